@@ -1,0 +1,38 @@
+# The commands of this project; `make help` lists them.  ARGS="..." goes on to the program: make demo ARGS="--resume"
+
+SHELL := bash
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint bench docs vulkan
+
+PYTHON := .venv/bin/python
+ARGS ?=
+
+help:  ## show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-6s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: .venv/.ready-demo  ## train a small GPT on text: make demo ARGS="--data FILE --resume"
+	@$(PYTHON) demos/chargpt/main.py $(ARGS)
+
+test: .venv/.ready-test .venv/.ready-dev vulkan  ## run every test: make test ARGS="-k matmul"
+	@$(PYTHON) -m tests all $(ARGS)
+
+lint: .venv/.ready-dev  ## ruff and mypy
+	@$(PYTHON) -m tests lint
+
+bench: .venv/.ready-native  ## measure the workloads: make bench ARGS="mlp gpt --json"
+	@$(PYTHON) -m pywebgpu bench $(ARGS)
+
+docs: .venv/.ready-dev  ## write the reference pages to docs/_build
+	@$(PYTHON) -m pdoc --output-directory docs/_build pywebgpu
+	@echo "docs/_build/index.html"
+
+# One stamp a set of packages, so that a second run installs nothing.
+.venv/.ready-%: pyproject.toml tools/setup.sh | .venv/bin/python
+	@tools/setup.sh packages $*
+	@touch $@
+
+.venv/bin/python:
+	@tools/setup.sh venv
+
+vulkan:
+	@tools/setup.sh vulkan

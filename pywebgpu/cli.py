@@ -1,0 +1,28 @@
+"""The command `pywebgpu`. Each command reads its own arguments and is imported only when it is called."""
+
+import argparse
+import importlib
+from collections.abc import Sequence
+
+# name: (the module whose main(arguments) runs it, what it does)
+_COMMANDS = {
+    "doctor": ("pywebgpu.doctor", "names adapters, limits, versions, the default device, and what is missing"),
+    "bench": ("pywebgpu.bench", "measures the workloads, next to PyTorch where that is installed"),
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs one command and returns its exit status; `arguments` is None for the process's own."""
+    listing = "\n".join(f"  {name:8}{text}" for name, (_, text) in _COMMANDS.items())
+    parser = argparse.ArgumentParser(
+        prog="pywebgpu",
+        description="Tensors and gradients in pure Python on WebGPU.",
+        epilog=f"commands:\n{listing}\n\npywebgpu COMMAND --help shows a command's own arguments",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("command", choices=_COMMANDS, metavar="COMMAND", help="one of those below")
+    parser.add_argument("arguments", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+    options = parser.parse_args(arguments)
+    module, _ = _COMMANDS[options.command]
+    status: int = importlib.import_module(module).main(options.arguments)
+    return status

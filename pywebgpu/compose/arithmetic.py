@@ -1,0 +1,160 @@
+"""Broadcasting and type promotion, once for all ops.
+
+An operand is a node or a Python number. A number becomes a constant of the graph when it is one that algebra knows
+(0, 1, -1, 2, 0.5) and else a host leaf, so that a loop whose numbers change compiles once.
+"""
+
+from math import isfinite
+
+from pywebgpu import dtypes
+from pywebgpu.dtypes import DType, Kind
+from pywebgpu.errors import DTypeError
+from pywebgpu.graph.ir import Node, Pointwise, Spec, host
+from pywebgpu.ops import movement, pointwise, reduction
+from pywebgpu.shapes import Shape, broadcast, broadcast_all
+
+Number = bool | int | float
+Operand = Node | Number
+KNOWN = (0, 1, -1, 2, 0.5)
+
+
+def result_type(*operands: Operand) -> DType:
+    """torch's rule: tensors with axes decide, then tensors without, then numbers; a higher kind always wins."""
+    best: list[DType | None] = [None, None, None]
+    for operand in operands:
+        if isinstance(operand, Node):
+            rank, dtype = (0 if operand.spec.shape else 1), operand.spec.dtype
+        else:
+            rank, dtype = 2, dtypes.of_scalar(operand)
+        known = best[rank]
+        best[rank] = dtype if known is None else dtypes.promote(known, dtype)
+    result: DType | None = None
+    for dtype_ in best:
+        if dtype_ is not None and (result is None or dtype_.kind > result.kind):
+            if result is not None and dtype_ is best[2] and dtype_.kind is Kind.FLOAT:
+                dtype_ = dtypes.default()
+            result = dtype_
+    assert result is not None
+    return result
+
+
+def cast(x: Node, dtype: DType) -> Node:
+    return x if x.spec.dtype is dtype else pointwise.cast(x, dtype=dtype)
+
+
+def number(value: Number, dtype: DType) -> Node:
+    """A Python number as a node of shape ()."""
+    if dtype.kind is Kind.INT and isinstance(value, float):
+        value = int(value)
+    if dtype.kind is Kind.INT and not dtype.low <= value <= dtype.high:
+        raise DTypeError(f"value cannot be converted to type {dtype.name} without overflow: {value}")
+    if dtype.kind is Kind.BOOL or value in KNOWN or not isfinite(value):
+        return pointwise.full(value, Spec((), dtype))
+    return host(value, dtype)
+
+
+def node(operand: Operand, dtype: DType) -> Node:
+    return cast(operand, dtype) if isinstance(operand, Node) else number(operand, dtype)
+
+
+def broadcast_to(x: Node, shape: Shape) -> Node:
+    """(3,) -> (4, 3): axes are added in front, then axes of size 1 grow."""
+    have = x.spec.shape
+    if have == shape:
+        return x
+    padded = (1,) * (len(shape) - len(have)) + have
+    if padded != have:
+        x = movement.reshape(x, shape=padded)
+    return x if padded == shape else reduction.expand(x, shape=shape)
+
+
+def binary(op: Pointwise, a: Operand, b: Operand, dtype: DType | None = None) -> Node:
+    """op(a, b), after both took their common shape and dtype."""
+    if dtype is None:
+        dtype = result_type(a, b)
+    left, right = node(a, dtype), node(b, dtype)
+    if left.spec.shape == right.spec.shape:
+        return op(left, right)
+    shape = broadcast(left.spec.shape, right.spec.shape)
+    return op(broadcast_to(left, shape), broadcast_to(right, shape))
+
+
+def together(*operands: Operand, dtype: DType | None = None) -> tuple[Node, ...]:
+    """The operands as nodes of one shape and one dtype."""
+    dtype = dtype or result_type(*operands)
+    nodes = [node(operand, dtype) for operand in operands]
+    shape = broadcast_all(n.spec.shape for n in nodes)
+    return tuple(broadcast_to(n, shape) for n in nodes)
+
+
+def real(*operands: Operand) -> tuple[DType, tuple[Node, ...]]:
+    """The floating dtype of a function of real numbers, and its operands, wide."""
+    dtype = result_type(*operands)
+    dtype = dtype if dtype.kind is Kind.FLOAT else dtypes.default()
+    return dtype, together(*operands, dtype=dtypes.float32 if dtype.itemsize == 2 else dtype)
+
+
+def floating(x: Operand) -> DType:
+    """The dtype in which a function of real numbers works on x: integers become the default float."""
+    dtype = result_type(x)
+    return dtype if dtype.kind is Kind.FLOAT else dtypes.default()
+
+
+def unary_float(op: Pointwise, x: Node) -> Node:
+    return op(cast(x, floating(x)))
+
+
+def like(x: Node, value: float) -> Node:
+    """A constant of x's shape and dtype. It is part of the program: for numbers that never change."""
+    return pointwise.full(value, x.spec)
+
+
+# Arithmetic with torch's dtypes
+
+
+def add(a: Operand, b: Operand, alpha: Number = 1) -> Node:
+    if alpha != 1:
+        b = mul(b, alpha) if isinstance(b, Node) else b * alpha
+    dtype = result_type(a, b)
+    return binary(pointwise.bitwise_or if dtype is dtypes.bool_ else pointwise.add, a, b, dtype)
+
+
+def sub(a: Operand, b: Operand, alpha: Number = 1) -> Node:
+    dtype = result_type(a, b)
+    if dtype is dtypes.bool_:
+        raise RuntimeError(
+            "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` "
+            "operator instead."
+        )
+    if alpha != 1:
+        b = mul(b, alpha) if isinstance(b, Node) else b * alpha
+    return binary(pointwise.sub, a, b, dtype)
+
+
+def mul(a: Operand, b: Operand) -> Node:
+    dtype = result_type(a, b)
+    return binary(pointwise.bitwise_and if dtype is dtypes.bool_ else pointwise.mul, a, b, dtype)
+
+
+def div(a: Operand, b: Operand, rounding_mode: str | None = None) -> Node:
+    dtype = result_type(a, b)
+    if rounding_mode is None:
+        return binary(pointwise.div, a, b, dtype if dtype.kind is Kind.FLOAT else dtypes.default())
+    if rounding_mode == "floor":
+        return binary(pointwise.floor_divide, a, b, dtype)
+    if rounding_mode != "trunc":
+        raise RuntimeError(
+            f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found {rounding_mode!r}"
+        )
+    if dtype.kind is Kind.FLOAT:
+        return pointwise.trunc(binary(pointwise.div, a, b, dtype))
+    rest = binary(pointwise.fmod, a, b, dtype)
+    return binary(pointwise.floor_divide, binary(pointwise.sub, a, rest, dtype), b, dtype)
+
+
+def where(condition: Node, a: Operand, b: Operand) -> Node:
+    dtype = result_type(a, b)
+    left, right = node(a, dtype), node(b, dtype)
+    shape = broadcast(condition.spec.shape, broadcast(left.spec.shape, right.spec.shape))
+    chosen = cast(condition, dtypes.bool_)
+    return pointwise.where(broadcast_to(chosen, shape), broadcast_to(left, shape), broadcast_to(right, shape))

@@ -1,0 +1,143 @@
+"""The DataLoader: batches of a dataset, in the order of a sampler, put together by a collate function."""
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
+from typing import Any, Generic, TypeVar, cast
+
+from pywebgpu.data import collate, dataset, sampler
+
+T_co = TypeVar("T_co", covariant=True)
+
+
+class DataLoader(Generic[T_co]):
+    """Iterates over a dataset in batches of `batch_size`; None gives single examples.
+
+    The order is that of `sampler` or `batch_sampler`, else random with `shuffle`, else the dataset's. Everything runs
+    in this process, when it is asked for: `num_workers`, `pin_memory`, `timeout`, `worker_init_fn`,
+    `multiprocessing_context`, `prefetch_factor`, `persistent_workers`, `pin_memory_device` and `in_order` are accepted
+    and change nothing.
+
+    Raises: ValueError for options that exclude each other.
+    """
+
+    def __init__(
+        self,
+        dataset: Any,
+        batch_size: int | None = 1,
+        shuffle: bool | None = None,
+        sampler: Iterable[Any] | None = None,
+        batch_sampler: Iterable[Sequence[Any]] | None = None,
+        num_workers: int = 0,
+        collate_fn: Callable[[Any], Any] | None = None,
+        pin_memory: bool = False,
+        drop_last: bool = False,
+        timeout: float = 0,
+        worker_init_fn: Callable[[int], None] | None = None,
+        multiprocessing_context: Any = None,
+        generator: sampler.Source = None,
+        *,
+        prefetch_factor: int | None = None,
+        persistent_workers: bool = False,
+        pin_memory_device: str = "",
+        in_order: bool = True,
+    ) -> None:
+        if num_workers < 0:
+            raise ValueError("num_workers option should be non-negative; use num_workers=0 to disable multiprocessing.")
+        self.dataset = dataset
+        self.num_workers = num_workers
+        self.pin_memory = pin_memory
+        self.timeout = timeout
+        self.worker_init_fn = worker_init_fn
+        self.multiprocessing_context = multiprocessing_context
+        self.generator = generator
+        self.prefetch_factor = prefetch_factor
+        self.persistent_workers = persistent_workers
+        self.batch_size, self.drop_last = batch_size, drop_last
+        self._choose_order(shuffle, sampler, batch_sampler)
+        batched = collate.default_collate if self._is_batched else collate.default_convert
+        self.collate_fn = batched if collate_fn is None else collate_fn
+
+    def __iter__(self) -> Iterator[T_co]:
+        if isinstance(self.dataset, dataset.IterableDataset):
+            return self._iterate_stream(iter(self.dataset))
+        return self._iterate_indices()
+
+    def __len__(self) -> int:
+        """The number of batches. Raises: TypeError when the dataset or the sampler has no length."""
+        if not isinstance(self.dataset, dataset.IterableDataset):
+            return len(cast(Sized, self.batch_sampler if self._is_batched else self.sampler))
+        n_examples = len(cast(Sized, self.dataset))
+        if self.batch_size is None:
+            return n_examples
+        return n_examples // self.batch_size if self.drop_last else -(-n_examples // self.batch_size)
+
+    @property
+    def _is_batched(self) -> bool:
+        return self.batch_sampler is not None
+
+    def _choose_order(
+        self, shuffle: bool | None, given: Iterable[Any] | None, batches: Iterable[Sequence[Any]] | None
+    ) -> None:
+        """Checks the options of the order, and sets `sampler`, `batch_sampler`, `batch_size` and `drop_last`."""
+        is_stream = isinstance(self.dataset, dataset.IterableDataset)
+        if is_stream and shuffle:
+            raise ValueError(f"DataLoader with IterableDataset: expected unspecified shuffle option, but got {shuffle}")
+        if is_stream and (given is not None or batches is not None):
+            raise ValueError("DataLoader with IterableDataset: expected unspecified sampler and batch_sampler options")
+        if given is not None and shuffle:
+            raise ValueError("sampler option is mutually exclusive with shuffle")
+        if batches is not None:
+            if self.batch_size != 1 or shuffle or given is not None or self.drop_last:
+                raise ValueError(
+                    "batch_sampler option is mutually exclusive with batch_size, shuffle, sampler, and drop_last"
+                )
+            self.batch_size, self.drop_last = None, False
+        elif self.batch_size is None and self.drop_last:
+            raise ValueError("batch_size=None option disables auto-batching and is mutually exclusive with drop_last")
+        if given is None:
+            if is_stream:
+                given = itertools.repeat(None)
+            elif shuffle:
+                given = sampler.RandomSampler(self.dataset, generator=self.generator)
+            else:
+                given = sampler.SequentialSampler(self.dataset)
+        if batches is None and self.batch_size is not None:
+            batches = sampler.BatchSampler(given, self.batch_size, self.drop_last)
+        self.sampler, self.batch_sampler = given, batches
+
+    def _iterate_stream(self, examples: Iterator[Any]) -> Iterator[Any]:
+        if self.batch_size is None:
+            yield from map(self.collate_fn, examples)
+            return
+        for batch in iter(lambda: list(itertools.islice(examples, self.batch_size)), []):
+            if len(batch) == self.batch_size or not self.drop_last:
+                yield self.collate_fn(batch)
+
+    def _iterate_indices(self) -> Iterator[Any]:
+        if self.batch_sampler is None:
+            for index in self.sampler:
+                yield self.collate_fn(self.dataset[index])
+            return
+        for indices in self.batch_sampler:
+            yield self._batch(list(indices))
+
+    def _batch(self, indices: list[Any]) -> Any:
+        if self.collate_fn is collate.default_collate:
+            whole = _rows_at_once(self.dataset, indices)
+            if whole is not None:
+                return whole
+        many = getattr(self.dataset, "__getitems__", None)
+        return self.collate_fn(many(indices) if many is not None else [self.dataset[index] for index in indices])
+
+
+def get_worker_info() -> None:
+    """None, because there are no worker processes."""
+    return
+
+
+def _rows_at_once(source: Any, indices: list[Any]) -> Any:
+    """A batch of a TensorDataset, or of a subset of one, gathered as a whole; None for other datasets."""
+    while type(source) is dataset.Subset:
+        indices = [source.indices[index] for index in indices]
+        source = source.dataset
+    return source.batch(indices) if type(source) is dataset.TensorDataset else None

@@ -1,0 +1,70 @@
+"""Where programs run. Opening a device imports its backend only."""
+
+from importlib import import_module
+from typing import Any
+
+from pywebgpu.devices import adapters
+from pywebgpu.devices.base import Device
+from pywebgpu.settings import settings
+
+_MODULES = {"cpu": "cpu", "null": "null", "webgpu": "native"}
+_open: dict[str, Device] = {}
+
+
+class device:  # noqa: N801 - PyTorch's name
+    """Names a device: `device("webgpu")`, `device("webgpu", 1)`, `device("cpu")`. Raises RuntimeError for others."""
+
+    __slots__ = ("index", "type")
+
+    def __init__(self, type: "str | device", index: int | None = None) -> None:
+        if isinstance(type, device):
+            type, index = type.type, type.index
+        name, _, number = type.partition(":")
+        if name not in _MODULES:
+            raise RuntimeError(f"Expected one of {', '.join(_MODULES)} device type at start of device string: {type}")
+        self.type = name
+        self.index = int(number) if number else index
+
+    def __str__(self) -> str:
+        return self.type if self.index is None else f"{self.type}:{self.index}"
+
+    def __repr__(self) -> str:
+        return f"device(type={self.type!r}" + (")" if self.index is None else f", index={self.index})")
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, device) and (self.type, self.index or 0) == (other.type, other.index or 0)
+
+    def __hash__(self) -> int:
+        return hash((self.type, self.index or 0))
+
+
+def open_device(name: "str | device | None" = None) -> Device:
+    """The opened device of a name; None is the default device. Opening happens once."""
+    wanted = device(default_device() if name is None else name)
+    key = f"{wanted.type}:{wanted.index or 0}"
+    if key not in _open:
+        module: Any = import_module(f"pywebgpu.devices.{_MODULES[wanted.type]}")
+        _open[key] = module.open_device(*(() if wanted.type == "cpu" else (wanted.index or 0,)))
+    return _open[key]
+
+
+_default: list[str] = []
+
+
+def default_device() -> str:
+    """webgpu where a hardware adapter is, else cpu; PYWEBGPU_DEVICE and set_default_device override it."""
+    if not _default:
+        _default.append(settings.device or adapters.choose_default()[0])
+    return _default[0]
+
+
+def set_default_device(name: "str | device | None") -> None:
+    _default[:] = [] if name is None else [str(device(name))]
+
+
+def close(name: "str | device") -> None:
+    """Gives a device back. Using a tensor of it afterwards raises DeviceError."""
+    wanted = device(name)
+    found = _open.pop(f"{wanted.type}:{wanted.index or 0}", None)
+    if found is not None:
+        found.close()

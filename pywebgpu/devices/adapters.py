@@ -1,0 +1,104 @@
+"""Which WebGPU adapters this machine has, and which device is the default.
+
+Apart from `native.py` because it must work, and say what is missing, where wgpu-py is not installed or finds nothing.
+"""
+
+import functools
+import importlib.util
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from pywebgpu.settings import settings
+
+_SOFTWARE = ("llvmpipe", "lavapipe", "swiftshader", "softpipe", "basic render driver")
+
+
+@dataclass(frozen=True, slots=True)
+class AdapterInfo:
+    """One way to reach one GPU. `is_software` is True where a CPU plays the GPU: right, but slower than NumPy."""
+
+    name: str
+    backend: str  # Vulkan, Metal, D3D12, OpenGL
+    kind: str  # DiscreteGPU, IntegratedGPU, VirtualGPU, CPU, Unknown
+    driver: str
+    is_software: bool
+    limits: dict[str, int]
+    features: tuple[str, ...]
+
+    @property
+    def is_complete(self) -> bool:
+        """OpenGL cannot keep all that WebGPU promises (limits, timing, exact buffers), so it is listed and not used."""
+        return self.backend != "OpenGL"
+
+
+def adapters() -> list[AdapterInfo]:
+    """Every adapter that wgpu-py finds, in its order; empty where wgpu-py is missing."""
+    return list(_survey()[0])
+
+
+def problem() -> str:
+    """Why device webgpu cannot run here; "" when it can."""
+    found, trouble = _survey()
+    if trouble or any(adapter.is_complete for adapter in found):
+        return trouble
+    return "wgpu-py finds no adapter but OpenGL's, which cannot keep all that WebGPU promises"
+
+
+def choose_default() -> tuple[str, str]:
+    """The default device's name, and why it is that one.
+
+    A software adapter is never the default, because device cpu does the same work faster.
+    """
+    if settings.device:
+        return settings.device, "the environment variable PYWEBGPU_DEVICE says so"
+    found = [adapter for adapter in adapters() if adapter.is_complete]
+    hardware = [adapter for adapter in found if not adapter.is_software]
+    if hardware:
+        return "webgpu", f"{hardware[0].name} is a hardware adapter ({hardware[0].backend})"
+    if found:
+        return "cpu", f"there is no hardware adapter; {found[0].name} is software, which is slower than NumPy"
+    return "cpu", problem()
+
+
+@functools.cache  # Asking takes 0.2 s and more, and the hardware stays.
+def _survey() -> tuple[tuple[AdapterInfo, ...], str]:
+    if sys.platform == "emscripten":
+        return (), "adapters cannot be listed inside a browser"
+    if importlib.util.find_spec("wgpu") is None:
+        return (), "wgpu-py is not installed"
+    try:
+        with quiet_mesa():
+            import wgpu
+
+            found = tuple(_describe(adapter) for adapter in wgpu.gpu.enumerate_adapters_sync())
+    except Exception as error:  # A driver may fail in any way; the cpu device works all the same.
+        return (), f"wgpu-py failed to list adapters: {type(error).__name__}: {error}"
+    return found, "" if found else "wgpu-py finds no adapter: no GPU driver is installed"
+
+
+def _describe(adapter: Any) -> AdapterInfo:
+    info = adapter.info
+    name = str(info["device"] or info["description"] or "unnamed adapter")
+    kind = str(info["adapter_type"])
+    is_software = kind == "CPU" or any(word in name.lower() for word in _SOFTWARE)
+    limits = {str(key): int(value) for key, value in sorted(adapter.limits.items())}
+    features = tuple(sorted(adapter.features))
+    return AdapterInfo(name, str(info["backend_type"]), kind, str(info["description"]), is_software, limits, features)
+
+
+@contextmanager
+def quiet_mesa() -> Iterator[None]:
+    """Mesa writes an error on stderr when XDG_RUNTIME_DIR is not set, and needs nothing that lies there."""
+    if "XDG_RUNTIME_DIR" in os.environ or sys.platform != "linux":
+        yield
+        return
+    os.environ["XDG_RUNTIME_DIR"] = tempfile.gettempdir()
+    try:
+        yield
+    finally:
+        del os.environ["XDG_RUNTIME_DIR"]

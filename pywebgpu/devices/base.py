@@ -1,0 +1,65 @@
+"""The device contract. Backends know Programs and bytes, and nothing of ops' rules or of tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from pywebgpu.dtypes import DType
+from pywebgpu.errors import DTypeError
+from pywebgpu.graph.ir import Spec
+from pywebgpu.program.program import Loaded, Program, Target
+
+
+class Device(Protocol):
+    """One opened device. `name` is what `str(tensor.device)` says."""
+
+    name: str
+    target: Target
+    counters: dict[str, int]
+
+    def upload(self, data: Any, spec: Spec) -> Buffer:
+        """Little-endian bytes of the spec's dtype, row-major -> a buffer."""
+
+    def download(self, buffer: Buffer, spec: Spec) -> bytes:
+        """The opposite of upload. Waits for the device."""
+
+    def load(self, program: Program) -> Loaded:
+        """Makes what a Program needs once: pipelines, scratch. The result goes to `run`."""
+
+    def run(
+        self, loaded: Loaded, inputs: Sequence[Buffer], numbers: Sequence[float], outputs: Sequence[Buffer | None]
+    ) -> list[Buffer]:
+        """Queues the Program. An output that is given is written in place; None gets a new buffer."""
+
+    def free(self, handle: Any, nbytes: int) -> None:
+        """Takes a buffer's handle back."""
+
+    def synchronize(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class Buffer:
+    """A device's memory for one value. It goes back to its device with the last reference.
+
+    holders: storages whose value it is. A write in place is allowed only to a sole holder.
+    """
+
+    __slots__ = ("device", "handle", "holders", "nbytes")
+
+    def __init__(self, device: Device, handle: Any, nbytes: int) -> None:
+        self.device, self.handle, self.nbytes = device, handle, nbytes
+        self.holders = 0
+
+    def __del__(self) -> None:
+        self.device.free(self.handle, self.nbytes)
+
+
+def check_supported(dtype: DType, device: str) -> None:
+    """Raises DTypeError for a dtype that WGSL cannot hold."""
+    if dtype.wgsl is None:
+        raise DTypeError(
+            f"Cannot convert a {device} Tensor to {dtype.name}: WebGPU has no {dtype.name}. "
+            f'Use float32 instead, or device="cpu", where {dtype.name} is exact.'
+        )

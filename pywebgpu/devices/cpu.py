@@ -1,0 +1,160 @@
+"""NumPy: the fallback, and the oracle of the WGSL devices.
+
+Each step is one NumPy call. Views stay views; a pointwise step writes into an input that dies with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from pywebgpu import dtypes
+from pywebgpu.devices.base import Buffer
+from pywebgpu.dtypes import DType
+from pywebgpu.graph.ir import Custom, Generator, Movement, Pointwise, Spec
+from pywebgpu.kernels.kernel import Limits
+from pywebgpu.ops import special
+from pywebgpu.program.program import HostCall, Program, Target
+
+Action = tuple[Callable[..., Any], tuple[int, ...], int, int, tuple[int, ...]]
+# ^ function, slots read, slot written, slot whose memory it may take (-1: none), slots dead afterwards
+
+
+class CpuDevice:
+    """Arrays in host memory. float64 and int64 are exact here."""
+
+    name = "cpu"
+    target = Target(wgsl=False, limits=Limits())
+
+    def __init__(self) -> None:
+        self.counters = {"dispatches": 0, "submits": 0, "buffers_created": 0, "pipelines_created": 0, "live_bytes": 0}
+        self.counters |= {"peak_bytes": 0, "live_buffers": 0, "ffi_calls": 0, "bind_groups_created": 0}
+
+    def upload(self, data: Any, spec: Spec) -> Buffer:
+        if spec.dtype is dtypes.bfloat16:
+            array = (np.frombuffer(data, "uint16").astype("uint32") << 16).view("float32")
+        else:
+            array = np.frombuffer(data, special.numpy_dtype(spec.dtype)).copy()
+        return self._new(array.reshape(spec.shape))
+
+    def download(self, buffer: Buffer, spec: Spec) -> bytes:
+        array = np.ascontiguousarray(buffer.handle)
+        if spec.dtype is dtypes.bfloat16:
+            array = (array.view("uint32") >> 16).astype("uint16")
+        return array.tobytes()
+
+    def load(self, program: Program) -> tuple[Program, list[Action]]:
+        return program, _actions(program)
+
+    def run(
+        self,
+        loaded: tuple[Program, list[Action]],
+        inputs: Sequence[Buffer],
+        numbers: Sequence[float],
+        outputs: Sequence[Buffer | None],
+    ) -> list[Buffer]:
+        program, actions = loaded
+        values: list[Any] = [None] * len(program.slots)
+        for slot, buffer in zip(program.inputs, inputs, strict=True):
+            values[slot] = buffer.handle
+        first = len(program.inputs)
+        for at, (value, dtype) in enumerate(zip(numbers, program.numbers, strict=True)):
+            values[first + at] = np.asarray(value, special.numpy_dtype(dtype))
+        with np.errstate(all="ignore"):
+            for function, reads, write, into, dead in actions:
+                args = [values[slot] for slot in reads]
+                values[write] = function(*args) if into < 0 else function(*args, out=values[into])
+                for slot in dead:
+                    values[slot] = None
+        self.counters["dispatches"] += len(actions)
+        self.counters["submits"] += 1
+        made: dict[int, Buffer] = {}
+        for slot in program.outputs:
+            if slot not in made:
+                made[slot] = self._new(_owned(values[slot]))
+        return [made[slot] for slot in program.outputs]
+
+    def free(self, handle: Any, nbytes: int) -> None:
+        self.counters["live_bytes"] -= nbytes
+        self.counters["live_buffers"] -= 1
+
+    def synchronize(self) -> None: ...
+
+    def close(self) -> None: ...
+
+    def _new(self, array: Any) -> Buffer:
+        counters = self.counters
+        counters["live_bytes"] += array.nbytes
+        counters["live_buffers"] += 1
+        counters["peak_bytes"] = max(counters["peak_bytes"], counters["live_bytes"])
+        return Buffer(self, array, array.nbytes)
+
+
+def _owned(array: Any) -> Any:
+    """The array itself, or a copy where it is a view of memory that another value has too."""
+    return array if array.base is None and array.flags.c_contiguous and array.ndim else np.array(array, order="C")
+
+
+def _actions(program: Program) -> list[Action]:
+    """The steps with their functions bound, and what may be reused and dropped after each."""
+    steps = [step for step in program.steps if isinstance(step, HostCall)]
+    owner = list(range(len(program.slots)))  # a view's memory is its owner's
+    for step in steps:
+        if isinstance(step.op, Movement | Custom):
+            owner[step.slots[-1]] = owner[step.slots[0]]
+    last: dict[int, int] = {}
+    kept = {owner[slot] for slot in program.outputs}
+    for at, step in enumerate(steps):
+        for slot in step.slots:
+            last[owner[slot]] = at
+    fresh: set[int] = {program.inputs[i] for _, i in program.written}
+    readers = {owner[slot]: 0 for slot in range(len(program.slots))}
+    for slot in program.outputs:
+        readers[owner[slot]] += 1
+    actions: list[Action] = []
+    for at, step in enumerate(steps):
+        *reads, write = step.slots
+        into = -1
+        if isinstance(step.op, Pointwise) and isinstance(step.op.reference, str) and program.slots[write].spec.shape:
+            for slot in reads:
+                same = program.slots[slot].spec == program.slots[write].spec
+                if same and slot in fresh and owner[slot] == slot and last[slot] == at and slot not in kept:
+                    into = slot
+                    break
+        if not isinstance(step.op, Movement | Custom | Generator):
+            fresh.add(write)
+        dead = tuple({s for s in step.slots if last[owner[s]] == at and owner[s] not in kept})
+        actions.append((_function(step, program.slots[write].spec), tuple(reads), write, into, dead))
+    return actions
+
+
+def _function(step: HostCall, spec: Spec) -> Callable[..., Any]:
+    op, attrs = step.op, dict(step.attrs)
+    if isinstance(op, Custom):
+        return lambda value, *sources: value
+    reference: Any = getattr(op, "reference")
+    if isinstance(reference, str):
+        function = getattr(np, reference)
+        if op.name == "neg" and spec.dtype is dtypes.bool_:
+            function = np.logical_not
+        if op.name == "copy" and spec.dtype is dtypes.bool_:
+            function = lambda a, out=None: np.logical_or(a, a, out=out)  # noqa: E731 - NumPy has no positive of bools
+        return _rounded(function) if spec.dtype is dtypes.bfloat16 else function
+    if isinstance(op, Generator):
+        attrs["spec"] = spec
+    bound = lambda *arrays: reference(np, *arrays, **attrs)  # noqa: E731 - a closure over this step
+    return _rounded(bound) if spec.dtype is dtypes.bfloat16 and not isinstance(op, Movement) else bound
+
+
+def _rounded(function: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda *arrays, out=None: special.round_bfloat16(np, function(*arrays))
+
+
+def numpy_dtype(dtype: DType) -> str:
+    return special.numpy_dtype(dtype)
+
+
+def open_device() -> CpuDevice:
+    return CpuDevice()

@@ -1,0 +1,57 @@
+"""Buffers that wait to be used again, by size class, within a budget.
+
+Apart from the devices because both hosts of WebGPU reuse buffers by the same rule: the queue runs in order, so a buffer
+may be handed out as soon as the last submit that uses it was queued.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any
+
+BUDGET = 1 << 30  # bytes that may wait unused
+
+
+def size_class(nbytes: int) -> int:
+    """Rounds up to one of eight sizes between powers of two: at most an eighth is wasted."""
+    if nbytes <= 256:
+        return 256
+    step = 1 << max((nbytes - 1).bit_length() - 4, 8)
+    return -(-nbytes // step) * step
+
+
+class Pool:
+    """`make(size)` creates a buffer, `destroy(buffer)` ends one; the pool decides when."""
+
+    def __init__(self, make: Callable[[int], Any], destroy: Callable[[Any], None], budget: int = BUDGET) -> None:
+        self._make, self._destroy = make, destroy
+        self.budget = budget
+        self.waiting_bytes = self.created = self.reused = 0
+        self._waiting: OrderedDict[int, list[Any]] = OrderedDict()
+
+    def take(self, nbytes: int) -> Any:
+        size = size_class(nbytes)
+        stack = self._waiting.get(size)
+        if stack:
+            self.waiting_bytes -= size
+            self.reused += 1
+            self._waiting.move_to_end(size)
+            return stack.pop()
+        self.created += 1
+        return self._make(size)
+
+    def give(self, buffer: Any, nbytes: int) -> None:
+        size = size_class(nbytes)
+        self._waiting.setdefault(size, []).append(buffer)
+        self._waiting.move_to_end(size)
+        self.waiting_bytes += size
+        while self.waiting_bytes > self.budget:
+            oldest = next(size for size, stack in self._waiting.items() if stack)
+            self._destroy(self._waiting[oldest].pop(0))
+            self.waiting_bytes -= oldest
+
+    def clear(self) -> None:
+        for stack in self._waiting.values():
+            for buffer in stack:
+                self._destroy(buffer)
+        self._waiting.clear()
+        self.waiting_bytes = 0

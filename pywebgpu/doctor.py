@@ -1,0 +1,126 @@
+"""`pywebgpu doctor`: what this machine has, which device is the default and why, and what to install.
+
+It imports no part of the library that could fail here, so it still speaks where a package or a driver is missing.
+"""
+
+import argparse
+import ctypes.util
+import json
+import platform
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from importlib import metadata
+
+from pywebgpu.devices import adapters
+from pywebgpu.devices.adapters import AdapterInfo
+
+_SHOWN_LIMITS = (
+    "max-storage-buffers-per-shader-stage",
+    "max-storage-buffer-binding-size",
+    "max-buffer-size",
+    "max-compute-workgroup-storage-size",
+    "max-compute-invocations-per-workgroup",
+    "max-compute-workgroups-per-dimension",
+)
+_SHOWN_FEATURES = ("shader-f16", "subgroup", "subgroup-barrier", "timestamp-query", "shader-float32-atomic")
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """Something that is missing, what it is for, and the command that brings it."""
+
+    missing: str
+    purpose: str
+    install: str
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    python: str
+    platform: str
+    versions: dict[str, str | None]
+    adapters: list[AdapterInfo]
+    default_device: str
+    reason: str
+    advice: list[Advice]
+
+
+def examine() -> Report:
+    """Everything that doctor says, as data."""
+    versions = {name: _version(name) for name in ("pywebgpu", "wgpu", "numpy")}
+    found = adapters.adapters()
+    device, reason = adapters.choose_default()
+    return Report(
+        python=f"{platform.python_implementation()} {platform.python_version()}",
+        platform=platform.platform(),
+        versions=versions,
+        adapters=found,
+        default_device=device,
+        reason=reason,
+        advice=_advise(versions, found),
+    )
+
+
+def as_text(report: Report) -> str:
+    """The report for people."""
+    versions = "  ".join(f"{name} {version or 'not installed'}" for name, version in report.versions.items())
+    lines = [report.python, report.platform, versions, ""]
+    if adapters.problem():
+        lines.append(f"no device webgpu: {adapters.problem()}")
+    for number, adapter in enumerate(report.adapters):
+        lines += _adapter_lines(number, adapter)
+    lines += ["", f"default device: {report.default_device}, because {report.reason}"]
+    for advice in report.advice:
+        lines += ["", f"missing: {advice.missing} ({advice.purpose})", f"    {advice.install}"]
+    return "\n".join(lines)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """The command. Exits with 0 also where something is missing, since device cpu or null may be all that is wanted."""
+    parser = argparse.ArgumentParser(prog="pywebgpu doctor", description="Says what this machine can run, and why.")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    options = parser.parse_args(arguments)
+    report = examine()
+    print(json.dumps(asdict(report), indent=2) if options.json else as_text(report))
+    return 0
+
+
+def _adapter_lines(number: int, adapter: AdapterInfo) -> list[str]:
+    nature = "software" if adapter.is_software else "hardware"
+    limits = [f"    {name} = {adapter.limits[name]:,}" for name in _SHOWN_LIMITS if name in adapter.limits]
+    features = ", ".join(name for name in _SHOWN_FEATURES if name in adapter.features) or "none of those that it uses"
+    nature += "" if adapter.is_complete else ", not used"
+    head = f"adapter {number}: {adapter.name}, {adapter.backend}, {adapter.kind} ({nature})"
+    return [head, f"    driver: {adapter.driver or 'not named'}", *limits, f"    features: {features}"]
+
+
+def _advise(versions: dict[str, str | None], found: list[AdapterInfo]) -> list[Advice]:
+    advice: list[Advice] = []
+    if sys.platform == "emscripten":
+        return advice
+    extra = 'pip install "pywebgpu[native]"    (in a checkout: pip install -e ".[native]")'
+    if versions["numpy"] is None:
+        advice.append(Advice("numpy", "runs device cpu", extra))
+    if versions["wgpu"] is None:
+        advice.append(Advice("wgpu", "runs device webgpu outside a browser", extra))
+    is_served = any(adapter.is_complete for adapter in found)
+    if sys.platform == "linux" and versions["wgpu"] is not None and not is_served:
+        advice += _advise_vulkan()
+    return advice
+
+
+def _advise_vulkan() -> list[Advice]:
+    if ctypes.util.find_library("vulkan") is None:
+        loader = Advice("libvulkan.so.1", "finds the Vulkan drivers", "apt-get install libvulkan1 mesa-vulkan-drivers")
+        return [loader]
+    purpose = "AMD, Intel and software adapters; NVIDIA's comes with its own driver"
+    return [Advice("a Vulkan driver", purpose, "apt-get install mesa-vulkan-drivers")]
+
+
+def _version(name: str) -> str | None:
+    """The installed version. A checkout that is only on the path has none."""
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None

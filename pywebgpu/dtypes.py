@@ -1,0 +1,103 @@
+"""Element types: kind, size, names in WGSL and NumPy, and PyTorch's promotion rule.
+
+On webgpu every element takes one 32-bit word: float16 and bfloat16 are words that hold a rounded float32, int64 is an
+int32 that was checked on the way in, bool is 0 or 1.
+"""
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+
+class Kind(IntEnum):
+    """Promotion order between categories: a higher kind wins."""
+
+    BOOL = 0
+    INT = 1
+    FLOAT = 2
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DType:
+    """One element type. `wgsl` is None where webgpu has no such type."""
+
+    name: str
+    kind: Kind
+    itemsize: int
+    wgsl: str | None
+    code: str  # struct format character; "" where Python has none
+    low: float = 0
+    high: float = 0
+
+    def __repr__(self) -> str:
+        return f"torch.{self.name}"
+
+    def __reduce__(self) -> str:
+        return self.name
+
+    @property
+    def is_floating_point(self) -> bool:
+        return self.kind is Kind.FLOAT
+
+    @property
+    def is_signed(self) -> bool:
+        return self.kind is Kind.FLOAT or self.low < 0
+
+    @property
+    def is_complex(self) -> bool:
+        return False
+
+
+bool_ = DType("bool", Kind.BOOL, 1, "u32", "?", 0, 1)
+uint8 = DType("uint8", Kind.INT, 1, "u32", "B", 0, 255)
+int8 = DType("int8", Kind.INT, 1, "i32", "b", -128, 127)
+int16 = DType("int16", Kind.INT, 2, "i32", "h", -(2**15), 2**15 - 1)
+int32 = DType("int32", Kind.INT, 4, "i32", "i", -(2**31), 2**31 - 1)
+int64 = DType("int64", Kind.INT, 8, "i32", "q", -(2**63), 2**63 - 1)
+uint32 = DType("uint32", Kind.INT, 4, "u32", "I", 0, 2**32 - 1)
+float16 = DType("float16", Kind.FLOAT, 2, "f32", "e", -65504.0, 65504.0)
+bfloat16 = DType("bfloat16", Kind.FLOAT, 2, "f32", "", -3.3895313892515355e38, 3.3895313892515355e38)
+float32 = DType("float32", Kind.FLOAT, 4, "f32", "f", -3.4028234663852886e38, 3.4028234663852886e38)
+float64 = DType("float64", Kind.FLOAT, 8, None, "d", -1.7976931348623157e308, 1.7976931348623157e308)
+
+ALL: tuple[DType, ...] = (
+    bool_, uint8, int8, int16, int32, int64, uint32, float16, bfloat16, float32, float64,
+)  # fmt: skip
+BY_NAME = {dtype.name: dtype for dtype in ALL}
+
+
+def promote(a: DType, b: DType) -> DType:
+    """The dtype of a op b for two tensors of one rank class, as torch.promote_types."""
+    if a is b:
+        return a
+    if a.kind is not b.kind:
+        return a if a.kind > b.kind else b
+    if a.kind is Kind.FLOAT:
+        if a.itemsize == b.itemsize:
+            return float32  # float16 with bfloat16
+        return a if a.itemsize > b.itemsize else b
+    if a.low <= b.low and a.high >= b.high:
+        return a
+    if b.low <= a.low and b.high >= a.high:
+        return b
+    for wider in (int16, int32, int64):
+        if wider.low <= min(a.low, b.low) and wider.high >= max(a.high, b.high):
+            return wider
+    return int64
+
+
+def of_scalar(value: bool | int | float) -> DType:
+    """The dtype that a Python number has on its own."""
+    if isinstance(value, bool):
+        return bool_
+    return int64 if isinstance(value, int) else default()
+
+
+_default = [float32]
+
+
+def default() -> DType:
+    return _default[0]
+
+
+def set_default(dtype: DType) -> None:
+    _default[0] = dtype

@@ -1,0 +1,32 @@
+"""All exceptions, in one tree; each is also the built-in type that PyTorch raises in the same place.
+
+PywebgpuError
+├── ShapeError      shapes of an op's inputs do not fit (RuntimeError, raised at the call)
+├── DTypeError      dtypes of an op's inputs do not fit (TypeError and RuntimeError, raised at the call)
+├── RangeError      an index or an axis is out of range (IndexError and RuntimeError)
+├── CompileError    the compiler met a graph that it cannot lower (RuntimeError)
+└── DeviceError     the device refused the work (RuntimeError)
+    └── DeviceLostError  the device is gone; what it held is gone too
+"""
+
+
+class PywebgpuError(Exception):
+    """Root of every error which pywebgpu raises on purpose."""
+
+
+class ShapeError(PywebgpuError, RuntimeError): ...
+
+
+class DTypeError(PywebgpuError, TypeError, RuntimeError): ...
+
+
+class RangeError(PywebgpuError, IndexError, RuntimeError): ...
+
+
+class CompileError(PywebgpuError, RuntimeError): ...
+
+
+class DeviceError(PywebgpuError, RuntimeError): ...
+
+
+class DeviceLostError(DeviceError): ...

@@ -1,0 +1,87 @@
+"""Switches for remembering history: no_grad, enable_grad, inference_mode, set_grad_enabled.
+
+Each is a context manager and a decorator, as in torch.
+"""
+
+import functools
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from pywebgpu.graph.ir import recording
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class _Switch:
+    """Sets the mode inside a `with` block or a decorated function."""
+
+    def __init__(self, mode: bool) -> None:
+        self._mode = mode
+        self._before: list[bool] = []
+
+    def __enter__(self) -> Self:
+        self._before.append(recording.grad)
+        recording.grad = self._mode
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        recording.grad = self._before.pop()
+
+    def __call__(self, function: F) -> F:
+        @functools.wraps(function)
+        def wrapped(*args: Any, **kwargs: Any) -> Any:
+            with type(self)._again(self):
+                return function(*args, **kwargs)
+
+        return wrapped  # type: ignore[return-value]  # The wrapper has the function's signature.
+
+    def _again(self) -> "_Switch":
+        return _Switch(self._mode)
+
+
+class no_grad(_Switch):  # noqa: N801 - PyTorch's name
+    """Nothing inside is remembered for gradients."""
+
+    def __init__(self, function: Any = None) -> None:
+        super().__init__(False)
+        self._function = function
+
+    def __new__(cls, function: Any = None) -> Any:
+        made = super().__new__(cls)
+        if function is None:
+            return made
+        _Switch.__init__(made, False)
+        return made(function)
+
+
+class enable_grad(_Switch):  # noqa: N801 - PyTorch's name
+    """Everything inside is remembered, also within no_grad."""
+
+    def __init__(self) -> None:
+        super().__init__(True)
+
+
+class inference_mode(_Switch):  # noqa: N801 - PyTorch's name
+    """As no_grad."""
+
+    def __init__(self, mode: bool = True) -> None:
+        super().__init__(not mode)
+
+
+class set_grad_enabled(_Switch):  # noqa: N801 - PyTorch's name
+    """Turns remembering on or off at once; as a context manager only inside."""
+
+    def __init__(self, mode: bool) -> None:
+        super().__init__(mode)
+        self._outside = recording.grad
+        recording.grad = mode
+
+    def __enter__(self) -> Self:
+        self._before.append(self._outside)
+        recording.grad = self._mode
+        return self
+
+
+def is_grad_enabled() -> bool:
+    return recording.grad

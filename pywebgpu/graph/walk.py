@@ -1,0 +1,65 @@
+"""Orders and rebuilds of a graph. Pure: a walk returns new nodes and changes none. Never by recursion."""
+
+from collections.abc import Callable, Iterable
+
+from pywebgpu.graph.ir import Movement, Node
+
+
+def toposort(roots: Iterable[Node]) -> list[Node]:
+    """Inputs before users, each node once; a node that has its value is listed and not walked past."""
+    order: list[Node] = []
+    seen: set[int] = set()
+    stack: list[Node | None] = [*reversed(list(roots))]
+    path: list[Node] = []
+    while stack:
+        node = stack.pop()
+        if node is None:
+            order.append(path.pop())
+        elif id(node) not in seen:
+            seen.add(id(node))
+            if node.buffer is not None or not node.inputs:
+                order.append(node)
+            else:
+                path.append(node)
+                stack.append(None)
+                stack.extend(reversed(node.inputs))
+    return order
+
+
+def history(roots: Iterable[Node]) -> list[Node]:
+    """Like toposort, along nodes that a gradient may flow through, whether or not they have their value."""
+    order: list[Node] = []
+    seen: set[int] = set()
+    stack: list[Node | None] = [root for root in roots if root.requires]
+    path: list[Node] = []
+    while stack:
+        node = stack.pop()
+        if node is None:
+            order.append(path.pop())
+        elif id(node) not in seen:
+            seen.add(id(node))
+            path.append(node)
+            stack.append(None)
+            stack.extend(n for n in reversed(node.inputs) if n.requires)
+    return order
+
+
+def rebuild(roots: tuple[Node, ...], rule: Callable[[Node], Node]) -> tuple[Node, ...]:
+    """Applies `rule` once to each node, inputs first; `rule` returns the node itself to keep it."""
+    new: dict[int, Node] = {}
+    for node in toposort(roots):
+        fresh = node
+        if not node.is_source:
+            inputs = tuple(new[id(source)] for source in node.inputs)
+            if any(a is not b for a, b in zip(inputs, node.inputs, strict=True)):
+                fresh = Node(node.op, inputs, node.attrs, node.spec)
+            fresh = rule(fresh)
+        new[id(node)] = fresh
+    return tuple(new[id(root)] for root in roots)
+
+
+def base(node: Node) -> Node:
+    """The node below a chain of views."""
+    while isinstance(node.op, Movement) and node.inputs:
+        node = node.inputs[0]
+    return node

@@ -1,0 +1,1 @@
+"""Weight files and checkpoints: safetensors, PyTorch's own files, and state of any shape."""

@@ -1,0 +1,204 @@
+"""Checkpoints: any nest of containers, numbers and tensors as one safetensors file, without pickle.
+
+Tensors stand in the file under their path in the nest; everything around them is JSON in the metadata, with a tensor
+replaced by its name. A plain dict of tensors needs no JSON: its file is what any other program would write.
+"""
+
+import base64
+import collections
+import functools
+import io
+import json
+import math
+import os
+from collections.abc import Callable, Mapping
+from typing import Any, BinaryIO
+
+from pywebgpu import dtypes
+from pywebgpu.io import safetensors, torchfile
+from pywebgpu.tensor import tensor
+
+KEY = "pywebgpu"
+VERSION = 1
+# The kinds of value that JSON lacks, and how each is made again.
+MAPS: dict[str, Callable[[Any], Any]] = {
+    "OrderedDict": collections.OrderedDict,
+    "Counter": collections.Counter,
+    "dict": dict,
+}
+SEQUENCES: dict[str, Callable[[Any], Any]] = {"tuple": tuple, "set": set, "frozenset": frozenset}
+SCALARS: dict[str, Callable[[Any], Any]] = {
+    "float": float,
+    "bytes": functools.partial(base64.b64decode, validate=True),
+    "dtype": dtypes.BY_NAME.__getitem__,
+}
+
+Path = str | os.PathLike[str]
+
+
+def save(obj: Any, f: Path | BinaryIO) -> None:
+    """Writes `obj` to a path, where the file appears whole or not at all, or to a file that is open.
+
+    It may hold tensors, None, bools, ints, floats, strings, bytes, dtypes, and dicts, lists, tuples and sets of these.
+    The file is a safetensors file whatever its name; `load` reads it, and torch.load does not.
+
+    Raises: TypeError for anything else, with its place in `obj`.
+    """
+    tensors, metadata = encode(obj)
+    if isinstance(f, str | os.PathLike):
+        safetensors.save_file(tensors, f, metadata)
+    else:
+        safetensors.write(f, tensors, metadata)
+
+
+def load(f: Path | BinaryIO, map_location: Any = None, *, weights_only: bool = True, mmap: bool | None = None) -> Any:
+    """Reads what `save`, torch.save or a safetensors writer wrote. Code in the file is refused, never run.
+
+    `map_location` is a device, or None for the default device. A function or a dict, which torch takes as well, is
+    asked where the tensors of "cpu" go. `weights_only` and `mmap` are accepted and change nothing.
+
+    Raises: SafetensorError or TorchFileError when the file is damaged or holds more than data.
+    """
+    device = _device(map_location)
+    if not isinstance(f, str | os.PathLike):
+        return _read(f if f.seekable() else io.BytesIO(f.read()), device)
+    with open(f, "rb") as file:
+        try:
+            return _read(file, device)
+        except (safetensors.SafetensorError, torchfile.TorchFileError) as error:
+            raise type(error)(f"{os.fspath(f)}: {error}") from None
+
+
+def encode(obj: Any) -> tuple[dict[str, tensor.Tensor], dict[str, str]]:
+    """The tensors of `obj` by name, and the metadata that says how to put them together."""
+    if _is_plain(obj):
+        return dict(obj), {"format": "pt"}
+    encoder = _Encoder()
+    value = encoder.encode(obj, ())
+    text = json.dumps({"version": VERSION, "value": value}, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return encoder.tensors, {"format": "pt", KEY: text}
+
+
+def decode(tensors: Mapping[str, tensor.Tensor], metadata: Mapping[str, str]) -> Any:
+    """What `encode` was given."""
+    if KEY not in metadata:
+        return dict(tensors)
+    try:
+        fields = json.loads(metadata[KEY])
+        if fields["version"] != VERSION:
+            raise safetensors.SafetensorError(f"written as version {fields['version']}; this is version {VERSION}")
+        return _decoded(fields["value"], tensors)
+    except safetensors.SafetensorError:
+        raise
+    except (KeyError, TypeError, ValueError, RuntimeError) as error:
+        raise safetensors.SafetensorError(f"the metadata is damaged: {type(error).__name__}: {error}") from None
+
+
+def _is_plain(obj: Any) -> bool:
+    return type(obj) is dict and all(
+        type(name) is str and name != "__metadata__" and isinstance(value, tensor.Tensor) and not value.requires_grad
+        for name, value in obj.items()
+    )
+
+
+class _Encoder:
+    """Turns a nest into JSON. A tensor met twice is stored once, and is one tensor again when it is read.
+
+    JSON's own null, bool, number, string and list mean themselves; all else is an object with one key, its kind.
+    """
+
+    def __init__(self) -> None:
+        self.tensors: dict[str, tensor.Tensor] = {}
+        self.names: dict[int, str] = {}
+        self.open: list[int] = []  # The containers around the value at hand.
+
+    def encode(self, value: Any, path: tuple[Any, ...]) -> Any:
+        match value:
+            case tensor.Tensor():
+                return self.tensor(value, path)
+            case dtypes.DType(name=name):
+                return {"dtype": name}
+            case None | bool() | str():
+                return value
+            case int():
+                return int(value)
+            case float():
+                return float(value) if math.isfinite(value) else {"float": repr(float(value))}
+            case bytes() | bytearray():
+                return {"bytes": base64.b64encode(value).decode("ascii")}
+            case dict() | list() | tuple() | set() | frozenset():
+                return self.container(value, path)
+        if type(value).__module__ == "numpy" and getattr(value, "shape", None) == ():
+            return self.encode(value.item(), path)
+        hint = "; save its state_dict() instead" if hasattr(value, "state_dict") else ""
+        place = "".join(f"[{key!r}]" for key in path) or "the object"
+        raise TypeError(f"save: {place} is a {type(value).__name__}, which a checkpoint cannot hold{hint}")
+
+    def tensor(self, value: tensor.Tensor, path: tuple[Any, ...]) -> Any:
+        if id(value) not in self.names:
+            name = ".".join(str(key) for key in path) or "tensor"
+            while name in self.tensors or name == "__metadata__":
+                name += "_"
+            self.tensors[name] = value
+            self.names[id(value)] = name
+        out = {"tensor": self.names[id(value)]}
+        return out | {"requires_grad": True} if value.requires_grad else out
+
+    def container(self, value: Any, path: tuple[Any, ...]) -> Any:
+        if id(value) in self.open:
+            raise ValueError(f"save: {path} holds itself")
+        self.open.append(id(value))
+        try:
+            if not isinstance(value, dict):
+                items = [self.encode(item, (*path, i)) for i, item in enumerate(value)]
+                known = next((kind for kind in SEQUENCES if kind in _names(value)), None)
+                return items if known is None else {known: items}
+            kind = next(kind for kind in MAPS if kind in _names(value))
+            if kind == "dict" and all(type(key) is str for key in value):
+                return {"dict": {key: self.encode(item, (*path, key)) for key, item in value.items()}}
+            return {kind: [[self.encode(key, path), self.encode(item, (*path, key))] for key, item in value.items()]}
+        finally:
+            self.open.pop()
+
+
+def _names(value: object) -> list[str]:
+    """The class of a value and the classes that it extends: a subclass is stored as the known one."""
+    return [kind.__name__ for kind in type(value).__mro__]
+
+
+def _decoded(value: Any, tensors: Mapping[str, tensor.Tensor]) -> Any:
+    if isinstance(value, list):
+        return [_decoded(item, tensors) for item in value]
+    if not isinstance(value, dict):
+        return value
+    (kind, content), *flags = value.items()
+    if kind == "tensor":
+        return tensors[content].requires_grad_() if flags else tensors[content]
+    if kind == "dict" and isinstance(content, dict):
+        return {key: _decoded(item, tensors) for key, item in content.items()}
+    if kind in MAPS:
+        return MAPS[kind]({_decoded(key, tensors): _decoded(item, tensors) for key, item in content})
+    if kind in SEQUENCES:
+        return SEQUENCES[kind](_decoded(item, tensors) for item in content)
+    if kind in SCALARS:
+        return SCALARS[kind](content)
+    raise ValueError(f"a value of the unknown kind {kind!r}")
+
+
+def _read(file: BinaryIO, device: Any) -> Any:
+    """Tells the formats apart by their first bytes: a safetensors header begins with a brace."""
+    first = file.read(9)
+    file.seek(-len(first), os.SEEK_CUR)
+    if first[8:] != b"{" and first[:1] in (b"P", b"\x80"):
+        return torchfile.load(file, device)
+    return decode(*safetensors.read(file, device))
+
+
+def _device(map_location: Any) -> Any:
+    if isinstance(map_location, Mapping):
+        return map_location.get("cpu")
+    if callable(map_location):
+        # torch asks with each storage; the usual answer is the storage itself, which is on the host.
+        answer = map_location(None, "cpu")
+        return "cpu" if answer is None else answer
+    return map_location

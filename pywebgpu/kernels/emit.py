@@ -1,0 +1,293 @@
+"""Elements of nodes as WGSL: the one place where views, pointwise ops and loads become text.
+
+`Emitter.value(node, at)` gives the name of the node's element at symbolic coordinates, writing what is needed to compute
+it into the current block. Views only change the coordinates. What was computed before at the same place is found again,
+so a kernel generator puts the results of its own loops (a row's sum, a tile's product) there with `define`.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from math import isinf, isnan, prod
+from typing import Any
+
+from pywebgpu import dtypes
+from pywebgpu.dtypes import DType, Kind
+from pywebgpu.errors import CompileError
+from pywebgpu.graph.ir import HOST, Custom, Generator, Movement, Node, Pointwise, Reduction, Structural
+from pywebgpu.kernels import prelude
+from pywebgpu.kernels.kernel import Kernel, Limits
+from pywebgpu.ops import indexing, movement, pointwise
+from pywebgpu.symbolic import Sym, flatten, text, unflatten, variable
+
+Coords = tuple[Sym, ...]
+
+
+class Emitter:
+    """Writes one kernel's body. `stored` are ids of nodes that have a buffer; `numbers` places host numbers.
+
+    alias: id of a node that is written -> the node whose buffer it takes over.
+    """
+
+    def __init__(
+        self, stored: Collection[int], numbers: Mapping[int, int], alias: Mapping[int, Node], limits: Limits
+    ) -> None:
+        self._stored, self._numbers, self._alias = stored, numbers, alias
+        self.limits = limits
+        self.bound: dict[int, tuple[Node, bool]] = {}  # id of the buffer's node -> node, written
+        self.lines: list[str] = []
+        self._known: list[dict[tuple[int, Sym], str]] = [{}]
+        self._named = 0
+        self._uses_numbers = False
+        self.declarations: list[str] = []
+
+    # Blocks
+
+    def line(self, text: str) -> None:
+        self.lines.append("  " * len(self._known) + text)
+
+    @contextmanager
+    def block(self, opening: str) -> Iterator[None]:
+        """`opening {` ... `}`: what is computed inside is not known outside."""
+        self.line(opening + " {")
+        self._known.append({})
+        yield
+        self._known.pop()
+        self.line("}")
+
+    def fresh(self, letter: str = "v") -> str:
+        self._named += 1
+        return f"{letter}{self._named}"
+
+    def define(self, node: Node, at: Sym, name: str) -> None:
+        """Says that `name` is the node's element at a flat position."""
+        self._known[-1][id(node), at] = name
+
+    def let(self, expression: str) -> str:
+        name = self.fresh()
+        self.line(f"let {name} = {expression};")
+        return name
+
+    # Buffers
+
+    def buffer(self, node: Node, *, written: bool = False) -> str:
+        """The name of the binding for the node's buffer."""
+        owner = self._alias.get(id(node), node)
+        before = self.bound.get(id(owner))
+        self.bound[id(owner)] = (owner, written or (before is not None and before[1]))
+        return f"b{list(self.bound).index(id(owner))}"
+
+    def store(self, node: Node, at: Sym, value: str) -> None:
+        self.line(f"{self.buffer(node, written=True)}[{text(at, 'u')}] = {rounded(value, node.spec.dtype)};")
+
+    # Elements
+
+    def value(self, node: Node, at: Coords) -> str:
+        """The name (or literal) of the node's element at `at`."""
+        while isinstance(node.op, Movement) and node.buffer is None and id(node) not in self._stored:
+            source = node.inputs[0]
+            inner, bounds = node.op.index(at, source.spec.shape, **node.attrs)
+            if bounds:
+                return self._guarded(node, source, at, inner, bounds)
+            node, at = source, inner
+        flat = flatten(at, node.spec.shape)
+        for known in reversed(self._known):
+            name = known.get((id(node), flat))
+            if name is not None:
+                return name
+        name = self._compute(node, at, flat)
+        self.define(node, flat, name)
+        return name
+
+    def _compute(self, node: Node, at: Coords, flat: Sym) -> str:
+        if node.op is HOST:
+            return self._number(node)
+        if node.buffer is not None or id(node) in self._stored:
+            return self.let(f"{self.buffer(node)}[{text(flat, 'u')}]")
+        match node.op:
+            case Pointwise():
+                return self._pointwise(node, [self.value(source, at) for source in node.inputs])
+            case Generator():
+                return self._generator(node, at, flat)
+            case Structural() if node.op is indexing.take:
+                return self._take(node, at)
+            case Structural() if node.op is indexing.cat:
+                return self._cat(node, at)
+            case Structural() if node.op is indexing.write_slice:
+                return self._write_slice(node, at)
+            case Custom():
+                return self.value(node.inputs[0], at)
+            case Reduction() | Structural():
+                raise CompileError(f"{node.op.name}: its value is needed in a kernel that does not have it")
+            case _:
+                raise CompileError(f"{node.op.name}: no rule")
+
+    def _pointwise(self, node: Node, args: list[str]) -> str:
+        op = node.op
+        assert isinstance(op, Pointwise)
+        template = op.wgsl if isinstance(op.wgsl, str) else op.wgsl(*(n.spec.dtype for n in node.inputs), **node.attrs)
+        if template == "{0}":
+            return args[0]
+        expression = template.format(*args)
+        if op is pointwise.cast or node.spec.dtype in _NARROW:
+            expression = rounded(expression, node.spec.dtype)
+        return self.let(expression)
+
+    def _generator(self, node: Node, at: Coords, flat: Sym) -> str:
+        dtype = node.spec.dtype
+        if node.op is pointwise.const:
+            return literal(node.attrs["value"], dtype)
+        if node.op is pointwise.iota:
+            return f"{dtype.wgsl}({text(at[node.attrs['axis']], 'u')})"
+        words = [self.value(source, ()) for source in node.inputs]
+        return self.let(f"p_philox({text(flat, 'u')}, {', '.join(words)})")
+
+    def _number(self, node: Node) -> str:
+        self._uses_numbers = True
+        at = self._numbers[id(node)]
+        word = f"numbers[{at // 4}].{'xyzw'[at % 4]}"
+        wgsl = node.spec.dtype.wgsl
+        return word if wgsl == "u32" else f"bitcast<{wgsl}>({word})"
+
+    def _guarded(self, node: Node, source: Node, at: Coords, inner: Coords, bounds: tuple[Any, ...]) -> str:
+        known = (id(node), flatten(at, node.spec.shape))
+        for level in reversed(self._known):
+            if known in level:
+                return level[known]
+        name = self.fresh()
+        fill = literal(node.attrs.get("value", 0.0), node.spec.dtype)
+        self.line(f"var {name} = {fill};")
+        with self.block(f"if ({_conditions(bounds)})"):
+            self.line(f"{name} = {self.value(source, inner)};")
+        self._known[-1][known] = name
+        return name
+
+    def _take(self, node: Node, at: Coords) -> str:
+        rows, index = node.inputs
+        row = self.value(index, at[:1])
+        name = self.fresh("i")
+        self.line(f"let {name} = u32({row});")
+        return self.value(rows, (variable(name, rows.spec.shape[0]), at[1]))
+
+    def _cat(self, node: Node, at: Coords) -> str:
+        axis, name = node.attrs["axis"], self.fresh()
+        self.line(f"var {name}: {node.spec.dtype.wgsl};")
+        end, word = 0, "if"
+        for part in node.inputs:
+            start, end = end, end + part.spec.shape[axis]
+            if end == start or at[axis].low >= end or at[axis].high < start:
+                continue
+            moved = (*at[:axis], at[axis] - start, *at[axis + 1 :])
+            with self.block(f"{word} ({text(at[axis], 'u')} < {end}u)"):
+                self.line(f"{name} = {self.value(part, moved)};")
+            word = "else if"
+        return name
+
+    def _write_slice(self, node: Node, at: Coords) -> str:
+        base, value = node.inputs
+        starts, steps = node.attrs["starts"], node.attrs["steps"]
+        inner, bounds = movement.place.index(at, value.spec.shape, node.spec.shape, starts, steps)
+        if not bounds:
+            return self.value(value, inner)
+        name = self.fresh()
+        self.line(f"var {name}: {node.spec.dtype.wgsl};")
+        with self.block(f"if ({_conditions(bounds)})"):
+            self.line(f"{name} = {self.value(value, inner)};")
+        with self.block("else"):
+            self.line(f"{name} = {self.value(base, at)};")
+        return name
+
+    # The whole
+
+    def kernel(self, name: str, lanes: int, groups: int, uses: str = "") -> Kernel:
+        """The finished kernel: `groups` workgroups of `lanes` invocations, numbered by `group`."""
+        width = min(groups, self.limits.workgroups)
+        height = -(-groups // max(width, 1))
+        head = [
+            "@compute @workgroup_size(%d)" % lanes,
+            "fn main(@builtin(workgroup_id) w: vec3u, @builtin(local_invocation_index) lane: u32) {",
+            f"  let group = w.x + w.y * {width}u;" if height > 1 else "  let group = w.x;",
+        ]
+        body = "\n".join([*self.declarations, *head, *self.lines, "}", ""])
+        bindings = [
+            f"@group(0) @binding({at}) var<storage, {'read_write' if written else 'read'}> b{at}: "
+            f"array<{node.spec.dtype.wgsl}>;\n"
+            for at, (node, written) in enumerate(self.bound.values())
+        ]
+        at = len(bindings)
+        if self._uses_numbers:
+            vectors = -(-len(self._numbers) // 4)
+            bindings.append(f"@group(0) @binding({at}) var<uniform> numbers: array<vec4u, {vectors}>;\n")
+            at += 1
+        helpers = prelude.used_by(body)
+        if "p_index" in body:
+            bindings.append(f"@group(0) @binding({at}) var<storage, read_write> fault: array<atomic<u32>>;\n")
+        writes = tuple(written for _, written in self.bound.values())
+        wgsl = "".join(bindings) + helpers + body
+        return Kernel(name, wgsl, (width, height, 1), writes, self._uses_numbers, "p_index" in body)
+
+
+_NARROW = (dtypes.int8, dtypes.uint8, dtypes.int16)
+
+
+def rounded(expression: str, dtype: DType) -> str:
+    """Brings a value of the 32-bit type to one that the dtype can hold."""
+    match dtype.name:
+        case "float16":
+            return f"p_half({expression})"
+        case "bfloat16":
+            return f"p_bfloat({expression})"
+        case "uint8":
+            return f"({expression} & 0xffu)"
+        case "int8":
+            return f"(({expression} << 24u) >> 24u)"
+        case "int16":
+            return f"(({expression} << 16u) >> 16u)"
+        case _:
+            return expression
+
+
+def literal(value: float, dtype: DType) -> str:
+    """A Python number as WGSL text, exactly."""
+    if dtype.kind is not Kind.FLOAT:
+        whole = int(value)
+        if dtype.wgsl == "u32":
+            return f"{whole & 0xFFFFFFFF}u"
+        return f"{whole}" if whole > -(2**31) else "(-2147483647 - 1)"
+    number = float(value)
+    if isnan(number):
+        return "p_nan()"
+    if not isinf(number):
+        try:
+            number = struct.unpack("f", struct.pack("f", number))[0]
+        except OverflowError:
+            number = float("inf") if number > 0 else float("-inf")
+    if isinf(number):
+        return "p_inf()" if number > 0 else "(-p_inf())"
+    if number != 0 and abs(number) < 1.1754943508222875e-38:
+        return f"bitcast<f32>({struct.unpack('I', struct.pack('f', number))[0]}u)"
+    out = repr(number)
+    out = out if "." in out or "e" in out else out + ".0"
+    return f"({out})" if number < 0 else out
+
+
+def _conditions(bounds: tuple[Any, ...]) -> str:
+    """Tests in unsigned arithmetic, where a negative number is larger than any bound."""
+    parts = []
+    for expression, low, high in bounds:
+        if low == "multiple":
+            parts.append(f"({text(expression, 'u')}) % {high}u == 0u")
+        else:
+            parts.append(f"({text(expression, 'u')}) <= {high}u")
+    return " && ".join(parts)
+
+
+def element(position: Sym, node: Node) -> Coords:
+    """Coordinates of the element at a flat position."""
+    return unflatten(position, node.spec.shape)
+
+
+def count(node: Node) -> int:
+    return prod(node.spec.shape)

@@ -1,0 +1,33 @@
+"""A kernel: WGSL text and how to launch it. Data only."""
+
+from dataclasses import dataclass
+
+Grid = tuple[int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a device allows; the defaults are WebGPU's own. Compilation takes this record, never a device."""
+
+    workgroup_size: int = 256
+    workgroups: int = 65535
+    bindings: int = 8  # storage buffers a kernel may bind
+    binding_bytes: int = 128 << 20
+    shared_bytes: int = 16 << 10
+    features: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """`wgsl` binds the buffers at @binding(0..n-1) of group 0; `writes[i]` tells which of them it writes.
+
+    numbers: the next binding is a uniform buffer with the Program's host numbers.
+    faults: the last binding is the device's fault words, where a failed check on the device leaves a note.
+    """
+
+    name: str
+    wgsl: str
+    grid: Grid
+    writes: tuple[bool, ...]
+    numbers: bool = False
+    faults: bool = False

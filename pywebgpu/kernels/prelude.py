@@ -1,0 +1,270 @@
+"""WGSL functions that expressions of ops may call. A kernel carries those that its text names, and what these call.
+
+WGSL promises neither NaN nor infinity, so both are told by their bits and made from bits that no compiler folds.
+"""
+
+import re
+
+from pywebgpu.ops import random, special
+
+
+def _polynomial(x: str, factors: tuple[float, ...]) -> str:
+    text = f"{factors[0]}"
+    for factor in factors[1:]:
+        text = f"fma({text}, {x}, {factor})"
+    return text
+
+
+def _erf() -> str:
+    return f"""fn p_erf(x: f32) -> f32 {{
+  if (p_isnan(x)) {{ return x; }}
+  let c = clamp(x, -4.0, 4.0);
+  let s = c * c;
+  return c * ({_polynomial("s", special.ERF_P)}) / ({_polynomial("s", special.ERF_Q)});
+}}"""
+
+
+def _erfinv() -> str:
+    return f"""fn p_erfinv(x: f32) -> f32 {{
+  if (abs(x) > 1.0 || p_isnan(x)) {{ return p_nan(); }}
+  if (abs(x) == 1.0) {{ return x * p_inf(); }}
+  let w = -log((1.0 - x) * (1.0 + x));
+  if (w < 5.0) {{
+    let c = w - 2.5;
+    return x * ({_polynomial("c", special.ERFINV_CENTRE)});
+  }}
+  let t = sqrt(w) - 3.0;
+  return x * ({_polynomial("t", special.ERFINV_TAIL)});
+}}"""
+
+
+def _philox() -> str:
+    rounds = "\n".join(
+        "  x = vec4u(p_mulhi(M1, x.z) ^ x.y ^ k.x, M1 * x.z, p_mulhi(M0, x.x) ^ x.w ^ k.y, M0 * x.x);"
+        + ("" if i == random.ROUNDS - 1 else "\n  k += vec2u(W0, W1);")
+        for i in range(random.ROUNDS)
+    )
+    names = {"M0": random.M0, "M1": random.M1, "W0": random.W0, "W1": random.W1}
+    for name, value in names.items():
+        rounds = rounds.replace(name, f"{value:#x}u")
+    return f"""fn p_philox(i: u32, k0: u32, k1: u32, stream: u32, draw: u32) -> u32 {{
+  var x = vec4u(i / 4u, draw, stream, 0u);
+  var k = vec2u(k0, k1);
+{rounds}
+  return x[i % 4u];
+}}"""
+
+
+FUNCTIONS: dict[str, str] = {
+    "p_bits": "var<private> p_bits: vec2u = vec2u(0x7f800000u, 0x7fc00000u);",
+    "p_inf": "fn p_inf() -> f32 { return bitcast<f32>(p_bits.x); }",
+    "p_nan": "fn p_nan() -> f32 { return bitcast<f32>(p_bits.y); }",
+    "p_isnan": "fn p_isnan(x: f32) -> bool { return (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u; }",
+    "p_isinf": "fn p_isinf(x: f32) -> bool { return (bitcast<u32>(x) & 0x7fffffffu) == 0x7f800000u; }",
+    "p_max": """fn p_max(a: f32, b: f32) -> f32 {
+  return select(select(max(a, b), b, p_isnan(b)), a, p_isnan(a));
+}""",
+    "p_min": """fn p_min(a: f32, b: f32) -> f32 {
+  return select(select(min(a, b), b, p_isnan(b)), a, p_isnan(a));
+}""",
+    "p_sign": "fn p_sign(x: f32) -> f32 { return select(sign(x), 0.0, p_isnan(x)); }",
+    "p_floordiv": """fn p_floordiv(a: i32, b: i32) -> i32 {
+  if (b == 0) { return 0; }
+  let q = a / b;
+  return q - select(0, 1, (a % b != 0) && ((a < 0) != (b < 0)));
+}""",
+    "p_modulo": """fn p_modulo(a: i32, b: i32) -> i32 {
+  if (b == 0) { return 0; }
+  let r = a % b;
+  return r + select(0, b, r != 0 && ((r < 0) != (b < 0)));
+}""",
+    "p_remainder": """fn p_remainder(a: f32, b: f32) -> f32 {
+  let r = a % b;
+  return r + select(0.0, b, r != 0.0 && ((r < 0.0) != (b < 0.0)));
+}""",
+    "p_shl": "fn p_shl(a: i32, b: i32) -> i32 { return select(a << (u32(b) & 31u), 0, b > 31); }",
+    "p_shr": "fn p_shr(a: i32, b: i32) -> i32 { return a >> min(u32(b), 31u); }",
+    "p_log": """fn p_log(x: f32) -> f32 {
+  if (x == 0.0) { return -p_inf(); }
+  if (x < 0.0 || p_isnan(x)) { return p_nan(); }
+  if (p_isinf(x)) { return x; }
+  return log(x);
+}""",
+    "p_expm1": """fn p_expm1(x: f32) -> f32 {
+  if (abs(x) > 0.5) { return exp(x) - 1.0; }
+  return x * (1.0 + x / 2.0 * (1.0 + x / 3.0 * (1.0 + x / 4.0 * (1.0 + x / 5.0 * (1.0 + x / 6.0 * (1.0 + x / 7.0 *
+    (1.0 + x / 8.0)))))));
+}""",
+    "p_log1p": """fn p_log1p(x: f32) -> f32 {
+  if (abs(x) > 0.5 || p_isnan(x)) { return p_log(1.0 + x); }
+  let s = x / (2.0 + x);
+  let z = s * s;
+  return 2.0 * s * (1.0 + z * (1.0 / 3.0 + z * (1.0 / 5.0 + z * (1.0 / 7.0 + z * (1.0 / 9.0 + z * (1.0 / 11.0 +
+    z / 13.0))))));
+}""",
+    "p_sigmoid": "fn p_sigmoid(x: f32) -> f32 { return select(1.0 / (1.0 + exp(-max(x, -88.0))), x, p_isnan(x)); }",
+    "p_tanh": """fn p_tanh(x: f32) -> f32 {
+  if (p_isnan(x)) { return x; }
+  let e = p_expm1(2.0 * clamp(x, -9.1, 9.1));
+  return e / (e + 2.0);
+}""",
+    "p_sinh": """fn p_sinh(x: f32) -> f32 {
+  if (abs(x) > 20.0) { return sign(x) * 0.5 * exp(abs(x)); }
+  let e = p_expm1(x);
+  return 0.5 * (e + e / (e + 1.0));
+}""",
+    "p_cosh": """fn p_cosh(x: f32) -> f32 {
+  let e = exp(abs(x));
+  return 0.5 * e + 0.5 / e;
+}""",
+    "p_asinh": """fn p_asinh(x: f32) -> f32 {
+  let a = abs(x);
+  if (a > 1e18) { return sign(x) * (log(a) + 0.6931471805599453); }
+  return sign(x) * p_log1p(a + a * a / (1.0 + sqrt(1.0 + a * a)));
+}""",
+    "p_acosh": """fn p_acosh(x: f32) -> f32 {
+  if (x < 1.0) { return p_nan(); }
+  let t = x - 1.0;
+  return p_log1p(t + sqrt(2.0 * t + t * t));
+}""",
+    "p_atanh": """fn p_atanh(x: f32) -> f32 {
+  if (abs(x) > 1.0) { return p_nan(); }
+  if (abs(x) == 1.0) { return x * p_inf(); }
+  return 0.5 * p_log1p(2.0 * x / (1.0 - x));
+}""",
+    # Cephes' atanf: reduction at tan(pi/8) and tan(3 pi/8); the builtins of some engines are good to 1e-4 only.
+    "p_atan": """fn p_atan(x: f32) -> f32 {
+  if (p_isnan(x)) { return x; }
+  let a = abs(x);
+  var y = 0.0;
+  var t = a;
+  if (a > 2.414213562373095) {
+    y = 1.5707963267948966;
+    t = -1.0 / a;
+  } else if (a > 0.4142135623730950) {
+    y = 0.7853981633974483;
+    t = (a - 1.0) / (a + 1.0);
+  }
+  let z = t * t;
+  y += (((8.05374449538e-2 * z - 1.38776856032e-1) * z + 1.99777106478e-1) * z - 3.33329491539e-1) * z * t + t;
+  return select(y, -y, x < 0.0);
+}""",
+    "p_atan2": """fn p_atan2(y: f32, x: f32) -> f32 {
+  if (p_isnan(x) || p_isnan(y)) { return p_nan(); }
+  let negative = (bitcast<u32>(y) & 0x80000000u) != 0u;
+  let behind = (bitcast<u32>(x) & 0x80000000u) != 0u;
+  var a = 1.5707963267948966;
+  if (y == 0.0) {
+    a = 0.0;
+  } else if (p_isinf(x) || p_isinf(y)) {
+    a = select(select(0.0, 1.5707963267948966, p_isinf(y)), 0.7853981633974483, p_isinf(x) && p_isinf(y));
+  } else if (x != 0.0) {
+    a = p_atan(abs(y) / abs(x));
+  }
+  a = select(a, 3.141592653589793 - a, behind);
+  return select(a, -a, negative);
+}""",
+    "p_asin": """fn p_asin(x: f32) -> f32 {
+  if (abs(x) > 1.0 || p_isnan(x)) { return p_nan(); }
+  return p_atan2(x, sqrt((1.0 - x) * (1.0 + x)));
+}""",
+    "p_acos": """fn p_acos(x: f32) -> f32 {
+  if (abs(x) > 1.0 || p_isnan(x)) { return p_nan(); }
+  return p_atan2(sqrt((1.0 - x) * (1.0 + x)), x);
+}""",
+    "p_erf": _erf(),
+    "p_erfinv": _erfinv(),
+    "p_pow_f32": """fn p_pow_f32(a: f32, b: f32) -> f32 {
+  if (b == 0.0 || a == 1.0) { return 1.0; }
+  if (p_isnan(a) || p_isnan(b)) { return p_nan(); }
+  let whole = floor(b) == b;
+  let odd = whole && abs(b) < 16777216.0 && (i32(b) & 1) != 0;
+  if (a == 0.0) {
+    let m = select(0.0, p_inf(), b < 0.0);
+    return select(m, -m, odd && (bitcast<u32>(a) & 0x80000000u) != 0u);
+  }
+  if (whole && abs(b) <= 16.0) {
+    var base = select(a, 1.0 / a, b < 0.0);
+    var n = u32(abs(b));
+    var r = 1.0;
+    while (n > 0u) {
+      if ((n & 1u) != 0u) { r *= base; }
+      base *= base;
+      n >>= 1u;
+    }
+    return r;
+  }
+  if (a < 0.0 && !whole && !p_isinf(b)) { return p_nan(); }
+  if (p_isinf(b)) {
+    if (abs(a) == 1.0) { return 1.0; }
+    return select(0.0, p_inf(), (abs(a) > 1.0) == (b > 0.0));
+  }
+  if (p_isinf(a)) {
+    let m = select(p_inf(), 0.0, b < 0.0);
+    return select(m, -m, a < 0.0 && odd);
+  }
+  let m = pow(abs(a), b);
+  return select(m, -m, a < 0.0 && odd);
+}""",
+    "p_pow_i32": """fn p_pow_i32(a: i32, b: i32) -> i32 {
+  if (b < 0) { return select(0, select(1, select(1, -1, (b & 1) != 0), a == -1), abs(a) == 1); }
+  var base = a;
+  var n = b;
+  var r = 1;
+  while (n > 0) {
+    if ((n & 1) != 0) { r *= base; }
+    base *= base;
+    n >>= 1u;
+  }
+  return r;
+}""",
+    "p_pow_u32": "fn p_pow_u32(a: u32, b: u32) -> u32 { return u32(p_pow_i32(i32(a), i32(b))); }",
+    # The first bad index is kept for the error that the next read raises.
+    "p_index_fault": """fn p_index_fault(i: i32, n: i32) -> i32 {
+  if (atomicExchange(&fault[0], 1u) == 0u) {
+    atomicStore(&fault[1], u32(i));
+    atomicStore(&fault[2], u32(n));
+  }
+  return 0;
+}""",
+    "p_index": """fn p_index(i: i32, n: i32) -> i32 {
+  if (i < -n || i >= n) { return p_index_fault(i, n); }
+  return select(i, i + n, i < 0);
+}""",
+    "p_index_strict": """fn p_index_strict(i: i32, n: i32) -> i32 {
+  if (i < 0 || i >= n) { return p_index_fault(i, n); }
+  return i;
+}""",
+    "p_mulhi": """fn p_mulhi(a: u32, b: u32) -> u32 {
+  let low = (a & 0xffffu) * (b & 0xffffu);
+  let left = (a >> 16u) * (b & 0xffffu);
+  let right = (a & 0xffffu) * (b >> 16u);
+  let middle = (low >> 16u) + (left & 0xffffu) + (right & 0xffffu);
+  return (a >> 16u) * (b >> 16u) + (left >> 16u) + (right >> 16u) + (middle >> 16u);
+}""",
+    "p_philox": _philox(),
+    "p_half": "fn p_half(x: f32) -> f32 { return select(quantizeToF16(x), x, p_isnan(x) || p_isinf(x)); }",
+    "p_bfloat": """fn p_bfloat(x: f32) -> f32 {
+  if (p_isnan(x)) { return x; }
+  let b = bitcast<u32>(x);
+  return bitcast<f32>((b + 0x7fffu + ((b >> 16u) & 1u)) & 0xffff0000u);
+}""",
+}
+
+_NAME = re.compile(r"\bp_\w+")
+
+
+def used_by(text: str) -> str:
+    """Declarations of every p_ function that the text needs, callees first."""
+    order: list[str] = []
+    seen: set[str] = set()
+    stack = [(name, False) for name in sorted(set(_NAME.findall(text)), reverse=True)]
+    while stack:
+        name, ready = stack.pop()
+        if ready:
+            order.append(name)
+        elif name not in seen:
+            seen.add(name)
+            stack.append((name, True))
+            stack.extend((callee, False) for callee in sorted(set(_NAME.findall(FUNCTIONS[name])) - {name}))
+    return "".join(FUNCTIONS[name] + "\n" for name in order)

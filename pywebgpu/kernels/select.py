@@ -1,0 +1,46 @@
+"""Which generator makes the kernel of a group."""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from pywebgpu.errors import CompileError
+from pywebgpu.graph.ir import Node
+from pywebgpu.kernels import contraction, pointwise, reduce, scan, scatter, sort
+from pywebgpu.kernels.emit import Emitter
+from pywebgpu.kernels.kernel import Kernel, Limits
+from pywebgpu.ops import contraction as products
+from pywebgpu.ops import indexing
+
+_SINGLE = {
+    indexing.scatter: scatter.generate,
+    indexing.scan: scan.generate,
+    indexing.sort_block: sort.generate_block,
+    indexing.sort_merge: sort.generate_merge,
+}
+
+
+def generate(
+    kind: str,
+    nodes: Sequence[Node],
+    outputs: Sequence[Node],
+    rows: tuple[Any, dict[int, str]],
+    stored: Collection[int],
+    numbers: Mapping[int, int],
+    alias: Mapping[int, Node],
+    limits: Limits,
+) -> tuple[Kernel, list[Node]]:
+    """The kernel of a group, and the nodes whose buffers it binds, in order."""
+    emit = Emitter(stored - {id(node) for node in nodes}, numbers, alias, limits)
+    match kind:
+        case "map":
+            kernel = pointwise.generate(nodes, outputs, emit)
+        case "rows":
+            kernel = reduce.generate(nodes, outputs, *rows, emit)
+        case "product":
+            anchor = next(node for node in nodes if node.op is products.matmul)
+            kernel = contraction.generate(anchor, nodes, outputs, emit)
+        case _:
+            if nodes[0].op not in _SINGLE:
+                raise CompileError(f"{nodes[0].op.name}: no kernel")
+            kernel = _SINGLE[nodes[0].op](nodes[0], emit)
+    return kernel, [node for node, _ in emit.bound.values()]

@@ -1,0 +1,314 @@
+"""Losses and similarities. `size_average` and `reduce` are torch's old names for `reduction`."""
+
+import warnings as _warnings
+from collections.abc import Callable as _Callable
+
+from pywebgpu.compose import distance as _distance
+from pywebgpu.compose import loss as _loss
+from pywebgpu.tensor import base as _base
+from pywebgpu.tensor import create as _create
+from pywebgpu.tensor import tensor as _tensor
+
+_T = _tensor.Tensor
+_apply: _Callable[..., _T] = _base.apply
+_Flag = bool | None
+
+
+def _reduction(size_average: _Flag, reduce: _Flag, reduction: str) -> str:
+    if size_average is None and reduce is None:
+        return reduction
+    if reduce is False:
+        found = "none"
+    else:
+        found = "sum" if size_average is False else "mean"
+    _warnings.warn(
+        f"size_average and reduce args will be deprecated, please use reduction='{found}' instead.", stacklevel=3
+    )
+    return found
+
+
+def cross_entropy(
+    input: _T,
+    target: _T,
+    weight: _T | None = None,
+    size_average: _Flag = None,
+    ignore_index: int = -100,
+    reduce: _Flag = None,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+) -> _T:
+    """-log(softmax(input))[target]. Shapes: input (n, c, ...), target (n, ...) or, as probabilities, (n, c, ...)."""
+    reduction = _reduction(size_average, reduce, reduction)
+    return _apply(
+        _loss.cross_entropy,
+        input,
+        target,
+        weight,
+        ignore_index=ignore_index,
+        reduction=reduction,
+        label_smoothing=label_smoothing,
+    )
+
+
+def nll_loss(
+    input: _T,
+    target: _T,
+    weight: _T | None = None,
+    size_average: _Flag = None,
+    ignore_index: int = -100,
+    reduce: _Flag = None,
+    reduction: str = "mean",
+) -> _T:
+    """-input[target] for logarithms of probabilities. Shapes: input (n, c, ...), target (n, ...)."""
+    reduction = _reduction(size_average, reduce, reduction)
+    return _apply(
+        _loss.nll_loss, input, target, weight, ignore_index=ignore_index, reduction=reduction
+    )
+
+
+def binary_cross_entropy(
+    input: _T,
+    target: _T,
+    weight: _T | None = None,
+    size_average: _Flag = None,
+    reduce: _Flag = None,
+    reduction: str = "mean",
+) -> _T:
+    """-(target log(x) + (1 - target) log(1 - x)) for probabilities x."""
+    reduction = _reduction(size_average, reduce, reduction)
+    return _apply(_loss.binary_cross_entropy, input, target, weight, reduction=reduction)
+
+
+def binary_cross_entropy_with_logits(
+    input: _T,
+    target: _T,
+    weight: _T | None = None,
+    size_average: _Flag = None,
+    reduce: _Flag = None,
+    reduction: str = "mean",
+    pos_weight: _T | None = None,
+) -> _T:
+    """binary_cross_entropy of sigmoid(x), without overflow."""
+    reduction = _reduction(size_average, reduce, reduction)
+    return _apply(
+        _loss.binary_cross_entropy_with_logits, input, target, weight, pos_weight=pos_weight, reduction=reduction
+    )
+
+
+def kl_div(
+    input: _T,
+    target: _T,
+    size_average: _Flag = None,
+    reduce: _Flag = None,
+    reduction: str = "mean",
+    log_target: bool = False,
+) -> _T:
+    """target (log(target) - x) for logarithms x; reduction "batchmean" is the divergence itself."""
+    reduction = _reduction(size_average, reduce, reduction)
+    return _apply(_loss.kl_div, input, target, reduction=reduction, log_target=log_target)
+
+
+def poisson_nll_loss(
+    input: _T,
+    target: _T,
+    log_input: bool = True,
+    full: bool = False,
+    size_average: _Flag = None,
+    eps: float = 1e-8,
+    reduce: _Flag = None,
+    reduction: str = "mean",
+) -> _T:
+    """exp(x) - target x, or x - target log(x + eps)."""
+    reduction = _reduction(size_average, reduce, reduction)
+    return _apply(
+        _loss.poisson_nll_loss, input, target, log_input=log_input, full=full, eps=eps, reduction=reduction
+    )
+
+
+def gaussian_nll_loss(
+    input: _T, target: _T, var: _T | float, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
+) -> _T:
+    """(log(var) + (x - target)^2 / var) / 2. Shapes: var as input, or without its last axis, or with size 1 there."""
+    spread = var if isinstance(var, _T) else _create.full_like(input, var)
+    if spread.shape != input.shape:
+        if input.shape[:-1] == spread.shape:
+            spread = spread.unsqueeze(-1)
+        elif input.shape[:-1] != spread.shape[:-1] or spread.shape[-1] != 1:
+            raise ValueError(f"var is of incorrect size: {spread.shape} for input {input.shape}")
+    return _apply(
+        _loss.gaussian_nll_loss, input, target, spread, full=full, eps=eps, reduction=reduction
+    )
+
+
+def multi_margin_loss(
+    input: _T,
+    target: _T,
+    p: int = 1,
+    margin: float = 1.0,
+    weight: _T | None = None,
+    size_average: _Flag = None,
+    reduce: _Flag = None,
+    reduction: str = "mean",
+) -> _T:
+    """The mean over the other classes of max(0, margin - x[target] + x[c])^p."""
+    reduction = _reduction(size_average, reduce, reduction)
+    return _apply(
+        _loss.multi_margin_loss, input, target, p, margin, weight, reduction=reduction
+    )
+
+
+def multilabel_soft_margin_loss(
+    input: _T,
+    target: _T,
+    weight: _T | None = None,
+    size_average: _Flag = None,
+    reduce: _Flag = None,
+    reduction: str = "mean",
+) -> _T:
+    """The mean over classes of binary_cross_entropy_with_logits."""
+    reduction = _reduction(size_average, reduce, reduction)
+    return _apply(_loss.multilabel_soft_margin_loss, input, target, weight, reduction=reduction)
+
+
+# Numbers
+
+
+def mse_loss(
+    input: _T,
+    target: _T,
+    size_average: _Flag = None,
+    reduce: _Flag = None,
+    reduction: str = "mean",
+    weight: _T | None = None,
+) -> _T:
+    """(x - target)^2"""
+    reduction = _reduction(size_average, reduce, reduction)
+    return _apply(_distance.mse_loss, input, target, weight, reduction=reduction)
+
+
+def l1_loss(
+    input: _T,
+    target: _T,
+    size_average: _Flag = None,
+    reduce: _Flag = None,
+    reduction: str = "mean",
+    weight: _T | None = None,
+) -> _T:
+    """|x - target|"""
+    reduction = _reduction(size_average, reduce, reduction)
+    return _apply(_distance.l1_loss, input, target, weight, reduction=reduction)
+
+
+def smooth_l1_loss(
+    input: _T,
+    target: _T,
+    size_average: _Flag = None,
+    reduce: _Flag = None,
+    reduction: str = "mean",
+    beta: float = 1.0,
+) -> _T:
+    """A square near 0, a line further away, joined at beta."""
+    reduction = _reduction(size_average, reduce, reduction)
+    return _apply(_distance.smooth_l1_loss, input, target, reduction=reduction, beta=beta)
+
+
+def huber_loss(
+    input: _T, target: _T, reduction: str = "mean", delta: float = 1.0, weight: _T | None = None
+) -> _T:
+    """delta times smooth_l1_loss with beta = delta."""
+    return _apply(_distance.huber_loss, input, target, weight, reduction=reduction, delta=delta)
+
+
+def soft_margin_loss(
+    input: _T, target: _T, size_average: _Flag = None, reduce: _Flag = None, reduction: str = "mean"
+) -> _T:
+    """log(1 + exp(-target x)) for targets 1 and -1."""
+    reduction = _reduction(size_average, reduce, reduction)
+    return _apply(_distance.soft_margin_loss, input, target, reduction=reduction)
+
+
+# Vectors and pairs
+
+
+def cosine_similarity(x1: _T, x2: _T, dim: int = 1, eps: float = 1e-8) -> _T:
+    """x1 . x2 / (|x1| |x2|) along `dim`."""
+    return _apply(_distance.cosine_similarity, x1, x2, dim, eps)
+
+
+def pairwise_distance(x1: _T, x2: _T, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> _T:
+    """The p-norm of x1 - x2 along the last axis."""
+    return _apply(_distance.pairwise_distance, x1, x2, p, eps, keepdim=keepdim)
+
+
+def cosine_embedding_loss(
+    input1: _T,
+    input2: _T,
+    target: _T,
+    margin: float = 0,
+    size_average: _Flag = None,
+    reduce: _Flag = None,
+    reduction: str = "mean",
+) -> _T:
+    """1 - cos where target is 1, max(0, cos - margin) where it is -1."""
+    reduction = _reduction(size_average, reduce, reduction)
+    return _apply(
+        _distance.cosine_embedding_loss, input1, input2, target, margin=margin, reduction=reduction
+    )
+
+
+def margin_ranking_loss(
+    input1: _T,
+    input2: _T,
+    target: _T,
+    margin: float = 0,
+    size_average: _Flag = None,
+    reduce: _Flag = None,
+    reduction: str = "mean",
+) -> _T:
+    """max(0, -target (x1 - x2) + margin)"""
+    reduction = _reduction(size_average, reduce, reduction)
+    return _apply(
+        _distance.margin_ranking_loss, input1, input2, target, margin=margin, reduction=reduction
+    )
+
+
+def hinge_embedding_loss(
+    input: _T,
+    target: _T,
+    margin: float = 1.0,
+    size_average: _Flag = None,
+    reduce: _Flag = None,
+    reduction: str = "mean",
+) -> _T:
+    """x where target is 1, max(0, margin - x) where it is -1."""
+    reduction = _reduction(size_average, reduce, reduction)
+    return _apply(
+        _distance.hinge_embedding_loss, input, target, margin=margin, reduction=reduction
+    )
+
+
+def triplet_margin_loss(
+    anchor: _T,
+    positive: _T,
+    negative: _T,
+    margin: float = 1.0,
+    p: float = 2,
+    eps: float = 1e-6,
+    swap: bool = False,
+    size_average: _Flag = None,
+    reduce: _Flag = None,
+    reduction: str = "mean",
+) -> _T:
+    """max(0, |anchor - positive| - |anchor - negative| + margin)"""
+    reduction = _reduction(size_average, reduce, reduction)
+    return _apply(
+        _distance.triplet_margin_loss,
+        anchor,
+        positive,
+        negative,
+        margin=margin,
+        p=p,
+        eps=eps,
+        swap=swap,
+        reduction=reduction,
+    )

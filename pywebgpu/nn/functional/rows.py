@@ -1,0 +1,180 @@
+"""Work on rows: linear maps, embeddings, normalisations, attention."""
+
+from collections.abc import Callable as _Callable
+from collections.abc import Sequence as _Sequence
+
+from pywebgpu.compose import attention as _attention
+from pywebgpu.compose import embedding as _embedding
+from pywebgpu.compose import linear as _linear
+from pywebgpu.compose import normalize as _normalize
+from pywebgpu.gradient import modes as _modes
+from pywebgpu.tensor import base as _base
+from pywebgpu.tensor import random as _random
+from pywebgpu.tensor import tensor as _tensor
+
+_T = _tensor.Tensor
+_apply: _Callable[..., _T] = _base.apply
+
+
+def linear(input: _T, weight: _T, bias: _T | None = None) -> _T:
+    """input weight^T + bias. Shapes: input (..., k), weight (n, k), bias (n) -> (..., n)."""
+    return _apply(_linear.linear, input, weight, bias)
+
+
+def bilinear(input1: _T, input2: _T, weight: _T, bias: _T | None = None) -> _T:
+    """input1^T weight input2 + bias. Shapes: (..., m), (..., n), weight (o, m, n), bias (o) -> (..., o)."""
+    return _apply(_linear.bilinear, input1, input2, weight, bias)
+
+
+def embedding(
+    input: _T,
+    weight: _T,
+    padding_idx: int | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
+    sparse: bool = False,
+) -> _T:
+    """weight[input]: a row for each number; the row `padding_idx` gets no gradient.
+
+    max_norm: rows that are looked up are first scaled down, in place, to this norm. `sparse` changes nothing.
+    Raises: NotImplementedError for scale_grad_by_freq.
+    """
+    if scale_grad_by_freq:
+        raise NotImplementedError("embedding: scale_grad_by_freq is not available; scale the gradient by a hook instead")
+    if max_norm is not None:
+        with _modes.no_grad():
+            rows = input.reshape(-1)
+            found = _apply(_embedding.embedding, rows, weight)
+            norm = found.norm(norm_type, dim=-1, keepdim=True)
+            scale = (max_norm / (norm + 1e-7)).where(norm > max_norm, norm * 0 + 1)
+            weight.index_copy_(0, rows, found * scale)
+    return _apply(_embedding.embedding, input, weight, padding_idx)
+
+
+def one_hot(tensor: _T, num_classes: int = -1) -> _T:
+    """1 at each number, 0 elsewhere, as int64. Shapes: (...) -> (..., num_classes); -1 reads the largest number."""
+    if num_classes == -1:
+        if tensor.numel() == 0:
+            raise RuntimeError("Can not infer total number of classes from empty tensor.")
+        num_classes = int(tensor.max().item()) + 1
+    return _apply(_embedding.one_hot, tensor, num_classes)
+
+
+# Normalisation
+
+
+def layer_norm(
+    input: _T,
+    normalized_shape: _Sequence[int],
+    weight: _T | None = None,
+    bias: _T | None = None,
+    eps: float = 1e-5,
+) -> _T:
+    """Each row to mean 0 and variance 1, then by weight and bias. Rows are the last axes, `normalized_shape`."""
+    return _apply(_normalize.layer_norm, input, tuple(normalized_shape), weight, bias, eps)
+
+
+def rms_norm(
+    input: _T, normalized_shape: _Sequence[int], weight: _T | None = None, eps: float | None = None
+) -> _T:
+    """Each row over the root of its mean square, then by weight."""
+    return _apply(_normalize.rms_norm, input, tuple(normalized_shape), weight, eps)
+
+
+def group_norm(
+    input: _T, num_groups: int, weight: _T | None = None, bias: _T | None = None, eps: float = 1e-5
+) -> _T:
+    """Groups of channels of each sample to mean 0 and variance 1, then by weight and bias of each channel."""
+    return _apply(_normalize.group_norm, input, num_groups, weight, bias, eps)
+
+
+def batch_norm(
+    input: _T,
+    running_mean: _T | None,
+    running_var: _T | None,
+    weight: _T | None = None,
+    bias: _T | None = None,
+    training: bool = False,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> _T:
+    """Each channel to mean 0 and variance 1: of this batch in training, which moves the running ones, else of those."""
+    if not training:
+        if running_mean is None or running_var is None:
+            raise ValueError("Expected running_mean and running_var to be given when training=False")
+        return _apply(_normalize.batch_norm_fixed, input, running_mean, running_var, weight, bias, eps)
+    out, mean, variance = _base.apply(_normalize.batch_norm, input, weight, bias, eps)
+    _move(running_mean, mean, momentum)
+    _move(running_var, variance, momentum)
+    return out  # type: ignore[no-any-return]
+
+
+def instance_norm(
+    input: _T,
+    running_mean: _T | None = None,
+    running_var: _T | None = None,
+    weight: _T | None = None,
+    bias: _T | None = None,
+    use_input_stats: bool = True,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> _T:
+    """Each channel of each sample to mean 0 and variance 1, or by the running ones without `use_input_stats`."""
+    if not use_input_stats:
+        return batch_norm(input, running_mean, running_var, weight, bias, eps=eps)
+    out, mean, variance = _base.apply(_normalize.instance_norm, input, weight, bias, eps)
+    _move(running_mean, mean, momentum)
+    _move(running_var, variance, momentum)
+    return out  # type: ignore[no-any-return]
+
+
+def _move(running: _T | None, found: _T, momentum: float) -> None:
+    if running is not None:
+        with _modes.no_grad():
+            running.mul_(1 - momentum).add_(found.to(dtype=running.dtype), alpha=momentum)
+
+
+def local_response_norm(input: _T, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> _T:
+    """x over a power of the squares of its neighbours in channel order."""
+    return _apply(_normalize.local_response_norm, input, size, alpha, beta, k)
+
+
+def normalize(
+    input: _T, p: float = 2.0, dim: int | _Sequence[int] = 1, eps: float = 1e-12, out: _T | None = None
+) -> _T:
+    """x over its p-norm along `dim`, which counts as `eps` at least."""
+    result = _apply(_normalize.normalize, input, p, dim, eps)
+    return result if out is None else out.copy_(result)
+
+
+# Attention
+
+
+def scaled_dot_product_attention(
+    query: _T,
+    key: _T,
+    value: _T,
+    attn_mask: _T | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> _T:
+    """softmax(query key^T scale + mask) value. Shapes: (..., l, e), (..., s, e), (..., s, v) -> (..., l, v).
+
+    attn_mask: bool, True where a position is seen, or a summand. A dropout_p above 0 always applies.
+    """
+    seed = _random.seed_node(query.device) if dropout_p > 0 else None
+    return _apply(
+        _attention.scaled_dot_product_attention,
+        query,
+        key,
+        value,
+        attn_mask,
+        dropout_p,
+        is_causal,
+        scale=scale,
+        enable_gqa=enable_gqa,
+        seed=seed,
+    )

@@ -1,0 +1,288 @@
+"""Work on pictures: convolutions, pooling, padding, resampling. Axes are (n, c, *space), the batch may be absent."""
+
+from collections.abc import Callable as _Callable
+from collections.abc import Sequence as _Sequence
+from typing import Any as _Any
+
+from pywebgpu.compose import convolution as _convolution
+from pywebgpu.compose import pooling as _pooling
+from pywebgpu.compose import resample as _resample
+from pywebgpu.tensor import base as _base
+from pywebgpu.tensor import tensor as _tensor
+
+_T = _tensor.Tensor
+_Sizes = int | _Sequence[int]
+_Outputs = int | _Sequence[int | None]
+_apply: _Callable[..., _T] = _base.apply
+
+
+def conv1d(
+    input: _T,
+    weight: _T,
+    bias: _T | None = None,
+    stride: _Sizes = 1,
+    padding: _Sizes | str = 0,
+    dilation: _Sizes = 1,
+    groups: int = 1,
+) -> _T:
+    """Shapes: input (n, c, l), weight (o, c / groups, k), bias (o) -> (n, o, positions)."""
+    return _apply(_convolution.conv, input, weight, bias, stride, padding, dilation, groups, rank=1)
+
+
+def conv2d(
+    input: _T,
+    weight: _T,
+    bias: _T | None = None,
+    stride: _Sizes = 1,
+    padding: _Sizes | str = 0,
+    dilation: _Sizes = 1,
+    groups: int = 1,
+) -> _T:
+    """Shapes: input (n, c, h, w), weight (o, c / groups, kh, kw), bias (o) -> (n, o, *positions)."""
+    return _apply(_convolution.conv, input, weight, bias, stride, padding, dilation, groups, rank=2)
+
+
+def conv3d(
+    input: _T,
+    weight: _T,
+    bias: _T | None = None,
+    stride: _Sizes = 1,
+    padding: _Sizes | str = 0,
+    dilation: _Sizes = 1,
+    groups: int = 1,
+) -> _T:
+    """Shapes: input (n, c, d, h, w), weight (o, c / groups, kd, kh, kw), bias (o) -> (n, o, *positions)."""
+    return _apply(_convolution.conv, input, weight, bias, stride, padding, dilation, groups, rank=3)
+
+
+def conv_transpose1d(
+    input: _T,
+    weight: _T,
+    bias: _T | None = None,
+    stride: _Sizes = 1,
+    padding: _Sizes = 0,
+    output_padding: _Sizes = 0,
+    groups: int = 1,
+    dilation: _Sizes = 1,
+) -> _T:
+    """The gradient of conv1d as a layer. Shapes: input (n, c, l), weight (c, o / groups, k), bias (o)."""
+    return _transpose(input, weight, bias, stride, padding, output_padding, groups, dilation, rank=1)
+
+
+def conv_transpose2d(
+    input: _T,
+    weight: _T,
+    bias: _T | None = None,
+    stride: _Sizes = 1,
+    padding: _Sizes = 0,
+    output_padding: _Sizes = 0,
+    groups: int = 1,
+    dilation: _Sizes = 1,
+) -> _T:
+    """The gradient of conv2d as a layer. Shapes: input (n, c, h, w), weight (c, o / groups, kh, kw), bias (o)."""
+    return _transpose(input, weight, bias, stride, padding, output_padding, groups, dilation, rank=2)
+
+
+def conv_transpose3d(
+    input: _T,
+    weight: _T,
+    bias: _T | None = None,
+    stride: _Sizes = 1,
+    padding: _Sizes = 0,
+    output_padding: _Sizes = 0,
+    groups: int = 1,
+    dilation: _Sizes = 1,
+) -> _T:
+    """The gradient of conv3d as a layer. Shapes: input (n, c, d, h, w), weight (c, o / groups, kd, kh, kw)."""
+    return _transpose(input, weight, bias, stride, padding, output_padding, groups, dilation, rank=3)
+
+
+def _transpose(*args: _Any, rank: int) -> _T:
+    return _apply(_convolution.conv_transpose, *args, rank=rank)
+
+
+def unfold(
+    input: _T, kernel_size: _Sizes, dilation: _Sizes = 1, padding: _Sizes = 0, stride: _Sizes = 1
+) -> _T:
+    """(n, c, h, w) -> (n, c kernel, positions): what a kernel sees, as columns."""
+    return _apply(_convolution.unfold, input, kernel_size, dilation, padding, stride)
+
+
+def fold(
+    input: _T,
+    output_size: _Sizes,
+    kernel_size: _Sizes,
+    dilation: _Sizes = 1,
+    padding: _Sizes = 0,
+    stride: _Sizes = 1,
+) -> _T:
+    """(n, c kernel, positions) -> (n, c, *output_size): columns laid back and added where they overlap."""
+    return _apply(_convolution.fold, input, output_size, kernel_size, dilation, padding, stride)
+
+
+# Pooling
+
+
+def _max_pool(rank: int) -> _Callable[..., _Any]:
+    def max_pool(
+        input: _T,
+        kernel_size: _Sizes,
+        stride: _Sizes | None = None,
+        padding: _Sizes = 0,
+        dilation: _Sizes = 1,
+        ceil_mode: bool = False,
+        return_indices: bool = False,
+    ) -> _Any:
+        function = _pooling.max_pool_with_indices if return_indices else _pooling.max_pool
+        return _base.apply(function, input, kernel_size, stride or None, padding, dilation, ceil_mode, rank=rank)
+
+    max_pool.__name__ = f"max_pool{rank}d"
+    max_pool.__doc__ = f"""The largest element of each window over the last {rank} axes; the first one gets the gradient.
+
+    return_indices: also its position in the flattened axes, as int64.
+    """
+    return max_pool
+
+
+max_pool1d, max_pool2d, max_pool3d = _max_pool(1), _max_pool(2), _max_pool(3)
+
+
+def max_pool2d_with_indices(input: _T, *args: _Any, **options: _Any) -> _Any:
+    """max_pool2d with return_indices."""
+    return max_pool2d(input, *args, **{**options, "return_indices": True})
+
+
+def avg_pool1d(
+    input: _T,
+    kernel_size: _Sizes,
+    stride: _Sizes | None = None,
+    padding: _Sizes = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+) -> _T:
+    """The mean of each window over the last axis."""
+    return _avg_pool(input, kernel_size, stride, padding, ceil_mode, count_include_pad, None, rank=1)
+
+
+def avg_pool2d(
+    input: _T,
+    kernel_size: _Sizes,
+    stride: _Sizes | None = None,
+    padding: _Sizes = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int | None = None,
+) -> _T:
+    """The mean of each window over the last two axes."""
+    return _avg_pool(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, rank=2)
+
+
+def avg_pool3d(
+    input: _T,
+    kernel_size: _Sizes,
+    stride: _Sizes | None = None,
+    padding: _Sizes = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int | None = None,
+) -> _T:
+    """The mean of each window over the last three axes."""
+    return _avg_pool(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, rank=3)
+
+
+def _avg_pool(input: _T, kernel: _Sizes, stride: _Sizes | None, *args: _Any, rank: int) -> _T:
+    return _apply(_pooling.avg_pool, input, kernel, stride or None, *args, rank=rank)
+
+
+def lp_pool1d(
+    input: _T, norm_type: float, kernel_size: int, stride: _Sizes | None = None, ceil_mode: bool = False
+) -> _T:
+    """(sum of x^p)^(1/p) over each window of the last axis."""
+    return _apply(_pooling.lp_pool, input, norm_type, kernel_size, stride, ceil_mode, rank=1)
+
+
+def lp_pool2d(
+    input: _T, norm_type: float, kernel_size: _Sizes, stride: _Sizes | None = None, ceil_mode: bool = False
+) -> _T:
+    """(sum of x^p)^(1/p) over each window of the last two axes."""
+    return _apply(_pooling.lp_pool, input, norm_type, kernel_size, stride, ceil_mode, rank=2)
+
+
+def adaptive_avg_pool1d(input: _T, output_size: _Outputs) -> _T:
+    """Means of `output_size` windows which cover the last axis."""
+    return _apply(_pooling.adaptive_avg_pool, input, output_size, rank=1)
+
+
+def adaptive_avg_pool2d(input: _T, output_size: _Outputs) -> _T:
+    """Means of `output_size` windows which cover the last two axes."""
+    return _apply(_pooling.adaptive_avg_pool, input, output_size, rank=2)
+
+
+def adaptive_avg_pool3d(input: _T, output_size: _Outputs) -> _T:
+    """Means of `output_size` windows which cover the last three axes."""
+    return _apply(_pooling.adaptive_avg_pool, input, output_size, rank=3)
+
+
+def _adaptive_max_pool(rank: int) -> _Callable[..., _Any]:
+    def adaptive_max_pool(input: _T, output_size: _Outputs, return_indices: bool = False) -> _Any:
+        function = _pooling.adaptive_max_pool_with_indices if return_indices else _pooling.adaptive_max_pool
+        return _base.apply(function, input, output_size, rank=rank)
+
+    adaptive_max_pool.__name__ = f"adaptive_max_pool{rank}d"
+    adaptive_max_pool.__doc__ = f"The largest elements of `output_size` windows which cover the last {rank} axes."
+    return adaptive_max_pool
+
+
+adaptive_max_pool1d, adaptive_max_pool2d, adaptive_max_pool3d = (_adaptive_max_pool(rank) for rank in (1, 2, 3))
+
+
+# Padding and resampling
+
+
+def pad(input: _T, pad: _Sequence[int], mode: str = "constant", value: float | None = None) -> _T:
+    """Grows the last axes by (before, after) of the last one, then of the one before it, and so on.
+
+    mode: "constant", "reflect", "replicate" or "circular".
+    """
+    return _apply(_resample.pad, input, tuple(pad), mode, value)
+
+
+def interpolate(
+    input: _T,
+    size: _Sizes | None = None,
+    scale_factor: float | _Sequence[float] | None = None,
+    mode: str = "nearest",
+    align_corners: bool | None = None,
+    recompute_scale_factor: bool | None = None,
+    antialias: bool = False,
+) -> _T:
+    """The picture on another grid: mode "nearest", "nearest-exact", "linear", "bilinear", "trilinear" or "area"."""
+    if antialias:
+        raise ValueError("Anti-alias option is only supported for bilinear and bicubic modes of torch; it is not here")
+    return _apply(_resample.interpolate, input, size, scale_factor, mode, align_corners, recompute_scale_factor)
+
+
+def upsample(
+    input: _T,
+    size: _Sizes | None = None,
+    scale_factor: float | _Sequence[float] | None = None,
+    mode: str = "nearest",
+    align_corners: bool | None = None,
+) -> _T:
+    """torch's old name of interpolate."""
+    return interpolate(input, size, scale_factor, mode, align_corners)
+
+
+def pixel_shuffle(input: _T, upscale_factor: int) -> _T:
+    """(..., c r^2, h, w) -> (..., c, h r, w r)."""
+    return _apply(_resample.pixel_shuffle, input, upscale_factor)
+
+
+def pixel_unshuffle(input: _T, downscale_factor: int) -> _T:
+    """(..., c, h r, w r) -> (..., c r^2, h, w)."""
+    return _apply(_resample.pixel_unshuffle, input, downscale_factor)
+
+
+def channel_shuffle(input: _T, groups: int) -> _T:
+    """(n, g c, ...) with channel (i, j) of (g, c) at (j, i)."""
+    return _apply(_resample.channel_shuffle, input, groups)

@@ -1,0 +1,121 @@
+"""What training loops do to all gradients or parameters at once: clip them, lay them out as one vector."""
+
+import math
+import types
+import warnings
+from collections.abc import Iterable
+
+from pywebgpu.gradient import modes
+from pywebgpu.tensor import create, tensor
+
+Tensors = tensor.Tensor | Iterable[tensor.Tensor]
+
+
+def clip_grad_norm_(
+    parameters: Tensors,
+    max_norm: float,
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
+    foreach: bool | None = None,
+) -> tensor.Tensor:
+    """Scales all gradients, in place, so that together they have at most the norm `max_norm`. Returns the norm before.
+
+    The norm stays on the device; only `error_if_nonfinite` reads it. `foreach` is accepted and changes nothing.
+    Raises: RuntimeError when `error_if_nonfinite` and the norm is NaN or infinite.
+    """
+    if isinstance(parameters, types.GeneratorType):
+        parameters = list(parameters)
+        if not parameters:
+            warnings.warn(
+                "`parameters` is an empty generator, no gradient clipping will occur.", UserWarning, stacklevel=2
+            )
+    parameters = _listed(parameters)
+    total = get_total_norm(_gradients(parameters), norm_type, error_if_nonfinite)
+    clip_grads_with_norm_(parameters, max_norm, total)
+    return total
+
+
+def get_total_norm(
+    tensors: Tensors, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None
+) -> tensor.Tensor:
+    """The norm of all tensors as if they were one vector: the largest size for `norm_type` inf.
+
+    Shapes: any -> ().
+    """
+    tensors = _listed(tensors)
+    norm_type = float(norm_type)
+    if not tensors:
+        return create.tensor(0.0)
+    with modes.no_grad():
+        device = tensors[0].device
+        norms = [one.norm(norm_type).to(device) for one in tensors]
+        total: tensor.Tensor = create.stack(norms).norm(norm_type)
+    if error_if_nonfinite and not math.isfinite(total.item()):
+        raise RuntimeError(
+            f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, so it cannot be "
+            "clipped. To disable this error and scale the gradients by the non-finite norm anyway, set "
+            "`error_if_nonfinite=False`"
+        )
+    return total
+
+
+def clip_grads_with_norm_(
+    parameters: Tensors, max_norm: float, total_norm: tensor.Tensor, foreach: bool | None = None
+) -> None:
+    """Multiplies all gradients, in place, by max_norm / total_norm where that is below 1."""
+    with modes.no_grad():
+        scale = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
+        for gradient in _gradients(_listed(parameters)):
+            gradient.mul_(scale.to(gradient.device))
+
+
+def clip_grad_value_(parameters: Tensors, clip_value: float, foreach: bool | None = None) -> None:
+    """Brings every element of all gradients, in place, between -clip_value and clip_value."""
+    clip_value = float(clip_value)
+    with modes.no_grad():
+        for gradient in _gradients(_listed(parameters)):
+            gradient.clamp_(min=-clip_value, max=clip_value)
+
+
+def parameters_to_vector(parameters: Iterable[tensor.Tensor]) -> tensor.Tensor:
+    """All elements of all parameters in one dimension.
+
+    Raises: TypeError when the parameters lie on several devices.
+    """
+    parameters = _on_one_device(parameters)
+    found: tensor.Tensor = create.cat([parameter.reshape(-1) for parameter in parameters])
+    return found
+
+
+def vector_to_parameters(vec: tensor.Tensor, parameters: Iterable[tensor.Tensor]) -> None:
+    """Copies consecutive pieces of `vec` into the parameters; the other way of `parameters_to_vector`.
+
+    Raises: TypeError when `vec` is no tensor, or the parameters lie on several devices; ValueError when it is short.
+    """
+    if not isinstance(vec, tensor.Tensor):
+        raise TypeError(f"expected a Tensor, but got: {type(vec).__name__}")
+    parameters = _on_one_device(parameters)
+    if sum(parameter.numel() for parameter in parameters) > vec.numel():
+        raise ValueError(f"vec has {vec.numel()} elements, fewer than the parameters")
+    start = 0
+    with modes.no_grad():
+        for parameter in parameters:
+            end = start + parameter.numel()
+            parameter.copy_(vec[start:end].reshape(parameter.shape))
+            start = end
+
+
+def _listed(tensors: Tensors) -> list[tensor.Tensor]:
+    return [tensors] if isinstance(tensors, tensor.Tensor) else list(tensors)
+
+
+def _gradients(parameters: list[tensor.Tensor]) -> list[tensor.Tensor]:
+    return [parameter.grad for parameter in parameters if parameter.grad is not None]
+
+
+def _on_one_device(parameters: Iterable[tensor.Tensor]) -> list[tensor.Tensor]:
+    parameters = list(parameters)
+    devices = {str(parameter.device) for parameter in parameters}
+    if len(devices) > 1:
+        raise TypeError(f"Found two parameters on different devices, {' and '.join(sorted(devices))}")
+    return parameters

@@ -1,0 +1,14 @@
+"""What each op means: one record an op, in the module of its kind.
+
+Import the module, not the name (`from pywebgpu.ops import pointwise`), so a new op needs no list here.
+"""
+
+from pywebgpu.graph.ir import Generator, Movement, Op, Pointwise, Reduction, Structural
+from pywebgpu.ops import contraction, indexing, movement, pointwise, random, reduction
+
+ALL: tuple[Op, ...] = tuple(
+    op
+    for module in (pointwise, movement, reduction, contraction, indexing, random)
+    for op in vars(module).values()
+    if isinstance(op, Pointwise | Generator | Movement | Reduction | Structural)
+)

@@ -1,0 +1,206 @@
+"""Reading and writing at computed places: rows taken by number, rows added by number, joining, scanning, ordering.
+
+Row numbers are in range and not negative: compose/indexing.py checks them (pointwise.index) where it cannot know.
+"""
+
+from typing import Any
+
+from pywebgpu import dtypes
+from pywebgpu.errors import ShapeError
+from pywebgpu.graph.ir import Node, Spec, Structural
+from pywebgpu.ops import movement, pointwise, reduction, special
+from pywebgpu.shapes import Shape
+
+
+def _take_spec(x: Spec, index: Spec) -> Spec:
+    if len(x.shape) != 2 or len(index.shape) != 1:
+        raise ShapeError(f"take: needs (n, d) and (m,), got {x.shape} and {index.shape}")
+    return Spec((index.shape[0], x.shape[1]), x.dtype)
+
+
+take: Structural = Structural(
+    "take",  # out[i, :] = x[index[i], :]
+    infer=_take_spec,
+    reference=lambda xp, x, index: xp.take(x, index, axis=0),
+    vjp=(
+        lambda g, out, x, index: scatter(pointwise.full(0.0, x.spec), index, g, mode="add"),
+        None,
+    ),
+)
+
+MODES = ("set", "add", "prod", "max", "min")
+
+
+def _scatter_spec(base: Spec, index: Spec, source: Spec, mode: str) -> Spec:
+    if len(base.shape) != 2 or source.shape != (*index.shape, base.shape[1]):
+        raise ShapeError(f"scatter: needs (n, d), (m,), (m, d), got {base.shape}, {index.shape}, {source.shape}")
+    return base
+
+
+def _scatter(xp: Any, base: Any, index: Any, source: Any, mode: str) -> Any:
+    out = base.copy()
+    if mode == "set":
+        out[index] = source
+    else:
+        # One flat axis: NumPy is several times faster there, and the order of the additions is the same.
+        ufunc = {"add": xp.add, "prod": xp.multiply, "max": xp.maximum, "min": xp.minimum}[mode]
+        d = base.shape[1]
+        places = index if d == 1 else (index[:, None] * d + xp.arange(d)).reshape(-1)
+        ufunc.at(out.reshape(-1), places, xp.ascontiguousarray(source).reshape(-1))
+    return out
+
+
+def _scatter_base_vjp(g: Node, out: Node, base: Node, index: Node, source: Node, mode: str) -> Node:
+    if mode == "add":
+        return g
+    if mode == "set":
+        return scatter(g, index, pointwise.full(0.0, source.spec), mode="set")
+    if mode == "prod":
+        return pointwise.mul(g, scatter(pointwise.full(1.0, base.spec), index, source, mode="prod"))
+    return _shared_hits(g, out, base, index, source)[0]
+
+
+def _scatter_source_vjp(g: Node, out: Node, base: Node, index: Node, source: Node, mode: str) -> Node:
+    if mode == "add":
+        return take(g, index)
+    if mode == "set":
+        order = pointwise.iota(spec=Spec((index.spec.shape[0], 1), dtypes.int32), axis=0)
+        none = pointwise.full(-1, Spec((base.spec.shape[0], 1), dtypes.int32))
+        last = take(scatter(none, index, order, mode="set"), index)  # Only the write that won has a gradient.
+        won = reduction.expand(pointwise.eq(last, order), shape=source.spec.shape)
+        return pointwise.where(won, take(g, index), pointwise.full(0.0, source.spec))
+    if mode == "prod":
+        return pointwise.div(take(pointwise.mul(g, out), index), source)
+    return _shared_hits(g, out, base, index, source)[1]
+
+
+def _shared_hits(g: Node, out: Node, base: Node, index: Node, source: Node) -> tuple[Node, Node]:
+    """max and min: the gradient is shared evenly among the elements that equal the result."""
+    one, zero = pointwise.full(1.0, base.spec), pointwise.full(0.0, base.spec)
+    from_base = pointwise.where(pointwise.eq(base, out), one, zero)
+    hits = pointwise.eq(source, take(out, index))
+    ones = pointwise.full(1.0, source.spec)
+    from_source = pointwise.where(hits, ones, pointwise.full(0.0, source.spec))
+    part = pointwise.div(g, scatter(from_base, index, from_source, mode="add"))
+    return pointwise.mul(part, from_base), pointwise.mul(take(part, index), from_source)
+
+
+scatter: Structural = Structural(
+    "scatter",  # out[j] = base[j] combined with every source[i] whose index[i] is j, in the order of i
+    infer=_scatter_spec,
+    reference=_scatter,
+    vjp=(_scatter_base_vjp, None, _scatter_source_vjp),
+)
+
+
+def _cat_spec(*parts: Spec, axis: int) -> Spec:
+    shape = list(parts[0].shape)
+    shape[axis] = sum(part.shape[axis] for part in parts)
+    return Spec(tuple(shape), parts[0].dtype)
+
+
+def _cat_vjp(which: int, g: Node, out: Node, *parts: Node, axis: int) -> Node:
+    start = sum(part.spec.shape[axis] for part in parts[:which])
+    rank = len(g.spec.shape)
+    starts = tuple(start if a == axis else 0 for a in range(rank))
+    return movement.slice_(g, starts=starts, sizes=parts[which].spec.shape, steps=(1,) * rank)
+
+
+cat: Structural = Structural(
+    "cat",
+    infer=_cat_spec,
+    reference=lambda xp, *parts, axis: xp.concatenate(parts, axis=axis),
+    vjp=_cat_vjp,
+)
+
+
+def _write_slice(xp: Any, base: Any, value: Any, starts: Shape, steps: Shape) -> Any:
+    out = base.copy()
+    out[movement._slices(starts, value.shape, steps)] = value
+    return out
+
+
+write_slice: Structural = Structural(
+    "write_slice",  # base, with value written at every steps[a]-th place from starts[a] on
+    infer=lambda base, value, starts, steps: base,
+    reference=_write_slice,
+    vjp=(
+        lambda g, out, base, value, starts, steps: write_slice(
+            g, pointwise.full(0.0, value.spec), starts=starts, steps=steps
+        ),
+        lambda g, out, base, value, starts, steps: movement.slice_(
+            g, starts=starts, sizes=value.spec.shape, steps=steps
+        ),
+    ),
+)
+
+
+# Scans run along the last axis.
+
+
+def _scan(xp: Any, x: Any, mode: str) -> Any:
+    if mode in ("add", "prod"):
+        return getattr(xp, {"add": "cumsum", "prod": "cumprod"}[mode])(special.wide(xp, x), axis=-1).astype(x.dtype)
+    return {"max": xp.maximum, "min": xp.minimum}[mode].accumulate(x, axis=-1)
+
+
+def _scan_vjp(g: Node, out: Node, x: Node, mode: str) -> Node:
+    last = (len(x.spec.shape) - 1,)
+
+    def reverse_sum(y: Node) -> Node:
+        return movement.flip(scan(movement.flip(y, axes=last), mode="add"), axes=last)
+
+    if mode == "add":
+        return reverse_sum(g)
+    if mode == "prod":
+        return pointwise.div(reverse_sum(pointwise.mul(g, out)), x)
+    raise ShapeError(f"cum{mode}: no gradient")
+
+
+scan: Structural = Structural("scan", infer=lambda x, mode: x, reference=_scan, vjp=(_scan_vjp,))
+
+
+
+def _argsort(xp: Any, x: Any, descending: bool) -> Any:
+    if not descending:
+        return xp.argsort(x, axis=-1, kind="stable")
+    # Backwards twice: equal elements keep their order.
+    order = xp.argsort(x[..., ::-1], axis=-1, kind="stable")[..., ::-1]
+    return x.shape[-1] - 1 - order
+
+
+argsort: Structural = Structural(
+    "argsort",  # along the last axis; stable, NaN is the largest, -0 equals 0
+    infer=lambda x, descending: Spec(x.shape, dtypes.int64),
+    reference=_argsort,
+    vjp=(None,),
+)
+
+# What argsort becomes on devices that run WGSL: blocks in order, then runs of twice the width, again and again.
+
+sort_block: Structural = Structural(
+    "sort_block",
+    infer=lambda keys, size: Spec(keys.shape, dtypes.int32),
+    reference=lambda xp, keys, size: xp.concatenate(
+        [
+            xp.argsort(keys[..., start : start + size], axis=-1, kind="stable") + start
+            for start in range(0, keys.shape[-1], size)
+        ],
+        axis=-1,
+    ).astype("int32"),
+    vjp=(None,),
+)
+
+
+def _sort_merge(xp: Any, keys: Any, order: Any, width: int) -> Any:
+    out = order.copy()
+    for start in range(0, keys.shape[-1], 2 * width):
+        run = order[..., start : start + 2 * width]
+        by_key = xp.argsort(xp.take_along_axis(keys, run, -1), axis=-1, kind="stable")
+        out[..., start : start + 2 * width] = xp.take_along_axis(run, by_key, -1)
+    return out
+
+
+sort_merge: Structural = Structural(
+    "sort_merge", infer=lambda keys, order, width: order, reference=_sort_merge, vjp=(None, None)
+)

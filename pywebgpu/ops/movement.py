@@ -1,0 +1,185 @@
+"""Ops which move elements and compute none: each is a map from output coordinates to input coordinates.
+
+`index` returns the input's coordinates and the conditions of `pad`: triples folded into (expression, low, high) are
+needed where an output element may lie outside the input. `fill` is what stands there.
+"""
+
+from math import prod
+from typing import Any
+
+from pywebgpu.errors import ShapeError
+from pywebgpu.graph.ir import Movement, Node
+from pywebgpu.ops import reduction
+from pywebgpu.shapes import Shape
+from pywebgpu.symbolic import Sym, constant, flatten, unflatten
+
+Coords = tuple[Sym, ...]
+NO_BOUNDS: tuple[Any, ...] = ()
+
+
+def _reshape_shape(x: Shape, shape: Shape) -> Shape:
+    if prod(shape) != prod(x):
+        raise ShapeError(f"reshape: {x} has {prod(x)} elements, {shape} has {prod(shape)}")
+    return shape
+
+
+reshape: Movement = Movement(
+    "reshape",
+    infer=_reshape_shape,
+    index=lambda at, x, shape: (unflatten(flatten(at, shape), x), NO_BOUNDS),
+    reference=lambda xp, a, shape: xp.reshape(a, shape),
+    vjp=lambda g, out, x, shape: reshape(g, shape=x.spec.shape),
+)
+
+permute: Movement = Movement(
+    "permute",
+    infer=lambda x, order: tuple(x[axis] for axis in order),
+    index=lambda at, x, order: (tuple(at[order.index(axis)] for axis in range(len(order))), NO_BOUNDS),
+    reference=lambda xp, a, order: xp.transpose(a, order),
+    vjp=lambda g, out, x, order: permute(g, order=tuple(order.index(axis) for axis in range(len(order)))),
+)
+
+
+def _slice_vjp(g: Node, out: Node, x: Node, starts: Shape, sizes: Shape, steps: Shape) -> Node:
+    return place(g, shape=x.spec.shape, starts=starts, steps=steps)
+
+
+slice_: Movement = Movement(
+    "slice",  # sizes[a] elements of axis a, from starts[a] on, steps[a] apart
+    infer=lambda x, starts, sizes, steps: sizes,
+    index=lambda at, x, starts, sizes, steps: (
+        tuple(i * step + start for i, start, step in zip(at, starts, steps, strict=True)),
+        NO_BOUNDS,
+    ),
+    reference=lambda xp, a, starts, sizes, steps: a[_slices(starts, sizes, steps)],
+    vjp=_slice_vjp,
+)
+
+
+def _slices(starts: Shape, sizes: Shape, steps: Shape) -> tuple[slice, ...]:
+    return tuple(slice(s, s + (n - 1) * d + 1 if n else s, d) for s, n, d in zip(starts, sizes, steps, strict=True))
+
+
+flip: Movement = Movement(
+    "flip",
+    infer=lambda x, axes: x,
+    index=lambda at, x, axes: (
+        tuple(constant(x[a] - 1) - i if a in axes else i for a, i in enumerate(at)),
+        NO_BOUNDS,
+    ),
+    reference=lambda xp, a, axes: xp.flip(a, axes),
+    vjp=lambda g, out, x, axes: flip(g, axes=axes),
+)
+
+
+def _place_index(at: Coords, x: Shape, shape: Shape, starts: Shape, steps: Shape) -> tuple[Coords, tuple[Any, ...]]:
+    coords, bounds = [], []
+    for i, n, start, step in zip(at, x, starts, steps, strict=True):
+        inner = i - start
+        if inner.low < 0 or inner.high > (n - 1) * step:
+            bounds.append((inner, 0, (n - 1) * step))
+        if step > 1:
+            bounds.append((inner + step * (-(inner.low // step)) if inner.low < 0 else inner, "multiple", step))
+        coords.append(inner // step)
+    return tuple(coords), tuple(bounds)
+
+
+def _place(xp: Any, a: Any, shape: Shape, starts: Shape, steps: Shape, value: float = 0.0) -> Any:
+    out = xp.full(shape, value, a.dtype)
+    out[_slices(starts, a.shape, steps)] = a
+    return out
+
+
+def _place_vjp(g: Node, out: Node, x: Node, shape: Shape, starts: Shape, steps: Shape, value: float = 0.0) -> Node:
+    return slice_(g, starts=starts, sizes=x.spec.shape, steps=steps)
+
+
+place: Movement = Movement(
+    "place",  # the opposite of slice: x inside a larger shape, `value` elsewhere
+    infer=lambda x, shape, starts, steps, value=0.0: shape,
+    index=lambda at, x, shape, starts, steps, value=0.0: _place_index(at, x, shape, starts, steps),
+    reference=_place,
+    vjp=_place_vjp,
+)
+
+
+# Windows: an axis of length L becomes `count` windows, and a new last axis walks inside each.
+
+
+def _window_shape(x: Shape, axis: int, size: int, step: int, dilation: int) -> Shape:
+    count = (x[axis] - dilation * (size - 1) - 1) // step + 1
+    return (*x[:axis], count, *x[axis + 1 :], size)
+
+
+def _window(xp: Any, a: Any, axis: int, size: int, step: int, dilation: int) -> Any:
+    views = xp.lib.stride_tricks.sliding_window_view(a, dilation * (size - 1) + 1, axis=axis)
+    return views[(slice(None),) * axis + (slice(None, None, step),)][..., ::dilation]
+
+
+window: Movement = Movement(
+    "window",
+    infer=_window_shape,
+    index=lambda at, x, axis, size, step, dilation: (
+        (*at[:axis], at[axis] * step + at[-1] * dilation, *at[axis + 1 : -1]),
+        NO_BOUNDS,
+    ),
+    reference=_window,
+    vjp=lambda g, out, x, axis, size, step, dilation: reshape(
+        reduction.sum_(
+            unwindow(g, axis=axis, length=x.spec.shape[axis], step=step, dilation=dilation), axes=(len(x.spec.shape),)
+        ),
+        shape=x.spec.shape,
+    ),
+)
+
+
+def _unwindow_index(at: Coords, x: Shape, axis: int, length: int, step: int, dilation: int) -> tuple[Coords, Any]:
+    position = at[axis] - at[-1] * dilation
+    bounds: list[Any] = []
+    if position.low < 0 or position.high > (x[axis] - 1) * step:
+        bounds.append((position, 0, (x[axis] - 1) * step))
+    if step > 1:
+        bounds.append((position + step * (-(position.low // step)), "multiple", step))
+    return (*at[:axis], position // step, *at[axis + 1 :]), tuple(bounds)
+
+
+def _unwindow(xp: Any, a: Any, axis: int, length: int, step: int, dilation: int) -> Any:
+    out = xp.zeros((*a.shape[:axis], length, *a.shape[axis + 1 :]), a.dtype)
+    lead = (slice(None),) * axis
+    for k in range(a.shape[-1]):
+        start = k * dilation
+        out[(*lead, slice(start, start + (a.shape[axis] - 1) * step + 1, step), ..., k)] = a[..., k]
+    return out
+
+
+def _unwindow_vjp(g: Node, out: Node, x: Node, axis: int, length: int, step: int, dilation: int) -> Node:
+    rank, size = len(x.spec.shape), x.spec.shape[-1]
+    every = window(g, axis=axis, size=size, step=step, dilation=dilation)  # (..., k, k'): wanted is k == k'
+    merged = reshape(every, shape=(*every.spec.shape[: rank - 1], size * size))
+    full = merged.spec.shape
+    return slice_(merged, starts=(0,) * rank, sizes=(*full[:-1], size), steps=(*(1,) * (rank - 1), size + 1))
+
+
+unwindow: Movement = Movement(
+    "unwindow",  # windows laid back where they came from, one layer an offset; summing the last axis adds overlaps
+    infer=lambda x, axis, length, step, dilation: (*x[:axis], length, *x[axis + 1 :]),
+    index=_unwindow_index,
+    reference=_unwindow,
+    vjp=_unwindow_vjp,
+)
+
+barrier: Movement = Movement(
+    "barrier",  # the same value, never merged with an equal one: keeps a recomputation apart from the first computation
+    infer=lambda x, token: x,
+    index=lambda at, x, token: (at, NO_BOUNDS),
+    reference=lambda xp, a, token: a,
+    vjp=lambda g, out, x, token: g,
+)
+
+alias: Movement = Movement(
+    "alias",  # the same value under another identity: detach, leaf tensors
+    infer=lambda x: x,
+    index=lambda at, x: (at, NO_BOUNDS),
+    reference=lambda xp, a: a,
+    vjp=lambda g, out, x: g,
+)

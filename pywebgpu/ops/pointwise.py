@@ -1,0 +1,414 @@
+"""Ops which work element by element. To add one: write its record here, and its method in tensor/.
+
+A name in a WGSL expression that is not a builtin (`p_erf`, `p_max`) is a function of kernels/prelude.py. Inputs have one
+dtype; compose/arithmetic.py promotes before it calls.
+"""
+
+from typing import Any
+
+from pywebgpu import dtypes
+from pywebgpu.dtypes import DType, Kind
+from pywebgpu.graph.ir import Generator, Node, Pointwise, Spec
+from pywebgpu.ops import special
+
+
+def _const(like: Node, value: float) -> Node:
+    return const(spec=like.spec, value=value)
+
+
+def _to_bool(*given: DType, **attrs: Any) -> DType:
+    return dtypes.bool_
+
+
+def _by_kind(floating: str, integer: str) -> Any:
+    return lambda *given, **attrs: floating if given[-1].kind is Kind.FLOAT else integer
+
+
+# Generators
+
+const: Generator = Generator(
+    "const",
+    lambda xp, spec, value: xp.broadcast_to(xp.asarray(value, special.numpy_dtype(spec.dtype)), spec.shape),
+)
+
+iota: Generator = Generator(
+    "iota",  # the coordinate along one axis
+    lambda xp, spec, axis: xp.broadcast_to(
+        xp.arange(spec.shape[axis], dtype=special.numpy_dtype(spec.dtype)).reshape(
+            [-1 if a == axis else 1 for a in range(len(spec.shape))]
+        ),
+        spec.shape,
+    ),
+)
+
+# Arithmetic
+
+add: Pointwise = Pointwise(
+    "add",
+    wgsl=_by_kind("({0} + {1})", "({0} + {1})"),
+    reference="add",
+    vjp=(lambda g, out, a, b: g, lambda g, out, a, b: g),
+)
+
+sub: Pointwise = Pointwise(
+    "sub", wgsl="({0} - {1})", reference="subtract", vjp=(lambda g, out, a, b: g, lambda g, out, a, b: neg(g))
+)
+
+mul: Pointwise = Pointwise(
+    "mul",
+    wgsl="({0} * {1})",
+    reference="multiply",
+    vjp=(lambda g, out, a, b: mul(g, b), lambda g, out, a, b: mul(g, a)),
+)
+
+div: Pointwise = Pointwise(
+    "div",
+    wgsl="({0} / {1})",
+    reference="true_divide",
+    vjp=(lambda g, out, a, b: div(g, b), lambda g, out, a, b: neg(mul(g, div(out, b)))),
+    domain=(0.5, 3.0),
+    cost=4,
+)
+
+floor_divide: Pointwise = Pointwise(
+    "floor_divide",
+    wgsl=lambda a, b: {"f32": "floor({0} / {1})", "i32": "p_floordiv({0}, {1})", "u32": "({0} / {1})"}[b.wgsl],
+    reference="floor_divide",
+    vjp=(None, None),
+    cost=6,
+)
+
+remainder: Pointwise = Pointwise(
+    "remainder",  # the sign of the divisor
+    wgsl=lambda a, b: {"f32": "p_remainder({0}, {1})", "i32": "p_modulo({0}, {1})", "u32": "({0} % {1})"}[b.wgsl],
+    reference="remainder",
+    vjp=(lambda g, out, a, b: g, lambda g, out, a, b: neg(mul(g, floor(div(a, b))))),
+    domain=(0.5, 3.0),
+    cost=6,
+)
+
+fmod: Pointwise = Pointwise(
+    "fmod",  # the sign of the dividend
+    wgsl="({0} % {1})",
+    reference="fmod",
+    vjp=(lambda g, out, a, b: g, lambda g, out, a, b: neg(mul(g, trunc(div(a, b))))),
+    domain=(0.5, 3.0),
+    cost=6,
+)
+
+neg: Pointwise = Pointwise(
+    "neg",
+    wgsl=lambda a: "(0u - {0})" if a.wgsl == "u32" else "(-{0})",
+    reference="negative",
+    vjp=(lambda g, out, a: neg(g),),
+)
+
+pow_: Pointwise = Pointwise(
+    "pow",
+    wgsl=lambda a, b: f"p_pow_{b.wgsl}({{0}}, {{1}})",
+    reference="power",
+    vjp=(
+        lambda g, out, a, b: where(
+            eq(b, _const(b, 0.0)), _const(g, 0.0), mul(g, mul(b, pow_(a, sub(b, _const(b, 1.0)))))
+        ),
+        lambda g, out, a, b: where(
+            bitwise_and(eq(a, _const(a, 0.0)), ge(b, _const(b, 0.0))), _const(g, 0.0), mul(g, mul(out, log(a)))
+        ),
+    ),
+    domain=(0.5, 3.0),
+    cost=24,
+)
+
+maximum: Pointwise = Pointwise(
+    "maximum",
+    wgsl=_by_kind("p_max({0}, {1})", "max({0}, {1})"),
+    reference="maximum",
+    vjp=(lambda g, out, a, b: mul(g, _share(a, b)), lambda g, out, a, b: mul(g, _share(b, a))),
+    cost=3,
+)
+
+minimum: Pointwise = Pointwise(
+    "minimum",
+    wgsl=_by_kind("p_min({0}, {1})", "min({0}, {1})"),
+    reference="minimum",
+    vjp=(lambda g, out, a, b: mul(g, _share(b, a)), lambda g, out, a, b: mul(g, _share(a, b))),
+    cost=3,
+)
+
+atan2: Pointwise = Pointwise(
+    "atan2",
+    wgsl="p_atan2({0}, {1})",
+    reference="arctan2",
+    vjp=(
+        lambda g, out, a, b: div(mul(g, b), add(mul(a, a), mul(b, b))),
+        lambda g, out, a, b: neg(div(mul(g, a), add(mul(a, a), mul(b, b)))),
+    ),
+    cost=20,
+)
+
+
+def _share(a: Node, b: Node) -> Node:
+    """1 where a > b, 1/2 where a == b, else 0."""
+    half = where(eq(a, b), _const(a, 0.5), _const(a, 0.0))
+    return where(gt(a, b), _const(a, 1.0), half)
+
+
+# Comparison and choice
+
+
+def _compare(name: str, sign: str, ufunc: str) -> Pointwise:
+    return Pointwise(name, f"u32({{0}} {sign} {{1}})", ufunc, vjp=(None, None), result=_to_bool)
+
+
+eq: Pointwise = _compare("eq", "==", "equal")
+ne: Pointwise = _compare("ne", "!=", "not_equal")
+lt: Pointwise = _compare("lt", "<", "less")
+le: Pointwise = _compare("le", "<=", "less_equal")
+gt: Pointwise = _compare("gt", ">", "greater")
+ge: Pointwise = _compare("ge", ">=", "greater_equal")
+
+where: Pointwise = Pointwise(
+    "where",
+    wgsl="select({2}, {1}, {0} != 0u)",
+    reference=lambda xp, c, a, b: xp.where(c, a, b),
+    vjp=(
+        None,
+        lambda g, out, c, a, b: where(c, g, _const(g, 0.0)),
+        lambda g, out, c, a, b: where(c, _const(g, 0.0), g),
+    ),
+    result=lambda c, a, b: b,
+)
+
+isnan: Pointwise = Pointwise("isnan", "u32(p_isnan({0}))", "isnan", vjp=(None,), result=_to_bool, edges=(float("nan"),))
+isinf: Pointwise = Pointwise("isinf", "u32(p_isinf({0}))", "isinf", vjp=(None,), result=_to_bool, edges=(float("inf"),))
+
+bitwise_and: Pointwise = Pointwise("bitwise_and", "({0} & {1})", "bitwise_and", vjp=(None, None))
+bitwise_or: Pointwise = Pointwise("bitwise_or", "({0} | {1})", "bitwise_or", vjp=(None, None))
+bitwise_xor: Pointwise = Pointwise("bitwise_xor", "({0} ^ {1})", "bitwise_xor", vjp=(None, None))
+bitwise_not: Pointwise = Pointwise(
+    "bitwise_not",
+    wgsl=lambda a: "(1u - {0})" if a is dtypes.bool_ else "(~{0})",
+    reference="invert",
+    vjp=(None,),
+)
+shift_left: Pointwise = Pointwise("shift_left", "p_shl({0}, {1})", "left_shift", vjp=(None, None))
+shift_right: Pointwise = Pointwise("shift_right", "p_shr({0}, {1})", "right_shift", vjp=(None, None))
+
+# Roots, exponentials, logarithms
+
+sqrt: Pointwise = Pointwise(
+    "sqrt",
+    wgsl="sqrt({0})",
+    reference="sqrt",
+    vjp=(lambda g, out, a: div(mul(g, _const(g, 0.5)), out),),
+    domain=(0.1, 3.0),
+    edges=(0.0, -1.0),
+    cost=4,
+)
+rsqrt: Pointwise = Pointwise(
+    "rsqrt",
+    wgsl="inverseSqrt({0})",
+    reference=lambda xp, a: xp.reciprocal(xp.sqrt(a)),
+    vjp=(lambda g, out, a: mul(mul(g, _const(g, -0.5)), mul(out, mul(out, out))),),
+    domain=(0.1, 3.0),
+    cost=4,
+)
+reciprocal: Pointwise = Pointwise(
+    "reciprocal",
+    wgsl="(1.0 / {0})",
+    reference="reciprocal",
+    vjp=(lambda g, out, a: neg(mul(g, mul(out, out))),),
+    domain=(0.5, 3.0),
+    cost=4,
+)
+exp: Pointwise = Pointwise("exp", "exp({0})", "exp", vjp=(lambda g, out, a: mul(g, out),), edges=(-100.0, 0.0), cost=8)
+expm1: Pointwise = Pointwise(
+    "expm1",
+    "p_expm1({0})",
+    "expm1",
+    vjp=(lambda g, out, a: mul(g, add(out, _const(g, 1.0))),),
+    edges=(1e-7, 0.0),
+    cost=16,
+)
+log: Pointwise = Pointwise(
+    "log", "p_log({0})", "log", vjp=(lambda g, out, a: div(g, a),), domain=(0.1, 3.0), edges=(0.0, -1.0), cost=8
+)
+log1p: Pointwise = Pointwise(
+    "log1p",
+    "p_log1p({0})",
+    "log1p",
+    vjp=(lambda g, out, a: div(g, add(a, _const(a, 1.0))),),
+    domain=(-0.5, 3.0),
+    edges=(1e-7, 0.0),
+    cost=16,
+)
+sigmoid: Pointwise = Pointwise(
+    "sigmoid",
+    "p_sigmoid({0})",
+    special.sigmoid,
+    vjp=(lambda g, out, a: mul(g, mul(out, sub(_const(out, 1.0), out))),),
+    edges=(-100.0, 100.0),
+    cost=12,
+)
+
+# Trigonometry
+
+
+def _one_minus_square(a: Node) -> Node:
+    return sub(_const(a, 1.0), mul(a, a))
+
+
+def _one_plus_square(a: Node) -> Node:
+    return add(_const(a, 1.0), mul(a, a))
+
+
+sin: Pointwise = Pointwise("sin", "sin({0})", "sin", vjp=(lambda g, out, a: mul(g, cos(a)),), cost=8)
+cos: Pointwise = Pointwise("cos", "cos({0})", "cos", vjp=(lambda g, out, a: neg(mul(g, sin(a))),), cost=8)
+tan: Pointwise = Pointwise(
+    "tan", "tan({0})", "tan", vjp=(lambda g, out, a: mul(g, _one_plus_square(out)),), domain=(-1.0, 1.0), cost=16
+)
+asin: Pointwise = Pointwise(
+    "asin",
+    "p_asin({0})",
+    "arcsin",
+    vjp=(lambda g, out, a: mul(g, rsqrt(_one_minus_square(a))),),
+    domain=(-0.9, 0.9),
+    cost=16,
+)
+acos: Pointwise = Pointwise(
+    "acos",
+    "p_acos({0})",
+    "arccos",
+    vjp=(lambda g, out, a: neg(mul(g, rsqrt(_one_minus_square(a)))),),
+    domain=(-0.9, 0.9),
+    cost=16,
+)
+atan: Pointwise = Pointwise("atan", "p_atan({0})", "arctan", vjp=(lambda g, out, a: div(g, _one_plus_square(a)),), cost=16)
+sinh: Pointwise = Pointwise("sinh", "p_sinh({0})", "sinh", vjp=(lambda g, out, a: mul(g, cosh(a)),), cost=20)
+cosh: Pointwise = Pointwise("cosh", "p_cosh({0})", "cosh", vjp=(lambda g, out, a: mul(g, sinh(a)),), cost=20)
+tanh: Pointwise = Pointwise(
+    "tanh",
+    "p_tanh({0})",  # The builtin is NaN far from 0 on some engines.
+    "tanh",
+    vjp=(lambda g, out, a: mul(g, _one_minus_square(out)),),
+    edges=(0.0, 30.0, -1e30),
+    cost=20,
+)
+asinh: Pointwise = Pointwise(
+    "asinh", "p_asinh({0})", "arcsinh", vjp=(lambda g, out, a: mul(g, rsqrt(_one_plus_square(a))),), cost=24
+)
+acosh: Pointwise = Pointwise(
+    "acosh",
+    "p_acosh({0})",
+    "arccosh",
+    vjp=(lambda g, out, a: mul(g, rsqrt(sub(mul(a, a), _const(a, 1.0)))),),
+    domain=(1.5, 4.0),
+    cost=24,
+)
+atanh: Pointwise = Pointwise(
+    "atanh",
+    "p_atanh({0})",
+    "arctanh",
+    vjp=(lambda g, out, a: div(g, _one_minus_square(a)),),
+    domain=(-0.9, 0.9),
+    cost=24,
+)
+erf: Pointwise = Pointwise(
+    "erf",
+    "p_erf({0})",
+    special.erf,
+    vjp=(lambda g, out, a: mul(g, mul(_const(a, 1.1283791670955126), exp(neg(mul(a, a))))),),
+    edges=(0.0, 1e-6, 10.0, -10.0),
+    cost=24,
+)
+erfinv: Pointwise = Pointwise(
+    "erfinv",
+    "p_erfinv({0})",
+    special.erfinv,
+    vjp=(lambda g, out, a: mul(g, mul(_const(a, 0.886226925452758), exp(mul(out, out)))),),
+    domain=(-0.9, 0.9),
+    edges=(0.0, 1.0, -1.0),
+    cost=30,
+)
+
+# Steps: no gradient, or one that is 0
+
+
+def _flat(g: Node, out: Node, a: Node) -> Node:
+    return _const(g, 0.0)
+
+
+abs_: Pointwise = Pointwise(
+    "abs",
+    wgsl=lambda a: "{0}" if a.wgsl == "u32" else "abs({0})",
+    reference="absolute",
+    vjp=(lambda g, out, a: mul(g, sign(a)),),
+    edges=(0.0, -0.0),
+)
+sign: Pointwise = Pointwise(
+    "sign",
+    wgsl=lambda a: "min({0}, 1u)" if a.wgsl == "u32" else ("p_sign({0})" if a.wgsl == "f32" else "sign({0})"),
+    reference=special.sign,
+    vjp=(_flat,),
+    edges=(0.0, float("nan")),
+)
+floor: Pointwise = Pointwise("floor", "floor({0})", "floor", vjp=(_flat,))
+ceil: Pointwise = Pointwise("ceil", "ceil({0})", "ceil", vjp=(_flat,))
+trunc: Pointwise = Pointwise("trunc", "trunc({0})", "trunc", vjp=(_flat,))
+round_: Pointwise = Pointwise("round", "round({0})", "rint", vjp=(_flat,), edges=(0.5, 1.5, 2.5, -0.5))
+relu: Pointwise = Pointwise(
+    "relu",
+    wgsl=_by_kind("p_max({0}, 0.0)", "max({0}, 0)"),
+    reference=lambda xp, a: xp.maximum(a, xp.zeros((), a.dtype)),
+    vjp=(lambda g, out, a: where(gt(out, _const(out, 0.0)), g, _const(g, 0.0)),),
+    edges=(0.0, float("nan")),
+    cost=3,
+)
+
+# Change of type
+
+
+def _cast_wgsl(source: DType, dtype: DType) -> str:
+    if dtype is dtypes.bool_:
+        return {"f32": "u32({0} != 0.0)", "i32": "u32({0} != 0)", "u32": "u32({0} != 0u)"}[str(source.wgsl)]
+    if source.kind is Kind.FLOAT and dtype.kind is Kind.INT and dtype.wgsl == "u32":
+        return "bitcast<u32>(i32({0}))"  # Negative floats wrap as torch's do.
+    return f"{dtype.wgsl}({{0}})"
+
+
+cast: Pointwise = Pointwise(
+    "cast",
+    wgsl=_cast_wgsl,
+    reference=special.cast,
+    vjp=(lambda g, out, a, dtype: cast(g, dtype=a.spec.dtype),),
+    result=lambda source, dtype: dtype,
+)
+
+bitcast: Pointwise = Pointwise(
+    "bitcast",  # the same 32 bits as another type
+    wgsl=lambda source, dtype: f"bitcast<{dtype.wgsl}>({{0}})",
+    reference=lambda xp, a, dtype: a.view(special.numpy_dtype(dtype)).copy(),
+    vjp=(None,),
+    result=lambda source, dtype: dtype,
+)
+
+index: Pointwise = Pointwise(
+    "index",  # a row number checked against `size`, out of range an error on every device; -1 is the last row if `wrap`
+    wgsl=lambda source, size, wrap=True: f"p_index{'' if wrap else '_strict'}({{0}}, {size})",
+    reference=special.index,
+    vjp=(None,),
+    cost=3,
+)
+
+copy: Pointwise = Pointwise("copy", "{0}", "positive", vjp=(lambda g, out, a: g,))
+
+graft: Pointwise = Pointwise(
+    "graft",  # the first value with the second one's history: what a write outside of gradient mode leaves behind
+    "{0}",
+    lambda xp, a, b: a.copy(),
+    vjp=(None, lambda g, out, a, b: g),
+)
+
+
+def full(value: float, like: Spec) -> Node:
+    return const(spec=like, value=value)

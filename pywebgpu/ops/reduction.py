@@ -1,0 +1,94 @@
+"""Folding axes and growing axes: each is the other's gradient, so they share a file.
+
+A folded axis stays, with size 1. An axis grows from size 1. The rank never changes.
+"""
+
+from typing import Any
+
+from pywebgpu import dtypes
+from pywebgpu.dtypes import DType
+from pywebgpu.graph.ir import Movement, Node, Reduction
+from pywebgpu.ops import pointwise, special
+from pywebgpu.shapes import Shape
+from pywebgpu.symbolic import ZERO
+
+
+def _grown(small: Node, like: Node) -> Node:
+    return expand(small, shape=like.spec.shape)
+
+
+def _selected(g: Node, out: Node, x: Node, axes: Shape) -> Node:
+    """The gradient of max and min over axes: shared evenly among equal elements, as torch.amax does."""
+    hit = pointwise.eq(x, _grown(out, x))
+    ones = pointwise.where(hit, pointwise.full(1.0, x.spec), pointwise.full(0.0, x.spec))
+    return pointwise.mul(ones, _grown(pointwise.div(g, sum_(ones, axes=axes)), x))
+
+
+def _prod_vjp(g: Node, out: Node, x: Node, axes: Shape) -> Node:
+    """g * (product of the others). Where one factor is 0, its own gradient is the product of the rest."""
+    zero = pointwise.eq(x, pointwise.full(0.0, x.spec))
+    ones = pointwise.full(1.0, x.spec)
+    safe = pointwise.where(zero, ones, x)
+    rest = prod_(safe, axes=axes)  # the product over the factors that are not 0
+    zeros = sum_(pointwise.where(zero, ones, pointwise.full(0.0, x.spec)), axes=axes)
+    none = pointwise.eq(zeros, pointwise.full(0.0, zeros.spec))
+    single = pointwise.eq(zeros, pointwise.full(1.0, zeros.spec))
+    nothing = pointwise.full(0.0, zeros.spec)
+    at_zero = _grown(pointwise.where(single, rest, nothing), x)
+    elsewhere = pointwise.div(_grown(pointwise.where(none, rest, nothing), x), safe)
+    return pointwise.mul(_grown(g, x), pointwise.where(zero, at_zero, elsewhere))
+
+
+def _index(*given: DType) -> DType:
+    return dtypes.int64
+
+
+def _arg(name: str) -> Any:
+    def reference(xp: Any, a: Any, axes: Shape) -> Any:
+        kept = [axis for axis in range(a.ndim) if axis not in axes]
+        rows = xp.transpose(a, (*kept, *axes)).reshape([a.shape[axis] for axis in kept] + [-1])
+        shape = [1 if axis in axes else n for axis, n in enumerate(a.shape)]
+        return getattr(xp, name)(rows, axis=-1).reshape(shape)
+
+    return reference
+
+
+def _expand_vjp(g: Node, out: Node, x: Node, shape: Shape) -> Node:
+    axes = tuple(axis for axis, (m, n) in enumerate(zip(x.spec.shape, shape, strict=True)) if m != n)
+    return sum_(g, axes=axes)
+
+
+expand: Movement = Movement(
+    "expand",
+    infer=lambda x, shape: shape,
+    index=lambda at, x, shape: (tuple(ZERO if n == 1 else i for i, n in zip(at, x, strict=True)), ()),
+    reference=lambda xp, a, shape: xp.broadcast_to(a, shape),
+    vjp=_expand_vjp,
+)
+
+sum_: Reduction = Reduction(
+    "sum",
+    combine="({0} + {1})",
+    reference=lambda xp, a, axes: xp.sum(special.wide(xp, a), axis=axes, keepdims=True).astype(a.dtype),
+    vjp=lambda g, out, x, axes: _grown(g, x),
+)
+prod_: Reduction = Reduction(
+    "prod",
+    combine="({0} * {1})",
+    reference=lambda xp, a, axes: xp.prod(special.wide(xp, a), axis=axes, keepdims=True).astype(a.dtype),
+    vjp=_prod_vjp,
+)
+max_: Reduction = Reduction(
+    "max",
+    combine="max",
+    reference=lambda xp, a, axes: xp.max(a, axis=axes, keepdims=True),
+    vjp=_selected,
+)
+min_: Reduction = Reduction(
+    "min",
+    combine="min",
+    reference=lambda xp, a, axes: xp.min(a, axis=axes, keepdims=True),
+    vjp=_selected,
+)
+argmax: Reduction = Reduction("argmax", combine="argmax", reference=_arg("argmax"), vjp=None, result=_index)
+argmin: Reduction = Reduction("argmin", combine="argmin", reference=_arg("argmin"), vjp=None, result=_index)

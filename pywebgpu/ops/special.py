@@ -1,0 +1,96 @@
+"""NumPy meanings that need more than one ufunc. `xp` is numpy; this module imports nothing of it."""
+
+from math import erf as _exact_erf
+from typing import Any
+
+from pywebgpu import dtypes
+from pywebgpu.dtypes import DType, Kind
+from pywebgpu.errors import RangeError
+
+_NUMPY_NAMES = {"bfloat16": "float32"}  # held as float32 values that bfloat16 can hold
+
+# Rational approximation of erf on [-4, 4], odd numerator over even denominator, a few ulp in float32 (from Eigen).
+ERF_P = (-2.72614225801306e-10, 2.77068142495902e-08, -2.10102402082508e-06, -5.69250639462346e-05,
+         -7.34990630326855e-04, -2.95459980854025e-03, -1.60960333262415e-02)  # fmt: skip
+ERF_Q = (-1.45660718464996e-05, -2.13374055278905e-04, -1.68282697438203e-03, -7.37332916720468e-03,
+         -1.42647390514189e-02)  # fmt: skip
+# Central and tail polynomials of erfinv in w = -log((1-x)(1+x)) (Giles 2010).
+ERFINV_CENTRE = (2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087, -0.00125372503,
+                 -0.00417768164, 0.246640727, 1.50140941)  # fmt: skip
+ERFINV_TAIL = (-0.000200214257, 0.000100950558, 0.00134934322, -0.00367342844, 0.00573950773, -0.0076224613,
+               0.00943887047, 1.00167406, 2.83297682)  # fmt: skip
+
+
+def numpy_dtype(dtype: DType) -> str:
+    return _NUMPY_NAMES.get(dtype.name, dtype.name)
+
+
+def _horner(x: Any, factors: tuple[float, ...]) -> Any:
+    total = factors[0]
+    for factor in factors[1:]:
+        total = total * x + factor
+    return total
+
+
+def erf(xp: Any, x: Any) -> Any:
+    if x.dtype == "float64":
+        return xp.asarray(xp.frompyfunc(_exact_erf, 1, 1)(x), dtype="float64")
+    clipped = xp.clip(x, -4.0, 4.0)
+    square = clipped * clipped
+    return (clipped * _horner(square, ERF_P) / _horner(square, ERF_Q)).astype(x.dtype)
+
+
+def erfinv(xp: Any, x: Any) -> Any:
+    with xp.errstate(divide="ignore", invalid="ignore"):
+        w = -xp.log((1.0 - x) * (1.0 + x))
+        centre = _horner(w - 2.5, ERFINV_CENTRE)
+        tail = _horner(xp.sqrt(xp.maximum(w, 5.0)) - 3.0, ERFINV_TAIL)
+        out = xp.where(w < 5.0, centre, tail) * x
+        if x.dtype == "float64":
+            for _ in range(3):  # Newton's steps from float32 to float64 accuracy.
+                out = out - (erf(xp, out) - x) / (1.1283791670955126 * xp.exp(-out * out))
+        out = xp.where(xp.abs(x) == 1.0, x * xp.inf, out)
+        return xp.where(xp.abs(x) > 1.0, xp.nan, out).astype(x.dtype)
+
+
+def sigmoid(xp: Any, x: Any) -> Any:
+    with xp.errstate(over="ignore"):
+        return xp.reciprocal(1.0 + xp.exp(-x))
+
+
+def sign(xp: Any, x: Any) -> Any:
+    if x.dtype.kind == "b":
+        return x.copy()
+    return xp.where(xp.isnan(x), xp.zeros((), x.dtype), xp.sign(x)) if x.dtype.kind == "f" else xp.sign(x)
+
+
+def round_bfloat16(xp: Any, x: Any) -> Any:
+    """The nearest bfloat16 values, ties to even, kept as float32."""
+    bits = xp.ascontiguousarray(x, dtype="float32").view("uint32")
+    rounded = ((bits + 0x7FFF + ((bits >> 16) & 1)) & 0xFFFF0000).astype("uint32").view("float32")
+    return xp.where(xp.isnan(x), xp.float32("nan"), rounded)
+
+
+def cast(xp: Any, x: Any, dtype: DType) -> Any:
+    if dtype is dtypes.bfloat16:
+        return round_bfloat16(xp, x)
+    if x.dtype.kind == "f" and dtype.kind is Kind.INT:
+        with xp.errstate(invalid="ignore"):
+            return x.astype("int64").astype(numpy_dtype(dtype))
+    with xp.errstate(over="ignore"):
+        return x.astype(numpy_dtype(dtype))
+
+
+def index(xp: Any, x: Any, size: int, wrap: bool = True) -> Any:
+    if not x.size:
+        return x.copy()
+    low, high = x.min(), x.max()
+    if low < (-size if wrap else 0) or high >= size:
+        bad = x[(x < (-size if wrap else 0)) | (x >= size)].flat[0]
+        raise RangeError(f"index {bad} is out of bounds for dimension with size {size}")
+    return xp.where(x < 0, x + size, x)
+
+
+def wide(xp: Any, x: Any) -> Any:
+    """Sums and products of half floats are taken in float32."""
+    return x.astype("float32") if x.dtype == "float16" else x

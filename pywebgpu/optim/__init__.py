@@ -1,0 +1,9 @@
+"""Update rules and learning-rate schedules, with PyTorch's names and formulas, built as graphs like any model."""
+
+from pywebgpu.optim import lr_scheduler
+from pywebgpu.optim.adam import Adam, AdamW, RAdam
+from pywebgpu.optim.optimizer import Optimizer
+from pywebgpu.optim.rmsprop import Adadelta, Adagrad, RMSprop
+from pywebgpu.optim.sgd import SGD
+
+__all__ = ["SGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Optimizer", "RAdam", "RMSprop", "lr_scheduler"]

@@ -1,0 +1,335 @@
+"""Learning rates that change from step to step: the base class, and the rates that follow a formula of the step alone.
+
+Rates are numbers of the host, so a schedule changes no compiled program. Names of attributes are torch's, because they
+are the keys of the state dict.
+"""
+
+import types
+import warnings
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from pywebgpu.optim import optimizer
+from pywebgpu.tensor import tensor
+
+Factor = Callable[[int], float]
+
+EPOCH_WARNING = (
+    "The epoch parameter in `scheduler.step()` is deprecated: step(epoch) uses the closed form of the schedule "
+    "where it has one. Use `scheduler.step()`."
+)
+ORDER_WARNING = (
+    "Detected call of `lr_scheduler.step()` before `optimizer.step()`. Call `optimizer.step()` first: in this order "
+    "the first value of the learning rate schedule is skipped."
+)
+
+
+class LRScheduler:
+    """Sets the "lr" of each parameter group of `optimizer` at each `step()`, the first time when it is made.
+
+    A subclass gives `get_lr`, the rates at step `last_epoch`, and may give `_get_closed_form_lr`, the same without
+    reading the rates before. `last_epoch` other than -1 goes on with one; the groups must then have "initial_lr".
+    """
+
+    _get_lr_called_within_step = False
+    _is_initial = False
+    _last_lr: list[Any]
+
+    def __init__(self, optimizer: optimizer.Optimizer, last_epoch: int = -1) -> None:
+        require_optimizer(optimizer)
+        self.optimizer = optimizer
+        for i, group in enumerate(optimizer.param_groups):
+            if last_epoch == -1:
+                group.setdefault("initial_lr", copied(group["lr"]))
+            elif "initial_lr" not in group:
+                raise KeyError(
+                    f"param 'initial_lr' is not specified in param_groups[{i}] when resuming scheduler with "
+                    "last_epoch >= 0: load the optimizer's state first"
+                )
+        self.base_lrs = values(optimizer, "initial_lr")
+        self.last_epoch = last_epoch
+        self._initial_step()
+
+    def get_last_lr(self) -> list[Any]:
+        """The rates that the last `step()` set, one a group."""
+        return self._last_lr
+
+    def get_lr(self) -> list[Any]:
+        """The rates at step `last_epoch`, one a group. For `step()` to call: a reader wants `get_last_lr()`."""
+        self._warn_outside_step()
+        return self._next_lr()
+
+    def _next_lr(self) -> list[Any]:
+        raise NotImplementedError(f"{type(self).__name__} has no get_lr()")
+
+    def step(self, epoch: int | None = None) -> None:
+        """Goes to the next step, or to step `epoch`, and sets the rates."""
+        if self._step_count == 1 and not self.optimizer._opt_called:
+            warnings.warn(ORDER_WARNING, UserWarning, stacklevel=2)
+        if epoch is not None:
+            warnings.warn(EPOCH_WARNING, UserWarning, stacklevel=2)
+        self._step_count += 1
+        self._update_lr(epoch)
+
+    def state_dict(self) -> dict[str, Any]:
+        """All attributes but the optimizer."""
+        return {name: value for name, value in self.__dict__.items() if name != "optimizer"}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        self.__dict__.update(state_dict)
+
+    def _initial_step(self) -> None:
+        self._step_count = 0
+        self._is_initial = True
+        try:
+            self.step()
+        finally:
+            self._is_initial = False
+
+    def _update_lr(self, epoch: int | None = None) -> None:
+        self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
+        closed = getattr(self, "_get_closed_form_lr", None)
+        self._set_lr(self.get_lr if epoch is None or closed is None else closed)
+
+    def _set_lr(self, rates: Callable[[], list[Any]]) -> None:
+        self._get_lr_called_within_step = True
+        try:
+            new = rates()
+        finally:
+            self._get_lr_called_within_step = False
+        for group, rate in zip(self.optimizer.param_groups, new, strict=True):
+            assign(group, "lr", rate)
+        self._last_lr = values(self.optimizer, "lr")
+
+    def _warn_outside_step(self) -> None:
+        if not self._get_lr_called_within_step:
+            warnings.warn(
+                "To get the last learning rate computed by the scheduler, please use `get_last_lr()`.",
+                UserWarning,
+                stacklevel=3,
+            )
+
+    def _unchanged(self) -> list[Any]:
+        return values(self.optimizer, "lr")
+
+    def _times(self, factor: float) -> list[Any]:
+        return [group["lr"] * factor for group in self.optimizer.param_groups]
+
+    def _base_times(self, factor: float) -> list[Any]:
+        return [rate * factor for rate in self.base_lrs]
+
+
+class _LRScheduler(LRScheduler):
+    """The base class by its name of older programs."""
+
+
+class _FactorScheduler(LRScheduler):
+    """A schedule given as functions of the step. Of these the state dict holds the attributes, not the code."""
+
+    def __init__(
+        self,
+        optimizer: optimizer.Optimizer,
+        lr_lambda: Factor | list[Factor] | tuple[Factor, ...],
+        last_epoch: int = -1,
+    ) -> None:
+        n_groups = len(optimizer.param_groups)
+        self.lr_lambdas = list(lr_lambda) if isinstance(lr_lambda, list | tuple) else [lr_lambda] * n_groups
+        if len(self.lr_lambdas) != n_groups:
+            raise ValueError(f"Expected {n_groups} lr_lambdas, but got {len(self.lr_lambdas)}")
+        for factor in self.lr_lambdas:
+            if not callable(factor):
+                raise TypeError(f"lr_lambda should be a function, but got {type(factor).__name__}")
+        super().__init__(optimizer, last_epoch)
+
+    def state_dict(self) -> dict[str, Any]:
+        state = super().state_dict()
+        state["lr_lambdas"] = [
+            None if isinstance(factor, types.FunctionType) else dict(vars(factor)) for factor in self.lr_lambdas
+        ]
+        return state
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        factors = self.lr_lambdas
+        super().load_state_dict(state_dict)
+        self.lr_lambdas = factors
+        for factor, attributes in zip(factors, state_dict["lr_lambdas"], strict=True):
+            if attributes is not None:
+                vars(factor).update(attributes)
+
+
+class LambdaLR(_FactorScheduler):
+    """lr = initial_lr * lr_lambda(step); one function for all groups or one a group."""
+
+    def _next_lr(self) -> list[Any]:
+        pairs = zip(self.base_lrs, self.lr_lambdas, strict=True)
+        return [rate * factor(self.last_epoch) for rate, factor in pairs]
+
+
+class MultiplicativeLR(_FactorScheduler):
+    """lr = lr * lr_lambda(step); one function for all groups or one a group."""
+
+    def _next_lr(self) -> list[Any]:
+        if self._is_initial:
+            return self._unchanged()
+        pairs = zip(self.optimizer.param_groups, self.lr_lambdas, strict=True)
+        return [group["lr"] * factor(self.last_epoch) for group, factor in pairs]
+
+
+class StepLR(LRScheduler):
+    """lr = lr * gamma each `step_size` steps."""
+
+    def __init__(
+        self, optimizer: optimizer.Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1
+    ) -> None:
+        self.step_size = step_size
+        self.gamma = gamma
+        super().__init__(optimizer, last_epoch)
+
+    def _next_lr(self) -> list[Any]:
+        if self.last_epoch == 0 or self.last_epoch % self.step_size != 0:
+            return self._unchanged()
+        return self._times(self.gamma)
+
+    def _get_closed_form_lr(self) -> list[Any]:
+        return self._base_times(self.gamma ** (self.last_epoch // self.step_size))
+
+
+class MultiStepLR(LRScheduler):
+    """lr = lr * gamma at each of the steps `milestones`; a step named twice counts twice."""
+
+    def __init__(
+        self, optimizer: optimizer.Optimizer, milestones: Iterable[int], gamma: float = 0.1, last_epoch: int = -1
+    ) -> None:
+        self.milestones = Counter(milestones)
+        self.gamma = gamma
+        super().__init__(optimizer, last_epoch)
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        super().load_state_dict(state_dict)
+        self.milestones = Counter(self.milestones)
+
+    def _next_lr(self) -> list[Any]:
+        if self.last_epoch not in self.milestones:
+            return self._unchanged()
+        return self._times(self.gamma ** self.milestones[self.last_epoch])
+
+    def _get_closed_form_lr(self) -> list[Any]:
+        return self._base_times(self.gamma ** bisect_right(sorted(self.milestones.elements()), self.last_epoch))
+
+
+class ConstantLR(LRScheduler):
+    """lr = initial_lr * factor before step `total_iters`, and initial_lr from there on."""
+
+    def __init__(
+        self, optimizer: optimizer.Optimizer, factor: float = 1.0 / 3, total_iters: int = 5, last_epoch: int = -1
+    ) -> None:
+        if factor > 1.0 or factor < 0:
+            raise ValueError("Constant multiplicative factor expected to be between 0 and 1.")
+        self.factor = factor
+        self.total_iters = total_iters
+        super().__init__(optimizer, last_epoch)
+
+    def _next_lr(self) -> list[Any]:
+        if self.last_epoch == 0:
+            return self._times(self.factor)
+        if self.last_epoch != self.total_iters:
+            return self._unchanged()
+        return self._times(1.0 / self.factor)
+
+    def _get_closed_form_lr(self) -> list[Any]:
+        return self._base_times(self.factor + (self.last_epoch >= self.total_iters) * (1 - self.factor))
+
+
+class LinearLR(LRScheduler):
+    """lr goes from initial_lr * start_factor to initial_lr * end_factor on a straight line of `total_iters` steps."""
+
+    def __init__(
+        self,
+        optimizer: optimizer.Optimizer,
+        start_factor: float = 1.0 / 3,
+        end_factor: float = 1.0,
+        total_iters: int = 5,
+        last_epoch: int = -1,
+    ) -> None:
+        if start_factor > 1.0 or start_factor <= 0:
+            raise ValueError("Starting multiplicative factor expected to be greater than 0 and less or equal to 1.")
+        if end_factor > 1.0 or end_factor < 0:
+            raise ValueError("Ending multiplicative factor expected to be between 0 and 1.")
+        self.start_factor = start_factor
+        self.end_factor = end_factor
+        self.total_iters = total_iters
+        super().__init__(optimizer, last_epoch)
+
+    def _next_lr(self) -> list[Any]:
+        if self.last_epoch == 0:
+            return self._times(self.start_factor)
+        if self._is_initial or self.last_epoch > self.total_iters:
+            return self._unchanged()
+        rise = self.end_factor - self.start_factor
+        return self._times(1.0 + rise / (self.total_iters * self.start_factor + (self.last_epoch - 1) * rise))
+
+    def _get_closed_form_lr(self) -> list[Any]:
+        rise = self.end_factor - self.start_factor
+        return self._base_times(self.start_factor + rise * min(self.total_iters, self.last_epoch) / self.total_iters)
+
+
+class ExponentialLR(LRScheduler):
+    """lr = lr * gamma at each step."""
+
+    def __init__(self, optimizer: optimizer.Optimizer, gamma: float, last_epoch: int = -1) -> None:
+        self.gamma = gamma
+        super().__init__(optimizer, last_epoch)
+
+    def _next_lr(self) -> list[Any]:
+        return self._unchanged() if self._is_initial else self._times(self.gamma)
+
+    def _get_closed_form_lr(self) -> list[Any]:
+        return self._base_times(self.gamma**self.last_epoch)
+
+
+class PolynomialLR(LRScheduler):
+    """lr = initial_lr * (1 - step / total_iters) ^ power, and 0 from `total_iters` on."""
+
+    def __init__(
+        self, optimizer: optimizer.Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1
+    ) -> None:
+        self.total_iters = total_iters
+        self.power = power
+        super().__init__(optimizer, last_epoch)
+
+    def _next_lr(self) -> list[Any]:
+        if self._is_initial or self.last_epoch > self.total_iters:
+            return self._unchanged()
+        left = 1.0 - self.last_epoch / self.total_iters
+        return self._times((left / (1.0 - (self.last_epoch - 1) / self.total_iters)) ** self.power)
+
+    def _get_closed_form_lr(self) -> list[Any]:
+        return self._base_times((1.0 - min(self.total_iters, self.last_epoch) / self.total_iters) ** self.power)
+
+
+def require_optimizer(candidate: object) -> None:
+    if not isinstance(candidate, optimizer.Optimizer):
+        raise TypeError(f"{type(candidate).__name__} is not an Optimizer")
+
+
+def copied(value: Any) -> Any:
+    """A rate that later writes to the group do not change."""
+    return value.clone() if isinstance(value, tensor.Tensor) else value
+
+
+def values(source: optimizer.Optimizer, name: str) -> list[Any]:
+    """One option of all groups."""
+    return [copied(group[name]) for group in source.param_groups]
+
+
+def assign(group: optimizer.Group, name: str, value: Any) -> None:
+    """Sets an option; one that is a tensor is written in place, so that programs which read it see the new value."""
+    old = group[name]
+    if not isinstance(old, tensor.Tensor):
+        group[name] = value
+    elif isinstance(value, tensor.Tensor):
+        old.copy_(value)
+    else:
+        old.fill_(value)

@@ -1,0 +1,61 @@
+"""Stochastic gradient descent with momentum."""
+
+from pywebgpu.optim import optimizer
+from pywebgpu.tensor import create, tensor
+
+
+class SGD(optimizer.UpdateRule):
+    """b = momentum * b + (1 - dampening) * g;  p = p - lr * b, or lr * (g + momentum * b) with Nesterov momentum.
+
+    The first step of a parameter is not dampened. `foreach` and `fused` are accepted and change nothing.
+    State: momentum_buffer, where momentum is not 0.
+    Source: Sutskever et al. 2013 (Nesterov's form).  Against torch: the same.
+    """
+
+    def __init__(
+        self,
+        params: optimizer.Params,
+        lr: optimizer.Rate = 1e-3,
+        momentum: float = 0,
+        dampening: float = 0,
+        weight_decay: optimizer.Rate = 0,
+        nesterov: bool = False,
+        *,
+        maximize: bool = False,
+        foreach: bool | None = None,
+        differentiable: bool = False,
+        fused: bool | None = None,
+    ) -> None:
+        optimizer.require_not_negative(lr=lr, momentum=momentum, weight_decay=weight_decay)
+        if nesterov and (momentum <= 0 or dampening != 0):
+            raise ValueError("Nesterov momentum requires a momentum and zero dampening")
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "momentum": momentum,
+                "dampening": dampening,
+                "weight_decay": weight_decay,
+                "nesterov": nesterov,
+                "maximize": maximize,
+                "foreach": foreach,
+                "differentiable": differentiable,
+                "fused": fused,
+            },
+        )
+
+    def _update(
+        self, parameter: tensor.Tensor, gradient: tensor.Tensor, state: optimizer.State, group: optimizer.Group
+    ) -> None:
+        momentum = group["momentum"]
+        gradient = optimizer.decayed(parameter, gradient, group["weight_decay"])
+        if momentum != 0:
+            share = 1 - group["dampening"]
+            if state.get("momentum_buffer") is None:
+                # Zeros and a share of 1 give the first step the graph of all others.
+                state["momentum_buffer"] = create.zeros_like(parameter)
+                share = 1.0
+            buffer = state["momentum_buffer"]
+            buffer.mul_(momentum).add_(gradient * share if group["dampening"] != 0 else gradient)
+            gradient = gradient + buffer * momentum if group["nesterov"] else buffer
+        parameter.sub_(gradient * group["lr"])

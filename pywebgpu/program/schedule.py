@@ -1,0 +1,440 @@
+"""Which nodes share a kernel: the graph is cut into groups, each of one kind.
+
+map        pointwise nodes over one number of elements, several of them stored
+rows       reductions over the same rows, with pointwise work before, between and after (softmax, norms, losses)
+product    one contraction, with pointwise work on its result before it is stored
+single     any other op alone
+
+Every node starts as its own group; going through the graph in order, a node's group joins those of its inputs where the
+joined group still is one kernel: one kind, no path out of it and back, bindings within the limit, and each value that
+passes inside is read at the very element where it was computed. That last test compares symbolic indices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from math import prod
+from typing import Any
+
+from pywebgpu.graph.ir import HOST, Generator, Movement, Node, Pointwise, Reduction
+from pywebgpu.graph.walk import toposort
+from pywebgpu.kernels.kernel import Limits
+from pywebgpu.ops import contraction, indexing, random
+from pywebgpu.settings import settings
+from pywebgpu.shapes import Shape
+from pywebgpu.symbolic import Sym, flatten, unflatten, variable
+
+Chain = tuple[tuple[Movement, tuple[tuple[str, Any], ...], Shape], ...]  # views from a consumer down to a producer
+Edge = tuple[Node, Chain, Shape]  # producer, views, shape at which the consumer reads
+
+FULL, OUTER = "full", "outer"
+INLINE_COST = 8  # pointwise instructions that may be repeated rather than stored
+CHEAP_COST = 2  # the same for a value with several readers
+
+
+@dataclass(eq=False)
+class Group:
+    """One kernel in the making. `levels`: for rows, whether a node has an element a row or one an element."""
+
+    number: int
+    kind: str
+    nodes: list[Node]
+    members: int
+    levels: dict[int, str] = field(default_factory=dict)
+    geometry: Geometry | None = None
+    before: int = 0  # bits of all groups that must run earlier
+    parents: set[int] = field(default_factory=set)
+    outputs: list[Node] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """Rows x columns of a reduction. `full` is the flat index of an element from row and column."""
+
+    shape: Shape
+    axes: Shape
+
+    @property
+    def rows(self) -> int:
+        return prod(n for axis, n in enumerate(self.shape) if axis not in self.axes)
+
+    @property
+    def columns(self) -> int:
+        return prod(n for axis, n in enumerate(self.shape) if axis in self.axes)
+
+    @property
+    def outer(self) -> Shape:
+        return tuple(1 if axis in self.axes else n for axis, n in enumerate(self.shape))
+
+    def coords(self) -> tuple[Sym, ...]:
+        return _coords(self.shape, self.axes)
+
+    def full(self) -> Sym:
+        return flatten(self.coords(), self.shape)
+
+
+@lru_cache(4096)
+def _coords(shape: Shape, axes: Shape) -> tuple[Sym, ...]:
+    geometry = Geometry(shape, axes)
+    row = unflatten(variable("row", geometry.rows), geometry.outer)
+    column = iter(unflatten(variable("column", geometry.columns), tuple(shape[axis] for axis in axes)))
+    return tuple(next(column) if axis in axes else row[axis] for axis in range(len(shape)))
+
+
+def is_free(node: Node) -> bool:
+    """Costs nothing wherever it is needed: constants, counters, host numbers."""
+    return node.op is HOST or (isinstance(node.op, Generator) and node.op is not random.bits)
+
+
+class Schedule:
+    """Cuts the graph of `roots` into groups; see `groups` for the result, in an order that may run."""
+
+    def __init__(self, roots: Sequence[Node], limits: Limits, written: Iterable[tuple[Node, Node]] = ()) -> None:
+        self._limits = limits
+        self._order = toposort(roots)
+        self._wanted = {id(root) for root in roots}
+        self._edges: dict[int, list[Edge]] = {}
+        self._inline: set[int] = set()
+        self._users: dict[int, list[Node]] = {}
+        self._groups: dict[int, Group] = {}
+        self._of: dict[int, Group] = {}
+        self._find_edges()
+        for node in self._compute:
+            self._place(node)
+        self.alias = self._allow_writes(written)
+        self.groups = self._ordered()
+
+    # Edges: what each computing node reads, through views, free nodes and nodes computed where they are used
+
+    def _find_edges(self) -> None:
+        computing = [n for n in self._order if n.buffer is None and not isinstance(n.op, Movement) and not is_free(n)]
+        free: set[int] = set()
+        readers = self._count_readers()
+        costs: dict[int, int] = {}
+        for node in computing:
+            edges: list[Edge] = []
+            for source in node.inputs:
+                edges.extend(self._resolve(source, source.spec.shape, (), free))
+            self._edges[id(node)] = edges
+            if isinstance(node.op, Pointwise) and id(node) not in self._wanted:
+                if not edges:
+                    free.add(id(node))
+                    self._inline.add(id(node))
+                    continue
+                costs[id(node)] = node.op.cost + sum(costs.get(id(s), 0) for s in node.inputs)
+                if settings.fuse and self._worth_repeating(node, edges, readers, costs[id(node)]):
+                    self._inline.add(id(node))
+        self._compute = [n for n in computing if id(n) not in self._inline]
+        self._edges = {
+            id(n): [e for s in n.inputs for e in self._resolve(s, s.spec.shape, (), free)] for n in self._compute
+        }
+        for node in self._compute:
+            for producer, _, _ in self._edges[id(node)]:
+                self._users.setdefault(id(producer), []).append(node)
+
+    def _count_readers(self) -> dict[int, list[tuple[Node, bool]]]:
+        """For each node below views: who reads it, and whether through a view that moves elements."""
+        readers: dict[int, list[tuple[Node, bool]]] = {}
+        for node in self._order:
+            if node.buffer is not None or isinstance(node.op, Movement):
+                continue
+            for source in node.inputs:
+                at, moved = source, False
+                while isinstance(at.op, Movement) and at.buffer is None:
+                    moved = moved or at.op.name != "reshape"
+                    at = at.inputs[0]
+                readers.setdefault(id(at), []).append((node, moved))
+        return readers
+
+    def _worth_repeating(self, node: Node, edges: list[Edge], readers: Any, cost: int) -> bool:
+        """True where computing the node in each reader costs less than storing it."""
+        uses = readers.get(id(node), [])
+        inputs = {id(producer) for producer, _, _ in edges if producer.spec.shape}
+        if len(inputs) <= 1 and cost <= CHEAP_COST:
+            return all(isinstance(reader.op, Pointwise | Reduction) or reader.op is contraction.matmul for reader, _ in uses)
+        if len(uses) != 1:
+            return False
+        reader, moved = uses[0]
+        if reader.op is contraction.matmul:
+            return len(inputs) <= 1 and cost <= INLINE_COST // 2
+        if reader.op in (indexing.take, indexing.cat, indexing.write_slice):
+            return cost <= INLINE_COST and len(inputs) <= 2
+        return moved and cost <= INLINE_COST and isinstance(reader.op, Pointwise | Reduction) and len(inputs) <= 2
+
+    def _resolve(self, node: Node, shape: Shape, chain: Chain, free: set[int]) -> list[Edge]:
+        found: list[Edge] = []
+        stack: list[tuple[Node, Chain]] = [(node, chain)]
+        while stack:
+            at, views = stack.pop()
+            while isinstance(at.op, Movement) and at.buffer is None:
+                views = (*views, (at.op, tuple(at.attrs.items()), at.inputs[0].spec.shape))
+                at = at.inputs[0]
+            if is_free(at) or id(at) in free:
+                if at.op is not HOST:
+                    stack.extend((source, views) for source in at.inputs)
+            elif id(at) in self._inline:
+                stack.extend((source, views) for source in at.inputs)
+            else:
+                found.append((at, views, shape))
+        return found
+
+    # Joining
+
+    def _place(self, node: Node) -> None:
+        number = len(self._groups)
+        group = Group(number, _kind(node), [node], 1 << number)
+        if isinstance(node.op, Reduction):
+            group.geometry = Geometry(node.inputs[0].spec.shape, node.attrs["axes"])
+            group.levels[id(node)] = OUTER
+        for producer, _, _ in self._edges[id(node)]:
+            if producer.buffer is None:
+                parent = self._of[id(producer)]
+                group.parents.add(parent.number)
+                group.before |= parent.before | parent.members
+        self._groups[number] = group
+        self._of[id(node)] = group
+        if not settings.fuse:
+            return
+        producers = {self._of[id(p)].number for p, _, _ in self._edges[id(node)] if p.buffer is None}
+        for other in sorted(producers, reverse=True):
+            current = self._of[id(node)]
+            if other in self._groups and self._groups[other] is not current:
+                self._join(self._groups[other], current)
+        self._join_alike(node)
+
+    def _join_alike(self, node: Node) -> None:
+        """Groups side by side which read the same values over the same elements share a kernel."""
+        group = self._of[id(node)]
+        seen: set[int] = set()
+        for producer, _, _ in self._edges[id(node)]:
+            if not producer.spec.shape:
+                continue
+            for user in self._users.get(id(producer), ()):
+                other = self._of.get(id(user))
+                if other is None or other is group or other.number in seen:
+                    continue
+                seen.add(other.number)
+                if (other.kind == group.kind == "map") or (other.kind == "rows" and other.kind == group.kind):
+                    self._join(other, group)
+                    group = self._of[id(node)]
+
+    def _join(self, first: Group, second: Group) -> bool:
+        kinds = {first.kind, second.kind}
+        if "single" in kinds or (kinds == {"product"}) or kinds == {"product", "rows"}:
+            return False
+        if self._path_between(first, second):
+            return False
+        nodes = [*first.nodes, *second.nodes]
+        nodes.sort(key=lambda n: self._rank[id(n)])
+        merged = Group(first.number, "map", nodes, first.members | second.members)
+        if "product" in kinds:
+            merged.kind = "product"
+        elif "rows" in kinds:
+            merged.kind = "rows"
+            merged.geometry = first.geometry or second.geometry
+        if not self._fits(merged) or not self._within_limits(merged):
+            return False
+        self._commit(first, second, merged)
+        return True
+
+    @property
+    def _rank(self) -> dict[int, int]:
+        if not hasattr(self, "_ranks"):
+            self._ranks = {id(node): at for at, node in enumerate(self._order)}
+        return self._ranks
+
+    def _path_between(self, a: Group, b: Group) -> bool:
+        for one, other in ((a, b), (b, a)):
+            for number in other.parents:
+                parent = self._groups[number]
+                if parent is not one and parent.before & one.members:
+                    return True
+        return False
+
+    def _fits(self, group: Group) -> bool:
+        """Every value that passes inside is read where it was computed."""
+        inside = {id(node) for node in group.nodes}
+        if group.kind == "rows":
+            return self._rows_fit(group, inside)
+        anchor = next((n for n in group.nodes if n.op is contraction.matmul), None)
+        size = prod((anchor or group.nodes[0]).spec.shape)
+        position = variable("i", size)
+        for node in group.nodes:
+            if prod(node.spec.shape) != size or size == 0:
+                return False
+            for producer, chain, shape in self._edges[id(node)]:
+                if id(producer) in inside:
+                    if node is anchor or shape != node.spec.shape or node.op in (indexing.take, indexing.cat):
+                        return False
+                    if _read_at(position, shape, chain) != position:
+                        return False
+        return True
+
+    def _rows_fit(self, group: Group, inside: set[int]) -> bool:
+        geometry = group.geometry
+        assert geometry is not None
+        rows, columns = geometry.rows, geometry.columns
+        if columns <= 1 or rows == 0:
+            return False
+        full, row = geometry.full(), variable("row", rows)
+        levels: dict[int, str] = {}
+        for node in group.nodes:
+            if isinstance(node.op, Reduction):
+                own = Geometry(node.inputs[0].spec.shape, node.attrs["axes"])
+                if own != geometry and (own.rows, own.columns, own.full()) != (rows, columns, full):
+                    return False
+                levels[id(node)], start = OUTER, full
+            elif prod(node.spec.shape) == rows * columns:
+                levels[id(node)], start = FULL, full
+            elif prod(node.spec.shape) == rows:
+                levels[id(node)], start = OUTER, row
+            else:
+                return False
+            for producer, chain, shape in self._edges[id(node)]:
+                if id(producer) not in inside:
+                    continue
+                if node.op in (indexing.take, indexing.cat, indexing.write_slice):
+                    return False
+                wanted = full if levels[id(producer)] == FULL else row
+                if levels[id(node)] == OUTER and not isinstance(node.op, Reduction) and wanted is full:
+                    return False
+                if _read_at(start, shape, chain) != wanted:
+                    return False
+        if any(level == FULL for level in levels.values()) and not _stored_rows_are_fast(geometry):
+            if any(levels[id(n)] == FULL and self._escapes(n, inside) for n in group.nodes):
+                return False
+        group.levels = levels
+        return True
+
+    def _escapes(self, node: Node, inside: set[int]) -> bool:
+        """Somebody outside reads it, or somebody who is not placed yet, or the caller wants it."""
+        return id(node) in self._wanted or any(id(user) not in inside for user in self._users.get(id(node), ()))
+
+    def _within_limits(self, group: Group) -> bool:
+        inside = {id(node) for node in group.nodes}
+        reads = {id(p) for n in group.nodes for p, _, _ in self._edges[id(n)] if id(p) not in inside}
+        writes = sum(self._escapes(node, inside) for node in group.nodes)
+        return len(reads) + writes <= self._limits.bindings - 1  # One is kept for the device's fault words.
+
+    def _commit(self, first: Group, second: Group, merged: Group) -> None:
+        merged.parents = (first.parents | second.parents) - {first.number, second.number}
+        merged.before = (first.before | second.before) & ~merged.members
+        del self._groups[second.number]
+        self._groups[merged.number] = merged
+        for node in merged.nodes:
+            self._of[id(node)] = merged
+        more = merged.before | merged.members
+        for group in self._groups.values():
+            if group is not merged and group.before & merged.members:
+                group.before |= more
+            if second.number in group.parents:
+                group.parents.discard(second.number)
+                group.parents.add(merged.number)
+
+    # Writes in place
+
+    def _allow_writes(self, written: Iterable[tuple[Node, Node]]) -> dict[int, Node]:
+        """Which results may take over the buffer of a leaf: every other reader runs first, and its own reads match."""
+        allowed: dict[int, Node] = {}
+        for result, leaf in written:
+            writer = self._of.get(id(result))
+            if writer is None or id(result) in allowed:
+                continue
+            readers = {self._of[id(user)].number: self._of[id(user)] for user in self._users.get(id(leaf), ())}
+            others = [group for number, group in readers.items() if group is not writer]
+            if any(group.before & writer.members for group in others):
+                continue
+            if writer.number in readers and not self._reads_in_place(writer, result, leaf):
+                continue
+            for group in others:
+                writer.parents.add(group.number)
+                writer.before |= group.before | group.members
+            for group in self._groups.values():
+                if group.before & writer.members:
+                    group.before |= writer.before
+            allowed[id(result)] = leaf
+        return allowed
+
+    def _reads_in_place(self, writer: Group, result: Node, leaf: Node) -> bool:
+        if writer.kind == "single":
+            return False
+        if writer.kind == "rows":
+            geometry = writer.geometry
+            assert geometry is not None
+            level = writer.levels[id(result)]
+            if level == FULL:  # A later pass over the row would read what an earlier one wrote.
+                return False
+            position: Sym = variable("row", geometry.rows)
+        else:
+            position = variable("i", prod(result.spec.shape))
+        for node in writer.nodes:
+            for producer, chain, shape in self._edges[id(node)]:
+                if producer is leaf:
+                    if node.op in (contraction.matmul, indexing.take, indexing.cat) or shape != node.spec.shape:
+                        return False
+                    if writer.kind == "rows" and writer.levels[id(node)] == FULL or isinstance(node.op, Reduction):
+                        return False
+                    if _read_at(position, shape, chain) != position:
+                        return False
+        return True
+
+    def _ordered(self) -> list[Group]:
+        done = 0
+        waiting = sorted(self._groups.values(), key=lambda g: self._rank[id(g.nodes[-1])])
+        out: list[Group] = []
+        while waiting:
+            later = []
+            for group in waiting:
+                if group.before & ~done:
+                    later.append(group)
+                else:
+                    out.append(group)
+                    done |= group.members
+            assert len(later) < len(waiting), "the groups of a schedule have an order"
+            waiting = later
+        for group in out:
+            inside = {id(node) for node in group.nodes}
+            group.outputs = [node for node in group.nodes if self._escapes(node, inside)]
+        return out
+
+    def reads(self, group: Group) -> list[Node]:
+        """Values from outside that the group reads."""
+        inside = {id(node) for node in group.nodes}
+        found = {id(p): p for n in group.nodes for p, _, _ in self._edges[id(n)] if id(p) not in inside}
+        return list(found.values())
+
+
+def _kind(node: Node) -> str:
+    match node.op:
+        case Reduction():
+            return "rows"
+        case Pointwise() | Generator():
+            return "map"
+        case op if op is contraction.matmul:
+            return "product"
+        case op if op in (indexing.take, indexing.cat, indexing.write_slice):
+            return "map"
+        case _:
+            return "single"
+
+
+def _stored_rows_are_fast(geometry: Geometry) -> bool:
+    """Elements of a row lie together: writing whole rows is as fast as writing in order."""
+    rank = len(geometry.shape)
+    trailing = geometry.axes == tuple(range(rank - len(geometry.axes), rank))
+    return trailing and (geometry.rows >= 16 or geometry.columns <= 4096)
+
+
+@lru_cache(65536)
+def _read_at(start: Sym, shape: Shape, chain: Chain) -> Sym | None:
+    """The flat index of the producer's element that is read for the consumer's element `start`."""
+    at = unflatten(start, shape)
+    last = shape
+    for op, attrs, source in chain:
+        at, bounds = op.index(at, source, **dict(attrs))
+        if bounds:
+            return None
+        last = source
+    return flatten(at, last)

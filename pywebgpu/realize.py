@@ -1,0 +1,163 @@
+"""Graph -> values: finds or compiles the Program, runs it, hangs the buffers on the nodes.
+
+A Storage names the node that is its current value. Whatever live storages of a device still wait for goes into one
+Program: forward, backward and update of an ordinary loop are one submit.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections import OrderedDict
+from collections.abc import Iterable
+from typing import Any
+
+from pywebgpu.devices.base import Buffer, Device
+from pywebgpu.gradient import backward
+from pywebgpu.graph import key, walk
+from pywebgpu.graph.ir import Node
+from pywebgpu.program import compile as compiler
+from pywebgpu.settings import settings
+
+PROGRAMS = 512  # programs kept, the least recently used goes first
+
+_programs: OrderedDict[Any, Any] = OrderedDict()
+_pending: dict[Device, dict[int, weakref.ref[Storage]]] = {}
+counters = {"program_hits": 0, "program_misses": 0}
+
+
+class Storage:
+    """What a tensor and its views share: the node that is the value now, and how often it was written.
+
+    home: the buffer of an earlier value, kept so that a write in place may go there.
+    """
+
+    __slots__ = ("__weakref__", "device", "home", "node", "version")
+
+    def __init__(self, node: Node, device: Device) -> None:
+        self.node, self.device = node, device
+        self.version = 0
+        self.home: Buffer | None = None
+        if node.buffer is None:
+            _wait(self)
+        else:
+            self._settle()
+
+    def write(self, node: Node) -> None:
+        """Makes `node` the value. Saved copies of the old value are stale from now on."""
+        self.node.stale = True
+        self.node = node
+        self.version += 1
+        if node.buffer is None:
+            _wait(self)
+        else:
+            self._settle()
+
+    def _settle(self) -> None:
+        """Takes the node's buffer as home."""
+        buffer = self.node.buffer
+        if buffer is not self.home:
+            if self.home is not None:
+                self.home.holders -= 1
+            buffer.holders += 1
+            self.home = buffer
+
+    def __del__(self) -> None:
+        if self.home is not None:
+            self.home.holders -= 1
+        waiting = _pending.get(self.device)
+        if waiting is not None:
+            waiting.pop(id(self), None)
+
+
+def _wait(storage: Storage) -> None:
+    waiting = _pending.setdefault(storage.device, {})
+    waiting[id(storage)] = weakref.ref(storage)
+
+
+def clear() -> None:
+    """Forgets all compiled programs."""
+    _programs.clear()
+
+
+def submit(device: Device) -> None:
+    """Queues everything that live storages of the device wait for. Waits for nothing."""
+    waiting = _pending.get(device)
+    if not waiting:
+        return
+    storages = [storage for ref in list(waiting.values()) if (storage := ref()) is not None]
+    waiting.clear()
+    roots: dict[int, Node] = {}
+    for storage in storages:
+        if storage.node.buffer is None:
+            roots[id(storage.node)] = storage.node
+    for node in backward.saved_nodes(list(roots.values())):
+        roots.setdefault(id(node), node)
+    if not roots:
+        return
+    try:
+        _run(device, list(roots.values()), storages)
+    except BaseException:
+        for storage in storages:
+            _wait(storage)
+        raise
+    for storage in storages:
+        storage._settle()
+
+
+def _run(device: Device, roots: list[Node], storages: list[Storage]) -> None:
+    order = walk.toposort(roots)
+    data, numbers = compiler.leaves(order)
+    place = {id(root): at for at, root in enumerate(roots)}
+    outputs: list[Buffer | None] = [None] * len(roots)
+    leaf_of = {id(node.buffer): at for at, node in enumerate(data)}
+    written = []
+    for storage in storages:
+        home, at = storage.home, place[id(storage.node)]
+        if home is not None and home.holders == 1 and outputs[at] is None and home.nbytes == _bytes(device, storage.node):
+            outputs[at] = home
+            if id(home) in leaf_of:
+                written.append((at, leaf_of[id(home)]))
+    program, loaded = _load(device, order, roots, tuple(written))
+    for at, leaf in written:
+        if (at, leaf) not in program.written:
+            outputs[at] = None
+    buffers = device.run(loaded, [node.buffer for node in data], [node.buffer for node in numbers], outputs)
+    for root, buffer in zip(roots, buffers, strict=True):
+        root.buffer = buffer
+        if not root.requires or root.freed:
+            root.inputs = ()
+
+
+def _bytes(device: Device, node: Node) -> int:
+    size = 4 if device.target.wgsl else node.spec.dtype.itemsize
+    for n in node.spec.shape:
+        size *= n
+    return max(4, size) if device.target.wgsl else size
+
+
+def _load(device: Device, order: list[Node], roots: list[Node], written: tuple[tuple[int, int], ...]) -> Any:
+    found = (device, key.structure(order, roots), written)
+    loaded = _programs.get(found)
+    if loaded is None:
+        counters["program_misses"] += 1
+        program = compiler.compile_graph(tuple(roots), device.target, written)
+        loaded = (program, device.load(program))
+        _programs[found] = loaded
+        if len(_programs) > PROGRAMS:
+            _programs.popitem(last=False)
+    else:
+        counters["program_hits"] += 1
+        _programs.move_to_end(found)
+    return loaded
+
+
+def read(storage: Storage) -> bytes:
+    """The bytes of a storage's value. Waits for the device."""
+    if storage.node.buffer is None:
+        submit(storage.device)
+    return storage.device.download(storage.node.buffer, storage.node.spec)
+
+
+def live(device: Device) -> Iterable[Storage]:
+    """Storages of the device that wait for their value."""
+    return [s for ref in _pending.get(device, {}).values() if (s := ref()) is not None]

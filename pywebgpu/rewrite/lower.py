@@ -1,0 +1,56 @@
+"""Ops without a kernel of their own become ops that have one; reductions that are too long for one pass become two."""
+
+from math import prod
+
+from pywebgpu import dtypes
+ordering = None  # lands soon
+from pywebgpu.graph import walk
+from pywebgpu.graph.ir import Node, Reduction
+from pywebgpu.ops import indexing, movement, pointwise, reduction
+
+BLOCK = 256  # elements of a row that one workgroup orders
+LONG = 8192  # elements of a reduction from which it is worth a second pass
+FEW = 64  # results below which one pass would leave most of a device idle
+PARTS = 256  # partial results of a long reduction
+
+
+def lower(roots: tuple[Node, ...]) -> tuple[Node, ...]:
+    """The same values from ops that kernels exist for."""
+    return walk.rebuild(roots, _rule)
+
+
+def _rule(node: Node) -> Node:
+    if node.op is indexing.argsort:
+        return _argsort(node)
+    if isinstance(node.op, Reduction) and node.op not in (reduction.argmax, reduction.argmin):
+        return _split(node)
+    return node
+
+
+def _argsort(node: Node) -> Node:
+    keys = ordering.sort_keys(node.inputs[0], node.attrs["descending"])
+    order = indexing.sort_block(keys, size=BLOCK)
+    width = BLOCK
+    while width < node.spec.shape[-1]:
+        order = indexing.sort_merge(keys, order, width=width)
+        width *= 2
+    return pointwise.cast(order, dtype=dtypes.int64)
+
+
+def _split(node: Node) -> Node:
+    """(n,) -> (parts, n / parts) -> (parts,) -> (): the longest folded axis is cut where it divides evenly."""
+    x, axes = node.inputs[0], node.attrs["axes"]
+    shape = x.spec.shape
+    length = prod(shape[axis] for axis in axes)
+    if length < LONG or prod(node.spec.shape) >= FEW:
+        return node
+    axis = max(axes, key=lambda a: shape[a])
+    n = shape[axis]
+    parts = next((p for p in range(PARTS, 1, -1) if n % p == 0), 1)
+    if parts < 8:
+        return node
+    cut = movement.reshape(x, shape=(*shape[:axis], parts, n // parts, *shape[axis + 1 :]))
+    inner = tuple(a + (a > axis) for a in axes if a != axis)
+    first = node.op(cut, axes=tuple(sorted((*inner, axis + 1))))  # type: ignore[call-arg, arg-type, operator]
+    merged = movement.reshape(first, shape=tuple(parts if a == axis else m for a, m in enumerate(node.spec.shape)))
+    return node.op(merged, axes=(axis,))  # type: ignore[call-arg, arg-type, operator]

@@ -1,0 +1,167 @@
+"""Algebra, equal subgraphs merged, names without meaning dropped, constants folded.
+
+Dead code needs no pass: a node that no root reaches is never seen. Random bits of different draws have different host
+numbers below them, so they never merge.
+"""
+
+from collections.abc import Callable
+from math import prod
+from typing import Any
+
+from pywebgpu.dtypes import Kind
+from pywebgpu.graph import walk
+from pywebgpu.graph.ir import Custom, Movement, Node, Pointwise, Reduction
+from pywebgpu.ops import indexing, movement, pointwise, reduction
+
+
+def simplify(roots: tuple[Node, ...]) -> tuple[Node, ...]:
+    """The same values from fewer nodes."""
+    seen: dict[Any, Node] = {}
+
+    def rule(node: Node) -> Node:
+        node = _rewrite(node)
+        if node.buffer is not None or node.op is movement.barrier:
+            return node
+        key = (node.op, tuple([id(source) for source in node.inputs]), tuple(node.attrs.items()), node.spec)
+        return seen.setdefault(key, node)
+
+    return walk.rebuild(roots, rule)
+
+
+def _rewrite(node: Node) -> Node:
+    for _ in range(8):  # Each rule shortens; a handful of rounds reaches the end.
+        found = _once(node)
+        if found is node:
+            return node
+        node = found
+        if node.buffer is not None or not node.inputs:
+            return node
+    return node
+
+
+def _once(node: Node) -> Node:
+    op = node.op
+    if node.buffer is not None:
+        return node
+    if isinstance(op, Custom) or op in (pointwise.copy, pointwise.graft, movement.alias):
+        return node.inputs[0]
+    if isinstance(op, Movement):
+        return _movement(node)
+    if isinstance(op, Pointwise):
+        return _pointwise(node)
+    if op is indexing.write_slice and node.inputs[1].spec.shape == node.spec.shape:
+        return node.inputs[1]
+    if op is reduction.sum_ or op is reduction.prod_:
+        if all(node.inputs[0].spec.shape[axis] == 1 for axis in node.attrs["axes"]):
+            return node.inputs[0]
+        value = constant(node.inputs[0])
+        if value is not None and op is reduction.sum_:
+            count = prod(node.inputs[0].spec.shape[axis] for axis in node.attrs["axes"])
+            return pointwise.full(value * count, node.spec)
+    if isinstance(op, Reduction) and op in (reduction.max_, reduction.min_) and not node.attrs["axes"]:
+        return node.inputs[0]
+    return node
+
+
+def constant(node: Node) -> float | None:
+    """The value that every element has, where the graph says so."""
+    value: float | None = node.attrs["value"] if node.op is pointwise.const else None
+    return value
+
+
+def _movement(node: Node) -> Node:
+    op, x = node.op, node.inputs[0]
+    if op is movement.barrier:
+        return node
+    bounded = op in (movement.place, movement.unwindow)
+    if constant(x) is not None and not bounded:
+        return pointwise.full(x.attrs["value"], node.spec)
+    if op in (movement.reshape, reduction.expand) and x.spec.shape == node.spec.shape:
+        return x
+    if op is movement.reshape and x.op is movement.reshape and x.buffer is None:
+        return movement.reshape(x.inputs[0], shape=node.spec.shape)
+    if op is movement.permute:
+        order = node.attrs["order"]
+        if order == tuple(range(len(order))):
+            return x
+        if x.op is movement.permute and x.buffer is None:
+            return movement.permute(x.inputs[0], order=tuple(x.attrs["order"][axis] for axis in order))
+    if op is movement.slice_ and node.spec.shape == x.spec.shape and not any(node.attrs["starts"]):
+        return x
+    if op is movement.slice_ and x.op is indexing.write_slice and x.buffer is None:
+        value = x.inputs[1]
+        same = all(node.attrs[key] == x.attrs[key] for key in ("starts", "steps"))
+        if same and value.spec.shape == node.spec.shape:
+            return value
+    if op is movement.flip and not node.attrs["axes"]:
+        return x
+    return node
+
+
+_FOLD: dict[Any, Callable[..., float]] = {
+    pointwise.add: lambda a, b: a + b,
+    pointwise.sub: lambda a, b: a - b,
+    pointwise.mul: lambda a, b: a * b,
+    pointwise.neg: lambda a: -a,
+}
+
+
+def _pointwise(node: Node) -> Node:
+    op, inputs = node.op, node.inputs
+    values = [constant(source) for source in inputs]
+    if op is pointwise.cast:
+        return _cast(node)
+    floating = node.spec.dtype.kind is Kind.FLOAT
+    if floating and op in _FOLD and None not in values:
+        return pointwise.full(_FOLD[op](*values), node.spec)
+    if op is pointwise.where and values[0] is not None:
+        return inputs[1] if values[0] else inputs[2]
+    if op is pointwise.where and inputs[1] is inputs[2]:
+        return inputs[1]
+    if op is pointwise.add:
+        if values[1] == 0:
+            return inputs[0]
+        if values[0] == 0:
+            return inputs[1]
+        if inputs[1].op is pointwise.neg and inputs[1].buffer is None:
+            return pointwise.sub(inputs[0], inputs[1].inputs[0])
+    if op is pointwise.sub and values[1] == 0:
+        return inputs[0]
+    if op is pointwise.mul:
+        for this, other in ((0, 1), (1, 0)):
+            if values[this] == 1:
+                return inputs[other]
+            if values[this] == -1 and floating:
+                return pointwise.neg(inputs[other])
+    if op is pointwise.div and values[1] == 1:
+        return inputs[0]
+    if op is pointwise.neg and inputs[0].op is pointwise.neg and inputs[0].buffer is None:
+        return inputs[0].inputs[0]
+    if op is pointwise.pow_ and floating:
+        return _power(node, values[1])
+    return node
+
+
+def _power(node: Node, exponent: float | None) -> Node:
+    base = node.inputs[0]
+    match exponent:
+        case 1:
+            return base
+        case 2:
+            return pointwise.mul(base, base)
+        case 3:
+            return pointwise.mul(base, pointwise.mul(base, base))
+        case -1:
+            return pointwise.reciprocal(base)
+        case _:
+            return node
+
+
+def _cast(node: Node) -> Node:
+    x, dtype = node.inputs[0], node.spec.dtype
+    if x.spec.dtype is dtype:
+        return x
+    value = constant(x)
+    if value is not None and dtype.kind is Kind.FLOAT and dtype.itemsize >= 4:
+        return pointwise.full(float(value), node.spec)
+    return node

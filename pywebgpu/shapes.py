@@ -1,0 +1,82 @@
+"""Arithmetic on shapes. Pure functions of tuples: no node, no tensor, no device."""
+
+from collections.abc import Iterable, Sequence
+from math import prod
+from operator import index
+
+from pywebgpu.errors import RangeError, ShapeError
+
+Shape = tuple[int, ...]
+
+
+def broadcast(a: Shape, b: Shape) -> Shape:
+    """(4, 1), (3,) -> (4, 3). Raises ShapeError when an axis differs and neither side is 1."""
+    if a == b:
+        return a
+    rank = max(len(a), len(b))
+    pa, pb = (1,) * (rank - len(a)) + a, (1,) * (rank - len(b)) + b
+    out = []
+    for axis, (m, n) in enumerate(zip(pa, pb, strict=True)):
+        if m != n and m != 1 and n != 1:
+            raise ShapeError(
+                f"The size of tensor a ({m}) must match the size of tensor b ({n}) at non-singleton dimension {axis}: "
+                f"cannot broadcast {a} with {b}"
+            )
+        out.append(n if m == 1 else m)
+    return tuple(out)
+
+
+def broadcast_all(shapes: Iterable[Shape]) -> Shape:
+    out: Shape = ()
+    for shape in shapes:
+        out = broadcast(out, shape)
+    return out
+
+
+def strides(shape: Shape) -> Shape:
+    """(2, 3, 4) -> (12, 4, 1)."""
+    out, step = [], 1
+    for n in reversed(shape):
+        out.append(step)
+        step *= max(n, 1)
+    return tuple(reversed(out))
+
+
+def axis(dim: int, rank: int) -> int:
+    """A possibly negative axis -> 0..rank-1. Raises RangeError with torch's text."""
+    dim = index(dim)
+    bound = max(rank, 1)
+    if not -bound <= dim < bound:
+        raise RangeError(f"Dimension out of range (expected to be in range of [{-bound}, {bound - 1}], but got {dim})")
+    return dim + bound if dim < 0 else dim
+
+
+def axes(dim: int | Sequence[int] | None, rank: int) -> Shape:
+    """An axis, several, or None for all -> sorted distinct axes."""
+    if dim is None or (not isinstance(dim, int) and len(dim) == 0):
+        return tuple(range(rank))
+    if isinstance(dim, int):
+        dim = (dim,)
+    found = [axis(d, rank) for d in dim]
+    if len(set(found)) != len(found):
+        raise ShapeError(f"dim {tuple(dim)} appears multiple times in the list of dims")
+    return tuple(sorted(found)) if rank else ()
+
+
+def resolve(shape: Sequence[int], numel: int) -> Shape:
+    """Fills one -1 so that the shape holds `numel` elements. Raises ShapeError when it cannot."""
+    sizes = tuple(index(n) for n in shape)
+    known = prod(n for n in sizes if n != -1)
+    holes = sizes.count(-1)
+    if any(n < -1 for n in sizes):
+        raise ShapeError(f"invalid shape dimension {min(sizes)}")
+    if holes > 1:
+        raise ShapeError("only one dimension can be inferred")
+    if holes == 1:
+        if known == 0:
+            raise ShapeError(f"cannot reshape tensor of {numel} elements into shape {list(sizes)} because -1 is ambiguous")
+        if numel % known == 0:
+            return tuple(numel // known if n == -1 else n for n in sizes)
+    if holes or known != numel:
+        raise ShapeError(f"shape '{list(sizes)}' is invalid for input of size {numel}")
+    return sizes

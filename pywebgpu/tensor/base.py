@@ -1,0 +1,409 @@
+"""What a tensor is: a storage, the chain of views that leads into it, and the gradient that waits for it.
+
+A view shares the storage; its node is rebuilt from the storage's current value when somebody wrote. A write through a
+view makes a new value for the whole storage. Everything that computes is in the methods of the sibling files.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any, Self
+
+from pywebgpu import devices, realize
+from pywebgpu.compose import arithmetic
+from pywebgpu.devices.base import Device
+from pywebgpu.dtypes import DType, Kind
+from pywebgpu.errors import DeviceError, ShapeError
+from pywebgpu.gradient import modes
+from pywebgpu.graph.ir import HOST, Attrs, Movement, Node, recording
+from pywebgpu.ops import indexing, movement, pointwise, reduction
+from pywebgpu.realize import Storage
+from pywebgpu.settings import settings
+from pywebgpu.shapes import Shape
+from pywebgpu.tensor import layout
+
+Path = tuple[tuple[Movement, Attrs], ...]
+Hook = Callable[[Any], Any]
+
+
+class Anchor:
+    """Sees the gradient that arrives at a tensor's node: runs hooks, then accumulates or retains it."""
+
+    __slots__ = ("after", "hooks", "leaf", "retain", "tensor")
+
+    def __init__(self, tensor: TensorBase, *, leaf: bool) -> None:
+        self.tensor = weakref.ref(tensor)
+        self.leaf, self.retain = leaf, False
+        self.hooks: dict[int, Hook] = {}
+        self.after: dict[int, Hook] = {}
+
+    def arrive(self, grad: Node, *, accumulate: bool, create_graph: bool) -> Node:
+        tensor = self.tensor()
+        device = tensor._storage.device if tensor is not None else None
+        for hook in list(self.hooks.values()):
+            assert tensor is not None and device is not None
+            changed = hook(tensor._new(grad, device))
+            grad = grad if changed is None else changed._node
+        if tensor is not None and self.leaf and accumulate:
+            tensor._accumulate(grad, create_graph)
+            for hook in list(self.after.values()):
+                hook(tensor)
+        elif tensor is not None and self.retain:
+            tensor.grad = tensor._new(grad, tensor._storage.device)
+        return grad
+
+
+class TensorBase:
+    """Storage, views, history and reading; see Tensor for the arithmetic."""
+
+    __slots__ = (
+        "__dict__", "__weakref__", "_anchor", "_base", "_cached", "_detached", "_flag", "_path", "_storage", "grad",
+    )  # fmt: skip
+
+    _anchor: Anchor | None
+    _base: TensorBase | None  # the tensor that a view was taken of; its node carries the history
+    _cached: tuple[int, Node] | None  # node at a version of the storage
+    _path: Path  # from the storage's value to this tensor
+    _storage: Storage
+    _flag: bool  # a leaf that wants a gradient
+    grad: Any
+
+    @classmethod
+    def _new(cls, node: Node, device: Device) -> Any:
+        """A tensor with a storage of its own."""
+        if node.op is HOST:
+            node = pointwise.copy(node)
+        made = cls._class().__new__(cls._class())
+        made._storage = Storage(node, device)
+        made._path, made._base, made._anchor, made._cached = (), None, None, None
+        made._flag = made._detached = False
+        made.grad = None
+        recorded[0] += 1
+        if recorded[0] > settings.pending:
+            recorded[0] = 0
+            realize.submit(device)
+        return made
+
+    @classmethod
+    def _class(cls) -> Any:
+        """The class of results: Tensor, also for subclasses."""
+        return cls
+
+    def _view(self, op: Movement, **attrs: Any) -> Any:
+        """A tensor that shares this one's storage."""
+        node = op(self._node, **attrs)
+        made = self._class().__new__(self._class())
+        made._storage = self._storage
+        made._path = (*self._path, (op, attrs))
+        made._base = self if self._base is None else self._base
+        made._cached = (self._storage.version, node)
+        made._anchor, made._flag, made._detached, made.grad = None, False, False, None
+        return made
+
+    # The node
+
+    @property
+    def _node(self) -> Node:
+        """The value now. For a leaf that wants a gradient, under gradient mode, a node that the gradient finds."""
+        storage = self._storage
+        if self._flag:
+            return self._leaf_node() if recording.grad else self._raw()
+        if not self._path and not self._detached:
+            return storage.node
+        cached = self._cached
+        if cached is not None and cached[0] == storage.version:
+            return cached[1]
+        if self._detached:
+            with modes.no_grad():
+                node = movement.alias(self._raw())
+        elif self._base is None:
+            node = self._raw()
+        else:
+            base = self._base
+            node = base._leaf_node() if base._flag else base._node
+            for op, attrs in self._path[len(base._path) :]:
+                node = op(node, **attrs)
+        self._cached = (storage.version, node)
+        return node
+
+    def _raw(self) -> Node:
+        """The value without a history of its own."""
+        node = self._storage.node
+        for op, attrs in self._path:
+            node = op(node, **attrs)
+        return node
+
+    def _leaf_node(self) -> Node:
+        cached = self._cached
+        if cached is None or cached[0] != self._storage.version:
+            with modes.no_grad():
+                node = movement.alias(self._raw())
+            node.requires, node.anchor = True, self._find_anchor()
+            self._cached = cached = (self._storage.version, node)
+        return cached[1]
+
+    def _find_anchor(self) -> Anchor:
+        if self._anchor is None:
+            self._anchor = Anchor(self, leaf=self._flag)
+        if not self._flag:
+            self._node.anchor = self._anchor
+        return self._anchor
+
+    # Facts
+
+    @property
+    def shape(self) -> Size:
+        return Size(self._spec_node().spec.shape)
+
+    def _spec_node(self) -> Node:
+        """Any node with this tensor's spec: the cached one, or the current one."""
+        return self._cached[1] if self._cached is not None else self._node
+
+    @property
+    def dtype(self) -> DType:
+        return self._storage.node.spec.dtype
+
+    @property
+    def device(self) -> devices.device:
+        return devices.device(self._storage.device.name)
+
+    @property
+    def ndim(self) -> int:
+        return len(self._spec_node().spec.shape)
+
+    @property
+    def _version(self) -> int:
+        return self._storage.version
+
+    @property
+    def requires_grad(self) -> bool:
+        return self._flag or self._node.requires
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        self.requires_grad_(value)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Self:
+        """Marks a leaf. Raises RuntimeError for an integer tensor, or for turning off a tensor with history."""
+        if not self._flag and self._node.requires:
+            if requires_grad:
+                return self
+            raise RuntimeError(
+                "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in "
+                "a subgraph that doesn't require differentiation use var_no_grad = var.detach()."
+            )
+        if requires_grad and self.dtype.kind is not Kind.FLOAT:
+            raise RuntimeError("only Tensors of floating point dtype can require gradients")
+        self._flag, self._cached = requires_grad, None
+        return self
+
+    @property
+    def is_leaf(self) -> bool:
+        return self._flag or not self._node.requires
+
+    @property
+    def grad_fn(self) -> Any:
+        """The op that made this tensor, or None for a leaf. For looking at, as in torch."""
+        return None if self.is_leaf else self._node
+
+    # Identity and history
+
+    def detach(self) -> Any:
+        """The same storage without history."""
+        made = self._class().__new__(self._class())
+        made._storage, made._path, made._base = self._storage, self._path, None
+        made._cached, made._anchor, made._flag, made._detached, made.grad = None, None, False, True, None
+        return made
+
+    @property
+    def data(self) -> Any:
+        return self.detach()
+
+    @data.setter
+    def data(self, other: TensorBase) -> None:
+        self._storage, self._path, self._base = other._storage, other._path, None
+        self._detached, self._cached = True, None
+
+    def retain_grad(self) -> None:
+        """Keeps the gradient of a tensor that is not a leaf in `.grad`."""
+        if not self.requires_grad:
+            raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
+        if not self._flag:
+            self._find_anchor().retain = True
+
+    @property
+    def retains_grad(self) -> bool:
+        return self._anchor is not None and self._anchor.retain
+
+    def register_hook(self, hook: Hook) -> RemovableHandle:
+        """Calls `hook(grad)` when the gradient is computed; what it returns, if not None, replaces the gradient."""
+        if not self.requires_grad:
+            raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+        return RemovableHandle(self._find_anchor().hooks, hook)
+
+    def register_post_accumulate_grad_hook(self, hook: Hook) -> RemovableHandle:
+        """Calls `hook(tensor)` after `.grad` was updated. Only for leaves."""
+        if not self._flag:
+            raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
+        return RemovableHandle(self._find_anchor().after, hook)
+
+    def _accumulate(self, grad: Node, create_graph: bool) -> None:
+        if self.grad is None:
+            fresh = self._new(grad, self._storage.device)
+            self.grad = fresh if create_graph else fresh.detach()
+        elif create_graph:
+            self.grad = self._new(pointwise.add(self.grad._node, grad), self._storage.device)
+        else:
+            with modes.no_grad():
+                self.grad._assign(pointwise.add(self.grad._node, grad))
+
+    # Writing
+
+    def _assign(self, node: Node) -> Self:
+        """Gives this tensor, and so its storage, a new value. `node` has its shape and dtype."""
+        if recording.grad and self._flag:
+            raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
+        if recording.grad and self._base is not None and self._base._flag:
+            raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
+        if node.op is HOST:
+            node = pointwise.copy(node)
+        storage = self._storage
+        chain = [storage.node]
+        for op, attrs in self._path:
+            chain.append(op(chain[-1], **attrs))
+        for (op, attrs), before in zip(reversed(self._path), reversed(chain[:-1]), strict=True):
+            node = _unview(op, attrs, before, node)
+        if node is storage.node:
+            node = pointwise.copy(node)
+        elif storage.node.requires and not node.requires and not recording.grad:
+            with modes.enable_grad():
+                node = pointwise.graft(node, storage.node)
+        storage.write(node)
+        return self
+
+    def _written(self, result: Any) -> Self:
+        """In-place form of an op: checks that `result` fits, casts it and assigns it."""
+        node: Node = result._node
+        if node.spec.shape != tuple(self.shape):
+            if len(node.spec.shape) > self.ndim or _broadcast_fails(node.spec.shape, self.shape):
+                raise ShapeError(
+                    f"output with shape {list(self.shape)} doesn't match the broadcast shape {list(node.spec.shape)}"
+                )
+            node = arithmetic.broadcast_to(node, self.shape)
+        if node.spec.dtype.kind > self.dtype.kind:
+            raise RuntimeError(f"result type {node.spec.dtype.name} can't be cast to the desired output type {self.dtype.name}")
+        return self._assign(arithmetic.cast(node, self.dtype))
+
+    # Reading
+
+    def _bytes(self) -> bytes:
+        if self._storage.device.name == "closed":
+            raise DeviceError("the device of this tensor was closed")
+        if not self._path:
+            return realize.read(self._storage)
+        with modes.no_grad():
+            return realize.read(self._new(pointwise.copy(self._node), self._storage.device)._storage)
+
+
+def _broadcast_fails(small: Shape, large: Shape) -> bool:
+    padded = (1,) * (len(large) - len(small)) + small
+    return any(m not in (1, n) for m, n in zip(padded, large, strict=True))
+
+
+def _unview(op: Movement, attrs: Attrs, before: Node, value: Node) -> Node:
+    """The value of `before` after its view op(before) became `value`."""
+    if op is movement.reshape:
+        return movement.reshape(value, shape=before.spec.shape)
+    if op is movement.permute:
+        order = attrs["order"]
+        return movement.permute(value, order=tuple(order.index(axis) for axis in range(len(order))))
+    if op is movement.slice_:
+        return indexing.write_slice(before, value, starts=attrs["starts"], steps=attrs["steps"])
+    if op is reduction.expand and before.spec.shape == value.spec.shape:
+        return value
+    raise RuntimeError(
+        "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
+        "Please clone() the tensor before performing the operation."
+    )
+
+
+recorded = [0]
+
+
+class Size(tuple[int, ...]):
+    """A shape that prints and counts as torch.Size does."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"torch.Size({list(self)})"
+
+    def numel(self) -> int:
+        total = 1
+        for n in self:
+            total *= n
+        return total
+
+    def __getitem__(self, at: Any) -> Any:
+        found = tuple.__getitem__(self, at)
+        return Size(found) if isinstance(found, tuple) else found
+
+
+class RemovableHandle:
+    """Takes a hook back by `remove()`."""
+
+    __slots__ = ("_hooks", "_number")
+
+    def __init__(self, hooks: dict[int, Hook], hook: Hook) -> None:
+        self._hooks, self._number = hooks, max(hooks, default=-1) + 1
+        hooks[self._number] = hook
+
+    def remove(self) -> None:
+        self._hooks.pop(self._number, None)
+
+
+def strides_of(tensor: TensorBase) -> tuple[Shape, int]:
+    """Strides and offset that torch would report: of the storage's row-major layout, through the views."""
+    return layout.through(tensor._storage.node.spec.shape, tensor._path)
+
+
+def apply(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Calls a function of nodes with tensors: `apply(activation.gelu, x)`; returned nodes become tensors.
+
+    Tensors inside lists and tuples count. Raises RuntimeError when tensors are on different devices.
+    """
+    device: Device | None = None
+    result_class: Any = TensorBase
+
+    def unwrap(value: Any) -> Any:
+        nonlocal device, result_class
+        if isinstance(value, TensorBase):
+            own = value._storage.device
+            if device is None:
+                device, result_class = own, value._class()
+            elif own is not device:
+                raise RuntimeError(
+                    f"Expected all tensors to be on the same device, but found at least two devices, {device.name} and "
+                    f"{own.name}!"
+                )
+            return value._node
+        if isinstance(value, list | tuple) and any(isinstance(item, TensorBase) for item in value):
+            return [unwrap(item) for item in value]
+        return value
+
+    nodes = [unwrap(arg) for arg in args]
+    options = {name: unwrap(value) for name, value in kwargs.items()} if kwargs else kwargs
+    result = function(*nodes, **options)
+    if isinstance(result, Node):
+        return result_class._new(result, device)
+    if isinstance(result, tuple | list):
+        return tuple(result_class._new(item, device) if isinstance(item, Node) else item for item in result)
+    return result
+
+
+def as_tuple(args: Sequence[Any]) -> tuple[int, ...]:
+    """f(2, 3) and f((2, 3)) -> (2, 3)."""
+    if len(args) == 1 and not hasattr(args[0], "__index__"):
+        args = tuple(args[0])
+    return tuple(int(n) for n in args)

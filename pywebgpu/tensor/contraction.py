@@ -1,0 +1,108 @@
+"""Methods that sum products: matrix products of every rank."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pywebgpu import shapes
+from pywebgpu.compose import linear
+from pywebgpu.tensor.base import TensorBase, apply
+from pywebgpu.tensor.methods import operand
+from pywebgpu.tensor.movement import MovementMethods
+from pywebgpu.tensor.reduction import ReductionMethods
+
+
+class ContractionMethods(MovementMethods, ReductionMethods):
+    """matmul and its relatives."""
+
+    __slots__ = ()
+
+    def matmul(self, other: Any) -> Any:
+        """The matrix product by rank: vectors dot, matrices multiply, further leading axes are batches."""
+        if not isinstance(other, TensorBase):
+            raise TypeError(f"matmul(): argument 'other' (position 1) must be Tensor, not {type(other).__name__}")
+        return self._new(linear.matmul(self._node, operand(self, other)), self._storage.device)
+
+    def mm(self, mat2: Any) -> Any:
+        """(m, k) x (k, n) -> (m, n)"""
+        return apply(linear.mm, self, mat2)
+
+    def bmm(self, mat2: Any) -> Any:
+        """(b, m, k) x (b, k, n) -> (b, m, n)"""
+        return apply(linear.bmm, self, mat2)
+
+    def mv(self, vec: Any) -> Any:
+        """(m, k) x (k) -> (m)"""
+        return apply(linear.mv, self, vec)
+
+    def dot(self, other: Any) -> Any:
+        """(n) x (n) -> ()"""
+        return apply(linear.dot, self, other)
+
+    def vdot(self, other: Any) -> Any:
+        return self.dot(other)
+
+    def inner(self, other: Any) -> Any:
+        """The sum of products over the last axis of both."""
+        return apply(linear.inner, self, other)
+
+    def outer(self, vec2: Any) -> Any:
+        """(m), (n) -> (m, n)"""
+        return apply(linear.outer, self, vec2)
+
+    ger = outer
+
+    def addmm(self, mat1: Any, mat2: Any, *, beta: float = 1, alpha: float = 1) -> Any:
+        """beta self + alpha mat1 mat2"""
+        return apply(linear.addmm, self, mat1, mat2, beta=beta, alpha=alpha)
+
+    def addmv(self, mat: Any, vec: Any, *, beta: float = 1, alpha: float = 1) -> Any:
+        """beta self + alpha mat vec"""
+        return apply(linear.addmv, self, mat, vec, beta=beta, alpha=alpha)
+
+    def addr(self, vec1: Any, vec2: Any, *, beta: float = 1, alpha: float = 1) -> Any:
+        """beta self + alpha outer(vec1, vec2)"""
+        return apply(linear.addr, self, vec1, vec2, beta=beta, alpha=alpha)
+
+    def baddbmm(self, batch1: Any, batch2: Any, *, beta: float = 1, alpha: float = 1) -> Any:
+        """beta self + alpha batch1 batch2"""
+        return apply(linear.baddbmm, self, batch1, batch2, beta=beta, alpha=alpha)
+
+    def addbmm(self, batch1: Any, batch2: Any, *, beta: float = 1, alpha: float = 1) -> Any:
+        """beta self + alpha (the sum over the batch of batch1 batch2)"""
+        return apply(linear.addbmm, self, batch1, batch2, beta=beta, alpha=alpha)
+
+    def kron(self, other: Any) -> Any:
+        """The Kronecker product: every element of self times all of other."""
+        rank = max(self.ndim, other.ndim)
+        a = self.reshape((1,) * (rank - self.ndim) + tuple(self.shape))
+        b = other.reshape((1,) * (rank - other.ndim) + tuple(other.shape))
+        left = a.reshape([size for n in a.shape for size in (n, 1)])
+        right = b.reshape([size for n in b.shape for size in (1, n)])
+        return left.mul(right).reshape([m * n for m, n in zip(a.shape, b.shape, strict=True)])
+
+    def matrix_power(self, n: int) -> Any:
+        """The n-fold matrix product of a square matrix with itself, by squaring."""
+        if self.ndim < 2 or self.shape[-1] != self.shape[-2]:
+            raise RuntimeError(
+                f"linalg.matrix_power: A must be batches of square matrices, but they are {list(self.shape)}"
+            )
+        if n < 0:
+            raise RuntimeError("linalg.matrix_power: negative powers need the inverse, which is not computed here")
+        power: Any = self
+        result: Any = None
+        while n:
+            if n & 1:
+                result = power if result is None else result.matmul(power)
+            n >>= 1
+            power = power.matmul(power) if n else power
+        return result
+
+    def cross(self, other: Any, dim: int | None = None) -> Any:
+        """The vector product along an axis of size 3."""
+        shape = shapes.broadcast(tuple(self.shape), tuple(other.shape))
+        at = next((a for a, n in enumerate(shape) if n == 3), -1) if dim is None else dim
+        if not shape or shape[at] != 3:
+            raise RuntimeError(f"linalg.cross: inputs dimension {at} must have length 3. Got {list(shape)}")
+        x, y = self.expand(shape), other.expand(shape)
+        return x.roll(-1, at).mul(y.roll(-2, at)).sub(x.roll(-2, at).mul(y.roll(-1, at)))

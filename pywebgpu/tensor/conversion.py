@@ -1,0 +1,256 @@
+"""The same elements as another dtype, on another device, or in Python's hands."""
+
+from __future__ import annotations
+
+import array
+import struct
+from typing import Any
+
+from pywebgpu import devices, dtypes
+from pywebgpu.compose import arithmetic
+from pywebgpu.devices.base import check_supported
+from pywebgpu.dtypes import DType
+from pywebgpu.graph.ir import Spec
+from pywebgpu.ops import pointwise
+from pywebgpu.tensor import transfer
+from pywebgpu.tensor.base import TensorBase, as_tuple
+from pywebgpu.tensor.inplace import InplaceMethods
+
+LEGACY = {
+    "FloatTensor": dtypes.float32, "DoubleTensor": dtypes.float64, "HalfTensor": dtypes.float16,
+    "BFloat16Tensor": dtypes.bfloat16, "LongTensor": dtypes.int64, "IntTensor": dtypes.int32,
+    "ShortTensor": dtypes.int16, "CharTensor": dtypes.int8, "ByteTensor": dtypes.uint8, "BoolTensor": dtypes.bool_,
+    "UInt32Tensor": dtypes.uint32,
+}  # fmt: skip
+
+
+def _caster(dtype: DType) -> Any:
+    def method(self: Any) -> Any:
+        return self.to(dtype)
+
+    method.__name__ = method.__qualname__ = dtype.name
+    method.__doc__ = f"The elements as {dtype.name}."
+    return method
+
+
+class ConversionMethods(InplaceMethods):
+    """Casts, moves between devices, reading, and tensors made after the model of this one."""
+
+    __slots__ = ()
+
+    def to(self, *args: Any, **options: Any) -> Any:
+        """to(dtype), to(device), to(device, dtype), to(other); with copy=True always a copy."""
+        device, dtype, copy = _target(*args, **options)
+        moved: Any = self
+        if dtype is not None and dtype is not self.dtype:
+            if self._storage.device.target.wgsl and device is None:
+                check_supported(dtype, self._storage.device.name)
+            if dtype.wgsl is not None or not self._storage.device.target.wgsl:
+                moved = self._new(pointwise.cast(self._node, dtype=dtype), self._storage.device)
+        if device is not None and device is not self._storage.device:
+            moved = transfer.transfer(moved, device)
+        if dtype is not None and dtype is not moved.dtype:  # A dtype that only the target has.
+            moved = self._new(pointwise.cast(moved._node, dtype=dtype), moved._storage.device)
+        return self.clone() if copy and moved is self else moved
+
+    float, double, half = _caster(dtypes.float32), _caster(dtypes.float64), _caster(dtypes.float16)
+    bfloat16, bool = _caster(dtypes.bfloat16), _caster(dtypes.bool_)
+    int, long, short = _caster(dtypes.int32), _caster(dtypes.int64), _caster(dtypes.int16)
+    char, byte = _caster(dtypes.int8), _caster(dtypes.uint8)
+
+    def type(self, dtype: Any = None, non_blocking: Any = False) -> Any:
+        """The dtype's name as "torch.FloatTensor", or a cast to a dtype or to such a name."""
+        if dtype is None:
+            prefix = "torch" if self._storage.device.name == "cpu" else f"torch.{self._storage.device.name}"
+            return f"{prefix}.{next(name for name, found in LEGACY.items() if found is self.dtype)}"
+        if isinstance(dtype, str):
+            name = dtype.rpartition(".")[2]
+            if name not in LEGACY:
+                raise ValueError(f"invalid type: {dtype!r}")
+            dtype = LEGACY[name]
+        return self.to(getattr(dtype, "dtype", dtype))
+
+    def type_as(self, other: TensorBase) -> Any:
+        return self.to(other.dtype)
+
+    def cpu(self) -> Any:
+        return self.to("cpu")
+
+    def webgpu(self) -> Any:
+        return self.to("webgpu")
+
+    def cuda(self, device: Any = None, non_blocking: Any = False) -> Any:
+        """Always an error: there is no CUDA here."""
+        raise AssertionError('Torch not compiled with CUDA enabled: use .to("webgpu"), or .to(torch.get_default_device())')
+
+    # Facts
+
+    is_cuda = is_sparse = is_quantized = is_mps = is_xpu = is_nested = is_meta = property(lambda self: False)
+    is_cpu = property(lambda self: self._storage.device.name == "cpu")
+    is_webgpu = property(lambda self: self._storage.device.name == "webgpu")
+    itemsize = property(lambda self: self.dtype.itemsize)
+    nbytes = property(lambda self: self.numel() * self.dtype.itemsize)
+    layout = property(lambda self: "torch.strided")
+    names = property(lambda self: (None,) * self.ndim)
+    output_nr = property(lambda self: 0)
+
+    def element_size(self) -> Any:
+        return self.dtype.itemsize
+
+    def is_floating_point(self) -> Any:
+        return self.dtype.is_floating_point
+
+    def is_complex(self) -> Any:
+        return False
+
+    def is_signed(self) -> Any:
+        return self.dtype.is_signed
+
+    def is_pinned(self) -> Any:
+        return False
+
+    def pin_memory(self) -> Any:
+        return self
+
+    def is_shared(self) -> Any:
+        return False
+
+    def share_memory_(self) -> Any:
+        return self
+
+    def get_device(self) -> Any:
+        """The device's number, -1 for cpu."""
+        return -1 if self._storage.device.name == "cpu" else self.device.index or 0
+
+    def data_ptr(self) -> Any:
+        """A number that two tensors have in common when they share a storage and start at one place in it."""
+        return id(self._storage) + self.storage_offset() * self.dtype.itemsize
+
+    def untyped_storage(self) -> Any:
+        return _StorageFacts(self)
+
+    def is_set_to(self, other: TensorBase) -> Any:
+        return self._storage is other._storage and self._path == other._path
+
+    def _is_view(self) -> Any:
+        return self._base is not None
+
+    # Reading
+
+    def item(self) -> Any:
+        """The only element, as a Python number. Waits for the device."""
+        if self.numel() != 1:
+            raise RuntimeError(f"a Tensor with {self.numel()} elements cannot be converted to Scalar")
+        return numbers(self._bytes(), self.dtype)[0]
+
+    def tolist(self) -> Any:
+        """The elements as nested lists. Waits for the device."""
+        flat = numbers(self._bytes(), self.dtype)
+        if not self.ndim:
+            return flat[0]
+        shape = tuple(self.shape)
+        for axis in range(self.ndim - 1, 0, -1):
+            n, rows = shape[axis], 1
+            for size in shape[:axis]:
+                rows *= size
+            flat = [flat[i * n : (i + 1) * n] for i in range(rows)]
+        return flat
+
+    def tobytes(self) -> bytes:
+        """The elements as little-endian bytes of the dtype, in row-major order."""
+        return self._bytes()
+
+    def numpy(self, *, force: Any = False) -> Any:
+        """A NumPy array with a copy of the elements."""
+        import numpy as np
+
+        if self.requires_grad and not force:
+            raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+        if self.dtype is dtypes.bfloat16:
+            raise TypeError("Got unsupported ScalarType BFloat16")
+        return np.frombuffer(bytearray(self._bytes()), self.dtype.name).reshape(self.shape)
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        found = self.numpy()
+        return found if dtype is None else found.astype(dtype)
+
+    # After the model of this tensor
+
+    def new_full(self, size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, **options: Any) -> Any:
+        """A tensor of one number, with this one's dtype and device unless others are given."""
+        opened = self._storage.device if device is None else devices.open_device(device)
+        spec = Spec(as_tuple((size,)), dtype or self.dtype)
+        if opened.target.wgsl:
+            check_supported(spec.dtype, opened.name)
+        made = self._new(arithmetic.broadcast_to(arithmetic.number(fill_value, spec.dtype), spec.shape), opened)
+        return made.requires_grad_() if options.get("requires_grad") else made
+
+    def new_zeros(self, *size: Any, **options: Any) -> Any:
+        return self.new_full(as_tuple(size or options.pop("size")), 0, **options)
+
+    def new_ones(self, *size: Any, **options: Any) -> Any:
+        return self.new_full(as_tuple(size or options.pop("size")), 1, **options)
+
+    def new_empty(self, *size: Any, **options: Any) -> Any:
+        return self.new_zeros(*size, **options)
+
+
+class _StorageFacts:
+    """What torch's untyped_storage() is asked for: identity and size."""
+
+    __slots__ = ("_tensor",)
+
+    def __init__(self, tensor: TensorBase) -> None:
+        self._tensor = tensor
+
+    def data_ptr(self) -> int:
+        return id(self._tensor._storage)
+
+    def nbytes(self) -> int:
+        spec = self._tensor._storage.node.spec
+        size = spec.dtype.itemsize
+        for n in spec.shape:
+            size *= n
+        return size
+
+    size = __len__ = nbytes
+
+
+def _target(*args: Any, **options: Any) -> tuple[Any, DType | None, bool]:
+    """The arguments of `to` -> an opened device or None, a dtype or None, whether to copy."""
+    device, dtype = options.pop("device", None), options.pop("dtype", None)
+    copy = options.pop("copy", False)
+    other = options.pop("other", None)
+    for name in ("non_blocking", "memory_format"):
+        options.pop(name, None)
+    if options:
+        raise TypeError(f"to() received an invalid keyword argument {next(iter(options))!r}")
+    flags = []
+    for arg in args:
+        if isinstance(arg, TensorBase):
+            other = arg
+        elif isinstance(arg, DType):
+            dtype = arg
+        elif isinstance(arg, bool):
+            flags.append(arg)
+        elif isinstance(arg, str | int | devices.device):
+            device = devices.device("webgpu", arg) if isinstance(arg, int) else arg
+        elif arg is not None:
+            raise TypeError(f"to() received an invalid combination of arguments: got a {type(arg).__name__}")
+    if len(flags) > 1:
+        copy = flags[1]
+    if other is not None:
+        return other._storage.device, other.dtype, copy
+    return None if device is None else devices.open_device(device), dtype, copy
+
+
+def numbers(data: bytes, dtype: DType) -> list[Any]:
+    """Little-endian bytes of a dtype -> Python numbers."""
+    if dtype is dtypes.float16:
+        return list(struct.unpack(f"<{len(data) // 2}e", data))
+    if dtype is dtypes.bfloat16:
+        words = array.array("I", [h << 16 for h in array.array("H", data)])
+        return array.array("f", words.tobytes()).tolist()
+    if dtype is dtypes.bool_:
+        return [b != 0 for b in data]
+    return array.array(dtype.code, data).tolist()

@@ -1,0 +1,95 @@
+"""backward and grad for tensors: seeds, the walk of gradient/, and where its results go."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from pywebgpu.errors import ShapeError
+from pywebgpu.gradient import backward as walk
+from pywebgpu.graph.ir import Node
+from pywebgpu.ops import pointwise
+from pywebgpu.tensor.base import TensorBase
+
+
+def backward(
+    tensors: TensorBase | Sequence[TensorBase],
+    grad_tensors: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Any = None,
+) -> None:
+    """Accumulates d(tensors)/d(leaf) into the `.grad` of every leaf, or only of `inputs`.
+
+    Raises RuntimeError when a tensor has no history, is not a scalar and no gradient is given, or was freed.
+    """
+    roots, seeds = _seeds(tensors, grad_tensors)
+    keep = create_graph if retain_graph is None else retain_graph
+    if inputs is None:
+        walk.gradients(roots, seeds, accumulate=True, create_graph=create_graph, retain_graph=keep)
+        return
+    leaves = [inputs] if isinstance(inputs, TensorBase) else list(inputs)
+    found = walk.gradients(
+        roots, seeds, [t._node for t in leaves], accumulate=False, create_graph=create_graph, retain_graph=keep
+    )
+    for leaf, node in zip(leaves, found, strict=True):
+        if node is not None:
+            leaf._accumulate(node, create_graph)
+
+
+def grad(
+    outputs: TensorBase | Sequence[TensorBase],
+    inputs: TensorBase | Sequence[TensorBase],
+    grad_outputs: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    only_inputs: bool = True,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+) -> tuple[Any, ...]:
+    """d(outputs)/d(input) for each input, summed over the outputs. With create_graph differentiable again.
+
+    Raises RuntimeError when an input has no gradient or was not used (see allow_unused).
+    """
+    wanted = [inputs] if isinstance(inputs, TensorBase) else list(inputs)
+    roots, seeds = _seeds(outputs, grad_outputs)
+    for tensor in wanted:
+        if not tensor.requires_grad:
+            raise RuntimeError("One of the differentiated Tensors does not require grad")
+    keep = create_graph if retain_graph is None else retain_graph
+    nodes = [t._node for t in wanted]
+    found = walk.gradients(roots, seeds, nodes, accumulate=False, create_graph=create_graph, retain_graph=keep)
+    results: list[Any] = []
+    for tensor, node in zip(wanted, found, strict=True):
+        if node is None and not (allow_unused or materialize_grads):
+            raise RuntimeError(
+                "One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True "
+                "if this is the desired behavior."
+            )
+        if node is None and materialize_grads:
+            node = pointwise.full(0.0, tensor._node.spec)
+        results.append(None if node is None else tensor._new(node, tensor._storage.device))
+    return tuple(results)
+
+
+def _seeds(tensors: Any, given: Any) -> tuple[list[Node], list[Node]]:
+    outputs = [tensors] if isinstance(tensors, TensorBase) else list(tensors)
+    if given is None or isinstance(given, TensorBase):
+        given = [given] * len(outputs) if given is None else [given]
+    roots, seeds = [], []
+    for output, seed in zip(outputs, given, strict=True):
+        node = output._node
+        if not node.requires:
+            raise RuntimeError("element 0 of tensors does not require grad and does not have a grad_fn")
+        if seed is None:
+            if output.numel() != 1:
+                raise RuntimeError("grad can be implicitly created only for scalar outputs")
+            seeds.append(pointwise.full(1.0, node.spec))
+        else:
+            if tuple(seed.shape) != tuple(output.shape):
+                raise ShapeError(
+                    f"Mismatch in shape: grad_output[0] has a shape of {seed.shape} and output[0] has a shape of "
+                    f"{output.shape}."
+                )
+            seeds.append(seed._node)
+        roots.append(node)
+    return roots, seeds

@@ -1,0 +1,112 @@
+"""Forms in place: the same method, its result written into the tensor, so into its storage and all views of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pywebgpu.compose import arithmetic
+from pywebgpu.graph.ir import Node
+from pywebgpu.ops import pointwise
+from pywebgpu.tensor import transfer
+from pywebgpu.tensor.base import TensorBase
+from pywebgpu.tensor.contraction import ContractionMethods
+
+
+def _form(method: Any) -> Any:
+    """The form in place of a method."""
+
+    def written(self: Any, *args: Any, **options: Any) -> Any:
+        return self._written(method(self, *args, **options))
+
+    written.__name__ = written.__qualname__ = f"{method.__name__}_"
+    written.__doc__ = f"{method.__name__}, written into this tensor."
+    return written
+
+
+_of = ContractionMethods
+
+
+class InplaceMethods(ContractionMethods):
+    """Methods that write into their own tensor and return it."""
+
+    __slots__ = ()
+
+    add_, sub_, mul_, div_ = _form(_of.add), _form(_of.sub), _form(_of.mul), _form(_of.div)
+    subtract_, multiply_, divide_, true_divide_ = sub_, mul_, div_, _form(_of.true_divide)
+    floor_divide_, remainder_, fmod_ = _form(_of.floor_divide), _form(_of.remainder), _form(_of.fmod)
+    pow_, float_power_ = _form(_of.pow), _form(_of.float_power)
+    atan2_ = arctan2_ = _form(_of.atan2)
+    hypot_, copysign_, heaviside_, xlogy_ = (
+        _form(_of.hypot), _form(_of.copysign), _form(_of.heaviside), _form(_of.xlogy)
+    )  # fmt: skip
+    neg_ = negative_ = _form(_of.neg)
+    abs_ = absolute_ = _form(_of.abs)
+    square_, frac_, reciprocal_ = _form(_of.square), _form(_of.frac), _form(_of.reciprocal)
+    sqrt_, rsqrt_, exp_, expm1_, exp2_ = (
+        _form(_of.sqrt), _form(_of.rsqrt), _form(_of.exp), _form(_of.expm1), _form(_of.exp2)
+    )  # fmt: skip
+    log_, log1p_, log2_, log10_ = _form(_of.log), _form(_of.log1p), _form(_of.log2), _form(_of.log10)
+    sin_, cos_, tan_ = _form(_of.sin), _form(_of.cos), _form(_of.tan)
+    asin_ = arcsin_ = _form(_of.asin)
+    acos_ = arccos_ = _form(_of.acos)
+    atan_ = arctan_ = _form(_of.atan)
+    sinh_, cosh_, tanh_ = _form(_of.sinh), _form(_of.cosh), _form(_of.tanh)
+    asinh_ = arcsinh_ = _form(_of.asinh)
+    acosh_ = arccosh_ = _form(_of.acosh)
+    atanh_ = arctanh_ = _form(_of.atanh)
+    sigmoid_, logit_, sinc_ = _form(_of.sigmoid), _form(_of.logit), _form(_of.sinc)
+    erf_, erfc_, erfinv_ = _form(_of.erf), _form(_of.erfc), _form(_of.erfinv)
+    deg2rad_, rad2deg_ = _form(_of.deg2rad), _form(_of.rad2deg)
+    floor_, ceil_, round_ = _form(_of.floor), _form(_of.ceil), _form(_of.round)
+    trunc_ = fix_ = _form(_of.trunc)
+    sign_, sgn_, relu_ = _form(_of.sign), _form(_of.sgn), _form(_of.relu)
+    clamp_ = clip_ = _form(_of.clamp)
+    clamp_min_, clamp_max_, nan_to_num_ = _form(_of.clamp_min), _form(_of.clamp_max), _form(_of.nan_to_num)
+    lerp_, addcmul_, addcdiv_ = _form(_of.lerp), _form(_of.addcmul), _form(_of.addcdiv)
+    eq_, ne_, lt_, le_, gt_, ge_ = (
+        _form(_of.eq), _form(_of.ne), _form(_of.lt), _form(_of.le), _form(_of.gt), _form(_of.ge)
+    )  # fmt: skip
+    not_equal_, less_, less_equal_, greater_, greater_equal_ = ne_, lt_, le_, gt_, ge_
+    logical_not_, logical_and_ = _form(_of.logical_not), _form(_of.logical_and)
+    logical_or_, logical_xor_ = _form(_of.logical_or), _form(_of.logical_xor)
+    bitwise_not_, bitwise_and_ = _form(_of.bitwise_not), _form(_of.bitwise_and)
+    bitwise_or_, bitwise_xor_ = _form(_of.bitwise_or), _form(_of.bitwise_xor)
+    bitwise_left_shift_, bitwise_right_shift_ = _form(_of.bitwise_left_shift), _form(_of.bitwise_right_shift)
+    cumsum_, cumprod_ = _form(_of.cumsum), _form(_of.cumprod)
+    addmm_, addmv_, addr_ = _form(_of.addmm), _form(_of.addmv), _form(_of.addr)
+    baddbmm_, addbmm_ = _form(_of.baddbmm), _form(_of.addbmm)
+
+    # Values from elsewhere
+
+    def zero_(self) -> Any:
+        """0 everywhere."""
+        return self._assign(pointwise.full(0, self._spec_node().spec))
+
+    def fill_(self, value: Any) -> Any:
+        """One number everywhere: of Python, or of a tensor without axes."""
+        if isinstance(value, TensorBase) and value.ndim:
+            raise RuntimeError(
+                f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions."
+            )
+        return self._assign(self._fitted(value))
+
+    def copy_(self, src: Any, non_blocking: bool = False) -> Any:
+        """The elements of `src`, which broadcasts, in this tensor's dtype and on its device."""
+        if isinstance(src, TensorBase) and src._storage.device is not self._storage.device:
+            src = transfer.transfer(src, self._storage.device)
+        return self._assign(self._fitted(src))
+
+    def _fitted(self, value: Any) -> Node:
+        """A value as a node of this tensor's shape and dtype."""
+        node = arithmetic.node(value._node if isinstance(value, TensorBase) else value, self.dtype)
+        return arithmetic.broadcast_to(node, _fits(node.spec.shape, tuple(self.shape)))
+
+
+def _fits(small: tuple[int, ...], large: tuple[int, ...]) -> tuple[int, ...]:
+    padded = (1,) * (len(large) - len(small)) + small
+    if len(padded) > len(large) or any(m not in (1, n) for m, n in zip(padded, large, strict=True)):
+        raise RuntimeError(
+            f"The size of tensor a ({list(large)}) must match the size of tensor b ({list(small)}): the value does not "
+            f"broadcast"
+        )
+    return large

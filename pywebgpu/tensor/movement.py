@@ -1,0 +1,311 @@
+"""Views and movements of tensors. A method that torch documents as a view shares the storage here too."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+from pywebgpu import shapes
+from pywebgpu.compose import joining
+from pywebgpu.errors import RangeError, ShapeError
+from pywebgpu.ops import movement, pointwise, reduction
+from pywebgpu.tensor import layout
+from pywebgpu.tensor.base import TensorBase, apply, as_tuple, strides_of
+
+
+class MovementMethods(TensorBase):
+    """Methods that change the shape and no element."""
+
+    __slots__ = ()
+
+    # Facts of the layout
+
+    def size(self, dim: int | None = None) -> Any:
+        return self.shape if dim is None else self.shape[shapes.axis(dim, self.ndim)]
+
+    def dim(self) -> int:
+        return self.ndim
+
+    def numel(self) -> int:
+        return prod(self.shape)
+
+    def nelement(self) -> int:
+        return self.numel()
+
+    def stride(self, dim: int | None = None) -> Any:
+        found = strides_of(self)[0]
+        return found if dim is None else found[shapes.axis(dim, self.ndim)]
+
+    def storage_offset(self) -> int:
+        return strides_of(self)[1]
+
+    def is_contiguous(self) -> bool:
+        expected = shapes.strides(self.shape)
+        have = strides_of(self)[0]
+        return 0 in self.shape or all(n == 1 or a == b for n, a, b in zip(self.shape, have, expected, strict=True))
+
+    # Reshapes
+
+    def view(self, *shape: Any) -> Any:
+        """The same elements in another shape, sharing memory. Raises RuntimeError where memory would have to move."""
+        new = shapes.resolve(as_tuple(shape), self.numel())
+        if not self._reshape_is_view(new):
+            raise ShapeError(
+                "view size is not compatible with input tensor's size and stride (at least one dimension spans across "
+                "two contiguous subspaces). Use .reshape(...) instead."
+            )
+        return self._view(movement.reshape, shape=new)
+
+    def reshape(self, *shape: Any) -> Any:
+        """As view where that is possible, else a copy."""
+        new = shapes.resolve(as_tuple(shape), self.numel())
+        if self._reshape_is_view(new):
+            return self._view(movement.reshape, shape=new)
+        return self._new(movement.reshape(self._node, shape=new), self._storage.device)
+
+    def _reshape_is_view(self, new: shapes.Shape) -> bool:
+        if all(op is movement.reshape for op, _ in self._path):
+            return True
+        return layout.reshaped(tuple(self.shape), strides_of(self)[0], new) is not None
+
+    def view_as(self, other: TensorBase) -> Any:
+        return self.view(other.shape)
+
+    def reshape_as(self, other: TensorBase) -> Any:
+        return self.reshape(other.shape)
+
+    def contiguous(self) -> Any:
+        return self if self.is_contiguous() else self.clone()
+
+    def clone(self) -> Any:
+        """A copy with its own memory; the gradient flows back."""
+        return self._new(pointwise.copy(self._node), self._storage.device)
+
+    def flatten(self, start_dim: int = 0, end_dim: int = -1) -> Any:
+        start, end = shapes.axis(start_dim, self.ndim), shapes.axis(end_dim, self.ndim)
+        if start > end:
+            raise ShapeError("flatten() has invalid args: start_dim cannot come after end_dim")
+        if self.ndim == 0:
+            return self.reshape(1)
+        return self.reshape(*self.shape[:start], prod(self.shape[start : end + 1]), *self.shape[end + 1 :])
+
+    def ravel(self) -> Any:
+        return self.reshape(-1)
+
+    def unflatten(self, dim: int, sizes: Sequence[int]) -> Any:
+        at = shapes.axis(dim, self.ndim)
+        return self.reshape(*self.shape[:at], *shapes.resolve(sizes, self.shape[at]), *self.shape[at + 1 :])
+
+    def squeeze(self, dim: int | Sequence[int] | None = None) -> Any:
+        if dim is None:
+            drop = {a for a, n in enumerate(self.shape) if n == 1}
+        else:
+            drop = {a for a in shapes.axes(dim, self.ndim) if self.ndim and self.shape[a] == 1}
+        return self._view(movement.reshape, shape=tuple(n for a, n in enumerate(self.shape) if a not in drop))
+
+    def unsqueeze(self, dim: int) -> Any:
+        at = shapes.axis(dim, self.ndim + 1)
+        return self._view(movement.reshape, shape=(*self.shape[:at], 1, *self.shape[at:]))
+
+    # Permutations
+
+    def permute(self, *dims: Any) -> Any:
+        order = tuple(shapes.axis(d, self.ndim) for d in as_tuple(dims))
+        if len(order) != self.ndim:
+            raise ShapeError(
+                f"permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired "
+                f"ordering of dimensions i.e. input.dim() = {self.ndim} is not equal to len(dims) = {len(order)}"
+            )
+        if sorted(order) != list(range(self.ndim)):
+            raise ShapeError("permute(): duplicate dims are not allowed.")
+        return self._view(movement.permute, order=order)
+
+    def transpose(self, dim0: int, dim1: int) -> Any:
+        a, b = shapes.axis(dim0, self.ndim), shapes.axis(dim1, self.ndim)
+        if self.ndim == 0:
+            return self._view(movement.reshape, shape=())
+        order = list(range(self.ndim))
+        order[a], order[b] = b, a
+        return self._view(movement.permute, order=tuple(order))
+
+    swapaxes = swapdims = transpose
+
+    def t(self) -> Any:
+        if self.ndim > 2:
+            raise ShapeError(f"t() expects a tensor with <= 2 dimensions, but self is {self.ndim}D")
+        return self.transpose(0, 1) if self.ndim == 2 else self._view(movement.reshape, shape=tuple(self.shape))
+
+    @property
+    def T(self) -> Any:
+        return self._view(movement.permute, order=tuple(reversed(range(self.ndim))))
+
+    @property
+    def mT(self) -> Any:
+        if self.ndim < 2:
+            raise ShapeError(f"tensor.mT is only supported on matrices or batches of matrices. Got {self.ndim}-D tensor.")
+        return self.transpose(-2, -1)
+
+    def movedim(self, source: int | Sequence[int], destination: int | Sequence[int]) -> Any:
+        come = [source] if isinstance(source, int) else list(source)
+        go = [destination] if isinstance(destination, int) else list(destination)
+        if len(come) != len(go):
+            raise ShapeError("movedim: Invalid source or destination dims: they must have the same number of elements")
+        placed = {shapes.axis(d, self.ndim): shapes.axis(s, self.ndim) for s, d in zip(come, go, strict=True)}
+        rest = iter(a for a in range(self.ndim) if a not in placed.values())
+        return self.permute(*[placed[a] if a in placed else next(rest) for a in range(self.ndim)])
+
+    moveaxis = movedim
+
+    # Growing
+
+    def expand(self, *sizes: Any) -> Any:
+        """Axes of size 1 grow, new axes come in front; -1 keeps an axis. No memory is copied."""
+        new = list(as_tuple(sizes))
+        missing = len(new) - self.ndim
+        if missing < 0:
+            raise ShapeError(
+                f"expand({self.dtype}{list(self.shape)}, size={new}): the number of sizes provided ({len(new)}) must be "
+                f"greater or equal to the number of dimensions in the tensor ({self.ndim})"
+            )
+        padded = (1,) * missing + tuple(self.shape)
+        for a, (want, have) in enumerate(zip(new, padded, strict=True)):
+            if want == -1 and a >= missing:
+                new[a] = have
+            elif want < 0 or (have not in (1, want)):
+                raise ShapeError(
+                    f"The expanded size of the tensor ({want}) must match the existing size ({have}) at non-singleton "
+                    f"dimension {a}.  Target sizes: {new}.  Tensor sizes: {list(self.shape)}"
+                )
+        grown = self if not missing else self._view(movement.reshape, shape=padded)
+        return grown._view(reduction.expand, shape=tuple(new))
+
+    def expand_as(self, other: TensorBase) -> Any:
+        return self.expand(*other.shape)
+
+    def broadcast_to(self, size: Sequence[int]) -> Any:
+        return self.expand(*size)
+
+    def repeat(self, *sizes: Any) -> Any:
+        """Copies of the tensor side by side along each axis."""
+        times = as_tuple(sizes)
+        if len(times) < self.ndim:
+            raise ShapeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
+        own = (1,) * (len(times) - self.ndim) + tuple(self.shape)
+        pairs = tuple(n for t, size in zip(times, own, strict=True) for n in (t, size))
+        spread = self.reshape(tuple(n for size in own for n in (1, size))).expand(pairs)
+        return self._new(
+            movement.reshape(spread._node, shape=tuple(t * n for t, n in zip(times, own, strict=True))),
+            self._storage.device,
+        )
+
+    def tile(self, *dims: Any) -> Any:
+        times = as_tuple(dims)
+        return self.repeat((1,) * (self.ndim - len(times)) + times)
+
+    # Parts
+
+    def _sliced(self, dim: int, start: int, length: int, step: int = 1) -> Any:
+        ones = [1] * self.ndim
+        starts, sizes = [0] * self.ndim, list(self.shape)
+        starts[dim], sizes[dim], ones[dim] = start, length, step
+        return self._view(movement.slice_, starts=tuple(starts), sizes=tuple(sizes), steps=tuple(ones))
+
+    def narrow(self, dim: int, start: int, length: int) -> Any:
+        at = shapes.axis(dim, self.ndim)
+        n = self.shape[at]
+        if not -n <= start <= n:
+            raise RangeError(f"start out of range (expected to be in range of [{-n}, {n}], but got {start})")
+        start += n if start < 0 else 0
+        if length < 0 or start + length > n:
+            raise ShapeError(f"start ({start}) + length ({length}) exceeds dimension size ({n}).")
+        return self._sliced(at, start, length)
+
+    def select(self, dim: int, index: int) -> Any:
+        if self.ndim == 0:
+            raise RangeError("select() cannot be applied to a 0-dim tensor.")
+        at = shapes.axis(dim, self.ndim)
+        n = self.shape[at]
+        if not -n <= index < n:
+            raise RangeError(f"select(): index {index} out of range for tensor of size {list(self.shape)} at dimension {at}")
+        return self._sliced(at, index % n, 1).squeeze(at)
+
+    def split(self, split_size: int | Sequence[int], dim: int = 0) -> tuple[Any, ...]:
+        at = shapes.axis(dim, self.ndim)
+        n = self.shape[at]
+        if isinstance(split_size, int):
+            if split_size < 0 or (split_size == 0 and n):
+                raise ShapeError(f"split expects split_size be non-negative, but got split_size={split_size}")
+            parts = [min(split_size, n - s) for s in range(0, n, max(split_size, 1))] or [0]
+        else:
+            parts = list(split_size)
+            if sum(parts) != n:
+                raise ShapeError(
+                    f"split_with_sizes expects split_sizes to sum exactly to {n} (input tensor's size at dimension {at}), "
+                    f"but got split_sizes={parts}"
+                )
+        starts = [sum(parts[:i]) for i in range(len(parts))]
+        return tuple(self._sliced(at, s, size) for s, size in zip(starts, parts, strict=True))
+
+    def chunk(self, chunks: int, dim: int = 0) -> tuple[Any, ...]:
+        if chunks < 1:
+            raise ShapeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
+        n = self.shape[shapes.axis(dim, self.ndim)]
+        return self.split(-(-n // chunks) if n else 0, dim)
+
+    def unbind(self, dim: int = 0) -> tuple[Any, ...]:
+        at = shapes.axis(dim, self.ndim)
+        return tuple(self.select(at, i) for i in range(self.shape[at]))
+
+    def unfold(self, dimension: int, size: int, step: int) -> Any:
+        """Windows of `size` elements, `step` apart, as a new last axis. A view."""
+        at = shapes.axis(dimension, self.ndim)
+        if self.ndim == 0 or size > self.shape[at]:
+            raise ShapeError(f"maximum size for tensor at dimension {at} is {self.shape[at] if self.ndim else 1} but size is {size}")
+        if step <= 0 or size < 0:
+            raise ShapeError(f"step is {step} but must be > 0")
+        return self._view(movement.window, axis=at, size=size, step=step, dilation=1)
+
+    def diagonal(self, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
+        """The elements (i, i + offset) of two axes, as a last axis. A view."""
+        a, b = shapes.axis(dim1, self.ndim), shapes.axis(dim2, self.ndim)
+        if a == b:
+            raise ShapeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+        rest = [axis for axis in range(self.ndim) if axis not in (a, b)]
+        rows, columns = self.shape[a], self.shape[b]
+        count = max(0, min(rows, columns - offset) if offset >= 0 else min(rows + offset, columns))
+        square = self.permute(*rest, a, b)
+        flat = square._view(movement.reshape, shape=(*square.shape[:-2], rows * columns))
+        start = offset if offset >= 0 else -offset * columns
+        return flat._sliced(flat.ndim - 1, min(start, rows * columns), count, columns + 1)
+
+    # Copies in another order
+
+    def flip(self, *dims: Any) -> Any:
+        found = shapes.axes(as_tuple(dims), self.ndim) if dims and as_tuple(dims) else ()
+        return self._new(pointwise.copy(movement.flip(self._node, axes=found)), self._storage.device)
+
+    def fliplr(self) -> Any:
+        return self.flip(1)
+
+    def flipud(self) -> Any:
+        return self.flip(0)
+
+    def roll(self, shifts: int | Sequence[int], dims: int | Sequence[int] | None = None) -> Any:
+        if dims is None:
+            return self.reshape(-1).roll(shifts, 0).reshape(self.shape)
+        moves = [shifts] if isinstance(shifts, int) else list(shifts)
+        axes = [dims] if isinstance(dims, int) else list(dims)
+        if len(moves) != len(axes):
+            raise ShapeError(f"shifts and dimensions must align. shifts: {len(moves)}, dims:{len(axes)}")
+        out: Any = self
+        for move, dim in zip(moves, axes, strict=True):
+            n = self.shape[shapes.axis(dim, self.ndim)]
+            if n and move % n:
+                out = cat([out.narrow(dim, n - move % n, move % n), out.narrow(dim, 0, n - move % n)], dim)
+        return out if out is not self else self.clone()
+
+
+def cat(tensors: Sequence[TensorBase], dim: int = 0) -> Any:
+    """Joins tensors along an axis. Shapes: equal but for that axis. Raises RuntimeError where they are not."""
+    return apply(joining.cat, list(tensors), dim)

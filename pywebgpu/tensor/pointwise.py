@@ -1,0 +1,199 @@
+"""Methods that compute each element on its own, under torch's names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from pywebgpu.compose import arithmetic, elementwise, logic
+from pywebgpu.graph.ir import Node, Pointwise
+from pywebgpu.ops import pointwise as ops
+from pywebgpu.tensor.base import TensorBase, apply
+from pywebgpu.tensor.methods import binary, named, operand, unary
+
+
+def _real(op: Pointwise) -> Any:
+    """A function of real numbers: integers become the default float."""
+
+    def method(self: TensorBase) -> Any:
+        return self._new(arithmetic.unary_float(op, self._node), self._storage.device)
+
+    return named(method, op)
+
+
+def _two(rule: Callable[[Pointwise, Any, Any], Node], op: Pointwise) -> Any:
+    """A method of another operand, by a rule that several ops share."""
+    return binary(partial(rule, op))
+
+
+class PointwiseMethods(TensorBase):
+    """Arithmetic, functions of real numbers, comparisons, bits."""
+
+    __slots__ = ()
+
+    # Arithmetic
+
+    def add(self, other: Any, *, alpha: float = 1) -> Any:
+        """self + alpha other"""
+        return self._new(arithmetic.add(self._node, operand(self, other), alpha), self._storage.device)
+
+    def sub(self, other: Any, *, alpha: float = 1) -> Any:
+        """self - alpha other"""
+        return self._new(arithmetic.sub(self._node, operand(self, other), alpha), self._storage.device)
+
+    def rsub(self, other: Any, *, alpha: float = 1) -> Any:
+        """other - alpha self"""
+        return self._new(elementwise.rsub(self._node, operand(self, other), alpha), self._storage.device)
+
+    def div(self, other: Any, *, rounding_mode: str | None = None) -> Any:
+        """self / other; rounding_mode "floor" or "trunc" rounds the quotient and keeps integers integers."""
+        return self._new(arithmetic.div(self._node, operand(self, other), rounding_mode), self._storage.device)
+
+    subtract, divide = sub, div
+    mul = multiply = binary(arithmetic.mul)
+    true_divide = binary(arithmetic.div)
+    floor_divide = binary(elementwise.floor_divide)
+    remainder = binary(elementwise.remainder)
+    fmod = binary(elementwise.fmod)
+    pow = binary(elementwise.pow_)
+    float_power = binary(elementwise.float_power)
+    atan2 = arctan2 = binary(elementwise.atan2)
+    hypot = binary(elementwise.hypot)
+    copysign = binary(elementwise.copysign)
+    heaviside = binary(elementwise.heaviside)
+    xlogy = binary(elementwise.xlogy)
+    logaddexp = binary(elementwise.logaddexp)
+    maximum = _two(arithmetic.binary, ops.maximum)
+    minimum = _two(arithmetic.binary, ops.minimum)
+    fmax = binary(elementwise.fmax)
+    fmin = binary(elementwise.fmin)
+    neg = negative = unary(elementwise.neg)
+    abs = absolute = unary(elementwise.abs_)
+    square = unary(elementwise.square)
+    frac = unary(elementwise.frac)
+    reciprocal = _real(ops.reciprocal)
+
+    def logaddexp2(self, other: Any) -> Any:
+        """log2(2^self + 2^other)"""
+        return apply(elementwise.logaddexp, self, other, 2.0)
+
+    def positive(self) -> Any:
+        if not self.dtype.is_signed and self.dtype.kind == 0:
+            raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
+        return self
+
+    # Functions of real numbers
+
+    sqrt, rsqrt = _real(ops.sqrt), _real(ops.rsqrt)
+    exp, expm1, exp2 = _real(ops.exp), _real(ops.expm1), unary(elementwise.exp2)
+    log, log1p = _real(ops.log), _real(ops.log1p)
+    log2, log10 = unary(elementwise.log2), unary(elementwise.log10)
+    sin, cos, tan = _real(ops.sin), _real(ops.cos), _real(ops.tan)
+    asin = arcsin = _real(ops.asin)
+    acos = arccos = _real(ops.acos)
+    atan = arctan = _real(ops.atan)
+    sinh, cosh, tanh = _real(ops.sinh), _real(ops.cosh), _real(ops.tanh)
+    asinh = arcsinh = _real(ops.asinh)
+    acosh = arccosh = _real(ops.acosh)
+    atanh = arctanh = _real(ops.atanh)
+    sigmoid = expit = _real(ops.sigmoid)
+    erf, erfinv, erfc = _real(ops.erf), _real(ops.erfinv), unary(elementwise.erfc)
+    sinc = unary(elementwise.sinc)
+    deg2rad, rad2deg = unary(elementwise.deg2rad), unary(elementwise.rad2deg)
+
+    def logit(self, eps: float | None = None) -> Any:
+        """log(x / (1 - x)), with x held in [eps, 1 - eps]."""
+        return apply(elementwise.logit, self, eps)
+
+    # Rounding, signs, bounds
+
+    floor, ceil = unary(partial(elementwise.whole, ops.floor)), unary(partial(elementwise.whole, ops.ceil))
+    trunc = fix = unary(partial(elementwise.whole, ops.trunc))
+    sign = unary(elementwise.sign)
+    sgn = unary(elementwise.sign)
+    relu = unary(elementwise.relu)
+
+    def round(self, *, decimals: int = 0) -> Any:
+        """The nearest number with `decimals` digits, halves to even."""
+        return apply(elementwise.round_, self, decimals)
+
+    def clamp(self, min: Any = None, max: Any = None) -> Any:
+        """Held between `min` and `max`, numbers or tensors; NaN stays."""
+        low = None if min is None else operand(self, min)
+        high = None if max is None else operand(self, max)
+        return self._new(elementwise.clamp(self._node, low, high), self._storage.device)
+
+    clip = clamp
+
+    def clamp_min(self, min: Any) -> Any:
+        return self.clamp(min, None)
+
+    def clamp_max(self, max: Any) -> Any:
+        return self.clamp(None, max)
+
+    def nan_to_num(self, nan: float | None = None, posinf: float | None = None, neginf: float | None = None) -> Any:
+        """NaN and the infinities replaced: by 0, and by the largest numbers of the dtype."""
+        return apply(elementwise.nan_to_num, self, nan, posinf, neginf)
+
+    def lerp(self, end: Any, weight: Any) -> Any:
+        """self + weight (end - self)"""
+        return apply(elementwise.lerp, self, end, weight)
+
+    def addcmul(self, tensor1: Any, tensor2: Any, *, value: float = 1) -> Any:
+        """self + value tensor1 tensor2"""
+        return apply(elementwise.addcmul, self, tensor1, tensor2, value)
+
+    def addcdiv(self, tensor1: Any, tensor2: Any, *, value: float = 1) -> Any:
+        """self + value tensor1 / tensor2"""
+        return apply(elementwise.addcdiv, self, tensor1, tensor2, value)
+
+    def where(self, condition: Any, other: Any) -> Any:
+        """self where `condition`, else `other`."""
+        return self._new(
+            arithmetic.where(operand(self, condition), self._node, operand(self, other)), self._storage.device
+        )
+
+    # Comparison and logic
+
+    eq, ne, lt, le = _two(logic.compare, ops.eq), _two(logic.compare, ops.ne), _two(logic.compare, ops.lt), _two(logic.compare, ops.le)
+    gt, ge = _two(logic.compare, ops.gt), _two(logic.compare, ops.ge)
+    not_equal, less, less_equal, greater, greater_equal = ne, lt, le, gt, ge
+    isnan, isinf, isfinite = unary(logic.isnan), unary(logic.isinf), unary(logic.isfinite)
+    isposinf, isneginf, signbit = unary(logic.isposinf), unary(logic.isneginf), unary(logic.signbit)
+    logical_not = unary(logic.logical_not)
+    logical_and = _two(logic.logical, ops.bitwise_and)
+    logical_or = _two(logic.logical, ops.bitwise_or)
+    logical_xor = _two(logic.logical, ops.bitwise_xor)
+    bitwise_and = _two(logic.bitwise, ops.bitwise_and)
+    bitwise_or = _two(logic.bitwise, ops.bitwise_or)
+    bitwise_xor = _two(logic.bitwise, ops.bitwise_xor)
+    bitwise_not = unary(logic.bitwise_not)
+    bitwise_left_shift = _two(logic.shift, ops.shift_left)
+    bitwise_right_shift = _two(logic.shift, ops.shift_right)
+
+    def isclose(self, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Any:
+        """|self - other| <= atol + rtol |other|, by element."""
+        return apply(logic.isclose, self, other, rtol, atol, equal_nan)
+
+    def allclose(self, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
+        """Whether all elements are close. Waits for the device."""
+        return bool(self.isclose(other, rtol, atol, equal_nan).all().item())
+
+    def equal(self, other: Any) -> bool:
+        """Whether shape and all elements are equal. Waits for the device."""
+        if not isinstance(other, TensorBase):
+            raise TypeError(f"equal(): argument 'other' (position 1) must be Tensor, not {type(other).__name__}")
+        return tuple(self.shape) == tuple(other.shape) and bool(self.eq(other).all().item())
+
+
+def where(condition: TensorBase, input: Any = None, other: Any = None) -> Any:
+    """`input` where the condition holds, else `other`; with the condition alone, where it holds (see nonzero)."""
+    if input is None and other is None:
+        indices: Any = condition.nonzero
+        return indices(as_tuple=True)
+    return apply(_where, condition, input, other)
+
+
+def _where(condition: Node, a: Any, b: Any) -> Node:
+    return arithmetic.where(condition, a, b)

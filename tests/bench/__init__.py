@@ -1,0 +1,1 @@
+"""Ladders of kernels: reference, naive, faster; each checked, then timed."""

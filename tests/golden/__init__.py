@@ -1,0 +1,1 @@
+"""Texts kept in files: graphs after passes, WGSL, memory plans, wire JSON."""

@@ -1,0 +1,10 @@
+"""Loss functions."""
+
+from tests.cases import losses
+from tests.cases.case import Case
+from tests.oracle import oracle
+
+
+@oracle.parametrize(losses.CASES)
+def test_values_and_gradients_match_torch(case: Case, device: str) -> None:
+    oracle.agree(case, device)

@@ -1,0 +1,64 @@
+"""What holds of every table, whatever library runs it."""
+
+import importlib
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from tests import cases
+from tests.cases import run
+from tests.cases.case import Case, arrays, randn
+
+AREAS = sorted(
+    name
+    for name in (path.stem for path in Path(cases.__file__).parent.glob("*.py"))
+    if hasattr(importlib.import_module(f"tests.cases.{name}"), "CASES")
+)
+
+
+def table(area: str) -> list[Case]:
+    return importlib.import_module(f"tests.cases.{area}").CASES
+
+
+@pytest.mark.parametrize("area", AREAS)
+def test_names_are_unique(area: str) -> None:
+    names = [case.name for case in table(area)]
+    assert len(names) == len(set(names)), sorted({name for name in names if names.count(name) > 1})
+
+
+@pytest.mark.parametrize("area", AREAS)
+def test_inputs_are_the_same_each_time(area: str) -> None:
+    for case in table(area):
+        for one, other in zip(arrays(case), arrays(case), strict=True):
+            assert one.tobytes() == other.tobytes(), case.name
+
+
+def altered(result: run.Result, **changes: object) -> run.Result:
+    """The result with its first output changed."""
+    return replace(result, outputs=(replace(result.outputs[0], **changes), *result.outputs[1:]))
+
+
+def test_a_difference_is_seen() -> None:
+    case = Case("product", lambda torch, a: a * 2, (randn(3, 4),))
+    right = run.run(case, torch, "cpu")
+    array = right.outputs[0].array
+    one_wrong, not_a_number = array.copy(), array.copy()
+    one_wrong[1, 2] += 1e-3
+    not_a_number[0, 0] = np.nan
+    wrong = [
+        altered(right, array=one_wrong),
+        altered(right, array=not_a_number),
+        altered(right, array=array[None]),
+        altered(right, dtype="float16"),
+        altered(right, requires_grad=False),
+        replace(right, gradients=(None,)),
+        replace(right, gradients=(replace(right.gradients[0], array=array),)),
+        replace(right, outputs=()),
+    ]
+    run.check(case, right, right, "numpy")
+    for result in wrong:
+        with pytest.raises(AssertionError, match=r"product|outputs"):
+            run.check(case, result, right, "numpy")

@@ -1,0 +1,1 @@
+"""Small claims about one part at a time; device cpu or none."""

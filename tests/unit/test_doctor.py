@@ -1,0 +1,64 @@
+"""doctor speaks on every machine, and the default device follows from what it finds."""
+
+import dataclasses
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pywebgpu import doctor
+from pywebgpu.devices import adapters
+from pywebgpu.devices.adapters import AdapterInfo
+from pywebgpu.settings import settings
+
+ROOT = Path(__file__).parents[2]
+
+GPU = AdapterInfo("A GPU", "Vulkan", "DiscreteGPU", "a driver", False, {"max-buffer-size": 1 << 30}, ("shader-f16",))
+LAVAPIPE = dataclasses.replace(GPU, name="llvmpipe", kind="CPU", is_software=True)
+ONLY_OPENGL = dataclasses.replace(GPU, backend="OpenGL")
+
+
+def pretend(monkeypatch: pytest.MonkeyPatch, *found: AdapterInfo, trouble: str = "", device: str = "") -> None:
+    """Makes the machine look as if it had these adapters, and PYWEBGPU_DEVICE said `device`."""
+    monkeypatch.setattr(adapters, "_survey", lambda: (found, trouble))
+    monkeypatch.setattr(adapters, "settings", dataclasses.replace(settings, device=device))
+
+
+@pytest.mark.parametrize(
+    ("found", "device"), [((LAVAPIPE, GPU), "webgpu"), ((LAVAPIPE,), "cpu"), ((ONLY_OPENGL,), "cpu"), ((), "cpu")]
+)
+def test_default_is_webgpu_only_on_hardware(
+    monkeypatch: pytest.MonkeyPatch, found: tuple[AdapterInfo, ...], device: str
+) -> None:
+    pretend(monkeypatch, *found, trouble="" if found else "no driver")
+    chosen, reason = adapters.choose_default()
+    assert chosen == device
+    assert reason
+
+
+def test_environment_overrides_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    pretend(monkeypatch, GPU, device="null")
+    assert adapters.choose_default() == ("null", "the environment variable PYWEBGPU_DEVICE says so")
+
+
+def test_text_names_adapter_and_default(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    pretend(monkeypatch, GPU)
+    assert doctor.main([]) == 0
+    text = capsys.readouterr().out
+    assert "A GPU, Vulkan, DiscreteGPU (hardware)" in text
+    assert "max-buffer-size = 1,073,741,824" in text
+    assert "default device: webgpu, because A GPU is a hardware adapter" in text
+
+
+def test_missing_packages_are_named_with_their_cure() -> None:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYWEBGPU_DEVICE": ""}
+    # -S leaves out site-packages, and with them NumPy and wgpu-py.
+    command = [sys.executable, "-S", "-m", "pywebgpu", "doctor", "--json"]
+    done = subprocess.run(command, cwd=ROOT, env=environment, check=True, capture_output=True, text=True)
+    report = json.loads(done.stdout)
+    assert report["default_device"] == "cpu"
+    assert {advice["missing"] for advice in report["advice"]} == {"numpy", "wgpu"}
+    assert all("pip install" in advice["install"] for advice in report["advice"])

@@ -1,0 +1,154 @@
+"""The import contract: imports go down the layers, and what a host brings is imported at the border only."""
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "pywebgpu"
+
+# Lowest first. Two folders of one layer do not import each other; docs/architecture.md draws it.
+LAYERS = (
+    {"errors", "settings", "dtypes", "shapes", "symbolic"},
+    {"graph"},
+    {"ops"},
+    {"compose", "gradient"},
+    {"rewrite"},
+    {"kernels"},
+    {"program"},
+    {"devices"},
+    {"realize", "capture"},
+    {"tensor"},
+    {"amp", "autograd", "data", "io", "nn", "optim"},
+    {"__main__", "bench", "cli", "compat", "doctor", "models", "utils"},
+)
+LEVEL = {unit: level for level, units in enumerate(LAYERS) for unit in units}
+
+# What a folder may import of pywebgpu where its layer alone would allow more.
+NARROWED = {"devices": {"devices", "program", "kernels", "graph"} | LAYERS[0]}
+WIDENED = {"devices/cpu.py": {"ops"}}  # It computes by the ops' own NumPy meaning.
+
+# An optional package, and the units that may import it: as a file starts, and inside a function as well.
+OPTIONAL = {
+    "wgpu": ({"devices/native.py"}, {"devices/native.py", "devices/adapters.py"}),
+    "numpy": ({"devices/cpu.py", "devices/native.py"}, {"devices", "tensor", "io", "data", *LAYERS[-1]}),
+    "js": ({"devices/bridged.py"}, {"devices/bridged.py", "io"}),
+    "pyodide": ({"devices/bridged.py"}, {"devices/bridged.py", "io"}),
+    "torch": (set(), {"bench"}),
+}
+
+FILES = sorted(PACKAGE.rglob("*.py"))
+FOLDERS = [PACKAGE, *sorted(path for path in PACKAGE.iterdir() if any(path.glob("*.py")))]
+MAX_LINES = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Import:
+    """One imported module. `late` is True inside a function; `typing` under `if TYPE_CHECKING`."""
+
+    module: str
+    line: int
+    late: bool
+    typing: bool
+
+
+def imports(file: Path) -> Iterator[Import]:
+    """Every import of a file. `from a import b` is a.b where that is a module, otherwise a."""
+    waiting: list[tuple[ast.AST, bool, bool]] = [(ast.parse(file.read_text(encoding="utf-8")), False, False)]
+    while waiting:
+        node, late, typing = waiting.pop()
+        if isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{relative(file)}:{node.lineno}: write the module's whole name"
+            for alias in node.names:
+                whole = f"{node.module}.{alias.name}"
+                yield Import(whole if is_module(whole) else str(node.module), node.lineno, late, typing)
+        elif isinstance(node, ast.Import):
+            for alias in node.names:
+                yield Import(alias.name, node.lineno, late, typing)
+        late = late or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        typing = typing or (isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING"))
+        waiting += [(child, late, typing) for child in ast.iter_child_nodes(node)]
+
+
+def is_module(name: str) -> bool:
+    path = ROOT.joinpath(*name.split("."))
+    return path.with_suffix(".py").exists() or path.is_dir()
+
+
+def relative(file: Path) -> str:
+    return file.relative_to(PACKAGE).as_posix()
+
+
+def unit_of(file: Path) -> str:
+    """The folder of pywebgpu that a file lies in, or its own name where it lies in none."""
+    return file.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def is_folder(unit: str) -> bool:
+    return (PACKAGE / unit).is_dir()
+
+
+@pytest.mark.parametrize("file", FILES, ids=relative)
+def test_imports_go_down(file: Path) -> None:
+    unit = unit_of(file)
+    if unit == "__init__":  # The surface imports from every layer.
+        return
+    assert unit in LEVEL, f"name {unit} in LAYERS, and in docs/architecture.md"
+    for found in imports(file):
+        if not found.module.startswith("pywebgpu"):
+            continue
+        place = f"{relative(file)}:{found.line}"
+        assert found.module != "pywebgpu", f"{place}: imports the surface; import the module that holds the name"
+        other = found.module.split(".")[1]
+        assert other in LEVEL, f"{place}: name {other} in LAYERS, and in docs/architecture.md"
+        assert LEVEL[other] <= LEVEL[unit], f"{place}: {unit} (layer {LEVEL[unit]}) imports {other} ({LEVEL[other]})"
+        sideways = other != unit and LEVEL[other] == LEVEL[unit] and is_folder(unit) and is_folder(other)
+        assert not sideways, f"{place}: {unit} and {other} are folders of one layer"
+        allowed = NARROWED.get(unit, LEVEL.keys()) | WIDENED.get(relative(file), set())
+        assert other in allowed, f"{place}: {unit} may not import {other}"
+        assert not found.late, f"{place}: only an optional package is imported inside a function"
+
+
+@pytest.mark.parametrize("file", FILES, ids=relative)
+def test_optional_packages_stay_at_the_border(file: Path) -> None:
+    for found in imports(file):
+        package = found.module.split(".")[0]
+        if package in OPTIONAL and not found.typing:
+            early, late = OPTIONAL[package]
+            allowed = (early | late) if found.late else early
+            assert {unit_of(file), relative(file)} & allowed, f"{relative(file)}:{found.line}: imports {package}"
+
+
+def test_no_import_cycles() -> None:
+    graph = {}
+    for file in FILES:
+        parts = file.relative_to(ROOT).with_suffix("").parts
+        name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+        graph[name] = {found.module for found in imports(file) if not found.typing} - {name}
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        pytest.fail(" -> ".join(error.args[1]))
+
+
+@pytest.mark.parametrize("file", FILES, ids=relative)
+def test_lists_of_names_stand_in_packages_only(file: Path) -> None:
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    targets = [target for node in tree.body if isinstance(node, ast.Assign) for target in node.targets]
+    has_list = any(isinstance(target, ast.Name) and target.id == "__all__" for target in targets)
+    assert not has_list or file.name == "__init__.py", f"{relative(file)}: __all__ belongs in a package's __init__.py"
+
+
+@pytest.mark.parametrize("file", FILES, ids=relative)
+def test_file_can_be_read_in_one_sitting(file: Path) -> None:
+    lines = len(file.read_text(encoding="utf-8").splitlines())
+    assert lines <= MAX_LINES, f"{relative(file)}: {lines} lines; split it by topic"
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_folder_says_its_job(folder: Path) -> None:
+    assert (folder / "README.md").exists(), f"{folder.relative_to(ROOT)}: a README.md says the folder's job"

@@ -1,0 +1,329 @@
+"""What all update rules share: groups, states, state dicts, hooks; and clipping, which runs before them."""
+
+import copy
+import io
+import math
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+
+from pywebgpu import optim
+from pywebgpu.gradient import modes
+from pywebgpu.io import state
+from pywebgpu.nn import utils
+from pywebgpu.tensor import create, tensor
+
+START = ([[0.5, -1.0, 2.0], [1.5, 0.25, -0.75]], [3.0, -2.0])
+SLOPES = ([[0.1, -0.2, 0.3], [0.4, 0.0, -0.6]], [-0.7, 0.8])
+
+RULES: dict[str, tuple[str, dict[str, Any]]] = {
+    "sgd": ("SGD", {"lr": 0.1}),
+    "momentum": ("SGD", {"lr": 0.1, "momentum": 0.9}),
+    "dampened": ("SGD", {"lr": 0.1, "momentum": 0.9, "dampening": 0.5, "weight_decay": 0.1}),
+    "nesterov": ("SGD", {"lr": 0.1, "momentum": 0.9, "nesterov": True, "maximize": True}),
+    "adam": ("Adam", {"lr": 0.05}),
+    "adam with decay": ("Adam", {"lr": 0.05, "weight_decay": 0.1, "amsgrad": True}),
+    "adam that forgets": ("Adam", {"betas": (0.0, 0.5), "maximize": True}),
+    "adamw": ("AdamW", {"lr": 0.05, "weight_decay": 0.1}),
+    "adamw amsgrad": ("AdamW", {"lr": 0.05, "amsgrad": True, "eps": 1e-3}),
+    "radam": ("RAdam", {"lr": 0.05, "betas": (0.8, 0.9), "weight_decay": 0.1}),
+    "radam with decay": ("RAdam", {"lr": 0.05, "weight_decay": 0.1, "decoupled_weight_decay": True}),
+    "rmsprop": ("RMSprop", {"weight_decay": 0.1}),
+    "rmsprop centered": ("RMSprop", {"centered": True, "momentum": 0.9, "alpha": 0.8}),
+    "adagrad": ("Adagrad", {"lr_decay": 0.1, "initial_accumulator_value": 0.2, "weight_decay": 0.1}),
+    "adadelta": ("Adadelta", {"lr": 0.5, "rho": 0.8, "weight_decay": 0.1}),
+}
+
+
+def parameters(module: Any = create) -> list[Any]:
+    options = {} if module is torch else {"device": "cpu"}
+    return [module.tensor(values, requires_grad=True, **options) for values in START]
+
+
+def give_gradients(params: list[Any], step: int, module: Any = create) -> None:
+    """Gradients that turn from step to step and depend on nothing else."""
+    options = {} if module is torch else {"device": "cpu"}
+    for parameter, slopes in zip(params, SLOPES, strict=True):
+        parameter.grad = module.tensor(slopes, **options) * math.cos(step)
+
+
+def values(params: list[Any]) -> list[float]:
+    return [float(value) for parameter in params for value in parameter.detach().reshape(-1).tolist()]
+
+
+def trained(name: str, module: Any, n_steps: int = 10) -> tuple[list[Any], Any]:
+    rule, options = RULES[name]
+    params = parameters(module)
+    if module is torch:
+        options = {**options, "foreach": False}
+    optimizer = getattr(torch.optim if module is torch else optim, rule)(params, **options)
+    for step in range(n_steps):
+        give_gradients(params, step, module)
+        optimizer.step()
+    return params, optimizer
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_ten_steps_are_torchs(name: str) -> None:
+    assert values(trained(name, create)[0]) == pytest.approx(values(trained(name, torch)[0]), rel=1e-5, abs=1e-7)
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_state_dicts_have_torchs_keys(name: str) -> None:
+    ours, theirs = trained(name, create)[1].state_dict(), trained(name, torch)[1].state_dict()
+    assert {key: list(values) for key, values in ours["state"].items()} == {
+        key: list(values) for key, values in theirs["state"].items()
+    }
+    for group in theirs["param_groups"]:
+        group["foreach"] = None
+    assert ours["param_groups"] == theirs["param_groups"]
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_a_saved_optimizer_goes_on_as_if_never_stopped(name: str) -> None:
+    rule, options = RULES[name]
+    whole, _ = trained(name, create, 9)
+    params, optimizer = trained(name, create, 4)
+    file = io.BytesIO()
+    state.save({"params": params, "optimizer": optimizer.state_dict()}, file)
+    file.seek(0)
+    saved = state.load(file, "cpu")
+    params = [parameter.detach().requires_grad_() for parameter in saved["params"]]
+    resumed = getattr(optim, rule)(params, **options)
+    resumed.load_state_dict(saved["optimizer"])
+    for step in range(4, 9):
+        give_gradients(params, step)
+        resumed.step()
+    assert values(params) == values(whole)
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_torchs_state_is_taken_over(name: str) -> None:
+    rule, options = RULES[name]
+    theirs, other = trained(name, torch, 4)
+    file = io.BytesIO()
+    torch.save({"params": [value.detach() for value in theirs], "optimizer": other.state_dict()}, file)
+    file.seek(0)
+    saved = state.load(file, "cpu")
+    ours = [value.requires_grad_() for value in saved["params"]]
+    optimizer = getattr(optim, rule)(ours, **options)
+    optimizer.load_state_dict(saved["optimizer"])
+    for step in range(4, 8):
+        for params, module, one in ((theirs, torch, other), (ours, create, optimizer)):
+            give_gradients(params, step, module)
+            one.step()
+    assert values(ours) == pytest.approx(values(theirs), rel=1e-5, abs=1e-7)
+
+
+def test_loading_writes_into_the_tensors_that_exist() -> None:
+    _, optimizer = trained("adam", create, 2)
+    saved = copy.deepcopy(optimizer.state_dict())
+    held = [values["exp_avg"] for values in optimizer.state.values()]
+    before = [value.tolist() for value in held]
+    give_gradients(optimizer.param_groups[0]["params"], 3)
+    optimizer.step()
+    optimizer.load_state_dict(saved)
+    assert [values["exp_avg"] for values in optimizer.state.values()] == held
+    assert [value.tolist() for value in held] == before
+    assert all(values["step"] == 2 for values in optimizer.state.values())
+
+
+def test_groups_have_their_own_options() -> None:
+    weight, bias = parameters()
+    optimizer = optim.SGD([{"params": [weight], "lr": 0.5}, {"params": bias}], lr=0.1, momentum=0.9)
+    assert [group["lr"] for group in optimizer.param_groups] == [0.5, 0.1]
+    give_gradients([weight, bias], 0)
+    optimizer.step()
+    assert values([bias]) == pytest.approx([3.0 + 0.07, -2.0 - 0.08])
+    assert values([weight])[0] == pytest.approx(0.45)
+
+
+def test_a_parameter_without_a_gradient_stays() -> None:
+    weight, bias = parameters()
+    optimizer = optim.Adam([weight, bias])
+    weight.grad = create.tensor(SLOPES[0], device="cpu")
+    optimizer.step()
+    assert bias.tolist() == START[1]
+    assert list(optimizer.state_dict()["state"]) == [0]
+
+
+def test_gradients_are_dropped_or_zeroed() -> None:
+    params = parameters()
+    optimizer = optim.SGD(params)
+    give_gradients(params, 0)
+    held = params[0].grad
+    optimizer.zero_grad(set_to_none=False)
+    assert params[0].grad is held
+    assert held.tolist() == [[0.0] * 3] * 2
+    optimizer.zero_grad()
+    assert params[0].grad is None
+
+
+def test_a_closure_runs_with_gradients_on() -> None:
+    params = parameters()
+    optimizer = optim.SGD(params, lr=0.1)
+
+    def closure() -> float:
+        assert modes.is_grad_enabled()
+        give_gradients(params, 0)
+        return 1.5
+
+    with modes.no_grad():
+        assert optimizer.step(closure) == 1.5
+    assert values(params)[0] == pytest.approx(0.49)
+
+
+def test_named_parameters_keep_their_names() -> None:
+    weight, bias = parameters()
+    optimizer = optim.Adam([("weight", weight), ("bias", bias)])
+    assert optimizer.state_dict()["param_groups"][0]["param_names"] == ["weight", "bias"]
+    assert optimizer.param_groups[0]["params"] == [weight, bias]
+
+
+def test_hooks_run_around_a_step_and_can_be_removed() -> None:
+    params = parameters()
+    optimizer = optim.SGD(params)
+    seen: list[str] = []
+    handles = [
+        optimizer.register_step_pre_hook(lambda *_: seen.append("before")),
+        optimizer.register_step_post_hook(lambda *_: seen.append("after")),
+        optimizer.register_state_dict_post_hook(lambda _, out: out | {"note": 1}),
+    ]
+    optimizer.step()
+    assert seen == ["before", "after"]
+    assert optimizer.state_dict()["note"] == 1
+    for handle in handles:
+        handle.remove()
+    optimizer.step()
+    assert len(seen) == 2
+    assert "note" not in optimizer.state_dict()
+
+
+def test_a_program_can_write_a_rule() -> None:
+    class Signs(optim.Optimizer):
+        def __init__(self, params: Any, lr: float) -> None:
+            super().__init__(params, {"lr": lr})
+
+        def step(self, closure: Any = None) -> Any:
+            with modes.no_grad():
+                for group in self.param_groups:
+                    for parameter in group["params"]:
+                        self.state[parameter]["count"] = self.state[parameter].get("count", 0) + 1
+                        parameter.sub_(parameter.grad.sign() * group["lr"])
+
+    params = parameters()
+    optimizer = Signs(params, 0.5)
+    give_gradients(params, 0)
+    optimizer.step()
+    assert values(params)[:2] == [0.0, -0.5]
+    assert optimizer.state_dict()["state"][1] == {"count": 1}
+    assert optim.lr_scheduler.StepLR(optimizer, 1).get_last_lr() == [0.5]
+
+
+def test_a_copy_has_its_own_state() -> None:
+    params, optimizer = trained("adam", create, 1)
+    twin = copy.deepcopy(optimizer)
+    give_gradients(twin.param_groups[0]["params"], 1)
+    twin.step()
+    assert [values["step"] for values in optimizer.state.values()] == [1, 1]
+    assert [values["step"] for values in twin.state.values()] == [2, 2]
+    assert values(params) != values(twin.param_groups[0]["params"])
+
+
+WRONG: dict[str, tuple[type[Exception], Callable[[Any, Any], Any]]] = {
+    "one tensor": (TypeError, lambda o, t: o.SGD(t([1.0]))),
+    "no parameters": (ValueError, lambda o, t: o.SGD([])),
+    "a number": (TypeError, lambda o, t: o.SGD([1.0])),
+    "a result": (ValueError, lambda o, t: o.SGD([t([1.0], requires_grad=True) * 2])),
+    "a set": (TypeError, lambda o, t: o.SGD([{"params": {1, 2}}])),
+    "a group that is no dict": (TypeError, lambda o, t: o.SGD([t([1.0])]).add_param_group([t([1.0])])),
+    "some names": (ValueError, lambda o, t: o.SGD([("a", t([1.0])), t([1.0])])),
+    "a negative rate": (ValueError, lambda o, t: o.SGD([t([1.0])], lr=-1)),
+    "nesterov without momentum": (ValueError, lambda o, t: o.SGD([t([1.0])], nesterov=True)),
+    "a beta of 1": (ValueError, lambda o, t: o.Adam([t([1.0])], betas=(0.9, 1.0))),
+    "a negative eps": (ValueError, lambda o, t: o.AdamW([t([1.0])], eps=-1e-8)),
+    "a negative decay": (ValueError, lambda o, t: o.RMSprop([t([1.0])], weight_decay=-1)),
+    "a rho above 1": (ValueError, lambda o, t: o.Adadelta([t([1.0])], rho=1.5)),
+    "a lr_decay below 0": (ValueError, lambda o, t: o.Adagrad([t([1.0])], lr_decay=-1)),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_arguments_raise_what_torch_raises(name: str) -> None:
+    error, make = WRONG[name]
+    for module, function in ((torch.optim, torch.tensor), (optim, create.tensor)):
+        with pytest.raises(error):
+            make(module, function)
+
+
+def test_wrong_state_dicts_are_refused() -> None:
+    weight, bias = parameters()
+    one, two = optim.SGD([weight, bias]), optim.SGD([{"params": weight}, {"params": bias}])
+    with pytest.raises(ValueError, match="number of parameter groups"):
+        one.load_state_dict(two.state_dict())
+    with pytest.raises(ValueError, match="match the size"):
+        one.load_state_dict(optim.SGD([weight]).state_dict())
+    with pytest.raises(ValueError, match="more than one parameter group"):
+        one.add_param_group({"params": [bias]})
+    with pytest.warns(UserWarning, match="duplicate"):
+        optim.SGD([weight, weight])
+
+
+# Clipping
+
+
+@pytest.mark.parametrize("norm_type", [2.0, 1.0, 3.5, math.inf])
+@pytest.mark.parametrize("max_norm", [0.5, 100.0])
+def test_clipping_by_norm_is_torchs(norm_type: float, max_norm: float) -> None:
+    ours, theirs = parameters(), parameters(torch)
+    give_gradients(ours, 0)
+    give_gradients(theirs, 0, torch)
+    found = utils.clip_grad_norm_(ours, max_norm, norm_type)
+    expected = torch.nn.utils.clip_grad_norm_(theirs, max_norm, norm_type)
+    assert found.shape == ()
+    assert found.item() == pytest.approx(expected.item(), rel=1e-6)
+    assert values([p.grad for p in ours]) == pytest.approx(values([p.grad for p in theirs]), rel=1e-6)
+
+
+def test_clipping_by_value_is_torchs() -> None:
+    ours, theirs = parameters(), parameters(torch)
+    give_gradients(ours, 0)
+    give_gradients(theirs, 0, torch)
+    utils.clip_grad_value_(ours, 0.25)
+    torch.nn.utils.clip_grad_value_(theirs, 0.25)
+    assert values([p.grad for p in ours]) == pytest.approx(values([p.grad for p in theirs]))
+
+
+def test_a_norm_that_is_not_finite_is_an_error_when_asked() -> None:
+    params = parameters()
+    give_gradients(params, 0)
+    params[1].grad = create.tensor([math.inf, 1.0], device="cpu")
+    with pytest.raises(RuntimeError, match="non-finite"):
+        utils.clip_grad_norm_(params, 1.0, error_if_nonfinite=True)
+    assert utils.clip_grad_norm_(params[1], 1.0).item() == math.inf
+
+
+def test_clipping_nothing() -> None:
+    assert utils.clip_grad_norm_(parameters(), 1.0).item() == 0.0
+    with pytest.warns(UserWarning, match="empty generator"):
+        utils.clip_grad_norm_((p for p in ()), 1.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        utils.clip_grad_norm_([], 1.0)
+
+
+def test_vectors_and_parameters() -> None:
+    params = parameters()
+    with modes.no_grad():
+        vector = utils.parameters_to_vector(params)
+        assert vector.tolist() == values(params)
+        utils.vector_to_parameters(vector * 2, params)
+        assert values(params) == [2 * value for value in vector.tolist()]
+    assert all(isinstance(parameter, tensor.Tensor) and parameter.requires_grad for parameter in params)
+    with pytest.raises(TypeError):
+        utils.vector_to_parameters([1.0], params)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="fewer"):
+        utils.vector_to_parameters(vector[:3], params)

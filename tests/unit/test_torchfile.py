@@ -1,0 +1,247 @@
+"""Files that PyTorch wrote: read with every dtype and every layout; code and damage are refused."""
+
+import argparse
+import collections
+import contextlib
+import fractions
+import io
+import math
+import pickle
+import random
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from pywebgpu import dtypes
+from pywebgpu.io import safetensors, state, torchfile
+from pywebgpu.tensor import tensor
+
+FORMATS = {"archive": True, "stream": False}
+
+
+def written(value: Any, new: bool = True) -> io.BytesIO:
+    file = io.BytesIO()
+    torch.save(value, file, _use_new_zipfile_serialization=new)
+    file.seek(0)
+    return file
+
+
+def assert_same(found: Any, expected: Any) -> None:
+    if isinstance(expected, torch.Tensor):
+        assert isinstance(found, tensor.Tensor)
+        assert found.dtype.name == str(expected.dtype).removeprefix("torch.")
+        assert found.requires_grad == expected.requires_grad
+        assert tuple(found.shape) == tuple(expected.shape)
+        assert found.detach().tolist() == expected.detach().tolist()
+    elif isinstance(expected, dict):
+        assert type(found) is (dict if isinstance(expected, collections.defaultdict) else type(expected))
+        assert list(found) == list(expected)
+        for key in expected:
+            assert_same(found[key], expected[key])
+    elif isinstance(expected, list | tuple):
+        assert type(found) is (tuple if isinstance(expected, torch.Size) else type(expected))
+        assert len(found) == len(expected)
+        for one, other in zip(found, expected, strict=True):
+            assert_same(one, other)
+    else:
+        assert type(found) is type(expected)
+        assert found == expected
+
+
+def trained() -> torch.nn.Module:
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Conv2d(2, 3, 3), torch.nn.BatchNorm2d(3), torch.nn.Flatten())
+    optimizer = torch.optim.Adam(model.parameters())
+    model(torch.randn(2, 2, 5, 5)).sum().backward()
+    optimizer.step()
+    model.optimizer_state = optimizer.state_dict()
+    return model
+
+
+base = torch.arange(60.0).reshape(3, 4, 5)
+VALUES: dict[str, Callable[[], Any]] = {
+    "state dict": lambda: trained().state_dict(),
+    "optimizer": lambda: trained().optimizer_state,
+    "checkpoint": lambda: {"model": trained().state_dict(), "epoch": 3, "loss": 0.25, "name": "café", "best": None},
+    "containers": lambda: [1, (2, [3.5, {"a": (True, None)}]), {4, 5}, b"\0\xffbytes", -(2**80), math.inf],
+    "more containers": lambda: collections.OrderedDict(
+        a=collections.Counter("abca"), b=collections.defaultdict(list, x=[1]), c=torch.Size([2, 3]), d=frozenset([1])
+    ),
+    "parameter": lambda: torch.nn.Parameter(torch.arange(3.0)),
+    "wants a gradient": lambda: [torch.ones(2, requires_grad=True)],
+    "scalars": lambda: [torch.tensor(2.5), torch.tensor(7), torch.tensor(True)],
+    "empty": lambda: [torch.zeros(0), torch.zeros(2, 0, 3)],
+    "transposed": lambda: base.permute(2, 0, 1),
+    "slice": lambda: base[1:, 1],
+    "steps": lambda: base[:, ::2, 1::3],
+    "column": lambda: base[:, 2, 3],
+    "expanded": lambda: torch.arange(3.0)[:, None].expand(2, 3, 4),
+    "expanded scalar": lambda: torch.tensor(2.0).expand(3, 2),
+    "channels last": lambda: torch.arange(48.0).reshape(2, 3, 2, 4).contiguous(memory_format=torch.channels_last),
+    "diagonal": lambda: torch.arange(9.0).reshape(3, 3).diagonal(),
+}
+
+
+@pytest.mark.parametrize("new", FORMATS.values(), ids=FORMATS)
+@pytest.mark.parametrize("name", VALUES)
+def test_what_torch_writes_is_read(name: str, new: bool) -> None:
+    expected = VALUES[name]()
+    assert_same(torchfile.load(written(expected, new), "cpu"), expected)
+
+
+@pytest.mark.parametrize("new", FORMATS.values(), ids=FORMATS)
+@pytest.mark.parametrize("dtype", dtypes.ALL, ids=lambda dtype: dtype.name)
+def test_every_dtype_is_read(dtype: dtypes.DType, new: bool) -> None:
+    if dtype is dtypes.uint32 and not new:
+        pytest.skip("torch writes unsigned words into archives only")
+    expected = torch.tensor([0, 1, 1, 0]).to(getattr(torch, dtype.name))
+    assert_same(torchfile.load(written({"a": expected, "d": expected.dtype}), "cpu")["a"], expected)
+    assert torchfile.load(written(expected.dtype, new)) is dtype
+
+
+@pytest.mark.parametrize("protocol", [2, 3, 4, 5])
+def test_every_pickle_protocol_is_read(protocol: int) -> None:
+    file = io.BytesIO()
+    expected = {"a": torch.arange(4.0), "b": [1, "x" * 300, b"y", (1, 2, 3, 4)]}
+    torch.save(expected, file, pickle_protocol=protocol)
+    file.seek(0)
+    assert_same(torchfile.load(file, "cpu"), expected)
+
+
+def test_tied_tensors_stay_tied() -> None:
+    weight = torch.ones(2)
+    found = torchfile.load(written({"a": weight, "b": weight}), "cpu")
+    found["a"].zero_()
+    assert found["b"].tolist() == [0.0, 0.0]
+
+
+def test_load_tells_the_formats_apart(tmp_path: Path) -> None:
+    expected = {"w": torch.tensor([1.0, 2.0])}
+    for name, new in FORMATS.items():
+        torch.save(expected, tmp_path / name, _use_new_zipfile_serialization=new)
+        assert_same(state.load(tmp_path / name, map_location="cpu"), expected)
+        with open(tmp_path / name, "rb") as file:
+            assert_same(state.load(file, lambda storage, location: storage), expected)
+    state.save(state.load(tmp_path / "archive", "cpu"), tmp_path / "ours")
+    assert_same(state.load(tmp_path / "ours", {"cpu": "cpu"}), expected)
+
+
+class Strange:
+    pass
+
+
+CODE: dict[str, Callable[[], Any]] = {
+    "an object of a program": lambda: {"a": Strange()},
+    "a model": lambda: torch.nn.Linear(1, 1),
+    "a namespace": lambda: {"args": argparse.Namespace(lr=0.1)},
+    "a path": lambda: Path("x"),
+    "a fraction": lambda: fractions.Fraction(1, 2),
+    "a function": lambda: math.sin,
+    "a class": lambda: collections.OrderedDict,
+    "a sparse tensor": lambda: torch.eye(2).to_sparse(),
+    "a complex tensor": lambda: torch.ones(2, dtype=torch.complex64),
+    "a complex number": lambda: 1j,
+    "a storage": lambda: torch.ones(2).untyped_storage(),
+}
+
+
+@pytest.mark.parametrize("new", FORMATS.values(), ids=FORMATS)
+@pytest.mark.parametrize("name", CODE)
+def test_all_else_is_refused(name: str, new: bool) -> None:
+    if name == "a storage" and not new:
+        pytest.skip("torch writes untyped storages into archives only")
+    with pytest.raises(torchfile.TorchFileError):
+        torchfile.load(written(CODE[name](), new))
+
+
+def archive(pickled: bytes, compression: int = zipfile.ZIP_STORED, **files: bytes) -> io.BytesIO:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", compression) as out:
+        out.writestr("a/data.pkl", pickled)
+        for name, content in files.items():
+            out.writestr(f"a/{name}", content)
+    file.seek(0)
+    return file
+
+
+REBUILD = b"\x80\x02ctorch._utils\n_rebuild_tensor_v2\n"
+STORAGE = b"(X\x07\0\0\0storagectorch\nFloatStorage\nX\x01\0\0\x000X\x03\0\0\0cpuK\x02tQ"
+TRAPS = {
+    "os.system": b"cos\nsystem\n(Vecho trap\ntR.",
+    "eval": b"c__builtin__\neval\n(V1/0\ntR.",
+    "getattr": b"cbuiltins\ngetattr\n(cbuiltins\nint\nVreal\ntR.",
+    "by name on the stack": b"\x80\x04\x8c\x02os\x8c\x06system\x93\x8c\x04echo\x85R.",
+    "an instance": b"(ios\nsystem\n.",
+    "a new object": b"\x80\x02ccollections\nOrderedDict\n)\x81.",
+    "an extension": b"\x80\x02\x82\x01.",
+    "state for a name": b"\x80\x02ctorch\nfloat32\n}X\x04\0\0\0nameX\x01\0\0\0xsb.",
+    "slots for a name": b"\x80\x02ctorch\nfloat32\nN}X\x05\0\0\0valueNs\x86b.",
+    "a call of a dtype": b"\x80\x02ctorch\nfloat32\n)R.",
+    "a memo slot far out": b"\x80\x02]r\xff\xff\xff\x7f.",
+    "a tensor of nothing": REBUILD + b"(NK\0K\x02\x85K\x01\x85\x89NtR.",
+    "a tensor beyond its storage": REBUILD + b"(" + STORAGE + b"K\x01K\x02\x85K\x01\x85\x89NtR.",
+    "a tensor of negative size": REBUILD + b"(" + STORAGE + b"K\0J\xff\xff\xff\xff\x85K\x01\x85\x89NtR.",
+    "a tensor with a text as size": REBUILD + b"(" + STORAGE + b"K\0X\x01\0\0\0a\x85K\x01\x85\x89NtR.",
+    "a tensor that repeats itself": REBUILD + b"(" + STORAGE + b"K\0K\x02K\x02\x86K\x01K\0\x86\x89NtR.",
+    "nests without end": b"(" * 100_000 + b"l" * 100_000 + b".",
+    "no end": b"\x80\x02]",
+    "empty": b"",
+    "an unknown opcode": b"\xff.",
+}
+
+
+@pytest.mark.parametrize("name", TRAPS)
+def test_traps_are_refused(name: str) -> None:
+    if name == "a tensor that repeats itself":  # An expanded tensor is one, and is fine.
+        assert torchfile.load(archive(TRAPS[name], **{"data/0": b"\0" * 8}), "cpu").tolist() == [[0.0, 0.0]] * 2
+        return
+    with pytest.raises(torchfile.TorchFileError):
+        torchfile.load(archive(TRAPS[name], **{"data/0": b"\0" * 8}), "cpu")
+
+
+def test_nothing_of_a_trap_ran(capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(torchfile.TorchFileError, match=r"os\.system"):
+        torchfile.load(archive(TRAPS["os.system"]))
+    assert "trap" not in capfd.readouterr().out
+
+
+TENSOR = REBUILD + b"(" + STORAGE + b"K\0K\x02\x85K\x01\x85\x89NtR."
+ARCHIVES: dict[str, Callable[[], io.BytesIO]] = {
+    "no storage": lambda: archive(TENSOR),
+    "a storage of another size": lambda: archive(TENSOR, **{"data/0": b"\0" * 4}),
+    "a packed storage": lambda: archive(TENSOR, zipfile.ZIP_DEFLATED, **{"data/0": b"\0" * 8}),
+    "big-endian": lambda: archive(TENSOR, **{"data/0": b"\0" * 8, "byteorder": b"big"}),
+    "a program": lambda: archive(TENSOR, **{"data/0": b"\0" * 8, "constants.pkl": b""}),
+    "no pickle": lambda: io.BytesIO(b"PK\5\6" + b"\0" * 18),
+    "half an archive": lambda: io.BytesIO(archive(TENSOR, **{"data/0": b"\0" * 8}).getvalue()[:60]),
+    "a pickle of its own": lambda: io.BytesIO(pickle.dumps([1, 2])),
+    "text": lambda: io.BytesIO(b"Please log in to download"),
+    "half a stream": lambda: io.BytesIO(written({"a": torch.ones(9)}, new=False).getvalue()[:-5]),
+}
+
+
+@pytest.mark.parametrize("name", ARCHIVES)
+def test_damaged_files_are_refused(name: str) -> None:
+    with pytest.raises((torchfile.TorchFileError, safetensors.SafetensorError)):
+        state.load(ARCHIVES[name](), "cpu")
+
+
+def test_a_whole_archive_is_read() -> None:
+    assert torchfile.load(archive(TENSOR, **{"data/0": b"\0\0\x80?" * 2}), "cpu").tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("new", FORMATS.values(), ids=FORMATS)
+@pytest.mark.parametrize("seed", range(20))
+def test_random_damage_raises_nothing_else(seed: int, new: bool) -> None:
+    draw = random.Random(seed)
+    data = bytearray(written({"a": torch.arange(3.0), "b": [1, "two"]}, new).getvalue())
+    for _ in range(20):
+        damaged = bytearray(data)
+        for _ in range(draw.randint(1, 4)):
+            damaged[draw.randrange(len(data))] = draw.randrange(256)
+        with contextlib.suppress(torchfile.TorchFileError, safetensors.SafetensorError):
+            state.load(io.BytesIO(damaged), "cpu")

@@ -1,0 +1,88 @@
+#!/usr/bin/env bash
+# Sets up what a make target needs, inside .venv:
+#   setup.sh venv             a virtual environment on Python 3.11 or newer
+#   setup.sh packages EXTRA   pywebgpu from this folder with one set of packages of pyproject.toml
+#   setup.sh vulkan           the software Vulkan driver, so that WebGPU tests run on a machine with no GPU
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+say() { printf 'setup: %s\n' "$*"; }
+
+# Root itself, sudo without a password, or sudo at a terminal, where it may ask for one.
+can_be_root() { [ "$(id -u)" = 0 ] || { command -v sudo >/dev/null && { sudo -n true 2>/dev/null || [ -t 0 ]; }; }; }
+
+as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi; }
+
+debian_install() {
+  local install=(env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y "$@")
+  command -v apt-get >/dev/null && can_be_root || return 1
+  say "installing the Debian packages $*"
+  as_root "${install[@]}" >/dev/null && return 0
+  # A fresh machine has no package lists yet.
+  as_root apt-get update -qq >/dev/null && as_root "${install[@]}" >/dev/null
+}
+
+recent() { "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; }
+
+find_python() {
+  local name
+  for name in python3 python3.13 python3.14 python3.12 python3.11; do
+    if command -v "$name" >/dev/null && recent "$name"; then
+      echo "$name"
+      return 0
+    fi
+  done
+  return 1
+}
+
+make_venv() {
+  local python
+  if ! python=$(find_python); then
+    say "Python 3.11 or newer is needed, for example: apt-get install python3 python3-venv"
+    exit 1
+  fi
+  # Debian keeps the part that makes virtual environments in a package of its own.
+  if ! "$python" -c 'import ensurepip, venv' 2>/dev/null; then
+    local package
+    package=$("$python" -c 'import sys; print("python%d.%d-venv" % sys.version_info[:2])')
+    debian_install "$package" || { say "$python cannot make virtual environments; run: apt-get install $package"; exit 1; }
+  fi
+  "$python" -m venv .venv
+}
+
+pip() { .venv/bin/python -m pip --disable-pip-version-check --quiet "$@"; }
+
+# On Linux the default wheels of PyTorch bring gigabytes of CUDA; the oracle needs the CPU only.
+install_small_torch() {
+  local torch
+  torch=$(sed -n 's/.*"\(torch==[0-9.]*\)".*/\1/p' pyproject.toml)
+  [ "$(uname -s)" = Linux ] || return 0
+  ! .venv/bin/python -c "from importlib.metadata import version as v; assert 'torch==' + v('torch').split('+')[0] == '$torch'" 2>/dev/null || return 0
+  pip install --retries 1 --timeout 20 --index-url https://download.pytorch.org/whl/cpu "$torch" 2>/dev/null ||
+    say "PyTorch's CPU packages are out of reach; taking the default ones"
+}
+
+install_packages() {
+  say "installing the packages for '$1' into .venv (once; it may take some minutes)"
+  [ "$1" != test ] || install_small_torch
+  pip install --editable ".[$1]"
+}
+
+install_vulkan() {
+  [ "$(uname -s)" = Linux ] || return 0
+  [ -z "${VK_DRIVER_FILES:-}${VK_ICD_FILENAMES:-}" ] || return 0
+  local driver loader
+  driver=$(compgen -G '/usr/share/vulkan/icd.d/lvp_icd*.json' || true)
+  loader=$(compgen -G '/usr/lib*/libvulkan.so.1' || compgen -G '/usr/lib*/*/libvulkan.so.1' || true)
+  [ -z "$driver" ] || [ -z "$loader" ] || return 0
+  if ! debian_install libvulkan1 mesa-vulkan-drivers; then
+    say "no software Vulkan driver: tests on device webgpu need a GPU, or, as root: apt-get install libvulkan1 mesa-vulkan-drivers"
+  fi
+}
+
+case "${1:-}" in
+  venv) make_venv ;;
+  packages) install_packages "${2:?which set of packages}" ;;
+  vulkan) install_vulkan ;;
+  *) sed -n '2,5p' "$0"; exit 2 ;;
+esac
