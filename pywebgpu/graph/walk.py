@@ -59,7 +59,7 @@ def rebuild(roots: tuple[Node, ...], rule: Callable[[Node], Node]) -> tuple[Node
 
 
 def base(node: Node) -> Node:
-    """The node below a chain of views."""
-    while isinstance(node.op, Movement) and node.inputs:
+    """The node below a chain of views; a view that has its value is not looked through."""
+    while isinstance(node.op, Movement) and node.inputs and node.buffer is None:
         node = node.inputs[0]
     return node

@@ -79,6 +79,10 @@ class Emitter:
         self.bound[id(owner)] = (owner, written or (before is not None and before[1]))
         return f"b{list(self.bound).index(id(owner))}"
 
+    def has_buffer(self, node: Node) -> bool:
+        """Whether the value is loaded rather than computed here."""
+        return node.buffer is not None or id(node) in self._stored
+
     def store(self, node: Node, at: Sym, value: str) -> None:
         self.line(f"{self.buffer(node, written=True)}[{text(at, 'u')}] = {rounded(value, node.spec.dtype)};")
 

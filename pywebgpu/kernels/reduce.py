@@ -44,8 +44,8 @@ def _power(n: int) -> int:
 def generate(nodes: Sequence[Node], outputs: Sequence[Node], geometry: Any, levels: dict[int, str], emit: Emitter) -> Kernel:
     walk = Rows(geometry, emit.limits.workgroup_size)
     _open(walk, emit)
-    depth = _depths(nodes)
-    above = _ancestors(nodes)
+    depth = _depths(nodes, emit)
+    above = _ancestors(nodes, emit)
     reductions = [node for node in nodes if isinstance(node.op, Reduction)]
     between = [node for node in nodes if levels[id(node)] == OUTER and not isinstance(node.op, Reduction)]
     for level in sorted({depth[id(node)] for node in reductions}):
@@ -204,19 +204,19 @@ def _extreme(dtype: DType, *, low: bool) -> str:
     return literal(bound, dtype)
 
 
-def _depths(nodes: Sequence[Node]) -> dict[int, int]:
+def _depths(nodes: Sequence[Node], emit: Emitter) -> dict[int, int]:
     """How many reductions of the group lie on the way to a node, itself included."""
     depth: dict[int, int] = {}
-    for node, inner in _inner_inputs(nodes):
+    for node, inner in _inner_inputs(nodes, emit):
         below = max((depth[id(n)] for n in inner), default=0)
         depth[id(node)] = below + isinstance(node.op, Reduction)
     return depth
 
 
-def _ancestors(nodes: Sequence[Node]) -> dict[int, set[int]]:
+def _ancestors(nodes: Sequence[Node], emit: Emitter) -> dict[int, set[int]]:
     """Group members that a member needs in the same pass: not those behind a reduction."""
     above: dict[int, set[int]] = {}
-    for node, inner in _inner_inputs(nodes):
+    for node, inner in _inner_inputs(nodes, emit):
         found: set[int] = set()
         for source in inner:
             found.add(id(source))
@@ -226,7 +226,7 @@ def _ancestors(nodes: Sequence[Node]) -> dict[int, set[int]]:
     return above
 
 
-def _inner_inputs(nodes: Sequence[Node]) -> list[tuple[Node, list[Node]]]:
+def _inner_inputs(nodes: Sequence[Node], emit: Emitter) -> list[tuple[Node, list[Node]]]:
     """Each node with the members of the group that it reads, through whatever is computed in place."""
     inside = {id(node): node for node in nodes}
     out = []
@@ -238,7 +238,7 @@ def _inner_inputs(nodes: Sequence[Node]) -> list[tuple[Node, list[Node]]]:
             at = stack.pop()
             if id(at) in inside:
                 found[id(at)] = at
-            elif at.buffer is None and id(at) not in seen:
+            elif id(at) not in seen and not emit.has_buffer(at):
                 seen.add(id(at))
                 stack.extend(at.inputs)
         out.append((node, list(found.values())))

@@ -18,10 +18,10 @@ from functools import lru_cache
 from math import prod
 from typing import Any
 
+from pywebgpu.graph import walk
 from pywebgpu.graph.ir import HOST, Generator, Movement, Node, Pointwise, Reduction
-from pywebgpu.graph.walk import toposort
 from pywebgpu.kernels.kernel import Limits
-from pywebgpu.ops import contraction, indexing, random
+from pywebgpu.ops import contraction, indexing, pointwise, random
 from pywebgpu.settings import settings
 from pywebgpu.shapes import Shape
 from pywebgpu.symbolic import Sym, flatten, unflatten, variable
@@ -30,8 +30,9 @@ Chain = tuple[tuple[Movement, tuple[tuple[str, Any], ...], Shape], ...]  # views
 Edge = tuple[Node, Chain, Shape]  # producer, views, shape at which the consumer reads
 
 FULL, OUTER = "full", "outer"
-INLINE_COST = 8  # pointwise instructions that may be repeated rather than stored
-CHEAP_COST = 2  # the same for a value with several readers
+REPEAT_COST = 48  # pointwise instructions that are repeated in each reader rather than stored between kernels
+CHEAP_COST = 4  # the same where the reader is a contraction, which reads each element many times
+SMALL = 8  # a value this many times smaller than its reader's costs next to nothing to read
 
 
 @dataclass(eq=False)
@@ -92,17 +93,21 @@ class Schedule:
     """Cuts the graph of `roots` into groups; see `groups` for the result, in an order that may run."""
 
     def __init__(self, roots: Sequence[Node], limits: Limits, written: Iterable[tuple[Node, Node]] = ()) -> None:
-        self._limits = limits
-        self._order = toposort(roots)
+        self._order = walk.toposort(roots)
         self._wanted = {id(root) for root in roots}
+        faults = any(node.op is pointwise.index for node in self._order)
+        self._bindings = limits.bindings - faults  # The fault words of the device take one.
         self._edges: dict[int, list[Edge]] = {}
         self._inline: set[int] = set()
         self._users: dict[int, list[Node]] = {}
         self._groups: dict[int, Group] = {}
         self._of: dict[int, Group] = {}
+        self._placed = 0
+        self._rank = {id(node): at for at, node in enumerate(self._order)}
         self._find_edges()
         for node in self._compute:
             self._place(node)
+        self._divide_wide()
         self.alias = self._allow_writes(written)
         self.groups = self._ordered()
 
@@ -117,15 +122,15 @@ class Schedule:
             edges: list[Edge] = []
             for source in node.inputs:
                 edges.extend(self._resolve(source, source.spec.shape, (), free))
-            self._edges[id(node)] = edges
             if isinstance(node.op, Pointwise) and id(node) not in self._wanted:
                 if not edges:
                     free.add(id(node))
                     self._inline.add(id(node))
                     continue
-                costs[id(node)] = node.op.cost + sum(costs.get(id(s), 0) for s in node.inputs)
-                if settings.fuse and self._worth_repeating(node, edges, readers, costs[id(node)]):
+                cost = node.op.cost + sum(costs.get(id(walk.base(source)), 0) for source in node.inputs)
+                if settings.fuse and _worth_repeating(node, edges, readers.get(id(node), []), cost):
                     self._inline.add(id(node))
+                    costs[id(node)] = cost
         self._compute = [n for n in computing if id(n) not in self._inline]
         self._edges = {
             id(n): [e for s in n.inputs for e in self._resolve(s, s.spec.shape, (), free)] for n in self._compute
@@ -134,34 +139,15 @@ class Schedule:
             for producer, _, _ in self._edges[id(node)]:
                 self._users.setdefault(id(producer), []).append(node)
 
-    def _count_readers(self) -> dict[int, list[tuple[Node, bool]]]:
-        """For each node below views: who reads it, and whether through a view that moves elements."""
-        readers: dict[int, list[tuple[Node, bool]]] = {}
+    def _count_readers(self) -> dict[int, list[Node]]:
+        """For each node below views: who reads it."""
+        readers: dict[int, list[Node]] = {}
         for node in self._order:
             if node.buffer is not None or isinstance(node.op, Movement):
                 continue
             for source in node.inputs:
-                at, moved = source, False
-                while isinstance(at.op, Movement) and at.buffer is None:
-                    moved = moved or at.op.name != "reshape"
-                    at = at.inputs[0]
-                readers.setdefault(id(at), []).append((node, moved))
+                readers.setdefault(id(walk.base(source)), []).append(node)
         return readers
-
-    def _worth_repeating(self, node: Node, edges: list[Edge], readers: Any, cost: int) -> bool:
-        """True where computing the node in each reader costs less than storing it."""
-        uses = readers.get(id(node), [])
-        inputs = {id(producer) for producer, _, _ in edges if producer.spec.shape}
-        if len(inputs) <= 1 and cost <= CHEAP_COST:
-            return all(isinstance(reader.op, Pointwise | Reduction) or reader.op is contraction.matmul for reader, _ in uses)
-        if len(uses) != 1:
-            return False
-        reader, moved = uses[0]
-        if reader.op is contraction.matmul:
-            return len(inputs) <= 1 and cost <= INLINE_COST // 2
-        if reader.op in (indexing.take, indexing.cat, indexing.write_slice):
-            return cost <= INLINE_COST and len(inputs) <= 2
-        return moved and cost <= INLINE_COST and isinstance(reader.op, Pointwise | Reduction) and len(inputs) <= 2
 
     def _resolve(self, node: Node, shape: Shape, chain: Chain, free: set[int]) -> list[Edge]:
         found: list[Edge] = []
@@ -183,7 +169,8 @@ class Schedule:
     # Joining
 
     def _place(self, node: Node) -> None:
-        number = len(self._groups)
+        number = self._placed
+        self._placed += 1
         group = Group(number, _kind(node), [node], 1 << number)
         if isinstance(node.op, Reduction):
             group.geometry = Geometry(node.inputs[0].spec.shape, node.attrs["axes"])
@@ -238,12 +225,6 @@ class Schedule:
             return False
         self._commit(first, second, merged)
         return True
-
-    @property
-    def _rank(self) -> dict[int, int]:
-        if not hasattr(self, "_ranks"):
-            self._ranks = {id(node): at for at, node in enumerate(self._order)}
-        return self._ranks
 
     def _path_between(self, a: Group, b: Group) -> bool:
         for one, other in ((a, b), (b, a)):
@@ -313,10 +294,20 @@ class Schedule:
         return id(node) in self._wanted or any(id(user) not in inside for user in self._users.get(id(node), ()))
 
     def _within_limits(self, group: Group) -> bool:
+        """Readers that are not placed yet may still join; see `_divide_wide` for those that do not."""
         inside = {id(node) for node in group.nodes}
-        reads = {id(p) for n in group.nodes for p, _, _ in self._edges[id(n)] if id(p) not in inside}
-        writes = sum(self._escapes(node, inside) for node in group.nodes)
-        return len(reads) + writes <= self._limits.bindings - 1  # One is kept for the device's fault words.
+        return self._width(group.nodes, inside) <= self._bindings
+
+    def _width(self, nodes: Sequence[Node], inside: set[int]) -> int:
+        """Buffers that a kernel of these nodes binds, as far as it is decided who reads them."""
+        reads = {id(p) for n in nodes for p, _, _ in self._edges[id(n)] if id(p) not in inside}
+        placed = self._of
+        writes = sum(
+            id(node) in self._wanted
+            or any(id(user) not in inside and id(user) in placed for user in self._users.get(id(node), ()))
+            for node in nodes
+        )
+        return len(reads) + writes
 
     def _commit(self, first: Group, second: Group, merged: Group) -> None:
         merged.parents = (first.parents | second.parents) - {first.number, second.number}
@@ -332,6 +323,63 @@ class Schedule:
             if second.number in group.parents:
                 group.parents.discard(second.number)
                 group.parents.add(merged.number)
+
+    def _divide_wide(self) -> None:
+        """Cuts a group that ended up with too many buffers, because not all readers joined it, into two and again."""
+        stack = [group for group in self._groups.values() if len(group.nodes) > 1]
+        divided = False
+        while stack:
+            group = stack.pop()
+            if self._width(group.nodes, {id(node) for node in group.nodes}) <= self._bindings and not _is_mixed(group):
+                continue
+            divided = True
+            cut = self._best_cut(group.nodes)
+            first = self._part(group.number, group, group.nodes[:cut])
+            second = self._part(self._placed, group, group.nodes[cut:])
+            self._placed += 1
+            stack += [part for part in (first, second) if len(part.nodes) > 1]
+        if divided:
+            self._renumber()
+
+    def _best_cut(self, nodes: list[Node]) -> int:
+        """Where the two halves together bind the fewest buffers."""
+
+        def width(at: int) -> int:
+            halves = nodes[:at], nodes[at:]
+            widths = [self._width(half, {id(node) for node in half}) for half in halves]
+            return max(*widths, self._bindings) * 100 + sum(widths)
+
+        return min(range(1, len(nodes)), key=width)
+
+    def _part(self, number: int, whole: Group, nodes: list[Node]) -> Group:
+        part = Group(number, _kind(nodes[0]), nodes, 1 << number)
+        anchors = [node for node in nodes if _kind(node) != "map"]
+        part.kind = _kind(anchors[0]) if anchors else "map"
+        if part.kind == "rows":
+            part.geometry = whole.geometry
+            part.levels = {id(node): whole.levels[id(node)] for node in nodes}
+        self._groups[number] = part
+        for node in nodes:
+            self._of[id(node)] = part
+        return part
+
+    def _renumber(self) -> None:
+        """Finds parents and order anew after groups were cut."""
+        for group in self._groups.values():
+            group.members, group.before = 1 << group.number, 0
+            producers = (self._of[id(p)] for n in group.nodes for p, _, _ in self._edges[id(n)] if p.buffer is None)
+            group.parents = {parent.number for parent in producers if parent is not group}
+        done: set[int] = set()
+        waiting = list(self._groups.values())
+        while waiting:
+            later = [group for group in waiting if not group.parents <= done]
+            assert len(later) < len(waiting), "cutting a group leaves an order"
+            for group in waiting:
+                if group.parents <= done:
+                    for number in group.parents:
+                        group.before |= self._groups[number].before | self._groups[number].members
+            done |= {group.number for group in waiting if group.parents <= done}
+            waiting = later
 
     # Writes in place
 
@@ -404,6 +452,24 @@ class Schedule:
         inside = {id(node) for node in group.nodes}
         found = {id(p): p for n in group.nodes for p, _, _ in self._edges[id(n)] if id(p) not in inside}
         return list(found.values())
+
+
+def _is_mixed(group: Group) -> bool:
+    """A cut left pointwise nodes of rows and of elements together, without the reduction that joined them."""
+    return group.kind == "map" and len({prod(node.spec.shape) for node in group.nodes}) > 1
+
+
+def _worth_repeating(node: Node, edges: list[Edge], readers: list[Node], cost: int) -> bool:
+    """True where computing the node again in each reader costs less than storing and loading it."""
+    inputs = {id(producer): producer for producer, _, _ in edges if producer.spec.shape}
+    size = prod(node.spec.shape)
+    large = [producer for producer in inputs.values() if prod(producer.spec.shape) * SMALL > size]
+    if len(inputs) > 3 or len(large) > 1:
+        return False
+    product = any(reader.op is contraction.matmul for reader in readers)
+    if any(_kind(reader) == "single" for reader in readers):
+        return False
+    return cost <= (CHEAP_COST if product else REPEAT_COST)
 
 
 def _kind(node: Node) -> str:

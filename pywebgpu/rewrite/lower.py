@@ -3,7 +3,7 @@
 from math import prod
 
 from pywebgpu import dtypes
-ordering = None  # lands soon
+from pywebgpu.compose import ordering
 from pywebgpu.graph import walk
 from pywebgpu.graph.ir import Node, Reduction
 from pywebgpu.ops import indexing, movement, pointwise, reduction

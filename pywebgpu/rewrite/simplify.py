@@ -11,7 +11,7 @@ from typing import Any
 from pywebgpu.dtypes import Kind
 from pywebgpu.graph import walk
 from pywebgpu.graph.ir import Custom, Movement, Node, Pointwise, Reduction
-from pywebgpu.ops import indexing, movement, pointwise, reduction
+from pywebgpu.ops import contraction, indexing, movement, pointwise, reduction
 
 
 def simplify(roots: tuple[Node, ...]) -> tuple[Node, ...]:
@@ -86,6 +86,7 @@ def _movement(node: Node) -> Node:
             return x
         if x.op is movement.permute and x.buffer is None:
             return movement.permute(x.inputs[0], order=tuple(x.attrs["order"][axis] for axis in order))
+        return _transposed_product(node, x, order)
     if op is movement.slice_ and node.spec.shape == x.spec.shape and not any(node.attrs["starts"]):
         return x
     if op is movement.slice_ and x.op is indexing.write_slice and x.buffer is None:
@@ -96,6 +97,19 @@ def _movement(node: Node) -> Node:
     if op is movement.flip and not node.attrs["axes"]:
         return x
     return node
+
+
+def _transposed_product(node: Node, x: Node, order: tuple[int, ...]) -> Node:
+    """(a b)^T -> b^T a^T, so that a weight's gradient is made in the weight's own layout."""
+    flat = order == (1, 0) and x.op is movement.reshape and x.buffer is None
+    product = x.inputs[0] if flat else x
+    if product.op is not contraction.matmul or product.buffer is not None:
+        return node
+    if not (order == (0, 2, 1) or flat and product.spec.shape == (1, *x.spec.shape)):
+        return node
+    a, b = product.inputs
+    turned = contraction.matmul(movement.permute(b, order=(0, 2, 1)), movement.permute(a, order=(0, 2, 1)))
+    return movement.reshape(turned, shape=node.spec.shape) if flat else turned
 
 
 _FOLD: dict[Any, Callable[..., float]] = {

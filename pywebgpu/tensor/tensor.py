@@ -1,22 +1,32 @@
-"""The Tensor class: torch's methods and operators, one line each, over functions of nodes."""
+"""The Tensor class: all methods together, Python's operators, and copying."""
 
 from __future__ import annotations
 
-import array
+from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
-from pywebgpu import devices, dtypes, realize
-from pywebgpu.compose import arithmetic
-from pywebgpu.dtypes import DType
-from pywebgpu.tensor import gradient
-from pywebgpu.tensor.base import apply
-from pywebgpu.tensor.movement import MovementMethods
+from pywebgpu import devices, dtypes
+from pywebgpu.compose import arithmetic, elementwise, logic
+from pywebgpu.dtypes import Kind
+from pywebgpu.graph import ir
+from pywebgpu.graph.ir import Spec
+from pywebgpu.ops import pointwise as ops
+from pywebgpu.tensor import gradient as walk
+from pywebgpu.tensor import show
+from pywebgpu.tensor.conversion import ConversionMethods
+from pywebgpu.tensor.methods import operator, reflected
 
 
-class Tensor(MovementMethods):
+def _compare(op: ir.Pointwise) -> Any:
+    return operator(partial(logic.compare, op))
+
+
+class Tensor(ConversionMethods):
     """A lazy array on a device. See torch.Tensor for what each method does; the differences are in docs/torch.md."""
 
     __slots__ = ()
+    __array_priority__ = 1000
     __hash__ = object.__hash__
 
     @classmethod
@@ -27,74 +37,136 @@ class Tensor(MovementMethods):
 
     def backward(
         self,
-        gradient_: Any = None,
+        gradient: Any = None,
         retain_graph: bool | None = None,
         create_graph: bool = False,
         inputs: Any = None,
     ) -> None:
         """Accumulates the gradients of this tensor into the leaves that it came from."""
-        gradient.backward(self, gradient_, retain_graph, create_graph, inputs)
+        walk.backward(self, gradient, retain_graph, create_graph, inputs)
 
-    # Reading
+    # Operators
 
-    def item(self) -> bool | int | float:
-        """The only element, as a Python number. Waits for the device."""
+    __add__, __radd__ = operator(arithmetic.add), reflected(arithmetic.add)
+    __sub__, __rsub__ = operator(arithmetic.sub), reflected(arithmetic.sub)
+    __mul__, __rmul__ = operator(arithmetic.mul), reflected(arithmetic.mul)
+    __truediv__, __rtruediv__ = operator(arithmetic.div), reflected(arithmetic.div)
+    __floordiv__, __rfloordiv__ = operator(elementwise.floor_divide), reflected(elementwise.floor_divide)
+    __mod__, __rmod__ = operator(elementwise.remainder), reflected(elementwise.remainder)
+    __pow__, __rpow__ = operator(elementwise.pow_), reflected(elementwise.pow_)
+    __and__ = __rand__ = operator(partial(logic.bitwise, ops.bitwise_and))
+    __or__ = __ror__ = operator(partial(logic.bitwise, ops.bitwise_or))
+    __xor__ = __rxor__ = operator(partial(logic.bitwise, ops.bitwise_xor))
+    __lshift__ = operator(partial(logic.shift, ops.shift_left))
+    __rlshift__ = reflected(partial(logic.shift, ops.shift_left))
+    __rshift__ = operator(partial(logic.shift, ops.shift_right))
+    __rrshift__ = reflected(partial(logic.shift, ops.shift_right))
+    __eq__, __ne__ = _compare(ops.eq), _compare(ops.ne)
+    __lt__, __le__, __gt__, __ge__ = _compare(ops.lt), _compare(ops.le), _compare(ops.gt), _compare(ops.ge)
+    __neg__, __pos__, __abs__ = ConversionMethods.neg, ConversionMethods.positive, ConversionMethods.abs
+    __invert__ = ConversionMethods.bitwise_not
+    __iadd__, __isub__, __imul__ = ConversionMethods.add_, ConversionMethods.sub_, ConversionMethods.mul_
+    __itruediv__, __ifloordiv__ = ConversionMethods.div_, ConversionMethods.floor_divide_
+    __imod__, __ipow__ = ConversionMethods.remainder_, ConversionMethods.pow_
+    __iand__, __ior__ = ConversionMethods.bitwise_and_, ConversionMethods.bitwise_or_
+    __ixor__ = ConversionMethods.bitwise_xor_
+    __ilshift__, __irshift__ = ConversionMethods.bitwise_left_shift_, ConversionMethods.bitwise_right_shift_
+
+    def __matmul__(self, other: Any) -> Any:
+        return self.matmul(other) if isinstance(other, Tensor) else NotImplemented
+
+    def __rmatmul__(self, other: Any) -> Any:
+        return other.matmul(self) if isinstance(other, Tensor) else NotImplemented
+
+    # As a number, as a sequence, as text
+
+    def __bool__(self) -> bool:
         if self.numel() != 1:
-            raise RuntimeError(f"a Tensor with {self.numel()} elements cannot be converted to Scalar")
-        return _numbers(self._bytes(), self.dtype)[0]
+            kind = "no value" if self.numel() == 0 else "more than one value"
+            raise RuntimeError(f"Boolean value of Tensor with {kind} is ambiguous")
+        return self.item() != 0
 
-    def tolist(self) -> Any:
-        flat = _numbers(self._bytes(), self.dtype)
-        for n in reversed(self.shape[1:]):
-            flat = [flat[i : i + n] for i in range(0, len(flat), n)] if n else [[]] * (self.numel() // max(n, 1))
-        return flat if self.ndim else flat[0]
+    def __int__(self) -> int:
+        return int(self.item())
 
-    def tobytes(self) -> bytes:
-        """The elements as little-endian bytes of the dtype, in row-major order."""
-        return self._bytes()
+    def __float__(self) -> float:
+        return float(self.item())
 
-    def numpy(self) -> Any:
-        """A NumPy array with a copy of the elements."""
-        import numpy as np
+    def __complex__(self) -> complex:
+        return complex(self.item())
 
-        if self.requires_grad:
-            raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
-        if self.dtype is dtypes.bfloat16:
-            raise TypeError("Got unsupported ScalarType BFloat16")
-        return np.frombuffer(bytearray(self._bytes()), self.dtype.name).reshape(self.shape)
+    def __index__(self) -> int:
+        if self.numel() != 1 or self.dtype.kind is Kind.FLOAT:
+            raise TypeError("only integer tensors of a single element can be converted to an index")
+        return int(self.item())
 
-    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
-        found = self.numpy()
-        return found if dtype is None else found.astype(dtype)
+    def __len__(self) -> int:
+        if not self.ndim:
+            raise TypeError("len() of a 0-d tensor")
+        return int(self.shape[0])
 
-    # Arithmetic
+    def __iter__(self) -> Iterator[Any]:
+        if not self.ndim:
+            raise TypeError("iteration over a 0-d tensor")
+        return iter(self.unbind(0))
 
-    def add(self, other: Any, *, alpha: float = 1) -> Any:
-        return apply(arithmetic.add, self, other, alpha)
+    def __reversed__(self) -> Any:
+        return self.flip(0) if self.ndim else self
 
-    def sub(self, other: Any, *, alpha: float = 1) -> Any:
-        return apply(arithmetic.sub, self, other, alpha)
+    def __contains__(self, element: Any) -> bool:
+        if not isinstance(element, Tensor | bool | int | float):
+            raise RuntimeError(
+                f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}."
+            )
+        return bool(self.eq(element).any().item())
 
-    def mul(self, other: Any) -> Any:
-        return apply(arithmetic.mul, self, other)
+    def __repr__(self) -> str:
+        return show.text(self)
 
-    def div(self, other: Any, *, rounding_mode: str | None = None) -> Any:
-        return apply(arithmetic.div, self, other, rounding_mode)
+    def __format__(self, spec: str) -> str:
+        if self.ndim == 0 and not self.requires_grad:
+            return format(self.item(), spec)
+        return object.__format__(self, spec)
 
-    __add__, __sub__, __mul__, __truediv__ = add, sub, mul, div
+    # Copies
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        if id(self) in memo:
+            return memo[id(self)]
+        if not self.is_leaf:
+            raise RuntimeError(
+                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment."
+            )
+        made = self._dressed(self.detach().clone())
+        made.requires_grad_(self.requires_grad)
+        memo[id(self)] = made
+        if self.grad is not None:
+            made.grad = self.grad.__deepcopy__(memo)
+        return made
+
+    def _dressed(self, plain: Any) -> Any:
+        """A plain tensor as one of this tensor's class, with this one's attributes."""
+        if type(self) is not Tensor:
+            plain.__class__ = type(self)
+        plain.__dict__.update(self.__dict__)
+        return plain
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        state = (self.tobytes(), self.dtype.name, tuple(self.shape), str(self.device), self.requires_grad)
+        return _rebuild, (type(self), *state, self.__dict__)
 
 
-def _numbers(data: bytes, dtype: DType) -> list[Any]:
-    if dtype is dtypes.float16:
-        import struct
+def _rebuild(
+    kind: Any, data: bytes, dtype: str, shape: tuple[int, ...], device: str, requires_grad: bool, state: dict[str, Any]
+) -> Tensor:
+    """A pickled tensor."""
+    opened = devices.open_device(device)
+    spec = Spec(shape, dtypes.BY_NAME[dtype])
+    made = Tensor._new(ir.data(spec, opened.upload(data, spec)), opened)
+    if kind is not Tensor:
+        made.__class__ = kind
+    made.__dict__.update(state)
+    result: Tensor = made.requires_grad_(requires_grad)
+    return result
 
-        return list(struct.unpack(f"<{len(data) // 2}e", data))
-    if dtype is dtypes.bfloat16:
-        words = array.array("I", [h << 16 for h in array.array("H", data)])
-        return array.array("f", words.tobytes()).tolist()
-    if dtype is dtypes.bool_:
-        return [b != 0 for b in data]
-    return array.array(dtype.code, data).tolist()
 
-
-_ = devices, realize

@@ -1,0 +1,313 @@
+"""Modules that hold modules or parameters: in a row, by number, by name."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
+from operator import index
+from typing import Any, Self
+
+from pywebgpu.nn.module import Module
+from pywebgpu.nn.parameter import Parameter
+from pywebgpu.tensor.tensor import Tensor
+
+
+class _Numbered(Module):
+    """Modules under the names "0", "1" and so on."""
+
+    def _key(self, place: int) -> str:
+        """The name at a place, which may count from the end."""
+        place, n = index(place), len(self._modules)
+        if not -n <= place < n:
+            raise IndexError(f"index {place} is out of range")
+        return list(self._modules)[place]
+
+    def _renumber(self, modules: Iterable[Any]) -> None:
+        found = list(modules)
+        self._modules.clear()
+        for place, module in enumerate(found):
+            self._modules[str(place)] = module
+
+    def __len__(self) -> int:
+        return len(self._modules)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._modules.values())
+
+    def __setitem__(self, place: int, module: Any) -> None:
+        setattr(self, self._key(place), module)
+
+    def __delitem__(self, place: int | slice) -> None:
+        keys = list(self._modules)[place] if isinstance(place, slice) else [self._key(place)]
+        self._renumber(module for key, module in self._modules.items() if key not in keys)
+
+    def __dir__(self) -> list[str]:
+        return [name for name in super().__dir__() if not name.isdigit()]
+
+    def append(self, module: Any) -> Self:
+        """Adds a module at the end."""
+        self.add_module(str(len(self)), module)
+        return self
+
+    def insert(self, place: int, module: Any) -> Self | None:
+        """Adds a module before the one at `place`."""
+        modules = list(self)
+        if not -len(modules) <= place <= len(modules):
+            raise IndexError(f"Index out of range: {place}")
+        modules.insert(place, module)
+        self._renumber(modules)
+        return self
+
+    def extend(self, modules: Iterable[Any]) -> Self:
+        """Adds modules at the end."""
+        if not isinstance(modules, Iterable):
+            raise TypeError(f"extend should be called with an iterable, but got {type(modules).__name__}")
+        for module in list(modules):
+            self.append(module)
+        return self
+
+    def pop(self, place: int = -1) -> Any:
+        """Takes a module away and returns it."""
+        module = self[place]  # type: ignore[index]  # Both subclasses have __getitem__.
+        del self[place]
+        return module
+
+
+class Sequential(_Numbered):
+    """Modules called one after the other: Sequential(a, b), or Sequential(OrderedDict) for names."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__()
+        if len(args) == 1 and isinstance(args[0], Mapping):
+            for name, module in args[0].items():
+                self.add_module(name, module)
+        else:
+            for place, module in enumerate(args):
+                self.add_module(str(place), module)
+
+    def forward(self, input: Any) -> Any:
+        for module in self:
+            input = module(input)
+        return input
+
+    def __getitem__(self, place: int | slice) -> Any:
+        if isinstance(place, slice):
+            return type(self)(OrderedDict(list(self._modules.items())[place]))
+        return self._modules[self._key(place)]
+
+    def __add__(self, other: Sequential) -> Sequential:
+        return Sequential(*self, *other)
+
+    def __iadd__(self, other: Sequential) -> Self:
+        return self.extend(other)
+
+    def __mul__(self, times: int) -> Sequential:
+        if times <= 0:
+            raise ValueError(f"Non-positive multiplication factor {times} for {type(self)}")
+        return Sequential(*(module for _ in range(times) for module in self))
+
+
+class ModuleList(_Numbered):
+    """A list of modules; it is not called itself."""
+
+    def __init__(self, modules: Iterable[Any] | None = None) -> None:
+        super().__init__()
+        if modules is not None:
+            self.extend(modules)
+
+    def __getitem__(self, place: int | slice) -> Any:
+        if isinstance(place, slice):
+            return type(self)(list(self)[place])
+        return self._modules[self._key(place)]
+
+    def __add__(self, other: Iterable[Any]) -> ModuleList:
+        return ModuleList([*self, *other])
+
+    def __iadd__(self, other: Iterable[Any]) -> Self:
+        return self.extend(other)
+
+
+class ModuleDict(Module):
+    """Modules by name; it is not called itself."""
+
+    def __init__(self, modules: Mapping[str, Any] | Iterable[tuple[str, Any]] | None = None) -> None:
+        super().__init__()
+        if modules is not None:
+            self.update(modules)
+
+    def __getitem__(self, key: str) -> Any:
+        return self._modules[key]
+
+    def __setitem__(self, key: str, module: Any) -> None:
+        self.add_module(key, module)
+
+    def __delitem__(self, key: str) -> None:
+        del self._modules[key]
+
+    def __len__(self) -> int:
+        return len(self._modules)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._modules)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._modules
+
+    def clear(self) -> None:
+        self._modules.clear()
+
+    def pop(self, key: str) -> Any:
+        """Takes a module away and returns it."""
+        return self._modules.pop(key)
+
+    def keys(self) -> KeysView[str]:
+        return self._modules.keys()
+
+    def items(self) -> ItemsView[str, Any]:
+        return self._modules.items()
+
+    def values(self) -> ValuesView[Any]:
+        return self._modules.values()
+
+    def update(self, modules: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> None:
+        """Adds modules, replacing those of the same names."""
+        if not isinstance(modules, Iterable):
+            raise TypeError(
+                f"ModuleDict.update should be called with an iterable of key/value pairs, but got {type(modules).__name__}"
+            )
+        for name, module in modules.items() if isinstance(modules, Mapping | ModuleDict) else modules:
+            self[name] = module
+
+
+class ParameterList(Module):
+    """A list of parameters; tensors become parameters."""
+
+    def __init__(self, values: Iterable[Any] | None = None) -> None:
+        super().__init__()
+        self._size = 0
+        if values is not None:
+            self.extend(values)
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(getattr(self, str(place)) for place in range(self._size))
+
+    def __getitem__(self, place: int | slice) -> Any:
+        if isinstance(place, slice):
+            return type(self)(list(self)[place])
+        return getattr(self, self._key(place))
+
+    def __setitem__(self, place: int, value: Any) -> None:
+        setattr(self, self._key(place), _as_parameter(value))
+
+    def _key(self, place: int) -> str:
+        place = index(place)
+        if not -self._size <= place < self._size:
+            raise IndexError(f"index {place} is out of range")
+        return str(place % self._size)
+
+    def append(self, value: Any) -> Self:
+        """Adds a value at the end."""
+        setattr(self, str(self._size), _as_parameter(value))
+        self._size += 1
+        return self
+
+    def extend(self, values: Iterable[Any]) -> Self:
+        """Adds values at the end."""
+        if not isinstance(values, Iterable) or isinstance(values, Tensor):
+            raise TypeError(f"ParameterList.extend should be called with an iterable, but got {type(values).__name__}")
+        for value in list(values):
+            self.append(value)
+        return self
+
+    def __iadd__(self, values: Iterable[Any]) -> Self:
+        return self.extend(values)
+
+    def pop(self) -> Any:
+        """Takes the last value away and returns it."""
+        value = self[-1]
+        delattr(self, str(self._size - 1))
+        self._size -= 1
+        return value
+
+    def extra_repr(self) -> str:
+        return _described((str(place), value) for place, value in enumerate(self))
+
+
+class ParameterDict(Module):
+    """Parameters by name; tensors become parameters."""
+
+    def __init__(self, parameters: Any = None) -> None:
+        super().__init__()
+        self._keys: dict[str, None] = {}
+        if parameters is not None:
+            self.update(parameters)
+
+    def __getitem__(self, key: str) -> Any:
+        if key not in self._keys:
+            raise KeyError(key)
+        return getattr(self, key)
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        self._keys[key] = None
+        setattr(self, key, _as_parameter(value))
+
+    def __delitem__(self, key: str) -> None:
+        del self._keys[key]
+        delattr(self, key)
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._keys)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._keys
+
+    def keys(self) -> KeysView[str]:
+        return self._keys.keys()
+
+    def values(self) -> Iterator[Any]:
+        return (self[key] for key in self._keys)
+
+    def items(self) -> Iterator[tuple[str, Any]]:
+        return ((key, self[key]) for key in self._keys)
+
+    def get(self, key: str, default: Any = None) -> Any:
+        return self[key] if key in self else default
+
+    def pop(self, key: str) -> Any:
+        """Takes a value away and returns it."""
+        value = self[key]
+        del self[key]
+        return value
+
+    def clear(self) -> None:
+        for key in list(self._keys):
+            del self[key]
+
+    def update(self, parameters: Any) -> None:
+        """Adds values, replacing those of the same names."""
+        for key, value in parameters.items() if hasattr(parameters, "items") else parameters:
+            self[key] = value
+
+    def extra_repr(self) -> str:
+        return _described(self.items())
+
+
+def _as_parameter(value: Any) -> Any:
+    return Parameter(value) if isinstance(value, Tensor) and not isinstance(value, Parameter) else value
+
+
+def _described(items: Iterable[tuple[str, Any]]) -> str:
+    lines = []
+    for key, value in items:
+        if isinstance(value, Tensor):
+            size = "x".join(str(n) for n in value.shape)
+            lines.append(f"  ({key}): Parameter containing: [{value.dtype} of size {size}]")
+        else:
+            lines.append(f"  ({key}): Object of type: {type(value).__name__}")
+    return "\n".join(lines)

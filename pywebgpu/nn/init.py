@@ -1,0 +1,230 @@
+"""Initial values, written in place and without history: torch.nn.init."""
+
+import math
+import warnings
+from typing import Any
+
+from pywebgpu.gradient import modes
+from pywebgpu.tensor.tensor import Tensor
+
+CONVOLUTIONS = ("conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d")
+
+
+def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
+    """The factor by which a nonlinearity's input should be wider. Raises ValueError for an unknown one."""
+    if nonlinearity in ("linear", "sigmoid", *CONVOLUTIONS):
+        return 1.0
+    if nonlinearity == "tanh":
+        return 5.0 / 3
+    if nonlinearity == "relu":
+        return math.sqrt(2.0)
+    if nonlinearity == "leaky_relu":
+        if param is not None and (isinstance(param, bool) or not isinstance(param, int | float)):
+            raise ValueError(f"negative_slope {param} not a valid number")
+        return math.sqrt(2.0 / (1 + (0.01 if param is None else param) ** 2))
+    if nonlinearity == "selu":
+        return 3.0 / 4
+    raise ValueError(f"Unsupported nonlinearity {nonlinearity}")
+
+
+def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Tensor:
+    """Draws from [a, b)."""
+    with modes.no_grad():
+        return tensor.uniform_(a, b, generator=generator)  # type: ignore[no-any-return]
+
+
+def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Tensor:
+    """Draws from the normal distribution."""
+    with modes.no_grad():
+        return tensor.normal_(mean, std, generator=generator)  # type: ignore[no-any-return]
+
+
+def trunc_normal_(
+    tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0, generator: Any = None
+) -> Tensor:
+    """Draws from the part of the normal distribution within [a, b], through its inverse."""
+    if (mean < a - 2 * std) or (mean > b + 2 * std):
+        warnings.warn(
+            "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of values may be incorrect.",
+            stacklevel=2,
+        )
+    low, high = (math.erf((bound - mean) / std / math.sqrt(2)) for bound in (a, b))
+    with modes.no_grad():
+        tensor.uniform_(low, high, generator=generator)
+        tensor.erfinv_()
+        tensor.mul_(std * math.sqrt(2)).add_(mean)
+        return tensor.clamp_(min=a, max=b)  # type: ignore[no-any-return]
+
+
+def constant_(tensor: Tensor, val: float) -> Tensor:
+    """Fills with `val`."""
+    with modes.no_grad():
+        return tensor.fill_(val)  # type: ignore[no-any-return]
+
+
+def ones_(tensor: Tensor) -> Tensor:
+    """Fills with 1."""
+    return constant_(tensor, 1.0)
+
+
+def zeros_(tensor: Tensor) -> Tensor:
+    """Fills with 0."""
+    return constant_(tensor, 0.0)
+
+
+def eye_(tensor: Tensor) -> Tensor:
+    """1 on the diagonal, 0 elsewhere. Raises ValueError when the tensor is not a matrix."""
+    if tensor.ndim != 2:
+        raise ValueError("Only tensors with 2 dimensions are supported")
+    with modes.no_grad():
+        tensor.zero_()
+        for place in range(min(tensor.shape)):
+            tensor[place, place] = 1
+    return tensor
+
+
+def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
+    """A convolution weight that keeps its input: 1 in the centre of channel i of output i, in every group."""
+    if tensor.ndim not in (3, 4, 5):
+        raise ValueError("Only tensors with 3, 4, or 5 dimensions are supported")
+    if tensor.shape[0] % groups:
+        raise ValueError("dim 0 must be divisible by groups")
+    each = tensor.shape[0] // groups
+    centre = tuple(n // 2 for n in tensor.shape[2:])
+    with modes.no_grad():
+        tensor.zero_()
+        for group in range(groups):
+            for place in range(min(each, tensor.shape[1])):
+                tensor[(group * each + place, place, *centre)] = 1
+    return tensor
+
+
+def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
+    """Uniform with variance gain^2 2 / (fan_in + fan_out) (Glorot, Bengio 2010)."""
+    fan_in, fan_out = _calculate_fan_in_and_fan_out(tensor)
+    bound = math.sqrt(3.0) * gain * math.sqrt(2.0 / float(fan_in + fan_out))
+    return uniform_(tensor, -bound, bound, generator)
+
+
+def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
+    """Normal with variance gain^2 2 / (fan_in + fan_out) (Glorot, Bengio 2010)."""
+    fan_in, fan_out = _calculate_fan_in_and_fan_out(tensor)
+    return normal_(tensor, 0.0, gain * math.sqrt(2.0 / float(fan_in + fan_out)), generator)
+
+
+def kaiming_uniform_(
+    tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Any = None
+) -> Tensor:
+    """Uniform with variance gain^2 / fan (He et al. 2015, arXiv 1502.01852)."""
+    if 0 in tensor.shape:
+        warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=2)
+        return tensor
+    bound = math.sqrt(3.0) * calculate_gain(nonlinearity, a) / math.sqrt(_fan(tensor, mode))
+    return uniform_(tensor, -bound, bound, generator)
+
+
+def kaiming_normal_(
+    tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Any = None
+) -> Tensor:
+    """Normal with variance gain^2 / fan (He et al. 2015, arXiv 1502.01852)."""
+    if 0 in tensor.shape:
+        warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=2)
+        return tensor
+    return normal_(tensor, 0.0, calculate_gain(nonlinearity, a) / math.sqrt(_fan(tensor, mode)), generator)
+
+
+def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tensor:
+    """Rows, or columns if there are fewer, that are orthonormal, times gain (Saxe et al. 2013, arXiv 1312.6120).
+
+    Draws a normal matrix and makes its columns orthonormal on the host: n^3 work in Python, seconds for n = 300.
+    """
+    if tensor.ndim < 2:
+        raise ValueError("Only tensors with 2 or more dimensions are supported")
+    if tensor.numel() == 0:
+        return tensor
+    rows = tensor.shape[0]
+    columns = tensor.numel() // rows
+    with modes.no_grad():
+        drawn = tensor.new_empty((max(rows, columns), min(rows, columns)))
+        normal_(drawn, generator=generator)
+        q = tensor.new_tensor(_orthonormal_columns(drawn.tolist()))
+        if rows < columns:
+            q = q.t()
+        return tensor.copy_(q.reshape(tensor.shape)).mul_(gain)  # type: ignore[no-any-return]
+
+
+def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any = None) -> Tensor:
+    """Normal, but for a share `sparsity` of zeros in each column."""
+    if tensor.ndim != 2:
+        raise ValueError("Only tensors with 2 dimensions are supported")
+    rows = tensor.shape[0]
+    n_zeros = math.ceil(sparsity * rows)
+    with modes.no_grad():
+        normal_(tensor, 0, std, generator)
+        order = uniform_(tensor.new_empty(tensor.shape), generator=generator).argsort(0).argsort(0)
+        return tensor.mul_((order >= n_zeros).to(dtype=tensor.dtype))  # type: ignore[no-any-return]
+
+
+def _fan(tensor: Tensor, mode: str) -> int:
+    mode = mode.lower()
+    if mode not in ("fan_in", "fan_out"):
+        raise ValueError(f"Mode {mode} not supported, please use one of ['fan_in', 'fan_out']")
+    fan_in, fan_out = _calculate_fan_in_and_fan_out(tensor)
+    return fan_in if mode == "fan_in" else fan_out
+
+
+def _calculate_fan_in_and_fan_out(tensor: Tensor) -> tuple[int, int]:
+    """How many numbers meet in one output, and in how many outputs one number counts."""
+    if tensor.ndim < 2:
+        raise ValueError("Fan in and fan out can not be computed for tensor with fewer than 2 dimensions")
+    field = math.prod(tensor.shape[2:])
+    return tensor.shape[1] * field, tensor.shape[0] * field
+
+
+def _orthonormal_columns(matrix: list[list[float]]) -> list[list[float]]:
+    """Q of the QR decomposition whose R has a positive diagonal, by modified Gram-Schmidt done twice."""
+    columns = [list(column) for column in zip(*matrix, strict=True)]
+    done: list[list[float]] = []
+    for column in columns:
+        for _ in range(2):  # Once loses orthogonality to rounding, twice is enough (Kahan).
+            for other in done:
+                dot = sum(map(float.__mul__, other, column))
+                column = [x - dot * y for x, y in zip(column, other, strict=True)]
+        size = math.sqrt(sum(x * x for x in column))
+        done.append([x / size for x in column])
+    return [list(row) for row in zip(*done, strict=True)]
+
+
+# torch's old names
+
+
+def uniform(tensor: Tensor, a: float = 0.0, b: float = 1.0) -> Tensor:
+    return uniform_(tensor, a, b)
+
+
+def normal(tensor: Tensor, mean: float = 0.0, std: float = 1.0) -> Tensor:
+    return normal_(tensor, mean, std)
+
+
+def constant(tensor: Tensor, val: float) -> Tensor:
+    return constant_(tensor, val)
+
+
+def xavier_uniform(tensor: Tensor, gain: float = 1.0) -> Tensor:
+    return xavier_uniform_(tensor, gain)
+
+
+def xavier_normal(tensor: Tensor, gain: float = 1.0) -> Tensor:
+    return xavier_normal_(tensor, gain)
+
+
+def kaiming_uniform(tensor: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    return kaiming_uniform_(tensor, *args, **kwargs)
+
+
+def kaiming_normal(tensor: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    return kaiming_normal_(tensor, *args, **kwargs)
+
+
+def orthogonal(tensor: Tensor, gain: float = 1) -> Tensor:
+    return orthogonal_(tensor, gain)

@@ -1,0 +1,58 @@
+"""Tensors that a Module owns: parameters, which are trained, and buffers, which are not."""
+
+from typing import Any, Self
+
+from pywebgpu.tensor import create
+from pywebgpu.tensor.tensor import Tensor
+
+
+class Parameter(Tensor):
+    """A tensor which a Module lists among its parameters when it becomes an attribute.
+
+    It shares the elements of `data` and starts a history of its own.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Self:
+        made = (create.zeros(0) if data is None else data).detach()
+        made.__class__ = cls
+        made.requires_grad_(requires_grad)
+        return made  # type: ignore[no-any-return]
+
+    def __init__(self, data: Tensor | None = None, requires_grad: bool = True) -> None: ...
+
+    def __repr__(self) -> str:
+        return "Parameter containing:\n" + super().__repr__()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        if id(self) not in memo:
+            memo[id(self)] = type(self)(self.detach().clone(), self.requires_grad)
+        return memo[id(self)]  # type: ignore[no-any-return]
+
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        return type(self), (self.detach(), self.requires_grad)
+
+
+class Buffer(Tensor):
+    """A tensor which a Module lists among its buffers when it becomes an attribute.
+
+    persistent: whether it is part of the module's state dict.
+    """
+
+    __slots__ = ()
+    persistent: bool
+
+    def __new__(cls, data: Tensor | None = None, *, persistent: bool = True) -> Self:
+        made = (create.zeros(0) if data is None else data).detach()
+        made.__class__ = cls
+        made.persistent = persistent
+        made.requires_grad_(data is not None and data.requires_grad)
+        return made  # type: ignore[no-any-return]
+
+    def __init__(self, data: Tensor | None = None, *, persistent: bool = True) -> None: ...
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        if id(self) not in memo:
+            memo[id(self)] = type(self)(self.detach().clone(), persistent=self.persistent)
+        return memo[id(self)]  # type: ignore[no-any-return]

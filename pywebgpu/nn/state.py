@@ -1,0 +1,226 @@
+"""State dicts: a module's parameters and persistent buffers by path, out and in, in torch's format."""
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from pywebgpu.gradient import modes
+from pywebgpu.nn.parameter import Parameter
+from pywebgpu.nn.tree import ModuleTree
+from pywebgpu.tensor.base import RemovableHandle
+from pywebgpu.tensor.tensor import Tensor
+
+EXTRA = "_extra_state"
+
+
+class IncompatibleKeys(NamedTuple):
+    """What load_state_dict did not find, and what it found and did not know."""
+
+    missing_keys: list[str]
+    unexpected_keys: list[str]
+
+    def __repr__(self) -> str:
+        if not self.missing_keys and not self.unexpected_keys:
+            return "<All keys matched successfully>"
+        return f"_IncompatibleKeys(missing_keys={self.missing_keys}, unexpected_keys={self.unexpected_keys})"
+
+    __str__ = __repr__
+
+
+class StateDict(ModuleTree):
+    """state_dict and load_state_dict of a module."""
+
+    _version: int = 1
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for name in ("_state_dict_hooks", "_state_dict_pre_hooks", "_load_pre_hooks", "_load_post_hooks"):
+            object.__setattr__(self, name, {})
+
+    # Hooks
+
+    def register_state_dict_post_hook(self, hook: Any) -> RemovableHandle:
+        """hook(module, state_dict, prefix, metadata) after this module wrote itself into a state dict."""
+        return RemovableHandle(self._state_dict_hooks, hook)
+
+    _register_state_dict_hook = register_state_dict_post_hook
+
+    def register_state_dict_pre_hook(self, hook: Any) -> RemovableHandle:
+        """hook(module, prefix, keep_vars) before this module writes itself into a state dict."""
+        return RemovableHandle(self._state_dict_pre_hooks, hook)
+
+    def register_load_state_dict_pre_hook(self, hook: Any) -> RemovableHandle:
+        """hook(module, state_dict, prefix, metadata, strict, missing, unexpected, errors) before loading."""
+        return RemovableHandle(self._load_pre_hooks, (True, hook))
+
+    def _register_load_state_dict_pre_hook(self, hook: Any, with_module: bool = False) -> RemovableHandle:
+        return RemovableHandle(self._load_pre_hooks, (with_module, hook))  # type: ignore[arg-type]
+
+    def register_load_state_dict_post_hook(self, hook: Any) -> RemovableHandle:
+        """hook(module, incompatible_keys) after loading."""
+        return RemovableHandle(self._load_post_hooks, hook)
+
+    # Out
+
+    def get_extra_state(self) -> Any:
+        """What a subclass wants in its state dict beside tensors."""
+        raise RuntimeError("Reached a code path in Module.get_extra_state() that should never be called.")
+
+    def set_extra_state(self, state: Any) -> None:
+        """Takes back what get_extra_state gave."""
+        raise RuntimeError("Reached a code path in Module.set_extra_state() that should never be called.")
+
+    def state_dict(self, *args: Any, destination: Any = None, prefix: str = "", keep_vars: bool = False) -> dict[str, Any]:
+        """Parameters and persistent buffers by path. The tensors share the module's elements, without history.
+
+        keep_vars: the parameters themselves instead.
+        """
+        if args:
+            destination, prefix, keep_vars = (*args, *(destination, prefix, keep_vars)[len(args) :])
+        if destination is None:
+            destination = OrderedDict()
+            destination._metadata = OrderedDict()
+        metadata = {"version": self._version}
+        if hasattr(destination, "_metadata"):
+            destination._metadata[prefix[:-1]] = metadata
+        for hook in list(self._state_dict_pre_hooks.values()):
+            hook(self, prefix, keep_vars)
+        self._save_to_state_dict(destination, prefix, keep_vars)
+        for name, module in self._modules.items():
+            if module is not None:
+                module.state_dict(destination=destination, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
+        for hook in list(self._state_dict_hooks.values()):
+            hook(self, destination, prefix, metadata)
+        return destination  # type: ignore[no-any-return]
+
+    def _save_to_state_dict(self, destination: dict[str, Any], prefix: str, keep_vars: bool) -> None:
+        for name, tensor in self._saved_tensors():
+            destination[prefix + name] = tensor if keep_vars else tensor.detach()
+        if type(self).get_extra_state is not StateDict.get_extra_state:
+            destination[prefix + EXTRA] = self.get_extra_state()
+
+    def _saved_tensors(self) -> list[tuple[str, Tensor]]:
+        buffers = [item for item in self._buffers.items() if item[0] not in self._non_persistent_buffers_set]
+        return [(name, tensor) for name, tensor in [*self._parameters.items(), *buffers] if tensor is not None]
+
+    # In
+
+    def load_state_dict(
+        self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
+    ) -> IncompatibleKeys:
+        """Copies the tensors of `state_dict` into this module's; with `assign` takes them as they are.
+
+        Raises: RuntimeError that lists every tensor of another shape and, when `strict`, every missing and unexpected
+        key; TypeError when `state_dict` is no dict.
+        """
+        if not isinstance(state_dict, Mapping):
+            raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")
+        found = OrderedDict(state_dict)
+        metadata = getattr(state_dict, "_metadata", None)
+        missing: list[str] = []
+        unexpected: list[str] = []
+        errors: list[str] = []
+        self._load_below(found, "", metadata, strict, assign, missing, unexpected, errors)
+        if strict:
+            if unexpected:
+                errors.insert(0, f"Unexpected key(s) in state_dict: {_quoted(unexpected)}. ")
+            if missing:
+                errors.insert(0, f"Missing key(s) in state_dict: {_quoted(missing)}. ")
+        if errors:
+            raise RuntimeError(
+                f"Error(s) in loading state_dict for {type(self).__name__}:\n\t" + "\n\t".join(errors)
+            )
+        return IncompatibleKeys(missing, unexpected)
+
+    def _load_below(
+        self,
+        state: dict[str, Any],
+        prefix: str,
+        metadata: Any,
+        strict: bool,
+        assign: bool,
+        missing: list[str],
+        unexpected: list[str],
+        errors: list[str],
+    ) -> None:
+        own = {} if metadata is None else dict(metadata.get(prefix[:-1], {}))
+        if assign:
+            own["assign_to_params_buffers"] = True
+        self._load_from_state_dict(state, prefix, own, True, missing, unexpected, errors)
+        for name, module in self._modules.items():
+            if module is not None:
+                module._load_below(
+                    state, f"{prefix}{name}.", metadata, strict, assign, missing, unexpected, errors
+                )
+        for hook in list(self._load_post_hooks.values()):
+            hook(self, IncompatibleKeys(missing, unexpected))
+
+    def _load_from_state_dict(
+        self,
+        state_dict: dict[str, Any],
+        prefix: str,
+        local_metadata: dict[str, Any],
+        strict: bool,
+        missing_keys: list[str],
+        unexpected_keys: list[str],
+        error_msgs: list[str],
+    ) -> None:
+        """Loads this module's own tensors, without its children. Subclasses override it to read older formats."""
+        for with_module, hook in list(self._load_pre_hooks.values()):
+            given = (state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
+            hook(self, *given) if with_module else hook(*given)
+        assign = local_metadata.get("assign_to_params_buffers", False)
+        own = dict(self._saved_tensors())
+        for name, tensor in own.items():
+            if prefix + name not in state_dict:
+                if strict:
+                    missing_keys.append(prefix + name)
+            else:
+                self._load_one(name, tensor, prefix + name, state_dict[prefix + name], assign, error_msgs)
+        self._load_extra(state_dict, prefix + EXTRA, strict, missing_keys, unexpected_keys)
+        if strict:
+            for key in state_dict:
+                rest = key[len(prefix) :]
+                if not key.startswith(prefix) or key == prefix + EXTRA:
+                    continue
+                first, *further = rest.split(".", 1)
+                if (further and first not in self._modules) or (not further and first not in own):
+                    unexpected_keys.append(key)
+
+    def _load_one(self, name: str, own: Tensor, key: str, value: Any, assign: bool, errors: list[str]) -> None:
+        if not isinstance(value, Tensor):
+            errors.append(
+                f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like object from checkpoint '
+                f"but received {type(value)}"
+            )
+            return
+        if own.ndim == 0 and tuple(value.shape) == (1,):
+            value = value.reshape(())  # Old checkpoints hold single numbers so.
+        if value.shape != own.shape:
+            errors.append(
+                f"size mismatch for {key}: copying a param with shape {value.shape} from checkpoint, the shape in current "
+                f"model is {own.shape}."
+            )
+        elif not assign:
+            with modes.no_grad():
+                own.copy_(value)
+        elif name not in self._parameters:
+            setattr(self, name, value)
+        else:
+            wanted = own.requires_grad
+            setattr(self, name, value if isinstance(value, Parameter) else Parameter(value, wanted))
+
+    def _load_extra(
+        self, state_dict: dict[str, Any], key: str, strict: bool, missing: list[str], unexpected: list[str]
+    ) -> None:
+        if type(self).set_extra_state is not StateDict.set_extra_state:
+            if key in state_dict:
+                self.set_extra_state(state_dict[key])
+            elif strict:
+                missing.append(key)
+        elif strict and key in state_dict:
+            unexpected.append(key)
+
+
+def _quoted(keys: list[str]) -> str:
+    return ", ".join(f'"{key}"' for key in keys)

@@ -1,0 +1,253 @@
+"""What a Module holds, and the walks through it: parameters, buffers and modules by name.
+
+A class of its own because the rest of Module (calls, hooks, conversion, state dicts) only needs these walks.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from pywebgpu.nn.parameter import Buffer, Parameter
+from pywebgpu.tensor.tensor import Tensor
+
+
+class ModuleTree:
+    """Attributes that are parameters, buffers or modules are registered under their name."""
+
+    training: bool
+    _parameters: dict[str, Parameter | None]
+    _buffers: dict[str, Tensor | None]
+    _modules: dict[str, Any]
+    _non_persistent_buffers_set: set[str]
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        if args or kwargs:
+            raise TypeError(f"{type(self).__name__}.__init__() takes no further arguments, got {args or kwargs}")
+        for name in ("_parameters", "_buffers", "_modules"):
+            object.__setattr__(self, name, {})
+        object.__setattr__(self, "_non_persistent_buffers_set", set())
+        object.__setattr__(self, "training", True)
+
+    # Attributes
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if "_parameters" not in self.__dict__:
+            if isinstance(value, Parameter | ModuleTree | Buffer):
+                raise AttributeError(f"cannot assign {name!r} before Module.__init__() call")
+            object.__setattr__(self, name, value)
+        elif isinstance(value, Parameter):
+            self._forget(name)
+            self.register_parameter(name, value)
+        elif isinstance(value, ModuleTree):
+            self._forget(name, keep=self._modules)
+            self._modules[name] = value
+        elif name in self._parameters:
+            if value is not None:
+                raise TypeError(
+                    f"cannot assign {type(value).__name__!r} as parameter {name!r} (torch.nn.Parameter or None expected)"
+                )
+            self._parameters[name] = None
+        elif name in self._modules:
+            if value is not None:
+                raise TypeError(
+                    f"cannot assign {type(value).__name__!r} as child module {name!r} (torch.nn.Module or None expected)"
+                )
+            self._modules[name] = None
+        elif isinstance(value, Buffer):
+            self._forget(name)
+            self.register_buffer(name, value, persistent=value.persistent)
+        elif name in self._buffers:
+            if value is not None and not isinstance(value, Tensor):
+                raise TypeError(
+                    f"cannot assign {type(value).__name__!r} object to buffer {name!r} (torch.Tensor or None required)"
+                )
+            self._buffers[name] = value
+        else:
+            object.__setattr__(self, name, value)
+
+    def __getattr__(self, name: str) -> Any:
+        for kind in ("_parameters", "_buffers", "_modules"):
+            held = self.__dict__.get(kind)
+            if held is not None and name in held:
+                return held[name]
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def __delattr__(self, name: str) -> None:
+        for held in (self._parameters, self._buffers, self._modules):
+            if name in held:
+                del held[name]  # type: ignore[attr-defined]  # mypy joins the three dicts to a Mapping.
+                self._non_persistent_buffers_set.discard(name)
+                return
+        object.__delattr__(self, name)
+
+    def __dir__(self) -> list[str]:
+        found = {*super().__dir__(), *self._parameters, *self._buffers, *self._modules}
+        return sorted(name for name in found if not name[:1].isdigit())
+
+    def _forget(self, name: str, keep: Any = None) -> None:
+        """Takes `name` away from everything but `keep`, which then replaces it in its place."""
+        for held in (self.__dict__, self._parameters, self._buffers, self._modules):
+            if held is not keep:
+                held.pop(name, None)  # type: ignore[attr-defined]
+        self._non_persistent_buffers_set.discard(name)
+
+    def register_parameter(self, name: str, param: Parameter | None) -> None:
+        """Adds a parameter under a name, or a place for one with None.
+
+        Raises: KeyError for a name that is taken, empty or has a dot; TypeError for what is no Parameter.
+        """
+        self._check_name("parameter", name, self._parameters)
+        if param is not None and not isinstance(param, Parameter):
+            raise TypeError(f"cannot assign {type(param).__name__!r} object to parameter {name!r} (torch.nn.Parameter or None required)")
+        if param is not None and param.grad_fn is not None:
+            raise ValueError(
+                f"Cannot assign non-leaf Tensor to parameter {name!r}. Model parameters must be created explicitly. To "
+                f"express {name!r} as a function of another Tensor, compute the value in the forward() method."
+            )
+        self._parameters[name] = param
+
+    def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
+        """Adds a tensor that is state, but not trained. persistent: whether the state dict holds it.
+
+        Raises: KeyError for a name that is taken, empty or has a dot; TypeError for what is no Tensor.
+        """
+        self._check_name("buffer", name, self._buffers)
+        if tensor is not None and not isinstance(tensor, Tensor):
+            raise TypeError(f"cannot assign {type(tensor).__name__!r} object to buffer {name!r} (torch Tensor or None required)")
+        self._buffers[name] = tensor
+        if persistent:
+            self._non_persistent_buffers_set.discard(name)
+        else:
+            self._non_persistent_buffers_set.add(name)
+
+    def add_module(self, name: str, module: Any) -> None:
+        """Adds a child module under a name, or a place for one with None."""
+        self._check_name("module", name, self._modules)
+        if module is not None and not isinstance(module, ModuleTree):
+            raise TypeError(f"{type(module).__name__} is not a Module subclass")
+        self._modules[name] = module
+
+    register_module = add_module
+
+    def _check_name(self, kind: str, name: str, held: Any) -> None:
+        if "_parameters" not in self.__dict__:
+            raise AttributeError(f"cannot assign {kind} before Module.__init__() call")
+        if not isinstance(name, str):
+            raise TypeError(f"{kind} name should be a string. Got {type(name).__name__}")
+        if "." in name:
+            raise KeyError(f'{kind} name can\'t contain ".", got: {name}')
+        if name == "":
+            raise KeyError(f'{kind} name can\'t be empty string ""')
+        if name not in held and hasattr(self, name):
+            raise KeyError(f"attribute {name!r} already exists")
+
+    # By path
+
+    def get_submodule(self, target: str) -> Any:
+        """The module at a path like "layers.0.norm". Raises AttributeError when there is none."""
+        found: Any = self
+        for name in target.split(".") if target else ():
+            if not hasattr(found, name):
+                raise AttributeError(f"{type(found).__name__} has no attribute `{name}`")
+            found = getattr(found, name)
+            if not isinstance(found, ModuleTree):
+                raise AttributeError(f"`{name}` is not an nn.Module")
+        return found
+
+    def set_submodule(self, target: str, module: Any, strict: bool = False) -> None:
+        """Puts a module at a path."""
+        path, _, name = target.rpartition(".")
+        if not target:
+            raise ValueError("Cannot set the submodule without a target name!")
+        parent = self.get_submodule(path)
+        if strict and not hasattr(parent, name):
+            raise AttributeError(f"{type(parent).__name__} has no attribute `{name}`")
+        setattr(parent, name, module)
+
+    def get_parameter(self, target: str) -> Parameter:
+        """The parameter at a path like "layers.0.weight". Raises AttributeError when there is none."""
+        found = self._at(target)
+        if not isinstance(found, Parameter):
+            raise AttributeError(f"`{target}` is not an nn.Parameter")
+        return found
+
+    def get_buffer(self, target: str) -> Tensor:
+        """The buffer at a path. Raises AttributeError when there is none."""
+        path, _, name = target.rpartition(".")
+        found = self._at(target)
+        if name not in self.get_submodule(path)._buffers:
+            raise AttributeError(f"`{target}` is not a buffer")
+        return found  # type: ignore[no-any-return]
+
+    def _at(self, target: str) -> Any:
+        path, _, name = target.rpartition(".")
+        parent = self.get_submodule(path)
+        if not hasattr(parent, name):
+            raise AttributeError(f"{type(parent).__name__} has no attribute `{name}`")
+        return getattr(parent, name)
+
+    # Walks
+
+    def named_modules(
+        self, memo: set[Any] | None = None, prefix: str = "", remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Any]]:
+        """This module and all below it, each once, with their paths."""
+        memo = set() if memo is None else memo
+        if self in memo:
+            return
+        if remove_duplicate:
+            memo.add(self)
+        yield prefix, self
+        for name, module in self._modules.items():
+            if module is not None:
+                yield from module.named_modules(memo, f"{prefix}{'.' if prefix else ''}{name}", remove_duplicate)
+
+    def modules(self) -> Iterator[Any]:
+        for _, module in self.named_modules():
+            yield module
+
+    def named_children(self) -> Iterator[tuple[str, Any]]:
+        """The modules directly below, each once."""
+        seen: set[Any] = set()
+        for name, module in self._modules.items():
+            if module is not None and module not in seen:
+                seen.add(module)
+                yield name, module
+
+    def children(self) -> Iterator[Any]:
+        for _, module in self.named_children():
+            yield module
+
+    def named_parameters(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Parameter]]:
+        """All parameters, each once, with their paths."""
+        yield from self._named(lambda module: module._parameters.items(), prefix, recurse, remove_duplicate)
+
+    def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
+        for _, parameter in self.named_parameters(recurse=recurse):
+            yield parameter
+
+    def named_buffers(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Tensor]]:
+        """All buffers, each once, with their paths."""
+        yield from self._named(lambda module: module._buffers.items(), prefix, recurse, remove_duplicate)
+
+    def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
+        for _, buffer in self.named_buffers(recurse=recurse):
+            yield buffer
+
+    def _named(
+        self, items: Callable[[Any], Iterable[tuple[str, Any]]], prefix: str, recurse: bool, remove_duplicate: bool
+    ) -> Iterator[tuple[str, Any]]:
+        seen: set[int] = set()
+        walk = self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate) if recurse else [(prefix, self)]
+        for path, module in walk:
+            for name, value in items(module):
+                if value is None or id(value) in seen:
+                    continue
+                if remove_duplicate:
+                    seen.add(id(value))
+                yield f"{path}{'.' if path else ''}{name}", value
+
+

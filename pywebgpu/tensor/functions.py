@@ -1,0 +1,304 @@
+"""Functions of the torch namespace: every method as a function of its tensor, and functions of several tensors."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from itertools import product
+from typing import Any
+
+from pywebgpu import dtypes, shapes
+from pywebgpu.compose import arithmetic, einsum as summation, joining, linear
+from pywebgpu.dtypes import DType
+
+from pywebgpu.tensor import pointwise, reduction
+from pywebgpu.tensor.base import Size, TensorBase, apply
+from pywebgpu.tensor.methods import aliased
+from pywebgpu.tensor.tensor import Tensor
+
+# Methods that torch has on tensors only.
+METHODS = frozenset(
+    """T mT H mH backward bool byte char contiguous copy_ cpu cuda data data_ptr device dim double dtype element_size
+    expand expand_as expit float get_device grad grad_fn half int is_contiguous is_cpu is_cuda is_leaf is_meta is_mps
+    is_nested is_pinned is_quantized is_set_to is_shared is_sparse is_webgpu is_xpu item itemsize layout long mT
+    names nbytes ndim nelement new new_empty new_full new_ones new_tensor new_zeros numpy output_nr pin_memory
+    register_hook register_post_accumulate_grad_hook repeat requires_grad requires_grad_ reshape_as retain_grad
+    retains_grad shape share_memory_ short size storage_offset stride to tobytes tolist type type_as unfold
+    untyped_storage view view_as webgpu where bfloat16 cat is_inference ndimension set_ resize_ storage""".split()
+)
+# A number on the left of a tensor: torch.pow(2, x).
+REFLECTED = {
+    "pow": "__rpow__", "sub": "__rsub__", "add": "__radd__", "mul": "__rmul__", "div": "__rtruediv__",
+    "true_divide": "__rtruediv__", "remainder": "__rmod__", "floor_divide": "__rfloordiv__",
+    "bitwise_and": "__rand__", "bitwise_or": "__ror__", "bitwise_xor": "__rxor__",
+    "bitwise_left_shift": "__rlshift__", "bitwise_right_shift": "__rrshift__",
+}  # fmt: skip
+
+
+def generated() -> dict[str, Any]:
+    """name -> function, for every public method that torch also has as a function."""
+    names = [name for name in dir(Tensor) if not name.startswith("_") and name not in METHODS]
+    return {name: _function(name, getattr(Tensor, name)) for name in names if callable(getattr(Tensor, name))}
+
+
+def _function(name: str, method: Callable[..., Any]) -> Any:
+    @functools.wraps(method)
+    def function(input: Any, *args: Any, out: Any = None, **options: Any) -> Any:
+        if not isinstance(input, TensorBase):
+            input, args = _lifted(name, input, args)
+            if name in REFLECTED and not isinstance(input, tuple):
+                result = getattr(input, REFLECTED[name])(*args)
+                return result if out is None else into(out, result)
+        result = method(input, *args, **options)
+        return result if out is None else into(out, result)
+
+    return function
+
+
+def _lifted(name: str, first: Any, args: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
+    """A number before a tensor: the tensor comes first, for its reflected method."""
+    if name in REFLECTED and args and isinstance(args[0], TensorBase) and isinstance(first, bool | int | float):
+        return args[0], (first,)
+    raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(first).__name__}")
+
+
+def into(out: Any, result: Any) -> Any:
+    """Writes a result, or several, into the tensors of an `out` argument and returns them."""
+    if isinstance(result, tuple):
+        for target, part in zip(out, result, strict=True):
+            into(target, part)
+        return out
+    if not arithmetic_casts(result.dtype, out.dtype):
+        raise RuntimeError(f"result type {result.dtype} can't be cast to the desired output type {out.dtype}")
+    if tuple(out.shape) != tuple(result.shape):
+        out.data = result.to(out.dtype)
+        return out
+    return out._assign(arithmetic.cast(result._node, out.dtype))
+
+
+# Dtypes
+
+
+def arithmetic_casts(source: DType, target: DType) -> bool:
+    """torch.can_cast: a kind may widen, and never narrow."""
+    return source.kind <= target.kind
+
+
+def can_cast(from_: DType, to: DType) -> bool:
+    """Whether torch's promotion rules allow a result of one dtype to be stored as another."""
+    return arithmetic_casts(from_, to)
+
+
+def promote_types(type1: DType, type2: DType) -> DType:
+    """The smallest dtype that holds both."""
+    return dtypes.promote(type1, type2)
+
+
+def result_type(tensor1: Any, tensor2: Any) -> DType:
+    """The dtype of an operation on two tensors or numbers."""
+    operands = [t._node if isinstance(t, TensorBase) else t for t in (tensor1, tensor2)]
+    return arithmetic.result_type(*operands)
+
+
+def is_tensor(obj: Any) -> bool:
+    return isinstance(obj, TensorBase)
+
+
+def is_storage(obj: Any) -> bool:
+    return False
+
+
+# Joining
+
+
+@aliased
+def cat(tensors: Sequence[Any], dim: int = 0, *, out: Any = None) -> Any:
+    """Joins tensors along an axis."""
+    result = apply(joining.cat, _listed("cat", tensors), dim)
+    return result if out is None else into(out, result)
+
+
+@aliased
+def stack(tensors: Sequence[Any], dim: int = 0, *, out: Any = None) -> Any:
+    """Joins tensors along a new axis."""
+    result = apply(joining.stack, _listed("stack", tensors), dim)
+    return result if out is None else into(out, result)
+
+
+def _listed(name: str, tensors: Any) -> list[Any]:
+    if isinstance(tensors, TensorBase):
+        raise TypeError(f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not Tensor")
+    found = list(tensors)
+    for at, item in enumerate(found):
+        if not isinstance(item, TensorBase):
+            raise TypeError(f"expected Tensor as element {at} in argument 0, but got {type(item).__name__}")
+    return found
+
+
+def hstack(tensors: Sequence[Any]) -> Any:
+    """Joins along the second axis, vectors along the first."""
+    parts = [atleast_1d(t) for t in tensors]
+    return cat(parts, 0 if parts[0].ndim == 1 else 1)
+
+
+def vstack(tensors: Sequence[Any]) -> Any:
+    """Joins along the first axis; a vector is a row."""
+    return cat([atleast_2d(t) for t in tensors], 0)
+
+
+def dstack(tensors: Sequence[Any]) -> Any:
+    """Joins along the third axis."""
+    return cat([atleast_3d(t) for t in tensors], 2)
+
+
+def column_stack(tensors: Sequence[Any]) -> Any:
+    """Joins along the second axis; a vector is a column."""
+    return cat([t.reshape(t.numel(), 1) if t.ndim <= 1 else t for t in tensors], 1)
+
+
+def block_diag(*tensors: Any) -> Any:
+    """A matrix with the given matrices on its diagonal, 0 elsewhere."""
+    parts = [atleast_2d(t) for t in tensors]
+    width = sum(t.shape[1] for t in parts)
+    rows, left = [], 0
+    for part in parts:
+        rows.append(apply(joining.pad_constant, part, (left, width - left - part.shape[1])))
+        left += part.shape[1]
+    return cat(rows, 0)
+
+
+def _each(function: Callable[[Any], Any], tensors: tuple[Any, ...]) -> Any:
+    if len(tensors) == 1 and isinstance(tensors[0], TensorBase):
+        return function(tensors[0])
+    return tuple(function(t) for t in (tensors[0] if len(tensors) == 1 else tensors))
+
+
+def atleast_1d(*tensors: Any) -> Any:
+    return _each(lambda t: t if t.ndim else t.reshape(1), tensors)
+
+
+def atleast_2d(*tensors: Any) -> Any:
+    return _each(lambda t: t if t.ndim >= 2 else t.reshape(1, t.numel()), tensors)
+
+
+def atleast_3d(*tensors: Any) -> Any:
+    return _each(_three, tensors)
+
+
+def _three(t: Any) -> Any:
+    if t.ndim >= 3:
+        return t
+    return t.unsqueeze(-1) if t.ndim == 2 else t.reshape(1, t.numel(), 1)
+
+
+# Broadcasting
+
+
+def broadcast_shapes(*sizes: Any) -> Size:
+    """The shape that all shapes broadcast to."""
+    return Size(shapes.broadcast_all(tuple(s) if not isinstance(s, int) else (s,) for s in sizes))
+
+
+def broadcast_tensors(*tensors: Any) -> tuple[Any, ...]:
+    """Views of the tensors in their common shape."""
+    shape = broadcast_shapes(*(t.shape for t in tensors))
+    return tuple(t.expand(shape) for t in tensors)
+
+
+def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Any, ...]:
+    """Coordinates of a grid: one tensor an axis. indexing "xy" swaps the first two axes."""
+    given = list(tensors[0]) if len(tensors) == 1 and not isinstance(tensors[0], TensorBase) else list(tensors)
+    if indexing not in ("ij", "xy"):
+        raise RuntimeError(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
+    swap = indexing == "xy" and len(given) >= 2
+    if swap:
+        given[0], given[1] = given[1], given[0]
+    shape = [t.numel() for t in given]
+    grids = [
+        t.reshape([-1 if a == axis else 1 for a in range(len(shape))]).expand(shape) for axis, t in enumerate(given)
+    ]
+    if swap:
+        grids = [grid.transpose(0, 1) for grid in grids]
+        grids[0], grids[1] = grids[1], grids[0]
+    return tuple(grids)
+
+
+def cartesian_prod(*tensors: Any) -> Any:
+    """All combinations of the elements of vectors, a row each."""
+    if len(tensors) == 1:
+        return tensors[0]
+    return stack([grid.reshape(-1) for grid in meshgrid(*tensors)], 1)
+
+
+def combinations(input: Any, r: int = 2, with_replacement: bool = False) -> Any:
+    """All choices of r elements of a vector, in order, a row each."""
+    n = input.numel()
+    chosen = [
+        row
+        for row in product(range(n), repeat=r)
+        if all(a <= b if with_replacement else a < b for a, b in zip(row, row[1:], strict=False))
+    ]
+    return stack([stack([input[i] for i in row]) for row in chosen]) if chosen else input.new_zeros(0, r)
+
+
+# Products
+
+
+def einsum(equation: str, *operands: Any) -> Any:
+    """Sums products over the labels that the output does not name: "bij,bjk->bik"."""
+    if len(operands) == 1 and not isinstance(operands[0], TensorBase):
+        operands = tuple(operands[0])
+    return apply(summation.einsum, equation, *operands)
+
+
+def tensordot(a: Any, b: Any, dims: Any = 2, out: Any = None) -> Any:
+    """Sums products over axes of both."""
+    if isinstance(dims, TensorBase):
+        dims = dims.tolist()
+    result = apply(linear.tensordot, a, b, dims)
+    return result if out is None else into(out, result)
+
+
+def chain_matmul(*matrices: Any) -> Any:
+    """a @ b @ c @ ..., from the left."""
+    return functools.reduce(lambda a, b: a.matmul(b), matrices)
+
+
+# Others
+
+
+def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = None) -> Any:
+    """`input` where the condition holds, else `other`; alone, the places where it holds."""
+    result = pointwise.where(condition, input, other)
+    return result if out is None else into(out, result)
+
+
+def numel(input: Any) -> int:
+    """How many elements a tensor has."""
+    return int(input.numel())
+
+
+def is_nonzero(input: Any) -> bool:
+    """Whether the only element is not 0."""
+    return bool(input)
+
+
+def clone(input: Any, *, memory_format: Any = None) -> Any:
+    """A copy with its own memory; the gradient flows back."""
+    return input.clone()
+
+
+trapz = trapezoid = reduction.trapezoid
+concat = concatenate = cat
+row_stack = vstack
+
+
+def public(module: Any) -> dict[str, Any]:
+    """The functions that a module defines for users."""
+    hidden = {"generated", "public", "into", "arithmetic_casts", "frombytes", "filled", "check_dtype", "sizes"}
+    return {
+        name: value
+        for name, value in vars(module).items()
+        if callable(value) and getattr(value, "__module__", "") == module.__name__
+        if not name.startswith("_") and name not in hidden
+    } | ({"trapz": trapezoid, "trapezoid": trapezoid} if module.__name__ == __name__ else {})

@@ -1,0 +1,81 @@
+"""Facts of dtypes (finfo, iinfo), and the constructors that torch had before dtypes: FloatTensor and its like."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from pywebgpu import dtypes
+from pywebgpu.dtypes import DType, Kind
+from pywebgpu.tensor import create
+from pywebgpu.tensor.conversion import LEGACY
+from pywebgpu.tensor.tensor import Tensor
+
+_FRACTION = {"float64": (52, -1022), "float32": (23, -126), "float16": (10, -14), "bfloat16": (7, -126)}
+
+
+class finfo:  # noqa: N801 - PyTorch's name
+    """Limits of a floating dtype."""
+
+    __slots__ = ("bits", "dtype", "eps", "max", "min", "resolution", "smallest_normal", "tiny")
+
+    def __init__(self, type: DType | None = None) -> None:
+        dtype = type or dtypes.default()
+        if dtype.kind is not Kind.FLOAT:
+            raise TypeError(f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle '{dtype}'")
+        fraction, exponent = _FRACTION[dtype.name]
+        self.bits, self.dtype = dtype.itemsize * 8, dtype.name
+        self.eps, self.tiny = 2.0**-fraction, 2.0**exponent
+        self.smallest_normal, self.max, self.min = self.tiny, float(dtype.high), float(dtype.low)
+        self.resolution = {"float64": 1e-15, "float32": 1e-06, "float16": 1e-03, "bfloat16": 1e-02}[dtype.name]
+
+    def __repr__(self) -> str:
+        return (
+            f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, eps={self.eps:g}, "
+            f"smallest_normal={self.smallest_normal:g}, tiny={self.tiny:g}, dtype={self.dtype})"
+        )
+
+
+class iinfo:  # noqa: N801 - PyTorch's name
+    """Limits of an integer dtype."""
+
+    __slots__ = ("bits", "dtype", "max", "min")
+
+    def __init__(self, type: DType) -> None:
+        if type.kind is not Kind.INT:
+            raise TypeError(f"torch.iinfo() requires an integer input type. Use torch.finfo to handle '{type}'")
+        self.bits, self.dtype = type.itemsize * 8, type.name
+        self.max, self.min = int(type.high), int(type.low)
+
+    def __repr__(self) -> str:
+        return f"iinfo(min={self.min}, max={self.max}, dtype={self.dtype})"
+
+
+@dataclass(frozen=True, slots=True)
+class LegacyType:
+    """torch.FloatTensor and its like: called with data or with sizes."""
+
+    name: str
+    dtype: DType
+
+    def __call__(self, *args: Any, device: Any = None) -> Tensor:
+        if len(args) == 1 and not isinstance(args[0], int):
+            return create.tensor(args[0], dtype=self.dtype, device=device)
+        return create.zeros(*(args or (0,)), dtype=self.dtype, device=device)
+
+    def __repr__(self) -> str:
+        return f"<class 'torch.{self.name}'>"
+
+    def __instancecheck__(self, instance: object) -> bool:
+        return isinstance(instance, Tensor) and instance.dtype is self.dtype
+
+
+def legacy() -> dict[str, LegacyType]:
+    return {name: LegacyType(name, dtype) for name, dtype in LEGACY.items()}
+
+
+def legacy_dtype(kind: Any) -> DType:
+    """The dtype of a legacy type or of its name."""
+    if isinstance(kind, LegacyType):
+        return kind.dtype
+    return LEGACY[str(kind).rpartition(".")[2]]

@@ -1,0 +1,181 @@
+"""A tensor as text, in torch's form: fixed or scientific columns, summarised where it is long."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, replace
+from math import ceil, inf, isfinite
+from typing import Any
+
+from pywebgpu import dtypes
+from pywebgpu.dtypes import DType
+from pywebgpu.gradient import modes
+from pywebgpu.graph.ir import Custom, Node
+from pywebgpu.tensor import movement
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """precision: digits after the point. threshold: elements above which a tensor is summarised, to `edgeitems` at
+    both ends of each axis. linewidth: characters a line. sci_mode: None decides by the values."""
+
+    precision: int = 4
+    threshold: float = 1000
+    edgeitems: int = 3
+    linewidth: int = 80
+    sci_mode: bool | None = None
+
+
+PROFILES = {"default": Options(), "short": Options(precision=2, edgeitems=2), "full": Options(threshold=inf)}
+_options = [Options()]
+
+
+def set_printoptions(
+    precision: int | None = None,
+    threshold: float | None = None,
+    edgeitems: int | None = None,
+    linewidth: int | None = None,
+    profile: str | None = None,
+    sci_mode: bool | None = None,
+) -> None:
+    """Changes how tensors print; `profile` is "default", "short" or "full"."""
+    base = _options[0] if profile is None else PROFILES[profile]
+    given = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
+    changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    _options[0] = replace(base, **changes, sci_mode=sci_mode)
+
+
+def get_printoptions() -> dict[str, Any]:
+    """The options as a dictionary for set_printoptions."""
+    return {field.name: getattr(_options[0], field.name) for field in fields(Options)}
+
+
+@contextmanager
+def printoptions(**options: Any) -> Iterator[None]:
+    """Other options inside a `with` block."""
+    before = _options[0]
+    set_printoptions(**options)
+    try:
+        yield
+    finally:
+        _options[0] = before
+
+
+def text(tensor: Any) -> str:
+    """repr(tensor). Waits for the device."""
+    prefix = "tensor(" if type(tensor).__name__ in _PLAIN else f"{type(tensor).__name__}("
+    suffixes = [] if tensor.device.type == "cpu" else [f"device='{tensor.device}'"]
+    if tensor.numel() == 0:
+        body = "[]"
+        if tensor.ndim != 1:
+            suffixes.append(f"size={tuple(tensor.shape)}")
+        if tensor.dtype is not dtypes.default():
+            suffixes.append(f"dtype={tensor.dtype}")
+    else:
+        if tensor.dtype not in (dtypes.default(), dtypes.int64, dtypes.bool_):
+            suffixes.append(f"dtype={tensor.dtype}")
+        body = _body(tensor, len(prefix))
+    if tensor.grad_fn is not None:
+        suffixes.append(f"grad_fn=<{gradient_name(tensor._node)}>")
+    elif tensor.requires_grad:
+        suffixes.append("requires_grad=True")
+    return _with_suffixes(prefix + body, suffixes, len(prefix))
+
+
+_PLAIN = ("Tensor", "Parameter")
+
+
+def gradient_name(node: Node) -> str:
+    """What torch calls the gradient of an op: AddBackward0."""
+    if isinstance(node.op, Custom):
+        return node.op.name
+    return "".join(part.capitalize() for part in node.op.name.split("_") if part) + "Backward0"
+
+
+def _body(tensor: Any, indent: int) -> str:
+    options = _options[0]
+    summarise = tensor.numel() > options.threshold
+    cut: tuple[bool, ...] = (False,) * tensor.ndim
+    with modes.no_grad():
+        shown = tensor.detach()
+        if summarise:
+            cut = tuple(n > 2 * options.edgeitems for n in tensor.shape)
+            for axis, is_cut in enumerate(cut):
+                if is_cut:
+                    shown = _ends(shown, axis, options.edgeitems)
+        values = shown.tolist()
+    write = _Column(list(_flat(values)), tensor.dtype, options)
+    return _rows(values, cut, indent, write) if tensor.ndim else write(values)
+
+
+def _ends(tensor: Any, axis: int, count: int) -> Any:
+    n = tensor.shape[axis]
+    return movement.cat([tensor.narrow(axis, 0, count), tensor.narrow(axis, n - count, count)], axis)
+
+
+def _flat(values: Any) -> Iterator[Any]:
+    if isinstance(values, list):
+        for item in values:
+            yield from _flat(item)
+    else:
+        yield values
+
+
+class _Column:
+    """Writes numbers with one width and one notation."""
+
+    def __init__(self, values: list[Any], dtype: DType, options: Options) -> None:
+        self.options = options
+        self.floating = dtype.is_floating_point
+        self.whole, self.scientific, self.width = True, False, 1
+        if not self.floating:
+            self.width = max((len(str(value)) for value in values), default=1)
+            return
+        finite = [value for value in values if isfinite(value) and value != 0]
+        if not finite:
+            return
+        low, high = min(abs(value) for value in finite), max(abs(value) for value in finite)
+        self.whole = all(value == ceil(value) for value in finite)
+        needed = high / low > 1000.0 or high > 1.0e8 or low < 1.0e-4
+        self.scientific = needed if options.sci_mode is None else options.sci_mode
+        extra = 1 if self.whole and not self.scientific else 0
+        self.width = max(1, *(len(self._number(value).rstrip(".")) + extra for value in finite))
+
+    def __call__(self, value: Any) -> str:
+        return (self._number(value) if self.floating else str(value)).rjust(self.width)
+
+    def _number(self, value: float) -> str:
+        if self.scientific:
+            return f"{value:.{self.options.precision}e}"
+        if self.whole:
+            return f"{value:.0f}." if isfinite(value) else f"{value:.0f}"
+        return f"{value:.{self.options.precision}f}"
+
+
+def _rows(values: list[Any], cut: tuple[bool, ...], indent: int, write: _Column) -> str:
+    edge = write.options.edgeitems
+    if len(cut) == 1:
+        words = [write(value) for value in values]
+        if cut[0]:
+            words[edge:edge] = [" ..."]
+        a_line = max(1, (write.options.linewidth - indent) // (write.width + 2))
+        lines = [", ".join(words[i : i + a_line]) for i in range(0, len(words), a_line)]
+        return "[" + (",\n" + " " * (indent + 1)).join(lines) + "]"
+    parts = [_rows(part, cut[1:], indent + 1, write) for part in values]
+    if cut[0]:
+        parts[edge:edge] = ["..."]
+    return "[" + ("," + "\n" * (len(cut) - 1) + " " * (indent + 1)).join(parts) + "]"
+
+
+def _with_suffixes(body: str, suffixes: list[str], indent: int) -> str:
+    parts = [body]
+    last = len(body) - body.rfind("\n") + 1
+    for suffix in suffixes:
+        if last + len(suffix) + 2 > _options[0].linewidth:
+            parts.append(",\n" + " " * indent + suffix)
+            last = indent + len(suffix)
+        else:
+            parts.append(", " + suffix)
+            last += len(suffix) + 2
+    return "".join(parts) + ")"
