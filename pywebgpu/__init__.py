@@ -20,7 +20,7 @@ from pywebgpu.tensor.limits import finfo, iinfo
 from pywebgpu.tensor.show import get_printoptions, printoptions, set_printoptions
 from pywebgpu.tensor.tensor import Tensor
 
-__version__ = "0.1.0"
+from pywebgpu.version import __version__
 
 newaxis = None
 half = float16

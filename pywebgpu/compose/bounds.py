@@ -42,7 +42,7 @@ def checked(index: Node, size: int, dim: int = 0, *, wrap: bool = True, text: st
         raise RangeError(text.format(index=wrong, dim=dim, size=size))
     if found is not None and found.low >= 0 and found.high < size:
         return index
-    return pointwise.index(index, size=size) if wrap else pointwise.index(index, size=size, wrap=False)
+    return pointwise.index(index, size=size, wrap=wrap, text=text.replace("{dim}", str(dim)))
 
 
 def known_range(node: Node, depth: int = DEPTH) -> Range | None:

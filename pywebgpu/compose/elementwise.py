@@ -10,8 +10,15 @@ from pywebgpu import dtypes
 from pywebgpu.compose import arithmetic, logic, precision
 from pywebgpu.compose.arithmetic import Number, Operand
 from pywebgpu.dtypes import DType, Kind
-from pywebgpu.graph.ir import Node, Pointwise
+from pywebgpu.graph.ir import Node, Pointwise, Spec
 from pywebgpu.ops import pointwise
+
+def unmoved(value: Node, source: Node) -> Node:
+    """`value`; `source`, of its shape and dtype, has a gradient, which is 0."""
+    if not source.requires:
+        return value
+    return pointwise.where(pointwise.full(False, Spec(value.spec.shape, dtypes.bool_)), source, value)
+
 
 # One argument
 
@@ -246,8 +253,7 @@ def copysign(a: Operand, b: Operand) -> Node:
     dtype, (x, y) = arithmetic.real(a, b)
     size = pointwise.abs_(x)
     out = pointwise.where(logic.signbit(y), pointwise.neg(size), size)
-    never = pointwise.full(False, logic.signbit(y).spec)  # b has a gradient, and it is 0.
-    return arithmetic.cast(pointwise.where(never, y, out), dtype)
+    return arithmetic.cast(unmoved(out, y), dtype)
 
 
 def heaviside(a: Node, values: Node) -> Node:

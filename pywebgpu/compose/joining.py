@@ -19,6 +19,9 @@ def cat(parts: Sequence[Node], dim: int = 0) -> Node:
     kept = [part for part in parts if part.spec.shape != (0,)] or list(parts[:1])
     first = kept[0].spec.shape
     axis = shapes.axis(dim, len(first))
+    nothing = (*first[:axis], 0, *first[axis + 1 :])
+    if len(kept) < len(parts) and len(first) > 1:  # Vectors of no element fit anywhere.
+        kept = [movement.reshape(part, shape=nothing) if part.spec.shape == (0,) else part for part in parts]
     for number, part in enumerate(kept):
         shape = part.spec.shape
         if len(shape) != len(first):

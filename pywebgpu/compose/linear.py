@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from math import prod
 
-from pywebgpu.compose import arithmetic, precision, reduce
+from pywebgpu.compose import arithmetic, elementwise, precision, reduce
 from pywebgpu.compose.arithmetic import Number
 from pywebgpu.errors import ShapeError
 from pywebgpu.graph.ir import Node
@@ -219,5 +219,5 @@ def _plus(name: str, base: Node, product: Node, beta: Number, alpha: Number) -> 
     if alpha != 1:
         product = arithmetic.mul(product, alpha)
     if beta == 0:
-        return product
+        return elementwise.unmoved(product, arithmetic.broadcast_to(base, shape))
     return arithmetic.add(product, base if beta == 1 else arithmetic.mul(base, beta))

@@ -6,13 +6,15 @@ How many elements a mask holds is a number that only the host can turn into a sh
 from math import prod
 
 from pywebgpu import dtypes, shapes
-from pywebgpu.compose import arithmetic, indexing
+from pywebgpu.compose import arithmetic, indexing, ordering, precision, reduce
 from pywebgpu.compose.arithmetic import Number
 from pywebgpu.errors import DTypeError, ShapeError
 from pywebgpu.graph.ir import Node, Spec
 from pywebgpu.ops import indexing as ops
 from pywebgpu.ops import movement, pointwise
 from pywebgpu.shapes import Shape
+
+TOO_FEW = "Number of elements of source < number of ones in mask"
 
 
 def masked_fill(x: Node, mask: Node, value: Node | Number) -> Node:
@@ -39,10 +41,9 @@ def masked_scatter(x: Node, mask: Node, source: Node) -> Node:
         return arithmetic.broadcast_to(x, shape)
     rank = ranks(mask)
     places = pointwise.where(mask, rank, pointwise.full(0, rank.spec))
-    taken = ops.take(indexing.shaped(source, (size, 1)), pointwise.index(places, size=size, wrap=False))
-    return pointwise.where(
-        indexing.shaped(mask, shape), indexing.shaped(taken, shape), arithmetic.broadcast_to(x, shape)
-    )
+    places = pointwise.index(places, size=size, wrap=False, text=TOO_FEW)
+    taken = indexing.shaped(ops.take(indexing.shaped(source, (size, 1)), places), shape)
+    return pointwise.where(indexing.shaped(mask, shape), taken, arithmetic.broadcast_to(x, shape))
 
 
 def ranks(mask: Node) -> Node:
@@ -67,3 +68,65 @@ def coordinates(places: Node, shape: Shape) -> list[Node]:
         at = places if step == 1 else pointwise.floor_divide(places, pointwise.full(step, places.spec))
         out.append(at if n * step >= prod(shape) else pointwise.remainder(at, pointwise.full(n, places.spec)))
     return out
+
+
+# Counting
+
+
+def bincount(x: Node, size: int, weights: Node | None = None) -> Node:
+    """How often each of 0..size-1 occurs in x, or the sum of its weights. Shapes: x (n,), weights (n,) -> (size,)."""
+    dtype = dtypes.int64 if weights is None else weights.spec.dtype
+    n = x.spec.shape[0]
+    source = pointwise.full(1, Spec((n, 1), dtype)) if weights is None else indexing.shaped(weights, (n, 1))
+    zero = pointwise.full(0, Spec((size, 1), dtype))
+    return indexing.shaped(ops.scatter(zero, arithmetic.cast(x, dtypes.int64), source, mode="add"), (size,))
+
+
+def histc(x: Node, bins: int = 100, low: float = 0, high: float = 0) -> Node:
+    """How many elements lie in each of `bins` equal parts of low..high; of x's own range where low equals high."""
+    if bins <= 0:
+        raise ShapeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
+    if low > high:
+        raise ShapeError("torch.histc: max must be larger than min")
+    precision.require_floating("histogram", x)
+    x = indexing.shaped(reduce.stop_gradient(x), (prod(x.spec.shape),))
+    if x.spec.shape == (0,):
+        return pointwise.full(0, Spec((bins,), x.spec.dtype))
+    first, last = (arithmetic.number(value, x.spec.dtype) for value in (low, high))
+    if low == high:
+        first, last = reduce.amin(x), reduce.amax(x)
+        is_point = pointwise.eq(first, last)
+        one = arithmetic.like(first, 1)
+        first, last = (
+            pointwise.where(is_point, pointwise.sub(first, one), first),
+            pointwise.where(is_point, pointwise.add(last, one), last),
+        )
+    inside = pointwise.bitwise_and(
+        pointwise.ge(x, arithmetic.broadcast_to(first, x.spec.shape)),
+        pointwise.le(x, arithmetic.broadcast_to(last, x.spec.shape)),
+    )
+    share = arithmetic.div(arithmetic.sub(x, first), pointwise.sub(last, first))
+    place = pointwise.floor(pointwise.mul(share, arithmetic.like(share, bins)))
+    place = pointwise.minimum(place, arithmetic.like(place, bins - 1))
+    place = pointwise.where(inside, place, arithmetic.like(place, bins))  # One more bin takes what lies outside.
+    counts = bincount(pointwise.cast(place, dtype=dtypes.int64), bins + 1, arithmetic.like(x, 1))
+    return movement.slice_(counts, starts=(0,), sizes=(bins,), steps=(1,))
+
+
+def isin(x: Node | Number, tests: Node | Number, *, invert: bool = False) -> Node:
+    """Whether each element of x is one of `tests`."""
+    dtype = arithmetic.result_type(x, tests)
+    x, tests = (reduce.stop_gradient(arithmetic.node(part, dtype)) for part in (x, tests))
+    flat = indexing.shaped(tests, (prod(tests.spec.shape),))
+    n = flat.spec.shape[0]
+    if n <= ordering.FEW:
+        shape = (*x.spec.shape, n)
+        column = arithmetic.broadcast_to(indexing.shaped(x, (*x.spec.shape, 1)), shape)
+        found = reduce.any(pointwise.eq(column, arithmetic.broadcast_to(flat, shape)), -1)
+    else:
+        ordered, _ = ordering.sort(flat)
+        at = ordering.searchsorted(ordered, x)
+        at = indexing.shaped(pointwise.minimum(at, arithmetic.like(at, n - 1)), (prod(x.spec.shape),))
+        nearest = indexing.shaped(ops.take(indexing.shaped(ordered, (n, 1)), at), x.spec.shape)
+        found = pointwise.eq(nearest, x)
+    return pointwise.bitwise_not(found) if invert else found

@@ -28,7 +28,7 @@ def gather(x: Node, dim: int, index: Node) -> Node:
 
 def take_along(x: Node, index: Node, dim: int, *, wrap: bool = True) -> Node:
     """As gather, for numbers that are known to fit or may be negative."""
-    places = _flat_places(x.spec.shape, dim, index, wrap=wrap)
+    places = _flat_places(x.spec.shape, shapes.axis(dim, len(x.spec.shape)), index, wrap=wrap)
     taken = ops.take(indexing.shaped(x, (prod(x.spec.shape), 1)), indexing.shaped(places, (prod(index.spec.shape),)))
     return indexing.shaped(taken, index.spec.shape)
 

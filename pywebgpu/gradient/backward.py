@@ -26,6 +26,9 @@ class Call(Protocol):
     def backward(self, grads: list[Node | None]) -> Sequence[Node | None]:
         """Gradients of the outputs -> gradients of the inputs 1.. of each Custom node."""
 
+    def release(self) -> None:
+        """Drops what was saved for backward, which will not be asked again."""
+
 
 TWICE = (
     "Trying to backward through the graph a second time (or directly access saved tensors after they have already been "
@@ -47,26 +50,33 @@ def gradients(
     accumulate: bool,
     create_graph: bool = False,
     retain_graph: bool = False,
+    inside: bool = False,
 ) -> list[Node | None]:
     """d(roots)/d(w) for each w of `wanted`; leaves with an anchor receive theirs when `accumulate`.
+
+    inside: the walk ends at the nodes of `wanted`, whose hooks do not run: for a part of a larger walk.
 
     Raises RuntimeError when the graph was freed, or a value that a formula needs was overwritten.
     """
     grads: dict[int, Node] = {}
     for root, seed in zip(roots, seeds, strict=True):
         _accumulate(grads, root, seed)
-    order = walk.history(roots)
+    asked = {id(w) for w in wanted}
+    order = walk.history(roots, frozenset(asked) if inside else frozenset())
     outputs_left: dict[int, int] = {}
     collected: dict[int, list[Node | None]] = {}
     for node in order:
         if isinstance(node.op, Custom):
             key = id(node.attrs["call"])
             outputs_left[key] = outputs_left.get(key, 0) + 1
-    asked = {id(w) for w in wanted}
     results: dict[int, Node] = {}
     with modes.set_grad_enabled(create_graph):
         for node in reversed(order):
             grad = grads.pop(id(node), None)
+            if inside and id(node) in asked:
+                if grad is not None:
+                    results[id(node)] = grad
+                continue
             if grad is not None:
                 if node.anchor is not None:
                     grad = node.anchor.arrive(grad, accumulate=accumulate, create_graph=create_graph)
@@ -212,5 +222,7 @@ def _let_go(node: Node) -> None:
         for which, source in enumerate(node.inputs)
     ):
         node.freed = True
+        if isinstance(node.op, Custom):
+            node.attrs["call"].release()
         if node.buffer is not None:
             node.inputs = ()

@@ -26,8 +26,11 @@ def toposort(roots: Iterable[Node]) -> list[Node]:
     return order
 
 
-def history(roots: Iterable[Node]) -> list[Node]:
-    """Like toposort, along nodes that a gradient may flow through, whether or not they have their value."""
+def history(roots: Iterable[Node], stop: frozenset[int] = frozenset()) -> list[Node]:
+    """Like toposort, along nodes that a gradient may flow through, whether or not they have their value.
+
+    Nodes whose id is in `stop` are listed and not walked past.
+    """
     order: list[Node] = []
     seen: set[int] = set()
     stack: list[Node | None] = [root for root in roots if root.requires]
@@ -40,7 +43,8 @@ def history(roots: Iterable[Node]) -> list[Node]:
             seen.add(id(node))
             path.append(node)
             stack.append(None)
-            stack.extend(n for n in reversed(node.inputs) if n.requires)
+            if id(node) not in stop:
+                stack.extend(n for n in reversed(node.inputs) if n.requires)
     return order
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pywebgpu.graph.ir import Movement, Node
-from pywebgpu.kernels.emit import Emitter, element
+from pywebgpu.kernels.emit import Emitter, element, rounded
 from pywebgpu.kernels.kernel import Kernel, Limits
 from pywebgpu.symbolic import Sym, Var, flatten, variable
 
@@ -130,7 +130,7 @@ def _finish(
         emit.line(f"let {row} = first_m + own_m + {i}u;")
         emit.line(f"let {column} = first_n + own_n + {j}u;")
         position = flatten((batch, variable(row, m), variable(column, n)), anchor.spec.shape)
-        emit.define(anchor, position, name)
+        emit.define(anchor, position, rounded(name, anchor.spec.dtype))
         for node in nodes:
             value = emit.value(node, element(position, node))
             if any(node is output for output in outputs):

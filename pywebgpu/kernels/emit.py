@@ -134,6 +134,8 @@ class Emitter:
         template = op.wgsl if isinstance(op.wgsl, str) else op.wgsl(*(n.spec.dtype for n in node.inputs), **node.attrs)
         if template == "{0}":
             return args[0]
+        if all(_is_literal(arg) for arg in args):
+            args[0] = self.let(args[0])  # A translator refuses constant expressions that overflow or divide by 0.
         expression = template.format(*args)
         if op is pointwise.cast or node.spec.dtype in _NARROW:
             expression = rounded(expression, node.spec.dtype)
@@ -233,7 +235,11 @@ class Emitter:
         return Kernel(name, wgsl, (width, height, 1), writes, self._uses_numbers, "p_index" in body)
 
 
-_NARROW = (dtypes.int8, dtypes.uint8, dtypes.int16)
+def _is_literal(text: str) -> bool:
+    return not text[0].isalpha() and "p_" not in text and "(" not in text[1:]
+
+
+_NARROW = (dtypes.int8, dtypes.uint8, dtypes.int16, dtypes.float16, dtypes.bfloat16)
 
 
 def rounded(expression: str, dtype: DType) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 from pywebgpu.dtypes import DType, Kind
 from pywebgpu.graph.ir import Node, Reduction
-from pywebgpu.kernels.emit import Emitter, element, literal
+from pywebgpu.kernels.emit import Emitter, element, literal, rounded
 from pywebgpu.kernels.kernel import Kernel
 from pywebgpu.symbolic import Sym, variable
 
@@ -84,7 +84,7 @@ def _open(walk: Rows, emit: Emitter) -> None:
 
 def _columns(walk: Rows, emit: Emitter) -> Any:
     if walk.columns == 1:
-        return emit.block("")
+        return emit.block("for (var column = place; column < 1u; column++)")
     return emit.block(f"for (var column = place; column < {walk.columns}u; column += {walk.lanes}u)")
 
 
@@ -165,7 +165,7 @@ class _Accumulator:
         """Joins the lanes of a row; the name of the result, which every lane of the row has."""
         if walk.lanes > 1:
             self._tree(walk, at, emit)
-        return emit.let(f"i32({self.place})") if self.positional else self.value
+        return emit.let(f"i32({self.place})" if self.positional else rounded(self.value, self.dtype))
 
     def _tree(self, walk: Rows, at: int, emit: Emitter) -> None:
         values = f"shared_{self.dtype.wgsl}_{at}"

@@ -173,7 +173,8 @@ class ModuleDict(Module):
         """Adds modules, replacing those of the same names."""
         if not isinstance(modules, Iterable):
             raise TypeError(
-                f"ModuleDict.update should be called with an iterable of key/value pairs, but got {type(modules).__name__}"
+                f"ModuleDict.update should be called with an iterable of key/value pairs, but got "
+                f"{type(modules).__name__}"
             )
         for name, module in modules.items() if isinstance(modules, Mapping | ModuleDict) else modules:
             self[name] = module
@@ -277,7 +278,7 @@ class ParameterDict(Module):
         return ((key, self[key]) for key in self._keys)
 
     def get(self, key: str, default: Any = None) -> Any:
-        return self[key] if key in self else default
+        return getattr(self, key) if key in self._keys else default
 
     def pop(self, key: str) -> Any:
         """Takes a value away and returns it."""

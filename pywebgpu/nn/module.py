@@ -20,8 +20,8 @@ def _unimplemented(self: Any, *inputs: Any, **options: Any) -> Any:
 class Module(StateDict):
     """A function with state: parameters, buffers and further modules, which are its attributes.
 
-    A subclass calls `super().__init__()`, sets attributes and gives `forward`; calling the module calls `forward` between
-    its hooks. See torch.nn.Module; the differences are in docs/torch.md.
+    A subclass calls `super().__init__()`, sets attributes and gives `forward`; calling the module calls `forward`
+    between its hooks. See torch.nn.Module; the differences are in docs/torch.md.
     """
 
     forward: Callable[..., Any] = _unimplemented
@@ -257,8 +257,8 @@ def _destination(*args: Any, **kwargs: Any) -> tuple[Any, DType | None]:
 class _BackwardWatch:
     """Collects the gradients of one call's inputs and outputs, and runs the module's backward hooks.
 
-    Inputs and outputs get identities whose tensor hooks report the gradient. Only where one input wants a gradient can a
-    hook replace it, since the gradients of several arrive one by one.
+    Inputs and outputs get identities whose tensor hooks report the gradient. Only where one input wants a gradient can
+    a hook replace it, since the gradients of several arrive one by one.
     """
 
     def __init__(self, module: Module) -> None:
@@ -315,5 +315,3 @@ class _BackwardWatch:
                 found = changed if isinstance(changed, tuple | list) else (changed,)
                 self._grad_input = list(found)
         return found
-
-

@@ -24,7 +24,8 @@ class IncompatibleKeys(NamedTuple):
             return "<All keys matched successfully>"
         return f"_IncompatibleKeys(missing_keys={self.missing_keys}, unexpected_keys={self.unexpected_keys})"
 
-    __str__ = __repr__
+    def __str__(self) -> str:
+        return repr(self)
 
 
 class StateDict(ModuleTree):
@@ -51,7 +52,7 @@ class StateDict(ModuleTree):
 
     def register_load_state_dict_pre_hook(self, hook: Any) -> RemovableHandle:
         """hook(module, state_dict, prefix, metadata, strict, missing, unexpected, errors) before loading."""
-        return RemovableHandle(self._load_pre_hooks, (True, hook))
+        return self._register_load_state_dict_pre_hook(hook, with_module=True)
 
     def _register_load_state_dict_pre_hook(self, hook: Any, with_module: bool = False) -> RemovableHandle:
         return RemovableHandle(self._load_pre_hooks, (with_module, hook))  # type: ignore[arg-type]
@@ -70,13 +71,15 @@ class StateDict(ModuleTree):
         """Takes back what get_extra_state gave."""
         raise RuntimeError("Reached a code path in Module.set_extra_state() that should never be called.")
 
-    def state_dict(self, *args: Any, destination: Any = None, prefix: str = "", keep_vars: bool = False) -> dict[str, Any]:
+    def state_dict(
+        self, *args: Any, destination: Any = None, prefix: str = "", keep_vars: bool = False
+    ) -> dict[str, Any]:
         """Parameters and persistent buffers by path. The tensors share the module's elements, without history.
 
         keep_vars: the parameters themselves instead.
         """
         if args:
-            destination, prefix, keep_vars = (*args, *(destination, prefix, keep_vars)[len(args) :])
+            destination, prefix, keep_vars = [*args, *[destination, prefix, keep_vars][len(args) :]]
         if destination is None:
             destination = OrderedDict()
             destination._metadata = OrderedDict()
@@ -127,9 +130,7 @@ class StateDict(ModuleTree):
             if missing:
                 errors.insert(0, f"Missing key(s) in state_dict: {_quoted(missing)}. ")
         if errors:
-            raise RuntimeError(
-                f"Error(s) in loading state_dict for {type(self).__name__}:\n\t" + "\n\t".join(errors)
-            )
+            raise RuntimeError(f"Error(s) in loading state_dict for {type(self).__name__}:\n\t" + "\n\t".join(errors))
         return IncompatibleKeys(missing, unexpected)
 
     def _load_below(
@@ -149,9 +150,7 @@ class StateDict(ModuleTree):
         self._load_from_state_dict(state, prefix, own, True, missing, unexpected, errors)
         for name, module in self._modules.items():
             if module is not None:
-                module._load_below(
-                    state, f"{prefix}{name}.", metadata, strict, assign, missing, unexpected, errors
-                )
+                module._load_below(state, f"{prefix}{name}.", metadata, strict, assign, missing, unexpected, errors)
         for hook in list(self._load_post_hooks.values()):
             hook(self, IncompatibleKeys(missing, unexpected))
 
@@ -198,8 +197,8 @@ class StateDict(ModuleTree):
             value = value.reshape(())  # Old checkpoints hold single numbers so.
         if value.shape != own.shape:
             errors.append(
-                f"size mismatch for {key}: copying a param with shape {value.shape} from checkpoint, the shape in current "
-                f"model is {own.shape}."
+                f"size mismatch for {key}: copying a param with shape {value.shape} from checkpoint, the shape in "
+                f"current model is {own.shape}."
             )
         elif not assign:
             with modes.no_grad():

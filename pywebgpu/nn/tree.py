@@ -43,13 +43,15 @@ class ModuleTree:
         elif name in self._parameters:
             if value is not None:
                 raise TypeError(
-                    f"cannot assign {type(value).__name__!r} as parameter {name!r} (torch.nn.Parameter or None expected)"
+                    f"cannot assign {type(value).__name__!r} as parameter {name!r} (torch.nn.Parameter or None "
+                    f"expected)"
                 )
             self._parameters[name] = None
         elif name in self._modules:
             if value is not None:
                 raise TypeError(
-                    f"cannot assign {type(value).__name__!r} as child module {name!r} (torch.nn.Module or None expected)"
+                    f"cannot assign {type(value).__name__!r} as child module {name!r} (torch.nn.Module or None "
+                    f"expected)"
                 )
             self._modules[name] = None
         elif isinstance(value, Buffer):
@@ -74,7 +76,7 @@ class ModuleTree:
     def __delattr__(self, name: str) -> None:
         for held in (self._parameters, self._buffers, self._modules):
             if name in held:
-                del held[name]  # type: ignore[attr-defined]  # mypy joins the three dicts to a Mapping.
+                del held[name]
                 self._non_persistent_buffers_set.discard(name)
                 return
         object.__delattr__(self, name)
@@ -87,7 +89,7 @@ class ModuleTree:
         """Takes `name` away from everything but `keep`, which then replaces it in its place."""
         for held in (self.__dict__, self._parameters, self._buffers, self._modules):
             if held is not keep:
-                held.pop(name, None)  # type: ignore[attr-defined]
+                held.pop(name, None)
         self._non_persistent_buffers_set.discard(name)
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
@@ -97,7 +99,10 @@ class ModuleTree:
         """
         self._check_name("parameter", name, self._parameters)
         if param is not None and not isinstance(param, Parameter):
-            raise TypeError(f"cannot assign {type(param).__name__!r} object to parameter {name!r} (torch.nn.Parameter or None required)")
+            raise TypeError(
+                f"cannot assign {type(param).__name__!r} object to parameter {name!r} (torch.nn.Parameter or None "
+                f"required)"
+            )
         if param is not None and param.grad_fn is not None:
             raise ValueError(
                 f"Cannot assign non-leaf Tensor to parameter {name!r}. Model parameters must be created explicitly. To "
@@ -112,7 +117,9 @@ class ModuleTree:
         """
         self._check_name("buffer", name, self._buffers)
         if tensor is not None and not isinstance(tensor, Tensor):
-            raise TypeError(f"cannot assign {type(tensor).__name__!r} object to buffer {name!r} (torch Tensor or None required)")
+            raise TypeError(
+                f"cannot assign {type(tensor).__name__!r} object to buffer {name!r} (torch Tensor or None required)"
+            )
         self._buffers[name] = tensor
         if persistent:
             self._non_persistent_buffers_set.discard(name)
@@ -249,5 +256,3 @@ class ModuleTree:
                 if remove_duplicate:
                     seen.add(id(value))
                 yield f"{path}{'.' if path else ''}{name}", value
-
-

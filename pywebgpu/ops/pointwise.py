@@ -72,15 +72,15 @@ div: Pointwise = Pointwise(
 
 floor_divide: Pointwise = Pointwise(
     "floor_divide",
-    wgsl=lambda a, b: {"f32": "floor({0} / {1})", "i32": "p_floordiv({0}, {1})", "u32": "({0} / {1})"}[b.wgsl],
+    wgsl=lambda a, b: {"f32": "floor({0} / {1})", "i32": "p_floordiv({0}, {1})", "u32": "p_quotient({0}, {1})"}[b.wgsl],
     reference="floor_divide",
-    vjp=(None, None),
+    vjp=(lambda g, out, a, b: _const(g, 0.0), lambda g, out, a, b: _const(g, 0.0)),
     cost=6,
 )
 
 remainder: Pointwise = Pointwise(
     "remainder",  # the sign of the divisor
-    wgsl=lambda a, b: {"f32": "p_remainder({0}, {1})", "i32": "p_modulo({0}, {1})", "u32": "({0} % {1})"}[b.wgsl],
+    wgsl=lambda a, b: {"f32": "p_remainder({0}, {1})", "i32": "p_modulo({0}, {1})", "u32": "p_rest({0}, {1})"}[b.wgsl],
     reference="remainder",
     vjp=(lambda g, out, a, b: g, lambda g, out, a, b: neg(mul(g, floor(div(a, b))))),
     domain=(0.5, 3.0),
@@ -89,7 +89,7 @@ remainder: Pointwise = Pointwise(
 
 fmod: Pointwise = Pointwise(
     "fmod",  # the sign of the dividend
-    wgsl="({0} % {1})",
+    wgsl=lambda a, b: {"f32": "({0} % {1})", "i32": "p_fmod({0}, {1})", "u32": "p_rest({0}, {1})"}[b.wgsl],
     reference="fmod",
     vjp=(lambda g, out, a, b: g, lambda g, out, a, b: neg(mul(g, trunc(div(a, b))))),
     domain=(0.5, 3.0),
@@ -160,8 +160,14 @@ def _compare(name: str, sign: str, ufunc: str) -> Pointwise:
     return Pointwise(name, f"u32({{0}} {sign} {{1}})", ufunc, vjp=(None, None), result=_to_bool)
 
 
-eq: Pointwise = _compare("eq", "==", "equal")
-ne: Pointwise = _compare("ne", "!=", "not_equal")
+def _equality(name: str, integer: str, floating: str, ufunc: str) -> Pointwise:
+    """x == x must be false for NaN, which compilers forget: NaN is asked for by its bits."""
+    wgsl = _by_kind(f"u32({floating})", f"u32({integer})")
+    return Pointwise(name, wgsl, ufunc, vjp=(None, None), result=_to_bool)
+
+
+eq: Pointwise = _equality("eq", "{0} == {1}", "!p_isnan({0}) && {0} == {1}", "equal")
+ne: Pointwise = _equality("ne", "{0} != {1}", "p_isnan({0}) || p_isnan({1}) || {0} != {1}", "not_equal")
 lt: Pointwise = _compare("lt", "<", "less")
 le: Pointwise = _compare("le", "<=", "less_equal")
 gt: Pointwise = _compare("gt", ">", "greater")
@@ -209,7 +215,7 @@ rsqrt: Pointwise = Pointwise(
     "rsqrt",
     wgsl="inverseSqrt({0})",
     reference=lambda xp, a: xp.reciprocal(xp.sqrt(a)),
-    vjp=(lambda g, out, a: mul(mul(g, _const(g, -0.5)), mul(out, mul(out, out))),),
+    vjp=(lambda g, out, a: mul(mul(g, _const(g, -0.5)), pow_(out, _const(out, 3.0))),),
     domain=(0.1, 3.0),
     cost=4,
 )
@@ -262,10 +268,10 @@ def _one_plus_square(a: Node) -> Node:
     return add(_const(a, 1.0), mul(a, a))
 
 
-sin: Pointwise = Pointwise("sin", "sin({0})", "sin", vjp=(lambda g, out, a: mul(g, cos(a)),), cost=8)
-cos: Pointwise = Pointwise("cos", "cos({0})", "cos", vjp=(lambda g, out, a: neg(mul(g, sin(a))),), cost=8)
+sin: Pointwise = Pointwise("sin", "p_sin({0})", "sin", vjp=(lambda g, out, a: mul(g, cos(a)),), cost=8)
+cos: Pointwise = Pointwise("cos", "p_cos({0})", "cos", vjp=(lambda g, out, a: neg(mul(g, sin(a))),), cost=8)
 tan: Pointwise = Pointwise(
-    "tan", "tan({0})", "tan", vjp=(lambda g, out, a: mul(g, _one_plus_square(out)),), domain=(-1.0, 1.0), cost=16
+    "tan", "p_tan({0})", "tan", vjp=(lambda g, out, a: mul(g, _one_plus_square(out)),), domain=(-1.0, 1.0), cost=16
 )
 asin: Pointwise = Pointwise(
     "asin",
@@ -370,7 +376,7 @@ relu: Pointwise = Pointwise(
 
 def _cast_wgsl(source: DType, dtype: DType) -> str:
     if dtype is dtypes.bool_:
-        return {"f32": "u32({0} != 0.0)", "i32": "u32({0} != 0)", "u32": "u32({0} != 0u)"}[str(source.wgsl)]
+        return {"f32": "u32(p_isnan({0}) || {0} != 0.0)", "i32": "u32({0} != 0)", "u32": "u32({0} != 0u)"}[str(source.wgsl)]
     if source.kind is Kind.FLOAT and dtype.kind is Kind.INT and dtype.wgsl == "u32":
         return "bitcast<u32>(i32({0}))"  # Negative floats wrap as torch's do.
     return f"{dtype.wgsl}({{0}})"
@@ -393,8 +399,9 @@ bitcast: Pointwise = Pointwise(
 )
 
 index: Pointwise = Pointwise(
-    "index",  # a row number checked against `size`, out of range an error on every device; -1 is the last row if `wrap`
-    wgsl=lambda source, size, wrap=True: f"p_index{'' if wrap else '_strict'}({{0}}, {size})",
+    # A row number, -1 the last row if `wrap`. Out of range is an error on every device: `text` with {index} and {size}.
+    "index",
+    wgsl=lambda source, size, wrap=True, text="": f"p_index{'' if wrap else '_strict'}({{0}}, {size})",
     reference=special.index,
     vjp=(None,),
     cost=3,
@@ -407,6 +414,12 @@ graft: Pointwise = Pointwise(
     "{0}",
     lambda xp, a, b: a.copy(),
     vjp=(None, lambda g, out, a, b: g),
+)
+overwrite: Pointwise = Pointwise(
+    "overwrite",  # the first value; the gradient of the second, which it replaced, is 0
+    "{0}",
+    lambda xp, a, b: a,
+    vjp=(None, lambda g, out, a, b: _const(g, 0.0)),
 )
 
 

@@ -3,6 +3,7 @@
 A folded axis stays, with size 1. An axis grows from size 1. The rank never changes.
 """
 
+from math import prod
 from typing import Any
 
 from pywebgpu import dtypes
@@ -46,7 +47,8 @@ def _index(*given: DType) -> DType:
 def _arg(name: str) -> Any:
     def reference(xp: Any, a: Any, axes: Shape) -> Any:
         kept = [axis for axis in range(a.ndim) if axis not in axes]
-        rows = xp.transpose(a, (*kept, *axes)).reshape([a.shape[axis] for axis in kept] + [-1])
+        size = prod(a.shape[axis] for axis in axes)
+        rows = xp.transpose(a, (*kept, *axes)).reshape([a.shape[axis] for axis in kept] + [size])
         shape = [1 if axis in axes else n for axis, n in enumerate(a.shape)]
         return getattr(xp, name)(rows, axis=-1).reshape(shape)
 

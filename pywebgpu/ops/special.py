@@ -81,13 +81,16 @@ def cast(xp: Any, x: Any, dtype: DType) -> Any:
         return x.astype(numpy_dtype(dtype))
 
 
-def index(xp: Any, x: Any, size: int, wrap: bool = True) -> Any:
+OUT_OF_BOUNDS = "index {index} is out of bounds for dimension with size {size}"
+
+
+def index(xp: Any, x: Any, size: int, wrap: bool = True, text: str = OUT_OF_BOUNDS) -> Any:
     if not x.size:
         return x.copy()
     low, high = x.min(), x.max()
     if low < (-size if wrap else 0) or high >= size:
         bad = x[(x < (-size if wrap else 0)) | (x >= size)].flat[0]
-        raise RangeError(f"index {bad} is out of bounds for dimension with size {size}")
+        raise RangeError(text.format(index=bad, size=size))
     return xp.where(x < 0, x + size, x)
 
 

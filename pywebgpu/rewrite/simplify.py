@@ -8,6 +8,7 @@ from collections.abc import Callable
 from math import prod
 from typing import Any
 
+from pywebgpu import dtypes
 from pywebgpu.dtypes import Kind
 from pywebgpu.graph import walk
 from pywebgpu.graph.ir import Custom, Movement, Node, Pointwise, Reduction
@@ -43,7 +44,7 @@ def _once(node: Node) -> Node:
     op = node.op
     if node.buffer is not None:
         return node
-    if isinstance(op, Custom) or op in (pointwise.copy, pointwise.graft, movement.alias):
+    if isinstance(op, Custom) or op in (pointwise.copy, pointwise.graft, pointwise.overwrite, movement.alias):
         return node.inputs[0]
     if isinstance(op, Movement):
         return _movement(node)
@@ -151,7 +152,7 @@ def _pointwise(node: Node) -> Node:
         return inputs[0]
     if op is pointwise.neg and inputs[0].op is pointwise.neg and inputs[0].buffer is None:
         return inputs[0].inputs[0]
-    if op is pointwise.pow_ and floating:
+    if op is pointwise.pow_ and node.spec.dtype is dtypes.float32:
         return _power(node, values[1])
     return node
 

@@ -276,9 +276,10 @@ class TensorBase:
             node = _unview(op, attrs, before, node)
         if node is storage.node:
             node = pointwise.copy(node)
-        elif storage.node.requires and not node.requires and not recording.grad:
+        elif storage.node.requires and not node.requires:
+            history = pointwise.overwrite if recording.grad else pointwise.graft
             with modes.enable_grad():
-                node = pointwise.graft(node, storage.node)
+                node = history(node, storage.node)
         storage.write(node)
         return self
 

@@ -1,40 +1,28 @@
-"""Making tensors: from Python data, from bytes, filled, counted."""
+"""Making tensors: from Python data, from bytes, filled, counted, like others."""
 
 from __future__ import annotations
 
-import array
-import struct
 from collections.abc import Sequence
-from math import prod
+from operator import index
 from typing import Any
 
 from pywebgpu import devices, dtypes
-from pywebgpu.devices.base import check_supported
-from pywebgpu.dtypes import DType, Kind
+from pywebgpu.compose import creation
+from pywebgpu.dtypes import DType
 from pywebgpu.errors import ShapeError
-from pywebgpu.graph import ir
-from pywebgpu.graph.ir import Node, Spec
-from pywebgpu.ops import pointwise
+from pywebgpu.shapes import Shape
+from pywebgpu.tensor import literal
+from pywebgpu.tensor import order as asked
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.tensor import Tensor
 
-DeviceLike = str | devices.device | None
+# From data
 
 
-def frombytes(data: Any, dtype: DType, shape: Sequence[int], device: DeviceLike = None) -> Tensor:
+def frombytes(data: Any, dtype: DType, shape: Sequence[int], device: asked.DeviceLike = None) -> Tensor:
     """A tensor of little-endian bytes in row-major order. Raises RuntimeError when the length does not fit."""
-    size = prod(shape) * dtype.itemsize
-    view = memoryview(data).cast("B") if prod(shape) else memoryview(b"")
-    if view.nbytes != size:
-        raise ShapeError(f"frombytes: {dtype.name}{list(shape)} takes {size} bytes, got {view.nbytes}")
     opened = devices.open_device(device)
-    spec = Spec(tuple(shape), dtype)
-    node = ir.data(spec, opened.upload(view, spec))
-    if dtype.kind is Kind.INT and 0 < prod(shape) <= 1 << 20:
-        values = array.array(dtype.code)
-        values.frombytes(view)
-        node.attrs = {"low": min(values), "high": max(values)}
-    result: Tensor = Tensor._new(node, opened)
+    result: Tensor = Tensor._new(literal.from_bytes(data, dtype, shape, opened), opened)
     return result
 
 
@@ -42,7 +30,7 @@ def tensor(
     data: Any,
     *,
     dtype: DType | None = None,
-    device: DeviceLike = None,
+    device: asked.DeviceLike = None,
     requires_grad: bool = False,
     pin_memory: bool = False,
 ) -> Tensor:
@@ -51,121 +39,201 @@ def tensor(
     Dtypes: bool, int64 or the default float, after the data. Raises ValueError for ragged sequences, TypeError for
     elements that are no numbers, RuntimeError for numbers that the dtype cannot hold.
     """
+    if dtype is not None and not isinstance(dtype, DType):
+        raise TypeError(f"tensor(): argument 'dtype' must be torch.dtype, not {type(dtype).__name__}")
     if isinstance(data, TensorBase):
         made = data.detach().clone()
         made = made.to(device=device or data.device, dtype=dtype or data.dtype)
-    elif hasattr(data, "__array_interface__"):
-        made = _from_array(data, device)
-        made = made if dtype is None else made.to(dtype)
     else:
-        flat: list[Any] = []
-        shape = _flatten(data, flat)
-        made = frombytes(_pack(flat, dtype := dtype or _infer(flat)), dtype, shape, device)
+        opened = devices.open_device(device)
+        if literal.is_array(data):
+            made = Tensor._new(literal.from_array(data, opened), opened)
+            made = made if dtype is None else made.to(dtype)
+        else:
+            made = Tensor._new(literal.from_data(data, dtype, opened), opened)
     return made.requires_grad_() if requires_grad else made
 
 
-def _flatten(data: Any, flat: list[Any]) -> tuple[int, ...]:
-    """Appends the numbers of nested sequences to `flat`; returns the shape."""
-    if isinstance(data, TensorBase):
-        values = data.tolist()
-        return _flatten(values, flat)
-    if hasattr(data, "__array_interface__"):
-        return _flatten(data.tolist(), flat)
-    if not isinstance(data, list | tuple | range):
-        flat.append(data)
-        return ()
-    inner: tuple[int, ...] | None = None
-    for item in data:
-        shape = _flatten(item, flat)
-        if inner is not None and shape != inner:
-            at = f"expected sequence of length {inner[0]}" if inner else "expected a number"
-            raise ValueError(f"{at} at dim 1 (got {shape[0] if shape else 'a number'})")
-        inner = shape
-    return (len(data), *(inner or ()))
+def as_tensor(data: Any, dtype: DType | None = None, device: asked.DeviceLike = None) -> Tensor:
+    """The tensor itself where nothing changes, else as tensor()."""
+    if not isinstance(data, Tensor):
+        return tensor(data, dtype=dtype, device=device)
+    same = (dtype is None or dtype is data.dtype) and (device is None or devices.device(device) == data.device)
+    made: Tensor = data if same else data.to(device=device or data.device, dtype=dtype or data.dtype)
+    return moved
 
 
-def _infer(flat: list[Any]) -> DType:
-    kinds = {type(value) for value in flat}
-    if not kinds or float in kinds:
-        return dtypes.default()
-    if kinds == {bool}:
-        return dtypes.bool_
-    for value in flat:
-        if isinstance(value, bool | int):
-            continue
-        if not isinstance(value, int | float) and not hasattr(value, "__float__"):
-            raise TypeError(f"new(): invalid data type '{type(value).__name__}'")
-        if not hasattr(value, "__index__"):
-            return dtypes.default()
-    return dtypes.int64
-
-
-def _pack(flat: list[Any], dtype: DType) -> bytes:
-    check: Any = bool if dtype.kind is Kind.BOOL else (int if dtype.kind is Kind.INT else float)
-    if dtype is dtypes.bfloat16:
-        words = struct.unpack(f"<{len(flat)}I", struct.pack(f"<{len(flat)}f", *map(float, flat)))
-        return array.array("H", [((w + 0x7FFF + ((w >> 16) & 1)) >> 16) & 0xFFFF for w in words]).tobytes()
-    try:
-        return struct.pack(f"<{len(flat)}{dtype.code}", *map(check, flat))
-    except struct.error:
-        raise RuntimeError(f"value cannot be converted to type {dtype.name} without overflow") from None
-    except OverflowError:
-        return struct.pack(f"<{len(flat)}{dtype.code}", *(_saturate(float(v), dtype) for v in flat))
-    except (TypeError, ValueError) as error:
-        raise TypeError(f"new(): invalid data for {dtype.name}: {error}") from None
-
-
-def _saturate(value: float, dtype: DType) -> float:
-    return value if dtype.low <= value <= dtype.high else (float("inf") if value > 0 else float("-inf"))
-
-
-def _from_array(data: Any, device: DeviceLike) -> Tensor:
-    name = str(data.dtype)
-    if name not in dtypes.BY_NAME:
-        raise TypeError(f"can't convert np.ndarray of type {name}. The supported types are: {', '.join(dtypes.BY_NAME)}.")
-    dtype = dtypes.BY_NAME[name]
-    return frombytes(data.tobytes(), dtype, data.shape, device)
+def asarray(
+    obj: Any,
+    *,
+    dtype: DType | None = None,
+    device: asked.DeviceLike = None,
+    copy: bool | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """As as_tensor, or with copy=True always a copy."""
+    made = tensor(obj, dtype=dtype, device=device) if copy else as_tensor(obj, dtype, device)
+    return made.requires_grad_() if requires_grad else made
 
 
 def from_numpy(array: Any) -> Tensor:
     """A tensor with a copy of a NumPy array (torch shares the memory; a lazy library cannot)."""
-    if not hasattr(array, "__array_interface__"):
+    if not literal.is_array(array):
         raise TypeError(f"expected np.ndarray (got {type(array).__name__})")
-    return _from_array(array, None)
+    return tensor(array)
 
 
-def filled(value: float, shape: tuple[int, ...], dtype: DType, device: DeviceLike, requires_grad: bool = False) -> Tensor:
-    check_dtype(dtype, device)
-    node = pointwise.full(value, Spec(shape, dtype))
-    return _made(node, device, requires_grad)
+def frombuffer(buffer: Any, *, dtype: DType, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:
+    """A vector of `count` elements (-1: all) that lie in a buffer from byte `offset` on. The bytes are copied."""
+    view = memoryview(buffer).cast("B")
+    rest = view.nbytes - offset
+    if not 0 <= offset < max(view.nbytes, 1):
+        raise ValueError(
+            f"offset must be non-negative and no greater than buffer length ({view.nbytes}) , but got {offset}"
+        )
+    if count < 0 and rest % dtype.itemsize:
+        raise ValueError(
+            f"buffer length ({view.nbytes} bytes) after offset ({offset} bytes) must be a multiple of element size "
+            f"({dtype.itemsize})"
+        )
+    n = rest // dtype.itemsize if count < 0 else count
+    if n * dtype.itemsize > rest:
+        raise ValueError(f"requested buffer length ({n * dtype.itemsize} bytes) must not be greater than {rest} bytes")
+    made = frombytes(view[offset : offset + n * dtype.itemsize], dtype, (n,))
+    return made.requires_grad_() if requires_grad else made
 
 
-def check_dtype(dtype: DType, device: DeviceLike) -> None:
-    opened = devices.open_device(device)
-    if opened.target.wgsl:
-        check_supported(dtype, opened.name)
+def scalar_tensor(s: float, **options: Any) -> Tensor:
+    """A number as a tensor of shape ()."""
+    order = asked.Order("scalar_tensor", options)
+    return order.made(creation.full(s, (), order.dtype))
 
 
-def _made(node: Node, device: DeviceLike, requires_grad: bool) -> Tensor:
-    result: Tensor = Tensor._new(node, devices.open_device(device))
-    return result.requires_grad_() if requires_grad else result
+# Filled
 
 
-def sizes(args: Sequence[Any]) -> tuple[int, ...]:
-    raw = args[0] if len(args) == 1 and not hasattr(args[0], "__index__") else args
-    out = tuple(int(n) for n in raw)
-    if any(n < 0 for n in out):
-        raise ShapeError(f"Trying to create tensor with negative dimension {min(out)}: {list(out)}")
-    return out
+def filled(value: float, shape: Shape, dtype: DType, device: asked.DeviceLike, requires_grad: bool = False) -> Tensor:
+    order = asked.Order("full", {"device": device, "dtype": dtype, "requires_grad": requires_grad})
+    return order.made(creation.full(value, shape, order.dtype))
 
 
-def zeros(
-    *size: Any, dtype: DType | None = None, device: DeviceLike = None, requires_grad: bool = False
-) -> Tensor:
+def zeros(*size: Any, **options: Any) -> Tensor:
     """A tensor of zeros."""
-    return filled(0.0, sizes(size), dtype or dtypes.default(), device, requires_grad)
+    shape = asked.size("zeros", size, options)
+    order = asked.Order("zeros", options)
+    return order.made(creation.full(0, shape, order.dtype))
 
 
-def ones(*size: Any, dtype: DType | None = None, device: DeviceLike = None, requires_grad: bool = False) -> Tensor:
+def ones(*size: Any, **options: Any) -> Tensor:
     """A tensor of ones."""
-    return filled(1.0, sizes(size), dtype or dtypes.default(), device, requires_grad)
+    shape = asked.size("ones", size, options)
+    order = asked.Order("ones", options)
+    return order.made(creation.full(1, shape, order.dtype))
+
+
+def empty(*size: Any, **options: Any) -> Tensor:
+    """A tensor of zeros: nothing reads memory that was not written."""
+    shape = asked.size("empty", size, options)
+    order = asked.Order("empty", options)
+    return order.made(creation.full(0, shape, order.dtype))
+
+
+def full(size: Any, fill_value: Any, **options: Any) -> Tensor:
+    """A tensor of one number; its dtype is the number's unless one is given."""
+    value = asked.number(fill_value)
+    if isinstance(size, int):
+        raise TypeError(f"full(): argument 'size' (position 1) must be tuple of ints, not {type(size).__name__}")
+    order = asked.Order("full", options, dtypes.of_scalar(value))
+    return order.made(creation.full(value, asked.sizes((size,), "full"), order.dtype))
+
+
+def eye(n: int, m: int | None = None, **options: Any) -> Tensor:
+    """A matrix with ones on its diagonal."""
+    if n < 0 or (m is not None and m < 0):
+        raise ShapeError(f"n must be greater or equal to 0, got {n if n < 0 else m}")
+    order = asked.Order("eye", options)
+    return order.made(creation.eye(n, n if m is None else m, order.dtype))
+
+
+# Counted
+
+
+def arange(*range_: Any, **options: Any) -> Tensor:
+    """start, start + step, ... below end: arange(end), arange(start, end) or arange(start, end, step).
+
+    Dtypes: int64 of whole numbers, else the default float.
+    """
+    start, end, step = _range("arange", range_, options)
+    has_float = any(isinstance(value, float) for value in (start, end, step))
+    order = asked.Order("arange", options, dtypes.default() if has_float else dtypes.int64)
+    return order.made(creation.arange(start, end, step, order.dtype))
+
+
+def _range(name: str, given: Sequence[Any], options: dict[str, Any]) -> tuple[Any, Any, Any]:
+    if len(given) > 3 or (not given and "end" not in options):
+        raise TypeError(f"{name}() takes from 1 to 3 numbers, got {len(given)}")
+    parts = {"start": 0, "step": 1}
+    names = ("start", "end", "step") if len(given) > 1 or "end" in options else ("end",)
+    parts |= dict(zip(names, given, strict=False))
+    parts |= {key: options.pop(key) for key in ("start", "end", "step") if key in options}
+    start, end, step = (asked.number(parts[key]) for key in ("start", "end", "step"))
+    return tuple(int(v) if isinstance(v, bool) else v for v in (start, end, step))  # type: ignore[return-value]
+
+
+def range(start: float = 0, end: float | None = None, step: float = 1, **options: Any) -> Tensor:
+    """As arange with `end` included; old, kept for scripts that use it."""
+    if end is None:
+        start, end = 0, start
+    order = asked.Order("range", options)
+    count = int((end - start) / step) + 1
+    return order.made(creation.arange(start, start + (count - 0.5) * step, step, order.dtype))
+
+
+def linspace(start: Any, end: Any, steps: int, **options: Any) -> Tensor:
+    """`steps` numbers from start to end, both included, at equal distances."""
+    order = asked.Order("linspace", options)
+    return order.made(creation.linspace(asked.number(start), asked.number(end), index(steps), order.dtype))
+
+
+def logspace(start: Any, end: Any, steps: int, base: float = 10.0, **options: Any) -> Tensor:
+    """base to the power of linspace."""
+    order = asked.Order("logspace", options)
+    return order.made(creation.logspace(asked.number(start), asked.number(end), index(steps), base, order.dtype))
+
+
+def tril_indices(row: int, col: int, offset: int = 0, **options: Any) -> Tensor:
+    """The coordinates (2, count) of the lower triangle of a matrix."""
+    order = asked.Order("tril_indices", options, dtypes.int64)
+    return order.made(creation.triangle_indices(row, col, offset, order.dtype, upper=False))
+
+
+def triu_indices(row: int, col: int, offset: int = 0, **options: Any) -> Tensor:
+    """The coordinates (2, count) of the upper triangle of a matrix."""
+    order = asked.Order("triu_indices", options, dtypes.int64)
+    return order.made(creation.triangle_indices(row, col, offset, order.dtype, upper=True))
+
+
+# Like another tensor
+
+
+def zeros_like(input: Tensor, **options: Any) -> Tensor:
+    """Zeros of another tensor's shape, dtype and device."""
+    order = asked.like("zeros_like", input, options)
+    return order.made(creation.full(0, tuple(input.shape), order.dtype))
+
+
+def ones_like(input: Tensor, **options: Any) -> Tensor:
+    """Ones of another tensor's shape, dtype and device."""
+    order = asked.like("ones_like", input, options)
+    return order.made(creation.full(1, tuple(input.shape), order.dtype))
+
+
+def empty_like(input: Tensor, **options: Any) -> Tensor:
+    """As zeros_like."""
+    return zeros_like(input, **options)
+
+
+def full_like(input: Tensor, fill_value: Any, **options: Any) -> Tensor:
+    """One number in another tensor's shape, dtype and device."""
+    order = asked.like("full_like", input, options)
+    return order.made(creation.full(asked.number(fill_value), tuple(input.shape), order.dtype))

@@ -218,7 +218,6 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Any, ...]:
         t.reshape([-1 if a == axis else 1 for a in range(len(shape))]).expand(shape) for axis, t in enumerate(given)
     ]
     if swap:
-        grids = [grid.transpose(0, 1) for grid in grids]
         grids[0], grids[1] = grids[1], grids[0]
     return tuple(grids)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pywebgpu.compose import arithmetic
-from pywebgpu.graph.ir import Node
+from pywebgpu.graph.ir import Node, recording
 from pywebgpu.ops import pointwise
 from pywebgpu.tensor import transfer
 from pywebgpu.tensor.base import TensorBase
@@ -16,7 +16,9 @@ def _form(method: Any) -> Any:
     """The form in place of a method."""
 
     def written(self: Any, *args: Any, **options: Any) -> Any:
-        return self._written(method(self, *args, **options))
+        # The op saves a copy, so that its own write does not make what it saved stale.
+        before = self._new(pointwise.copy(self._node), self._storage.device) if recording.grad else self
+        return self._written(method(before, *args, **options))
 
     written.__name__ = written.__qualname__ = f"{method.__name__}_"
     written.__doc__ = f"{method.__name__}, written into this tensor."
@@ -80,7 +82,7 @@ class InplaceMethods(ContractionMethods):
 
     def zero_(self) -> Any:
         """0 everywhere."""
-        return self._assign(pointwise.full(0, self._spec_node().spec))
+        return self.fill_(0)
 
     def fill_(self, value: Any) -> Any:
         """One number everywhere: of Python, or of a tensor without axes."""
@@ -97,9 +99,11 @@ class InplaceMethods(ContractionMethods):
         return self._assign(self._fitted(src))
 
     def _fitted(self, value: Any) -> Node:
-        """A value as a node of this tensor's shape and dtype."""
-        node = arithmetic.node(value._node if isinstance(value, TensorBase) else value, self.dtype)
-        return arithmetic.broadcast_to(node, _fits(node.spec.shape, tuple(self.shape)))
+        """A value as a node of this tensor's shape and dtype. What it replaces has the gradient 0."""
+        old = self._node
+        node = arithmetic.node(value._node if isinstance(value, TensorBase) else value, old.spec.dtype)
+        node = arithmetic.broadcast_to(node, _fits(node.spec.shape, old.spec.shape))
+        return elementwise.unmoved(node, old) if recording.grad else node
 
 
 def _fits(small: tuple[int, ...], large: tuple[int, ...]) -> tuple[int, ...]:

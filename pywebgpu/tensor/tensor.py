@@ -14,7 +14,7 @@ from pywebgpu.graph.ir import Spec
 from pywebgpu.ops import pointwise as ops
 from pywebgpu.tensor import gradient as walk
 from pywebgpu.tensor import show
-from pywebgpu.tensor.conversion import ConversionMethods
+from pywebgpu.tensor.arrange import ArrangeMethods
 from pywebgpu.tensor.methods import operator, reflected
 
 
@@ -22,7 +22,7 @@ def _compare(op: ir.Pointwise) -> Any:
     return operator(partial(logic.compare, op))
 
 
-class Tensor(ConversionMethods):
+class Tensor(ArrangeMethods):
     """A lazy array on a device. See torch.Tensor for what each method does; the differences are in docs/torch.md."""
 
     __slots__ = ()
@@ -63,14 +63,14 @@ class Tensor(ConversionMethods):
     __rrshift__ = reflected(partial(logic.shift, ops.shift_right))
     __eq__, __ne__ = _compare(ops.eq), _compare(ops.ne)
     __lt__, __le__, __gt__, __ge__ = _compare(ops.lt), _compare(ops.le), _compare(ops.gt), _compare(ops.ge)
-    __neg__, __pos__, __abs__ = ConversionMethods.neg, ConversionMethods.positive, ConversionMethods.abs
-    __invert__ = ConversionMethods.bitwise_not
-    __iadd__, __isub__, __imul__ = ConversionMethods.add_, ConversionMethods.sub_, ConversionMethods.mul_
-    __itruediv__, __ifloordiv__ = ConversionMethods.div_, ConversionMethods.floor_divide_
-    __imod__, __ipow__ = ConversionMethods.remainder_, ConversionMethods.pow_
-    __iand__, __ior__ = ConversionMethods.bitwise_and_, ConversionMethods.bitwise_or_
-    __ixor__ = ConversionMethods.bitwise_xor_
-    __ilshift__, __irshift__ = ConversionMethods.bitwise_left_shift_, ConversionMethods.bitwise_right_shift_
+    __neg__, __pos__, __abs__ = ArrangeMethods.neg, ArrangeMethods.positive, ArrangeMethods.abs
+    __invert__ = ArrangeMethods.bitwise_not
+    __iadd__, __isub__, __imul__ = ArrangeMethods.add_, ArrangeMethods.sub_, ArrangeMethods.mul_
+    __itruediv__, __ifloordiv__ = ArrangeMethods.div_, ArrangeMethods.floor_divide_
+    __imod__, __ipow__ = ArrangeMethods.remainder_, ArrangeMethods.pow_
+    __iand__, __ior__ = ArrangeMethods.bitwise_and_, ArrangeMethods.bitwise_or_
+    __ixor__ = ArrangeMethods.bitwise_xor_
+    __ilshift__, __irshift__ = ArrangeMethods.bitwise_left_shift_, ArrangeMethods.bitwise_right_shift_
 
     def __matmul__(self, other: Any) -> Any:
         return self.matmul(other) if isinstance(other, Tensor) else NotImplemented

@@ -173,23 +173,17 @@ def glu(input: _T, dim: int = -1) -> _T:
 # Rows
 
 
-def softmax(
-    input: _T, dim: int | None = None, _stacklevel: int = 3, dtype: _dtypes.DType | None = None
-) -> _T:
+def softmax(input: _T, dim: int | None = None, _stacklevel: int = 3, dtype: _dtypes.DType | None = None) -> _T:
     """exp(x) over its sum along `dim`."""
     return _apply(_reduce.softmax, input, _implicit(dim, input), dtype=dtype)
 
 
-def softmin(
-    input: _T, dim: int | None = None, _stacklevel: int = 3, dtype: _dtypes.DType | None = None
-) -> _T:
+def softmin(input: _T, dim: int | None = None, _stacklevel: int = 3, dtype: _dtypes.DType | None = None) -> _T:
     """softmax(-x)"""
     return softmax(-input, dim, dtype=dtype)
 
 
-def log_softmax(
-    input: _T, dim: int | None = None, _stacklevel: int = 3, dtype: _dtypes.DType | None = None
-) -> _T:
+def log_softmax(input: _T, dim: int | None = None, _stacklevel: int = 3, dtype: _dtypes.DType | None = None) -> _T:
     """log(softmax(x)) along `dim`, computed as one."""
     return _apply(_reduce.log_softmax, input, _implicit(dim, input), dtype=dtype)
 
@@ -252,9 +246,7 @@ def _by_channel(input: _T, p: float, training: bool, inplace: bool, *, rank: int
     return _dropped(input, p, training, inplace, _activation.feature_dropout, channel_axis=axis)
 
 
-def _dropped(
-    input: _T, p: float, training: bool, inplace: bool, function: _Callable[..., _Any], **options: _Any
-) -> _T:
+def _dropped(input: _T, p: float, training: bool, inplace: bool, function: _Callable[..., _Any], **options: _Any) -> _T:
     if not 0.0 <= p <= 1.0:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
     if not training or p == 0.0:

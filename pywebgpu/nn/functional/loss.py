@@ -61,9 +61,7 @@ def nll_loss(
 ) -> _T:
     """-input[target] for logarithms of probabilities. Shapes: input (n, c, ...), target (n, ...)."""
     reduction = _reduction(size_average, reduce, reduction)
-    return _apply(
-        _loss.nll_loss, input, target, weight, ignore_index=ignore_index, reduction=reduction
-    )
+    return _apply(_loss.nll_loss, input, target, weight, ignore_index=ignore_index, reduction=reduction)
 
 
 def binary_cross_entropy(
@@ -120,9 +118,7 @@ def poisson_nll_loss(
 ) -> _T:
     """exp(x) - target x, or x - target log(x + eps)."""
     reduction = _reduction(size_average, reduce, reduction)
-    return _apply(
-        _loss.poisson_nll_loss, input, target, log_input=log_input, full=full, eps=eps, reduction=reduction
-    )
+    return _apply(_loss.poisson_nll_loss, input, target, log_input=log_input, full=full, eps=eps, reduction=reduction)
 
 
 def gaussian_nll_loss(
@@ -135,9 +131,7 @@ def gaussian_nll_loss(
             spread = spread.unsqueeze(-1)
         elif input.shape[:-1] != spread.shape[:-1] or spread.shape[-1] != 1:
             raise ValueError(f"var is of incorrect size: {spread.shape} for input {input.shape}")
-    return _apply(
-        _loss.gaussian_nll_loss, input, target, spread, full=full, eps=eps, reduction=reduction
-    )
+    return _apply(_loss.gaussian_nll_loss, input, target, spread, full=full, eps=eps, reduction=reduction)
 
 
 def multi_margin_loss(
@@ -152,9 +146,7 @@ def multi_margin_loss(
 ) -> _T:
     """The mean over the other classes of max(0, margin - x[target] + x[c])^p."""
     reduction = _reduction(size_average, reduce, reduction)
-    return _apply(
-        _loss.multi_margin_loss, input, target, p, margin, weight, reduction=reduction
-    )
+    return _apply(_loss.multi_margin_loss, input, target, p, margin, weight, reduction=reduction)
 
 
 def multilabel_soft_margin_loss(
@@ -212,9 +204,7 @@ def smooth_l1_loss(
     return _apply(_distance.smooth_l1_loss, input, target, reduction=reduction, beta=beta)
 
 
-def huber_loss(
-    input: _T, target: _T, reduction: str = "mean", delta: float = 1.0, weight: _T | None = None
-) -> _T:
+def huber_loss(input: _T, target: _T, reduction: str = "mean", delta: float = 1.0, weight: _T | None = None) -> _T:
     """delta times smooth_l1_loss with beta = delta."""
     return _apply(_distance.huber_loss, input, target, weight, reduction=reduction, delta=delta)
 
@@ -251,9 +241,7 @@ def cosine_embedding_loss(
 ) -> _T:
     """1 - cos where target is 1, max(0, cos - margin) where it is -1."""
     reduction = _reduction(size_average, reduce, reduction)
-    return _apply(
-        _distance.cosine_embedding_loss, input1, input2, target, margin=margin, reduction=reduction
-    )
+    return _apply(_distance.cosine_embedding_loss, input1, input2, target, margin=margin, reduction=reduction)
 
 
 def margin_ranking_loss(
@@ -267,9 +255,7 @@ def margin_ranking_loss(
 ) -> _T:
     """max(0, -target (x1 - x2) + margin)"""
     reduction = _reduction(size_average, reduce, reduction)
-    return _apply(
-        _distance.margin_ranking_loss, input1, input2, target, margin=margin, reduction=reduction
-    )
+    return _apply(_distance.margin_ranking_loss, input1, input2, target, margin=margin, reduction=reduction)
 
 
 def hinge_embedding_loss(
@@ -282,9 +268,7 @@ def hinge_embedding_loss(
 ) -> _T:
     """x where target is 1, max(0, margin - x) where it is -1."""
     reduction = _reduction(size_average, reduce, reduction)
-    return _apply(
-        _distance.hinge_embedding_loss, input, target, margin=margin, reduction=reduction
-    )
+    return _apply(_distance.hinge_embedding_loss, input, target, margin=margin, reduction=reduction)
 
 
 def triplet_margin_loss(

@@ -41,7 +41,9 @@ def embedding(
     Raises: NotImplementedError for scale_grad_by_freq.
     """
     if scale_grad_by_freq:
-        raise NotImplementedError("embedding: scale_grad_by_freq is not available; scale the gradient by a hook instead")
+        raise NotImplementedError(
+            "embedding: scale_grad_by_freq is not available; scale the gradient by a hook instead"
+        )
     if max_norm is not None:
         with _modes.no_grad():
             rows = input.reshape(-1)
@@ -75,16 +77,12 @@ def layer_norm(
     return _apply(_normalize.layer_norm, input, tuple(normalized_shape), weight, bias, eps)
 
 
-def rms_norm(
-    input: _T, normalized_shape: _Sequence[int], weight: _T | None = None, eps: float | None = None
-) -> _T:
+def rms_norm(input: _T, normalized_shape: _Sequence[int], weight: _T | None = None, eps: float | None = None) -> _T:
     """Each row over the root of its mean square, then by weight."""
     return _apply(_normalize.rms_norm, input, tuple(normalized_shape), weight, eps)
 
 
-def group_norm(
-    input: _T, num_groups: int, weight: _T | None = None, bias: _T | None = None, eps: float = 1e-5
-) -> _T:
+def group_norm(input: _T, num_groups: int, weight: _T | None = None, bias: _T | None = None, eps: float = 1e-5) -> _T:
     """Groups of channels of each sample to mean 0 and variance 1, then by weight and bias of each channel."""
     return _apply(_normalize.group_norm, input, num_groups, weight, bias, eps)
 

@@ -101,9 +101,7 @@ def _transpose(*args: _Any, rank: int) -> _T:
     return _apply(_convolution.conv_transpose, *args, rank=rank)
 
 
-def unfold(
-    input: _T, kernel_size: _Sizes, dilation: _Sizes = 1, padding: _Sizes = 0, stride: _Sizes = 1
-) -> _T:
+def unfold(input: _T, kernel_size: _Sizes, dilation: _Sizes = 1, padding: _Sizes = 0, stride: _Sizes = 1) -> _T:
     """(n, c, h, w) -> (n, c kernel, positions): what a kernel sees, as columns."""
     return _apply(_convolution.unfold, input, kernel_size, dilation, padding, stride)
 
@@ -137,7 +135,7 @@ def _max_pool(rank: int) -> _Callable[..., _Any]:
         return _base.apply(function, input, kernel_size, stride or None, padding, dilation, ceil_mode, rank=rank)
 
     max_pool.__name__ = f"max_pool{rank}d"
-    max_pool.__doc__ = f"""The largest element of each window over the last {rank} axes; the first one gets the gradient.
+    max_pool.__doc__ = f"""The largest element of each window over the last {rank} axes; the first has the gradient.
 
     return_indices: also its position in the flattened axes, as int64.
     """

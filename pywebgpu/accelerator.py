@@ -1,0 +1,49 @@
+"""torch.accelerator: the device that is not the CPU, whichever it is; here webgpu, where it is the default."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pywebgpu import devices, webgpu
+
+
+def is_available() -> bool:
+    """Whether the default device is a GPU."""
+    return devices.default_device().startswith("webgpu")
+
+
+def current_accelerator(check_available: bool = False) -> devices.device | None:
+    """Device webgpu, or None where it is not what tensors are made on."""
+    return devices.device("webgpu") if is_available() else None
+
+
+def device_count() -> int:
+    return webgpu.device_count() if is_available() else 0
+
+
+def current_device_index() -> int:
+    return 0
+
+
+def set_device_index(device: Any) -> None:
+    """Only index 0 exists."""
+    index = device if isinstance(device, int) else devices.device(device).index or 0
+    if index:
+        raise RuntimeError(f"there is no accelerator {index}")
+
+
+def synchronize(device: Any = None) -> None:
+    """Runs all that is pending, and waits until it is done."""
+    webgpu.synchronize(device)
+
+
+def empty_cache() -> None:
+    """Nothing to do: memory goes back with its last tensor."""
+
+
+def memory_allocated(device: Any = None) -> int:
+    return devices.open_device(device).counters["live_bytes"]
+
+
+def max_memory_allocated(device: Any = None) -> int:
+    return devices.open_device(device).counters["peak_bytes"]

@@ -1,0 +1,36 @@
+"""Gradients as users ask for them and write them: backward, grad, Function, gradcheck, jacobian."""
+
+from pywebgpu.autograd import functional
+from pywebgpu.autograd.function import Function, FunctionCtx, once_differentiable
+from pywebgpu.autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
+from pywebgpu.gradient.modes import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
+from pywebgpu.tensor.gradient import backward, grad
+from pywebgpu.tensor.tensor import Tensor
+
+__all__ = [
+    "Function", "FunctionCtx", "GradcheckError", "Variable", "backward", "detect_anomaly", "enable_grad", "functional",
+    "grad", "gradcheck", "gradgradcheck", "inference_mode", "is_grad_enabled", "no_grad", "once_differentiable",
+    "set_detect_anomaly", "set_grad_enabled",
+]  # fmt: skip
+
+
+def Variable(data: Tensor, requires_grad: bool = False, volatile: bool = False) -> Tensor:  # noqa: N802 - PyTorch's name
+    """The tensor without history; what programs wrote before tensors had gradients."""
+    made: Tensor = data.detach()
+    return made.requires_grad_() if requires_grad else made
+
+
+class set_detect_anomaly(set_grad_enabled):  # noqa: N801 - PyTorch's name
+    """Accepted and without effect: a failing gradient names its op and its value's spec anyway."""
+
+    def __init__(self, mode: bool, check_nan: bool = True) -> None:
+        super().__init__(is_grad_enabled())
+
+
+class detect_anomaly(set_detect_anomaly):  # noqa: N801 - PyTorch's name
+    """As set_detect_anomaly(True)."""
+
+    def __init__(self, check_nan: bool = True) -> None:
+        super().__init__(True, check_nan)
+
+

@@ -1,0 +1,260 @@
+"""Functions whose gradient the user writes: Function, and the record of one call of it.
+
+Each output is a Custom node: its value, computed without history, and the inputs that the gradient goes to.
+"""
+
+from __future__ import annotations
+
+import functools
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from pywebgpu.compose import arithmetic
+from pywebgpu.dtypes import Kind
+from pywebgpu.errors import ShapeError
+from pywebgpu.gradient import backward, modes
+from pywebgpu.graph.ir import Custom, Node, recording
+from pywebgpu.ops import movement, pointwise, reduction
+from pywebgpu.tensor.base import TensorBase
+from pywebgpu.tensor.tensor import Tensor
+
+OVERWRITTEN = (
+    "one of the variables needed for gradient computation has been modified by an inplace operation: "
+    "[{type} {shape}] is at version {found}; expected version {expected} instead."
+)
+
+
+class FunctionCtx:
+    """What forward leaves for backward; users may set any attribute."""
+
+    needs_input_grad: tuple[bool, ...] = ()
+
+    def __init__(self) -> None:
+        self._saved: list[_Saved | None] = []
+        self._fixed: list[Tensor] = []
+        self._dirty: list[Tensor] = []
+        self._materialize = True
+        self._released = False
+
+    def save_for_backward(self, *tensors: Tensor | None) -> None:
+        """Keeps tensors; `saved_tensors` gives them back, and notices when one was overwritten."""
+        for tensor in tensors:
+            if tensor is not None and not isinstance(tensor, TensorBase):
+                raise TypeError(f"save_for_backward can only save variables, but argument is of type {type(tensor)}")
+        self._saved = [None if tensor is None else _Saved(tensor) for tensor in tensors]
+
+    def save_for_forward(self, *tensors: Tensor | None) -> None:
+        """For forward-mode differentiation, which is not here; kept so that code which calls it runs."""
+
+    @property
+    def saved_tensors(self) -> tuple[Any, ...]:
+        """What save_for_backward kept. Raises RuntimeError when it was freed, or overwritten since."""
+        if self._released:
+            raise RuntimeError(backward.TWICE)
+        return tuple(None if saved is None else saved.tensor() for saved in self._saved)
+
+    def mark_non_differentiable(self, *tensors: Tensor) -> None:
+        """No gradient flows to these outputs."""
+        self._fixed = list(tensors)
+
+    def mark_dirty(self, *tensors: Tensor) -> None:
+        """These inputs were written in place by forward."""
+        self._dirty = list(tensors)
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """Whether backward sees zeros (True) or None for an output that nothing used."""
+        self._materialize = value
+
+
+class _Saved:
+    """A tensor as it was when it was saved. An output is held by its node alone: it holds the call, which holds this."""
+
+    __slots__ = ("device", "held", "node", "output", "version")
+
+    def __init__(self, tensor: Tensor) -> None:
+        self.held: Tensor | None = tensor
+        self.version, self.node = tensor._version, tensor._node
+        self.device = tensor._storage.device
+        self.output: weakref.ref[Node] | None = None
+
+    def become_output(self, node: Node) -> None:
+        self.held, self.output = None, weakref.ref(node)
+
+    def tensor(self) -> Any:
+        if self.output is not None:
+            node = self.output()
+            return Tensor._new(self.node if node is None else node, self.device)
+        assert self.held is not None
+        if self.held._version != self.version:
+            raise RuntimeError(
+                OVERWRITTEN.format(
+                    type=self.held.type(), shape=list(self.held.shape), found=self.held._version, expected=self.version
+                )
+            )
+        return self.held
+
+
+class Function:
+    """A differentiable function with a gradient of its own: subclass with static methods forward and backward.
+
+    forward(ctx, *args), or forward(*args) with setup_context(ctx, inputs, output); backward(ctx, *grads) returns one
+    gradient, or None, for each argument. Called as `MyFunction.apply(*args)`.
+    """
+
+    @staticmethod
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError("You must implement the forward function for custom autograd.Function.")
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> Any:
+        raise NotImplementedError("setup_context is not implemented.")
+
+    @staticmethod
+    def backward(ctx: Any, *grad_outputs: Any) -> Any:
+        raise NotImplementedError("You must implement the backward function for your custom autograd.Function.")
+
+    @classmethod
+    def apply(cls, *args: Any, **kwargs: Any) -> Any:
+        """Calls forward without recording, and hangs backward on its outputs."""
+        ctx = FunctionCtx()
+        tensors = [arg if isinstance(arg, TensorBase) else None for arg in args]
+        ctx.needs_input_grad = tuple(t is not None and recording.grad and t.requires_grad for t in tensors)
+        sources = [None if t is None else t._node for t in tensors]
+        with modes.no_grad():
+            if cls.setup_context is Function.setup_context:
+                output = cls.forward(ctx, *args, **kwargs)
+            else:
+                output = cls.forward(*args, **kwargs)
+                cls.setup_context(ctx, args, output)
+        if not any(ctx.needs_input_grad):
+            return output
+        call = _Call(cls, ctx, sources)
+        if isinstance(output, tuple | list):
+            return tuple(call.outputs(list(output), [t for t in tensors if t is not None]))
+        return call.outputs([output], [t for t in tensors if t is not None])[0]
+
+
+_ops: weakref.WeakKeyDictionary[type, Custom] = weakref.WeakKeyDictionary()
+
+
+class _Call:
+    """One application of a Function: makes the outputs' nodes, later turns their gradients into the inputs'."""
+
+    def __init__(self, function: Any, ctx: FunctionCtx, sources: Sequence[Node | None]) -> None:
+        self.function, self.ctx = function, ctx
+        self.places = [at for at, node in enumerate(sources) if node is not None]
+        self.specs = [None if node is None else node.spec for node in sources]
+        self.sources = [node for node in sources if node is not None]
+        self.output_specs: list[Any] = []
+        self.device: Any = None
+
+    def outputs(self, results: list[Any], inputs: list[Tensor]) -> list[Any]:
+        """The results of forward with this call as their history."""
+        op = _ops.setdefault(self.function, Custom(f"{self.function.__name__}Backward"))
+        found = [result if isinstance(result, TensorBase) else None for result in results]
+        self.output_specs = [None if tensor is None else tensor._node.spec for tensor in found]
+        finished: list[Any] = []
+        for at, (result, tensor) in enumerate(zip(results, found, strict=True)):
+            if tensor is None:
+                finished.append(result)
+                continue
+            self.device = tensor._storage.device
+            fixed = tensor.dtype.kind is not Kind.FLOAT or any(tensor is t for t in self.ctx._fixed)
+            if fixed:
+                finished.append(tensor)
+                continue
+            with modes.no_grad():
+                value = tensor._node
+            node = op(value, *self.sources, call=self, index=at, outputs=len(results))
+            dirty = any(tensor is t for t in self.ctx._dirty)
+            made: Any = tensor._assign(node) if dirty else Tensor._new(node, self.device)
+            for saved in self.ctx._saved:
+                if saved is not None and saved.held is tensor and not any(tensor is t for t in inputs):
+                    saved.become_output(node)
+                elif saved is not None and saved.held is tensor and dirty:
+                    saved.version = tensor._version
+            finished.append(made)
+        self.sources = []
+        return finished
+
+    @property
+    def saved(self) -> list[Node]:
+        """Values that must be computed with the outputs, for backward."""
+        return [saved.node for saved in self.ctx._saved if saved is not None]
+
+    def release(self) -> None:
+        """Drops what was saved."""
+        self.ctx._saved, self.ctx._released = [], True
+
+    def backward(self, grads: list[Node | None]) -> list[Node | None]:
+        name = f"{self.function.__name__}Backward"
+        given = []
+        for grad, spec in zip(grads, self.output_specs, strict=True):
+            if grad is None and spec is not None and self.ctx._materialize:
+                grad = pointwise.full(0, spec)
+            given.append(None if grad is None else Tensor._new(grad, self.device))
+        returned = self.function.backward(self.ctx, *given)
+        parts = list(returned) if isinstance(returned, tuple | list) else [returned]
+        count = len(self.specs)
+        if len(parts) < count or any(part is not None for part in parts[count:]):
+            raise RuntimeError(
+                f"function {name} returned an incorrect number of gradients (expected {count}, got {len(parts)})"
+            )
+        for at, part in enumerate(parts[:count]):
+            if part is not None and self.specs[at] is None:
+                raise RuntimeError(
+                    f"function {name} returned a gradient different from None at position {at + 1}, but the "
+                    f"corresponding forward input was not a Variable"
+                )
+        return [self._fitted(parts[at], at, name) for at in self.places]
+
+    def _fitted(self, part: Any, at: int, name: str) -> Node | None:
+        spec = self.specs[at]
+        if part is None or spec is None:
+            return None
+        if not isinstance(part, TensorBase):
+            raise TypeError(f"expected Variable or None (got {type(part).__name__})")
+        node = arithmetic.cast(part._node, spec.dtype)
+        have = node.spec.shape
+        if have == spec.shape:
+            return node
+        extra = len(have) - len(spec.shape)
+        padded = (1,) * extra + spec.shape
+        if extra < 0 or any(m not in (1, n) for m, n in zip(padded, have, strict=True)):
+            raise ShapeError(
+                f"Function {name} returned an invalid gradient at index {at} - got {list(have)} but expected shape "
+                f"compatible with {list(spec.shape)}"
+            )
+        axes = tuple(a for a, (m, n) in enumerate(zip(padded, have, strict=True)) if m != n)
+        folded = reduction.sum_(node, axes=axes) if axes else node
+        return arithmetic.broadcast_to(movement.reshape(folded, shape=spec.shape), spec.shape)
+
+
+def once_differentiable(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorates backward: its result cannot be differentiated again, and trying to is an error."""
+
+    @functools.wraps(function)
+    def wrapper(ctx: FunctionCtx, *args: Any) -> Any:
+        with modes.no_grad():
+            results = function(ctx, *args)
+        if not recording.grad or not any(isinstance(arg, TensorBase) and arg.requires_grad for arg in args):
+            return results
+        found = results if isinstance(results, tuple) else (results,)
+        sources = [arg for arg in args if isinstance(arg, TensorBase) and arg.requires_grad]
+        guarded = tuple(_Refusal.apply(r, *sources) if isinstance(r, TensorBase) else r for r in found)
+        return guarded if isinstance(results, tuple) else guarded[0]
+
+    return wrapper
+
+
+class _Refusal(Function):
+    """The first argument; its gradient is an error."""
+
+    @staticmethod
+    def forward(ctx: Any, value: Any, *sources: Any) -> Any:
+        return value.clone()
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        raise RuntimeError("trying to differentiate twice a function that was marked with @once_differentiable")

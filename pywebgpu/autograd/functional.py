@@ -1,0 +1,154 @@
+"""Derivatives of whole functions: products with vectors, jacobians, hessians. Made of `grad`, called as often as needed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pywebgpu.compose import joining
+from pywebgpu.gradient import modes
+from pywebgpu.ops import pointwise
+from pywebgpu.tensor import gradient
+from pywebgpu.tensor.base import TensorBase, apply
+
+Tensors = Any  # one tensor or a tuple of them
+Call = Callable[..., Any]
+
+
+def vjp(func: Call, inputs: Tensors, v: Tensors = None, create_graph: bool = False, strict: bool = False) -> Any:
+    """func(inputs), and v times its jacobian. v has the outputs' shape; None is 1 for one number."""
+    with modes.enable_grad():
+        points, single = _points(inputs, create_graph)
+        outputs, single_output = _called(func, points)
+        seeds = _vectors("v", v, outputs)
+        products = _grads(outputs, points, seeds, create_graph, strict)
+    return _finished(outputs, single_output, create_graph), _finished(products, single, create_graph)
+
+
+def jvp(func: Call, inputs: Tensors, v: Tensors = None, create_graph: bool = False, strict: bool = False) -> Any:
+    """func(inputs), and its jacobian times v. v has the inputs' shape; None is 1 for one number.
+
+    The product u -> u^T J is linear in u, so its own gradient is J v: two reverse walks.
+    """
+    with modes.enable_grad():
+        points, _ = _points(inputs, create_graph)
+        outputs, single = _called(func, points)
+        tangents = _vectors("v", v, points)
+        doubles = [_like(output, 0).requires_grad_() for output in outputs]
+        rows = _grads(outputs, points, doubles, True, strict)
+        products = _grads(rows, doubles, tangents, create_graph, strict)
+    return _finished(outputs, single, create_graph), _finished(products, single, create_graph)
+
+
+def vhp(func: Call, inputs: Tensors, v: Tensors = None, create_graph: bool = False, strict: bool = False) -> Any:
+    """func(inputs), one number, and v times its hessian."""
+    with modes.enable_grad():
+        points, single = _points(inputs, create_graph)
+        outputs, single_output = _called(func, points)
+        first = _grads(outputs, points, None, True, strict)
+        products = _grads(first, points, _vectors("v", v, points), create_graph, strict)
+    return _finished(outputs, single_output, create_graph), _finished(products, single, create_graph)
+
+
+hvp = vhp  # A hessian is symmetric.
+
+
+def jacobian(
+    func: Call,
+    inputs: Tensors,
+    create_graph: bool = False,
+    strict: bool = False,
+    vectorize: bool = False,
+    strategy: str = "reverse-mode",
+) -> Any:
+    """d(output)/d(input): shape of the output, then of the input; nested tuples where there are several of either."""
+    with modes.enable_grad():
+        points, single = _points(inputs, create_graph)
+        outputs, single_output = _called(func, points)
+        table = [_rows(output, points, create_graph, strict) for output in outputs]
+    rows = [_finished(row, single, create_graph) for row in table]
+    return rows[0] if single_output else tuple(rows)
+
+
+def hessian(
+    func: Call,
+    inputs: Tensors,
+    create_graph: bool = False,
+    strict: bool = False,
+    vectorize: bool = False,
+    outer_jacobian_strategy: str = "reverse-mode",
+) -> Any:
+    """Second derivatives of a function of one number: shape of the input, twice."""
+
+    def first(*points: Any) -> Any:
+        found = jacobian(func, points, create_graph=True)
+        return found[0] if isinstance(inputs, TensorBase) else found
+
+    return jacobian(first, inputs, create_graph, strict)
+
+
+def _rows(output: Any, points: list[Any], create_graph: bool, strict: bool) -> list[Any]:
+    """The jacobian of one output to each input, a reverse walk an element."""
+    flat = output.reshape(-1)
+    columns: list[list[Any]] = [[] for _ in points]
+    for at in range(output.numel()):
+        for column, part in zip(columns, _grads([flat[at]], points, None, create_graph, strict), strict=True):
+            column.append(part)
+    return [
+        apply(joining.stack, column).reshape((*output.shape, *point.shape))
+        if column
+        else point.new_zeros((*output.shape, *point.shape))
+        for column, point in zip(columns, points, strict=True)
+    ]
+
+
+def _points(inputs: Tensors, create_graph: bool) -> tuple[list[Any], bool]:
+    """Inputs that a gradient flows to: part of the caller's graph when one is to be created."""
+    single = isinstance(inputs, TensorBase)
+    given = [inputs] if single else list(inputs)
+    return [x.view_as(x) if create_graph and x.requires_grad else x.detach().requires_grad_() for x in given], single
+
+
+def _called(func: Call, points: list[Any]) -> tuple[list[Any], bool]:
+    outputs = func(*points)
+    return ([outputs], True) if isinstance(outputs, TensorBase) else (list(outputs), False)
+
+
+def _like(tensor: Any, value: float) -> Any:
+    return tensor._new(pointwise.full(value, tensor._node.spec), tensor._storage.device)
+
+
+def _vectors(name: str, given: Tensors, like: list[Any]) -> list[Any]:
+    if given is None:
+        if len(like) != 1 or like[0].numel() != 1:
+            raise RuntimeError(f"The vector {name} can only be None if the input and the output contain a single element")
+        return [_like(like[0], 1)]
+    found = [given] if isinstance(given, TensorBase) else list(given)
+    if len(found) != len(like) or any(tuple(a.shape) != tuple(b.shape) for a, b in zip(found, like, strict=True)):
+        raise RuntimeError(f"{name} has invalid size: should be {[list(x.shape) for x in like]}")
+    return found
+
+
+def _grads(outputs: list[Any], inputs: list[Any], seeds: Any, create_graph: bool, strict: bool) -> list[Any]:
+    """Gradients; zeros where an input was not used, or an error when `strict`."""
+    used = [at for at, output in enumerate(outputs) if output.requires_grad]
+    if not used:
+        if strict:
+            raise RuntimeError("The output of the user-provided function is independent of the inputs")
+        return [_like(x, 0) for x in inputs]
+    found = gradient.grad(
+        [outputs[at] for at in used],
+        inputs,
+        None if seeds is None else [seeds[at] for at in used],
+        retain_graph=True,
+        create_graph=create_graph,
+        allow_unused=True,
+    )
+    if strict and any(part is None for part in found):
+        raise RuntimeError("The output of the user-provided function is independent of an input")
+    return [_like(x, 0) if part is None else part for x, part in zip(inputs, found, strict=True)]
+
+
+def _finished(tensors: list[Any], single: bool, create_graph: bool) -> Any:
+    done = tensors if create_graph else [tensor.detach() for tensor in tensors]
+    return done[0] if single else tuple(done)

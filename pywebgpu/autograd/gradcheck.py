@@ -1,0 +1,134 @@
+"""Holds gradients against differences of values: of a function, and of its gradient."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+from pywebgpu.gradient import modes
+from pywebgpu.tensor import gradient
+from pywebgpu.tensor.base import TensorBase
+from pywebgpu.tensor.create import tensor as make
+
+
+class GradcheckError(RuntimeError):
+    """A gradient is not what differences of values say."""
+
+
+def gradcheck(
+    func: Callable[..., Any],
+    inputs: Any,
+    *,
+    eps: float = 1e-6,
+    atol: float = 1e-5,
+    rtol: float = 1e-3,
+    raise_exception: bool = True,
+    nondet_tol: float = 0.0,
+    **accepted: Any,
+) -> bool:
+    """Whether d(func)/d(input) equals (func(x + eps) - func(x - eps)) / 2 eps, for every element of every input.
+
+    Inputs should be float64 on device cpu. Raises GradcheckError where it does not, or returns False.
+    """
+    try:
+        _check(func, _tuple(inputs), eps, atol, rtol)
+    except GradcheckError:
+        if raise_exception:
+            raise
+        return False
+    return True
+
+
+def gradgradcheck(
+    func: Callable[..., Any],
+    inputs: Any,
+    grad_outputs: Any = None,
+    *,
+    eps: float = 1e-6,
+    atol: float = 1e-5,
+    rtol: float = 1e-3,
+    raise_exception: bool = True,
+    **accepted: Any,
+) -> bool:
+    """gradcheck of the gradient of `func`, as a function of the inputs and of the outputs' gradients."""
+    given = _tuple(inputs)
+    outputs = _differentiable(func(*given))
+    seeds = _seeds(outputs) if grad_outputs is None else _tuple(grad_outputs)
+    count = len(given)
+    active = [at for at, x in enumerate(given) if isinstance(x, TensorBase) and x.requires_grad]
+
+    def first(*arguments: Any) -> Any:
+        points = arguments[:count]
+        found = _differentiable(func(*points))
+        wanted = [points[at] for at in active]
+        grads = gradient.grad(found, wanted, arguments[count:], create_graph=True, allow_unused=True)
+        return tuple(g for g in grads if g is not None)
+
+    return gradcheck(first, (*given, *seeds), eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception)
+
+
+def _check(func: Callable[..., Any], inputs: tuple[Any, ...], eps: float, atol: float, rtol: float) -> None:
+    active = [at for at, x in enumerate(inputs) if isinstance(x, TensorBase) and x.requires_grad]
+    if not active:
+        raise ValueError("gradcheck expects at least one input tensor to require gradient, but none of them have")
+    outputs = _differentiable(func(*inputs))
+    for number, output in enumerate(outputs):
+        analytical = [_analytical(output, inputs[at]) for at in active]
+        for at, rows in zip(active, analytical, strict=True):
+            for element in range(inputs[at].numel()):
+                numerical = _numerical(func, inputs, at, element, number, eps)
+                for place, expected in enumerate(numerical):
+                    found = rows[place][element]
+                    if not abs(found - expected) <= atol + rtol * abs(expected):
+                        raise GradcheckError(
+                            f"Jacobian mismatch for output {number} with respect to input {at}: at output element "
+                            f"{place}, input element {element}, numerical: {expected}, analytical: {found}"
+                        )
+
+
+def _analytical(output: Any, point: Any) -> list[list[float]]:
+    """A row of the jacobian for each element of the output."""
+    rows = []
+    flat = output.reshape(-1)
+    for place in range(output.numel()):
+        (part,) = gradient.grad(flat[place], point, retain_graph=True, allow_unused=True)
+        rows.append([0.0] * point.numel() if part is None else part.reshape(-1).tolist())
+    return rows
+
+
+def _numerical(
+    func: Callable[..., Any], inputs: tuple[Any, ...], at: int, element: int, number: int, eps: float
+) -> list[float]:
+    """How each element of an output moves with one element of an input."""
+    sides = []
+    for step in (eps, -eps):
+        moved = inputs[at].detach().clone()
+        flat = moved.view(-1)
+        flat[element] = flat[element] + step
+        moved.requires_grad_()
+        with modes.enable_grad():
+            outputs = _differentiable(func(*inputs[:at], moved, *inputs[at + 1 :]))
+        sides.append(outputs[number].detach().reshape(-1).tolist())
+    return [(a - b) / (2 * eps) for a, b in zip(*sides, strict=True)]
+
+
+def _tuple(value: Any) -> tuple[Any, ...]:
+    return (value,) if isinstance(value, TensorBase) else tuple(value)
+
+
+def _differentiable(outputs: Any) -> list[Any]:
+    return [out for out in _tuple(outputs) if isinstance(out, TensorBase) and out.requires_grad]
+
+
+def _seeds(outputs: list[Any]) -> tuple[Any, ...]:
+    """Random gradients for the outputs, the same in every run."""
+    source = random.Random(0)
+    seeds = []
+    for out in outputs:
+        values = [source.gauss(0.0, 1.0) for _ in range(out.numel())]
+        seed = make(values, dtype=out.dtype, device=str(out.device)).reshape(out.shape)
+        seeds.append(seed.detach().requires_grad_())
+    return tuple(seeds)
+
+

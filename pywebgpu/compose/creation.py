@@ -1,0 +1,117 @@
+"""Tensors that a few numbers describe: ranges, constants, unit matrices. All are computed from positions."""
+
+import struct
+from math import ceil, frexp, ldexp
+
+from pywebgpu import dtypes
+from pywebgpu.compose import arithmetic, indexing, masks, matrix
+from pywebgpu.compose.arithmetic import Number
+from pywebgpu.dtypes import DType, Kind
+from pywebgpu.errors import ShapeError
+from pywebgpu.graph.ir import Node, Spec
+from pywebgpu.ops import indexing as ops
+from pywebgpu.ops import pointwise
+from pywebgpu.shapes import Shape
+
+EXACT = 1 << 24  # whole numbers up to here are exact in float32
+
+
+def full(value: Number, shape: Shape, dtype: DType) -> Node:
+    """One number everywhere."""
+    if dtype.kind is Kind.BOOL:
+        value = bool(value)
+    return arithmetic.broadcast_to(arithmetic.number(value, dtype), shape)
+
+
+def arange(start: Number, end: Number, step: Number, dtype: DType) -> Node:
+    """start, start + step, ... below end (above it for a negative step).
+
+    Raises: ShapeError for a step of 0 or one that leads away from end.  Against torch: within the last bit.
+    """
+    if step == 0:
+        raise ShapeError("step must be nonzero")
+    if (end < start) if step > 0 else (end > start):
+        raise ShapeError(
+            f"upper bound and lower bound inconsistent with step sign: start={start}, end={end}, step={step}"
+        )
+    if isinstance(start, int) and isinstance(end, int) and isinstance(step, int):
+        count = -((start - end) // step) if step > 0 else -((end - start) // -step)
+    else:
+        count = ceil((end - start) / step)
+    return _stepped(count, start, step, dtype)
+
+
+def _stepped(count: int, start: Number, step: Number, dtype: DType) -> Node:
+    """start + i * step for i below count."""
+    if dtype.kind is not Kind.FLOAT or dtype is dtypes.float64:
+        work = dtype if dtype.kind is Kind.FLOAT else dtypes.int64
+        return arithmetic.cast(_line(count, start, step, work), dtype)
+    whole = float(start).is_integer() and float(step).is_integer()
+    if whole and max(abs(start), abs(start + step * count)) < EXACT:
+        return arithmetic.cast(_line(count, start, step, dtypes.float32), dtype)
+    # A step of few bits, whose multiples are exact, and the rest of it: as close as a product in float64.
+    coarse = _of_bits(float(step), max(24 - count.bit_length(), 1))
+    first = struct.unpack("<f", struct.pack("<f", start))[0]
+    out = pointwise.add(
+        _line(count, first, coarse, dtypes.float32),
+        _line(count, float(start) - first, float(step) - coarse, dtypes.float32),
+    )
+    return arithmetic.cast(out, dtype)
+
+
+def _line(count: int, start: Number, step: Number, dtype: DType) -> Node:
+    places = pointwise.iota(spec=Spec((count,), dtype), axis=0)
+    if step != 1:
+        places = pointwise.mul(places, full(step, (count,), dtype))
+    return places if start == 0 else pointwise.add(places, full(start, (count,), dtype))
+
+
+def _of_bits(value: float, bits: int) -> float:
+    """The value rounded to `bits` binary digits."""
+    fraction, exponent = frexp(value)
+    return ldexp(round(ldexp(fraction, bits)), exponent - bits)
+
+
+def linspace(start: Number, end: Number, steps: int, dtype: DType) -> Node:
+    """`steps` numbers from start to end, both included, at equal distances; whole numbers are cut off."""
+    if steps < 0:
+        raise ShapeError("number of steps must be non-negative")
+    if steps < 2:
+        return full(start, (steps,), dtype)
+    if dtype.kind is not Kind.FLOAT:
+        whole = _line(steps, int(start) * (steps - 1), int(end) - int(start), dtypes.int64)
+        return arithmetic.cast(arithmetic.div(whole, steps - 1, "trunc"), dtype)
+    work = dtype if dtype is dtypes.float64 else dtypes.float32
+    step = full((end - start) / (steps - 1), (steps,), work)
+    places = pointwise.iota(spec=Spec((steps,), work), axis=0)
+    back = pointwise.sub(full(steps - 1, (steps,), work), places)
+    rising = pointwise.add(full(start, (steps,), work), pointwise.mul(step, places))
+    falling = pointwise.sub(full(end, (steps,), work), pointwise.mul(step, back))
+    return arithmetic.cast(pointwise.where(pointwise.lt(places, back), rising, falling), dtype)
+
+
+def logspace(start: Number, end: Number, steps: int, base: float, dtype: DType) -> Node:
+    """base to the power of linspace."""
+    work = dtype if dtype.kind is Kind.FLOAT else dtypes.float32
+    powers = linspace(start, end, steps, work)
+    return arithmetic.cast(pointwise.pow_(full(float(base), (steps,), work), powers), dtype)
+
+
+def eye(n: int, m: int, dtype: DType) -> Node:
+    """1 on the diagonal, 0 elsewhere."""
+    places = Spec((n, m), dtypes.int32)
+    return pointwise.cast(
+        pointwise.eq(pointwise.iota(spec=places, axis=0), pointwise.iota(spec=places, axis=1)), dtype=dtype
+    )
+
+
+def triangle_indices(rows: int, columns: int, offset: int, dtype: DType, *, upper: bool) -> Node:
+    """The coordinates (2, count) of a triangle of a matrix, row by row."""
+    lower = offset - 1 if upper else offset
+    under = sum(min(max(row + lower + 1, 0), columns) for row in range(rows))
+    mask = matrix.below((rows, columns), lower)
+    flat = pointwise.bitwise_not(mask) if upper else mask
+    flat = indexing.shaped(flat, (rows * columns,))
+    places = masks.held(flat, masks.ranks(flat), rows * columns - under if upper else under)
+    lines = [indexing.shaped(part, (1, *part.spec.shape)) for part in masks.coordinates(places, (rows, columns))]
+    return arithmetic.cast(ops.cat(*lines, axis=0), dtype)

@@ -1,0 +1,331 @@
+"""Activations as layers."""
+
+from typing import Any
+
+from pywebgpu.nn import functional
+from pywebgpu.nn.module import Module
+from pywebgpu.nn.parameter import Parameter
+from pywebgpu.tensor import create
+from pywebgpu.tensor.tensor import Tensor
+
+
+class _Plain(Module):
+    """A function of the input alone."""
+
+    function: str
+
+    def forward(self, input: Tensor) -> Tensor:
+        out: Tensor = getattr(functional, self.function)(input)
+        return out
+
+
+class _InPlace(Module):
+    """A function of the input, which may be written into it."""
+
+    function: str
+
+    def __init__(self, inplace: bool = False) -> None:
+        super().__init__()
+        self.inplace = inplace
+
+    def forward(self, input: Tensor) -> Tensor:
+        out: Tensor = getattr(functional, self.function)(input, inplace=self.inplace)
+        return out
+
+    def extra_repr(self) -> str:
+        return "inplace=True" if self.inplace else ""
+
+
+class ReLU(_InPlace):
+    """max(x, 0)"""
+
+    function = "relu"
+
+
+class ReLU6(_InPlace):
+    """x held in [0, 6]."""
+
+    function = "relu6"
+
+
+class SELU(_InPlace):
+    """ELU with the constants that keep mean 0 and variance 1."""
+
+    function = "selu"
+
+
+class SiLU(_InPlace):
+    """x sigmoid(x)"""
+
+    function = "silu"
+
+
+class Mish(_InPlace):
+    """x tanh(softplus(x))"""
+
+    function = "mish"
+
+
+class Hardswish(_InPlace):
+    """x relu6(x + 3) / 6"""
+
+    function = "hardswish"
+
+
+class Hardsigmoid(_InPlace):
+    """relu6(x + 3) / 6"""
+
+    function = "hardsigmoid"
+
+
+class Sigmoid(_Plain):
+    """1 / (1 + exp(-x))"""
+
+    function = "sigmoid"
+
+
+class Tanh(_Plain):
+    """The hyperbolic tangent."""
+
+    function = "tanh"
+
+
+class LogSigmoid(_Plain):
+    """log(sigmoid(x))"""
+
+    function = "logsigmoid"
+
+
+class Tanhshrink(_Plain):
+    """x - tanh(x)"""
+
+    function = "tanhshrink"
+
+
+class Softsign(_Plain):
+    """x / (1 + |x|)"""
+
+    function = "softsign"
+
+
+class GELU(Module):
+    """x P(normal < x), exact or by tanh (`approximate="tanh"`)."""
+
+    def __init__(self, approximate: str = "none") -> None:
+        super().__init__()
+        self.approximate = approximate
+
+    def forward(self, input: Tensor) -> Tensor:
+        return functional.gelu(input, self.approximate)
+
+    def extra_repr(self) -> str:
+        return f"approximate={self.approximate!r}"
+
+
+class ELU(Module):
+    """x where x > 0, else alpha (exp(x) - 1)."""
+
+    def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
+        super().__init__()
+        self.alpha, self.inplace = alpha, inplace
+
+    def forward(self, input: Tensor) -> Tensor:
+        return functional.elu(input, self.alpha, self.inplace)
+
+    def extra_repr(self) -> str:
+        return f"alpha={self.alpha}{_inplace(self)}"
+
+
+class CELU(Module):
+    """x where x > 0, else alpha (exp(x / alpha) - 1)."""
+
+    def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
+        super().__init__()
+        self.alpha, self.inplace = alpha, inplace
+
+    def forward(self, input: Tensor) -> Tensor:
+        return functional.celu(input, self.alpha, self.inplace)
+
+    def extra_repr(self) -> str:
+        return f"alpha={self.alpha}{_inplace(self)}"
+
+
+class LeakyReLU(Module):
+    """x where x > 0, else negative_slope x."""
+
+    def __init__(self, negative_slope: float = 0.01, inplace: bool = False) -> None:
+        super().__init__()
+        self.negative_slope, self.inplace = negative_slope, inplace
+
+    def forward(self, input: Tensor) -> Tensor:
+        return functional.leaky_relu(input, self.negative_slope, self.inplace)
+
+    def extra_repr(self) -> str:
+        return f"negative_slope={self.negative_slope}{_inplace(self)}"
+
+
+class PReLU(Module):
+    """x where x > 0, else weight x, with one weight or one for each channel."""
+
+    def __init__(self, num_parameters: int = 1, init: float = 0.25, device: Any = None, dtype: Any = None) -> None:
+        super().__init__()
+        self.num_parameters, self.init = num_parameters, init
+        self.weight = Parameter(create.full((num_parameters,), init, device=device, dtype=dtype))
+
+    def reset_parameters(self) -> None:
+        self.weight.detach().fill_(self.init)
+
+    def forward(self, input: Tensor) -> Tensor:
+        return functional.prelu(input, self.weight)
+
+    def extra_repr(self) -> str:
+        return f"num_parameters={self.num_parameters}"
+
+
+class RReLU(Module):
+    """LeakyReLU with slopes drawn from [lower, upper) in training, and their mean in evaluation."""
+
+    def __init__(self, lower: float = 1.0 / 8, upper: float = 1.0 / 3, inplace: bool = False) -> None:
+        super().__init__()
+        self.lower, self.upper, self.inplace = lower, upper, inplace
+
+    def forward(self, input: Tensor) -> Tensor:
+        return functional.rrelu(input, self.lower, self.upper, self.training, self.inplace)
+
+    def extra_repr(self) -> str:
+        return f"lower={self.lower}, upper={self.upper}{_inplace(self)}"
+
+
+class Hardtanh(Module):
+    """x held in [min_val, max_val]."""
+
+    def __init__(self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> None:
+        super().__init__()
+        self.min_val, self.max_val, self.inplace = min_val, max_val, inplace
+        if max_val <= min_val:
+            raise AssertionError(f"max_val must be larger than min_val, got {max_val} and {min_val}")
+
+    def forward(self, input: Tensor) -> Tensor:
+        return functional.hardtanh(input, self.min_val, self.max_val, self.inplace)
+
+    def extra_repr(self) -> str:
+        return f"min_val={self.min_val}, max_val={self.max_val}{_inplace(self)}"
+
+
+class Softplus(Module):
+    """log(1 + exp(beta x)) / beta, and x where beta x > threshold."""
+
+    def __init__(self, beta: float = 1.0, threshold: float = 20.0) -> None:
+        super().__init__()
+        self.beta, self.threshold = beta, threshold
+
+    def forward(self, input: Tensor) -> Tensor:
+        return functional.softplus(input, self.beta, self.threshold)
+
+    def extra_repr(self) -> str:
+        return f"beta={self.beta}, threshold={self.threshold}"
+
+
+class Hardshrink(Module):
+    """x where |x| > lambd, else 0."""
+
+    def __init__(self, lambd: float = 0.5) -> None:
+        super().__init__()
+        self.lambd = lambd
+
+    def forward(self, input: Tensor) -> Tensor:
+        return functional.hardshrink(input, self.lambd)
+
+    def extra_repr(self) -> str:
+        return str(self.lambd)
+
+
+class Softshrink(Module):
+    """x moved towards 0 by lambd."""
+
+    def __init__(self, lambd: float = 0.5) -> None:
+        super().__init__()
+        self.lambd = lambd
+
+    def forward(self, input: Tensor) -> Tensor:
+        return functional.softshrink(input, self.lambd)
+
+    def extra_repr(self) -> str:
+        return str(self.lambd)
+
+
+class Threshold(Module):
+    """x where x > threshold, else value."""
+
+    def __init__(self, threshold: float, value: float, inplace: bool = False) -> None:
+        super().__init__()
+        self.threshold, self.value, self.inplace = threshold, value, inplace
+
+    def forward(self, input: Tensor) -> Tensor:
+        return functional.threshold(input, self.threshold, self.value, self.inplace)
+
+    def extra_repr(self) -> str:
+        return f"threshold={self.threshold}, value={self.value}{_inplace(self)}"
+
+
+class GLU(Module):
+    """The first half of axis `dim` times the sigmoid of the second half."""
+
+    def __init__(self, dim: int = -1) -> None:
+        super().__init__()
+        self.dim = dim
+
+    def forward(self, input: Tensor) -> Tensor:
+        return functional.glu(input, self.dim)
+
+    def extra_repr(self) -> str:
+        return f"dim={self.dim}"
+
+
+class _Rows(Module):
+    function: str
+
+    def __init__(self, dim: int | None = None) -> None:
+        super().__init__()
+        self.dim = dim
+
+    def forward(self, input: Tensor) -> Tensor:
+        out: Tensor = getattr(functional, self.function)(input, self.dim)
+        return out
+
+    def extra_repr(self) -> str:
+        return f"dim={self.dim}"
+
+
+class Softmax(_Rows):
+    """exp(x) over its sum along `dim`."""
+
+    function = "softmax"
+
+
+class Softmin(_Rows):
+    """softmax(-x) along `dim`."""
+
+    function = "softmin"
+
+
+class LogSoftmax(_Rows):
+    """log(softmax(x)) along `dim`, computed as one."""
+
+    function = "log_softmax"
+
+    def extra_repr(self) -> str:
+        return f"dim={self.dim}"
+
+
+class Softmax2d(Module):
+    """Softmax over the channels of (n, c, h, w) or (c, h, w)."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        if input.ndim not in (3, 4):
+            raise ValueError(f"Softmax2d: expected input to be 3D or 4D, got {input.ndim}D instead")
+        return functional.softmax(input, -3)
+
+
+def _inplace(module: Module) -> str:
+    return ", inplace=True" if module.inplace else ""

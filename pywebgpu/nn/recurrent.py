@@ -1,0 +1,265 @@
+"""Recurrent layers and cells, with torch's weight names."""
+
+from math import sqrt
+from typing import Any
+
+from pywebgpu.compose import recurrent
+from pywebgpu.nn import functional, init
+from pywebgpu.nn.module import Module
+from pywebgpu.nn.parameter import Parameter
+from pywebgpu.tensor import base, create
+from pywebgpu.tensor.functions import stack
+from pywebgpu.tensor.tensor import Tensor
+
+
+class RNNBase(Module):
+    """Layers of one kind of recurrence over (t, n, input_size), or (n, t, input_size) with batch_first."""
+
+    def __init__(
+        self,
+        mode: str,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        proj_size: int = 0,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        if not isinstance(hidden_size, int):
+            raise TypeError(f"hidden_size should be of type int, got: {type(hidden_size).__name__}")
+        if hidden_size <= 0:
+            raise ValueError("hidden_size must be greater than zero")
+        if num_layers <= 0:
+            raise ValueError("num_layers must be greater than zero")
+        if not 0 <= dropout <= 1:
+            raise ValueError(
+                "dropout should be a number in range [0, 1] representing the probability of an element being zeroed"
+            )
+        if not 0 <= proj_size < hidden_size:
+            raise ValueError("proj_size has to be smaller than hidden_size, and not negative")
+        self.mode, self.input_size, self.hidden_size, self.num_layers = mode, input_size, hidden_size, num_layers
+        self.bias, self.batch_first, self.dropout = bias, batch_first, float(dropout)
+        self.bidirectional, self.proj_size = bidirectional, proj_size
+        self._names: list[list[str]] = []
+        rows = recurrent.COUNT[mode] * hidden_size
+        width = proj_size or hidden_size
+        for layer in range(num_layers):
+            inputs = input_size if layer == 0 else width * self._directions
+            for direction in range(self._directions):
+                shapes: dict[str, tuple[int, ...]] = {"weight_ih": (rows, inputs), "weight_hh": (rows, width)}
+                if bias:
+                    shapes |= {"bias_ih": (rows,), "bias_hh": (rows,)}
+                if proj_size:
+                    shapes["weight_hr"] = (proj_size, hidden_size)
+                suffix = f"_l{layer}{'_reverse' if direction else ''}"
+                for name, shape in shapes.items():
+                    self.register_parameter(name + suffix, Parameter(create.empty(shape, device=device, dtype=dtype)))
+                self._names.append([name + suffix for name in shapes])
+        self.reset_parameters()
+
+    @property
+    def _directions(self) -> int:
+        return 2 if self.bidirectional else 1
+
+    @property
+    def all_weights(self) -> list[list[Parameter]]:
+        return [[getattr(self, name) for name in names] for names in self._names]
+
+    def reset_parameters(self) -> None:
+        """Draws all from the interval of 1 / sqrt(hidden_size) around 0."""
+        bound = 1 / sqrt(self.hidden_size)
+        for parameter in self.parameters():
+            init.uniform_(parameter, -bound, bound)
+
+    def flatten_parameters(self) -> None:
+        """Accepted for programs that name it: weights stay as they are."""
+
+    def forward(self, input: Tensor, hx: Any = None) -> Any:
+        if input.ndim not in (2, 3):
+            raise ValueError(f"{self._get_name()}: Expected input to be 2D or 3D, got {input.ndim}D instead")
+        batched = input.ndim == 3
+        x: Any = input if batched else input.unsqueeze(1)
+        if batched and self.batch_first:
+            x = x.transpose(0, 1)
+        states = self._states(x, hx, batched=batched)
+        ends: list[list[Any]] = [[] for _ in states]
+        for layer in range(self.num_layers):
+            outputs = []
+            for direction in range(self._directions):
+                place = layer * self._directions + direction
+                weights = {name.split("_l")[0]: getattr(self, name) for name in self._names[place]}
+                out, *last = base.apply(
+                    recurrent.layer,
+                    self.mode,
+                    x,
+                    [state[place] for state in states],
+                    weights["weight_ih"],
+                    weights["weight_hh"],
+                    weights.get("bias_ih"),
+                    weights.get("bias_hh"),
+                    weights.get("weight_hr"),
+                    backwards=direction == 1,
+                )
+                outputs.append(out)
+                for end, state in zip(ends, last, strict=True):
+                    end.append(state)
+            x = outputs[0] if len(outputs) == 1 else _cat(outputs)
+            if self.dropout and layer + 1 < self.num_layers:
+                x = functional.dropout(x, self.dropout, self.training)
+        final = [stack(end, 0) for end in ends]
+        if not batched:
+            x, final = x.squeeze(1), [state.squeeze(1) for state in final]
+        elif self.batch_first:
+            x = x.transpose(0, 1)
+        return x, tuple(final) if self.mode == "LSTM" else final[0]
+
+    def _states(self, x: Any, hx: Any, *, batched: bool) -> list[Any]:
+        """The states before the first step, each (layers * directions, n, size); zeros when not given."""
+        count, n = self.num_layers * self._directions, x.shape[1]
+        sizes = [self.proj_size or self.hidden_size]
+        if self.mode == "LSTM":
+            sizes.append(self.hidden_size)
+        if hx is None:
+            return [create.zeros(count, n, size, dtype=x.dtype, device=x.device) for size in sizes]
+        given = list(hx) if self.mode == "LSTM" else [hx]
+        if not batched:
+            given = [state.unsqueeze(1) for state in given]
+        for state, size in zip(given, sizes, strict=True):
+            if tuple(state.shape) != (count, n, size):
+                raise RuntimeError(f"Expected hidden size {(count, n, size)}, got {list(state.shape)}")
+        return given
+
+    def extra_repr(self) -> str:
+        text = f"{self.input_size}, {self.hidden_size}"
+        defaults = {
+            "proj_size": 0, "num_layers": 1, "bias": True, "batch_first": False, "dropout": 0.0, "bidirectional": False
+        }  # fmt: skip
+        for name, default in defaults.items():
+            value = getattr(self, name)
+            if value != default:
+                text += f", {name}={value}"
+        return text
+
+
+def _cat(outputs: list[Any]) -> Any:
+    from pywebgpu.tensor.movement import cat
+
+    return cat(outputs, -1)
+
+
+class RNN(RNNBase):
+    """h = tanh(W_ih x + b_ih + W_hh h + b_hh), or with relu. Returns all outputs and the last state."""
+
+    def __init__(self, *args: Any, nonlinearity: str = "tanh", **kwargs: Any) -> None:
+        if len(args) > 3:
+            nonlinearity, args = args[3], (*args[:3], *args[4:])
+        if nonlinearity not in ("tanh", "relu"):
+            raise ValueError(f"Unknown nonlinearity {nonlinearity!r}. Select from 'tanh' or 'relu'.")
+        self.nonlinearity = nonlinearity
+        super().__init__(f"RNN_{nonlinearity.upper()}", *args, **kwargs)
+        if self.proj_size:
+            raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
+
+
+class LSTM(RNNBase):
+    """Long short-term memory (Hochreiter, Schmidhuber 1997). Returns all outputs and (h, c) of the last step."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__("LSTM", *args, **kwargs)
+
+
+class GRU(RNNBase):
+    """Gated recurrent unit (Cho et al. 2014, arXiv 1406.1078). Returns all outputs and the last state."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__("GRU", *args, **kwargs)
+        if self.proj_size:
+            raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
+
+
+# Cells
+
+
+class RNNCellBase(Module):
+    """One step of a recurrence."""
+
+    kind: str
+
+    def __init__(
+        self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None
+    ) -> None:
+        super().__init__()
+        self.input_size, self.hidden_size, self.bias = input_size, hidden_size, bias
+        rows = recurrent.COUNT[self.kind] * hidden_size
+        self.weight_ih = Parameter(create.empty(rows, input_size, device=device, dtype=dtype))
+        self.weight_hh = Parameter(create.empty(rows, hidden_size, device=device, dtype=dtype))
+        for name in ("bias_ih", "bias_hh"):
+            vector = Parameter(create.empty(rows, device=device, dtype=dtype)) if bias else None
+            self.register_parameter(name, vector)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        bound = 1 / sqrt(self.hidden_size) if self.hidden_size > 0 else 0
+        for parameter in self.parameters():
+            init.uniform_(parameter, -bound, bound)
+
+    def forward(self, input: Tensor, hx: Any = None) -> Any:
+        if input.ndim not in (1, 2):
+            raise ValueError(f"{self._get_name()}: Expected input to be 1D or 2D, got {input.ndim}D instead")
+        batched = input.ndim == 2
+        x: Any = input if batched else input.unsqueeze(0)
+        count = 2 if self.kind == "LSTM" else 1
+        if hx is None:
+            state = [create.zeros(x.shape[0], self.hidden_size, dtype=x.dtype, device=x.device)] * count
+        else:
+            state = list(hx) if count == 2 else [hx]
+            if not batched:
+                state = [part.unsqueeze(0) for part in state]
+        out = base.apply(
+            recurrent.cell, self.kind, x, state, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh
+        )
+        if not batched:
+            out = tuple(part.squeeze(0) for part in out)
+        return tuple(out) if count == 2 else out[0]
+
+    def extra_repr(self) -> str:
+        return f"{self.input_size}, {self.hidden_size}{'' if self.bias else ', bias=False'}"
+
+
+class RNNCell(RNNCellBase):
+    """One step of RNN: (n, input_size), (n, hidden_size) -> (n, hidden_size)."""
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        nonlinearity: str = "tanh",
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        self.kind = f"RNN_{nonlinearity.upper()}"
+        if self.kind not in recurrent.COUNT:
+            raise ValueError(f"Unknown nonlinearity: {nonlinearity}")
+        self.nonlinearity = nonlinearity
+        super().__init__(input_size, hidden_size, bias, device, dtype)
+
+    def extra_repr(self) -> str:
+        return super().extra_repr() + ("" if self.nonlinearity == "tanh" else f", nonlinearity={self.nonlinearity}")
+
+
+class LSTMCell(RNNCellBase):
+    """One step of LSTM: (n, input_size), ((n, hidden_size), (n, hidden_size)) -> (h, c)."""
+
+    kind = "LSTM"
+
+
+class GRUCell(RNNCellBase):
+    """One step of GRU: (n, input_size), (n, hidden_size) -> (n, hidden_size)."""
+
+    kind = "GRU"

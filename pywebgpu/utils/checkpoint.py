@@ -1,0 +1,183 @@
+"""Computing a part of the forward pass again during backward, instead of keeping its intermediate values."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from pywebgpu.dtypes import Kind
+from pywebgpu.gradient import backward as reverse
+from pywebgpu.gradient import modes
+from pywebgpu.graph import walk
+from pywebgpu.graph.ir import Custom, Node, recording
+from pywebgpu.ops import movement
+from pywebgpu.tensor import random
+from pywebgpu.tensor.base import TensorBase
+from pywebgpu.tensor.tensor import Tensor
+
+segment: Custom = Custom("CheckpointFunctionBackward")
+_tokens = itertools.count()  # One a recomputation: it is never merged with the first computation.
+
+
+def checkpoint(
+    function: Callable[..., Any],
+    *args: Any,
+    use_reentrant: bool | None = None,
+    preserve_rng_state: bool = True,
+    determinism_check: str = "default",
+    debug: bool = False,
+    early_stop: bool = True,
+    context_fn: Any = None,
+    **kwargs: Any,
+) -> Any:
+    """function(*args), whose intermediate values are not kept: backward computes them again, with the same draws.
+
+    Gradients flow to the tensors among `args` and `kwargs`, and to all tensors that the function uses by itself.
+    """
+    if not recording.grad:
+        return function(*args, **kwargs)
+    state = random.get_rng_state() if preserve_rng_state else None
+    call = _Segment(function, args, kwargs, state)
+    return call.outputs()
+
+
+def checkpoint_sequential(functions: Any, segments: int, input: Any, use_reentrant: Any = None, **options: Any) -> Any:
+    """A chain of modules in `segments` parts, all but the last of them checkpointed."""
+    steps = list(functions.children()) if hasattr(functions, "children") else list(functions)
+    size = len(steps) // segments
+    starts = [size * at for at in range(segments)]
+    for start, end in zip(starts, [*starts[1:], len(steps)], strict=True):
+        part = _chain(steps[start:end])
+        input = part(input) if end == len(steps) else checkpoint(part, input, use_reentrant=False, **options)
+    return input
+
+
+def _chain(steps: list[Any]) -> Callable[[Any], Any]:
+    def run(x: Any) -> Any:
+        for step in steps:
+            x = step(x)
+        return x
+
+    return run
+
+
+class _Segment:
+    """One checkpointed call: what it needs to run again, and the gradients that come of it."""
+
+    def __init__(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], state: Any) -> None:
+        self.function, self.state = function, state
+        self.names = tuple(kwargs)
+        self.given = [*args, *kwargs.values()]
+        self.nodes = [arg._node if isinstance(arg, TensorBase) else None for arg in self.given]
+        self.devices = [arg._storage.device if isinstance(arg, TensorBase) else None for arg in self.given]
+        self.given = [None if isinstance(arg, TensorBase) else arg for arg in self.given]
+        self.leaves: list[Node] = []
+        self.released = False
+
+    def outputs(self) -> Any:
+        """Runs the function; its tensors remember this call and nothing of what happened inside."""
+        result, copies = self._run(detached=True)
+        found: list[Any] = []
+        _gather(result, found)
+        roots = [tensor._node for tensor in found]
+        entered = {id(node) for node in copies}
+        ends = [node for node in walk.history(roots) if not any(n.requires for n in node.inputs)]
+        self.leaves = [node for node in ends if id(node) not in entered]
+        sources = [*(node for node in self.nodes if node is not None and node.requires), *self.leaves]
+        made = {}
+        for at, (tensor, root) in enumerate(zip(found, roots, strict=True)):
+            with modes.no_grad():
+                value = movement.alias(root)
+            if root.requires:
+                value = segment(value, *sources, call=self, index=at, outputs=len(found))
+            made[id(tensor)] = Tensor._new(value, tensor._storage.device)
+        return _replaced(result, made)
+
+    def backward(self, grads: list[Node | None]) -> Sequence[Node | None]:
+        if self.released:
+            raise RuntimeError(reverse.TWICE)
+        create_graph = recording.grad
+        with modes.enable_grad(), _replayed(self.state):
+            result, copies = self._run(detached=not create_graph)
+        found: list[Any] = []
+        _gather(result, found)
+        pairs = [(tensor._node, grad) for tensor, grad in zip(found, grads, strict=True) if grad is not None]
+        roots = [root for root, _ in pairs if root.requires]
+        seeds = [grad for root, grad in pairs if root.requires]
+        entered = frozenset(id(node) for node in copies)
+        again = {_identity(node): node for node in walk.history(roots, entered)}
+        wanted = [*copies, *(again.get(_identity(leaf), leaf) for leaf in self.leaves)]
+        return reverse.gradients(
+            roots, seeds, wanted, accumulate=False, create_graph=create_graph, retain_graph=True, inside=True
+        )
+
+    @property
+    def saved(self) -> list[Node]:
+        return [node for node in self.nodes if node is not None]
+
+    def release(self) -> None:
+        self.nodes, self.given, self.released = [], [], True
+
+    def _run(self, *, detached: bool) -> tuple[Any, list[Node]]:
+        """Calls the function with copies of its tensors that nothing merges with; also those that want a gradient."""
+        token = next(_tokens)
+        values, copies = [], []
+        for value, node, device in zip(self.given, self.nodes, self.devices, strict=True):
+            if node is None or device is None:
+                values.append(value)
+                continue
+            with modes.set_grad_enabled(recording.grad and not detached):
+                copy = movement.barrier(node, token=token)
+            if node.requires and node.spec.dtype.kind is Kind.FLOAT:
+                copy.requires = True
+                copies.append(copy)
+            values.append(Tensor._new(copy, device))
+        split = len(values) - len(self.names)
+        kwargs = dict(zip(self.names, values[split:], strict=True))
+        return self.function(*values[:split], **kwargs), copies
+
+
+def _identity(node: Node) -> int:
+    """A leaf tensor's node changes when the tensor is written; what waits for its gradient stays."""
+    return id(node) if node.anchor is None else id(node.anchor)
+
+
+@contextmanager
+def _replayed(state: Any) -> Iterator[None]:
+    """The random state of the first run inside, today's again afterwards."""
+    if state is None:
+        yield
+        return
+    today = random.get_rng_state()
+    random.set_rng_state(state)
+    try:
+        yield
+    finally:
+        random.set_rng_state(today)
+
+
+def _gather(value: Any, found: list[Any]) -> None:
+    """The tensors of a nest, in order."""
+    if isinstance(value, TensorBase):
+        found.append(value)
+    elif isinstance(value, tuple | list):
+        for item in value:
+            _gather(item, found)
+    elif isinstance(value, dict):
+        for item in value.values():
+            _gather(item, found)
+
+
+def _replaced(value: Any, made: dict[int, Any]) -> Any:
+    """The nest with other tensors."""
+    if isinstance(value, TensorBase):
+        return made[id(value)]
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*(_replaced(item, made) for item in value))
+    if isinstance(value, tuple | list):
+        return type(value)(_replaced(item, made) for item in value)
+    if isinstance(value, dict):
+        return {key: _replaced(item, made) for key, item in value.items()}
+    return value

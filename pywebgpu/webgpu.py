@@ -1,0 +1,38 @@
+"""torch.webgpu: what torch.cuda is for CUDA. Also what `accelerator` and `memory` are made of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pywebgpu import devices, realize
+from pywebgpu.devices import adapters
+
+
+def is_available() -> bool:
+    """Whether device webgpu can run here."""
+    return not adapters.problem()
+
+
+def device_count() -> int:
+    """How many adapters there are."""
+    return len([adapter for adapter in adapters.adapters() if adapter.is_complete])
+
+
+def current_device() -> int:
+    return 0
+
+
+def get_device_name(device: Any = None) -> str:
+    """The adapter's name."""
+    found = [adapter for adapter in adapters.adapters() if adapter.is_complete]
+    index = devices.device("webgpu" if device is None else device).index or 0
+    if index >= len(found):
+        raise RuntimeError(f"there is no adapter {index}: {adapters.problem() or f'only {len(found)} were found'}")
+    return found[index].name
+
+
+def synchronize(device: Any = None) -> None:
+    """Runs all that is pending on a device, and waits until it is done."""
+    opened = devices.open_device(device)
+    realize.submit(opened)
+    opened.synchronize()
