@@ -1,46 +1,61 @@
-"""Tensors and gradients in pure Python on WebGPU, under PyTorch's names: `import pywebgpu as torch`."""
+"""Tensors and gradients in pure Python on WebGPU, under PyTorch's names: `import pywebgpu as torch`.
+
+The functions of the namespace are the methods of Tensor and the public functions of tensor/; see _surface below.
+"""
 
 from importlib import import_module as _import_module
-from math import e, inf, nan, pi
+from math import e as e
+from math import inf as inf
+from math import nan as nan
+from math import pi as pi
 from typing import Any as _Any
 
 from pywebgpu import devices as _devices
 from pywebgpu import dtypes as _dtypes
-from pywebgpu import errors
-from pywebgpu.devices import device, set_default_device
+from pywebgpu import errors as errors
+from pywebgpu.devices import device as device
+from pywebgpu.devices import set_default_device as set_default_device
 from pywebgpu.dtypes import DType as dtype
-from pywebgpu.dtypes import bfloat16, float16, float32, float64, int8, int16, int32, int64, uint8, uint32
-from pywebgpu.dtypes import default as get_default_dtype
-from pywebgpu.gradient.modes import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
+from pywebgpu.dtypes import default as get_default_dtype  # noqa: F401
+from pywebgpu.gradient.modes import enable_grad as enable_grad
+from pywebgpu.gradient.modes import inference_mode as inference_mode
+from pywebgpu.gradient.modes import is_grad_enabled as is_grad_enabled
+from pywebgpu.gradient.modes import no_grad as no_grad
+from pywebgpu.gradient.modes import set_grad_enabled as set_grad_enabled
 from pywebgpu.tensor import create as _create
 from pywebgpu.tensor import functions as _functions
 from pywebgpu.tensor import limits as _limits
-from pywebgpu.tensor.base import Size
-from pywebgpu.tensor.limits import finfo, iinfo
-from pywebgpu.tensor.show import get_printoptions, printoptions, set_printoptions
-from pywebgpu.tensor.tensor import Tensor
-
-from pywebgpu.version import __version__
+from pywebgpu.tensor import ordered as _ordered
+from pywebgpu.tensor import ordered as _ordered
+from pywebgpu.tensor import random as _random
+from pywebgpu.tensor.base import Size as Size
+from pywebgpu.tensor.limits import finfo as finfo
+from pywebgpu.tensor.limits import iinfo as iinfo
+from pywebgpu.tensor.show import get_printoptions as get_printoptions
+from pywebgpu.tensor.show import printoptions as printoptions
+from pywebgpu.tensor.show import set_printoptions as set_printoptions
+from pywebgpu.tensor.tensor import Tensor as Tensor
+from pywebgpu.version import __version__ as __version__
 
 newaxis = None
-half = float16
-short, long = int16, int64
-strided, preserve_format, contiguous_format, channels_last = (
-    "torch.strided", "torch.preserve_format", "torch.contiguous_format", "torch.channels_last"
-)  # fmt: skip
+strided, preserve_format = "torch.strided", "torch.preserve_format"
+contiguous_format, channels_last = "torch.contiguous_format", "torch.channels_last"
 
 # Parts that are imported when they are first asked for.
-_PARTS = frozenset(
-    "accelerator amp autograd backends cuda data io linalg memory nn optim random utils version webgpu".split()
-)
-_FROM = {"save": "pywebgpu.io.state", "load": "pywebgpu.io.state", "compile": "pywebgpu.capture"}
+_PARTS = {
+    "accelerator", "amp", "autograd", "backends", "cuda", "data", "io", "linalg", "memory", "models", "nn", "optim",
+    "random", "utils", "version", "webgpu",
+}  # fmt: skip
+_ELSEWHERE = {"save": "pywebgpu.io.state", "load": "pywebgpu.io.state", "compile": "pywebgpu.capture"}
 
 
 def __getattr__(name: str) -> _Any:
     if name in _PARTS:
         return _import_module(f"pywebgpu.{name}")
-    if name in _FROM:
-        return getattr(_import_module(_FROM[name]), name)
+    if name in _ELSEWHERE:
+        return getattr(_import_module(_ELSEWHERE[name]), name)
+    if name in _limits.FUNCTIONAL:
+        return getattr(_import_module("pywebgpu.nn.functional"), name)
     raise AttributeError(f"module 'pywebgpu' has no attribute {name!r}")
 
 
@@ -52,7 +67,7 @@ def set_default_dtype(d: dtype) -> None:
 
 
 def set_default_tensor_type(t: _Any) -> None:
-    """As set_default_dtype, by the name of a legacy tensor type."""
+    """As set_default_dtype, by a legacy tensor type or its name."""
     set_default_dtype(_limits.legacy_dtype(t))
 
 
@@ -69,8 +84,26 @@ def is_complex(input: Tensor) -> _Any:
     return False
 
 
-globals().update(_functions.generated())
-globals().update(_functions.public(_functions))
-globals().update(_functions.public(_create))
-globals().update(_limits.legacy())
-bool, int, float, double = _dtypes.bool_, int32, float32, float64
+def typename(obj: _Any) -> str:
+    """The name of a tensor's type, as "torch.FloatTensor", or of an object's class."""
+    if isinstance(obj, Tensor):
+        return str(obj.type())
+    return f"{type(obj).__module__}.{type(obj).__qualname__}"
+
+
+def _surface() -> dict[str, _Any]:
+    """What is collected and not written by hand."""
+    aliases = {"bool": "bool", "half": "float16", "float": "float32", "double": "float64", "short": "int16"}
+    aliases |= {"int": "int32", "long": "int64"}
+    return (
+        _functions.generated()
+        | _functions.public(_functions)
+        | _functions.public(_ordered)
+        | _functions.public(_create)
+        | _limits.legacy()
+        | _dtypes.BY_NAME
+        | {name: _dtypes.BY_NAME[found] for name, found in aliases.items()}
+    )
+
+
+globals().update(_surface())

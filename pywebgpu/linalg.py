@@ -26,7 +26,7 @@ def norm(A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dty
 def matrix_norm(
     A: Any, ord: Any = "fro", dim: Sequence[int] = (-2, -1), keepdim: bool = False, *, dtype: DType | None = None
 ) -> Any:
-    """"fro", or the largest (inf, 1) or smallest (-inf, -1) sum of sizes over rows or columns."""
+    """ "fro", or the largest (inf, 1) or smallest (-inf, -1) sum of sizes over rows or columns."""
     if ord == "fro":
         return vector_norm(A, 2, tuple(dim), keepdim, dtype=dtype)
     if ord in (1, -1, float("inf"), float("-inf")):

@@ -16,7 +16,6 @@ from pywebgpu.gradient import backward
 from pywebgpu.graph import key, walk
 from pywebgpu.graph.ir import Node
 from pywebgpu.program import compile as compiler
-from pywebgpu.settings import settings
 
 PROGRAMS = 512  # programs kept, the least recently used goes first
 
@@ -113,7 +112,12 @@ def _run(device: Device, roots: list[Node], storages: list[Storage]) -> None:
     written = []
     for storage in storages:
         home, at = storage.home, place[id(storage.node)]
-        if home is not None and home.holders == 1 and outputs[at] is None and home.nbytes == _bytes(device, storage.node):
+        if (
+            home is not None
+            and home.holders == 1
+            and outputs[at] is None
+            and home.nbytes == _bytes(device, storage.node)
+        ):
             outputs[at] = home
             if id(home) in leaf_of:
                 written.append((at, leaf_of[id(home)]))

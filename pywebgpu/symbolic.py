@@ -1,8 +1,8 @@
 """Integer expressions of bounded variables: what an index is before it is WGSL text.
 
 An expression is a constant plus a sum of coefficient x atom; an atom is a variable, a quotient or a remainder. Building
-one simplifies it: a reshape there and back cancels, a remainder that cannot wrap disappears, so index maps of whole view
-chains come out as short as a person would write them. All values are non-negative where they are used as indices.
+one simplifies it: a reshape there and back cancels, a remainder that cannot wrap disappears, so index maps of whole
+view chains come out as short as a person would write them. All values are non-negative where they are used as indices.
 """
 
 from __future__ import annotations

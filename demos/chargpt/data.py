@@ -1,4 +1,4 @@
-"""Text -> numbers: a corpus in plain English, its characters as a vocabulary, and batches which depend on the step alone.
+"""Text -> numbers: a corpus in plain English, its characters as a vocabulary, and batches that depend on the step.
 
 Only the standard library is needed, so the same file serves a web page, where the text comes from the user.
 """
@@ -34,7 +34,8 @@ class Corpus:
         numbers = self.encode(text)
         cut = len(numbers) - max(int(len(numbers) * VALIDATION), context + 1)
         if cut < context + 1:
-            raise TextError(f"the text has {len(text)} characters; a context of {context} needs {2 * context + 2} or more")
+            least = 2 * context + 2
+            raise TextError(f"the text has {len(text)} characters; with a context of {context} it needs {least}")
         self.parts = {"train": numbers[:cut], "validation": numbers[cut:]}
 
     def encode(self, text: str) -> list[int]:

@@ -1,4 +1,4 @@
-"""A small GPT: characters in, a score for each possible next character out. An ordinary PyTorch program but for one line."""
+"""A small GPT: characters in, a score for each possible next one out. An ordinary PyTorch program."""
 
 from dataclasses import dataclass
 

@@ -14,23 +14,21 @@ __all__ = [
 ]  # fmt: skip
 
 
-def Variable(data: Tensor, requires_grad: bool = False, volatile: bool = False) -> Tensor:  # noqa: N802 - PyTorch's name
+def Variable(data: Tensor, requires_grad: bool = False, volatile: bool = False) -> Tensor:
     """The tensor without history; what programs wrote before tensors had gradients."""
     made: Tensor = data.detach()
     return made.requires_grad_() if requires_grad else made
 
 
-class set_detect_anomaly(set_grad_enabled):  # noqa: N801 - PyTorch's name
+class set_detect_anomaly(set_grad_enabled):
     """Accepted and without effect: a failing gradient names its op and its value's spec anyway."""
 
     def __init__(self, mode: bool, check_nan: bool = True) -> None:
         super().__init__(is_grad_enabled())
 
 
-class detect_anomaly(set_detect_anomaly):  # noqa: N801 - PyTorch's name
+class detect_anomaly(set_detect_anomaly):
     """As set_detect_anomaly(True)."""
 
     def __init__(self, check_nan: bool = True) -> None:
         super().__init__(True, check_nan)
-
-

@@ -68,7 +68,7 @@ class FunctionCtx:
 
 
 class _Saved:
-    """A tensor as it was when it was saved. An output is held by its node alone: it holds the call, which holds this."""
+    """A tensor as it was when it was saved. Of an output only the node is known, weakly: it holds the call."""
 
     __slots__ = ("device", "held", "node", "output", "version")
 
@@ -118,7 +118,7 @@ class Function:
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Calls forward without recording, and hangs backward on its outputs."""
         ctx = FunctionCtx()
-        tensors = [arg if isinstance(arg, TensorBase) else None for arg in args]
+        tensors: list[Any] = [arg if isinstance(arg, TensorBase) else None for arg in args]
         ctx.needs_input_grad = tuple(t is not None and recording.grad and t.requires_grad for t in tensors)
         sources = [None if t is None else t._node for t in tensors]
         with modes.no_grad():
@@ -152,7 +152,7 @@ class _Call:
     def outputs(self, results: list[Any], inputs: list[Tensor]) -> list[Any]:
         """The results of forward with this call as their history."""
         op = _ops.setdefault(self.function, Custom(f"{self.function.__name__}Backward"))
-        found = [result if isinstance(result, TensorBase) else None for result in results]
+        found: list[Any] = [result if isinstance(result, TensorBase) else None for result in results]
         self.output_specs = [None if tensor is None else tensor._node.spec for tensor in found]
         finished: list[Any] = []
         for at, (result, tensor) in enumerate(zip(results, found, strict=True)):
@@ -173,7 +173,7 @@ class _Call:
                 if saved is not None and saved.held is tensor and not any(tensor is t for t in inputs):
                     saved.become_output(node)
                 elif saved is not None and saved.held is tensor and dirty:
-                    saved.version = tensor._version
+                    saved.version = made._version
             finished.append(made)
         self.sources = []
         return finished

@@ -1,4 +1,4 @@
-"""Derivatives of whole functions: products with vectors, jacobians, hessians. Made of `grad`, called as often as needed."""
+"""Derivatives of whole functions, made of `grad`: products with vectors, jacobians, hessians."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def _like(tensor: Any, value: float) -> Any:
 def _vectors(name: str, given: Tensors, like: list[Any]) -> list[Any]:
     if given is None:
         if len(like) != 1 or like[0].numel() != 1:
-            raise RuntimeError(f"The vector {name} can only be None if the input and the output contain a single element")
+            raise RuntimeError(f"The vector {name} can only be None if input and output contain a single element")
         return [_like(like[0], 1)]
     found = [given] if isinstance(given, TensorBase) else list(given)
     if len(found) != len(like) or any(tuple(a.shape) != tuple(b.shape) for a, b in zip(found, like, strict=True)):

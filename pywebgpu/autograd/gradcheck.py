@@ -130,5 +130,3 @@ def _seeds(outputs: list[Any]) -> tuple[Any, ...]:
         seed = make(values, dtype=out.dtype, device=str(out.device)).reshape(out.shape)
         seeds.append(seed.detach().requires_grad_())
     return tuple(seeds)
-
-

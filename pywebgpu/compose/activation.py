@@ -6,10 +6,11 @@ Where a branch is not taken its argument is replaced by 0 first, so that a branc
 from math import sqrt
 
 from pywebgpu import dtypes
-from pywebgpu.compose import arithmetic, precision, scan
+from pywebgpu.compose import arithmetic, precision, random, scan
 from pywebgpu.errors import ShapeError
-from pywebgpu.graph.ir import Node, Spec
-from pywebgpu.ops import movement, pointwise, random
+from pywebgpu.graph.ir import Node
+from pywebgpu.ops import movement, pointwise
+from pywebgpu.ops.random import Seed
 from pywebgpu.shapes import axis as axis_of
 
 SELU_ALPHA, SELU_SCALE = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
@@ -106,10 +107,10 @@ def prelu(x: Node, weight: Node) -> Node:
     return pointwise.where(pointwise.gt(x, arithmetic.like(x, 0)), x, arithmetic.mul(x, weight))
 
 
-def rrelu(x: Node, lower: float, upper: float, seed: Node) -> Node:
+def rrelu(x: Node, lower: float, upper: float, seed: Seed) -> Node:
     """x where x >= 0, else x times a slope drawn from [lower, upper)."""
     precision.require_floating("rrelu", x)
-    slope = _times(uniform(x, seed), upper - lower)
+    slope = _times(random.uniform(seed, x.spec.shape, x.spec.dtype), upper - lower)
     slope = pointwise.add(slope, arithmetic.like(x, lower))
     return pointwise.where(pointwise.ge(x, arithmetic.like(x, 0)), x, pointwise.mul(x, slope))
 
@@ -137,9 +138,9 @@ def hardsigmoid(x: Node) -> Node:
 
 @precision.widened
 def hardswish(x: Node) -> Node:
-    """0 where x < -3, x where x > 3, else x * (x + 3) / 6."""
+    """0 where x <= -3, x where x >= 3, else x * (x + 3) / 6."""
     zero, low, high = (arithmetic.like(x, value) for value in (0, -3, 3))
-    below, above = pointwise.lt(x, low), pointwise.gt(x, high)
+    below, above = pointwise.le(x, low), pointwise.ge(x, high)
     inner = pointwise.where(pointwise.bitwise_or(below, above), zero, x)
     curve = pointwise.div(pointwise.mul(inner, pointwise.add(inner, high)), arithmetic.like(x, 6))
     return pointwise.where(below, zero, pointwise.where(above, x, curve))
@@ -194,15 +195,7 @@ def glu(x: Node, dim: int = -1) -> Node:
 # Dropout
 
 
-def uniform(x: Node, seed: Node) -> Node:
-    """Numbers of [0, 1) of x's shape and dtype: 24 random bits each."""
-    words = random.bits(seed, spec=Spec(x.spec.shape, dtypes.uint32))
-    high = pointwise.shift_right(words, arithmetic.like(words, 8))
-    scaled = pointwise.cast(high, dtype=dtypes.float32)
-    return arithmetic.cast(pointwise.mul(scaled, arithmetic.like(scaled, 2.0**-24)), x.spec.dtype)
-
-
-def dropout(x: Node, p: float, seed: Node) -> Node:
+def dropout(x: Node, p: float, seed: Seed) -> Node:
     """Each element is 0 with probability p, and else divided by 1 - p. The mask is a function of the seed."""
     _require_probability(p)
     if p == 1:
@@ -210,7 +203,7 @@ def dropout(x: Node, p: float, seed: Node) -> Node:
     return pointwise.where(kept(x.spec.shape, p, seed), _times(x, 1 / (1 - p)), arithmetic.like(x, 0))
 
 
-def feature_dropout(x: Node, p: float, seed: Node, *, channel_axis: int = 1) -> Node:
+def feature_dropout(x: Node, p: float, seed: Seed, *, channel_axis: int = 1) -> Node:
     """Dropout of whole channels: one draw for all elements after `channel_axis`."""
     _require_probability(p)
     if p == 1:
@@ -220,7 +213,7 @@ def feature_dropout(x: Node, p: float, seed: Node, *, channel_axis: int = 1) -> 
     return pointwise.where(mask, _times(x, 1 / (1 - p)), arithmetic.like(x, 0))
 
 
-def alpha_dropout(x: Node, p: float, seed: Node, *, channel_axis: int | None = None) -> Node:
+def alpha_dropout(x: Node, p: float, seed: Seed, *, channel_axis: int | None = None) -> Node:
     """Dropout to selu's lower bound, then scaled so that mean and variance stay; by channel with `channel_axis`."""
     _require_probability(p)
     if p == 1:
@@ -233,9 +226,9 @@ def alpha_dropout(x: Node, p: float, seed: Node, *, channel_axis: int | None = N
     return pointwise.add(_times(out, scale), arithmetic.like(x, -scale * low * p))
 
 
-def kept(shape: tuple[int, ...], p: float, seed: Node) -> Node:
+def kept(shape: tuple[int, ...], p: float, seed: Seed) -> Node:
     """True with probability 1 - p."""
-    words = random.bits(seed, spec=Spec(shape, dtypes.uint32))
+    words = random.words(seed, shape)
     return pointwise.ge(words, arithmetic.like(words, min(round(p * 2**32), 2**32 - 1)))
 
 

@@ -7,6 +7,7 @@ from pywebgpu.compose import activation, arithmetic, linear, precision, reduce
 from pywebgpu.errors import DTypeError, ShapeError
 from pywebgpu.graph.ir import Node, Spec
 from pywebgpu.ops import movement, pointwise, reduction
+from pywebgpu.ops.random import Seed
 from pywebgpu.shapes import Shape, broadcast
 
 HIDDEN = -3e38  # Stands for -inf where a mask hides a score: WGSL does not promise arithmetic on infinities.
@@ -22,7 +23,7 @@ def scaled_dot_product_attention(
     *,
     scale: float | None = None,
     enable_gqa: bool = False,
-    seed: Node | None = None,
+    seed: Seed | None = None,
 ) -> Node:
     """softmax(query key^T scale + mask) value.
 

@@ -13,6 +13,7 @@ from pywebgpu.dtypes import DType, Kind
 from pywebgpu.graph.ir import Node, Pointwise, Spec
 from pywebgpu.ops import pointwise
 
+
 def unmoved(value: Node, source: Node) -> Node:
     """`value`; `source`, of its shape and dtype, has a gradient, which is 0."""
     if not source.requires:
@@ -49,7 +50,7 @@ def relu(x: Node) -> Node:
 def whole(op: Pointwise, x: Node) -> Node:
     """floor, ceil, trunc, round: whole numbers stay as they are."""
     if x.spec.dtype is dtypes.bool_:
-        raise RuntimeError(f'"{op.name}" not implemented for \'Bool\'')
+        raise RuntimeError(f"\"{op.name}\" not implemented for 'Bool'")
     return op(x) if x.spec.dtype.kind is Kind.FLOAT else pointwise.copy(x)
 
 
@@ -163,7 +164,7 @@ def floor_divide(a: Operand, b: Operand) -> Node:
 def _divided(name: str, op: Pointwise, a: Operand, b: Operand) -> Node:
     dtype = arithmetic.result_type(a, b)
     if dtype is dtypes.bool_:
-        raise RuntimeError(f'"{name}_cpu" not implemented for \'Bool\'')
+        raise RuntimeError(f"\"{name}_cpu\" not implemented for 'Bool'")
     if dtype.kind is Kind.INT and not isinstance(b, Node) and b == 0:
         raise RuntimeError("ZeroDivisionError")
     return arithmetic.binary(op, a, b, dtype)
@@ -173,7 +174,7 @@ def pow_(a: Operand, b: Operand) -> Node:
     """a to the power b. Raises RuntimeError for integers to a negative integer power."""
     dtype = arithmetic.result_type(a, b)
     if dtype is dtypes.bool_:
-        raise RuntimeError('"pow" not implemented for \'Bool\'')
+        raise RuntimeError("\"pow\" not implemented for 'Bool'")
     if dtype.kind is Kind.INT:
         return _integer_power(a, b, dtype)
     if isinstance(a, Node) and not isinstance(b, Node):
@@ -299,7 +300,7 @@ def clamp(x: Node, low: Operand | None = None, high: Operand | None = None) -> N
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
     dtype = arithmetic.result_type(x, *given)
     if dtype is dtypes.bool_:
-        raise RuntimeError('"clamp" not implemented for \'Bool\'')
+        raise RuntimeError("\"clamp\" not implemented for 'Bool'")
     x, *bounds = arithmetic.together(x, *given, dtype=dtype)
     if low is not None:
         x = pointwise.where(pointwise.lt(x, bounds[0]), bounds[0], x)

@@ -3,7 +3,7 @@
 from math import prod
 
 from pywebgpu import dtypes
-from pywebgpu.compose import arithmetic, reduce
+from pywebgpu.compose import arithmetic, bounds, reduce
 from pywebgpu.dtypes import Kind
 from pywebgpu.errors import DTypeError, ShapeError
 from pywebgpu.graph.ir import Node, Spec
@@ -15,8 +15,8 @@ def embedding(index: Node, weight: Node, padding_idx: int | None = None) -> Node
 
     Shapes: index (...), weight (n, d) -> (..., d).
     Dtypes: index of whole numbers.
-    Raises: ShapeError when weight has not two axes; DTypeError for another index; RangeError (on reading) when a number
-    is not in 0..n-1.
+    Raises: ShapeError when weight has not two axes; DTypeError for another index; RangeError when a number is not in
+    0..n-1: at once where it is known, else when a value is read.
     """
     if index.spec.dtype not in (dtypes.int32, dtypes.int64):
         raise DTypeError(
@@ -31,6 +31,7 @@ def embedding(index: Node, weight: Node, padding_idx: int | None = None) -> Node
             raise AssertionError("Padding_idx must be within num_embeddings")
         padding_idx %= n
     flat = movement.reshape(index, shape=(prod(index.spec.shape),))
+    flat = bounds.checked(flat, n, wrap=False, text="index out of range in self: {index} of {size} rows")
     rows = indexing.take(weight, flat)
     if padding_idx is not None and rows.requires:
         column = movement.reshape(flat, shape=(*flat.spec.shape, 1))
@@ -45,6 +46,10 @@ def one_hot(index: Node, num_classes: int) -> Node:
         raise DTypeError(f"one_hot is only applicable to index tensor of type LongTensor, got {index.spec.dtype}")
     if num_classes < 1:
         raise ShapeError(f"num_classes should be positive, got {num_classes}")
+    known = bounds.known_range(index)
+    if known is not None and known.exact and not 0 <= known.low <= known.high < num_classes:
+        raise ShapeError(f"Class values must be in 0..{num_classes - 1}, got {known.low}..{known.high}")
+    index = bounds.checked(index, num_classes, wrap=False, text="Class value {index} must be smaller than {size}")
     shape = (*index.spec.shape, num_classes)
     column = movement.reshape(arithmetic.cast(index, dtypes.int64), shape=(*index.spec.shape, 1))
     places = pointwise.iota(spec=Spec(shape, dtypes.int64), axis=len(shape) - 1)

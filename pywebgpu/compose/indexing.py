@@ -40,16 +40,14 @@ def put(x: Node, axes: Sequence[int], indices: Sequence[Node], at: int, value: N
     front, rest = fronted(x, axes)
     kept = tuple(x.spec.shape[axis] for axis in rest)
     target = (*kept[:at], *lead, *kept[at:])
-    try:
-        value = arithmetic.broadcast_to(value, shapes.broadcast(without_leading(value, len(target)), target))
-        fits = value.spec.shape == target
-    except ShapeError:
-        fits = False
-    if not fits:
+    given = value.spec.shape
+    value = shaped(value, without_leading(given, len(target)))
+    if not fits(value.spec.shape, target):
         raise ShapeError(
-            f"shape mismatch: value tensor of shape {list(value.spec.shape)} cannot be broadcast to indexing result of "
-            f"shape {list(target)}"
+            f"shape mismatch: value tensor of shape {list(given)} cannot be broadcast to indexing result of shape "
+            f"{list(target)}"
         )
+    value = arithmetic.broadcast_to(value, target)
     source = shaped(_moved_block(value, at, len(lead), 0), (prod(lead), prod(kept)))
     mode = "add" if accumulate else "set"
     written = shaped(
@@ -59,12 +57,17 @@ def put(x: Node, axes: Sequence[int], indices: Sequence[Node], at: int, value: N
     return permuted(written, tuple(order.index(axis) for axis in range(len(order))))
 
 
-def without_leading(value: Node, rank: int) -> Shape:
-    """The value's shape without axes of size 1 in front that a tensor of `rank` has no place for."""
-    shape = value.spec.shape
+def without_leading(shape: Shape, rank: int) -> Shape:
+    """A shape without the axes of size 1 in front that a tensor of `rank` has no place for."""
     while len(shape) > rank and shape[0] == 1:
         shape = shape[1:]
     return shape
+
+
+def fits(shape: Shape, target: Shape) -> bool:
+    """Whether a value of `shape` broadcasts to `target`."""
+    padded = (1,) * (len(target) - len(shape)) + shape
+    return len(shape) <= len(target) and all(m in (1, n) for m, n in zip(padded, target, strict=True))
 
 
 def _row_numbers(shape: Shape, axes: Sequence[int], indices: Sequence[Node]) -> tuple[Node, Shape]:

@@ -10,7 +10,8 @@ from pywebgpu.ops import indexing, movement, pointwise
 
 
 def cat(parts: Sequence[Node], dim: int = 0) -> Node:
-    """Joins along an axis. Shapes: equal but for that axis; dtypes are promoted. Raises ShapeError where they differ."""
+    """Joins along an axis. Shapes: equal but for that axis; dtypes are promoted. Raises ShapeError "
+    "where they differ."""
     if not parts:
         raise RuntimeError("torch.cat(): expected a non-empty list of Tensors")
     if any(not part.spec.shape for part in parts):
@@ -28,7 +29,8 @@ def cat(parts: Sequence[Node], dim: int = 0) -> Node:
             raise ShapeError(f"Tensors must have same number of dimensions: got {len(first)} and {len(shape)}")
         if any(m != n for a, (m, n) in enumerate(zip(first, shape, strict=True)) if a != axis):
             raise ShapeError(
-                f"Sizes of tensors must match except in dimension {axis}. Expected {list(first)} but got {list(shape)} for "
+                f"Sizes of tensors must match except in dimension {axis}. Expected {list(first)} but "
+                f"got {list(shape)} for "
                 f"tensor number {number} in the list."
             )
     kept = [arithmetic.cast(part, dtype) for part in kept]
@@ -54,14 +56,20 @@ def pad_constant(x: Node, pad: Sequence[int], value: float = 0.0) -> Node:
     """pad: (before, after) of the last axis, then of the one before it, and so on; negative numbers cut."""
     rank = len(x.spec.shape)
     if len(pad) % 2 or len(pad) > 2 * rank:
-        raise ShapeError(f"Padding length must be divisible by 2 and at most twice the number of dimensions, got {list(pad)}")
+        raise ShapeError(
+            f"Padding length must be divisible by 2 and at most twice the number of dimensions, got "
+            f"{list(pad)}"
+        )
     before, after = [0] * rank, [0] * rank
     for i in range(len(pad) // 2):
         before[rank - 1 - i], after[rank - 1 - i] = pad[2 * i], pad[2 * i + 1]
     cut = tuple(max(-b, 0) for b in before)
     sizes = tuple(n - c - max(-a, 0) for n, c, a in zip(x.spec.shape, cut, after, strict=True))
     if any(n < 0 for n in sizes):
-        raise ShapeError(f"The input size {list(x.spec.shape)}, plus negative padding {list(pad)}, resulted in a negative size")
+        raise ShapeError(
+            f"The input size {list(x.spec.shape)}, plus negative padding {list(pad)}, resulted in a "
+            f"negative size"
+        )
     ones = (1,) * rank
     if sizes != x.spec.shape:
         x = movement.slice_(x, starts=cut, sizes=sizes, steps=ones)

@@ -90,9 +90,7 @@ def isclose(a: Node, b: Node, rtol: float = 1e-05, atol: float = 1e-08, equal_na
     x, y = arithmetic.together(a, b, dtype=dtype)
     if a.spec.dtype.kind is Kind.FLOAT and equal_nan:
         same = pointwise.bitwise_or(same, pointwise.bitwise_and(pointwise.isnan(x), pointwise.isnan(y)))
-    allowed = pointwise.add(
-        arithmetic.like(y, atol), pointwise.mul(pointwise.abs_(y), arithmetic.like(y, rtol))
-    )
+    allowed = pointwise.add(arithmetic.like(y, atol), pointwise.mul(pointwise.abs_(y), arithmetic.like(y, rtol)))
     apart = pointwise.abs_(pointwise.sub(x, y))
     near = pointwise.bitwise_and(pointwise.le(apart, allowed), isfinite(apart))
     return pointwise.bitwise_or(same, near)

@@ -7,13 +7,13 @@ gather. `reduction` is torch's: "none", "mean" or "sum".
 from math import log, pi
 
 from pywebgpu import dtypes
-from pywebgpu.compose import arithmetic, precision, reduce
+from pywebgpu.compose import arithmetic, bounds, precision, reduce
 from pywebgpu.dtypes import DType, Kind
-from pywebgpu.errors import DTypeError, ShapeError
+from pywebgpu.errors import DTypeError, RangeError, ShapeError
 from pywebgpu.graph.ir import Node, Spec
 from pywebgpu.ops import movement, pointwise, reduction
 
-NAN = float("nan")
+OUT_OF_BOUNDS = "Target {index} is out of bounds: there are {size} classes."
 
 
 def reduced(loss: Node, reduction: str) -> Node:
@@ -44,8 +44,9 @@ def cross_entropy(
     Shapes: x (c,), (n, c) or (n, c, ...); target x without its class axis (whole numbers) or as x (floating);
     weight (c,) -> x without its class axis, or () for "mean" and "sum".
     Dtypes: floating x; computed in float32 for half floats.
-    Raises: ValueError when the batches differ; ShapeError for other shapes; DTypeError for dtypes.
-    Against torch: the same, but a target outside 0..c-1 makes the loss NaN where torch raises IndexError.
+    Raises: ValueError when the batches differ; ShapeError for other shapes; DTypeError for dtypes; RangeError for a
+    target outside 0..c-1, at once where it is known, else when a value is read.
+    Against torch: the same.
     """
     if not 0 <= label_smoothing <= 1:
         raise ShapeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
@@ -57,7 +58,7 @@ def cross_entropy(
     if target.spec.dtype.kind is Kind.FLOAT:
         out = _against_probabilities(wide, target, scales, axis, reduction, label_smoothing)
         return arithmetic.cast(out, x.spec.dtype)
-    places = _places(x, target, axis)
+    places, ignored = _checked(_places(x, target, axis), x.spec.shape[axis], ignore_index)
     shifted, _, total = reduce.shifted_exponentials(wide, axis)
     logs = pointwise.log(total)
     loss = pointwise.sub(logs, reduce.picked(shifted, places, axis))
@@ -71,7 +72,7 @@ def cross_entropy(
         even = arithmetic.like(loss, label_smoothing / x.spec.shape[axis])
         loss = pointwise.mul(loss, arithmetic.like(loss, 1 - label_smoothing))
         loss = pointwise.add(loss, pointwise.mul(_row_sum(spread, axis), even))
-    out = _over_classes(loss, factor, places, x.spec.shape[axis], axis, ignore_index, reduction)
+    out = _over_classes(loss, factor, ignored, axis, reduction)
     return arithmetic.cast(out, x.spec.dtype)
 
 
@@ -86,13 +87,14 @@ def nll_loss(
     precision.require_floating("nll_loss", x)
     axis = _class_axis(x)
     _check_weight(x, axis, weight)
-    wide, places = precision.wide(x), _places(x, target, axis)
+    wide = precision.wide(x)
+    places, ignored = _checked(_places(x, target, axis), x.spec.shape[axis], ignore_index)
     loss = pointwise.neg(reduce.picked(wide, places, axis))
     factor = None
     if weight is not None:
         factor = reduce.picked(_along(precision.wide(weight), wide, axis), places, axis)
         loss = pointwise.mul(loss, factor)
-    out = _over_classes(loss, factor, places, x.spec.shape[axis], axis, ignore_index, reduction)
+    out = _over_classes(loss, factor, ignored, axis, reduction)
     return arithmetic.cast(out, x.spec.dtype)
 
 
@@ -104,7 +106,7 @@ def multi_margin_loss(
     if p not in (1, 2):
         raise ValueError("only p == 1 and p == 2 supported")
     axis = _class_axis(x)
-    places = _places(x, target, axis)
+    places, _ = _checked(_places(x, target, axis), x.spec.shape[axis], ignore_index=-1 - x.spec.shape[axis])
     own = arithmetic.broadcast_to(reduce.picked(x, places, axis), x.spec.shape)
     over = _positive(pointwise.add(pointwise.sub(x, own), arithmetic.like(x, margin)))
     if p == 2:
@@ -278,20 +280,32 @@ def _places(x: Node, target: Node, axis: int) -> Node:
     return movement.reshape(arithmetic.cast(target, dtypes.int64), shape=shape)
 
 
-def _over_classes(
-    loss: Node, factor: Node | None, places: Node, n_classes: int, axis: int, ignore_index: int, reduction: str
-) -> Node:
-    """Ignored rows count nothing, rows whose target does not exist are NaN; "mean" is over the factors that count."""
-    zero = arithmetic.like(loss, 0)
+def _checked(places: Node, n_classes: int, ignore_index: int) -> tuple[Node, Node | None]:
+    """The target where it is not ignored (else 0), and where it is ignored; None where it is known that none is."""
+    known = bounds.known_range(places)
+    if known is not None and known.exact:
+        for number in (known.low, known.high):
+            if number != ignore_index and not 0 <= number < n_classes:
+                raise RangeError(f"Target {number} is out of bounds: there are {n_classes} classes.")
+    inside = known is not None and known.low >= 0 and known.high < n_classes
+    if inside and not 0 <= ignore_index < n_classes:
+        return places, None
     ignored = pointwise.eq(places, arithmetic.like(places, ignore_index))
-    exists = pointwise.bitwise_and(
-        pointwise.ge(places, arithmetic.like(places, 0)), pointwise.lt(places, arithmetic.like(places, n_classes))
-    )
-    loss = pointwise.where(ignored, zero, pointwise.where(exists, loss, arithmetic.like(loss, NAN)))
+    kept = pointwise.where(ignored, arithmetic.like(places, 0), places)
+    return bounds.checked(kept, n_classes, wrap=False, text=OUT_OF_BOUNDS), ignored
+
+
+def _over_classes(loss: Node, factor: Node | None, ignored: Node | None, axis: int, reduction: str) -> Node:
+    """Ignored rows count nothing; "mean" is over the factors of the rows that count."""
+    zero = arithmetic.like(loss, 0)
+    if ignored is not None:
+        loss = pointwise.where(ignored, zero, loss)
     loss = reduce.drop(loss, (axis,), keepdim=False)
-    if reduction != "mean":
+    if reduction != "mean" or (factor is None and ignored is None):
         return reduced(loss, reduction)
-    counted = pointwise.where(ignored, zero, arithmetic.like(zero, 1) if factor is None else factor)
+    counted = arithmetic.like(zero, 1) if factor is None else factor
+    if ignored is not None:
+        counted = pointwise.where(ignored, zero, counted)
     return pointwise.div(reduce.sum(loss), reduce.sum(counted))
 
 

@@ -332,11 +332,11 @@ def _extreme(op: Reduction, x: Node, dim: Dims, keepdim: bool, name: str) -> Nod
     return drop(fold(op, x, axes), axes, keepdim=keepdim)
 
 
-def _require_some(name: str, x: Node, axes: Shape, *, given: bool) -> None:
+def _require_some(name: str, x: Node, axes: Shape, *, given: bool, error: type[Exception] = ShapeError) -> None:
     if count(x, axes):
         return
     if not given:
-        raise ShapeError(
+        raise error(
             f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with "
             f"the 'dim' argument (input shape {x.spec.shape})."
         )
@@ -356,7 +356,7 @@ def _first(op: Reduction, arg: Reduction, x: Node, dim: int, keepdim: bool, name
 
 def _arg(op: Reduction, x: Node, dim: int | None, keepdim: bool) -> Node:
     axes = axes_of(dim, len(x.spec.shape))
-    _require_some(op.name, x, axes, given=dim is not None)
+    _require_some(op.name, x, axes, given=dim is not None, error=RangeError)
     if not axes:
         return pointwise.full(0, Spec((), dtypes.int64))
     return drop(op(x, axes), axes, keepdim=keepdim)

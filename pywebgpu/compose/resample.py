@@ -49,14 +49,15 @@ def _pad_axis(x: Node, axis: int, before: int, after: int, mode: str) -> Node:
         if mode == "reflect":
             parts.insert(0, movement.flip(scan.part(x, axis, 1, before + 1), axes=(axis,)))
         elif mode == "circular":
-            parts.insert(0, scan.part(x, axis, n - before, n))
+            kept = inside.spec.shape[axis]
+            parts.insert(0, scan.part(inside, axis, kept - before, kept))
         else:
             parts.insert(0, _repeated(scan.part(x, axis, 0, 1), axis, before))
     if after > 0:
         if mode == "reflect":
             parts.append(movement.flip(scan.part(x, axis, n - 1 - after, n - 1), axes=(axis,)))
         elif mode == "circular":
-            parts.append(scan.part(x, axis, 0, after))
+            parts.append(scan.part(inside, axis, 0, after))
         else:
             parts.append(_repeated(scan.part(x, axis, n - 1, n), axis, after))
     return joining.cat(parts, axis) if len(parts) > 1 else inside

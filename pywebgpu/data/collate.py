@@ -5,7 +5,7 @@ from collections.abc import Mapping, MutableMapping, MutableSequence, Sequence
 from typing import Any
 
 from pywebgpu import dtypes, errors
-from pywebgpu.tensor import create, tensor
+from pywebgpu.tensor import create, functions, tensor
 
 
 def default_collate(batch: Sequence[Any]) -> Any:
@@ -17,7 +17,7 @@ def default_collate(batch: Sequence[Any]) -> Any:
     """
     first = batch[0]
     if isinstance(first, tensor.Tensor):
-        return create.stack(list(batch))
+        return functions.stack(list(batch))
     if type(first).__module__ == "numpy":
         return _from_arrays(batch)
     match first:

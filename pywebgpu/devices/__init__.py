@@ -11,19 +11,17 @@ _MODULES = {"cpu": "cpu", "null": "null", "webgpu": "native"}
 _open: dict[str, Device] = {}
 
 
-class device:  # noqa: N801 - PyTorch's name
+class device:
     """Names a device: `device("webgpu")`, `device("webgpu", 1)`, `device("cpu")`. Raises RuntimeError for others."""
 
     __slots__ = ("index", "type")
 
     def __init__(self, type: "str | device", index: int | None = None) -> None:
-        if isinstance(type, device):
-            type, index = type.type, type.index
-        name, _, number = type.partition(":")
+        name, _, number = str(type).partition(":")
         if name not in _MODULES:
             raise RuntimeError(f"Expected one of {', '.join(_MODULES)} device type at start of device string: {type}")
-        self.type = name
-        self.index = int(number) if number else index
+        self.type: str = name
+        self.index: int | None = int(number) if number else index
 
     def __str__(self) -> str:
         return self.type if self.index is None else f"{self.type}:{self.index}"

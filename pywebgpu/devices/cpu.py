@@ -13,7 +13,7 @@ import numpy as np
 from pywebgpu import dtypes
 from pywebgpu.devices.base import Buffer
 from pywebgpu.dtypes import DType
-from pywebgpu.graph.ir import Custom, Generator, Movement, Pointwise, Spec
+from pywebgpu.graph.ir import Custom, Generator, Leaf, Movement, Pointwise, Spec
 from pywebgpu.kernels.kernel import Limits
 from pywebgpu.ops import special
 from pywebgpu.program.program import HostCall, Program, Target
@@ -134,7 +134,8 @@ def _function(step: HostCall, spec: Spec) -> Callable[..., Any]:
     op, attrs = step.op, dict(step.attrs)
     if isinstance(op, Custom):
         return lambda value, *sources: value
-    reference: Any = getattr(op, "reference")
+    assert not isinstance(op, Leaf)
+    reference: Any = op.reference
     if isinstance(reference, str):
         function = getattr(np, reference)
         if op.name == "neg" and spec.dtype is dtypes.bool_:

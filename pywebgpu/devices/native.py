@@ -1,7 +1,7 @@
 """wgpu-py: WebGPU outside the browser.
 
-A Program becomes pipelines and scratch buffers once. A run writes the host numbers that changed, encodes one compute pass
-and submits it once; bind groups are kept for every set of buffers that comes again.
+A Program becomes pipelines and scratch buffers once. A run writes the host numbers that changed, encodes one compute
+pass and submits it once; bind groups are kept for every set of buffers that comes again.
 """
 
 from __future__ import annotations
@@ -50,7 +50,9 @@ class Loaded:
         self.numbers = b""
         self.groups: OrderedDict[tuple[int, ...], tuple[list[Any], list[Any]]] = OrderedDict()
         self.faults = any(kernel.faults for kernel in program.kernels)
-        self.pack = struct.Struct("<" + "".join({"f32": "f", "i32": "i", "u32": "I"}[str(d.wgsl)] for d in program.numbers))
+        self.pack = struct.Struct(
+            "<" + "".join({"f32": "f", "i32": "i", "u32": "I"}[str(d.wgsl)] for d in program.numbers)
+        )
 
 
 class NativeDevice:
@@ -81,6 +83,8 @@ class NativeDevice:
         self._pipelines: dict[str, Any] = {}
         self._fault = self._create(FAULT_BYTES, STORAGE)
         self._may_fault = self._closed = False
+        # Keeps a handle out of cyclic garbage: there wgpu's finaliser would end it before ours gives it to the pool.
+        self._held: dict[int, Any] = {}
 
     # Data
 
@@ -127,6 +131,7 @@ class NativeDevice:
     def free(self, handle: Any, nbytes: int) -> None:
         self.counters["live_bytes"] -= nbytes
         self.counters["live_buffers"] -= 1
+        self._held.pop(id(handle), None)
         if not self._closed:
             self._pool.give(handle, nbytes)
 
@@ -136,6 +141,7 @@ class NativeDevice:
         counters["live_bytes"] += nbytes
         counters["live_buffers"] += 1
         counters["peak_bytes"] = max(counters["peak_bytes"], counters["live_bytes"])
+        self._held[id(handle)] = handle
         return Buffer(self, handle, nbytes)
 
     def _create(self, size: int, usage: int) -> Any:
@@ -163,7 +169,9 @@ class NativeDevice:
                 compute = {"module": module, "entry_point": "main"}
                 found = self._gpu.create_compute_pipeline(layout="auto", compute=compute, label=kernel.name)
             except wgpu.GPUError as error:
-                raise CompileError(f"{kernel.name}: the shader does not compile: {error}\n{_numbered(kernel.wgsl)}") from error
+                raise CompileError(
+                    f"{kernel.name}: the shader does not compile: {error}\n{_numbered(kernel.wgsl)}"
+                ) from error
             self._pipelines[kernel.wgsl] = found
             self.counters["pipelines_created"] += 1
             self.counters["ffi_calls"] += 2
@@ -257,7 +265,9 @@ def _adapter(index: int) -> Any:
         found = [a for a in wgpu.gpu.enumerate_adapters_sync() if a.info["backend_type"] != "OpenGL"]
     if not found:
         raise DeviceError(f"webgpu: {adapters.problem()}; `python -m pywebgpu doctor` says what to install")
-    found.sort(key=lambda a: ("DiscreteGPU", "IntegratedGPU", "VirtualGPU", "Unknown", "CPU").index(a.info["adapter_type"]))
+    found.sort(
+        key=lambda a: ("DiscreteGPU", "IntegratedGPU", "VirtualGPU", "Unknown", "CPU").index(a.info["adapter_type"])
+    )
     return found[index % len(found)]
 
 
@@ -274,10 +284,10 @@ def _to_words(data: Any, dtype: DType) -> Any:
 def _from_words(raw: bytes, dtype: DType) -> bytes:
     words = np.frombuffer(raw, WORD[str(dtype.wgsl)])
     if dtype is dtypes.bfloat16:
-        return (words.view("uint32") >> 16).astype("uint16").tobytes()
+        return bytes((words.view("uint32") >> 16).astype("uint16").tobytes())
     if dtype.kind is Kind.BOOL:
         return (words != 0).tobytes()
-    return raw if dtype.itemsize == 4 else words.astype(special.numpy_dtype(dtype)).tobytes()
+    return raw if dtype.itemsize == 4 else bytes(words.astype(special.numpy_dtype(dtype)).tobytes())
 
 
 def _numbered(wgsl: str) -> str:

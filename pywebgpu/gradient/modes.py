@@ -40,7 +40,7 @@ class _Switch:
         return _Switch(self._mode)
 
 
-class no_grad(_Switch):  # noqa: N801 - PyTorch's name
+class no_grad(_Switch):
     """Nothing inside is remembered for gradients."""
 
     def __init__(self, function: Any = None) -> None:
@@ -55,21 +55,42 @@ class no_grad(_Switch):  # noqa: N801 - PyTorch's name
         return made(function)
 
 
-class enable_grad(_Switch):  # noqa: N801 - PyTorch's name
+class enable_grad(_Switch):
     """Everything inside is remembered, also within no_grad."""
 
     def __init__(self) -> None:
         super().__init__(True)
 
 
-class inference_mode(_Switch):  # noqa: N801 - PyTorch's name
-    """As no_grad."""
+class inference_mode(_Switch):
+    """As no_grad; tensors made inside say so in `is_inference`. Usable with and without parentheses, as in torch."""
+
+    def __new__(cls, mode: Any = True) -> Any:
+        made = super().__new__(cls)
+        if isinstance(mode, bool):
+            return made
+        inference_mode.__init__(made, True)
+        return made(mode)
 
     def __init__(self, mode: bool = True) -> None:
         super().__init__(not mode)
+        self._inference = mode
+        self._outer: list[bool] = []
+
+    def __enter__(self) -> Self:
+        self._outer.append(recording.inference)
+        recording.inference = self._inference
+        return super().__enter__()
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        recording.inference = self._outer.pop()
+        super().__exit__(kind, error, at)
+
+    def _again(self) -> "_Switch":
+        return inference_mode(self._inference)
 
 
-class set_grad_enabled(_Switch):  # noqa: N801 - PyTorch's name
+class set_grad_enabled(_Switch):
     """Turns remembering on or off at once; as a context manager only inside."""
 
     def __init__(self, mode: bool) -> None:

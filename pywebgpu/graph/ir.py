@@ -1,7 +1,7 @@
 """The graph's types: Spec, the kinds of Op, and Node.
 
-They refer to one another, so they live in one file. Data only: no WGSL, no device. A node is immutable in what it means;
-what changes is what is known of it: its value once computed (`buffer`), and then its history is let go.
+They refer to one another, so they live in one file. Data only: no WGSL, no device. A node is immutable in what it
+means; what changes is what is known of it: its value once computed (`buffer`), and then its history is let go.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ class Spec(NamedTuple):
 
 
 class Recording:
-    """Whether new nodes remember that a gradient may flow through them."""
+    """Whether new nodes remember that a gradient may flow; whether new tensors say that they never will."""
 
-    __slots__ = ("grad",)
+    __slots__ = ("grad", "inference")
 
     def __init__(self) -> None:
-        self.grad = True
+        self.grad, self.inference = True, False
 
 
 recording = Recording()
@@ -153,10 +153,7 @@ def _flows(vjp: tuple[Vjp | None, ...] | Vjp, inputs: tuple[Node, ...], dtype: D
         return False
     if not isinstance(vjp, tuple):
         return any(node.requires for node in inputs)
-    for node, rule in zip(inputs, vjp, strict=False):
-        if node.requires and rule is not None:
-            return True
-    return False
+    return any(node.requires and rule is not None for node, rule in zip(inputs, vjp, strict=False))
 
 
 class Node:

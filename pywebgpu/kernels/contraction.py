@@ -33,7 +33,7 @@ TILES = (Tile(64, 64, 16, 4, 4), Tile(32, 32, 16, 2, 2), Tile(16, 16, 16, 1, 1),
 def choose(m: int, n: int, limits: Limits) -> Tile:
     """The largest tile that the result fills at least by half."""
     for tile in TILES[:-1]:
-        if tile.lanes <= limits.workgroup_size and (tile.rows <= m and tile.columns <= n or tile is TILES[-2]):
+        if tile.lanes <= limits.workgroup_size and ((tile.rows <= m and tile.columns <= n) or tile is TILES[-2]):
             return tile
     return TILES[-1]
 
@@ -135,5 +135,3 @@ def _finish(
             value = emit.value(node, element(position, node))
             if any(node is output for output in outputs):
                 emit.store(node, position, value)
-
-

@@ -1,8 +1,9 @@
 """Elements of nodes as WGSL: the one place where views, pointwise ops and loads become text.
 
-`Emitter.value(node, at)` gives the name of the node's element at symbolic coordinates, writing what is needed to compute
-it into the current block. Views only change the coordinates. What was computed before at the same place is found again,
-so a kernel generator puts the results of its own loops (a row's sum, a tile's product) there with `define`.
+`Emitter.value(node, at)` gives the name of the node's element at symbolic coordinates, writing what is needed to
+compute it into the current block. Views only change the coordinates. What was computed before at the same place is
+found again, so a kernel generator puts the results of its own loops (a row's sum, a tile's product) there with
+`define`.
 """
 
 from __future__ import annotations
@@ -162,8 +163,10 @@ class Emitter:
         for level in reversed(self._known):
             if known in level:
                 return level[known]
-        name = self.fresh()
         fill = literal(node.attrs.get("value", 0.0), node.spec.dtype)
+        if 0 in source.spec.shape:
+            return fill
+        name = self.fresh()
         self.line(f"var {name} = {fill};")
         with self.block(f"if ({_conditions(bounds)})"):
             self.line(f"{name} = {self.value(source, inner)};")
@@ -197,6 +200,8 @@ class Emitter:
         inner, bounds = movement.place.index(at, value.spec.shape, node.spec.shape, starts, steps)
         if not bounds:
             return self.value(value, inner)
+        if 0 in value.spec.shape:
+            return self.value(base, at)
         name = self.fresh()
         self.line(f"var {name}: {node.spec.dtype.wgsl};")
         with self.block(f"if ({_conditions(bounds)})"):
@@ -212,7 +217,7 @@ class Emitter:
         width = min(groups, self.limits.workgroups)
         height = -(-groups // max(width, 1))
         head = [
-            "@compute @workgroup_size(%d)" % lanes,
+            f"@compute @workgroup_size({lanes})",
             "fn main(@builtin(workgroup_id) w: vec3u, @builtin(local_invocation_index) lane: u32) {",
             f"  let group = w.x + w.y * {width}u;" if height > 1 else "  let group = w.x;",
         ]

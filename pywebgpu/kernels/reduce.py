@@ -1,8 +1,8 @@
 """Row programs: reductions over the same rows, with pointwise work before, between and after, in one kernel.
 
-Each row has `lanes` invocations. Reductions that depend on one another run one after the other, each a pass over the row
-and a tree in workgroup memory, so every lane has the result; values of the row are computed again in each pass. Partial
-results are joined in an order that only the shapes decide: two runs give the same bits.
+Each row has `lanes` invocations. Reductions that depend on one another run one after the other, each a pass over the
+row and a tree in workgroup memory, so every lane has the result; values of the row are computed again in each pass.
+Partial results are joined in an order that only the shapes decide: two runs give the same bits.
 """
 
 from collections.abc import Sequence
@@ -41,7 +41,9 @@ def _power(n: int) -> int:
     return 1 << max(n - 1, 0).bit_length()
 
 
-def generate(nodes: Sequence[Node], outputs: Sequence[Node], geometry: Any, levels: dict[int, str], emit: Emitter) -> Kernel:
+def generate(
+    nodes: Sequence[Node], outputs: Sequence[Node], geometry: Any, levels: dict[int, str], emit: Emitter
+) -> Kernel:
     walk = Rows(geometry, emit.limits.workgroup_size)
     _open(walk, emit)
     depth = _depths(nodes, emit)
@@ -243,5 +245,3 @@ def _inner_inputs(nodes: Sequence[Node], emit: Emitter) -> list[tuple[Node, list
                 stack.extend(at.inputs)
         out.append((node, list(found.values())))
     return out
-
-

@@ -45,5 +45,3 @@ def generate(node: Node, emit: Emitter) -> Kernel:
 def _extreme(node: Node) -> str:
     name = node.attrs["mode"]
     return f"p_{name}({{0}}, {{1}})" if node.spec.dtype.is_floating_point else f"{name}({{0}}, {{1}})"
-
-

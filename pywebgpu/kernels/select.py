@@ -1,6 +1,6 @@
 """Which generator makes the kernel of a group."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pywebgpu.errors import CompileError
@@ -24,7 +24,7 @@ def generate(
     nodes: Sequence[Node],
     outputs: Sequence[Node],
     rows: tuple[Any, dict[int, str]],
-    stored: Collection[int],
+    stored: set[int],
     numbers: Mapping[int, int],
     alias: Mapping[int, Node],
     limits: Limits,

@@ -68,5 +68,3 @@ def generate_merge(node: Node, emit: Emitter) -> Kernel:
     emit.line("let rank = start + (place - select(middle, start, left)) + (low - other);")
     emit.store(node, flatten(_row(node, "row", "rank"), node.spec.shape), "i32(own)")
     return emit.kernel("sort_merge", lanes, -(-size // lanes))
-
-

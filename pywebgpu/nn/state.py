@@ -189,8 +189,8 @@ class StateDict(ModuleTree):
     def _load_one(self, name: str, own: Tensor, key: str, value: Any, assign: bool, errors: list[str]) -> None:
         if not isinstance(value, Tensor):
             errors.append(
-                f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like object from checkpoint '
-                f"but received {type(value)}"
+                f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like object from '
+                f"checkpoint but received {type(value)}"
             )
             return
         if own.ndim == 0 and tuple(value.shape) == (1,):

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterable
 
 from pywebgpu.gradient import modes
-from pywebgpu.tensor import create, tensor
+from pywebgpu.tensor import create, functions, tensor
 
 Tensors = tensor.Tensor | Iterable[tensor.Tensor]
 
@@ -49,7 +49,7 @@ def get_total_norm(
     with modes.no_grad():
         device = tensors[0].device
         norms = [one.norm(norm_type).to(device) for one in tensors]
-        total: tensor.Tensor = create.stack(norms).norm(norm_type)
+        total: tensor.Tensor = functions.stack(norms).norm(norm_type)
     if error_if_nonfinite and not math.isfinite(total.item()):
         raise RuntimeError(
             f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, so it cannot be "
@@ -83,7 +83,7 @@ def parameters_to_vector(parameters: Iterable[tensor.Tensor]) -> tensor.Tensor:
     Raises: TypeError when the parameters lie on several devices.
     """
     parameters = _on_one_device(parameters)
-    found: tensor.Tensor = create.cat([parameter.reshape(-1) for parameter in parameters])
+    found: tensor.Tensor = functions.cat([parameter.reshape(-1) for parameter in parameters])
     return found
 
 

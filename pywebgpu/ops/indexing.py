@@ -3,6 +3,7 @@
 Row numbers are in range and not negative: compose/indexing.py checks them (pointwise.index) where it cannot know.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 from pywebgpu import dtypes
@@ -153,12 +154,11 @@ def _scan_vjp(g: Node, out: Node, x: Node, mode: str) -> Node:
     if mode == "add":
         return reverse_sum(g)
     if mode == "prod":
-        return pointwise.div(reverse_sum(pointwise.mul(g, out)), x)
+        return _product_vjp(g, out, x, reverse_sum)
     raise ShapeError(f"cum{mode}: no gradient")
 
 
 scan: Structural = Structural("scan", infer=lambda x, mode: x, reference=_scan, vjp=(_scan_vjp,))
-
 
 
 def _argsort(xp: Any, x: Any, descending: bool) -> Any:
@@ -167,6 +167,19 @@ def _argsort(xp: Any, x: Any, descending: bool) -> Any:
     # Backwards twice: equal elements keep their order.
     order = xp.argsort(x[..., ::-1], axis=-1, kind="stable")[..., ::-1]
     return x.shape[-1] - 1 - order
+
+
+def _product_vjp(g: Node, out: Node, x: Node, reverse_sum: Callable[[Node], Node]) -> Node:
+    """Before the first 0 of a row the sum of g * out over x, at it the same with 1 in its place, after it nothing."""
+    one, nothing = pointwise.full(1.0, x.spec), pointwise.full(0.0, x.spec)
+    is_zero = pointwise.eq(x, nothing)
+    zeros = scan(pointwise.where(is_zero, one, nothing), mode="add")
+    before = pointwise.eq(zeros, nothing)
+    first = pointwise.bitwise_and(is_zero, pointwise.eq(zeros, one))
+    without = scan(pointwise.where(first, one, x), mode="prod")
+    smooth = pointwise.div(reverse_sum(pointwise.mul(g, out)), pointwise.where(before, x, one))
+    at_first = pointwise.where(first, reverse_sum(pointwise.mul(g, without)), nothing)
+    return pointwise.where(before, smooth, at_first)
 
 
 argsort: Structural = Structural(

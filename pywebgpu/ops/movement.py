@@ -73,7 +73,8 @@ flip: Movement = Movement(
 
 
 def _place_index(at: Coords, x: Shape, shape: Shape, starts: Shape, steps: Shape) -> tuple[Coords, tuple[Any, ...]]:
-    coords, bounds = [], []
+    coords: list[Sym] = []
+    bounds: list[Any] = []
     for i, n, start, step in zip(at, x, starts, steps, strict=True):
         inner = i - start
         if inner.low < 0 or inner.high > (n - 1) * step:

@@ -1,7 +1,7 @@
 """Ops which work element by element. To add one: write its record here, and its method in tensor/.
 
-A name in a WGSL expression that is not a builtin (`p_erf`, `p_max`) is a function of kernels/prelude.py. Inputs have one
-dtype; compose/arithmetic.py promotes before it calls.
+A name in a WGSL expression that is not a builtin (`p_erf`, `p_max`) is a function of kernels/prelude.py. Inputs have
+one dtype; compose/arithmetic.py promotes before it calls.
 """
 
 from typing import Any
@@ -289,7 +289,9 @@ acos: Pointwise = Pointwise(
     domain=(-0.9, 0.9),
     cost=16,
 )
-atan: Pointwise = Pointwise("atan", "p_atan({0})", "arctan", vjp=(lambda g, out, a: div(g, _one_plus_square(a)),), cost=16)
+atan: Pointwise = Pointwise(
+    "atan", "p_atan({0})", "arctan", vjp=(lambda g, out, a: div(g, _one_plus_square(a)),), cost=16
+)
 sinh: Pointwise = Pointwise("sinh", "p_sinh({0})", "sinh", vjp=(lambda g, out, a: mul(g, cosh(a)),), cost=20)
 cosh: Pointwise = Pointwise("cosh", "p_cosh({0})", "cosh", vjp=(lambda g, out, a: mul(g, sinh(a)),), cost=20)
 tanh: Pointwise = Pointwise(
@@ -376,7 +378,9 @@ relu: Pointwise = Pointwise(
 
 def _cast_wgsl(source: DType, dtype: DType) -> str:
     if dtype is dtypes.bool_:
-        return {"f32": "u32(p_isnan({0}) || {0} != 0.0)", "i32": "u32({0} != 0)", "u32": "u32({0} != 0u)"}[str(source.wgsl)]
+        return {"f32": "u32(p_isnan({0}) || {0} != 0.0)", "i32": "u32({0} != 0)", "u32": "u32({0} != 0u)"}[
+            str(source.wgsl)
+        ]
     if source.kind is Kind.FLOAT and dtype.kind is Kind.INT and dtype.wgsl == "u32":
         return "bitcast<u32>(i32({0}))"  # Negative floats wrap as torch's do.
     return f"{dtype.wgsl}({{0}})"

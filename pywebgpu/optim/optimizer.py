@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from pywebgpu import devices, realize
 from pywebgpu.gradient import modes
 from pywebgpu.tensor import base, tensor
 
@@ -269,7 +270,7 @@ def require_not_negative(**options: Rate) -> None:
 def _submit(params: Iterable[tensor.Tensor]) -> None:
     """Starts the recorded work of the devices that hold `params`, without waiting for it."""
     for device in {parameter.device for parameter in params}:
-        tensor.Tensor._submit_pending(device)
+        realize.submit(devices.open_device(device))
 
 
 def _unpack_names(group: Group) -> None:

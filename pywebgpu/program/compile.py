@@ -12,7 +12,8 @@ from pywebgpu.kernels.kernel import Kernel, Limits
 from pywebgpu.ops import pointwise
 from pywebgpu.program import memory
 from pywebgpu.program.program import Dispatch, HostCall, Program, Slot, Target
-from pywebgpu.program.schedule import Schedule, is_free
+from pywebgpu.program.reads import is_free
+from pywebgpu.program.schedule import Schedule
 from pywebgpu.rewrite import PASSES
 from pywebgpu.settings import settings
 
@@ -88,8 +89,8 @@ def _bytes(node: Node, limits: Limits) -> int:
     size = max(4, 4 * prod(node.spec.shape))
     if size > limits.binding_bytes:
         raise CompileError(
-            f"{node.op.name}: a value of {node.spec.dtype.name}{list(node.spec.shape)} takes {size} bytes, more than the "
-            f"{limits.binding_bytes} that this device can bind at once"
+            f"{node.op.name}: a value of {node.spec.dtype.name}{list(node.spec.shape)} takes {size} bytes, more than "
+            f"the {limits.binding_bytes} that this device can bind at once"
         )
     return size
 
@@ -124,6 +125,8 @@ def _watch(stage: str, roots: tuple[Node, ...]) -> None:
 
 def _report(program: Program) -> None:
     if settings.debug >= 1:
-        print(f"program: {len(program.steps)} steps, {len(program.slots)} values, {program.scratch_bytes} scratch bytes")
+        print(
+            f"program: {len(program.steps)} steps, {len(program.slots)} values, {program.scratch_bytes} scratch bytes"
+        )
     for kernel in program.kernels if settings.debug >= 2 else ():
         print(f"  kernel {kernel.name} grid={kernel.grid}" + (f"\n{kernel.wgsl}" if settings.debug >= 3 else ""))

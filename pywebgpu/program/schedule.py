@@ -16,23 +16,18 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from math import prod
-from typing import Any
 
 from pywebgpu.graph import walk
-from pywebgpu.graph.ir import HOST, Generator, Movement, Node, Pointwise, Reduction
+from pywebgpu.graph.ir import Node, Reduction
 from pywebgpu.kernels.kernel import Limits
-from pywebgpu.ops import contraction, indexing, pointwise, random
+from pywebgpu.ops import contraction, indexing, pointwise
+from pywebgpu.program.reads import Reads, kind_of, read_at
 from pywebgpu.settings import settings
 from pywebgpu.shapes import Shape
 from pywebgpu.symbolic import Sym, flatten, unflatten, variable
 
-Chain = tuple[tuple[Movement, tuple[tuple[str, Any], ...], Shape], ...]  # views from a consumer down to a producer
-Edge = tuple[Node, Chain, Shape]  # producer, views, shape at which the consumer reads
-
 FULL, OUTER = "full", "outer"
-REPEAT_COST = 48  # pointwise instructions that are repeated in each reader rather than stored between kernels
-CHEAP_COST = 4  # the same where the reader is a contraction, which reads each element many times
-SMALL = 8  # a value this many times smaller than its reader's costs next to nothing to read
+LARGEST = 128  # nodes of one kernel: beyond that the text grows and nothing is won
 
 
 @dataclass(eq=False)
@@ -84,11 +79,6 @@ def _coords(shape: Shape, axes: Shape) -> tuple[Sym, ...]:
     return tuple(next(column) if axis in axes else row[axis] for axis in range(len(shape)))
 
 
-def is_free(node: Node) -> bool:
-    """Costs nothing wherever it is needed: constants, counters, host numbers."""
-    return node.op is HOST or (isinstance(node.op, Generator) and node.op is not random.bits)
-
-
 class Schedule:
     """Cuts the graph of `roots` into groups; see `groups` for the result, in an order that may run."""
 
@@ -97,81 +87,24 @@ class Schedule:
         self._wanted = {id(root) for root in roots}
         faults = any(node.op is pointwise.index for node in self._order)
         self._bindings = limits.bindings - faults  # The fault words of the device take one.
-        self._edges: dict[int, list[Edge]] = {}
-        self._inline: set[int] = set()
-        self._users: dict[int, list[Node]] = {}
+        reads = Reads(self._order, self._wanted, self._bindings)
+        self._edges, self._users = reads.edges, reads.users
         self._groups: dict[int, Group] = {}
         self._of: dict[int, Group] = {}
         self._placed = 0
         self._rank = {id(node): at for at, node in enumerate(self._order)}
-        self._find_edges()
-        for node in self._compute:
+        for node in reads.nodes:
             self._place(node)
         self._divide_wide()
         self.alias = self._allow_writes(written)
         self.groups = self._ordered()
-
-    # Edges: what each computing node reads, through views, free nodes and nodes computed where they are used
-
-    def _find_edges(self) -> None:
-        computing = [n for n in self._order if n.buffer is None and not isinstance(n.op, Movement) and not is_free(n)]
-        free: set[int] = set()
-        readers = self._count_readers()
-        costs: dict[int, int] = {}
-        for node in computing:
-            edges: list[Edge] = []
-            for source in node.inputs:
-                edges.extend(self._resolve(source, source.spec.shape, (), free))
-            if isinstance(node.op, Pointwise) and id(node) not in self._wanted:
-                if not edges:
-                    free.add(id(node))
-                    self._inline.add(id(node))
-                    continue
-                cost = node.op.cost + sum(costs.get(id(walk.base(source)), 0) for source in node.inputs)
-                if settings.fuse and _worth_repeating(node, edges, readers.get(id(node), []), cost):
-                    self._inline.add(id(node))
-                    costs[id(node)] = cost
-        self._compute = [n for n in computing if id(n) not in self._inline]
-        self._edges = {
-            id(n): [e for s in n.inputs for e in self._resolve(s, s.spec.shape, (), free)] for n in self._compute
-        }
-        for node in self._compute:
-            for producer, _, _ in self._edges[id(node)]:
-                self._users.setdefault(id(producer), []).append(node)
-
-    def _count_readers(self) -> dict[int, list[Node]]:
-        """For each node below views: who reads it."""
-        readers: dict[int, list[Node]] = {}
-        for node in self._order:
-            if node.buffer is not None or isinstance(node.op, Movement):
-                continue
-            for source in node.inputs:
-                readers.setdefault(id(walk.base(source)), []).append(node)
-        return readers
-
-    def _resolve(self, node: Node, shape: Shape, chain: Chain, free: set[int]) -> list[Edge]:
-        found: list[Edge] = []
-        stack: list[tuple[Node, Chain]] = [(node, chain)]
-        while stack:
-            at, views = stack.pop()
-            while isinstance(at.op, Movement) and at.buffer is None:
-                views = (*views, (at.op, tuple(at.attrs.items()), at.inputs[0].spec.shape))
-                at = at.inputs[0]
-            if is_free(at) or id(at) in free:
-                if at.op is not HOST:
-                    stack.extend((source, views) for source in at.inputs)
-            elif id(at) in self._inline:
-                stack.extend((source, views) for source in at.inputs)
-            else:
-                found.append((at, views, shape))
-        return found
 
     # Joining
 
     def _place(self, node: Node) -> None:
         number = self._placed
         self._placed += 1
-        group = Group(number, _kind(node), [node], 1 << number)
+        group = Group(number, kind_of(node), [node], 1 << number)
         if isinstance(node.op, Reduction):
             group.geometry = Geometry(node.inputs[0].spec.shape, node.attrs["axes"])
             group.levels[id(node)] = OUTER
@@ -209,7 +142,9 @@ class Schedule:
 
     def _join(self, first: Group, second: Group) -> bool:
         kinds = {first.kind, second.kind}
-        if "single" in kinds or (kinds == {"product"}) or kinds == {"product", "rows"}:
+        if "single" in kinds or kinds == {"product"} or kinds == {"product", "rows"}:
+            return False
+        if len(first.nodes) + len(second.nodes) > LARGEST:
             return False
         if self._path_between(first, second):
             return False
@@ -249,7 +184,7 @@ class Schedule:
                 if id(producer) in inside:
                     if node is anchor or shape != node.spec.shape or node.op in (indexing.take, indexing.cat):
                         return False
-                    if _read_at(position, shape, chain) != position:
+                    if read_at(position, shape, chain) != position:
                         return False
         return True
 
@@ -281,11 +216,11 @@ class Schedule:
                 wanted = full if levels[id(producer)] == FULL else row
                 if levels[id(node)] == OUTER and not isinstance(node.op, Reduction) and wanted is full:
                     return False
-                if _read_at(start, shape, chain) != wanted:
+                if read_at(start, shape, chain) != wanted:
                     return False
-        if any(level == FULL for level in levels.values()) and not _stored_rows_are_fast(geometry):
-            if any(levels[id(n)] == FULL and self._escapes(n, inside) for n in group.nodes):
-                return False
+        stores_rows = any(levels[id(n)] == FULL and self._escapes(n, inside) for n in group.nodes)
+        if stores_rows and not _stored_rows_are_fast(geometry):
+            return False
         group.levels = levels
         return True
 
@@ -352,9 +287,9 @@ class Schedule:
         return min(range(1, len(nodes)), key=width)
 
     def _part(self, number: int, whole: Group, nodes: list[Node]) -> Group:
-        part = Group(number, _kind(nodes[0]), nodes, 1 << number)
-        anchors = [node for node in nodes if _kind(node) != "map"]
-        part.kind = _kind(anchors[0]) if anchors else "map"
+        part = Group(number, kind_of(nodes[0]), nodes, 1 << number)
+        anchors = [node for node in nodes if kind_of(node) != "map"]
+        part.kind = kind_of(anchors[0]) if anchors else "map"
         if part.kind == "rows":
             part.geometry = whole.geometry
             part.levels = {id(node): whole.levels[id(node)] for node in nodes}
@@ -422,9 +357,9 @@ class Schedule:
                 if producer is leaf:
                     if node.op in (contraction.matmul, indexing.take, indexing.cat) or shape != node.spec.shape:
                         return False
-                    if writer.kind == "rows" and writer.levels[id(node)] == FULL or isinstance(node.op, Reduction):
+                    if (writer.kind == "rows" and writer.levels[id(node)] == FULL) or isinstance(node.op, Reduction):
                         return False
-                    if _read_at(position, shape, chain) != position:
+                    if read_at(position, shape, chain) != position:
                         return False
         return True
 
@@ -459,48 +394,8 @@ def _is_mixed(group: Group) -> bool:
     return group.kind == "map" and len({prod(node.spec.shape) for node in group.nodes}) > 1
 
 
-def _worth_repeating(node: Node, edges: list[Edge], readers: list[Node], cost: int) -> bool:
-    """True where computing the node again in each reader costs less than storing and loading it."""
-    inputs = {id(producer): producer for producer, _, _ in edges if producer.spec.shape}
-    size = prod(node.spec.shape)
-    large = [producer for producer in inputs.values() if prod(producer.spec.shape) * SMALL > size]
-    if len(inputs) > 3 or len(large) > 1:
-        return False
-    product = any(reader.op is contraction.matmul for reader in readers)
-    if any(_kind(reader) == "single" for reader in readers):
-        return False
-    return cost <= (CHEAP_COST if product else REPEAT_COST)
-
-
-def _kind(node: Node) -> str:
-    match node.op:
-        case Reduction():
-            return "rows"
-        case Pointwise() | Generator():
-            return "map"
-        case op if op is contraction.matmul:
-            return "product"
-        case op if op in (indexing.take, indexing.cat, indexing.write_slice):
-            return "map"
-        case _:
-            return "single"
-
-
 def _stored_rows_are_fast(geometry: Geometry) -> bool:
     """Elements of a row lie together: writing whole rows is as fast as writing in order."""
     rank = len(geometry.shape)
     trailing = geometry.axes == tuple(range(rank - len(geometry.axes), rank))
     return trailing and (geometry.rows >= 16 or geometry.columns <= 4096)
-
-
-@lru_cache(65536)
-def _read_at(start: Sym, shape: Shape, chain: Chain) -> Sym | None:
-    """The flat index of the producer's element that is read for the consumer's element `start`."""
-    at = unflatten(start, shape)
-    last = shape
-    for op, attrs, source in chain:
-        at, bounds = op.index(at, source, **dict(attrs))
-        if bounds:
-            return None
-        last = source
-    return flatten(at, last)

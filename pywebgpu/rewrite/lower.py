@@ -9,6 +9,7 @@ from pywebgpu.graph.ir import Node, Reduction
 from pywebgpu.ops import indexing, movement, pointwise, reduction
 
 BLOCK = 256  # elements of a row that one workgroup orders
+JOINED = 6  # parts that one kernel joins
 LONG = 8192  # elements of a reduction from which it is worth a second pass
 FEW = 64  # results below which one pass would leave most of a device idle
 PARTS = 256  # partial results of a long reduction
@@ -22,8 +23,10 @@ def lower(roots: tuple[Node, ...]) -> tuple[Node, ...]:
 def _rule(node: Node) -> Node:
     if node.op is indexing.argsort:
         return _argsort(node)
+    if node.op is indexing.cat and len(node.inputs) > JOINED:
+        return _cat(node)
     if isinstance(node.op, Reduction) and node.op not in (reduction.argmax, reduction.argmin):
-        return _split(node)
+        return _split(node, node.op)
     return node
 
 
@@ -37,7 +40,18 @@ def _argsort(node: Node) -> Node:
     return pointwise.cast(order, dtype=dtypes.int64)
 
 
-def _split(node: Node) -> Node:
+def _cat(node: Node) -> Node:
+    """Many parts are joined a few at a time: a kernel binds only so many buffers."""
+    parts = list(node.inputs)
+    while len(parts) > 1:
+        parts = [
+            indexing.cat(*parts[at : at + JOINED], **node.attrs) if len(parts) > at + 1 else parts[at]
+            for at in range(0, len(parts), JOINED)
+        ]
+    return parts[0]
+
+
+def _split(node: Node, op: Reduction) -> Node:
     """(n,) -> (parts, n / parts) -> (parts,) -> (): the longest folded axis is cut where it divides evenly."""
     x, axes = node.inputs[0], node.attrs["axes"]
     shape = x.spec.shape
@@ -51,6 +65,6 @@ def _split(node: Node) -> Node:
         return node
     cut = movement.reshape(x, shape=(*shape[:axis], parts, n // parts, *shape[axis + 1 :]))
     inner = tuple(a + (a > axis) for a in axes if a != axis)
-    first = node.op(cut, axes=tuple(sorted((*inner, axis + 1))))  # type: ignore[call-arg, arg-type, operator]
+    first = op(cut, axes=tuple(sorted((*inner, axis + 1))))
     merged = movement.reshape(first, shape=tuple(parts if a == axis else m for a, m in enumerate(node.spec.shape)))
-    return node.op(merged, axes=(axis,))  # type: ignore[call-arg, arg-type, operator]
+    return op(merged, axes=(axis,))

@@ -5,7 +5,7 @@ numbers below them, so they never merge.
 """
 
 from collections.abc import Callable
-from math import prod
+from math import copysign, inf, prod
 from typing import Any
 
 from pywebgpu import dtypes
@@ -106,7 +106,7 @@ def _transposed_product(node: Node, x: Node, order: tuple[int, ...]) -> Node:
     product = x.inputs[0] if flat else x
     if product.op is not contraction.matmul or product.buffer is not None:
         return node
-    if not (order == (0, 2, 1) or flat and product.spec.shape == (1, *x.spec.shape)):
+    if not (order == (0, 2, 1) or (flat and product.spec.shape == (1, *x.spec.shape))):
         return node
     a, b = product.inputs
     turned = contraction.matmul(movement.permute(b, order=(0, 2, 1)), movement.permute(a, order=(0, 2, 1)))
@@ -150,6 +150,8 @@ def _pointwise(node: Node) -> Node:
                 return pointwise.neg(inputs[other])
     if op is pointwise.div and values[1] == 1:
         return inputs[0]
+    if op is pointwise.div and values[1] == 0:  # 0 / 0 is not NaN on every engine; 0 * infinity is.
+        return pointwise.mul(inputs[0], pointwise.full(copysign(inf, values[1]), node.spec))
     if op is pointwise.neg and inputs[0].op is pointwise.neg and inputs[0].buffer is None:
         return inputs[0].inputs[0]
     if op is pointwise.pow_ and node.spec.dtype is dtypes.float32:

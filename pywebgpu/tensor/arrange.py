@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
+from math import prod
 from typing import Any
 
 from pywebgpu import dtypes, shapes
@@ -37,9 +39,7 @@ class ArrangeMethods(ConversionMethods):
             short, longer = divmod(n, count)
             return self.split([short + 1] * longer + [short] * (count - longer), dim)
         ends = [0, *(slice(None, at).indices(n)[1] for at in indices_or_sections), n]
-        return tuple(
-            self.narrow(dim, start, max(end - start, 0)) for start, end in zip(ends, ends[1:], strict=False)
-        )
+        return tuple(self.narrow(dim, start, max(end - start, 0)) for start, end in pairwise(ends))
 
     def hsplit(self, indices_or_sections: Any) -> tuple[Any, ...]:
         return self.tensor_split(indices_or_sections, 0 if self.ndim == 1 else 1)
@@ -49,54 +49,6 @@ class ArrangeMethods(ConversionMethods):
 
     def dsplit(self, indices_or_sections: Any) -> tuple[Any, ...]:
         return self.tensor_split(indices_or_sections, 2)
-
-    # Diagonals and triangles
-
-    def tril(self, diagonal: int = 0) -> Any:
-        """The matrix with 0 above a diagonal."""
-        return apply(_triangle, self, diagonal, False)
-
-    def triu(self, diagonal: int = 0) -> Any:
-        """The matrix with 0 below a diagonal."""
-        return apply(_triangle, self, diagonal, True)
-
-    def tril_(self, diagonal: int = 0) -> Any:
-        return self._written(self.tril(diagonal))
-
-    def triu_(self, diagonal: int = 0) -> Any:
-        return self._written(self.triu(diagonal))
-
-    def diag(self, diagonal: int = 0) -> Any:
-        """The diagonal of a matrix, or the matrix with a vector as its diagonal."""
-        if self.ndim == 2:
-            return self.diagonal(diagonal).clone()
-        if self.ndim != 1:
-            raise ShapeError(f"diag(): Supports 1D or 2D tensors. Got {self.ndim}D")
-        return self.diag_embed(diagonal)
-
-    def diag_embed(self, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
-        """Matrices with the last axis as their diagonal."""
-        made = apply(_embedded, self, offset)
-        return made.movedim((-2, -1), (dim1, dim2)) if (dim1, dim2) != (-2, -1) else made
-
-    def diagflat(self, offset: int = 0) -> Any:
-        return self.reshape(-1).diag_embed(offset)
-
-    def trace(self) -> Any:
-        """The sum of the diagonal of a matrix."""
-        if self.ndim != 2:
-            raise ShapeError("trace: expected a matrix")
-        return self.diagonal().sum()
-
-    def fill_diagonal_(self, fill_value: Any, wrap: bool = False) -> Any:
-        """Writes a number on the diagonal."""
-        if self.ndim < 2 or (self.ndim > 2 and len(set(self.shape)) != 1):
-            raise ShapeError("all dimensions of input must be of equal length")
-        step = sum(self.shape[1:][at:].numel() if at else self.shape[1:].numel() for at in range(self.ndim - 1)) + 1
-        count = min(self.shape) if not wrap else -(-self.numel() // step)
-        flat = self.view(-1)._sliced(0, 0, count, step)
-        flat.fill_(fill_value)
-        return self
 
     # Copies in another order
 
@@ -109,24 +61,6 @@ class ArrangeMethods(ConversionMethods):
             return self.flip(a, b)
         turned = self.flip(b if k % 4 == 1 else a)
         return turned.transpose(a, b).clone()
-
-    def repeat_interleave(self, repeats: Any, dim: int | None = None, *, output_size: int | None = None) -> Any:
-        """Each element several times: a number for all, or one an element."""
-        if dim is None:
-            return self.reshape(-1).repeat_interleave(repeats, 0, output_size=output_size)
-        at = shapes.axis(dim, self.ndim)
-        if isinstance(repeats, TensorBase) and repeats.numel() == 1:
-            repeats = int(repeats)  # type: ignore[call-overload]
-        if isinstance(repeats, int):
-            if repeats < 0:
-                raise RuntimeError("Repeats must be non-negative")
-            grown = self.unsqueeze(at + 1).expand(*self.shape[: at + 1], repeats, *self.shape[at + 1 :])
-            return grown.reshape(*self.shape[:at], self.shape[at] * repeats, *self.shape[at + 1 :]).clone()
-        counts = repeats.tolist()
-        if len(counts) != self.shape[at]:
-            raise RuntimeError("repeats must have the same size as input along dim")
-        parts = [self.narrow(at, i, 1) for i, count in enumerate(counts) for _ in range(count)]
-        return cat(parts, at) if parts else self.narrow(at, 0, 0).clone()
 
     def as_strided(self, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Any:
         """Elements at computed places of the tensor's memory, as a copy."""
@@ -151,9 +85,30 @@ class ArrangeMethods(ConversionMethods):
         return self.mT
 
     H = property(lambda self: self.t())
-    mH = property(lambda self: self.mT)  # noqa: N815 - PyTorch's name
+    mH = property(lambda self: self.mT)
 
-    # In place: the tensor becomes a view of itself
+    # In place: the tensor becomes another view, or leaves its history
+
+    def detach_(self) -> Any:
+        """Forgets the history of this tensor, which shares its storage still."""
+        if self._base is not None:
+            raise RuntimeError("Can't detach views in-place. Use detach() instead.")
+        self._flag, self._anchor, self._cached, self._detached = False, None, None, True
+        return self
+
+    def resize_(self, *size: Any) -> Any:
+        """Another shape: the first elements stay, further ones are 0."""
+        shape = as_tuple(size)
+        count = prod(shape)
+        flat: Any = self.detach().reshape(-1)
+        kept = flat.narrow(0, 0, count) if count <= flat.numel() else cat([flat, self.new_zeros(count - flat.numel())])
+        self.data = kept.clone().reshape(shape)
+        return self
+
+    def set_(self, source: Any) -> Any:
+        """Shares the storage of `source` from now on."""
+        self.data = source
+        return self
 
     def _become(self, view: Any) -> Any:
         self._path, self._cached = view._path, None
@@ -176,31 +131,6 @@ class ArrangeMethods(ConversionMethods):
         return self._become(self.t())
 
 
-def _triangle(x: Node, diagonal: int, upper: bool) -> Node:
-    rank = len(x.spec.shape)
-    if rank < 2:
-        raise ShapeError("tril or triu: input tensor must have at least 2 dimensions")
-    places = Spec(x.spec.shape, dtypes.int32)
-    row, column = pointwise.iota(spec=places, axis=rank - 2), pointwise.iota(spec=places, axis=rank - 1)
-    apart = pointwise.sub(column, row)
-    kept = (pointwise.ge if upper else pointwise.le)(apart, arithmetic.like(apart, diagonal))
-    return pointwise.where(kept, x, arithmetic.like(x, 0))
-
-
-def _embedded(x: Node, offset: int) -> Node:
-    """(..., n) -> (..., n + |offset|, n + |offset|): every element n + 1 further on than the one before it."""
-    *lead, count = x.spec.shape
-    n = count + abs(offset)
-    start = offset if offset >= 0 else -offset * n
-    flat = movement.place(
-        x,
-        shape=(*lead, n * n),
-        starts=(*(0,) * len(lead), start),
-        steps=(*(1,) * len(lead), n + 1),
-    )
-    return movement.reshape(flat, shape=(*lead, n, n))
-
-
 def _strided(x: Node, size: shapes.Shape, stride: shapes.Shape, offset: int) -> Node:
     if len(size) != len(stride):
         raise RuntimeError("mismatch in length of strides and shape")
@@ -218,5 +148,3 @@ def _strided(x: Node, size: shapes.Shape, stride: shapes.Shape, offset: int) -> 
     rows = movement.reshape(x, shape=(x.spec.shape[0], 1))
     taken = indexing.take(rows, movement.reshape(at, shape=(count,)))
     return movement.reshape(taken, shape=size)
-
-

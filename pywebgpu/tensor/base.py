@@ -13,10 +13,10 @@ from typing import Any, Self
 from pywebgpu import devices, realize
 from pywebgpu.compose import arithmetic
 from pywebgpu.devices.base import Device
-from pywebgpu.dtypes import DType, Kind
+from pywebgpu.dtypes import DType, Kind, bool_
 from pywebgpu.errors import DeviceError, ShapeError
 from pywebgpu.gradient import modes
-from pywebgpu.graph.ir import HOST, Attrs, Movement, Node, recording
+from pywebgpu.graph.ir import HOST, Attrs, Movement, Node, Spec, recording
 from pywebgpu.ops import indexing, movement, pointwise, reduction
 from pywebgpu.realize import Storage
 from pywebgpu.settings import settings
@@ -42,7 +42,8 @@ class Anchor:
         tensor = self.tensor()
         device = tensor._storage.device if tensor is not None else None
         for hook in list(self.hooks.values()):
-            assert tensor is not None and device is not None
+            assert tensor is not None
+            assert device is not None
             changed = hook(tensor._new(grad, device))
             grad = grad if changed is None else changed._node
         if tensor is not None and self.leaf and accumulate:
@@ -68,6 +69,7 @@ class TensorBase:
     _storage: Storage
     _flag: bool  # a leaf that wants a gradient
     grad: Any
+    _inference = False  # made in inference mode
 
     @classmethod
     def _new(cls, node: Node, device: Device) -> Any:
@@ -79,6 +81,8 @@ class TensorBase:
         made._path, made._base, made._anchor, made._cached = (), None, None, None
         made._flag = made._detached = False
         made.grad = None
+        if recording.inference:
+            made._inference = True
         recorded[0] += 1
         if recorded[0] > settings.pending:
             recorded[0] = 0
@@ -293,7 +297,9 @@ class TensorBase:
                 )
             node = arithmetic.broadcast_to(node, self.shape)
         if node.spec.dtype.kind > self.dtype.kind:
-            raise RuntimeError(f"result type {node.spec.dtype.name} can't be cast to the desired output type {self.dtype.name}")
+            raise RuntimeError(
+                f"result type {node.spec.dtype.name} can't be cast to the desired output type {self.dtype.name}"
+            )
         return self._assign(arithmetic.cast(node, self.dtype))
 
     # Reading
@@ -323,6 +329,13 @@ def _unview(op: Movement, attrs: Attrs, before: Node, value: Node) -> Node:
         return indexing.write_slice(before, value, starts=attrs["starts"], steps=attrs["steps"])
     if op is reduction.expand and before.spec.shape == value.spec.shape:
         return value
+    if op is movement.window and attrs["step"] >= attrs["size"] and attrs["dilation"] == 1:
+        back = {"axis": attrs["axis"], "length": before.spec.shape[attrs["axis"]], "step": attrs["step"], "dilation": 1}
+        last = (len(before.spec.shape),)
+        written = reduction.sum_(movement.unwindow(value, **back), last)
+        covered = reduction.max_(movement.unwindow(pointwise.full(True, Spec(value.spec.shape, bool_)), **back), last)
+        written, covered = (movement.reshape(x, shape=before.spec.shape) for x in (written, covered))
+        return pointwise.where(covered, written, before)
     raise RuntimeError(
         "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
         "Please clone() the tensor before performing the operation."

@@ -72,15 +72,6 @@ class ContractionMethods(MovementMethods, ReductionMethods):
         """beta self + alpha (the sum over the batch of batch1 batch2)"""
         return apply(linear.addbmm, self, batch1, batch2, beta=beta, alpha=alpha)
 
-    def kron(self, other: Any) -> Any:
-        """The Kronecker product: every element of self times all of other."""
-        rank = max(self.ndim, other.ndim)
-        a = self.reshape((1,) * (rank - self.ndim) + tuple(self.shape))
-        b = other.reshape((1,) * (rank - other.ndim) + tuple(other.shape))
-        left = a.reshape([size for n in a.shape for size in (n, 1)])
-        right = b.reshape([size for n in b.shape for size in (1, n)])
-        return left.mul(right).reshape([m * n for m, n in zip(a.shape, b.shape, strict=True)])
-
     def matrix_power(self, n: int) -> Any:
         """The n-fold matrix product of a square matrix with itself, by squaring."""
         if self.ndim < 2 or self.shape[-1] != self.shape[-2]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import array
+import builtins
 import struct
 from typing import Any
 
@@ -81,7 +82,9 @@ class ConversionMethods(InplaceMethods):
 
     def cuda(self, device: Any = None, non_blocking: Any = False) -> Any:
         """Always an error: there is no CUDA here."""
-        raise AssertionError('Torch not compiled with CUDA enabled: use .to("webgpu"), or .to(torch.get_default_device())')
+        raise AssertionError(
+            'Torch not compiled with CUDA enabled: use .to("webgpu"), or .to(torch.get_default_device())'
+        )
 
     # Facts
 
@@ -101,6 +104,23 @@ class ConversionMethods(InplaceMethods):
         return self.dtype.is_floating_point
 
     def is_complex(self) -> Any:
+        return False
+
+    def is_inference(self) -> Any:
+        """Whether it was made in inference mode."""
+        return self._inference
+
+    def is_same_size(self, other: TensorBase) -> Any:
+        return tuple(self.shape) == tuple(other.shape)
+
+    def is_nonzero(self) -> Any:
+        """Whether the only element is not 0. Waits for the device."""
+        return builtins.bool(self)
+
+    def is_conj(self) -> Any:
+        return False
+
+    def is_neg(self) -> Any:
         return False
 
     def is_signed(self) -> Any:

@@ -41,6 +41,7 @@ def tensor(
     """
     if dtype is not None and not isinstance(dtype, DType):
         raise TypeError(f"tensor(): argument 'dtype' must be torch.dtype, not {type(dtype).__name__}")
+    made: Tensor
     if isinstance(data, TensorBase):
         made = data.detach().clone()
         made = made.to(device=device or data.device, dtype=dtype or data.dtype)
@@ -60,7 +61,7 @@ def as_tensor(data: Any, dtype: DType | None = None, device: asked.DeviceLike = 
         return tensor(data, dtype=dtype, device=device)
     same = (dtype is None or dtype is data.dtype) and (device is None or devices.device(device) == data.device)
     made: Tensor = data if same else data.to(device=device or data.device, dtype=dtype or data.dtype)
-    return moved
+    return made
 
 
 def asarray(

@@ -4,28 +4,31 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from itertools import product
+from itertools import pairwise, product
 from typing import Any
 
 from pywebgpu import dtypes, shapes
-from pywebgpu.compose import arithmetic, einsum as summation, joining, linear
+from pywebgpu.compose import arithmetic, joining, linear
+from pywebgpu.compose import einsum as summation
 from pywebgpu.dtypes import DType
-
 from pywebgpu.tensor import pointwise, reduction
 from pywebgpu.tensor.base import Size, TensorBase, apply
 from pywebgpu.tensor.methods import aliased
 from pywebgpu.tensor.tensor import Tensor
 
 # Methods that torch has on tensors only.
-METHODS = frozenset(
-    """T mT H mH backward bool byte char contiguous copy_ cpu cuda data data_ptr device dim double dtype element_size
-    expand expand_as expit float get_device grad grad_fn half int is_contiguous is_cpu is_cuda is_leaf is_meta is_mps
-    is_nested is_pinned is_quantized is_set_to is_shared is_sparse is_webgpu is_xpu item itemsize layout long mT
-    names nbytes ndim nelement new new_empty new_full new_ones new_tensor new_zeros numpy output_nr pin_memory
-    register_hook register_post_accumulate_grad_hook repeat requires_grad requires_grad_ reshape_as retain_grad
-    retains_grad shape share_memory_ short size storage_offset stride to tobytes tolist type type_as unfold
-    untyped_storage view view_as webgpu where bfloat16 cat is_inference ndimension set_ resize_ storage""".split()
-)
+METHODS = {
+    "backward", "bfloat16", "bool", "byte", "cat", "char", "contiguous", "copy_", "cpu", "cuda", "data", "data_ptr",
+    "device", "dim", "double", "dtype", "element_size", "expand", "expand_as", "expit", "float", "get_device",
+    "grad", "grad_fn", "H", "half", "int", "is_contiguous", "is_cpu", "is_cuda", "is_inference", "is_leaf",
+    "is_meta", "is_mps", "is_nested", "is_pinned", "is_quantized", "is_set_to", "is_shared", "is_sparse",
+    "is_webgpu", "is_xpu", "item", "itemsize", "layout", "long", "mH", "mT", "names", "nbytes", "ndim",
+    "ndimension", "nelement", "new", "new_empty", "new_full", "new_ones", "new_tensor", "new_zeros", "numpy",
+    "output_nr", "pin_memory", "register_hook", "register_post_accumulate_grad_hook", "repeat", "requires_grad",
+    "requires_grad_", "reshape_as", "resize_", "retain_grad", "retains_grad", "set_", "shape", "share_memory_",
+    "short", "size", "storage", "storage_offset", "stride", "T", "to", "tobytes", "tolist", "type", "type_as",
+    "unfold", "untyped_storage", "view", "view_as", "webgpu", "where",
+}  # fmt: skip
 # A number on the left of a tensor: torch.pow(2, x).
 REFLECTED = {
     "pow": "__rpow__", "sub": "__rsub__", "add": "__radd__", "mul": "__rmul__", "div": "__rtruediv__",
@@ -235,7 +238,7 @@ def combinations(input: Any, r: int = 2, with_replacement: bool = False) -> Any:
     chosen = [
         row
         for row in product(range(n), repeat=r)
-        if all(a <= b if with_replacement else a < b for a, b in zip(row, row[1:], strict=False))
+        if all(a <= b if with_replacement else a < b for a, b in pairwise(row))
     ]
     return stack([stack([input[i] for i in row]) for row in chosen]) if chosen else input.new_zeros(0, r)
 
@@ -253,7 +256,8 @@ def einsum(equation: str, *operands: Any) -> Any:
 def tensordot(a: Any, b: Any, dims: Any = 2, out: Any = None) -> Any:
     """Sums products over axes of both."""
     if isinstance(dims, TensorBase):
-        dims = dims.tolist()
+        listed: Any = dims
+        dims = listed.tolist()
     result = apply(linear.tensordot, a, b, dims)
     return result if out is None else into(out, result)
 

@@ -1,6 +1,7 @@
 """backward and grad for tensors: seeds, the walk of gradient/, and where its results go."""
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 from pywebgpu.errors import ShapeError
@@ -81,7 +82,7 @@ def _seeds(tensors: Any, given: Any) -> tuple[list[Node], list[Node]]:
         if not node.requires:
             raise RuntimeError("element 0 of tensors does not require grad and does not have a grad_fn")
         if seed is None:
-            if output.numel() != 1:
+            if prod(node.spec.shape) != 1:
                 raise RuntimeError("grad can be implicitly created only for scalar outputs")
             seeds.append(pointwise.full(1.0, node.spec))
         else:

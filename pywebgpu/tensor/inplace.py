@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pywebgpu.compose import arithmetic
+from pywebgpu.compose import arithmetic, elementwise
 from pywebgpu.graph.ir import Node, recording
 from pywebgpu.ops import pointwise
 from pywebgpu.tensor import transfer
@@ -99,11 +99,11 @@ class InplaceMethods(ContractionMethods):
         return self._assign(self._fitted(src))
 
     def _fitted(self, value: Any) -> Node:
-        """A value as a node of this tensor's shape and dtype. What it replaces has the gradient 0."""
-        old = self._node
+        """A value as a node of this tensor's shape and dtype."""
+        old = self._spec_node()
         node = arithmetic.node(value._node if isinstance(value, TensorBase) else value, old.spec.dtype)
         node = arithmetic.broadcast_to(node, _fits(node.spec.shape, old.spec.shape))
-        return elementwise.unmoved(node, old) if recording.grad else node
+        return elementwise.unmoved(node, self._node) if node.requires and recording.grad else node
 
 
 def _fits(small: tuple[int, ...], large: tuple[int, ...]) -> tuple[int, ...]:

@@ -1,4 +1,5 @@
-"""Strides as torch reports them, and which reshapes are views. Only for telling: nothing is computed by strides here."""
+"""Strides as torch reports them, and which reshapes are views. Only for telling: nothing is computed by strides
+here."""
 
 from collections.abc import Sequence
 

@@ -14,7 +14,7 @@ from pywebgpu.tensor.tensor import Tensor
 _FRACTION = {"float64": (52, -1022), "float32": (23, -126), "float16": (10, -14), "bfloat16": (7, -126)}
 
 
-class finfo:  # noqa: N801 - PyTorch's name
+class finfo:
     """Limits of a floating dtype."""
 
     __slots__ = ("bits", "dtype", "eps", "max", "min", "resolution", "smallest_normal", "tiny")
@@ -36,7 +36,7 @@ class finfo:  # noqa: N801 - PyTorch's name
         )
 
 
-class iinfo:  # noqa: N801 - PyTorch's name
+class iinfo:
     """Limits of an integer dtype."""
 
     __slots__ = ("bits", "dtype", "max", "min")
@@ -79,3 +79,15 @@ def legacy_dtype(kind: Any) -> DType:
     if isinstance(kind, LegacyType):
         return kind.dtype
     return LEGACY[str(kind).rpartition(".")[2]]
+
+
+# Functions of layers that torch has in its own namespace too.
+FUNCTIONAL = {
+    "adaptive_avg_pool1d", "adaptive_max_pool1d", "alpha_dropout", "avg_pool1d", "batch_norm", "bilinear",
+    "binary_cross_entropy_with_logits", "celu", "celu_", "conv1d", "conv2d", "conv3d", "conv_transpose1d",
+    "conv_transpose2d", "cosine_embedding_loss", "cosine_similarity", "dropout", "dropout_", "embedding",
+    "feature_alpha_dropout", "feature_dropout", "group_norm", "hardshrink", "hinge_embedding_loss", "instance_norm",
+    "kl_div", "layer_norm", "margin_ranking_loss", "max_pool1d", "max_pool2d", "max_pool3d", "pairwise_distance",
+    "pixel_shuffle", "pixel_unshuffle", "poisson_nll_loss", "prelu", "rms_norm", "rrelu", "rrelu_", "selu", "selu_",
+    "threshold", "threshold_", "triplet_margin_loss",
+}  # fmt: skip

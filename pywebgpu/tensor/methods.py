@@ -1,4 +1,4 @@
-"""Makes Tensor methods of functions of nodes, and holds what all methods share: operands, devices, names of arguments."""
+"""Makes Tensor methods of functions of nodes; holds what all methods share: operands, devices, argument names."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def operand(self: TensorBase, other: Any) -> Any:
         return other._node
     if isinstance(other, bool | int | float):
         return other
-    if hasattr(other, "__array_interface__") and getattr(other, "ndim", 1):
+    if hasattr(other, "__array_interface__") and getattr(other, "ndim", True):
         raise TypeError(f"expected a Tensor or a number, but got {type(other).__name__}: use torch.from_numpy")
     if hasattr(other, "__index__"):
         return int(other)

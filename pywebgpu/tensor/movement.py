@@ -114,7 +114,8 @@ class MovementMethods(TensorBase):
         order = tuple(shapes.axis(d, self.ndim) for d in as_tuple(dims))
         if len(order) != self.ndim:
             raise ShapeError(
-                f"permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired "
+                f"permute(sparse_coo): number of dimensions in the tensor input does not match the "
+                f"length of the desired "
                 f"ordering of dimensions i.e. input.dim() = {self.ndim} is not equal to len(dims) = {len(order)}"
             )
         if sorted(order) != list(range(self.ndim)):
@@ -143,7 +144,10 @@ class MovementMethods(TensorBase):
     @property
     def mT(self) -> Any:
         if self.ndim < 2:
-            raise ShapeError(f"tensor.mT is only supported on matrices or batches of matrices. Got {self.ndim}-D tensor.")
+            raise ShapeError(
+                f"tensor.mT is only supported on matrices or batches of matrices. Got {self.ndim}-D "
+                f"tensor."
+            )
         return self.transpose(-2, -1)
 
     def movedim(self, source: int | Sequence[int], destination: int | Sequence[int]) -> Any:
@@ -165,7 +169,8 @@ class MovementMethods(TensorBase):
         missing = len(new) - self.ndim
         if missing < 0:
             raise ShapeError(
-                f"expand({self.dtype}{list(self.shape)}, size={new}): the number of sizes provided ({len(new)}) must be "
+                f"expand({self.dtype}{list(self.shape)}, size={new}): the number of sizes provided "
+                f"({len(new)}) must be "
                 f"greater or equal to the number of dimensions in the tensor ({self.ndim})"
             )
         padded = (1,) * missing + tuple(self.shape)
@@ -183,14 +188,17 @@ class MovementMethods(TensorBase):
     def expand_as(self, other: TensorBase) -> Any:
         return self.expand(*other.shape)
 
-    def broadcast_to(self, size: Sequence[int]) -> Any:
-        return self.expand(*size)
+    def broadcast_to(self, *size: Any) -> Any:
+        return self.expand(*as_tuple(size))
 
     def repeat(self, *sizes: Any) -> Any:
         """Copies of the tensor side by side along each axis."""
         times = as_tuple(sizes)
         if len(times) < self.ndim:
-            raise ShapeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
+            raise ShapeError(
+                "Number of dimensions of repeat dims can not be smaller than number of dimensions of "
+                "tensor"
+            )
         own = (1,) * (len(times) - self.ndim) + tuple(self.shape)
         pairs = tuple(n for t, size in zip(times, own, strict=True) for n in (t, size))
         spread = self.reshape(tuple(n for size in own for n in (1, size))).expand(pairs)
@@ -227,7 +235,10 @@ class MovementMethods(TensorBase):
         at = shapes.axis(dim, self.ndim)
         n = self.shape[at]
         if not -n <= index < n:
-            raise RangeError(f"select(): index {index} out of range for tensor of size {list(self.shape)} at dimension {at}")
+            raise RangeError(
+                f"select(): index {index} out of range for tensor of size {list(self.shape)} at dimension "
+                f"{at}"
+            )
         return self._sliced(at, index % n, 1).squeeze(at)
 
     def split(self, split_size: int | Sequence[int], dim: int = 0) -> tuple[Any, ...]:
@@ -241,7 +252,8 @@ class MovementMethods(TensorBase):
             parts = list(split_size)
             if sum(parts) != n:
                 raise ShapeError(
-                    f"split_with_sizes expects split_sizes to sum exactly to {n} (input tensor's size at dimension {at}), "
+                    f"split_with_sizes expects split_sizes to sum exactly to {n} (input tensor's size "
+                    f"at dimension {at}), "
                     f"but got split_sizes={parts}"
                 )
         starts = [sum(parts[:i]) for i in range(len(parts))]
@@ -261,7 +273,10 @@ class MovementMethods(TensorBase):
         """Windows of `size` elements, `step` apart, as a new last axis. A view."""
         at = shapes.axis(dimension, self.ndim)
         if self.ndim == 0 or size > self.shape[at]:
-            raise ShapeError(f"maximum size for tensor at dimension {at} is {self.shape[at] if self.ndim else 1} but size is {size}")
+            raise ShapeError(
+                f"maximum size for tensor at dimension {at} is {self.shape[at] if self.ndim else 1} but "
+                f"size is {size}"
+            )
         if step <= 0 or size < 0:
             raise ShapeError(f"step is {step} but must be > 0")
         return self._view(movement.window, axis=at, size=size, step=step, dilation=1)

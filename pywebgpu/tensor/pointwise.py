@@ -156,7 +156,8 @@ class PointwiseMethods(TensorBase):
 
     # Comparison and logic
 
-    eq, ne, lt, le = _two(logic.compare, ops.eq), _two(logic.compare, ops.ne), _two(logic.compare, ops.lt), _two(logic.compare, ops.le)
+    eq, ne = _two(logic.compare, ops.eq), _two(logic.compare, ops.ne)
+    lt, le = _two(logic.compare, ops.lt), _two(logic.compare, ops.le)
     gt, ge = _two(logic.compare, ops.gt), _two(logic.compare, ops.ge)
     not_equal, less, less_equal, greater, greater_equal = ne, lt, le, gt, ge
     isnan, isinf, isfinite = unary(logic.isnan), unary(logic.isinf), unary(logic.isfinite)
@@ -190,8 +191,8 @@ class PointwiseMethods(TensorBase):
 def where(condition: TensorBase, input: Any = None, other: Any = None) -> Any:
     """`input` where the condition holds, else `other`; with the condition alone, where it holds (see nonzero)."""
     if input is None and other is None:
-        indices: Any = condition.nonzero
-        return indices(as_tuple=True)
+        held: Any = condition
+        return held.nonzero(as_tuple=True)
     return apply(_where, condition, input, other)
 
 

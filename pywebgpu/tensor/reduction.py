@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from pywebgpu.compose import reduce, scan
+from pywebgpu.compose import quantile, reduce, scan
 from pywebgpu.dtypes import DType
 from pywebgpu.tensor.base import TensorBase, apply
 from pywebgpu.tensor.methods import aliased
@@ -151,6 +151,20 @@ class ReductionMethods(PointwiseMethods):
         return apply(function, self, dim, correction=correction, keepdim=keepdim)
 
     @aliased
+    def quantile(
+        self, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
+    ) -> Any:
+        """The value below which a share q of a row lies; q is a number or a vector."""
+        return apply(quantile.quantile, self, q, dim, keepdim, interpolation=interpolation)
+
+    @aliased
+    def nanquantile(
+        self, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
+    ) -> Any:
+        """The quantile of what is not NaN."""
+        return apply(quantile.nanquantile, self, q, dim, keepdim, interpolation=interpolation)
+
+    @aliased
     def norm(self, p: Any = "fro", dim: Dims = None, keepdim: bool = False, dtype: DType | None = None) -> Any:
         """(sum of |x|^p)^(1/p) over `dim`; p may be inf, -inf or 0."""
         return apply(reduce.norm, self, p, dim, keepdim, dtype=dtype)
@@ -210,5 +224,3 @@ class ReductionMethods(PointwiseMethods):
 def trapezoid(y: TensorBase, x: Any = None, *, dx: float = 1, dim: int = -1) -> Any:
     """The integral along `dim` of the straight lines between points y, which lie dx apart or at x."""
     return apply(scan.trapezoid, y, x, dx=dx, dim=dim)
-
-

@@ -13,25 +13,57 @@ from pywebgpu.graph import ir
 from pywebgpu.graph.ir import Spec
 from pywebgpu.ops import pointwise as ops
 from pywebgpu.tensor import gradient as walk
-from pywebgpu.tensor import show
+from pywebgpu.tensor import literal, show
 from pywebgpu.tensor.arrange import ArrangeMethods
+from pywebgpu.tensor.base import as_tuple
 from pywebgpu.tensor.methods import operator, reflected
+from pywebgpu.tensor.ordered import OrderMethods
+from pywebgpu.tensor.places import PlaceMethods
 
 
 def _compare(op: ir.Pointwise) -> Any:
     return operator(partial(logic.compare, op))
 
 
-class Tensor(ArrangeMethods):
+class Tensor(PlaceMethods, OrderMethods, ArrangeMethods):
     """A lazy array on a device. See torch.Tensor for what each method does; the differences are in docs/torch.md."""
 
     __slots__ = ()
     __array_priority__ = 1000
     __hash__ = object.__hash__
 
+    def __init__(self, *data: Any, device: Any = None) -> None:
+        """Tensor([1, 2]) holds the data, Tensor(2, 3) has that size; in the default dtype."""
+        opened = devices.open_device(device)
+        if len(data) == 1 and isinstance(data[0], Tensor):
+            made: Any = data[0].detach().to(device=opened.name, dtype=dtypes.default())
+        elif len(data) == 1 and not hasattr(data[0], "__index__"):
+            made = Tensor._new(literal.from_data(data[0], dtypes.default(), opened), opened)
+        else:
+            made = Tensor._new(ops.full(0, Spec(as_tuple(data or (0,)), dtypes.default())), opened)
+        self._storage, self._path, self._cached, self._detached = made._storage, made._path, None, made._detached
+        self._base, self._anchor, self._flag, self.grad = None, None, False, None
+
     @classmethod
     def _class(cls) -> Any:
         return Tensor
+
+    def new_tensor(
+        self, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False
+    ) -> Any:
+        """A tensor of Python data, with this one's dtype and device unless others are given."""
+        opened = self._storage.device if device is None else devices.open_device(device)
+        if isinstance(data, Tensor):
+            made: Any = data.detach().clone().to(device=opened.name, dtype=dtype or data.dtype)
+        else:
+            made = Tensor._new(literal.from_data(data, dtype or self.dtype, opened), opened)
+        return made.requires_grad_(requires_grad)
+
+    def new(self, *data: Any) -> Any:
+        """A tensor of data or of a size, with this one's dtype and device."""
+        if len(data) == 1 and not hasattr(data[0], "__index__"):
+            return self.new_tensor(data[0])
+        return self.new_zeros(as_tuple(data or (0,)))
 
     # Gradients
 
@@ -84,7 +116,7 @@ class Tensor(ArrangeMethods):
         if self.numel() != 1:
             kind = "no value" if self.numel() == 0 else "more than one value"
             raise RuntimeError(f"Boolean value of Tensor with {kind} is ambiguous")
-        return self.item() != 0
+        return bool(self.item() != 0)
 
     def __int__(self) -> int:
         return int(self.item())
@@ -135,7 +167,8 @@ class Tensor(ArrangeMethods):
             return memo[id(self)]
         if not self.is_leaf:
             raise RuntimeError(
-                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment."
+                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the "
+                "moment."
             )
         made = self._dressed(self.detach().clone())
         made.requires_grad_(self.requires_grad)
@@ -168,5 +201,3 @@ def _rebuild(
     made.__dict__.update(state)
     result: Tensor = made.requires_grad_(requires_grad)
     return result
-
-

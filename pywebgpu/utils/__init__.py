@@ -1,1 +1,5 @@
 """PyTorch's place for data loading and checkpointing."""
+
+from pywebgpu.utils import checkpoint, data
+
+__all__ = ["checkpoint", "data"]

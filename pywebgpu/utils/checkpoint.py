@@ -13,7 +13,7 @@ from pywebgpu.gradient import modes
 from pywebgpu.graph import walk
 from pywebgpu.graph.ir import Custom, Node, recording
 from pywebgpu.ops import movement
-from pywebgpu.tensor import random
+from pywebgpu.tensor import generator
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.tensor import Tensor
 
@@ -38,7 +38,7 @@ def checkpoint(
     """
     if not recording.grad:
         return function(*args, **kwargs)
-    state = random.get_rng_state() if preserve_rng_state else None
+    state = generator.default_generator.state if preserve_rng_state else None
     call = _Segment(function, args, kwargs, state)
     return call.outputs()
 
@@ -150,12 +150,13 @@ def _replayed(state: Any) -> Iterator[None]:
     if state is None:
         yield
         return
-    today = random.get_rng_state()
-    random.set_rng_state(state)
+    draws = generator.default_generator
+    today = draws.state
+    draws.restore(state)
     try:
         yield
     finally:
-        random.set_rng_state(today)
+        draws.restore(today)
 
 
 def _gather(value: Any, found: list[Any]) -> None:

@@ -46,10 +46,12 @@ CLASSES: dict[tuple[str, str], Tolerance] = {
     ("model", "bfloat16"): Tolerance(6e-2, 3e-2, of_largest=True),
 }
 
-# (case name pattern, dtype, engine pattern): wider where an engine's own built-in is measured to be worse.
+# (case name pattern, dtype, engine pattern): wider where an engine or torch itself is measured to be worse.
 ENGINES: dict[tuple[str, str, str], Tolerance] = {
-    ("sin*", "float32", "swiftshader"): Tolerance(5e-4, 5e-4),  # its sin is off by 1.9e-4
-    ("cos*", "float32", "swiftshader"): Tolerance(5e-4, 5e-4),  # the same polynomial, shifted
+    # torch takes exp(x - lse) with lse near 1000 rounded to 6e-5; the exact gradient is 1/2.
+    ("logsumexp_large", "float32", "*"): Tolerance(1e-4, 1e-5),
+    # torch rounds the saved result to bfloat16 before it takes its cube: 3 x 2^-8.
+    ("rsqrt_bfloat16", "bfloat16", "*"): Tolerance(4e-2, 8e-3),
 }
 
 

@@ -17,8 +17,10 @@ _apply: _Callable[..., _T] = _base.apply
 
 
 def _out(input: _T, inplace: bool, function: _Callable[..., _Any], *args: _Any) -> _T:
-    result = _apply(function, input, *args)
-    return input._written(result) if inplace else result
+    if not inplace:
+        return _apply(function, input, *args)
+    # The gradient may read the input as it was, so what is computed from is a copy, which fuses away.
+    return input._written(_apply(function, _apply(_pointwise.copy, input), *args))
 
 
 def relu(input: _T, inplace: bool = False) -> _T:
@@ -117,12 +119,14 @@ def hardsigmoid(input: _T, inplace: bool = False) -> _T:
 
 def sigmoid(input: _T) -> _T:
     """1 / (1 + exp(-x))"""
-    return input.sigmoid()
+    out: _T = input.sigmoid()
+    return out
 
 
 def tanh(input: _T) -> _T:
     """The hyperbolic tangent."""
-    return input.tanh()
+    out: _T = input.tanh()
+    return out
 
 
 def softplus(input: _T, beta: float = 1.0, threshold: float = 20.0) -> _T:
@@ -197,7 +201,8 @@ def gumbel_softmax(logits: _T, tau: float = 1, hard: bool = False, eps: float = 
         return soft
     index = soft.detach().argmax(dim, keepdim=True)
     chosen = _create.zeros_like(soft).scatter(dim, index, 1.0)
-    return chosen - soft.detach() + soft
+    out: _T = chosen - soft.detach() + soft
+    return out
 
 
 def _implicit(dim: int | None, input: _T) -> int:
@@ -250,6 +255,6 @@ def _dropped(input: _T, p: float, training: bool, inplace: bool, function: _Call
     if not 0.0 <= p <= 1.0:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
     if not training or p == 0.0:
-        return input if inplace else _apply(_pointwise.copy, input)
-    result = _apply(function, input, p, _random.seed_node(input.device), **options)
-    return input._written(result) if inplace else result
+        return input
+    seed = _random.seed_node(input.device)
+    return _out(input, inplace, lambda x: function(x, p, seed, **options))

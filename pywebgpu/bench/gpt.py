@@ -1,0 +1,66 @@
+"""The GPT of the workloads, written against PyTorch's API: `torch` is pywebgpu or PyTorch.
+
+Pre-norm blocks, causal attention, GELU by tanh, no dropout, a head of its own.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What sets one GPT apart from another. `block` is the length of the sequences."""
+
+    layers: int = 4
+    heads: int = 4
+    width: int = 128
+    block: int = 64
+    batch: int = 8
+    vocabulary: int = 65
+
+
+def model(torch: Any, shape: Shape) -> Any:
+    """A module: character numbers (batch, block) -> scores (batch, block, vocabulary)."""
+    nn = torch.nn
+
+    class Attention(nn.Module):  # type: ignore[name-defined,misc] # Which class that is, is known at run time.
+        def __init__(self) -> None:
+            super().__init__()
+            self.into = nn.Linear(shape.width, 3 * shape.width)
+            self.out = nn.Linear(shape.width, shape.width)
+
+        def forward(self, x: Any) -> Any:
+            batch, length, width = x.shape
+            parts = self.into(x).split(width, dim=-1)
+            query, key, value = (part.view(batch, length, shape.heads, -1).transpose(1, 2) for part in parts)
+            found = nn.functional.scaled_dot_product_attention(query, key, value, is_causal=True)
+            return self.out(found.transpose(1, 2).reshape(batch, length, width))
+
+    class Block(nn.Module):  # type: ignore[name-defined,misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.attention_norm, self.attention = nn.LayerNorm(shape.width), Attention()
+            self.network_norm = nn.LayerNorm(shape.width)
+            self.wide, self.narrow = nn.Linear(shape.width, 4 * shape.width), nn.Linear(4 * shape.width, shape.width)
+
+        def forward(self, x: Any) -> Any:
+            x = x + self.attention(self.attention_norm(x))
+            return x + self.narrow(nn.functional.gelu(self.wide(self.network_norm(x)), approximate="tanh"))
+
+    class Gpt(nn.Module):  # type: ignore[name-defined,misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.character = nn.Embedding(shape.vocabulary, shape.width)
+            self.position = nn.Embedding(shape.block, shape.width)
+            self.blocks = nn.ModuleList([Block() for _ in range(shape.layers)])
+            self.norm = nn.LayerNorm(shape.width)
+            self.head = nn.Linear(shape.width, shape.vocabulary, bias=False)
+
+        def forward(self, characters: Any) -> Any:
+            places = torch.arange(characters.shape[1], device=characters.device)
+            x = self.character(characters) + self.position(places)
+            for block in self.blocks:
+                x = block(x)
+            return self.head(self.norm(x))
+
+    return Gpt()

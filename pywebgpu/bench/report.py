@@ -1,0 +1,74 @@
+"""Measurements as a table for people: plain text, within 100 columns."""
+
+from pywebgpu.bench import measure
+from pywebgpu.bench.measure import Measurement
+
+AGREE = 1e-3  # relative; a loss that differs by more from PyTorch's is told of
+
+# The heading of each column and its width; the first stands left, the others right.
+_COLUMNS = (
+    ("workload", 9), ("ms", 9), ("min", 9), ("max", 9), ("first", 9), ("host", 9),
+    ("disp", 6), ("subm", 5), ("bufs", 5), ("pipes", 6), ("ffi", 6), ("MB", 7),
+)  # fmt: skip
+_PEER = (("torch", 9), ("ratio", 7))
+
+
+def table(found: list[Measurement]) -> str:
+    """What was measured, a line a workload, and how to read it."""
+    peers = [one.peers["torch-cpu"] for one in found if "torch-cpu" in one.peers]
+    columns = (*_COLUMNS[:3], *_COLUMNS[4:], *_PEER) if peers else _COLUMNS
+    first = found[0]
+    lines = [f"host {first.host}, device {first.device}" + (f": {first.adapter}" if first.adapter else "")]
+    lines += [f"a steady step, median of {first.steps} after {measure.WARM_UP} to warm up; times in ms", ""]
+    lines.append(_line([heading for heading, _ in columns], columns))
+    for one in found:
+        cells = _cells(one)
+        lines.append(_line([cells.get(heading, "") for heading, _ in columns], columns))
+    lines += ["", "first: the first step, with compilation.  host: until Python had queued the step."]
+    lines += ["disp, subm, bufs, pipes, ffi: dispatches, submits, new buffers, new pipelines, driver calls.  MB: peak."]
+    if peers:
+        version, threads = peers[0]["version"], peers[0]["threads"]
+        lines.append(f"torch: PyTorch {version} on the CPU, {threads} threads, in ms.  ratio: ms / torch.")
+    return "\n".join([line.rstrip() for line in lines] + _disagreements(found))
+
+
+def _line(cells: list[str], columns: tuple[tuple[str, int], ...]) -> str:
+    (_, width), *others = columns
+    return cells[0].ljust(width) + "".join(cell.rjust(n) for cell, (_, n) in zip(cells[1:], others, strict=True))
+
+
+def _cells(one: Measurement) -> dict[str, str]:
+    cells = {
+        "workload": one.name,
+        "ms": _time(one.ms),
+        "min": _time(one.ms_min),
+        "max": _time(one.ms_max),
+        "first": _time(one.first_ms),
+        "host": _time(one.host_ms),
+        "disp": str(one.dispatches),
+        "subm": str(one.submits),
+        "bufs": str(one.buffers_created),
+        "pipes": str(one.pipelines_created),
+        "ffi": str(one.ffi_calls),
+        "MB": f"{one.peak_bytes / 1e6:.1f}",
+    }
+    peer = one.peers.get("torch-cpu")
+    if peer:
+        cells |= {"torch": _time(peer["ms"]), "ratio": f"{one.ms / peer['ms']:.2f}"}
+    return cells
+
+
+def _time(ms: float) -> str:
+    return f"{ms:.0f}" if ms >= 1000 else f"{ms:.2f}"
+
+
+def _disagreements(found: list[Measurement]) -> list[str]:
+    """A line for each workload whose losses are not PyTorch's."""
+    lines = []
+    for one in found:
+        peer = one.peers.get("torch-cpu", {})
+        for when, key in (("first", "loss_first"), ("last", "loss_last")):
+            ours, theirs = getattr(one, key), peer.get(key)
+            if ours is not None and theirs is not None and abs(ours - theirs) > AGREE * max(abs(theirs), AGREE):
+                lines.append(f"{one.name}: the {when} loss is {ours:.6g}, and PyTorch's is {theirs:.6g}")
+    return lines

@@ -1,0 +1,153 @@
+"""What each node of a graph reads from memory, once it is known which nodes are computed where they are used.
+
+Views cost nothing, constants and counters cost nothing, and a cheap pointwise value is cheaper to compute in each of
+its readers than to store and load. What remains are nodes that share kernels (see schedule.py) and the edges between
+them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from math import prod
+from typing import Any
+
+from pywebgpu.graph import walk
+from pywebgpu.graph.ir import HOST, Generator, Movement, Node, Pointwise, Reduction
+from pywebgpu.ops import contraction, indexing, random
+from pywebgpu.settings import settings
+from pywebgpu.shapes import Shape
+from pywebgpu.symbolic import Sym, flatten, unflatten
+
+Chain = tuple[tuple[Movement, tuple[tuple[str, Any], ...], Shape], ...]  # views from a consumer down to a producer
+Edge = tuple[Node, Chain, Shape]  # producer, views, shape at which the consumer reads
+
+REPEAT_COST = 48  # pointwise instructions that are repeated in each reader rather than stored between kernels
+CHEAP_COST = 4  # the same where the reader is a contraction, which reads each element many times
+SMALL = 8  # a value this many times smaller than its reader's costs next to nothing to read
+
+
+def is_free(node: Node) -> bool:
+    """Costs nothing wherever it is needed: constants, counters, host numbers."""
+    return node.op is HOST or (isinstance(node.op, Generator) and node.op is not random.bits)
+
+
+class Reads:
+    """`nodes` are those that kernels are made for; `edges` what each of them reads; `users` who reads a value."""
+
+    def __init__(self, order: Sequence[Node], wanted: set[int], bindings: int) -> None:
+        self._order, self._wanted, self._bindings = order, wanted, bindings
+        self._inline: set[int] = set()
+        self._free: set[int] = set()
+        self.edges: dict[int, list[Edge]] = {}
+        self.users: dict[int, list[Node]] = {}
+        computing = [n for n in order if n.buffer is None and not isinstance(n.op, Movement) and not is_free(n)]
+        self._choose(computing)
+        self._settle(computing)
+        self._store_crowded(computing)
+        for node in self.nodes:
+            for producer, _, _ in self.edges[id(node)]:
+                self.users.setdefault(id(producer), []).append(node)
+
+    def _settle(self, computing: list[Node]) -> None:
+        self.nodes = [n for n in computing if id(n) not in self._inline]
+        self.edges = {id(n): self._edges_of(n) for n in self.nodes}
+
+    def _edges_of(self, node: Node) -> list[Edge]:
+        return [edge for source in node.inputs for edge in self._resolve(source)]
+
+    def _choose(self, computing: list[Node]) -> None:
+        """Finds the nodes that are computed where they are used."""
+        readers = self._count_readers()
+        costs: dict[int, int] = {}
+        for node in computing:
+            if isinstance(node.op, Pointwise) and id(node) not in self._wanted:
+                edges = self._edges_of(node)
+                if not edges:
+                    self._free.add(id(node))
+                    self._inline.add(id(node))
+                    continue
+                cost = node.op.cost + sum(costs.get(id(walk.base(source)), 0) for source in node.inputs)
+                if settings.fuse and _worth_repeating(node, edges, readers.get(id(node), []), cost):
+                    self._inline.add(id(node))
+                    costs[id(node)] = cost
+
+    def _store_crowded(self, computing: list[Node]) -> None:
+        """Where one node alone would bind too many buffers, what it computes in place is stored after all."""
+        again = True
+        while again:
+            again = False
+            for node in self.nodes:
+                if len({id(p) for p, _, _ in self.edges[id(node)]}) < self._bindings:
+                    continue
+                crowding = {id(walk.base(source)) for source in node.inputs} & self._inline - self._free
+                again = again or bool(crowding)
+                self._inline -= crowding
+            if again:
+                self._settle(computing)
+
+    def _count_readers(self) -> dict[int, list[Node]]:
+        """For each node below views: who reads it."""
+        readers: dict[int, list[Node]] = {}
+        for node in self._order:
+            if node.buffer is not None or isinstance(node.op, Movement):
+                continue
+            for source in node.inputs:
+                readers.setdefault(id(walk.base(source)), []).append(node)
+        return readers
+
+    def _resolve(self, source: Node) -> list[Edge]:
+        """The values from memory below an input, each with the views on the way to it."""
+        found: list[Edge] = []
+        stack: list[tuple[Node, Chain]] = [(source, ())]
+        while stack:
+            at, views = stack.pop()
+            while isinstance(at.op, Movement) and at.buffer is None:
+                views = (*views, (at.op, tuple(at.attrs.items()), at.inputs[0].spec.shape))
+                at = at.inputs[0]
+            if is_free(at) or id(at) in self._inline:
+                if at.op is not HOST:
+                    stack.extend((inner, views) for inner in at.inputs)
+            else:
+                found.append((at, views, source.spec.shape))
+        return found
+
+
+def _worth_repeating(node: Node, edges: list[Edge], readers: list[Node], cost: int) -> bool:
+    """True where computing the node again in each reader costs less than storing and loading it."""
+    inputs = {id(producer): producer for producer, _, _ in edges if producer.spec.shape}
+    size = prod(node.spec.shape)
+    large = [producer for producer in inputs.values() if prod(producer.spec.shape) * SMALL > size]
+    if len(inputs) > 3 or len(large) > 1:
+        return False
+    product = any(reader.op is contraction.matmul for reader in readers)
+    if any(kind_of(reader) == "single" for reader in readers):
+        return False
+    return cost <= (CHEAP_COST if product else REPEAT_COST)
+
+
+def kind_of(node: Node) -> str:
+    match node.op:
+        case Reduction():
+            return "rows"
+        case Pointwise() | Generator():
+            return "map"
+        case op if op is contraction.matmul:
+            return "product"
+        case op if op in (indexing.take, indexing.cat, indexing.write_slice):
+            return "map"
+        case _:
+            return "single"
+
+
+@lru_cache(65536)
+def read_at(start: Sym, shape: Shape, chain: Chain) -> Sym | None:
+    """The flat index of the producer's element that is read for the consumer's element `start`."""
+    at = unflatten(start, shape)
+    last = shape
+    for op, attrs, source in chain:
+        at, bounds = op.index(at, source, **dict(attrs))
+        if bounds:
+            return None
+        last = source
+    return flatten(at, last)

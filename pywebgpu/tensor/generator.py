@@ -1,0 +1,99 @@
+"""Where the seeds of random draws come from.
+
+A source is three numbers: seed, stream, draws. Each draw is a function of them alone, the same on every device; it
+takes four host numbers and uploads nothing, so a Program runs again with other draws.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any, NamedTuple, Self
+
+from pywebgpu import devices, dtypes
+from pywebgpu.graph.ir import Node, host
+from pywebgpu.ops.random import Seed
+
+WORD = 0xFFFFFFFF
+
+
+class State(NamedTuple):
+    """All that a source is."""
+
+    seed: int
+    stream: int
+    draws: int
+
+
+class Source:
+    """Random draws from a seed. Two sources of one seed give the same draws."""
+
+    __slots__ = ("_fixed", "_state", "device")
+
+    _fixed: tuple[Node, Node, Node]  # the words that stay while the seed does
+    _state: State
+
+    def __init__(self, device: str | devices.device | None = None) -> None:
+        self.device = devices.device("cpu" if device is None else device)
+        self.restore(State(int.from_bytes(os.urandom(8), "little"), 0, 0))
+
+    def manual_seed(self, seed: int) -> Self:
+        """Starts over from a seed of 64 bits, where -1 is the largest. Raises RuntimeError for others."""
+        seed = int(seed)
+        if not -(2**63) <= seed < 2**64:
+            raise RuntimeError(f"Overflow when unpacking long long: a seed has 64 bits, got {seed}")
+        self.restore(State(seed % 2**64, 0, 0))
+        return self
+
+    def seed(self) -> int:
+        """Starts over from a seed that the operating system draws, and returns it."""
+        self.manual_seed(int.from_bytes(os.urandom(8), "little") % 2**63)
+        return self._state.seed
+
+    def initial_seed(self) -> int:
+        """The seed that the draws started from."""
+        return self._state.seed
+
+    def draw(self) -> Seed:
+        """The seed of the next draw: four host numbers."""
+        seed, stream, draws = self._state
+        self._state = State(seed, stream, draws + 1)
+        return (*self._fixed, host(draws & WORD, dtypes.uint32))
+
+    @property
+    def state(self) -> State:
+        """Small and immutable: what checkpoints and recomputations keep."""
+        return self._state
+
+    def restore(self, state: State) -> None:
+        """Goes back, or on, to a state."""
+        self._state = State(*state)
+        seed, stream, _ = self._state
+        self._fixed = (
+            host(seed & WORD, dtypes.uint32), host(seed >> 32, dtypes.uint32), host(stream & WORD, dtypes.uint32)
+        )  # fmt: skip
+
+    def __reduce__(self) -> Any:
+        return _rebuild, (type(self), str(self.device), tuple(self._state))
+
+
+def _rebuild(kind: type[Source], device: str, state: tuple[int, int, int]) -> Source:
+    made = kind(device)
+    made.restore(State(*state))
+    return made
+
+
+_default: list[Source] = [Source()]
+
+
+def default() -> Source:
+    """The source that manual_seed sets, and that draws without a generator use."""
+    return _default[0]
+
+
+def set_default(source: Source) -> None:
+    _default[0] = source
+
+
+def draw(generator: Source | None = None) -> Seed:
+    """The seed of one draw from a generator, or from the default one."""
+    return (_default[0] if generator is None else generator).draw()

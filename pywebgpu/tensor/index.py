@@ -1,0 +1,377 @@
+"""Python's subscripts: `x[1, ..., ::2]` is a view, `x[rows, mask]` a copy, and both can be assigned to.
+
+A subscript has a basic part (whole numbers, slices, None, an ellipsis), which is one slice and one reshape, and an
+advanced part (index tensors, lists, masks), which reads or writes rows of that view. Rules and texts are torch's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import prod
+from operator import index as whole
+from typing import Any
+
+from pywebgpu import dtypes
+from pywebgpu.compose import arithmetic, bounds, indexing, masks, reduce
+from pywebgpu.devices.base import Device
+from pywebgpu.dtypes import Kind
+from pywebgpu.errors import DTypeError, RangeError, ShapeError
+from pywebgpu.graph.ir import Node, Spec
+from pywebgpu.ops import movement, pointwise
+from pywebgpu.shapes import Shape
+from pywebgpu.tensor import conversion, literal, transfer
+from pywebgpu.tensor.base import TensorBase
+
+LEGACY_LENGTH = 32  # torch reads a shorter list that holds sequences as a tuple
+
+
+@dataclass(slots=True)
+class Subscript:
+    """A subscript taken apart.
+
+    starts, sizes, steps: the slice of the tensor. shape: of the view that the basic part leaves.
+    advanced: index tensors and masks by the axis of the view where they start.
+    """
+
+    starts: list[int] = field(default_factory=list)
+    sizes: list[int] = field(default_factory=list)
+    steps: list[int] = field(default_factory=list)
+    shape: list[int] = field(default_factory=list)
+    advanced: dict[int, Node] = field(default_factory=dict)
+
+    def keep(self, size: int) -> None:
+        """A whole axis."""
+        self.place(0, size, 1)
+        self.shape.append(size)
+
+    def place(self, start: int, size: int, step: int) -> None:
+        self.starts.append(start)
+        self.sizes.append(size)
+        self.steps.append(step)
+
+
+class Subscripts(TensorBase):
+    """`x[...]` and `x[...] = value`."""
+
+    __slots__ = ()
+
+    def __getitem__(self, key: Any) -> Any:
+        found = parse(self, key)
+        view = _view(self, found)
+        if not found.advanced:
+            return view if view is not self else self._view(movement.reshape, shape=tuple(self.shape))
+        return self._new(indexing.get(view._node, *_places(found, self._storage.device)), self._storage.device)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        found = parse(self, key)
+        view = _view(self, found)
+        if not found.advanced:
+            if not _is_same(view, value):
+                view._assign(_copied(_value(view, value), tuple(view.shape)))
+            return
+        node = _value(view, value, strict=True)
+        mask = _only_mask(found)
+        written = None if mask is None else _masked(view._node, *mask, node)
+        if written is None:
+            written = indexing.put(view._node, *_places(found, self._storage.device), node)
+        view._assign(written)
+
+    def index_put(self, indices: Any, values: Any, accumulate: bool = False) -> Any:
+        """A copy in which the places that `indices` name are `values`, or with accumulate have them added."""
+        found = parse(self, tuple(indices))
+        if not found.advanced:
+            raise RangeError("index_put(): expected at least one index tensor")
+        node = _value(self, values, strict=True)
+        if accumulate and node.spec.dtype is dtypes.bool_:
+            raise DTypeError("index_put(): cannot accumulate bools")
+        places = _places(found, self._storage.device)
+        written = indexing.put(_view(self, found)._node, *places, node, accumulate=accumulate)
+        return self._new(indexing.shaped(written, tuple(self.shape)), self._storage.device)
+
+    def index_put_(self, indices: Any, values: Any, accumulate: bool = False) -> Any:
+        """index_put, written into this tensor."""
+        return self._assign(self.index_put(indices, values, accumulate)._node)
+
+
+def parse(x: TensorBase, key: Any) -> Subscript:
+    """Takes a subscript of x apart. Raises RangeError, TypeError and ValueError as torch does."""
+    items = [_item(x, item) for item in _items(key)]
+    rank = x.ndim
+    taken = sum(_axes_of(item) for item in items)
+    if taken > rank:
+        if rank == 0:
+            raise RangeError(
+                "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to "
+                "convert a 0-dim tensor to a number"
+            )
+        raise RangeError(f"too many indices for tensor of dimension {rank}")
+    if not any(item is Ellipsis for item in items):
+        items.append(Ellipsis)
+    found, shape, axis = Subscript(), tuple(x.shape), 0
+    rest = rank - taken
+    for item in items:
+        if item is Ellipsis:
+            for size in shape[axis : axis + rest]:
+                found.keep(size)
+            axis, rest = axis + rest, 0
+        elif item is None:
+            found.shape.append(1)
+        elif isinstance(item, slice):
+            _slice(found, item, shape[axis])
+            axis += 1
+        elif isinstance(item, int):
+            found.place(_row(item, axis, shape[axis]), 1, 1)
+            axis += 1
+        else:
+            _advanced(found, item, shape, axis)
+            axis += _axes_of(item)
+    return found
+
+
+def _items(key: Any) -> list[Any]:
+    if isinstance(key, tuple):
+        return list(key)
+    if isinstance(key, list) and len(key) < LEGACY_LENGTH:
+        for item in key:
+            if item is None or item is Ellipsis or isinstance(item, slice | TensorBase) or literal.is_sequence(item):
+                return list(key)
+    return [key]
+
+
+def _item(x: TensorBase, item: Any) -> Any:
+    """One part of a subscript: an int, a slice, None, an ellipsis, or a node of bools or of int64."""
+    if item is None or item is Ellipsis or isinstance(item, slice):
+        return item
+    if isinstance(item, bool):
+        return pointwise.full(item, Spec((), dtypes.bool_))
+    if isinstance(item, int):
+        return item
+    if isinstance(item, TensorBase):
+        node = item._node if item._storage.device is x._storage.device else _brought(item, x._storage.device)
+    elif literal.is_array(item):
+        if item.ndim == 0 and item.dtype.kind in "iu":
+            return int(item)
+        node = literal.from_array(item, x._storage.device)
+    elif literal.is_sequence(item):
+        node = _listed(item, x._storage.device)
+    elif hasattr(item, "__index__"):
+        return whole(item)
+    elif isinstance(item, str):
+        raise TypeError("new(): invalid data type 'str'")
+    else:
+        raise RangeError(
+            "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices "
+            f"(got {type(item).__name__})"
+        )
+    if node.spec.dtype is dtypes.uint8:  # As torch: a mask.
+        return arithmetic.cast(node, dtypes.bool_)
+    if node.spec.dtype not in (dtypes.int64, dtypes.int32, dtypes.bool_):
+        raise RangeError("tensors used as indices must be long, int, byte or bool tensors")
+    if not node.spec.shape and node.spec.dtype is not dtypes.bool_:
+        known = bounds.known_range(node)
+        if known is not None and known.low == known.high:
+            return known.low
+    return node
+
+
+def _brought(item: TensorBase, device: Device) -> Node:
+    """An index tensor of device cpu may be used anywhere."""
+    if item._storage.device.name != "cpu":
+        raise RuntimeError(
+            f"indices should be either on cpu or on the same device as the indexed tensor ({device.name})"
+        )
+    node: Node = transfer.transfer(item, device)._node
+    return node
+
+
+def _listed(item: Any, device: Device) -> Node:
+    flat: list[Any] = []
+    shape = literal.flatten(item, flat)
+    if flat and all(isinstance(value, bool) for value in flat):
+        dtype = dtypes.bool_
+        if len(shape) == 1:  # The places are known here: no device is asked.
+            return _rows([at for at, value in enumerate(flat) if value], len(item), device)
+    else:
+        literal.infer(flat, nested=True)
+        flat, dtype = [int(value) for value in flat], dtypes.int64
+    return literal.from_bytes(literal.pack(flat, dtype), dtype, shape, device)
+
+
+def _rows(places: list[int], size: int, device: Device) -> Node:
+    """The places of a list of bools, marked with the size that the indexed axis must have."""
+    node = literal.from_bytes(literal.pack(places, dtypes.int64), dtypes.int64, (len(places),), device)
+    node.attrs = {**node.attrs, "mask": size}
+    return node
+
+
+def _axes_of(item: Any) -> int:
+    """How many axes of the tensor a part of a subscript takes."""
+    if item is None or item is Ellipsis:
+        return 0
+    if isinstance(item, Node) and item.spec.dtype is dtypes.bool_:
+        return len(item.spec.shape)
+    return 1
+
+
+def _row(item: int, axis: int, size: int) -> int:
+    if not -size <= item < size:
+        raise RangeError(f"index {item} is out of bounds for dimension {axis} with size {size}")
+    return item % size
+
+
+def _slice(found: Subscript, item: slice, size: int) -> None:
+    start, stop, step = (
+        part if part is None or isinstance(part, int) else _whole(part) for part in (item.start, item.stop, item.step)
+    )
+    if step is not None and step <= 0:
+        raise ValueError("slice step cannot be zero" if step == 0 else "step must be greater than zero")
+    start, stop, step = slice(start, stop, step).indices(size)
+    count = max(0, -((start - stop) // step))
+    found.place(min(start, size), count, step)
+    found.shape.append(count)
+
+
+def _whole(part: Any) -> int:
+    if not hasattr(part, "__index__"):
+        raise TypeError("slice indices must be integers or None or have an __index__ method")
+    return whole(part)
+
+
+def _advanced(found: Subscript, item: Node, shape: Shape, axis: int) -> None:
+    own = item.spec.shape
+    at = len(found.shape)
+    found.advanced[at] = item
+    if item.spec.dtype is dtypes.bool_:
+        if not own:  # A new axis, of size 1 or 0.
+            found.shape.append(1)
+            return
+        for offset, n in enumerate(own):
+            if n != shape[axis + offset]:
+                _raise_mask(own, offset, shape, axis)
+            found.keep(n)
+        return
+    expected = item.attrs.get("mask", shape[axis])
+    if expected != shape[axis]:
+        _raise_mask((expected,), 0, shape, axis)
+    found.keep(shape[axis])
+
+
+def _raise_mask(mask: Shape, offset: int, shape: Shape, axis: int) -> None:
+    raise RangeError(
+        f"The shape of the mask {list(mask)} at index {offset} does not match the shape of the indexed tensor "
+        f"{list(shape)} at index {axis + offset}"
+    )
+
+
+# The two parts
+
+
+def _view(x: TensorBase, found: Subscript) -> Any:
+    """What the basic part leaves, sharing memory; x itself where that is everything."""
+    shape, view = tuple(x.shape), x
+    sizes = tuple(found.sizes)
+    if sizes != shape:
+        view = x._view(movement.slice_, starts=tuple(found.starts), sizes=sizes, steps=tuple(found.steps))
+    if tuple(found.shape) != sizes:
+        view = view._view(movement.reshape, shape=tuple(found.shape))
+    return view
+
+
+def _places(found: Subscript, device: Device) -> tuple[list[int], list[Node], int]:
+    """Axes of the view, an index node for each, and the axis of the result where what they broadcast to stands."""
+    axes: list[int] = []
+    indices: list[Node] = []
+    for at, item in found.advanced.items():
+        parts = _true_places(item, device) if item.spec.dtype is dtypes.bool_ else [item]
+        axes.extend(range(at, at + len(parts)))
+        indices.extend(parts)
+    ranked = [axis for axis, index in zip(axes, indices, strict=True) if index.spec.shape]
+    dropped = [axis for axis in axes if axis not in ranked]  # A tensor of shape () counts as a number.
+    left = [axis for axis in range(len(found.shape)) if axis not in dropped]
+    order = [left.index(axis) for axis in ranked]
+    together = order == list(range(order[0], order[0] + len(order))) if order else False
+    return axes, indices, order[0] if together else 0
+
+
+def _true_places(mask: Node, device: Device) -> list[Node]:
+    """The coordinates of the places where a mask holds. Reads their number from the device."""
+    shape = mask.spec.shape
+    if mask.op is pointwise.const and not shape:
+        return [pointwise.full(0, Spec((int(mask.attrs["value"]),), dtypes.int64))]
+    places = held_places(indexing.shaped(mask, (prod(shape),)), device)
+    return masks.coordinates(places, shape) if shape else [places]
+
+
+def held_places(mask: Node, device: Device) -> Node:
+    """The places where a flat mask holds, in order. Reads their number from the device."""
+    if mask.spec.shape == (0,):
+        return pointwise.full(0, Spec((0,), dtypes.int64))
+    kept = [TensorBase._new(node, device) for node in (mask, masks.ranks(mask), reduce.sum(mask))]
+    count = conversion.numbers(kept[2]._bytes(), dtypes.int64)[0]
+    return masks.held(kept[0]._node, kept[1]._node, count)
+
+
+def _only_mask(found: Subscript) -> tuple[Node, int] | None:
+    """The mask and its axis, where a mask with axes is the whole advanced part."""
+    if len(found.advanced) != 1:
+        return None
+    ((at, item),) = found.advanced.items()
+    return (item, at) if item.spec.dtype is dtypes.bool_ and item.spec.shape else None
+
+
+def _masked(view: Node, mask: Node, at: int, value: Node) -> Node | None:
+    """The view after view[mask] = value, where value is the same for all chosen places; None where it is not."""
+    after = view.spec.shape[at + len(mask.spec.shape) :]
+    given = value.spec.shape
+    if len(given) > len(after):
+        split = len(given) - len(after) - 1
+        if given[split] != 1:
+            return None
+        value = indexing.shaped(value, (*given[:split], *(1 for _ in mask.spec.shape), *given[split + 1 :]))
+    chosen = indexing.shaped(mask, (*(1 for _ in range(at)), *mask.spec.shape, *(1 for _ in after)))
+    if not indexing.fits(value.spec.shape, view.spec.shape):
+        return None
+    value = arithmetic.broadcast_to(value, view.spec.shape)
+    return pointwise.where(arithmetic.broadcast_to(chosen, view.spec.shape), value, view)
+
+
+# What is assigned
+
+
+def _value(view: TensorBase, value: Any, *, strict: bool = False) -> Node:
+    """The value as a node of the view's dtype; `strict` allows no other dtype of a tensor."""
+    if isinstance(value, TensorBase):
+        node = value._node
+        if value._storage.device is not view._storage.device:
+            node = transfer.transfer(value, view._storage.device)._node
+        if strict and node.spec.dtype is not view.dtype:
+            raise DTypeError(
+                "Index put requires the source and destination dtypes match, got "
+                f"{view.dtype.name} for the destination and {node.spec.dtype.name} for the source."
+            )
+        return arithmetic.cast(node, view.dtype)
+    if hasattr(value, "item") and getattr(value, "ndim", 1) == 0:
+        value = value.item()
+    if not isinstance(value, bool | int | float):
+        raise TypeError(f"can't assign a {type(value).__name__} to a torch.{view.dtype.name} tensor")
+    return arithmetic.number(bool(value) if view.dtype.kind is Kind.BOOL else value, view.dtype)
+
+
+def _copied(node: Node, shape: Shape) -> Node:
+    """Broadcast to the shape of what it is written to."""
+    given = indexing.without_leading(node.spec.shape, len(shape))
+    if not indexing.fits(given, shape):
+        padded = (1,) * (len(shape) - len(given)) + given
+        axis, have, want = next(
+            (a, m, n) for a, (m, n) in enumerate(zip(padded, shape, strict=False)) if m not in (1, n)
+        )
+        raise ShapeError(
+            f"The expanded size of the tensor ({want}) must match the existing size ({have}) at non-singleton "
+            f"dimension {axis}.  Target sizes: {list(shape)}.  Tensor sizes: {list(node.spec.shape)}"
+        )
+    return arithmetic.broadcast_to(indexing.shaped(node, given), shape)
+
+
+def _is_same(view: TensorBase, value: Any) -> bool:
+    """Whether the value is the very memory that it would be written to, as after `x[i] += y`."""
+    return isinstance(value, TensorBase) and value._storage is view._storage and value._path == view._path

@@ -1,0 +1,180 @@
+"""Random tensors, torch's Generator, and the functions that set seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from pywebgpu import devices, dtypes
+from pywebgpu.compose import arithmetic, random, reduce
+from pywebgpu.errors import ShapeError
+from pywebgpu.ops.random import Seed
+from pywebgpu.shapes import broadcast
+from pywebgpu.tensor import conversion, drawn, literal
+from pywebgpu.tensor import generator as sources
+from pywebgpu.tensor import order as asked
+from pywebgpu.tensor.base import TensorBase
+from pywebgpu.tensor.generator import Source, State
+from pywebgpu.tensor.tensor import Tensor
+
+
+class Generator(Source):
+    """A source of random draws. Two generators of one seed give the same draws, on any device."""
+
+    __slots__ = ()
+
+    def get_state(self) -> Tensor:
+        """The state as a tensor of bytes."""
+        data = b"".join(part.to_bytes(8, "little") for part in self.state)
+        device = devices.open_device()
+        result: Tensor = Tensor._new(literal.from_bytes(data, dtypes.uint8, (len(data),), device), device)
+        return result
+
+    def set_state(self, new_state: Tensor) -> Generator:
+        """Goes to a state that get_state returned. Raises TypeError or RuntimeError for anything else."""
+        if not isinstance(new_state, TensorBase) or new_state.dtype is not dtypes.uint8:
+            raise TypeError("expected a torch.ByteTensor, but got something else: RNG states are made by get_state()")
+        if tuple(new_state.shape) != (24,):
+            raise RuntimeError(f"RNG state is wrong size: expected 24 bytes, got {tuple(new_state.shape)}")
+        data = bytes(conversion.numbers(new_state._bytes(), dtypes.uint8))
+        self.restore(State(*(int.from_bytes(data[at : at + 8], "little") for at in (0, 8, 16))))
+        return self
+
+    def clone_state(self) -> Generator:
+        """Another generator in the same state."""
+        made = Generator(self.device)
+        made.restore(self.state)
+        return made
+
+
+default_generator = Generator()
+sources.set_default(default_generator)
+
+
+def manual_seed(seed: int) -> Generator:
+    """Sets the seed of all draws that name no generator."""
+    return default_generator.manual_seed(seed)
+
+
+def seed() -> int:
+    """Sets a seed that the operating system draws, and returns it."""
+    return default_generator.seed()
+
+
+def initial_seed() -> int:
+    """The seed that draws without a generator started from."""
+    return default_generator.initial_seed()
+
+
+def get_rng_state() -> Tensor:
+    """The state of the default generator."""
+    return default_generator.get_state()
+
+
+def set_rng_state(new_state: Tensor) -> None:
+    """Sets the state of the default generator."""
+    default_generator.set_state(new_state)
+
+
+@contextmanager
+def fork_rng(devices: Any = (), enabled: bool = True, **options: Any) -> Iterator[None]:
+    """Draws inside the block leave the default generator as it was."""
+    before = default_generator.state
+    try:
+        yield
+    finally:
+        if enabled:
+            default_generator.restore(before)
+
+
+def seed_node(device: Any = None, generator: Source | None = None) -> Seed:
+    """The seed of one draw, for functions of nodes that take one."""
+    return sources.draw(generator)
+
+
+# Tensors
+
+
+def rand(*size: Any, generator: Source | None = None, **options: Any) -> Tensor:
+    """Numbers of [0, 1)."""
+    shape = asked.size("rand", size, options)
+    order = asked.Order("rand", options)
+    return order.made(random.uniform(sources.draw(generator), shape, order.dtype))
+
+
+def randn(*size: Any, generator: Source | None = None, **options: Any) -> Tensor:
+    """Numbers of the standard normal distribution."""
+    shape = asked.size("randn", size, options)
+    order = asked.Order("randn", options)
+    return order.made(random.normal(sources.draw(generator), shape, order.dtype))
+
+
+def randint(*args: Any, generator: Source | None = None, **options: Any) -> Tensor:
+    """Whole numbers: randint(high, size) of [0, high), randint(low, high, size) of [low, high)."""
+    low, high, shape = _bounds("randint", args, options)
+    order = asked.Order("randint", options, dtypes.int64)
+    _require_held(low, high, order.dtype)
+    return order.made(random.integers(sources.draw(generator), shape, low, high, order.dtype))
+
+
+def _bounds(name: str, args: tuple[Any, ...], options: dict[str, Any], *, sized: bool = True) -> tuple[int, int, Any]:
+    given = list(args)
+    shape = options.pop("size", None)
+    if sized and shape is None and given and not hasattr(given[-1], "__index__"):
+        shape = given.pop()
+    if "high" in options:
+        given.append(options.pop("high"))
+    if "low" in options:
+        given.insert(0, options.pop("low"))
+    if (sized and shape is None) or len(given) not in (1, 2):
+        raise TypeError(f"{name}() takes (high, size) or (low, high, size), got {args}")
+    low, high = (0, given[0]) if len(given) == 1 else given
+    return int(low), int(high), asked.sizes((shape,), name) if sized else ()
+
+
+def _require_held(low: int, high: int, dtype: dtypes.DType) -> None:
+    top = drawn.largest(dtype)
+    if high - 1 > top or low < max(dtype.low, -top - 1):
+        raise ShapeError(f"from or to - 1 is out of bounds for {dtype.name}: from={low}, to={high}")
+
+
+def randperm(n: int, *, generator: Source | None = None, **options: Any) -> Tensor:
+    """0..n-1 in random order."""
+    order = asked.Order("randperm", options, dtypes.int64)
+    return order.made(random.permutation(sources.draw(generator), int(n), order.dtype))
+
+
+def rand_like(input: Tensor, *, generator: Source | None = None, **options: Any) -> Tensor:
+    """Numbers of [0, 1) in another tensor's shape, dtype and device."""
+    order = asked.like("rand_like", input, options)
+    return order.made(random.uniform(sources.draw(generator), tuple(input.shape), order.dtype))
+
+
+def randn_like(input: Tensor, *, generator: Source | None = None, **options: Any) -> Tensor:
+    """Normal numbers in another tensor's shape, dtype and device."""
+    order = asked.like("randn_like", input, options)
+    return order.made(random.normal(sources.draw(generator), tuple(input.shape), order.dtype))
+
+
+def randint_like(input: Tensor, *args: Any, generator: Source | None = None, **options: Any) -> Tensor:
+    """Whole numbers in another tensor's shape, dtype and device."""
+    low, high, _ = _bounds("randint_like", args, options, sized=False)
+    order = asked.like("randint_like", input, options)
+    _require_held(low, high, order.dtype)
+    return order.made(random.integers(sources.draw(generator), tuple(input.shape), low, high, order.dtype))
+
+
+def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Source | None = None, **options: Any) -> Tensor:
+    """Normal numbers with a mean and a spread of their own each (tensors), or with one of each in `size`."""
+    drawn.require_spread(std)
+    tensors = [part for part in (mean, std) if isinstance(part, TensorBase)]
+    if not tensors:
+        shape = asked.sizes((size,), "normal")
+        order = asked.Order("normal", options)
+    else:
+        shape = broadcast(*(tuple(part.shape) if isinstance(part, TensorBase) else () for part in (mean, std)))
+        found = arithmetic.result_type(*(part._node for part in tensors))
+        order = asked.Order("normal", options, found, tensors[0]._storage.device)
+    scale, start = (reduce.stop_gradient(part._node) if isinstance(part, TensorBase) else part for part in (std, mean))
+    return order.made(random.placed(random.normal(sources.draw(generator), shape, order.dtype), scale, start))
