@@ -26,7 +26,9 @@ from pywebgpu.tensor import create as _create
 from pywebgpu.tensor import functions as _functions
 from pywebgpu.tensor import limits as _limits
 from pywebgpu.tensor import ordered as _ordered
+from pywebgpu.tensor import random as _random
 from pywebgpu.tensor import ordered as _ordered
+from pywebgpu.tensor import random as _random
 from pywebgpu.tensor import random as _random
 from pywebgpu.tensor.base import Size as Size
 from pywebgpu.tensor.limits import finfo as finfo
@@ -38,6 +40,7 @@ from pywebgpu.tensor.tensor import Tensor as Tensor
 from pywebgpu.version import __version__ as __version__
 
 newaxis = None
+default_generator = _random.default_generator
 strided, preserve_format = "torch.strided", "torch.preserve_format"
 contiguous_format, channels_last = "torch.contiguous_format", "torch.channels_last"
 
@@ -100,6 +103,7 @@ def _surface() -> dict[str, _Any]:
         | _functions.public(_functions)
         | _functions.public(_ordered)
         | _functions.public(_create)
+        | _functions.public(_random)
         | _limits.legacy()
         | _dtypes.BY_NAME
         | {name: _dtypes.BY_NAME[found] for name, found in aliases.items()}

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 # name: (the module whose main(arguments) runs it, what it does)
 _COMMANDS = {
     "doctor": ("pywebgpu.doctor", "names adapters, limits, versions, the default device, and what is missing"),
+    "node": ("pywebgpu.node", "runs a script in Pyodide on Node, with WebGPU by Dawn"),
     "bench": ("pywebgpu.bench", "measures the workloads, next to PyTorch where that is installed"),
 }
 

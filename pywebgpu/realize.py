@@ -83,12 +83,16 @@ def submit(device: Device) -> None:
     waiting = _pending.get(device)
     if not waiting:
         return
-    storages = [storage for ref in list(waiting.values()) if (storage := ref()) is not None]
+    found = [storage for ref in list(waiting.values()) if (storage := ref()) is not None]
     waiting.clear()
+    storages: list[Storage] = []
     roots: dict[int, Node] = {}
-    for storage in storages:
+    for storage in found:
         if storage.node.buffer is None:
             roots[id(storage.node)] = storage.node
+            storages.append(storage)
+        else:
+            storage._settle()
     for node in backward.saved_nodes(list(roots.values())):
         roots.setdefault(id(node), node)
     if not roots:

@@ -183,7 +183,12 @@ def _divide(e: Sym, by: int) -> Sym:
     shared = _shared_factor(e, by)
     if shared > 1:
         return _divide(Sym(tuple((atom, c // shared) for atom, c in e.terms), e.const // shared), by // shared)
-    return Sym(((Quotient(e, by), 1),), 0)
+    lift = _lift(e, by)  # floor(e / n) = floor((e + k*n) / n) - k: what is divided is never negative.
+    return Sym(((Quotient(e + lift * by, by), 1),), -lift)
+
+
+def _lift(e: Sym, by: int) -> int:
+    return -(e.low // by) if e.low < 0 else 0
 
 
 def _shared_factor(e: Sym, by: int) -> int:
@@ -212,7 +217,7 @@ def _remainder(e: Sym, by: int) -> Sym:
             return _remainder(atom.of, by)
         if c > 1 and by % c == 0:
             return _remainder(Sym(((atom, 1),), 0), by // c) * c
-    return Sym(((Remainder(e, by), 1),), 0)
+    return Sym(((Remainder(e + _lift(e, by) * by, by), 1),), 0)
 
 
 def flatten(coords: tuple[Sym, ...], shape: Shape) -> Sym:

@@ -5,18 +5,20 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import fields
 from pathlib import Path
 
 import data
-import pywebgpu as torch
 import train
+
+import pywebgpu as torch
 from pywebgpu.devices import adapters
 from pywebgpu.errors import DeviceError
 
 HERE = Path(__file__).parent
 STOPPED, WRONG = 130, 2  # exit statuses
+PROMPT = "The "
 
 
 class Interrupt:
@@ -62,7 +64,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--out", type=Path, default=HERE / "out", metavar="DIR", help="what is written goes there")
     made.add_argument("--resume", action="store_true", help="go on from the checkpoint in DIR")
     made.add_argument("--every", type=_count, default=250, metavar="N", help="steps from one sample to the next (250)")
-    made.add_argument("--prompt", default="The ", help="what its passages begin with")
+    made.add_argument("--prompt", metavar="TEXT", help=f"what its passages begin with ({PROMPT!r})")
     made.add_argument("--length", type=_count, default=500, metavar="N", help="characters of the last passage (500)")
     made.add_argument("--temperature", type=_positive, default=0.8, help="lower is safer, higher is bolder (0.8)")
     made.add_argument("--top-k", type=_count, default=40, help="only the K likeliest characters are drawn (40)")
@@ -81,10 +83,11 @@ def run(options: argparse.Namespace) -> int:
     import matplotlib  # noqa: F401 - Better missed now than after the training.
     import tqdm  # noqa: F401
 
-    options.out.mkdir(parents=True, exist_ok=True)
     device, reason = (options.device, "--device says so") if options.device else adapters.choose_default()
     torch.set_default_device(device)
     training = prepare(options, device)
+    options.prompt = prompt_of(options.prompt, training.corpus)
+    options.out.mkdir(parents=True, exist_ok=True)
     shape = training.settings
     print(f"device: {device}, because {reason}")
     print(f"text:   {_describe(training.corpus, options.data)}")
@@ -132,6 +135,16 @@ def corpus_of(path: str | None, settings: train.Settings) -> data.Corpus:
     return data.Corpus(text, context=settings.context, seed=settings.seed)
 
 
+def prompt_of(given: str | None, corpus: data.Corpus) -> str:
+    """The prompt, checked; where none is given, the usual one if the text has its characters."""
+    if given is None:
+        return PROMPT if set(PROMPT) <= set(corpus.vocabulary) else corpus.decode(corpus.parts["train"][:1])
+    if not given:
+        raise data.TextError("--prompt needs a character to begin with")
+    corpus.encode(given)
+    return given
+
+
 def learn(training: train.Run, options: argparse.Namespace, interrupt: Interrupt) -> None:
     """All steps that are left, with samples between them. Saves at each sample, and when interrupted."""
     import tqdm
@@ -143,37 +156,47 @@ def learn(training: train.Run, options: argparse.Namespace, interrupt: Interrupt
             training.advance()
             now = time.perf_counter() - start
             seconds = now if not seconds else 0.9 * seconds + 0.1 * now  # Compilation fades out.
-            loss = sum(training.losses[-20:]) / len(training.losses[-20:])
-            bar.set_postfix_str(f"loss {loss:.3f}, {training.characters_per_step / seconds:,.0f} tokens/s", refresh=False)
+            loss = _means(training.losses[-25:])[-1]
+            speed = training.characters_per_step / seconds
+            bar.set_postfix_str(f"loss {loss:.3f}, {speed:,.0f} tokens/s", refresh=False)
             bar.update()
-            if training.step % options.every == 0 or training.step == total:
-                judged = training.validate()
-                sample = "".join(_until(interrupt, training.sample(options.prompt, 200)))
-                keep(training, options, sample)
-                bar.write(f"step {training.step}: loss {loss:.3f}, on unseen text {judged:.3f}: {_first_words(sample)}")
-    training.save(str(checkpoint(options)), options.data and os.path.abspath(options.data))
+            if training.step == total:
+                judge(training, options, "", bar.write)
+            elif training.step % options.every == 0:
+                judge(training, options, "".join(_until(interrupt, training.sample(options.prompt, 200))), bar.write)
+    keep(training, options)
 
 
-def keep(training: train.Run, options: argparse.Namespace, sample: str) -> None:
-    """Writes what there is to see and to go on from."""
-    with open(options.out / "samples.txt", "a", encoding="utf-8") as file:
-        file.write(f"--- step {training.step}, loss on unseen text {training.validation[-1][1]:.3f}\n{sample}\n\n")
+def judge(training: train.Run, options: argparse.Namespace, sample: str, write: Callable[[str], None]) -> None:
+    """Tells of the losses so far and of the sample, and keeps all."""
+    loss, unseen = _means(training.losses[-25:])[-1], training.validate()
+    write(f"step {training.step}: loss {loss:.3f}, on unseen text {unseen:.3f}  {' '.join(sample[:60].split())}")
+    if sample:
+        add_sample(options, f"step {training.step}, loss on unseen text {unseen:.3f}", sample)
+    keep(training, options)
+
+
+def keep(training: train.Run, options: argparse.Namespace) -> None:
+    """Writes what there is to see, and what the run can go on from."""
     plot(training, options.out / "loss.png")
     training.save(str(checkpoint(options)), options.data and os.path.abspath(options.data))
+
+
+def add_sample(options: argparse.Namespace, heading: str, text: str) -> None:
+    with open(options.out / "samples.txt", "a", encoding="utf-8") as file:
+        file.write(f"--- {heading}\n{text}\n\n")
 
 
 def finish(training: train.Run, options: argparse.Namespace, interrupt: Interrupt) -> None:
     """The passage at the end, letter by letter."""
     print(f"\nA passage, {options.length} characters at temperature {options.temperature}:\n")
     passage = []
-    for piece in _until(
-        interrupt, training.sample(options.prompt, options.length, options.temperature, options.top_k)
-    ):
+    pieces = training.sample(options.prompt, options.length, options.temperature, options.top_k)
+    for piece in _until(interrupt, pieces):
         passage.append(piece)
         print(piece, end="", flush=True)
     print()
-    with open(options.out / "samples.txt", "a", encoding="utf-8") as file:
-        file.write(f"--- the passage at the end\n{''.join(passage)}\n")
+    add_sample(options, f"after all {training.step} steps", "".join(passage))
     print(f"\nloss.png, samples.txt and checkpoint.safetensors are in {_shortest(options.out)}")
 
 
@@ -186,9 +209,9 @@ def plot(training: train.Run, path: Path) -> None:
 
     figure, axes = pyplot.subplots(figsize=(8, 4.5), layout="constrained")
     axes.plot(range(1, training.step + 1), training.losses, color="tab:blue", alpha=0.3, linewidth=0.8)
-    axes.plot(range(1, training.step + 1), _smooth(training.losses), color="tab:blue", label="training")
-    steps, losses = zip(*training.validation, strict=True)
-    axes.plot(steps, losses, "o-", color="tab:orange", markersize=4, label="unseen text")
+    axes.plot(range(1, training.step + 1), _means(training.losses), color="tab:blue", label="training")
+    points = training.validation
+    axes.plot([at for at, _ in points], [loss for _, loss in points], "o-", color="tab:orange", label="unseen text")
     axes.set(xlabel="step", ylabel="cross-entropy a character (nats)", xlim=(0, training.settings.steps))
     axes.grid(alpha=0.3)
     axes.legend()
@@ -201,12 +224,13 @@ def checkpoint(options: argparse.Namespace) -> Path:
     return found
 
 
-def _smooth(losses: list[float], share: float = 0.05) -> list[float]:
-    smooth, value = [], losses[0]
-    for loss in losses:
-        value += share * (loss - value)
-        smooth.append(value)
-    return smooth
+def _means(losses: list[float], window: int = 25) -> list[float]:
+    """The mean of each loss and of those just before it, since the loss of one step is noisy."""
+    means = []
+    for at in range(len(losses)):
+        recent = losses[max(0, at + 1 - window) : at + 1]
+        means.append(sum(recent) / len(recent))
+    return means
 
 
 def _until(interrupt: Interrupt, pieces: Iterator[str]) -> Iterator[str]:
@@ -219,10 +243,6 @@ def _until(interrupt: Interrupt, pieces: Iterator[str]) -> Iterator[str]:
 def _describe(corpus: data.Corpus, path: str | None) -> str:
     n = sum(len(part) for part in corpus.parts.values())
     return f"{path or 'the documentation of Python'}, {n:,} characters, {len(corpus.vocabulary)} different ones"
-
-
-def _first_words(text: str) -> str:
-    return " ".join(text[:70].split())
 
 
 def _shortest(path: Path) -> str:

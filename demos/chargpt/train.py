@@ -7,9 +7,10 @@ import math
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields
 
-import pywebgpu as torch
 from data import Corpus
 from model import GPT, Config
+
+import pywebgpu as torch
 from pywebgpu import nn
 
 WARM_UP = 100  # steps in which the learning rate rises

@@ -46,6 +46,8 @@ def number(value: Number, dtype: DType) -> Node:
     """A Python number as a node of shape ()."""
     if dtype.kind is Kind.INT and isinstance(value, float):
         value = int(value)
+    if dtype.low == 0 and -dtype.high <= value < 0 and dtype.kind is Kind.INT:
+        value += int(dtype.high) + 1  # Negative numbers wrap into unsigned dtypes, as torch's do.
     if dtype.kind is Kind.INT and not dtype.low <= value <= dtype.high:
         raise DTypeError(f"value cannot be converted to type {dtype.name} without overflow: {value}")
     if dtype.kind is Kind.BOOL or value in KNOWN or not isfinite(value):
@@ -62,6 +64,8 @@ def broadcast_to(x: Node, shape: Shape) -> Node:
     have = x.spec.shape
     if have == shape:
         return x
+    if x.op is pointwise.const:
+        return pointwise.full(x.attrs["value"], Spec(broadcast(have, shape), x.spec.dtype))
     padded = (1,) * (len(shape) - len(have)) + have
     if padded != have:
         x = movement.reshape(x, shape=padded)
@@ -121,14 +125,18 @@ def add(a: Operand, b: Operand, alpha: Number = 1) -> Node:
 
 def sub(a: Operand, b: Operand, alpha: Number = 1) -> Node:
     dtype = result_type(a, b)
-    if dtype is dtypes.bool_:
+    if _is_bool(a) or _is_bool(b):
         raise RuntimeError(
-            "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` "
-            "operator instead."
+            "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use "
+            "the `~` or `logical_not()` operator instead."
         )
     if alpha != 1:
         b = mul(b, alpha) if isinstance(b, Node) else b * alpha
     return binary(pointwise.sub, a, b, dtype)
+
+
+def _is_bool(x: Operand) -> bool:
+    return x.spec.dtype is dtypes.bool_ if isinstance(x, Node) else isinstance(x, bool)
 
 
 def mul(a: Operand, b: Operand) -> Node:

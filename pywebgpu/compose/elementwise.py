@@ -34,7 +34,9 @@ def neg(x: Node) -> Node:
 
 
 def abs_(x: Node) -> Node:
-    return pointwise.copy(x) if x.spec.dtype is dtypes.bool_ else pointwise.abs_(x)
+    if x.spec.dtype is dtypes.bool_:
+        raise NotImplementedError("\"abs_cpu\" not implemented for 'Bool'")
+    return pointwise.abs_(x)
 
 
 def sign(x: Node) -> Node:
@@ -50,7 +52,7 @@ def relu(x: Node) -> Node:
 def whole(op: Pointwise, x: Node) -> Node:
     """floor, ceil, trunc, round: whole numbers stay as they are."""
     if x.spec.dtype is dtypes.bool_:
-        raise RuntimeError(f"\"{op.name}\" not implemented for 'Bool'")
+        raise NotImplementedError(f"\"{op.name}\" not implemented for 'Bool'")
     return op(x) if x.spec.dtype.kind is Kind.FLOAT else pointwise.copy(x)
 
 
@@ -65,7 +67,8 @@ def round_(x: Node, decimals: int = 0) -> Node:
 
 
 def frac(x: Node) -> Node:
-    precision.require_floating("frac", x)
+    if x.spec.dtype.kind is not Kind.FLOAT:
+        raise NotImplementedError(f'"frac_cpu" not implemented for {logic.title(x.spec.dtype)!r}')
     return pointwise.sub(x, pointwise.trunc(x))
 
 
@@ -156,7 +159,9 @@ def fmod(a: Operand, b: Operand) -> Node:
 
 def floor_divide(a: Operand, b: Operand) -> Node:
     dtype = arithmetic.result_type(a, b)
-    if dtype.kind is not Kind.FLOAT and not isinstance(b, Node) and b == 0:
+    if dtype is dtypes.bool_:
+        raise NotImplementedError("\"div_floor_cpu\" not implemented for 'Bool'")
+    if dtype.kind is Kind.INT and not isinstance(b, Node) and b == 0:
         raise RuntimeError("ZeroDivisionError")
     return arithmetic.div(a, b, "floor")
 
@@ -164,7 +169,7 @@ def floor_divide(a: Operand, b: Operand) -> Node:
 def _divided(name: str, op: Pointwise, a: Operand, b: Operand) -> Node:
     dtype = arithmetic.result_type(a, b)
     if dtype is dtypes.bool_:
-        raise RuntimeError(f"\"{name}_cpu\" not implemented for 'Bool'")
+        raise NotImplementedError(f"\"{name}_cpu\" not implemented for 'Bool'")
     if dtype.kind is Kind.INT and not isinstance(b, Node) and b == 0:
         raise RuntimeError("ZeroDivisionError")
     return arithmetic.binary(op, a, b, dtype)
@@ -174,7 +179,9 @@ def pow_(a: Operand, b: Operand) -> Node:
     """a to the power b. Raises RuntimeError for integers to a negative integer power."""
     dtype = arithmetic.result_type(a, b)
     if dtype is dtypes.bool_:
-        raise RuntimeError("\"pow\" not implemented for 'Bool'")
+        if isinstance(a, Node) and not isinstance(b, Node):
+            return pointwise.copy(a) if b else arithmetic.like(a, 1)
+        raise NotImplementedError("\"pow\" not implemented for 'Bool'")
     if dtype.kind is Kind.INT:
         return _integer_power(a, b, dtype)
     if isinstance(a, Node) and not isinstance(b, Node):
@@ -227,6 +234,12 @@ def float_power(a: Operand, b: Operand) -> Node:
     return arithmetic.binary(pointwise.pow_, a, b, dtypes.float64)
 
 
+def ldexp(a: Operand, b: Operand) -> Node:
+    """a times 2 to the power b."""
+    dtype, (x, y) = arithmetic.real(a, b)
+    return arithmetic.cast(pointwise.mul(x, pointwise.pow_(arithmetic.like(y, 2.0), y)), dtype)
+
+
 def fmax(a: Operand, b: Operand) -> Node:
     """The larger one; the number where the other is NaN."""
     x, y = arithmetic.together(a, b)
@@ -259,6 +272,8 @@ def copysign(a: Operand, b: Operand) -> Node:
 
 def heaviside(a: Node, values: Node) -> Node:
     """0 below 0, 1 above, `values` at 0."""
+    if a.spec.dtype is not values.spec.dtype:
+        raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
     x, at_zero = arithmetic.together(a, values)
     zero = arithmetic.like(x, 0)
     step = arithmetic.cast(pointwise.gt(x, zero), x.spec.dtype)
@@ -299,8 +314,8 @@ def clamp(x: Node, low: Operand | None = None, high: Operand | None = None) -> N
     if not given:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
     dtype = arithmetic.result_type(x, *given)
-    if dtype is dtypes.bool_:
-        raise RuntimeError("\"clamp\" not implemented for 'Bool'")
+    if dtype is dtypes.bool_ and not all(isinstance(bound, Node) for bound in given):
+        raise NotImplementedError("\"clamp_scalar_cpu\" not implemented for 'Bool'")
     x, *bounds = arithmetic.together(x, *given, dtype=dtype)
     if low is not None:
         x = pointwise.where(pointwise.lt(x, bounds[0]), bounds[0], x)

@@ -13,7 +13,7 @@ def cat(parts: Sequence[Node], dim: int = 0) -> Node:
     """Joins along an axis. Shapes: equal but for that axis; dtypes are promoted. Raises ShapeError "
     "where they differ."""
     if not parts:
-        raise RuntimeError("torch.cat(): expected a non-empty list of Tensors")
+        raise ValueError("torch.cat(): expected a non-empty list of Tensors")
     if any(not part.spec.shape for part in parts):
         raise ShapeError("zero-dimensional tensor (at position 0) cannot be concatenated")
     dtype = arithmetic.result_type(*parts)

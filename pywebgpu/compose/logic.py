@@ -43,14 +43,6 @@ def isneginf(x: Node) -> Node:
 # Comparison and logic
 
 
-def compare(op: Pointwise, a: Operand, b: Operand) -> Node:
-    """op in the common dtype; a number that an integer tensor cannot hold is compared as what it is."""
-    dtype = arithmetic.result_type(a, b)
-    if dtype.kind is Kind.INT and not isinstance(b, Node) and not dtype.low <= b <= dtype.high:
-        dtype = dtypes.default()
-    return arithmetic.binary(op, a, b, dtype)
-
-
 def logical_not(x: Node) -> Node:
     return pointwise.bitwise_not(arithmetic.cast(x, dtypes.bool_))
 
@@ -62,7 +54,7 @@ def logical(op: Pointwise, a: Node, b: Node) -> Node:
 def bitwise(op: Pointwise, a: Operand, b: Operand) -> Node:
     dtype = arithmetic.result_type(a, b)
     if dtype.kind is Kind.FLOAT:
-        raise RuntimeError(f'"{op.name}_cpu" not implemented for {title(dtype)!r}')
+        raise NotImplementedError(f'"{op.name}_cpu" not implemented for {title(dtype)!r}')
     return arithmetic.binary(op, a, b, dtype)
 
 
@@ -75,7 +67,7 @@ def bitwise_not(x: Node) -> Node:
 def shift(op: Pointwise, a: Operand, b: Operand) -> Node:
     dtype = arithmetic.result_type(a, b)
     if dtype.kind is not Kind.INT:
-        raise RuntimeError(f'"{op.name}_cpu" not implemented for {title(dtype)!r}')
+        raise NotImplementedError(f'"{op.name}_cpu" not implemented for {title(dtype)!r}')
     return arithmetic.binary(op, a, b, dtype)
 
 

@@ -12,10 +12,10 @@ import random
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from typing import Any, Generic, TypeVar, cast
 
-from pywebgpu.tensor import tensor
+from pywebgpu.tensor import generator, tensor
 
 T_co = TypeVar("T_co", covariant=True)
-Source = Any  # A generator of the library, or None for the default one.
+Source = generator.Source | None  # None is the default generator.
 
 
 class Sampler(Generic[T_co]):
@@ -162,8 +162,12 @@ def permutation(n: int, draw: Callable[[], float]) -> list[int]:
     return sorted(range(n), key=keys.__getitem__)
 
 
-def _next_seed(generator: Source) -> int:
-    raise NotImplementedError
+def _next_seed(given: Source) -> int:
+    """A number of the host for the next draw, which is taken."""
+    source = generator.default() if given is None else given
+    seed, stream, draws = source.state
+    source.draw()
+    return seed | stream << 64 | draws << 128
 
 
 def _require_positive(value: Any, name: str) -> None:

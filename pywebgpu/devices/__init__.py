@@ -1,13 +1,15 @@
 """Where programs run. Opening a device imports its backend only."""
 
+import sys
 from importlib import import_module
 from typing import Any
 
 from pywebgpu.devices import adapters
 from pywebgpu.devices.base import Device
+from pywebgpu.errors import DeviceError
 from pywebgpu.settings import settings
 
-_MODULES = {"cpu": "cpu", "null": "null", "webgpu": "native"}
+_MODULES = {"cpu": "cpu", "null": "null", "webgpu": "bridged" if sys.platform == "emscripten" else "native"}
 _open: dict[str, Device] = {}
 
 
@@ -41,9 +43,29 @@ def open_device(name: "str | device | None" = None) -> Device:
     wanted = device(default_device() if name is None else name)
     key = f"{wanted.type}:{wanted.index or 0}"
     if key not in _open:
-        module: Any = import_module(f"pywebgpu.devices.{_MODULES[wanted.type]}")
+        module = _backend(wanted.type)
         _open[key] = module.open_device(*(() if wanted.type == "cpu" else (wanted.index or 0,)))
     return _open[key]
+
+
+async def open_device_async(name: "str | device" = "webgpu") -> Device:
+    """As open_device, also where Python cannot wait for the browser to open one."""
+    wanted = device(name)
+    key = f"{wanted.type}:{wanted.index or 0}"
+    if key not in _open and wanted.type == "webgpu" and sys.platform == "emscripten":
+        opened: Device = await _backend("webgpu").open_device_async(wanted.index or 0)
+        return _open.setdefault(key, opened)
+    return open_device(wanted)
+
+
+def _backend(kind: str) -> Any:
+    """The module of a kind of device. Raises DeviceError where it needs a package that is not installed."""
+    try:
+        return import_module(f"pywebgpu.devices.{_MODULES[kind]}")
+    except ModuleNotFoundError as error:
+        if kind == "cpu" and adapters.problem():
+            raise DeviceError(f"device cpu needs {error.name}, and there is no other: {adapters.problem()}") from None
+        raise DeviceError(f"device {kind} needs {error.name}, which is not installed") from None
 
 
 _default: list[str] = []
@@ -52,7 +74,10 @@ _default: list[str] = []
 def default_device() -> str:
     """webgpu where a hardware adapter is, else cpu; PYWEBGPU_DEVICE and set_default_device override it."""
     if not _default:
-        _default.append(settings.device or adapters.choose_default()[0])
+        chosen = settings.device or adapters.choose_default()[0]
+        if chosen == "cpu" and sys.platform == "emscripten":
+            return chosen  # For now: a page may still be opening its adapter.
+        _default.append(chosen)
     return _default[0]
 
 

@@ -4,6 +4,7 @@ Apart from `native.py` because it must work, and say what is missing, where wgpu
 """
 
 import functools
+import importlib
 import importlib.util
 import os
 import sys
@@ -13,9 +14,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from pywebgpu.errors import DeviceError
 from pywebgpu.settings import settings
 
-_SOFTWARE = ("llvmpipe", "lavapipe", "swiftshader", "softpipe", "basic render driver")
+SOFTWARE = ("llvmpipe", "lavapipe", "swiftshader", "softpipe", "basic render driver")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +39,7 @@ class AdapterInfo:
 
 
 def adapters() -> list[AdapterInfo]:
-    """Every adapter that wgpu-py finds, in its order; empty where wgpu-py is missing."""
+    """Every adapter that wgpu-py finds, in its order; empty where wgpu-py is missing. In a browser the one offered."""
     return list(_survey()[0])
 
 
@@ -57,6 +59,8 @@ def choose_default() -> tuple[str, str]:
     if settings.device:
         return settings.device, "the environment variable PYWEBGPU_DEVICE says so"
     found = [adapter for adapter in adapters() if adapter.is_complete]
+    if found and sys.platform == "emscripten":
+        return "webgpu", f"{found[0].name} is what WebGPU offers here"
     hardware = [adapter for adapter in found if not adapter.is_software]
     if hardware:
         return "webgpu", f"{hardware[0].name} is a hardware adapter ({hardware[0].backend})"
@@ -65,10 +69,19 @@ def choose_default() -> tuple[str, str]:
     return "cpu", problem()
 
 
-@functools.cache  # Asking takes 0.2 s and more, and the hardware stays.
 def _survey() -> tuple[tuple[AdapterInfo, ...], str]:
-    if sys.platform == "emscripten":
-        return (), "adapters cannot be listed inside a browser"
+    """The adapters, and what is wrong. In a browser asking is opening, and that may become possible later."""
+    if sys.platform != "emscripten":
+        return _survey_native()
+    devices: Any = importlib.import_module("pywebgpu.devices")
+    try:
+        return (devices.open_device("webgpu").info,), ""
+    except DeviceError as error:
+        return (), str(error)
+
+
+@functools.cache  # Asking takes 0.2 s and more, and the hardware stays.
+def _survey_native() -> tuple[tuple[AdapterInfo, ...], str]:
     if importlib.util.find_spec("wgpu") is None:
         return (), "wgpu-py is not installed"
     try:
@@ -85,7 +98,7 @@ def _describe(adapter: Any) -> AdapterInfo:
     info = adapter.info
     name = str(info["device"] or info["description"] or "unnamed adapter")
     kind = str(info["adapter_type"])
-    is_software = kind == "CPU" or any(word in name.lower() for word in _SOFTWARE)
+    is_software = kind == "CPU" or any(word in name.lower() for word in SOFTWARE)
     limits = {str(key): int(value) for key, value in sorted(adapter.limits.items())}
     features = tuple(sorted(adapter.features))
     return AdapterInfo(name, str(info["backend_type"]), kind, str(info["description"]), is_software, limits, features)

@@ -58,7 +58,14 @@ class no_grad(_Switch):
 class enable_grad(_Switch):
     """Everything inside is remembered, also within no_grad."""
 
-    def __init__(self) -> None:
+    def __new__(cls, function: Any = None) -> Any:
+        made = super().__new__(cls)
+        if function is None:
+            return made
+        _Switch.__init__(made, True)
+        return made(function)
+
+    def __init__(self, function: Any = None) -> None:
         super().__init__(True)
 
 
@@ -94,9 +101,11 @@ class set_grad_enabled(_Switch):
     """Turns remembering on or off at once; as a context manager only inside."""
 
     def __init__(self, mode: bool) -> None:
-        super().__init__(mode)
+        if not isinstance(mode, bool | int):
+            raise TypeError(f"set_grad_enabled(): argument 'mode' must be bool, not {type(mode).__name__}")
+        super().__init__(bool(mode))
         self._outside = recording.grad
-        recording.grad = mode
+        recording.grad = bool(mode)
 
     def __enter__(self) -> Self:
         self._before.append(self._outside)

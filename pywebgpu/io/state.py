@@ -14,7 +14,7 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any, BinaryIO
 
-from pywebgpu import dtypes
+from pywebgpu import devices, dtypes
 from pywebgpu.io import safetensors, torchfile
 from pywebgpu.tensor import tensor
 
@@ -31,6 +31,7 @@ SCALARS: dict[str, Callable[[Any], Any]] = {
     "float": float,
     "bytes": functools.partial(base64.b64decode, validate=True),
     "dtype": dtypes.BY_NAME.__getitem__,
+    "device": devices.device,
 }
 
 Path = str | os.PathLike[str]
@@ -39,8 +40,8 @@ Path = str | os.PathLike[str]
 def save(obj: Any, f: Path | BinaryIO) -> None:
     """Writes `obj` to a path, where the file appears whole or not at all, or to a file that is open.
 
-    It may hold tensors, None, bools, ints, floats, strings, bytes, dtypes, and dicts, lists, tuples and sets of these.
-    The file is a safetensors file whatever its name; `load` reads it, and torch.load does not.
+    It may hold tensors, None, bools, numbers, strings, bytes, dtypes, devices, and dicts, lists, tuples and sets of
+    these. The file is a safetensors file whatever its name; `load` reads it, and torch.load does not.
 
     Raises: TypeError for anything else, with its place in `obj`.
     """
@@ -118,6 +119,8 @@ class _Encoder:
                 return self.tensor(value, path)
             case dtypes.DType(name=name):
                 return {"dtype": name}
+            case devices.device():
+                return {"device": str(value)}
             case None | bool() | str():
                 return value
             case int():

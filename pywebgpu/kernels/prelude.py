@@ -85,8 +85,10 @@ FUNCTIONS: dict[str, str] = {
   let r = a % b;
   return r + select(0.0, b, r != 0.0 && ((r < 0.0) != (b < 0.0)));
 }""",
-    "p_shl": "fn p_shl(a: i32, b: i32) -> i32 { return select(a << (u32(b) & 31u), 0, b > 31); }",
-    "p_shr": "fn p_shr(a: i32, b: i32) -> i32 { return a >> min(u32(b), 31u); }",
+    "p_shl_i32": "fn p_shl_i32(a: i32, b: i32) -> i32 { return select(a << (u32(b) & 31u), 0, b > 31); }",
+    "p_shr_i32": "fn p_shr_i32(a: i32, b: i32) -> i32 { return a >> min(u32(b), 31u); }",
+    "p_shl_u32": "fn p_shl_u32(a: u32, b: u32) -> u32 { return select(a << (b & 31u), 0u, b > 31u); }",
+    "p_shr_u32": "fn p_shr_u32(a: u32, b: u32) -> u32 { return select(a >> (b & 31u), 0u, b > 31u); }",
     "p_log": """fn p_log(x: f32) -> f32 {
   if (x == 0.0) { return -p_inf(); }
   if (x < 0.0 || p_isnan(x)) { return p_nan(); }
@@ -248,7 +250,7 @@ fn p_quadrant(x: f32) -> vec2f {
     }
     return r;
   }
-  if (a < 0.0 && !whole && !p_isinf(b)) { return p_nan(); }
+  if (a < 0.0 && !whole && !p_isinf(a) && !p_isinf(b)) { return p_nan(); }
   if (p_isinf(b)) {
     if (abs(a) == 1.0) { return 1.0; }
     return select(0.0, p_inf(), (abs(a) > 1.0) == (b > 0.0));

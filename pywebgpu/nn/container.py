@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
+from collections.abc import Callable, ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
 from operator import index
 from typing import Any, Self
 
@@ -120,6 +120,21 @@ class ModuleList(_Numbered):
             return type(self)(list(self)[place])
         return self._modules[self._key(place)]
 
+    def __repr__(self) -> str:
+        """Runs of equal modules as one line: (0-5): 6 x Block(...)."""
+        runs: list[list[Any]] = []  # first, last, text
+        for place, text in enumerate(repr(module) for module in self):
+            if runs and runs[-1][2] == text:
+                runs[-1][1] = place
+            else:
+                runs.append([place, place, text])
+        lines = []
+        for first, last, text in runs:
+            name = f"({first})" if first == last else f"({first}-{last})"
+            times = "" if first == last else f"{last - first + 1} x "
+            lines.append(f"  {name}: {times}" + text.replace("\n", "\n  "))
+        return f"{self._get_name()}(" + ("\n" + "\n".join(lines) + "\n" if lines else "") + ")"
+
     def __add__(self, other: Iterable[Any]) -> ModuleList:
         return ModuleList([*self, *other])
 
@@ -234,7 +249,7 @@ class ParameterList(Module):
         return value
 
     def extra_repr(self) -> str:
-        return _described((str(place), value) for place, value in enumerate(self))
+        return _described(((str(place), value) for place, value in enumerate(self)), lambda x: str(x.dtype))
 
 
 class ParameterDict(Module):
@@ -296,19 +311,19 @@ class ParameterDict(Module):
             self[key] = value
 
     def extra_repr(self) -> str:
-        return _described(self.items())
+        return _described(self.items(), lambda x: str(x.type()))
 
 
 def _as_parameter(value: Any) -> Any:
     return Parameter(value) if isinstance(value, Tensor) and not isinstance(value, Parameter) else value
 
 
-def _described(items: Iterable[tuple[str, Any]]) -> str:
+def _described(items: Iterable[tuple[str, Any]], kind: Callable[[Any], str]) -> str:
     lines = []
     for key, value in items:
         if isinstance(value, Tensor):
             size = "x".join(str(n) for n in value.shape)
-            lines.append(f"  ({key}): Parameter containing: [{value.dtype} of size {size}]")
+            lines.append(f"  ({key}): Parameter containing: [{kind(value)} of size {size}]")
         else:
             lines.append(f"  ({key}): Object of type: {type(value).__name__}")
     return "\n".join(lines)

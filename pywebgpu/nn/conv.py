@@ -99,7 +99,7 @@ class _Convolution(Module):
     def extra_repr(self) -> str:
         text = f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"
         if self.padding != (0,) * self.rank:
-            text += f", padding={self.padding if isinstance(self.padding, tuple) else repr(self.padding)}"
+            text += f", padding={self.padding}"
         if self.dilation != (1,) * self.rank:
             text += f", dilation={self.dilation}"
         if self.output_padding != (0,) * self.rank:

@@ -13,7 +13,7 @@ CONVOLUTIONS = ("conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpos
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     """The factor by which a nonlinearity's input should be wider. Raises ValueError for an unknown one."""
     if nonlinearity in ("linear", "sigmoid", *CONVOLUTIONS):
-        return 1.0
+        return 1
     if nonlinearity == "tanh":
         return 5.0 / 3
     if nonlinearity == "relu":

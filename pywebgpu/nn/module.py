@@ -25,6 +25,8 @@ class Module(StateDict):
     """
 
     forward: Callable[..., Any] = _unimplemented
+    call_super_init = False
+    dump_patches = False
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -85,12 +85,13 @@ class GroupNorm(Module):
         affine: bool = True,
         device: Any = None,
         dtype: Any = None,
+        bias: bool = True,
     ) -> None:
         super().__init__()
         if num_channels % num_groups:
             raise ValueError(f"num_channels ({num_channels}) must be divisible by num_groups ({num_groups})")
         self.num_groups, self.num_channels, self.eps, self.affine = num_groups, num_channels, eps, affine
-        _add_affine(self, (num_channels,), device, dtype, weight=affine, bias=affine)
+        _add_affine(self, (num_channels,), device, dtype, weight=affine, bias=affine and bias)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -100,7 +101,8 @@ class GroupNorm(Module):
         return functional.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
 
     def extra_repr(self) -> str:
-        return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}"
+        affine = f"affine={self.affine}, bias={self.bias is not None}"
+        return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, {affine}"
 
 
 class LocalResponseNorm(Module):
@@ -135,11 +137,12 @@ class _Running(Module):
         track_running_stats: bool,
         device: Any,
         dtype: Any,
+        bias: bool,
     ) -> None:
         super().__init__()
         self.num_features, self.eps, self.momentum = num_features, eps, momentum
         self.affine, self.track_running_stats = affine, track_running_stats
-        _add_affine(self, (num_features,), device, dtype, weight=affine, bias=affine)
+        _add_affine(self, (num_features,), device, dtype, weight=affine, bias=affine and bias)
         tracked = track_running_stats
         mean = create.zeros(num_features, device=device, dtype=dtype) if tracked else None
         variance = create.ones(num_features, device=device, dtype=dtype) if tracked else None
@@ -175,7 +178,7 @@ class _Running(Module):
     def extra_repr(self) -> str:
         return (
             f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
-            f"track_running_stats={self.track_running_stats}"
+            f"bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
         )
 
 
@@ -189,8 +192,9 @@ class _BatchNorm(_Running):
         track_running_stats: bool = True,
         device: Any = None,
         dtype: Any = None,
+        bias: bool = True,
     ) -> None:
-        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype)
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias)
 
     def forward(self, input: Tensor) -> Tensor:
         self._check(input)
@@ -241,8 +245,9 @@ class _InstanceNorm(_Running):
         track_running_stats: bool = False,
         device: Any = None,
         dtype: Any = None,
+        bias: bool = True,
     ) -> None:
-        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype)
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias)
 
     def forward(self, input: Tensor) -> Tensor:
         if input.ndim not in self.ranks:

@@ -68,9 +68,9 @@ class AvgPool1d(Module):
         count_include_pad: bool = True,
     ) -> None:
         super().__init__()
-        self.kernel_size = _one(kernel_size)
-        self.stride = self.kernel_size if stride is None else _one(stride)
-        self.padding, self.ceil_mode, self.count_include_pad = _one(padding), ceil_mode, count_include_pad
+        self.kernel_size = _single(kernel_size)
+        self.stride = self.kernel_size if stride is None else _single(stride)
+        self.padding, self.ceil_mode, self.count_include_pad = _single(padding), ceil_mode, count_include_pad
 
     def forward(self, input: Tensor) -> Tensor:
         return functional.avg_pool1d(
@@ -159,6 +159,12 @@ class LPPool2d(_LPPool):
     rank = 2
 
 
+class LPPool3d(_LPPool):
+    """(sum of x^p)^(1/p) over each window of the last three axes."""
+
+    rank = 3
+
+
 class _Adaptive(Module):
     function: str
 
@@ -219,5 +225,5 @@ class AdaptiveMaxPool3d(_AdaptiveMax):
     function = "adaptive_max_pool3d"
 
 
-def _one(value: Any) -> int:
-    return int(value) if isinstance(value, int) else int(value[0])
+def _single(value: Any) -> tuple[int, ...]:
+    return (value,) if isinstance(value, int) else tuple(value)

@@ -9,6 +9,7 @@ from pywebgpu.nn.module import Module
 from pywebgpu.nn.parameter import Parameter
 from pywebgpu.tensor import base, create
 from pywebgpu.tensor.functions import stack
+from pywebgpu.tensor.movement import cat
 from pywebgpu.tensor.tensor import Tensor
 
 
@@ -108,7 +109,7 @@ class RNNBase(Module):
                 outputs.append(out)
                 for end, state in zip(ends, last, strict=True):
                     end.append(state)
-            x = outputs[0] if len(outputs) == 1 else _cat(outputs)
+            x = outputs[0] if len(outputs) == 1 else cat(outputs, -1)
             if self.dropout and layer + 1 < self.num_layers:
                 x = functional.dropout(x, self.dropout, self.training)
         final = [stack(end, 0) for end in ends]
@@ -144,12 +145,6 @@ class RNNBase(Module):
             if value != default:
                 text += f", {name}={value}"
         return text
-
-
-def _cat(outputs: list[Any]) -> Any:
-    from pywebgpu.tensor.movement import cat
-
-    return cat(outputs, -1)
 
 
 class RNN(RNNBase):

@@ -35,7 +35,7 @@ class ModuleTree:
                 raise AttributeError(f"cannot assign {name!r} before Module.__init__() call")
             object.__setattr__(self, name, value)
         elif isinstance(value, Parameter):
-            self._forget(name)
+            self._forget(name, keep=self._parameters)
             self.register_parameter(name, value)
         elif isinstance(value, ModuleTree):
             self._forget(name, keep=self._modules)
@@ -55,7 +55,7 @@ class ModuleTree:
                 )
             self._modules[name] = None
         elif isinstance(value, Buffer):
-            self._forget(name)
+            self._forget(name, keep=self._buffers)
             self.register_buffer(name, value, persistent=value.persistent)
         elif name in self._buffers:
             if value is not None and not isinstance(value, Tensor):

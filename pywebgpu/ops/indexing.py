@@ -62,14 +62,8 @@ def _scatter_base_vjp(g: Node, out: Node, base: Node, index: Node, source: Node,
 
 
 def _scatter_source_vjp(g: Node, out: Node, base: Node, index: Node, source: Node, mode: str) -> Node:
-    if mode == "add":
+    if mode in ("add", "set"):  # As torch: of several writes to one place each gets the gradient, not the last alone.
         return take(g, index)
-    if mode == "set":
-        order = pointwise.iota(spec=Spec((index.spec.shape[0], 1), dtypes.int32), axis=0)
-        none = pointwise.full(-1, Spec((base.spec.shape[0], 1), dtypes.int32))
-        last = take(scatter(none, index, order, mode="set"), index)  # Only the write that won has a gradient.
-        won = reduction.expand(pointwise.eq(last, order), shape=source.spec.shape)
-        return pointwise.where(won, take(g, index), pointwise.full(0.0, source.spec))
     if mode == "prod":
         return pointwise.div(take(pointwise.mul(g, out), index), source)
     return _shared_hits(g, out, base, index, source)[1]

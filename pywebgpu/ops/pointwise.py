@@ -197,8 +197,8 @@ bitwise_not: Pointwise = Pointwise(
     reference="invert",
     vjp=(None,),
 )
-shift_left: Pointwise = Pointwise("shift_left", "p_shl({0}, {1})", "left_shift", vjp=(None, None))
-shift_right: Pointwise = Pointwise("shift_right", "p_shr({0}, {1})", "right_shift", vjp=(None, None))
+shift_left: Pointwise = Pointwise("shift_left", lambda a, b: f"p_shl_{b.wgsl}({{0}}, {{1}})", "left_shift", vjp=(None, None))
+shift_right: Pointwise = Pointwise("shift_right", lambda a, b: f"p_shr_{b.wgsl}({{0}}, {{1}})", "right_shift", vjp=(None, None))
 
 # Roots, exponentials, logarithms
 

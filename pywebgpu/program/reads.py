@@ -63,11 +63,12 @@ class Reads:
         for node in computing:
             if isinstance(node.op, Pointwise) and id(node) not in self._wanted:
                 edges = self._edges_of(node)
-                if not edges:
+                cost = node.op.cost + sum(costs.get(id(walk.base(source)), 0) for source in node.inputs)
+                if not edges and cost <= REPEAT_COST:
                     self._free.add(id(node))
                     self._inline.add(id(node))
+                    costs[id(node)] = cost
                     continue
-                cost = node.op.cost + sum(costs.get(id(walk.base(source)), 0) for source in node.inputs)
                 if settings.fuse and _worth_repeating(node, edges, readers.get(id(node), []), cost):
                     self._inline.add(id(node))
                     costs[id(node)] = cost

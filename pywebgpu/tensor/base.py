@@ -59,7 +59,7 @@ class TensorBase:
     """Storage, views, history and reading; see Tensor for the arithmetic."""
 
     __slots__ = (
-        "__dict__", "__weakref__", "_anchor", "_base", "_cached", "_detached", "_flag", "_path", "_storage", "grad",
+        "__dict__", "__weakref__", "_anchor", "_base", "_cached", "_detached", "_flag", "_grad", "_path", "_storage",
     )  # fmt: skip
 
     _anchor: Anchor | None
@@ -68,7 +68,7 @@ class TensorBase:
     _path: Path  # from the storage's value to this tensor
     _storage: Storage
     _flag: bool  # a leaf that wants a gradient
-    grad: Any
+    _grad: Any
     _inference = False  # made in inference mode
 
     @classmethod
@@ -80,7 +80,7 @@ class TensorBase:
         made._storage = Storage(node, device)
         made._path, made._base, made._anchor, made._cached = (), None, None, None
         made._flag = made._detached = False
-        made.grad = None
+        made._grad = None
         if recording.inference:
             made._inference = True
         recorded[0] += 1
@@ -102,7 +102,7 @@ class TensorBase:
         made._path = (*self._path, (op, attrs))
         made._base = self if self._base is None else self._base
         made._cached = (self._storage.version, node)
-        made._anchor, made._flag, made._detached, made.grad = None, False, False, None
+        made._anchor, made._flag, made._detached, made._grad = None, False, False, None
         return made
 
     # The node
@@ -203,6 +203,34 @@ class TensorBase:
         return self
 
     @property
+    def grad(self) -> Any:
+        """The gradient that backward accumulated, or None."""
+        return self._grad
+
+    @grad.setter
+    def grad(self, value: Any) -> None:
+        if value is not None:
+            if not isinstance(value, TensorBase):
+                raise TypeError(
+                    f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}"
+                )
+            if value.shape != self.shape:
+                raise ShapeError(
+                    f"attempting to assign a gradient of size '{list(value.shape)}' to a tensor of size "
+                    f"'{list(self.shape)}'. Please ensure that the gradient and the tensor are the same size"
+                )
+            if value.dtype is not self.dtype or value._storage.device is not self._storage.device:
+                raise RuntimeError(
+                    f"attempting to assign a gradient of {value.dtype} on {value.device} to a tensor of {self.dtype} on "
+                    f"{self.device}"
+                )
+        self._grad = value
+
+    @grad.deleter
+    def grad(self) -> None:
+        self._grad = None
+
+    @property
     def is_leaf(self) -> bool:
         return self._flag or not self._node.requires
 
@@ -217,7 +245,7 @@ class TensorBase:
         """The same storage without history."""
         made = self._class().__new__(self._class())
         made._storage, made._path, made._base = self._storage, self._path, None
-        made._cached, made._anchor, made._flag, made._detached, made.grad = None, None, False, True, None
+        made._cached, made._anchor, made._flag, made._detached, made._grad = None, None, False, True, None
         return made
 
     @property

@@ -11,6 +11,7 @@ from pywebgpu import dtypes, shapes
 from pywebgpu.compose import arithmetic, joining, linear
 from pywebgpu.compose import einsum as summation
 from pywebgpu.dtypes import DType
+from pywebgpu.graph.ir import recording
 from pywebgpu.tensor import pointwise, reduction
 from pywebgpu.tensor.base import Size, TensorBase, apply
 from pywebgpu.tensor.methods import aliased
@@ -71,6 +72,11 @@ def into(out: Any, result: Any) -> Any:
         for target, part in zip(out, result, strict=True):
             into(target, part)
         return out
+    if recording.grad and (out.requires_grad or result.requires_grad):
+        raise RuntimeError(
+            "functions with out=... arguments don't support automatic differentiation, but one of the arguments requires "
+            "grad."
+        )
     if not arithmetic_casts(result.dtype, out.dtype):
         raise RuntimeError(f"result type {result.dtype} can't be cast to the desired output type {out.dtype}")
     if tuple(out.shape) != tuple(result.shape):
@@ -140,23 +146,23 @@ def _listed(name: str, tensors: Any) -> list[Any]:
 
 def hstack(tensors: Sequence[Any]) -> Any:
     """Joins along the second axis, vectors along the first."""
-    parts = [atleast_1d(t) for t in tensors]
+    parts = [atleast_1d(t) for t in _listed("hstack", tensors)]
     return cat(parts, 0 if parts[0].ndim == 1 else 1)
 
 
 def vstack(tensors: Sequence[Any]) -> Any:
     """Joins along the first axis; a vector is a row."""
-    return cat([atleast_2d(t) for t in tensors], 0)
+    return cat([atleast_2d(t) for t in _listed("vstack", tensors)], 0)
 
 
 def dstack(tensors: Sequence[Any]) -> Any:
     """Joins along the third axis."""
-    return cat([atleast_3d(t) for t in tensors], 2)
+    return cat([atleast_3d(t) for t in _listed("dstack", tensors)], 2)
 
 
 def column_stack(tensors: Sequence[Any]) -> Any:
     """Joins along the second axis; a vector is a column."""
-    return cat([t.reshape(t.numel(), 1) if t.ndim <= 1 else t for t in tensors], 1)
+    return cat([t.reshape(t.numel(), 1) if t.ndim <= 1 else t for t in _listed("column_stack", tensors)], 1)
 
 
 def block_diag(*tensors: Any) -> Any:
@@ -213,6 +219,8 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Any, ...]:
     given = list(tensors[0]) if len(tensors) == 1 and not isinstance(tensors[0], TensorBase) else list(tensors)
     if indexing not in ("ij", "xy"):
         raise RuntimeError(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
+    if any(t.ndim > 1 for t in given):
+        raise RuntimeError("torch.meshgrid: Expected 0D or 1D tensor in the tensor list")
     swap = indexing == "xy" and len(given) >= 2
     if swap:
         given[0], given[1] = given[1], given[0]
@@ -248,6 +256,8 @@ def combinations(input: Any, r: int = 2, with_replacement: bool = False) -> Any:
 
 def einsum(equation: str, *operands: Any) -> Any:
     """Sums products over the labels that the output does not name: "bij,bjk->bik"."""
+    if not isinstance(equation, str):
+        raise ValueError("einsum(): must specify the equation string and at least one operand")
     if len(operands) == 1 and not isinstance(operands[0], TensorBase):
         operands = tuple(operands[0])
     return apply(summation.einsum, equation, *operands)
@@ -298,7 +308,7 @@ row_stack = vstack
 
 def public(module: Any) -> dict[str, Any]:
     """The functions that a module defines for users."""
-    hidden = {"generated", "public", "into", "arithmetic_casts", "frombytes", "filled", "check_dtype", "sizes"}
+    hidden = {"generated", "public", "into", "arithmetic_casts", "frombytes", "filled", "seed_node"}
     return {
         name: value
         for name, value in vars(module).items()

@@ -37,10 +37,10 @@ class Source:
         self.restore(State(int.from_bytes(os.urandom(8), "little"), 0, 0))
 
     def manual_seed(self, seed: int) -> Self:
-        """Starts over from a seed of 64 bits, where -1 is the largest. Raises RuntimeError for others."""
+        """Starts over from a seed of 64 bits, where -1 is the largest. Raises ValueError for others."""
         seed = int(seed)
         if not -(2**63) <= seed < 2**64:
-            raise RuntimeError(f"Overflow when unpacking long long: a seed has 64 bits, got {seed}")
+            raise ValueError(f"Overflow when unpacking long long: a seed has 64 bits, got {seed}")
         self.restore(State(seed % 2**64, 0, 0))
         return self
 

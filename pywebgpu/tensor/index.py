@@ -16,7 +16,8 @@ from pywebgpu.compose import arithmetic, bounds, indexing, masks, reduce
 from pywebgpu.devices.base import Device
 from pywebgpu.dtypes import Kind
 from pywebgpu.errors import DTypeError, RangeError, ShapeError
-from pywebgpu.graph.ir import Node, Spec
+from pywebgpu.graph.ir import Node, Spec, recording
+from pywebgpu.ops import indexing as ops
 from pywebgpu.ops import movement, pointwise
 from pywebgpu.shapes import Shape
 from pywebgpu.tensor import conversion, literal, transfer
@@ -67,7 +68,7 @@ class Subscripts(TensorBase):
         view = _view(self, found)
         if not found.advanced:
             if not _is_same(view, value):
-                view._assign(_copied(_value(view, value), tuple(view.shape)))
+                view._assign(_overwritten(view._node, _copied(_value(view, value), tuple(view.shape))))
             return
         node = _value(view, value, strict=True)
         mask = _only_mask(found)
@@ -370,6 +371,14 @@ def _copied(node: Node, shape: Shape) -> Node:
             f"dimension {axis}.  Target sizes: {list(shape)}.  Tensor sizes: {list(node.spec.shape)}"
         )
     return arithmetic.broadcast_to(indexing.shaped(node, given), shape)
+
+
+def _overwritten(before: Node, value: Node) -> Node:
+    """The value; what the old one was made of gets a gradient of 0 and not none at all, as in torch."""
+    if not (before.requires and recording.grad):
+        return value
+    rank = len(before.spec.shape)
+    return ops.write_slice(before, value, starts=(0,) * rank, steps=(1,) * rank)
 
 
 def _is_same(view: TensorBase, value: Any) -> bool:

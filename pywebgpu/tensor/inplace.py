@@ -64,6 +64,7 @@ class InplaceMethods(ContractionMethods):
     sign_, sgn_, relu_ = _form(_of.sign), _form(_of.sgn), _form(_of.relu)
     clamp_ = clip_ = _form(_of.clamp)
     clamp_min_, clamp_max_, nan_to_num_ = _form(_of.clamp_min), _form(_of.clamp_max), _form(_of.nan_to_num)
+    ldexp_ = _form(_of.ldexp)
     lerp_, addcmul_, addcdiv_ = _form(_of.lerp), _form(_of.addcmul), _form(_of.addcdiv)
     eq_, ne_, lt_, le_, gt_, ge_ = (
         _form(_of.eq), _form(_of.ne), _form(_of.lt), _form(_of.le), _form(_of.gt), _form(_of.ge)

@@ -31,6 +31,18 @@ def binary(function: Callable[[Any, Any], Node]) -> Any:
     return named(method, function)
 
 
+def pair(function: Callable[[Any, Any], Node]) -> Any:
+    """A method of one other tensor; numbers are refused, as by torch."""
+    name = function.args[0].name if isinstance(function, functools.partial) else function.__name__
+
+    def method(self: TensorBase, other: Any) -> Any:
+        if not isinstance(other, TensorBase):
+            raise TypeError(f"{name}(): argument 'other' (position 1) must be Tensor, not {type(other).__name__}")
+        return self._new(function(self._node, operand(self, other)), self._storage.device)
+
+    return named(method, function)
+
+
 def operator(function: Callable[[Any, Any], Node]) -> Any:
     """As binary; for what is no operand, Python asks the other side."""
 

@@ -10,7 +10,7 @@ from pywebgpu.compose import arithmetic, elementwise, logic
 from pywebgpu.graph.ir import Node, Pointwise
 from pywebgpu.ops import pointwise as ops
 from pywebgpu.tensor.base import TensorBase, apply
-from pywebgpu.tensor.methods import binary, named, operand, unary
+from pywebgpu.tensor.methods import binary, named, operand, pair, unary
 
 
 def _real(op: Pointwise) -> Any:
@@ -58,16 +58,17 @@ class PointwiseMethods(TensorBase):
     fmod = binary(elementwise.fmod)
     pow = binary(elementwise.pow_)
     float_power = binary(elementwise.float_power)
-    atan2 = arctan2 = binary(elementwise.atan2)
-    hypot = binary(elementwise.hypot)
+    atan2 = arctan2 = pair(elementwise.atan2)
+    hypot = pair(elementwise.hypot)
     copysign = binary(elementwise.copysign)
-    heaviside = binary(elementwise.heaviside)
+    heaviside = pair(elementwise.heaviside)
     xlogy = binary(elementwise.xlogy)
-    logaddexp = binary(elementwise.logaddexp)
-    maximum = _two(arithmetic.binary, ops.maximum)
-    minimum = _two(arithmetic.binary, ops.minimum)
-    fmax = binary(elementwise.fmax)
-    fmin = binary(elementwise.fmin)
+    ldexp = binary(elementwise.ldexp)
+    logaddexp = pair(elementwise.logaddexp)
+    maximum = pair(partial(arithmetic.binary, ops.maximum))
+    minimum = pair(partial(arithmetic.binary, ops.minimum))
+    fmax = pair(elementwise.fmax)
+    fmin = pair(elementwise.fmin)
     neg = negative = unary(elementwise.neg)
     abs = absolute = unary(elementwise.abs_)
     square = unary(elementwise.square)
@@ -156,16 +157,16 @@ class PointwiseMethods(TensorBase):
 
     # Comparison and logic
 
-    eq, ne = _two(logic.compare, ops.eq), _two(logic.compare, ops.ne)
-    lt, le = _two(logic.compare, ops.lt), _two(logic.compare, ops.le)
-    gt, ge = _two(logic.compare, ops.gt), _two(logic.compare, ops.ge)
+    eq, ne = _two(arithmetic.binary, ops.eq), _two(arithmetic.binary, ops.ne)
+    lt, le = _two(arithmetic.binary, ops.lt), _two(arithmetic.binary, ops.le)
+    gt, ge = _two(arithmetic.binary, ops.gt), _two(arithmetic.binary, ops.ge)
     not_equal, less, less_equal, greater, greater_equal = ne, lt, le, gt, ge
     isnan, isinf, isfinite = unary(logic.isnan), unary(logic.isinf), unary(logic.isfinite)
     isposinf, isneginf, signbit = unary(logic.isposinf), unary(logic.isneginf), unary(logic.signbit)
     logical_not = unary(logic.logical_not)
-    logical_and = _two(logic.logical, ops.bitwise_and)
-    logical_or = _two(logic.logical, ops.bitwise_or)
-    logical_xor = _two(logic.logical, ops.bitwise_xor)
+    logical_and = pair(partial(logic.logical, ops.bitwise_and))
+    logical_or = pair(partial(logic.logical, ops.bitwise_or))
+    logical_xor = pair(partial(logic.logical, ops.bitwise_xor))
     bitwise_and = _two(logic.bitwise, ops.bitwise_and)
     bitwise_or = _two(logic.bitwise, ops.bitwise_or)
     bitwise_xor = _two(logic.bitwise, ops.bitwise_xor)
@@ -175,6 +176,8 @@ class PointwiseMethods(TensorBase):
 
     def isclose(self, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Any:
         """|self - other| <= atol + rtol |other|, by element."""
+        if not isinstance(other, TensorBase):
+            raise TypeError(f"isclose(): argument 'other' (position 1) must be Tensor, not {type(other).__name__}")
         return apply(logic.isclose, self, other, rtol, atol, equal_nan)
 
     def allclose(self, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:

@@ -16,16 +16,17 @@ from pywebgpu.tensor import gradient as walk
 from pywebgpu.tensor import literal, show
 from pywebgpu.tensor.arrange import ArrangeMethods
 from pywebgpu.tensor.base import as_tuple
+from pywebgpu.tensor.drawn import RandomMethods
 from pywebgpu.tensor.methods import operator, reflected
 from pywebgpu.tensor.ordered import OrderMethods
 from pywebgpu.tensor.places import PlaceMethods
 
 
 def _compare(op: ir.Pointwise) -> Any:
-    return operator(partial(logic.compare, op))
+    return operator(partial(arithmetic.binary, op))
 
 
-class Tensor(PlaceMethods, OrderMethods, ArrangeMethods):
+class Tensor(PlaceMethods, OrderMethods, RandomMethods, ArrangeMethods):
     """A lazy array on a device. See torch.Tensor for what each method does; the differences are in docs/torch.md."""
 
     __slots__ = ()
@@ -42,7 +43,7 @@ class Tensor(PlaceMethods, OrderMethods, ArrangeMethods):
         else:
             made = Tensor._new(ops.full(0, Spec(as_tuple(data or (0,)), dtypes.default())), opened)
         self._storage, self._path, self._cached, self._detached = made._storage, made._path, None, made._detached
-        self._base, self._anchor, self._flag, self.grad = None, None, False, None
+        self._base, self._anchor, self._flag, self._grad = None, None, False, None
 
     @classmethod
     def _class(cls) -> Any:
@@ -119,13 +120,18 @@ class Tensor(PlaceMethods, OrderMethods, ArrangeMethods):
         return bool(self.item() != 0)
 
     def __int__(self) -> int:
-        return int(self.item())
+        return int(self._only())
 
     def __float__(self) -> float:
-        return float(self.item())
+        return float(self._only())
 
     def __complex__(self) -> complex:
-        return complex(self.item())
+        return complex(self._only())
+
+    def _only(self) -> Any:
+        if self.numel() != 1:
+            raise ValueError("only one element tensors can be converted to Python scalars")
+        return self.item()
 
     def __index__(self) -> int:
         if self.numel() != 1 or self.dtype.kind is Kind.FLOAT:
@@ -156,7 +162,7 @@ class Tensor(PlaceMethods, OrderMethods, ArrangeMethods):
         return show.text(self)
 
     def __format__(self, spec: str) -> str:
-        if self.ndim == 0 and not self.requires_grad:
+        if self.ndim == 0:
             return format(self.item(), spec)
         return object.__format__(self, spec)
 

@@ -13,7 +13,7 @@ from pywebgpu.ops import pointwise
 from pywebgpu.realize import Storage
 from pywebgpu.tensor.base import TensorBase
 
-moved: Custom = Custom("to_device")
+moved: Custom = Custom("ToCopyBackward0")
 
 
 class _Back:

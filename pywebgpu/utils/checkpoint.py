@@ -38,7 +38,7 @@ def checkpoint(
     """
     if not recording.grad:
         return function(*args, **kwargs)
-    state = generator.default_generator.state if preserve_rng_state else None
+    state = generator.default().state if preserve_rng_state else None
     call = _Segment(function, args, kwargs, state)
     return call.outputs()
 
@@ -150,7 +150,7 @@ def _replayed(state: Any) -> Iterator[None]:
     if state is None:
         yield
         return
-    draws = generator.default_generator
+    draws = generator.default()
     today = draws.state
     draws.restore(state)
     try:

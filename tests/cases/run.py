@@ -99,7 +99,9 @@ def failure(case: Case, library: ModuleType, device: str) -> Exception | None:
     """What a case of errors.py raises."""
     try:
         with default_device(library, device):
-            case.fn(library)
+            for leaf in leaves(library, case.fn(library)):
+                if isinstance(leaf, library.Tensor):  # What only the device can check raises when a value is read.
+                    fetch(library, leaf)
     except Exception as error:
         return error
     return None

@@ -37,6 +37,14 @@ class Counting(data.IterableDataset[int]):
         return self.n_examples
 
 
+class TorchCounting(torch.utils.data.IterableDataset[int]):
+    def __iter__(self) -> Iterator[int]:
+        return iter(range(8))
+
+    def __len__(self) -> int:
+        return 8
+
+
 class Pair(NamedTuple):
     x: Any
     y: Any
@@ -280,14 +288,7 @@ def test_batches_come_in_torchs_order(name: str) -> None:
 
 @pytest.mark.parametrize("options", [{}, {"batch_size": 3}, {"batch_size": 3, "drop_last": True}, {"batch_size": None}])
 def test_streams_are_batched_like_torchs(options: dict[str, Any]) -> None:
-    class Theirs(torch.utils.data.IterableDataset):  # type: ignore[type-arg, misc]
-        def __iter__(self) -> Iterator[int]:
-            return iter(range(8))
-
-        def __len__(self) -> int:
-            return 8
-
-    ours, theirs = data.DataLoader(Counting(8), **options), torch.utils.data.DataLoader(Theirs(), **options)
+    ours, theirs = data.DataLoader(Counting(8), **options), torch.utils.data.DataLoader(TorchCounting(), **options)
     assert len(ours) == len(theirs)
     assert plain(list(ours)) == plain(list(theirs))
 
@@ -308,12 +309,8 @@ WRONG_LOADERS: dict[str, tuple[bool, dict[str, Any]]] = {
 @pytest.mark.parametrize("name", WRONG_LOADERS)
 def test_wrong_loaders_raise_what_torch_raises(name: str) -> None:
     is_stream, options = WRONG_LOADERS[name]
-
-    class Stream(torch.utils.data.IterableDataset):  # type: ignore[type-arg, misc]
-        pass
-
     with pytest.raises(ValueError):
-        torch.utils.data.DataLoader(Stream() if is_stream else [0], **options)
+        torch.utils.data.DataLoader(TorchCounting() if is_stream else [0], **options)
     with pytest.raises(ValueError):
         data.DataLoader(Counting(3) if is_stream else [0], **options)
 

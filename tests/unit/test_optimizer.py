@@ -38,25 +38,24 @@ RULES: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
-def parameters(module: Any = create) -> list[Any]:
-    options = {} if module is torch else {"device": "cpu"}
+def parameters(module: Any = create, device: str = "cpu") -> list[Any]:
+    options = {} if module is torch else {"device": device}
     return [module.tensor(values, requires_grad=True, **options) for values in START]
 
 
 def give_gradients(params: list[Any], step: int, module: Any = create) -> None:
     """Gradients that turn from step to step and depend on nothing else."""
-    options = {} if module is torch else {"device": "cpu"}
     for parameter, slopes in zip(params, SLOPES, strict=True):
-        parameter.grad = module.tensor(slopes, **options) * math.cos(step)
+        parameter.grad = module.tensor(slopes, device=parameter.device) * math.cos(step)
 
 
 def values(params: list[Any]) -> list[float]:
     return [float(value) for parameter in params for value in parameter.detach().reshape(-1).tolist()]
 
 
-def trained(name: str, module: Any, n_steps: int = 10) -> tuple[list[Any], Any]:
+def trained(name: str, module: Any, n_steps: int = 10, device: str = "cpu") -> tuple[list[Any], Any]:
     rule, options = RULES[name]
-    params = parameters(module)
+    params = parameters(module, device)
     if module is torch:
         options = {**options, "foreach": False}
     optimizer = getattr(torch.optim if module is torch else optim, rule)(params, **options)
@@ -67,8 +66,9 @@ def trained(name: str, module: Any, n_steps: int = 10) -> tuple[list[Any], Any]:
 
 
 @pytest.mark.parametrize("name", RULES)
-def test_ten_steps_are_torchs(name: str) -> None:
-    assert values(trained(name, create)[0]) == pytest.approx(values(trained(name, torch)[0]), rel=1e-5, abs=1e-7)
+def test_ten_steps_are_torchs(name: str, device: str) -> None:
+    found = values(trained(name, create, device=device)[0])
+    assert found == pytest.approx(values(trained(name, torch)[0]), rel=1e-5, abs=1e-7)
 
 
 @pytest.mark.parametrize("name", RULES)
@@ -277,8 +277,8 @@ def test_wrong_state_dicts_are_refused() -> None:
 
 @pytest.mark.parametrize("norm_type", [2.0, 1.0, 3.5, math.inf])
 @pytest.mark.parametrize("max_norm", [0.5, 100.0])
-def test_clipping_by_norm_is_torchs(norm_type: float, max_norm: float) -> None:
-    ours, theirs = parameters(), parameters(torch)
+def test_clipping_by_norm_is_torchs(norm_type: float, max_norm: float, device: str) -> None:
+    ours, theirs = parameters(device=device), parameters(torch)
     give_gradients(ours, 0)
     give_gradients(theirs, 0, torch)
     found = utils.clip_grad_norm_(ours, max_norm, norm_type)
@@ -288,8 +288,8 @@ def test_clipping_by_norm_is_torchs(norm_type: float, max_norm: float) -> None:
     assert values([p.grad for p in ours]) == pytest.approx(values([p.grad for p in theirs]), rel=1e-6)
 
 
-def test_clipping_by_value_is_torchs() -> None:
-    ours, theirs = parameters(), parameters(torch)
+def test_clipping_by_value_is_torchs(device: str) -> None:
+    ours, theirs = parameters(device=device), parameters(torch)
     give_gradients(ours, 0)
     give_gradients(theirs, 0, torch)
     utils.clip_grad_value_(ours, 0.25)

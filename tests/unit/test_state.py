@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import safetensors.torch
 
-from pywebgpu import dtypes
+from pywebgpu import devices, dtypes
 from pywebgpu.io import safetensors as ours
 from pywebgpu.io import state
 from pywebgpu.tensor import create, tensor
@@ -51,7 +51,7 @@ VALUES: dict[str, Any] = {
     "keys that look like kinds": {"tensor": "a", "dict": {"tuple": [1]}, "float": "inf"},
     "ordered": collections.OrderedDict([("b", 1), ("a", 2)]),
     "counter": collections.Counter({3: 2, 5: 1}),
-    "dtypes": {"dtype": dtypes.bfloat16},
+    "dtypes and devices": {"dtype": dtypes.bfloat16, "device": devices.device("webgpu", 1)},
     "nothing": None,
     "an empty dict": {},
 }
@@ -156,6 +156,7 @@ DAMAGED: dict[str, Any] = {
     "an unknown kind": json.dumps({"version": 1, "value": {"class": "os.system"}}),
     "an empty object": json.dumps({"version": 1, "value": {}}),
     "bytes that are none": json.dumps({"version": 1, "value": {"bytes": "?"}}),
+    "an unknown device": json.dumps({"version": 1, "value": {"device": "abacus"}}),
     "an unknown dtype": json.dumps({"version": 1, "value": {"dtype": "float8"}}),
     "a tuple of nothing": json.dumps({"version": 1, "value": {"tuple": None}}),
     "a key that cannot be one": json.dumps({"version": 1, "value": {"dict": [[[1], 2]]}}),

@@ -68,6 +68,16 @@ def celu(input: _T, alpha: float = 1.0, inplace: bool = False) -> _T:
     return _out(input, inplace, _activation.celu, alpha)
 
 
+def selu_(input: _T) -> _T:
+    """selu, written into the input."""
+    return selu(input, inplace=True)
+
+
+def celu_(input: _T, alpha: float = 1.0) -> _T:
+    """celu, written into the input."""
+    return celu(input, alpha, inplace=True)
+
+
 def leaky_relu(input: _T, negative_slope: float = 0.01, inplace: bool = False) -> _T:
     """x where x > 0, else negative_slope x."""
     return _out(input, inplace, _activation.leaky_relu, negative_slope)
@@ -90,6 +100,11 @@ def rrelu(
     if not training:
         return leaky_relu(input, (lower + upper) / 2, inplace)
     return _out(input, inplace, _activation.rrelu, lower, upper, _random.seed_node(input.device))
+
+
+def rrelu_(input: _T, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False) -> _T:
+    """rrelu, written into the input."""
+    return rrelu(input, lower, upper, training, inplace=True)
 
 
 def gelu(input: _T, approximate: str = "none") -> _T:
@@ -194,7 +209,7 @@ def log_softmax(input: _T, dim: int | None = None, _stacklevel: int = 3, dtype: 
 
 def gumbel_softmax(logits: _T, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> _T:
     """A sample near a one-hot vector, drawn by the logits; `hard` makes it one-hot, with the soft one's gradient."""
-    uniform = _create.rand_like(logits)
+    uniform = _random.rand_like(logits)
     noise = -(-(uniform + 1e-20).log() + 1e-20).log()
     soft = softmax((logits + noise) / tau, dim)
     if not hard:

@@ -145,9 +145,18 @@ def _max_pool(rank: int) -> _Callable[..., _Any]:
 max_pool1d, max_pool2d, max_pool3d = _max_pool(1), _max_pool(2), _max_pool(3)
 
 
-def max_pool2d_with_indices(input: _T, *args: _Any, **options: _Any) -> _Any:
-    """max_pool2d with return_indices."""
-    return max_pool2d(input, *args, **{**options, "return_indices": True})
+def _with_indices(function: _Callable[..., _Any]) -> _Callable[..., _Any]:
+    def with_indices(*args: _Any, **options: _Any) -> _Any:
+        return function(*args, **{**options, "return_indices": True})
+
+    with_indices.__name__ = f"{function.__name__}_with_indices"
+    with_indices.__doc__ = f"{function.__name__} with return_indices."
+    return with_indices
+
+
+max_pool1d_with_indices = _with_indices(max_pool1d)
+max_pool2d_with_indices = _with_indices(max_pool2d)
+max_pool3d_with_indices = _with_indices(max_pool3d)
 
 
 def avg_pool1d(
@@ -206,6 +215,13 @@ def lp_pool2d(
     return _apply(_pooling.lp_pool, input, norm_type, kernel_size, stride, ceil_mode, rank=2)
 
 
+def lp_pool3d(
+    input: _T, norm_type: float, kernel_size: _Sizes, stride: _Sizes | None = None, ceil_mode: bool = False
+) -> _T:
+    """(sum of x^p)^(1/p) over each window of the last three axes."""
+    return _apply(_pooling.lp_pool, input, norm_type, kernel_size, stride, ceil_mode, rank=3)
+
+
 def adaptive_avg_pool1d(input: _T, output_size: _Outputs) -> _T:
     """Means of `output_size` windows which cover the last axis."""
     return _apply(_pooling.adaptive_avg_pool, input, output_size, rank=1)
@@ -232,6 +248,9 @@ def _adaptive_max_pool(rank: int) -> _Callable[..., _Any]:
 
 
 adaptive_max_pool1d, adaptive_max_pool2d, adaptive_max_pool3d = (_adaptive_max_pool(rank) for rank in (1, 2, 3))
+adaptive_max_pool1d_with_indices = _with_indices(adaptive_max_pool1d)
+adaptive_max_pool2d_with_indices = _with_indices(adaptive_max_pool2d)
+adaptive_max_pool3d_with_indices = _with_indices(adaptive_max_pool3d)
 
 
 # Padding and resampling
@@ -269,6 +288,18 @@ def upsample(
 ) -> _T:
     """torch's old name of interpolate."""
     return interpolate(input, size, scale_factor, mode, align_corners)
+
+
+def upsample_nearest(input: _T, size: _Sizes | None = None, scale_factor: float | _Sequence[float] | None = None) -> _T:
+    """torch's old name of interpolate by repeating."""
+    return interpolate(input, size, scale_factor, "nearest")
+
+
+def upsample_bilinear(
+    input: _T, size: _Sizes | None = None, scale_factor: float | _Sequence[float] | None = None
+) -> _T:
+    """torch's old name of interpolate by lines between the corners."""
+    return interpolate(input, size, scale_factor, "bilinear", align_corners=True)
 
 
 def pixel_shuffle(input: _T, upscale_factor: int) -> _T:

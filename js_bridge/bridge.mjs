@@ -1,0 +1,369 @@
+/**
+ * The bridge: a device, its memory and the Programs on it. It sees no op, no shape and no dtype.
+ *
+ * Buffers go by numbers that the caller chooses. Calls take effect in the order in which they are made, also while a
+ * Program's pipelines still compile: what comes after its first run then waits behind it. What goes wrong in a queue
+ * is told by the next call; what a Program that failed should have written stays spoiled until somebody writes it.
+ */
+
+import { BridgeError, as } from "./errors.mjs";
+import { Pool } from "./pool.mjs";
+import { Loaded, Pipelines, VERSION } from "./program.mjs";
+
+const BUDGET = 2 ** 30;
+const STAGING_BUDGET = 2 ** 26;
+const FAULT_BYTES = 16;
+const LIMITS = /** @type {const} */ ([
+  "maxStorageBuffersPerShaderStage",
+  "maxStorageBufferBindingSize",
+  "maxBufferSize",
+  "maxComputeInvocationsPerWorkgroup",
+  "maxComputeWorkgroupSizeX",
+  "maxComputeWorkgroupStorageSize",
+  "maxComputeWorkgroupsPerDimension",
+]);
+const FEATURES = /** @type {GPUFeatureName[]} */ (["shader-f16", "subgroups", "timestamp-query"]);
+
+/**
+ * @typedef {import("./pool.mjs").Chunk} Chunk
+ * @typedef {{ name: string, vendor: string, architecture: string, isFallback: boolean,
+ *   limits: Record<string, number>, features: string[] }} Info
+ */
+
+export class Bridge {
+  /** @type {Map<number, Chunk>} */
+  #buffers = new Map();
+  /** @type {Map<number, Loaded>} */
+  #programs = new Map();
+  /** @type {Map<number, BridgeError>} buffers whose value never came to be */
+  #spoiled = new Map();
+  /** @type {{ act: () => void, ready: Promise<void> | null }[]} */
+  #waiting = [];
+  /** @type {Chunk[]} shared by all Programs: a queue runs one at a time */
+  #scratch = [];
+  /** @type {BridgeError | null} */
+  #trouble = null;
+  /** @type {BridgeError | null} */
+  #lost = null;
+  #mayFault = false;
+  #serial = 0;
+
+  /** The default adapter's device. Throws BridgeError "absent". @param {GPU | undefined} gpu */
+  static async open(gpu = globalThis.navigator?.gpu) {
+    if (!gpu) throw new BridgeError("absent", "this browser has no WebGPU");
+    const adapter = await gpu.requestAdapter({ powerPreference: "high-performance" });
+    if (!adapter) throw new BridgeError("absent", "WebGPU finds no adapter");
+    const requiredLimits = Object.fromEntries(LIMITS.map((name) => [name, adapter.limits[name]]));
+    const requiredFeatures = FEATURES.filter((name) => adapter.features.has(name));
+    return new Bridge(await adapter.requestDevice({ requiredLimits, requiredFeatures }), adapter.info);
+  }
+
+  /** @param {GPUDevice} gpu @param {GPUAdapterInfo} adapter */
+  constructor(gpu, adapter) {
+    this.gpu = gpu;
+    /** @type {Info} */
+    this.info = {
+      name: adapter.description || adapter.device || `${adapter.vendor} ${adapter.architecture}`.trim() || "unnamed adapter",
+      vendor: adapter.vendor,
+      architecture: adapter.architecture,
+      isFallback: Boolean(adapter.isFallbackAdapter),
+      limits: Object.fromEntries(LIMITS.map((name) => [name, gpu.limits[name]])),
+      features: FEATURES.filter((name) => gpu.features.has(name)),
+    };
+    this.counters = {
+      dispatches: 0,
+      submits: 0,
+      buffers_created: 0,
+      pipelines_created: 0,
+      bind_groups_created: 0,
+      device_bytes: 0,
+    };
+    const { STORAGE, COPY_SRC, COPY_DST, MAP_READ } = GPUBufferUsage;
+    this.pool = new Pool((size) => this.#create(size, STORAGE | COPY_SRC | COPY_DST), BUDGET);
+    this.staging = new Pool((size) => this.#create(size, MAP_READ | COPY_DST), STAGING_BUDGET);
+    this.fault = this.#create(FAULT_BYTES, STORAGE | COPY_SRC | COPY_DST).buffer;
+    this.pipelines = new Pipelines(this);
+    gpu.addEventListener("uncapturederror", (event) => {
+      event.preventDefault();
+      this.#trouble ??= new BridgeError("device", event.error.message);
+    });
+    void gpu.lost.then(({ reason, message }) => {
+      this.#lost = new BridgeError("lost", `the device is gone (${reason}): ${message || "the system took it away"}`);
+    });
+  }
+
+  /** What went wrong since the last call that told of it; the device's loss is told again and again. */
+  takeTrouble() {
+    const found = this.#lost ?? this.#trouble;
+    this.#trouble = null;
+    return found;
+  }
+
+  get isTroubled() {
+    return this.#lost !== null || this.#trouble !== null;
+  }
+
+  /** Throws what went wrong before. */
+  check() {
+    const found = this.takeTrouble();
+    if (found) throw found;
+  }
+
+  // Buffers
+
+  /** Gives the number `id` memory that holds whatever lay there. @param {number} id @param {number} bytes */
+  alloc(id, bytes) {
+    this.#inOrder(() => this.#make(id, bytes));
+  }
+
+  /** @param {number} id */
+  free(id) {
+    if (this.#waiting.length) this.#defer(() => this.#free(id));
+    else this.#free(id);
+  }
+
+  /** Whole words into a buffer, which is made where it is not there. @param {number} id @param {Uint8Array} data */
+  write(id, data) {
+    const kept = this.#waiting.length ? data.slice() : data;
+    this.#inOrder(() => {
+      try {
+        const chunk = this.#buffers.get(id) ?? this.#make(id, kept.byteLength);
+        this.gpu.queue.writeBuffer(chunk.buffer, 0, /** @type {Uint8Array<ArrayBuffer>} */ (kept));
+        this.#spoiled.delete(id);
+      } catch (error) {
+        this.#spoiled.set(id, as("device", error));
+      }
+    });
+  }
+
+  /**
+   * The first bytes of a buffer, once all that was queued before is done. `use` sees them where they lie and only
+   * while it runs; by default they are copied.
+   * @template T
+   * @param {number} id @param {number} bytes @param {(bytes: Uint8Array) => T} [use]
+   * @returns {Promise<T>}
+   */
+  read(id, bytes, use = /** @type {any} */ ((/** @type {Uint8Array} */ found) => found.slice())) {
+    return new Promise((resolve, reject) => {
+      this.#inOrder(() => void this.#read(id, bytes, use).then(resolve, reject));
+    });
+  }
+
+  // Programs
+
+  /**
+   * Takes a Program; its pipelines start to compile. Throws BridgeError for one of another version.
+   * @param {number} id the caller's number for it @param {string} json
+   */
+  load(id, json) {
+    const wire = JSON.parse(json);
+    if (wire.version !== VERSION) {
+      throw new BridgeError("compile", `a program of version ${wire.version}; this bridge runs version ${VERSION}`);
+    }
+    const program = new Loaded(this, wire, this.pipelines, this.#scratchFor(wire));
+    this.#programs.set(id, program);
+  }
+
+  /** @param {number} id */
+  drop(id) {
+    this.#inOrder(() => {
+      this.#programs.get(id)?.release();
+      this.#programs.delete(id);
+    });
+  }
+
+  /** Settles when a Program can run; rejects with why it never will. @param {number} id */
+  async prepared(id) {
+    const program = this.#program(id);
+    await program.ready;
+    if (program.error) throw program.error;
+  }
+
+  /**
+   * Queues a Program: one submit. An output whose number has no memory yet gets some.
+   * @param {number} id @param {ArrayLike<number>} inputs @param {ArrayLike<number>} outputs
+   * @param {Uint32Array} numbers the host numbers, a word each
+   */
+  run(id, inputs, outputs, numbers) {
+    const program = this.#program(id);
+    if (program.isReady && !this.#waiting.length) {
+      this.#run(program, inputs, outputs, numbers);
+      return;
+    }
+    const [given, wanted, words] = [Array.from(inputs), Array.from(outputs), numbers.slice()];
+    this.#defer(() => this.#run(program, given, wanted, words), program.ready);
+  }
+
+  /** How many host numbers, inputs and outputs a Program has. @param {number} id */
+  counts(id) {
+    const program = this.#program(id);
+    return { inputs: program.inputs.length, outputs: program.outputs.length, numbers: program.numbers };
+  }
+
+  /** Settles when all that was queued is done. */
+  async settle() {
+    await new Promise((resolve) => this.#inOrder(() => resolve(null)));
+    await this.gpu.queue.onSubmittedWorkDone();
+    this.check();
+  }
+
+  close() {
+    this.pool.clear();
+    this.staging.clear();
+    this.gpu.destroy();
+  }
+
+  // Order
+
+  /** Now, or after what waits. @param {() => void} act */
+  #inOrder(act) {
+    if (this.#waiting.length) this.#defer(act);
+    else act();
+  }
+
+  /** @param {() => void} act @param {Promise<void> | null} ready */
+  #defer(act, ready = null) {
+    this.#waiting.push({ act, ready });
+    if (this.#waiting.length === 1) void this.#drain();
+  }
+
+  async #drain() {
+    for (let at = 0; at < this.#waiting.length; at++) {
+      const { act, ready } = this.#waiting[at];
+      if (ready) await ready;
+      try {
+        act();
+      } catch (error) {
+        this.#trouble ??= as("device", error);
+      }
+    }
+    this.#waiting.length = 0;
+  }
+
+  // What happens in order
+
+  /** @param {Loaded} program @param {ArrayLike<number>} inputs @param {ArrayLike<number>} outputs @param {Uint32Array} numbers */
+  #run(program, inputs, outputs, numbers) {
+    const failed = program.error ?? this.#spoiledBy(inputs) ?? this.#tryRun(program, inputs, outputs, numbers);
+    for (let i = 0; i < outputs.length && (failed || this.#spoiled.size); i++) {
+      if (failed) this.#spoiled.set(outputs[i], failed);
+      else this.#spoiled.delete(outputs[i]);
+    }
+    this.#mayFault ||= program.faults;
+  }
+
+  /** @param {Loaded} program @param {ArrayLike<number>} inputs @param {ArrayLike<number>} outputs @param {Uint32Array} numbers */
+  #tryRun(program, inputs, outputs, numbers) {
+    const { chunks, wire } = program;
+    try {
+      for (let i = 0; i < inputs.length; i++) chunks[program.inputs[i]] = this.#chunk(inputs[i]);
+      for (let i = 0; i < outputs.length; i++) {
+        const buffer = program.outputs[i];
+        chunks[buffer] = this.#buffers.get(outputs[i]) ?? this.#make(outputs[i], wire.sizes[buffer]);
+      }
+      program.run(numbers);
+      return null;
+    } catch (error) {
+      return as("device", error);
+    }
+  }
+
+  /** @param {ArrayLike<number>} ids */
+  #spoiledBy(ids) {
+    if (!this.#spoiled.size) return null;
+    for (let i = 0; i < ids.length; i++) {
+      const error = this.#spoiled.get(ids[i]);
+      if (error) return error;
+    }
+    return null;
+  }
+
+  /** @template T @param {number} id @param {number} bytes @param {(bytes: Uint8Array) => T} use */
+  async #read(id, bytes, use) {
+    const spoiled = this.#lost ?? this.#spoiled.get(id);
+    if (spoiled) throw spoiled;
+    const faultBytes = this.#mayFault ? FAULT_BYTES : 0;
+    this.#mayFault = false;
+    const total = bytes + faultBytes;
+    if (!total) return use(new Uint8Array());
+    const staging = this.staging.take(total);
+    const encoder = this.gpu.createCommandEncoder();
+    if (bytes) encoder.copyBufferToBuffer(this.#chunk(id).buffer, 0, staging.buffer, 0, bytes);
+    if (faultBytes) {
+      encoder.copyBufferToBuffer(this.fault, 0, staging.buffer, bytes, faultBytes);
+      encoder.clearBuffer(this.fault);
+    }
+    this.gpu.queue.submit([encoder.finish()]);
+    this.counters.submits++;
+    try {
+      await staging.buffer.mapAsync(GPUMapMode.READ, 0, total);
+      const found = new Uint8Array(staging.buffer.getMappedRange(0, total));
+      this.check();
+      if (faultBytes) checkFault(new Int32Array(found.buffer, bytes, 3));
+      return use(found.subarray(0, bytes));
+    } catch (error) {
+      throw this.#lost ?? as("device", error);
+    } finally {
+      staging.buffer.unmap();
+      this.staging.give(staging);
+    }
+  }
+
+  /** @param {number} id */
+  #free(id) {
+    const chunk = this.#buffers.get(id);
+    if (!chunk) return;
+    this.#buffers.delete(id);
+    this.#spoiled.delete(id);
+    this.pool.give(chunk);
+  }
+
+  /** @param {number} id @param {number} bytes */
+  #make(id, bytes) {
+    const chunk = this.pool.take(bytes);
+    this.#buffers.set(id, chunk);
+    return chunk;
+  }
+
+  /** @param {number} size @param {GPUBufferUsageFlags} usage @returns {Chunk} */
+  #create(size, usage) {
+    if (size > this.gpu.limits.maxBufferSize) {
+      throw new BridgeError("device", `a buffer of ${size} bytes is larger than the ${this.gpu.limits.maxBufferSize} allowed`);
+    }
+    this.counters.buffers_created++;
+    return { buffer: this.gpu.createBuffer({ size, usage }), size, serial: ++this.#serial };
+  }
+
+  /** @param {import("./wire.d.ts").Program} wire @returns {Map<number, Chunk>} */
+  #scratchFor(wire) {
+    const free = [...this.#scratch];
+    const found = new Map();
+    for (const buffer of [...wire.scratch].sort((a, b) => wire.sizes[b] - wire.sizes[a])) {
+      const at = free.findIndex((chunk) => chunk.size >= wire.sizes[buffer]);
+      const chunk = at >= 0 ? free.splice(at, 1)[0] : this.pool.take(wire.sizes[buffer]);
+      if (at < 0) this.#scratch.push(chunk);
+      found.set(buffer, chunk);
+    }
+    this.#scratch.sort((a, b) => a.size - b.size);
+    return found;
+  }
+
+  /** @param {number} id */
+  #chunk(id) {
+    const found = this.#buffers.get(id);
+    if (!found) throw new BridgeError("device", `there is no buffer ${id}`);
+    return found;
+  }
+
+  /** @param {number} id */
+  #program(id) {
+    const found = this.#programs.get(id);
+    if (!found) throw new BridgeError("device", `there is no program ${id}`);
+    return found;
+  }
+}
+
+/** @param {Int32Array} words whether something happened, the index, the size that it left */
+function checkFault([happened, index, size]) {
+  if (happened) throw new BridgeError("fault", `index ${index} is out of bounds for dimension with size ${size}`);
+}

@@ -1,0 +1,30 @@
+/** WebGPU for Node: npm's `webgpu`, which is Dawn, under the names that browsers give it. */
+
+import { existsSync, globSync } from "node:fs";
+import { homedir } from "node:os";
+
+/** Where a software driver that Dawn accepts comes with a browser. */
+const SOFTWARE = [
+  "/usr/lib/chromium/vk_swiftshader_icd.json",
+  "/opt/google/chrome/vk_swiftshader_icd.json",
+  `${homedir()}/.cache/ms-playwright/chromium*/chrome-linux*/vk_swiftshader_icd.json`,
+];
+const GPU_NODES = ["/dev/dri/renderD*", "/dev/nvidia[0-9]*", "/dev/dxg"];
+
+/** Puts `navigator.gpu` and the constants of WebGPU where a page has them. @param {string} [module] Dawn's own address */
+export async function offerWebGPU(module = "webgpu") {
+  chooseDriver();
+  const { create, globals } = await import(module);
+  Object.assign(globalThis, globals);
+  // Dawn ends the process when this object is collected; `navigator` keeps it.
+  Object.defineProperty(globalThis.navigator, "gpu", { value: create([]), configurable: true });
+}
+
+/** On a Linux without a GPU the one driver of Vulkan that Dawn can use is SwiftShader. */
+function chooseDriver() {
+  if (process.platform !== "linux" || globSync(GPU_NODES).length) return;
+  const chosen = process.env.VK_DRIVER_FILES ?? process.env.VK_ICD_FILENAMES ?? "";
+  if (chosen && !chosen.includes("lvp_")) return; // Dawn refuses Mesa's lavapipe.
+  const found = globSync(SOFTWARE).find((file) => existsSync(file));
+  if (found) process.env.VK_DRIVER_FILES = found;
+}

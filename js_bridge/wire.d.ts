@@ -1,0 +1,35 @@
+// A Program as JSON: what pywebgpu/program/wire.py writes. Both carry the version; a bridge refuses any other.
+
+/** A value that goes in or comes out: the number of its buffer, and what its elements are. */
+export interface Value {
+  buffer: number;
+  dtype: string;
+  shape: number[];
+}
+
+export interface Kernel {
+  name: string;
+  wgsl: string;
+  grid: [number, number, number];
+  /** A letter a binding, in order: r is read, w is written, n the host numbers, f the fault words. */
+  bindings: string;
+}
+
+export interface Program {
+  version: number;
+  kernels: Kernel[];
+  /** The number of a kernel, then the buffers of its bindings r and w. */
+  steps: number[][];
+  /** Bytes of each buffer. */
+  sizes: number[];
+  /** Buffers that are neither an input's nor an output's. */
+  scratch: number[];
+  inputs: Value[];
+  outputs: Value[];
+  /** Dtypes of the host numbers; each takes one word. */
+  numbers: string[];
+  /** Pairs of an output and the input whose buffer it writes. */
+  written: [number, number][];
+  /** The least bytes that values inside need at any step. */
+  lower_bound: number;
+}

@@ -1,0 +1,278 @@
+"""Pyodide's end of the bridge: WebGPU in a browser's page or worker, and in Node.
+
+Uploads, runs and what became free are written as commands into memory that JavaScript sees, and a run hands all of them
+over with one call. Only opening and reading wait; where Python cannot be suspended, their awaitable forms are the way.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from array import array
+from collections.abc import Awaitable, Callable, Sequence
+from math import prod
+from typing import Any
+
+from pyodide.ffi import JsException, can_run_sync, create_proxy, run_sync
+
+from pywebgpu.devices import scripts, words
+from pywebgpu.devices.adapters import SOFTWARE, AdapterInfo
+from pywebgpu.devices.base import Buffer, check_supported
+from pywebgpu.errors import CompileError, DeviceError, DeviceLostError, PywebgpuError, RangeError
+from pywebgpu.graph.ir import Spec
+from pywebgpu.kernels.kernel import Limits
+from pywebgpu.program import wire
+from pywebgpu.program.program import Program, Target
+
+FREE, DROP, WRITE, RUN = 1, 2, 3, 4  # the commands of js_bridge/python.mjs
+AREA_WORDS = 1 << 14
+INLINE_BYTES = 1 << 14  # an upload up to this size goes with the commands
+UNREAD = 64  # runs that may be queued before Python waits for the device, where it can
+FREED_BYTES = 64 << 20  # memory that became free is given back at the latest now
+
+_KINDS: dict[str, type[PywebgpuError]] = {
+    "absent": DeviceError, "device": DeviceError, "lost": DeviceLostError, "compile": CompileError, "fault": RangeError,
+}  # fmt: skip
+
+
+def wait(awaitable: Awaitable[Any], instead: str) -> Any:
+    """The value of an awaitable, with Python suspended until it is there. Raises DeviceError where that is impossible."""
+    if can_run_sync():
+        return run_sync(awaitable)
+    close = getattr(awaitable, "close", None)
+    if close is not None:
+        close()
+    raise DeviceError(f"cannot wait for the device here; use: {instead}")
+
+
+class Loaded:
+    """A Program that JavaScript holds by number."""
+
+    def __init__(self, device: BridgedDevice, number: int, program: Program) -> None:
+        self.number, self.program = number, program
+        self.faults = any(kernel.faults for kernel in program.kernels)
+        self.sizes = [max(4, 4 * prod(program.slots[slot].spec.shape)) for slot in program.outputs]
+        self.pack = struct.Struct("<" + "".join({"f32": "f", "i32": "i", "u32": "I"}[str(d.wgsl)] for d in program.numbers))
+        self._drop = device.dropped.append
+
+    def __del__(self) -> None:
+        self._drop(self.number)
+
+
+class BridgedDevice:
+    """The adapter that the browser, or Dawn, offers. Contexts are objects: several live side by side."""
+
+    def __init__(self, bridge: Any, index: int = 0) -> None:
+        self.name = f"webgpu:{index}" if index else "webgpu"
+        info = json.loads(bridge.info)
+        limits = info["limits"]
+        self.info = _described(info)
+        self.adapter = self.info.name
+        self.target = Target(
+            wgsl=True,
+            limits=Limits(
+                workgroup_size=min(256, limits["maxComputeInvocationsPerWorkgroup"]),
+                bindings=min(limits["maxStorageBuffersPerShaderStage"], 16),
+                binding_bytes=min(limits["maxStorageBufferBindingSize"], limits["maxBufferSize"]),
+                shared_bytes=limits["maxComputeWorkgroupStorageSize"],
+            ),
+        )
+        self._bridge = bridge
+        self._flush_area, self._read = bridge.flush, bridge.read
+        self._counters = {"ffi_calls": 0, "live_bytes": 0, "live_buffers": 0, "peak_bytes": 0}
+        self._numbers = self._used = self._unread = self._freed_bytes = 0
+        self._freed: list[int] = []
+        self.dropped: list[int] = []
+        self._closed = False
+        self._attach(AREA_WORDS)
+
+    # Commands
+
+    def _attach(self, size: int) -> None:
+        """Gives the commands an area of `size` words; what is in the present one moves along."""
+        area = bytearray(4 * size)
+        if self._used:
+            area[: 4 * self._used] = self._area[: 4 * self._used]
+        self._area, self._words = area, memoryview(area).cast("i")
+        self._bridge.attach(create_proxy(area))
+
+    def _append(self, command: Sequence[int], payload: Any = b"") -> None:
+        """Writes words, then bytes."""
+        start = self._used
+        middle = start + len(command)
+        end = middle + len(payload) // 4
+        if end > len(self._words):
+            self._attach(2 * end)
+        self._words[start:middle] = array("i", command)
+        if payload:
+            self._area[4 * middle : 4 * end] = payload
+        self._used = end
+
+    def _append_freed(self) -> None:
+        if self._freed:
+            freed, self._freed = self._freed, []
+            self._freed_bytes = 0
+            self._append((FREE, len(freed), *freed))
+        while self.dropped:
+            self._append((DROP, self.dropped.pop()))
+
+    def _taken(self) -> int:
+        """How many words the next call takes along."""
+        self._append_freed()
+        taken, self._used = self._used, 0
+        self._counters["ffi_calls"] += 1
+        return taken
+
+    def _call(self, function: Callable[..., Any], *args: Any) -> Any:
+        try:
+            return function(*args)
+        except JsException as error:
+            raise _translated(error) from None
+
+    # Data
+
+    def upload(self, data: Any, spec: Spec) -> Buffer:
+        check_supported(spec.dtype, self.name)
+        self._check_open()
+        content = memoryview(words.to_words(data, spec.dtype)).cast("B")
+        buffer = self._new(max(4, 4 * prod(spec.shape)))
+        if content.nbytes <= INLINE_BYTES:
+            padded = content if content.nbytes else bytes(4)
+            self._append((WRITE, buffer.handle, len(padded) // 4), padded)
+            if self._used > AREA_WORDS // 2:
+                self._call(self._flush_area, self._taken())
+        else:
+            self._call(self._bridge.write, self._taken(), buffer.handle, content)
+        return buffer
+
+    def download(self, buffer: Buffer, spec: Spec) -> bytes:
+        arriving, finish = self._start_read(buffer, spec)
+        try:
+            return finish(wait(arriving, "await x.item_async(), x.tolist_async(), x.numpy_async() or x.tobytes_async()"))
+        except JsException as error:
+            raise _translated(error) from None
+
+    async def download_async(self, buffer: Buffer, spec: Spec) -> bytes:
+        """As download, in any place."""
+        arriving, finish = self._start_read(buffer, spec)
+        try:
+            return finish(await arriving)
+        except JsException as error:
+            raise _translated(error) from None
+
+    def _start_read(self, buffer: Buffer, spec: Spec) -> tuple[Any, Callable[[Any], bytes]]:
+        self._check_open()
+        self._unread = 0
+        count = prod(spec.shape)
+        taken = self._taken()
+        if count == 1:
+            arriving = self._read(taken, buffer.handle, 4)
+            return arriving, lambda word: words.from_words(int(word).to_bytes(4, "little"), spec.dtype)
+        target = bytearray(4 * count)
+        arriving = self._read(taken, buffer.handle, 4 * count, target)
+        return arriving, lambda _: words.from_words(target, spec.dtype)
+
+    def free(self, handle: int, nbytes: int) -> None:
+        self._counters["live_bytes"] -= nbytes
+        self._counters["live_buffers"] -= 1
+        self._freed.append(handle)
+        self._freed_bytes += nbytes
+
+    def _new(self, nbytes: int) -> Buffer:
+        self._numbers += 1
+        counters = self._counters
+        counters["live_bytes"] += nbytes
+        counters["live_buffers"] += 1
+        counters["peak_bytes"] = max(counters["peak_bytes"], counters["live_bytes"])
+        if self._freed_bytes > FREED_BYTES:
+            self._append_freed()
+        return Buffer(self, self._numbers, nbytes)
+
+    # Programs
+
+    def load(self, program: Program) -> Loaded:
+        self._check_open()
+        self._numbers += 1
+        loaded = Loaded(self, self._numbers, program)
+        self._counters["ffi_calls"] += 1
+        self._call(self._bridge.load, loaded.number, wire.to_json(program))
+        return loaded
+
+    def run(
+        self, loaded: Loaded, inputs: Sequence[Buffer], numbers: Sequence[float], outputs: Sequence[Buffer | None]
+    ) -> list[Buffer]:
+        self._check_open()
+        program = loaded.program
+        self._append_freed()
+        made: dict[int, Buffer] = {}
+        command = [RUN, loaded.number, *[buffer.handle for buffer in inputs]]
+        for slot, given, nbytes in zip(program.outputs, outputs, loaded.sizes, strict=True):
+            buffer = made.get(slot)
+            if buffer is None:
+                made[slot] = buffer = given or self._new(nbytes)
+            command.append(buffer.handle)
+        before = self._used
+        self._append(command, loaded.pack.pack(*numbers))
+        self._counters["ffi_calls"] += 1
+        if not self._call(self._flush_area, self._used):
+            self._used = before
+            self._call(self._bridge.check)
+        self._used = 0
+        self._unread += 1
+        if self._unread > UNREAD and can_run_sync():
+            self.synchronize()
+        return [made[slot] for slot in program.outputs]
+
+    def synchronize(self) -> None:
+        wait(self.synchronize_async(), "await torch.webgpu.synchronize_async()")
+
+    async def synchronize_async(self) -> None:
+        """As synchronize, in any place."""
+        self._check_open()
+        self._unread = 0
+        try:
+            await self._bridge.settle(self._taken())
+        except JsException as error:
+            raise _translated(error) from None
+
+    @property
+    def counters(self) -> dict[str, int]:
+        """What was done so far. Asking crosses to JavaScript, which is not counted."""
+        found: dict[str, int] = json.loads(self._bridge.counters())
+        return found | self._counters
+
+    def close(self) -> None:
+        self._closed = True
+        self._bridge.close()
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise DeviceError(f"{self.name}: the device was closed; tensors that lived on it are gone")
+
+
+def _translated(error: Any) -> PywebgpuError:
+    """An exception of JavaScript as one of ours."""
+    kind = getattr(error, "kind", "device")
+    text = str(error.message)
+    return _KINDS.get(kind, DeviceError)(text if kind in ("fault", "compile") else f"webgpu: {text}")
+
+
+def _described(info: dict[str, Any]) -> AdapterInfo:
+    name = str(info["name"])
+    is_software = bool(info["isFallback"]) or any(word in f"{name} {info['architecture']}".lower() for word in SOFTWARE)
+    features = tuple(sorted(info["features"]))
+    return AdapterInfo(name, "WebGPU", "CPU" if is_software else "Unknown", "", is_software, info["limits"], features)
+
+
+async def open_device_async(index: int = 0) -> BridgedDevice:
+    """Opens the adapter of this page or process. Raises DeviceError where there is none."""
+    try:
+        module = await scripts.load("python.mjs")
+        return BridgedDevice(await module.open(), index)
+    except JsException as error:
+        raise _translated(error) from None
+
+
+def open_device(index: int = 0) -> BridgedDevice:
+    opened: BridgedDevice = wait(open_device_async(index), "await torch.webgpu.init()")
+    return opened

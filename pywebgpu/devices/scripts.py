@@ -1,0 +1,36 @@
+"""The bridge's own files as modules of the JavaScript around Pyodide.
+
+They lie in Python's file system, where no page can import them, so each becomes a data: address, and the addresses of
+the files that it imports are written into it first.
+"""
+
+import base64
+import re
+from pathlib import Path
+from typing import Any
+
+from pyodide.code import run_js
+
+_IMPORT = re.compile(r'^(import\b[^"]*|export\b[^"]*\bfrom )"\./([\w.]+)"', re.MULTILINE)
+_HERE = Path(__file__).parents[1]
+_loaded: dict[str, Any] = {}
+
+
+def folder() -> Path:
+    """Inside the package once installed, beside it in a checkout."""
+    inside = _HERE / "js_bridge"
+    return inside if inside.is_dir() else _HERE.parent / "js_bridge"
+
+
+async def load(name: str) -> Any:
+    """The module of a file of the bridge; the same one every time."""
+    if name not in _loaded:
+        _loaded[name] = await run_js("(address) => import(address)")(address(name))
+    return _loaded[name]
+
+
+def address(name: str) -> str:
+    """A file as a data: address that needs no other file."""
+    text = (folder() / name).read_text(encoding="utf-8")
+    text = _IMPORT.sub(lambda found: f'{found[1]}"{address(found[2])}"', text)
+    return "data:text/javascript;base64," + base64.b64encode(text.encode()).decode()

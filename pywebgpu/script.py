@@ -1,0 +1,96 @@
+"""Runs a script inside a Python that somebody else started, as `python SCRIPT` would run it.
+
+js_bridge/node.mjs runs this file before pywebgpu can be imported, so it imports the standard library only.
+"""
+
+import atexit
+import importlib.machinery
+import importlib.util
+import runpy
+import sys
+import types
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+INTERRUPTED = 130
+
+
+class _Finder:
+    """Finds pywebgpu in its folder, and nothing that lies beside it: those packages are another Python's."""
+
+    def __init__(self, package: str) -> None:
+        self.package = Path(package)
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> importlib.machinery.ModuleSpec | None:
+        if name != "pywebgpu":
+            return None
+        file = self.package / "__init__.py"
+        return importlib.util.spec_from_file_location(name, file, submodule_search_locations=[str(self.package)])
+
+
+def run(package: str, command: Sequence[str]) -> int:
+    """Runs SCRIPT, -m MODULE or -c CODE with its arguments; returns what the process should exit with."""
+    sys.meta_path.append(_Finder(package))
+    sys.dont_write_bytecode = True
+    status = _guarded(command)
+    try:
+        atexit._run_exitfuncs()
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except (BrokenPipeError, KeyboardInterrupt):
+        status = status or 1
+    return status
+
+
+def _guarded(command: Sequence[str]) -> int:
+    try:
+        _execute(*command)
+    except SystemExit as error:
+        return _status(error)
+    except BaseException as error:
+        _forget_runner(error)
+        sys.excepthook(type(error), error, error.__traceback__)
+        return INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1
+    return 0
+
+
+def _execute(first: str, *rest: str) -> None:
+    if first == "-m":
+        sys.argv = [*rest]
+        sys.path.insert(0, str(Path.cwd()))
+        runpy.run_module(rest[0], run_name="__main__", alter_sys=True)
+        return
+    main = types.ModuleType("__main__")
+    if first == "-c":
+        sys.argv = ["-c", *rest[1:]]
+        sys.path.insert(0, "")
+        code = compile(rest[0], "<string>", "exec")
+    else:
+        script = Path(first)
+        sys.argv = [first, *rest]
+        sys.path.insert(0, str(script.resolve().parent))
+        main.__file__ = str(script.resolve())
+        code = compile(script.read_bytes(), main.__file__, "exec")
+    main.__dict__["__builtins__"] = __builtins__
+    sys.modules["__main__"] = main
+    exec(code, main.__dict__)
+
+
+def _status(error: SystemExit) -> int:
+    """What Python makes of sys.exit's argument."""
+    if error.code is None:
+        return 0
+    if isinstance(error.code, int):
+        return error.code & 0xFF
+    print(error.code, file=sys.stderr)
+    return 1
+
+
+def _forget_runner(error: BaseException) -> None:
+    """Takes this file's own frames out of the traceback."""
+    inner = error.__traceback__
+    while inner is not None and inner.tb_frame.f_code.co_filename == __file__:
+        inner = inner.tb_next
+    if inner is not None:
+        error.__traceback__ = inner
