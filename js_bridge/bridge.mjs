@@ -9,10 +9,10 @@
 import { BridgeError, as } from "./errors.mjs";
 import { Pool } from "./pool.mjs";
 import { Loaded, Pipelines, VERSION } from "./program.mjs";
+import { FAULT_BYTES, Reader } from "./reader.mjs";
 
 const BUDGET = 2 ** 30;
-const STAGING_BUDGET = 2 ** 26;
-const FAULT_BYTES = 16;
+const FORESEEN_BYTES = 4096; // a result up to this size may be brought back before anybody asks
 const LIMITS = /** @type {const} */ ([
   "maxStorageBuffersPerShaderStage",
   "maxStorageBufferBindingSize",
@@ -45,6 +45,10 @@ export class Bridge {
   #trouble = null;
   /** @type {BridgeError | null} */
   #lost = null;
+  /** @type {{ program: Loaded, outputs: ArrayLike<number> } | null} */
+  #last = null;
+  /** @type {{ id: number, reading: ReturnType<Reader["encode"]>, program: Loaded } | null} on its way since the last run */
+  #foreseen = null;
   #mayFault = false;
   #serial = 0;
 
@@ -78,10 +82,10 @@ export class Bridge {
       bind_groups_created: 0,
       device_bytes: 0,
     };
-    const { STORAGE, COPY_SRC, COPY_DST, MAP_READ } = GPUBufferUsage;
-    this.pool = new Pool((size) => this.#create(size, STORAGE | COPY_SRC | COPY_DST), BUDGET);
-    this.staging = new Pool((size) => this.#create(size, MAP_READ | COPY_DST), STAGING_BUDGET);
-    this.fault = this.#create(FAULT_BYTES, STORAGE | COPY_SRC | COPY_DST).buffer;
+    const usage = GPUBufferUsage.STORAGE | GPUBufferUsage.COPY_SRC | GPUBufferUsage.COPY_DST;
+    this.pool = new Pool((size) => this.#create(size, usage), BUDGET);
+    this.fault = this.#create(FAULT_BYTES, usage).buffer;
+    this.reader = new Reader(gpu, this.fault, (size, use) => this.#create(size, use));
     this.pipelines = new Pipelines(this);
     gpu.addEventListener("uncapturederror", (event) => {
       event.preventDefault();
@@ -128,6 +132,7 @@ export class Bridge {
     this.#inOrder(() => {
       try {
         const chunk = this.#buffers.get(id) ?? this.#make(id, kept.byteLength);
+        if (this.#foreseen?.id === id) this.#forget();
         this.gpu.queue.writeBuffer(chunk.buffer, 0, /** @type {Uint8Array<ArrayBuffer>} */ (kept));
         this.#spoiled.delete(id);
       } catch (error) {
@@ -209,7 +214,7 @@ export class Bridge {
 
   close() {
     this.pool.clear();
-    this.staging.clear();
+    this.reader.staging.clear();
     this.gpu.destroy();
   }
 
@@ -249,7 +254,6 @@ export class Bridge {
       if (failed) this.#spoiled.set(outputs[i], failed);
       else this.#spoiled.delete(outputs[i]);
     }
-    this.#mayFault ||= program.faults;
   }
 
   /** @param {Loaded} program @param {ArrayLike<number>} inputs @param {ArrayLike<number>} outputs @param {Uint32Array} numbers */
@@ -261,11 +265,34 @@ export class Bridge {
         const buffer = program.outputs[i];
         chunks[buffer] = this.#buffers.get(outputs[i]) ?? this.#make(outputs[i], wire.sizes[buffer]);
       }
-      program.run(numbers);
+      this.#forget();
+      this.#last = { program, outputs: Array.from(outputs) };
+      this.#mayFault ||= program.faults;
+      program.run(numbers, (encoder) => this.#foresee(program, outputs, encoder));
+      this.#foreseen?.reading.start();
       return null;
     } catch (error) {
       return as("device", error);
     }
+  }
+
+  /** What was read after a Program's last run is brought along with this one. @param {Loaded} program @param {ArrayLike<number>} outputs @param {GPUCommandEncoder} encoder */
+  #foresee(program, outputs, encoder) {
+    if (!program.wanted) return;
+    const { output, bytes } = program.wanted;
+    const reading = this.reader.encode(encoder, this.#chunk(outputs[output]).buffer, bytes, this.#mayFault);
+    this.#mayFault = false;
+    this.#foreseen = { id: outputs[output], reading, program };
+  }
+
+  /** Nobody read what was foreseen: it is not foreseen again. */
+  #forget() {
+    if (!this.#foreseen) return;
+    const { reading, program } = this.#foreseen;
+    this.#mayFault ||= reading.withFault;
+    program.wanted = null;
+    this.#foreseen = null;
+    void reading.discard();
   }
 
   /** @param {ArrayLike<number>} ids */
@@ -282,31 +309,28 @@ export class Bridge {
   async #read(id, bytes, use) {
     const spoiled = this.#lost ?? this.#spoiled.get(id);
     if (spoiled) throw spoiled;
-    const faultBytes = this.#mayFault ? FAULT_BYTES : 0;
-    this.#mayFault = false;
-    const total = bytes + faultBytes;
-    if (!total) return use(new Uint8Array());
-    const staging = this.staging.take(total);
+    const foreseen = this.#foreseen;
+    let reading = foreseen?.id === id ? foreseen.reading : null;
+    if (foreseen && reading?.bytes === bytes) this.#foreseen = null;
+    else reading = this.#startReading(id, bytes);
+    const found = await reading?.finish(use).catch((error) => {
+      throw this.#lost ?? error;
+    });
+    this.check();
+    return reading ? /** @type {T} */ (found) : use(new Uint8Array());
+  }
+
+  /** @param {number} id @param {number} bytes */
+  #startReading(id, bytes) {
+    if (!bytes && !this.#mayFault) return null;
     const encoder = this.gpu.createCommandEncoder();
-    if (bytes) encoder.copyBufferToBuffer(this.#chunk(id).buffer, 0, staging.buffer, 0, bytes);
-    if (faultBytes) {
-      encoder.copyBufferToBuffer(this.fault, 0, staging.buffer, bytes, faultBytes);
-      encoder.clearBuffer(this.fault);
-    }
+    const reading = this.reader.encode(encoder, bytes ? this.#chunk(id).buffer : null, bytes, this.#mayFault);
+    this.#mayFault = false;
     this.gpu.queue.submit([encoder.finish()]);
     this.counters.submits++;
-    try {
-      await staging.buffer.mapAsync(GPUMapMode.READ, 0, total);
-      const found = new Uint8Array(staging.buffer.getMappedRange(0, total));
-      this.check();
-      if (faultBytes) checkFault(new Int32Array(found.buffer, bytes, 3));
-      return use(found.subarray(0, bytes));
-    } catch (error) {
-      throw this.#lost ?? as("device", error);
-    } finally {
-      staging.buffer.unmap();
-      this.staging.give(staging);
-    }
+    const output = this.#last && bytes <= FORESEEN_BYTES ? Array.prototype.indexOf.call(this.#last.outputs, id) : -1;
+    if (this.#last && output >= 0) this.#last.program.wanted = { output, bytes };
+    return reading.start();
   }
 
   /** @param {number} id */
@@ -361,9 +385,4 @@ export class Bridge {
     if (!found) throw new BridgeError("device", `there is no program ${id}`);
     return found;
   }
-}
-
-/** @param {Int32Array} words whether something happened, the index, the size that it left */
-function checkFault([happened, index, size]) {
-  if (happened) throw new BridgeError("fault", `index ${index} is out of bounds for dimension with size ${size}`);
 }

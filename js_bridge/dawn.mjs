@@ -1,7 +1,7 @@
 /** WebGPU for Node: npm's `webgpu`, which is Dawn, under the names that browsers give it. */
 
 import { existsSync, globSync } from "node:fs";
-import { homedir } from "node:os";
+import { homedir, tmpdir } from "node:os";
 
 /** Where a software driver that Dawn accepts comes with a browser. */
 const SOFTWARE = [
@@ -13,7 +13,10 @@ const GPU_NODES = ["/dev/dri/renderD*", "/dev/nvidia[0-9]*", "/dev/dxg"];
 
 /** Puts `navigator.gpu` and the constants of WebGPU where a page has them. @param {string} [module] Dawn's own address */
 export async function offerWebGPU(module = "webgpu") {
-  chooseDriver();
+  if (process.platform === "linux") {
+    process.env.XDG_RUNTIME_DIR ??= tmpdir(); // Mesa complains on stderr where it is not set, and needs nothing there.
+    chooseDriver();
+  }
   const { create, globals } = await import(module);
   Object.assign(globalThis, globals);
   // Dawn ends the process when this object is collected; `navigator` keeps it.
@@ -22,7 +25,7 @@ export async function offerWebGPU(module = "webgpu") {
 
 /** On a Linux without a GPU the one driver of Vulkan that Dawn can use is SwiftShader. */
 function chooseDriver() {
-  if (process.platform !== "linux" || globSync(GPU_NODES).length) return;
+  if (globSync(GPU_NODES).length) return;
   const chosen = process.env.VK_DRIVER_FILES ?? process.env.VK_ICD_FILENAMES ?? "";
   if (chosen && !chosen.includes("lvp_")) return; // Dawn refuses Mesa's lavapipe.
   const found = globSync(SOFTWARE).find((file) => existsSync(file));

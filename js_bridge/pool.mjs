@@ -41,7 +41,10 @@ export class Pool {
     const stack = this.#waiting.get(size) ?? [];
     this.#waiting.delete(size); // Set again, it is the newest of the map.
     this.#waiting.set(size, stack);
-    stack.push(chunk);
+    // The oldest on top: the same requests get the same chunks again, so bind groups made for them serve again.
+    let at = stack.length;
+    while (at > 0 && stack[at - 1].serial < chunk.serial) at--;
+    stack.splice(at, 0, chunk);
     this.waitingBytes += size;
     if (this.waitingBytes > this.budget) this.#shrink(this.budget);
   }
@@ -54,7 +57,7 @@ export class Pool {
   #shrink(budget) {
     for (const [size, stack] of this.#waiting) {
       while (stack.length && this.waitingBytes > budget) {
-        const chunk = /** @type {Chunk} */ (stack.shift());
+        const chunk = /** @type {Chunk} */ (stack.shift()); // The youngest: it is in the fewest bind groups.
         chunk.buffer.destroy();
         this.waitingBytes -= size;
       }

@@ -84,6 +84,8 @@ export class Loaded {
   /** @type {BridgeError | null} why it can never run */
   error = null;
   isReady = false;
+  /** @type {{ output: number, bytes: number } | null} what was read after the last run, and may be again */
+  wanted = null;
 
   /**
    * @param {Host} host @param {Wire} wire @param {Pipelines} pipelines
@@ -118,8 +120,11 @@ export class Loaded {
     this.isReady = true;
   }
 
-  /** One pass, one submit. `chunks` holds what belongs to this run. @param {Uint32Array} numbers */
-  run(numbers) {
+  /**
+   * One pass, one submit. `chunks` holds what belongs to this run.
+   * @param {Uint32Array} numbers @param {(encoder: GPUCommandEncoder) => void} then adds what follows the pass
+   */
+  run(numbers, then) {
     const { gpu, counters } = this.host;
     if (this.uniform && !same(this.#numbers, numbers)) {
       this.#numbers = numbers.slice();
@@ -139,6 +144,7 @@ export class Loaded {
       pass.dispatchWorkgroups(x, y, z);
     }
     pass.end();
+    then(encoder);
     gpu.queue.submit([encoder.finish()]);
     counters.dispatches += steps.length;
     counters.submits++;

@@ -10,6 +10,7 @@ from math import nan as nan
 from math import pi as pi
 from typing import Any as _Any
 
+from pywebgpu import backends as _backends
 from pywebgpu import devices as _devices
 from pywebgpu import dtypes as _dtypes
 from pywebgpu import errors as errors
@@ -22,20 +23,19 @@ from pywebgpu.gradient.modes import inference_mode as inference_mode
 from pywebgpu.gradient.modes import is_grad_enabled as is_grad_enabled
 from pywebgpu.gradient.modes import no_grad as no_grad
 from pywebgpu.gradient.modes import set_grad_enabled as set_grad_enabled
+from pywebgpu.graph.ir import recording as _recording
 from pywebgpu.tensor import create as _create
 from pywebgpu.tensor import functions as _functions
 from pywebgpu.tensor import limits as _limits
+from pywebgpu.tensor import numeric as _numeric
 from pywebgpu.tensor import ordered as _ordered
 from pywebgpu.tensor import random as _random
-from pywebgpu.tensor import ordered as _ordered
-from pywebgpu.tensor import random as _random
-from pywebgpu.tensor import random as _random
-from pywebgpu.tensor.base import Size as Size
 from pywebgpu.tensor.limits import finfo as finfo
 from pywebgpu.tensor.limits import iinfo as iinfo
 from pywebgpu.tensor.show import get_printoptions as get_printoptions
 from pywebgpu.tensor.show import printoptions as printoptions
 from pywebgpu.tensor.show import set_printoptions as set_printoptions
+from pywebgpu.tensor.size import Size as Size
 from pywebgpu.tensor.tensor import Tensor as Tensor
 from pywebgpu.version import __version__ as __version__
 
@@ -54,12 +54,20 @@ _ELSEWHERE = {"save": "pywebgpu.io.state", "load": "pywebgpu.io.state", "compile
 
 def __getattr__(name: str) -> _Any:
     if name in _PARTS:
-        return _import_module(f"pywebgpu.{name}")
-    if name in _ELSEWHERE:
-        return getattr(_import_module(_ELSEWHERE[name]), name)
-    if name in _limits.FUNCTIONAL:
-        return getattr(_import_module("pywebgpu.nn.functional"), name)
-    raise AttributeError(f"module 'pywebgpu' has no attribute {name!r}")
+        found = f"pywebgpu.{name}"
+    elif name in _limits.FUNCTIONAL:
+        found = "pywebgpu.nn.functional"
+    else:
+        found = _ELSEWHERE.get(name, "")
+    try:
+        module = _import_module(found) if found else None
+    except ModuleNotFoundError as error:
+        if error.name != found:
+            raise
+        module = None
+    if module is None:
+        raise AttributeError(f"module 'pywebgpu' has no attribute {name!r}")
+    return module if name in _PARTS else getattr(module, name)
 
 
 def set_default_dtype(d: dtype) -> None:
@@ -83,6 +91,14 @@ def is_floating_point(input: Tensor) -> _Any:
     return input.dtype.is_floating_point
 
 
+def is_inference(input: Tensor) -> _Any:
+    return input.is_inference()
+
+
+def is_inference_mode_enabled() -> _Any:
+    return _recording.inference
+
+
 def is_complex(input: Tensor) -> _Any:
     return False
 
@@ -102,6 +118,8 @@ def _surface() -> dict[str, _Any]:
         _functions.generated()
         | _functions.public(_functions)
         | _functions.public(_ordered)
+        | _functions.public(_numeric)
+        | {name: value for name, value in _functions.public(_backends).items() if name != "Backend"}
         | _functions.public(_create)
         | _functions.public(_random)
         | _limits.legacy()

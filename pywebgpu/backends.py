@@ -21,3 +21,41 @@ class Backend:
 cudnn = Backend(deterministic=True, benchmark=False, enabled=False, allow_tf32=False)
 cuda = Backend(matmul=Backend(allow_tf32=False, allow_fp16_reduced_precision_reduction=False))
 mps, mkl, mkldnn, openmp, xeon = Backend(), Backend(), Backend(), Backend(), Backend()
+
+
+# Switches of the torch namespace itself. Results are deterministic always, and threads are the host's own business.
+
+_precision = ["highest"]
+
+
+def set_float32_matmul_precision(precision: str) -> None:
+    """Kept and given back; products are float32 whatever it says."""
+    if precision not in ("highest", "high", "medium"):
+        raise RuntimeError(f"{precision} is not one of 'highest', 'high', or 'medium'")
+    _precision[0] = precision
+
+
+def get_float32_matmul_precision() -> str:
+    return _precision[0]
+
+
+def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
+    """Nothing to change: two runs give the same bits."""
+
+
+def are_deterministic_algorithms_enabled() -> bool:
+    return True
+
+
+def set_num_threads(count: int) -> None:
+    """Nothing: NumPy and the GPU have their own threads."""
+
+
+set_num_interop_threads = set_num_threads
+
+
+def get_num_threads() -> int:
+    return 1
+
+
+get_num_interop_threads = get_num_threads

@@ -7,7 +7,7 @@ Program: forward, backward and update of an ordinary loop are one submit.
 from __future__ import annotations
 
 import weakref
-from collections import OrderedDict
+from collections import OrderedDict, defaultdict
 from collections.abc import Iterable
 from typing import Any
 
@@ -22,6 +22,7 @@ PROGRAMS = 512  # programs kept, the least recently used goes first
 _programs: OrderedDict[Any, Any] = OrderedDict()
 _pending: dict[Device, dict[int, weakref.ref[Storage]]] = {}
 counters = {"program_hits": 0, "program_misses": 0}
+recorded: defaultdict[Device, int] = defaultdict(int)  # tensors made since the device's last submit
 
 
 class Storage:
@@ -80,6 +81,7 @@ def clear() -> None:
 
 def submit(device: Device) -> None:
     """Queues everything that live storages of the device wait for. Waits for nothing."""
+    recorded[device] = 0
     waiting = _pending.get(device)
     if not waiting:
         return
@@ -164,6 +166,17 @@ def read(storage: Storage) -> bytes:
     if storage.node.buffer is None:
         submit(storage.device)
     return storage.device.download(storage.node.buffer, storage.node.spec)
+
+
+async def read_async(storage: Storage) -> bytes:
+    """As read, also where Python cannot wait. Only a device behind the bridge has to be awaited."""
+    if storage.node.buffer is None:
+        submit(storage.device)
+    download = getattr(storage.device, "download_async", None)
+    if download is None:
+        return storage.device.download(storage.node.buffer, storage.node.spec)
+    found: bytes = await download(storage.node.buffer, storage.node.spec)
+    return found
 
 
 def live(device: Device) -> Iterable[Storage]:

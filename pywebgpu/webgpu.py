@@ -31,6 +31,21 @@ def get_device_name(device: Any = None) -> str:
     return found[index].name
 
 
+async def init() -> None:
+    """Opens device webgpu, which a browser does asynchronously. Where Python can wait, its first use does it."""
+    await devices.open_device_async("webgpu")
+
+
+async def synchronize_async(device: Any = None) -> None:
+    """As synchronize, also where Python cannot wait."""
+    opened: Any = devices.open_device(device)
+    realize.submit(opened)
+    if hasattr(opened, "synchronize_async"):
+        await opened.synchronize_async()
+    else:
+        opened.synchronize()
+
+
 def synchronize(device: Any = None) -> None:
     """Runs all that is pending on a device, and waits until it is done."""
     opened = devices.open_device(device)

@@ -25,7 +25,8 @@ def table(found: list[Measurement]) -> str:
         cells = _cells(one)
         lines.append(_line([cells.get(heading, "") for heading, _ in columns], columns))
     lines += ["", "first: the first step, with compilation.  host: until Python had queued the step."]
-    lines += ["disp, subm, bufs, pipes, ffi: dispatches, submits, new buffers, new pipelines, driver calls.  MB: peak."]
+    lines += ["disp, subm, bufs, pipes, ffi: dispatches, submits, new buffers, new pipelines, driver calls."]
+    lines += ["MB: the most memory that tensors took at a time."]
     if peers:
         version, threads = peers[0]["version"], peers[0]["threads"]
         lines.append(f"torch: PyTorch {version} on the CPU, {threads} threads, in ms.  ratio: ms / torch.")
@@ -69,6 +70,8 @@ def _disagreements(found: list[Measurement]) -> list[str]:
         peer = one.peers.get("torch-cpu", {})
         for when, key in (("first", "loss_first"), ("last", "loss_last")):
             ours, theirs = getattr(one, key), peer.get(key)
-            if ours is not None and theirs is not None and abs(ours - theirs) > AGREE * max(abs(theirs), AGREE):
+            if ours is None or theirs is None:
+                continue
+            if not abs(ours - theirs) <= AGREE * max(abs(theirs), AGREE):  # So written, it tells of NaN as well.
                 lines.append(f"{one.name}: the {when} loss is {ours:.6g}, and PyTorch's is {theirs:.6g}")
     return lines

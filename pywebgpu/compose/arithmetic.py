@@ -1,7 +1,7 @@
 """Broadcasting and type promotion, once for all ops.
 
-An operand is a node or a Python number. A number becomes a constant of the graph when it is one that algebra knows
-(0, 1, -1, 2, 0.5) and else a host leaf, so that a loop whose numbers change compiles once.
+An operand is a node or a Python number. A number becomes a host leaf, so that a loop whose numbers change compiles
+once; a number that never changes is written with `like`, and the compiler may use what it is.
 """
 
 from math import isfinite
@@ -15,7 +15,6 @@ from pywebgpu.shapes import Shape, broadcast, broadcast_all
 
 Number = bool | int | float
 Operand = Node | Number
-KNOWN = (0, 1, -1, 2, 0.5)
 
 
 def result_type(*operands: Operand) -> DType:
@@ -50,7 +49,7 @@ def number(value: Number, dtype: DType) -> Node:
         value += int(dtype.high) + 1  # Negative numbers wrap into unsigned dtypes, as torch's do.
     if dtype.kind is Kind.INT and not dtype.low <= value <= dtype.high:
         raise DTypeError(f"value cannot be converted to type {dtype.name} without overflow: {value}")
-    if dtype.kind is Kind.BOOL or value in KNOWN or not isfinite(value):
+    if dtype.kind is Kind.BOOL or not isfinite(value):
         return pointwise.full(value, Spec((), dtype))
     return host(value, dtype)
 
@@ -127,8 +126,8 @@ def sub(a: Operand, b: Operand, alpha: Number = 1) -> Node:
     dtype = result_type(a, b)
     if _is_bool(a) or _is_bool(b):
         raise RuntimeError(
-            "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use "
-            "the `~` or `logical_not()` operator instead."
+            "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, "
+            "use the `~` or `logical_not()` operator instead."
         )
     if alpha != 1:
         b = mul(b, alpha) if isinstance(b, Node) else b * alpha

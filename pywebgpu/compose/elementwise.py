@@ -7,7 +7,7 @@ from math import log as natural_log
 from math import pi
 
 from pywebgpu import dtypes
-from pywebgpu.compose import arithmetic, logic, precision
+from pywebgpu.compose import arithmetic, logic
 from pywebgpu.compose.arithmetic import Number, Operand
 from pywebgpu.dtypes import DType, Kind
 from pywebgpu.graph.ir import Node, Pointwise, Spec

@@ -32,9 +32,7 @@ def nanquantile(
     return _quantile(x, q, dim, keepdim, interpolation, skip_nan=True)
 
 
-def _quantile(
-    x: Node, q: Node | Number, dim: int | None, keepdim: bool, interpolation: str, *, skip_nan: bool
-) -> Node:
+def _quantile(x: Node, q: Node | Number, dim: int | None, keepdim: bool, interpolation: str, *, skip_nan: bool) -> Node:
     precision.require_floating("quantile", x)
     if interpolation not in INTERPOLATIONS:
         raise RuntimeError(f"quantile() interpolation must be one of {INTERPOLATIONS}, but got {interpolation}")

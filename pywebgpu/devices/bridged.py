@@ -26,7 +26,8 @@ from pywebgpu.program.program import Program, Target
 
 FREE, DROP, WRITE, RUN = 1, 2, 3, 4  # the commands of js_bridge/python.mjs
 AREA_WORDS = 1 << 14
-INLINE_BYTES = 1 << 14  # an upload up to this size goes with the commands
+FULL_WORDS = 1 << 19  # commands of this length are handed over though nothing runs
+INLINE_BYTES = 1 << 20  # an upload up to this size goes with the commands
 UNREAD = 64  # runs that may be queued before Python waits for the device, where it can
 FREED_BYTES = 64 << 20  # memory that became free is given back at the latest now
 
@@ -139,7 +140,7 @@ class BridgedDevice:
         if content.nbytes <= INLINE_BYTES:
             padded = content if content.nbytes else bytes(4)
             self._append((WRITE, buffer.handle, len(padded) // 4), padded)
-            if self._used > AREA_WORDS // 2:
+            if self._used > FULL_WORDS:
                 self._call(self._flush_area, self._taken())
         else:
             self._call(self._bridge.write, self._taken(), buffer.handle, content)

@@ -15,7 +15,7 @@ from pywebgpu.devices.base import Buffer
 from pywebgpu.dtypes import DType
 from pywebgpu.graph.ir import Custom, Generator, Leaf, Movement, Pointwise, Spec
 from pywebgpu.kernels.kernel import Limits
-from pywebgpu.ops import special
+from pywebgpu.ops import indexing, special
 from pywebgpu.program.program import HostCall, Program, Target
 
 Action = tuple[Callable[..., Any], tuple[int, ...], int, int, tuple[int, ...]]
@@ -102,7 +102,7 @@ def _actions(program: Program) -> list[Action]:
     steps = [step for step in program.steps if isinstance(step, HostCall)]
     owner = list(range(len(program.slots)))  # a view's memory is its owner's
     for step in steps:
-        if isinstance(step.op, Movement | Custom):
+        if _is_view(step):
             owner[step.slots[-1]] = owner[step.slots[0]]
     last: dict[int, int] = {}
     kept = {owner[slot] for slot in program.outputs}
@@ -123,11 +123,16 @@ def _actions(program: Program) -> list[Action]:
                 if same and slot in fresh and owner[slot] == slot and last[slot] == at and slot not in kept:
                     into = slot
                     break
-        if not isinstance(step.op, Movement | Custom | Generator):
+        if not _is_view(step) and not isinstance(step.op, Generator):
             fresh.add(write)
         dead = tuple({s for s in step.slots if last[owner[s]] == at and owner[s] not in kept})
         actions.append((_function(step, program.slots[write].spec), tuple(reads), write, into, dead))
     return actions
+
+
+def _is_view(step: HostCall) -> bool:
+    """The result is, or may be, a view of the first input's memory."""
+    return isinstance(step.op, Movement | Custom) or step.op is indexing.offset_slice
 
 
 def _function(step: HostCall, spec: Spec) -> Callable[..., Any]:

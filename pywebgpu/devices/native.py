@@ -99,15 +99,18 @@ class NativeDevice:
         return buffer
 
     def download(self, buffer: Buffer, spec: Spec) -> bytes:
+        return _from_words(self._read(buffer.handle, 4 * prod(spec.shape)), spec.dtype)
+
+    def _read(self, handle: Any, nbytes: int) -> bytes:
+        """A buffer's first bytes, once all that was queued has run. Raises for an index that was out of range."""
         self._check_open()
-        nbytes = 4 * prod(spec.shape)
         may_fault, total = self._may_fault, nbytes + (FAULT_BYTES if self._may_fault else 0)
         if not total:
             return b""
         staging = self._staging.take(total)
         encoder = self._gpu.create_command_encoder()
         if nbytes:
-            encoder.copy_buffer_to_buffer(buffer.handle, 0, staging, 0, nbytes)
+            encoder.copy_buffer_to_buffer(handle, 0, staging, 0, nbytes)
         if may_fault:
             encoder.copy_buffer_to_buffer(self._fault, 0, staging, nbytes, FAULT_BYTES)
         self._gpu.queue.submit([encoder.finish()])
@@ -118,7 +121,7 @@ class NativeDevice:
         self.counters["ffi_calls"] += 7
         if may_fault:
             self._raise_fault(raw[nbytes:])
-        return _from_words(raw[:nbytes], spec.dtype)
+        return raw[:nbytes]
 
     def _raise_fault(self, words: bytes) -> None:
         """Tells of an index that was out of range in a kernel since the last read."""
@@ -246,8 +249,8 @@ class NativeDevice:
         return self._gpu.create_bind_group(layout=layout, entries=entries)
 
     def synchronize(self) -> None:
-        self._check_open()
-        self._gpu.queue.on_submitted_work_done_sync()
+        # By a read, since wgpu-py 0.32 raises in on_submitted_work_done_sync: it has the callback's type wrong.
+        self._read(self._fault, FAULT_BYTES)
 
     def close(self) -> None:
         self._closed = True

@@ -19,6 +19,8 @@ def structure(order: Sequence[Node], roots: Iterable[Node]) -> tuple[Any, ...]:
             attrs: tuple[Any, ...] = tuple(node.attrs.values())
             if isinstance(node.op, Custom):
                 attrs = ()
+            elif node.op.name == "const":
+                attrs = (repr(attrs[0]),)  # -0.0 equals 0.0, and NaN does not equal itself.
             elif node.op.name == "barrier":
                 attrs = (tokens.setdefault(attrs, len(tokens)),)
             lines.append((node.op, tuple([number[id(source)] for source in node.inputs]), attrs, node.spec))

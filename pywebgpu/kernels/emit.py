@@ -118,6 +118,8 @@ class Emitter:
                 return self._generator(node, at, flat)
             case Structural() if node.op is indexing.take:
                 return self._take(node, at)
+            case Structural() if node.op is indexing.offset_slice:
+                return self._offset_slice(node, at)
             case Structural() if node.op is indexing.cat:
                 return self._cat(node, at)
             case Structural() if node.op is indexing.write_slice:
@@ -179,6 +181,16 @@ class Emitter:
         name = self.fresh("i")
         self.line(f"let {name} = u32({row});")
         return self.value(rows, (variable(name, rows.spec.shape[0]), at[1]))
+
+    def _offset_slice(self, node: Node, at: Coords) -> str:
+        source, *starts = node.inputs
+        coords = [i * step for i, step in zip(at, node.attrs["steps"], strict=True)]
+        for axis, start in zip(node.attrs["axes"], starts, strict=True):
+            name = self.fresh("s")
+            self.line(f"let {name} = u32({self.value(start, ())});")
+            span = (node.spec.shape[axis] - 1) * node.attrs["steps"][axis]
+            coords[axis] = coords[axis] + variable(name, source.spec.shape[axis] - span)
+        return self.value(source, tuple(coords))
 
     def _cat(self, node: Node, at: Coords) -> str:
         axis, name = node.attrs["axis"], self.fresh()

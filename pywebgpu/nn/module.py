@@ -7,7 +7,7 @@ from pywebgpu import devices, dtypes
 from pywebgpu.dtypes import DType, Kind
 from pywebgpu.gradient import modes
 from pywebgpu.nn.state import StateDict
-from pywebgpu.tensor.base import RemovableHandle
+from pywebgpu.tensor.anchor import RemovableHandle
 from pywebgpu.tensor.tensor import Tensor
 
 Convert = Callable[[Tensor], Tensor]

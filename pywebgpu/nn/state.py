@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from pywebgpu.gradient import modes
 from pywebgpu.nn.parameter import Parameter
 from pywebgpu.nn.tree import ModuleTree
-from pywebgpu.tensor.base import RemovableHandle
+from pywebgpu.tensor.anchor import RemovableHandle
 from pywebgpu.tensor.tensor import Tensor
 
 EXTRA = "_extra_state"

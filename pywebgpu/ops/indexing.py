@@ -8,8 +8,8 @@ from typing import Any
 
 from pywebgpu import dtypes
 from pywebgpu.errors import ShapeError
-from pywebgpu.graph.ir import Node, Spec, Structural
-from pywebgpu.ops import movement, pointwise, reduction, special
+from pywebgpu.graph.ir import Node, Spec, Structural, host
+from pywebgpu.ops import movement, pointwise, special
 from pywebgpu.shapes import Shape
 
 
@@ -128,6 +128,28 @@ write_slice: Structural = Structural(
         ),
     ),
 )
+
+
+def _offset_slice(xp: Any, x: Any, *starts: Any, axes: Shape, sizes: Shape, steps: Shape) -> Any:
+    first = [0] * x.ndim
+    for axis, start in zip(axes, starts, strict=True):
+        first[axis] = int(start)
+    return x[movement._slices(tuple(first), sizes, steps)]
+
+
+offset_slice: Structural = Structural(
+    "offset_slice",  # movement.slice_ of data, with the starts of `axes` as host numbers: they change from batch to batch
+    infer=lambda x, *starts, axes, sizes, steps: Spec(sizes, x.dtype),
+    reference=_offset_slice,
+    vjp=(None,),
+)
+
+
+def slice_of_data(x: Node, starts: Shape, sizes: Shape, steps: Shape) -> Node:
+    """A slice whose place is no part of the program, so that all batches of one size share one."""
+    axes = tuple(axis for axis, (n, size) in enumerate(zip(x.spec.shape, sizes, strict=True)) if size < n)
+    numbers = [host(starts[axis], dtypes.int32) for axis in axes]
+    return offset_slice(x, *numbers, axes=axes, sizes=sizes, steps=steps)
 
 
 # Scans run along the last axis.

@@ -422,7 +422,7 @@ graft: Pointwise = Pointwise(
 overwrite: Pointwise = Pointwise(
     "overwrite",  # the first value; the gradient of the second, which it replaced, is 0
     "{0}",
-    lambda xp, a, b: a,
+    lambda xp, a, b: a.copy(),
     vjp=(None, lambda g, out, a, b: _const(g, 0.0)),
 )
 

@@ -13,6 +13,7 @@ Seed = tuple[Node, Node, Node, Node]  # low and high half of the key, stream, dr
 ROUNDS = 10
 M0, M1 = 0xD2511F53, 0xCD9E8D57
 W0, W1 = 0x9E3779B9, 0xBB67AE85
+CHUNK = 1 << 14  # blocks that NumPy computes at a time: they stay in the cache
 
 
 def philox(xp: Any, counter: Any, key: tuple[int, int]) -> Any:
@@ -32,11 +33,13 @@ def _bits(xp: Any, low: Any, high: Any, stream: Any, draw: Any, spec: Spec) -> A
     count = 1
     for n in spec.shape:
         count *= n
-    blocks = xp.arange((count + 3) // 4, dtype="uint64")
-    rest = (xp.full(1, int(word), "uint64") for word in (draw, stream, 0))
-    words = xp.empty((len(blocks), 4), "uint32")
-    for at, word in enumerate(philox(xp, (blocks, *rest), (int(low), int(high)))):
-        words[:, at] = word
+    words = xp.empty(((count + 3) // 4, 4), "uint32")
+    rest = [xp.full(1, int(word), "uint64") for word in (draw, stream, 0)]
+    for start in range(0, len(words), CHUNK):
+        part = words[start : start + CHUNK]
+        blocks = xp.arange(start, start + len(part), dtype="uint64")
+        for at, word in enumerate(philox(xp, (blocks, *rest), (int(low), int(high)))):
+            part[:, at] = word
     return words.reshape(-1)[:count].reshape(spec.shape)
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from pywebgpu import devices, realize
 from pywebgpu.gradient import modes
-from pywebgpu.tensor import base, tensor
+from pywebgpu.tensor import anchor, tensor
 
 Rate = float | tensor.Tensor
 Loss = tensor.Tensor | float | None
@@ -150,24 +150,24 @@ class Optimizer:
         for hook in list(self._hooks["load_state_dict_post"].values()):
             hook(self)
 
-    def register_step_pre_hook(self, hook: Hook) -> base.RemovableHandle:
+    def register_step_pre_hook(self, hook: Hook) -> anchor.RemovableHandle:
         """`hook(optimizer, args, kwargs)` before each step; it may return other (args, kwargs)."""
         return self._register("step_pre", hook)
 
-    def register_step_post_hook(self, hook: Hook) -> base.RemovableHandle:
+    def register_step_post_hook(self, hook: Hook) -> anchor.RemovableHandle:
         """`hook(optimizer, args, kwargs)` after each step."""
         return self._register("step_post", hook)
 
-    def register_state_dict_pre_hook(self, hook: Hook) -> base.RemovableHandle:
+    def register_state_dict_pre_hook(self, hook: Hook) -> anchor.RemovableHandle:
         return self._register("state_dict_pre", hook)
 
-    def register_state_dict_post_hook(self, hook: Hook) -> base.RemovableHandle:
+    def register_state_dict_post_hook(self, hook: Hook) -> anchor.RemovableHandle:
         return self._register("state_dict_post", hook)
 
-    def register_load_state_dict_pre_hook(self, hook: Hook) -> base.RemovableHandle:
+    def register_load_state_dict_pre_hook(self, hook: Hook) -> anchor.RemovableHandle:
         return self._register("load_state_dict_pre", hook)
 
-    def register_load_state_dict_post_hook(self, hook: Hook) -> base.RemovableHandle:
+    def register_load_state_dict_post_hook(self, hook: Hook) -> anchor.RemovableHandle:
         return self._register("load_state_dict_post", hook)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -201,8 +201,8 @@ class Optimizer:
         self._hooks: defaultdict[str, dict[int, Hook]] = defaultdict(dict)
         self._opt_called = False
 
-    def _register(self, event: str, hook: Hook) -> base.RemovableHandle:
-        return base.RemovableHandle(self._hooks[event], hook)
+    def _register(self, event: str, hook: Hook) -> anchor.RemovableHandle:
+        return anchor.RemovableHandle(self._hooks[event], hook)
 
     def _check_parameter(self, parameter: object) -> None:
         if not isinstance(parameter, tensor.Tensor):

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from math import prod
 
 from pywebgpu.errors import CompileError
-from pywebgpu.graph.ir import HOST, Movement, Node
+from pywebgpu.graph.ir import HOST, Node
 from pywebgpu.graph.show import as_text
 from pywebgpu.graph.walk import toposort
 from pywebgpu.kernels import select
@@ -12,7 +12,7 @@ from pywebgpu.kernels.kernel import Kernel, Limits
 from pywebgpu.ops import pointwise
 from pywebgpu.program import memory
 from pywebgpu.program.program import Dispatch, HostCall, Program, Slot, Target
-from pywebgpu.program.reads import is_free
+from pywebgpu.program.reads import is_free, is_view
 from pywebgpu.program.schedule import Schedule
 from pywebgpu.rewrite import PASSES
 from pywebgpu.settings import settings
@@ -82,7 +82,7 @@ def _device_program(roots: tuple[Node, ...], limits: Limits, written: Written) -
 
 def _stored(root: Node) -> Node:
     """A root must have a place of its own: a view, a leaf or a constant is copied into one."""
-    return pointwise.copy(root) if root.buffer is not None or isinstance(root.op, Movement) or is_free(root) else root
+    return pointwise.copy(root) if root.buffer is not None or is_view(root) or is_free(root) else root
 
 
 def _bytes(node: Node, limits: Limits) -> int:

@@ -12,14 +12,13 @@ from functools import lru_cache
 from math import prod
 from typing import Any
 
-from pywebgpu.graph import walk
 from pywebgpu.graph.ir import HOST, Generator, Movement, Node, Pointwise, Reduction
 from pywebgpu.ops import contraction, indexing, random
 from pywebgpu.settings import settings
 from pywebgpu.shapes import Shape
 from pywebgpu.symbolic import Sym, flatten, unflatten
 
-Chain = tuple[tuple[Movement, tuple[tuple[str, Any], ...], Shape], ...]  # views from a consumer down to a producer
+Chain = tuple[tuple[Movement | None, tuple[tuple[str, Any], ...], Shape], ...]  # views from a consumer down to a producer
 Edge = tuple[Node, Chain, Shape]  # producer, views, shape at which the consumer reads
 
 REPEAT_COST = 48  # pointwise instructions that are repeated in each reader rather than stored between kernels
@@ -32,6 +31,18 @@ def is_free(node: Node) -> bool:
     return node.op is HOST or (isinstance(node.op, Generator) and node.op is not random.bits)
 
 
+def is_view(node: Node) -> bool:
+    """Changes where its input is read, and nothing else."""
+    return node.buffer is None and (isinstance(node.op, Movement) or node.op is indexing.offset_slice)
+
+
+def below(node: Node) -> Node:
+    """The node under a chain of views."""
+    while is_view(node):
+        node = node.inputs[0]
+    return node
+
+
 class Reads:
     """`nodes` are those that kernels are made for; `edges` what each of them reads; `users` who reads a value."""
 
@@ -41,7 +52,7 @@ class Reads:
         self._free: set[int] = set()
         self.edges: dict[int, list[Edge]] = {}
         self.users: dict[int, list[Node]] = {}
-        computing = [n for n in order if n.buffer is None and not isinstance(n.op, Movement) and not is_free(n)]
+        computing = [n for n in order if n.buffer is None and not is_view(n) and not is_free(n)]
         self._choose(computing)
         self._settle(computing)
         self._store_crowded(computing)
@@ -63,7 +74,7 @@ class Reads:
         for node in computing:
             if isinstance(node.op, Pointwise) and id(node) not in self._wanted:
                 edges = self._edges_of(node)
-                cost = node.op.cost + sum(costs.get(id(walk.base(source)), 0) for source in node.inputs)
+                cost = node.op.cost + sum(costs.get(id(below(source)), 0) for source in node.inputs)
                 if not edges and cost <= REPEAT_COST:
                     self._free.add(id(node))
                     self._inline.add(id(node))
@@ -81,7 +92,7 @@ class Reads:
             for node in self.nodes:
                 if len({id(p) for p, _, _ in self.edges[id(node)]}) < self._bindings:
                     continue
-                crowding = {id(walk.base(source)) for source in node.inputs} & self._inline - self._free
+                crowding = {id(below(source)) for source in node.inputs} & self._inline - self._free
                 again = again or bool(crowding)
                 self._inline -= crowding
             if again:
@@ -91,10 +102,10 @@ class Reads:
         """For each node below views: who reads it."""
         readers: dict[int, list[Node]] = {}
         for node in self._order:
-            if node.buffer is not None or isinstance(node.op, Movement):
+            if node.buffer is not None or is_view(node):
                 continue
             for source in node.inputs:
-                readers.setdefault(id(walk.base(source)), []).append(node)
+                readers.setdefault(id(below(source)), []).append(node)
         return readers
 
     def _resolve(self, source: Node) -> list[Edge]:
@@ -103,8 +114,9 @@ class Reads:
         stack: list[tuple[Node, Chain]] = [(source, ())]
         while stack:
             at, views = stack.pop()
-            while isinstance(at.op, Movement) and at.buffer is None:
-                views = (*views, (at.op, tuple(at.attrs.items()), at.inputs[0].spec.shape))
+            while is_view(at):
+                step = at.op if isinstance(at.op, Movement) else None
+                views = (*views, (step, tuple(at.attrs.items()), at.inputs[0].spec.shape))
                 at = at.inputs[0]
             if is_free(at) or id(at) in self._inline:
                 if at.op is not HOST:
@@ -147,6 +159,8 @@ def read_at(start: Sym, shape: Shape, chain: Chain) -> Sym | None:
     at = unflatten(start, shape)
     last = shape
     for op, attrs, source in chain:
+        if op is None:
+            return None
         at, bounds = op.index(at, source, **dict(attrs))
         if bounds:
             return None

@@ -23,7 +23,8 @@ def simplify(roots: tuple[Node, ...]) -> tuple[Node, ...]:
         node = _rewrite(node)
         if node.buffer is not None or node.op is movement.barrier:
             return node
-        key = (node.op, tuple([id(source) for source in node.inputs]), tuple(node.attrs.items()), node.spec)
+        attrs = repr(node.attrs) if node.op is pointwise.const else tuple(node.attrs.items())
+        key = (node.op, tuple([id(source) for source in node.inputs]), attrs, node.spec)
         return seen.setdefault(key, node)
 
     return walk.rebuild(roots, rule)

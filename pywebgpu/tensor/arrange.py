@@ -9,6 +9,7 @@ from typing import Any
 
 from pywebgpu import dtypes, shapes
 from pywebgpu.compose import arithmetic
+from pywebgpu.dtypes import DType
 from pywebgpu.errors import RangeError, ShapeError
 from pywebgpu.graph.ir import Node, Spec
 from pywebgpu.ops import indexing, movement, pointwise
@@ -78,6 +79,29 @@ class ArrangeMethods(ConversionMethods):
             raise ShapeError(f"size {{{list(wanted)}}} is not expandable to size {{{list(self.shape)}}}.")
         axes = [*range(lead), *(lead + a for a, n in enumerate(wanted) if n == 1 and self.shape[lead + a] != 1)]
         return self.sum(axes, keepdim=True).reshape(wanted) if axes else self
+
+    def view(self, *shape: Any) -> Any:
+        """Another shape of the same memory; of a dtype of the same size, a copy of the same bits."""
+        if len(shape) != 1 or not isinstance(shape[0], DType):
+            return super().view(*shape)
+        dtype = shape[0]
+        if dtype is self.dtype:
+            return super().view(self.shape)
+        if dtype.itemsize != 4 or self.dtype.itemsize != 4:
+            raise RuntimeError(
+                f"view: bits are read as another dtype between dtypes of 4 bytes, not {self.dtype} as {dtype}"
+            )
+        return self._new(pointwise.bitcast(self._node, dtype=dtype), self._storage.device)
+
+    def ndimension(self) -> int:
+        return self.ndim
+
+    def conj(self) -> Any:
+        """The tensor itself: it is real."""
+        return self
+
+    resolve_conj = resolve_neg = conj
+    real = property(lambda self: self)
 
     # Transposed
 

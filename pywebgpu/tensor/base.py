@@ -6,7 +6,6 @@ view makes a new value for the whole storage. Everything that computes is in the
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, Self
 
@@ -14,7 +13,7 @@ from pywebgpu import devices, realize
 from pywebgpu.compose import arithmetic
 from pywebgpu.devices.base import Device
 from pywebgpu.dtypes import DType, Kind, bool_
-from pywebgpu.errors import DeviceError, ShapeError
+from pywebgpu.errors import ShapeError
 from pywebgpu.gradient import modes
 from pywebgpu.graph.ir import HOST, Attrs, Movement, Node, Spec, recording
 from pywebgpu.ops import indexing, movement, pointwise, reduction
@@ -22,37 +21,10 @@ from pywebgpu.realize import Storage
 from pywebgpu.settings import settings
 from pywebgpu.shapes import Shape
 from pywebgpu.tensor import layout
+from pywebgpu.tensor.anchor import Anchor, Hook, RemovableHandle
+from pywebgpu.tensor.size import Size
 
 Path = tuple[tuple[Movement, Attrs], ...]
-Hook = Callable[[Any], Any]
-
-
-class Anchor:
-    """Sees the gradient that arrives at a tensor's node: runs hooks, then accumulates or retains it."""
-
-    __slots__ = ("after", "hooks", "leaf", "retain", "tensor")
-
-    def __init__(self, tensor: TensorBase, *, leaf: bool) -> None:
-        self.tensor = weakref.ref(tensor)
-        self.leaf, self.retain = leaf, False
-        self.hooks: dict[int, Hook] = {}
-        self.after: dict[int, Hook] = {}
-
-    def arrive(self, grad: Node, *, accumulate: bool, create_graph: bool) -> Node:
-        tensor = self.tensor()
-        device = tensor._storage.device if tensor is not None else None
-        for hook in list(self.hooks.values()):
-            assert tensor is not None
-            assert device is not None
-            changed = hook(tensor._new(grad, device))
-            grad = grad if changed is None else changed._node
-        if tensor is not None and self.leaf and accumulate:
-            tensor._accumulate(grad, create_graph)
-            for hook in list(self.after.values()):
-                hook(tensor)
-        elif tensor is not None and self.retain:
-            tensor.grad = tensor._new(grad, tensor._storage.device)
-        return grad
 
 
 class TensorBase:
@@ -83,9 +55,8 @@ class TensorBase:
         made._grad = None
         if recording.inference:
             made._inference = True
-        recorded[0] += 1
-        if recorded[0] > settings.pending:
-            recorded[0] = 0
+        realize.recorded[device] += 1
+        if realize.recorded[device] > settings.pending:
             realize.submit(device)
         return made
 
@@ -96,7 +67,11 @@ class TensorBase:
 
     def _view(self, op: Movement, **attrs: Any) -> Any:
         """A tensor that shares this one's storage."""
-        node = op(self._node, **attrs)
+        own = self._node
+        if op is movement.slice_ and own.buffer is not None and not own.requires:
+            node = indexing.slice_of_data(own, **attrs)
+        else:
+            node = op(own, **attrs)
         made = self._class().__new__(self._class())
         made._storage = self._storage
         made._path = (*self._path, (op, attrs))
@@ -149,7 +124,8 @@ class TensorBase:
 
     def _find_anchor(self) -> Anchor:
         if self._anchor is None:
-            self._anchor = Anchor(self, leaf=self._flag)
+            device, make = self._storage.device, self._class()._new
+            self._anchor = Anchor(self, lambda grad: make(grad, device), leaf=self._flag)
         if not self._flag:
             self._node.anchor = self._anchor
         return self._anchor
@@ -221,8 +197,8 @@ class TensorBase:
                 )
             if value.dtype is not self.dtype or value._storage.device is not self._storage.device:
                 raise RuntimeError(
-                    f"attempting to assign a gradient of {value.dtype} on {value.device} to a tensor of {self.dtype} on "
-                    f"{self.device}"
+                    f"attempting to assign a gradient of {value.dtype} on {value.device} to a tensor of {self.dtype} "
+                    f"on {self.device}"
                 )
         self._grad = value
 
@@ -333,12 +309,18 @@ class TensorBase:
     # Reading
 
     def _bytes(self) -> bytes:
-        if self._storage.device.name == "closed":
-            raise DeviceError("the device of this tensor was closed")
+        return realize.read(self._readable())
+
+    async def _bytes_async(self) -> bytes:
+        return await realize.read_async(self._readable())
+
+    def _readable(self) -> Storage:
+        """A storage whose value has the elements of this tensor, in their order."""
         if not self._path:
-            return realize.read(self._storage)
+            return self._storage
         with modes.no_grad():
-            return realize.read(self._new(pointwise.copy(self._node), self._storage.device)._storage)
+            dense: Storage = self._new(pointwise.copy(self._node), self._storage.device)._storage
+        return dense
 
 
 def _broadcast_fails(small: Shape, large: Shape) -> bool:
@@ -368,41 +350,6 @@ def _unview(op: Movement, attrs: Attrs, before: Node, value: Node) -> Node:
         "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
         "Please clone() the tensor before performing the operation."
     )
-
-
-recorded = [0]
-
-
-class Size(tuple[int, ...]):
-    """A shape that prints and counts as torch.Size does."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return f"torch.Size({list(self)})"
-
-    def numel(self) -> int:
-        total = 1
-        for n in self:
-            total *= n
-        return total
-
-    def __getitem__(self, at: Any) -> Any:
-        found = tuple.__getitem__(self, at)
-        return Size(found) if isinstance(found, tuple) else found
-
-
-class RemovableHandle:
-    """Takes a hook back by `remove()`."""
-
-    __slots__ = ("_hooks", "_number")
-
-    def __init__(self, hooks: dict[int, Hook], hook: Hook) -> None:
-        self._hooks, self._number = hooks, max(hooks, default=-1) + 1
-        hooks[self._number] = hook
-
-    def remove(self) -> None:
-        self._hooks.pop(self._number, None)
 
 
 def strides_of(tensor: TensorBase) -> tuple[Shape, int]:
@@ -438,6 +385,8 @@ def apply(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     options = {name: unwrap(value) for name, value in kwargs.items()} if kwargs else kwargs
     result = function(*nodes, **options)
     if isinstance(result, Node):
+        if any(result is node for node in nodes):
+            result = movement.alias(result)  # Another tensor needs a node of its own: hooks hang on nodes.
         return result_class._new(result, device)
     if isinstance(result, tuple | list):
         return tuple(result_class._new(item, device) if isinstance(item, Node) else item for item in result)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import array
 import builtins
 import struct
+from math import prod
 from typing import Any
 
 from pywebgpu import devices, dtypes
@@ -159,36 +160,49 @@ class ConversionMethods(InplaceMethods):
 
     def item(self) -> Any:
         """The only element, as a Python number. Waits for the device."""
-        if self.numel() != 1:
-            raise RuntimeError(f"a Tensor with {self.numel()} elements cannot be converted to Scalar")
+        self._check_single()
         return numbers(self._bytes(), self.dtype)[0]
+
+    async def item_async(self) -> Any:
+        """As item, also where Python cannot wait: in a browser without JSPI, or in a callback of JavaScript."""
+        self._check_single()
+        return numbers(await self._bytes_async(), self.dtype)[0]
 
     def tolist(self) -> Any:
         """The elements as nested lists. Waits for the device."""
-        flat = numbers(self._bytes(), self.dtype)
-        if not self.ndim:
-            return flat[0]
-        shape = tuple(self.shape)
-        for axis in range(self.ndim - 1, 0, -1):
-            n, rows = shape[axis], 1
-            for size in shape[:axis]:
-                rows *= size
-            flat = [flat[i * n : (i + 1) * n] for i in range(rows)]
-        return flat
+        return nested(numbers(self._bytes(), self.dtype), tuple(self.shape))
+
+    async def tolist_async(self) -> Any:
+        """As tolist, also where Python cannot wait."""
+        return nested(numbers(await self._bytes_async(), self.dtype), tuple(self.shape))
 
     def tobytes(self) -> bytes:
         """The elements as little-endian bytes of the dtype, in row-major order."""
         return self._bytes()
 
+    async def tobytes_async(self) -> bytes:
+        """As tobytes, also where Python cannot wait."""
+        return await self._bytes_async()
+
     def numpy(self, *, force: Any = False) -> Any:
         """A NumPy array with a copy of the elements."""
-        import numpy as np
+        self._check_numpy(force)
+        return as_array(self._bytes(), self.dtype, self.shape)
 
+    async def numpy_async(self, *, force: Any = False) -> Any:
+        """As numpy, also where Python cannot wait."""
+        self._check_numpy(force)
+        return as_array(await self._bytes_async(), self.dtype, self.shape)
+
+    def _check_single(self) -> None:
+        if self.numel() != 1:
+            raise RuntimeError(f"a Tensor with {self.numel()} elements cannot be converted to Scalar")
+
+    def _check_numpy(self, force: Any) -> None:
         if self.requires_grad and not force:
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
         if self.dtype is dtypes.bfloat16:
             raise TypeError("Got unsupported ScalarType BFloat16")
-        return np.frombuffer(bytearray(self._bytes()), self.dtype.name).reshape(self.shape)
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         found = self.numpy()
@@ -274,3 +288,20 @@ def numbers(data: bytes, dtype: DType) -> list[Any]:
     if dtype is dtypes.bool_:
         return [b != 0 for b in data]
     return array.array(dtype.code, data).tolist()
+
+
+def nested(flat: list[Any], shape: tuple[int, ...]) -> Any:
+    """Numbers in row-major order -> lists of lists; a number where the shape is ()."""
+    if not shape:
+        return flat[0]
+    for axis in range(len(shape) - 1, 0, -1):
+        n, rows = shape[axis], prod(shape[:axis])
+        flat = [flat[i * n : (i + 1) * n] for i in range(rows)]
+    return flat
+
+
+def as_array(data: bytes, dtype: DType, shape: tuple[int, ...]) -> Any:
+    """Little-endian bytes -> a NumPy array that may be written."""
+    import numpy as np
+
+    return np.frombuffer(bytearray(data), dtype.name).reshape(shape)

@@ -13,8 +13,9 @@ from pywebgpu.compose import einsum as summation
 from pywebgpu.dtypes import DType
 from pywebgpu.graph.ir import recording
 from pywebgpu.tensor import pointwise, reduction
-from pywebgpu.tensor.base import Size, TensorBase, apply
+from pywebgpu.tensor.base import TensorBase, apply
 from pywebgpu.tensor.methods import aliased
+from pywebgpu.tensor.size import Size
 from pywebgpu.tensor.tensor import Tensor
 
 # Methods that torch has on tensors only.
@@ -74,8 +75,8 @@ def into(out: Any, result: Any) -> Any:
         return out
     if recording.grad and (out.requires_grad or result.requires_grad):
         raise RuntimeError(
-            "functions with out=... arguments don't support automatic differentiation, but one of the arguments requires "
-            "grad."
+            "functions with out=... arguments don't support automatic differentiation, but one of the arguments "
+            "requires grad."
         )
     if not arithmetic_casts(result.dtype, out.dtype):
         raise RuntimeError(f"result type {result.dtype} can't be cast to the desired output type {out.dtype}")

@@ -375,7 +375,7 @@ def _copied(node: Node, shape: Shape) -> Node:
 
 def _overwritten(before: Node, value: Node) -> Node:
     """The value; what the old one was made of gets a gradient of 0 and not none at all, as in torch."""
-    if not (before.requires and recording.grad):
+    if not (before.requires and value.requires and recording.grad):
         return value
     rank = len(before.spec.shape)
     return ops.write_slice(before, value, starts=(0,) * rank, steps=(1,) * rank)

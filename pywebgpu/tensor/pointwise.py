@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from pywebgpu import dtypes
 from pywebgpu.compose import arithmetic, elementwise, logic
 from pywebgpu.graph.ir import Node, Pointwise
 from pywebgpu.ops import pointwise as ops
@@ -151,9 +152,7 @@ class PointwiseMethods(TensorBase):
 
     def where(self, condition: Any, other: Any) -> Any:
         """self where `condition`, else `other`."""
-        return self._new(
-            arithmetic.where(operand(self, condition), self._node, operand(self, other)), self._storage.device
-        )
+        return where(condition, self, other)
 
     # Comparison and logic
 
@@ -196,8 +195,16 @@ def where(condition: TensorBase, input: Any = None, other: Any = None) -> Any:
     if input is None and other is None:
         held: Any = condition
         return held.nonzero(as_tuple=True)
-    return apply(_where, condition, input, other)
-
-
-def _where(condition: Node, a: Any, b: Any) -> Node:
-    return arithmetic.where(condition, a, b)
+    if not isinstance(condition, TensorBase):
+        raise TypeError(f"where(): argument 'condition' (position 1) must be Tensor, not {type(condition).__name__}")
+    if condition.dtype not in (dtypes.bool_, dtypes.uint8):
+        raise RuntimeError(
+            f"where expected condition to be a boolean tensor, but got a tensor with dtype {condition.dtype}"
+        )
+    device = condition._storage.device
+    if condition.ndim == 0:
+        device = next((x._storage.device for x in (input, other) if isinstance(x, TensorBase)), device)
+    guide = next((x for x in (input, other) if isinstance(x, TensorBase) and x._storage.device is device), condition)
+    return condition._new(
+        arithmetic.where(operand(guide, condition), operand(guide, input), operand(guide, other)), device
+    )

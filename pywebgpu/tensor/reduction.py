@@ -151,9 +151,7 @@ class ReductionMethods(PointwiseMethods):
         return apply(function, self, dim, correction=correction, keepdim=keepdim)
 
     @aliased
-    def quantile(
-        self, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
-    ) -> Any:
+    def quantile(self, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear") -> Any:
         """The value below which a share q of a row lies; q is a number or a vector."""
         return apply(quantile.quantile, self, q, dim, keepdim, interpolation=interpolation)
 

@@ -130,7 +130,8 @@ def weighed_sum(name: str, library: ModuleType, outputs: list[Any], device: str)
     for output in outputs:
         if isinstance(output, library.Tensor) and output.requires_grad:
             weights = random.uniform(0.5, 1.5, tuple(output.shape)) * random.choice([-1.0, 1.0], tuple(output.shape))
-            weighed = (output * send(library, np.array(weights, "float32"), "float32", device).to(output.dtype)).sum()
+            factors = send(library, np.array(weights, "float32"), "float32", str(output.device)).to(output.dtype)
+            weighed = (output * factors).sum().to(place(library, device))
             loss = weighed if loss is None else loss + weighed
     return loss
 

@@ -12,6 +12,7 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "pywebgpu"
 
 # Lowest first. Two folders of one layer do not import each other; docs/architecture.md draws it.
+NAMES = ("accelerator", "backends", "cuda", "linalg", "memory", "random", "version", "webgpu")  # PyTorch's, a file each
 LAYERS = (
     {"errors", "settings", "dtypes", "shapes", "symbolic"},
     {"graph"},
@@ -24,7 +25,7 @@ LAYERS = (
     {"realize", "capture"},
     {"tensor"},
     {"amp", "autograd", "data", "io", "nn", "optim"},
-    {"__main__", "bench", "cli", "compat", "doctor", "models", "utils"},
+    {"__main__", "bench", "cli", "compat", "doctor", "models", "utils", *NAMES},
 )
 LEVEL = {unit: level for level, units in enumerate(LAYERS) for unit in units}
 

@@ -1,0 +1,85 @@
+/** Bringing bytes back: pooled staging buffers, and the fault words along where a kernel may have left some. */
+
+import { BridgeError, as } from "./errors.mjs";
+import { Pool } from "./pool.mjs";
+
+export const FAULT_BYTES = 16;
+const BUDGET = 2 ** 26;
+
+/** @typedef {import("./pool.mjs").Chunk} Chunk */
+
+export class Reader {
+  /**
+   * @param {GPUDevice} gpu @param {GPUBuffer} fault the fault words
+   * @param {(size: number, usage: GPUBufferUsageFlags) => Chunk} create
+   */
+  constructor(gpu, fault, create) {
+    this.gpu = gpu;
+    this.fault = fault;
+    this.staging = new Pool((size) => create(size, GPUBufferUsage.MAP_READ | GPUBufferUsage.COPY_DST), BUDGET);
+  }
+
+  /**
+   * Adds to `encoder` what brings a buffer's first bytes to the host; call `start` on the result once that is submitted.
+   * @param {GPUCommandEncoder} encoder @param {GPUBuffer | null} source @param {number} bytes @param {boolean} withFault
+   */
+  encode(encoder, source, bytes, withFault) {
+    const staging = this.staging.take(bytes + (withFault ? FAULT_BYTES : 0));
+    if (source && bytes) encoder.copyBufferToBuffer(source, 0, staging.buffer, 0, bytes);
+    if (withFault) encoder.copyBufferToBuffer(this.fault, 0, staging.buffer, bytes, FAULT_BYTES);
+    return new Reading(this, staging, bytes, withFault);
+  }
+}
+
+class Reading {
+  /** @type {Promise<void> | null} */
+  #arrived = null;
+
+  /** @param {Reader} reader @param {Chunk} staging @param {number} bytes @param {boolean} withFault */
+  constructor(reader, staging, bytes, withFault) {
+    this.reader = reader;
+    this.staging = staging;
+    this.bytes = bytes;
+    this.withFault = withFault;
+  }
+
+  start() {
+    this.#arrived = this.staging.buffer.mapAsync(GPUMapMode.READ, 0, this.bytes + (this.withFault ? FAULT_BYTES : 0));
+    this.#arrived.catch(() => null); // Whoever finishes hears of it.
+    return this;
+  }
+
+  /**
+   * What `use` makes of the bytes, which it sees where they lie. Throws BridgeError "fault" where a kernel left one.
+   * @template T @param {(bytes: Uint8Array) => T} use
+   */
+  async finish(use) {
+    const { bytes, withFault, reader } = this;
+    const { buffer } = this.staging;
+    try {
+      await this.#arrived;
+      const found = new Uint8Array(buffer.getMappedRange(0, bytes + (withFault ? FAULT_BYTES : 0)));
+      if (withFault) this.#checkFault(new Int32Array(found.buffer, found.byteOffset + bytes, 3));
+      return use(found.subarray(0, bytes));
+    } catch (error) {
+      throw as("device", error);
+    } finally {
+      buffer.unmap();
+      reader.staging.give(this.staging);
+    }
+  }
+
+  /** Nobody wants it. */
+  async discard() {
+    await this.#arrived?.catch(() => null);
+    this.staging.buffer.unmap();
+    this.reader.staging.give(this.staging);
+  }
+
+  /** @param {Int32Array} words whether something happened, the index, the size that it left */
+  #checkFault([happened, index, size]) {
+    if (!happened) return;
+    this.reader.gpu.queue.writeBuffer(this.reader.fault, 0, new Uint8Array(FAULT_BYTES));
+    throw new BridgeError("fault", `index ${index} is out of bounds for dimension with size ${size}`);
+  }
+}

@@ -1,0 +1,22 @@
+"""Shapes as tensors report them."""
+
+from typing import Any
+
+
+class Size(tuple[int, ...]):
+    """A shape that prints and counts as torch.Size does."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"torch.Size({list(self)})"
+
+    def numel(self) -> int:
+        total = 1
+        for n in self:
+            total *= n
+        return total
+
+    def __getitem__(self, at: Any) -> Any:
+        found = tuple.__getitem__(self, at)
+        return Size(found) if isinstance(found, tuple) else found
