@@ -8,6 +8,7 @@ from collections.abc import Sequence
 _COMMANDS = {
     "doctor": ("pywebgpu.doctor", "names adapters, limits, versions, the default device, and what is missing"),
     "node": ("pywebgpu.node", "runs a script in Pyodide on Node, with WebGPU by Dawn"),
+    "serve": ("pywebgpu.serve", "serves the pages in which a model trains and Python can be edited and run"),
     "bench": ("pywebgpu.bench", "measures the workloads, next to PyTorch where that is installed"),
 }
 

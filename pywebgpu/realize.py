@@ -9,20 +9,23 @@ from __future__ import annotations
 import weakref
 from collections import OrderedDict, defaultdict
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any
 
 from pywebgpu.devices.base import Buffer, Device
+from pywebgpu.errors import PywebgpuError
 from pywebgpu.gradient import backward
 from pywebgpu.graph import key, walk
 from pywebgpu.graph.ir import Node
 from pywebgpu.program import compile as compiler
+from pywebgpu.settings import settings
 
 PROGRAMS = 512  # programs kept, the least recently used goes first
 
 _programs: OrderedDict[Any, Any] = OrderedDict()
 _pending: dict[Device, dict[int, weakref.ref[Storage]]] = {}
 counters = {"program_hits": 0, "program_misses": 0}
-recorded: defaultdict[Device, int] = defaultdict(int)  # tensors made since the device's last submit
+recorded: defaultdict[Device, int] = defaultdict(int)  # tensors made and written since the device's last submit
 
 
 class Storage:
@@ -74,6 +77,13 @@ def _wait(storage: Storage) -> None:
     waiting[id(storage)] = weakref.ref(storage)
 
 
+def record(device: Device) -> None:
+    """Counts one more recorded value: a loop which reads nothing must not grow for ever."""
+    recorded[device] += 1
+    if recorded[device] > settings.pending:
+        submit(device)
+
+
 def clear() -> None:
     """Forgets all compiled programs."""
     _programs.clear()
@@ -101,12 +111,28 @@ def submit(device: Device) -> None:
         return
     try:
         _run(device, list(roots.values()), storages)
+    except (PywebgpuError, RuntimeError, IndexError) as error:
+        _run_apart(device, storages)
+        raise error
     except BaseException:
         for storage in storages:
             _wait(storage)
         raise
     for storage in storages:
         storage._settle()
+
+
+def _run_apart(device: Device, storages: list[Storage]) -> None:
+    """Computes what can be computed after a Program failed, value by value.
+
+    A value that fails again is dropped from the queue: its error was raised once, and again by whoever reads it.
+    """
+    for storage in storages:
+        if storage.node.buffer is None:
+            with suppress(PywebgpuError, RuntimeError, IndexError):
+                _run(device, [storage.node], [storage])
+        if storage.node.buffer is not None:
+            storage._settle()
 
 
 def _run(device: Device, roots: list[Node], storages: list[Storage]) -> None:
@@ -132,7 +158,11 @@ def _run(device: Device, roots: list[Node], storages: list[Storage]) -> None:
         if (at, leaf) not in program.written:
             outputs[at] = None
     buffers = device.run(loaded, [node.buffer for node in data], [node.buffer for node in numbers], outputs)
+    given: set[int] = set()
     for root, buffer in zip(roots, buffers, strict=True):
+        buffer.holders += id(buffer) in given  # Equal values share it for good, so no write in place may go there.
+        given.add(id(buffer))
+        root.stale = root.stale or walk.base(root).stale  # A view of what was overwritten stays known as one.
         root.buffer = buffer
         if not root.requires or root.freed:
             root.inputs = ()
@@ -161,17 +191,21 @@ def _load(device: Device, order: list[Node], roots: list[Node], written: tuple[t
     return loaded
 
 
+def _force(storage: Storage) -> None:
+    if storage.node.buffer is None:
+        _wait(storage)
+        submit(storage.device)
+
+
 def read(storage: Storage) -> bytes:
     """The bytes of a storage's value. Waits for the device."""
-    if storage.node.buffer is None:
-        submit(storage.device)
+    _force(storage)
     return storage.device.download(storage.node.buffer, storage.node.spec)
 
 
 async def read_async(storage: Storage) -> bytes:
     """As read, also where Python cannot wait. Only a device behind the bridge has to be awaited."""
-    if storage.node.buffer is None:
-        submit(storage.device)
+    _force(storage)
     download = getattr(storage.device, "download_async", None)
     if download is None:
         return storage.device.download(storage.node.buffer, storage.node.spec)

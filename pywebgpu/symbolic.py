@@ -207,7 +207,8 @@ def _remainder(e: Sym, by: int) -> Sym:
         return ZERO
     if e.low // by == e.high // by:
         return e - (e.low // by) * by
-    terms = tuple((atom, c % by) for atom, c in e.terms if c % by)
+    # A coefficient keeps its sign: made positive it would be large, and the sum might not fit 32 bits.
+    terms = tuple((atom, c % by if c > 0 else -(-c % by)) for atom, c in e.terms if c % by)
     kept = Sym(terms, e.const % by)
     if kept != e:
         return _remainder(kept, by)

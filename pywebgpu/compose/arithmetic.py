@@ -63,7 +63,7 @@ def broadcast_to(x: Node, shape: Shape) -> Node:
     have = x.spec.shape
     if have == shape:
         return x
-    if x.op is pointwise.const:
+    if x.op is pointwise.const and x.buffer is None:
         return pointwise.full(x.attrs["value"], Spec(broadcast(have, shape), x.spec.dtype))
     padded = (1,) * (len(shape) - len(have)) + have
     if padded != have:

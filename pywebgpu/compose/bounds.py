@@ -172,5 +172,6 @@ _RULES: dict[str, Callable[[Node, int], Range | None]] = {
     pointwise.where.name: _union(1),
     indexing.cat.name: _union(0),
     indexing.take.name: _taken,
+    indexing.offset_slice.name: _taken,
     indexing.write_slice.name: _union(0),
 }

@@ -37,6 +37,15 @@ class device:
     def __hash__(self) -> int:
         return hash((self.type, self.index or 0))
 
+    def __enter__(self) -> "device":
+        """Inside the block, new tensors live here."""
+        _outer.append(list(_default))
+        _default[:] = [str(self)]
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        _default[:] = _outer.pop()
+
 
 def open_device(name: "str | device | None" = None) -> Device:
     """The opened device of a name; None is the default device. Opening happens once."""
@@ -44,7 +53,7 @@ def open_device(name: "str | device | None" = None) -> Device:
     key = f"{wanted.type}:{wanted.index or 0}"
     if key not in _open:
         module = _backend(wanted.type)
-        _open[key] = module.open_device(*(() if wanted.type == "cpu" else (wanted.index or 0,)))
+        _open[key] = module.open_device(wanted.index or 0)
     return _open[key]
 
 
@@ -69,6 +78,7 @@ def _backend(kind: str) -> Any:
 
 
 _default: list[str] = []
+_outer: list[list[str]] = []  # defaults outside of `with device(...)` blocks
 
 
 def default_device() -> str:

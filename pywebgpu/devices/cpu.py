@@ -15,7 +15,7 @@ from pywebgpu.devices.base import Buffer
 from pywebgpu.dtypes import DType
 from pywebgpu.graph.ir import Custom, Generator, Leaf, Movement, Pointwise, Spec
 from pywebgpu.kernels.kernel import Limits
-from pywebgpu.ops import indexing, special
+from pywebgpu.ops import indexing, pointwise, special
 from pywebgpu.program.program import HostCall, Program, Target
 
 Action = tuple[Callable[..., Any], tuple[int, ...], int, int, tuple[int, ...]]
@@ -25,10 +25,10 @@ Action = tuple[Callable[..., Any], tuple[int, ...], int, int, tuple[int, ...]]
 class CpuDevice:
     """Arrays in host memory. float64 and int64 are exact here."""
 
-    name = "cpu"
     target = Target(wgsl=False, limits=Limits())
 
-    def __init__(self) -> None:
+    def __init__(self, index: int = 0) -> None:
+        self.name = f"cpu:{index}" if index else "cpu"
         self.counters = {"dispatches": 0, "submits": 0, "buffers_created": 0, "pipelines_created": 0, "live_bytes": 0}
         self.counters |= {"peak_bytes": 0, "live_buffers": 0, "ffi_calls": 0, "bind_groups_created": 0}
 
@@ -73,7 +73,8 @@ class CpuDevice:
         made: dict[int, Buffer] = {}
         for slot in program.outputs:
             if slot not in made:
-                made[slot] = self._new(_owned(values[slot]))
+                given = slot < first  # A result that is an input gets memory of its own.
+                made[slot] = self._new(np.array(values[slot]) if given else _owned(values[slot]))
         return [made[slot] for slot in program.outputs]
 
     def free(self, handle: Any, nbytes: int) -> None:
@@ -109,7 +110,8 @@ def _actions(program: Program) -> list[Action]:
     for at, step in enumerate(steps):
         for slot in step.slots:
             last[owner[slot]] = at
-    fresh: set[int] = {program.inputs[i] for _, i in program.written}
+    may_fail = any(step.op in (pointwise.index, pointwise.floor_divide, pointwise.remainder) for step in steps)
+    fresh: set[int] = set() if may_fail else {program.inputs[i] for _, i in program.written}
     readers = {owner[slot]: 0 for slot in range(len(program.slots))}
     for slot in program.outputs:
         readers[owner[slot]] += 1
@@ -162,5 +164,5 @@ def numpy_dtype(dtype: DType) -> str:
     return special.numpy_dtype(dtype)
 
 
-def open_device() -> CpuDevice:
-    return CpuDevice()
+def open_device(index: int = 0) -> CpuDevice:
+    return CpuDevice(index)

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from pywebgpu.gradient import modes
 from pywebgpu.graph import walk
-from pywebgpu.graph.ir import Custom, Movement, Node, Pointwise, Reduction, Structural, Vjp
+from pywebgpu.graph.ir import DATA, NO_ATTRS, Custom, Movement, Node, Pointwise, Reduction, Structural, Vjp
 from pywebgpu.ops import pointwise
 
 
@@ -163,17 +163,18 @@ def saved(node: Node, which: int) -> tuple[int, ...]:
     if key not in _saved:
         rule = _rule(node, which)
         assert rule is not None
+        stand_ins = [Node(DATA, (), NO_ATTRS, source.spec) for source in (*node.inputs, node, node)]
+        *inputs, out, seed = stand_ins
         with modes.no_grad():
-            seed = pointwise.add(pointwise.full(1.0, node.spec), pointwise.full(1.0, node.spec))
-            made = rule(seed, node, *node.inputs, **node.attrs)
-        _saved[key] = _reads(made, seed, node)
+            made = rule(seed, out, *inputs, **node.attrs)
+        _saved[key] = _reads(made, inputs, out)
     return _saved[key]
 
 
-def _reads(made: Node | None, seed: Node, node: Node) -> tuple[int, ...]:
-    names = {id(source): i for i, source in enumerate(node.inputs)} | {id(node): -1}
+def _reads(made: Node | None, inputs: Sequence[Node], out: Node) -> tuple[int, ...]:
+    names = {id(source): i for i, source in enumerate(inputs)} | {id(out): -1}
     found: set[int] = set()
-    seen: set[int] = {id(seed)}
+    seen: set[int] = set()
     stack = [] if made is None else [made]
     while stack:
         at = stack.pop()
@@ -202,7 +203,7 @@ def saved_nodes(roots: Sequence[Node]) -> list[Node]:
                 for i in saved(node, which):
                     value = node if i == -1 else node.inputs[i]
                     found[id(value)] = value
-    return [node for node in found.values() if node.buffer is None]
+    return [node for node in found.values() if node.buffer is None and node.inputs]  # Constants are made again.
 
 
 def _check_fresh(node: Node, which: int) -> None:

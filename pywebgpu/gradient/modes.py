@@ -11,6 +11,7 @@ from typing import Any, Self, TypeVar
 from pywebgpu.graph.ir import recording
 
 F = TypeVar("F", bound=Callable[..., Any])
+GENERATOR = 0x20  # the flag of a generator function's code
 
 
 class _Switch:
@@ -31,9 +32,23 @@ class _Switch:
     def __call__(self, function: F) -> F:
         @functools.wraps(function)
         def wrapped(*args: Any, **kwargs: Any) -> Any:
-            with type(self)._again(self):
+            with self._again():
                 return function(*args, **kwargs)
 
+        @functools.wraps(function)
+        def steps(*args: Any, **kwargs: Any) -> Any:
+            inner, sent = function(*args, **kwargs), None
+            while True:
+                with self._again():  # Around each step: the caller's code between two of them has its own mode.
+                    try:
+                        value = inner.send(sent)
+                    except StopIteration as stop:
+                        return stop.value
+                sent = yield value
+
+        code = getattr(function, "__code__", None)
+        if code is not None and code.co_flags & GENERATOR:
+            return steps  # type: ignore[return-value]  # The wrapper has the function's signature.
         return wrapped  # type: ignore[return-value]  # The wrapper has the function's signature.
 
     def _again(self) -> "_Switch":

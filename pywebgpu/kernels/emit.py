@@ -233,6 +233,8 @@ class Emitter:
             "fn main(@builtin(workgroup_id) w: vec3u, @builtin(local_invocation_index) lane: u32) {",
             f"  let group = w.x + w.y * {width}u;" if height > 1 else "  let group = w.x;",
         ]
+        if width * height > groups:
+            head.append(f"  if (group >= {groups}u) {{ return; }}")
         body = "\n".join([*self.declarations, *head, *self.lines, "}", ""])
         bindings = [
             f"@group(0) @binding({at}) var<storage, {'read_write' if written else 'read'}> b{at}: "

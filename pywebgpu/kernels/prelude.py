@@ -68,17 +68,22 @@ FUNCTIONS: dict[str, str] = {
   return select(select(min(a, b), b, p_isnan(b)), a, p_isnan(a));
 }""",
     "p_sign": "fn p_sign(x: f32) -> f32 { return select(sign(x), 0.0, p_isnan(x)); }",
+    # By magnitudes: some drivers take the remainder of negative numbers as if they had no sign.
+    "p_divide": """fn p_divide(a: i32, b: i32) -> i32 {
+  let q = i32(u32(abs(a)) / max(u32(abs(b)), 1u));
+  return select(q, -q, (a < 0) != (b < 0));
+}""",
     "p_floordiv": """fn p_floordiv(a: i32, b: i32) -> i32 {
   if (b == 0) { return 0; }
-  let q = a / b;
-  return q - select(0, 1, (a % b != 0) && ((a < 0) != (b < 0)));
+  let q = p_divide(a, b);
+  return q - select(0, 1, (a - q * b != 0) && ((a < 0) != (b < 0)));
 }""",
     "p_quotient": "fn p_quotient(a: u32, b: u32) -> u32 { return a / max(b, 1u); }",
-    "p_fmod": "fn p_fmod(a: i32, b: i32) -> i32 { return a % select(b, 1, b == 0); }",
+    "p_fmod": "fn p_fmod(a: i32, b: i32) -> i32 { return a - p_divide(a, b) * b; }",
     "p_rest": "fn p_rest(a: u32, b: u32) -> u32 { return a % max(b, 1u); }",
     "p_modulo": """fn p_modulo(a: i32, b: i32) -> i32 {
   if (b == 0) { return 0; }
-  let r = a % b;
+  let r = a - p_divide(a, b) * b;
   return r + select(0, b, r != 0 && ((r < 0) != (b < 0)));
 }""",
     "p_remainder": """fn p_remainder(a: f32, b: f32) -> f32 {
@@ -299,7 +304,13 @@ fn p_quadrant(x: f32) -> vec2f {
   return (a >> 16u) * (b >> 16u) + (left >> 16u) + (right >> 16u) + (middle >> 16u);
 }""",
     "p_philox": _philox(),
-    "p_half": "fn p_half(x: f32) -> f32 { return select(quantizeToF16(x), x, p_isnan(x) || p_isinf(x)); }",
+    # Below the smallest normal float16 steps are 2^-24; quantizeToF16 may flush there.
+    "p_half": """fn p_half(x: f32) -> f32 {
+  if (p_isnan(x) || p_isinf(x)) { return x; }
+  if (abs(x) >= 65520.0) { return select(p_inf(), -p_inf(), x < 0.0); }
+  if (abs(x) < 6.103515625e-05) { return round(x * 16777216.0) * 5.9604644775390625e-08; }
+  return quantizeToF16(x);
+}""",
     "p_bfloat": """fn p_bfloat(x: f32) -> f32 {
   if (p_isnan(x)) { return x; }
   let b = bitcast<u32>(x);

@@ -73,7 +73,7 @@ div: Pointwise = Pointwise(
 floor_divide: Pointwise = Pointwise(
     "floor_divide",
     wgsl=lambda a, b: {"f32": "floor({0} / {1})", "i32": "p_floordiv({0}, {1})", "u32": "p_quotient({0}, {1})"}[b.wgsl],
-    reference="floor_divide",
+    reference=special.floor_divide,
     vjp=(lambda g, out, a, b: _const(g, 0.0), lambda g, out, a, b: _const(g, 0.0)),
     cost=6,
 )
@@ -81,7 +81,7 @@ floor_divide: Pointwise = Pointwise(
 remainder: Pointwise = Pointwise(
     "remainder",  # the sign of the divisor
     wgsl=lambda a, b: {"f32": "p_remainder({0}, {1})", "i32": "p_modulo({0}, {1})", "u32": "p_rest({0}, {1})"}[b.wgsl],
-    reference="remainder",
+    reference=special.remainder,
     vjp=(lambda g, out, a, b: g, lambda g, out, a, b: neg(mul(g, floor(div(a, b))))),
     domain=(0.5, 3.0),
     cost=6,
@@ -156,22 +156,23 @@ def _share(a: Node, b: Node) -> Node:
 # Comparison and choice
 
 
-def _compare(name: str, sign: str, ufunc: str) -> Pointwise:
-    return Pointwise(name, f"u32({{0}} {sign} {{1}})", ufunc, vjp=(None, None), result=_to_bool)
-
-
-def _equality(name: str, integer: str, floating: str, ufunc: str) -> Pointwise:
-    """x == x must be false for NaN, which compilers forget: NaN is asked for by its bits."""
+def _comparison(name: str, sign: str, ufunc: str) -> Pointwise:
+    """Compilers assume that nothing is NaN (x == x, min for a choice by <), so NaN is asked for by its bits."""
+    integer = f"{{0}} {sign} {{1}}"
+    floating = {
+        "==": "!p_isnan({0}) && {0} == {1}",
+        "!=": "p_isnan({0}) || p_isnan({1}) || {0} != {1}",
+    }.get(sign, f"!p_isnan({{0}}) && !p_isnan({{1}}) && {integer}")
     wgsl = _by_kind(f"u32({floating})", f"u32({integer})")
     return Pointwise(name, wgsl, ufunc, vjp=(None, None), result=_to_bool)
 
 
-eq: Pointwise = _equality("eq", "{0} == {1}", "!p_isnan({0}) && {0} == {1}", "equal")
-ne: Pointwise = _equality("ne", "{0} != {1}", "p_isnan({0}) || p_isnan({1}) || {0} != {1}", "not_equal")
-lt: Pointwise = _compare("lt", "<", "less")
-le: Pointwise = _compare("le", "<=", "less_equal")
-gt: Pointwise = _compare("gt", ">", "greater")
-ge: Pointwise = _compare("ge", ">=", "greater_equal")
+eq: Pointwise = _comparison("eq", "==", "equal")
+ne: Pointwise = _comparison("ne", "!=", "not_equal")
+lt: Pointwise = _comparison("lt", "<", "less")
+le: Pointwise = _comparison("le", "<=", "less_equal")
+gt: Pointwise = _comparison("gt", ">", "greater")
+ge: Pointwise = _comparison("ge", ">=", "greater_equal")
 
 where: Pointwise = Pointwise(
     "where",
@@ -197,8 +198,14 @@ bitwise_not: Pointwise = Pointwise(
     reference="invert",
     vjp=(None,),
 )
-shift_left: Pointwise = Pointwise("shift_left", lambda a, b: f"p_shl_{b.wgsl}({{0}}, {{1}})", "left_shift", vjp=(None, None))
-shift_right: Pointwise = Pointwise("shift_right", lambda a, b: f"p_shr_{b.wgsl}({{0}}, {{1}})", "right_shift", vjp=(None, None))
+
+
+def _shift(name: str, function: str, ufunc: str) -> Pointwise:
+    return Pointwise(name, lambda a, b: f"{function}_{b.wgsl}({{0}}, {{1}})", ufunc, vjp=(None, None))
+
+
+shift_left: Pointwise = _shift("shift_left", "p_shl", "left_shift")
+shift_right: Pointwise = _shift("shift_right", "p_shr", "right_shift")
 
 # Roots, exponentials, logarithms
 

@@ -84,6 +84,21 @@ def cast(xp: Any, x: Any, dtype: DType) -> Any:
 OUT_OF_BOUNDS = "index {index} is out of bounds for dimension with size {size}"
 
 
+def _refuse_zero(xp: Any, divisor: Any) -> None:
+    if divisor.dtype.kind != "f" and not divisor.all():
+        raise RuntimeError("ZeroDivisionError")
+
+
+def floor_divide(xp: Any, a: Any, b: Any) -> Any:
+    _refuse_zero(xp, b)
+    return xp.floor_divide(a, b)
+
+
+def remainder(xp: Any, a: Any, b: Any) -> Any:
+    _refuse_zero(xp, b)
+    return xp.remainder(a, b)
+
+
 def index(xp: Any, x: Any, size: int, wrap: bool = True, text: str = OUT_OF_BOUNDS) -> Any:
     if not x.size:
         return x.copy()

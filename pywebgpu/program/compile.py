@@ -1,5 +1,6 @@
 """Graph -> Program: the one driver. Each stage is a pure function; only this file calls them and only it prints."""
 
+from collections import Counter
 from collections.abc import Sequence
 from math import prod
 
@@ -14,7 +15,7 @@ from pywebgpu.program import memory
 from pywebgpu.program.program import Dispatch, HostCall, Program, Slot, Target
 from pywebgpu.program.reads import is_free, is_view
 from pywebgpu.program.schedule import Schedule
-from pywebgpu.rewrite import PASSES
+from pywebgpu.rewrite import PASSES, simplify
 from pywebgpu.settings import settings
 
 Written = tuple[tuple[int, int], ...]
@@ -29,18 +30,26 @@ def leaves(order: Sequence[Node]) -> tuple[list[Node], list[Node]]:
 def compile_graph(roots: tuple[Node, ...], target: Target, written: Written = ()) -> Program:
     """roots: the values wanted. written: pairs (root, data leaf) where the root may take the leaf's buffer over."""
     _watch("recorded", roots)
-    program = _device_program(roots, target.limits, written) if target.wgsl else _host_program(roots, written)
+    # What the passes make ends list by list, users before inputs: thousands of nodes that end one inside another
+    # overflow the stack of a browser.
+    alive: list[list[Node]] = []
+    program = _device_program(roots, target.limits, written, alive) if target.wgsl else _host_program(roots, written)
     _report(program)
     return program
 
 
-def _device_program(roots: tuple[Node, ...], limits: Limits, written: Written) -> Program:
+def _device_program(
+    roots: tuple[Node, ...], limits: Limits, written: Written, alive: list[list[Node]]
+) -> Program:
     data, numbers = leaves(toposort(roots))
     for rewrite in PASSES:
         roots = rewrite(roots)
+        alive.append(toposort(roots))
         _watch(f"after {rewrite.__name__}", roots)
     roots = tuple(_stored(root) for root in roots)
-    schedule = Schedule(roots, limits, [(roots[i], data[j]) for i, j in written])
+    alive.append(toposort(roots))
+    times = Counter(id(root) for root in roots)  # What is wanted twice has two owners, and goes to a buffer of its own.
+    schedule = Schedule(roots, limits, [(roots[i], data[j]) for i, j in written if times[id(roots[i])] == 1])
     stored = {id(node) for group in schedule.groups for node in group.outputs}
     number = {id(node): at for at, node in enumerate(numbers)}
     nodes = [*data, *(node for group in schedule.groups for node in group.outputs)]
@@ -96,9 +105,10 @@ def _bytes(node: Node, limits: Limits) -> int:
 
 
 def _host_program(roots: tuple[Node, ...], written: Written) -> Program:
-    """One HostCall a node: the cpu device folds nothing."""
+    """One HostCall a node: the cpu device folds nothing into another."""
+    data, numbers = leaves(toposort(roots))
+    roots = simplify.simplify(roots)
     order = toposort(roots)
-    data, numbers = leaves(order)
     inner = [node for node in order if node.buffer is None]
     nodes = [*data, *numbers, *inner]
     slot = {id(node): at for at, node in enumerate(nodes)}

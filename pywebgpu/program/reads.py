@@ -18,7 +18,7 @@ from pywebgpu.settings import settings
 from pywebgpu.shapes import Shape
 from pywebgpu.symbolic import Sym, flatten, unflatten
 
-Chain = tuple[tuple[Movement | None, tuple[tuple[str, Any], ...], Shape], ...]  # views from a consumer down to a producer
+Chain = tuple[tuple[Movement | None, tuple[tuple[str, Any], ...], Shape], ...]  # views down to a producer
 Edge = tuple[Node, Chain, Shape]  # producer, views, shape at which the consumer reads
 
 REPEAT_COST = 48  # pointwise instructions that are repeated in each reader rather than stored between kernels

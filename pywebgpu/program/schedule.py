@@ -20,7 +20,7 @@ from math import prod
 from pywebgpu.graph import walk
 from pywebgpu.graph.ir import Node, Reduction
 from pywebgpu.kernels.kernel import Limits
-from pywebgpu.ops import contraction, indexing, pointwise
+from pywebgpu.ops import contraction, indexing, pointwise, reduction
 from pywebgpu.program.reads import Reads, kind_of, read_at
 from pywebgpu.settings import settings
 from pywebgpu.shapes import Shape
@@ -87,6 +87,7 @@ class Schedule:
         self._wanted = {id(root) for root in roots}
         faults = any(node.op is pointwise.index for node in self._order)
         self._bindings = limits.bindings - faults  # The fault words of the device take one.
+        self._folds = limits.shared_bytes // (4 * limits.workgroup_size)  # arrays of a workgroup, one a reduction
         reads = Reads(self._order, self._wanted, self._bindings)
         self._edges, self._users = reads.edges, reads.users
         self._groups: dict[int, Group] = {}
@@ -231,7 +232,8 @@ class Schedule:
     def _within_limits(self, group: Group) -> bool:
         """Readers that are not placed yet may still join; see `_divide_wide` for those that do not."""
         inside = {id(node) for node in group.nodes}
-        return self._width(group.nodes, inside) <= self._bindings
+        folds = [n.op in (reduction.argmax, reduction.argmin) for n in group.nodes if isinstance(n.op, Reduction)]
+        return len(folds) + sum(folds) <= self._folds and self._width(group.nodes, inside) <= self._bindings
 
     def _width(self, nodes: Sequence[Node], inside: set[int]) -> int:
         """Buffers that a kernel of these nodes binds, as far as it is decided who reads them."""

@@ -66,8 +66,8 @@ def _once(node: Node) -> Node:
 
 
 def constant(node: Node) -> float | None:
-    """The value that every element has, where the graph says so."""
-    value: float | None = node.attrs["value"] if node.op is pointwise.const else None
+    """The value that every element has, where the graph says so; a stored value is data, which no Program holds."""
+    value: float | None = node.attrs["value"] if node.op is pointwise.const and node.buffer is None else None
     return value
 
 

@@ -15,6 +15,7 @@ from pywebgpu.graph.ir import Node, Spec
 from pywebgpu.ops import indexing, movement, pointwise
 from pywebgpu.tensor.base import TensorBase, apply, as_tuple
 from pywebgpu.tensor.conversion import ConversionMethods
+from pywebgpu.tensor.methods import aliased
 from pywebgpu.tensor.movement import cat
 
 
@@ -80,10 +81,10 @@ class ArrangeMethods(ConversionMethods):
         axes = [*range(lead), *(lead + a for a, n in enumerate(wanted) if n == 1 and self.shape[lead + a] != 1)]
         return self.sum(axes, keepdim=True).reshape(wanted) if axes else self
 
-    def view(self, *shape: Any) -> Any:
+    def view(self, *shape: Any, **named: Any) -> Any:
         """Another shape of the same memory; of a dtype of the same size, a copy of the same bits."""
         if len(shape) != 1 or not isinstance(shape[0], DType):
-            return super().view(*shape)
+            return super().view(*shape, **named)
         dtype = shape[0]
         if dtype is self.dtype:
             return super().view(self.shape)
@@ -95,6 +96,8 @@ class ArrangeMethods(ConversionMethods):
 
     def ndimension(self) -> int:
         return self.ndim
+
+    swapaxes = swapdims = aliased(ConversionMethods.transpose)
 
     def conj(self) -> Any:
         """The tensor itself: it is real."""

@@ -18,7 +18,6 @@ from pywebgpu.gradient import modes
 from pywebgpu.graph.ir import HOST, Attrs, Movement, Node, Spec, recording
 from pywebgpu.ops import indexing, movement, pointwise, reduction
 from pywebgpu.realize import Storage
-from pywebgpu.settings import settings
 from pywebgpu.shapes import Shape
 from pywebgpu.tensor import layout
 from pywebgpu.tensor.anchor import Anchor, Hook, RemovableHandle
@@ -55,9 +54,7 @@ class TensorBase:
         made._grad = None
         if recording.inference:
             made._inference = True
-        realize.recorded[device] += 1
-        if realize.recorded[device] > settings.pending:
-            realize.submit(device)
+        realize.record(device)
         return made
 
     @classmethod
@@ -289,6 +286,7 @@ class TensorBase:
             with modes.enable_grad():
                 node = history(node, storage.node)
         storage.write(node)
+        realize.record(storage.device)
         return self
 
     def _written(self, result: Any) -> Self:
@@ -393,8 +391,10 @@ def apply(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     return result
 
 
-def as_tuple(args: Sequence[Any]) -> tuple[int, ...]:
-    """f(2, 3) and f((2, 3)) -> (2, 3)."""
+def as_tuple(args: Sequence[Any], named: dict[str, Any] | None = None) -> tuple[int, ...]:
+    """f(2, 3), f((2, 3)) and f(size=(2, 3)) -> (2, 3)."""
+    if named:
+        args = tuple(named.values())
     if len(args) == 1 and not hasattr(args[0], "__index__"):
         args = tuple(args[0])
     return tuple(int(n) for n in args)

@@ -49,21 +49,19 @@ def generated() -> dict[str, Any]:
 def _function(name: str, method: Callable[..., Any]) -> Any:
     @functools.wraps(method)
     def function(input: Any, *args: Any, out: Any = None, **options: Any) -> Any:
-        if not isinstance(input, TensorBase):
-            input, args = _lifted(name, input, args)
-            if name in REFLECTED and not isinstance(input, tuple):
-                result = getattr(input, REFLECTED[name])(*args)
-                return result if out is None else into(out, result)
-        result = method(input, *args, **options)
+        if isinstance(input, TensorBase):
+            result = method(input, *args, **options)
+        else:
+            result = _number_first(name, input, args)
         return result if out is None else into(out, result)
 
     return function
 
 
-def _lifted(name: str, first: Any, args: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
-    """A number before a tensor: the tensor comes first, for its reflected method."""
+def _number_first(name: str, first: Any, args: tuple[Any, ...]) -> Any:
+    """torch.pow(2, x): the operator of a number and a tensor."""
     if name in REFLECTED and args and isinstance(args[0], TensorBase) and isinstance(first, bool | int | float):
-        return args[0], (first,)
+        return getattr(args[0], REFLECTED[name])(first)
     raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(first).__name__}")
 
 
@@ -78,7 +76,7 @@ def into(out: Any, result: Any) -> Any:
             "functions with out=... arguments don't support automatic differentiation, but one of the arguments "
             "requires grad."
         )
-    if not arithmetic_casts(result.dtype, out.dtype):
+    if not can_cast(result.dtype, out.dtype):
         raise RuntimeError(f"result type {result.dtype} can't be cast to the desired output type {out.dtype}")
     if tuple(out.shape) != tuple(result.shape):
         out.data = result.to(out.dtype)
@@ -89,14 +87,9 @@ def into(out: Any, result: Any) -> Any:
 # Dtypes
 
 
-def arithmetic_casts(source: DType, target: DType) -> bool:
-    """torch.can_cast: a kind may widen, and never narrow."""
-    return source.kind <= target.kind
-
-
 def can_cast(from_: DType, to: DType) -> bool:
-    """Whether torch's promotion rules allow a result of one dtype to be stored as another."""
-    return arithmetic_casts(from_, to)
+    """Whether a result of one dtype may be stored as another: a kind may widen, and never narrow."""
+    return from_.kind <= to.kind
 
 
 def promote_types(type1: DType, type2: DType) -> DType:
@@ -287,19 +280,16 @@ def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = No
     return result if out is None else into(out, result)
 
 
+@aliased
+def split(tensor: Any, split_size_or_sections: Any, dim: int = 0) -> tuple[Any, ...]:
+    """Parts of one size, or of the sizes in a list, along an axis."""
+    parts: tuple[Any, ...] = tensor.split(split_size_or_sections, dim)
+    return parts
+
+
 def numel(input: Any) -> int:
     """How many elements a tensor has."""
     return int(input.numel())
-
-
-def is_nonzero(input: Any) -> bool:
-    """Whether the only element is not 0."""
-    return bool(input)
-
-
-def clone(input: Any, *, memory_format: Any = None) -> Any:
-    """A copy with its own memory; the gradient flows back."""
-    return input.clone()
 
 
 trapz = trapezoid = reduction.trapezoid
@@ -309,7 +299,7 @@ row_stack = vstack
 
 def public(module: Any) -> dict[str, Any]:
     """The functions that a module defines for users."""
-    hidden = {"generated", "public", "into", "arithmetic_casts", "frombytes", "filled", "seed_node"}
+    hidden = {"generated", "public", "into", "frombytes", "filled", "seed_node"}
     return {
         name: value
         for name, value in vars(module).items()

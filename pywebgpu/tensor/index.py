@@ -383,4 +383,7 @@ def _overwritten(before: Node, value: Node) -> Node:
 
 def _is_same(view: TensorBase, value: Any) -> bool:
     """Whether the value is the very memory that it would be written to, as after `x[i] += y`."""
-    return isinstance(value, TensorBase) and value._storage is view._storage and value._path == view._path
+    if not isinstance(value, TensorBase) or value._storage is not view._storage:
+        return False
+    own = view._path
+    return value._path in (own, (*own, (movement.reshape, {"shape": tuple(view.shape)})))

@@ -7,10 +7,14 @@ from collections.abc import Callable
 from typing import Any
 
 from pywebgpu.graph.ir import Node
-from pywebgpu.tensor import transfer
+from pywebgpu.tensor import literal, transfer
 from pywebgpu.tensor.base import TensorBase
 
 ALIASES = {"axis": "dim", "keepdims": "keepdim", "axis0": "dim0", "axis1": "dim1"}  # NumPy's names; torch takes both
+
+
+class NoOperandError(TypeError):
+    """Raised for what is neither a tensor nor a number."""
 
 
 def unary(function: Callable[[Node], Node]) -> Any:
@@ -49,7 +53,7 @@ def operator(function: Callable[[Any, Any], Node]) -> Any:
     def method(self: TensorBase, other: Any) -> Any:
         try:
             found = operand(self, other)
-        except TypeError:
+        except NoOperandError:
             return NotImplemented
         return self._new(function(self._node, found), self._storage.device)
 
@@ -62,7 +66,7 @@ def reflected(function: Callable[[Any, Any], Node]) -> Any:
     def method(self: TensorBase, other: Any) -> Any:
         try:
             found = operand(self, other)
-        except TypeError:
+        except NoOperandError:
             return NotImplemented
         return self._new(function(found, self._node), self._storage.device)
 
@@ -88,12 +92,12 @@ def operand(self: TensorBase, other: Any) -> Any:
     if isinstance(other, bool | int | float):
         return other
     if hasattr(other, "__array_interface__") and getattr(other, "ndim", True):
-        raise TypeError(f"expected a Tensor or a number, but got {type(other).__name__}: use torch.from_numpy")
+        return literal.from_array(other, self._storage.device)
     if hasattr(other, "__index__"):
         return int(other)
     if hasattr(other, "__float__"):
         return float(other)
-    raise TypeError(f"expected a Tensor or a number, but got {type(other).__name__}")
+    raise NoOperandError(f"expected a Tensor or a number, but got {type(other).__name__}")
 
 
 def elsewhere(self: TensorBase, other: TensorBase) -> Node:

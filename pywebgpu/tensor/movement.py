@@ -40,16 +40,16 @@ class MovementMethods(TensorBase):
     def storage_offset(self) -> int:
         return strides_of(self)[1]
 
-    def is_contiguous(self) -> bool:
+    def is_contiguous(self, memory_format: Any = None) -> bool:
         expected = shapes.strides(self.shape)
         have = strides_of(self)[0]
         return 0 in self.shape or all(n == 1 or a == b for n, a, b in zip(self.shape, have, expected, strict=True))
 
     # Reshapes
 
-    def view(self, *shape: Any) -> Any:
+    def view(self, *shape: Any, **named: Any) -> Any:
         """The same elements in another shape, sharing memory. Raises RuntimeError where memory would have to move."""
-        new = shapes.resolve(as_tuple(shape), self.numel())
+        new = shapes.resolve(as_tuple(shape, named), self.numel())
         if not self._reshape_is_view(new):
             raise ShapeError(
                 "view size is not compatible with input tensor's size and stride (at least one dimension spans across "
@@ -57,9 +57,9 @@ class MovementMethods(TensorBase):
             )
         return self._view(movement.reshape, shape=new)
 
-    def reshape(self, *shape: Any) -> Any:
+    def reshape(self, *shape: Any, **named: Any) -> Any:
         """As view where that is possible, else a copy."""
-        new = shapes.resolve(as_tuple(shape), self.numel())
+        new = shapes.resolve(as_tuple(shape, named), self.numel())
         if self._reshape_is_view(new):
             return self._view(movement.reshape, shape=new)
         return self._new(movement.reshape(self._node, shape=new), self._storage.device)
@@ -75,10 +75,10 @@ class MovementMethods(TensorBase):
     def reshape_as(self, other: TensorBase) -> Any:
         return self.reshape(other.shape)
 
-    def contiguous(self) -> Any:
+    def contiguous(self, memory_format: Any = None) -> Any:
         return self if self.is_contiguous() else self.clone()
 
-    def clone(self) -> Any:
+    def clone(self, *, memory_format: Any = None) -> Any:
         """A copy with its own memory; the gradient flows back."""
         return self._new(pointwise.copy(self._node), self._storage.device)
 
@@ -110,8 +110,8 @@ class MovementMethods(TensorBase):
 
     # Permutations
 
-    def permute(self, *dims: Any) -> Any:
-        order = tuple(shapes.axis(d, self.ndim) for d in as_tuple(dims))
+    def permute(self, *dims: Any, **named: Any) -> Any:
+        order = tuple(shapes.axis(d, self.ndim) for d in as_tuple(dims, named))
         if len(order) != self.ndim:
             raise ShapeError(
                 f"permute(sparse_coo): number of dimensions in the tensor input does not match the "
@@ -163,9 +163,9 @@ class MovementMethods(TensorBase):
 
     # Growing
 
-    def expand(self, *sizes: Any) -> Any:
+    def expand(self, *sizes: Any, **named: Any) -> Any:
         """Axes of size 1 grow, new axes come in front; -1 keeps an axis. No memory is copied."""
-        new = list(as_tuple(sizes))
+        new = list(as_tuple(sizes, named))
         missing = len(new) - self.ndim
         if missing < 0:
             raise ShapeError(
@@ -188,12 +188,12 @@ class MovementMethods(TensorBase):
     def expand_as(self, other: TensorBase) -> Any:
         return self.expand(*other.shape)
 
-    def broadcast_to(self, *size: Any) -> Any:
-        return self.expand(*as_tuple(size))
+    def broadcast_to(self, *size: Any, **named: Any) -> Any:
+        return self.expand(*as_tuple(size, named))
 
-    def repeat(self, *sizes: Any) -> Any:
+    def repeat(self, *sizes: Any, **named: Any) -> Any:
         """Copies of the tensor side by side along each axis."""
-        times = as_tuple(sizes)
+        times = as_tuple(sizes, named)
         if len(times) < self.ndim:
             raise ShapeError(
                 "Number of dimensions of repeat dims can not be smaller than number of dimensions of "
@@ -207,8 +207,8 @@ class MovementMethods(TensorBase):
             self._storage.device,
         )
 
-    def tile(self, *dims: Any) -> Any:
-        times = as_tuple(dims)
+    def tile(self, *dims: Any, **named: Any) -> Any:
+        times = as_tuple(dims, named)
         return self.repeat((1,) * (self.ndim - len(times)) + times)
 
     # Parts
@@ -296,8 +296,9 @@ class MovementMethods(TensorBase):
 
     # Copies in another order
 
-    def flip(self, *dims: Any) -> Any:
-        found = shapes.axes(as_tuple(dims), self.ndim) if dims and as_tuple(dims) else ()
+    def flip(self, *dims: Any, **named: Any) -> Any:
+        axes = as_tuple(dims, named)
+        found = shapes.axes(axes, self.ndim) if axes else ()
         return self._new(pointwise.copy(movement.flip(self._node, axes=found)), self._storage.device)
 
     def fliplr(self) -> Any:

@@ -57,8 +57,6 @@ class PointwiseMethods(TensorBase):
     floor_divide = binary(elementwise.floor_divide)
     remainder = binary(elementwise.remainder)
     fmod = binary(elementwise.fmod)
-    pow = binary(elementwise.pow_)
-    float_power = binary(elementwise.float_power)
     atan2 = arctan2 = pair(elementwise.atan2)
     hypot = pair(elementwise.hypot)
     copysign = binary(elementwise.copysign)
@@ -75,6 +73,14 @@ class PointwiseMethods(TensorBase):
     square = unary(elementwise.square)
     frac = unary(elementwise.frac)
     reciprocal = _real(ops.reciprocal)
+
+    def pow(self, exponent: Any) -> Any:
+        """self to a power."""
+        return self._new(elementwise.pow_(self._node, operand(self, exponent)), self._storage.device)
+
+    def float_power(self, exponent: Any) -> Any:
+        """self to a power, in float64."""
+        return self._new(elementwise.float_power(self._node, operand(self, exponent)), self._storage.device)
 
     def logaddexp2(self, other: Any) -> Any:
         """log2(2^self + 2^other)"""

@@ -138,13 +138,6 @@ def grad_of_wrong_type(torch):
 
 
 @script(CASES)
-def inference_tensor_saved(torch):
-    with torch.inference_mode():
-        x = torch.ones(3)
-    (a(torch, 3, grad=True) * x).sum().backward()
-
-
-@script(CASES)
 def saved_input_overwritten_through_detached(torch):
     x = a(torch, 3, grad=True) * 1
     y = x * x

@@ -1,6 +1,7 @@
 """The torch namespace: light to import, complete in its parts, and its tensors survive copies and files."""
 
 import copy
+import math
 import pickle
 import subprocess
 import sys
@@ -103,3 +104,12 @@ def test_in_place_forms_exist_for_what_they_name() -> None:
     for name in dir(torch.Tensor):
         if name.endswith("_") and not name.startswith("_"):
             assert callable(getattr(torch.Tensor, name)), name
+
+
+def test_a_filled_tensor_is_data_once_it_was_read() -> None:
+    for value in (1.0, 2.0, 3.0):
+        x = torch.full((2,), value, device="cpu", requires_grad=True)
+        x.tolist()
+        (x**x).sum().backward()
+        assert (x * 2).tolist() == [2 * value] * 2
+        assert x.grad.tolist() == pytest.approx([value**value * (1 + math.log(value))] * 2)

@@ -1,0 +1,66 @@
+"""The page itself: what it says where something is missing, how it fits a phone, and how keys move through it."""
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from playwright_tests.conftest import LOADED
+
+MISSING = {
+    "webgpu": ("delete Navigator.prototype.gpu", "WebGPU is missing in this browser", "Chrome"),
+    "adapter": ("navigator.gpu.requestAdapter = async () => null", "WebGPU finds no GPU here", "graphics acceleration"),
+    "jspi": ("delete WebAssembly.Suspending", "Python cannot wait for the GPU in this browser", "Chrome"),
+}
+
+
+@pytest.mark.parametrize("what", MISSING)
+def test_page_says_what_is_missing(page: Page, address: str, what: str) -> None:
+    script, title, advice = MISSING[what]
+    page.add_init_script(script)
+    page.goto(address)
+    expect(page.get_by_role("heading", name=title)).to_be_visible()
+    expect(page.locator("#missing")).to_contain_text(advice)
+    expect(page.get_by_role("button", name="Start")).to_be_disabled()
+
+
+@pytest.mark.parametrize("tab", ["train", "editor"])
+def test_page_fits_a_phone(page: Page, address: str, tab: str) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(f"{address}#{tab}")
+    expect(page.locator(".uplot" if tab == "train" else ".cm-content")).to_be_visible()
+    page.get_by_label("Your own").evaluate("radio => { radio.click() }")
+    widths = page.evaluate("[document.documentElement.scrollWidth, document.documentElement.clientWidth]")
+    assert widths[0] <= widths[1]
+
+
+def test_keys_reach_everything(page: Page, address: str) -> None:
+    page.goto(address)
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("tab", name="Train")).to_be_focused()
+    page.keyboard.press("ArrowRight")
+    expect(page.get_by_role("tab", name="Editor")).to_be_focused()
+    expect(page.get_by_role("tabpanel", name="Editor")).to_be_visible()
+    expect(page.locator(".cm-content")).to_be_visible()
+    page.locator(".cm-content").focus()
+    page.keyboard.press("Escape")
+    page.keyboard.press("Tab")
+    expect(page.locator("#output")).to_be_focused()
+
+
+def test_controls_have_names(page: Page, address: str) -> None:
+    page.goto(address)
+    nameless = page.evaluate(
+        """() => [...document.querySelectorAll("#train input, #train select, #train textarea, button")]
+            .filter((field) => !field.labels?.length && !field.textContent.trim() && !field.ariaLabel)
+            .map((field) => field.outerHTML)"""
+    )
+    assert nameless == []
+
+
+def test_page_is_isolated_and_quiet(page: Page, address: str) -> None:
+    """Python can be interrupted, and nothing comes from elsewhere."""
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(address)
+    expect(page.locator("html")).to_have_attribute("data-state", "idle", timeout=LOADED)
+    assert page.evaluate("globalThis.crossOriginIsolated")
+    assert [url for url in asked if not url.startswith((address, "data:", "blob:"))] == []

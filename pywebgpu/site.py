@@ -1,0 +1,200 @@
+"""What `pywebgpu serve` serves: the pages of web/, the library as archives, a text to train on, and packages of npm.
+
+Apart from serve.py because nothing here speaks HTTP: an address goes in, a file comes out.
+"""
+
+import ast
+import gzip
+import importlib.util
+import io
+import json
+import re
+import tarfile
+import threading
+import tokenize
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+
+from pywebgpu.errors import PywebgpuError
+
+PACKAGE = Path(__file__).parent
+PYODIDE = "314.0.7"
+CDN = "https://cdn.jsdelivr.net"
+NEEDED = ("pyodide", "uplot", "@codemirror/view")
+# Of node_modules only these are served: what the import map of web/index.html names.
+SERVED = re.compile(r"(pyodide|uplot|crelt|style-mod|w3c-keyname|@(?:codemirror|lezer|marijn)/[\w-]+)@([\d.]+)/(.+)")
+NATIVE = ("bench/", "cli.py", "doctor.py", "node.py", "serve.py", "site.py", "devices/native.py", "js_bridge/test/", "web/")
+TYPES = {
+    ".css": "text/css", ".html": "text/html", ".json": "application/json", ".mjs": "text/javascript", ".js": "text/javascript",
+    ".svg": "image/svg+xml", ".txt": "text/plain", ".wasm": "application/wasm", ".zip": "application/zip",
+}  # fmt: skip
+TEXTS = ("text/", "application/json", "image/svg+xml")
+FOREVER = "public, max-age=31536000, immutable"  # for addresses that name a version
+
+
+class SiteError(PywebgpuError, RuntimeError):
+    """Something that the pages need is not there. The message says how to get it."""
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """What an address holds. `redirect` is where it lies instead, and then there is no body."""
+
+    body: bytes
+    kind: str
+    tag: str
+    cache: str = "no-cache"  # asked for again each time, and sent only where it changed
+    packed: bytes = b""  # the same by gzip, where that is worth it
+    redirect: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Folders:
+    """Where everything lies: beside the package in a checkout, inside it once installed."""
+
+    web: Path
+    bridge: Path
+    demo: Path
+    modules: Path | None
+
+
+def find_folders(*, cdn: bool) -> Folders:
+    """Raises SiteError where a folder is missing."""
+    root = PACKAGE.parent
+    inside = (PACKAGE / "web" / "index.html").exists()
+    web, bridge, demo = (
+        (PACKAGE / "web", PACKAGE / "js_bridge", PACKAGE / "web" / "chargpt")
+        if inside
+        else (root / "web", root / "js_bridge", root / "demos" / "chargpt")
+    )
+    for folder in (web, bridge, demo):
+        if not folder.is_dir():
+            raise SiteError(f"{folder} is missing: this installation of pywebgpu has no pages")
+    if cdn:
+        return Folders(web, bridge, demo, None)
+    for place in (Path.cwd(), *Path.cwd().parents, root):
+        modules = place / "node_modules"
+        if all((modules / name).is_dir() for name in NEEDED):
+            return Folders(web, bridge, demo, modules)
+    raise SiteError(
+        "there is no node_modules with pyodide, uplot and codemirror here or above; "
+        "in a checkout run npm ci, or take them from the network with: pywebgpu serve --cdn"
+    )
+
+
+class Site:
+    """Address -> file. Archives and texts are made when first asked for, and again when a source changed."""
+
+    def __init__(self, folders: Folders) -> None:
+        self.folders = folders
+        self._made: dict[str, tuple[float, File]] = {}
+        self._lock = threading.Lock()
+        self._makers: dict[str, Callable[[], bytes]] = {
+            "config.json": self._config,
+            "corpus.txt": self._corpus,
+            "training.tar.xz": lambda: self._archive("training.py", bare=True),
+            "editor.tar.xz": lambda: self._archive("editing.py", bare=False),
+        }
+
+    def file(self, address: str) -> File | None:
+        """The file of an address without its leading slash; None where there is none."""
+        if address in self._makers:
+            return self._make(address)
+        if address.startswith("modules/"):
+            return self._module(address.removeprefix("modules/"))
+        return self._read(self.folders.web, address or "index.html", "no-cache", pack=True)
+
+    def _make(self, address: str) -> File:
+        changed = max(path.stat().st_mtime for path in self._sources())
+        with self._lock:
+            made = self._made.get(address)
+            if made is None or made[0] != changed:
+                self._made[address] = made = (changed, _file(self._makers[address](), address, pack=True))
+        return made[1]
+
+    def _sources(self) -> Iterable[Path]:
+        for folder in (PACKAGE, self.folders.bridge, self.folders.demo, self.folders.web):
+            yield from (path for path in folder.rglob("*.*") if path.suffix in (".py", ".wgsl", ".mjs"))
+
+    def _config(self) -> bytes:
+        pyodide = f"/modules/pyodide@{PYODIDE}/" if self.folders.modules else f"{CDN}/pyodide/v{PYODIDE}/full/"
+        return json.dumps({"pyodide": pyodide, "is_cdn": self.folders.modules is None}).encode()
+
+    def _corpus(self) -> bytes:
+        """Pyodide's standard library lacks the text; that of this Python has it."""
+        spec = importlib.util.spec_from_file_location("chargpt_data", self.folders.demo / "data.py")
+        assert spec is not None and spec.loader is not None
+        data = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(data)
+        text: str = data.python_documentation()
+        return text.encode()
+
+    def _archive(self, script: str, *, bare: bool) -> bytes:
+        """The library, the demo and one script of web/, as one archive; bare, without comments and docstrings."""
+        folders = self.folders
+        members = {f"pywebgpu/{path.relative_to(PACKAGE).as_posix()}": path for path in PACKAGE.rglob("*.*")}
+        members |= {f"pywebgpu/js_bridge/{path.name}": path for path in folders.bridge.glob("*.mjs")}
+        members |= {path.name: path for path in folders.demo.glob("*.py") if path.name != "main.py"}
+        members[script] = folders.web / script
+        made = io.BytesIO()
+        with tarfile.open(fileobj=made, mode="w:xz", format=tarfile.USTAR_FORMAT, preset=9) as archive:
+            for name in sorted(members):
+                if members[name].suffix in (".py", ".wgsl", ".mjs") and not _is_native(name):
+                    content = members[name].read_bytes()
+                    content = without_comments(content.decode()).encode() if bare and name.endswith(".py") else content
+                    member = tarfile.TarInfo(name)
+                    member.size = len(content)
+                    archive.addfile(member, io.BytesIO(content))
+        return made.getvalue()
+
+    def _module(self, address: str) -> File | None:
+        """A file of a package of npm, of the version that the address names."""
+        named = SERVED.fullmatch(address)
+        if named is None:
+            return None
+        name, version, path = named.groups()
+        if self.folders.modules is None:
+            place = f"{CDN}/pyodide/v{version}/full/{path}" if name == "pyodide" else f"{CDN}/npm/{address}"
+            return File(b"", "text/plain", "", redirect=place)
+        folder = self.folders.modules / name
+        description = folder / "package.json"
+        if not description.exists() or json.loads(description.read_text(encoding="utf-8"))["version"] != version:
+            raise SiteError(f"node_modules has no {name}@{version}; run npm ci")
+        return self._read(folder, path, FOREVER, pack=name != "pyodide")
+
+    def _read(self, folder: Path, path: str, cache: str, *, pack: bool) -> File | None:
+        root = folder.resolve()
+        file = (root / path).resolve()
+        if not file.is_relative_to(root) or not file.is_file() or file.suffix not in TYPES:
+            return None
+        return _file(file.read_bytes(), file.name, cache=cache, pack=pack)
+
+
+def without_comments(source: str) -> str:
+    """The same program, each line at its number, without comments and with empty docstrings."""
+    lines = source.splitlines(keepends=True)
+    kept = list(lines)
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT:
+            line, column = token.start
+            kept[line - 1] = lines[line - 1][:column].rstrip() + "\n"
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            text = node.body[0] if ast.get_docstring(node, clean=False) is not None else None
+            if text is not None and text.end_lineno is not None:
+                kept[text.lineno - 1 : text.end_lineno] = ["\n"] * (text.end_lineno - text.lineno + 1)
+                kept[text.lineno - 1] = " " * text.col_offset + '""\n'
+    return "".join(kept)
+
+
+def _is_native(name: str) -> bool:
+    """Whether a file of the package serves no page."""
+    return "__pycache__" in name or any(name.startswith(f"pywebgpu/{part}") for part in NATIVE)
+
+
+def _file(body: bytes, name: str, *, cache: str = "no-cache", pack: bool) -> File:
+    kind = TYPES.get(Path(name).suffix, "application/octet-stream")
+    packed = gzip.compress(body, mtime=0) if pack and kind.startswith(TEXTS) and len(body) > 500 else b""
+    return File(body, kind, f'"{sha256(body).hexdigest()[:24]}"', cache, packed)

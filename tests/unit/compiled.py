@@ -1,0 +1,88 @@
+"""What a few lines of user code are compiled to, on a machine without a GPU."""
+
+import re
+from collections.abc import Callable
+from math import prod
+from typing import Any
+
+import pywebgpu as torch
+from pywebgpu import devices, realize
+from pywebgpu.graph.ir import Node
+from pywebgpu.kernels.kernel import Kernel, Limits
+from pywebgpu.program.compile import Written, compile_graph
+from pywebgpu.program.program import Dispatch, Program, Target
+
+NULL: Any = devices.open_device("null")
+
+
+def leaf(*shape: int, dtype: Any = torch.float32, grad: bool = False) -> Any:
+    """A tensor that has its buffer."""
+    x = torch.empty(*shape, dtype=dtype, device="null").fill_(0)
+    settle()
+    return x.requires_grad_() if grad else x
+
+
+def settle() -> None:
+    realize.submit(NULL)
+
+
+def programs(function: Callable[[], Any]) -> list[Program]:
+    """Every Program that the device is given while `function` runs and right after it, with its results alive."""
+    settle()
+    realize.clear()
+    before = len(NULL.loaded)
+    results = function()
+    settle()
+    del results
+    return list(NULL.loaded[before:])
+
+
+def only(function: Callable[[], Any]) -> Program:
+    (program,) = programs(function)
+    return program
+
+
+def for_limits(limits: Limits, *wanted: Any, written: Written = ()) -> Program:
+    """The Program of some tensors, or of nodes, for a device with these limits."""
+    roots = tuple(x if isinstance(x, Node) else x._node for x in wanted)
+    return compile_graph(roots, Target(wgsl=True, limits=limits), written)
+
+
+def kernel(*wanted: Any) -> Kernel:
+    """The kernel of tensors that one dispatch computes."""
+    program = for_limits(Limits(), *wanted)
+    assert len(program.steps) == 1, [k.name for k in program.kernels]
+    return program.kernels[0]
+
+
+def check(program: Program, limits: Limits) -> None:
+    """What every Program must keep to, whatever it computes."""
+    known = set(program.inputs)
+    for step in program.steps:
+        assert isinstance(step, Dispatch)
+        found = program.kernels[step.kernel]
+        buffers = [program.slots[slot].buffer for slot in step.slots]
+        assert len(buffers) == len(set(buffers)) == len(found.writes), f"{found.name}: one buffer is bound twice"
+        assert len(buffers) + found.faults <= limits.bindings, f"{found.name} binds {len(buffers)} buffers"
+        assert any(found.writes), f"{found.name} writes nothing"
+        assert all(1 <= n <= limits.workgroups for n in found.grid), f"{found.name}: grid {found.grid}"
+        assert workgroup_bytes(found) <= limits.shared_bytes, f"{found.name}: {workgroup_bytes(found)} shared bytes"
+        assert lanes(found) <= limits.workgroup_size
+        for slot, writes in zip(step.slots, found.writes, strict=True):
+            assert writes or slot in known, f"{found.name} reads slot {slot} before it is written"
+        known |= set(step.slots)
+        for slot, buffer in zip(step.slots, buffers, strict=True):
+            assert program.sizes[buffer] >= 4 * prod(program.slots[slot].spec.shape), f"slot {slot} has a small buffer"
+    empty = {at for at, slot in enumerate(program.slots) if 0 in slot.spec.shape}
+    in_place = {program.outputs[i] for i, _ in program.written}
+    assert set(program.outputs) <= known | empty | in_place, "an output is never written"
+
+
+def workgroup_bytes(found: Kernel) -> int:
+    return sum(4 * int(n) for n in re.findall(r"var<workgroup> \w+: array<\w+, (\d+)>", found.wgsl))
+
+
+def lanes(found: Kernel) -> int:
+    match = re.search(r"@workgroup_size\((\d+)\)", found.wgsl)
+    assert match is not None
+    return int(match[1])

@@ -1,0 +1,71 @@
+"""What is known of row numbers before they are computed, and when a wrong one raises."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import pywebgpu as torch
+from pywebgpu.compose import bounds
+from pywebgpu.errors import RangeError
+
+KNOWN: dict[str, tuple[Callable[[], Any], tuple[int, int, bool]]] = {
+    "list": (lambda: torch.tensor([3, 1, 2]), (1, 3, True)),
+    "reshaped": (lambda: torch.tensor([[3, 1], [2, 9]]).t().reshape(4)[None].expand(2, 4), (1, 9, True)),
+    "part": (lambda: torch.tensor([3, 1, 9])[:2], (1, 9, False)),
+    "cast": (lambda: torch.tensor([3, 1], dtype=torch.int32).long(), (1, 3, True)),
+    "arange": (lambda: torch.arange(5), (0, 4, True)),
+    "arange_from": (lambda: torch.arange(2, 5), (2, 4, True)),
+    "argmax": (lambda: torch.ones(3, 7).argmax(1), (0, 6, False)),
+    "argsort": (lambda: torch.ones(3, 7).argsort(-1), (0, 6, True)),
+    "randint": (lambda: torch.randint(-2, 5, (9,)), (-2, 4, False)),
+    "stack": (lambda: torch.stack([torch.tensor([1, 2]), torch.tensor([4, 3])]), (1, 4, True)),
+    "remainder": (lambda: torch.tensor([70, 80]) % 7, (0, 6, False)),
+    "where": (lambda: torch.where(torch.ones(2) > 0, torch.arange(2), 5), (0, 5, False)),
+    "taken": (lambda: torch.tensor([4, 5, 6])[torch.tensor([0, 1])], (4, 6, False)),
+    "moved": (lambda: torch.tensor([3, 1]).to("cpu").to(torch.get_default_device()), (1, 3, True)),
+}
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_range_is_known(name: str) -> None:
+    make, expected = KNOWN[name]
+    found = bounds.known_range(make()._node)
+    assert found is not None
+    assert tuple(found) == expected
+
+
+def test_range_of_floats_is_unknown() -> None:
+    assert bounds.known_range(torch.tensor([1.5, 2.0]).long()._node) is None
+
+
+def test_known_numbers_need_no_check_on_the_device() -> None:
+    checked = bounds.checked(torch.arange(5)._node, 5)
+    assert checked.op.name == "iota"
+
+
+def test_known_and_wrong_raises_at_the_call() -> None:
+    with pytest.raises(RangeError, match="index 9 is out of bounds for dimension 1 with size 3"):
+        torch.ones(2, 3)[:, torch.tensor([0, 9])]
+
+
+def test_a_part_that_is_right_raises_nothing() -> None:
+    index = torch.tensor([0, 9])
+    assert torch.ones(3)[index[:1]].tolist() == [1.0]
+
+
+@pytest.mark.parametrize("value", [3.0, -4.0])
+def test_unknown_and_wrong_raises_on_reading(value: float, device: str) -> None:
+    index = torch.tensor([value], device=device).long()
+    picked = torch.ones(3, device=device)[index]
+    with pytest.raises(IndexError, match="out of bounds"):
+        picked.tolist()
+    del picked
+
+
+def test_negative_numbers_are_refused_where_torch_refuses_them(device: str) -> None:
+    index = torch.tensor([-1.0], device=device).long()
+    picked = torch.ones(3, device=device).gather(0, index)
+    with pytest.raises(RuntimeError, match="out of bounds"):
+        picked.tolist()
+    del picked

@@ -1,0 +1,274 @@
+"""Which nodes share a kernel: dispatches of known programs, and what every Program keeps to."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+
+import pywebgpu as torch
+from pywebgpu import realize
+from pywebgpu.errors import CompileError
+from pywebgpu.kernels.kernel import Limits
+from pywebgpu.nn import functional as F
+from pywebgpu.program import reads, schedule
+from pywebgpu.settings import settings
+from tests.fuzz import steps
+from tests.fuzz.test_graphs import build, node, side
+from tests.unit.compiled import check, for_limits, leaf, only, programs, settle
+
+DEFAULT = Limits()
+FEW = hypothesis_settings(steps.PROFILE, max_examples=30)
+
+
+def dispatches(*wanted: Any, limits: Limits = DEFAULT) -> int:
+    program = for_limits(limits, *wanted)
+    check(program, limits)
+    return len(program.steps)
+
+
+# Known programs
+
+
+def test_chain_of_ten_is_one() -> None:
+    x = leaf(64, 128)
+    assert dispatches(((((x.sin() * 2 + 1).exp() - 3).tanh().abs().sqrt() * x).cos() / 3).relu()) == 1
+
+
+@pytest.mark.parametrize("dim", [0, 1, 2])
+def test_softmax_is_one(dim: int) -> None:
+    assert dispatches(leaf(20, 30, 40).softmax(dim).sum(dim)) == 1
+
+
+def test_softmax_that_is_stored_is_one() -> None:
+    assert dispatches(leaf(64, 128).softmax(-1)) == 1
+    assert dispatches(leaf(64, 128).log_softmax(-1)) == 1
+
+
+def test_cross_entropy_is_one_for_the_rows_and_one_for_the_mean() -> None:
+    x, target = leaf(64, 128), leaf(64, dtype=torch.int64)
+    assert dispatches(F.cross_entropy(x, target)) == 2
+    assert dispatches(F.nll_loss(x.log_softmax(-1), target)) == 2
+
+
+def test_layer_norm_is_one_and_its_gradient_two() -> None:
+    x, weight, bias = leaf(64, 128, grad=True), leaf(128, grad=True), leaf(128, grad=True)
+    out = F.layer_norm(x, (128,), weight, bias)
+    assert dispatches(out) == 1
+    settle()
+    grads = torch.autograd.grad(out, (x, weight, bias), leaf(64, 128))
+    assert dispatches(*grads) == 2
+
+
+def test_bias_and_activation_belong_to_the_product() -> None:
+    x, weight, bias = leaf(64, 128), leaf(32, 128), leaf(32)
+    assert dispatches(F.gelu(F.linear(x, weight, bias))) == 1
+    assert dispatches(F.linear(x, weight, bias).relu().to(torch.float16)) == 1
+
+
+def test_residual_belongs_to_the_product_on_either_side() -> None:
+    x, w, residual, bias = leaf(64, 128), leaf(128, 32), leaf(64, 32), leaf(32)
+    assert dispatches(x @ w + residual) == 1
+    assert dispatches(residual + x @ w) == 1
+    assert dispatches(residual + (x @ w + bias)) == 1
+
+
+def test_transposed_operands_are_read_where_they_lie() -> None:
+    assert dispatches(leaf(128, 64).t() @ leaf(32, 128).t()) == 1
+
+
+def test_several_outputs_share_a_kernel() -> None:
+    x = leaf(64, 128)
+    program = for_limits(DEFAULT, x.sin(), x.cos(), x * 2)
+    assert len(program.steps) == 1
+    assert sum(program.kernels[0].writes) == 3
+
+
+def test_reductions_of_the_same_rows_share_a_kernel() -> None:
+    x = leaf(64, 128)
+    assert dispatches(x.sum(1), x.amax(1), (x * x).mean(1)) == 1
+
+
+def test_mixed_shapes_broadcast_in_one() -> None:
+    assert dispatches((leaf(3, 1, 5) + leaf(4, 1)) * leaf(5) + 1) == 1
+
+
+def test_views_are_read_and_not_copied() -> None:
+    x = leaf(64, 128)
+    for viewed in (x.t(), x.flip(1), x[::2, 3:], x.reshape(128, 64).t(), x.unfold(1, 4, 2), x.expand(3, 64, 128)):
+        program = for_limits(DEFAULT, viewed.relu())
+        assert len(program.steps) == 1
+        assert not program.scratch
+
+
+def test_equal_subgraphs_are_computed_once() -> None:
+    x, w = leaf(64, 128), leaf(128, 32)
+    assert dispatches((x @ w).relu(), (x @ w).sin()) == 1
+
+
+# Limits
+
+
+@pytest.mark.parametrize("bindings", [4, 6, 8, 16])
+def test_many_inputs_are_spread_over_kernels(bindings: int) -> None:
+    limits = replace(DEFAULT, bindings=bindings)
+    parts = [leaf(3, 4) for _ in range(20)]
+    assert dispatches(sum(parts), limits=limits) <= -(-20 // (bindings - 2)) + 3
+
+
+@pytest.mark.parametrize("bindings", [8, 16])
+def test_twenty_parts_are_joined_a_few_at_a_time(bindings: int) -> None:
+    parts = [leaf(3, 4) for _ in range(20)]
+    assert dispatches(torch.cat(parts), limits=replace(DEFAULT, bindings=bindings)) <= 5
+    assert dispatches(torch.stack(parts).sin(), limits=replace(DEFAULT, bindings=bindings)) <= 6
+
+
+def test_many_reductions_keep_to_the_workgroups_memory() -> None:
+    x = leaf(40, 300)
+    assert dispatches(sum((x + k).sin().sum(1) for k in range(30))) <= 3
+    assert dispatches(sum(((x + k).sin().argmax(1) for k in range(30)), torch.zeros(40, device="null"))) <= 6
+
+
+@given(side, side, st.lists(node, min_size=1, max_size=24), st.sampled_from([4, 6, 8]), st.booleans())
+@FEW
+def test_random_graphs_keep_to_the_limits(
+    rows: int, columns: int, drawn: list[Any], bindings: int, backward: bool
+) -> None:
+    shapes = ((rows, columns), (rows, columns), (1, columns), (rows, 70))
+    leaves = tuple(leaf(*shape, grad=backward) for shape in shapes)
+    results = build(torch, leaves, drawn)
+    if backward:
+        total = sum(x.sum() for x in results)
+        results += torch.autograd.grad(total, leaves, allow_unused=True) if total.requires_grad else ()
+    limits = replace(DEFAULT, bindings=bindings)
+    check(for_limits(limits, *(x for x in results if x is not None)), limits)
+
+
+@pytest.mark.parametrize(
+    "function", [lambda x: x + 1, lambda x: x.cumsum(1), lambda x: x.sort(1)[0], lambda x: x.sum(1)]
+)
+def test_large_grids_have_two_dimensions(function: Any) -> None:
+    limits = replace(DEFAULT, workgroups=800)
+    program = for_limits(limits, function(leaf(70_001, 12)))
+    check(program, limits)
+    assert any(found.grid[1] > 1 for found in program.kernels)
+
+
+def test_groups_past_the_end_of_a_grid_do_nothing() -> None:
+    """65,537 workgroups are 65,535 x 2: nearly half of them have no work, and may not write."""
+    x = leaf(65_537, 2)
+    for result in (x.cumsum(1), x.reshape(65_537, 1, 2) @ x.reshape(65_537, 2, 1)):
+        (found,) = for_limits(DEFAULT, result).kernels
+        assert found.grid == (65_535, 2, 1)
+        assert "if (group >= 65537u) { return; }" in found.wgsl
+
+
+def test_a_value_larger_than_a_binding_is_an_error() -> None:
+    with pytest.raises(CompileError, match="can bind at once"):
+        for_limits(replace(DEFAULT, binding_bytes=1 << 10), leaf(300) + 1)
+
+
+# Writes in place
+
+
+def test_an_update_goes_into_the_same_buffer() -> None:
+    x = leaf(8, 8)
+    program = only(lambda: x.add_(1))
+    assert program.written == ((0, 0),)
+    assert len({program.slots[at].buffer for at in (*program.inputs, *program.outputs)}) == 1
+
+
+def test_a_product_is_added_in_place() -> None:
+    x, a, b = leaf(64, 32), leaf(64, 128), leaf(128, 32)
+    program = only(lambda: x.add_(a @ b))
+    assert len(program.steps) == len(program.written) == 1
+
+
+def test_other_readers_run_before_the_write() -> None:
+    x, keep = leaf(16, 16), []
+
+    def function() -> None:
+        keep.append(x.t() @ x)
+        x.add_(1)
+
+    program = only(function)
+    assert len(program.written) == 1
+    assert [program.kernels[step.kernel].name[:6] for step in program.steps] == ["matmul", "map_ad"]
+
+
+def test_a_write_that_reads_other_elements_needs_a_new_buffer() -> None:
+    for function in (
+        lambda x: x.copy_(x.flip(0)),
+        lambda x: x.copy_(x.t()),
+        lambda x: x.copy_(x @ x),
+        lambda x: x.copy_(x.softmax(1)),
+        lambda x: x.copy_(x.cumsum(1)),
+    ):
+        x = leaf(16, 16)
+        assert only(lambda: function(x)).written == ()  # noqa: B023 - called at once
+
+
+def test_a_later_reader_of_the_old_value_forbids_the_write() -> None:
+    """y depends on the new x, and reads the old one."""
+    x, keep = leaf(16, 16), []
+
+    def function() -> None:
+        old = x.t()
+        before = old @ torch.eye(16, device="null")
+        x.add_(1)
+        keep.append(before)
+        keep.append((x @ x) * 1)
+
+    assert len(only(function).written) == 1  # `before` can run first
+
+    def mixed() -> None:
+        old = x * 1
+        x.mul_(2)
+        keep.append((x @ x) + old.t())  # Needs the new x and the old x in one epilogue.
+
+    settle()
+    for program in programs(mixed):
+        check(program, DEFAULT)
+
+
+def test_a_value_wanted_twice_has_no_owner_to_write_for() -> None:
+    b, keep = leaf(16), []
+
+    def function() -> None:
+        keep.append(b.abs())
+        b.abs_()
+
+    assert only(function).written == ()
+
+
+# Without fusion
+
+
+@given(side, side, st.lists(node, min_size=1, max_size=10))
+@hypothesis_settings(steps.PROFILE, max_examples=6)
+def test_values_do_not_depend_on_fusion(device: str, rows: int, columns: int, drawn: list[Any]) -> None:
+    def run() -> list[Any]:
+        torch.manual_seed(1)
+        shapes = ((rows, columns), (rows, columns), (1, columns), (rows, 70))
+        leaves = tuple(torch.randn(*shape, device=device) for shape in shapes)
+        return [x.numpy() for x in build(torch, leaves, drawn)]
+
+    realize.clear()
+    fused = run()
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (reads, schedule):
+            patch.setattr(module, "settings", replace(settings, fuse=False))
+        realize.clear()
+        alone = run()
+    realize.clear()
+    for one, other in zip(fused, alone, strict=True):
+        assert one.shape == other.shape
+        assert abs(one - other).max(initial=0.0) <= 1e-5 * max(1.0, abs(one).max(initial=0.0))
+
+
+def test_without_fusion_every_node_has_a_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (reads, schedule):
+        monkeypatch.setattr(module, "settings", replace(settings, fuse=False))
+    assert dispatches((leaf(8, 8).sin().exp() + 1).softmax(1)) > 4

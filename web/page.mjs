@@ -1,0 +1,72 @@
+/** What every part of the page uses: its elements, its worker, and bytes in words. */
+
+/**
+ * The element of an id, which is of this class.
+ * @template {HTMLElement} T
+ * @param {string} id @param {new () => T} kind
+ * @returns {T}
+ */
+export function element(id, kind) {
+  const found = document.getElementById(id);
+  if (!(found instanceof kind)) throw new Error(`index.html has no ${kind.name} #${id}`);
+  return found;
+}
+
+/** @param {string} id */
+export const button = (id) => element(id, HTMLButtonElement);
+/** @param {string} id */
+export const input = (id) => element(id, HTMLInputElement);
+
+/**
+ * A worker with Python in it.
+ * @param {"training" | "editing"} name @param {(message: any) => void} hear
+ */
+export function startWorker(name, hear) {
+  const worker = new Worker(new URL("worker.mjs", import.meta.url), { type: "module", name });
+  worker.addEventListener("message", ({ data }) => hear(data));
+  worker.addEventListener("error", (event) => hear({ is: "broken", text: event.message || "the worker could not be started" }));
+  return worker;
+}
+
+/** Runs `act` at the next frame, once however often it is asked for. @param {() => void} act */
+export function atFrame(act) {
+  let isAsked = false;
+  return () => {
+    if (isAsked) return;
+    isAsked = true;
+    requestAnimationFrame(() => {
+      isAsked = false;
+      act();
+    });
+  };
+}
+
+const UNITS = ["B", "KiB", "MiB", "GiB"];
+
+/** @param {number} bytes */
+export function size(bytes) {
+  let unit = 0;
+  for (; bytes >= 1024 && unit < UNITS.length - 1; unit++) bytes /= 1024;
+  return `${bytes.toFixed(unit && bytes < 100 ? 1 : 0)} ${UNITS[unit]}`;
+}
+
+/** @param {number} seconds */
+export function duration(seconds) {
+  if (!Number.isFinite(seconds)) return "–";
+  if (seconds < 60) return `${Math.ceil(seconds)} s`;
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s`;
+  return `${Math.floor(seconds / 3600)} h ${Math.round((seconds % 3600) / 60)} min`;
+}
+
+/** Writes names and values into a <dl>, in place of what it holds. @param {HTMLElement} list @param {Record<string, string>} values */
+export function describe(list, values) {
+  const rows = Object.entries(values).map(([name, value]) => {
+    const row = document.createElement("div");
+    const [term, text] = [document.createElement("dt"), document.createElement("dd")];
+    term.textContent = name;
+    text.textContent = value;
+    row.append(term, text);
+    return row;
+  });
+  list.replaceChildren(...rows);
+}

@@ -1,0 +1,261 @@
+/** The Train tab: sends what the user wants to the worker, and shows what comes back. */
+
+import { isSoftware } from "./environment.mjs";
+import { atFrame, button, describe, duration, element, input, size, startWorker } from "./page.mjs";
+import { LossPlot } from "./plot.mjs";
+import { SettingsForm, TextChoice } from "./settings.mjs";
+
+const SAMPLES = 50; // older ones go
+const GO = { loading: "Start", idle: "Start", training: "Pause", paused: "Resume", done: "Start", broken: "Start" };
+const STATUS = { loading: "Loading …", idle: "Ready", training: "Training", paused: "Paused", done: "Done", broken: "Not ready" };
+/** @typedef {keyof typeof GO} State */
+
+export class TrainTab {
+  #form = new SettingsForm();
+  #text = new TextChoice();
+  #plot = new LossPlot(element("plot", HTMLElement));
+  /** @type {State} */
+  #state = "loading";
+  #isWanted = new URLSearchParams(location.search).has("start"); // Start was pressed before all was there
+  #firstStep = 0;
+  /** @type {Worker | null} */
+  #worker = null;
+  #shown = { step: 0, steps: 0, speed: 0, unseen: NaN };
+  #show = atFrame(() => this.#showNumbers());
+  /** @type {HTMLElement | null} the sample that is being written */
+  #sample = null;
+  /** @type {Record<string, string>} */
+  #adapter = {};
+
+  /** @param {boolean} canTrain */
+  constructor(canTrain) {
+    this.#listen();
+    if (innerWidth < 700) element("machine", HTMLDetailsElement).open = false;
+    if (canTrain) {
+      this.#worker = startWorker("training", (message) => this.#hear(message));
+      void isSoftware().then((isSlow) => this.#form.begin(isSlow ? "tiny" : "small"));
+    } else {
+      this.#form.begin("tiny");
+      this.#become("broken", "Not available in this browser");
+    }
+  }
+
+  #listen() {
+    element("controls", HTMLFormElement).addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.#go();
+    });
+    button("reset").addEventListener("click", () => this.#reset());
+    button("write").addEventListener("click", () => {
+      this.#choose();
+      this.#tell({ do: "write", length: 300 });
+    });
+    for (const id of ["prompt", "every", "temperature"]) input(id).addEventListener("change", () => this.#choose());
+    button("save").addEventListener("click", () => this.#tell({ do: "save", source: this.#text.source }));
+    button("open").addEventListener("click", () => input("checkpoint").click());
+    input("checkpoint").addEventListener("change", () => void this.#open());
+  }
+
+  /** @param {Record<string, unknown>} command @param {Transferable[]} [transfer] */
+  #tell(command, transfer = []) {
+    this.#worker?.postMessage(command, transfer);
+  }
+
+  // What the user does
+
+  #go() {
+    this.#complain("");
+    if (this.#state === "training") {
+      this.#tell({ do: "pause" });
+      element("status", HTMLElement).textContent = "Pausing …"; // after the step at hand
+    } else if (this.#state === "paused") {
+      this.#tell({ do: "resume" });
+    } else if (this.#state === "loading") {
+      this.#isWanted = !this.#isWanted;
+      this.#become("loading");
+    } else if (this.#state !== "broken" && this.#form.isRight()) {
+      this.#clear();
+      this.#choose();
+      this.#become("idle", "Starting …");
+      this.#tell({ do: "start", settings: this.#form.settings, text: this.#text.text });
+    }
+  }
+
+  #choose() {
+    const [every, temperature] = [input("every"), input("temperature")];
+    if (!every.validity.valid || !temperature.validity.valid) return;
+    this.#tell({ do: "choose", every: every.valueAsNumber, temperature: temperature.valueAsNumber, prompt: input("prompt").value });
+  }
+
+  #reset() {
+    this.#complain("");
+    this.#tell({ do: "reset" });
+    this.#clear();
+  }
+
+  async #open() {
+    const file = input("checkpoint").files?.[0];
+    if (!file) return;
+    this.#complain("");
+    const bytes = await file.arrayBuffer();
+    input("checkpoint").value = ""; // so that the same file can be chosen again
+    this.#clear();
+    this.#choose();
+    this.#tell({ do: "open", text: this.#text.text, file: bytes }, [bytes]);
+  }
+
+  // What the worker says
+
+  /** @param {any} message */
+  #hear(message) {
+    switch (message.is) {
+      case "loading":
+        return this.#become("loading", `Loading ${message.what} …`);
+      case "ready":
+        return this.#ready(message.adapter);
+      case "state":
+        return this.#become(message.state);
+      case "run":
+        return this.#run(message);
+      case "progress":
+        return this.#progress(message);
+      case "memory":
+        return this.#memory(message);
+      case "sample":
+        return this.#begin(message);
+      case "written":
+        if (this.#sample) this.#sample.append(message.text);
+        if (message.is_done) this.#sample = null;
+        return;
+      case "checkpoint":
+        return download(message.bytes, `chargpt-${message.step}.safetensors`);
+      case "output":
+        return console.info(message.text);
+      case "trouble":
+        if (message.details) console.error(message.details);
+        this.#complain(message.text);
+        return this.#become(this.#state);
+      case "broken":
+        this.#complain(message.text);
+        return this.#become("broken");
+    }
+  }
+
+  /** @param {{ name: string, is_software: boolean, limits: Record<string, number>, features: string[] }} adapter */
+  #ready({ name, is_software, limits, features }) {
+    this.#adapter = {
+      Adapter: is_software ? `${name} (software: right, but slow)` : name,
+      "Largest buffer": size(limits.maxBufferSize),
+      "Largest binding": size(limits.maxStorageBufferBindingSize),
+      "Workgroup memory": size(limits.maxComputeWorkgroupStorageSize),
+      Features: features.join(", ") || "none",
+    };
+    describe(element("adapter", HTMLElement), this.#adapter);
+    this.#become("idle");
+    if (this.#isWanted) this.#go();
+  }
+
+  /** @param {{ settings: import("./settings.mjs").Settings, parameters: number, characters: number, vocabulary: number }} run */
+  #run({ settings, parameters, characters, vocabulary }) {
+    this.#form.fill(settings);
+    this.#shown = { step: 0, steps: settings.steps, speed: 0, unseen: NaN };
+    const count = (/** @type {number} */ value) => value.toLocaleString("en");
+    this.#adapter.Model = `${count(parameters)} parameters`;
+    this.#adapter.Text = `${count(characters)} characters, ${vocabulary} different ones`;
+  }
+
+  /** @param {{ step: number, losses: number[], validation: [number, number][], speed: number }} progress */
+  #progress({ step, losses, validation, speed }) {
+    if (step && !this.#firstStep) {
+      this.#firstStep = performance.now();
+      this.#adapter["Page load to first step"] = `${(this.#firstStep / 1000).toFixed(1)} s`;
+    }
+    if (losses.length) this.#plot.add(step, losses);
+    for (const [at, loss] of validation) {
+      this.#plot.addUnseen(at, loss);
+      this.#shown.unseen = loss;
+    }
+    Object.assign(this.#shown, { step, speed });
+    this.#show();
+  }
+
+  /** @param {{ heap: number, device: Record<string, number> }} memory */
+  #memory({ heap, device }) {
+    describe(element("adapter", HTMLElement), {
+      ...this.#adapter,
+      "GPU memory, tensors": `${size(device.live_bytes)}, at most ${size(device.peak_bytes)}`,
+      ...(device.device_bytes && { "GPU memory, in all": size(device.device_bytes) }),
+      "Python's memory": size(heap),
+      "Work sent to the GPU": `${device.submits.toLocaleString("en")} times`,
+    });
+  }
+
+  /** @param {{ step: number, loss: number | null }} sample */
+  #begin({ step, loss }) {
+    const list = element("samples", HTMLElement);
+    if (list.querySelector(".empty")) list.replaceChildren();
+    const [article, title, text] = ["article", "h3", "p"].map((tag) => document.createElement(tag));
+    title.textContent = `After ${step.toLocaleString("en")} steps` + (loss === null ? "" : `, loss ${loss.toFixed(3)}`);
+    article.append(title, text);
+    list.prepend(article);
+    while (list.children.length > SAMPLES) list.lastElementChild?.remove();
+    this.#sample = text;
+  }
+
+  // What the user sees
+
+  /** @param {State} state @param {string} [status] */
+  #become(state, status) {
+    this.#state = state;
+    const has = state === "training" || state === "paused" || state === "done";
+    const go = button("go");
+    go.textContent = state === "loading" && this.#isWanted ? "Cancel" : GO[state];
+    go.disabled = state === "broken";
+    button("reset").disabled = button("save").disabled = button("write").disabled = !has;
+    button("open").disabled = state === "loading" || state === "broken" || state === "training";
+    this.#form.lock(state === "training" || state === "paused");
+    const text = status ?? STATUS[state];
+    element("status", HTMLElement).textContent = state === "loading" && this.#isWanted ? `${text} It starts when all is here.` : text;
+    document.documentElement.dataset.state = state;
+  }
+
+  #showNumbers() {
+    const { step, steps, speed, unseen } = this.#shown;
+    const set = (/** @type {string} */ id, /** @type {string} */ text) => (element(id, HTMLElement).textContent = text);
+    const loss = this.#plot.recent;
+    set("step", step || steps ? `${step.toLocaleString("en")} of ${steps.toLocaleString("en")}` : "–");
+    set("loss", Number.isFinite(loss) ? loss.toFixed(3) : "–");
+    set("unseen", Number.isFinite(unseen) ? unseen.toFixed(3) : "–");
+    set("speed", speed ? Math.round(speed).toLocaleString("en") : "–");
+    const { batch, context } = this.#form.settings;
+    set("left", speed ? duration(((steps - step) * batch * context) / speed) : "–");
+    element("progress", HTMLProgressElement).value = steps ? step / steps : 0;
+    set("described", step ? `Now ${Number.isFinite(loss) ? loss.toFixed(2) : "–"} after ${step} steps.` : "");
+  }
+
+  #clear() {
+    this.#plot.clear();
+    this.#shown = { step: 0, steps: 0, speed: 0, unseen: NaN };
+    this.#sample = null;
+    const empty = Object.assign(document.createElement("p"), { className: "empty" });
+    empty.textContent = "Samples appear here as it learns.";
+    element("samples", HTMLElement).replaceChildren(empty);
+    this.#show();
+  }
+
+  /** @param {string} text */
+  #complain(text) {
+    const notice = element("trouble", HTMLElement);
+    notice.textContent = text;
+    notice.hidden = !text;
+  }
+}
+
+/** @param {Uint8Array<ArrayBuffer>} bytes @param {string} name */
+function download(bytes, name) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([bytes], { type: "application/octet-stream" }));
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+}

@@ -1,0 +1,216 @@
+"""Python in the training worker: takes the page's commands, trains between them, and tells what came of it.
+
+One loop does all the work, a step or a character at a time, so that a command never waits for longer than that.
+"""
+
+import gc
+import json
+import time
+import traceback
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+import data
+import train
+
+import pywebgpu as torch
+from pywebgpu import devices
+from pywebgpu.errors import DeviceLostError, PywebgpuError
+
+PATH = "/page/checkpoint.safetensors"
+DEVICE = "webgpu"
+PROMPT = "The "
+TELL_SECONDS, MEMORY_SECONDS = 0.1, 1.0
+EXPECTED = (data.TextError, train.CheckpointError, PywebgpuError)  # their messages are for the user
+
+
+class Session:
+    """What the page shows: one run, or none. `state` is idle, training, paused or done."""
+
+    def __init__(self, port: Any) -> None:
+        self.port = port
+        self.state = "idle"
+        self.run: train.Run | None = None
+        self._writing: Iterator[str] | None = None
+        self._every, self._prompt, self._temperature = 100, PROMPT, 0.8
+        self._told = self._seen = 0  # losses, validations
+        self._told_at = self._memory_at = self._seconds = 0.0
+        self._before: dict[str, int] = {}
+
+    async def serve(self) -> None:
+        """Takes commands and works until the worker ends."""
+        while True:
+            message = self.port.take()
+            try:
+                if message:
+                    await self._obey(json.loads(message))
+                elif self._writing is not None:
+                    self._write_on()
+                elif self.state == "training":
+                    self._advance()
+                else:
+                    await self.port.arrived()
+            except EXPECTED as error:
+                self._stop(error)
+            except Exception as error:
+                self._stop(error, details=traceback.format_exc())
+
+    # Commands
+
+    async def _obey(self, command: dict[str, Any]) -> None:
+        action = command.pop("do")
+        match action:
+            case "start":
+                await self._start(**command)
+            case "open":
+                await self._open(**command)
+            case "save":
+                self._save(**command)
+            case "reset":
+                self._reset()
+            case "pause" if self.state == "training":
+                self._change("paused")
+            case "resume" if self.state == "paused":
+                self._change("training")
+            case "write" if self.run is not None:
+                self._write(int(command["length"]))
+            case "choose":
+                self._every, self._temperature = int(command["every"]), float(command["temperature"])
+                self._prompt = command["prompt"]
+
+    async def _start(self, settings: dict[str, Any], text: str | None) -> None:
+        """A new run. `text` is None for the documentation of Python."""
+        self._reset()
+        chosen = train.Settings(**settings)
+        self._take(train.Run(await self._corpus(text, chosen), chosen, DEVICE))
+        self._change("training")
+
+    async def _open(self, text: str | None) -> None:
+        """Becomes the run whose checkpoint is at PATH."""
+        self._reset()
+        state = train.read_checkpoint(PATH, DEVICE)
+        settings = train.settings_of(state)
+        corpus = await self._corpus(text, settings)
+        if corpus.fingerprint != state["text"]:
+            raise train.CheckpointError("This checkpoint was trained on another text: choose that one, then open it again.")
+        run = train.Run(corpus, settings, DEVICE)
+        run.restore(state)
+        self._take(run)
+        self._change("paused" if run.step < settings.steps else "done")
+
+    def _save(self, source: str | None) -> None:
+        if self.run is not None:
+            self.run.save(PATH, source)
+            self.port.give(json.dumps({"is": "checkpoint", "step": self.run.step}))
+
+    def _reset(self) -> None:
+        self.run = self._writing = None
+        self._told = self._seen = 0
+        self._seconds = 0.0
+        gc.collect()
+        if self.state != "idle":
+            self._change("idle")
+            self._tell_memory()
+
+    async def _corpus(self, text: str | None, settings: train.Settings) -> data.Corpus:
+        found = await self.port.corpus() if text is None else text
+        return data.Corpus(found, context=settings.context, seed=settings.seed)
+
+    def _take(self, run: train.Run) -> None:
+        self.run = run
+        self._told, self._seen = 0, 0
+        count = sum(parameter.numel() for parameter in run.model.parameters())
+        size = sum(map(len, run.corpus.parts.values()))
+        self._tell("run", settings=asdict(run.settings), parameters=count, characters=size, vocabulary=len(run.corpus.vocabulary))
+        self._tell_progress()
+
+    # Work
+
+    def _advance(self) -> None:
+        run = self.run
+        assert run is not None
+        start = time.perf_counter()
+        run.advance()
+        now = time.perf_counter()
+        self._seconds = 0.9 * self._seconds + 0.1 * (now - start) if self._seconds else now - start
+        if run.step == 1 or now - self._told_at > TELL_SECONDS:
+            self._tell_progress()
+        is_done = run.step >= run.settings.steps
+        if is_done or run.step % self._every == 0:
+            run.validate()
+            self._tell_progress()
+            self._write(400 if is_done else 150)
+        if is_done:
+            self._change("done")
+
+    def _write(self, length: int) -> None:
+        """Starts a sample."""
+        run = self.run
+        assert run is not None
+        known = set(run.corpus.vocabulary)
+        prompt = "".join(letter for letter in self._prompt if letter in known) or run.corpus.decode(run.corpus.parts["train"][:1])
+        self._tell("sample", step=run.step, loss=run.validation[-1][1] if run.validation else None)
+        self._writing = run.sample(prompt, length, self._temperature)
+
+    def _write_on(self) -> None:
+        """One character more."""
+        assert self._writing is not None
+        piece = next(self._writing, None)
+        if piece is None:
+            self._writing = None
+        self._tell("written", text=piece or "", is_done=piece is None)
+
+    # Words to the page
+
+    def _tell(self, what: str, **content: Any) -> None:
+        self.port.tell(json.dumps({"is": what, **content}))
+
+    def _change(self, state: str) -> None:
+        self._tell_progress()
+        self.state = state
+        self._tell("state", state=state)
+
+    def _tell_progress(self) -> None:
+        """The losses that the page does not have yet."""
+        run = self.run
+        self._told_at = time.perf_counter()
+        if run is None:
+            return
+        speed = run.characters_per_step / self._seconds if self._seconds else 0.0
+        self._tell(
+            "progress", step=run.step, losses=run.losses[self._told :], validation=run.validation[self._seen :], speed=speed
+        )
+        self._told, self._seen = run.step, len(run.validation)
+        if self._told_at - self._memory_at > MEMORY_SECONDS:
+            self._tell_memory()
+
+    def _tell_memory(self) -> None:
+        self._memory_at = time.perf_counter()
+        self._tell("memory", heap=self.port.heapBytes(), device=torch.memory.stats(DEVICE))
+
+    def _stop(self, error: Exception, details: str = "") -> None:
+        """Tells what went wrong. What is left can still be saved, unless the device is gone."""
+        self._writing = None
+        if isinstance(error, DeviceLostError):
+            self.run = None
+            devices.close(DEVICE)
+            self._change("idle")
+        elif self.state == "training":
+            self._change("paused")
+        self._tell("trouble", text=f"{error}" if isinstance(error, EXPECTED) else f"{type(error).__name__}: {error}", details=details)
+
+
+async def main(port: Any) -> None:
+    """Opens the device, then serves."""
+    session = Session(port)
+    try:
+        await torch.webgpu.init()
+        torch.set_default_device(DEVICE)
+        info = devices.open_device(DEVICE).info
+        adapter = {"name": info.name, "is_software": info.is_software, "limits": info.limits, "features": info.features}
+    except PywebgpuError as error:
+        port.tell(json.dumps({"is": "broken", "text": str(error)}))
+        return
+    port.tell(json.dumps({"is": "ready", "adapter": adapter}))
+    await session.serve()
