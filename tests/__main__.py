@@ -20,6 +20,7 @@ from tests.devices import prepare_environment, why_no_webgpu
 
 ROOT = Path(__file__).parent.parent
 CONTRACT = ("tests/unit/test_layers.py", "tests/unit/test_docs.py", "tests/unit/test_wheel.py")
+ON_DEVICES = ("tests/unit/test_realize.py", "tests/unit/test_schedule.py")  # unit tests with an argument `device`
 
 Stage = Callable[[list[str]], bool]
 
@@ -33,7 +34,7 @@ def gpu(arguments: list[str]) -> bool:
     if missing and not os.environ.get("CI"):
         print(f"not tested on device webgpu: {missing}")
         return True
-    return pytest(["tests/oracle", "tests/fuzz", "--device=webgpu"], arguments)
+    return pytest(["tests/oracle", "tests/fuzz", *ON_DEVICES, "--device=webgpu"], arguments)
 
 
 def check(arguments: list[str]) -> bool:

@@ -5,7 +5,7 @@ import { button, element } from "./page.mjs";
 import { TrainTab } from "./train.mjs";
 
 const TABS = ["train", "editor"];
-/** @type {Promise<import("./editor.mjs")> | null} */
+/** @type {Promise<typeof import("./editor.mjs")> | null} */
 let editor = null;
 
 for (const name of TABS) {

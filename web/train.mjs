@@ -114,6 +114,7 @@ export class TrainTab {
       case "ready":
         return this.#ready(message.adapter);
       case "state":
+        this.#showNumbers(); // what came before the change is shown with it
         return this.#become(message.state);
       case "run":
         return this.#run(message);

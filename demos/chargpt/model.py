@@ -12,7 +12,7 @@ class Config:
     """The shape of a model. `context` is how many characters it looks back on."""
 
     vocabulary: int
-    context: int = 128
+    context: int = 80
     layers: int = 4
     heads: int = 4
     width: int = 128
@@ -70,11 +70,11 @@ class GPT(nn.Module):
         self.apply(self._initialize)
 
     def _initialize(self, module) -> None:
-        """As GPT-2: small normal weights, and smaller ones where a block adds to the stream."""
+        """Normal weights that keep the size of what goes through them; smaller ones where a block adds to the stream."""
         if isinstance(module, nn.Linear | nn.Embedding):
             into_stream = isinstance(module, nn.Linear) and module.out_features == self.config.width
             scale = (2 * self.config.layers) ** -0.5 if into_stream else 1.0
-            nn.init.normal_(module.weight, std=0.02 * scale)
+            nn.init.normal_(module.weight, std=scale * self.config.width**-0.5)
         if isinstance(module, nn.Linear) and module.bias is not None:
             nn.init.zeros_(module.bias)
 

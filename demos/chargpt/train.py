@@ -28,13 +28,13 @@ class CheckpointError(ValueError):
 class Settings:
     """All that a run depends on, besides its text."""
 
-    steps: int = 1500
-    batch: int = 12
-    context: int = 96
+    steps: int = 1200
+    batch: int = 16
+    context: int = 80
     layers: int = 4
     heads: int = 4
     width: int = 128
-    rate: float = 3e-3
+    rate: float = 4e-3
     seed: int = 1
 
 
@@ -49,7 +49,7 @@ class Run:
         matrices = [parameter for parameter in self.model.parameters() if parameter.ndim > 1]
         others = [parameter for parameter in self.model.parameters() if parameter.ndim <= 1]
         groups = [{"params": matrices, "weight_decay": 0.1}, {"params": others, "weight_decay": 0.0}]
-        self.optimizer = torch.optim.AdamW(groups, lr=settings.rate, betas=(0.9, 0.99))
+        self.optimizer = torch.optim.AdamW(groups, lr=settings.rate, betas=(0.9, 0.95))
         self.schedule = torch.optim.lr_scheduler.LambdaLR(self.optimizer, self._share_of_rate)
         self.losses: list[float] = []  # of each step
         self.validation: list[tuple[int, float]] = []  # steps done, loss

@@ -112,6 +112,6 @@ def triangle_indices(rows: int, columns: int, offset: int, dtype: DType, *, uppe
     mask = matrix.below((rows, columns), lower)
     flat = pointwise.bitwise_not(mask) if upper else mask
     flat = indexing.shaped(flat, (rows * columns,))
-    places = masks.held(flat, masks.ranks(flat), rows * columns - under if upper else under)
+    places = masks.held(masks.counted(flat), rows * columns - under if upper else under)
     lines = [indexing.shaped(part, (1, *part.spec.shape)) for part in masks.coordinates(places, (rows, columns))]
     return arithmetic.cast(ops.cat(*lines, axis=0), dtype)

@@ -191,9 +191,10 @@ def combined(base: Node, places: Node, source: Node, reduce: str, *, include_sel
     """Rows of `source` (m, d) folded into rows of `base` (n, d)."""
     mode, dtype = REDUCTIONS[reduce], base.spec.dtype
     if not include_self:
-        lowest, highest = (float("-inf"), float("inf")) if dtype.kind is Kind.FLOAT else (dtype.low, dtype.high)
-        start = {"add": 0, "prod": 1, "max": lowest, "min": highest}[mode]
-        base = indexing.scatter(base, places, pointwise.full(start, source.spec), mode="set")
+        start = source  # The largest of whole numbers is one of them: none has to stand for "no number yet".
+        if mode in ("add", "prod") or dtype.kind is Kind.FLOAT:
+            start = pointwise.full({"add": 0, "prod": 1, "max": float("-inf"), "min": float("inf")}[mode], source.spec)
+        base = indexing.scatter(base, places, start, mode="set")
     out = indexing.scatter(base, places, source, mode=mode)
     if reduce != "mean":
         return out

@@ -39,26 +39,21 @@ def masked_scatter(x: Node, mask: Node, source: Node) -> Node:
     size = prod(source.spec.shape)
     if size == 0:
         return arithmetic.broadcast_to(x, shape)
-    rank = ranks(mask)
-    places = pointwise.where(mask, rank, pointwise.full(0, rank.spec))
+    ends = counted(mask)
+    places = pointwise.where(mask, pointwise.sub(ends, pointwise.full(1, ends.spec)), pointwise.full(0, ends.spec))
     places = pointwise.index(places, size=size, wrap=False, text=TOO_FEW)
     taken = indexing.shaped(ops.take(indexing.shaped(source, (size, 1)), places), shape)
     return pointwise.where(indexing.shaped(mask, shape), taken, arithmetic.broadcast_to(x, shape))
 
 
-def ranks(mask: Node) -> Node:
-    """(n,) bool -> how many before each element hold, as int64."""
-    ones = pointwise.cast(mask, dtype=dtypes.int64)
-    return pointwise.sub(ops.scan(ones, mode="add"), ones)
+def counted(mask: Node) -> Node:
+    """(n,) bool -> how many hold up to each element and with it, as int64."""
+    return ops.scan(pointwise.cast(mask, dtype=dtypes.int64), mode="add")
 
 
-def held(mask: Node, rank: Node, count: int) -> Node:
-    """The places of the `count` elements of a flat mask that hold, in order. rank: see ranks."""
-    n = mask.spec.shape[0]
-    places = pointwise.iota(spec=Spec((n, 1), dtypes.int64), axis=0)
-    goes_to = pointwise.where(mask, rank, pointwise.full(count, rank.spec))  # The others share a place at the end.
-    rows = ops.scatter(pointwise.full(0, Spec((count + 1, 1), dtypes.int64)), goes_to, places, mode="set")
-    return indexing.shaped(movement.slice_(rows, starts=(0, 0), sizes=(count, 1), steps=(1, 1)), (count,))
+def held(ends: Node, count: int) -> Node:
+    """The places of the `count` elements of a flat mask that hold, in order. ends: see counted."""
+    return ordering.searchsorted(ends, pointwise.iota(spec=Spec((count,), dtypes.int64), axis=0), right=True)
 
 
 def coordinates(places: Node, shape: Shape) -> list[Node]:

@@ -23,7 +23,6 @@ from pywebgpu.dtypes import DType, Kind
 from pywebgpu.errors import CompileError, DeviceError, DTypeError, RangeError
 from pywebgpu.graph.ir import Spec
 from pywebgpu.kernels.kernel import Kernel, Limits
-from pywebgpu.ops import special
 from pywebgpu.program.program import Dispatch, Program, Target
 
 STORAGE = wgpu.BufferUsage.STORAGE | wgpu.BufferUsage.COPY_SRC | wgpu.BufferUsage.COPY_DST
@@ -278,7 +277,7 @@ def _to_words(data: Any, dtype: DType) -> Any:
     """Bytes of the dtype -> the 32-bit words that a kernel sees. Raises DTypeError for an int64 that does not fit."""
     if dtype is dtypes.bfloat16:
         return np.frombuffer(data, "uint16").astype("uint32") << 16
-    array = np.frombuffer(data, special.numpy_dtype(dtype))
+    array = np.frombuffer(data, dtype.name)
     if dtype is dtypes.int64 and array.size and (array.min() < -(2**31) or array.max() >= 2**31):
         raise DTypeError("webgpu stores int64 as int32: a value is out of range; keep such numbers on the cpu device")
     return array if dtype.itemsize == 4 else array.astype(WORD[str(dtype.wgsl)])
@@ -290,7 +289,7 @@ def _from_words(raw: bytes, dtype: DType) -> bytes:
         return bytes((words.view("uint32") >> 16).astype("uint16").tobytes())
     if dtype.kind is Kind.BOOL:
         return (words != 0).tobytes()
-    return raw if dtype.itemsize == 4 else bytes(words.astype(special.numpy_dtype(dtype)).tobytes())
+    return raw if dtype.itemsize == 4 else bytes(words.astype(dtype.name).tobytes())
 
 
 def _numbered(wgsl: str) -> str:

@@ -64,6 +64,6 @@ def rebuild(roots: tuple[Node, ...], rule: Callable[[Node], Node]) -> tuple[Node
 
 def base(node: Node) -> Node:
     """The node below a chain of views; a view that has its value is not looked through."""
-    while isinstance(node.op, Movement) and node.inputs and node.buffer is None:
+    while node.inputs and node.buffer is None and (isinstance(node.op, Movement) or node.op.name == "offset_slice"):
         node = node.inputs[0]
     return node

@@ -15,6 +15,7 @@ from pywebgpu.devices.base import Device
 from pywebgpu.dtypes import DType, Kind, bool_
 from pywebgpu.errors import ShapeError
 from pywebgpu.gradient import modes
+from pywebgpu.graph import walk
 from pywebgpu.graph.ir import HOST, Attrs, Movement, Node, Spec, recording
 from pywebgpu.ops import indexing, movement, pointwise, reduction
 from pywebgpu.realize import Storage
@@ -65,7 +66,7 @@ class TensorBase:
     def _view(self, op: Movement, **attrs: Any) -> Any:
         """A tensor that shares this one's storage."""
         own = self._node
-        if op is movement.slice_ and own.buffer is not None and not own.requires:
+        if op is movement.slice_ and walk.base(own).buffer is not None and not own.requires:
             node = indexing.slice_of_data(own, **attrs)
         else:
             node = op(own, **attrs)

@@ -47,7 +47,7 @@ class RandomMethods(TensorBase):
         return self.exp_()  # type: ignore[attr-defined]
 
     def random_(self, *range_: int, generator: Draws = None) -> Any:
-        """Whole numbers: random_() of all that the dtype holds, random_(to) of [0, to), random_(from, to) of a range."""
+        """Whole numbers: random_() of all that the dtype holds, random_(to) of [0, to), random_(from, to) between."""
         low, high = (0, largest(self.dtype) + 1) if not range_ else (0, range_[0]) if len(range_) == 1 else range_
         return self._drawn(random.integers, generator, int(low), int(high))
 

@@ -12,7 +12,7 @@ from operator import index as whole
 from typing import Any
 
 from pywebgpu import dtypes
-from pywebgpu.compose import arithmetic, bounds, indexing, masks, reduce
+from pywebgpu.compose import arithmetic, bounds, indexing, masks
 from pywebgpu.devices.base import Device
 from pywebgpu.dtypes import Kind
 from pywebgpu.errors import DTypeError, RangeError, ShapeError
@@ -307,9 +307,15 @@ def held_places(mask: Node, device: Device) -> Node:
     """The places where a flat mask holds, in order. Reads their number from the device."""
     if mask.spec.shape == (0,):
         return pointwise.full(0, Spec((0,), dtypes.int64))
-    kept = [TensorBase._new(node, device) for node in (mask, masks.ranks(mask), reduce.sum(mask))]
-    count = conversion.numbers(kept[2]._bytes(), dtypes.int64)[0]
-    return masks.held(kept[0]._node, kept[1]._node, count)
+    ends = TensorBase._new(masks.counted(mask), device)
+    return masks.held(ends._node, read_last(ends))
+
+
+def read_last(ends: TensorBase) -> int:
+    """The last of a vector of int64. Waits for the device."""
+    node, n = ends._node, ends.shape[0]
+    last = ends._new(movement.slice_(node, starts=(n - 1,), sizes=(1,), steps=(1,)), ends._storage.device)
+    return int(conversion.numbers(last._bytes(), dtypes.int64)[0])
 
 
 def _only_mask(found: Subscript) -> tuple[Node, int] | None:

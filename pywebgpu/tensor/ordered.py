@@ -6,12 +6,13 @@ from math import prod
 from typing import Any
 
 from pywebgpu import dtypes, shapes
-from pywebgpu.compose import indexing, masks, matrix, ordering, reduce
+from pywebgpu.compose import indexing, masks, matrix, ordering, reduce, scan
 from pywebgpu.dtypes import Kind
 from pywebgpu.errors import ShapeError
 from pywebgpu.graph.ir import Node, Spec
 from pywebgpu.ops import indexing as ops
 from pywebgpu.ops import pointwise
+from pywebgpu.tensor import index
 from pywebgpu.tensor.base import TensorBase, apply
 from pywebgpu.tensor.methods import aliased
 from pywebgpu.tensor.reduction import Extreme
@@ -162,19 +163,15 @@ def _runs(flat: Any, order: Node | None) -> tuple[Any, Any, Any]:
         return flat.clone(), empty, empty
     rows = indexing.shaped(node, (n, prod(node.spec.shape[1:])))
     ordered = rows if order is None else ops.take(rows, order)
-    fresh = _starts(ordered)
-    ends = flat._new(ops.scan(pointwise.cast(fresh, dtype=dtypes.int64), mode="add"), device)
-    count = int(ends[n - 1].item())
+    ends = flat._new(masks.counted(_starts(ordered)), device)
+    count = index.read_last(ends)
     run = pointwise.sub(ends._node, pointwise.full(1, ends._node.spec))
-    found = ops.scatter(pointwise.full(0, Spec((count, rows.spec.shape[1]), rows.spec.dtype)), run, ordered, mode="set")
-    one = pointwise.full(1, Spec((n, 1), dtypes.int64))
-    counts = ops.scatter(pointwise.full(0, Spec((count, 1), dtypes.int64)), run, one, mode="add")
-    inverse = run
-    if order is not None:
-        base = pointwise.full(0, Spec((n, 1), dtypes.int64))
-        inverse = indexing.shaped(ops.scatter(base, order, indexing.shaped(run, (n, 1)), mode="set"), (n,))
-    values = indexing.shaped(found, (count, *node.spec.shape[1:]))
-    return flat._new(values, device), flat._new(inverse, device), flat._new(indexing.shaped(counts, (count,)), device)
+    first = masks.held(ends._node, count)
+    after = ops.cat(scan.part(first, 0, 1, count), pointwise.full(n, Spec((1,), dtypes.int64)), axis=0)
+    if order is not None:  # Back to where each row came from.
+        run = indexing.shaped(ops.take(indexing.shaped(run, (n, 1)), ordering.argsort(order)), (n,))
+    found = indexing.shaped(ops.take(ordered, first), (count, *node.spec.shape[1:]))
+    return flat._new(found, device), flat._new(run, device), flat._new(pointwise.sub(after, first), device)
 
 
 def _starts(ordered: Node) -> Node:

@@ -29,8 +29,8 @@ for dtype in (*SMALL, "float64"):
     x = whole(4, 9, dtype=dtype)
     for descending in (False, True):
         for dim in (0, 1):
-            case(f"sort_{dtype}_{descending}_{dim}", lambda torch, x, d=descending, a=dim: of_sort(torch, x, dim=a, descending=d),
-                 x, **on)  # fmt: skip
+            case(f"sort_{dtype}_{descending}_{dim}",
+                 lambda torch, x, d=descending, a=dim: of_sort(torch, x, dim=a, descending=d), x, **on)  # fmt: skip
     case(f"argsort_{dtype}", lambda torch, x: torch.argsort(x, dim=1, stable=True), x, **on)
     case(f"mode_{dtype}", lambda torch, x: tuple(torch.mode(x, 1)), x, **on)
     case(f"unique_{dtype}", lambda torch, x: torch.unique(x, return_inverse=True, return_counts=True), x, **on)
@@ -89,6 +89,30 @@ case(
 case("searchsorted_in_nothing", lambda torch, x: torch.searchsorted(torch.zeros(0), x), randn(3))
 
 # Into places.
+
+
+def puts(torch, x, v):
+    once = x.put(torch.tensor([1, -3]), v[0, :2])
+    return once, x.clone().put_(torch.tensor([[1, 1]]), v[:1, :2], accumulate=True)
+
+
+def diagonals(torch, x):
+    taken = x.diag(), x.diag(1), x.diag(-2), x.trace()
+    made = x[0].diag(2), x[0].diag(-1), torch.diagflat(x, 1), torch.diag_embed(x, 1), torch.diag_embed(x, -2, 0, 2)
+    filled = x.clone().fill_diagonal_(7), torch.cat([x, x]).fill_diagonal_(7, wrap=True)
+    return taken, made, filled
+
+
+def repeated(torch, x):
+    each, one = torch.tensor([1, 0, 2, 3]), torch.tensor([2])
+    return x.repeat_interleave(2), x.repeat_interleave(3, 1), x.repeat_interleave(each, 0), x.repeat_interleave(one, 0)
+
+
+def replaced(torch, x, v):
+    row, part = torch.select_scatter(x, v[0], 0, 1), torch.slice_scatter(x, v[:2], 0, 1, 3)
+    return row, part, torch.diagonal_scatter(x, v[0, :4])
+
+
 for dtype in ("float32", "int64", "float16"):
     base, source, places = whole(4, 5, dtype=dtype), whole(3, 5, dtype=dtype), integers(3, 5, low=0, high=4)
     for reduce in ("sum", "prod", "mean", "amax", "amin"):
@@ -104,18 +128,13 @@ for dtype in ("float32", "int64", "float16"):
     case(f"scatter_by_name_{dtype}",
          lambda torch, x, i, v: (x.scatter(0, i, v, reduce="add"), x.scatter(0, i, v, reduce="multiply"),
                                  x.scatter(dim=0, index=i, value=3)), base, places, source)  # fmt: skip
-    case(f"put_{dtype}", lambda torch, x, v: (x.put(torch.tensor([1, -3]), v[0, :2]), x.clone().put_(torch.tensor([[1, 1]]),
-         v[:1, :2], accumulate=True)), base, source)  # fmt: skip
-    case(f"diagonals_{dtype}", lambda torch, x: (x.diag(), x.diag(1), x.diag(-2), x[0].diag(2), x[0].diag(-1), torch.diagflat(x, 1),
-         torch.diag_embed(x, 1), torch.diag_embed(x, -2, 0, 2), x.clone().fill_diagonal_(7), torch.cat([x, x]).fill_diagonal_(7, wrap=True),
-         x.trace()), base)  # fmt: skip
+    case(f"put_{dtype}", puts, base, source)
+    case(f"diagonals_{dtype}", diagonals, base)
     case(
         f"kron_{dtype}", lambda torch, x, v: (torch.kron(x, v[0]), torch.kron(v[0], x), torch.kron(v, x)), base, source
     )
-    case(f"repeat_interleave_{dtype}", lambda torch, x: (x.repeat_interleave(2), x.repeat_interleave(3, 1), x.repeat_interleave(
-         torch.tensor([1, 0, 2, 3]), 0), x.repeat_interleave(torch.tensor([2]), 0)), base)  # fmt: skip
-    case(f"parts_replaced_{dtype}", lambda torch, x, v: (torch.select_scatter(x, v[0], 0, 1), torch.slice_scatter(x, v[:2], 0, 1, 3),
-         torch.diagonal_scatter(x, v[0, :4])), base, source)  # fmt: skip
+    case(f"repeat_interleave_{dtype}", repeated, base)
+    case(f"parts_replaced_{dtype}", replaced, base, source)
 case(
     "diag_gradient", lambda torch, x: (x.diag(1), x[0].diag(-1), torch.diag_embed(x), x.trace()), randn(4, 4), grad=True
 )
@@ -160,8 +179,9 @@ def triangles_of_indices(torch):
     ]
 
 
-for args in ((0, 1, 0.1), (-1, 1, 0.01), (0, 1000, 0.7), (1.5, -3, -0.25), (0.0, 100.0, 1e-3), (10**6, 10**6 + 10, 0.37),
-             (0, 1, 1 / 7), (2**24 - 9, 2**24), (1e-3, 1e-2, 1e-4), (0, 5, 2.0)):  # fmt: skip
+for args in ((0, 1, 0.1), (-1, 1, 0.01), (0, 1000, 0.7), (1.5, -3, -0.25), (0.0, 100.0, 1e-3),
+             (10**6, 10**6 + 10, 0.37), (0, 1, 1 / 7), (2**24 - 9, 2**24),
+             (1e-3, 1e-2, 1e-4), (0, 5, 2.0)):  # fmt: skip
     case(
         f"arange_{'_'.join(map(str, args))}",
         lambda torch, a=args: (torch.arange(*a), torch.arange(*a, dtype=torch.float16)),

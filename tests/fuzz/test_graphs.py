@@ -31,7 +31,7 @@ def pointwise(torch: Any, nodes: list[Any], a: Any, b: Any, drawn: tuple[int, in
         case 5:
             return torch.where(a > b, a, b * 0.5)
         case 6:
-            return a * float(number) - 1
+            return a * (number / 100) - 1  # No step makes an error larger: what differs then is wrong.
         case 7:
             return a.clamp(-1.0, 1.0)
         case _:
@@ -45,7 +45,7 @@ def structural(torch: Any, nodes: list[Any], a: Any, b: Any, drawn: tuple[int, i
     dim = number % 2
     match choice % 10:
         case 0:
-            return a.sum(dim, keepdim=True).sin()
+            return (a.sum(dim, keepdim=True) / a.shape[dim]).sin()
         case 1:
             return a.mean(dim, keepdim=True)
         case 2:
@@ -57,11 +57,11 @@ def structural(torch: Any, nodes: list[Any], a: Any, b: Any, drawn: tuple[int, i
         case 5:
             return a.flip(dim)
         case 6:
-            return a.cumsum(dim).sin()
+            return (a.cumsum(dim) / a.shape[dim]).sin()
         case 7:
             return torch.cat([a, a.sin()], dim)[:70, :70]
         case 8:
-            return (a @ b.t()).sin() if a.shape[1] == b.shape[1] else a.logsumexp(dim, keepdim=True)
+            return (a @ b.t() / a.shape[1]).sin() if a.shape[1] == b.shape[1] else a.logsumexp(dim, keepdim=True)
         case _:
             return a[number % a.shape[0] :, more % a.shape[1] :]
 

@@ -25,7 +25,7 @@ LAYERS = (
     {"realize", "capture"},
     {"tensor"},
     {"amp", "autograd", "data", "io", "nn", "optim"},
-    {"__main__", "bench", "cli", "compat", "doctor", "models", "utils", *NAMES},
+    {"__main__", "bench", "cli", "compat", "doctor", "models", "node", "script", "serve", "site", "utils", *NAMES},
 )
 LEVEL = {unit: level for level, units in enumerate(LAYERS) for unit in units}
 
@@ -38,7 +38,7 @@ OPTIONAL = {
     "wgpu": ({"devices/native.py"}, {"devices/native.py", "devices/adapters.py"}),
     "numpy": ({"devices/cpu.py", "devices/native.py"}, {"devices", "tensor", "io", "data", *LAYERS[-1]}),
     "js": ({"devices/bridged.py"}, {"devices/bridged.py", "io"}),
-    "pyodide": ({"devices/bridged.py"}, {"devices/bridged.py", "io"}),
+    "pyodide": ({"devices/bridged.py", "devices/scripts.py"}, {"devices/bridged.py", "devices/scripts.py", "io"}),
     "torch": (set(), {"bench"}),
 }
 

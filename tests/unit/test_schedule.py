@@ -247,7 +247,7 @@ def test_a_value_wanted_twice_has_no_owner_to_write_for() -> None:
 
 
 @given(side, side, st.lists(node, min_size=1, max_size=10))
-@hypothesis_settings(steps.PROFILE, max_examples=6)
+@hypothesis_settings(steps.PROFILE, max_examples=4)
 def test_values_do_not_depend_on_fusion(device: str, rows: int, columns: int, drawn: list[Any]) -> None:
     def run() -> list[Any]:
         torch.manual_seed(1)

@@ -1,0 +1,388 @@
+"""When work happens: what is compiled again, computed again, freed, and what forcing a value may not change."""
+
+import gc
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+
+import pywebgpu as torch
+from pywebgpu import devices, memory, realize
+from pywebgpu.errors import CompileError, DeviceError
+from pywebgpu.ops import pointwise
+from pywebgpu.settings import settings
+from pywebgpu.tensor import base
+from tests.devices import why_no_webgpu
+from tests.fuzz import steps
+from tests.unit import compiled
+
+needs_webgpu = pytest.mark.skipif(bool(why_no_webgpu()), reason=why_no_webgpu() or "there is one")
+
+
+def compiled_programs() -> int:
+    return realize.counters["program_misses"]
+
+
+# Programs are reused
+
+
+def train(device: str, rates: list[float]) -> tuple[list[float], np.ndarray, list[int]]:
+    """Descends (x w - 1)^2; -> losses, the weights, and how many programs there were after each step."""
+    x = torch.arange(12, dtype=torch.float32, device=device).reshape(4, 3) / 10
+    w = torch.ones(3, 2, device=device).requires_grad_()
+    losses, compiled_after = [], []
+    for rate in rates:
+        loss = (x @ w - 1).square().mean()
+        loss.backward()
+        with torch.no_grad():
+            w -= rate * w.grad
+        w.grad = None
+        losses.append(loss.item())
+        compiled_after.append(compiled_programs())
+    return losses, w.detach().numpy(), compiled_after
+
+
+def train_in_numpy(rates: list[float]) -> tuple[list[float], np.ndarray]:
+    x, w, losses = np.arange(12).reshape(4, 3) / 10, np.ones((3, 2)), []
+    for rate in rates:
+        off = x @ w - 1
+        losses.append(float((off**2).mean()))
+        w = w - rate * (2 / off.size) * x.T @ off
+    return losses, w
+
+
+def test_a_changed_rate_compiles_nothing(device: str) -> None:
+    rates = [0.1, 0.2, 0.3, 0.05, 0.7]
+    losses, weights, counts = train(device, rates)
+    wanted_losses, wanted = train_in_numpy(rates)
+    assert losses == pytest.approx(wanted_losses, rel=1e-5)
+    assert weights == pytest.approx(wanted, rel=1e-5)
+    assert len(set(counts[1:])) == 1, counts
+    again = compiled_programs()
+    for other in ([0.4, 0.1, 0.9], [0.01, 0.02, 0.03], [1.0, 0.5, 0.25]):
+        losses, weights, _ = train(device, other)
+        assert losses == pytest.approx(train_in_numpy(other)[0], rel=1e-5)
+        assert weights == pytest.approx(train_in_numpy(other)[1], rel=1e-4)
+    assert compiled_programs() <= again + 1  # The values at the end were read in another step than before.
+
+
+def test_batches_by_slicing_share_a_program(device: str) -> None:
+    data = torch.arange(80, dtype=torch.float32, device=device).reshape(20, 4)
+    data.sum().item()
+    counts, sums = [], []
+    for at in range(0, 20, 4):
+        sums.append((data[at : at + 4] * 2).sum().item())
+        counts.append(compiled_programs())
+    assert sums == [float(np.arange(80).reshape(20, 4)[at : at + 4].sum() * 2) for at in range(0, 20, 4)]
+    assert len(set(counts)) == 1
+
+
+def test_steady_steps_create_nothing_on_the_device(device: str) -> None:
+    x = torch.ones(16, 8, device=device)
+    w = torch.ones(8, 8, device=device).requires_grad_()
+    optimizer = torch.optim.AdamW([w], lr=0.01)
+    opened = devices.open_device(device)
+    made = []
+    for _ in range(6):
+        loss = (x @ w).tanh().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        loss.item()
+        made.append((opened.counters["buffers_created"], opened.counters["pipelines_created"], compiled_programs()))
+    assert len(set(made[2:])) == 1, made
+
+
+# Values do not depend on when they are forced
+
+
+instruction = st.tuples(st.integers(0, 11), steps.numbers, steps.numbers, steps.numbers)
+
+
+def play(library: Any, tensors: list[Any], drawn: list[Any], force: Any) -> list[Any]:
+    """Writes in place, views and new values, the same for NumPy's arrays and for tensors."""
+    copy = (lambda x: x.copy()) if library is np else (lambda x: x.clone())
+    for at, (kind, i, j, k) in enumerate(drawn):
+        x, y = tensors[i % len(tensors)], tensors[j % len(tensors)]
+        match kind:
+            case 0 | 1:
+                x += k
+            case 2:
+                x *= 0.5
+            case 3 if x.shape == y.shape and x is not y:
+                x += copy(y)
+            case 4:
+                x[k % x.shape[0]] = float(j)
+            case 5:
+                x[k % x.shape[0] :] *= 2.0
+            case 6 | 7:
+                tensors.append(x[j % x.shape[0] :])
+            case 8:
+                tensors.append(x.T if x.ndim == 2 else x[::2])
+            case 9:
+                tensors.append(x + 0.25)
+            case 10:
+                tensors.append(abs(x))
+            case _:
+                if len(tensors) > 2:
+                    del tensors[i % len(tensors)]
+        if not tensors[-1].shape[0]:
+            tensors.pop()
+        force(at, tensors)
+    return tensors
+
+
+@given(st.lists(instruction, min_size=1, max_size=25), st.sets(st.integers(0, 24)), st.integers(0, 5))
+@hypothesis_settings(steps.PROFILE, max_examples=40)
+def test_forcing_values_in_between_changes_nothing(device: str, drawn: list[Any], reads: set[int], which: int) -> None:
+    def force(at: int, tensors: list[Any]) -> None:
+        if at in reads:
+            tensors[which % len(tensors)].sum().item()
+
+    start = np.arange(-10, 10, dtype="float32").reshape(4, 5)
+    wanted = play(np, [start.copy(), start[0].copy()], drawn, lambda at, tensors: None)
+    found = play(torch, [torch.tensor(start, device=device), torch.tensor(start[0], device=device)], drawn, force)
+    assert len(found) == len(wanted)
+    for one, other in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(one.numpy(), other, rtol=1e-6)
+
+
+def test_equal_values_have_owners_of_their_own(device: str) -> None:
+    """Equal graphs are computed once, into one buffer: a write to one tensor may not show in the other."""
+    a = torch.tensor([-1.0, 2.0, -3.0], device=device)
+    x, y = a.abs(), a.abs()
+    torch.webgpu.synchronize(device)
+    x.add_(1)
+    z = y * 2
+    del y
+    assert x.tolist() == [2.0, 3.0, 4.0]
+    assert z.tolist() == [2.0, 4.0, 6.0]
+
+
+def test_a_write_that_equals_a_new_value(device: str) -> None:
+    b = torch.tensor([-1.0, 2.0, -3.0], device=device)
+    z = b.abs()
+    b.abs_()
+    assert z.tolist() == [1.0, 2.0, 3.0]
+    z.add_(1)
+    assert (z.tolist(), b.tolist()) == ([2.0, 3.0, 4.0], [1.0, 2.0, 3.0])
+
+
+def test_what_a_gradient_saved_is_not_written_through_an_equal_value(device: str) -> None:
+    x = torch.tensor([0.0, 1.0, 2.0], device=device, requires_grad=True)
+    loss, equal = x.exp().sum(), x.detach().exp()
+    loss.item()
+    equal.mul_(2)
+    equal.tolist()
+    loss.backward()
+    assert x.grad.tolist() == pytest.approx([1.0, math.e, math.e**2])
+
+
+# A loss that is read before backward
+
+
+def test_reading_the_loss_first_gives_the_same_gradients(device: str) -> None:
+    def gradients(*, read: bool) -> list[np.ndarray]:
+        x = torch.arange(12, dtype=torch.float32, device=device).reshape(4, 3) / 10
+        w, v = (torch.ones(3, n, device=device).mul(0.3).requires_grad_() for n in (3, 2))
+        loss = ((x @ w).tanh() @ v).softmax(1)[:, 0].log().mean()
+        if read:
+            loss.item()
+        loss.backward()
+        return [w.grad.numpy(), v.grad.numpy()]
+
+    for one, other in zip(gradients(read=True), gradients(read=False), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5)
+
+
+def test_reading_the_loss_first_does_not_compute_the_products_again() -> None:
+    x, weights = compiled.leaf(32, 64), [compiled.leaf(64, 64, grad=True) for _ in range(3)]
+
+    def forward() -> Any:
+        y = x
+        for w in weights:
+            y = (y @ w).tanh()
+        return y.square().mean()
+
+    def products(program: Any) -> int:
+        return sum(program.kernels[step.kernel].name.startswith("matmul") for step in program.steps)
+
+    loss = forward()
+    compiled.settle()
+    backward = compiled.only(loss.backward)
+    assert products(backward) == 5  # Two for each weight, but none for the input's gradient.
+
+
+# What is freed
+
+
+def test_live_bytes_stay_flat(device: str) -> None:
+    x = torch.ones(8, 4, device=device)
+    model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Tanh(), torch.nn.Linear(4, 1)).to(device)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    found = []
+    for _ in range(300):
+        optimizer.zero_grad()
+        loss = model(x).square().mean()
+        loss.backward()
+        optimizer.step()
+        found.append(memory.allocated(device))
+    assert found[10] == found[100] == found[-1]
+
+
+def test_deleted_tensors_are_not_computed(device: str) -> None:
+    opened = devices.open_device(device)
+    x = torch.ones(4, device=device) * 2
+    torch.webgpu.synchronize(device)
+    before = opened.counters["dispatches"]
+    y = x.sin().exp()
+    z = (y @ y).cos()
+    del y, z
+    torch.webgpu.synchronize(device)
+    assert opened.counters["dispatches"] == before
+
+
+def test_a_freed_graph_frees_its_values(device: str) -> None:
+    x = torch.ones(64, 64, device=device, requires_grad=True)
+    x.sum().item()
+    gc.collect()
+    before = memory.allocated(device)
+    loss = x.exp().sin().exp().sum()
+    loss.item()
+    assert memory.allocated(device) > before + 64 * 64 * 4  # what the gradient will read
+    loss.backward()
+    grad = x.grad.sum().item()
+    assert grad == pytest.approx(64 * 64 * math.exp(math.sin(math.e)) * math.cos(math.e) * math.e, rel=1e-4)
+    x.grad = None
+    del loss
+    gc.collect()
+    assert memory.allocated(device) == before
+
+
+@pytest.mark.parametrize("write", ["new", "in place", "subscript"])
+def test_pending_work_is_submitted_by_itself(device: str, write: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A loop that reads nothing neither grows nor stalls."""
+    monkeypatch.setattr(realize, "settings", replace(settings, pending=50))
+    opened = devices.open_device(device)
+    x = torch.zeros(8, device=device)
+    before = opened.counters["submits"]
+    for at in range(200):
+        if write == "new":
+            x = x + 1
+        elif write == "in place":
+            x.add_(1)
+        else:
+            x[at % 8] = float(at)
+    assert opened.counters["submits"] >= before + 3
+    assert realize.recorded[opened] <= 51
+    assert x.sum().item() == (sum(range(192, 200)) if write == "subscript" else 1600)
+
+
+# Devices
+
+
+@needs_webgpu
+def test_two_devices_side_by_side() -> None:
+    names = ("webgpu", "webgpu:1")
+    weights = [torch.full((4, 4), float(at + 1), device=name, requires_grad=True) for at, name in enumerate(names)]
+    for _ in range(3):
+        losses = [(w @ w).sum() for w in weights]
+        for loss in losses:
+            loss.backward()
+        with torch.no_grad():
+            for w in weights:
+                w -= 0.01 * w.grad
+                w.grad = None
+    wanted = []
+    for value in (1.0, 2.0):
+        for _ in range(3):
+            value -= 0.01 * 8 * value
+        wanted.append(value)
+    for w, value in zip(weights, wanted, strict=True):
+        assert w.detach().numpy() == pytest.approx(np.full((4, 4), value), rel=1e-5)
+    with pytest.raises(RuntimeError, match="same device"):
+        weights[0] + weights[1]
+
+
+@needs_webgpu
+def test_a_closed_device_says_so() -> None:
+    x = torch.ones(4, device="webgpu:2")
+    y = x + 1
+    y.tolist()
+    pending = y * 2
+    devices.close("webgpu:2")
+    for function in (y.tolist, pending.tolist, (y[1:] + 1).tolist):
+        with pytest.raises(DeviceError, match="closed"):
+            function()
+    assert (torch.ones(2, device="webgpu:2") + 1).tolist() == [2.0, 2.0]  # The name opens it anew.
+    devices.close("webgpu:2")
+
+
+def test_an_index_out_of_range_is_told_once(device: str) -> None:
+    x = torch.arange(10, dtype=torch.float32, device=device)
+    for wrong in (10, -11):
+        index = torch.tensor([1, wrong, 3], device=device)
+        with pytest.raises(IndexError, match=rf"index {wrong} is out of bounds for dimension .* with size 10"):
+            x[index + 0].tolist()
+        assert x[torch.tensor([1, -1], device=device)].tolist() == [1.0, 9.0]
+        assert (x + 1).sum().item() == 55.0
+
+
+@needs_webgpu
+def test_a_shader_that_does_not_compile_is_shown() -> None:
+    broken = replace(pointwise.sin, name="broken", wgsl="nonsense({0})")
+    x = torch.ones(4, device="webgpu")
+    y = base.apply(lambda node: broken(node), x)
+    with pytest.raises(CompileError, match="map_broken: the shader does not compile") as caught:
+        y.tolist()
+    assert any(line.lstrip()[:2].strip().isdigit() and "nonsense" in line for line in str(caught.value).splitlines())
+    del y, caught
+    gc.collect()
+    assert (x + 1).tolist() == [2.0] * 4
+
+
+# What is no number goes through every kind of kernel
+
+nan, inf = math.nan, math.inf
+ROW = [1.0, nan, inf, -inf, 0.0, -2.0]
+STRANGE: dict[str, tuple[Any, Any]] = {
+    "map": (lambda x: x + 1, [2.0, nan, inf, -inf, 1.0, -1.0]),
+    "product by 0": (lambda x: x * 0, [0.0, nan, nan, nan, 0.0, -0.0]),
+    "where": (lambda x: torch.where(x > 0, x, -x), [1.0, nan, inf, inf, 0.0, 2.0]),
+    "relu": (lambda x: x.relu(), [1.0, nan, inf, 0.0, 0.0, 0.0]),
+    "clamp": (lambda x: x.clamp(-1, 1), [1.0, nan, 1.0, -1.0, 0.0, -1.0]),
+    "exp": (lambda x: x[1:5].exp(), [nan, inf, 0.0, 1.0]),
+    "row sum": (lambda x: x.sum(), nan),
+    "row sum of infinities": (lambda x: x[2:4].sum(), nan),
+    "row maximum": (lambda x: x.amax(), nan),
+    "row maximum of infinities": (lambda x: x[2:].amax(), inf),
+    "argmax": (lambda x: x.argmax(), 1),
+    "row minimum": (lambda x: x[3:].amin(), -inf),
+    "softmax": (lambda x: x[3:].softmax(0), [0.0, 1 / (1 + math.exp(-2)), 1 / (1 + math.exp(2))]),
+    "softmax of NaN": (lambda x: x[:2].softmax(0), [nan, nan]),
+    "all of a softmax masked": (lambda x: x[3:4].expand(3).softmax(0), [nan, nan, nan]),
+    "product": (lambda x: x[:3].reshape(3, 1) @ x[4:].reshape(1, 2), [[0.0, -2.0], [nan, nan], [nan, -inf]]),
+    "gather": (lambda x: x[torch.tensor([3, 1, 2], device=x.device)], [-inf, nan, inf]),
+    "scatter": (
+        lambda x: torch.zeros(2, device=x.device).index_add(0, torch.tensor([0, 1, 1, 0, 0, 0], device=x.device), x),
+        [-inf, nan],
+    ),
+    "scan": (lambda x: x.flip(0).cumsum(0), [-2.0, -2.0, -inf, nan, nan, nan]),
+    "sort": (lambda x: x.sort()[0], [-inf, -2.0, 0.0, 1.0, inf, nan]),
+    "cat": (lambda x: torch.cat([x[3:], x[:3]]), [-inf, 0.0, -2.0, 1.0, nan, inf]),
+    "isnan": (lambda x: x.isnan(), [False, True, False, False, False, False]),
+    "isfinite": (lambda x: x.isfinite(), [True, False, False, False, True, True]),
+    "equality": (lambda x: x == x, [True, False, True, True, True, True]),
+}
+
+
+@pytest.mark.parametrize("name", STRANGE)
+def test_nan_and_infinity_pass_through(device: str, name: str) -> None:
+    function, wanted = STRANGE[name]
+    found = function(torch.tensor(ROW, device=device)).numpy()
+    np.testing.assert_allclose(found, np.array(wanted), rtol=1e-6)

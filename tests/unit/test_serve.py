@@ -1,0 +1,161 @@
+"""What `pywebgpu serve` serves, without a browser: addresses, headers, archives, and how much a page downloads."""
+
+import ast
+import http.client
+import io
+import json
+import re
+import tarfile
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pywebgpu import serve, site
+
+ROOT = Path(__file__).parents[2]
+INDEX = (ROOT / "web" / "index.html").read_text(encoding="utf-8")
+ADDRESSES = re.findall(r'"/modules/(.+?)"', INDEX)
+DOWNLOAD = 300_000  # bytes that the Train tab may load besides Pyodide
+# What it loads, besides its archive, text and packages.
+PAGE = ("", "style.css", "icon.svg", "config.json", *(path.name for path in (ROOT / "web").glob("*.mjs") if path.stem != "editor"))
+
+
+@pytest.fixture(scope="module")
+def pages() -> site.Site:
+    return site.Site(site.find_folders(cdn=True))
+
+
+@pytest.fixture(scope="module")
+def port(pages: site.Site) -> Iterator[int]:
+    server = serve.start(0, cdn=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    yield server.server_address[1]
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def get(port: int, path: str, **headers: str) -> tuple[http.client.HTTPResponse, bytes]:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    try:
+        connection.request("GET", path, headers={name.replace("_", "-"): value for name, value in headers.items()})
+        answer = connection.getresponse()
+        return answer, answer.read()
+    finally:
+        connection.close()
+
+
+def members(file: site.File | None) -> dict[str, bytes]:
+    assert file is not None
+    with tarfile.open(fileobj=io.BytesIO(file.body), mode="r:xz") as archive:
+        return {member.name: archive.extractfile(member).read() for member in archive}  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [("/", "text/html; charset=utf-8"), ("/main.mjs", "text/javascript; charset=utf-8"), ("/style.css", "text/css; charset=utf-8")],
+)
+def test_page_is_served_isolated(port: int, path: str, kind: str) -> None:
+    answer, body = get(port, path)
+    assert (answer.status, answer.headers["Content-Type"]) == (200, kind)
+    assert answer.headers["Cross-Origin-Opener-Policy"] == "same-origin"
+    assert answer.headers["Cross-Origin-Embedder-Policy"] == "require-corp"
+    assert body
+
+
+@pytest.mark.parametrize(
+    "path", ["/nothing", "/../pyproject.toml", "/%2e%2e/pyproject.toml", "/training.py", "/modules/webgpu@0.6.2/index.js"]
+)
+def test_nothing_else_is_served(port: int, path: str) -> None:
+    assert get(port, path)[0].status == 404
+
+
+def test_what_did_not_change_is_not_sent_again(port: int) -> None:
+    answer, _ = get(port, "/style.css", Accept_Encoding="gzip")
+    assert answer.headers["Content-Encoding"] == "gzip"
+    again, body = get(port, "/style.css", If_None_Match=answer.headers["ETag"])
+    assert (again.status, body) == (304, b"")
+
+
+def test_network_has_what_the_machine_has_not(port: int) -> None:
+    answer, _ = get(port, f"/modules/{ADDRESSES[0]}")
+    assert (answer.status, answer.headers["Location"]) == (302, f"https://cdn.jsdelivr.net/npm/{ADDRESSES[0]}")
+    assert json.loads(get(port, "/config.json")[1])["pyodide"].startswith("https://")
+
+
+@pytest.mark.parametrize("name", ["training", "editor"])
+def test_archive_holds_the_library(pages: site.Site, name: str) -> None:
+    found = members(pages.file(f"{name}.tar.xz"))
+    script = {"training": "training.py", "editor": "editing.py"}[name]
+    wanted = {script, "train.py", "model.py", "data.py", "pywebgpu/__init__.py", "pywebgpu/webgpu.py"}
+    wanted |= {f"pywebgpu/js_bridge/{path.name}" for path in (ROOT / "js_bridge").glob("*.mjs")}
+    wanted |= {path.relative_to(ROOT).as_posix() for path in (ROOT / "pywebgpu").rglob("*.wgsl")}
+    assert wanted <= set(found)
+    assert not [path for path in found if path.startswith("pywebgpu/bench") or "native" in path or "main.py" in path]
+
+
+def test_archive_without_comments_is_the_same_program() -> None:
+    for file in (ROOT / "pywebgpu").rglob("*.py"):
+        source = file.read_text(encoding="utf-8")
+        assert shape(site.without_comments(source)) == shape(source), file
+
+
+def shape(source: str) -> list[tuple[str, int]]:
+    """Every statement with its line, but for the text of docstrings."""
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            if ast.get_docstring(node) is not None:
+                node.body[0] = ast.copy_location(ast.Expr(ast.Constant("")), node.body[0])
+            node.body.sort(key=lambda statement: statement.lineno)
+    return [(ast.dump(node), node.lineno) for node in ast.walk(tree) if isinstance(node, ast.stmt)]
+
+
+def test_text_to_train_on_is_this_pythons(pages: site.Site) -> None:
+    file = pages.file("corpus.txt")
+    assert file is not None
+    assert len(file.body) > 100_000
+    assert b"The " in file.body
+
+
+def test_versions_are_those_of_the_lock_file() -> None:
+    locked = json.loads((ROOT / "package-lock.json").read_text(encoding="utf-8"))["packages"]
+    for address in ADDRESSES:
+        matched = site.SERVED.fullmatch(address)
+        assert matched is not None, address
+        assert locked[f"node_modules/{matched[1]}"]["version"] == matched[2], matched[1]
+    assert locked["node_modules/pyodide"]["version"] == site.PYODIDE
+
+
+def test_import_map_names_whatever_is_imported() -> None:
+    names = set(json.loads(INDEX.split('<script type="importmap">')[1].split("</script>")[0])["imports"])
+    for file in (ROOT / "web").glob("*.mjs"):
+        for imported in re.findall(r'^import .*? from "([^".][^"]*)";', file.read_text(encoding="utf-8"), re.MULTILINE):
+            assert imported in names, f"{file.name} imports {imported}"
+
+
+def test_page_downloads_little(pages: site.Site) -> None:
+    here = site.Site(local_folders())
+    needed = [*PAGE, "corpus.txt", "training.tar.xz", *(f"modules/{name}" for name in ADDRESSES if name.startswith("uplot"))]
+    sizes = {}
+    for address in needed:
+        file = here.file(address)
+        assert file is not None, address
+        sizes[address] = len(file.packed or file.body)
+    assert sum(sizes.values()) < DOWNLOAD, sizes
+
+
+def local_folders() -> site.Folders:
+    try:
+        return site.find_folders(cdn=False)
+    except site.SiteError as error:
+        pytest.skip(str(error))
+
+
+def test_missing_packages_are_told_with_the_way_out(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(site, "NEEDED", ("pyodide", "no-such-package"))
+    assert serve.main(["--port", "0"]) == 2
+    assert "npm ci" in capsys.readouterr().err
