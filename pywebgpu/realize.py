@@ -70,6 +70,9 @@ class Storage:
         waiting = _pending.get(self.device)
         if waiting is not None:
             waiting.pop(id(self), None)
+        held = [self.node]
+        del self.node
+        walk.let_go(held)
 
 
 def _wait(storage: Storage) -> None:

@@ -1,8 +1,10 @@
 """Orders and rebuilds of a graph. Pure: a walk returns new nodes and changes none. Never by recursion."""
 
 from collections.abc import Callable, Iterable
+from sys import getrefcount
 
-from pywebgpu.graph.ir import Movement, Node
+from pywebgpu.dtypes import float32
+from pywebgpu.graph.ir import DATA, NO_ATTRS, Movement, Node, Spec
 
 
 def toposort(roots: Iterable[Node]) -> list[Node]:
@@ -67,3 +69,26 @@ def base(node: Node) -> Node:
     while node.inputs and node.buffer is None and (isinstance(node.op, Movement) or node.op.name == "offset_slice"):
         node = node.inputs[0]
     return node
+
+
+def let_go(held: list[Node]) -> None:
+    """Ends the nodes of a list, and what nobody else holds below them, one after the other.
+
+    Left to themselves they would end one inside another. CPython copes with that; in a browser the stack overflows
+    after some two thousand.
+    """
+    while held:
+        node = held.pop()
+        if node.inputs and getrefcount(node) == _ALONE:
+            held.extend(node.inputs)
+            node.inputs = ()
+
+
+def _alone() -> int:
+    """What getrefcount says of a node that one local variable holds; interpreters count differently."""
+    held = [Node(DATA, (), NO_ATTRS, Spec((), float32))]
+    node = held.pop()
+    return getrefcount(node)
+
+
+_ALONE = _alone()

@@ -131,7 +131,6 @@ def _finish(
         emit.line(f"let {column} = first_n + own_n + {j}u;")
         position = flatten((batch, variable(row, m), variable(column, n)), anchor.spec.shape)
         emit.define(anchor, position, rounded(name, anchor.spec.dtype))
-        for node in nodes:
-            value = emit.value(node, element(position, node))
-            if any(node is output for output in outputs):
-                emit.store(node, position, value)
+        values = {id(node): emit.value(node, element(position, node)) for node in nodes}
+        for node in outputs:  # After every load: a result may take over the buffer that another one reads.
+            emit.store(node, position, values[id(node)])

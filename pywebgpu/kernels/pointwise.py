@@ -15,10 +15,9 @@ def generate(nodes: Sequence[Node], outputs: Sequence[Node], emit: Emitter) -> K
     emit.line(f"let i = group * {lanes}u + lane;")
     emit.line(f"if (i >= {size}u) {{ return; }}")
     position = variable("i", size)
-    wanted = {id(node) for node in outputs}
-    for node in nodes:
-        value = emit.value(node, element(position, node))
-        if id(node) in wanted:
-            emit.store(node, position, value)
+    # Every load before any store: a result may take over the buffer that another one reads.
+    values = {id(node): emit.value(node, element(position, node)) for node in nodes}
+    for node in outputs:
+        emit.store(node, position, values[id(node)])
     name = "_".join(dict.fromkeys(node.op.name for node in nodes[-3:]))
     return emit.kernel(f"map_{name}", lanes, -(-size // lanes))

@@ -22,6 +22,7 @@ class Rows:
 
     def __init__(self, geometry: Any, limit: int) -> None:
         self.rows, self.columns = geometry.rows, geometry.columns
+        limit = 1 << (limit.bit_length() - 1)  # A tree halves its lanes, so their number is a power of two.
         self.full: Sym = geometry.full()
         self.row = variable("row", self.rows)
         axes = [axis for axis, n in enumerate(geometry.shape) if n > 1]
@@ -58,8 +59,9 @@ def generate(
     small = [node for node in outputs if levels[id(node)] == OUTER]
     if small:
         with emit.block("if (inside && place == 0u)"):
-            for node in small:
-                emit.store(node, walk.row, emit.value(node, element(walk.row, node)))
+            values = [emit.value(node, element(walk.row, node)) for node in small]
+            for node, value in zip(small, values, strict=True):
+                emit.store(node, walk.row, value)
     large = [node for node in outputs if levels[id(node)] == FULL]
     if large:
         with emit.block("if (inside)"), _columns(walk, emit):

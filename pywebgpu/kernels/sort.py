@@ -23,21 +23,21 @@ def generate_block(node: Node, emit: Emitter) -> Kernel:
     keys = node.inputs[0]
     rows, columns = prod(node.spec.shape[:-1]), node.spec.shape[-1]
     lanes = min(BLOCK, emit.limits.workgroup_size)
-    blocks = -(-columns // lanes)
-    emit.declarations.append(f"var<workgroup> keys_of: array<u32, {lanes}>;")
+    blocks = -(-columns // BLOCK)
+    emit.declarations.append(f"var<workgroup> keys_of: array<u32, {BLOCK}>;")
     emit.line(f"let row = group / {blocks}u;")
-    emit.line(f"let first = group % {blocks}u * {lanes}u;")
-    emit.line("let column = first + lane;")
-    emit.line(f"let count = min({lanes}u, {columns}u - first);")
-    with emit.block("if (lane < count)"):
-        emit.line(f"keys_of[lane] = {emit.value(keys, _row(node, 'row', 'column'))};")
+    emit.line(f"let first = group % {blocks}u * {BLOCK}u;")
+    emit.line(f"let count = min({BLOCK}u, {columns}u - first);")
+    with emit.block(f"for (var k = lane; k < count; k += {lanes}u)"):
+        emit.line("let column = first + k;")
+        emit.line(f"keys_of[k] = {emit.value(keys, _row(node, 'row', 'column'))};")
     emit.line("workgroupBarrier();")
-    with emit.block("if (lane < count)"):
-        emit.line("let own = keys_of[lane];")
+    with emit.block(f"for (var own = lane; own < count; own += {lanes}u)"):
+        emit.line("let key = keys_of[own];")
         emit.line("var rank = first;")
         with emit.block("for (var k = 0u; k < count; k++)"):
-            emit.line("rank += select(0u, 1u, keys_of[k] < own || (keys_of[k] == own && k < lane));")
-        emit.store(node, flatten(_row(node, "row", "rank"), node.spec.shape), "i32(column)")
+            emit.line("rank += select(0u, 1u, keys_of[k] < key || (keys_of[k] == key && k < own));")
+        emit.store(node, flatten(_row(node, "row", "rank"), node.spec.shape), "i32(first + own)")
     return emit.kernel("sort_block", lanes, rows * blocks)
 
 

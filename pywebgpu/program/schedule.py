@@ -27,6 +27,7 @@ from pywebgpu.shapes import Shape
 from pywebgpu.symbolic import Sym, flatten, unflatten, variable
 
 FULL, OUTER = "full", "outer"
+TREES = 12  # reductions of one kernel: each takes its share of workgroup memory
 LARGEST = 128  # nodes of one kernel: beyond that the text grows and nothing is won
 
 
@@ -195,6 +196,8 @@ class Schedule:
         rows, columns = geometry.rows, geometry.columns
         if columns <= 1 or rows == 0:
             return False
+        if sum(isinstance(node.op, Reduction) for node in group.nodes) > TREES:
+            return False
         full, row = geometry.full(), variable("row", rows)
         levels: dict[int, str] = {}
         for node in group.nodes:
@@ -348,8 +351,9 @@ class Schedule:
         if writer.kind == "rows":
             geometry = writer.geometry
             assert geometry is not None
-            level = writer.levels[id(result)]
-            if level == FULL:  # A later pass over the row would read what an earlier one wrote.
+            # A later pass over the row, or another lane of it, would read what an earlier one wrote.
+            inside = {id(node) for node in writer.nodes}
+            if any(writer.levels[id(n)] == FULL and self._escapes(n, inside) for n in writer.nodes):
                 return False
             position: Sym = variable("row", geometry.rows)
         else:

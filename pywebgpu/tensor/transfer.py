@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pywebgpu import realize
+from pywebgpu.compose import bounds
 from pywebgpu.devices.base import Device, check_supported
 from pywebgpu.graph import ir
 from pywebgpu.graph.ir import Custom, Node, recording
@@ -40,6 +41,9 @@ def _move(node: Node, source: Device, target: Device) -> Node:
         check_supported(node.spec.dtype, target.name)
     storage = Storage(node if node.buffer is not None else pointwise.copy(node), source)
     arrived = ir.data(node.spec, target.upload(realize.read(storage), node.spec))
+    known = bounds.known_range(node)
+    if known is not None and known.exact:  # Row numbers stay known to fit.
+        arrived.attrs = {"low": known.low, "high": known.high}
     if not (node.requires and recording.grad):
         return arrived
     result = moved(arrived, storage.node, call=_Back(source, target), index=0, outputs=1)

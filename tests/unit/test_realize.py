@@ -164,6 +164,27 @@ def test_equal_values_have_owners_of_their_own(device: str) -> None:
     assert z.tolist() == [2.0, 4.0, 6.0]
 
 
+def test_the_old_value_is_read_before_it_is_overwritten(device: str) -> None:
+    """Both results may come from one kernel, and the one that takes the buffer over may be first in it."""
+    x, y = (torch.tensor(values, device=device) for values in ([1.0, 2.0], [3.0, 4.0]))
+    torch.webgpu.synchronize(device)
+    x.neg_()
+    x.neg_()  # x waits before z does, and its value is still the old buffer's.
+    z = x * y.abs()
+    x.copy_(y.abs())
+    assert z.tolist() == [3.0, 8.0]
+    assert x.tolist() == [3.0, 4.0]
+
+
+def test_rows_and_their_statistics_updated_in_one_step(device: str) -> None:
+    x, m = torch.ones(300, 1000, device=device) * 2, torch.ones(300, 1, device=device) * 3
+    torch.webgpu.synchronize(device)
+    m.add_(x.sum(1, keepdim=True))
+    y = x / m
+    assert m.flatten().tolist() == [2003.0] * 300
+    assert y.sum().item() == pytest.approx(300 * 2000 / 2003, rel=1e-5)
+
+
 def test_a_write_that_equals_a_new_value(device: str) -> None:
     b = torch.tensor([-1.0, 2.0, -3.0], device=device)
     z = b.abs()

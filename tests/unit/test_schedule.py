@@ -233,6 +233,18 @@ def test_a_later_reader_of_the_old_value_forbids_the_write() -> None:
         check(program, DEFAULT)
 
 
+def test_a_row_is_not_written_while_other_lanes_read_it() -> None:
+    """All lanes of a row read m; the rows that are stored come after the first lane stored m."""
+    x, m, keep = leaf(300, 1000), leaf(300, 1), []
+
+    def function() -> None:
+        m.add_(x.sum(1, keepdim=True))
+        keep.append(x / m)
+
+    program = only(function)
+    assert len(program.steps) > 1 or program.written == ()
+
+
 def test_a_value_wanted_twice_has_no_owner_to_write_for() -> None:
     b, keep = leaf(16), []
 

@@ -66,9 +66,9 @@ fn main(@builtin(workgroup_id) w: vec3u, @builtin(local_invocation_index) lane: 
   if (i >= 8192u) { return; }
   let v1 = b0[i];
   let v2 = p_sin(v1);
-  b1[i] = v2;
   let v3 = exp(v1);
-  b2[i] = v3;
   let v4 = (v1 * bitcast<f32>(numbers[0].x));
+  b1[i] = v2;
+  b2[i] = v3;
   b3[i] = v4;
 }

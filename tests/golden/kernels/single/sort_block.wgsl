@@ -7,19 +7,19 @@ fn main(@builtin(workgroup_id) w: vec3u, @builtin(local_invocation_index) lane: 
   let group = w.x;
   let row = group / 2u;
   let first = group % 2u * 256u;
-  let column = first + lane;
   let count = min(256u, 500u - first);
-  if (lane < count) {
+  for (var k = lane; k < count; k += 256u) {
+    let column = first + k;
     let v1 = b0[row * 500u + column];
-    keys_of[lane] = v1;
+    keys_of[k] = v1;
   }
   workgroupBarrier();
-  if (lane < count) {
-    let own = keys_of[lane];
+  for (var own = lane; own < count; own += 256u) {
+    let key = keys_of[own];
     var rank = first;
     for (var k = 0u; k < count; k++) {
-      rank += select(0u, 1u, keys_of[k] < own || (keys_of[k] == own && k < lane));
+      rank += select(0u, 1u, keys_of[k] < key || (keys_of[k] == key && k < own));
     }
-    b1[row * 500u + rank] = i32(column);
+    b1[row * 500u + rank] = i32(first + own);
   }
 }
