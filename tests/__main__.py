@@ -20,7 +20,8 @@ from tests.devices import prepare_environment, why_no_webgpu
 
 ROOT = Path(__file__).parent.parent
 CONTRACT = ("tests/unit/test_layers.py", "tests/unit/test_docs.py", "tests/unit/test_wheel.py")
-ON_DEVICES = ("tests/unit/test_realize.py", "tests/unit/test_schedule.py")  # unit tests with an argument `device`
+# Unit tests with an argument `device`.
+ON_DEVICES = tuple(f"tests/unit/test_{name}.py" for name in ("realize", "schedule", "not_finite"))
 
 Stage = Callable[[list[str]], bool]
 

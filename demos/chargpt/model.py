@@ -70,7 +70,7 @@ class GPT(nn.Module):
         self.apply(self._initialize)
 
     def _initialize(self, module) -> None:
-        """Normal weights that keep the size of what goes through them; smaller ones where a block adds to the stream."""
+        """Normal weights that keep the size of what they are given, and smaller ones where a block adds to it."""
         if isinstance(module, nn.Linear | nn.Embedding):
             into_stream = isinstance(module, nn.Linear) and module.out_features == self.config.width
             scale = (2 * self.config.layers) ** -0.5 if into_stream else 1.0

@@ -288,7 +288,7 @@ def _from_words(raw: bytes, dtype: DType) -> bytes:
     if dtype is dtypes.bfloat16:
         return bytes((words.view("uint32") >> 16).astype("uint16").tobytes())
     if dtype.kind is Kind.BOOL:
-        return (words != 0).tobytes()
+        return bytes((words != 0).tobytes())
     return raw if dtype.itemsize == 4 else bytes(words.astype(dtype.name).tobytes())
 
 
