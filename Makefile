@@ -2,7 +2,7 @@
 
 SHELL := bash
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench docs vulkan
+.PHONY: help demo web test lint bench docs vulkan modules browser
 
 PYTHON := .venv/bin/python
 ARGS ?=
@@ -13,7 +13,10 @@ help:  ## show this list
 demo: .venv/.ready-demo  ## train a small GPT on text: make demo ARGS="--data FILE --resume"
 	@$(PYTHON) demos/chargpt/main.py $(ARGS)
 
-test: .venv/.ready-test .venv/.ready-dev vulkan  ## run every test: make test ARGS="-k matmul"
+web: .venv/.ready-native modules  ## serve the page where a GPT trains in the browser: make web ARGS="--port 8000"
+	@$(PYTHON) -m pywebgpu serve $(ARGS)
+
+test: .venv/.ready-test .venv/.ready-dev vulkan modules browser  ## run every test: make test ARGS="-k matmul"
 	@$(PYTHON) -m tests all $(ARGS)
 
 lint: .venv/.ready-dev  ## ruff and mypy
@@ -34,5 +37,5 @@ docs: .venv/.ready-dev  ## write the reference pages to docs/_build
 .venv/bin/python:
 	@tools/setup.sh venv
 
-vulkan:
-	@tools/setup.sh vulkan
+vulkan modules browser:
+	@tools/setup.sh $@

@@ -13,11 +13,11 @@ from playwright.sync_api import Browser, Page, Playwright, sync_playwright
 from pywebgpu import serve
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-QUIET = ("--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync")
+SILENCED = ("quic", "background-networking", "component-update", "sync")  # nothing but the page uses the network
 SOFTWARE = ("--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader")  # the same adapter on every machine
 RESULTS = Path(__file__).parents[1] / "test-results"
 TINY = "?layers=1&heads=2&width=16&context=16&batch=4&rate=0.01"
-LOADED, STEPPED = 120_000, 180_000  # milliseconds that a slow and busy machine may need for Python, and for a first step
+LOADED, STEPPED = 120_000, 180_000  # milliseconds for Python to load, and for a first step, on a busy machine
 
 _failed = pytest.StashKey[bool]()
 
@@ -33,12 +33,13 @@ def browser() -> Iterator[Browser]:
     with sync_playwright() as playwright:
         path = chromium(playwright)
         if path is None:
-            advice = "there is no Chromium; install one: apt-get install chromium, or python -m playwright install chromium"
+            advice = "no Chromium; install one: apt-get install chromium, or python -m playwright install chromium"
             if os.environ.get("CI"):
                 pytest.fail(advice)
             pytest.skip(advice)
         is_root = hasattr(os, "geteuid") and os.geteuid() == 0
-        arguments = [*SOFTWARE, *QUIET, *(["--no-sandbox"] if is_root else [])]
+        arguments = [*SOFTWARE, "--no-first-run", *(f"--disable-{name}" for name in SILENCED)]
+        arguments += ["--no-sandbox"] if is_root else []
         found = playwright.chromium.launch(executable_path=path, args=arguments)
         yield found
         found.close()

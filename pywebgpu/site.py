@@ -1,4 +1,4 @@
-"""What `pywebgpu serve` serves: the pages of web/, the library as archives, a text to train on, and packages of npm.
+"""What `pywebgpu serve` serves: the pages of web/, the library and a text to train on as archives, and packages of npm.
 
 Apart from serve.py because nothing here speaks HTTP: an address goes in, a file comes out.
 """
@@ -8,6 +8,7 @@ import gzip
 import importlib.util
 import io
 import json
+import lzma
 import re
 import tarfile
 import threading
@@ -25,12 +26,24 @@ CDN = "https://cdn.jsdelivr.net"
 NEEDED = ("pyodide", "uplot", "@codemirror/view")
 # Of node_modules only these are served: what the import map of web/index.html names.
 SERVED = re.compile(r"(pyodide|uplot|crelt|style-mod|w3c-keyname|@(?:codemirror|lezer|marijn)/[\w-]+)@([\d.]+)/(.+)")
-NATIVE = ("bench/", "cli.py", "doctor.py", "node.py", "serve.py", "site.py", "devices/native.py", "js_bridge/test/", "web/")
+NATIVE = (
+    "bench/",
+    "cli.py",
+    "doctor.py",
+    "node.py",
+    "serve.py",
+    "site.py",
+    "devices/native.py",
+    "js_bridge/test/",
+    "web/",
+)
 TYPES = {
-    ".css": "text/css", ".html": "text/html", ".json": "application/json", ".mjs": "text/javascript", ".js": "text/javascript",
-    ".svg": "image/svg+xml", ".txt": "text/plain", ".wasm": "application/wasm", ".zip": "application/zip",
+    ".css": "text/css", ".html": "text/html", ".js": "text/javascript", ".json": "application/json",
+    ".mjs": "text/javascript", ".svg": "image/svg+xml", ".txt": "text/plain", ".wasm": "application/wasm",
+    ".zip": "application/zip",
 }  # fmt: skip
 TEXTS = ("text/", "application/json", "image/svg+xml")
+PACKING = {"id": lzma.FILTER_LZMA2, "preset": lzma.PRESET_EXTREME | 9, "lc": 4, "pb": 0}  # best for text
 FOREVER = "public, max-age=31536000, immutable"  # for addresses that name a version
 
 
@@ -93,7 +106,6 @@ class Site:
         self._lock = threading.Lock()
         self._makers: dict[str, Callable[[], bytes]] = {
             "config.json": self._config,
-            "corpus.txt": self._corpus,
             "training.tar.xz": lambda: self._archive("training.py", bare=True),
             "editor.tar.xz": lambda: self._archive("editing.py", bare=False),
         }
@@ -125,28 +137,32 @@ class Site:
     def _corpus(self) -> bytes:
         """Pyodide's standard library lacks the text; that of this Python has it."""
         spec = importlib.util.spec_from_file_location("chargpt_data", self.folders.demo / "data.py")
-        assert spec is not None and spec.loader is not None
+        assert spec is not None
+        assert spec.loader is not None
         data = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(data)
         text: str = data.python_documentation()
         return text.encode()
 
     def _archive(self, script: str, *, bare: bool) -> bytes:
-        """The library, the demo and one script of web/, as one archive; bare, without comments and docstrings."""
+        """The library, the demo, its text and one script of web/; bare, without comments and docstrings."""
         folders = self.folders
         members = {f"pywebgpu/{path.relative_to(PACKAGE).as_posix()}": path for path in PACKAGE.rglob("*.*")}
         members |= {f"pywebgpu/js_bridge/{path.name}": path for path in folders.bridge.glob("*.mjs")}
         members |= {path.name: path for path in folders.demo.glob("*.py") if path.name != "main.py"}
         members[script] = folders.web / script
+        contents = {"corpus.txt": self._corpus()}
+        for name, path in members.items():
+            if path.suffix in (".py", ".wgsl", ".mjs") and not _is_native(name):
+                content = path.read_bytes()
+                is_bare = bare and path.suffix == ".py"
+                contents[name] = without_comments(content.decode()).encode() if is_bare else content
         made = io.BytesIO()
-        with tarfile.open(fileobj=made, mode="w:xz", format=tarfile.USTAR_FORMAT, preset=9) as archive:
-            for name in sorted(members):
-                if members[name].suffix in (".py", ".wgsl", ".mjs") and not _is_native(name):
-                    content = members[name].read_bytes()
-                    content = without_comments(content.decode()).encode() if bare and name.endswith(".py") else content
-                    member = tarfile.TarInfo(name)
-                    member.size = len(content)
-                    archive.addfile(member, io.BytesIO(content))
+        with lzma.open(made, "w", filters=[PACKING]) as packed, tarfile.open(fileobj=packed, mode="w|") as archive:
+            for name in sorted(contents):
+                member = tarfile.TarInfo(name)
+                member.size = len(contents[name])
+                archive.addfile(member, io.BytesIO(contents[name]))
         return made.getvalue()
 
     def _module(self, address: str) -> File | None:

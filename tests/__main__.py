@@ -4,7 +4,8 @@ unit        what runs without a word: unit, golden, and the oracle and fuzz test
 check       ruff, mypy, the import contract, the code in the docs
 lint        ruff and mypy
 gpu         oracle and fuzz on device webgpu: a GPU, or a software Vulkan driver
-all         unit, lint and gpu, each to its end
+browser     the pages in a headless Chromium, on its software adapter
+all         unit, lint, gpu and browser, each to its end
 golden      the golden files; with --update, writes them anew
 bench       the workloads of `python -m pywebgpu bench`
 """
@@ -38,6 +39,11 @@ def gpu(arguments: list[str]) -> bool:
     return pytest(["tests/oracle", "tests/fuzz", *ON_DEVICES, "--device=webgpu"], arguments)
 
 
+def browser(arguments: list[str]) -> bool:
+    """One page at a time: each keeps all cores busy."""
+    return pytest(["playwright_tests", "-n0"], arguments)
+
+
 def check(arguments: list[str]) -> bool:
     clean = lint([])
     return pytest([*CONTRACT], arguments) and clean
@@ -61,12 +67,12 @@ def bench(arguments: list[str]) -> bool:
 def everything(arguments: list[str]) -> bool:
     """Each stage runs to its end, also after another one failed: one run shows all that is wrong."""
     results = {}
-    for name, stage in (("unit", unit), ("check", lint), ("gpu", gpu)):
+    for name, stage in (("unit", unit), ("check", lint), ("gpu", gpu), ("browser", browser)):
         start = time.monotonic()
         passed = stage(arguments if stage is not lint else [])
         results[name] = f"{'passed' if passed else 'FAILED'} in {time.monotonic() - start:.0f} s"
     for name, result in results.items():
-        print(f"{name:6} {result}")
+        print(f"{name:7} {result}")
     return not any(result.startswith("FAILED") for result in results.values())
 
 
@@ -75,6 +81,7 @@ STAGES: dict[str, Stage] = {
     "check": check,
     "lint": lint,
     "gpu": gpu,
+    "browser": browser,
     "all": everything,
     "golden": golden,
     "bench": bench,

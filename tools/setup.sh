@@ -2,6 +2,8 @@
 # Sets up what a make target needs, inside .venv:
 #   setup.sh venv             a virtual environment on Python 3.11 or newer
 #   setup.sh packages EXTRA   pywebgpu from this folder with one set of packages of pyproject.toml
+#   setup.sh modules          the packages of package.json: Pyodide, and what the pages are made of
+#   setup.sh browser          a Chromium for the tests
 #   setup.sh vulkan           the software Vulkan driver, so that WebGPU tests run on a machine with no GPU
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -80,9 +82,33 @@ install_vulkan() {
   fi
 }
 
+install_modules() {
+  [ package-lock.json -nt node_modules/.package-lock.json ] || return 0
+  if ! command -v npm >/dev/null && ! debian_install npm; then
+    say "npm is missing: pages and their tests need it (on Debian, as root: apt-get install npm); serve --cdn does without"
+    return 0
+  fi
+  say "installing the packages of package.json into node_modules (once)"
+  npm ci --no-audit --no-fund --loglevel=error || { say "npm could not install them"; return 0; }
+  touch node_modules/.package-lock.json
+}
+
+install_browser() {
+  local name
+  for name in chromium chromium-browser google-chrome google-chrome-stable; do
+    ! command -v "$name" >/dev/null || return 0
+  done
+  [ -z "${PYWEBGPU_CHROMIUM:-}" ] && ! compgen -G "${PLAYWRIGHT_BROWSERS_PATH:-$HOME/.cache/ms-playwright}/chromium-*" >/dev/null || return 0
+  if ! debian_install chromium && ! .venv/bin/python -m playwright install chromium; then
+    say "no Chromium: the browser tests are skipped; install it as root with: apt-get install chromium"
+  fi
+}
+
 case "${1:-}" in
   venv) make_venv ;;
   packages) install_packages "${2:?which set of packages}" ;;
+  modules) install_modules ;;
+  browser) install_browser ;;
   vulkan) install_vulkan ;;
-  *) sed -n '2,5p' "$0"; exit 2 ;;
+  *) sed -n '2,7p' "$0"; exit 2 ;;
 esac

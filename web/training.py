@@ -19,6 +19,7 @@ from pywebgpu import devices
 from pywebgpu.errors import DeviceLostError, PywebgpuError
 
 PATH = "/page/checkpoint.safetensors"
+DOCUMENTATION = "/page/corpus.txt"
 DEVICE = "webgpu"
 PROMPT = "The "
 TELL_SECONDS, MEMORY_SECONDS = 0.1, 1.0
@@ -44,7 +45,7 @@ class Session:
             message = self.port.take()
             try:
                 if message:
-                    await self._obey(json.loads(message))
+                    self._obey(json.loads(message))
                 elif self._writing is not None:
                     self._write_on()
                 elif self.state == "training":
@@ -58,13 +59,13 @@ class Session:
 
     # Commands
 
-    async def _obey(self, command: dict[str, Any]) -> None:
+    def _obey(self, command: dict[str, Any]) -> None:
         action = command.pop("do")
         match action:
             case "start":
-                await self._start(**command)
+                self._start(**command)
             case "open":
-                await self._open(**command)
+                self._open(**command)
             case "save":
                 self._save(**command)
             case "reset":
@@ -79,21 +80,21 @@ class Session:
                 self._every, self._temperature = int(command["every"]), float(command["temperature"])
                 self._prompt = command["prompt"]
 
-    async def _start(self, settings: dict[str, Any], text: str | None) -> None:
+    def _start(self, settings: dict[str, Any], text: str | None) -> None:
         """A new run. `text` is None for the documentation of Python."""
         self._reset()
         chosen = train.Settings(**settings)
-        self._take(train.Run(await self._corpus(text, chosen), chosen, DEVICE))
+        self._take(train.Run(self._corpus(text, chosen), chosen, DEVICE))
         self._change("training")
 
-    async def _open(self, text: str | None) -> None:
+    def _open(self, text: str | None) -> None:
         """Becomes the run whose checkpoint is at PATH."""
         self._reset()
         state = train.read_checkpoint(PATH, DEVICE)
         settings = train.settings_of(state)
-        corpus = await self._corpus(text, settings)
+        corpus = self._corpus(text, settings)
         if corpus.fingerprint != state["text"]:
-            raise train.CheckpointError("This checkpoint was trained on another text: choose that one, then open it again.")
+            raise train.CheckpointError("it was trained on another text: choose that one, then open it again")
         run = train.Run(corpus, settings, DEVICE)
         run.restore(state)
         self._take(run)
@@ -113,8 +114,8 @@ class Session:
             self._change("idle")
             self._tell_memory()
 
-    async def _corpus(self, text: str | None, settings: train.Settings) -> data.Corpus:
-        found = await self.port.corpus() if text is None else text
+    def _corpus(self, text: str | None, settings: train.Settings) -> data.Corpus:
+        found = data.read(DOCUMENTATION) if text is None else text
         return data.Corpus(found, context=settings.context, seed=settings.seed)
 
     def _take(self, run: train.Run) -> None:
@@ -122,7 +123,13 @@ class Session:
         self._told, self._seen = 0, 0
         count = sum(parameter.numel() for parameter in run.model.parameters())
         size = sum(map(len, run.corpus.parts.values()))
-        self._tell("run", settings=asdict(run.settings), parameters=count, characters=size, vocabulary=len(run.corpus.vocabulary))
+        self._tell(
+            "run",
+            settings=asdict(run.settings),
+            parameters=count,
+            characters=size,
+            vocabulary=len(run.corpus.vocabulary),
+        )
         self._tell_progress()
 
     # Work
@@ -149,7 +156,9 @@ class Session:
         run = self.run
         assert run is not None
         known = set(run.corpus.vocabulary)
-        prompt = "".join(letter for letter in self._prompt if letter in known) or run.corpus.decode(run.corpus.parts["train"][:1])
+        prompt = "".join(letter for letter in self._prompt if letter in known) or run.corpus.decode(
+            run.corpus.parts["train"][:1]
+        )
         self._tell("sample", step=run.step, loss=run.validation[-1][1] if run.validation else None)
         self._writing = run.sample(prompt, length, self._temperature)
 
@@ -179,7 +188,11 @@ class Session:
             return
         speed = run.characters_per_step / self._seconds if self._seconds else 0.0
         self._tell(
-            "progress", step=run.step, losses=run.losses[self._told :], validation=run.validation[self._seen :], speed=speed
+            "progress",
+            step=run.step,
+            losses=run.losses[self._told :],
+            validation=run.validation[self._seen :],
+            speed=speed,
         )
         self._told, self._seen = run.step, len(run.validation)
         if self._told_at - self._memory_at > MEMORY_SECONDS:
@@ -198,7 +211,11 @@ class Session:
             self._change("idle")
         elif self.state == "training":
             self._change("paused")
-        self._tell("trouble", text=f"{error}" if isinstance(error, EXPECTED) else f"{type(error).__name__}: {error}", details=details)
+        self._tell(
+            "trouble",
+            text=f"{error}" if isinstance(error, EXPECTED) else f"{type(error).__name__}: {error}",
+            details=details,
+        )
 
 
 async def main(port: Any) -> None:

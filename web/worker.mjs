@@ -34,9 +34,7 @@ function tell(message, transfer = []) {
 async function main() {
   tell({ is: "loading", what: "Python" });
   const archive = load(ARCHIVES[role]).then((response) => response.arrayBuffer());
-  const corpus = role === "training" ? load("corpus.txt").then((response) => response.text()) : Promise.resolve("");
-  corpus.catch(() => undefined); // Python asks for it, and hears of it, only where it is needed.
-  archive.catch(() => undefined);
+  archive.catch(() => undefined); // told when it is needed
   const config = await (await load("config.json")).json();
   /** @type {typeof import("pyodide")} */
   const { loadPyodide } = await import(new URL("pyodide.mjs", new URL(config.pyodide, self.location.href)).href);
@@ -47,7 +45,7 @@ async function main() {
   if (config.is_cdn && role === "editing") await python.loadPackage("numpy", { messageCallback: () => undefined });
   connectOutput(python);
   const names = python.toPy({ folder: FOLDER });
-  names.set("port", port(python, corpus));
+  names.set("port", port(python));
   // Under runPythonAsync Python may wait for the GPU wherever it is.
   await python.runPythonAsync(`import sys; sys.path.insert(0, folder); import ${role}; await ${role}.main(port)`, { globals: names });
 }
@@ -59,8 +57,8 @@ async function load(address) {
   return response;
 }
 
-/** What Python has of the page. @param {import("pyodide").PyodideAPI} python @param {Promise<string>} corpus */
-function port(python, corpus) {
+/** What Python has of the page. @param {import("pyodide").PyodideAPI} python */
+function port(python) {
   return {
     /** The next message as JSON, or "". */
     take() {
@@ -81,7 +79,6 @@ function port(python, corpus) {
       python.FS.unlink(PATH);
       tell({ ...JSON.parse(json), bytes }, [bytes.buffer]);
     },
-    corpus: () => corpus,
     heapBytes() {
       const probe = python.toPy(new Uint8Array(4));
       const view = probe.getBuffer("u8");

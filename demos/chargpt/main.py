@@ -66,7 +66,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--every", type=_count, default=250, metavar="N", help="steps from one sample to the next (250)")
     made.add_argument("--prompt", metavar="TEXT", help=f"what its passages begin with ({PROMPT!r})")
     made.add_argument("--length", type=_count, default=500, metavar="N", help="characters of the last passage (500)")
-    made.add_argument("--temperature", type=_positive, default=0.8, help="lower is safer, higher is bolder (0.8)")
+    made.add_argument("--temperature", type=_positive, default=0.7, help="lower is safer, higher is bolder (0.7)")
     made.add_argument("--top-k", type=_count, default=40, help="only the K likeliest characters are drawn (40)")
     texts = {"steps": "training steps", "batch": "pieces of text in a step", "context": "characters in a piece"}
     texts |= {"layers": "blocks", "heads": "attention heads", "width": "numbers for a character"}

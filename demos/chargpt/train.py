@@ -84,7 +84,7 @@ class Run:
         self.validation.append((self.step, sum(losses) / PANEL))
         return self.validation[-1][1]
 
-    def sample(self, prompt: str, length: int, temperature: float = 0.8, top_k: int = 40) -> Iterator[str]:
+    def sample(self, prompt: str, length: int, temperature: float = 0.7, top_k: int = 40) -> Iterator[str]:
         """Yields the prompt, then `length` characters that the model makes up, one by one.
 
         What is drawn depends on seed and step only. Raises TextError for a prompt with unknown characters.

@@ -235,8 +235,6 @@ class Emitter:
         ]
         if width * height > groups:
             head.append(f"  if (group >= {groups}u) {{ return; }}")
-        if width * height > groups:
-            head.append(f"  if (group >= {groups}u) {{ return; }}")
         body = "\n".join([*self.declarations, *head, *self.lines, "}", ""])
         bindings = [
             f"@group(0) @binding({at}) var<storage, {'read_write' if written else 'read'}> b{at}: "

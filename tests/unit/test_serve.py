@@ -19,7 +19,13 @@ INDEX = (ROOT / "web" / "index.html").read_text(encoding="utf-8")
 ADDRESSES = re.findall(r'"/modules/(.+?)"', INDEX)
 DOWNLOAD = 300_000  # bytes that the Train tab may load besides Pyodide
 # What it loads, besides its archive, text and packages.
-PAGE = ("", "style.css", "icon.svg", "config.json", *(path.name for path in (ROOT / "web").glob("*.mjs") if path.stem != "editor"))
+PAGE = (
+    "",
+    "style.css",
+    "icon.svg",
+    "config.json",
+    *(path.name for path in (ROOT / "web").glob("*.mjs") if path.stem != "editor"),
+)
 
 
 @pytest.fixture(scope="module")
@@ -56,18 +62,24 @@ def members(file: site.File | None) -> dict[str, bytes]:
 
 @pytest.mark.parametrize(
     ("path", "kind"),
-    [("/", "text/html; charset=utf-8"), ("/main.mjs", "text/javascript; charset=utf-8"), ("/style.css", "text/css; charset=utf-8")],
+    [
+        ("/", "text/html"),
+        ("/main.mjs", "text/javascript"),
+        ("/style.css", "text/css"),
+        ("/icon.svg", "image/svg+xml"),
+    ],
 )
 def test_page_is_served_isolated(port: int, path: str, kind: str) -> None:
     answer, body = get(port, path)
-    assert (answer.status, answer.headers["Content-Type"]) == (200, kind)
+    assert (answer.status, answer.headers["Content-Type"]) == (200, f"{kind}; charset=utf-8")
     assert answer.headers["Cross-Origin-Opener-Policy"] == "same-origin"
     assert answer.headers["Cross-Origin-Embedder-Policy"] == "require-corp"
     assert body
 
 
 @pytest.mark.parametrize(
-    "path", ["/nothing", "/../pyproject.toml", "/%2e%2e/pyproject.toml", "/training.py", "/modules/webgpu@0.6.2/index.js"]
+    "path",
+    ["/nothing", "/../pyproject.toml", "/%2e%2e/pyproject.toml", "/training.py", "/modules/webgpu@0.6.2/index.js"],
 )
 def test_nothing_else_is_served(port: int, path: str) -> None:
     assert get(port, path)[0].status == 404
@@ -115,10 +127,9 @@ def shape(source: str) -> list[tuple[str, int]]:
 
 
 def test_text_to_train_on_is_this_pythons(pages: site.Site) -> None:
-    file = pages.file("corpus.txt")
-    assert file is not None
-    assert len(file.body) > 100_000
-    assert b"The " in file.body
+    text = members(pages.file("training.tar.xz"))["corpus.txt"]
+    assert len(text) > 100_000
+    assert b"The " in text
 
 
 def test_versions_are_those_of_the_lock_file() -> None:
@@ -137,9 +148,13 @@ def test_import_map_names_whatever_is_imported() -> None:
             assert imported in names, f"{file.name} imports {imported}"
 
 
-def test_page_downloads_little(pages: site.Site) -> None:
+def test_page_downloads_little() -> None:
     here = site.Site(local_folders())
-    needed = [*PAGE, "corpus.txt", "training.tar.xz", *(f"modules/{name}" for name in ADDRESSES if name.startswith("uplot"))]
+    needed = [
+        *PAGE,
+        "training.tar.xz",
+        *(f"modules/{name}" for name in ADDRESSES if name.startswith("uplot")),
+    ]
     sizes = {}
     for address in needed:
         file = here.file(address)
@@ -155,7 +170,9 @@ def local_folders() -> site.Folders:
         pytest.skip(str(error))
 
 
-def test_missing_packages_are_told_with_the_way_out(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_packages_are_told_with_the_way_out(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setattr(site, "NEEDED", ("pyodide", "no-such-package"))
     assert serve.main(["--port", "0"]) == 2
     assert "npm ci" in capsys.readouterr().err

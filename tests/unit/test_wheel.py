@@ -27,8 +27,14 @@ def test_wheel_holds_every_file(names: set[str], pattern: str) -> None:
 
 def test_wheel_holds_the_bridge(names: set[str]) -> None:
     bridge = ROOT / "js_bridge"
-    modules = {path.relative_to(bridge).as_posix() for path in bridge.glob("*.js")}
+    modules = {path.relative_to(bridge).as_posix() for path in bridge.glob("*.mjs")}
     assert {f"pywebgpu/js_bridge/{name}" for name in modules} <= names
+
+
+def test_wheel_holds_the_pages(names: set[str]) -> None:
+    pages = {path.name for path in (ROOT / "web").iterdir() if path.suffix in (".css", ".html", ".mjs", ".py", ".svg")}
+    assert {f"pywebgpu/web/{name}" for name in pages} <= names
+    assert {f"pywebgpu/web/chargpt/{name}.py" for name in ("data", "model", "train")} <= names
 
 
 def test_wheel_holds_nothing_else(names: set[str]) -> None:

@@ -6,7 +6,6 @@
 fn main(@builtin(workgroup_id) w: vec3u, @builtin(local_invocation_index) lane: u32) {
   let group = w.x + w.y * 65535u;
   if (group >= 65537u) { return; }
-  if (group >= 65537u) { return; }
   let i = group * 256u + lane;
   if (i >= 16777217u) { return; }
   let v1 = b0[i];
