@@ -13,7 +13,7 @@ const RUN = 4; // program, inputs, outputs, host numbers
 
 /** @typedef {import("pyodide/ffi").PyBuffer} PyBuffer */
 
-class PythonBridge {
+export class PythonBridge {
   /** @type {PyBuffer | null} */
   #area = null;
   /** @type {ReturnType<PyBuffer["getBuffer"]> | null} */

@@ -1,56 +1,204 @@
-import "./device.mjs";
-
 import assert from "node:assert/strict";
-import { after, test } from "node:test";
+import { test } from "node:test";
 
-import { Bridge } from "../bridge.mjs";
+import { asFloats, floats, kernel, open, program, value, words } from "./fixtures.mjs";
 
-const bridge = await Bridge.open();
-after(() => setTimeout(() => process.exit(process.exitCode), 100)); // Dawn keeps the process alive.
-
-/** @param {number} n */
-const floats = (n) => Float32Array.from({ length: n }, (_, i) => i);
-/** @param {ArrayBufferView} view */
-const bytes = (view) => new Uint8Array(view.buffer, view.byteOffset, view.byteLength);
-/** @param {Uint8Array} found */
-const asFloats = (found) => [...new Float32Array(found.buffer, found.byteOffset, found.byteLength / 4)];
-
-/** y = body of x, with n elements. @param {string} body @param {Partial<import("../wire.d.ts").Program>} [more] */
-function program(body, more = {}, n = 4, bindings = "rwn") {
-  const wgsl = `@group(0) @binding(0) var<storage, read> x: array<f32>;
-@group(0) @binding(1) var<storage, read_write> y: array<f32>;
-@group(0) @binding(2) var<uniform> numbers: vec4u;
-@compute @workgroup_size(64) fn main(@builtin(global_invocation_id) at: vec3u) {
-  if (at.x >= ${n}u) { return; }
-  y[at.x] = ${body};
-}`;
-  const value = (/** @type {number} */ buffer) => ({ buffer, dtype: "float32", shape: [n] });
-  return JSON.stringify({
-    version: 1,
-    kernels: [{ name: "test", wgsl, grid: [1, 1, 1], bindings }],
-    steps: [[0, 0, 1]],
-    sizes: [4 * n, 4 * n],
-    scratch: [],
-    inputs: [value(0)],
-    outputs: [value(1)],
-    numbers: ["float32"],
-    written: [],
-    lower_bound: 0,
-    ...more,
+const none = new Uint32Array();
+const rejects = (/** @type {Promise<any>} */ promise, /** @type {string} */ kind, /** @type {RegExp} */ message) =>
+  assert.rejects(promise, (error) => {
+    assert.equal(error.kind, kind);
+    assert.match(error.message, message);
+    return true;
   });
-}
-
-const two = new Uint32Array(new Float32Array([2]).buffer);
 
 test("what is written is read", async () => {
-  bridge.write(1, bytes(floats(5)));
+  const bridge = await open();
+  bridge.write(1, floats([0, 1, 2, 3, 4]));
   assert.deepEqual(asFloats(await bridge.read(1, 20)), [0, 1, 2, 3, 4]);
-  bridge.free(1);
+  assert.deepEqual(asFloats(await bridge.read(1, 8)), [0, 1]);
+  bridge.close();
 });
 
-test("a program runs, also before its pipelines are there", async () => {
-  bridge.write(1, bytes(floats(4)));
-  bridge.load(1, program("x[at.x] * bitcast<f32>(numbers.x)"));
-  bridge.run(1, [1], [2], two);
-  assert.deepEqual(asFloats(await bridge.read(2, 16)), [0, 2, 4, 6]);
+test("the device is described", async () => {
+  const bridge = await open();
+  assert.ok(bridge.info.name);
+  assert.ok(bridge.info.limits.maxStorageBuffersPerShaderStage >= 8);
+  bridge.close();
+});
+
+test("calls take effect in their order while pipelines compile", async () => {
+  const bridge = await open();
+  bridge.write(1, floats([0, 1, 2, 3]));
+  bridge.load(1, program());
+  bridge.run(1, [1], [2], words([2]));
+  bridge.write(1, floats([9, 9, 9, 9])); // after the run, so it must not see this
+  const first = bridge.read(2, 16);
+  bridge.run(1, [1], [2], words([3]));
+  const second = bridge.read(2, 16);
+  assert.deepEqual(asFloats(await first), [0, 2, 4, 6]);
+  assert.deepEqual(asFloats(await second), [27, 27, 27, 27]);
+  bridge.close();
+});
+
+test("a steady step is one submit and creates nothing", async () => {
+  const bridge = await open();
+  bridge.load(1, program());
+  const totals = [];
+  for (let step = 0; step < 6; step++) {
+    const before = { ...bridge.counters };
+    const [input, output] = [10 + 2 * step, 11 + 2 * step]; // new numbers, as a loop of Python's makes them
+    bridge.write(input, floats([1, 2, 3, 4]));
+    bridge.run(1, [input], [output], words([step]));
+    assert.deepEqual(asFloats(await bridge.read(output, 16)), [step, 2 * step, 3 * step, 4 * step]);
+    bridge.free(input);
+    bridge.free(output);
+    const { submits, dispatches, buffers_created, bind_groups_created, pipelines_created } = bridge.counters;
+    totals.push([
+      submits - before.submits,
+      dispatches - before.dispatches,
+      buffers_created - before.buffers_created,
+      bind_groups_created - before.bind_groups_created,
+      pipelines_created - before.pipelines_created,
+    ]);
+  }
+  assert.deepEqual(totals.slice(2), Array(4).fill([1, 1, 0, 0, 0]));
+  bridge.close();
+});
+
+test("a value that was foreseen and not read is right when it is read later", async () => {
+  const bridge = await open();
+  bridge.write(1, floats([1, 2, 3, 4]));
+  bridge.load(1, program());
+  for (const factor of [1, 2]) {
+    bridge.run(1, [1], [2], words([factor]));
+    await bridge.read(2, 16);
+  }
+  bridge.run(1, [1], [2], words([3]));
+  bridge.run(1, [1], [2], words([4]));
+  assert.deepEqual(asFloats(await bridge.read(2, 16)), [4, 8, 12, 16]);
+  bridge.run(1, [1], [2], words([5]));
+  bridge.write(2, floats([7, 7, 7, 7]));
+  assert.deepEqual(asFloats(await bridge.read(2, 16)), [7, 7, 7, 7]);
+  bridge.close();
+});
+
+test("an output takes over the memory of an input", async () => {
+  const bridge = await open();
+  bridge.write(1, floats([1, 2, 3, 4]));
+  const inPlace = { kernels: [kernel("y[i] = y[i] * 2;", "w")], steps: [[0, 0]], sizes: [16], numbers: [] };
+  bridge.load(1, program({ ...inPlace, outputs: [value(0, 4)] }));
+  bridge.run(1, [1], [1], none);
+  bridge.run(1, [1], [1], none);
+  assert.deepEqual(asFloats(await bridge.read(1, 16)), [4, 8, 12, 16]);
+  bridge.close();
+});
+
+test("programs share the memory of what passes inside them", async () => {
+  const bridge = await open();
+  const kernels = [kernel("y[i] = x[i] + 1;")];
+  const inside = { kernels, steps: [[0, 0, 2], [0, 2, 1]], sizes: [16, 16, 16], scratch: [2], numbers: [] };
+  bridge.write(1, floats([0, 0, 0, 0]));
+  bridge.load(1, program(inside));
+  const before = bridge.counters.buffers_created;
+  bridge.load(2, program(inside));
+  assert.equal(bridge.counters.buffers_created, before);
+  bridge.run(1, [1], [2], none);
+  bridge.run(2, [2], [3], none);
+  assert.deepEqual(asFloats(await bridge.read(3, 16)), [4, 4, 4, 4]);
+  bridge.close();
+});
+
+test("a shader that does not compile names its kernel and line, and spoils what it should have written", async () => {
+  const bridge = await open();
+  bridge.write(1, floats([1, 2, 3, 4]));
+  bridge.load(1, program({ kernels: [kernel("y[i] = x[i] + nothing;")], numbers: [] }));
+  bridge.load(2, program());
+  bridge.run(1, [1], [2], none);
+  bridge.run(2, [2], [3], words([1]));
+  const wrong = /test: the shader does not compile: line 6:\d+: unresolved value 'nothing'\n +6 +y\[i\] = x\[i\] \+ nothing;/;
+  await rejects(bridge.read(2, 16), "compile", wrong);
+  await rejects(bridge.read(3, 16), "compile", wrong);
+  await rejects(bridge.prepared(1), "compile", wrong);
+  assert.deepEqual(asFloats(await bridge.read(1, 16)), [1, 2, 3, 4]);
+  bridge.write(2, floats([5, 5, 5, 5]));
+  assert.deepEqual(asFloats(await bridge.read(2, 16)), [5, 5, 5, 5]);
+  bridge.close();
+});
+
+test("a fault is told once, by the next read", async () => {
+  const bridge = await open();
+  const checked = "if (x[i] > 2.5) { fault[1] = i32(x[i]); fault[2] = 3; fault[0] = 1; } y[i] = x[i];";
+  bridge.load(1, program({ kernels: [kernel(checked, "rwf")], numbers: [] }));
+  for (const wrong of [5, 6]) {
+    bridge.write(1, floats([0, 1, 2, wrong]));
+    bridge.run(1, [1], [2], none);
+    await rejects(bridge.read(1, 16), "fault", new RegExp(`index ${wrong} is out of bounds for dimension with size 3`));
+    assert.deepEqual(asFloats(await bridge.read(2, 16)), [0, 1, 2, wrong]);
+  }
+  bridge.write(1, floats([0, 1, 2, 0]));
+  bridge.run(1, [1], [2], none);
+  assert.deepEqual(asFloats(await bridge.read(2, 16)), [0, 1, 2, 0]);
+  bridge.close();
+});
+
+test("a fault comes through a foreseen read, also when nobody reads that", async () => {
+  const bridge = await open();
+  const checked = "if (x[i] > 2.5) { fault[1] = i32(x[i]); fault[2] = 3; fault[0] = 1; } y[i] = x[i];";
+  bridge.load(1, program({ kernels: [kernel(checked, "rwf")], numbers: [] }));
+  bridge.write(1, floats([0, 1, 2, 0]));
+  for (let i = 0; i < 2; i++) {
+    bridge.run(1, [1], [2], none);
+    await bridge.read(2, 16);
+  }
+  bridge.write(1, floats([0, 1, 2, 7]));
+  bridge.run(1, [1], [2], none);
+  await rejects(bridge.read(2, 16), "fault", /index 7/);
+  bridge.run(1, [1], [2], none);
+  bridge.write(1, floats([0, 1, 2, 0]));
+  bridge.run(1, [1], [2], none);
+  await rejects(bridge.read(2, 16), "fault", /index 7/);
+  bridge.close();
+});
+
+test("an error in the queue is told by the next call", async () => {
+  const bridge = await open();
+  bridge.write(1, floats([1]));
+  bridge.gpu.createBuffer({ size: 4, usage: GPUBufferUsage.MAP_READ | GPUBufferUsage.STORAGE });
+  await rejects(bridge.settle(), "device", /usage/i);
+  assert.deepEqual(asFloats(await bridge.read(1, 4)), [1]);
+  bridge.close();
+});
+
+test("too large a buffer spoils its number and nothing else", async () => {
+  const bridge = await open();
+  const size = 2 ** 40;
+  bridge.load(1, program({ sizes: [16, size], numbers: [], kernels: [kernel("y[i] = x[i];")] }));
+  bridge.write(1, floats([1, 2, 3, 4]));
+  bridge.run(1, [1], [2], none);
+  await rejects(bridge.read(2, 16), "device", /larger than/);
+  assert.deepEqual(asFloats(await bridge.read(1, 16)), [1, 2, 3, 4]);
+  bridge.close();
+});
+
+test("a lost device is told by every call", async () => {
+  const bridge = await open();
+  bridge.write(1, floats([1]));
+  bridge.gpu.destroy();
+  await bridge.gpu.lost;
+  for (let i = 0; i < 2; i++) {
+    await rejects(bridge.read(1, 4), "lost", /the device is gone/);
+    await rejects(bridge.settle(), "lost", /the device is gone/);
+  }
+});
+
+test("a program of another version is refused", async () => {
+  const bridge = await open();
+  assert.throws(() => bridge.load(1, program({ version: 2 })), /a program of version 2; this bridge runs version 1/);
+  bridge.close();
+});
+
+test("without WebGPU the error says so", async () => {
+  const { Bridge } = await import("../bridge.mjs");
+  const blind = /** @type {any} */ ({ requestAdapter: async () => null });
+  await rejects(Bridge.open(blind), "absent", /no adapter/);
 });

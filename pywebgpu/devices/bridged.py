@@ -53,7 +53,9 @@ class Loaded:
         self.number, self.program = number, program
         self.faults = any(kernel.faults for kernel in program.kernels)
         self.sizes = [max(4, 4 * prod(program.slots[slot].spec.shape)) for slot in program.outputs]
-        self.pack = struct.Struct("<" + "".join({"f32": "f", "i32": "i", "u32": "I"}[str(d.wgsl)] for d in program.numbers))
+        self.pack = struct.Struct(
+            "<" + "".join({"f32": "f", "i32": "i", "u32": "I"}[str(d.wgsl)] for d in program.numbers)
+        )
         self._drop = device.dropped.append
 
     def __del__(self) -> None:
@@ -149,7 +151,9 @@ class BridgedDevice:
     def download(self, buffer: Buffer, spec: Spec) -> bytes:
         arriving, finish = self._start_read(buffer, spec)
         try:
-            return finish(wait(arriving, "await x.item_async(), x.tolist_async(), x.numpy_async() or x.tobytes_async()"))
+            return finish(
+                wait(arriving, "await x.item_async(), x.tolist_async(), x.numpy_async() or x.tobytes_async()")
+            )
         except JsException as error:
             raise _translated(error) from None
 

@@ -44,14 +44,21 @@ WANTED_LIMITS = (
 class Loaded:
     """A Program on this device: pipelines, scratch, the uniform of host numbers, bind groups."""
 
-    def __init__(self, program: Program, pipelines: list[Any], scratch: dict[int, Any], uniform: Any) -> None:
+    def __init__(
+        self, program: Program, pipelines: list[Any], scratch: dict[int, Any], uniform: Any, pool: Pool
+    ) -> None:
         self.program, self.pipelines, self.scratch, self.uniform = program, pipelines, scratch, uniform
+        self._pool = pool
         self.numbers = b""
         self.groups: OrderedDict[tuple[int, ...], tuple[list[Any], list[Any]]] = OrderedDict()
         self.faults = any(kernel.faults for kernel in program.kernels)
         self.pack = struct.Struct(
             "<" + "".join({"f32": "f", "i32": "i", "u32": "I"}[str(d.wgsl)] for d in program.numbers)
         )
+
+    def __del__(self) -> None:
+        for buffer, handle in self.scratch.items():
+            self._pool.give(handle, self.program.sizes[buffer])
 
 
 class NativeDevice:
@@ -161,7 +168,7 @@ class NativeDevice:
         pipelines = [self._pipeline(kernel) for kernel in program.kernels]
         scratch = {b: self._pool.take(program.sizes[b]) for b in program.scratch}
         uniform = self._create(16 * -(-len(program.numbers) // 4), UNIFORM) if program.numbers else None
-        return Loaded(program, pipelines, scratch, uniform)
+        return Loaded(program, pipelines, scratch, uniform, self._pool)
 
     def _pipeline(self, kernel: Kernel) -> Any:
         found = self._pipelines.get(kernel.wgsl)
@@ -253,8 +260,8 @@ class NativeDevice:
 
     def close(self) -> None:
         self._closed = True
-        self._pool.clear()
-        self._staging.clear()
+        self._pool.close()
+        self._staging.close()
         self._gpu.destroy()
 
     def _check_open(self) -> None:

@@ -26,6 +26,7 @@ class Pool:
         self._make, self._destroy = make, destroy
         self.budget = budget
         self.waiting_bytes = self.created = self.reused = 0
+        self._closed = False
         self._waiting: OrderedDict[int, list[Any]] = OrderedDict()
 
     def take(self, nbytes: int) -> Any:
@@ -40,6 +41,8 @@ class Pool:
         return self._make(size)
 
     def give(self, buffer: Any, nbytes: int) -> None:
+        if self._closed:
+            return
         size = size_class(nbytes)
         self._waiting.setdefault(size, []).append(buffer)
         self._waiting.move_to_end(size)
@@ -48,6 +51,11 @@ class Pool:
             oldest = next(size for size, stack in self._waiting.items() if stack)
             self._destroy(self._waiting[oldest].pop(0))
             self.waiting_bytes -= oldest
+
+    def close(self) -> None:
+        """Ends what waits; what comes back later belongs to a device that is gone."""
+        self.clear()
+        self._closed = True
 
     def clear(self) -> None:
         for stack in self._waiting.values():

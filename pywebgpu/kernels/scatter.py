@@ -1,7 +1,7 @@
 """Rows combined by number, without atomics: each result element looks for the updates that are meant for it.
 
-The updates of one element are taken in their order, so sums have the same bits in every run. Work is rows x updates
-comparisons; a workgroup reads each number once for all of its rows.
+The updates of one element are taken in their order, so sums have the same bits in every run. Few updates: each element
+looks at all of them, a workgroup reading each number once. Many: they are put in order first, and it bisects.
 """
 
 from math import prod
@@ -40,6 +40,33 @@ def generate(node: Node, emit: Emitter) -> Kernel:
     with emit.block(f"if (wanted < {size}u)"):
         emit.store(node, flatten(at, node.spec.shape), result)
     return emit.kernel(f"scatter_{node.attrs['mode']}", lanes, -(-size // lanes))
+
+
+def generate_sorted(node: Node, emit: Emitter) -> Kernel:
+    """Each result element finds the first update of its row by bisection and takes them while the row lasts."""
+    base, numbers, order, source = node.inputs
+    size, lanes = prod(node.spec.shape), emit.limits.workgroup_size
+    updates = numbers.spec.shape[0]
+    emit.line(f"let i = group * {lanes}u + lane;")
+    emit.line(f"if (i >= {size}u) {{ return; }}")
+    at = unflatten(variable("i", size), node.spec.shape)
+    row = emit.let(f"i / {max(node.spec.shape[1], 1)}u")
+    result = emit.fresh("acc")
+    emit.line(f"var {result} = {emit.value(base, at)};")
+    emit.line("var low = 0u;")
+    emit.line(f"var high = {updates}u;")
+    with emit.block("while (low < high)"):
+        emit.line("let half = (low + high) / 2u;")
+        before = f"{emit.value(numbers, (variable('half', updates),))} < {row}"
+        emit.line(f"if ({before}) {{ low = half + 1u; }} else {{ high = half; }}")
+    join = _JOIN.get(node.attrs["mode"], _extreme(node))
+    with emit.block(f"for (var place = low; place < {updates}u; place++)"):
+        emit.line(f"if ({emit.value(numbers, (variable('place', updates),))} != {row}) {{ break; }}")
+        emit.line(f"let update = u32({emit.value(order, (variable('place', updates),))});")
+        value = emit.value(source, (variable("update", updates), at[1]))
+        emit.line(f"{result} = {join.format(result, value)};")
+    emit.store(node, flatten(at, node.spec.shape), result)
+    return emit.kernel(f"scatter_sorted_{node.attrs['mode']}", lanes, -(-size // lanes))
 
 
 def _extreme(node: Node) -> str:

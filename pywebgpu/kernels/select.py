@@ -13,6 +13,7 @@ from pywebgpu.ops import indexing
 
 _SINGLE = {
     indexing.scatter: scatter.generate,
+    indexing.scatter_sorted: scatter.generate_sorted,
     indexing.scan: scan.generate,
     indexing.sort_block: sort.generate_block,
     indexing.sort_merge: sort.generate_merge,

@@ -205,6 +205,13 @@ argsort: Structural = Structural(
     vjp=(None,),
 )
 
+scatter_sorted: Structural = Structural(
+    "scatter_sorted",  # scatter, given the row numbers in order and where each stood: what many updates become
+    infer=lambda base, numbers, order, source, mode: base,
+    reference=lambda xp, base, numbers, order, source, mode: _scatter(xp, base, numbers, source[order], mode),
+    vjp=(None, None, None, None),
+)
+
 # What argsort becomes on devices that run WGSL: blocks in order, then runs of twice the width, again and again.
 
 sort_block: Structural = Structural(

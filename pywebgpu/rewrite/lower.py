@@ -9,6 +9,7 @@ from pywebgpu.graph.ir import Node, Reduction
 from pywebgpu.ops import indexing, movement, pointwise, reduction
 
 BLOCK = 256  # elements of a row that one workgroup orders
+MANY = 4096  # updates from which putting them in order first costs less than comparing each with each row
 JOINED = 6  # parts that one kernel joins
 LONG = 8192  # elements of a reduction from which it is worth a second pass
 FEW = 64  # results below which one pass would leave most of a device idle
@@ -23,6 +24,8 @@ def lower(roots: tuple[Node, ...]) -> tuple[Node, ...]:
 def _rule(node: Node) -> Node:
     if node.op is indexing.argsort:
         return _argsort(node)
+    if node.op is indexing.scatter and node.inputs[1].spec.shape[0] >= MANY:
+        return _scatter(node)
     if node.op is indexing.cat and len(node.inputs) > JOINED:
         return _cat(node)
     if isinstance(node.op, Reduction) and node.op not in (reduction.argmax, reduction.argmin):
@@ -30,14 +33,30 @@ def _rule(node: Node) -> Node:
     return node
 
 
+def _scatter(node: Node) -> Node:
+    """Updates in the order of their rows: each row then finds its own by a search and not by looking at all."""
+    base, index, source = node.inputs
+    keys = pointwise.cast(index, dtype=dtypes.uint32)
+    order = _order(keys)
+    count = index.spec.shape[0]
+    column = movement.reshape(keys, shape=(count, 1))
+    numbers = movement.reshape(indexing.take(column, order), shape=(count,))
+    return indexing.scatter_sorted(base, numbers, order, source, mode=node.attrs["mode"])
+
+
 def _argsort(node: Node) -> Node:
     keys = ordering.sort_keys(node.inputs[0], node.attrs["descending"])
+    return pointwise.cast(_order(keys), dtype=dtypes.int64)
+
+
+def _order(keys: Node) -> Node:
+    """Blocks in order, then runs of twice the width, again and again."""
     order = indexing.sort_block(keys, size=BLOCK)
     width = BLOCK
-    while width < node.spec.shape[-1]:
+    while width < keys.spec.shape[-1]:
         order = indexing.sort_merge(keys, order, width=width)
         width *= 2
-    return pointwise.cast(order, dtype=dtypes.int64)
+    return order
 
 
 def _cat(node: Node) -> Node:
