@@ -310,9 +310,10 @@ export class Bridge {
     const spoiled = this.#lost ?? this.#spoiled.get(id);
     if (spoiled) throw spoiled;
     const foreseen = this.#foreseen;
-    let reading = foreseen?.id === id ? foreseen.reading : null;
-    if (foreseen && reading?.bytes === bytes) this.#foreseen = null;
-    else reading = this.#startReading(id, bytes);
+    const isForeseen = foreseen?.id === id && foreseen.reading.bytes === bytes;
+    if (isForeseen) this.#foreseen = null;
+    else if (foreseen?.reading.withFault) this.#forget(); // A fault is told by the next read, and that is this one.
+    const reading = isForeseen ? foreseen.reading : this.#startReading(id, bytes);
     const found = await reading?.finish(use).catch((error) => {
       throw this.#lost ?? error;
     });

@@ -18,6 +18,9 @@ FLOOR = 0.05  # the part of the learning rate that is left at the end
 CLIP = 1.0  # the longest gradient that is followed
 PANEL = 8  # validation batches
 FORMAT = "chargpt 1"
+# What a checkpoint must hold, and as what.
+PARTS = {"settings": dict, "text": str, "losses": list, "validation": list, "model": dict, "optimizer": dict}
+PARTS |= {"schedule": dict, "random": torch.Tensor}
 
 
 class CheckpointError(ValueError):
@@ -161,6 +164,9 @@ def read_checkpoint(path: str, device: str) -> dict:
         raise CheckpointError(f"cannot read the checkpoint {path}: {_line(error)}") from None
     if not isinstance(state, dict) or state.get("format") != FORMAT:
         raise CheckpointError(f"{path} is not a checkpoint of this program")
+    missing = [name for name, kind in PARTS.items() if not isinstance(state.get(name), kind)]
+    if missing:
+        raise CheckpointError(f"the checkpoint {path} is damaged: {', '.join(missing)}")
     return state
 
 

@@ -5,7 +5,7 @@ import { asFloats, floats, kernel, open, program, value, words } from "./fixture
 
 const none = new Uint32Array();
 const rejects = (/** @type {Promise<any>} */ promise, /** @type {string} */ kind, /** @type {RegExp} */ message) =>
-  assert.rejects(promise, (error) => {
+  assert.rejects(promise, (/** @type {any} */ error) => {
     assert.equal(error.kind, kind);
     assert.match(error.message, message);
     return true;

@@ -43,8 +43,8 @@ export function kernel(body, bindings = "rw", n = 4) {
   return { name: "test", wgsl: [...head, main].join("\n"), grid: [1, 1, 1], bindings };
 }
 
-/** One step from an input to an output of n floats. @param {Partial<import("../wire.d.ts").Program>} parts */
-export function program({ n = 4, ...parts } = /** @type {any} */ ({})) {
+/** One step from an input to an output of n floats. @param {Partial<import("../wire.d.ts").Program>} parts @param {number} n */
+export function program(parts = {}, n = 4) {
   return JSON.stringify({
     version: 1,
     kernels: [kernel("y[i] = x[i] * numbers.x;", "rwn", n)],

@@ -1,5 +1,6 @@
 """Where programs run. Opening a device imports its backend only."""
 
+import atexit
 import sys
 from importlib import import_module
 from typing import Any
@@ -72,8 +73,8 @@ def _backend(kind: str) -> Any:
     try:
         return import_module(f"pywebgpu.devices.{_MODULES[kind]}")
     except ModuleNotFoundError as error:
-        if kind == "cpu" and adapters.problem():
-            raise DeviceError(f"device cpu needs {error.name}, and there is no other: {adapters.problem()}") from None
+        if kind == "cpu" and sys.platform == "emscripten":
+            return import_module("pywebgpu.devices.held")
         raise DeviceError(f"device {kind} needs {error.name}, which is not installed") from None
 
 
@@ -93,6 +94,13 @@ def default_device() -> str:
 
 def set_default_device(name: "str | device | None") -> None:
     _default[:] = [] if name is None else [str(device(name))]
+
+
+@atexit.register
+def _close_all() -> None:
+    """Before Python takes its modules apart: a buffer that goes later has nowhere to go back to."""
+    for opened in _open.values():
+        opened.close()
 
 
 def close(name: "str | device") -> None:

@@ -304,12 +304,13 @@ fn p_quadrant(x: f32) -> vec2f {
   return (a >> 16u) * (b >> 16u) + (left >> 16u) + (right >> 16u) + (middle >> 16u);
 }""",
     "p_philox": _philox(),
-    # Below the smallest normal float16 steps are 2^-24; quantizeToF16 may flush there.
+    # Rounded by bits: quantizeToF16 flushes small numbers on some engines, and makes 65519 infinite on others.
     "p_half": """fn p_half(x: f32) -> f32 {
   if (p_isnan(x) || p_isinf(x)) { return x; }
   if (abs(x) >= 65520.0) { return select(p_inf(), -p_inf(), x < 0.0); }
   if (abs(x) < 6.103515625e-05) { return round(x * 16777216.0) * 5.9604644775390625e-08; }
-  return quantizeToF16(x);
+  let b = bitcast<u32>(x);
+  return bitcast<f32>((b + 0xfffu + ((b >> 13u) & 1u)) & 0xffffe000u);
 }""",
     "p_bfloat": """fn p_bfloat(x: f32) -> f32 {
   if (p_isnan(x)) { return x; }

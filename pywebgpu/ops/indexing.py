@@ -138,7 +138,7 @@ def _offset_slice(xp: Any, x: Any, *starts: Any, axes: Shape, sizes: Shape, step
 
 
 offset_slice: Structural = Structural(
-    "offset_slice",  # movement.slice_ of data; the starts of `axes` are host numbers, as they change from batch to batch
+    "offset_slice",  # movement.slice_ of data; the starts of `axes` are host numbers: they change from batch to batch
     infer=lambda x, *starts, axes, sizes, steps: Spec(sizes, x.dtype),
     reference=_offset_slice,
     vjp=(None,),

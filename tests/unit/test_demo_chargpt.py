@@ -38,7 +38,7 @@ def text(tmp_path: Path) -> Path:
     return file
 
 
-def new_run(demo: SimpleNamespace, **changes: int) -> SimpleNamespace:
+def new_run(demo: SimpleNamespace, **changes: float) -> SimpleNamespace:
     settings = demo.train.Settings(**(TINY | changes))
     corpus = demo.data.Corpus(TEXT, context=settings.context, seed=settings.seed)
     return demo.train.Run(corpus, settings, "cpu")
@@ -50,16 +50,16 @@ def start(*arguments: str | Path) -> subprocess.Popen[str]:
 
 
 def test_a_resumed_run_has_the_losses_of_one_that_never_stopped(demo: SimpleNamespace, tmp_path: Path) -> None:
-    whole = new_run(demo)
+    whole = new_run(demo, rate=0.02)
     losses = [whole.advance() for _ in range(20)]
-    first = new_run(demo)
+    first = new_run(demo, rate=0.02)
     for _ in range(10):
         first.advance()
     "".join(first.sample("The ", 5))  # What a sample draws must not matter to what is learnt.
     file = str(tmp_path / "checkpoint.safetensors")
     first.save(file, None)
     state = demo.train.read_checkpoint(file, "cpu")
-    second = new_run(demo)
+    second = new_run(demo, rate=0.02)
     second.restore(state)
     assert second.step == 10
     for _ in range(10):
@@ -198,6 +198,8 @@ def test_a_checkpoint_that_cannot_be_used_is_told_of(
     assert "another text" in wrong(demo, capsys, *resume)
     torch.save({"weights": torch.zeros(3)}, str(file))
     assert "not a checkpoint of this program" in wrong(demo, capsys, *resume)
+    torch.save({"format": demo.train.FORMAT, "settings": {}, "losses": 3}, str(file))
+    assert "is damaged: text, losses" in wrong(demo, capsys, *resume)
 
 
 def test_impossible_options_are_refused(

@@ -11,7 +11,8 @@ fn p_half(x: f32) -> f32 {
   if (p_isnan(x) || p_isinf(x)) { return x; }
   if (abs(x) >= 65520.0) { return select(p_inf(), -p_inf(), x < 0.0); }
   if (abs(x) < 6.103515625e-05) { return round(x * 16777216.0) * 5.9604644775390625e-08; }
-  return quantizeToF16(x);
+  let b = bitcast<u32>(x);
+  return bitcast<f32>((b + 0xfffu + ((b >> 13u) & 1u)) & 0xffffe000u);
 }
 @compute @workgroup_size(256)
 fn main(@builtin(workgroup_id) w: vec3u, @builtin(local_invocation_index) lane: u32) {

@@ -1,0 +1,82 @@
+"""Programs as JSON: there and back, for the bridge's eyes, and of one version."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import pywebgpu as torch
+from pywebgpu.errors import CompileError
+from pywebgpu.kernels.kernel import Limits
+from pywebgpu.program import wire
+from pywebgpu.program.compile import compile_graph
+from pywebgpu.program.program import Dispatch, Program, Target
+from tests.unit import compiled
+
+BRIDGE = Path(__file__).parents[2] / "js_bridge"
+
+
+def step() -> Program:
+    """A linear layer with its update in place: inputs, outputs, a host number, something inside."""
+    x, weight = compiled.leaf(4, 6), compiled.leaf(6, 5, grad=True)
+
+    def run() -> Any:
+        loss = (x @ weight).tanh().sum()
+        loss.backward()
+        with torch.no_grad():
+            weight.sub_(weight.grad * 0.1)
+        weight.grad = None
+        return loss
+
+    return compiled.only(run)
+
+
+def test_reading_back_what_was_written_gives_the_same_json() -> None:
+    text = wire.to_json(step())
+    assert wire.to_json(wire.from_json(text)) == text
+
+
+def test_bridge_sees_buffers_and_not_slots() -> None:
+    program = step()
+    data = wire.as_data(program)
+    for (kernel, *buffers), dispatch in zip(data["steps"], program.steps, strict=True):
+        assert isinstance(dispatch, Dispatch)
+        assert kernel == dispatch.kernel
+        assert buffers == [program.slots[slot].buffer for slot in dispatch.slots]
+        assert max(buffers) < len(data["sizes"])
+    assert [value["buffer"] for value in data["inputs"]] == [program.slots[slot].buffer for slot in program.inputs]
+    assert data["written"], "the weight is updated in its own memory"
+    for output, given in data["written"]:
+        assert data["outputs"][output]["buffer"] == data["inputs"][given]["buffer"]
+    assert len(data["numbers"]) == len(program.numbers) > 0
+
+
+def test_bindings_have_a_letter_each_in_order() -> None:
+    for kernel, data in zip(step().kernels, wire.as_data(step())["kernels"], strict=True):
+        declared = dict(re.findall(r"@binding\((\d+)\) var<([a-z_, ]+)>", kernel.wgsl))
+        kinds = {"storage, read": "r", "storage, read_write": "w", "uniform": "n"}
+        assert [kinds[declared[str(at)]] for at in range(len(declared))] == list(data["bindings"].replace("f", "w"))
+
+
+def test_another_version_is_refused() -> None:
+    data = json.loads(wire.to_json(step())) | {"version": wire.VERSION + 1}
+    with pytest.raises(CompileError, match=f"a program of version {wire.VERSION + 1}"):
+        wire.from_json(json.dumps(data))
+
+
+def test_a_program_of_the_cpu_device_stays_in_python() -> None:
+    roots = (torch.ones(3, device="null").exp()._node,)
+    program = compile_graph(roots, Target(wgsl=False, limits=Limits()))
+    with pytest.raises(CompileError, match="cannot leave Python"):
+        wire.to_json(program)
+
+
+def test_both_ends_have_one_version_and_the_same_commands() -> None:
+    script = (BRIDGE / "program.mjs").read_text(encoding="utf-8")
+    assert f"VERSION = {wire.VERSION};" in script
+    source = Path(wire.__file__).parents[1] / "devices" / "bridged.py"
+    names, values = re.search(r"^((?:[A-Z]+, )+[A-Z]+) = ([\d, ]+)  # the commands", source.read_text(), re.M).groups()
+    theirs = dict(re.findall(r"^const ([A-Z]+) = (\d+);", (BRIDGE / "python.mjs").read_text(), re.M))
+    assert dict(zip(names.split(", "), values.split(", "), strict=True)) == theirs

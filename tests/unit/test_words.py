@@ -1,0 +1,65 @@
+"""Elements as 32-bit words, by slices: the same bytes that NumPy makes."""
+
+import numpy as np
+import pytest
+
+from pywebgpu import dtypes
+from pywebgpu.devices import words
+from pywebgpu.dtypes import DType
+from pywebgpu.errors import DTypeError
+
+HELD = [dtype for dtype in dtypes.ALL if dtype.wgsl is not None]
+WORD = {"f32": "float32", "i32": "int32", "u32": "uint32"}
+
+
+def elements(dtype: DType) -> np.ndarray:
+    """Ends of the range, zeros, small numbers of both signs; for floats also what is no number."""
+    if dtype is dtypes.bfloat16:
+        return np.arange(0, 1 << 16, 97, dtype="uint16")
+    if dtype.is_floating_point:
+        special_values = [0.0, -0.0, 1.5, -2.25, np.inf, -np.inf, np.nan, 6e-8, 65504.0]
+        return np.array([*special_values, *np.linspace(-9, 9, 77)]).astype(dtype.name)
+    low, high = max(dtype.low, -(2**31)), min(dtype.high, 2**31 - 1)
+    ends = [low, low + 1, high - 1, high, 0, 1, 1 if low == 0 else -1]
+    return np.array([*ends, *np.linspace(low, high, 77)]).astype(dtype.name)
+
+
+def expected(array: np.ndarray, dtype: DType) -> np.ndarray:
+    if dtype is dtypes.bfloat16:
+        return (array.astype("uint32") << 16).view("float32")
+    return array.astype(WORD[str(dtype.wgsl)])
+
+
+@pytest.mark.parametrize("dtype", HELD, ids=lambda dtype: dtype.name)
+def test_words_are_what_numpy_makes(dtype: DType) -> None:
+    array = elements(dtype)
+    found = words.to_words(memoryview(array.tobytes()), dtype)
+    assert bytes(found) == expected(array, dtype).tobytes()
+
+
+@pytest.mark.parametrize("dtype", HELD, ids=lambda dtype: dtype.name)
+def test_elements_come_back(dtype: DType) -> None:
+    array = elements(dtype)
+    raw = bytearray(words.to_words(array.tobytes(), dtype))
+    assert words.from_words(raw, dtype) == array.tobytes()
+
+
+@pytest.mark.parametrize("dtype", HELD, ids=lambda dtype: dtype.name)
+def test_nothing_is_nothing(dtype: DType) -> None:
+    assert bytes(words.to_words(b"", dtype)) == b"" == words.from_words(b"", dtype)
+
+
+@pytest.mark.parametrize("number", [2**31, -(2**31) - 1, 2**32, 2**40, -(2**63), 2**63 - 1])
+def test_an_int64_that_does_not_fit_is_refused(number: int) -> None:
+    data = np.array([0, number, 5], "int64").tobytes()
+    with pytest.raises(DTypeError, match="out of range"):
+        words.to_words(data, dtypes.int64)
+
+
+def test_large_arrays_go_through_in_parts() -> None:
+    array = np.linspace(-1, 1, (1 << 17) + 3).astype("float16")
+    raw = words.to_words(array.tobytes(), dtypes.float16)
+    assert raw == array.astype("float32").tobytes()
+    assert words.from_words(raw, dtypes.float16) == array.tobytes()
+
+
