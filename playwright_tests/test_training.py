@@ -86,8 +86,16 @@ def test_checkpoint_goes_around(page: Page, address: str, tmp_path: Path) -> Non
 
     page.goto(f"{address}{TINY}")
     state(page, "idle", LOADED)
+    page.locator("#checkpoint").set_input_files({"name": "no.safetensors", "mimeType": "", "buffer": b"no checkpoint"})
+    expect(page.locator("#trouble")).to_contain_text("Cannot read the checkpoint")
+    page.get_by_label("Your own").check()
+    page.get_by_label("or paste it").fill(SENTENCE * 20)
+    page.locator("#checkpoint").set_input_files(file)
+    expect(page.locator("#trouble")).to_contain_text("trained on another text")
+    page.get_by_label("Documentation of Python").check()
     page.locator("#checkpoint").set_input_files(file)
     state(page, "paused", STEPPED)
+    expect(page.locator("#trouble")).to_be_hidden()
     assert (steps_done(page), shown_loss(page)) == (kept, loss)
     assert page.locator("[name=steps]").input_value() == "3000"
     page.get_by_role("button", name="Resume").click()

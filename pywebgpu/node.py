@@ -31,17 +31,27 @@ class NodeError(PywebgpuError, RuntimeError):
 
 def main(arguments: Sequence[str]) -> int:
     """The command: exits as the script does."""
-    parser = argparse.ArgumentParser(prog="pywebgpu node", description=__doc__, usage="%(prog)s [--with NAME] SCRIPT ...")
+    parser = argparse.ArgumentParser(
+        prog="pywebgpu node", description=__doc__, usage="%(prog)s [--with NAME]... (SCRIPT | -m MODULE | -c CODE) ..."
+    )
     parser.add_argument("--with", dest="packages", action="append", default=[], metavar="NAME", help="load a package of Pyodide")
-    parser.add_argument("script", nargs=argparse.REMAINDER, help="SCRIPT, -m MODULE or -c CODE, and its arguments")
-    options = parser.parse_args(arguments)
-    if not options.script:
+    own, command = _split(arguments)
+    options = parser.parse_args(own)
+    if not command:
         parser.error("which script?")
     try:
-        return run(options.script, packages=options.packages)
+        return run(command, packages=options.packages)
     except NodeError as error:
         print(error, file=sys.stderr)
         return 2
+
+
+def _split(arguments: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
+    """What is for this command, and from the script on what is not."""
+    at = 0
+    while at < len(arguments) and arguments[at].startswith("-") and arguments[at] not in ("-m", "-c"):
+        at += 2 if arguments[at] == "--with" else 1
+    return arguments[:at], arguments[at:]
 
 
 def run(command: Sequence[str], *, packages: Sequence[str] = (), **options: Any) -> int:
@@ -100,7 +110,7 @@ def find_modules() -> Path:
             return modules
     raise NodeError(
         f"pywebgpu node: there is no node_modules with {' and '.join(NEEDED)} here or above; "
-        f"run: npm install {PINNED} node-{sys.platform}-{_machine()}@26.10.0    (in a checkout: make node)"
+        f"run: npm install {PINNED} node-{sys.platform}-{_machine()}@26.10.0    (in a checkout: make modules)"
     )
 
 
@@ -112,10 +122,10 @@ def find_node(modules: Path) -> str:
             return str(binary)
     found = shutil.which("node")
     if found is None:
-        raise NodeError("pywebgpu node: Node is not installed; in a checkout: make node")
+        raise NodeError("pywebgpu node: Node is not installed; in a checkout: make modules")
     version = subprocess.run([found, "--version"], capture_output=True, text=True, check=True).stdout.strip()
     if int(version.lstrip("v").split(".")[0]) < OLDEST:
-        raise NodeError(f"pywebgpu node: {found} is {version}, and {OLDEST} is needed; in a checkout: make node")
+        raise NodeError(f"pywebgpu node: {found} is {version}, and {OLDEST} is needed; in a checkout: make modules")
     return found
 
 

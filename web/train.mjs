@@ -74,7 +74,6 @@ export class TrainTab {
       this.#isWanted = !this.#isWanted;
       this.#become("loading");
     } else if (this.#state !== "broken" && this.#form.isRight()) {
-      this.#clear();
       this.#choose();
       this.#become("idle", "Starting …");
       this.#tell({ do: "start", settings: this.#form.settings, text: this.#text.text });
@@ -90,7 +89,6 @@ export class TrainTab {
   #reset() {
     this.#complain("");
     this.#tell({ do: "reset" });
-    this.#clear();
   }
 
   async #open() {
@@ -99,7 +97,6 @@ export class TrainTab {
     this.#complain("");
     const bytes = await file.arrayBuffer();
     input("checkpoint").value = ""; // so that the same file can be chosen again
-    this.#clear();
     this.#choose();
     this.#tell({ do: "open", text: this.#text.text, file: bytes }, [bytes]);
   }
@@ -114,6 +111,7 @@ export class TrainTab {
       case "ready":
         return this.#ready(message.adapter);
       case "state":
+        if (message.state === "idle") this.#clear();
         this.#showNumbers(); // what came before the change is shown with it
         return this.#become(message.state);
       case "run":
@@ -158,6 +156,7 @@ export class TrainTab {
 
   /** @param {{ settings: import("./settings.mjs").Settings, parameters: number, characters: number, vocabulary: number }} run */
   #run({ settings, parameters, characters, vocabulary }) {
+    this.#clear();
     this.#form.fill(settings);
     this.#shown = { step: 0, steps: settings.steps, speed: 0, unseen: NaN };
     const count = (/** @type {number} */ value) => value.toLocaleString("en");

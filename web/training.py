@@ -5,6 +5,7 @@ One loop does all the work, a step or a character at a time, so that a command n
 
 import gc
 import json
+import os
 import time
 import traceback
 from collections.abc import Iterator
@@ -82,21 +83,27 @@ class Session:
 
     def _start(self, settings: dict[str, Any], text: str | None) -> None:
         """A new run. `text` is None for the documentation of Python."""
-        self._reset()
         chosen = train.Settings(**settings)
-        self._take(train.Run(self._corpus(text, chosen), chosen, DEVICE))
+        corpus = self._corpus(text, chosen)
+        self._reset()
+        self._take(train.Run(corpus, chosen, DEVICE))
         self._change("training")
 
     def _open(self, text: str | None) -> None:
-        """Becomes the run whose checkpoint is at PATH."""
-        self._reset()
-        state = train.read_checkpoint(PATH, DEVICE)
+        """Becomes the run whose checkpoint is at PATH; where it cannot, the present run stays."""
+        try:
+            state = train.read_checkpoint(PATH, DEVICE)
+        except train.CheckpointError as error:
+            raise train.CheckpointError(str(error).replace(f" {PATH}", "")) from None
+        finally:
+            os.unlink(PATH)
         settings = train.settings_of(state)
         corpus = self._corpus(text, settings)
         if corpus.fingerprint != state["text"]:
             raise train.CheckpointError("it was trained on another text: choose that one, then open it again")
         run = train.Run(corpus, settings, DEVICE)
         run.restore(state)
+        self._reset()
         self._take(run)
         self._change("paused" if run.step < settings.steps else "done")
 

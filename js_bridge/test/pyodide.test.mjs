@@ -1,0 +1,133 @@
+/** Python without JSPI, as in a browser that lacks it: nothing waits, and the awaitable forms do everything. */
+
+import assert from "node:assert/strict";
+import { dirname, resolve } from "node:path";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+
+import "./fixtures.mjs";
+
+const root = resolve(dirname(fileURLToPath(import.meta.url)), "../..");
+for (const name of ["Suspending", "promising"]) Reflect.deleteProperty(WebAssembly, name);
+const { loadPyodide } = await import("pyodide");
+const python = await loadPyodide();
+python.FS.mkdirTree("/checkout");
+python.FS.mount(python.FS.filesystems.NODEFS, { root }, "/checkout");
+python.runPython("import sys; sys.path.insert(0, '/checkout'); sys.dont_write_bytecode = True");
+
+/** @param {string} code its last line is the value @returns {Promise<any>} */
+async function run(code) {
+  const found = await python.runPythonAsync(code);
+  return found?.toJs ? found.toJs() : found;
+}
+
+test("a device that nobody opened yet is told of, with the way to open it", async () => {
+  const said = await run(`
+import pywebgpu as torch
+from pywebgpu.errors import DeviceError
+try:
+    torch.ones(3, device="webgpu")
+    said = ""
+except DeviceError as error:
+    said = str(error)
+said`);
+  assert.match(said, /cannot wait.*use: await torch\.webgpu\.init\(\)/);
+});
+
+test("after init tensors live on webgpu, and reading names the awaitable forms", async () => {
+  const said = await run(`
+await torch.webgpu.init()
+x = torch.arange(4.0)
+said = [str(x.device)]
+for read in (x.tolist, x[0].item, x.tobytes, lambda: repr(x), torch.webgpu.synchronize):
+    try:
+        read()
+    except DeviceError as error:
+        said.append(str(error))
+said`);
+  assert.equal(said[0], "webgpu");
+  assert.equal(said.length, 6);
+  for (const text of said.slice(1, 5)) assert.match(text, /cannot wait for the device here; use: await x\.item_async/);
+  assert.match(said[5], /await torch\.webgpu\.synchronize_async/);
+});
+
+test("the awaitable forms give what the others would", async () => {
+  const found = await run(`
+import asyncio
+one, many, raw = await asyncio.gather(x[2].item_async(), (x * 2).tolist_async(), x.to(torch.uint8).tobytes_async())
+[one, many, list(raw)]`);
+  assert.deepEqual(found, [2, [0, 2, 4, 6], [0, 1, 2, 3]]);
+});
+
+test("a model trains", async () => {
+  const losses = await run(`
+from pywebgpu import nn
+torch.manual_seed(0)
+model = nn.Linear(3, 1)
+optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
+x, y = torch.randn(8, 3), torch.randn(8, 1)
+losses = []
+for _ in range(20):
+    optimizer.zero_grad()
+    loss = (model(x) - y).square().mean()
+    loss.backward()
+    optimizer.step()
+    losses.append(await loss.item_async())
+losses`);
+  assert.equal(losses.length, 20);
+  assert.ok(losses[19] < losses[0] / 2, String(losses));
+});
+
+test("an index that a kernel finds out of range is an IndexError of the next read", async () => {
+  const said = await run(`
+index = torch.tensor([0, 5]) + 0
+try:
+    await torch.arange(4.0)[index].tolist_async()
+    said = ""
+except IndexError as error:
+    said = str(error)
+said`);
+  assert.match(said, /index 5 is out of bounds/);
+});
+
+test("a shader that does not compile is a CompileError with its line", async () => {
+  const said = await run(`
+from dataclasses import replace
+from pywebgpu import devices
+from pywebgpu.errors import CompileError
+from pywebgpu.program import wire
+device = devices.open_device("webgpu")
+original = wire.to_json
+wire.to_json = lambda program: original(replace(program, kernels=tuple(
+    replace(kernel, wgsl=kernel.wgsl.replace("fn main(", "fn mistaken(")) for kernel in program.kernels)))
+try:
+    await (torch.arange(5.0) * 3).exp().tolist_async()
+    said = ""
+except CompileError as error:
+    said = str(error)
+wire.to_json = original
+said`);
+  assert.match(said, /the shader does not compile/);
+});
+
+test("a lost device is a DeviceLostError, and another one can be opened", async () => {
+  const found = await run(`
+from pywebgpu.errors import DeviceLostError
+device = devices.open_device("webgpu")
+x = torch.arange(4.0)
+kept = await x.tolist_async()
+device._bridge.bridge.gpu.destroy()
+await asyncio.sleep(0.1)
+said = []
+for attempt in (lambda: x.tolist_async(), lambda: (x + 1).tolist_async()):
+    try:
+        await attempt()
+    except DeviceLostError as error:
+        said.append(str(error))
+devices.close("webgpu")
+await torch.webgpu.init()
+[*said, kept, await (torch.tensor(kept) * 2).tolist_async()]`);
+  assert.match(found[0], /the device is gone/);
+  assert.match(found[1], /the device is gone/);
+  assert.deepEqual(found.slice(2), [[0, 1, 2, 3], [0, 2, 4, 6]]);
+});

@@ -1,0 +1,188 @@
+"""`pywebgpu node SCRIPT`: what a script sees of its process is what plain Python shows it."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from pywebgpu import node
+
+ROOT = Path(__file__).parents[2]
+
+
+def why_not() -> str:
+    try:
+        node.find_node(node.find_modules())
+    except node.NodeError as error:
+        return str(error)
+    return ""
+
+
+pytestmark = pytest.mark.skipif(bool(why_not()), reason=why_not())
+
+
+def command(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "pywebgpu", "node", *arguments]
+
+
+def run(*arguments: str, **options: object) -> subprocess.CompletedProcess[str]:
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    return subprocess.run(command(*arguments), capture_output=True, text=True, env=environment, check=False, **options)
+
+
+def script(folder: Path, text: str, name: str = "script.py") -> str:
+    (folder / name).write_text(text, encoding="utf-8")
+    return name
+
+
+def test_streams_arguments_and_status(tmp_path: Path) -> None:
+    text = """
+import sys
+print("out", sys.argv, __name__, __file__)
+print("err", input(), file=sys.stderr)
+print(sys.stdin.read(), end="")
+sys.exit(7)
+"""
+    done = run(script(tmp_path, text), "one", "--two", cwd=tmp_path, input="first\nsecond\nthird\n")
+    assert done.stdout == f"out ['script.py', 'one', '--two'] __main__ {tmp_path}/script.py\nsecond\nthird\n"
+    assert done.stderr == "err first\n"
+    assert done.returncode == 7
+
+
+def test_files_folders_and_environment(tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    script(tmp_path / "sub", "VALUE = 5", "beside.py")
+    text = """
+import os, pathlib, beside
+pathlib.Path("written.txt").write_text(f"{beside.VALUE} {os.environ['SOME_WORD']} {os.getcwd()}")
+print(pathlib.Path("given.txt").read_text(), sorted(os.listdir(".")))
+"""
+    (tmp_path / "given.txt").write_text("given")
+    os.environ["SOME_WORD"] = "word"
+    done = run(f"sub/{script(tmp_path / 'sub', text)}", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "given ['given.txt', 'sub', 'written.txt']\n"
+    assert (tmp_path / "written.txt").read_text() == f"5 word {tmp_path}"
+
+
+def test_a_traceback_shows_the_script_only(tmp_path: Path) -> None:
+    done = run(script(tmp_path, "def f():\n    raise ValueError('wrong')\n\n\nf()\n"), cwd=tmp_path)
+    assert done.returncode == 1
+    assert done.stderr == (
+        "Traceback (most recent call last):\n"
+        f'  File "{tmp_path}/script.py", line 5, in <module>\n    f()\n    ~^^\n'
+        f'  File "{tmp_path}/script.py", line 2, in f\n    raise ValueError(\'wrong\')\n'
+        "ValueError: wrong\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "status", "stderr"),
+    [
+        ("raise SystemExit", 0, ""),
+        ("raise SystemExit('no')", 1, "no\n"),
+        ("import os; os._exit(4)", 4, ""),
+        ("import atexit, sys; atexit.register(print, 'last', file=sys.stderr); sys.exit(2)", 2, "last\n"),
+    ],
+)
+def test_ways_to_exit(tmp_path: Path, text: str, status: int, stderr: str) -> None:
+    done = run("-c", text, cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (status, stderr)
+
+
+def test_a_module_runs(tmp_path: Path) -> None:
+    script(tmp_path, "import sys; print(__name__, sys.argv[1:])", "program.py")
+    assert run("-m", "program", "x", cwd=tmp_path).stdout == "__main__ ['x']\n"
+
+
+@pytest.mark.parametrize("waiting", ["while True: pass", "while True: torch.ones(3).sum().item()"])
+def test_interrupt_is_keyboard_interrupt(tmp_path: Path, waiting: str) -> None:
+    text = f"""
+import pywebgpu as torch
+try:
+    print("ready", flush=True)
+    {waiting}
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+    raise
+"""
+    name = script(tmp_path, text.replace(f"    {waiting}", "    " + waiting.replace(": ", ":\n        ")))
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    child = subprocess.Popen(
+        command(name), cwd=tmp_path, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert child.stdout is not None
+    assert child.stdout.readline() == "ready\n"
+    time.sleep(0.5)
+    child.send_signal(signal.SIGINT)
+    out, err = child.communicate(timeout=60)
+    assert out == "interrupted\n"
+    assert err.endswith("KeyboardInterrupt\n")
+    assert child.returncode == -signal.SIGINT
+
+
+def test_webgpu_is_the_default_and_reading_waits(tmp_path: Path) -> None:
+    text = """
+import pywebgpu as torch
+x = torch.arange(6).reshape(2, 3)
+print(x.device, x.tolist(), x.float().mean().item(), x.cpu().tolist())
+print(x)
+"""
+    done = run(script(tmp_path, text), cwd=tmp_path)
+    printed = "tensor([[0, 1, 2],\n        [3, 4, 5]], device='webgpu')"
+    assert done.stdout == f"webgpu [[0, 1, 2], [3, 4, 5]] 2.5 [[0, 1, 2], [3, 4, 5]]\n{printed}\n", done.stderr
+    assert done.stderr == ""
+
+
+def test_checkpoints_go_from_host_to_host(tmp_path: Path) -> None:
+    import pywebgpu as torch
+
+    with torch.device("cpu"):
+        torch.manual_seed(1)
+        state = {"weight": torch.randn(3, 4), "count": torch.tensor(7), "half": torch.randn(5).half()}
+    torch.save(state, tmp_path / "native.safetensors")
+    text = """
+import pywebgpu as torch
+state = torch.load("native.safetensors")
+print({name: value.tolist() for name, value in sorted(state.items())})
+torch.save(state, "node.safetensors")
+"""
+    done = run(script(tmp_path, text), cwd=tmp_path)
+    expected = {name: value.tolist() for name, value in sorted(state.items())}
+    assert done.stdout == f"{expected}\n", done.stderr
+    again = torch.load(tmp_path / "node.safetensors", map_location="cpu")
+    assert {name: value.tolist() for name, value in sorted(again.items())} == expected
+
+
+def test_a_missing_script_is_told_as_python_tells_it(tmp_path: Path) -> None:
+    done = run("nowhere.py", cwd=tmp_path)
+    assert done.returncode != 0
+    assert "No such file or directory: 'nowhere.py'" in done.stderr
+
+
+def test_missing_packages_name_their_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(node, "PACKAGE", tmp_path / "pywebgpu")
+    with pytest.raises(node.NodeError, match=r"npm install pyodide@\d"):
+        node.find_modules()
+
+
+def losses(arguments: Sequence[str]) -> list[float]:
+    done = subprocess.run(arguments, capture_output=True, text=True, cwd=ROOT, check=False)
+    assert done.returncode == 0, done.stderr
+    return [float(line) for line in done.stdout.splitlines()]
+
+
+def test_a_small_gpt_has_the_same_fifty_losses_as_on_the_cpu_device() -> None:
+    program = str(Path(__file__).with_name("losses.py"))
+    there = losses(command(program, "webgpu", "50"))
+    here = losses([sys.executable, program, "cpu", "50"])
+    assert len(there) == len(here) == 50
+    for mine, theirs in zip(there, here, strict=True):
+        assert abs(mine - theirs) <= 1e-4 * abs(theirs)
+    assert here[-1] < here[0] / 1.5
