@@ -34,7 +34,9 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(
         prog="pywebgpu node", description=__doc__, usage="%(prog)s [--with NAME]... (SCRIPT | -m MODULE | -c CODE) ..."
     )
-    parser.add_argument("--with", dest="packages", action="append", default=[], metavar="NAME", help="load a package of Pyodide")
+    parser.add_argument(
+        "--with", dest="packages", action="append", default=[], metavar="NAME", help="load a package of Pyodide"
+    )
     own, command = _split(arguments)
     options = parser.parse_args(own)
     if not command:

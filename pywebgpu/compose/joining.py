@@ -57,8 +57,7 @@ def pad_constant(x: Node, pad: Sequence[int], value: float = 0.0) -> Node:
     rank = len(x.spec.shape)
     if len(pad) % 2 or len(pad) > 2 * rank:
         raise ShapeError(
-            f"Padding length must be divisible by 2 and at most twice the number of dimensions, got "
-            f"{list(pad)}"
+            f"Padding length must be divisible by 2 and at most twice the number of dimensions, got {list(pad)}"
         )
     before, after = [0] * rank, [0] * rank
     for i in range(len(pad) // 2):
@@ -67,8 +66,7 @@ def pad_constant(x: Node, pad: Sequence[int], value: float = 0.0) -> Node:
     sizes = tuple(n - c - max(-a, 0) for n, c, a in zip(x.spec.shape, cut, after, strict=True))
     if any(n < 0 for n in sizes):
         raise ShapeError(
-            f"The input size {list(x.spec.shape)}, plus negative padding {list(pad)}, resulted in a "
-            f"negative size"
+            f"The input size {list(x.spec.shape)}, plus negative padding {list(pad)}, resulted in a negative size"
         )
     ones = (1,) * rank
     if sizes != x.spec.shape:

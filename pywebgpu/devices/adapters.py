@@ -20,6 +20,9 @@ from pywebgpu.settings import settings
 SOFTWARE = ("llvmpipe", "lavapipe", "swiftshader", "softpipe", "basic render driver")
 
 
+_IN_PYODIDE = sys.platform == "emscripten"
+
+
 @dataclass(frozen=True, slots=True)
 class AdapterInfo:
     """One way to reach one GPU. `is_software` is True where a CPU plays the GPU: right, but slower than NumPy."""
@@ -71,7 +74,7 @@ def choose_default() -> tuple[str, str]:
 
 def _survey() -> tuple[tuple[AdapterInfo, ...], str]:
     """The adapters, and what is wrong. In a browser asking is opening, and that may become possible later."""
-    if sys.platform != "emscripten":
+    if not _IN_PYODIDE:
         return _survey_native()
     devices: Any = importlib.import_module("pywebgpu.devices")
     try:

@@ -16,7 +16,10 @@ class Device(Protocol):
 
     name: str
     target: Target
-    counters: dict[str, int]
+
+    @property
+    def counters(self) -> dict[str, int]:
+        """What was done so far, and what is there: dispatches, submits, buffers, bytes."""
 
     def upload(self, data: Any, spec: Spec) -> Buffer:
         """Little-endian bytes of the spec's dtype, row-major -> a buffer."""

@@ -37,7 +37,7 @@ _KINDS: dict[str, type[PywebgpuError]] = {
 
 
 def wait(awaitable: Awaitable[Any], instead: str) -> Any:
-    """The value of an awaitable, with Python suspended until it is there. Raises DeviceError where that is impossible."""
+    """The value of an awaitable, with Python suspended until then. Raises DeviceError where that is impossible."""
     if can_run_sync():
         return run_sync(awaitable)
     close = getattr(awaitable, "close", None)
@@ -87,6 +87,7 @@ class BridgedDevice:
         self._freed: list[int] = []
         self.dropped: list[int] = []
         self._closed = False
+        self._area = bytearray()
         self._attach(AREA_WORDS)
 
     # Commands

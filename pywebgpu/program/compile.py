@@ -38,9 +38,7 @@ def compile_graph(roots: tuple[Node, ...], target: Target, written: Written = ()
     return program
 
 
-def _device_program(
-    roots: tuple[Node, ...], limits: Limits, written: Written, alive: list[list[Node]]
-) -> Program:
+def _device_program(roots: tuple[Node, ...], limits: Limits, written: Written, alive: list[list[Node]]) -> Program:
     data, numbers = leaves(toposort(roots))
     for rewrite in PASSES:
         roots = rewrite(roots)

@@ -43,7 +43,7 @@ def as_data(program: Program) -> dict[str, Any]:
 
 
 def from_json(text: str) -> Program:
-    """The opposite. A value inside the Program has lost its shape; it is words. Raises CompileError for other versions."""
+    """The opposite. A value inside the Program has lost its shape; it is words. CompileError: another version."""
     data = json.loads(text)
     if data.get("version") != VERSION:
         raise CompileError(f"a program of version {data.get('version')}; this pywebgpu reads version {VERSION}")

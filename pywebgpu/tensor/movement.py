@@ -145,8 +145,7 @@ class MovementMethods(TensorBase):
     def mT(self) -> Any:
         if self.ndim < 2:
             raise ShapeError(
-                f"tensor.mT is only supported on matrices or batches of matrices. Got {self.ndim}-D "
-                f"tensor."
+                f"tensor.mT is only supported on matrices or batches of matrices. Got {self.ndim}-D tensor."
             )
         return self.transpose(-2, -1)
 
@@ -196,8 +195,7 @@ class MovementMethods(TensorBase):
         times = as_tuple(sizes, named)
         if len(times) < self.ndim:
             raise ShapeError(
-                "Number of dimensions of repeat dims can not be smaller than number of dimensions of "
-                "tensor"
+                "Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor"
             )
         own = (1,) * (len(times) - self.ndim) + tuple(self.shape)
         pairs = tuple(n for t, size in zip(times, own, strict=True) for n in (t, size))
@@ -236,8 +234,7 @@ class MovementMethods(TensorBase):
         n = self.shape[at]
         if not -n <= index < n:
             raise RangeError(
-                f"select(): index {index} out of range for tensor of size {list(self.shape)} at dimension "
-                f"{at}"
+                f"select(): index {index} out of range for tensor of size {list(self.shape)} at dimension {at}"
             )
         return self._sliced(at, index % n, 1).squeeze(at)
 
@@ -274,8 +271,7 @@ class MovementMethods(TensorBase):
         at = shapes.axis(dimension, self.ndim)
         if self.ndim == 0 or size > self.shape[at]:
             raise ShapeError(
-                f"maximum size for tensor at dimension {at} is {self.shape[at] if self.ndim else 1} but "
-                f"size is {size}"
+                f"maximum size for tensor at dimension {at} is {self.shape[at] if self.ndim else 1} but size is {size}"
             )
         if step <= 0 or size < 0:
             raise ShapeError(f"step is {step} but must be > 0")

@@ -80,7 +80,10 @@ def conformance(start: Start, device: str, engine: str, areas: Sequence[str], pa
         counts[area].skipped = len(cases) - len(tables[area])
         inputs[area] = {name: arrays(case) for name, case in tables[area].items()}
     with Recorder() as recorder, quiet(), sdpa_kernel(SDPBackend.MATH):
-        run_arrays, run.arrays = run.arrays, lambda case: [array.copy() for array in inputs[_area(tables, case)][case.name]]
+        run_arrays, run.arrays = (
+            run.arrays,
+            lambda case: [array.copy() for array in inputs[_area(tables, case)][case.name]],
+        )
         for area in areas:
             for name, case in tables[area].items():
                 expected[area, name] = _reference(case, must_fail=area in FAIL)
@@ -144,7 +147,9 @@ def table(host: str, counts: dict[str, Count]) -> str:
     lines = [f"{host:12} {'passed':>7} {'failed':>7} {'skipped':>8}"]
     rows = [(area, count.passed, len(count.failed), count.skipped) for area, count in counts.items()]
     rows.append(("all", *(sum(row[column] for row in rows) for column in (1, 2, 3))))
-    return "\n".join([*lines, *(f"{name:12} {passed:7} {failed:7} {skipped:8}" for name, passed, failed, skipped in rows)])
+    return "\n".join(
+        [*lines, *(f"{name:12} {passed:7} {failed:7} {skipped:8}" for name, passed, failed, skipped in rows)]
+    )
 
 
 def main(arguments: Sequence[str]) -> bool:

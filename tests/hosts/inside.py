@@ -1,4 +1,4 @@
-"""Runs cases inside a host and writes down what came out: `inside.py JOB RESULTS`, as tests/hosts/conformance.py asks."""
+"""Runs cases inside a host and writes down what came out: `inside.py JOB RESULTS`, for tests/hosts/conformance.py."""
 
 import importlib
 import sys
@@ -40,7 +40,10 @@ def outcome(library: Any, case: Any, inputs: list[Any], device: str) -> dict[str
         found = run.run(case, library, device)
     except Exception as error:
         return {"error": [kind.__name__ for kind in type(error).__mro__], "text": str(error)}
-    return {"outputs": [leaf(value) for value in found.outputs], "gradients": [leaf(value) for value in found.gradients]}
+    return {
+        "outputs": [leaf(value) for value in found.outputs],
+        "gradients": [leaf(value) for value in found.gradients],
+    }
 
 
 def fetch(library: Any, tensor: Any) -> Any:

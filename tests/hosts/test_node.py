@@ -76,7 +76,7 @@ def test_a_traceback_shows_the_script_only(tmp_path: Path) -> None:
     assert done.stderr == (
         "Traceback (most recent call last):\n"
         f'  File "{tmp_path}/script.py", line 5, in <module>\n    f()\n    ~^^\n'
-        f'  File "{tmp_path}/script.py", line 2, in f\n    raise ValueError(\'wrong\')\n'
+        f"  File \"{tmp_path}/script.py\", line 2, in f\n    raise ValueError('wrong')\n"
         "ValueError: wrong\n"
     )
 

@@ -61,5 +61,3 @@ def test_large_arrays_go_through_in_parts() -> None:
     raw = words.to_words(array.tobytes(), dtypes.float16)
     assert raw == array.astype("float32").tobytes()
     assert words.from_words(raw, dtypes.float16) == array.tobytes()
-
-
