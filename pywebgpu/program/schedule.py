@@ -14,17 +14,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from math import prod
 
 from pywebgpu.graph import walk
 from pywebgpu.graph.ir import Node, Reduction
 from pywebgpu.kernels.kernel import Limits
 from pywebgpu.ops import contraction, indexing, pointwise, reduction
+from pywebgpu.program.geometry import Geometry
 from pywebgpu.program.reads import Reads, kind_of, read_at
 from pywebgpu.settings import settings
-from pywebgpu.shapes import Shape
-from pywebgpu.symbolic import Sym, flatten, unflatten, variable
+from pywebgpu.symbolic import Sym, variable
 
 FULL, OUTER = "full", "outer"
 TREES = 12  # reductions of one kernel: each takes its share of workgroup memory
@@ -44,40 +43,6 @@ class Group:
     before: int = 0  # bits of all groups that must run earlier
     parents: set[int] = field(default_factory=set)
     outputs: list[Node] = field(default_factory=list)
-
-
-@dataclass(frozen=True)
-class Geometry:
-    """Rows x columns of a reduction. `full` is the flat index of an element from row and column."""
-
-    shape: Shape
-    axes: Shape
-
-    @property
-    def rows(self) -> int:
-        return prod(n for axis, n in enumerate(self.shape) if axis not in self.axes)
-
-    @property
-    def columns(self) -> int:
-        return prod(n for axis, n in enumerate(self.shape) if axis in self.axes)
-
-    @property
-    def outer(self) -> Shape:
-        return tuple(1 if axis in self.axes else n for axis, n in enumerate(self.shape))
-
-    def coords(self) -> tuple[Sym, ...]:
-        return _coords(self.shape, self.axes)
-
-    def full(self) -> Sym:
-        return flatten(self.coords(), self.shape)
-
-
-@lru_cache(4096)
-def _coords(shape: Shape, axes: Shape) -> tuple[Sym, ...]:
-    geometry = Geometry(shape, axes)
-    row = unflatten(variable("row", geometry.rows), geometry.outer)
-    column = iter(unflatten(variable("column", geometry.columns), tuple(shape[axis] for axis in axes)))
-    return tuple(next(column) if axis in axes else row[axis] for axis in range(len(shape)))
 
 
 class Schedule:
