@@ -27,7 +27,8 @@ const OTHERS = /^(PYTHON(HOME|PATH|STARTUP|EXECUTABLE|HASHSEED)|VIRTUAL_ENV|PATH
 const job = JSON.parse(process.argv[2]);
 const command = process.argv.slice(3);
 const interrupt = listenForInterrupts();
-process.exit(await main());
+process.on("uncaughtException", (error) => process.exit(statusOf(error)));
+process.exit(await main().catch(statusOf));
 
 async function main() {
   await offerWebGPU(moduleAddress("webgpu/index.js"));
@@ -39,31 +40,35 @@ async function main() {
   mountHost(python);
   python.FS.chdir(process.cwd());
   if (job.packages.length) await python.loadPackage(job.packages, { messageCallback: () => undefined });
-  python.setInterruptBuffer(interrupt);
+  python.setInterruptBuffer(interrupt.subarray(0, 1));
   const file = join(job.package, "script.py");
   const script = python.toPy({ __name__: "pywebgpu.script", __file__: file });
   python.runPython(readFileSync(file, "utf8"), { globals: script, filename: file });
   script.set("arguments", python.toPy([job.package, command]));
-  try {
-    return await python.runPythonAsync("run(*arguments)", { globals: script });
-  } catch (error) {
-    const status = /** @type {any} */ (error).status; // os._exit
-    if (typeof status === "number") return status;
-    console.error(error);
-    return 1;
-  }
+  return await python.runPythonAsync("run(*arguments)", { globals: script });
 }
 
-/** Where Pyodide looks for a Ctrl-C. The main thread cannot hear one while Python runs on it, so a worker listens. */
+/** What to exit with after something that Python did not catch. @param {any} error */
+function statusOf(error) {
+  if (typeof error?.status === "number") return error.status; // os._exit
+  if (interrupt[1]) return 128 + SIGINT;
+  console.error(error?.stack ?? error);
+  return 1;
+}
+
+/**
+ * Where Pyodide looks for a Ctrl-C; the second number stays set after one. The main thread hears nothing while Python
+ * runs on it, so a worker listens.
+ */
 function listenForInterrupts() {
-  const flag = new Int32Array(new SharedArrayBuffer(4));
+  const flag = new Int32Array(new SharedArrayBuffer(8));
   process.on("SIGINT", () => {
-    if (job.interrupts === null) flag[0] = SIGINT;
+    if (job.interrupts === null) flag.fill(SIGINT);
   });
   if (job.interrupts !== null) {
     const text = `const { workerData } = require("node:worker_threads");
       const pipe = new (require("node:net").Socket)({ fd: workerData.interrupts, readable: true, writable: false });
-      pipe.on("data", () => Atomics.store(workerData.flag, 0, ${SIGINT}));`;
+      pipe.on("data", () => workerData.flag.fill(${SIGINT}));`;
     new Worker(text, { eval: true, workerData: { flag, interrupts: job.interrupts } }).unref();
   }
   return flag;

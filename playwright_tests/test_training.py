@@ -87,7 +87,7 @@ def test_checkpoint_goes_around(page: Page, address: str, tmp_path: Path) -> Non
     page.goto(f"{address}{TINY}")
     state(page, "idle", LOADED)
     page.locator("#checkpoint").set_input_files({"name": "no.safetensors", "mimeType": "", "buffer": b"no checkpoint"})
-    expect(page.locator("#trouble")).to_contain_text("Cannot read the checkpoint")
+    expect(page.locator("#trouble")).to_contain_text("Cannot read the checkpoint: the header has")
     page.get_by_label("Your own").check()
     page.get_by_label("or paste it").fill(SENTENCE * 20)
     page.locator("#checkpoint").set_input_files(file)

@@ -57,7 +57,7 @@ class Server(ThreadingHTTPServer):
 
     def handle_error(self, request: object, client_address: object) -> None:
         """A page that goes away while it loads is nothing to tell."""
-        if not isinstance(sys.exception() if sys.version_info >= (3, 11) else None, ConnectionError):
+        if not isinstance(sys.exception(), ConnectionError):
             super().handle_error(request, client_address)  # type: ignore[arg-type]
 
 

@@ -4,8 +4,9 @@ unit        what runs without a word: unit, golden, and the oracle and fuzz test
 check       ruff, mypy, the import contract, the code in the docs
 lint        ruff and mypy
 gpu         oracle and fuzz on device webgpu: a GPU, or a software Vulkan driver
+node        the bridge, the Node host, and the tables of cases there: python -m tests node [AREA...] [-k PATTERN]
 browser     the pages in a headless Chromium, on its software adapter
-all         unit, lint, gpu and browser, each to its end
+all         unit, lint and gpu, each to its end; node and browser, the young hosts, have commands of their own
 golden      the golden files; with --update, writes them anew
 bench       the workloads of `python -m pywebgpu bench`
 """
@@ -17,7 +18,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.devices import prepare_environment, why_no_webgpu
+from tests.devices import node_command, prepare_environment, why_no_node, why_no_webgpu
 
 ROOT = Path(__file__).parent.parent
 CONTRACT = ("tests/unit/test_layers.py", "tests/unit/test_docs.py", "tests/unit/test_wheel.py")
@@ -44,6 +45,19 @@ def browser(arguments: list[str]) -> bool:
     return pytest(["playwright_tests", "-n0"], arguments)
 
 
+def node(arguments: list[str]) -> bool:
+    """Node's own tests, then pytest's of the host, then the tables; with arguments the tables only."""
+    missing = why_no_node()
+    if missing:
+        print(f"not tested on Node: {missing}")
+        return not os.environ.get("CI")
+    tables = run([sys.executable, "-m", "tests.hosts.conformance", *arguments])
+    if arguments:
+        return tables
+    scripts = run([*node_command(), "--test", "js_bridge/test/"])
+    return pytest(["tests/hosts", "-n0"], []) and scripts and tables
+
+
 def check(arguments: list[str]) -> bool:
     clean = lint([])
     return pytest([*CONTRACT], arguments) and clean
@@ -67,9 +81,9 @@ def bench(arguments: list[str]) -> bool:
 def everything(arguments: list[str]) -> bool:
     """Each stage runs to its end, also after another one failed: one run shows all that is wrong."""
     results = {}
-    for name, stage in (("unit", unit), ("check", lint), ("gpu", gpu), ("browser", browser)):
+    for name, stage in (("unit", unit), ("check", lint), ("gpu", gpu)):
         start = time.monotonic()
-        passed = stage(arguments if stage is not lint else [])
+        passed = stage([] if stage is lint else arguments)
         results[name] = f"{'passed' if passed else 'FAILED'} in {time.monotonic() - start:.0f} s"
     for name, result in results.items():
         print(f"{name:7} {result}")
@@ -81,6 +95,7 @@ STAGES: dict[str, Stage] = {
     "check": check,
     "lint": lint,
     "gpu": gpu,
+    "node": node,
     "browser": browser,
     "all": everything,
     "golden": golden,
@@ -103,7 +118,8 @@ def run(command: list[str]) -> bool:
 
 
 def call(command: list[str]) -> int:
-    print("$", " ".join(["python", *command[1:]]), flush=True)
+    name = "python" if command[0] == sys.executable else Path(command[0]).name
+    print("$", " ".join([name, *command[1:]]), flush=True)
     return subprocess.run(command, cwd=ROOT, check=False).returncode
 
 

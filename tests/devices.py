@@ -37,6 +37,22 @@ def why_no_webgpu() -> str:
     return trouble and f"{trouble}; python -m pywebgpu doctor says what to install"
 
 
+def why_no_node() -> str:
+    """Why tests in Node cannot run here; "" when they can."""
+    try:
+        node_command()
+    except RuntimeError as error:
+        return str(error)
+    return ""
+
+
+def node_command() -> list[str]:
+    """The Node that runs scripts. Raises NodeError."""
+    from pywebgpu import node  # After the environment, as above.
+
+    return [node.find_node(node.find_modules())]
+
+
 def live_bytes(device: str) -> int:
     """Bytes that buffers of this device hold now."""
     from pywebgpu.devices import open_device  # After the environment, as above.

@@ -94,7 +94,8 @@ class Session:
         try:
             state = train.read_checkpoint(PATH, DEVICE)
         except train.CheckpointError as error:
-            raise train.CheckpointError(str(error).replace(f" {PATH}", "")) from None
+            reason = str(error).replace(f" {PATH}: {PATH}:", ":").replace(f" {PATH}", "").replace(PATH, "the file")
+            raise train.CheckpointError(reason) from None
         finally:
             os.unlink(PATH)
         settings = train.settings_of(state)
@@ -218,11 +219,8 @@ class Session:
             self._change("idle")
         elif self.state == "training":
             self._change("paused")
-        self._tell(
-            "trouble",
-            text=f"{error}" if isinstance(error, EXPECTED) else f"{type(error).__name__}: {error}",
-            details=details,
-        )
+        text = str(error) if isinstance(error, EXPECTED) else f"{type(error).__name__}: {error}"
+        self._tell("trouble", text=text[:1].upper() + text[1:], details=details)
 
 
 async def main(port: Any) -> None:

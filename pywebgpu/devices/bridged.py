@@ -7,6 +7,7 @@ over with one call. Only opening and reading wait; where Python cannot be suspen
 from __future__ import annotations
 
 import json
+import signal
 import struct
 from array import array
 from collections.abc import Awaitable, Callable, Sequence
@@ -37,13 +38,23 @@ _KINDS: dict[str, type[PywebgpuError]] = {
 
 
 def wait(awaitable: Awaitable[Any], instead: str) -> Any:
-    """The value of an awaitable, with Python suspended until then. Raises DeviceError where that is impossible."""
-    if can_run_sync():
+    """The value of an awaitable, with Python suspended until it is there. Raises DeviceError where that is impossible.
+
+    A Ctrl-C meanwhile would end the event loop, whose Python runs then; it is kept until the caller runs again.
+    """
+    if not can_run_sync():
+        close = getattr(awaitable, "close", None)
+        if close is not None:
+            close()
+        raise DeviceError(f"cannot wait for the device here; use: {instead}")
+    kept: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, frame: kept.append(number))
+    try:
         return run_sync(awaitable)
-    close = getattr(awaitable, "close", None)
-    if close is not None:
-        close()
-    raise DeviceError(f"cannot wait for the device here; use: {instead}")
+    finally:
+        signal.signal(signal.SIGINT, before)
+        if kept:
+            signal.raise_signal(signal.SIGINT)
 
 
 class Loaded:

@@ -1,4 +1,7 @@
-"""Holds a host against PyTorch: draws inputs and computes references here, runs the cases there, compares here."""
+"""Holds a host against PyTorch: draws inputs and computes references here, runs the cases there, compares here.
+
+python -m tests.hosts.conformance [AREA...] [-k PATTERN]
+"""
 
 import importlib
 import subprocess
@@ -153,7 +156,7 @@ def table(host: str, counts: dict[str, Count]) -> str:
 
 
 def main(arguments: Sequence[str]) -> bool:
-    """`python -m tests node [AREA...] [-k PATTERN]`"""
+    """The tables in Node: prints what failed, and counts by area."""
     pattern = "*"
     areas = list(arguments)
     if "-k" in areas:
@@ -167,3 +170,7 @@ def main(arguments: Sequence[str]) -> bool:
             print(f"FAILED {area}: {failure[:300]}")
     print(table("node", counts))
     return not any(count.failed for count in counts.values())
+
+
+if __name__ == "__main__":
+    sys.exit(not main(sys.argv[1:]))

@@ -18,9 +18,9 @@ def main(device: str, steps: int) -> None:
     torch.manual_seed(0)
     letters = sorted(set(TEXT))
     numbers = [letters.index(letter) for letter in TEXT * 8]
-    config = model.Config(vocabulary=len(letters), context=16, layers=2, heads=2, width=32)
+    config = model.Config(vocabulary=len(letters), context=16, layers=1, heads=2, width=16)
     network = model.GPT(config)
-    optimizer = torch.optim.AdamW(network.parameters(), lr=3e-3)
+    optimizer = torch.optim.AdamW(network.parameters(), lr=1e-2)
     for _ in range(steps):
         starts = torch.randint(len(TEXT), (4,)).tolist()
         rows = [numbers[start : start + config.context + 1] for start in starts]

@@ -114,6 +114,7 @@ def install(draws: dict[str, Any]) -> None:
     random.Generator = Generator
     random.default_rng = lambda seed: Generator(seed, draws)
     sys.modules["numpy"], sys.modules["numpy.random"] = numpy, random
+    sys.modules["pywebgpu.devices.cpu"] = None  # type: ignore[assignment]  # It needs the real one.
 
 
 class _Module(ModuleType):

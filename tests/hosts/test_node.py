@@ -11,19 +11,12 @@ from pathlib import Path
 import pytest
 
 from pywebgpu import node
+from tests import devices
 
 ROOT = Path(__file__).parents[2]
 
 
-def why_not() -> str:
-    try:
-        node.find_node(node.find_modules())
-    except node.NodeError as error:
-        return str(error)
-    return ""
-
-
-pytestmark = pytest.mark.skipif(bool(why_not()), reason=why_not())
+pytestmark = pytest.mark.skipif(bool(devices.why_no_node()), reason=devices.why_no_node())
 
 
 def command(*arguments: str) -> list[str]:
