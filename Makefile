@@ -16,7 +16,7 @@ demo: .venv/.ready-demo  ## train a small GPT on text: make demo ARGS="--data FI
 web: .venv/.ready-native modules  ## serve the page where a GPT trains in the browser: make web ARGS="--port 8000"
 	@$(PYTHON) -m pywebgpu serve $(ARGS)
 
-test: .venv/.ready-test .venv/.ready-demo .venv/.ready-dev vulkan modules browser  ## run every test: make test ARGS="-k matmul"
+test: .venv/.ready-test .venv/.ready-demo .venv/.ready-dev vulkan modules browser  ## run every test of the native hosts: make test ARGS="-k matmul"
 	@$(PYTHON) -m tests all $(ARGS)
 
 lint: .venv/.ready-dev  ## ruff and mypy
