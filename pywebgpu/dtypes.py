@@ -6,6 +6,9 @@ int32 that was checked on the way in, bool is 0 or 1.
 
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Any
+
+from pywebgpu.live import plain
 
 
 class Kind(IntEnum):
@@ -85,11 +88,11 @@ def promote(a: DType, b: DType) -> DType:
     return int64
 
 
-def of_scalar(value: bool | int | float) -> DType:
+def of_scalar(value: Any) -> DType:
     """The dtype that a Python number has on its own."""
     if isinstance(value, bool):
         return bool_
-    return int64 if isinstance(value, int) else default()
+    return int64 if isinstance(plain(value), int) else default()
 
 
 _default = [float32]

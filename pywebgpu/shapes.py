@@ -1,6 +1,7 @@
 """Arithmetic on shapes. Pure functions of tuples: no node, no tensor, no device."""
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from math import prod
 from operator import index
 
@@ -9,6 +10,7 @@ from pywebgpu.errors import RangeError, ShapeError
 Shape = tuple[int, ...]
 
 
+@lru_cache(4096)
 def broadcast(a: Shape, b: Shape) -> Shape:
     """(4, 1), (3,) -> (4, 3). Raises ShapeError when an axis differs and neither side is 1."""
     if a == b:

@@ -3,7 +3,7 @@
 Where a branch is not taken its argument is replaced by 0 first, so that a branch that overflows gives no NaN gradient.
 """
 
-from math import sqrt
+from math import pi, sqrt
 
 from pywebgpu import dtypes
 from pywebgpu.compose import arithmetic, precision, random, scan
@@ -29,16 +29,16 @@ def gelu(x: Node, approximate: str = "none") -> Node:
 
     Source: Hendrycks, Gimpel 2016 (arXiv 1606.08415).
     """
-    half, one = arithmetic.like(x, 0.5), arithmetic.like(x, 1)
     if approximate == "none":
         below = pointwise.erf(pointwise.mul(x, arithmetic.like(x, sqrt(0.5))))
-    elif approximate == "tanh":
-        cube = pointwise.mul(pointwise.mul(x, x), x)
-        inner = pointwise.add(x, pointwise.mul(cube, arithmetic.like(x, 0.044715)))
-        below = pointwise.tanh(pointwise.mul(inner, arithmetic.like(x, sqrt(2 / 3.141592653589793))))
-    else:
+        half, one = arithmetic.like(x, 0.5), arithmetic.like(x, 1)
+        return pointwise.mul(pointwise.mul(x, half), pointwise.add(below, one))
+    if approximate != "tanh":
         raise ShapeError(f"approximate argument must be either none or tanh, got {approximate!r}")
-    return pointwise.mul(pointwise.mul(x, half), pointwise.add(below, one))
+    factor = sqrt(8 / pi)  # (1 + tanh(y)) / 2 is sigmoid(2 y).
+    slope = pointwise.mul(pointwise.mul(x, x), arithmetic.like(x, 0.044715 * factor))
+    inner = pointwise.mul(x, pointwise.add(slope, arithmetic.like(x, factor)))
+    return pointwise.mul(x, pointwise.sigmoid(inner))
 
 
 @precision.widened

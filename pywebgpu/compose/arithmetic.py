@@ -10,15 +10,23 @@ from pywebgpu import dtypes
 from pywebgpu.dtypes import DType, Kind
 from pywebgpu.errors import DTypeError
 from pywebgpu.graph.ir import Node, Pointwise, Spec, host
-from pywebgpu.ops import movement, pointwise, reduction
+from pywebgpu.live import Live, recorder
+from pywebgpu.ops import pointwise, reduction
 from pywebgpu.shapes import Shape, broadcast, broadcast_all
 
-Number = bool | int | float
+Number = bool | int | float | Live
 Operand = Node | Number
+_FLOAT = Kind.FLOAT
 
 
 def result_type(*operands: Operand) -> DType:
     """torch's rule: tensors with axes decide, then tensors without, then numbers; a higher kind always wins."""
+    if len(operands) == 2:  # What nearly every call asks.
+        a, b = operands
+        if isinstance(a, Node):
+            own = a.spec.dtype
+            if own is b.spec.dtype if isinstance(b, Node) else own.kind is _FLOAT:
+                return own
     best: list[DType | None] = [None, None, None]
     for operand in operands:
         if isinstance(operand, Node):
@@ -43,6 +51,13 @@ def cast(x: Node, dtype: DType) -> Node:
 
 def number(value: Number, dtype: DType) -> Node:
     """A Python number as a node of shape ()."""
+    if isinstance(value, Live):
+        if value.tape is not recorder.tape:
+            value = value.value
+        elif dtype.kind is Kind.FLOAT or (dtype.kind is Kind.INT and isinstance(value.value, int)):
+            return host(value, dtype)
+        else:
+            value = bool(value) if dtype.kind is Kind.BOOL else int(value)
     if dtype.kind is Kind.INT and isinstance(value, float):
         value = int(value)
     if dtype.low == 0 and -dtype.high <= value < 0 and dtype.kind is Kind.INT:
@@ -50,12 +65,17 @@ def number(value: Number, dtype: DType) -> Node:
     if dtype.kind is Kind.INT and not dtype.low <= value <= dtype.high:
         raise DTypeError(f"value cannot be converted to type {dtype.name} without overflow: {value}")
     if dtype.kind is Kind.BOOL or not isfinite(value):
-        return pointwise.full(value, Spec((), dtype))
+        return pointwise.scalar(value, dtype)
     return host(value, dtype)
 
 
 def node(operand: Operand, dtype: DType) -> Node:
     return cast(operand, dtype) if isinstance(operand, Node) else number(operand, dtype)
+
+
+def beside(x: Node, shape: Shape) -> Node:
+    """x as an operand of a pointwise op over `shape`: one of shape () stays as it is."""
+    return broadcast_to(x, shape) if x.spec.shape else x
 
 
 def broadcast_to(x: Node, shape: Shape) -> Node:
@@ -65,29 +85,30 @@ def broadcast_to(x: Node, shape: Shape) -> Node:
         return x
     if x.op is pointwise.const and x.buffer is None:
         return pointwise.full(x.attrs["value"], Spec(broadcast(have, shape), x.spec.dtype))
-    padded = (1,) * (len(shape) - len(have)) + have
-    if padded != have:
-        x = movement.reshape(x, shape=padded)
-    return x if padded == shape else reduction.expand(x, shape=shape)
+    return reduction.expand(x, shape=shape)
 
 
 def binary(op: Pointwise, a: Operand, b: Operand, dtype: DType | None = None) -> Node:
     """op(a, b), after both took their common shape and dtype."""
     if dtype is None:
         dtype = result_type(a, b)
-    left, right = node(a, dtype), node(b, dtype)
-    if left.spec.shape == right.spec.shape:
+    left = a if isinstance(a, Node) and a.spec.dtype is dtype else node(a, dtype)
+    right = b if isinstance(b, Node) and b.spec.dtype is dtype else node(b, dtype)
+    one, other = left.spec.shape, right.spec.shape
+    if one == other or not one or not other:
         return op(left, right)
-    shape = broadcast(left.spec.shape, right.spec.shape)
+    shape = broadcast(one, other)
     return op(broadcast_to(left, shape), broadcast_to(right, shape))
 
 
 def together(*operands: Operand, dtype: DType | None = None) -> tuple[Node, ...]:
-    """The operands as nodes of one shape and one dtype."""
+    """The operands as nodes of one dtype and one shape, but for numbers, which stay of shape ()."""
     dtype = dtype or result_type(*operands)
     nodes = [node(operand, dtype) for operand in operands]
-    shape = broadcast_all(n.spec.shape for n in nodes)
-    return tuple(broadcast_to(n, shape) for n in nodes)
+    shape = broadcast_all([n.spec.shape for n in nodes])
+    return tuple(
+        [broadcast_to(n, shape) if isinstance(given, Node) else n for n, given in zip(nodes, operands, strict=True)]
+    )
 
 
 def real(*operands: Operand) -> tuple[DType, tuple[Node, ...]]:
@@ -108,8 +129,8 @@ def unary_float(op: Pointwise, x: Node) -> Node:
 
 
 def like(x: Node, value: float) -> Node:
-    """A constant of x's shape and dtype. It is part of the program: for numbers that never change."""
-    return pointwise.full(value, x.spec)
+    """A constant operand beside x, of its dtype. It is part of the program: for numbers that never change."""
+    return pointwise.scalar(value, x.spec.dtype)
 
 
 # Arithmetic with torch's dtypes
@@ -164,4 +185,4 @@ def where(condition: Node, a: Operand, b: Operand) -> Node:
     left, right = node(a, dtype), node(b, dtype)
     shape = broadcast(condition.spec.shape, broadcast(left.spec.shape, right.spec.shape))
     chosen = cast(condition, dtypes.bool_)
-    return pointwise.where(broadcast_to(chosen, shape), broadcast_to(left, shape), broadcast_to(right, shape))
+    return pointwise.where(beside(chosen, shape), beside(left, shape), beside(right, shape))

@@ -6,7 +6,7 @@ from pywebgpu import dtypes
 from pywebgpu.compose import activation, arithmetic, linear, precision, reduce
 from pywebgpu.errors import DTypeError, ShapeError
 from pywebgpu.graph.ir import Node, Spec
-from pywebgpu.ops import movement, pointwise, reduction
+from pywebgpu.ops import contraction, movement, pointwise, reduction
 from pywebgpu.ops.random import Seed
 from pywebgpu.shapes import Shape, broadcast
 
@@ -42,7 +42,7 @@ def scaled_dot_product_attention(
     lead, groups = _check(name, query, key, value, enable_gqa=enable_gqa)
     length, width = query.spec.shape[-2:]
     wanted = (*lead, length, key.spec.shape[-2])
-    scores = _grouped_product(query, linear.transposed(key), lead, groups)
+    scores = _grouped_product(query, contraction.transposed(key), lead, groups)
     scores = precision.wide(scores)
     factor = 1 / sqrt(width) if scale is None else scale
     scores = pointwise.mul(scores, arithmetic.like(scores, factor))
@@ -70,7 +70,7 @@ def _softmax(scores: Node, *, may_be_empty: bool) -> Node:
         return scores
     if not may_be_empty:
         return reduce.softmax(scores, last)
-    peak = reduce.stop_gradient(reduction.max_(scores, (last,)))
+    peak = reduce.peak(scores, (last,))
     none = pointwise.lt(peak, arithmetic.like(peak, HIDDEN / 2))
     peak = pointwise.where(none, arithmetic.like(peak, 0), peak)
     powers = pointwise.exp(arithmetic.sub(scores, peak))

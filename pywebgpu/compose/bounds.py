@@ -12,6 +12,7 @@ from pywebgpu.compose import arithmetic
 from pywebgpu.dtypes import Kind
 from pywebgpu.errors import RangeError
 from pywebgpu.graph.ir import DATA, HOST, Movement, Node
+from pywebgpu.live import recorder
 from pywebgpu.ops import indexing, movement, pointwise, reduction
 
 DEPTH = 16  # ops that are looked through
@@ -51,7 +52,8 @@ def known_range(node: Node, depth: int = DEPTH) -> Range | None:
         return None if isinstance(node.buffer, float) else Range(node.buffer, node.buffer, True)
     if node.op is DATA:
         low = node.attrs.get("low")
-        return None if low is None else Range(low, node.attrs["high"], True)
+        is_known = low is not None and (recorder.tape is None or recorder.tape.keeps_range(node))
+        return Range(node.attrs["low"], node.attrs["high"], True) if is_known else None
     if depth == 0 or node.buffer is not None or node.spec.dtype.kind is Kind.FLOAT or 0 in node.spec.shape:
         return None
     if isinstance(node.op, Movement):

@@ -62,8 +62,8 @@ def _stepped(count: int, start: Number, step: Number, dtype: DType) -> Node:
 def _line(count: int, start: Number, step: Number, dtype: DType) -> Node:
     places = pointwise.iota(spec=Spec((count,), dtype), axis=0)
     if step != 1:
-        places = pointwise.mul(places, full(step, (count,), dtype))
-    return places if start == 0 else pointwise.add(places, full(start, (count,), dtype))
+        places = pointwise.mul(places, arithmetic.number(step, dtype))
+    return places if start == 0 else pointwise.add(places, arithmetic.number(start, dtype))
 
 
 def _of_bits(value: float, bits: int) -> float:

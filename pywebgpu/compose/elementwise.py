@@ -10,7 +10,7 @@ from pywebgpu import dtypes
 from pywebgpu.compose import arithmetic, logic
 from pywebgpu.compose.arithmetic import Number, Operand
 from pywebgpu.dtypes import DType, Kind
-from pywebgpu.graph.ir import Node, Pointwise, Spec
+from pywebgpu.graph.ir import Node, Pointwise
 from pywebgpu.ops import pointwise
 
 
@@ -18,7 +18,7 @@ def unmoved(value: Node, source: Node) -> Node:
     """`value`; `source`, of its shape and dtype, has a gradient, which is 0."""
     if not source.requires:
         return value
-    return pointwise.where(pointwise.full(False, Spec(value.spec.shape, dtypes.bool_)), source, value)
+    return pointwise.where(pointwise.scalar(False, dtypes.bool_), source, value)
 
 
 # One argument
@@ -180,7 +180,7 @@ def pow_(a: Operand, b: Operand) -> Node:
     dtype = arithmetic.result_type(a, b)
     if dtype is dtypes.bool_:
         if isinstance(a, Node) and not isinstance(b, Node):
-            return pointwise.copy(a) if b else arithmetic.like(a, 1)
+            return pointwise.copy(a) if b else pointwise.full(1, a.spec)
         raise NotImplementedError("\"pow\" not implemented for 'Bool'")
     if dtype.kind is Kind.INT:
         return _integer_power(a, b, dtype)

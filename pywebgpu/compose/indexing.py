@@ -127,7 +127,7 @@ def index_select(x: Node, dim: int, index: Node) -> Node:
 def index_add(x: Node, dim: int, index: Node, source: Node, *, alpha: Number = 1) -> Node:
     """x after x[index[i]] += alpha * source[i] along `dim`, in order."""
     if alpha != 1:
-        source = pointwise.mul(source, arithmetic.broadcast_to(scalar(alpha, source), source.spec.shape))
+        source = pointwise.mul(source, scalar(alpha, source))
     return _onto_rows("index_add_", x, dim, index, source, "add")
 
 
@@ -216,7 +216,7 @@ def permuted(x: Node, order: tuple[int, ...]) -> Node:
 
 
 def scaled(x: Node, factor: int) -> Node:
-    return x if factor == 1 else pointwise.mul(x, pointwise.full(factor, x.spec))
+    return x if factor == 1 else pointwise.mul(x, arithmetic.like(x, factor))
 
 
 def scalar(value: Node | Number, like: Node) -> Node:

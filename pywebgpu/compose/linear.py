@@ -1,4 +1,4 @@
-"""Products of matrices under torch's names and rank rules, all over one op: (batch, m, k) x (batch, k, n)."""
+"""Products of matrices under torch's names and rank rules, all over one op: (..., m, k) x (..., k, n)."""
 
 from collections.abc import Sequence
 from math import prod
@@ -8,8 +8,8 @@ from pywebgpu.compose.arithmetic import Number
 from pywebgpu.errors import ShapeError
 from pywebgpu.graph.ir import Node
 from pywebgpu.ops import contraction, movement, pointwise
-from pywebgpu.shapes import Shape, broadcast
 from pywebgpu.shapes import axis as axis_of
+from pywebgpu.shapes import broadcast
 
 
 def matmul(a: Node, b: Node) -> Node:
@@ -29,11 +29,9 @@ def matmul(a: Node, b: Node) -> Node:
         out = matmul(movement.reshape(a, shape=(1, *a.spec.shape)), b)
         return movement.reshape(out, shape=(*out.spec.shape[:-2], out.spec.shape[-1]))
     if len(b.spec.shape) == 2:
-        return _rows(a, b)
+        return contraction.matmul(a, b)
     lead = broadcast(a.spec.shape[:-2], b.spec.shape[:-2])
-    return movement.reshape(
-        contraction.matmul(_batched(a, lead), _batched(b, lead)), shape=(*lead, a.spec.shape[-2], b.spec.shape[-1])
-    )
+    return contraction.matmul(*[arithmetic.broadcast_to(x, (*lead, *x.spec.shape[-2:])) for x in (a, b)])
 
 
 def mm(a: Node, b: Node) -> Node:
@@ -95,7 +93,7 @@ def linear(x: Node, weight: Node, bias: Node | None = None) -> Node:
             f"mat1 and mat2 shapes cannot be multiplied ({m}x{x.spec.shape[-1]} and {k}x{n}): linear has input "
             f"{x.spec.shape} and weight {weight.spec.shape}"
         )
-    out = matmul(x, weight if len(weight.spec.shape) == 1 else transposed(weight))
+    out = matmul(x, weight if len(weight.spec.shape) == 1 else contraction.transposed(weight))
     return out if bias is None else arithmetic.add(out, bias)
 
 
@@ -173,26 +171,7 @@ def tensordot(a: Node, b: Node, dims: int | Sequence[Sequence[int]] = 2) -> Node
     return movement.reshape(mm(rows, columns), shape=(*shape_a, *shape_b))
 
 
-def transposed(x: Node) -> Node:
-    """The last two axes exchanged."""
-    rank = len(x.spec.shape)
-    return movement.permute(x, order=(*range(rank - 2), rank - 1, rank - 2))
-
-
 # Parts
-
-
-def _rows(a: Node, b: Node) -> Node:
-    """(..., m, k) x (k, n): all leading axes are rows of one matrix."""
-    lead, k = a.spec.shape[:-1], a.spec.shape[-1]
-    rows = movement.reshape(a, shape=(1, prod(lead), k))
-    out = contraction.matmul(rows, movement.reshape(b, shape=(1, *b.spec.shape)))
-    return movement.reshape(out, shape=(*lead, b.spec.shape[1]))
-
-
-def _batched(x: Node, lead: Shape) -> Node:
-    shape = (*lead, *x.spec.shape[-2:])
-    return movement.reshape(arithmetic.broadcast_to(x, shape), shape=(prod(lead), *shape[-2:]))
 
 
 def _check(name: str, a: Node, b: Node) -> None:

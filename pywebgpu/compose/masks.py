@@ -104,7 +104,7 @@ def histc(x: Node, bins: int = 100, low: float = 0, high: float = 0) -> Node:
     place = pointwise.floor(pointwise.mul(share, arithmetic.like(share, bins)))
     place = pointwise.minimum(place, arithmetic.like(place, bins - 1))
     place = pointwise.where(inside, place, arithmetic.like(place, bins))  # One more bin takes what lies outside.
-    counts = bincount(pointwise.cast(place, dtype=dtypes.int64), bins + 1, arithmetic.like(x, 1))
+    counts = bincount(pointwise.cast(place, dtype=dtypes.int64), bins + 1, pointwise.full(1, x.spec))
     return movement.slice_(counts, starts=(0,), sizes=(bins,), steps=(1,))
 
 

@@ -73,8 +73,8 @@ def batch_norm(x: Node, weight: Node | None = None, bias: Node | None = None, ep
     n = reduce.count(x, axes)
     if n == 1:
         raise ValueError(f"Expected more than 1 value per channel when training, got input size {list(x.spec.shape)}")
-    variance, centre = reduce.moments("batch_norm", x, axes)
-    out = _scaled(arithmetic.sub(precision.wide(x), centre), variance, eps)
+    variance, centre, apart = reduce.moments("batch_norm", x, axes)
+    out = _scaled(apart, variance, eps)
     channels = (x.spec.shape[1],)
     unbiased = pointwise.mul(variance, arithmetic.like(variance, n / (n - 1) if n > 1 else 1))
     return BatchStatistics(
@@ -106,8 +106,8 @@ def instance_norm(x: Node, weight: Node | None = None, bias: Node | None = None,
     n = reduce.count(x, axes)
     if n == 1:
         raise ValueError(f"Expected more than 1 spatial element when training, got input size {list(x.spec.shape)}")
-    variance, centre = reduce.moments("instance_norm", x, axes)
-    out = _scaled(arithmetic.sub(precision.wide(x), centre), variance, eps)
+    variance, centre, apart = reduce.moments("instance_norm", x, axes)
+    out = _scaled(apart, variance, eps)
     unbiased = pointwise.mul(variance, arithmetic.like(variance, n / (n - 1) if n > 1 else 1))
     over_batch = (0, *axes)
     return BatchStatistics(
@@ -174,9 +174,8 @@ def at_least(x: Node, low: float) -> Node:
 
 def _centred(x: Node, axes: Shape, eps: float) -> Node:
     """(x - mean) / sqrt(variance + eps) over `axes`; float32 for half floats."""
-    wide = precision.wide(x)
-    variance, centre = reduce.moments("norm", wide, axes)
-    return _scaled(arithmetic.sub(wide, centre), variance, eps)
+    variance, _, apart = reduce.moments("norm", x, axes)
+    return _scaled(apart, variance, eps)
 
 
 def _scaled(apart: Node, variance: Node, eps: float) -> Node:

@@ -86,7 +86,7 @@ def integers(seed: Seed, shape: Shape, low: int, high: int, dtype: DType) -> Nod
     count = high - low
     if count < 2**32:
         word = words(seed, shape)
-        drawn = pointwise.remainder(word, arithmetic.broadcast_to(arithmetic.number(count, dtypes.uint32), shape))
+        drawn = pointwise.remainder(word, arithmetic.number(count, dtypes.uint32))
         drawn = pointwise.cast(drawn, dtype=dtypes.int64)
     else:
         drawn = _long_words(seed, shape)

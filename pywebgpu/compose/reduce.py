@@ -32,6 +32,15 @@ def stop_gradient(x: Node) -> Node:
         recording.grad = before
 
 
+def peak(x: Node, axes: Shape) -> Node:
+    """The largest element over `axes`, which stay with size 1; no gradient flows through it."""
+    before, recording.grad = recording.grad, False
+    try:
+        return fold(reduction.max_, x, axes)
+    finally:
+        recording.grad = before
+
+
 def drop(x: Node, axes: Shape, *, keepdim: bool) -> Node:
     """Without the folded axes `axes`, unless `keepdim`."""
     if keepdim or not axes:
@@ -45,7 +54,7 @@ def fold(op: Reduction, x: Node, axes: Shape) -> Node:
 
 
 def count(x: Node, axes: Shape) -> int:
-    return product(x.spec.shape[axis] for axis in axes)
+    return product([x.spec.shape[axis] for axis in axes])
 
 
 def picked(x: Node, index: Node, axis: int) -> Node:
@@ -183,27 +192,28 @@ def std(x: Node, dim: Dims = None, *, correction: float = 1, keepdim: bool = Fal
 
 def var_mean(x: Node, dim: Dims = None, *, correction: float = 1, keepdim: bool = False) -> tuple[Node, Node]:
     axes = axes_of(dim, len(x.spec.shape))
-    squares, centre = moments("var", x, axes, correction=correction)
+    squares, centre, _ = moments("var", x, axes, correction=correction)
     dtype = x.spec.dtype
     return tuple(drop(arithmetic.cast(y, dtype), axes, keepdim=keepdim) for y in (squares, centre))  # type: ignore[return-value]
 
 
 def std_mean(x: Node, dim: Dims = None, *, correction: float = 1, keepdim: bool = False) -> tuple[Node, Node]:
     axes = axes_of(dim, len(x.spec.shape))
-    squares, centre = moments("std", x, axes, correction=correction)
+    squares, centre, _ = moments("std", x, axes, correction=correction)
     dtype = x.spec.dtype
     return tuple(drop(arithmetic.cast(y, dtype), axes, keepdim=keepdim) for y in (root(squares), centre))  # type: ignore[return-value]
 
 
-def moments(name: str, x: Node, axes: Shape, *, correction: float = 0) -> tuple[Node, Node]:
-    """Variance and mean over `axes`, which stay with size 1; float32 for half floats."""
+def moments(name: str, x: Node, axes: Shape, *, correction: float = 0) -> tuple[Node, Node, Node]:
+    """Variance and mean over `axes`, which stay with size 1, and x without its mean; float32 for half floats."""
     if x.spec.dtype.kind is not Kind.FLOAT:
         raise DTypeError(f"{name}: only supports floating point dtypes, got {x.spec.dtype}")
     x = precision.wide(x)
     centre = row_mean(x, axes)
     apart = arithmetic.sub(x, centre)
     degrees = count(x, axes) - correction
-    return _over(fold(reduction.sum_, pointwise.mul(apart, apart), axes), degrees if degrees > 0 else 0), centre
+    squares = fold(reduction.sum_, pointwise.mul(apart, apart), axes)
+    return _over(squares, degrees if degrees > 0 else 0), centre, apart
 
 
 def root(x: Node) -> Node:
@@ -261,16 +271,16 @@ def logsumexp(x: Node, dim: Dims, keepdim: bool = False) -> Node:
     x = precision.wide(arithmetic.cast(x, dtype))
     if count(x, axes) == 0:
         return drop(pointwise.log(fold(reduction.sum_, x, axes)), axes, keepdim=keepdim)
-    peak = stop_gradient(fold(reduction.max_, x, axes))
-    peak = pointwise.where(pointwise.isinf(peak), arithmetic.like(peak, 0), peak)
-    total = fold(reduction.sum_, pointwise.exp(arithmetic.sub(x, peak)), axes)
-    out = pointwise.add(pointwise.log(total), peak)
+    largest = peak(x, axes)
+    largest = pointwise.where(pointwise.isinf(largest), arithmetic.like(largest, 0), largest)
+    total = fold(reduction.sum_, pointwise.exp(arithmetic.sub(x, largest)), axes)
+    out = pointwise.add(pointwise.log(total), largest)
     return drop(arithmetic.cast(out, dtype), axes, keepdim=keepdim)
 
 
 def shifted_exponentials(x: Node, axis: int) -> tuple[Node, Node, Node]:
     """x - max(x), its exponential, and the sum of that along `axis`, which stays with size 1."""
-    shifted = arithmetic.sub(x, stop_gradient(reduction.max_(x, (axis,))))
+    shifted = arithmetic.sub(x, peak(x, (axis,)))
     powers = pointwise.exp(shifted)
     return shifted, powers, reduction.sum_(powers, (axis,))
 

@@ -7,7 +7,7 @@ from pywebgpu import dtypes
 from pywebgpu.compose import arithmetic, joining, linear, pooling, precision, scan
 from pywebgpu.errors import ShapeError
 from pywebgpu.graph.ir import Node, Spec
-from pywebgpu.ops import indexing, movement, pointwise, reduction
+from pywebgpu.ops import contraction, indexing, movement, pointwise, reduction
 
 # Padding
 
@@ -180,7 +180,7 @@ def _linear(x: Node, axis: int, n_out: int, scale: float, *, align_corners: bool
     away = pointwise.abs_(pointwise.sub(place, pointwise.iota(spec=spec, axis=1)))
     weights = pointwise.relu(pointwise.sub(pointwise.full(1.0, spec), away))  # (n_out, n)
     if axis == len(x.spec.shape) - 1:
-        return arithmetic.cast(linear.matmul(wide, linear.transposed(weights)), dtype)
+        return arithmetic.cast(linear.matmul(wide, contraction.transposed(weights)), dtype)
     lead, tail = x.spec.shape[:axis], x.spec.shape[axis + 1 :]
     planes = movement.reshape(wide, shape=(prod(lead), n, prod(tail)))
     out = linear.matmul(weights, planes)

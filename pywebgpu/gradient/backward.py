@@ -5,13 +5,15 @@ stack. Gradient formulas are ops like any other: they only add nodes, fuse like 
 again.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from typing import Any, Protocol
 
 from pywebgpu.gradient import modes
 from pywebgpu.graph import walk
-from pywebgpu.graph.ir import DATA, NO_ATTRS, Custom, Movement, Node, Pointwise, Reduction, Structural, Vjp
-from pywebgpu.ops import pointwise
+from pywebgpu.graph.ir import DATA, NO_ATTRS, Custom, Generator, Leaf, Node, Structural, Vjp, recording
+from pywebgpu.ops import movement, pointwise, reduction
+from pywebgpu.shapes import Shape
 
 
 class Anchor(Protocol):
@@ -59,30 +61,30 @@ def gradients(
 
     Raises RuntimeError when the graph was freed, or a value that a formula needs was overwritten.
     """
-    grads: dict[int, Node] = {}
+    grads: dict[Node, Node] = {}
     for root, seed in zip(roots, seeds, strict=True):
         _accumulate(grads, root, seed)
-    asked = {id(w) for w in wanted}
-    order = walk.history(roots, frozenset(asked) if inside else frozenset())
+    asked = frozenset(wanted)
+    order = walk.history(roots, asked if inside else frozenset())
     outputs_left: dict[int, int] = {}
     collected: dict[int, list[Node | None]] = {}
     for node in order:
         if isinstance(node.op, Custom):
             key = id(node.attrs["call"])
             outputs_left[key] = outputs_left.get(key, 0) + 1
-    results: dict[int, Node] = {}
+    results: dict[Node, Node] = {}
     with modes.set_grad_enabled(create_graph):
         for node in reversed(order):
-            grad = grads.pop(id(node), None)
-            if inside and id(node) in asked:
+            grad = grads.pop(node, None)
+            if inside and node in asked:
                 if grad is not None:
-                    results[id(node)] = grad
+                    results[node] = grad
                 continue
             if grad is not None:
                 if node.anchor is not None:
                     grad = node.anchor.arrive(grad, accumulate=accumulate, create_graph=create_graph)
-                if id(node) in asked:
-                    results[id(node)] = grad
+                if node in asked:
+                    results[node] = grad
             if isinstance(node.op, Custom):
                 _custom(node, grad, grads, outputs_left, collected)
             elif grad is not None and node.inputs:
@@ -92,34 +94,44 @@ def gradients(
     if not retain_graph:
         for node in order:
             _let_go(node)
-    return [results.get(id(w)) for w in wanted]
+    return [results.get(w) for w in wanted]
 
 
-def _through(node: Node, grad: Node, grads: dict[int, Node]) -> None:
-    inputs = node.inputs
-    for which, source in enumerate(inputs):
+def _through(node: Node, grad: Node, grads: dict[Node, Node]) -> None:
+    inputs, attrs = node.inputs, node.attrs
+    for which, rule, reads in _formulas(node):
+        source = inputs[which]
         if not source.requires:
             continue
-        rule = _rule(node, which)
-        if rule is None:
-            continue
-        if node.freed and saved(node, which):
-            raise RuntimeError(TWICE)
-        _check_fresh(node, which)
-        part = rule(grad, node, *inputs, **node.attrs)
+        if reads:
+            if node.freed:
+                raise RuntimeError(TWICE)
+            _check_fresh(node, reads)
+        part = rule(grad, node, *inputs, **attrs)
         if part is not None:
+            if part.spec.shape != source.spec.shape:
+                part = _fitted(part, source.spec.shape)
+            if recording.trace is not None:
+                recording.trace.gradient(node, part)
             _accumulate(grads, source, part)
 
 
-def _accumulate(grads: dict[int, Node], node: Node, part: Node) -> None:
-    old = grads.get(id(node))
-    grads[id(node)] = part if old is None else pointwise.add(old, part)
+def _fitted(part: Node, shape: Shape) -> Node:
+    """The gradient of an input that was broadcast: summed where it was of shape (), and without axes added in front."""
+    if not shape:
+        part = reduction.sum_(part, axes=tuple(range(len(part.spec.shape))))
+    return movement.reshape(part, shape=shape)
+
+
+def _accumulate(grads: dict[Node, Node], node: Node, part: Node) -> None:
+    old = grads.get(node)
+    grads[node] = part if old is None else pointwise.add(old, part)
 
 
 def _custom(
     node: Node,
     grad: Node | None,
-    grads: dict[int, Node],
+    grads: dict[Node, Node],
     outputs_left: dict[int, int],
     collected: dict[int, list[Node | None]],
 ) -> None:
@@ -137,38 +149,39 @@ def _custom(
             _accumulate(grads, source, part)
 
 
-def _rule(node: Node, which: int) -> Vjp | None:
-    match node.op:
-        case Pointwise(vjp=rules):
-            return rules[which]
-        case Movement(vjp=rule) | Reduction(vjp=rule):
-            return rule
-        case Structural(vjp=rules):
-            if isinstance(rules, tuple):
-                return rules[which]
-            varying: Callable[..., Node | None] = rules
-            return lambda *args, **attrs: varying(which, *args, **attrs)
-        case _:
-            return None
+def _rules(node: Node) -> Sequence[Vjp | None]:
+    """The gradient formula of each input."""
+    op = node.op
+    if isinstance(op, Leaf | Generator | Custom):
+        return ()
+    if isinstance(op.vjp, tuple):
+        return op.vjp
+    if isinstance(op, Structural):  # One for all: it is told which input it is asked for.
+        return [partial(op.vjp, which) for which in range(len(node.inputs))]
+    return (op.vjp,)
 
 
 # What a formula reads of its op's inputs and output: found once an op, by looking at the nodes that it makes.
 
-_saved: dict[Any, tuple[int, ...]] = {}
+Formula = tuple[int, Vjp, tuple[int, ...]]  # number of the input, its rule, numbers of the inputs read (-1: the output)
+_known: dict[Any, tuple[Formula, ...]] = {}
 
 
-def saved(node: Node, which: int) -> tuple[int, ...]:
-    """Numbers of the inputs that the gradient of input `which` reads; -1 stands for the output."""
-    key = (node.op, which, len(node.inputs), node.attrs.get("mode"))
-    if key not in _saved:
-        rule = _rule(node, which)
-        assert rule is not None
-        stand_ins = [Node(DATA, (), NO_ATTRS, source.spec) for source in (*node.inputs, node, node)]
-        *inputs, out, seed = stand_ins
-        with modes.no_grad():
-            made = rule(seed, out, *inputs, **node.attrs)
-        _saved[key] = _reads(made, inputs, out)
-    return _saved[key]
+def _formulas(node: Node) -> tuple[Formula, ...]:
+    """The formulas of a node's op, for those inputs that have one."""
+    key = (node.op, len(node.inputs), node.attrs.get("mode"))
+    found = _known.get(key)
+    if found is None:
+        rules = [(which, rule) for which, rule in enumerate(_rules(node)) if rule is not None]
+        found = _known[key] = tuple([(which, rule, _read_by(rule, node)) for which, rule in rules])
+    return found
+
+
+def _read_by(rule: Vjp, node: Node) -> tuple[int, ...]:
+    stand_ins = [Node(DATA, (), NO_ATTRS, source.spec) for source in (*node.inputs, node, node)]
+    *inputs, out, seed = stand_ins
+    with modes.no_grad():
+        return _reads(rule(seed, out, *inputs, **node.attrs), inputs, out)
 
 
 def _reads(made: Node | None, inputs: Sequence[Node], out: Node) -> tuple[int, ...]:
@@ -198,20 +211,19 @@ def saved_nodes(roots: Sequence[Node]) -> list[Node]:
             for value in getattr(node.attrs["call"], "saved", ()):
                 found[id(value)] = value
             continue
-        for which, source in enumerate(node.inputs):
-            if source.requires and _rule(node, which) is not None:
-                for i in saved(node, which):
+        for which, _, reads in _formulas(node):
+            if reads and node.inputs[which].requires:
+                for i in reads:
                     value = node if i == -1 else node.inputs[i]
                     found[id(value)] = value
-    return [node for node in found.values() if node.buffer is None and node.inputs]  # Constants are made again.
+    # Constants are made again, and so are views of what has its buffer.
+    return [n for n in found.values() if n.buffer is None and n.inputs and walk.base(n).buffer is None]
 
 
-def _check_fresh(node: Node, which: int) -> None:
-    if not node.stale and not any(source.stale or walk.base(source).stale for source in node.inputs):
-        return
-    for i in saved(node, which):
+def _check_fresh(node: Node, reads: tuple[int, ...]) -> None:
+    for i in reads:
         value = node if i == -1 else node.inputs[i]
-        if value.stale or walk.base(value).stale:
+        if walk.is_stale(value):
             raise RuntimeError(MODIFIED.format(op=node.op.name, spec=f"{value.spec.dtype} {list(value.spec.shape)}"))
 
 
@@ -219,12 +231,17 @@ def _let_go(node: Node) -> None:
     """Frees what the node saved. Nodes whose formulas read nothing keep their inputs, as in torch."""
     if not node.inputs or node.freed:
         return
-    if isinstance(node.op, Custom) or any(
-        source.requires and _rule(node, which) is not None and saved(node, which)
-        for which, source in enumerate(node.inputs)
-    ):
-        node.freed = True
-        if isinstance(node.op, Custom):
-            node.attrs["call"].release()
-        if node.buffer is not None:
-            node.inputs = ()
+    if isinstance(node.op, Custom):
+        node.attrs["call"].release()
+    elif not _has_saved(node):
+        return
+    node.freed = True
+    if node.buffer is not None:
+        node.inputs = ()
+
+
+def _has_saved(node: Node) -> bool:
+    for which, _, reads in _formulas(node):  # noqa: SIM110 - a generator would cost more than the loop
+        if reads and node.inputs[which].requires:
+            return True
+    return False

@@ -7,16 +7,19 @@ means; what changes is what is known of it: its value once computed (`buffer`), 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from pywebgpu.dtypes import DType, Kind
 from pywebgpu.errors import DTypeError, ShapeError
+from pywebgpu.live import Live
 from pywebgpu.shapes import Shape
 from pywebgpu.symbolic import Sym
 
 Attrs = Mapping[str, Any]
 NO_ATTRS: Attrs = {}
+_FLOAT = Kind.FLOAT  # Looked up once: a member of an enum is found by a call.
 Vjp = Callable[..., "Node | None"]  # (grad, out, *inputs, **attrs) -> the gradient of one input
 
 
@@ -28,14 +31,23 @@ class Spec(NamedTuple):
 
 
 class Recording:
-    """Whether new nodes remember that a gradient may flow; whether new tensors say that they never will."""
+    """Whether new nodes remember that a gradient may flow; whether new tensors say that they never will.
 
-    __slots__ = ("grad", "inference")
+    trace: who is told where nodes come from (see origin.py), mostly None.
+    """
+
+    __slots__ = ("grad", "inference", "trace")
 
     def __init__(self) -> None:
         self.grad, self.inference = True, False
+        self.trace: Any = None
+
+    def span(self, kind: str, name: str) -> AbstractContextManager[None]:
+        """Tells the trace, where there is one, what runs inside the `with` block."""
+        return _UNSEEN if self.trace is None else self.trace.span(kind, name)
 
 
+_UNSEEN = nullcontext()
 recording = Recording()
 
 
@@ -52,7 +64,11 @@ HOST = Leaf("host")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pointwise:
-    """Output element i depends on element i of each input. Inputs have one shape: the graph never broadcasts."""
+    """Output element i depends on element i of each input.
+
+    Inputs have one shape, but for those of shape (), which stand for that number everywhere. Else the graph never
+    broadcasts. The gradient of an input of shape () is summed (see gradient/backward.py): a formula need not know.
+    """
 
     name: str
     wgsl: str | Callable[..., str]  # expression with {0}, {1}; or (dtypes of the inputs, **attrs) -> expression
@@ -64,16 +80,28 @@ class Pointwise:
     cost: int = 1  # rough number of arithmetic instructions
 
     def __call__(self, *inputs: Node, **attrs: Hashable) -> Node:
-        shape = inputs[0].spec.shape
-        dtype = inputs[-1].spec.dtype
+        spec = inputs[-1].spec
         for node in inputs:
-            if node.spec.shape != shape:
-                raise ShapeError(f"{self.name}: inputs must have one shape, got {[n.spec.shape for n in inputs]}")
-            if node.spec.dtype is not dtype and self.result is None:
-                raise DTypeError(f"{self.name}: inputs must have one dtype, got {[n.spec.dtype for n in inputs]}")
+            if node.spec is not spec:
+                spec = self._spec(inputs)
+                break
         if self.result is not None:
-            dtype = self.result(*(n.spec.dtype for n in inputs), **attrs)
-        return Node(self, inputs, attrs or NO_ATTRS, Spec(shape, dtype), _flows(self.vjp, inputs, dtype))
+            dtype = self.result(*[n.spec.dtype for n in inputs], **attrs)
+            spec = spec if spec.dtype is dtype else Spec(spec.shape, dtype)
+        return Node(self, inputs, attrs or NO_ATTRS, spec, _flows(self.vjp, inputs, spec.dtype))
+
+    def _spec(self, inputs: tuple[Node, ...]) -> Spec:
+        """The inputs' common shape, and their dtype."""
+        found = inputs[-1].spec
+        for node in inputs:
+            own = node.spec
+            if own.shape != found.shape:
+                if own.shape and found.shape:
+                    raise ShapeError(f"{self.name}: inputs must have one shape, got {[n.spec.shape for n in inputs]}")
+                found = own if own.shape else found
+            if own.dtype is not found.dtype and self.result is None:
+                raise DTypeError(f"{self.name}: inputs must have one dtype, got {[n.spec.dtype for n in inputs]}")
+        return found
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -99,7 +127,8 @@ class Movement:
     vjp: Vjp
 
     def __call__(self, x: Node, **attrs: Hashable) -> Node:
-        spec = Spec(self.infer(x.spec.shape, **attrs), x.spec.dtype)
+        own = x.spec
+        spec = Spec(self.infer(own.shape, **attrs), own.dtype)
         return Node(self, (x,), attrs, spec, x.requires and recording.grad)
 
 
@@ -114,7 +143,7 @@ class Reduction:
     result: Callable[[DType], DType] | None = None
 
     def __call__(self, x: Node, axes: Shape) -> Node:
-        shape = tuple(1 if axis in axes else n for axis, n in enumerate(x.spec.shape))
+        shape = tuple([1 if axis in axes else n for axis, n in enumerate(x.spec.shape)])
         dtype = x.spec.dtype if self.result is None else self.result(x.spec.dtype)
         flows = self.vjp is not None and x.requires and recording.grad
         return Node(self, (x,), {"axes": axes}, Spec(shape, dtype), flows)
@@ -130,7 +159,7 @@ class Structural:
     vjp: tuple[Vjp | None, ...] | Vjp  # a function (index, grad, out, *inputs) where the number of inputs varies
 
     def __call__(self, *inputs: Node, **attrs: Hashable) -> Node:
-        spec = self.infer(*(n.spec for n in inputs), **attrs)
+        spec = self.infer(*[n.spec for n in inputs], **attrs)
         return Node(self, inputs, attrs or NO_ATTRS, spec, _flows(self.vjp, inputs, spec.dtype))
 
 
@@ -141,7 +170,7 @@ class Custom:
     name: str
 
     def __call__(self, value: Node, *sources: Node, **attrs: Any) -> Node:
-        flows = recording.grad and any(n.requires for n in sources) and value.spec.dtype.kind is Kind.FLOAT
+        flows = recording.grad and any(n.requires for n in sources) and value.spec.dtype.kind is _FLOAT
         return Node(self, (value, *sources), attrs, value.spec, flows)
 
 
@@ -149,11 +178,11 @@ Op = Leaf | Pointwise | Generator | Movement | Reduction | Structural | Custom
 
 
 def _flows(vjp: tuple[Vjp | None, ...] | Vjp, inputs: tuple[Node, ...], dtype: DType) -> bool:
-    if not recording.grad or dtype.kind is not Kind.FLOAT:
-        return False
-    if not isinstance(vjp, tuple):
-        return any(node.requires for node in inputs)
-    return any(node.requires and rule is not None for node, rule in zip(inputs, vjp, strict=False))
+    if recording.grad:
+        for which, node in enumerate(inputs):
+            if node.requires and dtype.kind is _FLOAT and (not isinstance(vjp, tuple) or vjp[which] is not None):
+                return True
+    return False
 
 
 class Node:
@@ -162,10 +191,13 @@ class Node:
     buffer: the computed value: a device buffer, or the number of a HOST leaf. None while pending.
     requires: a gradient may flow through it.  freed: backward went through it and let its history go.
     stale: an in-place write replaced it in its tensor after it was read.
+    storage: a weak reference to the tensor storage whose value it became; not set before.
     anchor: what wants to see the gradient that arrives here (a leaf tensor, hooks); see autograd.
     """
 
-    __slots__ = ("__weakref__", "anchor", "attrs", "buffer", "freed", "inputs", "op", "requires", "spec", "stale")
+    __slots__ = (
+        "__weakref__", "anchor", "attrs", "buffer", "freed", "inputs", "op", "requires", "spec", "stale", "storage",
+    )  # fmt: skip
 
     def __init__(self, op: Op, inputs: tuple[Node, ...], attrs: Attrs, spec: Spec, requires: bool = False) -> None:
         self.op = op
@@ -176,6 +208,8 @@ class Node:
         self.buffer: Any = None
         self.freed = self.stale = False
         self.anchor: Any = None
+
+    storage: Any
 
     def __repr__(self) -> str:
         return f"<{self.op.name} {self.spec.dtype.name}{list(self.spec.shape)}>"
@@ -193,7 +227,7 @@ def data(spec: Spec, buffer: Any) -> Node:
     return node
 
 
-def host(value: float | int | bool, dtype: DType) -> Node:
+def host(value: float | int | bool | Live, dtype: DType) -> Node:
     """A number of the host, shape (). It may change from run to run: a Program never holds it."""
     node = Node(HOST, (), NO_ATTRS, Spec((), dtype))
     node.buffer = value

@@ -6,22 +6,45 @@ from typing import Any
 from pywebgpu.graph.ir import HOST, Custom, Node
 
 
-def structure(order: Sequence[Node], roots: Iterable[Node]) -> tuple[Any, ...]:
-    """Ops, wiring, attributes and specs of a toposorted graph. Equal structures compute the same function."""
-    number: dict[int, int] = {}
+class Structure:
+    """Ops, wiring, attributes and specs of a graph, one after the other. Equal structures compute the same function."""
+
+    __slots__ = ("_hash", "_words")
+
+    def __init__(self, words: tuple[Any, ...]) -> None:
+        self._words, self._hash = words, hash(words)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def text(self) -> str:
+        """The same in every process."""
+        return repr([getattr(word, "name", word) for word in self._words])
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Structure) and self._hash == other._hash and self._words == other._words
+
+
+def structure(order: Sequence[Node], roots: Iterable[Node]) -> Structure:
+    """The structure of a toposorted graph. A node is its op, its spec, its attributes and the numbers of its inputs."""
+    number: dict[Node, int] = {}
     tokens: dict[Any, int] = {}
-    lines: list[Any] = []
-    for at, node in enumerate(order):
-        number[id(node)] = at
+    words: list[Any] = []
+    for node in order:
+        number[node] = len(number)
+        op = node.op
         if node.buffer is not None:
-            lines.append(("host" if node.op is HOST else "data", node.spec))
-        else:
+            words += ("host" if op is HOST else "data", node.spec)
+            continue
+        words += (op, node.spec)
+        if node.attrs and not isinstance(op, Custom):
             attrs: tuple[Any, ...] = tuple(node.attrs.values())
-            if isinstance(node.op, Custom):
-                attrs = ()
-            elif node.op.name == "const":
+            if op.name == "const":
                 attrs = (repr(attrs[0]),)  # -0.0 equals 0.0, and NaN does not equal itself.
-            elif node.op.name == "barrier":
+            elif op.name == "barrier":
                 attrs = (tokens.setdefault(attrs, len(tokens)),)
-            lines.append((node.op, tuple([number[id(source)] for source in node.inputs]), attrs, node.spec))
-    return tuple(lines), tuple([number[id(root)] for root in roots])
+            words.append(attrs)
+        for source in node.inputs:
+            words.append(number[source])
+    words.append(tuple([number[root] for root in roots]))
+    return Structure(tuple(words))

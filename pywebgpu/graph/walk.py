@@ -1,52 +1,53 @@
 """Orders and rebuilds of a graph. Pure: a walk returns new nodes and changes none. Never by recursion."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Set
 from sys import getrefcount
 
 from pywebgpu.dtypes import float32
-from pywebgpu.graph.ir import DATA, NO_ATTRS, Movement, Node, Spec
+from pywebgpu.graph.ir import DATA, NO_ATTRS, Movement, Node, Spec, recording
 
 
 def toposort(roots: Iterable[Node]) -> list[Node]:
     """Inputs before users, each node once; a node that has its value is listed and not walked past."""
     order: list[Node] = []
-    seen: set[int] = set()
+    seen: set[Node] = set()
     stack: list[Node | None] = [*reversed(list(roots))]
     path: list[Node] = []
     while stack:
         node = stack.pop()
         if node is None:
             order.append(path.pop())
-        elif id(node) not in seen:
-            seen.add(id(node))
-            if node.buffer is not None or not node.inputs:
+        elif node not in seen:
+            seen.add(node)
+            inputs = node.inputs
+            if not inputs or node.buffer is not None:
                 order.append(node)
             else:
                 path.append(node)
                 stack.append(None)
-                stack.extend(reversed(node.inputs))
+                stack += inputs[::-1]
     return order
 
 
-def history(roots: Iterable[Node], stop: frozenset[int] = frozenset()) -> list[Node]:
+def history(roots: Iterable[Node], stop: Set[Node] = frozenset()) -> list[Node]:
     """Like toposort, along nodes that a gradient may flow through, whether or not they have their value.
 
-    Nodes whose id is in `stop` are listed and not walked past.
+    Nodes in `stop` are listed and not walked past.
     """
     order: list[Node] = []
-    seen: set[int] = set()
+    seen: set[Node] = set()
     stack: list[Node | None] = [root for root in roots if root.requires]
     path: list[Node] = []
     while stack:
         node = stack.pop()
         if node is None:
             order.append(path.pop())
-        elif id(node) not in seen:
-            seen.add(id(node))
+        elif node not in seen:
+            seen.add(node)
             path.append(node)
             stack.append(None)
-            if id(node) not in stop:
-                stack.extend(n for n in reversed(node.inputs) if n.requires)
+            if node not in stop:
+                stack += [n for n in node.inputs[::-1] if n.requires]
     return order
 
 
@@ -60,15 +61,30 @@ def rebuild(roots: tuple[Node, ...], rule: Callable[[Node], Node]) -> tuple[Node
             if any(a is not b for a, b in zip(inputs, node.inputs, strict=True)):
                 fresh = Node(node.op, inputs, node.attrs, node.spec)
             fresh = rule(fresh)
+            if recording.trace is not None:
+                recording.trace.carry(node, fresh)
         new[id(node)] = fresh
     return tuple(new[id(root)] for root in roots)
 
 
 def base(node: Node) -> Node:
     """The node below a chain of views; a view that has its value is not looked through."""
-    while node.inputs and node.buffer is None and (isinstance(node.op, Movement) or node.op.name == "offset_slice"):
+    while _is_open_view(node):
         node = node.inputs[0]
     return node
+
+
+def is_stale(node: Node) -> bool:
+    """Whether the value, or what it is a view of, was replaced by a write in place."""
+    while not node.stale and _is_open_view(node):
+        node = node.inputs[0]
+    return node.stale
+
+
+def _is_open_view(node: Node) -> bool:
+    if node.buffer is not None or not node.inputs:
+        return False
+    return isinstance(node.op, Movement) or node.op.name == "offset_slice"
 
 
 def let_go(held: list[Node]) -> None:

@@ -1,23 +1,36 @@
 """Sums of products over a shared axis."""
 
+from math import prod
 from typing import Any
 
 from pywebgpu.errors import DTypeError, ShapeError
-from pywebgpu.graph.ir import Node, Spec, Structural
+from pywebgpu.graph.ir import Node, Spec, Structural, recording
 from pywebgpu.ops import special
-from pywebgpu.ops.movement import permute
+from pywebgpu.ops.movement import permute, reshape
 
 
 def _matmul_spec(a: Spec, b: Spec) -> Spec:
-    if len(a.shape) != 3 or len(b.shape) != 3 or a.shape[0] != b.shape[0] or a.shape[2] != b.shape[1]:
-        raise ShapeError(f"matmul: needs (batch, m, k) and (batch, k, n), got {a.shape} and {b.shape}")
+    left, right = a.shape, b.shape
+    if min(len(left), len(right)) < 2 or left[-1] != right[-2] or (len(right) > 2 and left[:-2] != right[:-2]):
+        raise ShapeError(f"matmul: needs (..., m, k) and (..., k, n) or (k, n), got {left} and {right}")
     if a.dtype is not b.dtype:
         raise DTypeError(f"matmul: needs one dtype, got {a.dtype} and {b.dtype}")
-    return Spec((a.shape[0], a.shape[1], b.shape[2]), a.dtype)
+    return Spec((*left[:-1], right[-1]), a.dtype)
 
 
-def _t(x: Node) -> Node:
-    return permute(x, order=(0, 2, 1))
+def transposed(x: Node) -> Node:
+    """The last two axes exchanged; of a value that is one such, what it was made of, where no gradient asks the way."""
+    rank = len(x.spec.shape)
+    order = (*range(rank - 2), rank - 1, rank - 2)
+    if x.op is permute and x.inputs and x.attrs["order"] == order and not recording.grad:
+        return x.inputs[0]
+    return permute(x, order=order)
+
+
+def _right_vjp(g: Node, out: Node, a: Node, b: Node) -> Node:
+    if len(b.spec.shape) < len(a.spec.shape):  # One matrix for all: its gradient is one product, of all rows.
+        a, g = (reshape(x, shape=(prod(x.spec.shape[:-1]), x.spec.shape[-1])) for x in (a, g))
+    return matmul(transposed(a), g)
 
 
 def _reference(xp: Any, a: Any, b: Any) -> Any:
@@ -25,8 +38,8 @@ def _reference(xp: Any, a: Any, b: Any) -> Any:
 
 
 matmul: Structural = Structural(
-    "matmul",
+    "matmul",  # (..., m, k) x (..., k, n), or x (k, n), which is one matrix for all
     infer=_matmul_spec,
     reference=_reference,
-    vjp=(lambda g, out, a, b: matmul(g, _t(b)), lambda g, out, a, b: matmul(_t(a), g)),
+    vjp=(lambda g, out, a, b: matmul(g, transposed(b)), _right_vjp),
 )

@@ -33,10 +33,10 @@ reshape: Movement = Movement(
 
 permute: Movement = Movement(
     "permute",
-    infer=lambda x, order: tuple(x[axis] for axis in order),
+    infer=lambda x, order: tuple([x[axis] for axis in order]),
     index=lambda at, x, order: (tuple(at[order.index(axis)] for axis in range(len(order))), NO_BOUNDS),
     reference=lambda xp, a, order: xp.transpose(a, order),
-    vjp=lambda g, out, x, order: permute(g, order=tuple(order.index(axis) for axis in range(len(order)))),
+    vjp=lambda g, out, x, order: permute(g, order=tuple([order.index(axis) for axis in range(len(order))])),
 )
 
 

@@ -4,6 +4,8 @@ A name in a WGSL expression that is not a builtin (`p_erf`, `p_max`) is a functi
 one dtype; compose/arithmetic.py promotes before it calls.
 """
 
+from functools import lru_cache
+from math import copysign
 from typing import Any
 
 from pywebgpu import dtypes
@@ -12,8 +14,30 @@ from pywebgpu.graph.ir import Generator, Node, Pointwise, Spec
 from pywebgpu.ops import special
 
 
+def full(value: float, like: Spec) -> Node:
+    """A constant of a shape."""
+    return const(spec=like, value=value)
+
+
+def scalar(value: float, dtype: DType) -> Node:
+    """A constant of shape (), which may stand beside operands of any shape. All who ask for it share one node."""
+    return _scalar(value, copysign(1.0, value), type(value).__name__, dtype)
+
+
+@lru_cache(4096)
+def _scalar(value: float, sign: float, kind: str, dtype: DType) -> Node:
+    """Sign and kind are there for the cache: 0.0 equals -0.0, and 1 equals True."""
+    return const(spec=Spec((), dtype), value=value)
+
+
 def _const(like: Node, value: float) -> Node:
-    return const(spec=like.spec, value=value)
+    """An operand beside `like`."""
+    return scalar(value, like.spec.dtype)
+
+
+def _nothing(g: Node, *others: Node) -> Node:
+    """The gradient of what has none."""
+    return full(0.0, g.spec)
 
 
 def _to_bool(*given: DType, **attrs: Any) -> DType:
@@ -74,7 +98,7 @@ floor_divide: Pointwise = Pointwise(
     "floor_divide",
     wgsl=lambda a, b: {"f32": "floor({0} / {1})", "i32": "p_floordiv({0}, {1})", "u32": "p_quotient({0}, {1})"}[b.wgsl],
     reference=special.floor_divide,
-    vjp=(lambda g, out, a, b: _const(g, 0.0), lambda g, out, a, b: _const(g, 0.0)),
+    vjp=(_nothing, _nothing),
     cost=6,
 )
 
@@ -234,7 +258,9 @@ reciprocal: Pointwise = Pointwise(
     domain=(0.5, 3.0),
     cost=4,
 )
-exp: Pointwise = Pointwise("exp", "exp({0})", "exp", vjp=(lambda g, out, a: mul(g, out),), edges=(-100.0, 0.0), cost=8)
+exp: Pointwise = Pointwise(
+    "exp", "p_exp({0})", "exp", vjp=(lambda g, out, a: mul(g, out),), edges=(-100.0, 0.0), cost=8
+)
 expm1: Pointwise = Pointwise(
     "expm1",
     "p_expm1({0})",
@@ -348,11 +374,6 @@ erfinv: Pointwise = Pointwise(
 
 # Steps: no gradient, or one that is 0
 
-
-def _flat(g: Node, out: Node, a: Node) -> Node:
-    return _const(g, 0.0)
-
-
 abs_: Pointwise = Pointwise(
     "abs",
     wgsl=lambda a: "{0}" if a.wgsl == "u32" else "abs({0})",
@@ -364,13 +385,13 @@ sign: Pointwise = Pointwise(
     "sign",
     wgsl=lambda a: "min({0}, 1u)" if a.wgsl == "u32" else ("p_sign({0})" if a.wgsl == "f32" else "sign({0})"),
     reference=special.sign,
-    vjp=(_flat,),
+    vjp=(_nothing,),
     edges=(0.0, float("nan")),
 )
-floor: Pointwise = Pointwise("floor", "floor({0})", "floor", vjp=(_flat,))
-ceil: Pointwise = Pointwise("ceil", "ceil({0})", "ceil", vjp=(_flat,))
-trunc: Pointwise = Pointwise("trunc", "trunc({0})", "trunc", vjp=(_flat,))
-round_: Pointwise = Pointwise("round", "round({0})", "rint", vjp=(_flat,), edges=(0.5, 1.5, 2.5, -0.5))
+floor: Pointwise = Pointwise("floor", "floor({0})", "floor", vjp=(_nothing,))
+ceil: Pointwise = Pointwise("ceil", "ceil({0})", "ceil", vjp=(_nothing,))
+trunc: Pointwise = Pointwise("trunc", "trunc({0})", "trunc", vjp=(_nothing,))
+round_: Pointwise = Pointwise("round", "round({0})", "rint", vjp=(_nothing,), edges=(0.5, 1.5, 2.5, -0.5))
 relu: Pointwise = Pointwise(
     "relu",
     wgsl=_by_kind("p_max({0}, 0.0)", "max({0}, 0)"),
@@ -389,7 +410,8 @@ def _cast_wgsl(source: DType, dtype: DType) -> str:
             str(source.wgsl)
         ]
     if source.kind is Kind.FLOAT and dtype.kind is Kind.INT and dtype.wgsl == "u32":
-        return "bitcast<u32>(i32({0}))"  # Negative floats wrap as torch's do.
+        wrapped = "bitcast<u32>(i32({0}))"  # Negative floats wrap as torch's do.
+        return f"select({wrapped}, u32({{0}}), {{0}} >= 2147483648.0)" if dtype is dtypes.uint32 else wrapped
     return f"{dtype.wgsl}({{0}})"
 
 
@@ -430,9 +452,5 @@ overwrite: Pointwise = Pointwise(
     "overwrite",  # the first value; the gradient of the second, which it replaced, is 0
     "{0}",
     lambda xp, a, b: a.copy(),
-    vjp=(None, lambda g, out, a, b: _const(g, 0.0)),
+    vjp=(None, _nothing),
 )
-
-
-def full(value: float, like: Spec) -> Node:
-    return const(spec=like, value=value)

@@ -1,6 +1,6 @@
 """Folding axes and growing axes: each is the other's gradient, so they share a file.
 
-A folded axis stays, with size 1. An axis grows from size 1. The rank never changes.
+A folded axis stays, with size 1. An axis grows from size 1, or is added in front.
 """
 
 from math import prod
@@ -21,20 +21,18 @@ def _grown(small: Node, like: Node) -> Node:
 def _selected(g: Node, out: Node, x: Node, axes: Shape) -> Node:
     """The gradient of max and min over axes: shared evenly among equal elements, as torch.amax does."""
     hit = pointwise.eq(x, _grown(out, x))
-    ones = pointwise.where(hit, pointwise.full(1.0, x.spec), pointwise.full(0.0, x.spec))
+    ones = pointwise.where(hit, pointwise.scalar(1.0, x.spec.dtype), pointwise.scalar(0.0, x.spec.dtype))
     return pointwise.mul(ones, _grown(pointwise.div(g, sum_(ones, axes=axes)), x))
 
 
 def _prod_vjp(g: Node, out: Node, x: Node, axes: Shape) -> Node:
     """g * (product of the others). Where one factor is 0, its own gradient is the product of the rest."""
-    zero = pointwise.eq(x, pointwise.full(0.0, x.spec))
-    ones = pointwise.full(1.0, x.spec)
-    safe = pointwise.where(zero, ones, x)
+    nothing, one = pointwise.scalar(0.0, x.spec.dtype), pointwise.scalar(1.0, x.spec.dtype)
+    zero = pointwise.eq(x, nothing)
+    safe = pointwise.where(zero, one, x)
     rest = prod_(safe, axes=axes)  # the product over the factors that are not 0
-    zeros = sum_(pointwise.where(zero, ones, pointwise.full(0.0, x.spec)), axes=axes)
-    none = pointwise.eq(zeros, pointwise.full(0.0, zeros.spec))
-    single = pointwise.eq(zeros, pointwise.full(1.0, zeros.spec))
-    nothing = pointwise.full(0.0, zeros.spec)
+    zeros = sum_(pointwise.where(zero, one, nothing), axes=axes)
+    none, single = pointwise.eq(zeros, nothing), pointwise.eq(zeros, one)
     at_zero = _grown(pointwise.where(single, rest, nothing), x)
     elsewhere = pointwise.div(_grown(pointwise.where(none, rest, nothing), x), safe)
     return pointwise.mul(_grown(g, x), pointwise.where(zero, at_zero, elsewhere))
@@ -56,14 +54,18 @@ def _arg(name: str) -> Any:
 
 
 def _expand_vjp(g: Node, out: Node, x: Node, shape: Shape) -> Node:
-    axes = tuple(axis for axis, (m, n) in enumerate(zip(x.spec.shape, shape, strict=True)) if m != n)
-    return sum_(g, axes=axes)
+    """The axes stay, those that were added too: the walk drops them."""
+    front, have = len(shape) - len(x.spec.shape), x.spec.shape
+    return sum_(g, axes=tuple([axis for axis, n in enumerate(shape) if axis < front or have[axis - front] != n]))
 
 
 expand: Movement = Movement(
-    "expand",
+    "expand",  # (3, 1) -> (2, 3, 4)
     infer=lambda x, shape: shape,
-    index=lambda at, x, shape: (tuple(ZERO if n == 1 else i for i, n in zip(at, x, strict=True)), ()),
+    index=lambda at, x, shape: (
+        tuple(ZERO if n == 1 else i for i, n in zip(at[len(shape) - len(x) :], x, strict=True)),
+        (),
+    ),
     reference=lambda xp, a, shape: xp.broadcast_to(a, shape),
     vjp=_expand_vjp,
 )

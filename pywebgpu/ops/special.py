@@ -66,7 +66,7 @@ def sign(xp: Any, x: Any) -> Any:
 
 def round_bfloat16(xp: Any, x: Any) -> Any:
     """The nearest bfloat16 values, ties to even, kept as float32."""
-    bits = xp.ascontiguousarray(x, dtype="float32").view("uint32")
+    bits = xp.asarray(x, dtype="float32", order="C").view("uint32")
     rounded = ((bits + 0x7FFF + ((bits >> 16) & 1)) & 0xFFFF0000).astype("uint32").view("float32")
     return xp.where(xp.isnan(x), xp.float32("nan"), rounded)
 
@@ -84,18 +84,18 @@ def cast(xp: Any, x: Any, dtype: DType) -> Any:
 OUT_OF_BOUNDS = "index {index} is out of bounds for dimension with size {size}"
 
 
-def _refuse_zero(xp: Any, divisor: Any) -> None:
-    if divisor.dtype.kind != "f" and not divisor.all():
+def _refuse_zero(a: Any, divisor: Any) -> None:
+    if divisor.dtype.kind != "f" and a.size and not divisor.all():
         raise RuntimeError("ZeroDivisionError")
 
 
 def floor_divide(xp: Any, a: Any, b: Any) -> Any:
-    _refuse_zero(xp, b)
+    _refuse_zero(a, b)
     return xp.floor_divide(a, b)
 
 
 def remainder(xp: Any, a: Any, b: Any) -> Any:
-    _refuse_zero(xp, b)
+    _refuse_zero(a, b)
     return xp.remainder(a, b)
 
 

@@ -1,0 +1,77 @@
+"""Many values in one: each has an aligned range of a flat vector, and is a piece of it.
+
+A piece starts where a device may bind a buffer, so it is read and written there without the rest: see
+program/packing.py, which makes both ops free wherever it can.
+"""
+
+from functools import lru_cache
+from math import prod
+from typing import Any, NamedTuple
+
+from pywebgpu.graph.ir import Movement, Node, Spec, Structural
+from pywebgpu.ops import movement
+from pywebgpu.shapes import Shape
+from pywebgpu.symbolic import flatten
+
+ALIGNMENT = 64  # elements; WebGPU's own minStorageBufferOffsetAlignment is 256 bytes
+
+
+class Layout(NamedTuple):
+    """Where each of some values starts in a flat vector, and how long that is."""
+
+    starts: tuple[int, ...]
+    size: int
+
+
+@lru_cache(1024)
+def layout(shapes: tuple[Shape, ...]) -> Layout:
+    """The ranges of values of these shapes, one after the other."""
+    starts, end = [], 0
+    for shape in shapes:
+        starts.append(end)
+        end += -(-prod(shape) // ALIGNMENT) * ALIGNMENT
+    return Layout(tuple(starts), end)
+
+
+def _pack(xp: Any, *parts: Any, starts: Shape, size: int, clean: bool) -> Any:
+    out = xp.zeros(size, parts[0].dtype)
+    for part, start in zip(parts, starts, strict=True):
+        out[start : start + part.size] = xp.ravel(part)
+    return out
+
+
+def _pack_vjp(which: int, g: Node, out: Node, *parts: Node, starts: Shape, size: int, clean: bool) -> Node:
+    return piece(g, start=starts[which], shape=parts[which].spec.shape)
+
+
+pack: Structural = Structural(
+    "pack",  # out[starts[k] + i] = parts[k].flat[i]; between them zeros, or anything where not `clean`
+    infer=lambda *parts, starts, size, clean: Spec((size,), parts[0].dtype),
+    reference=_pack,
+    vjp=_pack_vjp,
+)
+
+
+def gaps(node: Node) -> list[tuple[int, int]]:
+    """(start, length) of what lies between the parts of a pack."""
+    found, end = [], 0
+    ranges = zip(node.attrs["starts"], (prod(part.spec.shape) for part in node.inputs), strict=True)
+    for start, length in (*sorted(ranges), (node.attrs["size"], 0)):
+        if start > end:
+            found.append((end, start - end))
+        end = start + length
+    return found
+
+
+def _piece_vjp(g: Node, out: Node, x: Node, start: int, shape: Shape) -> Node:
+    flat = movement.reshape(g, shape=(prod(shape),))
+    return movement.place(flat, shape=x.spec.shape, starts=(start,), steps=(1,))
+
+
+piece: Movement = Movement(
+    "piece",  # the elements of a vector from `start` on, in a shape
+    infer=lambda x, start, shape: shape,
+    index=lambda at, x, start, shape: ((flatten(at, shape) + start,), movement.NO_BOUNDS),
+    reference=lambda xp, a, start, shape: xp.reshape(a[start : start + prod(shape)], shape),
+    vjp=_piece_vjp,
+)
