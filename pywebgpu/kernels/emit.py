@@ -20,6 +20,7 @@ from pywebgpu.errors import CompileError
 from pywebgpu.graph.ir import HOST, Custom, Generator, Movement, Node, Pointwise, Reduction, Structural
 from pywebgpu.kernels import prelude
 from pywebgpu.kernels.kernel import Kernel, Limits
+from pywebgpu.kernels.places import Places
 from pywebgpu.ops import indexing, movement, pointwise
 from pywebgpu.symbolic import Sym, flatten, text, unflatten, variable
 
@@ -40,6 +41,7 @@ class Emitter:
         self.bound: dict[int, tuple[Node, bool]] = {}  # id of the buffer's node -> node, written
         self.lines: list[str] = []
         self._known: list[dict[tuple[int, Sym], str]] = [{}]
+        self.places = Places(self) if limits.emulated else None
         self._named = 0
         self._uses_numbers = False
         self.declarations: list[str] = []
@@ -47,15 +49,21 @@ class Emitter:
     # Blocks
 
     def line(self, text: str) -> None:
+        if self.places:
+            self.places.declare(text)
         self.lines.append("  " * len(self._known) + text)
 
     @contextmanager
     def block(self, opening: str) -> Iterator[None]:
         """`opening {` ... `}`: what is computed inside is not known outside."""
-        self.line(opening + " {")
+        if self.places:
+            self.places.open(opening)
+        self.line(f"{opening} {{".lstrip())
         self._known.append({})
         yield
         self._known.pop()
+        if self.places:
+            self.places.close()
         self.line("}")
 
     def fresh(self, letter: str = "v") -> str:
@@ -85,9 +93,13 @@ class Emitter:
         return node.buffer is not None or id(node) in self._stored
 
     def store(self, node: Node, at: Sym, value: str) -> None:
-        self.line(f"{self.buffer(node, written=True)}[{text(at, 'u')}] = {rounded(value, node.spec.dtype)};")
+        self.line(f"{self.buffer(node, written=True)}[{self.index(at)}] = {rounded(value, node.spec.dtype)};")
 
     # Elements
+
+    def index(self, at: Sym) -> str:
+        """A place in memory, or a part of it, as text."""
+        return self.places.text(at) if self.places else text(at, "u")
 
     def value(self, node: Node, at: Coords) -> str:
         """The name (or literal) of the node's element at `at`."""
@@ -110,10 +122,10 @@ class Emitter:
         if node.op is HOST:
             return self._number(node)
         if node.buffer is not None or id(node) in self._stored:
-            return self.let(f"{self.buffer(node)}[{text(flat, 'u')}]")
+            return self.let(f"{self.buffer(node)}[{self.index(flat)}]")
         match node.op:
             case Pointwise():
-                return self._pointwise(node, [self.value(source, at) for source in node.inputs])
+                return self._pointwise(node, [self.value(n, at if n.spec.shape else ()) for n in node.inputs])
             case Generator():
                 return self._generator(node, at, flat)
             case Structural() if node.op is indexing.take:
@@ -149,9 +161,9 @@ class Emitter:
         if node.op is pointwise.const:
             return literal(node.attrs["value"], dtype)
         if node.op is pointwise.iota:
-            return f"{dtype.wgsl}({text(at[node.attrs['axis']], 'u')})"
+            return f"{dtype.wgsl}({self.index(at[node.attrs['axis']])})"
         words = [self.value(source, ()) for source in node.inputs]
-        return self.let(f"p_philox({text(flat, 'u')}, {', '.join(words)})")
+        return self.let(f"p_philox({self.index(flat)}, {', '.join(words)})")
 
     def _number(self, node: Node) -> str:
         self._uses_numbers = True
@@ -170,7 +182,7 @@ class Emitter:
             return fill
         name = self.fresh()
         self.line(f"var {name} = {fill};")
-        with self.block(f"if ({_conditions(bounds)})"):
+        with self.block(f"if ({self._conditions(bounds)})"):
             self.line(f"{name} = {self.value(source, inner)};")
         self._known[-1][known] = name
         return name
@@ -195,13 +207,13 @@ class Emitter:
     def _cat(self, node: Node, at: Coords) -> str:
         axis, name = node.attrs["axis"], self.fresh()
         self.line(f"var {name}: {node.spec.dtype.wgsl};")
-        end, word = 0, "if"
+        end, word, place = 0, "if", self.index(at[axis])
         for part in node.inputs:
             start, end = end, end + part.spec.shape[axis]
             if end == start or at[axis].low >= end or at[axis].high < start:
                 continue
             moved = (*at[:axis], at[axis] - start, *at[axis + 1 :])
-            with self.block(f"{word} ({text(at[axis], 'u')} < {end}u)"):
+            with self.block(f"{word} ({place} < {end}u)"):
                 self.line(f"{name} = {self.value(part, moved)};")
             word = "else if"
         return name
@@ -216,13 +228,27 @@ class Emitter:
             return self.value(base, at)
         name = self.fresh()
         self.line(f"var {name}: {node.spec.dtype.wgsl};")
-        with self.block(f"if ({_conditions(bounds)})"):
+        with self.block(f"if ({self._conditions(bounds)})"):
             self.line(f"{name} = {self.value(value, inner)};")
         with self.block("else"):
             self.line(f"{name} = {self.value(base, at)};")
         return name
 
+    def _conditions(self, bounds: tuple[Any, ...]) -> str:
+        """Tests in unsigned arithmetic, where a negative number is larger than any bound."""
+        parts = []
+        for expression, low, high in bounds:
+            if low == "multiple":
+                parts.append(f"({self.index(expression)}) % {high}u == 0u")
+            else:
+                parts.append(f"({self.index(expression)}) <= {high}u")
+        return " && ".join(parts)
+
     # The whole
+
+    def _elements(self, node: Node) -> str:
+        """What a binding's array has. Where a CPU plays the GPU, how many too: it would ask at every load."""
+        return f"{node.spec.dtype.wgsl}" + (f", {max(count(node), 1)}" if self.limits.emulated else "")
 
     def kernel(self, name: str, lanes: int, groups: int, uses: str = "") -> Kernel:
         """The finished kernel: `groups` workgroups of `lanes` invocations, numbered by `group`."""
@@ -238,7 +264,7 @@ class Emitter:
         body = "\n".join([*self.declarations, *head, *self.lines, "}", ""])
         bindings = [
             f"@group(0) @binding({at}) var<storage, {'read_write' if written else 'read'}> b{at}: "
-            f"array<{node.spec.dtype.wgsl}>;\n"
+            f"array<{self._elements(node)}>;\n"
             for at, (node, written) in enumerate(self.bound.values())
         ]
         at = len(bindings)
@@ -300,17 +326,6 @@ def literal(value: float, dtype: DType) -> str:
     out = repr(number)
     out = out if "." in out or "e" in out else out + ".0"
     return f"({out})" if number < 0 else out
-
-
-def _conditions(bounds: tuple[Any, ...]) -> str:
-    """Tests in unsigned arithmetic, where a negative number is larger than any bound."""
-    parts = []
-    for expression, low, high in bounds:
-        if low == "multiple":
-            parts.append(f"({text(expression, 'u')}) % {high}u == 0u")
-        else:
-            parts.append(f"({text(expression, 'u')}) <= {high}u")
-    return " && ".join(parts)
 
 
 def element(position: Sym, node: Node) -> Coords:

@@ -15,6 +15,7 @@ class Limits:
     binding_bytes: int = 128 << 20
     shared_bytes: int = 16 << 10
     features: frozenset[str] = frozenset()
+    emulated: bool = False  # a CPU plays a GPU, so workgroup memory and barriers cost more than they save
 
 
 @dataclass(frozen=True, slots=True)

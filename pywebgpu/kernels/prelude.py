@@ -100,6 +100,7 @@ FUNCTIONS: dict[str, str] = {
   if (p_isinf(x)) { return x; }
   return log(x);
 }""",
+    "p_exp": "fn p_exp(x: f32) -> f32 { return select(exp(x), x, p_isnan(x)); }",
     "p_expm1": """fn p_expm1(x: f32) -> f32 {
   if (abs(x) > 0.5) { return exp(x) - 1.0; }
   return x * (1.0 + x / 2.0 * (1.0 + x / 3.0 * (1.0 + x / 4.0 * (1.0 + x / 5.0 * (1.0 + x / 6.0 * (1.0 + x / 7.0 *
@@ -124,7 +125,7 @@ FUNCTIONS: dict[str, str] = {
   return 0.5 * (e + e / (e + 1.0));
 }""",
     "p_cosh": """fn p_cosh(x: f32) -> f32 {
-  let e = exp(abs(x));
+  let e = p_exp(abs(x));
   return 0.5 * e + 0.5 / e;
 }""",
     "p_asinh": """fn p_asinh(x: f32) -> f32 {

@@ -11,28 +11,41 @@ from typing import Any
 from pywebgpu.dtypes import DType, Kind
 from pywebgpu.graph.ir import Node, Reduction
 from pywebgpu.kernels.emit import Emitter, element, literal, rounded
-from pywebgpu.kernels.kernel import Kernel
+from pywebgpu.kernels.kernel import Kernel, Limits
 from pywebgpu.symbolic import Sym, variable
 
 FULL, OUTER = "full", "outer"
+WIDTH = 64  # invocations of a workgroup that has several rows: what it shares is cleared first, which takes time
+SECTOR = 8  # neighbours in memory that are as cheap to read as one
+BUSY = 64  # workgroups that keep a device busy
+FEW = 32  # invocations that keep a CPU's cores busy: where there are as many rows, each has one
+PART = 8  # columns that one invocation adds before it adds them to the rest: errors stay small
+SHARE = 64  # columns, at least, for each of several that share a row there
 
 
 class Rows:
     """How a kernel walks rows: which invocation belongs to which row and column."""
 
-    def __init__(self, geometry: Any, limit: int) -> None:
+    def __init__(self, geometry: Any, limits: Limits) -> None:
         self.rows, self.columns = geometry.rows, geometry.columns
-        limit = 1 << (limit.bit_length() - 1)  # A tree halves its lanes, so their number is a power of two.
+        limit = 1 << (limits.workgroup_size.bit_length() - 1)  # A tree halves its lanes.
         self.full: Sym = geometry.full()
         self.row = variable("row", self.rows)
         axes = [axis for axis, n in enumerate(geometry.shape) if n > 1]
         self.along = not axes or axes[-1] in geometry.axes  # neighbours in memory lie in one row
-        if self.along:
+        if limits.emulated:
+            self.lanes = min(_power(FEW // max(self.rows, 1)), _power(self.columns // SHARE), WIDTH, limit)
+            size = max(min(_power(self.rows * self.lanes // FEW), WIDTH, limit), 4, self.lanes)
+        elif self.along:
             self.lanes = min(_power(-(-self.columns // 4)), limit)
+            size = min(limit, WIDTH)
         else:
-            beside = min(_power(self.rows), 32 if self.columns > 8 else limit, limit)
+            beside = min(_power(self.rows), limit, 32 if self.columns > 8 else limit)
+            while beside > SECTOR and self.rows < BUSY * beside and limit // beside < self.columns:
+                beside //= 2
             self.lanes = min(limit // beside, _power(self.columns))
-        self.beside = max(limit // self.lanes, 1)  # rows of one workgroup
+            size = limit
+        self.beside = max(size // self.lanes, 1)  # rows of one workgroup
         self.size = self.lanes * self.beside
         self.groups = -(-self.rows // self.beside)
 
@@ -45,7 +58,7 @@ def _power(n: int) -> int:
 def generate(
     nodes: Sequence[Node], outputs: Sequence[Node], geometry: Any, levels: dict[int, str], emit: Emitter
 ) -> Kernel:
-    walk = Rows(geometry, emit.limits.workgroup_size)
+    walk = Rows(geometry, emit.limits)
     _open(walk, emit)
     depth = _depths(nodes, emit)
     above = _ancestors(nodes, emit)
@@ -76,7 +89,9 @@ def generate(
 
 def _open(walk: Rows, emit: Emitter) -> None:
     """row: this invocation's row (the last row again past the end). place: its number among the row's lanes."""
-    if walk.along:
+    if walk.lanes == 1:
+        own, place = "lane", "0u"
+    elif walk.along:
         own, place = f"lane / {walk.lanes}u", f"lane % {walk.lanes}u"
     else:
         own, place = f"lane % {walk.beside}u", f"lane / {walk.beside}u"
@@ -101,7 +116,7 @@ def _outer_values(between: list[Node], depth: dict[int, int], level: int, walk: 
 def _reduce(
     reductions: list[Node], nodes: Sequence[Node], above: Any, levels: dict[int, str], walk: Rows, emit: Emitter
 ) -> None:
-    accumulators = {id(node): _Accumulator(node, emit) for node in reductions}
+    accumulators = {id(node): _Accumulator(node, walk, emit) for node in reductions}
     needed = [n for n in nodes if levels[id(n)] == FULL and any(id(n) in above[id(r)] for r in reductions)]
     with _columns(walk, emit):
         for node in needed:
@@ -117,7 +132,7 @@ def _reduce(
 class _Accumulator:
     """The running value of one reduction: a variable, or a value and its place for argmax and argmin."""
 
-    def __init__(self, node: Node, emit: Emitter) -> None:
+    def __init__(self, node: Node, walk: Rows, emit: Emitter) -> None:
         op = node.op
         assert isinstance(op, Reduction)
         self.name, self.dtype = op.name, node.inputs[0].spec.dtype
@@ -125,6 +140,10 @@ class _Accumulator:
         self.combine = op.combine
         self.value = emit.fresh("acc")
         emit.line(f"var {self.value} = {self._identity()};")
+        floats = self.name == "sum" and self.dtype.kind is Kind.FLOAT
+        self.part = emit.fresh("acc") if floats and walk.lanes == 1 and walk.columns > PART else ""
+        if self.part:
+            emit.line(f"var {self.part} = {self._identity()};")
         if self.positional:
             self.place = emit.fresh("acc")
             emit.line(f"var {self.place} = 0xffffffffu;")
@@ -143,6 +162,11 @@ class _Accumulator:
     def take(self, value: str, emit: Emitter) -> None:
         if self.positional:
             self._choose(value, "column", emit)
+        elif self.part:
+            emit.line(f"{self.part} += {value};")
+            with emit.block(f"if ((column & {PART - 1}u) == {PART - 1}u)"):
+                emit.line(f"{self.value} += {self.part};")
+                emit.line(f"{self.part} = 0.0;")
         else:
             emit.line(f"{self.value} = {self._joined(self.value, value)};")
 
@@ -167,6 +191,8 @@ class _Accumulator:
 
     def join(self, walk: Rows, at: int, emit: Emitter) -> str:
         """Joins the lanes of a row; the name of the result, which every lane of the row has."""
+        if self.part:
+            emit.line(f"{self.value} += {self.part};")
         if walk.lanes > 1:
             self._tree(walk, at, emit)
         return emit.let(f"i32({self.place})" if self.positional else rounded(self.value, self.dtype))

@@ -11,12 +11,13 @@ from pywebgpu.kernels.emit import Emitter
 from pywebgpu.kernels.kernel import Kernel
 from pywebgpu.symbolic import ZERO, flatten, unflatten, variable
 
+LANES = 64  # invocations that read the numbers together
 _JOIN = {"add": "{0} + {1}", "prod": "{0} * {1}", "set": "{1}"}
 
 
 def generate(node: Node, emit: Emitter) -> Kernel:
     base, index, source = node.inputs
-    size, lanes = prod(node.spec.shape), emit.limits.workgroup_size
+    size, lanes = prod(node.spec.shape), min(emit.limits.workgroup_size, LANES)
     updates = index.spec.shape[0]
     emit.declarations.append(f"var<workgroup> numbers_of: array<u32, {lanes}>;")
     emit.line(f"let wanted = group * {lanes}u + lane;")

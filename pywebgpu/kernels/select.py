@@ -5,13 +5,14 @@ from typing import Any
 
 from pywebgpu.errors import CompileError
 from pywebgpu.graph.ir import Node
-from pywebgpu.kernels import contraction, pointwise, reduce, scan, scatter, sort
+from pywebgpu.kernels import contraction, pack, pointwise, reduce, scan, scatter, sort
 from pywebgpu.kernels.emit import Emitter
 from pywebgpu.kernels.kernel import Kernel, Limits
 from pywebgpu.ops import contraction as products
-from pywebgpu.ops import indexing
+from pywebgpu.ops import indexing, packing
 
 _SINGLE = {
+    packing.pack: pack.generate,
     indexing.scatter: scatter.generate,
     indexing.scatter_sorted: scatter.generate_sorted,
     indexing.scan: scan.generate,
@@ -39,7 +40,7 @@ def generate(
             kernel = reduce.generate(nodes, outputs, *rows, emit)
         case "product":
             anchor = next(node for node in nodes if node.op is products.matmul)
-            kernel = contraction.generate(anchor, nodes, outputs, emit)
+            kernel = contraction.generate(anchor, nodes, outputs, rows[1], emit)
         case _:
             if nodes[0].op not in _SINGLE:
                 raise CompileError(f"{nodes[0].op.name}: no kernel")

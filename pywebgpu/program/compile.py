@@ -1,17 +1,16 @@
 """Graph -> Program: the one driver. Each stage is a pure function; only this file calls them and only it prints."""
 
-from collections import Counter
 from collections.abc import Sequence
 from math import prod
 
 from pywebgpu.errors import CompileError
-from pywebgpu.graph.ir import HOST, Node
+from pywebgpu.graph.ir import HOST, Node, recording
 from pywebgpu.graph.show import as_text
 from pywebgpu.graph.walk import toposort
 from pywebgpu.kernels import select
 from pywebgpu.kernels.kernel import Kernel, Limits
 from pywebgpu.ops import pointwise
-from pywebgpu.program import memory
+from pywebgpu.program import memory, packing
 from pywebgpu.program.program import Dispatch, HostCall, Program, Slot, Target
 from pywebgpu.program.reads import is_free, is_view
 from pywebgpu.program.schedule import Schedule
@@ -33,9 +32,7 @@ def compile_graph(roots: tuple[Node, ...], target: Target, written: Written = ()
     # What the passes make ends list by list, users before inputs: thousands of nodes that end one inside another
     # overflow the stack of a browser.
     alive: list[list[Node]] = []
-    program = _device_program(roots, target.limits, written, alive) if target.wgsl else _host_program(roots, written)
-    _report(program)
-    return program
+    return _device_program(roots, target.limits, written, alive) if target.wgsl else _host_program(roots, written)
 
 
 def _device_program(roots: tuple[Node, ...], limits: Limits, written: Written, alive: list[list[Node]]) -> Program:
@@ -44,19 +41,23 @@ def _device_program(roots: tuple[Node, ...], limits: Limits, written: Written, a
         roots = rewrite(roots)
         alive.append(toposort(roots))
         _watch(f"after {rewrite.__name__}", roots)
-    roots = tuple(_stored(root) for root in roots)
+    roots = _stored(roots)
     alive.append(toposort(roots))
-    times = Counter(id(root) for root in roots)  # What is wanted twice has two owners, and goes to a buffer of its own.
-    schedule = Schedule(roots, limits, [(roots[i], data[j]) for i, j in written if times[id(roots[i])] == 1])
+    placed, schedule = _scheduled(roots, limits, [(i, data[j]) for i, j in written], alive)
+    roots = placed.roots
     stored = {id(node) for group in schedule.groups for node in group.outputs}
     number = {id(node): at for at, node in enumerate(numbers)}
-    nodes = [*data, *(node for group in schedule.groups for node in group.outputs)]
+    computed = [node for group in schedule.groups for node in group.outputs if id(node) not in placed.inside]
+    owners = [*data, *computed]  # Those with a buffer to themselves; the others lie in one of theirs.
+    nodes = [*owners, *placed.parts, *placed.windows]
     slot = {id(node): at for at, node in enumerate(nodes)}
+    places = [(slot[id(whole)], 4 * start) for whole, start in (placed.inside[id(n)] for n in nodes[len(owners) :])]
     kernels: list[Kernel] = []
     found: dict[Kernel, int] = {}
     steps: list[Dispatch] = []
+    served: list[list[Node]] = []  # the nodes of each step
     for group in schedule.groups:
-        if not any(prod(node.spec.shape) for node in group.outputs):
+        if not any(prod(node.spec.shape) for node in group.outputs) or packing.is_done(group.nodes[0]):
             continue
         rows = (group.geometry, group.levels)
         kernel, bound = select.generate(
@@ -66,30 +67,61 @@ def _device_program(roots: tuple[Node, ...], limits: Limits, written: Written, a
             found[kernel] = len(kernels)
             kernels.append(kernel)
         steps.append(Dispatch(found[kernel], tuple(slot[id(node)] for node in bound)))
-    sizes = [_bytes(node, limits) for node in nodes]
+        served.append(group.nodes)
+    sizes = [_bytes(node, limits) for node in owners]
     outputs = tuple(slot[id(root)] for root in roots)
     owner = {slot[id(node)]: slot[id(leaf)] for node, leaf in ((n, schedule.alias.get(id(n))) for n in nodes) if leaf}
     pinned = {at: at for at in range(len(data))} | {at: owner.get(at, at) for at in outputs}
-    buffers, bytes_of, least = memory.plan([step.slots for step in steps], sizes, pinned)
+    late = {at for at in outputs if at not in owner and at >= len(data)}
+    owning = [*range(len(owners)), *(whole for whole, _ in places)]
+    layout = memory.plan([[owning[at] for at in step.slots] for step in steps], sizes, pinned, late)
+    buffers, offsets = layout.buffers, layout.offsets
     fixed = {buffers[at] for at in pinned}
+    within = zip(nodes[len(owners) :], places, strict=True)
+    inside = [Slot(node.spec, buffers[whole], offsets[whole] + at) for node, (whole, at) in within]
     accepted = tuple((i, j) for i, j in written if owner.get(outputs[i]) == j)
-    return Program(
+    program = Program(
         kernels=tuple(kernels),
         steps=tuple(steps),
-        slots=tuple(Slot(node.spec, buffers[at]) for at, node in enumerate(nodes)),
+        slots=(*(Slot(node.spec, buffers[at], offsets[at] or None) for at, node in enumerate(owners)), *inside),
         inputs=tuple(range(len(data))),
         numbers=tuple(node.spec.dtype for node in numbers),
         outputs=outputs,
         written=accepted,
-        sizes=tuple(bytes_of),
-        scratch=tuple(b for b in range(len(bytes_of)) if b not in fixed),
-        lower_bound=least,
+        sizes=tuple(layout.sizes),
+        scratch=tuple(b for b in range(len(layout.sizes)) if b not in fixed),
+        lower_bound=layout.least,
     )
+    _report(program, nodes, served)
+    return program
 
 
-def _stored(root: Node) -> Node:
-    """A root must have a place of its own: a view, a leaf or a constant is copied into one."""
-    return pointwise.copy(root) if root.buffer is not None or is_view(root) or is_free(root) else root
+def _scheduled(
+    roots: tuple[Node, ...], limits: Limits, written: list[tuple[int, Node]], alive: list[list[Node]]
+) -> tuple[packing.Placed, Schedule]:
+    """Parts of packs that would clash get a buffer of their own, until none does."""
+    found, apart = packing.windows(roots), set[int]()
+    alive.append(toposort(found.roots))
+    while True:
+        placed = packing.place(found, limits.bindings, apart)
+        alive.append(toposort(placed.roots))
+        pairs = [(placed.roots[i], leaf) for i, leaf in written]
+        schedule = Schedule(placed.roots, limits, pairs, placed)
+        clashes = packing.clashes(schedule, placed)
+        if not clashes:
+            return placed, schedule
+        apart |= clashes
+
+
+def _stored(roots: tuple[Node, ...]) -> tuple[Node, ...]:
+    """Each root has a place of its own: a view, a leaf, a constant and what is wanted twice are copied into one."""
+    seen: set[int] = set()
+    found: list[Node] = []
+    for root in roots:
+        shared = root.buffer is not None or is_view(root) or is_free(root) or id(root) in seen
+        seen.add(id(root))
+        found.append(pointwise.copy(root) if shared else root)
+    return tuple(found)
 
 
 def _bytes(node: Node, limits: Limits) -> int:
@@ -113,7 +145,7 @@ def _host_program(roots: tuple[Node, ...], written: Written) -> Program:
     steps = tuple(
         HostCall(node.op, node.attrs, (*(slot[id(source)] for source in node.inputs), slot[id(node)])) for node in inner
     )
-    return Program(
+    program = Program(
         kernels=(),
         steps=steps,
         slots=tuple(Slot(node.spec, at) for at, node in enumerate(nodes)),
@@ -124,6 +156,8 @@ def _host_program(roots: tuple[Node, ...], written: Written) -> Program:
         sizes=(),
         scratch=(),
     )
+    _report(program, nodes, [[node] for node in inner])
+    return program
 
 
 def _watch(stage: str, roots: tuple[Node, ...]) -> None:
@@ -131,10 +165,37 @@ def _watch(stage: str, roots: tuple[Node, ...]) -> None:
         print(f"--- {stage}\n{as_text(roots)}")
 
 
-def _report(program: Program) -> None:
+def _report(program: Program, values: Sequence[Node], steps: Sequence[Sequence[Node]]) -> None:
+    """Prints what was asked for, and tells who watches: the node of each slot, the nodes that each step computes."""
     if settings.debug >= 1:
-        print(
-            f"program: {len(program.steps)} steps, {len(program.slots)} values, {program.scratch_bytes} scratch bytes"
-        )
-    for kernel in program.kernels if settings.debug >= 2 else ():
-        print(f"  kernel {kernel.name} grid={kernel.grid}" + (f"\n{kernel.wgsl}" if settings.debug >= 3 else ""))
+        print(describe(program, settings.debug, [", ".join(node.op.name for node in group) for group in steps]))
+    if recording.trace is not None:
+        recording.trace.compiled(program, values, steps)
+
+
+def describe(program: Program, level: int, purposes: Sequence[str] = ()) -> str:
+    """A Program as text: 1 a line, 2 a line a step as well, 3 the WGSL of each. `purposes`: what each step is for."""
+    total, least, inside = program.peak_bytes, program.lower_bound, program.scratch_bytes
+    memory = f", {total} bytes, {inside} of them inside, at least {least}" if program.kernels else ""
+    lines = [f"program: {len(program.steps)} steps, {len(program.slots)} values{memory}"]
+    seen: set[int] = set()
+    for at, step in enumerate(program.steps if level >= 2 else ()):
+        purpose = purposes[at] if purposes else ""
+        if not isinstance(step, Dispatch):
+            lines.append(f"  {at}: {step.op.name} {_places(program, step.slots[:-1])} -> v{step.slots[-1]}")
+            continue
+        kernel = program.kernels[step.kernel]
+        reads = [slot for slot, writes in zip(step.slots, kernel.writes, strict=True) if not writes]
+        writes = [slot for slot, writes in zip(step.slots, kernel.writes, strict=True) if writes]
+        moved = sum(4 * prod(program.slots[slot].spec.shape) for slot in step.slots)
+        where = f"{_places(program, reads)} -> {_places(program, writes)}".strip()
+        lines.append(f"  {at}: {kernel.name} grid={kernel.grid} {where} {moved} bytes  {purpose}".rstrip())
+        if level >= 3 and step.kernel not in seen:
+            lines.append(kernel.wgsl)
+        seen.add(step.kernel)
+    return "\n".join(lines)
+
+
+def _places(program: Program, slots: Sequence[int]) -> str:
+    """Slots and the buffers that hold them, as "v3@1 v4@0"."""
+    return " ".join(f"v{slot}@{program.slots[slot].buffer}" for slot in slots)

@@ -1,6 +1,7 @@
 """A Program: the whole work of one call, as data. It can be printed, stored, sent to JavaScript and replayed."""
 
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 from pywebgpu.dtypes import DType
@@ -38,10 +39,18 @@ Step = Dispatch | HostCall
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """A value that has a place in memory: what it is, and the physical buffer that holds it."""
+    """A value that has a place in memory: what it is, and the physical buffer that holds it.
+
+    offset: the byte where its range of the buffer starts, a multiple of 256; None where the whole buffer is bound.
+    """
 
     spec: Spec
     buffer: int
+    offset: int | None = None
+
+    @property
+    def nbytes(self) -> int:
+        return 4 * prod(self.spec.shape)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,6 +76,11 @@ class Program:
     @property
     def scratch_bytes(self) -> int:
         return sum(self.sizes[buffer] for buffer in self.scratch)
+
+    @property
+    def peak_bytes(self) -> int:
+        """What it takes in all: inputs, outputs and scratch. `lower_bound` is the least that any plan could take."""
+        return sum(self.sizes)
 
 
 Loaded = Any  # what a device made of a Program

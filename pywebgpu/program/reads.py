@@ -13,7 +13,7 @@ from math import prod
 from typing import Any
 
 from pywebgpu.graph.ir import HOST, Generator, Movement, Node, Pointwise, Reduction
-from pywebgpu.ops import contraction, indexing, random
+from pywebgpu.ops import contraction, indexing, random, reduction
 from pywebgpu.settings import settings
 from pywebgpu.shapes import Shape
 from pywebgpu.symbolic import Sym, flatten, unflatten
@@ -28,7 +28,9 @@ SMALL = 8  # a value this many times smaller than its reader's costs next to not
 
 def is_free(node: Node) -> bool:
     """Costs nothing wherever it is needed: constants, counters, host numbers."""
-    return node.op is HOST or (isinstance(node.op, Generator) and node.op is not random.bits)
+    if node.op is HOST:
+        return True
+    return node.buffer is None and isinstance(node.op, Generator) and node.op is not random.bits
 
 
 def is_view(node: Node) -> bool:
@@ -65,7 +67,12 @@ class Reads:
         self.edges = {id(n): self._edges_of(n) for n in self.nodes}
 
     def _edges_of(self, node: Node) -> list[Edge]:
-        return [edge for source in node.inputs for edge in self._resolve(source)]
+        by_element = isinstance(node.op, Pointwise)
+        return [
+            edge
+            for source in node.inputs
+            for edge in self._resolve(source, (node if by_element else source).spec.shape)
+        ]
 
     def _choose(self, computing: list[Node]) -> None:
         """Finds the nodes that are computed where they are used."""
@@ -108,10 +115,10 @@ class Reads:
                 readers.setdefault(id(below(source)), []).append(node)
         return readers
 
-    def _resolve(self, source: Node) -> list[Edge]:
-        """The values from memory below an input, each with the views on the way to it."""
+    def _resolve(self, source: Node, shape: Shape) -> list[Edge]:
+        """The values from memory below an input that is read at `shape`, each with the views on the way to it."""
         found: list[Edge] = []
-        stack: list[tuple[Node, Chain]] = [(source, ())]
+        stack: list[tuple[Node, Chain]] = [(source, _spread(source, shape))]
         while stack:
             at, views = stack.pop()
             while is_view(at):
@@ -120,10 +127,17 @@ class Reads:
                 at = at.inputs[0]
             if is_free(at) or id(at) in self._inline:
                 if at.op is not HOST:
-                    stack.extend((inner, views) for inner in at.inputs)
+                    stack.extend((inner, views + _spread(inner, at.spec.shape)) for inner in at.inputs)
             else:
-                found.append((at, views, source.spec.shape))
+                found.append((at, views, shape))
         return found
+
+
+def _spread(operand: Node, shape: Shape) -> Chain:
+    """The views through which a pointwise op over `shape` reads an operand: those that grow one of shape ()."""
+    if operand.spec.shape or not shape:
+        return ()
+    return ((reduction.expand, (("shape", shape),), ()),)
 
 
 def _worth_repeating(node: Node, edges: list[Edge], readers: list[Node], cost: int) -> bool:
@@ -166,3 +180,15 @@ def read_at(start: Sym, shape: Shape, chain: Chain) -> Sym | None:
             return None
         last = source
     return flatten(at, last)
+
+
+def down(node: Node, at: tuple[Sym, ...]) -> tuple[int, Sym] | None:
+    """The id of the node below a chain of views, and the flat index there; None where an element may lie outside."""
+    while is_view(node):
+        if not isinstance(node.op, Movement):
+            return None
+        at, bounds = node.op.index(at, node.inputs[0].spec.shape, **node.attrs)
+        if bounds:
+            return None
+        node = node.inputs[0]
+    return id(node), flatten(at, node.spec.shape)

@@ -2,7 +2,7 @@
 
 map        pointwise nodes over one number of elements, several of them stored
 rows       reductions over the same rows, with pointwise work before, between and after (softmax, norms, losses)
-product    one contraction, with pointwise work on its result before it is stored
+product    one contraction, with pointwise work on its result before it is stored, and sums of its operands over k
 single     any other op alone
 
 Every node starts as its own group; going through the graph in order, a node's group joins those of its inputs where the
@@ -13,44 +13,38 @@ passes inside is read at the very element where it was computed. That last test 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from math import prod
 
 from pywebgpu.graph import walk
-from pywebgpu.graph.ir import Node, Reduction
+from pywebgpu.graph.ir import Node, Pointwise, Reduction
 from pywebgpu.kernels.kernel import Limits
-from pywebgpu.ops import contraction, indexing, pointwise, reduction
-from pywebgpu.program.geometry import Geometry
+from pywebgpu.ops import contraction, indexing, packing, pointwise, reduction
+from pywebgpu.program import order
+from pywebgpu.program.group import FULL, OUTER, Group, fits, geometry_of, stored_rows_are_fast
+from pywebgpu.program.packing import Placed
 from pywebgpu.program.reads import Reads, kind_of, read_at
 from pywebgpu.settings import settings
 from pywebgpu.symbolic import Sym, variable
 
-FULL, OUTER = "full", "outer"
-TREES = 12  # reductions of one kernel: each takes its share of workgroup memory
 LARGEST = 128  # nodes of one kernel: beyond that the text grows and nothing is won
-
-
-@dataclass(eq=False)
-class Group:
-    """One kernel in the making. `levels`: for rows, whether a node has an element a row or one an element."""
-
-    number: int
-    kind: str
-    nodes: list[Node]
-    members: int
-    levels: dict[int, str] = field(default_factory=dict)
-    geometry: Geometry | None = None
-    before: int = 0  # bits of all groups that must run earlier
-    parents: set[int] = field(default_factory=set)
-    outputs: list[Node] = field(default_factory=list)
 
 
 class Schedule:
     """Cuts the graph of `roots` into groups; see `groups` for the result, in an order that may run."""
 
-    def __init__(self, roots: Sequence[Node], limits: Limits, written: Iterable[tuple[Node, Node]] = ()) -> None:
+    def __init__(
+        self,
+        roots: Sequence[Node],
+        limits: Limits,
+        written: Iterable[tuple[Node, Node]] = (),
+        placed: Placed | None = None,
+    ) -> None:
+        placed = Placed(tuple(roots)) if placed is None else placed
         self._order = walk.toposort(roots)
-        self._wanted = {id(root) for root in roots}
+        self._wanted = {id(node) for node in (*roots, *placed.parts)}
+        self._windows: dict[int, list[Node]] = {}  # by id of the data in whose buffer they lie
+        for window in placed.windows:
+            self._windows.setdefault(id(placed.inside[id(window)][0]), []).append(window)
         faults = any(node.op is pointwise.index for node in self._order)
         self._bindings = limits.bindings - faults  # The fault words of the device take one.
         self._folds = limits.shared_bytes // (4 * limits.workgroup_size)  # arrays of a workgroup, one a reduction
@@ -60,11 +54,27 @@ class Schedule:
         self._of: dict[int, Group] = {}
         self._placed = 0
         self._rank = {id(node): at for at, node in enumerate(self._order)}
+        self._written = {id(result): (result, leaf) for result, leaf in written}
+        self.alias: dict[int, Node] = {}
         for node in reads.nodes:
             self._place(node)
-        self._divide_wide()
-        self.alias = self._allow_writes(written)
+        for node in reads.nodes:
+            if self._of[id(node)].kind == "map" and self._waits(node):
+                self._join_producers(node)
+        self._settle()
         self.groups = self._ordered()
+
+    def _settle(self) -> None:
+        """Divides what binds too much. While joining, a buffer that may be written in place counted once.
+
+        Where it turns out that it may not be, the groups are looked at again.
+        """
+        while True:
+            self._divide_wide()
+            self.alias = self._allow_writes()
+            if len(self.alias) == len(self._written):
+                return
+            self._written = {at: pair for at, pair in self._written.items() if at in self.alias}
 
     # Joining
 
@@ -73,8 +83,10 @@ class Schedule:
         self._placed += 1
         group = Group(number, kind_of(node), [node], 1 << number)
         if isinstance(node.op, Reduction):
-            group.geometry = Geometry(node.inputs[0].spec.shape, node.attrs["axes"])
+            group.geometry = geometry_of(node)
             group.levels[id(node)] = OUTER
+        elif group.kind == "product":
+            group.levels[id(node)] = FULL
         for producer, _, _ in self._edges[id(node)]:
             if producer.buffer is None:
                 parent = self._of[id(producer)]
@@ -82,34 +94,40 @@ class Schedule:
                 group.before |= parent.before | parent.members
         self._groups[number] = group
         self._of[id(node)] = group
-        if not settings.fuse:
-            return
+        if settings.fuse and not self._waits(node):
+            self._join_producers(node)
+            self._join_alike(node)
+
+    def _waits(self, node: Node) -> bool:
+        """What only reductions read is computed in their kernels: there it need not be stored."""
+        readers = self._users.get(id(node), ())
+        only = bool(readers) and all(isinstance(reader.op, Reduction) for reader in readers)
+        return settings.fuse and only and isinstance(node.op, Pointwise) and id(node) not in self._wanted
+
+    def _join_producers(self, node: Node) -> None:
         producers = {self._of[id(p)].number for p, _, _ in self._edges[id(node)] if p.buffer is None}
         for other in sorted(producers, reverse=True):
             current = self._of[id(node)]
             if other in self._groups and self._groups[other] is not current:
                 self._join(self._groups[other], current)
-        self._join_alike(node)
 
     def _join_alike(self, node: Node) -> None:
         """Groups side by side which read the same values over the same elements share a kernel."""
-        group = self._of[id(node)]
-        seen: set[int] = set()
-        for producer, _, _ in self._edges[id(node)]:
-            if not producer.spec.shape:
-                continue
-            for user in self._users.get(id(producer), ()):
-                other = self._of.get(id(user))
-                if other is None or other is group or other.number in seen:
-                    continue
-                seen.add(other.number)
-                if (other.kind == group.kind == "map") or (other.kind == "rows" and other.kind == group.kind):
-                    self._join(other, group)
-                    group = self._of[id(node)]
+        found: dict[int, Node] = {}
+        for inner in self._of[id(node)].nodes:
+            for producer, _, _ in self._edges[id(inner)]:
+                for user in self._users[id(producer)] if producer.spec.shape else ():
+                    if id(user) in self._of:
+                        found[id(user)] = user
+        for user in sorted(found.values(), key=lambda user: kind_of(user) != "product"):
+            other, group = self._of[id(user)], self._of[id(node)]
+            kinds = {other.kind, group.kind}
+            if other is not group and (kinds in ({"map"}, {"rows"}, {"product", "rows"})):
+                self._join(other, group)
 
     def _join(self, first: Group, second: Group) -> bool:
         kinds = {first.kind, second.kind}
-        if "single" in kinds or kinds == {"product"} or kinds == {"product", "rows"}:
+        if "single" in kinds or kinds == {"product"}:
             return False
         if len(first.nodes) + len(second.nodes) > LARGEST:
             return False
@@ -123,7 +141,7 @@ class Schedule:
         elif "rows" in kinds:
             merged.kind = "rows"
             merged.geometry = first.geometry or second.geometry
-        if not self._fits(merged) or not self._within_limits(merged):
+        if not fits(merged, self._edges) or self._stores_rows_slowly(merged) or not self._within_limits(merged):
             return False
         self._commit(first, second, merged)
         return True
@@ -136,62 +154,11 @@ class Schedule:
                     return True
         return False
 
-    def _fits(self, group: Group) -> bool:
-        """Every value that passes inside is read where it was computed."""
+    def _stores_rows_slowly(self, group: Group) -> bool:
+        if group.kind != "rows" or group.geometry is None or stored_rows_are_fast(group.geometry):
+            return False
         inside = {id(node) for node in group.nodes}
-        if group.kind == "rows":
-            return self._rows_fit(group, inside)
-        anchor = next((n for n in group.nodes if n.op is contraction.matmul), None)
-        size = prod((anchor or group.nodes[0]).spec.shape)
-        position = variable("i", size)
-        for node in group.nodes:
-            if prod(node.spec.shape) != size or size == 0:
-                return False
-            for producer, chain, shape in self._edges[id(node)]:
-                if id(producer) in inside:
-                    if node is anchor or shape != node.spec.shape or node.op in (indexing.take, indexing.cat):
-                        return False
-                    if read_at(position, shape, chain) != position:
-                        return False
-        return True
-
-    def _rows_fit(self, group: Group, inside: set[int]) -> bool:
-        geometry = group.geometry
-        assert geometry is not None
-        rows, columns = geometry.rows, geometry.columns
-        if columns <= 1 or rows == 0:
-            return False
-        if sum(isinstance(node.op, Reduction) for node in group.nodes) > TREES:
-            return False
-        full, row = geometry.full(), variable("row", rows)
-        levels: dict[int, str] = {}
-        for node in group.nodes:
-            if isinstance(node.op, Reduction):
-                own = Geometry(node.inputs[0].spec.shape, node.attrs["axes"])
-                if own != geometry and (own.rows, own.columns, own.full()) != (rows, columns, full):
-                    return False
-                levels[id(node)], start = OUTER, full
-            elif prod(node.spec.shape) == rows * columns:
-                levels[id(node)], start = FULL, full
-            elif prod(node.spec.shape) == rows:
-                levels[id(node)], start = OUTER, row
-            else:
-                return False
-            for producer, chain, shape in self._edges[id(node)]:
-                if id(producer) not in inside:
-                    continue
-                if node.op in (indexing.take, indexing.cat, indexing.write_slice):
-                    return False
-                wanted = full if levels[id(producer)] == FULL else row
-                if levels[id(node)] == OUTER and not isinstance(node.op, Reduction) and wanted is full:
-                    return False
-                if read_at(start, shape, chain) != wanted:
-                    return False
-        stores_rows = any(levels[id(n)] == FULL and self._escapes(n, inside) for n in group.nodes)
-        if stores_rows and not _stored_rows_are_fast(geometry):
-            return False
-        group.levels = levels
-        return True
+        return any(group.levels[id(node)] == FULL and self._escapes(node, inside) for node in group.nodes)
 
     def _escapes(self, node: Node, inside: set[int]) -> bool:
         """Somebody outside reads it, or somebody who is not placed yet, or the caller wants it."""
@@ -212,7 +179,8 @@ class Schedule:
             or any(id(user) not in inside and id(user) in placed for user in self._users.get(id(node), ()))
             for node in nodes
         )
-        return len(reads) + writes
+        again = sum(at in inside and id(leaf) in reads for at, (_, leaf) in self._written.items())
+        return len(reads) + writes - again
 
     def _commit(self, first: Group, second: Group, merged: Group) -> None:
         merged.parents = (first.parents | second.parents) - {first.number, second.number}
@@ -258,11 +226,13 @@ class Schedule:
 
     def _part(self, number: int, whole: Group, nodes: list[Node]) -> Group:
         part = Group(number, kind_of(nodes[0]), nodes, 1 << number)
-        anchors = [node for node in nodes if kind_of(node) != "map"]
-        part.kind = kind_of(anchors[0]) if anchors else "map"
+        kinds = {kind_of(node) for node in nodes}
+        part.kind = next((kind for kind in ("product", "rows") if kind in kinds), "map")
+        part.levels = {id(node): whole.levels[id(node)] for node in nodes if whole.levels}
         if part.kind == "rows":
-            part.geometry = whole.geometry
-            part.levels = {id(node): whole.levels[id(node)] for node in nodes}
+            folded = next(node for node in nodes if isinstance(node.op, Reduction))
+            part.geometry = whole.geometry or geometry_of(folded)
+            part.levels = {at: FULL if level == FULL else OUTER for at, level in part.levels.items()}
         self._groups[number] = part
         for node in nodes:
             self._of[id(node)] = part
@@ -288,15 +258,18 @@ class Schedule:
 
     # Writes in place
 
-    def _allow_writes(self, written: Iterable[tuple[Node, Node]]) -> dict[int, Node]:
+    def _allow_writes(self) -> dict[int, Node]:
         """Which results may take over the buffer of a leaf: every other reader runs first, and its own reads match."""
         allowed: dict[int, Node] = {}
-        for result, leaf in written:
+        for result, leaf in self._written.values():
             writer = self._of.get(id(result))
-            if writer is None or id(result) in allowed:
+            if writer is None:
                 continue
             readers = {self._of[id(user)].number: self._of[id(user)] for user in self._users.get(id(leaf), ())}
-            others = [group for number, group in readers.items() if group is not writer]
+            sliced = [self._of[id(n)] for w in self._windows.get(id(leaf), ()) for n in self._users.get(id(w), ())]
+            if writer in sliced or result.op is packing.pack:
+                continue
+            others = [group for group in (*readers.values(), *sliced) if group is not writer]
             if any(group.before & writer.members for group in others):
                 continue
             if writer.number in readers and not self._reads_in_place(writer, result, leaf):
@@ -330,28 +303,18 @@ class Schedule:
                         return False
                     if (writer.kind == "rows" and writer.levels[id(node)] == FULL) or isinstance(node.op, Reduction):
                         return False
+                    if writer.kind == "product" and writer.levels[id(node)] != writer.levels[id(result)]:
+                        return False
                     if read_at(position, shape, chain) != position:
                         return False
         return True
 
     def _ordered(self) -> list[Group]:
-        done = 0
-        waiting = sorted(self._groups.values(), key=lambda g: self._rank[id(g.nodes[-1])])
-        out: list[Group] = []
-        while waiting:
-            later = []
-            for group in waiting:
-                if group.before & ~done:
-                    later.append(group)
-                else:
-                    out.append(group)
-                    done |= group.members
-            assert len(later) < len(waiting), "the groups of a schedule have an order"
-            waiting = later
-        for group in out:
+        groups = sorted(self._groups.values(), key=lambda g: self._rank[id(g.nodes[-1])])
+        for group in groups:
             inside = {id(node) for node in group.nodes}
             group.outputs = [node for node in group.nodes if self._escapes(node, inside)]
-        return out
+        return order.ordered(groups, self.reads, self._wanted | self.alias.keys())
 
     def reads(self, group: Group) -> list[Node]:
         """Values from outside that the group reads."""
@@ -363,10 +326,3 @@ class Schedule:
 def _is_mixed(group: Group) -> bool:
     """A cut left pointwise nodes of rows and of elements together, without the reduction that joined them."""
     return group.kind == "map" and len({prod(node.spec.shape) for node in group.nodes}) > 1
-
-
-def _stored_rows_are_fast(geometry: Geometry) -> bool:
-    """Elements of a row lie together: writing whole rows is as fast as writing in order."""
-    rank = len(geometry.shape)
-    trailing = geometry.axes == tuple(range(rank - len(geometry.axes), rank))
-    return trailing and (geometry.rows >= 16 or geometry.columns <= 4096)

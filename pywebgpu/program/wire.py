@@ -1,10 +1,12 @@
 """Program <-> JSON: what the bridge replays, and what a Program is in a file.
 
-The bridge sees buffers, kernels and counts. Shapes and dtypes stand only where a value goes in or comes out, for those
+The bridge sees buffers, ranges of them, kernels and counts. A step names a buffer by its number, and the range r by
+r + the number of buffers. Shapes and dtypes stand only where a value goes in or comes out, for those
 who feed the Program. js_bridge/wire.d.ts says the same to TypeScript; both carry VERSION.
 """
 
 import json
+from pathlib import Path
 from typing import Any
 
 from pywebgpu import dtypes
@@ -13,7 +15,7 @@ from pywebgpu.graph.ir import Spec
 from pywebgpu.kernels.kernel import Kernel
 from pywebgpu.program.program import Dispatch, Program, Slot
 
-VERSION = 1
+VERSION = 2
 
 
 def to_json(program: Program) -> str:
@@ -24,15 +26,23 @@ def to_json(program: Program) -> str:
 def as_data(program: Program) -> dict[str, Any]:
     """The same as dictionaries and lists."""
     steps: list[list[int]] = []
+    ranges: dict[tuple[int, int, int], int] = {}
+
+    def bound(slot: Slot) -> int:
+        if slot.offset is None:
+            return slot.buffer
+        return len(program.sizes) + ranges.setdefault((slot.buffer, slot.offset, slot.nbytes), len(ranges))
+
     for step in program.steps:
         if not isinstance(step, Dispatch):
             raise CompileError(f"{step.op.name}: a program of the cpu device cannot leave Python")
-        steps.append([step.kernel, *(program.slots[slot].buffer for slot in step.slots)])
+        steps.append([step.kernel, *(bound(program.slots[slot]) for slot in step.slots)])
     return {
         "version": VERSION,
         "kernels": [_kernel_data(kernel) for kernel in program.kernels],
         "steps": steps,
         "sizes": list(program.sizes),
+        "ranges": [list(found) for found in ranges],
         "scratch": list(program.scratch),
         "inputs": [_value_data(program.slots[slot]) for slot in program.inputs],
         "outputs": [_value_data(program.slots[slot]) for slot in program.outputs],
@@ -44,24 +54,49 @@ def as_data(program: Program) -> dict[str, Any]:
 
 def from_json(text: str) -> Program:
     """The opposite. A value inside the Program has lost its shape; it is words. CompileError: another version."""
-    data = json.loads(text)
+    return from_data(json.loads(text))
+
+
+def save(program: Program, file: str | Path) -> None:
+    """Writes a Program as `to_json` gives it."""
+    Path(file).write_text(to_json(program), encoding="utf-8")
+
+
+def load(file: str | Path) -> Program:
+    """The Program of a file. Raises CompileError for one that is no Program, or of another version."""
+    try:
+        return from_json(Path(file).read_text(encoding="utf-8"))
+    except (ValueError, KeyError, TypeError) as error:
+        raise CompileError(f"{file} is not a program: {error}") from None
+
+
+def from_data(data: dict[str, Any]) -> Program:
+    """As from_json, of what as_data gives."""
     if data.get("version") != VERSION:
         raise CompileError(f"a program of version {data.get('version')}; this pywebgpu reads version {VERSION}")
-    inside = [Slot(Spec((size // 4,), dtypes.uint32), buffer) for buffer, size in enumerate(data["sizes"])]
+    inside = [Slot(_words(size), buffer) for buffer, size in enumerate(data["sizes"])]
+    inside += [Slot(_words(size), buffer, offset) for buffer, offset, size in data["ranges"]]
     ends = [_slot(value) for value in (*data["inputs"], *data["outputs"])]
-    first, middle, last = len(inside), len(inside) + len(data["inputs"]), len(inside) + len(ends)
+    first, middle = len(inside), len(inside) + len(data["inputs"])
+    outputs: dict[int, int] = {}  # Equal values are one slot, so that a run gives them one buffer.
+    for at, value in enumerate(data["outputs"], middle):
+        outputs.setdefault(value["buffer"], at)
     return Program(
         kernels=tuple(_kernel(kernel) for kernel in data["kernels"]),
         steps=tuple(Dispatch(kernel, tuple(buffers)) for kernel, *buffers in data["steps"]),
         slots=(*inside, *ends),
         inputs=tuple(range(first, middle)),
         numbers=tuple(dtypes.BY_NAME[name] for name in data["numbers"]),
-        outputs=tuple(range(middle, last)),
+        outputs=tuple(outputs[value["buffer"]] for value in data["outputs"]),
         written=tuple((output, given) for output, given in data["written"]),
         sizes=tuple(data["sizes"]),
         scratch=tuple(data["scratch"]),
         lower_bound=data["lower_bound"],
     )
+
+
+def _words(nbytes: int) -> Spec:
+    return Spec((nbytes // 4,), dtypes.uint32)
 
 
 def _kernel_data(kernel: Kernel) -> dict[str, Any]:

@@ -5,8 +5,8 @@ from math import prod
 from pywebgpu import dtypes
 from pywebgpu.compose import ordering
 from pywebgpu.graph import walk
-from pywebgpu.graph.ir import Node, Reduction
-from pywebgpu.ops import indexing, movement, pointwise, reduction
+from pywebgpu.graph.ir import Node, Op, Reduction, Spec
+from pywebgpu.ops import contraction, indexing, movement, pointwise, reduction
 
 BLOCK = 256  # elements of a row that one workgroup orders
 MANY = 4096  # updates from which putting them in order first costs less than comparing each with each row
@@ -15,10 +15,14 @@ LONG = 8192  # elements of a reduction from which it is worth a second pass
 FEW = 64  # results below which one pass would leave most of a device idle
 PARTS = 256  # partial results of a long reduction
 
+Passing = tuple[Op, Spec, int, int]  # what is read below views, its rows, and how much of k each has
+
 
 def lower(roots: tuple[Node, ...]) -> tuple[Node, ...]:
     """The same values from ops that kernels exist for."""
-    return walk.rebuild(roots, _rule)
+    roots = walk.rebuild(roots, _rule)
+    passing = _passing(roots)
+    return walk.rebuild(roots, lambda node: _split(node, passing))
 
 
 def _rule(node: Node) -> Node:
@@ -28,8 +32,8 @@ def _rule(node: Node) -> Node:
         return _scatter(node)
     if node.op is indexing.cat and len(node.inputs) > JOINED:
         return _cat(node)
-    if isinstance(node.op, Reduction) and node.op not in (reduction.argmax, reduction.argmin):
-        return _split(node, node.op)
+    if node.op is contraction.matmul and not all(len(source.spec.shape) == 3 for source in node.inputs):
+        return _matmul(node)
     return node
 
 
@@ -70,12 +74,39 @@ def _cat(node: Node) -> Node:
     return parts[0]
 
 
-def _split(node: Node, op: Reduction) -> Node:
+def _matmul(node: Node) -> Node:
+    """(..., m, k) x (..., k, n) -> (batch, m, k) x (batch, k, n). Where b is one matrix, so are all rows of a."""
+    a, b = node.inputs
+    *lead, m, k = a.spec.shape
+    batches, rows = (1, prod(lead) * m) if len(b.spec.shape) == 2 else (prod(lead), m)
+    left = movement.reshape(a, shape=(batches, rows, k))
+    right = movement.reshape(b, shape=(batches, *b.spec.shape[-2:]))
+    return movement.reshape(contraction.matmul(left, right), shape=node.spec.shape)
+
+
+def _passing(roots: tuple[Node, ...]) -> set[Passing]:
+    """What products bring to their kernels row by row, each row along k: a sum of such rows is made on the way."""
+    found: set[Passing] = set()
+    for node in walk.toposort(roots):
+        if node.op is contraction.matmul and node.buffer is None:
+            for operand, rows in zip(node.inputs, node.spec.shape[1:], strict=True):
+                source = walk.base(operand)
+                found.add((source.op, source.spec, node.spec.shape[0] * rows, node.inputs[1].spec.shape[1]))
+    return found
+
+
+def _split(node: Node, passing: set[Passing]) -> Node:
     """(n,) -> (parts, n / parts) -> (parts,) -> (): the longest folded axis is cut where it divides evenly."""
+    op = node.op
+    if not isinstance(op, Reduction) or op in (reduction.argmax, reduction.argmin):
+        return node
     x, axes = node.inputs[0], node.attrs["axes"]
+    source = walk.base(x)
     shape = x.spec.shape
     length = prod(shape[axis] for axis in axes)
     if length < LONG or prod(node.spec.shape) >= FEW:
+        return node
+    if op is reduction.sum_ and (source.op, source.spec, prod(node.spec.shape), length) in passing:
         return node
     axis = max(axes, key=lambda a: shape[a])
     n = shape[axis]

@@ -11,8 +11,9 @@ from typing import Any
 from pywebgpu import dtypes
 from pywebgpu.dtypes import Kind
 from pywebgpu.graph import walk
-from pywebgpu.graph.ir import Custom, Movement, Node, Pointwise, Reduction
-from pywebgpu.ops import contraction, indexing, movement, pointwise, reduction
+from pywebgpu.graph.ir import Custom, Movement, Node, Pointwise, Reduction, Spec
+from pywebgpu.ops import contraction, indexing, movement, packing, pointwise, reduction
+from pywebgpu.shapes import Shape
 
 
 def simplify(roots: tuple[Node, ...]) -> tuple[Node, ...]:
@@ -50,9 +51,11 @@ def _once(node: Node) -> Node:
     if isinstance(op, Movement):
         return _movement(node)
     if isinstance(op, Pointwise):
-        return _pointwise(node)
+        return _grown(_pointwise(node), node.spec.shape)
     if op is indexing.write_slice and node.inputs[1].spec.shape == node.spec.shape:
         return node.inputs[1]
+    if op is packing.pack:
+        return _pack(node)
     if op is reduction.sum_ or op is reduction.prod_:
         if all(node.inputs[0].spec.shape[axis] == 1 for axis in node.attrs["axes"]):
             return node.inputs[0]
@@ -65,10 +68,34 @@ def _once(node: Node) -> Node:
     return node
 
 
+def _pack(node: Node) -> Node:
+    """Packing the pieces of one vector again gives that vector, where it does not matter what lies between them."""
+    first, starts = node.inputs[0], node.attrs["starts"]
+    if first.op is not packing.piece or first.buffer is not None or node.attrs["clean"]:
+        return node
+    whole = first.inputs[0]
+    for part, start in zip(node.inputs, starts, strict=True):
+        if part.op is not packing.piece or part.buffer is not None or part.inputs[0] is not whole:
+            return node
+        if part.attrs["start"] != start:
+            return node
+    return whole if whole.spec == node.spec else node
+
+
 def constant(node: Node) -> float | None:
     """The value that every element has, where the graph says so; a stored value is data, which no Program holds."""
     value: float | None = node.attrs["value"] if node.op is pointwise.const and node.buffer is None else None
     return value
+
+
+def _grown(x: Node, shape: Shape) -> Node:
+    """x itself, or a value of shape () that stood beside operands of `shape`, in that shape."""
+    if x.spec.shape == shape:
+        return x
+    value = constant(x)
+    if value is not None:
+        return pointwise.full(value, Spec(shape, x.spec.dtype))
+    return reduction.expand(x, shape=shape)
 
 
 def _movement(node: Node) -> Node:
@@ -98,20 +125,21 @@ def _movement(node: Node) -> Node:
             return value
     if op is movement.flip and not node.attrs["axes"]:
         return x
+    if op is packing.piece and x.op is packing.pack and x.buffer is None:
+        for part, start in zip(x.inputs, x.attrs["starts"], strict=True):
+            if start == node.attrs["start"] and part.spec == node.spec and 0 not in part.spec.shape:
+                return part
     return node
 
 
 def _transposed_product(node: Node, x: Node, order: tuple[int, ...]) -> Node:
     """(a b)^T -> b^T a^T, so that a weight's gradient is made in the weight's own layout."""
-    flat = order == (1, 0) and x.op is movement.reshape and x.buffer is None
-    product = x.inputs[0] if flat else x
-    if product.op is not contraction.matmul or product.buffer is not None:
+    if x.op is not contraction.matmul or x.buffer is not None:
         return node
-    if not (order == (0, 2, 1) or (flat and product.spec.shape == (1, *x.spec.shape))):
+    (a, b), rank = x.inputs, len(order)
+    if order != (*range(rank - 2), rank - 1, rank - 2) or len(b.spec.shape) != rank:
         return node
-    a, b = product.inputs
-    turned = contraction.matmul(movement.permute(b, order=(0, 2, 1)), movement.permute(a, order=(0, 2, 1)))
-    return movement.reshape(turned, shape=node.spec.shape) if flat else turned
+    return contraction.matmul(contraction.transposed(b), contraction.transposed(a))
 
 
 _FOLD: dict[Any, Callable[..., float]] = {

@@ -8,6 +8,8 @@ import pytest
 import pywebgpu as torch
 from pywebgpu.kernels.kernel import Kernel, Limits
 from pywebgpu.nn import functional as F
+from pywebgpu.ops import packing
+from pywebgpu.tensor.base import apply
 from tests.unit.compiled import check, for_limits, leaf
 
 Subject = Callable[[], Any]
@@ -33,6 +35,11 @@ def written_slice() -> Any:
 
 def half_precision() -> Any:
     return leaf(100, dtype=torch.float16) * leaf(100, dtype=torch.float16) + 1
+
+
+def packed() -> Any:
+    parts = leaf(5).exp(), leaf(70).sin()
+    return apply(lambda a, b: packing.pack(a, b, starts=(0, 64), size=192, clean=True), *parts)
 
 
 KERNELS: dict[str, Subject] = {
@@ -75,6 +82,7 @@ PARTS: dict[str, Subject] = {
     "sort_block": lambda: leaf(3, 500).argsort(1),
     "sort_merge": lambda: leaf(3, 500).argsort(1),
     "scatter_add": scatter_add,
+    "pack_gaps": packed,
 }
 
 

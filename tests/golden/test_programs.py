@@ -42,14 +42,15 @@ def steps_of(program: Program) -> str:
 
 
 def memory_of(program: Program) -> str:
-    """One line a buffer: its bytes, and the slots which live in it."""
+    """One line a buffer: its bytes, and the slots which live in it, with the byte where they start."""
     lines = []
     for buffer, size in enumerate(program.sizes):
-        slots = [f"{at}:{list(slot.spec.shape)}" for at, slot in enumerate(program.slots) if slot.buffer == buffer]
+        inside = [(at, slot) for at, slot in enumerate(program.slots) if slot.buffer == buffer]
+        slots = [f"{at}:{list(slot.spec.shape)}+{slot.offset or 0}" for at, slot in inside]
         kind = "scratch" if buffer in program.scratch else "own"
         lines.append(f"buffer {buffer}: {size} bytes, {kind}, slots {' '.join(slots)}")
     lines.append(f"inputs {program.inputs}, outputs {program.outputs}, written {program.written}")
-    lines.append(f"scratch {program.scratch_bytes} bytes, at least {program.lower_bound}")
+    lines.append(f"{program.peak_bytes} bytes, {program.scratch_bytes} of them scratch, at least {program.lower_bound}")
     return "\n".join(lines)
 
 

@@ -4,6 +4,8 @@
 @group(0) @binding(2) var<storage, read_write> b2: array<f32>;
 @group(0) @binding(3) var<storage, read_write> b3: array<f32>;
 @group(0) @binding(4) var<uniform> numbers: array<vec4u, 1>;
+fn p_isnan(x: f32) -> bool { return (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u; }
+fn p_exp(x: f32) -> f32 { return select(exp(x), x, p_isnan(x)); }
 fn p_mulhi(a: u32, b: u32) -> u32 {
   let low = (a & 0xffffu) * (b & 0xffffu);
   let left = (a >> 16u) * (b & 0xffffu);
@@ -45,7 +47,6 @@ fn p_quadrant(x: f32) -> vec2f {
 }
 var<private> p_bits: vec2u = vec2u(0x7f800000u, 0x7fc00000u);
 fn p_nan() -> f32 { return bitcast<f32>(p_bits.y); }
-fn p_isnan(x: f32) -> bool { return (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u; }
 fn p_isinf(x: f32) -> bool { return (bitcast<u32>(x) & 0x7fffffffu) == 0x7f800000u; }
 fn p_sincos(x: f32) -> vec2f {
   if (p_isnan(x) || p_isinf(x)) { return vec2f(p_nan(), p_nan()); }
@@ -66,7 +67,7 @@ fn main(@builtin(workgroup_id) w: vec3u, @builtin(local_invocation_index) lane: 
   if (i >= 8192u) { return; }
   let v1 = b0[i];
   let v2 = p_sin(v1);
-  let v3 = exp(v1);
+  let v3 = p_exp(v1);
   let v4 = (v1 * bitcast<f32>(numbers[0].x));
   b1[i] = v2;
   b2[i] = v3;

@@ -1,15 +1,15 @@
-// rows_argmax: grid (8, 1, 1), writes b1
+// rows_argmax: grid (32, 1, 1), writes b1
 @group(0) @binding(0) var<storage, read> b0: array<f32>;
 @group(0) @binding(1) var<storage, read_write> b1: array<i32>;
 var<private> p_bits: vec2u = vec2u(0x7f800000u, 0x7fc00000u);
 fn p_inf() -> f32 { return bitcast<f32>(p_bits.x); }
 fn p_isnan(x: f32) -> bool { return (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u; }
-var<workgroup> shared_f32_0: array<f32, 256>;
-var<workgroup> shared_place_0: array<u32, 256>;
-@compute @workgroup_size(256)
+var<workgroup> shared_f32_0: array<f32, 64>;
+var<workgroup> shared_place_0: array<u32, 64>;
+@compute @workgroup_size(64)
 fn main(@builtin(workgroup_id) w: vec3u, @builtin(local_invocation_index) lane: u32) {
   let group = w.x;
-  let wanted = group * 8u + lane / 32u;
+  let wanted = group * 2u + lane / 32u;
   let inside = wanted < 64u;
   let row = min(wanted, 63u);
   let place = lane % 32u;

@@ -1,13 +1,13 @@
-// rows_sum: grid (8, 1, 1), writes b3
+// rows_sum: grid (32, 1, 1), writes b3
 @group(0) @binding(0) var<storage, read> b0: array<f32>;
 @group(0) @binding(1) var<storage, read> b1: array<f32>;
 @group(0) @binding(2) var<storage, read> b2: array<f32>;
 @group(0) @binding(3) var<storage, read_write> b3: array<f32>;
-var<workgroup> shared_f32_0: array<f32, 256>;
-@compute @workgroup_size(256)
+var<workgroup> shared_f32_0: array<f32, 64>;
+@compute @workgroup_size(64)
 fn main(@builtin(workgroup_id) w: vec3u, @builtin(local_invocation_index) lane: u32) {
   let group = w.x;
-  let wanted = group * 8u + lane / 32u;
+  let wanted = group * 2u + lane / 32u;
   let inside = wanted < 64u;
   let row = min(wanted, 63u);
   let place = lane % 32u;
