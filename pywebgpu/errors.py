@@ -4,6 +4,7 @@ PywebgpuError
 ├── ShapeError      shapes of an op's inputs do not fit (RuntimeError, raised at the call)
 ├── DTypeError      dtypes of an op's inputs do not fit (TypeError and RuntimeError, raised at the call)
 ├── RangeError      an index or an axis is out of range (IndexError and RuntimeError)
+├── CaptureError    a function cannot become a compiled step (RuntimeError)
 ├── CompileError    the compiler met a graph that it cannot lower (RuntimeError)
 └── DeviceError     the device refused the work (RuntimeError)
     └── DeviceLostError  the device is gone; what it held is gone too
@@ -21,6 +22,9 @@ class DTypeError(PywebgpuError, TypeError, RuntimeError): ...
 
 
 class RangeError(PywebgpuError, IndexError, RuntimeError): ...
+
+
+class CaptureError(PywebgpuError, RuntimeError): ...
 
 
 class CompileError(PywebgpuError, RuntimeError): ...

@@ -1,6 +1,7 @@
 """Every environment variable, read here and nowhere else."""
 
 import os
+import sys
 from dataclasses import dataclass
 
 
@@ -11,13 +12,27 @@ class Settings:
     debug: 0 silent, 1 one line a program, 2 one line a kernel, 3 WGSL text, 4 graphs after each pass.
     device: the default device, "" for: webgpu where a hardware adapter is, else cpu.
     fuse: False makes every node a kernel of its own; values must not change.
+    profile: "" for none, 1 prints where the time of the whole process went, any other text is a file for Perfetto.
     pending: recorded nodes after which pending work is submitted by itself.
+    portable: kernels for any device with WebGPU, and not for the one that is there: for exports.
+    cache: the folder where compiled Programs are kept from process to process, "" for nowhere.
     """
 
     debug: int = 0
     device: str = ""
     fuse: bool = True
+    profile: str = ""
     pending: int = 50_000
+    cache: str = ""
+    portable: bool = False
+
+
+def default_cache() -> str:
+    """Where this user's caches are; nowhere in a browser, whose files end with the page."""
+    if sys.platform == "emscripten":
+        return ""
+    home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return os.path.join(home, "pywebgpu")
 
 
 def from_environment() -> Settings:
@@ -26,7 +41,10 @@ def from_environment() -> Settings:
         debug=int(get("PYWEBGPU_DEBUG", "0")),
         device=get("PYWEBGPU_DEVICE", ""),
         fuse=get("PYWEBGPU_FUSE", "1") != "0",
+        profile=get("PYWEBGPU_PROFILE", ""),
         pending=int(get("PYWEBGPU_PENDING", "50000")),
+        cache=get("PYWEBGPU_CACHE", default_cache()),
+        portable=get("PYWEBGPU_PORTABLE", "0") != "0",
     )
 
 

@@ -4,8 +4,11 @@ from collections.abc import Callable
 from typing import Any, Self
 
 from pywebgpu import devices, dtypes
+from pywebgpu.compiled import function
 from pywebgpu.dtypes import DType, Kind
 from pywebgpu.gradient import modes
+from pywebgpu.graph.ir import recording
+from pywebgpu.live import recorder
 from pywebgpu.nn.state import StateDict
 from pywebgpu.tensor.anchor import RemovableHandle
 from pywebgpu.tensor.tensor import Tensor
@@ -26,6 +29,7 @@ class Module(StateDict):
 
     forward: Callable[..., Any] = _unimplemented
     call_super_init = False
+    _step: Any = None  # the captured steps of a compiled module
     dump_patches = False
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -36,8 +40,20 @@ class Module(StateDict):
     # Calls
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self._step is not None and recorder.tape is None:
+            return self._step(*args, **kwargs)
+        return self._call(*args, **kwargs)
+
+    def _call(self, *args: Any, **kwargs: Any) -> Any:
+        if recorder.tape is not None:
+            self._note(recorder.tape)
         if self._forward_pre_hooks or self._forward_hooks or self._backward_hooks or self._backward_pre_hooks:
             return self._call_with_hooks(args, kwargs)
+        return self._forward(args, kwargs)
+
+    def _forward(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if recording.trace is not None:
+            return recording.trace.call(self, args, kwargs)
         return self.forward(*args, **kwargs)
 
     def _call_with_hooks(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -56,7 +72,7 @@ class Module(StateDict):
             if self._backward_hooks or self._backward_pre_hooks:
                 watch = _BackwardWatch(self)
                 args = watch.inputs(args)
-            result = self.forward(*args, **kwargs)
+            result = self._forward(args, kwargs)
             for hook, with_kwargs, _ in list(self._forward_hooks.values()):
                 changed = hook(self, args, kwargs, result) if with_kwargs else hook(self, args, result)
                 result = result if changed is None else changed
@@ -117,11 +133,9 @@ class Module(StateDict):
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Drops the gradients of all parameters, or fills them with zeros."""
         for parameter in self.parameters():
-            if parameter.grad is None:
-                continue
             if set_to_none:
                 parameter.grad = None
-            else:
+            elif parameter.grad is not None:
                 parameter.grad = parameter.grad.detach()
                 parameter.grad.zero_()
 
@@ -149,6 +163,7 @@ class Module(StateDict):
             for name, buffer in self._buffers.items():
                 if buffer is not None:
                     self._buffers[name] = fn(buffer)
+        recorder.changes += 1
         return self
 
     def to(self, *args: Any, **kwargs: Any) -> Self:
@@ -203,7 +218,13 @@ class Module(StateDict):
         return self
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
-        """Accepted for programs that name it: calls are compiled as they are."""
+        """Calls of this module become captured steps; see pywebgpu.compile, which takes the same options."""
+        self._step = function.Compiled(self._call)
+
+    def _compiled(self) -> Self:
+        """What compile(module) gives: the module itself."""
+        self.compile()
+        return self
 
     # Text
 

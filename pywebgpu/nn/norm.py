@@ -202,7 +202,7 @@ class _BatchNorm(_Running):
         if self.training and self.num_batches_tracked is not None:
             self.num_batches_tracked.add_(1)
             if self.momentum is None:  # A plain average over all batches.
-                momentum = 1.0 / float(self.num_batches_tracked.item())
+                momentum = 1.0 / self.num_batches_tracked
         own = self.training or self.running_mean is None
         tracked = not self.training or self.track_running_stats
         return functional.batch_norm(

@@ -6,6 +6,8 @@ A class of its own because the rest of Module (calls, hooks, conversion, state d
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from pywebgpu.compiled import guards
+from pywebgpu.live import Tape, recorder
 from pywebgpu.nn.parameter import Buffer, Parameter
 from pywebgpu.tensor.tensor import Tensor
 
@@ -30,6 +32,9 @@ class ModuleTree:
     # Attributes
 
     def __setattr__(self, name: str, value: Any) -> None:
+        recorder.changes += 1
+        if recorder.tape is not None and (name in self.__dict__ or name in self.__dict__.get("_parameters", ())):
+            self._note(recorder.tape)  # As it was when the step began.
         if "_parameters" not in self.__dict__:
             if isinstance(value, Parameter | ModuleTree | Buffer):
                 raise AttributeError(f"cannot assign {name!r} before Module.__init__() call")
@@ -66,6 +71,11 @@ class ModuleTree:
         else:
             object.__setattr__(self, name, value)
 
+    def _note(self, tape: Tape) -> None:
+        """A captured step is for the module as it is when the step first calls or changes it."""
+        if id(self) not in tape.modules:
+            tape.modules[id(self)] = self, guards.facts_of_module(self)
+
     def __getattr__(self, name: str) -> Any:
         for kind in ("_parameters", "_buffers", "_modules"):
             held = self.__dict__.get(kind)
@@ -74,6 +84,7 @@ class ModuleTree:
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __delattr__(self, name: str) -> None:
+        recorder.changes += 1
         for held in (self._parameters, self._buffers, self._modules):
             if name in held:
                 del held[name]
@@ -109,6 +120,7 @@ class ModuleTree:
                 f"express {name!r} as a function of another Tensor, compute the value in the forward() method."
             )
         self._parameters[name] = param
+        recorder.changes += 1
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
         """Adds a tensor that is state, but not trained. persistent: whether the state dict holds it.
@@ -121,6 +133,7 @@ class ModuleTree:
                 f"cannot assign {type(tensor).__name__!r} object to buffer {name!r} (torch Tensor or None required)"
             )
         self._buffers[name] = tensor
+        recorder.changes += 1
         if persistent:
             self._non_persistent_buffers_set.discard(name)
         else:

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterable
 
 from pywebgpu.gradient import modes
-from pywebgpu.tensor import create, functions, tensor
+from pywebgpu.tensor import create, functions, packed, tensor
 
 Tensors = tensor.Tensor | Iterable[tensor.Tensor]
 
@@ -48,8 +48,8 @@ def get_total_norm(
         return create.tensor(0.0)
     with modes.no_grad():
         device = tensors[0].device
-        norms = [one.norm(norm_type).to(device) for one in tensors]
-        total: tensor.Tensor = functions.stack(norms).norm(norm_type)
+        norms = [one.norm(norm_type).to(device) for one in _vectors(tensors, norm_type)]
+        total: tensor.Tensor = functions.stack(norms).norm(norm_type) if len(norms) > 1 else norms[0]
     if error_if_nonfinite and not math.isfinite(total.item()):
         raise RuntimeError(
             f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, so it cannot be "
@@ -65,7 +65,7 @@ def clip_grads_with_norm_(
     """Multiplies all gradients, in place, by max_norm / total_norm where that is below 1."""
     with modes.no_grad():
         scale = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
-        for gradient in _gradients(_listed(parameters)):
+        for gradient in _together(_gradients(_listed(parameters))):
             gradient.mul_(scale.to(gradient.device))
 
 
@@ -73,7 +73,7 @@ def clip_grad_value_(parameters: Tensors, clip_value: float, foreach: bool | Non
     """Brings every element of all gradients, in place, between -clip_value and clip_value."""
     clip_value = float(clip_value)
     with modes.no_grad():
-        for gradient in _gradients(_listed(parameters)):
+        for gradient in _together(_gradients(_listed(parameters))):
             gradient.clamp_(min=-clip_value, max=clip_value)
 
 
@@ -111,6 +111,24 @@ def _listed(tensors: Tensors) -> list[tensor.Tensor]:
 
 def _gradients(parameters: list[tensor.Tensor]) -> list[tensor.Tensor]:
     return [parameter.grad for parameter in parameters if parameter.grad is not None]
+
+
+def _together(tensors: list[tensor.Tensor]) -> list[tensor.Tensor]:
+    """Fewer tensors, which share their elements with `tensors`."""
+    found = [[tensors[at] for at in bundle] for bundle in packed.bundles(tensors)]
+    return [packed.gather(alike) if len(alike) > 1 else alike[0] for alike in found]
+
+
+def _vectors(tensors: list[tensor.Tensor], norm_type: float) -> list[tensor.Tensor]:
+    """Fewer tensors with the same norm. What is trained stays where its optimizer put it; anything else may move."""
+    if norm_type <= 0:  # The zeros between the parts would count, or the norm of norms is none of them all.
+        return tensors
+    found = [[tensors[at] for at in bundle] for bundle in packed.bundles(tensors)]
+    moves = [not any(one.requires_grad for one in alike) for alike in found]
+    return [
+        packed.gather(alike, clean=True, move=move) if len(alike) > 1 else alike[0]
+        for alike, move in zip(found, moves, strict=True)
+    ]
 
 
 def _on_one_device(parameters: Iterable[tensor.Tensor]) -> list[tensor.Tensor]:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pywebgpu.graph.ir import Node
+from pywebgpu.live import recorder
 
 Hook = Callable[[Any], Any]
 
@@ -48,6 +49,8 @@ class RemovableHandle:
     def __init__(self, hooks: dict[int, Hook], hook: Hook) -> None:
         self._hooks, self._number = hooks, max(hooks, default=-1) + 1
         hooks[self._number] = hook
+        recorder.changes += 1
 
     def remove(self) -> None:
         self._hooks.pop(self._number, None)
+        recorder.changes += 1

@@ -16,7 +16,8 @@ from pywebgpu.dtypes import DType, Kind, bool_
 from pywebgpu.errors import ShapeError
 from pywebgpu.gradient import modes
 from pywebgpu.graph import walk
-from pywebgpu.graph.ir import HOST, Attrs, Movement, Node, Spec, recording
+from pywebgpu.graph.ir import HOST, NO_ATTRS, Attrs, Movement, Node, Spec, recording
+from pywebgpu.live import recorder
 from pywebgpu.ops import indexing, movement, pointwise, reduction
 from pywebgpu.realize import Storage
 from pywebgpu.shapes import Shape
@@ -46,8 +47,8 @@ class TensorBase:
     @classmethod
     def _new(cls, node: Node, device: Device) -> Any:
         """A tensor with a storage of its own."""
-        if node.op is HOST:
-            node = pointwise.copy(node)
+        if node.op is HOST or (node.op is pointwise.const and not node.spec.shape):
+            node = pointwise.copy(node)  # Others have this node, too; a storage's is its own.
         made = cls._class().__new__(cls._class())
         made._storage = Storage(node, device)
         made._path, made._base, made._anchor, made._cached = (), None, None, None
@@ -62,6 +63,14 @@ class TensorBase:
     def _class(cls) -> Any:
         """The class of results: Tensor, also for subclasses."""
         return cls
+
+    @classmethod
+    def _of(cls, storage: Storage, path: Path) -> Any:
+        """A tensor without history that shows a storage."""
+        made = cls._class().__new__(cls._class())
+        made._storage, made._path, made._base = storage, path, None
+        made._cached, made._anchor, made._flag, made._detached, made._grad = None, None, False, True, None
+        return made
 
     def _view(self, op: Movement, **attrs: Any) -> Any:
         """A tensor that shares this one's storage."""
@@ -84,16 +93,19 @@ class TensorBase:
     def _node(self) -> Node:
         """The value now. For a leaf that wants a gradient, under gradient mode, a node that the gradient finds."""
         storage = self._storage
+        if recorder.tape is not None:
+            recorder.tape.see(self)
         if self._flag:
             return self._leaf_node() if recording.grad else self._raw()
         if not self._path and not self._detached:
             return storage.node
         cached = self._cached
-        if cached is not None and cached[0] == storage.version:
+        if cached is not None and cached[0] == storage.version and _holds(cached[1]):
             return cached[1]
         if self._detached:
-            with modes.no_grad():
-                node = movement.alias(self._raw())
+            node = self._raw()
+            if node.requires:
+                node = Node(movement.alias, (node,), NO_ATTRS, node.spec)
         elif self._base is None:
             node = self._raw()
         else:
@@ -106,6 +118,8 @@ class TensorBase:
 
     def _raw(self) -> Node:
         """The value without a history of its own."""
+        if recorder.tape is not None:
+            recorder.tape.settle(self._storage)
         node = self._storage.node
         for op, attrs in self._path:
             node = op(node, **attrs)
@@ -113,10 +127,10 @@ class TensorBase:
 
     def _leaf_node(self) -> Node:
         cached = self._cached
-        if cached is None or cached[0] != self._storage.version:
-            with modes.no_grad():
-                node = movement.alias(self._raw())
-            node.requires, node.anchor = True, self._find_anchor()
+        if cached is None or cached[0] != self._storage.version or not _holds(cached[1]):
+            raw = self._raw()
+            node = Node(movement.alias, (raw,), NO_ATTRS, raw.spec, True)
+            node.anchor = self._find_anchor()
             self._cached = cached = (self._storage.version, node)
         return cached[1]
 
@@ -173,12 +187,17 @@ class TensorBase:
             )
         if requires_grad and self.dtype.kind is not Kind.FLOAT:
             raise RuntimeError("only Tensors of floating point dtype can require gradients")
+        if recorder.tape is not None:
+            recorder.tape.see(self)
         self._flag, self._cached = requires_grad, None
+        recorder.changes += 1
         return self
 
     @property
     def grad(self) -> Any:
         """The gradient that backward accumulated, or None."""
+        if recorder.tape is not None:
+            recorder.tape.note_gradient(self, read=True)
         return self._grad
 
     @grad.setter
@@ -198,11 +217,14 @@ class TensorBase:
                     f"attempting to assign a gradient of {value.dtype} on {value.device} to a tensor of {self.dtype} "
                     f"on {self.device}"
                 )
+        if recorder.tape is not None:
+            recorder.tape.note_gradient(self, read=False)
+        recorder.changes += 1
         self._grad = value
 
     @grad.deleter
     def grad(self) -> None:
-        self._grad = None
+        self.grad = None
 
     @property
     def is_leaf(self) -> bool:
@@ -213,14 +235,17 @@ class TensorBase:
         """The op that made this tensor, or None for a leaf. For looking at, as in torch."""
         return None if self.is_leaf else self._node
 
+    def _traits(self) -> Any:
+        """What a step depends on besides the value: whether it is a leaf that wants a gradient, who waits for it."""
+        anchor = self._anchor
+        hooks = () if anchor is None else (*anchor.hooks.values(), *anchor.after.values(), anchor.retain)
+        return self._flag, hooks if any(hooks) else ()
+
     # Identity and history
 
     def detach(self) -> Any:
         """The same storage without history."""
-        made = self._class().__new__(self._class())
-        made._storage, made._path, made._base = self._storage, self._path, None
-        made._cached, made._anchor, made._flag, made._detached, made._grad = None, None, False, True, None
-        return made
+        return self._of(self._storage, self._path)
 
     @property
     def data(self) -> Any:
@@ -228,8 +253,11 @@ class TensorBase:
 
     @data.setter
     def data(self, other: TensorBase) -> None:
+        if recorder.tape is not None:
+            recorder.tape.see(self)
         self._storage, self._path, self._base = other._storage, other._path, None
         self._detached, self._cached = True, None
+        recorder.changes += 1
 
     def retain_grad(self) -> None:
         """Keeps the gradient of a tensor that is not a leaf in `.grad`."""
@@ -256,8 +284,9 @@ class TensorBase:
 
     def _accumulate(self, grad: Node, create_graph: bool) -> None:
         if self.grad is None:
+            recorder.changes += 1
             fresh = self._new(grad, self._storage.device)
-            self.grad = fresh if create_graph else fresh.detach()
+            self._grad = fresh if create_graph or not grad.requires else fresh.detach()
         elif create_graph:
             self.grad = self._new(pointwise.add(self.grad._node, grad), self._storage.device)
         else:
@@ -272,9 +301,12 @@ class TensorBase:
             raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
         if recording.grad and self._base is not None and self._base._flag:
             raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
-        if node.op is HOST:
-            node = pointwise.copy(node)
+        if node.op is HOST or (node.op is pointwise.const and not node.spec.shape):
+            node = pointwise.copy(node)  # Others have this node, too; a storage's is its own.
         storage = self._storage
+        if recorder.tape is not None:
+            recorder.tape.see(self)
+            recorder.tape.settle(storage)
         chain = [storage.node]
         for op, attrs in self._path:
             chain.append(op(chain[-1], **attrs))
@@ -322,6 +354,11 @@ class TensorBase:
         return dense
 
 
+def _holds(node: Node) -> bool:
+    """A captured step reads what a view shows in each run, and no copy of it that was forced before."""
+    return recorder.tape is None or node.buffer is None
+
+
 def _broadcast_fails(small: Shape, large: Shape) -> bool:
     padded = (1,) * (len(large) - len(small)) + small
     return any(m not in (1, n) for m, n in zip(padded, large, strict=True))
@@ -361,35 +398,37 @@ def apply(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
     Tensors inside lists and tuples count. Raises RuntimeError when tensors are on different devices.
     """
-    device: Device | None = None
-    result_class: Any = TensorBase
-
-    def unwrap(value: Any) -> Any:
-        nonlocal device, result_class
-        if isinstance(value, TensorBase):
-            own = value._storage.device
-            if device is None:
-                device, result_class = own, value._class()
-            elif own is not device:
-                raise RuntimeError(
-                    f"Expected all tensors to be on the same device, but found at least two devices, {device.name} and "
-                    f"{own.name}!"
-                )
-            return value._node
-        if isinstance(value, list | tuple) and any(isinstance(item, TensorBase) for item in value):
-            return [unwrap(item) for item in value]
-        return value
-
-    nodes = [unwrap(arg) for arg in args]
-    options = {name: unwrap(value) for name, value in kwargs.items()} if kwargs else kwargs
+    found: list[TensorBase] = []
+    nodes = [_unwrapped(arg, found) for arg in args]
+    options = {name: _unwrapped(value, found) for name, value in kwargs.items()} if kwargs else kwargs
+    if not found:
+        return function(*nodes, **options)
+    device, make = found[0]._storage.device, found[0]._new
+    for tensor in found:
+        other = tensor._storage.device
+        if other is not device:
+            raise RuntimeError(
+                f"Expected all tensors to be on the same device, but found at least two devices, {device.name} and "
+                f"{other.name}!"
+            )
     result = function(*nodes, **options)
     if isinstance(result, Node):
         if any(result is node for node in nodes):
             result = movement.alias(result)  # Another tensor needs a node of its own: hooks hang on nodes.
-        return result_class._new(result, device)
+        return make(result, device)
     if isinstance(result, tuple | list):
-        return tuple(result_class._new(item, device) if isinstance(item, Node) else item for item in result)
+        return tuple(make(item, device) if isinstance(item, Node) else item for item in result)
     return result
+
+
+def _unwrapped(value: Any, found: list[TensorBase]) -> Any:
+    """The node of a tensor, which is noted in `found`; also in lists and tuples."""
+    if isinstance(value, TensorBase):
+        found.append(value)
+        return value._node
+    if isinstance(value, list | tuple) and any(isinstance(item, TensorBase) for item in value):
+        return [_unwrapped(item, found) for item in value]
+    return value
 
 
 def as_tuple(args: Sequence[Any], named: dict[str, Any] | None = None) -> tuple[int, ...]:

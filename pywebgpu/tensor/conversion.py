@@ -78,6 +78,11 @@ class ConversionMethods(InplaceMethods):
     def cpu(self) -> Any:
         return self.to("cpu")
 
+    async def cpu_async(self) -> Any:
+        """As cpu, also where Python cannot wait."""
+        device = devices.open_device("cpu")
+        return self if self._storage.device is device else await transfer.transfer_async(self, device)
+
     def webgpu(self) -> Any:
         return self.to("webgpu")
 

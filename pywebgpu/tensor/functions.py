@@ -12,6 +12,7 @@ from pywebgpu.compose import arithmetic, joining, linear
 from pywebgpu.compose import einsum as summation
 from pywebgpu.dtypes import DType
 from pywebgpu.graph.ir import recording
+from pywebgpu.live import NUMBERS
 from pywebgpu.tensor import pointwise, reduction
 from pywebgpu.tensor.base import TensorBase, apply
 from pywebgpu.tensor.methods import aliased
@@ -60,7 +61,7 @@ def _function(name: str, method: Callable[..., Any]) -> Any:
 
 def _number_first(name: str, first: Any, args: tuple[Any, ...]) -> Any:
     """torch.pow(2, x): the operator of a number and a tensor."""
-    if name in REFLECTED and args and isinstance(args[0], TensorBase) and isinstance(first, bool | int | float):
+    if name in REFLECTED and args and isinstance(args[0], TensorBase) and isinstance(first, NUMBERS):
         return getattr(args[0], REFLECTED[name])(first)
     raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(first).__name__}")
 

@@ -6,11 +6,13 @@ takes four host numbers and uploads nothing, so a Program runs again with other 
 
 from __future__ import annotations
 
+import functools
 import os
 from typing import Any, NamedTuple, Self
 
 from pywebgpu import devices, dtypes
 from pywebgpu.graph.ir import Node, host
+from pywebgpu.live import Live, Tape, recorder
 from pywebgpu.ops.random import Seed
 
 WORD = 0xFFFFFFFF
@@ -21,7 +23,7 @@ class State(NamedTuple):
 
     seed: int
     stream: int
-    draws: int
+    draws: int | Live  # live in a captured step
 
 
 class Source:
@@ -34,7 +36,7 @@ class Source:
 
     def __init__(self, device: str | devices.device | None = None) -> None:
         self.device = devices.device("cpu" if device is None else device)
-        self.restore(State(int.from_bytes(os.urandom(8), "little"), 0, 0))
+        self._go_to(State(int.from_bytes(os.urandom(8), "little"), 0, 0))
 
     def manual_seed(self, seed: int) -> Self:
         """Starts over from a seed of 64 bits, where -1 is the largest. Raises ValueError for others."""
@@ -55,25 +57,62 @@ class Source:
 
     def draw(self) -> Seed:
         """The seed of the next draw: four host numbers."""
-        seed, stream, draws = self._state
+        seed, stream, draws = self.state
         self._state = State(seed, stream, draws + 1)
-        return (*self._fixed, host(draws & WORD, dtypes.uint32))
+        return (*self._fixed, host(draws if isinstance(draws, Live) else draws & WORD, dtypes.uint32))
 
     @property
     def state(self) -> State:
         """Small and immutable: what checkpoints and recomputations keep."""
+        if recorder.tape is not None and recorder.tape.meet(self):
+            self._enter(recorder.tape)
         return self._state
 
     def restore(self, state: State) -> None:
         """Goes back, or on, to a state."""
-        self._state = State(*state)
-        seed, stream, _ = self._state
-        self._fixed = (
-            host(seed & WORD, dtypes.uint32), host(seed >> 32, dtypes.uint32), host(stream & WORD, dtypes.uint32)
-        )  # fmt: skip
+        if recorder.tape is not None and recorder.tape.meet(self):
+            self._enter(recorder.tape)
+        old, self._state = self._state, State(*state)
+        if self._state[:2] != old[:2]:
+            self._fixed = _words(self._state)
+
+    def _enter(self, tape: Tape) -> None:
+        """From here on the draws of a captured step count on from wherever the source is in each run."""
+        begun = self._state
+        tape.remember(lambda: functools.partial(self._go_to, self._state))
+        words = [
+            tape.read("seed", lambda: self._state.seed & WORD, (self, "seed.low")),
+            tape.read("seed", lambda: self._state.seed >> 32, (self, "seed.high")),
+            tape.read("stream", lambda: self._state.stream & WORD, (self, "stream")),
+        ]
+        low, high, stream = (host(word, dtypes.uint32) for word in words)
+        self._fixed = (low, high, stream)
+        draws = tape.read("draws", lambda: self._state.draws, (self, "draws"))
+        self._state = State(begun.seed, begun.stream, draws)
+        tape.endings.append(functools.partial(self._leave, tape, begun))
+
+    def _leave(self, tape: Tape, begun: State) -> None:
+        """The captured step is over: notes where it left the source."""
+        seed, stream, draws = self._state
+        same = (seed, stream) == begun[:2]
+        if not isinstance(draws, Live):
+            tape.act("seed", functools.partial(self._go_to, self._state))
+        elif same:
+            go_on = lambda n: self._go_to(State(self._state.seed, self._state.stream, n))  # noqa: E731
+            tape.write("draws", draws, go_on, (self, "draws"))
+        else:
+            tape.write("draws", draws, lambda n: self._go_to(State(seed, stream, n)), (self, "draws"))
+
+    def _go_to(self, state: State) -> None:
+        self._state, self._fixed = state, _words(state)
 
     def __reduce__(self) -> Any:
         return _rebuild, (type(self), str(self.device), tuple(self._state))
+
+
+def _words(state: State) -> tuple[Node, Node, Node]:
+    seed, stream, _ = state
+    return host(seed & WORD, dtypes.uint32), host(seed >> 32, dtypes.uint32), host(stream & WORD, dtypes.uint32)
 
 
 def _rebuild(kind: type[Source], device: str, state: tuple[int, int, int]) -> Source:

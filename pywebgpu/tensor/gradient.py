@@ -6,7 +6,7 @@ from typing import Any
 
 from pywebgpu.errors import ShapeError
 from pywebgpu.gradient import backward as walk
-from pywebgpu.graph.ir import Node
+from pywebgpu.graph.ir import Node, recording
 from pywebgpu.ops import pointwise
 from pywebgpu.tensor.base import TensorBase
 
@@ -25,12 +25,13 @@ def backward(
     roots, seeds = _seeds(tensors, grad_tensors)
     keep = create_graph if retain_graph is None else retain_graph
     if inputs is None:
-        walk.gradients(roots, seeds, accumulate=True, create_graph=create_graph, retain_graph=keep)
+        with recording.span("backward", "backward"):
+            walk.gradients(roots, seeds, accumulate=True, create_graph=create_graph, retain_graph=keep)
         return
     leaves = [inputs] if isinstance(inputs, TensorBase) else list(inputs)
-    found = walk.gradients(
-        roots, seeds, [t._node for t in leaves], accumulate=False, create_graph=create_graph, retain_graph=keep
-    )
+    nodes = [t._node for t in leaves]
+    with recording.span("backward", "backward"):
+        found = walk.gradients(roots, seeds, nodes, accumulate=False, create_graph=create_graph, retain_graph=keep)
     for leaf, node in zip(leaves, found, strict=True):
         if node is not None:
             leaf._accumulate(node, create_graph)
@@ -58,7 +59,8 @@ def grad(
             raise RuntimeError("One of the differentiated Tensors does not require grad")
     keep = create_graph if retain_graph is None else retain_graph
     nodes = [t._node for t in wanted]
-    found = walk.gradients(roots, seeds, nodes, accumulate=False, create_graph=create_graph, retain_graph=keep)
+    with recording.span("backward", "backward"):
+        found = walk.gradients(roots, seeds, nodes, accumulate=False, create_graph=create_graph, retain_graph=keep)
     results: list[Any] = []
     for tensor, node in zip(wanted, found, strict=True):
         if node is None and not (allow_unused or materialize_grads):

@@ -17,6 +17,7 @@ from pywebgpu.devices.base import Device
 from pywebgpu.dtypes import Kind
 from pywebgpu.errors import DTypeError, RangeError, ShapeError
 from pywebgpu.graph.ir import Node, Spec, recording
+from pywebgpu.live import NUMBERS
 from pywebgpu.ops import indexing as ops
 from pywebgpu.ops import movement, pointwise
 from pywebgpu.shapes import Shape
@@ -359,7 +360,7 @@ def _value(view: TensorBase, value: Any, *, strict: bool = False) -> Node:
         return arithmetic.cast(node, view.dtype)
     if hasattr(value, "item") and getattr(value, "ndim", 1) == 0:
         value = value.item()
-    if not isinstance(value, bool | int | float):
+    if not isinstance(value, NUMBERS):
         raise TypeError(f"can't assign a {type(value).__name__} to a torch.{view.dtype.name} tensor")
     return arithmetic.number(bool(value) if view.dtype.kind is Kind.BOOL else value, view.dtype)
 

@@ -9,11 +9,13 @@ from math import prod
 from typing import Any
 
 from pywebgpu import dtypes
+from pywebgpu.compose import arithmetic
 from pywebgpu.devices.base import Device, check_supported
 from pywebgpu.dtypes import DType, Kind
 from pywebgpu.errors import ShapeError
 from pywebgpu.graph import ir
 from pywebgpu.graph.ir import Node, Spec
+from pywebgpu.live import Live
 from pywebgpu.shapes import Shape
 from pywebgpu.tensor.base import TensorBase
 
@@ -44,8 +46,11 @@ def from_bytes(data: Any, dtype: DType, shape: Sequence[int], device: Device) ->
 
 def from_data(data: Any, dtype: DType | None, device: Device) -> Node:
     """Numbers, or nested sequences of them; see tensor() in create.py."""
+    if isinstance(data, Live):
+        return arithmetic.number(data, dtype or dtypes.of_scalar(data))
     flat: list[Any] = []
     shape = flatten(data, flat)
+    flat = [one._fixed() if isinstance(one, Live) else one for one in flat]
     found = dtype or infer(flat, nested=bool(shape))
     return from_bytes(pack(flat, found), found, shape, device)
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pywebgpu.graph.ir import Node
+from pywebgpu.live import NUMBERS
 from pywebgpu.tensor import literal, transfer
 from pywebgpu.tensor.base import TensorBase
 
@@ -89,7 +90,7 @@ def operand(self: TensorBase, other: Any) -> Any:
         if other._storage.device is not self._storage.device:
             return elsewhere(self, other)
         return other._node
-    if isinstance(other, bool | int | float):
+    if isinstance(other, NUMBERS):
         return other
     if hasattr(other, "__array_interface__") and getattr(other, "ndim", True):
         return literal.from_array(other, self._storage.device)

@@ -11,6 +11,7 @@ from pywebgpu.devices.base import Device, check_supported
 from pywebgpu.dtypes import DType
 from pywebgpu.errors import ShapeError
 from pywebgpu.graph.ir import Node
+from pywebgpu.live import NUMBERS
 from pywebgpu.shapes import Shape
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.tensor import Tensor
@@ -81,7 +82,7 @@ def size(name: str, args: Sequence[Any], options: dict[str, Any]) -> Shape:
 
 def number(value: Any) -> Any:
     """A Python number of one, or of what stands for one (a tensor or array of a single element)."""
-    if isinstance(value, bool | int | float):
+    if isinstance(value, NUMBERS):
         return value
     if hasattr(value, "item"):
         return value.item()

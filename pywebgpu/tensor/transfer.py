@@ -36,16 +36,33 @@ def transfer(tensor: TensorBase, device: Device) -> Any:
     return tensor._new(_move(tensor._node, tensor._storage.device, device), device)
 
 
+async def transfer_async(tensor: TensorBase, device: Device) -> Any:
+    """As transfer, also where Python cannot wait."""
+    storage = _leaving(tensor._node, tensor._storage.device, device)
+    arrived = _arrive(tensor._node, storage, device, await realize.read_async(storage))
+    return tensor._new(arrived, device)
+
+
 def _move(node: Node, source: Device, target: Device) -> Node:
+    storage = _leaving(node, source, target)
+    return _arrive(node, storage, target, realize.read(storage))
+
+
+def _leaving(node: Node, source: Device, target: Device) -> Storage:
+    """The value to read. Raises TypeError for a dtype that the target lacks."""
     if target.target.wgsl:
         check_supported(node.spec.dtype, target.name)
-    storage = Storage(node if node.buffer is not None else pointwise.copy(node), source)
-    arrived = ir.data(node.spec, target.upload(realize.read(storage), node.spec))
+    return Storage(node if node.buffer is not None else pointwise.copy(node), source)
+
+
+def _arrive(node: Node, storage: Storage, target: Device, data: bytes) -> Node:
+    """The value there, of which `data` are the bytes."""
+    arrived = ir.data(node.spec, target.upload(data, node.spec))
     known = bounds.known_range(node)
     if known is not None and known.exact:  # Row numbers stay known to fit.
         arrived.attrs = {"low": known.low, "high": known.high}
     if not (node.requires and recording.grad):
         return arrived
-    result = moved(arrived, storage.node, call=_Back(source, target), index=0, outputs=1)
+    result = moved(arrived, storage.node, call=_Back(storage.device, target), index=0, outputs=1)
     result.buffer = arrived.buffer  # Walks of one device's graph stop here; only the gradient goes on.
     return result

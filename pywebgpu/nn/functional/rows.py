@@ -130,7 +130,7 @@ def instance_norm(
 def _move(running: _T | None, found: _T, momentum: float) -> None:
     if running is not None:
         with _modes.no_grad():
-            running.mul_(1 - momentum).add_(found.to(dtype=running.dtype), alpha=momentum)
+            running.mul_(1 - momentum).add_(found.to(dtype=running.dtype) * momentum)
 
 
 def local_response_norm(input: _T, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> _T:

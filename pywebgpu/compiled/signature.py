@@ -1,0 +1,186 @@
+"""What a call is given and what it returns, taken apart into tensors, numbers and the rest.
+
+Two calls with equal keys may run the same captured step: tensors count by shape, dtype, device, history and views,
+floats count by being there, anything else by value or, where it has none, by identity.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any
+
+from pywebgpu import devices, dtypes, live
+from pywebgpu.graph.ir import Spec, recording
+from pywebgpu.live import Live
+from pywebgpu.ops import movement
+from pywebgpu.realize import Part, Storage, whole_of
+from pywebgpu.tensor import create
+from pywebgpu.tensor.base import TensorBase
+
+PLAIN = (bool, int, str, bytes, complex, range, type(None))
+Map = Callable[[Any], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """A tensor that was given: its number, and the spec of its storage. `is_whole`: it is no view and no part."""
+
+    at: int
+    spec: Spec
+    is_whole: bool
+
+
+class Call:
+    """The arguments of one call. `key` decides which captured step fits; `kept` holds what it knows by identity.
+
+    has_history: a gradient may flow out of the call through an argument.
+    """
+
+    __slots__ = ("args", "has_history", "kept", "key", "kwargs", "numbers", "tensors")
+
+    def __init__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self.args, self.kwargs = args, kwargs
+        self.tensors: list[TensorBase] = []
+        self.numbers: list[float] = []
+        self.kept: list[Any] = []
+        self.has_history = False
+        modes = (recording.grad, recording.inference, dtypes.default(), devices.default_device())
+        self.key: Hashable = (modes, self._describe(args), self._describe(kwargs) if kwargs else None)
+
+    def _describe(self, value: Any) -> Hashable:
+        if isinstance(value, TensorBase):
+            return self._tensor(value)
+        if isinstance(value, float | Live):
+            self.numbers.append(value)  # type: ignore[arg-type]
+            return "number"
+        if isinstance(value, PLAIN):
+            return type(value), value
+        if isinstance(value, list | tuple):
+            return type(value), tuple([self._describe(item) for item in value])
+        if _is_container(value):
+            places, items = _items(value)
+            return type(value), tuple(places), tuple([self._describe(item) for item in items])
+        if hasattr(value, "__array_interface__") and hasattr(value, "tobytes"):  # NumPy's: others may write to it.
+            return type(value), value.dtype.str, value.shape, value.tobytes()
+        self.kept.append(value)
+        return "object", id(value)
+
+    def _tensor(self, value: TensorBase) -> Hashable:
+        self.has_history |= not value._flag and value._node.requires
+        for at, other in enumerate(self.tensors):
+            if other is value:
+                return "again", at
+            if whole_of(other._storage) is whole_of(value._storage):
+                self.tensors.append(value)
+                return "shared", at, _facts(value)
+        self.tensors.append(value)
+        return _facts(value)
+
+    def outline(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments with what is known of each tensor in its place; nothing of a caller's is held by it."""
+        at = {id(tensor): at for at, tensor in enumerate(self.tensors)}
+
+        def change(value: Any) -> Any:
+            if isinstance(value, TensorBase):
+                is_whole = not value._path and type(value._storage) is Storage
+                return Outline(at[id(value)], value._storage.node.spec, is_whole)
+            return value if isinstance(value, (*PLAIN, float)) else None
+
+        args = rebuilt(self.args, change)
+        return args, rebuilt(self.kwargs, change)
+
+    def mapped(self, numbers: list[Live]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments with other numbers in the places of the floats."""
+        left = iter(numbers)
+        change = lambda value: next(left) if isinstance(value, float) else value  # noqa: E731
+        args = rebuilt(self.args, change)
+        return args, rebuilt(self.kwargs, change)
+
+
+def _facts(value: TensorBase) -> Hashable:
+    storage = value._storage
+    specs = storage.node.spec, storage.whole.node.spec if isinstance(storage, Part) else None
+    return specs, value._storage.device, value._flag or value._node.requires, type(value), _views(value)
+
+
+def _views(value: TensorBase) -> Hashable:
+    """The views of a tensor; where a slice starts is a number of the host."""
+    found = []
+    for op, attrs in value._path:
+        kept = tuple([(name, attr) for name, attr in attrs.items() if op is not movement.slice_ or name != "starts"])
+        found.append((op, kept))
+    return tuple(found)
+
+
+def rebuilt_shapes(value: Any) -> Any:
+    """Arguments where tensors of zeros stand for shapes."""
+    if isinstance(value, dict):
+        return {name: rebuilt_shapes(item) for name, item in value.items()}
+    if isinstance(value, tuple) and value and all(type(n) is int for n in value):
+        return create.zeros(value)
+    return tuple(map(rebuilt_shapes, value)) if isinstance(value, tuple) else value
+
+
+def rebuilt(value: Any, change: Map) -> Any:
+    """The same lists, tuples, dicts and dataclasses around what `change` makes of everything else.
+
+    One in which nothing changes is itself.
+    """
+    if not _is_container(value):
+        return change(value)
+    places, old = _items(value)
+    items = [rebuilt(item, change) for item in old]
+    if all(item is other for item, other in zip(items, old, strict=True)):
+        return value
+    if isinstance(value, tuple):
+        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+    made = copy.copy(value)
+    _put(made, places, items)
+    return made
+
+
+def give_back(value: Any, changed: Any) -> None:
+    """Does to the containers of `value` what a function did to those of `changed`, which `rebuilt` made of them."""
+    if value is changed or not _is_container(value):
+        return
+    places, items = _items(changed)
+    old = dict(zip(*_items(value), strict=True))
+    for place, item in zip(places, items, strict=True):
+        give_back(old.get(place), item)
+    kept = [
+        old[place] if _is_container(old.get(place)) else live.plain(item)
+        for place, item in zip(places, items, strict=True)
+    ]
+    if isinstance(value, list | dict):
+        value.clear()
+    if isinstance(value, list):
+        value.extend(kept)
+    elif not isinstance(value, tuple):
+        _put(value, places, kept)
+
+
+def _is_container(value: Any) -> bool:
+    return isinstance(value, list | tuple | dict) or (
+        is_dataclass(value) and not (isinstance(value, type) or callable(value))
+    )
+
+
+def _items(value: Any) -> tuple[list[Any], list[Any]]:
+    """The places in a container, and what is there."""
+    if isinstance(value, dict):
+        return list(value), list(value.values())
+    if isinstance(value, list | tuple):
+        return list(range(len(value))), list(value)
+    names = [field.name for field in fields(value) if hasattr(value, field.name)]
+    return names, [getattr(value, name) for name in names]
+
+
+def _put(value: Any, places: list[Any], items: list[Any]) -> None:
+    if isinstance(value, dict | list):
+        put: Callable[[Any, Any, Any], None] = dict.__setitem__ if isinstance(value, dict) else list.__setitem__
+    else:
+        put = object.__setattr__
+    for place, item in zip(places, items, strict=True):
+        put(value, place, item)

@@ -1,0 +1,79 @@
+"""What a captured step holds: constants, state and its aliases, and nothing of Python, whatever it is given."""
+
+import itertools
+from typing import Any
+
+import pywebgpu as torch
+
+
+def test_a_replay_runs_no_python(device: str) -> None:
+    calls = itertools.count()
+
+    def f(x: Any) -> Any:
+        next(calls)
+        return x.t().reshape(-1)[1:] + 1
+
+    step = torch.compile(f)
+    for n in (1.0, 2.0, 3.0):
+        assert step(torch.full((2, 3), n, device=device)).tolist() == [n + 1] * 5
+    assert next(calls) == 1
+
+
+def test_constants_outlive_many_runs(device: str) -> None:
+    step = torch.compile(lambda x: x * torch.tensor([1.0, 2.0, 3.0], device=device) + torch.arange(3.0, device=device))
+    for n in range(20):
+        assert step(torch.full((3,), float(n), device=device)).tolist() == [n, 2.0 * n + 1, 3.0 * n + 2]
+    assert step.counters["captures"] == 1
+
+
+def test_a_tensor_given_twice_is_another_signature(device: str) -> None:
+    step = torch.compile(lambda a, b: a.add_(1.0) * b)
+    x, y = torch.full((2,), 3.0, device=device), torch.full((2,), 5.0, device=device)
+    assert step(x, y).tolist() == [20.0, 20.0]
+    assert step(x, x).tolist() == [25.0, 25.0]
+    assert step(y, y[:]).tolist() == [36.0, 36.0]
+    assert step(x, y).tolist() == [36.0, 36.0]
+    assert step.counters == {"captures": 3, "replays": 1, "recompiles": 0}
+
+
+def test_states_that_share_memory_stay_together(device: str) -> None:
+    whole = torch.zeros(4, device=device)
+    part = whole[1:3]
+
+    def f(x: Any) -> Any:
+        part.add_(x)
+        whole.mul_(2.0)
+        return whole.sum()
+
+    step = torch.compile(f)
+    for total in (4.0, 12.0, 28.0):
+        assert step(torch.ones(2, device=device)).item() == total
+    assert part.tolist() == [14.0, 14.0]
+    assert whole.tolist() == [0.0, 14.0, 14.0, 0.0]
+
+
+def test_sizes_of_a_batch_share_the_parameters(device: str) -> None:
+    model = torch.nn.Linear(3, 1).to(device)
+    step = torch.compile(lambda x: (model(x).sum(), model.weight.detach().add_(1.0)))
+    with torch.no_grad():
+        model.bias.zero_()
+        model.weight.copy_(torch.zeros(1, 3))
+        for at, size in enumerate((2, 5, 2, 5, 2)):
+            assert step(torch.ones(size, 3, device=device))[0].item() == 3.0 * size * at
+    assert step.counters == {"captures": 2, "replays": 3, "recompiles": 0}
+    assert model.weight.tolist() == [[5.0] * 3]
+
+
+def test_captures_stay_those_of_their_run(device: str) -> None:
+    w = torch.zeros(2, device=device)
+
+    def f() -> Any:
+        torch.capture("before", w * 10)
+        return w.add_(1.0).sum()
+
+    step = torch.compile(f)
+    kept = []
+    for at in range(4):
+        assert step().item() == 2.0 * (at + 1)
+        kept.append(step.captures["before"])
+    assert [one.tolist() for one in kept] == [[10.0 * at] * 2 for at in range(4)]
