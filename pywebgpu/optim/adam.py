@@ -1,7 +1,7 @@
 """Adam and its relatives: steps scaled by running means of the gradient and of its square."""
 
 from pywebgpu.optim import optimizer
-from pywebgpu.tensor import create, tensor
+from pywebgpu.tensor import tensor
 
 
 class Adam(optimizer.UpdateRule):
@@ -49,16 +49,20 @@ class Adam(optimizer.UpdateRule):
             },
         )
 
+    def _start(self, parameter: tensor.Tensor, group: optimizer.Group) -> optimizer.State:
+        state = first_moments(parameter)
+        if group["amsgrad"]:
+            state["max_exp_avg_sq"] = optimizer.zeros_like(parameter)
+        return state
+
     def _update(
         self, parameter: tensor.Tensor, gradient: tensor.Tensor, state: optimizer.State, group: optimizer.Group
     ) -> None:
         beta1, beta2 = group["betas"]
         value, gradient = shrunk(parameter, gradient, group)
-        step, mean, square = moments(parameter, gradient, state, group)
+        step, mean, square = moments(gradient, state, group)
         if group["amsgrad"]:
-            largest = state.get("max_exp_avg_sq")
-            if largest is None:
-                largest = state["max_exp_avg_sq"] = create.zeros_like(parameter)
+            largest = state["max_exp_avg_sq"]
             square = largest.copy_(largest.maximum(square))
         step_size = group["lr"] / (1 - beta1**step)
         divisor = square.sqrt() / (1 - beta2**step) ** 0.5 + group["eps"]
@@ -139,12 +143,15 @@ class RAdam(optimizer.UpdateRule):
             },
         )
 
+    def _start(self, parameter: tensor.Tensor, group: optimizer.Group) -> optimizer.State:
+        return first_moments(parameter)
+
     def _update(
         self, parameter: tensor.Tensor, gradient: tensor.Tensor, state: optimizer.State, group: optimizer.Group
     ) -> None:
         beta1, beta2 = group["betas"]
         value, gradient = shrunk(parameter, gradient, group)
-        step, mean, square = moments(parameter, gradient, state, group)
+        step, mean, square = moments(gradient, state, group)
         correction = 1 - beta2**step
         update = mean * (group["lr"] / (1 - beta1**step))
         longest = 2 / (1 - beta2) - 1
@@ -172,13 +179,16 @@ def shrunk(
     return parameter, optimizer.decayed(parameter, gradient, weight_decay)
 
 
+def first_moments(parameter: tensor.Tensor) -> optimizer.State:
+    """What `moments` counts on from."""
+    return {"step": 0, "exp_avg": optimizer.zeros_like(parameter), "exp_avg_sq": optimizer.zeros_like(parameter)}
+
+
 def moments(
-    parameter: tensor.Tensor, gradient: tensor.Tensor, state: optimizer.State, group: optimizer.Group
+    gradient: tensor.Tensor, state: optimizer.State, group: optimizer.Group
 ) -> tuple[int, tensor.Tensor, tensor.Tensor]:
     """Counts the step and takes the gradient into its running means: step, mean, mean of squares."""
     beta1, beta2 = group["betas"]
-    if not state:
-        state.update(step=0, exp_avg=create.zeros_like(parameter), exp_avg_sq=create.zeros_like(parameter))
     state["step"] += 1
     mean, square = state["exp_avg"], state["exp_avg_sq"]
     mean.lerp_(gradient, 1 - beta1)

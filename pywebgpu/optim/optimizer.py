@@ -6,20 +6,22 @@ share, which is that every parameter is updated on its own and that step counts 
 
 import copy
 import functools
-import itertools
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterable
+from math import prod
 from typing import Any
 
-from pywebgpu import devices, realize
+from pywebgpu import devices, live, realize
 from pywebgpu.gradient import modes
-from pywebgpu.tensor import anchor, tensor
+from pywebgpu.graph.ir import recording
+from pywebgpu.optim import grouping, numbers
+from pywebgpu.tensor import anchor, create, packed, tensor
 
 Rate = float | tensor.Tensor
 Loss = tensor.Tensor | float | None
 Closure = Callable[[], Loss]
-Group = dict[str, Any]  # "params" and the options, by PyTorch's names.
+Group = grouping.Group
 State = dict[str, Any]  # Tensors and numbers of the host, by PyTorch's names.
 Params = Iterable[tensor.Tensor] | Iterable[tuple[str, tensor.Tensor]] | Iterable[Group]
 Hook = Callable[..., Any]
@@ -35,13 +37,16 @@ class Optimizer:
     when a parameter is not a leaf or stands in two groups.
     """
 
+    _begins_states = False  # a step makes the states as they are before the first one
+    _group: type[numbers.Options] = numbers.Counts  # a program's own rule may count in its groups
+
     def __init__(self, params: Params, defaults: Group) -> None:
         if isinstance(params, tensor.Tensor):
             raise TypeError(
                 "params argument given to the optimizer should be an iterable of Tensors or dicts, but got one Tensor"
             )
         self.defaults = defaults
-        self.state: defaultdict[Any, State] = defaultdict(dict)
+        self.state: defaultdict[Any, State] = numbers.States()
         self.param_groups: list[Group] = []
         self._make_hooks()
         given: list[Any] = list(params)
@@ -71,10 +76,10 @@ class Optimizer:
         """Drops all gradients, or fills them with zeros when `set_to_none` is False."""
         for group in self.param_groups:
             for parameter in group["params"]:
-                if parameter.grad is None:
-                    continue
                 if set_to_none:
                     parameter.grad = None
+                    continue
+                if parameter.grad is None:
                     continue
                 if parameter.grad.grad_fn is not None:
                     parameter.grad = parameter.grad.detach()
@@ -85,7 +90,7 @@ class Optimizer:
         """Adds one more group; options that it leaves out are the defaults."""
         if not isinstance(param_group, dict):
             raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
-        _unpack_names(param_group)
+        grouping.unpack_names(param_group)
         for parameter in param_group["params"]:
             self._check_parameter(parameter)
         for name, default in self.defaults.items():
@@ -98,19 +103,20 @@ class Optimizer:
                 raise ValueError("all optimizer param groups should be with/without names")
             if any(id(parameter) in known for parameter in group["params"]):
                 raise ValueError("some parameters appear in more than one parameter group")
-        self.param_groups.append(param_group)
+        self.param_groups.append(self._group(param_group))
+        live.recorder.changes += 1
 
     def state_dict(self) -> dict[str, Any]:
         """{"state": {index: state}, "param_groups": [options and indices]}, as torch's. Tensors are not copied."""
         for hook in list(self._hooks["state_dict_pre"].values()):
             hook(self)
-        order = _indices(self.param_groups)
+        order = grouping.indices(self.param_groups)
         groups = []
         for group in self.param_groups:
             packed = {name: value for name, value in group.items() if name != "params"}
             packed["params"] = [order[id(parameter)] for parameter in group["params"]]
             groups.append(packed)
-        state = {order.get(id(key), key): value for key, value in self.state.items() if value}
+        state = {order.get(id(key), key): _plain(value) for key, value in self.state.items() if value}
         out: dict[str, Any] = {"state": state, "param_groups": groups}
         for hook in list(self._hooks["state_dict_post"].values()):
             changed = hook(self, out)
@@ -130,7 +136,7 @@ class Optimizer:
             changed = hook(self, state_dict)
             state_dict = state_dict if changed is None else changed
         saved = [dict(group) for group in state_dict["param_groups"]]
-        parameters = _match(self.param_groups, saved)
+        parameters = grouping.match(self.param_groups, saved)
         state: defaultdict[Any, State] = defaultdict(dict)
         with modes.no_grad():
             for key, value in state_dict["state"].items():
@@ -138,7 +144,7 @@ class Optimizer:
                 if parameter is None:
                     state[key] = value
                 else:
-                    state[parameter] = _restored(parameter, value, self.state.get(parameter, {}))
+                    state[parameter] = grouping.restored(parameter, value, self.state.get(parameter, {}))
         for group, new in zip(self.param_groups, saved, strict=True):
             new["params"] = group["params"]
             if "param_names" in group:
@@ -175,6 +181,10 @@ class Optimizer:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
+        self.param_groups = [self._group(group) for group in self.param_groups]
+        kept = {key: numbers.Counts(value) if type(value) is dict else value for key, value in self.state.items()}
+        self.state = numbers.States(kept)
+        live.recorder.changes += 1
         if "_hooks" not in self.__dict__:
             self._make_hooks()
 
@@ -186,11 +196,16 @@ class Optimizer:
         return "\n".join([*lines, ")"])
 
     def _run_step(self, step: Callable[..., Loss], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Loss:
+        numbers.watch(self)
+        if not self._begins_states:
+            numbers.watch_states(self)
         for hook in list(self._hooks["step_pre"].values()):
             changed = hook(self, args, kwargs)
             if changed is not None:
                 args, kwargs = changed
-        out = step(self, *args, **kwargs)
+        with recording.span("optimizer", type(self).__name__):
+            out = step(self, *args, **kwargs)
+        numbers.watch_states(self)
         self._opt_called = True
         _submit(parameter for group in self.param_groups for parameter in group["params"])
         for hook in list(self._hooks["step_post"].values()):
@@ -212,16 +227,32 @@ class Optimizer:
 
 
 class UpdateRule(Optimizer):
-    """An optimizer that updates each parameter on its own, from its gradient and its state, by `_update`.
+    """An optimizer that updates each element on its own, from its gradient and its state, by `_update`.
 
+    So all parameters of a group are updated as one flat tensor, where their dtypes, devices and step counts agree (see
+    tensor/packed.py); parameters, gradients and states are parts of flat tensors from then on, which nobody can tell.
     Learning rates, betas and step counts stay numbers of the host, and what depends on them alone (bias corrections)
     is computed there in double precision, so that a step is the same program at every step.
     """
+
+    _begins_states = True
+    _group = numbers.Options
 
     def __init__(self, params: Params, defaults: Group) -> None:
         if defaults.get("differentiable"):
             raise ValueError(f"{type(self).__name__}: differentiable=True is not supported")
         super().__init__(params, defaults)
+        self._seen: dict[int, tuple[list[int], int]] = {}
+        moved = False
+        with modes.no_grad():  # Now, and not at the first step, so that the first step is the program of all others.
+            for group in self.param_groups:
+                trained = [parameter for parameter in group["params"] if parameter.requires_grad]
+                for bundle in packed.bundles(trained):
+                    if len(bundle) > 1:
+                        packed.gather([trained[at] for at in bundle])
+                        moved = True
+        if moved:
+            _submit(parameter for group in self.param_groups for parameter in group["params"])
 
     def step(self, closure: Closure | None = None) -> Loss:
         loss: Loss = None
@@ -229,17 +260,73 @@ class UpdateRule(Optimizer):
             with modes.enable_grad():
                 loss = closure()
         with modes.no_grad():
-            for group in self.param_groups:
-                for parameter in group["params"]:
-                    gradient = parameter.grad
-                    if gradient is not None:
-                        gradient = -gradient if group["maximize"] else gradient
-                        self._update(parameter, gradient, self.state[parameter], group)
+            for number, group in enumerate(self.param_groups):
+                given = [parameter for parameter in group["params"] if parameter.grad is not None]
+                for params in self._bundles(number, given):
+                    if len(params) > 1:
+                        self._update_together(params, group)
+                    else:
+                        self._update_alone(params[0], group)
         return loss
+
+    def _bundles(self, number: int, params: list[tensor.Tensor]) -> list[list[tensor.Tensor]]:
+        """The parameters with a gradient of a group as those that are updated together.
+
+        Where others have a gradient at each step, joining them anew would cost more than it gains.
+        """
+        ids = [id(parameter) for parameter in params]
+        last, changes = self._seen.get(number, (ids, 0))
+        changes = changes + 1 if ids != last else 0
+        self._seen[number] = ids, changes
+        if changes > 1:
+            return [[parameter] for parameter in params]
+        kinds = [_kind(parameter, self.state.get(parameter, {})) for parameter in params]
+        return [[params[at] for at in bundle] for bundle in packed.bundles(params, kinds)]
+
+    def _update_together(self, params: list[tensor.Tensor], group: Group) -> None:
+        given = [parameter.grad for parameter in params]
+        gradients = packed.gather(given, move=packed.are_new(given))
+        states = [self.state[parameter] for parameter in params]
+        if not any(states):
+            self._begin(params, states, group)
+        before = {name: states[0][name] for name in states[0]}
+        for name, value in before.items():
+            if isinstance(value, tensor.Tensor):
+                before[name] = packed.gather([state[name] for state in states])
+        after = dict(before)
+        self._update(packed.gather(params), -gradients if group["maximize"] else gradients, after, group)
+        for name, value in after.items():
+            if value is not before.get(name) or not isinstance(value, tensor.Tensor):
+                parts = packed.spread(value, params) if isinstance(value, tensor.Tensor) else [value] * len(params)
+                for state, part in zip(states, parts, strict=True):
+                    state[name] = part
+
+    def _update_alone(self, parameter: tensor.Tensor, group: Group) -> None:
+        gradient = -parameter.grad if group["maximize"] else parameter.grad
+        state = self.state[parameter]
+        if not state:
+            self._begin([parameter], [state], group)
+        self._update(parameter, gradient, state, group)
+
+    def _begin(self, params: list[tensor.Tensor], states: list[State], group: Group) -> None:
+        """Gives the parameters the state before their first step: it was there before a step that is captured."""
+        with live.paused():
+            together = len(params) > 1
+            started = self._start(packed.gather(params) if together else params[0], group)
+            for name, value in started.items():
+                is_flat = together and isinstance(value, tensor.Tensor)
+                parts = packed.spread(value, params) if is_flat else [value] * len(params)
+                for state, part in zip(states, parts, strict=True):
+                    state[name] = part
+
+    def _start(self, parameter: tensor.Tensor, group: Group) -> State:
+        """The state before the first step, where the rule has one; its tensors have the shape of `parameter`."""
+        return {}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Also takes states of torch, where a step count is a tensor, and of older versions, where options lack."""
         super().__setstate__(state)
+        self._seen = {}
         for group in self.param_groups:
             for name, default in self.defaults.items():
                 group.setdefault(name, default)
@@ -249,6 +336,31 @@ class UpdateRule(Optimizer):
 
     def _update(self, parameter: tensor.Tensor, gradient: tensor.Tensor, state: State, group: Group) -> None:
         raise NotImplementedError
+
+
+def _plain(state: State) -> State:
+    return dict(state) if isinstance(state, numbers.Options) else state
+
+
+def _kind(parameter: tensor.Tensor, state: State) -> Any:
+    """What parameters that are updated together have in common; something new for one that must be alone."""
+    found: list[Any] = []
+    for name, value in state.items():
+        if isinstance(value, tensor.Tensor):
+            if not packed.are_alike(value, parameter):
+                return object()
+            found.append((name, None))
+        elif isinstance(value, int | float | None):
+            found.append((name, value))
+        else:
+            return object()
+    return tuple(found)
+
+
+def zeros_like(parameter: tensor.Tensor) -> tensor.Tensor:
+    """Zeros that have their buffer at once, so that the step that makes them is the program of all later ones."""
+    shape = tuple(parameter.shape)
+    return create.frombytes(bytes(prod(shape) * parameter.dtype.itemsize), parameter.dtype, shape, parameter.device)
 
 
 def decayed(parameter: tensor.Tensor, gradient: tensor.Tensor, weight_decay: Rate) -> tensor.Tensor:
@@ -271,59 +383,3 @@ def _submit(params: Iterable[tensor.Tensor]) -> None:
     """Starts the recorded work of the devices that hold `params`, without waiting for it."""
     for device in {parameter.device for parameter in params}:
         realize.submit(devices.open_device(device))
-
-
-def _unpack_names(group: Group) -> None:
-    """Makes group["params"] a list of tensors; names given as (name, tensor) go to group["param_names"]."""
-    params = group["params"]
-    if isinstance(params, set | frozenset):
-        raise TypeError(
-            "optimizer parameters need to be organized in ordered collections, but the ordering of tensors in sets "
-            "will change between runs. Please use a list instead."
-        )
-    params = [params] if isinstance(params, tensor.Tensor) else list(params)
-    names = [item[0] for item in params if isinstance(item, tuple)]
-    if names and len(names) != len(params):
-        raise ValueError("all optimizer params should be with/without names. Some param names are missing")
-    if names:
-        group["param_names"] = names
-    group["params"] = [item[1] for item in params] if names else params
-
-
-def _indices(groups: list[Group]) -> dict[int, int]:
-    """The id of each parameter -> its position, counted through all groups."""
-    order: dict[int, int] = {}
-    for i, parameter in enumerate(itertools.chain.from_iterable(group["params"] for group in groups)):
-        order.setdefault(id(parameter), i)
-    return order
-
-
-def _match(groups: list[Group], saved: list[Group]) -> dict[Any, tensor.Tensor]:
-    """The saved indices -> the parameters at the same places."""
-    if len(groups) != len(saved):
-        raise ValueError("loaded state dict has a different number of parameter groups")
-    out: dict[Any, tensor.Tensor] = {}
-    for group, new in zip(groups, saved, strict=True):
-        if len(group["params"]) != len(new["params"]):
-            raise ValueError(
-                "loaded state dict contains a parameter group that doesn't match the size of optimizer's group"
-            )
-        out.update(zip(new["params"], group["params"], strict=True))
-    return out
-
-
-def _restored(parameter: tensor.Tensor, value: Any, old: Any, key: str = "") -> Any:
-    """A saved value with its tensors where and how `parameter` needs them."""
-    if isinstance(value, tensor.Tensor):
-        if key == "step":
-            return value.clone()
-        if isinstance(old, tensor.Tensor) and old.shape == value.shape:
-            return old.copy_(value)
-        dtype = parameter.dtype if parameter.is_floating_point() else value.dtype
-        return value.to(device=parameter.device, dtype=dtype, copy=True)
-    if isinstance(value, dict):
-        known = old if isinstance(old, dict) else {}
-        return {k: _restored(parameter, v, known.get(k), str(k)) for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        return type(value)(_restored(parameter, v, None) for v in value)
-    return value

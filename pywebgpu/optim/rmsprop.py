@@ -44,15 +44,17 @@ class RMSprop(optimizer.UpdateRule):
             },
         )
 
+    def _start(self, parameter: tensor.Tensor, group: optimizer.Group) -> optimizer.State:
+        state = {"step": 0, "square_avg": optimizer.zeros_like(parameter)}
+        if group["momentum"] > 0:
+            state["momentum_buffer"] = optimizer.zeros_like(parameter)
+        if group["centered"]:
+            state["grad_avg"] = optimizer.zeros_like(parameter)
+        return state
+
     def _update(
         self, parameter: tensor.Tensor, gradient: tensor.Tensor, state: optimizer.State, group: optimizer.Group
     ) -> None:
-        if not state:
-            state.update(step=0, square_avg=create.zeros_like(parameter))
-            if group["momentum"] > 0:
-                state["momentum_buffer"] = create.zeros_like(parameter)
-            if group["centered"]:
-                state["grad_avg"] = create.zeros_like(parameter)
         state["step"] += 1
         alpha = group["alpha"]
         gradient = optimizer.decayed(parameter, gradient, group["weight_decay"])
@@ -114,11 +116,14 @@ class Adagrad(optimizer.UpdateRule):
             },
         )
 
+    def _start(self, parameter: tensor.Tensor, group: optimizer.Group) -> optimizer.State:
+        value = group["initial_accumulator_value"]
+        total = create.full_like(parameter, value) if value else optimizer.zeros_like(parameter)
+        return {"step": 0, "sum": total}
+
     def _update(
         self, parameter: tensor.Tensor, gradient: tensor.Tensor, state: optimizer.State, group: optimizer.Group
     ) -> None:
-        if not state:
-            state.update(step=0, sum=create.full_like(parameter, group["initial_accumulator_value"]))
         state["step"] += 1
         rate = group["lr"] / (1 + (state["step"] - 1) * group["lr_decay"])
         gradient = optimizer.decayed(parameter, gradient, group["weight_decay"])
@@ -165,11 +170,16 @@ class Adadelta(optimizer.UpdateRule):
             },
         )
 
+    def _start(self, parameter: tensor.Tensor, group: optimizer.Group) -> optimizer.State:
+        return {
+            "step": 0,
+            "square_avg": optimizer.zeros_like(parameter),
+            "acc_delta": optimizer.zeros_like(parameter),
+        }
+
     def _update(
         self, parameter: tensor.Tensor, gradient: tensor.Tensor, state: optimizer.State, group: optimizer.Group
     ) -> None:
-        if not state:
-            state.update(step=0, square_avg=create.zeros_like(parameter), acc_delta=create.zeros_like(parameter))
         state["step"] += 1
         rho, eps = group["rho"], group["eps"]
         gradient = optimizer.decayed(parameter, gradient, group["weight_decay"])

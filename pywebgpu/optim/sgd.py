@@ -1,7 +1,7 @@
 """Stochastic gradient descent with momentum."""
 
 from pywebgpu.optim import optimizer
-from pywebgpu.tensor import create, tensor
+from pywebgpu.tensor import tensor
 
 
 class SGD(optimizer.UpdateRule):
@@ -44,6 +44,11 @@ class SGD(optimizer.UpdateRule):
             },
         )
 
+    def _start(self, parameter: tensor.Tensor, group: optimizer.Group) -> optimizer.State:
+        if group["momentum"] == 0 or group["dampening"] != 0:
+            return {}
+        return {"momentum_buffer": optimizer.zeros_like(parameter)}
+
     def _update(
         self, parameter: tensor.Tensor, gradient: tensor.Tensor, state: optimizer.State, group: optimizer.Group
     ) -> None:
@@ -52,8 +57,7 @@ class SGD(optimizer.UpdateRule):
         if momentum != 0:
             share = 1 - group["dampening"]
             if state.get("momentum_buffer") is None:
-                # Zeros and a share of 1 give the first step the graph of all others.
-                state["momentum_buffer"] = create.zeros_like(parameter)
+                state["momentum_buffer"] = optimizer.zeros_like(parameter)
                 share = 1.0
             buffer = state["momentum_buffer"]
             buffer.mul_(momentum).add_(gradient * share if group["dampening"] != 0 else gradient)

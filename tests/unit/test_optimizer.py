@@ -71,6 +71,24 @@ def test_ten_steps_are_torchs(name: str, device: str) -> None:
     assert found == pytest.approx(values(trained(name, torch)[0]), rel=1e-5, abs=1e-7)
 
 
+@pytest.mark.parametrize("step", [1, 10, 10_000, 1_000_000])
+def test_corrections_of_late_steps_are_exact(step: int, device: str) -> None:
+    """AdamW's update from given moments, against float64."""
+    lr, (first, second), eps, decay = 1e-3, (0.9, 0.999), 1e-8, 0.01
+    weight, moment, square, slope = 0.5, 0.003, 4e-6, 0.002
+    parameter = create.tensor([weight], requires_grad=True, device=device)
+    optimizer = optim.AdamW([parameter], lr=lr, betas=(first, second), eps=eps, weight_decay=decay)
+    kept = {"step": float(step - 1), "exp_avg": create.tensor([moment]), "exp_avg_sq": create.tensor([square])}
+    optimizer.load_state_dict({"state": {0: kept}, "param_groups": optimizer.state_dict()["param_groups"]})
+    parameter.grad = create.tensor([slope], device=device)
+    optimizer.step()
+    moment, square = first * moment + (1 - first) * slope, second * square + (1 - second) * slope**2
+    scale = math.sqrt(square / (1 - second**step)) + eps
+    wanted = weight * (1 - lr * decay) - lr * moment / (1 - first**step) / scale
+    assert parameter.item() - weight == pytest.approx(wanted - weight, rel=2e-4)
+    assert parameter.item() == pytest.approx(wanted, rel=1.2e-7)
+
+
 @pytest.mark.parametrize("name", RULES)
 def test_state_dicts_have_torchs_keys(name: str) -> None:
     ours, theirs = trained(name, create)[1].state_dict(), trained(name, torch)[1].state_dict()

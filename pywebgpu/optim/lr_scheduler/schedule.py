@@ -4,6 +4,7 @@ Rates are numbers of the host, so a schedule changes no compiled program. Names 
 are the keys of the state dict.
 """
 
+import functools
 import types
 import warnings
 from bisect import bisect_right
@@ -11,6 +12,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from pywebgpu.errors import CaptureError
+from pywebgpu.live import recorder
 from pywebgpu.optim import optimizer
 from pywebgpu.tensor import tensor
 
@@ -52,9 +55,21 @@ class LRScheduler:
         self.last_epoch = last_epoch
         self._initial_step()
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        """A captured step notes every `step`, a subclass's own too, and takes it again in each run."""
+        super().__init_subclass__(**options)
+        if "step" in cls.__dict__:
+            cls.step = _noted(cls.__dict__["step"])  # type: ignore[method-assign]
+
     def get_last_lr(self) -> list[Any]:
         """The rates that the last `step()` set, one a group."""
-        return self._last_lr
+        tape = recorder.tape
+        if tape is None:
+            return self._last_lr
+        return [
+            tape.read("lr", lambda at=at: self._last_lr[at]) if isinstance(rate, float) else rate  # type: ignore[misc]
+            for at, rate in enumerate(self._last_lr)
+        ]
 
     def get_lr(self) -> list[Any]:
         """The rates at step `last_epoch`, one a group. For `step()` to call: a reader wants `get_last_lr()`."""
@@ -119,6 +134,35 @@ class LRScheduler:
 
     def _base_times(self, factor: float) -> list[Any]:
         return [rate * factor for rate in self.base_lrs]
+
+
+def _noted(own: Callable[..., None]) -> Callable[..., None]:
+    @functools.wraps(own)
+    def step(self: LRScheduler, *args: Any, **kwargs: Any) -> None:
+        tape = recorder.tape
+        if tape is None:
+            own(self, *args, **kwargs)
+            return
+        if args or kwargs:
+            raise CaptureError("scheduler.step() of a metric or an epoch belongs outside of a compiled step")
+        if any(isinstance(group["lr"], tensor.Tensor) for group in self.optimizer.param_groups):
+            tape.reason = "a schedule writes a learning rate that is a tensor; give the optimizer a float"
+            own(self)
+            return
+        for home in (*_homes(self), *self.optimizer.param_groups):
+            tape.save_dict(home)
+        tape.act("schedule", lambda: own(self))
+
+    return step
+
+
+def _homes(scheduler: LRScheduler) -> list[dict[str, Any]]:
+    """The attributes of a schedule and of those that it is made of."""
+    inner = getattr(scheduler, "_schedulers", ())
+    return [scheduler.__dict__, *(home for one in inner for home in _homes(one))]
+
+
+LRScheduler.step = _noted(LRScheduler.step)  # type: ignore[method-assign]
 
 
 class _LRScheduler(LRScheduler):

@@ -1,0 +1,168 @@
+"""Rates and counts of an optimizer in a captured step: they are read anew in each run, and written in each run."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from pywebgpu.live import Live, Tape, plain, recorder
+
+Guard = Callable[[], str | None]
+_PLAIN = (bool, int, float, str, tuple)
+
+
+class Options(dict[str, Any]):
+    """A dict whose floats are live where a captured step reads them, and which the step writes in each run.
+
+    `items()` and `values()` give what is there now.
+    """
+
+    KINDS: tuple[type, ...] = (float,)
+
+    def __getitem__(self, name: str) -> Any:
+        value = super().__getitem__(name)
+        return value if recorder.tape is None else self._read(recorder.tape, name, value)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return self[name] if name in self else default  # noqa: SIM401 - it would call itself
+
+    def setdefault(self, name: str, default: Any = None) -> Any:
+        if name not in self:
+            self[name] = default
+        return self[name]
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        tape = recorder.tape
+        if tape is not None:
+            tape.save_dict(self)
+            if isinstance(value, Live) or type(value) in self.KINDS:
+                number = value if isinstance(value, Live) else Live(value, repr(value), tape)
+                tape.write(name, number, partial(super().__setitem__, name), (self, name))
+                return
+        if type(value) not in self.KINDS or type(dict.get(self, name)) not in self.KINDS:
+            recorder.changes += 1
+        super().__setitem__(name, plain(value))
+
+    def __reduce__(self) -> Any:
+        return type(self), (dict(self),)
+
+    def _read(self, tape: Tape, name: str, value: Any) -> Any:
+        find = super().__getitem__
+        if type(value) in self.KINDS:
+            return tape.read(name, partial(find, name), (self, name))
+        if isinstance(value, tuple) and value and all(isinstance(item, float) for item in value):
+            places = range(len(value))
+            return tuple([tape.read(name, lambda at=at: find(name)[at], (self, f"{name}.{at}")) for at in places])  # type: ignore[misc]
+        return value
+
+    def fixed(self) -> list[tuple[str, Any]]:
+        """What a captured step does not read anew: a step is for these values, and for these very tensors."""
+        return [(name, value) for name, value in self.items() if name != "params" and self._is_fixed(value)]
+
+    def _is_fixed(self, value: Any) -> bool:
+        if isinstance(value, tuple):
+            return not all(isinstance(item, float) for item in value)
+        return type(value) not in self.KINDS
+
+
+class Counts(Options):
+    """Its whole numbers are live, too: they count steps."""
+
+    KINDS = (int, float)
+
+
+class States(defaultdict[Any, Any]):
+    """What an optimizer remembers, by parameter. Captured steps look again where a program puts some in or out."""
+
+    def __init__(self, items: dict[Any, Any] | None = None) -> None:
+        super().__init__(Counts, items or {})
+
+    def __setitem__(self, parameter: Any, state: Any) -> None:
+        recorder.changes += 1
+        super().__setitem__(parameter, state)
+
+    def __delitem__(self, parameter: Any) -> None:
+        recorder.changes += 1
+        super().__delitem__(parameter)
+
+    def clear(self) -> None:
+        recorder.changes += 1
+        super().clear()
+
+    def pop(self, *args: Any) -> Any:
+        recorder.changes += 1
+        return super().pop(*args)
+
+    def __reduce__(self) -> Any:
+        return type(self), (dict(self),)
+
+
+def watch(optimizer: Any) -> None:
+    """The captured step is for the groups, the parameters, the flags and the hooks that the optimizer has now."""
+    tape = recorder.tape
+    if tape is not None and tape.meet(optimizer):
+        tape.always.append(_groups_guard(optimizer))
+
+
+def watch_states(optimizer: Any) -> None:
+    """The captured step is for states with the names, the tensors and what else is no number that they have now."""
+    tape = recorder.tape
+    if tape is not None and tape.meet(optimizer.state):
+        tape.guards.append(_states_guard(optimizer))
+
+
+def _groups_guard(optimizer: Any) -> Guard:
+    title = type(optimizer).__name__
+    groups = [(group, list(map(id, group["params"])), _fixed(group)) for group in optimizer.param_groups]
+    hooks = _hooks(optimizer)
+
+    def guard() -> str | None:
+        now = optimizer.param_groups
+        if len(now) != len(groups) or any(one is not group for one, (group, _, _) in zip(now, groups, strict=True)):
+            return f"{title} has other parameter groups"
+        for group, params, fixed in groups:
+            if list(map(id, group["params"])) != params:
+                return f"{title} has other parameters"
+            name = _changed(group, fixed)
+            if name is not None:
+                return f"{title}: {name} was {dict(fixed)[name]!r} and is {group.get(name)!r}"
+        return None if _hooks(optimizer) == hooks else f"{title} has other hooks"
+
+    return guard
+
+
+def _states_guard(optimizer: Any) -> Guard:
+    states = []
+    for group in optimizer.param_groups:
+        for parameter in group["params"]:
+            state = optimizer.state.get(parameter) or {}
+            states.append((parameter, state or None, len(state), _fixed(state)))
+
+    def guard() -> str | None:
+        for parameter, state, size, fixed in states:
+            now = optimizer.state.get(parameter) or None
+            if now is not state or (now is not None and (len(now) != size or _changed(now, fixed) is not None)):
+                return f"{type(optimizer).__name__} has another state of a parameter"
+        return None
+
+    return guard
+
+
+def _fixed(home: dict[str, Any]) -> list[tuple[str, Any]]:
+    """In a dict that a program put there itself all numbers are fixed."""
+    return home.fixed() if isinstance(home, Options) else [item for item in home.items() if item[0] != "params"]
+
+
+def _changed(home: dict[str, Any], fixed: list[tuple[str, Any]]) -> str | None:
+    """The name of something that is no longer what it was."""
+    for name, value in fixed:
+        now = dict.get(home, name)
+        if now is not value and not (isinstance(value, _PLAIN) and type(now) is type(value) and now == value):
+            return name
+    return None
+
+
+def _hooks(optimizer: Any) -> dict[str, dict[int, Any]]:
+    return {event: dict(hooks) for event, hooks in optimizer._hooks.items() if hooks}
