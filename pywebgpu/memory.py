@@ -1,14 +1,28 @@
-"""torch.memory: what a device holds and has done."""
+"""torch.memory: what a device holds and has done, and, while it is tracked, which line made what is still there."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import prod
+from typing import Any, Self
+from weakref import WeakKeyDictionary
 
 from pywebgpu import devices, realize
+from pywebgpu.dtypes import DType
+from pywebgpu.graph import origin
+from pywebgpu.graph.origin import Origin
+from pywebgpu.realize import Part, Storage
 
 
 def stats(device: Any = None) -> dict[str, int]:
-    """Counters of the device: live and peak bytes, buffers, dispatches, submits, programs found and compiled."""
+    """Counters of the device, and of the programs found and compiled.
+
+    live_bytes: of tensors.  scratch_bytes: of what passes inside Programs, which all of them share.  peak_bytes: the
+    most that both were together.  waiting_bytes: free, kept to be used again.  device_bytes: all from the device.
+    pool_reused, pool_created: how often a buffer was found there, and had to be made.
+    """
     return {**devices.open_device(device).counters, **realize.counters}
 
 
@@ -20,4 +34,109 @@ def allocated(device: Any = None) -> int:
 def reset_peak(device: Any = None) -> None:
     """Peak bytes count from now."""
     counters = devices.open_device(device).counters
-    counters["peak_bytes"] = counters["live_bytes"]
+    counters["peak_bytes"] = counters["live_bytes"] + counters["scratch_bytes"]
+
+
+def memory_summary(device: Any = None, rows: int = 10) -> str:
+    """The same as text, with the largest live tensors by the line that made them where `track` is on."""
+    opened = devices.open_device(device)
+    found = stats(device)
+    names = {
+        "live_bytes": "live tensors", "scratch_bytes": "inside programs", "peak_bytes": "peak of both",
+        "waiting_bytes": "waiting in the pool", "device_bytes": "on the device in all",
+    }  # fmt: skip
+    lines = [f"device {opened.name}: {found['live_buffers']} live buffers"]
+    lines += [f"  {text:22}{in_units(found[name]):>12}" for name, text in names.items() if name in found]
+    if found.get("pool_created"):
+        asked = found["pool_reused"] + found["pool_created"]
+        lines.append(f"  {'found in the pool':22}{_share(found['pool_reused'], asked):>12} of {asked}")
+    tracked = live_tensors(device)
+    for tensor in tracked[:rows]:
+        lines.append(f"  {in_units(tensor.nbytes):>12}  {tensor.count} x {tensor.text}  {tensor.line}")
+    if len(tracked) > rows:
+        lines.append(f"  {len(tracked) - rows} more lines")
+    return "\n".join(lines)
+
+
+@dataclass(frozen=True, slots=True)
+class Live:
+    """Live tensors that one line made, all of one shape and dtype. `line` is "" for those older than the tracking."""
+
+    line: str
+    module: str
+    shape: tuple[int, ...]
+    dtype: DType
+    count: int
+    nbytes: int
+
+    @property
+    def text(self) -> str:
+        return f"{self.dtype.name}{list(self.shape)}"
+
+
+class Tracking(origin.Watcher):
+    """Remembers the line that made each tensor, until `stop` or the end of a `with` block."""
+
+    lines = True
+
+    def __init__(self) -> None:
+        self._made: WeakKeyDictionary[Storage, Origin] = WeakKeyDictionary()
+
+    def made(self, storage: Storage, origin: Origin) -> None:
+        self._made[storage] = origin
+
+    def storages(self) -> Mapping[Storage, Origin]:
+        return dict(self._made)
+
+    def stop(self) -> None:
+        if self in _tracking:
+            _tracking.remove(self)
+            origin.unwatch(self)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self.stop()
+
+
+_tracking: list[Tracking] = []
+
+
+def track() -> Tracking:
+    """Names, from now on, the line of the program that made each tensor: see `live_tensors` and `memory_summary`."""
+    found = Tracking()
+    origin.watch(found)
+    _tracking.append(found)
+    return found
+
+
+def live_tensors(device: Any = None) -> list[Live]:
+    """What was made while `track` is on and is still alive, the largest first. A value that waits counts, too."""
+    opened = devices.open_device(device)
+    made: dict[Storage, Origin] = {}
+    for tracking in _tracking:
+        made.update(tracking.storages())
+    found: Counter[tuple[str, str, tuple[int, ...], DType]] = Counter()
+    nbytes: Counter[tuple[str, str, tuple[int, ...], DType]] = Counter()
+    wholes = {id(storage.whole) for storage in made if isinstance(storage, Part)}  # Their parts are listed.
+    for storage, where in made.items():
+        if storage.device is opened and id(storage) not in wholes:
+            shape, dtype = storage.node.spec
+            key = where.line, where.module, tuple(shape), dtype
+            found[key] += 1
+            nbytes[key] += prod(shape) * (4 if opened.target.wgsl else dtype.itemsize)
+    return [Live(*key, count=found[key], nbytes=size) for key, size in nbytes.most_common()]
+
+
+def in_units(nbytes: int) -> str:
+    """As 12 B, 3.40 MB."""
+    size, unit = float(nbytes), "B"
+    for larger in ("kB", "MB", "GB"):
+        if size >= 1000:
+            size, unit = size / 1000, larger
+    return f"{nbytes} B" if unit == "B" else f"{size:.2f} {unit}"
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{100 * part / whole:.1f}%" if whole else "-"

@@ -1,0 +1,99 @@
+"""What tensors or a function were compiled to, as an object for tests and as the text that PYWEBGPU_DEBUG prints."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from os.path import basename
+from typing import Any
+
+from pywebgpu import devices, realize
+from pywebgpu.devices import null
+from pywebgpu.graph import origin
+from pywebgpu.inspector.plans import Plan, Plans, Step
+from pywebgpu.kernels.kernel import Limits
+from pywebgpu.program.compile import describe
+from pywebgpu.program.program import Target
+from pywebgpu.tensor.tensor import Tensor
+
+DESKTOP = Target(wgsl=True, limits=Limits(binding_bytes=null.DESKTOP_BINDING))  # what device cpu is explained for
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """The Programs of a piece of work, in the order in which they ran first."""
+
+    programs: tuple[Plan, ...]
+
+    @property
+    def kernels(self) -> tuple[Step, ...]:
+        """Every dispatch of every Program: name, wgsl, ops, origin."""
+        return tuple(step for plan in self.programs for step in plan.steps)
+
+    @property
+    def peak_bytes(self) -> int:
+        """The most that one of the Programs takes: inputs, outputs and scratch."""
+        return max((plan.peak_bytes for plan in self.programs), default=0)
+
+    @property
+    def lower_bound(self) -> int:
+        """The least that any memory plan of that Program could take."""
+        return max(((plan.peak_bytes, plan.lower_bound) for plan in self.programs), default=(0, 0))[1]
+
+    def text(self, level: int = 2) -> str:
+        """As PYWEBGPU_DEBUG of this level prints: 1 a line a program, 2 a line a kernel with its ops, 3 its WGSL."""
+        return "\n".join(
+            describe(plan.program, level, [_purpose(step) for step in plan.steps]) for plan in self.programs
+        )
+
+    def __str__(self) -> str:
+        return self.text()
+
+
+def explain(what: Tensor | Sequence[Tensor] | Callable[[], Any]) -> Explanation:
+    """What computing a pending tensor takes, or what calling a function without arguments runs.
+
+    A tensor is not computed by this. A function is called, and what its tensors wait for is submitted; modules and
+    phases are known then, and the lines of the program. For device cpu it is what a desktop GPU would run.
+
+    Raises: TypeError for anything else.
+    """
+    if callable(what) and not isinstance(what, Tensor):
+        return _explain_call(what)
+    tensors = [what] if isinstance(what, Tensor) else list(what)
+    if not all(isinstance(tensor, Tensor) for tensor in tensors):
+        raise TypeError("explain(): needs a Tensor, several, or a function without arguments")
+    roots = [tensor._node for tensor in tensors if tensor._node.buffer is None]
+    targets = [tensor._storage.device.target for tensor in tensors]
+    with watching(Plans()) as plans:
+        if roots:
+            plans.compile(roots, targets[0] if targets[0].wgsl else DESKTOP)
+        return Explanation(tuple(plans))
+
+
+def _explain_call(function: Callable[[], Any]) -> Explanation:
+    for device in devices.opened():
+        realize.submit(device)  # What waits from before is not the function's.
+    with watching(Plans(DESKTOP, lines=True)) as plans:
+        result = function()
+        for device in devices.opened():
+            realize.submit(device)
+        del result
+        return Explanation(tuple(plans))
+
+
+@contextmanager
+def watching(plans: Plans) -> Any:
+    origin.watch(plans)
+    try:
+        yield plans
+    finally:
+        origin.unwatch(plans)
+
+
+def _purpose(step: Step) -> str:
+    """As "mul, add, tanh  forward GPT.blocks.0  train.py:12"."""
+    origin = step.origin
+    parts = (", ".join(step.work), f"{origin.phase} {origin.module}".strip(), basename(origin.line))
+    return "  ".join(part for part in parts if part)

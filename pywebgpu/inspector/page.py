@@ -1,0 +1,72 @@
+"""One HTML file that shows an Explanation: kernels with ops and WGSL, what each reads, the life of every buffer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from os.path import basename
+from pathlib import Path
+from typing import Any
+
+from pywebgpu.inspector.explanation import explain
+from pywebgpu.inspector.plans import Line, Plan, Step
+from pywebgpu.tensor.tensor import Tensor
+
+TEMPLATE = Path(__file__).with_name("page.html")
+
+
+def visualize(what: Tensor | Sequence[Tensor] | Callable[[], Any], path: str | Path | None = None) -> Path:
+    """Writes a page about what `explain(what)` finds, which needs nothing else to be looked at. Returns its path.
+
+    path: where to; "pywebgpu.html" in the current folder if None.
+    """
+    file = Path("pywebgpu.html" if path is None else path)
+    file.write_text(as_html(explain(what).programs), encoding="utf-8")
+    return file
+
+
+def as_html(plans: Sequence[Plan]) -> str:
+    data = json.dumps([_program(plan) for plan in plans], separators=(",", ":")).replace("<", "\\u003c")
+    return TEMPLATE.read_text(encoding="utf-8").replace("/*DATA*/", data)
+
+
+def _program(plan: Plan) -> dict[str, Any]:
+    program = plan.program
+    kernels = {kernel: at for at, kernel in enumerate(program.kernels)}
+    slots = [
+        {
+            "name": name, "dtype": slot.spec.dtype.name, "shape": list(slot.spec.shape), "buffer": slot.buffer,
+            "start": slot.offset or 0, "bytes": max(4, slot.nbytes),
+        }
+        for slot, name in zip(program.slots, plan.names, strict=True)
+    ]  # fmt: skip
+    return {
+        "steps": [_step(step, kernels.get(step.kernel) if step.kernel else None) for step in plan.steps],
+        "kernels": [{"wgsl": kernel.wgsl, "grid": list(kernel.grid)} for kernel in program.kernels],
+        "slots": slots,
+        "sizes": list(program.sizes),
+        "inputs": list(program.inputs),
+        "outputs": list(program.outputs),
+        "peak": plan.peak_bytes,
+        "bound": plan.lower_bound,
+    }
+
+
+def _step(step: Step, kernel: int | None) -> dict[str, Any]:
+    origin = step.origin
+    return {
+        "name": step.name,
+        "work": ", ".join(step.work),
+        "phase": origin.phase,
+        "module": origin.module,
+        "label": origin.label,
+        "line": basename(origin.line),
+        "lines": [{"text": line.text(at), "short": _short(line)} for at, line in enumerate(step.lines)],
+        "reads": list(step.reads),
+        "writes": list(step.writes),
+        "kernel": kernel,
+    }
+
+
+def _short(line: Line) -> str:
+    return f"{line.op} [{','.join(map(str, line.spec.shape))}]"
