@@ -7,11 +7,13 @@
  */
 
 import { BridgeError, as } from "./errors.mjs";
-import { Pool } from "./pool.mjs";
+import { Pool, Scratch } from "./pool.mjs";
 import { Loaded, Pipelines, VERSION } from "./program.mjs";
 import { FAULT_BYTES, Reader } from "./reader.mjs";
+import { Stamps, Watch } from "./timing.mjs";
 
 const BUDGET = 2 ** 30;
+const LOSS_MS = 100; // a device that goes fails its reads first, and then says that it goes
 const FORESEEN_BYTES = 4096; // a result up to this size may be brought back before anybody asks
 const LIMITS = /** @type {const} */ ([
   "maxStorageBuffersPerShaderStage",
@@ -26,7 +28,7 @@ const FEATURES = /** @type {GPUFeatureName[]} */ (["shader-f16", "subgroups", "t
 
 /**
  * @typedef {import("./pool.mjs").Chunk} Chunk
- * @typedef {{ name: string, vendor: string, architecture: string, isFallback: boolean,
+ * @typedef {{ host: "node" | "browser", name: string, vendor: string, architecture: string, isFallback: boolean,
  *   limits: Record<string, number>, features: string[] }} Info
  */
 
@@ -39,8 +41,6 @@ export class Bridge {
   #spoiled = new Map();
   /** @type {{ act: () => void, ready: Promise<void> | null }[]} */
   #waiting = [];
-  /** @type {Chunk[]} shared by all Programs: a queue runs one at a time */
-  #scratch = [];
   /** @type {BridgeError | null} */
   #trouble = null;
   /** @type {BridgeError | null} */
@@ -51,6 +51,8 @@ export class Bridge {
   #foreseen = null;
   #mayFault = false;
   #serial = 0;
+  /** @type {(Stamps | Watch | null)[] | null} of the runs since `time`, in their order */
+  #timed = null;
 
   /** The default adapter's device. Throws BridgeError "absent". @param {GPU | undefined} gpu */
   static async open(gpu = globalThis.navigator?.gpu) {
@@ -67,6 +69,7 @@ export class Bridge {
     this.gpu = gpu;
     /** @type {Info} */
     this.info = {
+      host: "process" in globalThis ? "node" : "browser",
       name: adapter.description || adapter.device || `${adapter.vendor} ${adapter.architecture}`.trim() || "unnamed adapter",
       vendor: adapter.vendor,
       architecture: adapter.architecture,
@@ -83,9 +86,10 @@ export class Bridge {
       device_bytes: 0,
     };
     const usage = GPUBufferUsage.STORAGE | GPUBufferUsage.COPY_SRC | GPUBufferUsage.COPY_DST;
-    this.pool = new Pool((size) => this.#create(size, usage), BUDGET);
-    this.fault = this.#create(FAULT_BYTES, usage).buffer;
-    this.reader = new Reader(gpu, this.fault, (size, use) => this.#create(size, use));
+    this.pool = new Pool((size) => this.create(size, usage), (chunk) => this.destroy(chunk), BUDGET);
+    this.scratch = new Scratch(this.pool);
+    this.fault = this.create(FAULT_BYTES, usage).buffer;
+    this.reader = new Reader(this);
     this.pipelines = new Pipelines(this);
     gpu.addEventListener("uncapturederror", (event) => {
       event.preventDefault();
@@ -126,15 +130,15 @@ export class Bridge {
     else this.#free(id);
   }
 
-  /** Whole words into a buffer, which is made where it is not there. @param {number} id @param {Uint8Array} data */
-  write(id, data) {
+  /** Whole words into a buffer, which is made where it is not there. @param {number} id @param {Uint8Array} data @param {number} offset in bytes */
+  write(id, data, offset = 0) {
     const kept = this.#waiting.length ? data.slice() : data;
     this.#inOrder(() => {
       try {
         const chunk = this.#buffers.get(id) ?? this.#make(id, kept.byteLength);
         if (this.#foreseen?.id === id) this.#forget();
-        this.gpu.queue.writeBuffer(chunk.buffer, 0, /** @type {Uint8Array<ArrayBuffer>} */ (kept));
-        this.#spoiled.delete(id);
+        this.gpu.queue.writeBuffer(chunk.buffer, offset, /** @type {Uint8Array<ArrayBuffer>} */ (kept));
+        if (!offset) this.#spoiled.delete(id);
       } catch (error) {
         this.#spoiled.set(id, as("device", error));
       }
@@ -142,16 +146,32 @@ export class Bridge {
   }
 
   /**
-   * The first bytes of a buffer, once all that was queued before is done. `use` sees them where they lie and only
-   * while it runs; by default they are copied.
+   * Bytes of a buffer from `offset` on, once all that was queued before is done. `use` sees them where they lie and
+   * only while it runs; by default they are copied.
    * @template T
-   * @param {number} id @param {number} bytes @param {(bytes: Uint8Array) => T} [use]
+   * @param {number} id @param {number} bytes @param {(bytes: Uint8Array) => T} [use] @param {number} offset
    * @returns {Promise<T>}
    */
-  read(id, bytes, use = /** @type {any} */ ((/** @type {Uint8Array} */ found) => found.slice())) {
+  read(id, bytes, use = /** @type {any} */ ((/** @type {Uint8Array} */ found) => found.slice()), offset = 0) {
     return new Promise((resolve, reject) => {
-      this.#inOrder(() => void this.#read(id, bytes, use).then(resolve, reject));
+      this.#inOrder(() => void this.#read(id, bytes, use, offset).then(resolve, reject));
     });
+  }
+
+  /** A buffer of the device; every one is made here and ended by `destroy`. @param {number} size @param {GPUBufferUsageFlags} usage @returns {Chunk} */
+  create(size, usage) {
+    if (size > this.gpu.limits.maxBufferSize) {
+      throw new BridgeError("device", `a buffer of ${size} bytes is larger than the ${this.gpu.limits.maxBufferSize} allowed`);
+    }
+    this.counters.buffers_created++;
+    this.counters.device_bytes += size;
+    return { buffer: this.gpu.createBuffer({ size, usage }), size, serial: ++this.#serial };
+  }
+
+  /** @param {Chunk} chunk */
+  destroy({ buffer, size }) {
+    this.counters.device_bytes -= size;
+    buffer.destroy();
   }
 
   // Programs
@@ -165,15 +185,18 @@ export class Bridge {
     if (wire.version !== VERSION) {
       throw new BridgeError("compile", `a program of version ${wire.version}; this bridge runs version ${VERSION}`);
     }
-    const program = new Loaded(this, wire, this.pipelines, this.#scratchFor(wire));
+    const program = new Loaded(this, wire, this.pipelines, this.scratch.take(wire));
     this.#programs.set(id, program);
   }
 
   /** @param {number} id */
   drop(id) {
     this.#inOrder(() => {
-      this.#programs.get(id)?.release();
+      const program = this.#programs.get(id);
+      if (!program) return;
       this.#programs.delete(id);
+      program.release();
+      this.scratch.give(program.scratch.values());
     });
   }
 
@@ -205,6 +228,21 @@ export class Bridge {
     return { inputs: program.inputs.length, outputs: program.outputs.length, numbers: program.numbers };
   }
 
+  /** Whether the runs from now on are timed: a pass a step, which costs more than one pass for all of them. @param {boolean} on */
+  time(on) {
+    this.#inOrder(() => {
+      this.#timed = on ? [] : null;
+    });
+  }
+
+  /** For each run that was timed and not asked for yet: start and end of its steps, in nanoseconds; without the feature of the whole run. */
+  async timings() {
+    await this.settle();
+    const timed = this.#timed ?? [];
+    if (this.#timed) this.#timed = [];
+    return Promise.all(timed.map((stamps) => stamps?.read() ?? []));
+  }
+
   /** Settles when all that was queued is done. */
   async settle() {
     await new Promise((resolve) => this.#inOrder(() => resolve(null)));
@@ -216,6 +254,7 @@ export class Bridge {
     this.pool.clear();
     this.reader.staging.clear();
     this.gpu.destroy();
+    this.counters.device_bytes = 0;
   }
 
   // Order
@@ -249,7 +288,9 @@ export class Bridge {
 
   /** @param {Loaded} program @param {ArrayLike<number>} inputs @param {ArrayLike<number>} outputs @param {Uint32Array} numbers */
   #run(program, inputs, outputs, numbers) {
+    const timed = this.#timed?.length;
     const failed = program.error ?? this.#spoiledBy(inputs) ?? this.#tryRun(program, inputs, outputs, numbers);
+    if (this.#timed?.length === timed) this.#timed?.push(null); // A run that never was keeps its place.
     for (let i = 0; i < outputs.length && (failed || this.#spoiled.size); i++) {
       if (failed) this.#spoiled.set(outputs[i], failed);
       else this.#spoiled.delete(outputs[i]);
@@ -259,6 +300,9 @@ export class Bridge {
   /** @param {Loaded} program @param {ArrayLike<number>} inputs @param {ArrayLike<number>} outputs @param {Uint32Array} numbers */
   #tryRun(program, inputs, outputs, numbers) {
     const { chunks, wire } = program;
+    const hasClock = this.gpu.features.has("timestamp-query");
+    const stamps = this.#timed && hasClock ? new Stamps(this.gpu, wire.steps.length) : null;
+    const start = performance.now();
     try {
       for (let i = 0; i < inputs.length; i++) chunks[program.inputs[i]] = this.#chunk(inputs[i]);
       for (let i = 0; i < outputs.length; i++) {
@@ -268,7 +312,8 @@ export class Bridge {
       this.#forget();
       this.#last = { program, outputs: Array.from(outputs) };
       this.#mayFault ||= program.faults;
-      program.run(numbers, (encoder) => this.#foresee(program, outputs, encoder));
+      program.run(numbers, (encoder) => this.#foresee(program, outputs, encoder), stamps);
+      this.#timed?.push(stamps ?? new Watch(this.gpu, start));
       this.#foreseen?.reading.start();
       return null;
     } catch (error) {
@@ -305,31 +350,32 @@ export class Bridge {
     return null;
   }
 
-  /** @template T @param {number} id @param {number} bytes @param {(bytes: Uint8Array) => T} use */
-  async #read(id, bytes, use) {
+  /** @template T @param {number} id @param {number} bytes @param {(bytes: Uint8Array) => T} use @param {number} offset */
+  async #read(id, bytes, use, offset) {
     const spoiled = this.#lost ?? this.#spoiled.get(id);
     if (spoiled) throw spoiled;
     const foreseen = this.#foreseen;
-    const isForeseen = foreseen?.id === id && foreseen.reading.bytes === bytes;
+    const isForeseen = foreseen?.id === id && foreseen.reading.bytes === bytes && !offset;
     if (isForeseen) this.#foreseen = null;
     else if (foreseen?.reading.withFault) this.#forget(); // A fault is told by the next read, and that is this one.
-    const reading = isForeseen ? foreseen.reading : this.#startReading(id, bytes);
-    const found = await reading?.finish(use).catch((error) => {
+    const reading = isForeseen ? foreseen.reading : this.#startReading(id, bytes, offset);
+    const found = await reading?.finish(use).catch(async (error) => {
+      if (!this.#lost && error.kind === "device") await Promise.race([this.gpu.lost, new Promise((done) => setTimeout(done, LOSS_MS))]);
       throw this.#lost ?? error;
     });
     this.check();
     return reading ? /** @type {T} */ (found) : use(new Uint8Array());
   }
 
-  /** @param {number} id @param {number} bytes */
-  #startReading(id, bytes) {
+  /** @param {number} id @param {number} bytes @param {number} offset */
+  #startReading(id, bytes, offset) {
     if (!bytes && !this.#mayFault) return null;
     const encoder = this.gpu.createCommandEncoder();
-    const reading = this.reader.encode(encoder, bytes ? this.#chunk(id).buffer : null, bytes, this.#mayFault);
+    const reading = this.reader.encode(encoder, bytes ? this.#chunk(id).buffer : null, bytes, this.#mayFault, offset);
     this.#mayFault = false;
     this.gpu.queue.submit([encoder.finish()]);
     this.counters.submits++;
-    const output = this.#last && bytes <= FORESEEN_BYTES ? Array.prototype.indexOf.call(this.#last.outputs, id) : -1;
+    const output = this.#last && bytes <= FORESEEN_BYTES && !offset ? Array.prototype.indexOf.call(this.#last.outputs, id) : -1;
     if (this.#last && output >= 0) this.#last.program.wanted = { output, bytes };
     return reading.start();
   }
@@ -348,29 +394,6 @@ export class Bridge {
     const chunk = this.pool.take(bytes);
     this.#buffers.set(id, chunk);
     return chunk;
-  }
-
-  /** @param {number} size @param {GPUBufferUsageFlags} usage @returns {Chunk} */
-  #create(size, usage) {
-    if (size > this.gpu.limits.maxBufferSize) {
-      throw new BridgeError("device", `a buffer of ${size} bytes is larger than the ${this.gpu.limits.maxBufferSize} allowed`);
-    }
-    this.counters.buffers_created++;
-    return { buffer: this.gpu.createBuffer({ size, usage }), size, serial: ++this.#serial };
-  }
-
-  /** @param {import("./wire.d.ts").Program} wire @returns {Map<number, Chunk>} */
-  #scratchFor(wire) {
-    const free = [...this.#scratch];
-    const found = new Map();
-    for (const buffer of [...wire.scratch].sort((a, b) => wire.sizes[b] - wire.sizes[a])) {
-      const at = free.findIndex((chunk) => chunk.size >= wire.sizes[buffer]);
-      const chunk = at >= 0 ? free.splice(at, 1)[0] : this.pool.take(wire.sizes[buffer]);
-      if (at < 0) this.#scratch.push(chunk);
-      found.set(buffer, chunk);
-    }
-    this.#scratch.sort((a, b) => a.size - b.size);
-    return found;
   }
 
   /** @param {number} id */

@@ -19,8 +19,10 @@ export async function offerWebGPU(module = "webgpu") {
   }
   const { create, globals } = await import(module);
   Object.assign(globalThis, globals);
+  // Options of Dawn itself: "backend=null" runs nothing, which leaves the cost of the host.
+  const options = (process.env.PYWEBGPU_DAWN ?? "").split(" ").filter(Boolean);
   // Dawn ends the process when this object is collected; `navigator` keeps it.
-  Object.defineProperty(globalThis.navigator, "gpu", { value: create([]), configurable: true });
+  Object.defineProperty(globalThis.navigator, "gpu", { value: create(options), configurable: true });
 }
 
 /** On a Linux without a GPU the one driver of Vulkan that Dawn can use is SwiftShader. */

@@ -1,9 +1,10 @@
-/** What goes wrong, in five kinds: whoever catches an error decides by `kind` and never by its text. */
+/** What goes wrong, in six kinds: whoever catches an error decides by `kind` and never by its text. */
 
 /**
  * absent: there is no WebGPU here.  compile: a shader was refused.  fault: a kernel met an index that is out of range.
  * device: the device refused the work.  lost: the device is gone, with all that it held.
- * @typedef {"absent" | "compile" | "fault" | "device" | "lost"} Kind
+ * usage: what the caller gave does not fit; nothing was done.
+ * @typedef {"absent" | "compile" | "fault" | "device" | "lost" | "usage"} Kind
  */
 
 export class BridgeError extends Error {
@@ -14,6 +15,9 @@ export class BridgeError extends Error {
     this.kind = kind;
   }
 }
+
+/** What the caller gave does not fit. @param {string} text */
+export const refuse = (text) => new BridgeError("usage", text);
 
 /** Any exception as a BridgeError. @param {unknown} error @param {Kind} kind */
 export function as(kind, error) {

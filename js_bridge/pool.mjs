@@ -17,11 +17,15 @@ export class Pool {
   /** @type {Map<number, Chunk[]>} sizes in the order of their last use */
   #waiting = new Map();
   #make;
+  #end;
   waitingBytes = 0;
+  created = 0;
+  reused = 0;
 
-  /** @param {(size: number) => Chunk} make @param {number} budget bytes that may wait unused */
-  constructor(make, budget) {
+  /** @param {(size: number) => Chunk} make @param {(chunk: Chunk) => void} end @param {number} budget bytes that may wait unused */
+  constructor(make, end, budget) {
     this.#make = make;
+    this.#end = end;
     this.budget = budget;
   }
 
@@ -30,7 +34,11 @@ export class Pool {
     const size = sizeClass(bytes);
     const stack = this.#waiting.get(size);
     const chunk = stack?.pop();
-    if (!chunk) return this.#make(size);
+    if (!chunk) {
+      this.created++;
+      return this.#make(size);
+    }
+    this.reused++;
     this.waitingBytes -= size;
     return chunk;
   }
@@ -57,11 +65,52 @@ export class Pool {
   #shrink(budget) {
     for (const [size, stack] of this.#waiting) {
       while (stack.length && this.waitingBytes > budget) {
-        const chunk = /** @type {Chunk} */ (stack.shift()); // The youngest: it is in the fewest bind groups.
-        chunk.buffer.destroy();
+        this.#end(/** @type {Chunk} */ (stack.shift())); // The youngest: it is in the fewest bind groups.
         this.waitingBytes -= size;
       }
       if (!stack.length) this.#waiting.delete(size);
+    }
+  }
+}
+
+/** Memory for what passes inside Programs. They share it, because a queue runs one of them at a time. */
+export class Scratch {
+  /** @type {Map<Chunk, number>} how many Programs have it */
+  #users = new Map();
+
+  /** @param {Pool} pool */
+  constructor(pool) {
+    this.pool = pool;
+  }
+
+  get bytes() {
+    return [...this.#users.keys()].reduce((total, chunk) => total + chunk.size, 0);
+  }
+
+  /** A chunk for each scratch buffer: the smallest that is large enough. @param {import("./wire.d.ts").Program} program */
+  take({ scratch, sizes }) {
+    const free = [...this.#users.keys()].sort((a, b) => a.size - b.size);
+    /** @type {Map<number, Chunk>} */
+    const found = new Map();
+    for (const buffer of [...scratch].sort((a, b) => sizes[b] - sizes[a])) {
+      const at = free.findIndex((chunk) => chunk.size >= sizes[buffer]);
+      const chunk = at >= 0 ? free.splice(at, 1)[0] : this.pool.take(sizes[buffer]);
+      this.#users.set(chunk, (this.#users.get(chunk) ?? 0) + 1);
+      found.set(buffer, chunk);
+    }
+    return found;
+  }
+
+  /** Takes back what a Program had; the pool gets what no other one has. @param {Iterable<Chunk>} chunks */
+  give(chunks) {
+    for (const chunk of chunks) {
+      const users = (this.#users.get(chunk) ?? 1) - 1;
+      if (users) {
+        this.#users.set(chunk, users);
+      } else {
+        this.#users.delete(chunk);
+        this.pool.give(chunk);
+      }
     }
   }
 }

@@ -2,8 +2,8 @@
 
 import { BridgeError, as, compileError } from "./errors.mjs";
 
-export const VERSION = 1;
-const GROUPS = 8; // sets of bind groups kept for a Program
+export const VERSION = 2;
+const GROUPS = 32; // bind groups kept for a step
 /** @type {Record<string, GPUBufferBindingType>} */
 const BINDING = { r: "read-only-storage", w: "storage", n: "uniform", f: "storage" };
 
@@ -11,7 +11,8 @@ const BINDING = { r: "read-only-storage", w: "storage", n: "uniform", f: "storag
  * @typedef {import("./pool.mjs").Chunk} Chunk
  * @typedef {import("./wire.d.ts").Program} Wire
  * @typedef {import("./wire.d.ts").Kernel} Kernel
- * @typedef {{ gpu: GPUDevice, fault: GPUBuffer, counters: Record<string, number> }} Host
+ * @typedef {{ gpu: GPUDevice, fault: GPUBuffer, counters: Record<string, number>,
+ *   create: (size: number, usage: GPUBufferUsageFlags) => Chunk, destroy: (chunk: Chunk) => void }} Host
  */
 
 /** Pipelines by their text: equal kernels of all Programs share one. */
@@ -77,13 +78,18 @@ export class Pipelines {
 export class Loaded {
   /** @type {GPUComputePipeline[]} of each step, once `ready` is over */
   #pipelines = [];
-  /** @type {{ serials: Int32Array, groups: GPUBindGroup[] }[]} the newest first */
-  #kept = [];
+  /** @type {GPUBindGroup[]} of each step, for the present chunks */
+  #groups = [];
+  /** @type {Map<string, GPUBindGroup>[]} of each step, by the chunks that change from run to run; the oldest first */
+  #kept;
+  /** @type {{ buffer: number, serial: number, steps: number[] }[]} buffers of inputs and outputs, and who binds them */
+  #varying;
   /** @type {Uint32Array | null} */
   #numbers = null;
   /** @type {BridgeError | null} why it can never run */
   error = null;
   isReady = false;
+  #isBound = false;
   /** @type {{ output: number, bytes: number } | null} what was read after the last run, and may be again */
   wanted = null;
 
@@ -95,17 +101,23 @@ export class Loaded {
     this.host = host;
     this.wire = wire;
     this.pipelines = pipelines;
+    this.scratch = scratch;
     this.inputs = wire.inputs.map((value) => value.buffer);
     this.outputs = wire.outputs.map((value) => value.buffer);
     this.numbers = wire.numbers.length;
     this.faults = wire.kernels.some((kernel) => kernel.bindings.includes("f"));
     /** @type {(Chunk | undefined)[]} the chunk of each buffer; those of inputs and outputs change from run to run */
     this.chunks = wire.sizes.map((_, buffer) => scratch.get(buffer));
-    const { gpu } = host;
     this.uniform = this.numbers
-      ? gpu.createBuffer({ size: 16 * Math.ceil(this.numbers / 4), usage: GPUBufferUsage.UNIFORM | GPUBufferUsage.COPY_DST })
+      ? host.create(16 * Math.ceil(this.numbers / 4), GPUBufferUsage.UNIFORM | GPUBufferUsage.COPY_DST)
       : null;
     this.grids = wire.steps.map(([kernel]) => wire.kernels[kernel].grid);
+    this.#kept = wire.steps.map(() => new Map());
+    this.#varying = [...new Set([...this.inputs, ...this.outputs])].map((buffer) => ({
+      buffer,
+      serial: -1,
+      steps: wire.steps.flatMap((_, step) => (this.#buffers(step).includes(buffer) ? [step] : [])),
+    }));
     /** Settles when the pipelines are there, or `error` is; never rejects. */
     this.ready = this.#prepare();
   }
@@ -121,64 +133,96 @@ export class Loaded {
   }
 
   /**
-   * One pass, one submit. `chunks` holds what belongs to this run.
+   * One submit, and one pass, or a pass a step where each is timed. `chunks` holds what belongs to this run.
    * @param {Uint32Array} numbers @param {(encoder: GPUCommandEncoder) => void} then adds what follows the pass
+   * @param {import("./timing.mjs").Stamps | null} [stamps]
    */
-  run(numbers, then) {
+  run(numbers, then, stamps = null) {
     const { gpu, counters } = this.host;
     if (this.uniform && !same(this.#numbers, numbers)) {
       this.#numbers = numbers.slice();
-      gpu.queue.writeBuffer(this.uniform, 0, this.#numbers);
+      gpu.queue.writeBuffer(this.uniform.buffer, 0, this.#numbers);
     }
     const { steps } = this.wire;
     if (!steps.length) return;
-    const groups = this.#groups();
+    this.#bind();
     const encoder = gpu.createCommandEncoder();
-    const pass = encoder.beginComputePass();
+    let pass = encoder.beginComputePass(stamps ? { timestampWrites: stamps.around(0) } : {});
+    const [pipelines, groups, grids] = [this.#pipelines, this.#groups, this.grids];
     let current = null;
     for (let i = 0; i < steps.length; i++) {
-      const pipeline = this.#pipelines[i];
+      if (stamps && i) {
+        pass.end();
+        pass = encoder.beginComputePass({ timestampWrites: stamps.around(i) });
+        current = null;
+      }
+      const pipeline = pipelines[i];
       if (pipeline !== current) pass.setPipeline((current = pipeline));
       pass.setBindGroup(0, groups[i]);
-      const [x, y, z] = this.grids[i];
-      pass.dispatchWorkgroups(x, y, z);
+      const grid = grids[i];
+      pass.dispatchWorkgroups(grid[0], grid[1], grid[2]);
     }
     pass.end();
+    stamps?.resolve(encoder);
     then(encoder);
     gpu.queue.submit([encoder.finish()]);
     counters.dispatches += steps.length;
     counters.submits++;
   }
 
-  /** Bind groups of every step for the present chunks: kept ones, or new ones. */
-  #groups() {
-    const kept = this.#kept;
-    const used = [...this.inputs, ...this.outputs];
-    const serials = new Int32Array(used.length);
-    for (let i = 0; i < used.length; i++) serials[i] = this.#chunk(used[i]).serial;
-    const at = kept.findIndex((entry) => same(entry.serials, serials));
-    const found = at < 0 ? { serials, groups: this.#makeGroups() } : kept[at];
-    if (at !== 0) {
-      if (at > 0) kept.splice(at, 1);
-      kept.unshift(found);
-      kept.length = Math.min(kept.length, GROUPS);
+  /** Finds the bind groups for the present chunks: only steps whose chunks changed get another one. */
+  #bind() {
+    const changed = new Set();
+    for (const one of this.#varying) {
+      const { serial } = this.#chunk(one.buffer);
+      if (serial === one.serial) continue;
+      one.serial = serial;
+      for (const step of one.steps) changed.add(step);
     }
-    return found.groups;
+    for (const step of changed) this.#groups[step] = this.#group(step);
+    if (this.#isBound) return;
+    for (let step = 0; step < this.wire.steps.length; step++) this.#groups[step] ??= this.#group(step);
+    this.#isBound = true;
   }
 
-  #makeGroups() {
+  /** @param {number} step */
+  #group(step) {
+    const kept = this.#kept[step];
+    const key = this.#buffers(step).map((buffer) => this.#chunk(buffer).serial).join();
+    const found = kept.get(key) ?? this.#makeGroup(step);
+    kept.delete(key);
+    kept.set(key, found);
+    if (kept.size > GROUPS) kept.delete(/** @type {string} */ (kept.keys().next().value));
+    return found;
+  }
+
+  /** @param {number} step */
+  #makeGroup(step) {
     const { gpu, fault, counters } = this.host;
-    counters.bind_groups_created += this.wire.steps.length;
-    return this.wire.steps.map(([kernel, ...buffers]) => {
-      const { bindings } = this.wire.kernels[kernel];
-      const resources = buffers.map((buffer) => this.#chunk(buffer).buffer);
-      if (bindings.includes("n")) resources.push(/** @type {GPUBuffer} */ (this.uniform));
-      if (bindings.includes("f")) resources.push(fault);
-      return gpu.createBindGroup({
-        layout: this.pipelines.layout(bindings).group,
-        entries: resources.map((buffer, binding) => ({ binding, resource: { buffer } })),
-      });
+    const [kernel, ...bound] = this.wire.steps[step];
+    const { bindings } = this.wire.kernels[kernel];
+    const resources = bound.map((at) => this.#resource(at));
+    if (bindings.includes("n")) resources.push({ buffer: /** @type {Chunk} */ (this.uniform).buffer });
+    if (bindings.includes("f")) resources.push({ buffer: fault });
+    counters.bind_groups_created++;
+    return gpu.createBindGroup({
+      layout: this.pipelines.layout(bindings).group,
+      entries: resources.map((resource, binding) => ({ binding, resource })),
     });
+  }
+
+  /** The buffers that a step binds. @param {number} step */
+  #buffers(step) {
+    const { sizes, ranges, steps } = this.wire;
+    return steps[step].slice(1).map((at) => (at < sizes.length ? at : ranges[at - sizes.length][0]));
+  }
+
+  /** @param {number} at what a step names @returns {GPUBufferBinding} */
+  #resource(at) {
+    const { sizes, ranges } = this.wire;
+    if (at < sizes.length) return { buffer: this.#chunk(at).buffer };
+    const [buffer, offset, size] = ranges[at - sizes.length];
+    return { buffer: this.#chunk(buffer).buffer, offset, size };
   }
 
   /** @param {number} buffer */
@@ -190,7 +234,8 @@ export class Loaded {
 
   release() {
     this.#kept = [];
-    this.uniform?.destroy();
+    this.#groups = [];
+    if (this.uniform) this.host.destroy(this.uniform);
   }
 }
 

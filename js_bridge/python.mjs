@@ -70,9 +70,10 @@ export class PythonBridge {
     });
   }
 
-  /** @param {number} id @param {string} json */
+  /** Returns the bytes that the insides of all Programs have together. @param {number} id @param {string} json */
   load(id, json) {
     this.bridge.load(id, json);
+    return this.bridge.scratch.bytes;
   }
 
   /** @param {number} words */
@@ -85,8 +86,22 @@ export class PythonBridge {
     this.bridge.check();
   }
 
+  /** Takes the commands, then times the runs that follow, or no longer. @param {number} words @param {boolean} on */
+  time(words, on) {
+    this.#take(words);
+    this.bridge.time(on);
+  }
+
+  /** Takes the commands, then what was timed, as JSON. @param {number} words */
+  async timings(words) {
+    this.#take(words);
+    return JSON.stringify(await this.bridge.timings());
+  }
+
   counters() {
-    return JSON.stringify({ ...this.bridge.counters, waiting_bytes: this.bridge.pool.waitingBytes });
+    const { pool, scratch } = this.bridge;
+    const held = { waiting_bytes: pool.waitingBytes, scratch_bytes: scratch.bytes, pool_reused: pool.reused, pool_created: pool.created };
+    return JSON.stringify({ ...this.bridge.counters, ...held });
   }
 
   close() {

@@ -9,23 +9,22 @@ const BUDGET = 2 ** 26;
 /** @typedef {import("./pool.mjs").Chunk} Chunk */
 
 export class Reader {
-  /**
-   * @param {GPUDevice} gpu @param {GPUBuffer} fault the fault words
-   * @param {(size: number, usage: GPUBufferUsageFlags) => Chunk} create
-   */
-  constructor(gpu, fault, create) {
-    this.gpu = gpu;
-    this.fault = fault;
-    this.staging = new Pool((size) => create(size, GPUBufferUsage.MAP_READ | GPUBufferUsage.COPY_DST), BUDGET);
+  /** @param {import("./program.mjs").Host} host */
+  constructor(host) {
+    this.gpu = host.gpu;
+    this.fault = host.fault;
+    const usage = GPUBufferUsage.MAP_READ | GPUBufferUsage.COPY_DST;
+    this.staging = new Pool((size) => host.create(size, usage), (chunk) => host.destroy(chunk), BUDGET);
   }
 
   /**
-   * Adds to `encoder` what brings a buffer's first bytes to the host; call `start` on the result once that is submitted.
+   * Adds to `encoder` what brings a buffer's bytes to the host; call `start` on the result once that is submitted.
    * @param {GPUCommandEncoder} encoder @param {GPUBuffer | null} source @param {number} bytes @param {boolean} withFault
+   * @param {number} offset
    */
-  encode(encoder, source, bytes, withFault) {
+  encode(encoder, source, bytes, withFault, offset = 0) {
     const staging = this.staging.take(bytes + (withFault ? FAULT_BYTES : 0));
-    if (source && bytes) encoder.copyBufferToBuffer(source, 0, staging.buffer, 0, bytes);
+    if (source && bytes) encoder.copyBufferToBuffer(source, offset, staging.buffer, 0, bytes);
     if (withFault) encoder.copyBufferToBuffer(this.fault, 0, staging.buffer, bytes, FAULT_BYTES);
     return new Reading(this, staging, bytes, withFault);
   }

@@ -18,10 +18,12 @@ export interface Kernel {
 export interface Program {
   version: number;
   kernels: Kernel[];
-  /** The number of a kernel, then the buffers of its bindings r and w. */
+  /** The number of a kernel, then what its bindings r and w are: buffers, or sizes.length + the number of a range. */
   steps: number[][];
   /** Bytes of each buffer. */
   sizes: number[];
+  /** Parts of buffers that are bound by themselves: the buffer, the first byte, the number of bytes. */
+  ranges: [number, number, number][];
   /** Buffers that are neither an input's nor an output's. */
   scratch: number[];
   inputs: Value[];
@@ -30,6 +32,6 @@ export interface Program {
   numbers: string[];
   /** Pairs of an output and the input whose buffer it writes. */
   written: [number, number][];
-  /** The least bytes that values inside need at any step. */
+  /** The bytes of all values in use at the fullest step; `sizes` together are at least that. */
   lower_bound: number;
 }

@@ -54,6 +54,7 @@ class Run:
         groups = [{"params": matrices, "weight_decay": 0.1}, {"params": others, "weight_decay": 0.0}]
         self.optimizer = torch.optim.AdamW(groups, lr=settings.rate, betas=(0.9, 0.95))
         self.schedule = torch.optim.lr_scheduler.LambdaLR(self.optimizer, self._share_of_rate)
+        self._learn = torch.compile(self._learn_once)
         self.losses: list[float] = []  # of each step
         self.validation: list[tuple[int, float]] = []  # steps done, loss
 
@@ -68,42 +69,57 @@ class Run:
 
     def advance(self) -> float:
         """One step. Returns its loss."""
-        inputs, targets = self._batch("train", self.step)
+        self.losses.append(self.queue_step().item())
+        return self.losses[-1]
+
+    def queue_step(self) -> torch.Tensor:
+        """One step, and its loss, which nobody has waited for and which is not kept yet."""
+        return self._learn(*self._batch("train", self.step))
+
+    def _learn_once(self, inputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        """Forward, backward, clipping, update and schedule: one program, which later steps run without Python."""
         self.optimizer.zero_grad()
         loss = self.model.loss(inputs, targets)
         loss.backward()
         nn.utils.clip_grad_norm_(self.model.parameters(), CLIP)
         self.optimizer.step()
         self.schedule.step()
-        self.losses.append(loss.item())
-        return self.losses[-1]
+        return loss
 
     def validate(self) -> float:
         """The loss on text that is never trained on, always the same pieces. Keeps it."""
+        return self.keep_validation([self.validation_loss(at).item() for at in range(PANEL)])
+
+    def validation_loss(self, at: int) -> torch.Tensor:
+        """The loss on one piece of that text."""
         self.model.eval()
         with torch.no_grad():
-            losses = [self.model.loss(*self._batch("validation", at)).item() for at in range(PANEL)]
+            loss = self.model.loss(*self._batch("validation", at))
         self.model.train()
-        self.validation.append((self.step, sum(losses) / PANEL))
+        return loss
+
+    def keep_validation(self, losses: list[float]) -> float:
+        """Keeps the mean of the pieces' losses, and returns it."""
+        self.validation.append((self.step, sum(losses) / len(losses)))
         return self.validation[-1][1]
 
     def sample(self, prompt: str, length: int, temperature: float = 0.7, top_k: int = 40) -> Iterator[str]:
         """Yields the prompt, then `length` characters that the model makes up, one by one.
 
-        What is drawn depends on seed and step only. Raises TextError for a prompt with unknown characters.
+        Raises TextError for a prompt with unknown characters.
         """
-        numbers = self.corpus.encode(prompt)
-        generator = torch.Generator(device=self.device).manual_seed(self.settings.seed + self.step)
+        passage = Passage(self, prompt, temperature, top_k)
         yield prompt
         for _ in range(length):
-            self.model.eval()
-            numbers.append(self._next(numbers[-self.settings.context :], temperature, top_k, generator))
-            self.model.train()
-            yield self.corpus.vocabulary[numbers[-1]]
+            yield passage.add(passage.draw().item())
 
     def save(self, path: str, source: str | None) -> None:
         """Writes the checkpoint; the file appears whole or not at all. `source` is where the text came from."""
-        state = {
+        torch.save(self.state(source), path)
+
+    def state(self, source: str | None) -> dict:
+        """All that the run can go on from."""
+        return {
             "format": FORMAT,
             "settings": asdict(self.settings),
             "source": source,
@@ -115,7 +131,6 @@ class Run:
             "schedule": self.schedule.state_dict(),
             "random": torch.get_rng_state(),
         }
-        torch.save(state, path)
 
     def restore(self, state: dict) -> None:
         """Becomes the run that saved `state`. Raises CheckpointError when it was about another text."""
@@ -142,16 +157,35 @@ class Run:
         inputs, targets = self.corpus.batch(part, step, self.settings.batch)
         return torch.tensor(inputs, device=self.device), torch.tensor(targets, device=self.device)
 
-    def _next(self, numbers: list[int], temperature: float, top_k: int, generator) -> int:
-        """Draws the next character from the `top_k` most likely ones."""
+
+class Passage:
+    """What a model makes up, character by character. What is drawn depends on the run's seed and step only."""
+
+    def __init__(self, run: Run, prompt: str, temperature: float, top_k: int) -> None:
+        self.run, self.temperature, self.top_k = run, temperature, top_k
+        self.numbers = run.corpus.encode(prompt)
+        self.generator = torch.Generator(device=run.device).manual_seed(run.settings.seed + run.step)
+
+    def draw(self) -> torch.Tensor:
+        """The number of the next character, which is one of the `top_k` most likely ones."""
+        run = self.run
+        known = self.numbers[-run.settings.context :]
         # Always a whole context, so that the same kernels serve every length; the model never looks ahead.
-        filled = numbers + [0] * (self.settings.context - len(numbers))
+        filled = known + [0] * (run.settings.context - len(known))
+        run.model.eval()
         with torch.no_grad():
-            scores = self.model(torch.tensor([filled], device=self.device))[0]
-            last = torch.tensor([len(numbers) - 1], device=self.device)
-            best, which = (scores.index_select(0, last)[0] / temperature).topk(min(top_k, scores.shape[1]))
-            drawn = torch.multinomial(best.softmax(dim=-1), 1, generator=generator)
-            return which.gather(0, drawn).item()
+            scores = run.model(torch.tensor([filled], device=run.device))[0]
+            last = torch.tensor([len(known) - 1], device=run.device)
+            best, which = (scores.index_select(0, last)[0] / self.temperature).topk(min(self.top_k, scores.shape[1]))
+            drawn = torch.multinomial(best.softmax(dim=-1), 1, generator=self.generator)
+            number = which.gather(0, drawn)
+        run.model.train()
+        return number
+
+    def add(self, number: int) -> str:
+        """Takes the drawn number; returns its character."""
+        self.numbers.append(number)
+        return self.run.corpus.vocabulary[number]
 
 
 def read_checkpoint(path: str, device: str) -> dict:

@@ -105,7 +105,66 @@ test("programs share the memory of what passes inside them", async () => {
   bridge.run(1, [1], [2], none);
   bridge.run(2, [2], [3], none);
   assert.deepEqual(asFloats(await bridge.read(3, 16)), [4, 4, 4, 4]);
+  for (const [id, waiting] of [[1, 0], [2, 256]]) {
+    bridge.drop(id);
+    assert.equal(bridge.pool.waitingBytes, waiting);
+  }
   bridge.close();
+});
+
+test("a step writes two ranges of a buffer, and another reads one of them", async () => {
+  const bridge = await open();
+  const declared = ["read> x", "read_write> y", "read_write> z"].map(
+    (text, at) => `@group(0) @binding(${at}) var<storage, ${text}: array<f32>;`,
+  );
+  const main = `@compute @workgroup_size(4) fn main(@builtin(local_invocation_index) i: u32) {
+    y[i] = 2 * x[i];
+    z[i] = f32(arrayLength(&z)) * x[i];
+  }`;
+  /** @type {import("../wire.d.ts").Kernel} */
+  const both = { name: "both", wgsl: [...declared, main].join("\n"), grid: [1, 1, 1], bindings: "rww" };
+  const parts = { kernels: [both, kernel("y[i] = x[i] + 1;")], steps: [[0, 0, 3, 4], [1, 4, 2]], numbers: [] };
+  /** @type {[number, number, number][]} */
+  const ranges = [[1, 0, 16], [1, 256, 16]];
+  const outputs = [value(1, 68), value(2, 4)];
+  bridge.write(1, floats([1, 2, 3, 4]));
+  bridge.load(1, program({ ...parts, sizes: [16, 272, 16], ranges, outputs }));
+  bridge.run(1, [1], [2, 3], none);
+  const found = asFloats(await bridge.read(2, 272));
+  assert.deepEqual([...found.slice(0, 4), ...found.slice(64)], [2, 4, 6, 8, 4, 8, 12, 16]);
+  assert.deepEqual(asFloats(await bridge.read(3, 16)), [5, 9, 13, 17]);
+  bridge.close();
+});
+
+test("a step that reads one range of a buffer and writes another is refused", async () => {
+  const bridge = await open();
+  /** @type {[number, number, number][]} */
+  const ranges = [[1, 0, 16], [1, 256, 16]];
+  const parts = { kernels: [kernel("y[i] = x[i] + 1;")], steps: [[0, 2, 3]], numbers: [] };
+  bridge.write(1, floats([1, 2, 3, 4]));
+  bridge.load(1, program({ ...parts, sizes: [16, 272], ranges, outputs: [value(1, 68)] }));
+  bridge.run(1, [1], [2], none);
+  await assert.rejects(bridge.settle(), /usage|writable/i);
+  bridge.close();
+});
+
+test("device bytes are those of all buffers that exist", async () => {
+  const bridge = await open();
+  const { counters } = bridge;
+  const [FAULT, CHUNK, UNIFORM] = [16, 256, 16];
+  assert.equal(counters.device_bytes, FAULT);
+  bridge.load(1, program());
+  bridge.write(1, floats([1, 2, 3, 4]));
+  bridge.run(1, [1], [2], words([2]));
+  await bridge.read(2, 16);
+  assert.equal(counters.device_bytes, FAULT + UNIFORM + 3 * CHUNK); // two values, and one of them read
+  bridge.free(1);
+  assert.equal(counters.device_bytes, FAULT + UNIFORM + 3 * CHUNK); // it waits to be used again
+  bridge.drop(1);
+  bridge.pool.clear();
+  assert.equal(counters.device_bytes, FAULT + 2 * CHUNK);
+  bridge.close();
+  assert.equal(counters.device_bytes, 0);
 });
 
 test("a shader that does not compile names its kernel and line, and spoils what it should have written", async () => {
@@ -193,7 +252,7 @@ test("a lost device is told by every call", async () => {
 
 test("a program of another version is refused", async () => {
   const bridge = await open();
-  assert.throws(() => bridge.load(1, program({ version: 2 })), /a program of version 2; this bridge runs version 1/);
+  assert.throws(() => bridge.load(1, program({ version: 1 })), /a program of version 1; this bridge runs version 2/);
   bridge.close();
 });
 

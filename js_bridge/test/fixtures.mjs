@@ -46,10 +46,11 @@ export function kernel(body, bindings = "rw", n = 4) {
 /** One step from an input to an output of n floats. @param {Partial<import("../wire.d.ts").Program>} parts @param {number} n */
 export function program(parts = {}, n = 4) {
   return JSON.stringify({
-    version: 1,
+    version: 2,
     kernels: [kernel("y[i] = x[i] * numbers.x;", "rwn", n)],
     steps: [[0, 0, 1]],
     sizes: [4 * n, 4 * n],
+    ranges: [],
     scratch: [],
     inputs: [value(0, n)],
     outputs: [value(1, n)],

@@ -9,10 +9,10 @@ function counted(budget) {
   const ended = [];
   let serial = 0;
   const make = (/** @type {number} */ size) => {
-    const chunk = { size, serial: serial++, buffer: /** @type {any} */ ({ destroy: () => ended.push(chunk.serial) }) };
+    const chunk = { size, serial: serial++, buffer: /** @type {any} */ (null) };
     return chunk;
   };
-  return { pool: new Pool(make, budget), ended };
+  return { pool: new Pool(make, (chunk) => ended.push(chunk.serial), budget), ended };
 }
 
 test("size classes are those of pywebgpu/devices/pool.py", () => {

@@ -39,16 +39,16 @@ test("after init tensors live on webgpu, and reading names the awaitable forms",
 await torch.webgpu.init()
 x = torch.arange(4.0)
 said = [str(x.device)]
-for read in (x.tolist, x[0].item, x.tobytes, lambda: repr(x), torch.webgpu.synchronize):
+for read in (x.tolist, x[0].item, x.tobytes, lambda: repr(x), lambda: float(x[0]), lambda: bool(x[0]), torch.webgpu.synchronize):
     try:
         read()
     except DeviceError as error:
         said.append(str(error))
 said`);
   assert.equal(said[0], "webgpu");
-  assert.equal(said.length, 6);
-  for (const text of said.slice(1, 5)) assert.match(text, /cannot wait for the device here; use: await x\.item_async/);
-  assert.match(said[5], /await torch\.webgpu\.synchronize_async/);
+  assert.equal(said.length, 8);
+  for (const text of said.slice(1, 7)) assert.match(text, /cannot wait for the device here; use: await x\.item_async/);
+  assert.match(said[7], /await torch\.webgpu\.synchronize_async/);
 });
 
 test("the awaitable forms give what the others would", async () => {

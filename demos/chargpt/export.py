@@ -1,0 +1,74 @@
+"""A run for a page without Python: `python -m pywebgpu export demos/chargpt/export.py OUT`, and serve the folder."""
+
+import argparse
+import json
+from dataclasses import asdict, fields
+from pathlib import Path
+
+import data
+import train
+
+import pywebgpu as torch
+from pywebgpu import nn
+
+PAGE = Path(__file__).parent / "page"
+
+
+def exported(arguments: list[str]) -> dict:
+    """A program that trains on a batch, one that scores the next character of one text, and the page with its text."""
+    options = parser().parse_args(arguments)
+    text = data.read(options.data) if options.data else data.python_documentation()
+    settings = train.Settings(**{field.name: getattr(options, field.name) for field in fields(train.Settings)})
+    run = train.Run(data.Corpus(text, context=settings.context, seed=settings.seed), settings, options.device)
+    for _ in range(options.trained):
+        run.advance()
+    training, inference = programs(run)
+    return {
+        "programs": {"training": training, "inference": inference},
+        "names": run.model,
+        "optimizer": run.optimizer,
+        "page": PAGE,
+        "files": {"text.json": json.dumps(about(run)), "text.txt": text},
+    }
+
+
+def parser() -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(prog="chargpt export")
+    made.add_argument("--data", metavar="FILE", help="a text in UTF-8; otherwise Python's own documentation")
+    made.add_argument("--device", default="webgpu")
+    made.add_argument("--trained", type=int, default=0, metavar="N", help="steps that are trained before (0)")
+    for name, default in asdict(train.Settings()).items():
+        made.add_argument(f"--{name}", type=type(default), default=default, help=f"as in main.py ({default})")
+    return made
+
+
+def programs(run: train.Run) -> tuple:
+    """The step and the scores as captured functions, made ready without running them."""
+
+    @torch.compile
+    def training(characters, targets):
+        run.optimizer.zero_grad()
+        loss = run.model.loss(characters, targets)
+        loss.backward()
+        nn.utils.clip_grad_norm_(run.model.parameters(), train.CLIP)
+        run.optimizer.step()
+        run.schedule.step()
+        return loss.detach()
+
+    @torch.compile
+    @torch.no_grad()
+    def inference(characters, last):
+        return run.model(characters)[0].index_select(0, last)[0]
+
+    settings = run.settings
+    batch = torch.zeros(settings.batch, settings.context, dtype=torch.int64, device=run.device)
+    training.warmup(batch, batch.clone())
+    inference.warmup(batch[:1].clone(), torch.zeros(1, dtype=torch.int64, device=run.device))
+    return training, inference
+
+
+def about(run: train.Run) -> dict:
+    """What the page must know: the vocabulary, the settings, and how the learning rate goes."""
+    schedule = {"warm_up": train.WARM_UP, "floor": train.FLOOR}
+    cut = len(run.corpus.parts["train"])
+    return {**asdict(run.settings), **schedule, "vocabulary": run.corpus.vocabulary, "trained_on": cut}

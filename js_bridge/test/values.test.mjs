@@ -1,0 +1,51 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import "./fixtures.mjs";
+import { parse } from "../safetensors.mjs";
+import { arranged, toBytes, words } from "../values.mjs";
+
+const there = (/** @type {string} */ dtype, /** @type {ArrayLike<number>} */ list) => [...words(dtype, toBytes(dtype, list))];
+
+test("elements take a word each, and come back", () => {
+  assert.deepEqual(there("float32", [0.5, -2]), [0.5, -2]);
+  assert.deepEqual(there("int64", [-3, 7]), [-3, 7]);
+  assert.deepEqual(there("int64", /** @type {any} */ (BigInt64Array.of(-3n, 7n))), [-3, 7]);
+  assert.deepEqual(there("uint32", [4294967295]), [4294967295]);
+  assert.deepEqual(there("bool", [0, 1, 5]), [0, 1, 1]);
+  const own = Float32Array.of(1, 2);
+  assert.equal(toBytes("float32", own).buffer, own.buffer);
+});
+
+test("half precision is rounded as the device would hold it", () => {
+  const { f16round } = /** @type {any} */ (Math);
+  const numbers = [0, -0, 1, 0.1, -1 / 3, 65504, 65519, 65520, 1e9, 2 ** -24, 2 ** -25, 3 * 2 ** -26, 6e-8, 2049, 2051, Infinity, NaN];
+  for (let at = 0; at < 2000; at++) numbers.push((at - 1000) * 1.37 ** ((at % 60) - 30));
+  assert.deepEqual(there("float16", numbers), numbers.map(f16round));
+  assert.deepEqual(there("bfloat16", [1, 1 + 2 ** -8, 1 + 3 * 2 ** -8, -0.1, NaN]), [1, 1, 1.015625, -0.10009765625, NaN]);
+});
+
+test("strides pick elements", () => {
+  const bytes = toBytes("float32", [0, 1, 2, 3, 4, 5]);
+  const view = { dtype: "float32", shape: [3, 2], strides: [1, 3] };
+  assert.deepEqual([...arranged(view, bytes)], [0, 3, 1, 4, 2, 5]);
+  assert.deepEqual([...arranged({ dtype: "int32", shape: [2, 2], strides: [0, 1] }, toBytes("int32", [7, 8]))], [7, 8, 7, 8]);
+});
+
+test("a file of every dtype is read", () => {
+  const text = JSON.stringify({
+    __metadata__: { by: "hand" },
+    half: { dtype: "F16", shape: [2], data_offsets: [0, 4] },
+    brain: { dtype: "BF16", shape: [1], data_offsets: [4, 6] },
+    flags: { dtype: "BOOL", shape: [2], data_offsets: [6, 8] },
+    long: { dtype: "I64", shape: [], data_offsets: [8, 16] },
+  });
+  const header = new TextEncoder().encode(text.padEnd(Math.ceil(text.length / 8) * 8));
+  const data = [0x00, 0x3c, 0x01, 0x80, 0xc0, 0x3f, 1, 0, ...new Uint8Array(BigInt64Array.of(-5n).buffer)];
+  const file = new Uint8Array([...new Uint8Array(BigUint64Array.of(BigInt(header.length)).buffer), ...header, ...data]).buffer;
+  const found = parse(file);
+  assert.deepEqual([...found].map(([name, entry]) => [name, entry.dtype, [...Array.from(entry.elements())]]), [
+    ["half", "float16", [1, -(2 ** -24)]], ["brain", "bfloat16", [1.5]], ["flags", "bool", [1, 0]], ["long", "int64", [-5]],
+  ]);
+  assert.throws(() => parse(file.slice(0, -1)), /the bytes of long do not fit its shape \[\], or are missing/);
+});

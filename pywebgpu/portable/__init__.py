@@ -1,0 +1,1 @@
+"""Captured steps as files that train and infer without the Python that made them."""
