@@ -2,7 +2,7 @@
 
 SHELL := bash
 .DEFAULT_GOAL := help
-.PHONY: help demo web test lint bench docs vulkan modules browser
+.PHONY: help demo web test lint bench peers docs wheel vulkan modules browser
 
 PYTHON := .venv/bin/python
 ARGS ?=
@@ -16,7 +16,7 @@ demo: .venv/.ready-demo  ## train a small GPT on text: make demo ARGS="--data FI
 web: .venv/.ready-native modules  ## serve the page where a GPT trains in the browser: make web ARGS="--port 8000"
 	@$(PYTHON) -m pywebgpu serve $(ARGS)
 
-test: .venv/.ready-test .venv/.ready-demo .venv/.ready-dev vulkan modules browser  ## run every test of the native hosts: make test ARGS="-k matmul"
+test: .venv/.ready-test .venv/.ready-demo .venv/.ready-dev vulkan modules browser  ## run every test, on every host: make test ARGS="-k matmul"
 	@$(PYTHON) -m tests all $(ARGS)
 
 lint: .venv/.ready-dev  ## ruff and mypy
@@ -25,9 +25,18 @@ lint: .venv/.ready-dev  ## ruff and mypy
 bench: .venv/.ready-native  ## measure the workloads: make bench ARGS="mlp gpt --json"
 	@$(PYTHON) -m pywebgpu bench $(ARGS)
 
+peers: .venv/.ready-test browser  ## install what make bench ARGS="--host chromium --peer jax-js" measures
+	@tools/setup.sh modules
+	@tools/setup.sh peers
+
 docs: .venv/.ready-dev  ## write the reference pages to docs/_build
 	@$(PYTHON) -m pdoc --output-directory docs/_build pywebgpu
 	@echo "docs/_build/index.html"
+
+wheel: .venv/.ready-dev  ## build the one wheel of all hosts into dist/, and check it
+	@rm -rf dist
+	@$(PYTHON) -m build --wheel --outdir dist
+	@$(PYTHON) -m twine check --strict dist/*.whl
 
 # One stamp a set of packages, so that a second run installs nothing.
 .venv/.ready-%: pyproject.toml tools/setup.sh | .venv/bin/python

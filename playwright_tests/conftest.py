@@ -2,76 +2,59 @@
 
 import os
 import re
-import shutil
-import threading
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, Playwright, sync_playwright
+from playwright.sync_api import Browser, Page
 
-from pywebgpu import serve
+from pywebgpu import chromium, site
 
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-SILENCED = ("quic", "background-networking", "component-update", "sync")  # nothing but the page uses the network
-SOFTWARE = ("--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader")  # the same adapter on every machine
-RESULTS = Path(__file__).parents[1] / "test-results"
-TINY = "?layers=1&heads=2&width=16&context=16&batch=4&rate=0.01"
-LOADED, STEPPED = 120_000, 180_000  # milliseconds for Python to load, and for a first step, on a busy machine
+ROOT = Path(__file__).parents[1]
+RESULTS = ROOT / "test-results"
 
 _failed = pytest.StashKey[bool]()
 
 
-def chromium(playwright: Playwright) -> str | None:
-    """A Chromium: Playwright's own, or the system's."""
-    found = [os.environ.get("PYWEBGPU_CHROMIUM"), playwright.chromium.executable_path, *map(shutil.which, NAMES)]
-    return next((path for path in found if path and Path(path).exists()), None)
-
-
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        path = chromium(playwright)
-        if path is None:
-            advice = "no Chromium; install one: apt-get install chromium, or python -m playwright install chromium"
-            if os.environ.get("CI"):
-                pytest.fail(advice)
-            pytest.skip(advice)
-        is_root = hasattr(os, "geteuid") and os.geteuid() == 0
-        arguments = [*SOFTWARE, "--no-first-run", *(f"--disable-{name}" for name in SILENCED)]
-        arguments += ["--no-sandbox"] if is_root else []
-        found = playwright.chromium.launch(executable_path=path, args=arguments)
+    missing = chromium.why_missing()
+    if missing and os.environ.get("CI"):
+        pytest.fail(missing)
+    if missing:
+        pytest.skip(missing)
+    with chromium.launched(software=True) as found:
         yield found
-        found.close()
 
 
 @pytest.fixture(scope="session")
 def address() -> Iterator[str]:
     """Where the pages are served."""
-    server = serve.start(0)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    yield serve.address(server)
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    with chromium.served(site.Site(site.find_folders(cdn=False))) as found:
+        yield found
 
 
 @pytest.fixture
-def page(browser: Browser, request: pytest.FixtureRequest) -> Iterator[Page]:
+def troubles() -> list[str]:
+    """What went wrong in the page. A test that means something to go wrong takes it away."""
+    return []
+
+
+@pytest.fixture
+def page(browser: Browser, request: pytest.FixtureRequest, troubles: list[str]) -> Iterator[Page]:
     """An empty page of its own. The test ends with no exception in it, no error in its console and no file missing."""
     context = browser.new_context(viewport={"width": 1280, "height": 900})
     found = context.new_page()
-    wrong: list[str] = []
-    found.on("pageerror", lambda error: wrong.append(f"{error}"))
-    found.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
-    found.on("response", lambda answer: wrong.append(f"{answer.status} {answer.url}") if answer.status >= 400 else None)
+    tell = troubles.append
+    found.on("pageerror", lambda error: tell(f"{error}"))
+    found.on("console", lambda message: tell(message.text) if message.type == "error" else None)
+    found.on("response", lambda answer: tell(f"{answer.status} {answer.url}") if answer.status >= 400 else None)
     yield found
     if request.node.stash.get(_failed, False):
         RESULTS.mkdir(exist_ok=True)
         found.screenshot(path=RESULTS / f"{re.sub(r'[^-.a-z0-9]+', '_', request.node.name)}.png", full_page=True)
     context.close()
-    assert not wrong, "\n".join(wrong)
+    assert not troubles, "\n".join(troubles)
 
 
 @pytest.hookimpl(wrapper=True)

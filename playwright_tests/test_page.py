@@ -3,12 +3,12 @@
 import pytest
 from playwright.sync_api import Page, expect
 
-from playwright_tests.conftest import LOADED
+from playwright_tests.load import Traffic
+from playwright_tests.steps import STEPPED, TINY, begin, state
 
 MISSING = {
     "webgpu": ("delete Navigator.prototype.gpu", "WebGPU is missing in this browser", "Chrome"),
     "adapter": ("navigator.gpu.requestAdapter = async () => null", "WebGPU finds no GPU here", "graphics acceleration"),
-    "jspi": ("delete WebAssembly.Suspending", "Python cannot wait for the GPU in this browser", "Chrome"),
 }
 
 
@@ -24,7 +24,7 @@ def test_page_says_what_is_missing(page: Page, address: str, what: str) -> None:
 
 @pytest.mark.parametrize("tab", ["train", "editor"])
 def test_page_fits_a_phone(page: Page, address: str, tab: str) -> None:
-    page.set_viewport_size({"width": 390, "height": 844})
+    page.set_viewport_size({"width": 360, "height": 780})
     page.goto(f"{address}#{tab}")
     expect(page.locator(".uplot" if tab == "train" else ".cm-content")).to_be_visible()
     page.get_by_label("Your own").evaluate("radio => { radio.click() }")
@@ -46,6 +46,27 @@ def test_keys_reach_everything(page: Page, address: str) -> None:
     expect(page.locator("#output")).to_be_focused()
 
 
+def test_a_keyboard_is_enough_to_train(page: Page, address: str) -> None:
+    begin(page, f"{address}{TINY}&steps=2000")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("button", name="Start")).to_be_focused()
+    page.keyboard.press("Enter")
+    state(page, "training", STEPPED)
+    expect(page.get_by_role("button", name="Pause")).to_be_focused()
+    page.keyboard.press("Space")
+    state(page, "paused", STEPPED)
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("button", name="Reset")).to_be_focused()
+    page.keyboard.press("Space")
+    state(page, "idle", STEPPED)
+    page.keyboard.press("Tab")
+    expect(page.get_by_label("Documentation of Python")).to_be_focused()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Tab")
+    expect(page.get_by_label("A file in UTF-8")).to_be_focused()
+
+
 def test_controls_have_names(page: Page, address: str) -> None:
     page.goto(address)
     nameless = page.evaluate(
@@ -57,10 +78,10 @@ def test_controls_have_names(page: Page, address: str) -> None:
 
 
 def test_page_is_isolated_and_quiet(page: Page, address: str) -> None:
-    """Python can be interrupted, and nothing comes from elsewhere."""
-    asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.url))
-    page.goto(address)
-    expect(page.locator("html")).to_have_attribute("data-state", "idle", timeout=LOADED)
+    """Python can be interrupted, nothing comes from elsewhere, and it is little."""
+    traffic = Traffic(page)
+    begin(page, address)
     assert page.evaluate("globalThis.crossOriginIsolated")
-    assert [url for url in asked if not url.startswith((address, "data:", "blob:"))] == []
+    assert [url for url in traffic.sizes if not url.startswith((address, "data:", "blob:"))] == []
+    assert f"{address}training.tar.xz" in traffic.sizes
+    assert traffic.besides_pyodide < 300_000

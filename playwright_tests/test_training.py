@@ -1,36 +1,32 @@
 """The Train tab: a model learns, can be stopped, kept, taken up again, and fed another text."""
 
-import importlib.util
+import importlib
 import json
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from playwright_tests.conftest import LOADED, STEPPED, TINY
+from playwright_tests.steps import (
+    LOADED,
+    STEPPED,
+    TINY,
+    begin,
+    pause,
+    press,
+    shown_loss,
+    state,
+    steps_done,
+    wait_for_step,
+)
 
 ROOT = Path(__file__).parents[1]
 SENTENCE = "The quick brown fox jumps over the lazy dog. "
-
-
-def state(page: Page, wanted: str, timeout: float) -> None:
-    expect(page.locator("html")).to_have_attribute("data-state", wanted, timeout=timeout)
-
-
-def steps_done(page: Page) -> int:
-    text = page.locator("#step").inner_text().split(" ")[0].replace(",", "")
-    return int(text) if text.isdecimal() else 0
-
-
-def wait_for_step(page: Page, step: int) -> None:
-    done = "step => parseInt(document.getElementById('step').textContent.replaceAll(',', '')) >= step"
-    page.wait_for_function(done, arg=step, timeout=STEPPED)
-
-
-def shown_loss(page: Page) -> float:
-    return float(page.locator("#loss").inner_text())
 
 
 def longest_task(trace: bytes) -> float:
@@ -47,8 +43,7 @@ def longest_task(trace: bytes) -> float:
 
 
 def test_demo_trains_and_its_loss_falls(browser: Browser, page: Page, address: str) -> None:
-    page.goto(f"{address}{TINY}&steps=80")
-    state(page, "idle", LOADED)
+    begin(page, f"{address}{TINY}&steps=80")
     page.get_by_role("button", name="Start").press("Enter")
     wait_for_step(page, 3)
     first = shown_loss(page)
@@ -60,7 +55,12 @@ def test_demo_trains_and_its_loss_falls(browser: Browser, page: Page, address: s
     expect(page.locator("#samples p").first).to_contain_text("The ", timeout=STEPPED)
     expect(page.locator("#adapter")).to_contain_text("SwiftShader", ignore_case=True)
     expect(page.locator("#adapter")).to_contain_text("Python's memory")
-    page.get_by_role("button", name="Reset").click()
+    press(page, "Reset")
+    state(page, "idle", LOADED)
+    expect(page.locator("#step")).to_have_text("\u2013")
+    press(page, "Start")
+    wait_for_step(page, 2)
+    page.reload()
     state(page, "idle", LOADED)
     expect(page.locator("#step")).to_have_text("\u2013")
 
@@ -69,23 +69,18 @@ def test_checkpoint_goes_around(page: Page, address: str, tmp_path: Path) -> Non
     """Trains, pauses, resumes, downloads; after a reload the checkpoint opens, and training goes on."""
     page.goto(f"{address}{TINY}&steps=3000&start")
     wait_for_step(page, 10)
-    page.get_by_role("button", name="Pause").click()
-    state(page, "paused", STEPPED)
-    paused = steps_done(page)
+    paused = pause(page)
     page.wait_for_timeout(1000)
     assert steps_done(page) == paused
-    page.get_by_role("button", name="Resume").click()
+    press(page, "Resume")
     wait_for_step(page, paused + 5)
-    page.get_by_role("button", name="Pause").click()
-    state(page, "paused", STEPPED)
-    kept, loss = steps_done(page), shown_loss(page)
+    kept, loss = pause(page), shown_loss(page)
     with page.expect_download() as download:
         page.get_by_role("button", name="Download").click()
     file = tmp_path / download.value.suggested_filename
     download.value.save_as(file)
 
-    page.goto(f"{address}{TINY}")
-    state(page, "idle", LOADED)
+    begin(page, f"{address}{TINY}")
     page.locator("#checkpoint").set_input_files({"name": "no.safetensors", "mimeType": "", "buffer": b"no checkpoint"})
     expect(page.locator("#trouble")).to_contain_text("Cannot read the checkpoint: the header has")
     page.get_by_label("Your own").check()
@@ -98,31 +93,50 @@ def test_checkpoint_goes_around(page: Page, address: str, tmp_path: Path) -> Non
     expect(page.locator("#trouble")).to_be_hidden()
     assert (steps_done(page), shown_loss(page)) == (kept, loss)
     assert page.locator("[name=steps]").input_value() == "3000"
-    page.get_by_role("button", name="Resume").click()
+    press(page, "Resume")
     wait_for_step(page, kept + 2)
 
-    assert native_losses(file) == kept
+    with demo() as train:
+        run = native_run(train, **train.read_checkpoint(str(file), "cpu")["settings"])
+        run.restore(train.read_checkpoint(str(file), "cpu"))
+        assert run.step == kept
+        run.advance()
 
 
-def native_losses(file: Path) -> int:
-    """Opens a checkpoint with the demo's own code on this machine; returns how many steps it has done."""
+def test_native_checkpoint_goes_on(page: Page, address: str, tmp_path: Path) -> None:
+    """What another host saved goes on here with that host's losses."""
+    file = str(tmp_path / "native.safetensors")
+    with demo() as train:
+        run = native_run(train, layers=1, heads=2, width=16, context=16, batch=4, steps=12)
+        for _ in range(6):
+            run.advance()
+        run.save(file, None)
+        losses = [*run.losses, *(run.advance() for _ in range(6))]
+    begin(page, address)
+    page.locator("#checkpoint").set_input_files(file)
+    state(page, "paused", STEPPED)
+    assert steps_done(page) == 6
+    assert page.locator("[name=width]").input_value() == "16"
+    press(page, "Resume")
+    state(page, "done", STEPPED)
+    assert shown_loss(page) == pytest.approx(sum(losses) / 12, abs=2e-3)
+
+
+@contextmanager
+def demo() -> Iterator[ModuleType]:
+    """The demo's own code on this machine."""
     sys.path.insert(0, str(ROOT / "demos" / "chargpt"))
     try:
-        train = load("train")
-        state = train.read_checkpoint(str(file), "cpu")
-        corpus = train.Corpus(load("data").python_documentation(), context=16, seed=1)
-        run = train.Run(corpus, train.settings_of(state), "cpu")
-        run.restore(state)
-        run.advance()
-        return run.step - 1
+        yield importlib.import_module("train")
     finally:
         sys.path.pop(0)
 
 
-def load(name: str) -> ModuleType:
-    spec = importlib.util.find_spec(name)
-    assert spec is not None
-    return importlib.import_module(name)
+def native_run(train: ModuleType, **settings: float) -> Any:
+    """A run on the documentation of Python."""
+    chosen = train.Settings(**settings)
+    text = importlib.import_module("data").python_documentation()
+    return train.Run(train.Corpus(text, context=chosen.context, seed=chosen.seed), chosen, "cpu")
 
 
 def test_own_text_is_learnt(page: Page, address: str, tmp_path: Path) -> None:
@@ -131,7 +145,7 @@ def test_own_text_is_learnt(page: Page, address: str, tmp_path: Path) -> None:
     state(page, "idle", LOADED)
 
     page.get_by_label("or paste it").fill("short")
-    page.get_by_role("button", name="Start").click()
+    press(page, "Start")
     expect(page.locator("#trouble")).to_contain_text("needs 34", timeout=LOADED)
     state(page, "idle", LOADED)
 
@@ -139,20 +153,39 @@ def test_own_text_is_learnt(page: Page, address: str, tmp_path: Path) -> None:
     file.write_text(SENTENCE * 20, encoding="utf-8")
     page.get_by_label("A file in UTF-8").set_input_files(file)
     expect(page.locator("#count")).to_have_text("900 characters")
-    page.get_by_role("button", name="Start").click()
+    press(page, "Start")
     state(page, "done", STEPPED)
     expect(page.locator("#trouble")).to_be_hidden()
-    page.locator("#machine").evaluate("details => { details.open = true }")
     expect(page.locator("#adapter")).to_contain_text("900 characters, 29 different ones")
 
+    press(page, "Reset")
+    page.get_by_label("or paste it").fill("ab" * 100)
+    expect(page.locator("#count")).to_have_text("200 characters")
+    press(page, "Start")
+    expect(page.locator("#adapter")).to_contain_text("200 characters, 2 different ones", timeout=STEPPED)
+    state(page, "done", STEPPED)
 
-@pytest.mark.parametrize("name", ["heads", "steps"])
-def test_wrong_settings_are_told_before_anything_runs(page: Page, address: str, name: str) -> None:
-    page.goto(f"{address}{TINY}")
-    state(page, "idle", LOADED)
-    field = page.locator(f"[name={name}]")
-    page.locator("fieldset details").evaluate("details => { details.open = true }")
-    field.fill({"heads": "3", "steps": "0"}[name])
-    page.get_by_role("button", name="Start").click()
-    assert field.evaluate("field => field.validationMessage")
-    expect(page.locator("html")).to_have_attribute("data-state", "idle")
+
+def test_sizes_and_wrong_settings(page: Page, address: str) -> None:
+    begin(page, f"{address}{TINY}")
+    size = page.get_by_label("Size")
+    expect(size).to_have_value("custom")
+    size.select_option("medium")
+    expect(page.get_by_label("Width")).to_have_value("192")
+    expect(page.locator("#parameters")).to_have_text("about 2,700,000 parameters")
+    size.select_option("tiny")
+    page.get_by_label("Layers").fill("1")
+    expect(size).to_have_value("custom")
+    for name, wrong, right in (("heads", "3", "2"), ("steps", "0", "2")):
+        field = page.locator(f"[name={name}]")
+        page.locator("fieldset details").evaluate("details => { details.open = true }")
+        field.fill(wrong)
+        press(page, "Start")
+        assert field.evaluate("field => field.validationMessage")
+        expect(page.locator("html")).to_have_attribute("data-state", "idle")
+        field.fill(right)
+    press(page, "Start")
+    state(page, "training", STEPPED)
+    expect(size).to_be_disabled()
+    state(page, "done", STEPPED)
+    expect(page.locator("#adapter")).to_contain_text("19,680 parameters")

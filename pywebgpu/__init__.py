@@ -24,6 +24,7 @@ from pywebgpu.gradient.modes import is_grad_enabled as is_grad_enabled
 from pywebgpu.gradient.modes import no_grad as no_grad
 from pywebgpu.gradient.modes import set_grad_enabled as set_grad_enabled
 from pywebgpu.graph.ir import recording as _recording
+from pywebgpu.settings import settings as _settings
 from pywebgpu.tensor import create as _create
 from pywebgpu.tensor import functions as _functions
 from pywebgpu.tensor import limits as _limits
@@ -47,9 +48,13 @@ contiguous_format, channels_last = "torch.contiguous_format", "torch.channels_la
 # Parts that are imported when they are first asked for.
 _PARTS = {
     "accelerator", "amp", "autograd", "backends", "cuda", "data", "io", "linalg", "memory", "models", "nn", "optim",
-    "random", "utils", "version", "webgpu",
+    "profiler", "random", "utils", "version", "webgpu",
 }  # fmt: skip
-_ELSEWHERE = {"save": "pywebgpu.io.state", "load": "pywebgpu.io.state", "compile": "pywebgpu.capture"}
+_ELSEWHERE = {"save": "pywebgpu.io.state", "load": "pywebgpu.io.state", "compile": "pywebgpu.compiled.function"}
+_ELSEWHERE["capture"] = _ELSEWHERE["compile"]
+_ELSEWHERE |= dict.fromkeys(("export", "save_program"), "pywebgpu.portable.export")
+_ELSEWHERE["load_program"] = "pywebgpu.portable.player"
+_ELSEWHERE |= {"explain": "pywebgpu.inspector", "visualize": "pywebgpu.inspector"}
 
 
 def __getattr__(name: str) -> _Any:
@@ -129,3 +134,6 @@ def _surface() -> dict[str, _Any]:
 
 
 globals().update(_surface())
+
+if _settings.profile:
+    _import_module("pywebgpu.profiler.process").start(_settings.profile)

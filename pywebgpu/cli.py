@@ -9,6 +9,7 @@ _COMMANDS = {
     "doctor": ("pywebgpu.doctor", "names adapters, limits, versions, the default device, and what is missing"),
     "node": ("pywebgpu.node", "runs a script in Pyodide on Node, with WebGPU by Dawn"),
     "serve": ("pywebgpu.serve", "serves the pages in which a model trains and Python can be edited and run"),
+    "export": ("pywebgpu.portable.command", "writes programs that train and infer without Python"),
     "bench": ("pywebgpu.bench", "measures the workloads, next to PyTorch where that is installed"),
 }
 

@@ -28,7 +28,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--cdn", action="store_true", help="load Pyodide and the page's libraries from the network")
     options = parser.parse_args(arguments)
     try:
-        server = start(options.port, cdn=options.cdn)
+        server = start(options.port, site.Site(site.find_folders(cdn=options.cdn)))
     except (site.SiteError, OSError, OverflowError) as error:
         print(f"pywebgpu serve: {error}", file=sys.stderr)
         return 2
@@ -41,9 +41,8 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
-def start(port: int, *, cdn: bool = False) -> ThreadingHTTPServer:
-    """A server that listens; its serve_forever answers. Raises SiteError, and OSError for a port that is taken."""
-    pages = site.Site(site.find_folders(cdn=cdn))
+def start(port: int, pages: site.Site) -> ThreadingHTTPServer:
+    """A server that listens; its serve_forever answers. Raises OSError for a port that is taken."""
     return Server(("127.0.0.1", port), partial(Handler, pages))
 
 

@@ -28,15 +28,34 @@ NEEDED = ("pyodide", "uplot", "@codemirror/view")
 SERVED = re.compile(r"(pyodide|uplot|crelt|style-mod|w3c-keyname|@(?:codemirror|lezer|marijn)/[\w-]+)@([\d.]+)/(.+)")
 NATIVE = (
     "bench/",
+    "chromium.py",
     "cli.py",
     "doctor.py",
     "node.py",
     "serve.py",
     "site.py",
     "devices/native.py",
+    "js_bridge/dawn.mjs",
+    "js_bridge/node.mjs",
     "js_bridge/test/",
     "web/",
 )
+# What training never imports, and its archive leaves out.
+UNTRAINED = (
+    "autograd/gradcheck.py",
+    "data/",
+    "inspector/",
+    "js_bridge/player.mjs",
+    "js_bridge/runner.mjs",
+    "js_bridge/safetensors.mjs",
+    "js_bridge/values.mjs",
+    "portable/",
+    "profiler/",
+    "script.py",
+    "utils/",
+)
+CARRIED = (".py", ".wgsl", ".mjs", ".html")  # the kinds of files that the library needs in a page
+COMMENTS = re.compile(r"^[ \t]*(?:/\*\*(?:(?!\*/).)*\*/|//[^\n]*)[ \t]*$", re.MULTILINE | re.DOTALL)
 TYPES = {
     ".css": "text/css", ".html": "text/html", ".js": "text/javascript", ".json": "application/json",
     ".mjs": "text/javascript", ".svg": "image/svg+xml", ".txt": "text/plain", ".wasm": "application/wasm",
@@ -128,7 +147,7 @@ class Site:
 
     def _sources(self) -> Iterable[Path]:
         for folder in (PACKAGE, self.folders.bridge, self.folders.demo, self.folders.web):
-            yield from (path for path in folder.rglob("*.*") if path.suffix in (".py", ".wgsl", ".mjs"))
+            yield from (path for path in folder.rglob("*.*") if path.suffix in CARRIED)
 
     def _config(self) -> bytes:
         pyodide = f"/modules/pyodide@{PYODIDE}/" if self.folders.modules else f"{CDN}/pyodide/v{PYODIDE}/full/"
@@ -153,10 +172,16 @@ class Site:
         members[script] = folders.web / script
         contents = {"corpus.txt": self._corpus()}
         for name, path in members.items():
-            if path.suffix in (".py", ".wgsl", ".mjs") and not _is_native(name):
-                content = path.read_bytes()
-                is_bare = bare and path.suffix == ".py"
-                contents[name] = without_comments(content.decode()).encode() if is_bare else content
+            if path.suffix not in CARRIED or "__pycache__" in name:
+                continue
+            if _is_in(NATIVE, name) or (bare and _is_in(UNTRAINED, name)):
+                continue
+            content = path.read_text(encoding="utf-8")
+            if bare and path.suffix == ".py":
+                content = without_comments(content)
+            elif bare and path.suffix == ".mjs":
+                content = COMMENTS.sub("", content)
+            contents[name] = content.encode()
         made = io.BytesIO()
         with lzma.open(made, "w", filters=[PACKING]) as packed, tarfile.open(fileobj=packed, mode="w|") as archive:
             for name in sorted(contents):
@@ -205,9 +230,9 @@ def without_comments(source: str) -> str:
     return "".join(kept)
 
 
-def _is_native(name: str) -> bool:
-    """Whether a file of the package serves no page."""
-    return "__pycache__" in name or any(name.startswith(f"pywebgpu/{part}") for part in NATIVE)
+def _is_in(parts: Iterable[str], name: str) -> bool:
+    """Whether a file is one of these parts of the package."""
+    return any(name.startswith(f"pywebgpu/{part}") for part in parts)
 
 
 def _file(body: bytes, name: str, *, cache: str = "no-cache", pack: bool) -> File:

@@ -2,11 +2,13 @@
 
 unit        what runs without a word: unit, golden, and the oracle and fuzz tests on device cpu; under a minute
 check       ruff, mypy, the import contract, the code in the docs
-lint        ruff and mypy
+lint        ruff, mypy, and tsc for the JavaScript
 gpu         oracle and fuzz on device webgpu: a GPU, or a software Vulkan driver
-node        the bridge, the Node host, and the tables of cases there: python -m tests node [AREA...] [-k PATTERN]
-browser     the pages in a headless Chromium, on its software adapter
-all         unit, lint and gpu, each to its end; node and browser, the young hosts, have commands of their own
+node        the bridge, the Node host, and cases of every table there
+browser     the pages in a headless Chromium on its software adapter, and cases of every table there
+conformance the tables of cases on all hosts against PyTorch, as one table: [--hosts cpu,native,node,chromium] [--all]
+soak        3,000 training steps in a host, with flat memory: [--host node] [--steps 3000]
+all         unit, lint, gpu, node and browser, each to its end
 golden      the golden files; with --update, writes them anew
 bench       the workloads of `python -m pywebgpu bench`
 """
@@ -23,7 +25,7 @@ from tests.devices import node_command, prepare_environment, why_no_node, why_no
 ROOT = Path(__file__).parent.parent
 CONTRACT = ("tests/unit/test_layers.py", "tests/unit/test_docs.py", "tests/unit/test_wheel.py")
 # Unit tests with an argument `device`.
-ON_DEVICES = tuple(f"tests/unit/test_{name}.py" for name in ("realize", "schedule", "not_finite"))
+ON_DEVICES = tuple(f"tests/unit/test_{name}.py" for name in ("realize", "schedule", "not_finite", "compile"))
 
 Stage = Callable[[list[str]], bool]
 
@@ -41,21 +43,33 @@ def gpu(arguments: list[str]) -> bool:
 
 
 def browser(arguments: list[str]) -> bool:
-    """One page at a time: each keeps all cores busy."""
-    return pytest(["playwright_tests", "-n0"], arguments)
+    """The pages, one at a time: each keeps all cores busy. Then what every host is held to."""
+    pages = pytest(["playwright_tests", "-n0"], arguments)
+    return host("chromium", "chromium", arguments) and pages
 
 
 def node(arguments: list[str]) -> bool:
-    """Node's own tests, then pytest's of the host, then the tables; with arguments the tables only."""
+    """Node's own tests, then what every host is held to."""
     missing = why_no_node()
     if missing:
         print(f"not tested on Node: {missing}")
         return not os.environ.get("CI")
-    tables = run([sys.executable, "-m", "tests.hosts.conformance", *arguments])
-    if arguments:
-        return tables
     scripts = run([*node_command(), "--test", "js_bridge/test/"])
-    return pytest(["tests/hosts", "-n0"], []) and scripts and tables
+    return host("node", "not chromium", arguments) and scripts
+
+
+def host(name: str, which: str, arguments: list[str]) -> bool:
+    """The claims about a host, then the tables there; with arguments, which pick tests, the claims only."""
+    claims = pytest(["tests/hosts", "-n0", "-k", which], arguments)
+    return claims if arguments else conformance(["--hosts", name]) and claims
+
+
+def conformance(arguments: list[str]) -> bool:
+    return run([sys.executable, "-m", "tests.hosts.conformance", *arguments])
+
+
+def soak(arguments: list[str]) -> bool:
+    return run([sys.executable, "-m", "tests.hosts.memory", *arguments])
 
 
 def check(arguments: list[str]) -> bool:
@@ -64,8 +78,12 @@ def check(arguments: list[str]) -> bool:
 
 
 def lint(arguments: list[str]) -> bool:
-    commands = (["ruff", "check"], ["ruff", "format", "--check"], ["mypy"])
-    failed = [command for command in commands if not run([sys.executable, "-m", *command, *arguments])]
+    tools = (["ruff", "check"], ["ruff", "format", "--check"], ["mypy"])
+    commands = [[sys.executable, "-m", *tool, *arguments] for tool in tools]
+    types = ROOT / "node_modules" / ".bin" / "tsc"
+    if types.exists() and not arguments:
+        commands += [[str(types), "-p", folder] for folder in ("js_bridge", "web")]
+    failed = [command for command in commands if not run(command)]
     return not failed
 
 
@@ -81,7 +99,7 @@ def bench(arguments: list[str]) -> bool:
 def everything(arguments: list[str]) -> bool:
     """Each stage runs to its end, also after another one failed: one run shows all that is wrong."""
     results = {}
-    for name, stage in (("unit", unit), ("check", lint), ("gpu", gpu)):
+    for name, stage in (("unit", unit), ("lint", lint), ("gpu", gpu), ("node", node), ("browser", browser)):
         start = time.monotonic()
         passed = stage([] if stage is lint else arguments)
         results[name] = f"{'passed' if passed else 'FAILED'} in {time.monotonic() - start:.0f} s"
@@ -97,6 +115,8 @@ STAGES: dict[str, Stage] = {
     "gpu": gpu,
     "node": node,
     "browser": browser,
+    "conformance": conformance,
+    "soak": soak,
     "all": everything,
     "golden": golden,
     "bench": bench,
@@ -104,10 +124,6 @@ STAGES: dict[str, Stage] = {
 
 
 def pytest(where: list[str], arguments: list[str]) -> bool:
-    prepare_environment()
-    # One process a core is enough: threads inside each would only wait for one another.
-    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
-        os.environ.setdefault(name, "1")
     status = call([sys.executable, "-m", "pytest", "-q", "-n", "auto", *where, *arguments])
     # 5 is "no test ran", which is right where the caller's own -k picked tests of another stage.
     return status == 0 or (status == 5 and bool(arguments))
@@ -127,6 +143,10 @@ def main(arguments: list[str]) -> int:
     if arguments[:1] in (["-h"], ["--help"]):
         print(__doc__)
         return 0
+    prepare_environment()
+    # One process a core is enough: threads inside each would only wait for one another.
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+        os.environ.setdefault(name, "1")
     named = bool(arguments) and arguments[0] in STAGES
     stage = STAGES[arguments[0]] if named else unit
     return 0 if stage(arguments[1:] if named else arguments) else 1

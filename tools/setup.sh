@@ -3,6 +3,7 @@
 #   setup.sh venv             a virtual environment on Python 3.11 or newer
 #   setup.sh packages EXTRA   pywebgpu from this folder with one set of packages of pyproject.toml
 #   setup.sh modules          the packages of package.json: Pyodide, and what the pages are made of
+#   setup.sh peers            the libraries that `pywebgpu bench --peer` measures, each in its folder of tests/peers
 #   setup.sh browser          a Chromium for the tests
 #   setup.sh vulkan           the software Vulkan driver, so that WebGPU tests run on a machine with no GPU
 set -euo pipefail
@@ -64,10 +65,16 @@ install_small_torch() {
     say "PyTorch's CPU packages are out of reach; taking the default ones"
 }
 
+# It runs in Pyodide's Python and not in this one, which may be older than it asks for.
+install_micropip() {
+  pip install --no-deps --ignore-requires-python "$(sed -n 's/.*"\(micropip==[0-9.]*\).*/\1/p' pyproject.toml)"
+}
+
 install_packages() {
   say "installing the packages for '$1' into .venv (once; it may take some minutes)"
   [ "$1" != test ] || install_small_torch
   pip install --editable ".[$1]"
+  [ "$1" != test ] || install_micropip
 }
 
 install_vulkan() {
@@ -93,6 +100,16 @@ install_modules() {
   touch node_modules/.package-lock.json
 }
 
+install_peers() {
+  local folder
+  for folder in tests/peers/*/; do
+    [ "${folder}package-lock.json" -nt "${folder}node_modules/.package-lock.json" ] || continue
+    say "installing the packages of ${folder}package.json (once)"
+    npm ci --prefix "$folder" --ignore-scripts --no-audit --no-fund --loglevel=error
+    touch "${folder}node_modules/.package-lock.json"
+  done
+}
+
 install_browser() {
   local name
   for name in chromium chromium-browser google-chrome google-chrome-stable; do
@@ -108,7 +125,8 @@ case "${1:-}" in
   venv) make_venv ;;
   packages) install_packages "${2:?which set of packages}" ;;
   modules) install_modules ;;
+  peers) install_peers ;;
   browser) install_browser ;;
   vulkan) install_vulkan ;;
-  *) sed -n '2,7p' "$0"; exit 2 ;;
+  *) sed -n '2,8p' "$0"; exit 2 ;;
 esac

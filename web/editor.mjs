@@ -8,6 +8,7 @@ import { EditorState } from "@codemirror/state";
 import { drawSelection, EditorView, highlightActiveLine, keymap, lineNumbers } from "@codemirror/view";
 import { classHighlighter } from "@lezer/highlight";
 
+import { canSuspend } from "./environment.mjs";
 import { atFrame, button, element, startWorker } from "./page.mjs";
 
 const PATIENCE = 2000; // milliseconds after which a program that does not stop is ended with its Python
@@ -30,8 +31,10 @@ for step in range(200):
     if step % 20 == 0:
         print(f"step {step:3}: loss {loss.item():.3f}")
 
-model(torch.tensor([[0.5, 0.5], [0.5, -0.5]])).sigmoid()
+model(torch.tensor([[0.5, 0.5], [0.5, -0.5]])).sigmoid().tolist()
 `;
+/** What only waits by the way is awaited where Python cannot be suspended. */
+const example = canSuspend ? EXAMPLE : EXAMPLE.replace("loss.item()", "await loss.item_async()").replace(/^(model.*)tolist/m, "await $1tolist_async");
 
 const output = element("output", HTMLPreElement);
 const status = element("editor-status", HTMLElement);
@@ -49,7 +52,7 @@ let waiting = "";
 const view = new EditorView({
   parent: element("code", HTMLElement),
   state: EditorState.create({
-    doc: EXAMPLE,
+    doc: example,
     extensions: [
       lineNumbers(),
       history(),
@@ -67,6 +70,7 @@ const view = new EditorView({
   }),
 });
 
+element("await", HTMLElement).hidden = canSuspend;
 button("run").addEventListener("click", run);
 button("stop").addEventListener("click", stop);
 button("clear").addEventListener("click", () => {
@@ -95,7 +99,8 @@ function begin() {
 function run() {
   if (isRunning || wanted !== null) return;
   wanted = view.state.doc.toString();
-  if (isReady) start();
+  if (!worker) begin();
+  else if (isReady) start();
   else show("Loading Python …");
 }
 
@@ -117,6 +122,7 @@ function stop() {
   show("Stopping …");
   if (interrupts) {
     interrupts[0] = SIGINT;
+    clearTimeout(ending);
     ending = setTimeout(restart, PATIENCE);
   } else {
     restart();
@@ -144,9 +150,11 @@ function hear(message) {
     show("Ready");
   } else if (message.is === "broken") {
     clearTimeout(ending);
+    worker?.terminate();
+    worker = wanted = null;
     isRunning = isReady = false;
     say(`${message.text}\n`);
-    show("Python could not be started");
+    show("Python could not be started; Run tries again");
   }
 }
 

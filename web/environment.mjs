@@ -2,7 +2,7 @@
 
 /** @typedef {{ title: string, text: string, advice: string[] }} Lack */
 
-/** Looks for WebGPU and for the means by which Python waits for it. @returns {Promise<Lack | null>} */
+/** What keeps the page from computing. @returns {Promise<Lack | null>} */
 export async function lack() {
   if (!globalThis.isSecureContext) {
     return {
@@ -37,18 +37,11 @@ export async function lack() {
       ],
     };
   }
-  if (!("Suspending" in WebAssembly)) {
-    return {
-      title: "Python cannot wait for the GPU in this browser",
-      text: "The page needs JavaScript Promise Integration (JSPI), by which Python waits for a value, and this browser lacks it.",
-      advice: [
-        "Use a recent Chrome or Edge: version 137 or newer.",
-        "In Firefox, type about:config in the address bar and set javascript.options.wasm_js_promise_integration to true.",
-      ],
-    };
-  }
   return null;
 }
+
+/** Whether Python can be suspended while it waits for the GPU (JavaScript Promise Integration); else it must await. */
+export const canSuspend = "Suspending" in WebAssembly && "promising" in WebAssembly;
 
 /** Whether the adapter is a CPU that plays the GPU. */
 export async function isSoftware() {

@@ -7,6 +7,7 @@ import { atFrame } from "./page.mjs";
 const POINTS = 1500; // above twice as many, neighbours are merged
 const WINDOW = 25; // steps over which the smooth line takes its mean
 const HEIGHT = 260;
+const WHOLE = [1, 10, 100, 1e3, 1e4, 1e5].flatMap((unit) => [unit, 2 * unit, 5 * unit]); // distances of marks
 const uPlot = /** @type {typeof import("uplot")} */ (/** @type {any} */ (globalThis).uPlot);
 
 export class LossPlot {
@@ -109,17 +110,20 @@ export class LossPlot {
     const [text, grid, line, faint, point] = ["--text", "--line", "--accent", "--accent-faint", "--second"].map(color);
     probe.remove();
     const axis = { stroke: text, grid: { stroke: grid, width: 1 }, ticks: { stroke: grid, width: 1 }, font: "12px system-ui" };
-    const number = (/** @type {unknown} */ _, /** @type {number | null} */ value) => (value === null ? "–" : value.toFixed(3));
+    const number = (/** @type {unknown} */ _, /** @type {number | null} */ value) => value?.toFixed(3) ?? "";
+    /** What an axis shows before there is anything. @param {[number, number]} empty @param {number} room */
+    const range = (empty, room) => (/** @type {Plot} */ _, /** @type {number | null} */ low, /** @type {number | null} */ high) =>
+      low === null || high === null ? empty : /** @type {[number, number]} */ (uPlot.rangeNum(low, high, room, false));
     return new uPlot(
       {
         width: this.place.clientWidth || 300,
         height: HEIGHT,
-        scales: { x: { time: false } },
-        axes: [axis, { ...axis, size: 44 }],
+        scales: { x: { time: false, range: range([0, 100], 0) }, y: { range: range([0, 5], 0.1) } },
+        axes: [{ ...axis, incrs: WHOLE }, { ...axis, size: 44 }],
         cursor: { y: false },
         legend: { live: true },
         series: [
-          { label: "step" },
+          { label: "step", value: (_, step) => step?.toLocaleString("en") ?? "" },
           { label: "each step", stroke: faint, width: 1, value: number, points: { show: false } },
           { label: "mean of 25", stroke: line, width: 2, value: number, points: { show: false } },
           { label: "unseen text", stroke: point, width: 2, spanGaps: true, value: number, points: { show: true, size: 6 } },

@@ -6,8 +6,13 @@ import { LossPlot } from "./plot.mjs";
 import { SettingsForm, TextChoice } from "./settings.mjs";
 
 const SAMPLES = 50; // older ones go
-const GO = { loading: "Start", idle: "Start", training: "Pause", paused: "Resume", done: "Start", broken: "Start" };
-const STATUS = { loading: "Loading …", idle: "Ready", training: "Training", paused: "Paused", done: "Done", broken: "Not ready" };
+const GO = {
+  loading: "Start", idle: "Start", training: "Pause", paused: "Resume", done: "Start", lost: "Resume", broken: "Try again", absent: "Start",
+};
+const STATUS = {
+  loading: "Loading …", idle: "Ready", training: "Training", paused: "Paused", done: "Done", lost: "The GPU was lost",
+  broken: "Not ready", absent: "",
+};
 /** @typedef {keyof typeof GO} State */
 
 export class TrainTab {
@@ -32,12 +37,17 @@ export class TrainTab {
     this.#listen();
     if (innerWidth < 700) element("machine", HTMLDetailsElement).open = false;
     if (canTrain) {
-      this.#worker = startWorker("training", (message) => this.#hear(message));
+      this.#load();
       void isSoftware().then((isSlow) => this.#form.begin(isSlow ? "tiny" : "small"));
     } else {
       this.#form.begin("tiny");
-      this.#become("broken", "Not available in this browser");
+      this.#become("absent");
     }
+  }
+
+  #load() {
+    this.#worker?.terminate();
+    this.#worker = startWorker("training", (message) => this.#hear(message));
   }
 
   #listen() {
@@ -68,12 +78,14 @@ export class TrainTab {
     if (this.#state === "training") {
       this.#tell({ do: "pause" });
       element("status", HTMLElement).textContent = "Pausing …"; // after the step at hand
-    } else if (this.#state === "paused") {
+    } else if (this.#state === "paused" || this.#state === "lost") {
       this.#tell({ do: "resume" });
+    } else if (this.#state === "broken") {
+      this.#load();
     } else if (this.#state === "loading") {
       this.#isWanted = !this.#isWanted;
       this.#become("loading");
-    } else if (this.#state !== "broken" && this.#form.isRight()) {
+    } else if (this.#form.isRight()) {
       this.#choose();
       this.#become("idle", "Starting …");
       this.#tell({ do: "start", settings: this.#form.settings, text: this.#text.text });
@@ -208,12 +220,14 @@ export class TrainTab {
   #become(state, status) {
     this.#state = state;
     const has = state === "training" || state === "paused" || state === "done";
+    const isKept = has || state === "lost";
     const go = button("go");
     go.textContent = state === "loading" && this.#isWanted ? "Cancel" : GO[state];
-    go.disabled = state === "broken";
-    button("reset").disabled = button("save").disabled = button("write").disabled = !has;
-    button("open").disabled = state === "loading" || state === "broken" || state === "training";
-    this.#form.lock(state === "training" || state === "paused");
+    go.disabled = state === "absent";
+    button("write").disabled = !has;
+    button("reset").disabled = button("save").disabled = !isKept;
+    button("open").disabled = !["idle", "paused", "done", "lost"].includes(state);
+    this.#form.lock(isKept && state !== "done");
     const text = status ?? STATUS[state];
     element("status", HTMLElement).textContent = state === "loading" && this.#isWanted ? `${text} It starts when all is here.` : text;
     document.documentElement.dataset.state = state;

@@ -1,6 +1,7 @@
 """Python in the training worker: takes the page's commands, trains between them, and tells what came of it.
 
-One loop does all the work, a step or a character at a time, so that a command never waits for longer than that.
+One loop does all the work, a step or a character at a time, so that a command never waits for longer than that. What
+comes from the GPU is awaited, so that it also works in a browser where Python cannot be suspended.
 """
 
 import gc
@@ -8,7 +9,6 @@ import json
 import os
 import time
 import traceback
-from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
@@ -23,22 +23,28 @@ PATH = "/page/checkpoint.safetensors"
 DOCUMENTATION = "/page/corpus.txt"
 DEVICE = "webgpu"
 PROMPT = "The "
+TOP_K = 40  # characters that may be drawn
 TELL_SECONDS, MEMORY_SECONDS = 0.1, 1.0
 EXPECTED = (data.TextError, train.CheckpointError, PywebgpuError)  # their messages are for the user
 
 
 class Session:
-    """What the page shows: one run, or none. `state` is idle, training, paused or done."""
+    """What the page shows: one run, or none. `state` is idle, training, paused, done, or lost.
+
+    A copy of the run in Python's memory is as old as its last sample or pause; a run whose device was lost goes on
+    from there.
+    """
 
     def __init__(self, port: Any) -> None:
         self.port = port
         self.state = "idle"
         self.run: train.Run | None = None
-        self._writing: Iterator[str] | None = None
+        self._copy: tuple[data.Corpus, dict[str, Any]] | None = None
+        self._writing: train.Passage | None = None
+        self._left = 0  # characters of the passage
         self._every, self._prompt, self._temperature = 100, PROMPT, 0.8
         self._told = self._seen = 0  # losses, validations
         self._told_at = self._memory_at = self._seconds = 0.0
-        self._before: dict[str, int] = {}
 
     async def serve(self) -> None:
         """Takes commands and works until the worker ends."""
@@ -46,11 +52,11 @@ class Session:
             message = self.port.take()
             try:
                 if message:
-                    self._obey(json.loads(message))
+                    await self._obey(json.loads(message))
                 elif self._writing is not None:
-                    self._write_on()
+                    await self._write_on()
                 elif self.state == "training":
-                    self._advance()
+                    await self._advance()
                 else:
                     await self.port.arrived()
             except EXPECTED as error:
@@ -60,37 +66,42 @@ class Session:
 
     # Commands
 
-    def _obey(self, command: dict[str, Any]) -> None:
+    async def _obey(self, command: dict[str, Any]) -> None:
         action = command.pop("do")
         match action:
             case "start":
-                self._start(**command)
+                await self._start(**command)
             case "open":
-                self._open(**command)
+                await self._open(**command)
             case "save":
-                self._save(**command)
+                await self._save(**command)
             case "reset":
                 self._reset()
             case "pause" if self.state == "training":
                 self._change("paused")
+                await self._keep()
             case "resume" if self.state == "paused":
                 self._change("training")
+            case "resume" if self.state == "lost":
+                await self._recover()
             case "write" if self.run is not None:
                 self._write(int(command["length"]))
             case "choose":
                 self._every, self._temperature = int(command["every"]), float(command["temperature"])
                 self._prompt = command["prompt"]
 
-    def _start(self, settings: dict[str, Any], text: str | None) -> None:
+    async def _start(self, settings: dict[str, Any], text: str | None) -> None:
         """A new run. `text` is None for the documentation of Python."""
         chosen = train.Settings(**settings)
         corpus = self._corpus(text, chosen)
         self._reset()
+        await open_device()
         self._take(train.Run(corpus, chosen, DEVICE))
         self._change("training")
 
-    def _open(self, text: str | None) -> None:
+    async def _open(self, text: str | None) -> None:
         """Becomes the run whose checkpoint is at PATH; where it cannot, the present run stays."""
+        await open_device()
         try:
             state = train.read_checkpoint(PATH, DEVICE)
         except train.CheckpointError as error:
@@ -107,14 +118,32 @@ class Session:
         self._reset()
         self._take(run)
         self._change("paused" if run.step < settings.steps else "done")
+        await self._keep()
 
-    def _save(self, source: str | None) -> None:
+    async def _recover(self) -> None:
+        """The run of the copy, on a new device."""
+        assert self._copy is not None
+        corpus, state = self._copy
+        await open_device()
+        run = train.Run(corpus, train.settings_of(state), DEVICE)
+        run.restore(state)
+        self._take(run)
+        self._change("training")
+
+    async def _save(self, source: str | None) -> None:
+        """Gives the page a checkpoint: of the run, or of the copy where the device was lost."""
+        await self._keep()
+        if self._copy is not None:
+            _, state = self._copy
+            torch.save(state | {"source": source}, PATH)
+            self.port.give(json.dumps({"is": "checkpoint", "step": len(state["losses"])}))
+
+    async def _keep(self) -> None:
         if self.run is not None:
-            self.run.save(PATH, source)
-            self.port.give(json.dumps({"is": "checkpoint", "step": self.run.step}))
+            self._copy = (self.run.corpus, await on_host(self.run.state(None)))
 
     def _reset(self) -> None:
-        self.run = self._writing = None
+        self.run = self._writing = self._copy = None
         self._told = self._seen = 0
         self._seconds = 0.0
         gc.collect()
@@ -142,19 +171,20 @@ class Session:
 
     # Work
 
-    def _advance(self) -> None:
+    async def _advance(self) -> None:
         run = self.run
         assert run is not None
         start = time.perf_counter()
-        run.advance()
+        run.losses.append(await run.queue_step().item_async())
         now = time.perf_counter()
         self._seconds = 0.9 * self._seconds + 0.1 * (now - start) if self._seconds else now - start
         if run.step == 1 or now - self._told_at > TELL_SECONDS:
             self._tell_progress()
         is_done = run.step >= run.settings.steps
         if is_done or run.step % self._every == 0:
-            run.validate()
+            run.keep_validation([await run.validation_loss(at).item_async() for at in range(train.PANEL)])
             self._tell_progress()
+            await self._keep()
             self._write(400 if is_done else 150)
         if is_done:
             self._change("done")
@@ -168,15 +198,18 @@ class Session:
             run.corpus.parts["train"][:1]
         )
         self._tell("sample", step=run.step, loss=run.validation[-1][1] if run.validation else None)
-        self._writing = run.sample(prompt, length, self._temperature)
+        self._tell("written", text=prompt, is_done=False)
+        self._writing, self._left = train.Passage(run, prompt, self._temperature, TOP_K), length
 
-    def _write_on(self) -> None:
+    async def _write_on(self) -> None:
         """One character more."""
-        assert self._writing is not None
-        piece = next(self._writing, None)
-        if piece is None:
+        passage = self._writing
+        assert passage is not None
+        character = passage.add(await passage.draw().item_async())
+        self._left -= 1
+        if not self._left:
             self._writing = None
-        self._tell("written", text=piece or "", is_done=piece is None)
+        self._tell("written", text=character, is_done=not self._left)
 
     # Words to the page
 
@@ -184,6 +217,7 @@ class Session:
         self.port.tell(json.dumps({"is": what, **content}))
 
     def _change(self, state: str) -> None:
+        self._memory_at = 0.0  # What the panel shows is of this run and of now, however short the run is.
         self._tell_progress()
         self.state = state
         self._tell("state", state=state)
@@ -208,31 +242,57 @@ class Session:
 
     def _tell_memory(self) -> None:
         self._memory_at = time.perf_counter()
-        self._tell("memory", heap=self.port.heapBytes(), device=torch.memory.stats(DEVICE))
+        if self.state != "lost":
+            self._tell("memory", heap=self.port.heapBytes(), device=torch.memory.stats(DEVICE))
 
     def _stop(self, error: Exception, details: str = "") -> None:
-        """Tells what went wrong. What is left can still be saved, unless the device is gone."""
+        """Tells what went wrong. What is left can still be saved."""
         self._writing = None
+        text = str(error) if isinstance(error, EXPECTED) else f"{type(error).__name__}: {error}"
         if isinstance(error, DeviceLostError):
-            self.run = None
-            devices.close(DEVICE)
-            self._change("idle")
+            text, details = self._lose(), str(error)
         elif self.state == "training":
             self._change("paused")
-        text = str(error) if isinstance(error, EXPECTED) else f"{type(error).__name__}: {error}"
         self._tell("trouble", text=text[:1].upper() + text[1:], details=details)
+
+    def _lose(self) -> str:
+        """Gives up what was on the device; returns what the user can do."""
+        self.run = None
+        devices.close(DEVICE)
+        if self._copy is None:
+            self._change("idle")
+            return "The GPU was lost, and with it the run. Start begins anew."
+        step = len(self._copy[1]["losses"])
+        self._change("lost")
+        return f"The GPU was lost. A copy of the run after {step:,} steps is left: Resume goes on from there."
+
+
+async def on_host(value: Any) -> Any:
+    """A nest of containers with its tensors on device cpu."""
+    if isinstance(value, torch.Tensor):
+        return await value.cpu_async()
+    if isinstance(value, dict):
+        return {name: await on_host(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)([await on_host(inner) for inner in value])
+    return value
+
+
+async def open_device() -> Any:
+    """The device; a new one where the last one was lost."""
+    await torch.webgpu.init()
+    torch.set_default_device(DEVICE)
+    return devices.open_device(DEVICE)
 
 
 async def main(port: Any) -> None:
     """Opens the device, then serves."""
     session = Session(port)
     try:
-        await torch.webgpu.init()
-        torch.set_default_device(DEVICE)
-        info = devices.open_device(DEVICE).info
-        adapter = {"name": info.name, "is_software": info.is_software, "limits": info.limits, "features": info.features}
+        info = (await open_device()).info
     except PywebgpuError as error:
         port.tell(json.dumps({"is": "broken", "text": str(error)}))
         return
+    adapter = {"name": info.name, "is_software": info.is_software, "limits": info.limits, "features": info.features}
     port.tell(json.dumps({"is": "ready", "adapter": adapter}))
     await session.serve()

@@ -36,9 +36,7 @@ async function main() {
   const archive = load(ARCHIVES[role]).then((response) => response.arrayBuffer());
   archive.catch(() => undefined); // told when it is needed
   const config = await (await load("config.json")).json();
-  /** @type {typeof import("pyodide")} */
-  const { loadPyodide } = await import(new URL("pyodide.mjs", new URL(config.pyodide, self.location.href)).href);
-  const python = await loadPyodide({ indexURL: config.pyodide });
+  const python = await startPython(config.pyodide);
   tell({ is: "loading", what: "pywebgpu" });
   python.FS.mkdirTree(FOLDER);
   python.unpackArchive(await archive, "xztar", { extractDir: FOLDER });
@@ -50,9 +48,37 @@ async function main() {
   await python.runPythonAsync(`import sys; sys.path.insert(0, folder); import ${role}; await ${role}.main(port)`, { globals: names });
 }
 
+/** @param {string} folder where Pyodide lies */
+async function startPython(folder) {
+  const { fetch } = self;
+  // Pyodide waits without end for a file that it cannot fetch.
+  const failing = new Promise((_, reject) => {
+    self.fetch = async (...request) => {
+      const response = await fetch(...request).catch((error) => {
+        reject(error);
+        throw error;
+      });
+      if (!response.ok) reject(new Error(`${response.status} ${response.url}`));
+      return response;
+    };
+  });
+  try {
+    /** @type {typeof import("pyodide")} */
+    const { loadPyodide } = await import(new URL("pyodide.mjs", new URL(folder, self.location.href)).href);
+    return await Promise.race([loadPyodide({ indexURL: folder }), /** @type {Promise<never>} */ (failing)]);
+  } catch (error) {
+    console.info(error);
+    throw new Error(`Python cannot be loaded from ${new URL(folder, self.location.href).origin}. Is the network there?`);
+  } finally {
+    self.fetch = fetch;
+  }
+}
+
 /** @param {string} address */
 async function load(address) {
-  const response = await fetch(new URL(address, self.location.href));
+  const response = await fetch(new URL(address, self.location.href)).catch(() => {
+    throw new Error(`${self.location.origin} does not answer. Does its server still run?`);
+  });
   if (!response.ok) throw new Error(`${address}: ${(await response.text()).trim()}`);
   return response;
 }

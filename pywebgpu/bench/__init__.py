@@ -6,15 +6,25 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from pywebgpu import devices, errors
-from pywebgpu.bench import measure, peer, report, workloads
+from pywebgpu import chromium, devices, errors, node, site
+from pywebgpu.bench import contest, measure, peer, plans, report, workloads
 
 STEPS = 20
+HOSTS = ("native", "node", "chromium")
 
 
 def main(arguments: Sequence[str]) -> int:
     """The command. Returns 0, or 2 where the device cannot be opened."""
-    options = _parser().parse_args(arguments)
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    if options.peer:
+        return _contest(parser, options)
+    if options.host != "native":
+        return _run_in(options.host, arguments)
+    if options.plans:
+        models = [plans.plan(name) for name in plans.MODELS]
+        print(json.dumps(plans.as_data(models), indent=2) if options.json else plans.table(models))
+        return 0
     chosen = [workloads.WORKLOADS[name] for name in options.workloads or workloads.WORKLOADS]
     device = options.device or devices.default_device()
     has_peer = not options.no_peers and device != "null"
@@ -23,7 +33,7 @@ def main(arguments: Sequence[str]) -> int:
         for workload in chosen:
             if sys.stderr.isatty():
                 print(f"\r{workload.name} ...\x1b[K", end="", file=sys.stderr, flush=True)
-            found.append(measure.measure(workload, device, options.steps))
+            found.append(measure.measure(workload, device, options.steps, compiled=options.compiled))
             if has_peer:
                 found[-1].peers.update(peer.measure(workload, options.steps))
     except errors.DeviceError as error:
@@ -36,6 +46,35 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
+def _contest(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
+    """Next to a peer, in a browser."""
+    chosen = options.workloads or contest.TRAINED
+    strange = [name for name in chosen if name not in contest.TRAINED]
+    if options.host != "chromium":
+        parser.error(f"{options.peer} runs in a browser: say --host chromium")
+    if strange or options.device not in (None, "webgpu"):
+        parser.error(f"next to {options.peer}: {', '.join(contest.TRAINED)} on device webgpu")
+    try:
+        found = contest.run(options.peer, chosen, options.steps)
+    except (contest.ContestError, chromium.ChromiumError, site.SiteError) as error:
+        print(f"pywebgpu bench: {error}", file=sys.stderr)
+        return 2
+    print(json.dumps([asdict(one) for one in found], indent=2) if options.json else report.contest(found))
+    return 0
+
+
+def _run_in(host: str, arguments: Sequence[str]) -> int:
+    """The same command in another host."""
+    at = next(at for at, word in enumerate(arguments) if word.startswith("--host"))
+    rest = arguments[at + (1 if "=" in arguments[at] else 2) :]
+    command = ["-m", "pywebgpu", "bench", *arguments[:at], *rest]
+    try:
+        return node.run(command) if host == "node" else chromium.run(command)[0]
+    except (node.NodeError, chromium.ChromiumError, site.SiteError) as error:
+        print(f"pywebgpu bench: {error}", file=sys.stderr)
+        return 2
+
+
 def _parser() -> argparse.ArgumentParser:
     listing = "\n".join(f"  {workload.name:10}{workload.text}" for workload in workloads.WORKLOADS.values())
     parser = argparse.ArgumentParser(
@@ -46,8 +85,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("workloads", nargs="*", type=_workload, metavar="WORKLOAD", help="those below; all if none")
     parser.add_argument("--device", choices=("webgpu", "cpu", "null"), help="null compiles and counts without running")
+    parser.add_argument("--host", choices=HOSTS, default="native", help="node, chromium: in Pyodide there")
+    parser.add_argument("--peer", choices=contest.PEERS, help="in turns with that library, with --host chromium")
     parser.add_argument("--steps", type=_count, default=STEPS, help=f"steps measured after warming up ({STEPS})")
+    parser.add_argument("--compiled", action="store_true", help="measure torch.compile(step)")
     parser.add_argument("--json", action="store_true", help="print a list of JSON objects")
+    parser.add_argument("--plans", action="store_true", help="instead: memory planned for whole models, by device null")
     parser.add_argument("--no-peers", action="store_true", help="leave PyTorch out")
     return parser
 

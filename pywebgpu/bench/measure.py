@@ -4,18 +4,18 @@ import gc
 import importlib
 import platform
 import statistics
-import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from pywebgpu import devices, realize
+from pywebgpu.bench import host, plans
 from pywebgpu.bench.workloads import Step, Workload
 from pywebgpu.devices.base import Device
 
 WARM_UP = 3  # steps that compile, and that fill the pools
-COUNTED = ("dispatches", "submits", "buffers_created", "pipelines_created", "ffi_calls")
+COUNTED = ("dispatches", "submits", "buffers_created", "pipelines_created", "bind_groups_created", "ffi_calls")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +23,13 @@ class Measurement:
     """One workload on one device. Times and counts are of one steady step: ms is the median, counts are medians.
 
     first_ms is the very first step, compilation included. host_ms is the time until Python had queued a step, without
-    waiting for its result; on device cpu queueing is running. Losses are of the first step and of the last; a workload
-    without a loss has the mean magnitude of its result there.
+    waiting for its result; on device cpu queueing is running. Its parts, from record_ms to dispatch_us, are a Host's
+    (see host.py), measured apart. Losses are of the first step and of the last; a workload without a loss has the mean
+    magnitude of its result there.
+
+    peak_bytes: the most that tensors and the insides of Programs took at a time, with all that building took.
+    planned_bytes is what a step's Program takes by its plan, inputs included, and bound_bytes what its fullest moment
+    has in use; on device cpu, which plans nothing, they are those of a GPU.
     """
 
     name: str
@@ -36,12 +41,21 @@ class Measurement:
     ms_max: float
     first_ms: float
     host_ms: float
+    record_ms: float
+    key_ms: float
+    run_ms: float
+    ops: int
+    op_us: float
+    dispatch_us: float
     dispatches: int
     submits: int
     buffers_created: int
     pipelines_created: int
+    bind_groups_created: int
     ffi_calls: int
     peak_bytes: int
+    planned_bytes: int
+    bound_bytes: int
     live_bytes: int
     steps: int
     loss_first: float | None
@@ -56,7 +70,7 @@ class Engine:
     submit: Callable[[], None]
     wait: Callable[[], None]
     computes: bool = True
-    counters: dict[str, int] = field(default_factory=dict)
+    counters: Callable[[], dict[str, int]] = dict
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,53 +83,70 @@ class Sample:
     loss: float | None
 
 
-def measure(workload: Workload, device_name: str, steps: int) -> Measurement:
+def measure(workload: Workload, device_name: str, steps: int, *, compiled: bool = False) -> Measurement:
     """Builds a workload on a device and runs it: WARM_UP steps, then `steps` that count."""
     device = devices.open_device(device_name)
     gc.collect()
     counters = device.counters
     others = counters["live_bytes"]
-    counters["peak_bytes"] = others
-    engine = Engine(lambda: realize.submit(device), device.synchronize, device.name != "null", counters)
-    step = workload.build(importlib.import_module("pywebgpu"), device_name)
-    engine.submit()
-    engine.wait()
+    counters["peak_bytes"] = others + counters["scratch_bytes"]
+    engine, plain = prepare(workload, device)
+    step = importlib.import_module("pywebgpu").compile(plain) if compiled else plain
     samples = sample(step, engine, steps)
+    counts = _counts(samples)
+    peak = device.counters["peak_bytes"]
+    memory = plans.planned(workload.name, step if device.target.wgsl else plain)
+    parts = host.measure(step, engine.submit, counts["dispatches"])
+    engine.wait()
     return Measurement(
         name=workload.name,
-        host="pyodide" if sys.platform == "emscripten" else "native",
+        host=getattr(device, "host", "native"),
         device=device.name,
-        adapter=_adapter(device),
+        adapter=adapter(device),
         **summary(samples),
-        **_counts(samples),
-        peak_bytes=counters["peak_bytes"] - others,
-        live_bytes=counters["live_bytes"] - others,
+        **asdict(parts),
+        **counts,
+        peak_bytes=peak - others,
+        planned_bytes=memory.planned_bytes,
+        bound_bytes=memory.bound_bytes,
+        live_bytes=device.counters["live_bytes"] - others,
     )
+
+
+def prepare(workload: Workload, device: Device) -> tuple[Engine, Step]:
+    """A workload built on a device, its weights and batch uploaded."""
+    engine = Engine(lambda: realize.submit(device), device.synchronize, device.name != "null", lambda: device.counters)
+    step = workload.build(importlib.import_module("pywebgpu"), device.name)
+    engine.submit()
+    engine.wait()
+    return engine, step
 
 
 def sample(step: Step, engine: Engine, steps: int) -> list[Sample]:
     """Runs a step WARM_UP + `steps` times, and reads the loss each time where there is one."""
-    counters, samples = engine.counters, []
     last = WARM_UP + steps - 1
-    for at in range(last + 1):
-        before = dict(counters)
-        start = time.perf_counter()
-        result = step()
-        engine.submit()
-        queued = time.perf_counter()
-        is_loss = engine.computes and result.ndim == 0
-        loss: float | None = None
-        if is_loss:
-            loss = float(result.item())
-        else:
-            engine.wait()
-        end = time.perf_counter()
-        counts = {name: counters[name] - before[name] for name in before}
-        if engine.computes and at in (0, last) and not is_loss:
-            loss = float(result.abs().mean().item())
-        del result  # Its memory is the next step's.
-        samples.append(Sample((end - start) * 1e3, (queued - start) * 1e3, counts, loss))
-    return samples
+    return [one(step, engine, is_shown=at in (0, last)) for at in range(last + 1)]
+
+
+def one(step: Step, engine: Engine, *, is_shown: bool = True) -> Sample:
+    """Runs a step. `is_shown`: of a result that is no loss, the mean magnitude is read."""
+    before = dict(engine.counters())
+    start = time.perf_counter()
+    result = step()
+    engine.submit()
+    queued = time.perf_counter()
+    is_loss = engine.computes and result.ndim == 0
+    loss: float | None = None
+    if is_loss:
+        loss = float(result.item())
+    else:
+        engine.wait()
+    end = time.perf_counter()
+    counters = engine.counters()
+    counts = {name: counters[name] - before[name] for name in before}
+    if engine.computes and is_shown and not is_loss:
+        loss = float(result.abs().mean().item())
+    return Sample((end - start) * 1e3, (queued - start) * 1e3, counts, loss)
 
 
 def summary(samples: list[Sample]) -> dict[str, Any]:
@@ -138,7 +169,7 @@ def _counts(samples: list[Sample]) -> dict[str, Any]:
     return {name: statistics.median_low([one.counts.get(name, 0) for one in samples[WARM_UP:]]) for name in COUNTED}
 
 
-def _adapter(device: Device) -> str | None:
+def adapter(device: Device) -> str | None:
     """What computes, by name."""
     if device.name == "cpu":
         return f"NumPy on {platform.processor() or platform.machine() or 'an unnamed processor'}"

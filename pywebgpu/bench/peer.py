@@ -6,6 +6,16 @@ from pywebgpu.bench import measure as timing
 from pywebgpu.bench.workloads import Workload
 
 
+def losses(workload: Workload, steps: int) -> list[float]:
+    """PyTorch's loss of each step; empty where it is not installed."""
+    try:
+        import torch
+    except ImportError:
+        return []
+    step = workload.build(torch, "cpu")
+    return [float(step().item()) for _ in range(steps)]
+
+
 def measure(workload: Workload, steps: int) -> dict[str, dict[str, Any]]:
     """{"torch-cpu": its times, losses, version and threads}; empty where PyTorch is not installed.
 

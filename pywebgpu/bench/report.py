@@ -1,6 +1,7 @@
 """Measurements as a table for people: plain text, within 100 columns."""
 
 from pywebgpu.bench import measure
+from pywebgpu.bench.contest import Result
 from pywebgpu.bench.measure import Measurement
 
 AGREE = 1e-3  # relative; a loss that differs by more from PyTorch's is told of
@@ -11,6 +12,8 @@ _COLUMNS = (
     ("disp", 6), ("subm", 5), ("bufs", 5), ("pipes", 6), ("ffi", 6), ("MB", 7),
 )  # fmt: skip
 _PEER = (("torch", 9), ("ratio", 7))
+_CONTEST = (("workload", 10), ("library", 20), ("ms", 9), ("min", 9), ("max", 9), ("first", 9), ("ratio", 8),
+            ("disp", 6), ("subm", 6), ("error", 9))  # fmt: skip
 
 
 def table(found: list[Measurement]) -> str:
@@ -27,10 +30,28 @@ def table(found: list[Measurement]) -> str:
     lines += ["", "first: the first step, with compilation.  host: until Python had queued the step."]
     lines += ["disp, subm, bufs, pipes, ffi: dispatches, submits, new buffers, new pipelines, driver calls."]
     lines += ["MB: the most memory that tensors took at a time."]
+    lines += ["", "On the host a step records ops, finds the Program of their graph (key) and queues it (run):"]
+    lines += [_host(one) for one in found]
     if peers:
         version, threads = peers[0]["version"], peers[0]["threads"]
         lines.append(f"torch: PyTorch {version} on the CPU, {threads} threads, in ms.  ratio: ms / torch.")
     return "\n".join([line.rstrip() for line in lines] + _disagreements(found))
+
+
+def contest(found: list[Result]) -> str:
+    """Libraries next to each other, a line each."""
+    first, peer = found[0], found[-1].library
+    loads = [load for one in found for load in one.load[:2]]
+    lines = [f"Chromium, device webgpu: {first.adapter}; load {min(loads)} to {max(loads)} on {first.load[2]} cores"]
+    lines += [f"a steady step, median of {first.steps} after {measure.WARM_UP} to warm up, in turns; times in ms", ""]
+    lines.append(_line([heading for heading, _ in _CONTEST], _CONTEST))
+    for one in found:
+        times = [_time(ms) for ms in (one.ms, one.ms_min, one.ms_max, one.first_ms)]
+        counts = [str(one.dispatches), str(one.submits), f"{one.loss_error:.0e}"]
+        lines.append(_line([one.name, one.library, *times, f"{one.ratio:.2f}", *counts], _CONTEST))
+    lines += ["", f"first: the first step, with compilation.  ratio: ms next to {peer}, median of the rounds."]
+    lines += ["error: the largest difference of a loss from PyTorch's, or from pywebgpu's where that is missing."]
+    return "\n".join(line.rstrip() for line in lines)
 
 
 def _line(cells: list[str], columns: tuple[tuple[str, int], ...]) -> str:
@@ -57,6 +78,13 @@ def _cells(one: Measurement) -> dict[str, str]:
     if peer:
         cells |= {"torch": _time(peer["ms"]), "ratio": f"{one.ms / peer['ms']:.2f}"}
     return cells
+
+
+def _host(one: Measurement) -> str:
+    return (
+        f"{one.name}: {one.ops} ops, {one.op_us:.1f} us each; record {_time(one.record_ms)}, key {_time(one.key_ms)}, "
+        f"run {_time(one.run_ms)}; {one.dispatch_us:.2f} us a dispatch"
+    )
 
 
 def _time(ms: float) -> str:

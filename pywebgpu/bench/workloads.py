@@ -8,11 +8,50 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
-from typing import Any
+from typing import Any, Literal
 
 from pywebgpu.bench import gpt
 
 Step = Callable[[], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Data:
+    """An array in plain Python: its shape, its values in order, whether they are whole numbers."""
+
+    shape: tuple[int, ...]
+    values: list[Any]
+    kind: Literal["float", "int"] = "float"
+
+
+@dataclass(frozen=True, slots=True)
+class Training:
+    """`model(torch)`, trained on the inputs and targets that `batch()` gives, by `optimizer(torch, parameters)`."""
+
+    model: Callable[[Any], Any]
+    batch: Callable[[], tuple[Data, Data]]
+    optimizer: Callable[[Any, Any], Any]
+
+    def build(self, torch: Any, device: str) -> Step:
+        model = self.model(torch).to(device)
+        _fill(torch, model)
+        inputs, targets = [_tensor(torch, device, data) for data in self.batch()]
+        optimizer = self.optimizer(torch, model.parameters())
+
+        def step() -> Any:
+            """The ordinary loop's body."""
+            optimizer.zero_grad()
+            loss = torch.nn.functional.cross_entropy(model(inputs).flatten(0, -2), targets)
+            loss.backward()
+            optimizer.step()
+            return loss.detach()
+
+        return step
+
+    def start(self, torch: Any) -> dict[str, Data]:
+        """The weights that a training begins with, by name."""
+        parameters = self.model(torch).named_parameters()
+        return {name: weight(name, tuple(parameter.shape)) for name, parameter in parameters}
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,49 +61,58 @@ class Workload:
     name: str
     text: str
     build: Callable[[Any, str], Step]
+    training: Training | None = None
 
 
-def _mlp(torch: Any, device: str) -> Step:
-    nn = torch.nn
-    model = nn.Sequential(nn.Linear(784, 128), nn.ReLU(), nn.Linear(128, 10)).to(device)
-    _fill(torch, model)
-    images, labels = _floats(torch, device, 64, 784), _integers(torch, device, 10, 64)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    return _training(optimizer, lambda: nn.functional.cross_entropy(model(images), labels))
+def _mlp() -> Training:
+    def model(torch: Any) -> Any:
+        nn = torch.nn
+        return nn.Sequential(nn.Linear(784, 128), nn.ReLU(), nn.Linear(128, 10))
+
+    def batch() -> tuple[Data, Data]:
+        return floats(64, 784), integers(10, 64)
+
+    return Training(model, batch, lambda torch, parameters: torch.optim.SGD(parameters, lr=0.1))
 
 
-def _cnn(torch: Any, device: str) -> Step:
-    nn = torch.nn
-    model = nn.Sequential(
-        nn.Conv2d(1, 16, 3, padding=1),
-        nn.ReLU(),
-        nn.MaxPool2d(2),
-        nn.Conv2d(16, 32, 3, padding=1),
-        nn.ReLU(),
-        nn.MaxPool2d(2),
-        nn.Flatten(),
-        nn.Linear(32 * 7 * 7, 10),
-    ).to(device)
-    _fill(torch, model)
-    images, labels = _floats(torch, device, 32, 1, 28, 28), _integers(torch, device, 10, 32)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
-    return _training(optimizer, lambda: nn.functional.cross_entropy(model(images), labels))
+def _cnn() -> Training:
+    def model(torch: Any) -> Any:
+        nn = torch.nn
+        return nn.Sequential(
+            nn.Conv2d(1, 16, 3, padding=1),
+            nn.ReLU(),
+            nn.MaxPool2d(2),
+            nn.Conv2d(16, 32, 3, padding=1),
+            nn.ReLU(),
+            nn.MaxPool2d(2),
+            nn.Flatten(),
+            nn.Linear(32 * 7 * 7, 10),
+        )
+
+    def batch() -> tuple[Data, Data]:
+        return floats(32, 1, 28, 28), integers(10, 32)
+
+    return Training(model, batch, lambda torch, parameters: torch.optim.SGD(parameters, lr=0.05))
 
 
-def _gpt(shape: gpt.Shape) -> Callable[[Any, str], Step]:
-    def build(torch: Any, device: str) -> Step:
-        model = gpt.model(torch, shape).to(device)
-        _fill(torch, model)
-        text = _integers(torch, device, shape.vocabulary, shape.batch, shape.block + 1)
-        inputs, targets = text[:, :-1].contiguous(), text[:, 1:].flatten().contiguous()
-        optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
-        return _training(optimizer, lambda: torch.nn.functional.cross_entropy(model(inputs).flatten(0, 1), targets))
+def _gpt(shape: gpt.Shape) -> Training:
+    def batch() -> tuple[Data, Data]:
+        rows, length = shape.batch, shape.block + 1
+        text = integers(shape.vocabulary, rows, length).values
+        lines = [text[at : at + length] for at in range(0, rows * length, length)]
+        inputs = [character for line in lines for character in line[:-1]]
+        targets = [character for line in lines for character in line[1:]]
+        return Data((rows, shape.block), inputs, "int"), Data((rows * shape.block,), targets, "int")
 
-    return build
+    return Training(
+        lambda torch: gpt.model(torch, shape),
+        batch,
+        lambda torch, parameters: torch.optim.AdamW(parameters, lr=1e-3),
+    )
 
 
 def _matmul(torch: Any, device: str) -> Step:
-    a, b = (_floats(torch, device, 1024, 1024, seed=seed) for seed in (0, 1))
+    a, b = [_tensor(torch, device, floats(1024, 1024, seed=seed)) for seed in (0, 1)]
     return lambda: a @ b
 
 
@@ -79,50 +127,47 @@ def _pointwise(torch: Any, device: str) -> Step:
     return step
 
 
-def _training(optimizer: Any, compute_loss: Step) -> Step:
-    """The ordinary loop's body."""
+def weight(name: str, shape: tuple[int, ...]) -> Data:
+    """Weights that depend on their names only: small where they are matrices, else ones for scales and zeros."""
+    if len(shape) == 1:
+        return Data(shape, [float(name.endswith("weight"))] * shape[0])
+    bound = prod(shape[1:]) ** -0.5
+    draw = random.Random(name).random
+    return Data(shape, [bound * (2.0 * draw() - 1.0) for _ in range(prod(shape))])
 
-    def step() -> Any:
-        optimizer.zero_grad()
-        loss = compute_loss()
-        loss.backward()
-        optimizer.step()
-        return loss.detach()
 
-    return step
+def floats(*shape: int, seed: int = 0) -> Data:
+    draw = random.Random(seed).random
+    return Data(shape, [2.0 * draw() - 1.0 for _ in range(prod(shape))])
+
+
+def integers(bound: int, *shape: int) -> Data:
+    draw = random.Random(0).randrange
+    return Data(shape, [draw(bound) for _ in range(prod(shape))], "int")
+
+
+def _tensor(torch: Any, device: str, data: Data) -> Any:
+    dtype = torch.float32 if data.kind == "float" else torch.int64
+    return torch.tensor(data.values, dtype=dtype, device=device).reshape(data.shape).contiguous()
 
 
 def _fill(torch: Any, model: Any) -> None:
-    """Weights that depend on their names only: small where they are matrices, else ones for scales and zeros."""
     with torch.no_grad():
         for name, parameter in model.named_parameters():
-            shape = tuple(parameter.shape)
-            if len(shape) > 1:
-                bound = prod(shape[1:]) ** -0.5
-                draw = random.Random(name).random
-                values = [bound * (2.0 * draw() - 1.0) for _ in range(prod(shape))]
-            else:
-                values = [float(name.endswith("weight"))] * prod(shape)
-            parameter.copy_(torch.tensor(values, dtype=torch.float32).to(parameter.device).reshape(shape))
+            data = weight(name, tuple(parameter.shape))
+            parameter.copy_(_tensor(torch, str(parameter.device), data))
 
 
-def _floats(torch: Any, device: str, *shape: int, seed: int = 0) -> Any:
-    draw = random.Random(seed).random
-    values = [2.0 * draw() - 1.0 for _ in range(prod(shape))]
-    return torch.tensor(values, dtype=torch.float32, device=device).reshape(shape).contiguous()
-
-
-def _integers(torch: Any, device: str, bound: int, *shape: int) -> Any:
-    draw = random.Random(0).randrange
-    return torch.tensor([draw(bound) for _ in range(prod(shape))], device=device).reshape(shape).contiguous()
+def _trained(name: str, text: str, training: Training) -> Workload:
+    return Workload(name, text, training.build, training)
 
 
 _ALL = (
-    Workload("mlp", "784-128-10, ReLU, batch 64, cross-entropy, SGD", _mlp),
-    Workload("gpt", "4 layers, 4 heads, width 128, block 64, batch 8, vocabulary 65, AdamW", _gpt(gpt.Shape())),
+    _trained("mlp", "784-128-10, ReLU, batch 64, cross-entropy, SGD", _mlp()),
+    _trained("gpt", "4 layers, 4 heads, width 128, block 64, batch 8, vocabulary 65, AdamW", _gpt(gpt.Shape())),
     Workload("matmul", "1024 x 1024 by 1024 x 1024", _matmul),
     Workload("pointwise", "a chain of ten over 4 M elements", _pointwise),
-    Workload("gpt1", "gpt with one layer of width 8", _gpt(gpt.Shape(layers=1, width=8))),
-    Workload("cnn", "conv 1-16, pool, conv 16-32, pool, dense; batch 32 on 28 x 28, SGD", _cnn),
+    _trained("gpt1", "gpt with one layer of width 8", _gpt(gpt.Shape(layers=1, width=8))),
+    _trained("cnn", "conv 1-16, pool, conv 16-32, pool, dense; batch 32 on 28 x 28, SGD", _cnn()),
 )
 WORKLOADS = {workload.name: workload for workload in _ALL}

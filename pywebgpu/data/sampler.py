@@ -167,7 +167,7 @@ def _next_seed(given: Source) -> int:
     source = generator.default() if given is None else given
     seed, stream, draws = source.state
     source.draw()
-    return seed | stream << 64 | draws << 128
+    return seed | stream << 64 | int(draws) << 128
 
 
 def _require_positive(value: Any, name: str) -> None:

@@ -58,6 +58,11 @@ def open_device(name: "str | device | None" = None) -> Device:
     return _open[key]
 
 
+def opened() -> list[Device]:
+    """All devices that are open."""
+    return list(_open.values())
+
+
 async def open_device_async(name: "str | device" = "webgpu") -> Device:
     """As open_device, also where Python cannot wait for the browser to open one."""
     wanted = device(name)

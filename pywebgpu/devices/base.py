@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+from pywebgpu.devices.timing import Timing
 from pywebgpu.dtypes import DType
 from pywebgpu.errors import DTypeError
 from pywebgpu.graph.ir import Spec
@@ -16,6 +17,7 @@ class Device(Protocol):
 
     name: str
     target: Target
+    has_clock: bool  # it can tell how long a step took
 
     @property
     def counters(self) -> dict[str, int]:
@@ -37,6 +39,12 @@ class Device(Protocol):
 
     def free(self, handle: Any, nbytes: int) -> None:
         """Takes a buffer's handle back."""
+
+    def time(self, on: bool) -> None:
+        """Whether the runs from now on are timed, step by step where the device `has_clock`."""
+
+    def timings(self) -> list[Timing]:
+        """The runs that were timed and not asked for yet. Waits for them."""
 
     def synchronize(self) -> None: ...
 

@@ -9,21 +9,25 @@ from __future__ import annotations
 import json
 import signal
 import struct
+import time
 from array import array
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from math import prod
 from typing import Any
 
 from pyodide.ffi import JsException, can_run_sync, create_proxy, run_sync
 
 from pywebgpu.devices import scripts, words
-from pywebgpu.devices.adapters import SOFTWARE, AdapterInfo
+from pywebgpu.devices.adapters import SOFTWARE, AdapterInfo, is_emulated
 from pywebgpu.devices.base import Buffer, check_supported
+from pywebgpu.devices.timing import Timing
 from pywebgpu.errors import CompileError, DeviceError, DeviceLostError, PywebgpuError, RangeError
 from pywebgpu.graph.ir import Spec
 from pywebgpu.kernels.kernel import Limits
 from pywebgpu.program import wire
 from pywebgpu.program.program import Program, Target
+from pywebgpu.settings import settings
 
 FREE, DROP, WRITE, RUN = 1, 2, 3, 4  # the commands of js_bridge/python.mjs
 AREA_WORDS = 1 << 14
@@ -81,21 +85,26 @@ class BridgedDevice:
         info = json.loads(bridge.info)
         limits = info["limits"]
         self.info = _described(info)
-        self.adapter = self.info.name
+        self.adapter, self.host = self.info.name, str(info["host"])
         self.target = Target(
             wgsl=True,
-            limits=Limits(
+            limits=Limits()
+            if settings.portable
+            else Limits(
                 workgroup_size=min(256, limits["maxComputeInvocationsPerWorkgroup"]),
                 bindings=min(limits["maxStorageBuffersPerShaderStage"], 16),
                 binding_bytes=min(limits["maxStorageBufferBindingSize"], limits["maxBufferSize"]),
                 shared_bytes=limits["maxComputeWorkgroupStorageSize"],
+                emulated=is_emulated(self.adapter),
             ),
         )
         self._bridge = bridge
         self._flush_area, self._read = bridge.flush, bridge.read
-        self._counters = {"ffi_calls": 0, "live_bytes": 0, "live_buffers": 0, "peak_bytes": 0}
+        self._counters = {"ffi_calls": 0, "live_bytes": 0, "live_buffers": 0, "peak_bytes": 0, "scratch_bytes": 0}
         self._numbers = self._used = self._unread = self._freed_bytes = 0
         self._freed: list[int] = []
+        self.has_clock = "timestamp-query" in info["features"]
+        self._timed: list[Timing] | None = None  # the runs since `time`, whose spans JavaScript has
         self.dropped: list[int] = []
         self._closed = False
         self._area = bytearray()
@@ -109,6 +118,7 @@ class BridgedDevice:
         if self._used:
             area[: 4 * self._used] = self._area[: 4 * self._used]
         self._area, self._words = area, memoryview(area).cast("i")
+        self._counters["ffi_calls"] += 1
         self._bridge.attach(create_proxy(area))
 
     def _append(self, command: Sequence[int], payload: Any = b"") -> None:
@@ -200,10 +210,14 @@ class BridgedDevice:
         counters = self._counters
         counters["live_bytes"] += nbytes
         counters["live_buffers"] += 1
-        counters["peak_bytes"] = max(counters["peak_bytes"], counters["live_bytes"])
+        self._count_peak()
         if self._freed_bytes > FREED_BYTES:
             self._append_freed()
         return Buffer(self, self._numbers, nbytes)
+
+    def _count_peak(self) -> None:
+        counters = self._counters
+        counters["peak_bytes"] = max(counters["peak_bytes"], counters["live_bytes"] + counters["scratch_bytes"])
 
     # Programs
 
@@ -212,13 +226,15 @@ class BridgedDevice:
         self._numbers += 1
         loaded = Loaded(self, self._numbers, program)
         self._counters["ffi_calls"] += 1
-        self._call(self._bridge.load, loaded.number, wire.to_json(program))
+        self._counters["scratch_bytes"] = self._call(self._bridge.load, loaded.number, wire.to_json(program))
+        self._count_peak()
         return loaded
 
     def run(
         self, loaded: Loaded, inputs: Sequence[Buffer], numbers: Sequence[float], outputs: Sequence[Buffer | None]
     ) -> list[Buffer]:
         self._check_open()
+        start = time.perf_counter()
         program = loaded.program
         self._append_freed()
         made: dict[int, Buffer] = {}
@@ -235,10 +251,32 @@ class BridgedDevice:
             self._used = before
             self._call(self._bridge.check)
         self._used = 0
+        if self._timed is not None:
+            self._timed.append(Timing(program, start, time.perf_counter(), []))
         self._unread += 1
         if self._unread > UNREAD and can_run_sync():
             self.synchronize()
         return [made[slot] for slot in program.outputs]
+
+    def time(self, on: bool) -> None:
+        """As NativeDevice.time."""
+        self._timed = [] if on else None
+        self._call(self._bridge.time, self._taken(), on)
+
+    def timings(self) -> list[Timing]:
+        found: list[Timing] = wait(self.timings_async(), "await profiler.stop_async()")
+        return found
+
+    async def timings_async(self) -> list[Timing]:
+        """As timings, in any place."""
+        try:
+            found = json.loads(await self._bridge.timings(self._taken()))
+        except JsException as error:
+            raise _translated(error) from None
+        timed, self._timed = self._timed or [], None if self._timed is None else []
+        pairs = [list(zip(ticks[::2], ticks[1::2], strict=True)) for ticks in found]
+        whole = not self.has_clock
+        return [replace(timing, spans=spans, whole=whole) for timing, spans in zip(timed, pairs, strict=True)]
 
     def synchronize(self) -> None:
         wait(self.synchronize_async(), "await torch.webgpu.synchronize_async()")
@@ -254,9 +292,9 @@ class BridgedDevice:
 
     @property
     def counters(self) -> dict[str, int]:
-        """What was done so far. Asking crosses to JavaScript, which is not counted."""
-        found: dict[str, int] = json.loads(self._bridge.counters())
-        return found | self._counters
+        """What was done so far, always in the same dictionary. Asking crosses to JavaScript, which is not counted."""
+        self._counters.update(json.loads(self._bridge.counters()))
+        return self._counters
 
     def close(self) -> None:
         self._closed = True

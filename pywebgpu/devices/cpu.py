@@ -5,6 +5,7 @@ Each step is one NumPy call. Views stay views; a pointwise step writes into an i
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy as np
 
 from pywebgpu import dtypes
 from pywebgpu.devices.base import Buffer
+from pywebgpu.devices.timing import Timing
 from pywebgpu.dtypes import DType
 from pywebgpu.graph.ir import Custom, Generator, Leaf, Movement, Pointwise, Spec
 from pywebgpu.kernels.kernel import Limits
@@ -29,8 +31,11 @@ class CpuDevice:
 
     def __init__(self, index: int = 0) -> None:
         self.name = f"cpu:{index}" if index else "cpu"
+        self.has_clock = True  # The processor's, around each NumPy call.
+        self._timed: list[Timing] | None = None  # the runs since `time`
         self.counters = {"dispatches": 0, "submits": 0, "buffers_created": 0, "pipelines_created": 0, "live_bytes": 0}
         self.counters |= {"peak_bytes": 0, "live_buffers": 0, "ffi_calls": 0, "bind_groups_created": 0}
+        self.counters["scratch_bytes"] = 0
 
     def upload(self, data: Any, spec: Spec) -> Buffer:
         if spec.dtype is dtypes.bfloat16:
@@ -62,12 +67,19 @@ class CpuDevice:
         first = len(program.inputs)
         for at, (value, dtype) in enumerate(zip(numbers, program.numbers, strict=True)):
             values[first + at] = np.asarray(value, special.numpy_dtype(dtype))
+        start = time.perf_counter()
+        ended: list[int] = []  # when each step ended, where that is asked for
         with np.errstate(all="ignore"):
             for function, reads, write, into, dead in actions:
                 args = [values[slot] for slot in reads]
                 values[write] = function(*args) if into < 0 else function(*args, out=values[into])
                 for slot in dead:
                     values[slot] = None
+                if self._timed is not None:
+                    ended.append(time.perf_counter_ns())
+        if self._timed is not None:
+            spans = list(zip([round(start * 1e9), *ended], ended, strict=False))
+            self._timed.append(Timing(program, start, time.perf_counter(), spans))
         self.counters["dispatches"] += len(actions)
         self.counters["submits"] += 1
         made: dict[int, Buffer] = {}
@@ -76,6 +88,15 @@ class CpuDevice:
                 given = slot < first  # A result that is an input gets memory of its own.
                 made[slot] = self._new(np.array(values[slot]) if given else _owned(values[slot]))
         return [made[slot] for slot in program.outputs]
+
+    def time(self, on: bool) -> None:
+        """Whether the runs from now on are timed: each step on its own."""
+        self._timed = [] if on else None
+
+    def timings(self) -> list[Timing]:
+        """The runs that were timed and not asked for yet."""
+        found, self._timed = self._timed or [], None if self._timed is None else []
+        return found
 
     def free(self, handle: Any, nbytes: int) -> None:
         self.counters["live_bytes"] -= nbytes

@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 
 from pywebgpu.devices import adapters
 from pywebgpu.devices.base import Buffer
+from pywebgpu.devices.timing import Timing
 from pywebgpu.errors import DeviceError
 from pywebgpu.graph.ir import Spec
 from pywebgpu.kernels.kernel import Limits
@@ -21,10 +22,12 @@ class HeldDevice:
 
     name = "cpu"
     target = Target(wgsl=False, limits=Limits())
+    has_clock = False
 
     def __init__(self) -> None:
         self.counters = {"dispatches": 0, "submits": 0, "buffers_created": 0, "pipelines_created": 0, "live_bytes": 0}
         self.counters |= {"peak_bytes": 0, "live_buffers": 0, "ffi_calls": 0, "bind_groups_created": 0}
+        self.counters["scratch_bytes"] = 0
 
     def upload(self, data: Any, spec: Spec) -> Buffer:
         held = bytes(data)
@@ -51,6 +54,11 @@ class HeldDevice:
     def free(self, handle: Any, nbytes: int) -> None:
         self.counters["live_bytes"] -= nbytes
         self.counters["live_buffers"] -= 1
+
+    def time(self, on: bool) -> None: ...
+
+    def timings(self) -> list[Timing]:
+        return []
 
     def synchronize(self) -> None: ...
 

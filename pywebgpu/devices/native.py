@@ -1,14 +1,16 @@
 """wgpu-py: WebGPU outside the browser.
 
 A Program becomes pipelines and scratch buffers once. A run writes the host numbers that changed, encodes one compute
-pass and submits it once; bind groups are kept for every set of buffers that comes again.
+pass and submits it once; bind groups are kept for buffers that come again.
 """
 
 from __future__ import annotations
 
 import struct
+import time
 from collections import OrderedDict
 from collections.abc import Sequence
+from contextlib import suppress
 from math import prod
 from typing import Any
 
@@ -18,17 +20,19 @@ import wgpu
 from pywebgpu import dtypes
 from pywebgpu.devices import adapters
 from pywebgpu.devices.base import Buffer, check_supported
-from pywebgpu.devices.pool import Pool
+from pywebgpu.devices.pool import Chunk, Pool, Scratch
+from pywebgpu.devices.timing import Stamps, Timing, Waiting
 from pywebgpu.dtypes import DType, Kind
 from pywebgpu.errors import CompileError, DeviceError, DTypeError, RangeError
 from pywebgpu.graph.ir import Spec
 from pywebgpu.kernels.kernel import Kernel, Limits
-from pywebgpu.program.program import Dispatch, Program, Target
+from pywebgpu.program.program import Dispatch, Program, Slot, Target
+from pywebgpu.settings import settings
 
 STORAGE = wgpu.BufferUsage.STORAGE | wgpu.BufferUsage.COPY_SRC | wgpu.BufferUsage.COPY_DST
 STAGING = wgpu.BufferUsage.MAP_READ | wgpu.BufferUsage.COPY_DST
 UNIFORM = wgpu.BufferUsage.UNIFORM | wgpu.BufferUsage.COPY_DST
-GROUPS = 8  # sets of bind groups kept for a Program
+GROUPS = 32  # bind groups kept for a step
 FAULT_BYTES = 16
 WORD = {"f32": "float32", "i32": "int32", "u32": "uint32"}
 WANTED_LIMITS = (
@@ -45,20 +49,26 @@ class Loaded:
     """A Program on this device: pipelines, scratch, the uniform of host numbers, bind groups."""
 
     def __init__(
-        self, program: Program, pipelines: list[Any], scratch: dict[int, Any], uniform: Any, pool: Pool
+        self, device: NativeDevice, program: Program, pipelines: list[Any], chunks: dict[int, Chunk], uniform: Any
     ) -> None:
-        self.program, self.pipelines, self.scratch, self.uniform = program, pipelines, scratch, uniform
-        self._pool = pool
+        self.program, self.pipelines, self.chunks, self.uniform = program, pipelines, chunks, uniform
+        self.scratch = {buffer: chunk.buffer for buffer, chunk in chunks.items()}
+        self._device = device
         self.numbers = b""
-        self.groups: OrderedDict[tuple[int, ...], tuple[list[Any], list[Any]]] = OrderedDict()
+        self.bound: dict[int, int] = {}  # the handle that each buffer of an input or output had in the last run
+        self.groups: list[Any] = [None] * len(program.steps)  # of each step, for those handles
+        self.kept: list[OrderedDict[tuple[int, ...], tuple[Any, list[Any]]]] = [OrderedDict() for _ in program.steps]
+        self.steps_of: dict[int, set[int]] = {}  # the steps that bind a buffer
+        for at, step in enumerate(program.steps):
+            for slot in step.slots:
+                self.steps_of.setdefault(program.slots[slot].buffer, set()).add(at)
         self.faults = any(kernel.faults for kernel in program.kernels)
         self.pack = struct.Struct(
             "<" + "".join({"f32": "f", "i32": "i", "u32": "I"}[str(d.wgsl)] for d in program.numbers)
         )
 
     def __del__(self) -> None:
-        for buffer, handle in self.scratch.items():
-            self._pool.give(handle, self.program.sizes[buffer])
+        self._device.unload(self)
 
 
 class NativeDevice:
@@ -69,23 +79,31 @@ class NativeDevice:
         adapter = _adapter(index)
         self.adapter = str(adapter.info["device"])
         wanted = {name: adapter.limits[name] for name in WANTED_LIMITS}
-        self._gpu = adapter.request_device_sync(required_limits=wanted)
+        self.has_clock = "timestamp-query" in adapter.features
+        features: Any = ["timestamp-query"] if self.has_clock else []
+        self._gpu = adapter.request_device_sync(required_limits=wanted, required_features=features)
+        self._timed: list[Waiting] | None = None  # the runs since `time`
         limits = self._gpu.limits
         self.target = Target(
             wgsl=True,
-            limits=Limits(
+            limits=Limits()
+            if settings.portable
+            else Limits(
                 workgroup_size=min(256, limits["max-compute-invocations-per-workgroup"]),
                 bindings=min(limits["max-storage-buffers-per-shader-stage"], 16),
                 binding_bytes=min(limits["max-storage-buffer-binding-size"], limits["max-buffer-size"]),
                 shared_bytes=limits["max-compute-workgroup-storage-size"],
+                emulated=adapters.is_emulated(self.adapter),
             ),
         )
         self.counters = dict.fromkeys(
             ("dispatches", "submits", "buffers_created", "pipelines_created", "bind_groups_created", "ffi_calls"), 0
         )
-        self.counters |= {"live_bytes": 0, "live_buffers": 0, "peak_bytes": 0}
-        self._pool = Pool(lambda size: self._create(size, STORAGE), lambda buffer: buffer.destroy())
-        self._staging = Pool(lambda size: self._create(size, STAGING), lambda buffer: buffer.destroy(), budget=64 << 20)
+        self.counters |= {"live_bytes": 0, "live_buffers": 0, "peak_bytes": 0, "device_bytes": 0, "scratch_bytes": 0}
+        self.counters |= {"waiting_bytes": 0, "pool_reused": 0, "pool_created": 0}
+        self._pool = Pool(lambda size: self._create(size, STORAGE), self._destroy)
+        self._scratch = Scratch(self._pool)
+        self._staging = Pool(lambda size: self._create(size, STAGING), self._destroy, budget=64 << 20)
         self._pipelines: dict[str, Any] = {}
         self._fault = self._create(FAULT_BYTES, STORAGE)
         self._may_fault = self._closed = False
@@ -143,32 +161,56 @@ class NativeDevice:
         self._held.pop(id(handle), None)
         if not self._closed:
             self._pool.give(handle, nbytes)
+            self.counters["waiting_bytes"] = self._pool.waiting_bytes
 
     def _new(self, nbytes: int) -> Buffer:
         handle = self._pool.take(nbytes)
         counters = self.counters
         counters["live_bytes"] += nbytes
         counters["live_buffers"] += 1
-        counters["peak_bytes"] = max(counters["peak_bytes"], counters["live_bytes"])
+        self._count_peak()
         self._held[id(handle)] = handle
         return Buffer(self, handle, nbytes)
+
+    def _count_peak(self) -> None:
+        counters, pool = self.counters, self._pool
+        counters["waiting_bytes"], counters["pool_reused"] = pool.waiting_bytes, pool.reused
+        counters["pool_created"] = pool.created
+        counters["peak_bytes"] = max(counters["peak_bytes"], counters["live_bytes"] + counters["scratch_bytes"])
 
     def _create(self, size: int, usage: int) -> Any:
         self.counters["buffers_created"] += 1
         self.counters["ffi_calls"] += 1
         try:
-            return self._gpu.create_buffer(size=size, usage=usage)
+            buffer = self._gpu.create_buffer(size=size, usage=usage)
         except wgpu.GPUError as error:
             raise DeviceError(f"webgpu: cannot create a buffer of {size} bytes: {error}") from error
+        self.counters["device_bytes"] += size
+        return buffer
+
+    def _destroy(self, buffer: Any) -> None:
+        self.counters["device_bytes"] -= buffer.size
+        buffer.destroy()
 
     # Programs
 
     def load(self, program: Program) -> Loaded:
         self._check_open()
         pipelines = [self._pipeline(kernel) for kernel in program.kernels]
-        scratch = {b: self._pool.take(program.sizes[b]) for b in program.scratch}
+        chunks = self._scratch.take({b: program.sizes[b] for b in program.scratch})
+        self.counters["scratch_bytes"] = self._scratch.nbytes
+        self._count_peak()
         uniform = self._create(16 * -(-len(program.numbers) // 4), UNIFORM) if program.numbers else None
-        return Loaded(program, pipelines, scratch, uniform, self._pool)
+        return Loaded(self, program, pipelines, chunks, uniform)
+
+    def unload(self, loaded: Loaded) -> None:
+        """Takes back what a Program had, once nobody has it."""
+        if self._closed:
+            return
+        self._scratch.give(loaded.chunks.values())
+        self.counters["scratch_bytes"] = self._scratch.nbytes
+        if loaded.uniform is not None:
+            self._destroy(loaded.uniform)
 
     def _pipeline(self, kernel: Kernel) -> Any:
         found = self._pipelines.get(kernel.wgsl)
@@ -190,6 +232,7 @@ class NativeDevice:
         self, loaded: Loaded, inputs: Sequence[Buffer], numbers: Sequence[float], outputs: Sequence[Buffer | None]
     ) -> list[Buffer]:
         self._check_open()
+        start = time.perf_counter()
         program = loaded.program
         made: dict[int, Buffer] = {}
         handles: dict[int, Any] = {}
@@ -205,21 +248,51 @@ class NativeDevice:
                 self._gpu.queue.write_buffer(loaded.uniform, 0, packed + bytes(-len(packed) % 16))
                 loaded.numbers = packed
                 self.counters["ffi_calls"] += 1
+        timed = self.has_clock and self._timed is not None
+        stamps = Stamps(self._gpu, len(program.steps), _period(self._gpu.queue)) if timed else None
         if program.steps:
-            self._encode(loaded, self._bind(loaded, handles))
+            self._encode(loaded, self._bind(loaded, handles), stamps)
+        if self._timed is not None:
+            self._timed.append(self._waiting(program, start, stamps))
         self._may_fault |= loaded.faults
         return [made[slot] for slot in program.outputs]
 
-    def _encode(self, loaded: Loaded, groups: list[Any]) -> None:
+    def time(self, on: bool) -> None:
+        """Whether the runs from now on are timed: a pass a step, which costs more than one pass for all of them."""
+        self._timed = [] if on else None
+
+    def timings(self) -> list[Timing]:
+        """The runs that were timed and not asked for yet. Waits for them."""
+        found = [waiting.finish() for waiting in self._timed or ()]
+        if self._timed:
+            self._timed = []
+        return found
+
+    def _waiting(self, program: Program, start: float, stamps: Stamps | None) -> Waiting:
+        """A run that was just queued; without a clock the host waits for it."""
+        end = time.perf_counter()
+        if stamps is not None:
+            return Waiting(program, start, end, stamps.read, whole=False)
+        self.synchronize()
+        span = round(start * 1e9), time.perf_counter_ns()
+        return Waiting(program, start, end, lambda: [span], whole=True)
+
+    def _encode(self, loaded: Loaded, groups: list[Any], stamps: Stamps | None) -> None:
         encoder = self._gpu.create_command_encoder()
-        computing = encoder.begin_compute_pass()
+        computing: Any = encoder.begin_compute_pass() if stamps is None else None
         kernels, pipelines = loaded.program.kernels, loaded.pipelines
-        for step, group in zip(loaded.program.steps, groups, strict=True):
+        for at, (step, group) in enumerate(zip(loaded.program.steps, groups, strict=True)):
             assert isinstance(step, Dispatch)
+            if stamps is not None:
+                if computing is not None:
+                    computing.end()
+                computing = encoder.begin_compute_pass(timestamp_writes=stamps.around(at))
             computing.set_pipeline(pipelines[step.kernel])
             computing.set_bind_group(0, group)
             computing.dispatch_workgroups(*kernels[step.kernel].grid)
         computing.end()
+        if stamps is not None:
+            stamps.resolve(encoder)
         self._gpu.queue.submit([encoder.finish()])
         counters = self.counters
         counters["dispatches"] += len(groups)
@@ -227,28 +300,41 @@ class NativeDevice:
         counters["ffi_calls"] += 3 * len(groups) + 5
 
     def _bind(self, loaded: Loaded, handles: dict[int, Any]) -> list[Any]:
-        """Bind groups of every step for these buffers: kept ones, or new ones."""
-        key = tuple([id(handle) for handle in handles.values()])
-        kept = loaded.groups.get(key)
-        if kept is not None:
-            loaded.groups.move_to_end(key)
-            return kept[0]
-        program = loaded.program
-        every = loaded.scratch | handles
-        groups = [self._group(loaded, step, every) for step in program.steps if isinstance(step, Dispatch)]
-        loaded.groups[key] = (groups, list(handles.values()))
-        if len(loaded.groups) > GROUPS:
-            loaded.groups.popitem(last=False)
-        return groups
+        """Bind groups of every step for these buffers: only steps whose buffers changed get another one."""
+        changed: set[int] = set()
+        bound = loaded.bound
+        if not bound:
+            changed.update(range(len(loaded.groups)))
+        for buffer, handle in handles.items():
+            if bound.get(buffer) != id(handle):
+                bound[buffer] = id(handle)
+                changed |= loaded.steps_of.get(buffer, set())
+        if changed:
+            every = loaded.scratch | handles
+            for at in changed:
+                loaded.groups[at] = self._kept_group(loaded, at, every)
+        return loaded.groups
+
+    def _kept_group(self, loaded: Loaded, at: int, handles: dict[int, Any]) -> Any:
+        step, kept = loaded.program.steps[at], loaded.kept[at]
+        used = [handles[loaded.program.slots[slot].buffer] for slot in step.slots]
+        key = tuple([id(handle) for handle in used])
+        if key not in kept:
+            assert isinstance(step, Dispatch)
+            kept[key] = (self._group(loaded, step, handles), used)  # Held, so that no other handle takes over an id.
+            if len(kept) > GROUPS:
+                kept.popitem(last=False)
+        kept.move_to_end(key)
+        return kept[key][0]
 
     def _group(self, loaded: Loaded, step: Dispatch, handles: dict[int, Any]) -> Any:
         program, kernel = loaded.program, loaded.program.kernels[step.kernel]
-        buffers = [handles[program.slots[slot].buffer] for slot in step.slots]
+        resources = [_resource(program.slots[slot], handles) for slot in step.slots]
         if kernel.numbers:
-            buffers.append(loaded.uniform)
+            resources.append({"buffer": loaded.uniform})
         if kernel.faults:
-            buffers.append(self._fault)
-        entries = [{"binding": at, "resource": {"buffer": buffer}} for at, buffer in enumerate(buffers)]
+            resources.append({"buffer": self._fault})
+        entries = [{"binding": at, "resource": resource} for at, resource in enumerate(resources)]
         self.counters["bind_groups_created"] += 1
         self.counters["ffi_calls"] += 2
         layout = loaded.pipelines[step.kernel].get_bind_group_layout(0)
@@ -267,6 +353,12 @@ class NativeDevice:
     def _check_open(self) -> None:
         if self._closed:
             raise DeviceError(f"{self.name}: the device was closed; tensors that lived on it are gone")
+
+
+def _resource(slot: Slot, handles: dict[int, Any]) -> dict[str, Any]:
+    """What stands in a bind group for a slot: the whole buffer, or the slot's range of it."""
+    buffer = handles[slot.buffer]
+    return {"buffer": buffer} if slot.offset is None else {"buffer": buffer, "offset": slot.offset, "size": slot.nbytes}
 
 
 def _adapter(index: int) -> Any:
@@ -297,6 +389,15 @@ def _from_words(raw: bytes, dtype: DType) -> bytes:
     if dtype.kind is Kind.BOOL:
         return bytes((words != 0).tobytes())
     return raw if dtype.itemsize == 4 else bytes(words.astype(dtype.name).tobytes())
+
+
+def _period(queue: Any) -> float:
+    """Nanoseconds of a tick. WebGPU says 1; wgpu-native leaves the ticks of the driver as they are."""
+    with suppress(Exception):  # The call is not in wgpu-py's public interface.
+        from wgpu.backends.wgpu_native import lib
+
+        return float(lib.wgpuQueueGetTimestampPeriod(queue._internal)) or 1.0
+    return 1.0
 
 
 def _numbered(wgsl: str) -> str:

@@ -1,13 +1,18 @@
 """No GPU: compiles everything, runs nothing, and refuses to give data back. For tests of the compiler."""
 
+import time
 from collections.abc import Sequence
 from typing import Any
 
 from pywebgpu.devices.base import Buffer, check_supported
+from pywebgpu.devices.pool import Pool, Scratch
+from pywebgpu.devices.timing import Timing
 from pywebgpu.errors import DeviceError
 from pywebgpu.graph.ir import Spec
 from pywebgpu.kernels.kernel import Limits
 from pywebgpu.program.program import Program, Target
+
+DESKTOP_BINDING = (2 << 30) - 4  # bytes that desktop adapters bind at once; WebGPU itself promises 128 MiB
 
 
 class NullDevice:
@@ -16,12 +21,16 @@ class NullDevice:
     name = "null"
 
     def __init__(self, limits: Limits | None = None) -> None:
-        self.target = Target(wgsl=True, limits=limits or Limits())
+        self.target = Target(wgsl=True, limits=limits or Limits(binding_bytes=DESKTOP_BINDING))
+        self.has_clock = False
+        self._timed: list[Timing] | None = None
+        self._scratch = Scratch(Pool(lambda size: None, lambda buffer: None))
         self.loaded: list[Program] = []
         self.counters = dict.fromkeys(
             ("dispatches", "submits", "buffers_created", "pipelines_created", "bind_groups_created"), 0
         )
         self.counters |= {"live_bytes": 0, "live_buffers": 0, "peak_bytes": 0, "ffi_calls": 0}
+        self.counters["scratch_bytes"] = 0
 
     def upload(self, data: Any, spec: Spec) -> Buffer:
         check_supported(spec.dtype, self.name)
@@ -33,18 +42,32 @@ class NullDevice:
     def load(self, program: Program) -> Program:
         self.loaded.append(program)
         self.counters["pipelines_created"] += len(program.kernels)
+        self._scratch.take({buffer: program.sizes[buffer] for buffer in program.scratch})
+        self.counters["scratch_bytes"] = self._scratch.nbytes
+        self._count_peak()
         return program
 
     def run(
         self, loaded: Program, inputs: Sequence[Buffer], numbers: Sequence[float], outputs: Sequence[Buffer | None]
     ) -> list[Buffer]:
+        now = time.perf_counter()
         self.counters["dispatches"] += len(loaded.steps)
         self.counters["submits"] += 1
         made: dict[int, Buffer] = {}
         for slot, given in zip(loaded.outputs, outputs, strict=True):
             if slot not in made:
                 made[slot] = given or self._new(loaded.slots[slot].spec)
+        if self._timed is not None:
+            self._timed.append(Timing(loaded, now, time.perf_counter(), []))
         return [made[slot] for slot in loaded.outputs]
+
+    def time(self, on: bool) -> None:
+        """Whether runs are listed from now on. They take no time."""
+        self._timed = [] if on else None
+
+    def timings(self) -> list[Timing]:
+        found, self._timed = self._timed or [], None if self._timed is None else []
+        return found
 
     def free(self, handle: Any, nbytes: int) -> None:
         self.counters["live_bytes"] -= nbytes
@@ -61,8 +84,12 @@ class NullDevice:
         counters = self.counters
         counters["live_bytes"] += max(4, nbytes)
         counters["live_buffers"] += 1
-        counters["peak_bytes"] = max(counters["peak_bytes"], counters["live_bytes"])
+        self._count_peak()
         return Buffer(self, None, max(4, nbytes))
+
+    def _count_peak(self) -> None:
+        counters = self.counters
+        counters["peak_bytes"] = max(counters["peak_bytes"], counters["live_bytes"] + counters["scratch_bytes"])
 
 
 def open_device(index: int = 0) -> NullDevice:

@@ -5,7 +5,8 @@ may be handed out as soon as the last submit that uses it was queued.
 """
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any
 
 BUDGET = 1 << 30  # bytes that may wait unused
@@ -63,3 +64,47 @@ class Pool:
                 self._destroy(buffer)
         self._waiting.clear()
         self.waiting_bytes = 0
+
+
+@dataclass(slots=True, eq=False)
+class Chunk:
+    """Memory for values inside Programs, and how many Programs have it."""
+
+    buffer: Any
+    nbytes: int
+    users: int = 0
+
+
+class Scratch:
+    """Memory for what passes inside Programs. They share it, because a queue runs one of them at a time."""
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+        self._chunks: list[Chunk] = []
+
+    @property
+    def nbytes(self) -> int:
+        return sum(chunk.nbytes for chunk in self._chunks)
+
+    def take(self, sizes: dict[int, int]) -> dict[int, Chunk]:
+        """The bytes of a Program's scratch buffers -> a chunk for each: the smallest that is large enough."""
+        free = sorted(self._chunks, key=lambda chunk: chunk.nbytes)
+        found: dict[int, Chunk] = {}
+        for buffer, nbytes in sorted(sizes.items(), key=lambda item: -item[1]):
+            chunk = next((chunk for chunk in free if chunk.nbytes >= nbytes), None)
+            if chunk is None:
+                chunk = Chunk(self._pool.take(nbytes), size_class(nbytes))
+                self._chunks.append(chunk)
+            else:
+                free.remove(chunk)
+            chunk.users += 1
+            found[buffer] = chunk
+        return found
+
+    def give(self, chunks: Iterable[Chunk]) -> None:
+        """Takes back what a Program had; the pool gets what no other one has."""
+        for chunk in chunks:
+            chunk.users -= 1
+            if not chunk.users:
+                self._chunks.remove(chunk)
+                self._pool.give(chunk.buffer, chunk.nbytes)

@@ -82,9 +82,9 @@ class _Segment:
         found: list[Any] = []
         _gather(result, found)
         roots = [tensor._node for tensor in found]
-        entered = {id(node) for node in copies}
+        entered = frozenset(copies)
         ends = [node for node in walk.history(roots) if not any(n.requires for n in node.inputs)]
-        self.leaves = [node for node in ends if id(node) not in entered]
+        self.leaves = [node for node in ends if node not in entered]
         sources = [*(node for node in self.nodes if node is not None and node.requires), *self.leaves]
         made = {}
         for at, (tensor, root) in enumerate(zip(found, roots, strict=True)):
@@ -106,8 +106,7 @@ class _Segment:
         pairs = [(tensor._node, grad) for tensor, grad in zip(found, grads, strict=True) if grad is not None]
         roots = [root for root, _ in pairs if root.requires]
         seeds = [grad for root, grad in pairs if root.requires]
-        entered = frozenset(id(node) for node in copies)
-        again = {_identity(node): node for node in walk.history(roots, entered)}
+        again = {_identity(node): node for node in walk.history(roots, frozenset(copies))}
         wanted = [*copies, *(again.get(_identity(leaf), leaf) for leaf in self.leaves)]
         return reverse.gradients(
             roots, seeds, wanted, accumulate=False, create_graph=create_graph, retain_graph=True, inside=True

@@ -2,7 +2,7 @@
 
 import math
 
-from tests.cases.case import Case, Input, call, given, integers, method, randn, spiked
+from tests.cases.case import Case, Input, call, given, integers, method, randn, spiked, uniform
 
 CASES: list[Case] = []
 
@@ -118,6 +118,8 @@ for name, (dims, a, b) in TENSORDOT.items():
 for dtype in ("float16", "bfloat16"):
     case(f"matmul_{dtype}", call("matmul"), randn(7, 33, dtype=dtype), randn(33, 9, dtype=dtype), terms=33)
     case(f"bmm_{dtype}", call("bmm"), randn(2, 7, 5, dtype=dtype), randn(2, 5, 9, dtype=dtype), terms=9)
+case("matmul_float16_of_4096", call("matmul"), uniform(3, 4096, low=-0.1, high=0.1, dtype="float16"),
+     uniform(4096, 5, low=-0.1, high=0.1, dtype="float16"), terms=4096)  # fmt: skip
 for dtype in ("int64", "int32"):
     case(f"matmul_{dtype}", call("matmul"), integers(5, 7, dtype=dtype), integers(7, 3, dtype=dtype))
 case("matmul_float64", call("matmul"), randn(7, 9, dtype="float64"), randn(9, 5, dtype="float64"), terms=9,

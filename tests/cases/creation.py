@@ -113,6 +113,11 @@ case("new_empty", lambda torch, a: a.new_empty(2, 3).shape, randn(1))
 for source, target in itertools.product(DTYPES, repeat=2):
     values = integers(6, low=0, high=100, dtype=source) if source != "bool" else bools(6)
     case(f"cast_{source}_{target}", lambda torch, a, t=target: a.to(getattr(torch, t)), values, grad=False)
+case("tensor_as_uint32", lambda torch: torch.tensor([0, 7, 2**31, 2**32 - 1], dtype=torch.uint32))
+for source, numbers in {"float32": [0.0, 2.9, 3e9], "int32": [0, 5, -1], "uint32": [0, 7, 2**31]}.items():
+    for target in ("float32", "int32", "uint32") if source == "uint32" else ("uint32",):
+        case(f"cast_{source}_{target}_word", lambda torch, a, t=target: a.to(getattr(torch, t)), given(numbers, source),
+             grad=False)  # fmt: skip
 FRACTIONS = given([0.0, -0.0, 0.3, -0.3, 0.9, 1.5, 2.5, -2.5, 100.7, -100.7])
 for target in ("int64", "int32", "int8", "bool", "float16", "bfloat16"):
     case(f"cast_fractions_{target}", lambda torch, a, t=target: a.to(getattr(torch, t)), FRACTIONS, tolerance="exact")

@@ -94,6 +94,15 @@ case("layer_norm_weight_only", lambda torch, x, w: torch.nn.functional.layer_nor
 case("layer_norm_offset", functional("layer_norm", (64,)), uniform(4, 64, low=99, high=101), tolerance="model")
 case("layer_norm_float16", functional("layer_norm", (64,)), randn(4, 64, dtype="float16"))
 case("rms_norm_float16", functional("rms_norm", (64,)), randn(4, 64, dtype="float16"))
+for size in (1, 7, 255, 256, 257, 768, 1024, 4096, 12288):
+    case(f"layer_norm_of_{size}", lambda torch, x, w, b: torch.nn.functional.layer_norm(x, w.shape, w, b),
+         randn(3, size), randn(size), randn(size))  # fmt: skip
+for name, norm in {
+    "layer": lambda torch, x, w, b: torch.nn.functional.layer_norm(x, w.shape, w, b),
+    "rms": lambda torch, x, w, b: torch.nn.functional.rms_norm(x, w.shape, w, 1e-5) + b,
+}.items():
+    case(f"{name}_norm_of_a_residual", lambda torch, x, r, c, w, b, norm=norm: (x + r, norm(torch, x + r + c, w, b)),
+         randn(4, 65), randn(4, 65), randn(65), randn(65), randn(65))  # fmt: skip
 for groups in (1, 2, 6):
     case(f"group_norm_{groups}", lambda torch, x, w, b, g=groups: torch.nn.functional.group_norm(x, g, w, b),
          randn(3, 6, 4, 5), randn(6), randn(6))  # fmt: skip
@@ -149,6 +158,8 @@ for function, table in {"conv1d": CONV1D, "conv2d": CONV2D}.items():
         tolerance="contraction",
         terms=60,
     )
+case("conv3d_all", functional("conv3d", stride=2, padding=(1, 0, 2), dilation=(1, 2, 1), groups=2),
+     randn(2, 4, 5, 6, 7), randn(6, 2, 2, 3, 3), randn(6), tolerance="contraction", terms=72)  # fmt: skip
 CONVT = {"plain": {}, "stride": {"stride": 2}, "padding": {"stride": 2, "padding": 1, "output_padding": 1}}
 for name, options in CONVT.items():
     case(f"conv_transpose2d_{name}", functional("conv_transpose2d", **options), randn(2, 3, 4, 5), randn(3, 4, 3, 3),
@@ -178,6 +189,8 @@ case(
 )
 case("avg_pool2d_divisor", functional("avg_pool2d", 2, divisor_override=3), randn(1, 2, 6, 6))
 case("max_pool1d", functional("max_pool1d", 3, stride=2, padding=1), distinct(2, 3, 9))
+case("max_pool3d", functional("max_pool3d", 2, stride=1, padding=1), distinct(1, 2, 4, 5, 3))
+case("avg_pool3d", functional("avg_pool3d", 2, stride=1, padding=1), randn(1, 2, 4, 5, 3))
 case("avg_pool1d", functional("avg_pool1d", 3, stride=2, padding=1), randn(2, 3, 9))
 for size in (1, (2, 3), (None, 2), 4, 8):
     text = "x".join(map(str, size)) if isinstance(size, tuple) else str(size)
@@ -215,10 +228,15 @@ ATTENTION = {
     "groups_causal": (((1, 4, 6, 8), (1, 1, 6, 8), (1, 1, 6, 8)), {"enable_gqa": True, "is_causal": True}),
     "long": (((1, 2, 65, 16),) * 3, {"is_causal": True}),
     "broadcast_batch": (((2, 3, 5, 8), (1, 3, 7, 8), (1, 3, 7, 8)), {}),
+    "one_query_of_many": (((1, 2, 1, 8), (1, 2, 777, 8), (1, 2, 777, 8)), {}),
 }  # fmt: skip
 for name, (shapes, options) in ATTENTION.items():
     case(
         f"attention_{name}", functional("scaled_dot_product_attention", **options), *(randn(*shape) for shape in shapes)
+    )
+for size in (8, 64, 80, 96, 128, 256):
+    case(
+        f"attention_head_of_{size}", functional("scaled_dot_product_attention"), *(randn(2, 9, size) for _ in range(3))
     )
 MASKS = {
     "bool": bools(2, 3, 5, 7, share=0.7), "bool_broadcast": given([[True] * 6 + [False]] * 5, "bool"),

@@ -177,6 +177,20 @@ def checkpoint_repeats_its_draws(torch):
     return torch.equal(x.grad, y.detach())
 
 
+@script(CASES)
+def checkpoint_draws_once(torch):
+    """What is drawn after a checkpoint, and after its recomputation, is what would be drawn without it."""
+    found = []
+    for call in (torch.utils.checkpoint.checkpoint, lambda f, x, **_: f(x)):
+        torch.manual_seed(3)
+        x = torch.ones(20, requires_grad=True)
+        y = call(lambda a: torch.nn.functional.dropout(a, 0.5), x, use_reentrant=False)
+        after = torch.rand(5)
+        y.sum().backward()
+        found.append(torch.cat([after, torch.rand(5)]))
+    return torch.equal(*found)
+
+
 GRADCHECKED = {
     "pointwise": lambda torch, x: x.sin() * x.exp() / (x * x + 1),
     "reduction": lambda torch, x: x.softmax(-1).std() + x.logsumexp(0).sum(),

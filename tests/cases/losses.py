@@ -82,6 +82,8 @@ case(
 case("cross_entropy_all_ignored", loss("cross_entropy"), randn(2, 5), given([-100, -100], "int64"), grad=False)
 case("cross_entropy_one_class", loss("cross_entropy"), randn(3, 1), given([0, 0, 0], "int64"))
 case("cross_entropy_many_classes", loss("cross_entropy"), randn(7, 300), integers(7, low=0, high=300))
+case("cross_entropy_of_250000", lambda torch, x, t: torch.nn.functional.cross_entropy(x * 1e4, t),
+     uniform(2, 250_000, low=-1, high=1), integers(2, low=0, high=250_000))  # fmt: skip
 case("cross_entropy_of_sequence", lambda torch, x, t: torch.nn.functional.cross_entropy(x.view(-1, 65), t.view(-1)),
      randn(2, 8, 65), integers(2, 8, low=0, high=65))  # fmt: skip
 case("cross_entropy_of_transposed", lambda torch, x, t: torch.nn.functional.cross_entropy(x.transpose(1, 2), t),

@@ -154,6 +154,8 @@ case("MultiheadAttention_cross", lambda nn: nn.MultiheadAttention(8, 4), randn(5
      call=lambda torch, m, q, k: m(q, k, k))  # fmt: skip
 case("MultiheadAttention_no_bias", lambda nn: nn.MultiheadAttention(8, 2, bias=False), randn(5, 2, 8),
      call=ATTEND["self"])  # fmt: skip
+case("TransformerEncoderLayer", lambda nn: nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, batch_first=True),
+     randn(2, 5, 8))  # fmt: skip
 case("MultiheadAttention_unbatched", lambda nn: nn.MultiheadAttention(8, 2), randn(5, 8), call=ATTEND["self"])
 
 

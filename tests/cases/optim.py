@@ -1,5 +1,6 @@
 """Update rules and schedules: ten steps on a small problem, rates, groups, state dicts."""
 
+import copy
 from typing import Any
 
 from tests.cases.case import Case, numbers, script
@@ -237,3 +238,192 @@ def schedule_resumed(torch):
         step(again, loss_of)
         later.step()
     return seen, later.last_epoch
+
+
+# Parameters that are updated together: of several shapes, with and without a gradient, replaced, loaded, shared.
+
+
+def mixed(torch: Any) -> tuple[list[Any], Any]:
+    """Parameters of all sizes, among them one number, none at all, and one that is a view of another's transpose."""
+    shapes = [(5, 70), (70,), (70, 3), (3,), (), (0,), (64,), (1, 1)]
+    params = [numbers(torch, f"mixed {n}", *shape).requires_grad_() for n, shape in enumerate(shapes)]
+    x, y = numbers(torch, "x", 6, 5), numbers(torch, "y", 6, 3)
+
+    def loss_of():
+        hidden = (x @ params[0] + params[1]).tanh() * params[4] + params[6].sum() * 0.01
+        return (hidden @ params[2] + params[3] * params[7] - y).square().mean() + params[5].sum()
+
+    return params, loss_of
+
+
+def seen(params: Any) -> list[Any]:
+    return [p.detach().clone() for p in params]
+
+
+for name in ("SGD", "SGD_all", "SGD_maximize", "Adam_amsgrad", "AdamW", "RMSprop_centered", "Adagrad", "Adadelta"):
+
+    def many_shapes(torch, rule=RULES[name]):
+        params, loss_of = mixed(torch)
+        optimizer = getattr(torch.optim, rule[0])(params, **rule[1])
+        losses = [step(optimizer, loss_of) for _ in range(4)]
+        return losses, seen(params), described(optimizer), [p.grad for p in params]
+
+    add(f"{name}_of_many_shapes", many_shapes)
+
+
+@script(CASES, tolerance="model")
+def clipped_adamw(torch):
+    params, loss_of = mixed(torch)
+    optimizer = torch.optim.AdamW(params, lr=0.05)
+    norms = []
+    for limit in (0.1, 100.0, 0.02):
+        optimizer.zero_grad()
+        loss_of().backward()
+        norms.append(torch.nn.utils.clip_grad_norm_(params, limit))
+        some = [p for p in params if p.numel()]  # torch knows no largest element of none.
+        norms.append(torch.nn.utils.clip_grad_norm_(some, limit / 2, norm_type=float("inf")))
+        torch.nn.utils.clip_grad_value_(params, 0.001)
+        optimizer.step()
+    return norms, seen(params), [p.grad for p in params], described(optimizer)
+
+
+@script(CASES, tolerance="model")
+def norm_of_parameters(torch):
+    params, loss_of = mixed(torch)
+    optimizer = torch.optim.Adam(params, lr=0.05)
+    found = []
+    for _ in range(3):
+        step(optimizer, loss_of)
+        found.append(torch.nn.utils.get_total_norm(params).detach())
+        found.append(torch.nn.utils.get_total_norm([p.grad for p in params], norm_type=1.0))
+    return found, seen(params)
+
+
+@script(CASES, tolerance="model")
+def gradients_come_and_go(torch):
+    params, loss_of = mixed(torch)
+    optimizer = torch.optim.Adam(params, lr=0.05)
+    losses = []
+    for without in ((), (1,), (0, 2), (3,), (3,), (), (), (6,), ()):
+        optimizer.zero_grad()
+        loss_of().backward()
+        for n in without:
+            params[n].grad = None
+        optimizer.step()
+        losses.append([p.detach().clone() for p in params])
+    return losses, described(optimizer)
+
+
+@script(CASES, tolerance="model")
+def parameters_written_between_steps(torch):
+    params, loss_of = mixed(torch)
+    optimizer = torch.optim.SGD(params, lr=0.1, momentum=0.9)
+    found = []
+    for n in range(6):
+        found.append(step(optimizer, loss_of))
+        with torch.no_grad():
+            if n == 1:
+                params[0].data = params[0].data * 2
+            if n == 2:
+                params[3].mul_(0.5)
+                optimizer.state[params[1]]["momentum_buffer"].zero_()
+            if n == 3:
+                params[2].data[1:3] = 0.25
+    return found, seen(params), described(optimizer)
+
+
+@script(CASES, tolerance="model")
+def aliases_follow_their_parameters(torch):
+    params, loss_of = mixed(torch)
+    early = [params[0].detach(), params[0].data.t(), params[1].detach()[10:20]]
+    optimizer = torch.optim.AdamW(params, lr=0.05)
+    late = [params[2].detach(), params[6].data[3:]]
+    found = []
+    for n in range(3):
+        step(optimizer, loss_of)
+        found.append([view.clone() for view in (*early, *late)])
+        if n == 1:
+            early[1].mul_(2.0)
+            late[1].zero_()
+            found.append([p.detach().clone() for p in params])
+    held = params[0].grad
+    view = held[2]
+    step(optimizer, loss_of)
+    view.zero_()
+    return found, seen(params), held, view
+
+
+@script(CASES, tolerance="model")
+def parameter_in_two_optimizers(torch):
+    params, loss_of = mixed(torch)
+    first, second = torch.optim.SGD(params, lr=0.1, momentum=0.5), torch.optim.Adam(params[:4], lr=0.02)
+    found = []
+    for n in range(6):
+        found.append(step(second if n % 2 else first, loss_of))
+    return found, seen(params), described(first), described(second)
+
+
+@script(CASES, tolerance="model")
+def gradients_kept_and_added_to(torch):
+    params, loss_of = mixed(torch)
+    optimizer = torch.optim.Adam(params, lr=0.05)
+    found = []
+    for n in range(5):
+        loss_of().backward()
+        optimizer.step()
+        found.append([p.grad.clone() for p in params])
+        if n == 2:
+            optimizer.zero_grad(set_to_none=False)
+            found.append([p.grad.clone() for p in params])
+    return found, seen(params)
+
+
+@script(CASES, tolerance="model")
+def states_of_different_steps(torch):
+    params, loss_of = mixed(torch)
+    early = torch.optim.AdamW(params[:3], lr=0.05)
+    for _ in range(3):
+        step(early, loss_of)
+    whole = torch.optim.AdamW(params, lr=0.05)
+    for p in params[:3]:
+        whole.state[p] = {k: v.clone() if hasattr(v, "clone") else v for k, v in early.state[p].items()}
+    found = [step(whole, loss_of) for _ in range(3)]
+    again = torch.optim.AdamW(params, lr=0.05)
+    again.load_state_dict(copy.deepcopy(whole.state_dict()))
+    found += [step(again, loss_of) for _ in range(2)]
+    whole.load_state_dict(copy.deepcopy(again.state_dict()))
+    found += [step(whole, loss_of) for _ in range(2)]
+    return found, seen(params), described(again), described(whole)
+
+
+@script(CASES, tolerance="model")
+def one_tensor_twice(torch):
+    params, loss_of = mixed(torch)
+    twin = torch.nn.Parameter(params[0].data)
+    params.append(twin)
+    optimizer = torch.optim.SGD(params, lr=0.1)
+    found = []
+    for _ in range(3):
+        optimizer.zero_grad()
+        (loss_of() + twin.square().sum() * 0.1).backward()
+        params[1].grad = params[1].grad * 2
+        params[6].grad = torch.ones(64)
+        optimizer.step()
+        found.append([p.detach().clone() for p in params])
+    return found
+
+
+@script(CASES, tolerance="model")
+def gradient_made_of_another(torch):
+    params, loss_of = mixed(torch)
+    optimizer = torch.optim.SGD(params, lr=0.1)
+    found = []
+    for _ in range(3):
+        found.append(step(optimizer, loss_of))
+        optimizer.zero_grad()
+        loss_of().backward()
+        params[1].grad = (params[0].grad.t() @ params[0].grad).sum(0)
+        params[6].grad = params[1].grad[:64] * params[0].grad.square().mean()
+        torch.nn.utils.clip_grad_norm_(params, 5.0)
+        optimizer.step()
+    return found, seen(params), [p.grad for p in params]

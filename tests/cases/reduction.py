@@ -43,6 +43,7 @@ for name in ("sum", "mean", "amax", "prod", "var", "argmax", "cumsum", "softmax"
         if name == "var" and size == 1:
             continue
         case(f"{name}_rows_of_{size}", call(name, -1), draw(3, size))
+case("softmax_rows_of_50257", call("softmax", -1), randn(3, 50257))
 for size in SIZES:
     case(f"sum_columns_of_{size}", call("sum", 0), randn(size, 3))
     case(f"sum_all_{size}", call("sum"), randn(size))

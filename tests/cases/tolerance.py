@@ -50,6 +50,8 @@ CLASSES: dict[tuple[str, str], Tolerance] = {
 ENGINES: dict[tuple[str, str, str], Tolerance] = {
     # torch takes exp(x - lse) with lse near 1000 rounded to 6e-5; the exact gradient is 1/2.
     ("logsumexp_large", "float32", "*"): Tolerance(1e-4, 1e-5),
+    # torch's gradient of a row of one number is 2^-16, where it is 0.
+    ("layer_norm_of_1", "float32", "*"): Tolerance(1e-5, 2e-5),
     # A tangent near its pole: one ulp of the argument moves the result by 1.5e-5.
     ("function_in_a_graph", "float32", "*"): Tolerance(5e-5, 1e-6),
     # torch rounds the saved result to bfloat16 before it takes its cube: 3 x 2^-8.

@@ -1,13 +1,20 @@
-"""Holds a host against PyTorch: draws inputs and computes references here, runs the cases there, compares here.
+"""Holds the hosts against PyTorch: the same cases in each of them, and one table of what passed.
 
-python -m tests.hosts.conformance [AREA...] [-k PATTERN]
+    python -m tests conformance [--hosts cpu,native,node,chromium] [--all] [AREA...] [-k PATTERN]
+
+Inputs are drawn and references computed here. Hosts with NumPy run the cases in this process; to the others cases go
+by name, inputs and results as bytes, and everything is compared here.
 """
 
+import argparse
+import functools
 import importlib
-import subprocess
+import os
 import sys
-import tempfile
-from collections.abc import Callable, Sequence
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fnmatch import fnmatch
 from pathlib import Path
@@ -20,8 +27,9 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from tests.cases import run
 from tests.cases.case import Case, arrays
 from tests.hosts import packing
+from tests.hosts.host import HOSTS, Host
 from tests.hosts.stand_in import call_key, draw_key
-from tests.oracle.oracle import quiet
+from tests.oracle import oracle
 
 CASES = Path(run.__file__).parent
 AREAS = sorted(
@@ -30,15 +38,152 @@ AREAS = sorted(
     if hasattr(importlib.import_module(f"tests.cases.{name}"), "CASES")
 )
 FAIL = {"errors", "misuse"}  # areas whose cases must raise
+EVERY = 25  # without --all: one case in so many, and the first of each first word of a name
 
-Start = Callable[[Sequence[str]], int]  # runs a Python script with its arguments in the host, and waits
+Tables = dict[str, dict[str, Case]]  # the cases of each area, by name
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A case that raised: the names of all classes of the exception, and its text."""
+
+    kinds: Sequence[str]
+    text: str
+
+    @classmethod
+    def of(cls, error: Exception) -> "Failure":
+        return cls([kind.__name__ for kind in type(error).__mro__], str(error))
+
+
+Outcome = run.Result | Failure | None
+Outcomes = Callable[[str, Case], Outcome]  # by area and case
 
 
 @dataclass
 class Count:
     passed: int = 0
     failed: list[str] = field(default_factory=list)
-    skipped: int = 0
+    skipped: Counter[str] = field(default_factory=Counter)  # by reason
+
+    def __str__(self) -> str:
+        return f"{self.passed} / {len(self.failed)} / {self.skipped.total()}"
+
+
+def choose(areas: Sequence[str], pattern: str, *, all_cases: bool) -> Tables:
+    """The cases to run. Which ones depends on the tables only."""
+    tables: Tables = {}
+    for area in areas:
+        words: set[str] = set()
+        tables[area] = {}
+        for number, case in enumerate(importlib.import_module(f"tests.cases.{area}").CASES):
+            word = case.name.split("_")[0]
+            if fnmatch(case.name, pattern) and (all_cases or word not in words or number % EVERY == 0):
+                tables[area][case.name] = case
+            words.add(word)
+    return tables
+
+
+def conformance(hosts: Sequence[Host], tables: Tables) -> dict[str, dict[str, Count]]:
+    """What each host makes of the cases, by host and area."""
+    with Recorder() as recorder:
+        expected = {
+            area: {name: reference(area, case) for name, case in table.items()} for area, table in tables.items()
+        }
+    found = {}
+    for host in hosts:
+        start = time.monotonic()
+        get = here(host) if host.name in ("cpu", "native") else there(host, tables, recorder.draws)
+        counts = {area: Count() for area in tables}
+        for area, table in tables.items():
+            for name, case in table.items():
+                judge(counts[area], case, get(area, case), expected[area][name], host)
+        found[host.name] = counts
+        print(f"{host.name}: {time.monotonic() - start:.0f} s", flush=True)
+    return found
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """No advice to users, and the only attention of PyTorch's that can be differentiated twice."""
+    with oracle.quiet(), sdpa_kernel(SDPBackend.MATH):
+        yield
+
+
+def reference(area: str, case: Case) -> run.Result | Exception | None:
+    with quiet():
+        return run.failure(case, torch, "cpu") if area in FAIL else run.run(case, torch, "cpu")
+
+
+def here(host: Host) -> Outcomes:
+    """Runs cases in this process."""
+
+    def outcome(area: str, case: Case) -> Outcome:
+        if host.device not in case.devices:
+            return None
+        try:
+            with quiet():
+                return run.run(case, oracle.library(), host.device)
+        except Exception as error:
+            return Failure.of(error)
+
+    return outcome
+
+
+def there(host: Host, tables: Tables, draws: dict[str, Any]) -> Outcomes:
+    """Runs all cases in a host without NumPy, by inside.py."""
+    chosen = {
+        area: {name: arrays(case) for name, case in table.items() if host.device in case.devices}
+        for area, table in tables.items()
+    }
+    job = packing.packed({"device": host.device, "inputs": chosen, "draws": draws})
+    data = host.results("inside.py", "job", "results", result="results", job=job)
+    found = packing.unpacked(data, lambda dtype, shape, data: np.frombuffer(data, dtype).reshape(shape))
+
+    def outcome(area: str, case: Case) -> Outcome:
+        given = found[area].get(case.name)
+        if given is None:
+            return None
+        if "error" in given:
+            return Failure(given["error"], given["text"])
+        return run.Result(tuple(map(leaf, given["outputs"])), tuple(map(leaf, given["gradients"])))
+
+    return outcome
+
+
+def leaf(value: Any) -> Any:
+    if isinstance(value, dict) and "values" in value:
+        return run.Value(value["dtype"], value["values"], value["requires_grad"])
+    return value
+
+
+def judge(count: Count, case: Case, found: Outcome, expected: run.Result | Exception | None, host: Host) -> None:
+    """Adds a case to the counts."""
+    if host.device not in case.devices:
+        count.skipped[f"they have no meaning on device {host.device}"] += 1
+    elif isinstance(found, Failure) and ("Missing" in found.kinds or "computes with NumPy" in found.text):
+        count.skipped["they need NumPy itself"] += 1
+    elif isinstance(expected, Exception):
+        wanted = "RuntimeError" if isinstance(expected, NotImplementedError) else type(expected).__name__
+        if isinstance(found, Failure) and wanted in found.kinds and found.text:
+            count.passed += 1
+        else:
+            count.failed.append(f"{case.name}: {found}, where PyTorch raises {expected!r}")
+    elif isinstance(found, run.Result) and isinstance(expected, run.Result):
+        try:
+            run.check(case, found, expected, engine(host))
+            count.passed += 1
+        except AssertionError as error:
+            count.failed.append(str(error))
+    else:
+        count.failed.append(f"{case.name}: {found or 'the host gives nothing'}")
+
+
+@functools.cache
+def engine(host: Host) -> str:
+    """What executes kernels there, by the names of tests/cases/tolerance.py."""
+    if host.name in ("cpu", "native"):
+        return oracle.engine(host.device)
+    return "swiftshader" if oracle.engine("webgpu") in ("lavapipe", "swiftshader") else "gpu"
 
 
 class Recorder:
@@ -70,106 +215,53 @@ class _Recording:
         return draw
 
 
-def conformance(start: Start, device: str, engine: str, areas: Sequence[str], pattern: str) -> dict[str, Count]:
-    """Counts by area. `engine` is a name of tests/cases/tolerance.py; `pattern` picks cases by name."""
-    counts = {area: Count() for area in areas}
-    job: dict[str, Any] = {"device": device, "areas": {}, "inputs": {}}
-    expected: dict[tuple[str, str], run.Result | Exception | None] = {}
-    tables: dict[str, dict[str, Case]] = {}
-    inputs = {area: {} for area in areas}
-    for area in areas:
-        cases = [case for case in importlib.import_module(f"tests.cases.{area}").CASES if fnmatch(case.name, pattern)]
-        tables[area] = {case.name: case for case in cases if device in case.devices}
-        counts[area].skipped = len(cases) - len(tables[area])
-        inputs[area] = {name: arrays(case) for name, case in tables[area].items()}
-    with Recorder() as recorder, quiet(), sdpa_kernel(SDPBackend.MATH):
-        run_arrays, run.arrays = (
-            run.arrays,
-            lambda case: [array.copy() for array in inputs[_area(tables, case)][case.name]],
-        )
-        for area in areas:
-            for name, case in tables[area].items():
-                expected[area, name] = _reference(case, must_fail=area in FAIL)
-        run.arrays = run_arrays
-    job |= {"areas": {area: list(tables[area]) for area in areas}, "inputs": inputs, "draws": recorder.draws}
-    found = _run_there(start, job)
-    for area in areas:
-        for name, case in tables[area].items():
-            _judge(counts[area], case, found[area].get(name), expected[area, name], engine)
-    return counts
+def table(found: dict[str, dict[str, Count]]) -> str:
+    """Host by host and area by area: how many cases passed, failed, and were skipped; then why they were."""
+    areas = list(next(iter(found.values())))
+    rows = [["passed / failed / skipped", *found]]
+    rows += [[area, *(str(counts[area]) for counts in found.values())] for area in areas]
+    totals = {host: total(counts) for host, counts in found.items()}
+    rows.append(["all", *map(str, totals.values())])
+    lines = [f"{name:25}" + "".join(f"{cell:>16}" for cell in cells) for name, *cells in rows]
+    reasons = [f"{host}: {n} skipped: {why}" for host, count in totals.items() for why, n in count.skipped.items()]
+    return "\n".join([*lines, *reasons])
 
 
-def _area(tables: dict[str, dict[str, Case]], case: Case) -> str:
-    return next(area for area, table in tables.items() if table.get(case.name) is case)
-
-
-def _reference(case: Case, *, must_fail: bool) -> run.Result | Exception | None:
-    return run.failure(case, torch, "cpu") if must_fail else run.run(case, torch, "cpu")
-
-
-def _run_there(start: Start, job: dict[str, Any]) -> dict[str, Any]:
-    with tempfile.TemporaryDirectory() as folder:
-        job_file, results_file = Path(folder) / "job", Path(folder) / "results"
-        packing.write(job_file, job)
-        status = start([str(Path(__file__).with_name("inside.py")), str(job_file), str(results_file)])
-        if status:
-            raise RuntimeError(f"the host ended with status {status}")
-        return packing.read(results_file, lambda dtype, shape, data: np.frombuffer(data, dtype).reshape(shape))
-
-
-def _judge(count: Count, case: Case, found: Any, expected: Any, engine: str) -> None:
-    if found is None:
-        count.failed.append(f"{case.name}: the host gives nothing")
-    elif "Missing" in found.get("error", ()):
-        count.skipped += 1  # It is about NumPy's own arrays.
-    elif isinstance(expected, Exception):
-        wanted = "RuntimeError" if isinstance(expected, NotImplementedError) else type(expected).__name__
-        if wanted in found.get("error", ()) and found["text"]:
-            count.passed += 1
-        else:
-            count.failed.append(f"{case.name}: {found}, where PyTorch raises {expected!r}")
-    elif "error" in found:
-        count.failed.append(f"{case.name}: {found['error'][0]}: {found['text']}")
-    else:
-        result = run.Result(tuple(map(_leaf, found["outputs"])), tuple(map(_leaf, found["gradients"])))
-        try:
-            run.check(case, result, expected, engine)
-            count.passed += 1
-        except AssertionError as error:
-            count.failed.append(str(error))
-
-
-def _leaf(value: Any) -> Any:
-    if isinstance(value, dict) and "values" in value:
-        return run.Value(value["dtype"], value["values"], value["requires_grad"])
-    return value
-
-
-def table(host: str, counts: dict[str, Count]) -> str:
-    """Area by area: how many cases passed, failed, and had no meaning there."""
-    lines = [f"{host:12} {'passed':>7} {'failed':>7} {'skipped':>8}"]
-    rows = [(area, count.passed, len(count.failed), count.skipped) for area, count in counts.items()]
-    rows.append(("all", *(sum(row[column] for row in rows) for column in (1, 2, 3))))
-    return "\n".join(
-        [*lines, *(f"{name:12} {passed:7} {failed:7} {skipped:8}" for name, passed, failed, skipped in rows)]
-    )
+def total(counts: dict[str, Count]) -> Count:
+    whole = Count()
+    for count in counts.values():
+        whole.passed += count.passed
+        whole.failed += count.failed
+        whole.skipped += count.skipped
+    return whole
 
 
 def main(arguments: Sequence[str]) -> bool:
-    """The tables in Node: prints what failed, and counts by area."""
-    pattern = "*"
-    areas = list(arguments)
-    if "-k" in areas:
-        at = areas.index("-k")
-        pattern = f"*{areas[at + 1]}*"
-        del areas[at : at + 2]
-    start = lambda command: subprocess.run([sys.executable, "-m", "pywebgpu", "node", *command], check=False).returncode  # noqa: E731
-    counts = conformance(start, "webgpu", "swiftshader", areas or AREAS, pattern)
-    for area, count in counts.items():
-        for failure in count.failed:
-            print(f"FAILED {area}: {failure[:300]}")
-    print(table("node", counts))
-    return not any(count.failed for count in counts.values())
+    """Prints what failed, then the table. False where something failed, or where a host is missing on CI."""
+    parser = argparse.ArgumentParser(prog="python -m tests conformance", description=__doc__.split("\n")[0])
+    parser.add_argument("areas", nargs="*", metavar="AREA", help=f"all if none; there are {', '.join(AREAS)}")
+    parser.add_argument("--hosts", default=",".join(HOSTS), help="with commas between; default: %(default)s")
+    parser.add_argument("--all", action="store_true", help=f"every case, and not one in {EVERY}")
+    parser.add_argument("-k", default="", metavar="PATTERN", help="only cases whose name holds it, and all of those")
+    options = parser.parse_args(arguments)
+    asked = options.hosts.split(",")
+    unknown = [*(set(asked) - set(HOSTS)), *(set(options.areas) - set(AREAS))]
+    if unknown:
+        parser.error(f"there is no host or area {', '.join(sorted(unknown))}")
+    missing = {name: why for name in asked if (why := HOSTS[name].missing())}
+    for name, why in missing.items():
+        print(f"not tested on {name}: {why}")
+    hosts = [HOSTS[name] for name in asked if name not in missing]
+    passed = not (missing and os.environ.get("CI"))
+    if hosts:
+        tables = choose(options.areas or AREAS, f"*{options.k}*", all_cases=options.all or bool(options.k))
+        found = conformance(hosts, tables)
+        for host, counts in found.items():
+            for failure in total(counts).failed:
+                print(f"FAILED {host}: {failure[:300]}")
+                passed = False
+        print(table(found))
+    return passed
 
 
 if __name__ == "__main__":

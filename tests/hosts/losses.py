@@ -1,4 +1,7 @@
-"""Prints the first losses of a small GPT, one a line: `losses.py DEVICE STEPS`. The same on every host."""
+"""Trains a small GPT, prints its losses, and writes a checkpoint: `losses.py DEVICE STEPS CHECKPOINT [START]`.
+
+The same on every host. With START, the checkpoint of another run, it goes on from there.
+"""
 
 import sys
 from pathlib import Path
@@ -13,24 +16,50 @@ import pywebgpu as torch  # noqa: E402
 TEXT = "the quick brown fox jumps over the lazy dog; "
 
 
-def main(device: str, steps: int) -> None:
-    torch.set_default_device(device)
-    torch.manual_seed(0)
-    letters = sorted(set(TEXT))
-    numbers = [letters.index(letter) for letter in TEXT * 8]
-    config = model.Config(vocabulary=len(letters), context=16, layers=1, heads=2, width=16)
-    network = model.GPT(config)
-    optimizer = torch.optim.AdamW(network.parameters(), lr=1e-2)
-    for _ in range(steps):
+class Run:
+    """A model, its optimizer, its losses; batches come from the global generator."""
+
+    def __init__(self, device: str) -> None:
+        torch.set_default_device(device)
+        torch.manual_seed(0)
+        letters = sorted(set(TEXT))
+        self.numbers = [letters.index(letter) for letter in TEXT * 8]
+        self.config = model.Config(vocabulary=len(letters), context=16, layers=1, heads=2, width=16)
+        self.network = model.GPT(self.config)
+        self.optimizer = torch.optim.AdamW(self.network.parameters(), lr=1e-2)
+        self.losses: list[float] = []
+
+    def advance(self) -> float:
+        """One step, as any loop does it. Returns its loss."""
         starts = torch.randint(len(TEXT), (4,)).tolist()
-        rows = [numbers[start : start + config.context + 1] for start in starts]
-        batch = torch.tensor(rows)
-        loss = network.loss(batch[:, :-1], batch[:, 1:])
-        optimizer.zero_grad()
+        batch = torch.tensor([self.numbers[start : start + self.config.context + 1] for start in starts])
+        loss = self.network.loss(batch[:, :-1], batch[:, 1:])
+        self.optimizer.zero_grad()
         loss.backward()
-        optimizer.step()
-        print(loss.item(), flush=True)
+        self.optimizer.step()
+        self.losses.append(loss.item())
+        return self.losses[-1]
+
+    def save(self, path: str) -> None:
+        state = {"model": self.network.state_dict(), "optimizer": self.optimizer.state_dict()}
+        torch.save(state | {"losses": self.losses, "random": torch.get_rng_state()}, path)
+
+    def restore(self, path: str) -> None:
+        state = torch.load(path)
+        self.network.load_state_dict(state["model"])
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.losses = state["losses"]
+        torch.set_rng_state(state["random"])
+
+
+def main(device: str, steps: str, checkpoint: str, start: str = "") -> None:
+    run = Run(device)
+    if start:
+        run.restore(start)
+    while len(run.losses) < int(steps):
+        print(run.advance(), flush=True)
+    run.save(checkpoint)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]))
+    main(*sys.argv[1:])

@@ -2,11 +2,10 @@
 
 import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 
-def write(path: Path, value: Any) -> None:
+def packed(value: Any) -> bytes:
     """JSON in the first line, where each array is {"array": [dtype, shape, start, length]}; then their bytes."""
     blobs: list[bytes] = []
     size = 0
@@ -24,12 +23,12 @@ def write(path: Path, value: Any) -> None:
             return [plain(inner) for inner in item]
         return item
 
-    path.write_bytes(json.dumps(plain(value)).encode() + b"\n" + b"".join(blobs))
+    head = json.dumps(plain(value)).encode()
+    return head + b"\n" + b"".join(blobs)
 
 
-def read(path: Path, make: Callable[[str, tuple[int, ...], bytes], Any]) -> Any:
+def unpacked(raw: bytes, make: Callable[[str, tuple[int, ...], bytes], Any]) -> Any:
     """The opposite; `make(dtype, shape, data)` builds the arrays."""
-    raw = path.read_bytes()
     head, _, body = raw.partition(b"\n")
 
     def whole(item: Any) -> Any:

@@ -10,6 +10,7 @@ import types
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -89,6 +90,22 @@ def test_the_first_losses_are_torchs(device: str) -> None:
     if device == "null":
         pytest.skip("device null computes no values")
     assert ours(device)[:CLOSE_STEPS] == pytest.approx(reference()[1][:CLOSE_STEPS], rel=1e-3)
+
+
+def test_every_gradient_is_torchs(device: str) -> None:
+    if device == "null":
+        pytest.skip("device null computes no values")
+    found = []
+    library = oracle.library()
+    for module, place in ((torch, "cpu"), (library, device)):
+        model = make(module.__name__).to(place)
+        model.load_state_dict({name: module.tensor(value) for name, value in reference()[0].items()})
+        model.loss(*(module.tensor(part, device=place) for part in batch(0))).backward()
+        found.append({name: parameter.grad.tolist() for name, parameter in model.named_parameters()})
+    theirs, ours = found
+    assert ours.keys() == theirs.keys()
+    for name, wanted in theirs.items():
+        np.testing.assert_allclose(ours[name], wanted, rtol=1e-4, atol=1e-6, err_msg=name)
 
 
 def test_what_is_learnt_is_what_torch_learns(device: str) -> None:

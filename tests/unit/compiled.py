@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Callable
-from math import prod
+from itertools import pairwise
+from math import inf
 from typing import Any
 
 import pywebgpu as torch
@@ -10,7 +11,7 @@ from pywebgpu import devices, realize
 from pywebgpu.graph.ir import Node
 from pywebgpu.kernels.kernel import Kernel, Limits
 from pywebgpu.program.compile import Written, compile_graph
-from pywebgpu.program.program import Dispatch, Program, Target
+from pywebgpu.program.program import Dispatch, Program, Slot, Target
 
 NULL: Any = devices.open_device("null")
 
@@ -57,25 +58,36 @@ def kernel(*wanted: Any) -> Kernel:
 
 def check(program: Program, limits: Limits) -> None:
     """What every Program must keep to, whatever it computes."""
-    known = set(program.inputs)
+    known = {program.slots[slot].buffer for slot in program.inputs}  # buffers with something in them
     for step in program.steps:
         assert isinstance(step, Dispatch)
         found = program.kernels[step.kernel]
-        buffers = [program.slots[slot].buffer for slot in step.slots]
-        assert len(buffers) == len(set(buffers)) == len(found.writes), f"{found.name}: one buffer is bound twice"
-        assert len(buffers) + found.faults <= limits.bindings, f"{found.name} binds {len(buffers)} buffers"
+        assert len(step.slots) == len(found.writes)
+        assert len(step.slots) + found.faults <= limits.bindings, f"{found.name} binds {len(step.slots)} buffers"
         assert any(found.writes), f"{found.name} writes nothing"
         assert all(1 <= n <= limits.workgroups for n in found.grid), f"{found.name}: grid {found.grid}"
         assert workgroup_bytes(found) <= limits.shared_bytes, f"{found.name}: {workgroup_bytes(found)} shared bytes"
         assert lanes(found) <= limits.workgroup_size
-        for slot, writes in zip(step.slots, found.writes, strict=True):
-            assert writes or slot in known, f"{found.name} reads slot {slot} before it is written"
-        known |= set(step.slots)
-        for slot, buffer in zip(step.slots, buffers, strict=True):
-            assert program.sizes[buffer] >= 4 * prod(program.slots[slot].spec.shape), f"slot {slot} has a small buffer"
-    empty = {at for at, slot in enumerate(program.slots) if 0 in slot.spec.shape}
-    in_place = {program.outputs[i] for i, _ in program.written}
-    assert set(program.outputs) <= known | empty | in_place, "an output is never written"
+        bound = [(program.slots[slot], writes) for slot, writes in zip(step.slots, found.writes, strict=True)]
+        check_bound(found.name, bound)
+        for slot, writes in bound:
+            assert writes or slot.buffer in known, f"{found.name} reads {slot} before it is written"
+            assert program.sizes[slot.buffer] >= (slot.offset or 0) + slot.nbytes, f"{slot} has a small buffer"
+            assert (slot.offset or 0) % 256 == 0, f"{slot} cannot be bound"
+        known |= {slot.buffer for slot, _ in bound}
+    empty = {slot.buffer for slot in program.slots if 0 in slot.spec.shape}
+    in_place = {program.slots[program.outputs[i]].buffer for i, _ in program.written}
+    assert {program.slots[at].buffer for at in program.outputs} <= known | empty | in_place, "an output is not written"
+
+
+def check_bound(name: str, bound: list[tuple[Slot, bool]]) -> None:
+    """A dispatch reads a buffer or writes it, and the ranges that it writes lie apart."""
+    read = {slot.buffer for slot, writes in bound if not writes}
+    written = sorted((slot.buffer, slot.offset or 0, slot) for slot, writes in bound if writes)
+    assert not read & {buffer for buffer, _, _ in written}, f"{name}: a buffer is bound for reading and for writing"
+    for (buffer, start, slot), (other, after, _) in pairwise(written):
+        end = inf if slot.offset is None else start + slot.nbytes
+        assert buffer != other or end <= after, f"{name}: a buffer is bound twice for writing"
 
 
 def workgroup_bytes(found: Kernel) -> int:

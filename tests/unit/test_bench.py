@@ -2,18 +2,20 @@
 
 import gc
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import pywebgpu
 from pywebgpu import devices, realize
-from pywebgpu.bench import main, measure, report, workloads
+from pywebgpu.bench import contest, main, measure, report, workloads
 
 KEYS = [
-    "name", "host", "device", "adapter", "ms", "ms_min", "ms_max", "first_ms", "host_ms", "dispatches", "submits",
-    "buffers_created", "pipelines_created", "ffi_calls", "peak_bytes", "live_bytes", "steps", "loss_first", "loss_last",
-    "peers",
+    "name", "host", "device", "adapter", "ms", "ms_min", "ms_max", "first_ms", "host_ms", "record_ms", "key_ms",
+    "run_ms", "ops", "op_us", "dispatch_us", "dispatches", "submits", "buffers_created", "pipelines_created",
+    "bind_groups_created", "ffi_calls", "peak_bytes", "planned_bytes", "bound_bytes", "live_bytes", "steps",
+    "loss_first", "loss_last", "peers",
 ]  # fmt: skip
 TRAINED = ("mlp", "gpt", "gpt1", "cnn")
 MOST_DISPATCHES = {"pointwise": 1, "matmul": 1, "mlp": 12}
@@ -34,11 +36,13 @@ def test_a_workload_gives_all_numbers(name: str, device: str, capsys: pytest.Cap
     assert (one["name"], one["host"], one["device"], one["steps"]) == (name, "native", device, 3)
     assert 0 < one["ms_min"] <= one["ms"] <= one["ms_max"]
     assert 0 < one["host_ms"] <= one["ms_max"]
+    assert all(one[part] > 0 for part in ("record_ms", "key_ms", "run_ms", "ops", "op_us", "dispatch_us"))
     assert one["first_ms"] > 0
     assert one["peak_bytes"] >= one["live_bytes"] > 0
+    assert one["planned_bytes"] >= one["bound_bytes"] > 0
     assert one["dispatches"] > 0
     assert one["submits"] == 1
-    assert one["buffers_created"] == one["pipelines_created"] == 0
+    assert one["buffers_created"] == one["pipelines_created"] == one["bind_groups_created"] == 0
     assert one["peers"] == {}
     if device == "null":
         assert one["loss_first"] is one["loss_last"] is None
@@ -47,6 +51,22 @@ def test_a_workload_gives_all_numbers(name: str, device: str, capsys: pytest.Cap
         assert one["loss_last"] < one["loss_first"]
     else:
         assert one["loss_last"] == one["loss_first"]
+
+
+@pytest.mark.parametrize("device", ["cpu", "null"])
+@pytest.mark.parametrize("name", ["mlp", "gpt1"])
+def test_a_compiled_step_gives_the_same_numbers(name: str, device: str, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = [name, "--device", device, "--steps", "2", "--no-peers"]
+    (eager,) = run(capsys, *arguments)
+    (one,) = run(capsys, *arguments, "--compiled")
+    assert list(one) == KEYS
+    assert (one["ops"], one["op_us"], one["key_ms"]) == (0, 0, 0)
+    assert one["record_ms"] > 0
+    assert one["run_ms"] > 0
+    assert one["submits"] == 1
+    assert one["buffers_created"] == one["pipelines_created"] == one["bind_groups_created"] == 0
+    for key in ("dispatches", "planned_bytes", "loss_first", "loss_last"):
+        assert one[key] == eager[key]
 
 
 @pytest.mark.parametrize("name", workloads.WORKLOADS)
@@ -85,7 +105,7 @@ def test_the_table_fits_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     lines = captured.out.splitlines()
     assert max(map(len, lines)) <= 100
     assert lines[0].startswith("host native, device cpu: NumPy")
-    rows = [line.split() for line in lines if line.startswith(("workload", "pointwise", "mlp"))]
+    rows = [line.split() for line in lines if line.startswith(("workload ", "pointwise ", "mlp "))]
     assert len(rows) == 3
     assert {len(row) for row in rows} == {len(rows[0])}
     assert rows[0][-2:] == ["torch", "ratio"]
@@ -100,7 +120,53 @@ def test_the_table_tells_of_losses_that_are_not_the_peers() -> None:
     assert "the first loss" not in found
 
 
-@pytest.mark.parametrize("arguments", [["nothing"], ["mlp", "--steps", "0"], ["--steps", "x"], ["--device", "cuda"]])
+def test_a_peer_that_is_not_installed_says_how(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(contest, "FOLDER", tmp_path)
+    command = ["mlp", "--host", "chromium", "--peer", "jax-js"]
+    assert main(command) == 2
+    assert "from a checkout" in capsys.readouterr().err
+    (tmp_path / "jaxjs").mkdir()
+    assert main(command) == 2
+    assert "make peers" in capsys.readouterr().err
+
+
+def test_a_peer_with_other_losses_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    samples = {
+        "ours": [{"loss": 2.0}, {"loss": 1.5}],
+        "theirs": [{"loss": 2.00001}, {"loss": 1.50002}],
+    }
+    monkeypatch.setattr(contest.peer, "losses", lambda workload, steps: [])
+    errors = contest._errors(workloads.WORKLOADS["mlp"], samples)
+    assert errors == {"ours": 0, "theirs": pytest.approx(2e-5)}
+    for wrong in (1.501, float("nan")):
+        samples["theirs"][1]["loss"] = wrong
+        with pytest.raises(contest.ContestError, match="loss of theirs in step 1"):
+            contest._errors(workloads.WORKLOADS["mlp"], samples)
+
+
+def test_turns_go_there_and_back() -> None:
+    order: list[str] = []
+
+    def contestant(library: str, ms: float) -> contest.Contestant:
+        def take(name: str, steps: int) -> contest.Samples:
+            order.append(library * steps)
+            return [{"ms": ms, "loss": 1.0, "counts": {"dispatches": 3, "submits": 1}}] * steps
+
+        return contest.Contestant(library, lambda workload: None, take)
+
+    both = [contestant("a", 1.0), contestant("b", 2.0)]
+    samples, rounds = contest._turns(workloads.WORKLOADS["mlp"], both, steps=7)
+    assert order == ["aaa", "bbb", "a", "b", "b", "a", "aa", "bb", "b", "a", "aa", "bb"]
+    assert len(samples["a"]) == measure.WARM_UP + 7
+    assert contest._ratio(rounds["a"], rounds["b"]) == 0.5
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["nothing"], ["mlp", "--steps", "0"], ["--steps", "x"], ["--device", "cuda"], ["--peer", "jax-js"]],
+)
 def test_bad_arguments_are_refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stopped:
         main(arguments)
@@ -115,7 +181,7 @@ def test_each_step_of_a_count_is_one_step() -> None:
         counters["dispatches"] += 7
         return pywebgpu.tensor(1.5, device="cpu")
 
-    engine = measure.Engine(submit=lambda: None, wait=lambda: None, counters=counters)
+    engine = measure.Engine(submit=lambda: None, wait=lambda: None, counters=lambda: counters)
     samples = measure.sample(step, engine, steps=4)
     assert len(samples) == measure.WARM_UP + 4
     assert {one.counts["dispatches"] for one in samples} == {7}

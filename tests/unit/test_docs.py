@@ -1,6 +1,9 @@
 """The code in the pages for readers runs as it stands, and what they link to exists."""
 
+import importlib
 import re
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -9,6 +12,10 @@ ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
+ROW = re.compile(r"^\| ([TCRGX]-\d+) \| .* \| (holds|partly|open) \| ?(.*?) ?\|$", re.MULTILINE)
+TEST = re.compile(r"([\w/]+\.py)::(\w+)")
+JAVASCRIPT = re.compile(r"([\w/]+\.test\.mjs): ([^:;|]+)")
+CASE = re.compile(r"\b([a-z]+): (\w+)(?=[,; ]|$)")  # the first that a table is asked for
 
 
 def blocks() -> list[tuple[Path, int, str]]:
@@ -30,3 +37,40 @@ def test_code_runs(page: Path, line: int, code: str, tmp_path: Path, monkeypatch
 def test_links_lead_somewhere(page: Path) -> None:
     for target in LINK.findall(page.read_text(encoding="utf-8")):
         assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def rows() -> list[tuple[str, str, str]]:
+    """Of each requirement its id, its status and what shows it."""
+    text = (ROOT / "docs" / "requirements.md").read_text(encoding="utf-8")
+    return ROW.findall(text)
+
+
+def test_requirements_are_counted() -> None:
+    text = (ROOT / "docs" / "requirements.md").read_text(encoding="utf-8")
+    count = Counter(status for _, status, _ in rows())
+    said = re.search(r"Of (\d+) rows,\s(\d+) hold, (\d+) hold partly and (\d+) are open", text)
+    assert said is not None
+    assert [*map(int, said.groups())] == [len(rows()), count["holds"], count["partly"], count["open"]]
+    assert len({name for name, _, _ in rows()}) == len(rows())
+
+
+def missing(status: str, shown: str) -> Iterator[str]:
+    """What a row names and nobody has."""
+    if (status == "open") != (not shown):
+        yield "what shows it, if it is not open"
+    for file, test in TEST.findall(shown):
+        path = ROOT / file if (ROOT / file).exists() else ROOT / "tests" / file
+        if f"def {test}(" not in path.read_text(encoding="utf-8"):
+            yield f"{file}::{test}"
+    for file, title in JAVASCRIPT.findall(shown):
+        if f'test("{title}' not in (ROOT / file).read_text(encoding="utf-8"):
+            yield f"{file}: {title}"
+    for area, case in CASE.findall(shown.split("; missing:")[0]):
+        if (ROOT / "tests" / "cases" / f"{area}.py").exists():
+            cases = importlib.import_module(f"tests.cases.{area}").CASES
+            if case not in {one.name for one in cases}:
+                yield f"{area}: {case}"
+
+
+def test_what_shows_a_requirement_exists() -> None:
+    assert [(name, found) for name, status, shown in rows() for found in missing(status, shown)] == []

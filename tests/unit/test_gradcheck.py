@@ -9,7 +9,7 @@ import pytest
 import pywebgpu as torch
 from pywebgpu import ops
 from pywebgpu.graph.ir import Movement, Node, Pointwise, Reduction, Structural
-from pywebgpu.ops import contraction, indexing, movement, pointwise, reduction
+from pywebgpu.ops import contraction, indexing, packing, pointwise
 from pywebgpu.tensor.base import apply
 
 # Their gradient is not that of their value: what a write leaves behind, and steps whose gradient is 0 by definition.
@@ -27,7 +27,9 @@ MOVEMENTS: dict[str, list[dict[str, Any]]] = {
     "unwindow": [{"axis": 0, "length": 5, "step": 2, "dilation": 1}],
     "barrier": [{"token": 1}],
     "alias": [{}],
+    "piece": [{"start": 64, "shape": (2, 3)}, {"start": 0, "shape": ()}],
 }
+
 
 ROWS = np.array([2, 0, 2])
 
@@ -50,6 +52,13 @@ STRUCTURALS: dict[str, list[tuple[Callable[..., Any], tuple[tuple[int, ...], ...
             lambda a, b: apply(lambda m, n: indexing.write_slice(m, n, starts=(1, 0), steps=(1, 2)), a, b),
             ((3, 4), (2, 2)),
         )
+    ],
+    "pack": [
+        (
+            lambda a, b, clean=clean: apply(lambda *n: packing.pack(*n, starts=(0, 64), size=128, clean=clean), a, b),
+            ((3, 4), (2,)),
+        )
+        for clean in (False, True)
     ],
     "scan": [
         (lambda x, mode=mode: apply(lambda n: indexing.scan(n, mode=mode), x), ((2, 4),)) for mode in ("add", "prod")
@@ -101,8 +110,9 @@ def test_reduction_gradients_are_slopes(op: Reduction, axes: tuple[int, ...]) ->
 
 @pytest.mark.parametrize("op", of_kind(Movement))
 def test_movement_gradients_are_slopes(op: Movement) -> None:
+    shapes = {"expand": (1, 3), "piece": (128,)}
     for attrs in MOVEMENTS[op.name]:
-        x = leaf(1, 3) if op is reduction.expand else leaf(2, 3)
+        x = leaf(*shapes.get(op.name, (2, 3)))
 
         def move(node: Node, attrs: dict[str, Any] = attrs) -> Node:
             return op(node, **attrs)
@@ -120,4 +130,4 @@ def test_structural_gradients_are_slopes(op: Structural) -> None:
 
 
 def test_the_tables_name_every_op_with_arguments() -> None:
-    assert set(MOVEMENTS) == {op.name for op in vars(movement).values() if isinstance(op, Movement)} | {"expand"}
+    assert set(MOVEMENTS) == {op.name for op in ops.ALL if isinstance(op, Movement)}

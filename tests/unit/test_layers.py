@@ -14,7 +14,7 @@ PACKAGE = ROOT / "pywebgpu"
 # Lowest first. Two folders of one layer do not import each other; docs/architecture.md draws it.
 NAMES = ("accelerator", "backends", "cuda", "linalg", "memory", "random", "version", "webgpu")  # PyTorch's, a file each
 LAYERS = (
-    {"errors", "settings", "dtypes", "shapes", "symbolic"},
+    {"errors", "live", "settings", "dtypes", "shapes", "symbolic"},
     {"graph"},
     {"ops"},
     {"compose", "gradient"},
@@ -22,10 +22,28 @@ LAYERS = (
     {"kernels"},
     {"program"},
     {"devices"},
-    {"realize", "capture"},
+    {"stored"},
+    {"realize"},
     {"tensor"},
-    {"amp", "autograd", "data", "io", "nn", "optim"},
-    {"__main__", "bench", "cli", "compat", "doctor", "models", "node", "script", "serve", "site", "utils", *NAMES},
+    {"compiled"},
+    {"amp", "autograd", "data", "inspector", "io", "nn", "optim"},
+    {
+        "__main__",
+        "bench",
+        "chromium",
+        "cli",
+        "compat",
+        "doctor",
+        "models",
+        "portable",
+        "node",
+        "profiler",
+        "script",
+        "serve",
+        "site",
+        "utils",
+        *NAMES,
+    },
 )
 LEVEL = {unit: level for level, units in enumerate(LAYERS) for unit in units}
 
@@ -40,6 +58,7 @@ OPTIONAL = {
     "js": ({"devices/bridged.py"}, {"devices/bridged.py", "io"}),
     "pyodide": ({"devices/bridged.py", "devices/scripts.py"}, {"devices/bridged.py", "devices/scripts.py", "io"}),
     "torch": (set(), {"bench"}),
+    "playwright": (set(), {"chromium"}),
 }
 
 FILES = sorted(PACKAGE.rglob("*.py"))

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pywebgpu.devices.pool import Pool, size_class
+from pywebgpu.devices.pool import Pool, Scratch, size_class
 from tests.fuzz.steps import PROFILE
 
 
@@ -107,3 +107,23 @@ def test_bytes_that_wait_are_those_of_the_buffers_that_wait(drawn: list[tuple[bo
         waiting = [size for buffer, size in enumerate(maker.sizes) if buffer not in held]
         assert pool.waiting_bytes == sum(waiting) <= pool.budget
     assert len(maker.ended) == len(set(maker.ended))
+
+
+def test_programs_share_what_passes_inside_them() -> None:
+    maker = Maker()
+    scratch = Scratch(maker.pool())
+    large, small = scratch.take({5: 4096, 7: 512}), scratch.take({2: 300, 3: 2000})
+    assert maker.sizes == [4096, 512]
+    assert (small[3].buffer, small[2].buffer) == (large[5].buffer, large[7].buffer)
+    assert scratch.nbytes == 4096 + 512
+
+
+def test_scratch_goes_back_with_the_last_program_that_has_it() -> None:
+    maker = Maker()
+    pool = maker.pool()
+    scratch = Scratch(pool)
+    first, second = scratch.take({0: 1024}), scratch.take({0: 1024})
+    scratch.give(first.values())
+    assert (scratch.nbytes, pool.waiting_bytes) == (1024, 0)
+    scratch.give(second.values())
+    assert (scratch.nbytes, pool.waiting_bytes) == (0, 1024)

@@ -304,6 +304,62 @@ def test_pending_work_is_submitted_by_itself(device: str, write: str, monkeypatc
     assert x.sum().item() == (sum(range(192, 200)) if write == "subscript" else 1600)
 
 
+# What runs work
+
+
+def test_recording_runs_nothing_and_these_run_it(device: str) -> None:
+    opened = devices.open_device(device)
+    model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.BatchNorm1d(4), torch.nn.Dropout(0.5)).to(device)
+    optimizer = torch.optim.Adam(model.parameters())
+    x = torch.ones(3, 4, device=device)
+    torch.webgpu.synchronize(device)
+
+    def work() -> Any:
+        before = opened.counters["submits"]
+        optimizer.zero_grad()
+        loss = model(x).square().mean()
+        loss.backward()
+        y = x.clone().requires_grad_(False)
+        y[1:].add_(y.t()[:, :1].sum())
+        assert (y.shape, y.stride(), y.dtype) == ((3, 4), (4, 1), torch.float32)
+        assert not y.t().is_contiguous()
+        torch.randn(3, device=device).to(torch.float16).to(device)
+        assert opened.counters["submits"] == before
+        return loss
+
+    for force in (
+        lambda loss: loss.item(),
+        lambda loss: loss.tolist(),
+        lambda loss: float(loss),
+        lambda loss: bool(loss > 0),
+        lambda loss: repr(loss),
+        lambda loss: optimizer.step(),
+        lambda loss: torch.webgpu.synchronize(device),
+        lambda loss: loss.to("null"),
+    ):
+        loss, before = work(), opened.counters["submits"]
+        force(loss)
+        assert opened.counters["submits"] > before
+
+
+def test_a_new_op_works_alone_and_in_a_chain(device: str) -> None:
+    cubed = replace(pointwise.sin, name="cubed", wgsl="({0} * {0} * {0})", reference=lambda xp, a: a * a * a)
+    x = torch.arange(4.0, device=device)
+    assert base.apply(lambda node: cubed(node), x).tolist() == [0.0, 1.0, 8.0, 27.0]
+    assert (base.apply(lambda node: cubed(node), x.exp().log() * 2) - 1).sum(0).item() == pytest.approx(284)
+
+
+def test_values_of_large_grids_are_right(device: str) -> None:
+    """More workgroups than one dimension of a grid holds."""
+    x = torch.arange(17_000_003, device=device, dtype=torch.int32)
+    y = x * 2 + 1
+    assert y[-3:].tolist() == [34_000_001, 34_000_003, 34_000_005]
+    assert ((y - x - x) == 1).all().item()
+    a = torch.arange(2.0 * 65_537, device=device).reshape(65_537, 1, 2)
+    product = a @ torch.ones(65_537, 2, 1, device=device)
+    assert product[-2:].flatten().tolist() == [4 * at + 1.0 for at in (65_535, 65_536)]
+
+
 # Devices
 
 
@@ -352,6 +408,19 @@ def test_an_index_out_of_range_is_told_once(device: str) -> None:
             x[index + 0].tolist()
         assert x[torch.tensor([1, -1], device=device)].tolist() == [1.0, 9.0]
         assert (x + 1).sum().item() == 55.0
+
+
+@needs_webgpu
+def test_equal_shaders_are_one_pipeline() -> None:
+    x = torch.ones(37, device="webgpu")
+    torch.webgpu.synchronize("webgpu")
+    wanted, opened = (x.exp() * 2).tolist(), devices.open_device("webgpu")
+    realize.clear()
+    programs, pipelines = compiled_programs(), opened.counters["pipelines_created"]
+    found = (x.exp() * 2).tolist()
+    assert found == wanted
+    assert compiled_programs() > programs
+    assert opened.counters["pipelines_created"] == pipelines
 
 
 @needs_webgpu

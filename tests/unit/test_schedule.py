@@ -9,12 +9,14 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 import pywebgpu as torch
-from pywebgpu import realize
+from pywebgpu import devices, realize
 from pywebgpu.errors import CompileError
 from pywebgpu.kernels.kernel import Limits
 from pywebgpu.nn import functional as F
+from pywebgpu.ops import indexing
 from pywebgpu.program import reads, schedule
 from pywebgpu.settings import settings
+from pywebgpu.tensor import base
 from tests.fuzz import steps
 from tests.fuzz.test_graphs import build, node, side
 from tests.unit.compiled import check, for_limits, leaf, only, programs, settle
@@ -60,6 +62,8 @@ def test_layer_norm_is_one_and_its_gradient_two() -> None:
     settle()
     grads = torch.autograd.grad(out, (x, weight, bias), leaf(64, 128))
     assert dispatches(*grads) == 2
+    program = for_limits(DEFAULT, *grads)
+    assert (64, 1) in [program.slots[at].spec.shape for at in program.inputs], "the statistics of rows were kept"
 
 
 def test_bias_and_activation_belong_to_the_product() -> None:
@@ -68,11 +72,107 @@ def test_bias_and_activation_belong_to_the_product() -> None:
     assert dispatches(F.linear(x, weight, bias).relu().to(torch.float16)) == 1
 
 
+def test_gradient_of_the_bias_belongs_to_that_of_the_weight() -> None:
+    """Linear, and convolution, whose bias is one a channel: the sum over k of what the weight's gradient reads."""
+    x, weight, bias, g = leaf(64, 128), leaf(32, 128, grad=True), leaf(32, grad=True), leaf(64, 32)
+    assert dispatches(*torch.autograd.grad(F.linear(x, weight, bias), (weight, bias), g)) == 1
+    image, weight, bias = leaf(4, 3, 10, 10), leaf(8, 3, 3, 3, grad=True), leaf(8, grad=True)
+    out = F.conv2d(image, weight, bias)
+    assert dispatches(*torch.autograd.grad(out, (weight, bias), leaf(*out.shape))) == 1
+
+
+def test_where_barriers_are_dear_a_product_has_none() -> None:
+    x, weight = leaf(64, 128), leaf(32, 128)
+    for emulated in (False, True):
+        (kernel,) = for_limits(Limits(emulated=emulated), F.linear(x, weight)).kernels
+        assert ("workgroupBarrier" in kernel.wgsl) is not emulated
+
+
 def test_residual_belongs_to_the_product_on_either_side() -> None:
     x, w, residual, bias = leaf(64, 128), leaf(128, 32), leaf(64, 32), leaf(32)
     assert dispatches(x @ w + residual) == 1
     assert dispatches(residual + x @ w) == 1
     assert dispatches(residual + (x @ w + bias)) == 1
+
+
+ACTIVATIONS = {name: getattr(F, name, None) or getattr(torch, name) for name in (
+    "relu", "sigmoid", "tanh", "exp", "log", "sqrt", "rsqrt", "neg", "abs", "gelu", "silu", "round", "sin", "cos",
+    "tan", "atan", "softplus", "mish",
+)} | {"gelu_tanh": lambda x: F.gelu(x, approximate="tanh")}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ACTIVATIONS)
+def test_any_activation_belongs_to_the_product(name: str, device: str) -> None:
+    function = ACTIVATIONS[name]
+    assert dispatches(function(F.linear(leaf(64, 128), leaf(32, 128), leaf(32)))) == 1
+    torch.manual_seed(0)
+    x, weight, bias = (torch.rand(*shape, device=device) / 4 for shape in ((9, 33), (5, 33), (5,)))
+    product = F.linear(x, weight, bias)
+    product.tolist()  # The next product is computed again, with its activation.
+    found = function(F.linear(x, weight, bias)).tolist()
+    for row, other in zip(found, function(product).tolist(), strict=True):
+        assert row == pytest.approx(other, rel=1e-5, abs=1e-5)
+
+
+def test_a_view_between_product_and_sum_costs_nothing() -> None:
+    x, w, residual = leaf(1, 64, 128), leaf(128, 32), leaf(64, 32)
+    assert dispatches((x @ w).reshape(64, 32) + residual) == 1
+    assert dispatches((x @ w).squeeze(0) + residual) == 1
+
+
+def test_a_residual_belongs_to_the_norm() -> None:
+    """Also where the sum itself is wanted."""
+    x, residual, bias, weight = leaf(64, 128), leaf(64, 128), leaf(128), leaf(128)
+    for total in (x + residual, x + residual + bias):
+        for normed in (F.layer_norm(total, (128,), weight, bias), F.rms_norm(total, (128,), weight)):
+            assert dispatches(normed) == 1
+            assert dispatches(normed, total) == 1
+
+
+def test_packed_heads_are_read_where_they_lie() -> None:
+    """Attention over the three parts of one product takes no more kernels than over three tensors."""
+    x, weight, bias, parts = leaf(2, 16, 96), leaf(288, 96), leaf(288), [leaf(2, 16, 96) for _ in range(3)]
+
+    def attend(q: Any, k: Any, v: Any) -> Any:
+        return F.scaled_dot_product_attention(*(part.reshape(2, 16, 4, 24).transpose(1, 2) for part in (q, k, v)))
+
+    assert dispatches(attend(*F.linear(x, weight, bias).chunk(3, -1))) == 1 + dispatches(attend(*parts))
+
+
+def test_a_tied_weight_has_no_sum_of_its_own() -> None:
+    """The gradient as a table of rows and that as a matrix: one is added where the other is made."""
+    table, index = leaf(1000, 64, grad=True), leaf(32, dtype=torch.int64)
+    logits = table[index].relu() @ table.t()
+    (grad,) = torch.autograd.grad(F.cross_entropy(logits, index), table)
+    program = for_limits(DEFAULT, grad)
+    whole = [program.kernels[step.kernel].name for step in program.steps if writes_shape(program, step, (1000, 64))]
+    assert sorted(name.split("_")[0] for name in whole) == ["matmul", "scatter"]
+
+
+def writes_shape(program: Any, step: Any, shape: tuple[int, ...]) -> bool:
+    writes = program.kernels[step.kernel].writes
+    return any(
+        is_written and program.slots[slot].spec.shape == shape
+        for slot, is_written in zip(step.slots, writes, strict=True)
+    )
+
+
+def test_a_larger_image_is_made_with_its_activation() -> None:
+    assert dispatches(F.interpolate(leaf(2, 3, 8, 8), scale_factor=2).relu()) == 1
+
+
+def test_an_element_is_read_once() -> None:
+    x = leaf(64)
+    (kernel,) = for_limits(DEFAULT, x * x + x.sin()).kernels
+    assert kernel.wgsl.count("b0[") == 1
+
+
+def test_tiles_fit_the_shape_of_the_product() -> None:
+    names = {}
+    for m, n in ((8, 64), (512, 512), (2048, 2048), (1, 4096)):
+        x, y = leaf(m, 512), leaf(512, n)
+        (names[m, n],) = (kernel.name for kernel in torch.explain(x @ y).kernels)
+    assert len(set(names.values())) == 4, names
 
 
 def test_transposed_operands_are_read_where_they_lie() -> None:
@@ -131,10 +231,17 @@ def test_many_reductions_keep_to_the_workgroups_memory() -> None:
     assert dispatches(sum(((x + k).sin().argmax(1) for k in range(30)), torch.zeros(40, device="null"))) <= 6
 
 
-@given(side, side, st.lists(node, min_size=1, max_size=24), st.sampled_from([4, 6, 8]), st.booleans())
+@given(
+    side,
+    side,
+    st.lists(node, min_size=1, max_size=24),
+    st.sampled_from([4, 6, 8]),
+    st.sampled_from([32, 96, 128, 256]),
+    st.booleans(),
+)
 @FEW
 def test_random_graphs_keep_to_the_limits(
-    rows: int, columns: int, drawn: list[Any], bindings: int, backward: bool
+    rows: int, columns: int, drawn: list[Any], bindings: int, size: int, backward: bool
 ) -> None:
     shapes = ((rows, columns), (rows, columns), (1, columns), (rows, 70))
     leaves = tuple(leaf(*shape, grad=backward) for shape in shapes)
@@ -142,8 +249,32 @@ def test_random_graphs_keep_to_the_limits(
     if backward:
         total = sum(x.sum() for x in results)
         results += torch.autograd.grad(total, leaves, allow_unused=True) if total.requires_grad else ()
-    limits = replace(DEFAULT, bindings=bindings)
+    limits = replace(DEFAULT, bindings=bindings, workgroup_size=size)
     check(for_limits(limits, *(x for x in results if x is not None)), limits)
+
+
+@pytest.mark.parametrize("size", [32, 128])
+def test_small_workgroups_compute_the_same(size: int, device: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if device == "cpu":
+        return  # It has none.
+    opened = devices.open_device(device)
+    torch.manual_seed(0)
+    x, y = torch.randn(70, 300, device=device), torch.randn(300, 90, device=device)
+    rows = torch.randint(0, 70, (500,), device=device)
+    torch.webgpu.synchronize(device)
+
+    def work() -> list[Any]:
+        parts = [x @ y, x.softmax(1), x.sum(0), x.sort(1)[0], x.cumsum(1), x.exp() + 1, F.layer_norm(x, (300,))]
+        parts.append(torch.zeros(70, 300, device=device).index_add(0, rows, x[rows]))
+        return [part.numpy() for part in parts]
+
+    wanted = work()
+    realize.clear()
+    smaller = replace(opened.target, limits=replace(opened.target.limits, workgroup_size=size))
+    monkeypatch.setattr(opened, "target", smaller)
+    for one, other in zip(work(), wanted, strict=True):
+        assert abs(one - other).max() <= 1e-5 * abs(other).max()
+    realize.clear()
 
 
 @pytest.mark.parametrize(
@@ -168,6 +299,13 @@ def test_groups_past_the_end_of_a_grid_do_nothing() -> None:
 def test_a_value_larger_than_a_binding_is_an_error() -> None:
     with pytest.raises(CompileError, match="can bind at once"):
         for_limits(replace(DEFAULT, binding_bytes=1 << 10), leaf(300) + 1)
+
+
+def test_an_op_without_a_kernel_is_named_by_the_compiler() -> None:
+    unknown = replace(indexing.scan, name="unknown")
+    x = base.apply(lambda node: unknown(node, mode="add"), leaf(3, 4))
+    with pytest.raises(CompileError, match="unknown: no kernel"):
+        for_limits(DEFAULT, x)
 
 
 # Writes in place
@@ -245,14 +383,32 @@ def test_a_row_is_not_written_while_other_lanes_read_it() -> None:
     assert len(program.steps) > 1 or program.written == ()
 
 
-def test_a_value_wanted_twice_has_no_owner_to_write_for() -> None:
+def test_a_value_wanted_twice_is_stored_for_each_owner() -> None:
     b, keep = leaf(16), []
 
     def function() -> None:
         keep.append(b.abs())
         b.abs_()
 
-    assert only(function).written == ()
+    program = only(function)
+    check(program, DEFAULT)
+    assert len(program.steps) == 1
+    assert len({program.slots[slot].buffer for slot in program.outputs}) == 2
+    assert program.written == ((1, 0),)
+
+
+def test_a_buffer_written_in_place_is_one_binding() -> None:
+    """Seven values that are read and written, and one that is read: as many as a kernel may bind."""
+    values, by = [leaf(16) for _ in range(7)], leaf(16)
+
+    def function() -> None:
+        for value in values:
+            value.add_(by)
+
+    program = only(function)
+    check(program, DEFAULT)
+    assert len(program.written) == 7
+    assert len(program.steps) == 1
 
 
 # Without fusion

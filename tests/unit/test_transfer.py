@@ -29,6 +29,15 @@ def test_gradient_comes_back() -> None:
     assert x.grad._storage.device is x._storage.device
 
 
+def test_a_part_of_the_work_may_run_on_another_device(device: str) -> None:
+    x = torch.tensor([1.0, 2.0, 3.0], device=device, requires_grad=True)
+    y = (x * 2).to(THERE)
+    z = (y * y).to(device)
+    (z + x).sum().backward()
+    assert z.tolist() == [4.0, 16.0, 36.0]
+    assert x.grad.tolist() == [9.0, 17.0, 25.0]
+
+
 def test_gradient_of_a_view_comes_back() -> None:
     x = torch.ones(2, 3, device=HERE, requires_grad=True)
     (x * 3)[:, 1].to(THERE).sum().backward()

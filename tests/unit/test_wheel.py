@@ -1,22 +1,22 @@
 """What an installation holds: the library, its kernels and the bridge, and nothing else."""
 
-import subprocess
-import sys
 import zipfile
-from pathlib import Path
+from email.parser import Parser
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests import wheel
+from tests.wheel import ROOT
 
 
 @pytest.fixture(scope="module")
-def names(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
-    folder = tmp_path_factory.mktemp("wheel")
-    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
-    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
-    (wheel,) = folder.glob("pywebgpu-*-py3-none-any.whl")
-    return set(zipfile.ZipFile(wheel).namelist())
+def built(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
+    return zipfile.ZipFile(wheel.build(tmp_path_factory.mktemp("wheel")))
+
+
+@pytest.fixture(scope="module")
+def names(built: zipfile.ZipFile) -> set[str]:
+    return set(built.namelist())
 
 
 @pytest.mark.parametrize("pattern", ["*.py", "*.wgsl", "py.typed"])
@@ -40,3 +40,12 @@ def test_wheel_holds_the_pages(names: set[str]) -> None:
 def test_wheel_holds_nothing_else(names: set[str]) -> None:
     assert {name.split("/")[0] for name in names if ".dist-info/" not in name} == {"pywebgpu"}
     assert not [name for name in names if name.endswith(".md") or "/test/" in name]
+
+
+def test_wheel_is_pure_and_needs_nothing(built: zipfile.ZipFile, names: set[str]) -> None:
+    """Every requirement belongs to an extra: Pyodide would download any other."""
+    (metadata,) = (name for name in names if name.endswith(".dist-info/METADATA"))
+    needed = Parser().parsestr(built.read(metadata).decode()).get_all("Requires-Dist", [])
+    assert needed
+    assert [line for line in needed if "extra ==" not in line] == []
+    assert b"Root-Is-Purelib: true" in built.read(metadata.replace("METADATA", "WHEEL"))

@@ -1,8 +1,11 @@
 """Elements as 32-bit words, by slices: the same bytes that NumPy makes."""
 
+import operator
+
 import numpy as np
 import pytest
 
+import pywebgpu as torch
 from pywebgpu import dtypes
 from pywebgpu.devices import words
 from pywebgpu.dtypes import DType
@@ -61,3 +64,15 @@ def test_large_arrays_go_through_in_parts() -> None:
     raw = words.to_words(array.tobytes(), dtypes.float16)
     assert raw == array.astype("float32").tobytes()
     assert words.from_words(raw, dtypes.float16) == array.tobytes()
+
+
+@pytest.mark.parametrize("name", ["add", "sub", "mul", "floordiv", "mod", "lt", "truediv"])
+def test_uint32_computes_as_in_numpy(name: str, device: str) -> None:
+    """PyTorch has no arithmetic for it on the CPU."""
+    function = getattr(operator, name)
+    a, b = np.array([1, 2**31, 2**32 - 1, 7], "uint32"), np.array([5, 2**31 + 3, 9, 100], "uint32")
+    found = function(*(torch.from_numpy(array).to(device) for array in (a, b))).numpy()
+    with np.errstate(over="ignore"):
+        wanted = function(a, b)
+    assert found.dtype == ("float32" if name == "truediv" else wanted.dtype)
+    np.testing.assert_allclose(found, wanted, rtol=1e-6 if name == "truediv" else 0)

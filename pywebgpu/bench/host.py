@@ -1,0 +1,115 @@
+"""Where the host's time of a step goes, and what one recorded op costs there.
+
+A recorded op is a call that makes or writes a tensor's storage, or a gradient formula of the backward walk. Its time
+runs from the end of the op before it, so a view counts with the op that follows, and so does what the program does in
+between.
+"""
+
+import statistics
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from pywebgpu.bench.workloads import Step
+from pywebgpu.graph import ir
+
+STEPS = 9  # an odd number, so that a median is one of them
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """One steady step on the host: medians over STEPS steps, and for an op the median over the step's ops, too.
+
+    A compiled step records no op and looks for no Program: it is guards and the tape (record), and the run.
+
+    record_ms: the program, its ops and gradients.  key_ms: walking the graph and finding its Program.  run_ms: queueing
+    the Program and handing its results out.  dispatch_us: run_ms over the step's dispatches.
+    """
+
+    record_ms: float
+    key_ms: float
+    run_ms: float
+    ops: int
+    op_us: float
+    dispatch_us: float
+
+
+class Clock:
+    """Stands where a Trace does (see graph/origin.py), and notes only when things happened."""
+
+    def __init__(self) -> None:
+        self.ends = [time.perf_counter()]  # of the step's beginning or the last submit, then of each op
+        self.ops: list[float] = []
+        self.key = self.run = 0.0
+        self._found = self._again = 0.0
+
+    def made(self, storage: Any) -> None:
+        self.ends.append(time.perf_counter())
+
+    wrote = made
+
+    def gradient(self, node: Any, part: Any) -> None:
+        self.ends.append(time.perf_counter())
+
+    def loading(self, device: Any, program: Any, roots: Any, written: Any) -> None:
+        self._found = time.perf_counter()
+
+    def again(self, device: Any, program: Any) -> None:
+        self._again = time.perf_counter()
+
+    def compiled(self, program: Any, values: Sequence[Any], steps: Any) -> None: ...
+
+    def carry(self, old: Any, new: Any) -> None: ...
+
+    def call(self, module: Any, args: Any, kwargs: Any) -> Any:
+        return module.forward(*args, **kwargs)
+
+    @contextmanager
+    def span(self, kind: str, name: str) -> Iterator[None]:
+        if kind != "run":
+            yield
+            return
+        start = self._found = time.perf_counter()
+        if self._again:
+            self.run += start - self._again
+            self._again = 0.0
+        self.close()
+        yield
+        end = self.ends[0] = time.perf_counter()
+        self.key += self._found - start
+        self.run += end - self._found
+
+    def close(self) -> None:
+        """Makes durations of the ends so far."""
+        self.ops += [later - earlier for earlier, later in zip(self.ends, self.ends[1:], strict=False)]
+        self.ends = [time.perf_counter()]
+
+
+def measure(step: Step, submit: Any, dispatches: int) -> Host:
+    """Runs a step that is warm already."""
+    clocks, totals = [], []
+    for _ in range(STEPS):
+        clock = ir.recording.trace = Clock()
+        try:
+            start = time.perf_counter()
+            result = step()
+            submit()
+            totals.append(time.perf_counter() - start)
+        finally:
+            ir.recording.trace = None
+        clock.close()
+        clocks.append(clock)
+        del result  # Its memory is the next step's.
+    run = statistics.median(clock.run for clock in clocks)
+    ops = [statistics.median(clock.ops or [0.0]) for clock in clocks]
+    record = [total - clock.key - clock.run for total, clock in zip(totals, clocks, strict=True)]
+    return Host(
+        record_ms=round(1e3 * statistics.median(record), 4),
+        key_ms=round(1e3 * statistics.median(clock.key for clock in clocks), 4),
+        run_ms=round(1e3 * run, 4),
+        ops=len(clocks[-1].ops),
+        op_us=round(1e6 * statistics.median(ops), 3),
+        dispatch_us=round(1e6 * run / max(dispatches, 1), 3),
+    )

@@ -1,0 +1,72 @@
+"""Trains for long in a host, and holds that its memory does not grow.
+
+python -m tests soak [--host node] [--steps 3000]
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from tests.hosts.host import HOSTS, Host
+
+STEPS = 3000
+# How much more a memory may hold in the second half of a run than in the first. A browser clears JavaScript's own when
+# it likes, so there the least of each half is compared; code that became hot takes room too.
+MORE = {"GPU": 0, "tensors": 0, "WebAssembly": 0, "JavaScript": 2 << 20}
+
+
+def soak(host: Host, steps: int) -> list[dict[str, Any]]:
+    """What the run noted: step, loss, seconds, and bytes of each memory."""
+    found: list[dict[str, Any]] = json.loads(
+        host.results("soak.py", host.device, str(steps), "results", result="results")
+    )
+    return found
+
+
+def growth(samples: list[dict[str, Any]]) -> dict[str, tuple[int, int]]:
+    """Bytes of each memory in the first half of the run, and in the second."""
+    warm = samples[len(samples) // 10 :]
+    halves = warm[: len(warm) // 2], warm[len(warm) // 2 :]
+    found = {}
+    for name in MORE:
+        if name in samples[0]:
+            mark = min if name == "JavaScript" else max
+            first, second = (mark(sample[name] for sample in half) for half in halves)
+            found[name] = (first, second)
+    return found
+
+
+def grown(samples: list[dict[str, Any]]) -> list[str]:
+    """The memories that are not flat."""
+    return [
+        f"{name} grew from {first} to {second} bytes"
+        for name, (first, second) in growth(samples).items()
+        if second > first + MORE[name]
+    ]
+
+
+def main(arguments: Sequence[str]) -> bool:
+    parser = argparse.ArgumentParser(prog="python -m tests soak", description=__doc__.split("\n")[0])
+    parser.add_argument("--host", choices=HOSTS, default="node")
+    parser.add_argument("--steps", type=int, default=STEPS)
+    options = parser.parse_args(arguments)
+    host = HOSTS[options.host]
+    if host.missing():
+        print(f"not tested on {host.name}: {host.missing()}")
+        return False
+    samples = soak(host, options.steps)
+    first, last = samples[0], samples[-1]
+    print(
+        f"{host.name}: {options.steps} steps in {last['seconds']:.0f} s, loss {first['loss']:.4f} to {last['loss']:.4f}"
+    )
+    for name, (early, late) in growth(samples).items():
+        print(f"  {name:12} {early / 1e6:10.3f} MB in the first half, {late / 1e6:10.3f} MB in the second")
+    for line in grown(samples):
+        print(f"FAILED {line}")
+    return not grown(samples)
+
+
+if __name__ == "__main__":
+    sys.exit(not main(sys.argv[1:]))
