@@ -19,14 +19,14 @@ EFFECTS = (
     Effect("list_append", "seen$ = []", "seen$.append(len(seen$))"),
     Effect("list_of_text", "seen$ = []", "seen$.append('call')"),
     Effect("list_insert", "seen$ = []", "seen$.insert(0, len(seen$))"),
-    Effect("list_extend", "seen$ = []", "seen$ += [1, 2]"),
+    Effect("list_extend", "seen$ = []\ndef f$():\n    outer seen$\n    seen$ += [1, 2]", "f$()"),
     Effect("list_pop", "seen$ = list(range(20))", "seen$.pop()"),
     Effect("list_item", "seen$ = [0]", "seen$[0] += 1"),
     Effect("list_of_a_list", "seen$ = [[[]]]", "seen$[0][0].append(1)"),
     Effect("list_slice", "seen$ = [1, 2, 3]", "seen$[1:1] = [7]"),
     Effect("list_delete", "seen$ = list(range(20))", "del seen$[0]"),
     Effect("list_reverse", "seen$ = [1, 2, 3]", "seen$.reverse()"),
-    Effect("list_sort", "seen$ = [3, 1, 2]\ndef f$(n):\n    return -n if seen$[0] == 1 else n", "seen$.sort(key=f$) if len(seen$) else 0"),
+    Effect("list_sort", "seen$ = [3, 1, 2]", "seen$.sort(reverse=seen$[0] == 1)"),
     Effect("list_clear", "seen$ = []", "seen$.clear() if len(seen$) > 2 else seen$.append(1)"),
     Effect("dict_item", "seen$ = {}", "seen$[len(seen$)] = 1"),
     Effect("dict_count", "seen$ = {'n': 0}", "seen$['n'] += 1"),
@@ -130,8 +130,8 @@ EFFECTS = (
     Effect("numpy_state", "r$ = np.random.RandomState(3)\nseen$ = []", "seen$.append(float(r$.rand()))"),
     Effect("numpy_permutation", "", "x = x[torch.tensor(np.random.permutation(3))]"),
     Effect("attribute_of_a_tensor", "w$ = data(0, 4)\nw$.user = 0", "w$.user += 1"),
-    Effect("attribute_of_a_module", "m$ = linear()\nm$.calls = 0\ndef n$():\n    return m$.calls\nseen$ = []",
-           "m$.calls += 1, seen$.append(m$.calls)", scopes=()),
+    Effect("attribute_of_a_module", "m$ = linear()\nm$.calls = 0\nclass S$:\n    @property\n    def __dict__(self):\n"
+           "        return {'calls': m$.calls}\nseen$ = S$()", "m$.calls += 1"),
     Effect("counter_of_a_module", "class M$(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.calls = 0\n"
            "    def forward(self, x):\n        self.calls += 1\n        return x * self.calls\nm$ = M$()", "x = m$(x)"),
     Effect("list_of_a_module", "class M$(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.seen = []\n"
@@ -153,7 +153,6 @@ EFFECTS = (
     Effect("warm_up", "a$ = types.SimpleNamespace(n=0)", "a$.n += 1; x = x * min(1.0, a$.n / 8)"),
     Effect("moving_number", "a$ = types.SimpleNamespace(v=1.0)", "a$.v = a$.v * 0.9 + 0.05; x = x * a$.v"),
 )  # fmt: skip
-EFFECTS = tuple(effect for effect in EFFECTS if effect.scopes)
 
 # Expressions of the world that are others at each call, so that only "it moved" can be compared.
 MOVING: dict[str, str] = {
@@ -220,13 +219,13 @@ ORDERS = (
     Program("frames", "def step(x):\n    return x * len(inspect_depth())\ndef inspect_depth():\n    return [1] * (sys._getframe(1).f_code.co_name == 'step')"),
     Program("collector", "def step(x):\n    return x * (2 if gc.isenabled() else 3)", {4: "gc.disable()", 6: "gc.enable()"}),
     Program("modules_that_are_loaded", "def step(x):\n    return x * (2 if 'fuzz_new' in sys.modules else 3)", {4: "sys.modules['fuzz_new'] = sys", 6: "del sys.modules['fuzz_new']"}),
-    Program("threads", "def step(x):\n    return x * threading.active_count()",
-            {4: "_e = threading.Event(); _t = threading.Thread(target=_e.wait); _t.start(); _stop.append((_e, _t))", 6: "_stop[0][0].set(); _stop[0][1].join()"} , scopes=())
+    Program("threads", "_stop = []\ndef step(x):\n    return x * (threading.active_count() % 2)",
+            {4: "e = threading.Event(); t = threading.Thread(target=e.wait); t.start(); _stop.extend([e, t])", 6: "_stop[0].set(); _stop[1].join()"}),
 )  # fmt: skip
 
 PROGRAMS = (
     *(effect(one) for one in EFFECTS),
     *(moving(name, read) for name, read in MOVING.items()),
     *(moving_tensor(name, read) for name, read in MOVING.items()),
-    *(one for one in ORDERS if one.scopes),
+    *ORDERS,
 )

@@ -189,8 +189,8 @@ ON_KINDS = (
     "equality", "key_of_a_dict", "tensor_of", "full", "power", "floor_division", "sorted", "power_of_a_tensor", "json",
 )  # fmt: skip
 ON_SPECIALS = (
-    "times", "comparison", "equality", "min_max", "copysign", "isfinite", "repr", "returned", "bool", "sorted", "where",
-    "in_a_list", "in_a_set", "key_of_a_new_dict", "clamp", "full", "match_value",
+    "times", "comparison", "equality", "min_max", "copysign", "isfinite", "repr", "returned", "bool", "sorted",
+    "in_a_list", "in_a_set", "key_of_a_new_dict", "match_value",
 )  # fmt: skip
 
 

@@ -73,7 +73,7 @@ NAMES = (
     _name("name_in_a_function_of_a_dict", "table$['f']()", "table$ = {'f': lambda: k$}"),
     _name("name_in_a_function_of_a_list", "table$[0]()", "table$ = [lambda: k$]"),
     _name("name_in_a_partial", "f$()", "f$ = functools.partial(lambda n: k$ * n, 2)"),
-    _name("name_in_a_class_body", "f$().k", "def f$():\n    class A:\n        k = k$\n    return A"),
+    _name("name_in_a_class_body", "f$().n", "def f$():\n    class A:\n        n = k$\n    return A"),
     Source("name_by_eval", "k$ = 0.5", "eval('k$')", ("k$ = 2.0", "k$ = -1.5"), scopes=(GLOBALS,)),
     Source("name_by_globals", "k$ = 0.5", "globals()['k$']", ("k$ = 2.0", "k$ = -1.5"), scopes=(GLOBALS,)),
     Source("name_by_vars_of_a_module", "k$ = 0.5", "vars(sys.modules['program'])['k$']", ("k$ = 2.0",), scopes=(GLOBALS,)),
@@ -282,7 +282,7 @@ def program(source: Source) -> Program:
     """A step that reads the number, which changes between two audits and right before one."""
     sets = source.sets
     changes = {at: sets[n % len(sets)].replace("$", "") for n, at in enumerate((4, 6, 7, 9))}
-    setup = f"{source.setup}\ndef step(x):\n    k = {source.read}\n    return x * k"
+    setup = f"{source.setup}\ndef step(x):\n    number = {source.read}\n    return x * number"
     modules = {name.replace("$", ""): text.replace("$", "") for name, text in source.modules.items()}
     return Program(source.name, setup.replace("$", ""), changes, modules=modules, scopes=source.scopes)
 
