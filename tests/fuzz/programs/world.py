@@ -61,7 +61,7 @@ def run(program: Program, scope: str, torch: Any, device: str, *, compiled: bool
         kept = []
         for n in range(1, program.calls + 1):
             if n in program.changes:
-                names[f"change_{n}"]()
+                _change(names, n)
             out = _called(names, n)
             kept.append(out)
             if reading != AT_THE_END or n == program.calls:
@@ -73,26 +73,44 @@ def run(program: Program, scope: str, torch: Any, device: str, *, compiled: bool
     return result
 
 
+def _change(names: dict[str, Any], n: int) -> None:
+    """An error of a change is what the program is given as its last result."""
+    try:
+        names[f"change_{n}"]()
+    except Exception as error:
+        names["keep"](raised(error))
+
+
 def _called(names: dict[str, Any], n: int) -> Any:
     try:
         out = names["call"](n)
     except Exception as error:  # Whatever it is, the other worlds must raise it too.
         if isinstance(error, CaptureError):
             raise
-        return Raised(type(error).__name__, str(error) if error.args[:1] == ("user",) else "")
+        return raised(error)
     names["keep"](out)
     return out
 
 
 @dataclass
 class Raised:
+    """An error as data: Python's own class that it is of, and its class and text where the program made it."""
+
     kind: str
+    own: str
     text: str
+
+
+def raised(error: Exception) -> Raised:
+    kind = next(one.__name__ for one in type(error).__mro__ if one.__module__ == "builtins")
+    own = type(error).__name__ if type(error).__module__ == "program" else ""
+    return Raised(kind, own, str(error) if error.args[:1] == ("user",) else "")
 
 
 def _look(eye: Eye, torch: Any, out: Any, names: dict[str, Any], printed: io.StringIO) -> Seen:
     with torch.no_grad():
         seen = eye.look({"out": out, **names["names"]()})
+        seen.inner["last"] = eye.look(names["last"]())
     seen.parts["printed"] = Seen("str", printed.getvalue())
     seen.parts["random"] = Seen("int", hash((random.getstate(), np.random.get_state()[1].tobytes())))  # type: ignore[index,union-attr]
     seen.inner["draws"] = Seen("list", torch.get_rng_state().tolist())
