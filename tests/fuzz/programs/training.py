@@ -81,7 +81,7 @@ OPTIMIZERS: dict[str, tuple[str, ...]] = {
     "replaced_by_its_twin": ("_kept = opt.state_dict(); opt = type(opt)(params, lr=0.1); opt.load_state_dict(_kept)",),
     "copied": ("opt2 = copy.deepcopy(opt); opt = opt2",),
     "state_in_place": ("for s in opt.state.values():\n    for v in s.values():\n        if hasattr(v, 'mul_') and v.ndim:\n            v.mul_(0.5)",),
-    "step_patched": ("opt.step = lambda: None", "del opt.step"),
+    "step_patched": ("opt.step = lambda: None", "vars(opt).pop('step', None)"),
     "step_outside": ("opt.step()", "opt.zero_grad(); opt.step()"),
     "weights_in_place": ("with torch.no_grad():\n    params[0].mul_(0.5)", "params[0].data.fill_(0.1)"),
     "weights_replaced": ("params[0].data = data(9, 3, 4)", "params[0].data = params[0].data.clone()"),

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import gc
 import io
 import itertools
 import linecache
 import os
 import random
+import shutil
 import sys
+import tempfile
 import types
 import warnings
 from collections.abc import Callable, Iterator
@@ -113,7 +116,8 @@ def _look(eye: Eye, torch: Any, out: Any, names: dict[str, Any], printed: io.Str
         seen.inner["last"] = eye.look(names["last"]())
     seen.parts["printed"] = Seen("str", printed.getvalue())
     seen.parts["random"] = Seen("int", hash((random.getstate(), np.random.get_state()[1].tobytes())))  # type: ignore[index,union-attr]
-    seen.inner["draws"] = Seen("list", torch.get_rng_state().tolist())
+    if torch is pywebgpu:
+        seen.inner["draws"] = Seen("list", torch.get_rng_state().tolist())
     return seen
 
 
@@ -161,9 +165,8 @@ def _prelude() -> Any:
 
 @contextlib.contextmanager
 def _surroundings(torch: Any, device: str, program: Program) -> Iterator[io.StringIO]:
-    """The world as it is when a program starts, and as it was when it ends."""
-    environment, printed = dict(os.environ), io.StringIO()
-    was, dtype = torch.get_default_device(), torch.get_default_dtype()
+    """The world as it is when a program starts; what programs change of it is put back."""
+    printed, put_back = io.StringIO(), _put_back(torch, program)
     random.seed(0)
     np.random.seed(0)
     torch.manual_seed(0)
@@ -173,12 +176,33 @@ def _surroundings(torch: Any, device: str, program: Program) -> Iterator[io.Stri
             warnings.simplefilter("ignore")
             yield printed
     finally:
-        torch.set_default_device(was)
+        put_back()
+
+
+def _put_back(torch: Any, program: Program) -> Callable[[], None]:
+    environment, folder, limit, collects = dict(os.environ), os.getcwd(), sys.getrecursionlimit(), gc.isenabled()
+    device, dtype, scratch = torch.get_default_device(), torch.get_default_dtype(), tempfile.tempdir
+    made = tempfile.mkdtemp(prefix="program")
+    tempfile.tempdir = made
+
+    def put_back() -> None:
+        torch.set_default_device(device)
         torch.set_default_dtype(dtype)
-        os.environ.clear()
-        os.environ.update(environment)
-        for name in ("program", *program.modules):
+        torch.autograd.set_detect_anomaly(False)
+        os.chdir(folder)
+        sys.setrecursionlimit(limit)
+        (gc.enable if collects else gc.disable)()
+        tempfile.tempdir = scratch
+        shutil.rmtree(made, ignore_errors=True)
+        if os.environ != environment:
+            os.environ.clear()
+            os.environ.update(environment)
+        for name in ("program", "fuzz_new", *program.modules):
             sys.modules.pop(name, None)
+        for name in [name for name in vars(torch.nn.functional) if name.startswith("user")]:
+            delattr(torch.nn.functional, name)
+
+    return put_back
 
 
 def compared(one: Run, other: Run, tolerance: float, *, same_library: bool) -> str | None:
