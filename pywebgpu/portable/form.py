@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from pywebgpu.compiled.function import Compiled
-from pywebgpu.compiled.signature import Outline
-from pywebgpu.compiled.step import Fresh, Given, Step
+from pywebgpu.step_capture.function import Compiled
+from pywebgpu.step_capture.signature import Outline
+from pywebgpu.step_capture.step import Fresh, Given, Step
 from pywebgpu.devices.base import Buffer
 from pywebgpu.errors import CaptureError
 from pywebgpu.graph.ir import Spec

@@ -25,7 +25,7 @@ LAYERS = (
     {"stored"},
     {"realize"},
     {"tensor"},
-    {"compiled"},
+    {"step_capture"},
     {"amp", "autograd", "data", "inspector", "io", "nn", "optim"},
     {
         "__main__",

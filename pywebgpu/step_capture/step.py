@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from pywebgpu import realize
-from pywebgpu.compiled import guards, signature, winding
-from pywebgpu.compiled.signature import Call
+from pywebgpu.step_capture import guards, signature, winding
+from pywebgpu.step_capture.signature import Call
 from pywebgpu.devices.base import Buffer
 from pywebgpu.errors import CaptureError
 from pywebgpu.gradient import modes
