@@ -18,7 +18,7 @@ from pywebgpu.graph.ir import Spec
 from pywebgpu.live import Entry, Live
 from pywebgpu.portable import expressions, names
 from pywebgpu.program import wire
-from pywebgpu.realize import Storage
+from pywebgpu.runtime.storage import Storage
 from pywebgpu.tensor.base import TensorBase
 
 Data = dict[str, Any]
