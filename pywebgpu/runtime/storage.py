@@ -56,6 +56,14 @@ class Storage:
         made.home = made.whole = None
         return made
 
+    @classmethod
+    def part_of(cls, whole: Storage, place: ir.Attrs) -> Storage:
+        """A new part of a flat storage."""
+        made = cls.__new__(cls)
+        made.device, made.home, made.whole, made.place = whole.device, None, whole, place
+        made._ahead, made._piece = 0, packing.piece(whole.node, **place)
+        return made
+
     def __getattr__(self, name: str) -> Any:
         """The node and the version of a part."""
         whole = self.whole if name in ("node", "version") else None
