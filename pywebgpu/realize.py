@@ -21,10 +21,11 @@ from pywebgpu.errors import CaptureError, PywebgpuError
 from pywebgpu.gradient import backward
 from pywebgpu.graph import ir, key, walk
 from pywebgpu.graph.ir import Node
-from pywebgpu.live import plain, recorder
 from pywebgpu.ops import indexing, movement, packing, pointwise
 from pywebgpu.program import compile as compiler
 from pywebgpu.settings import settings
+from pywebgpu.step_capture.capture import recorder
+from pywebgpu.step_capture.free_number import plain
 
 PROGRAMS = 512  # programs kept, the least recently used goes first
 
@@ -50,8 +51,8 @@ class Storage:
         self.node, self.device = node, device
         self.version = 0
         self.home: Buffer | None = None
-        if recorder.tape is not None:
-            recorder.tape.storages.append(weakref.ref(self))
+        if recorder.capture is not None:
+            recorder.capture.storages.append(weakref.ref(self))
         if ir.recording.trace is not None:
             ir.recording.trace.made(self)
         if node.buffer is None:
@@ -68,8 +69,8 @@ class Storage:
 
     def write(self, node: Node) -> None:
         """Makes `node` the value. Saved copies of the old value are stale from now on."""
-        if recorder.tape is not None:
-            recorder.tape.begun.setdefault(id(self), (self, self.node))
+        if recorder.capture is not None:
+            recorder.capture.begun.setdefault(id(self), (self, self.node))
             if node.buffer is not None:  # Another value's memory: each run of the step copies what is there then.
                 node = pointwise.copy(node)
         self.node.stale = True
@@ -133,8 +134,8 @@ class Part(Storage):
         return self.whole.version + int(_version.__get__(self))
 
     def write(self, node: Node) -> None:
-        if recorder.tape is not None:
-            recorder.tape.moved.append(weakref.ref(self))
+        if recorder.capture is not None:
+            recorder.capture.moved.append(weakref.ref(self))
         self.leave(self.node)
         self.write(node)
 
@@ -165,8 +166,8 @@ def whole_of(storage: Storage) -> Storage:
 
 def move(storage: Storage, whole: Storage, place: ir.Attrs) -> None:
     """From now on the value of `storage`, which stays what it is, is kept as a piece of the value of `whole`."""
-    if recorder.tape is not None:
-        recorder.tape.moved.append(weakref.ref(storage))
+    if recorder.capture is not None:
+        recorder.capture.moved.append(weakref.ref(storage))
     recorder.changes += 1
     version = storage.version + 1 - whole.version  # What tensors know of the old node is no longer to be used.
     if type(storage) is Storage and storage.home is not None:
@@ -200,7 +201,7 @@ def clear() -> None:
 
 def submit(device: Device) -> None:
     """Queues everything that live storages of the device wait for. Waits for nothing; not while a step is captured."""
-    if recorder.tape is None:
+    if recorder.capture is None:
         with ir.recording.span("run", device.name):
             submit_now(device)
 
@@ -368,8 +369,10 @@ def _program(device: Device, structure: key.Structure, roots: list[Node], writte
 
 
 def _force(storage: Storage) -> None:
-    tape = recorder.tape
-    if tape is not None and not (storage.node.buffer is not None and any(ref() is storage for ref in tape.storages)):
+    capture = recorder.capture
+    if capture is not None and not (
+        storage.node.buffer is not None and any(ref() is storage for ref in capture.storages)
+    ):
         raise CaptureError(
             "a value is read on the host while a compiled step is captured: the step runs as one Program, whose values "
             "are there when it is over. Return the tensor, or register it with pywebgpu.capture(name, tensor)"

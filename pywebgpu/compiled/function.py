@@ -10,8 +10,8 @@ from typing import Any
 from pywebgpu.compiled import signature
 from pywebgpu.compiled.signature import Call
 from pywebgpu.compiled.step import Step
-from pywebgpu.live import recorder
 from pywebgpu.settings import settings
+from pywebgpu.step_capture.capture import recorder
 from pywebgpu.tensor.base import TensorBase
 
 STEPS = 64  # captured steps of one function; the least recently used goes first
@@ -42,7 +42,7 @@ class Compiled:
         return self if owner is None else functools.partial(self, owner)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if recorder.tape is not None:  # A step inside a step is a part of it.
+        if recorder.capture is not None:  # A step inside a step is a part of it.
             return self.function(*args, **kwargs)
         call = Call(args, kwargs)
         if call.has_history or call.key in self._open:
@@ -154,6 +154,6 @@ def compile(
 
 def capture(name: str, tensor: TensorBase) -> TensorBase:
     """Registers a tensor of a compiled step by a name: `step.captures[name]` after each call. Else does nothing."""
-    if recorder.tape is not None:
-        recorder.tape.taps[name] = tensor.detach()
+    if recorder.capture is not None:
+        recorder.capture.taps[name] = tensor.detach()
     return tensor

@@ -7,8 +7,9 @@ import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from pywebgpu.live import Tape, plain
 from pywebgpu.realize import Storage, whole_of
+from pywebgpu.step_capture.capture import Capture
+from pywebgpu.step_capture.free_number import plain
 from pywebgpu.tensor.base import TensorBase
 
 Guard = Callable[[], str | None]  # None, or the reason
@@ -18,10 +19,10 @@ LARGEST = 256  # items of a container that are looked at; a larger one counts by
 HOOKS = ("_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks")
 
 
-def all_of(tape: Tape, seen: list[Held]) -> list[Guard]:
-    """What a step that was recorded on `tape` found: modules, gradients, tensors that it did not make."""
-    gradients = [_gradient(leaf, grad) for leaf, grad, read in tape.leaves() if read]
-    return [*tape.guards, *(_module(*found) for found in tape.modules.values()), *gradients, _tensors(seen)]
+def all_of(capture: Capture, seen: list[Held]) -> list[Guard]:
+    """What a step that was captured found: modules, gradients, tensors that it did not make."""
+    gradients = [_gradient(leaf, grad) for leaf, grad, read in capture.leaves() if read]
+    return [*capture.guards, *(_module(*found) for found in capture.modules.values()), *gradients, _tensors(seen)]
 
 
 def of_names(function: Any, given: list[Any]) -> list[Guard]:

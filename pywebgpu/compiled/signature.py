@@ -11,11 +11,11 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
-from pywebgpu import devices, dtypes, live
+from pywebgpu import devices, dtypes
 from pywebgpu.graph.ir import Spec, recording
-from pywebgpu.live import Live
 from pywebgpu.ops import movement
 from pywebgpu.realize import Part, Storage, whole_of
+from pywebgpu.step_capture.free_number import plain
 from pywebgpu.tensor import create
 from pywebgpu.tensor.base import TensorBase
 
@@ -52,8 +52,8 @@ class Call:
     def _describe(self, value: Any) -> Hashable:
         if isinstance(value, TensorBase):
             return self._tensor(value)
-        if isinstance(value, float | Live):
-            self.numbers.append(value)  # type: ignore[arg-type]
+        if isinstance(value, float):
+            self.numbers.append(value)
             return "number"
         if isinstance(value, PLAIN):
             return type(value), value
@@ -91,7 +91,7 @@ class Call:
         args = rebuilt(self.args, change)
         return args, rebuilt(self.kwargs, change)
 
-    def mapped(self, numbers: list[Live]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    def mapped(self, numbers: list[float]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments with other numbers in the places of the floats."""
         left = iter(numbers)
         change = lambda value: next(left) if isinstance(value, float) else value  # noqa: E731
@@ -150,8 +150,7 @@ def give_back(value: Any, changed: Any) -> None:
     for place, item in zip(places, items, strict=True):
         give_back(old.get(place), item)
     kept = [
-        old[place] if _is_container(old.get(place)) else live.plain(item)
-        for place, item in zip(places, items, strict=True)
+        old[place] if _is_container(old.get(place)) else plain(item) for place, item in zip(places, items, strict=True)
     ]
     if isinstance(value, list | dict):
         value.clear()

@@ -10,16 +10,18 @@ from pathlib import Path
 from typing import Any
 
 from pywebgpu import realize
-from pywebgpu.compiled import guards, signature, winding
+from pywebgpu.compiled import guards, signature
 from pywebgpu.compiled.signature import Call
 from pywebgpu.devices.base import Buffer
 from pywebgpu.errors import CaptureError
 from pywebgpu.gradient import modes
 from pywebgpu.graph import walk
 from pywebgpu.graph.ir import Node
-from pywebgpu.live import Live, Tape, plain, recorder
 from pywebgpu.ops import indexing, movement, packing
 from pywebgpu.realize import Part, Run, Storage, whole_of
+from pywebgpu.step_capture.capture import Capture, recorder
+from pywebgpu.step_capture.free_number import FREE, plain
+from pywebgpu.step_capture.host_program import Changed
 from pywebgpu.tensor.base import Path as Views
 from pywebgpu.tensor.base import TensorBase
 
@@ -54,7 +56,7 @@ class Step:
         self.reason = ""
         self.is_open = False
         self._dry = dry
-        self.tape = Tape()
+        self.tape = Capture()
         self._born: dict[int, Storage] = {}  # by id: storages that the captured call made
         self._parts: list[TensorBase] = []  # arguments that are parts of larger tensors, while they are captured
         self._fresh: list[Any] = []  # storages by their number, while a run hands them out
@@ -72,25 +74,22 @@ class Step:
     def _record(self, function: Any) -> Any:
         tape, call = self.tape, self.call
         numbers = [tape.read("argument", lambda at=at: self.call.numbers[at]) for at in range(len(call.numbers))]  # type: ignore[misc]
-        recorder.tape = tape
         try:
-            tape.given = {id(whole_of(tensor._storage)) for tensor in call.tensors}
-            for tensor in call.tensors:
-                tape.see(tensor)
-            for at, tensor in enumerate(call.tensors):
-                self._free_starts(at, tensor)
-            args, kwargs = call.mapped(numbers)
-            result = function(*args, **kwargs)
-            if Call(args, kwargs).key != call.key:
-                tape.reason = "it changes what it is given (a list, a dict, requires_grad)"
-                signature.give_back((call.args, call.kwargs), (args, kwargs))
-            return signature.rebuilt(result, self._own)
+            with tape.recording():
+                tape.given = {id(whole_of(tensor._storage)) for tensor in call.tensors}
+                for tensor in call.tensors:
+                    tape.see(tensor)
+                for at, tensor in enumerate(call.tensors):
+                    self._free_starts(at, tensor)
+                args, kwargs = call.mapped(numbers)
+                result = function(*args, **kwargs)
+                if Call(args, kwargs).key != call.key:
+                    tape.reason = "it changes what it is given (a list, a dict, requires_grad)"
+                    signature.give_back((call.args, call.kwargs), (args, kwargs))
+                return signature.rebuilt(result, self._own)
         except CaptureError as error:
             raise CaptureError(f"{_users_line(error)}{error}") from None
         finally:
-            for ending in tape.endings:
-                ending()
-            recorder.tape = None
             for tensor in call.tensors:
                 tensor._cached = None
             for tensor in self._parts:
@@ -115,18 +114,18 @@ class Step:
         is_part = isinstance(storage, Part)
         if tensor._flag or not (is_part or any(op is movement.slice_ for op, _ in tensor._path)):
             return
-        starts: list[Live] = []
+        starts: list[Any] = []
         node = storage.node
         if isinstance(storage, Part):
             starts.append(self.tape.read("start", lambda: self.call.tensors[at]._storage.place["start"]))
             shape = storage.place["shape"]
-            node = indexing.slice_of_data(storage.whole.node, starts=tuple(starts), sizes=(prod(shape),), steps=(1,))  # type: ignore[arg-type]
+            node = indexing.slice_of_data(storage.whole.node, starts=tuple(starts), sizes=(prod(shape),), steps=(1,))
             node = movement.reshape(node, shape=shape)
         for depth, (op, attrs) in enumerate(tensor._path):
             if op is movement.slice_:
                 found = tuple([self._start(at, depth, axis) for axis in range(len(attrs["starts"]))])
                 starts.extend(found)
-                node = indexing.slice_of_data(node, starts=found, sizes=attrs["sizes"], steps=attrs["steps"])  # type: ignore[arg-type]
+                node = indexing.slice_of_data(node, starts=found, sizes=attrs["sizes"], steps=attrs["steps"])
             else:
                 node = op(node, **attrs)
         if is_part and not tensor._path and not tensor._detached:
@@ -135,7 +134,7 @@ class Step:
         tensor._cached = (storage.version, node)
         self.tape.starts.setdefault(id(storage), []).extend(starts)
 
-    def _start(self, at: int, depth: int, axis: int) -> Live:
+    def _start(self, at: int, depth: int, axis: int) -> Any:
         return self.tape.read("start", lambda: self.call.tensors[at]._path[depth][1]["starts"][axis])
 
     def _finish(self, names: list[guards.Guard], result: Any) -> None:
@@ -317,8 +316,8 @@ class Step:
             return value.made(tensor._storage, tensor._path)
         if isinstance(value, _New):
             return value.made(self._fresh[value.place], ())
-        if isinstance(value, Live):
-            return winding.function_of(value.text)(self._values) if self._values else value.value
+        if type(value) in FREE:
+            return self._values[value._place] if self._values else plain(value)
         return value
 
     def taken(self) -> tuple[Any, dict[str, Any]]:
@@ -347,7 +346,7 @@ class Step:
         self.call = call
         run = self.run
         realize.submit(run.device)
-        restore = self.tape.snapshot()
+        restore = _nothing if self._host.is_deferred else self.tape.snapshot()
         try:
             reason = self._wind()
             if reason is None:
@@ -358,6 +357,7 @@ class Step:
                     outputs, takers, reason = self._outputs(inputs)
             if reason is None:
                 realize.run_again(run, inputs, self._given_numbers, outputs, takers)
+                self._host.commit(self._values)
         except BaseException:
             restore()
             raise
@@ -415,24 +415,18 @@ class Step:
     # The tape
 
     def _compile_tape(self, numbers: list[Node]) -> None:
-        """The tape's expressions as functions of the list of values read."""
-        texts = [node.buffer.text if self._is_live(node.buffer) else repr(plain(node.buffer)) for node in numbers]
-        self._numbers = winding.function_of(f"({''.join(text + ',' for text in texts)})")
-        self._texts = texts
-        self._wound = winding.program_of(self.tape.entries)
-
-    def _is_live(self, number: Any) -> bool:
-        return isinstance(number, Live) and number.tape is self.tape
+        """What the host does, with the places of the numbers that the Program takes."""
+        self._words = [self.tape.place(node.buffer) for node in numbers]
+        self._host = self.tape.bound()
 
     def _wind(self) -> str | None:
         """Does what the host did in the captured call. A reason where it would have gone another way."""
-        values: list[Any] = []
-        self._values = values
         try:
-            reason: str | None = self._wound(values)
-            if reason is None:
-                self._given_numbers = self._numbers(values)
-            return reason
+            values = self._values = self._host.run()
+            self._given_numbers = [values[place] for place in self._words]
+            return None
+        except Changed as change:
+            return f"a number of the host changed what Python does: {change}"
         except Exception as error:  # As in the function itself, which then raises it, or goes another way.
             return f"{type(error).__name__}: {error}"
 
@@ -451,6 +445,10 @@ class _New:
         if self._inference:
             made._inference = True
         return made
+
+
+def _nothing() -> None:
+    """Puts back what a host program that did not commit has changed."""
 
 
 def _wants_gradient(tensor: TensorBase) -> bool:
