@@ -29,7 +29,7 @@ from pywebgpu.tensor import create
 from pywebgpu.tensor.tensor import Tensor
 from pywebgpu.version import __version__
 
-VERSION = 1
+VERSION = 2
 PROGRAM, WEIGHTS = "program.json", "weights.safetensors"
 PLAYER = ("player.mjs", "player.d.mts", "dawn.mjs")  # and what they import
 
@@ -69,6 +69,8 @@ def save_program(
     Raises: CaptureError for what cannot leave Python.
     """
     shared = Shared()
+    for name, compiled in programs.items():
+        shared.note_reads(form.step_of(name, compiled))
     steps = {name: form.step_data(name, compiled, shared) for name, compiled in programs.items()}
     devices = {form.step_of(name, compiled).run.device for name, compiled in programs.items()}
     if len(devices) != 1:

@@ -15,14 +15,15 @@ from typing import Any
 from pywebgpu.devices.base import Buffer, Device
 from pywebgpu.errors import CaptureError, PywebgpuError
 from pywebgpu.gradient import backward
-from pywebgpu.graph import ir, walk
+from pywebgpu.graph import ir, key, walk
 from pywebgpu.graph.ir import Node
-from pywebgpu.live import plain, recorder
 from pywebgpu.ops import indexing, movement, pointwise
 from pywebgpu.program import compile as compiler
 from pywebgpu.runtime import program_cache, state
 from pywebgpu.runtime.storage import Storage, wait
 from pywebgpu.settings import settings
+from pywebgpu.step_capture.capture import recorder
+from pywebgpu.step_capture.free_number import plain
 
 
 def record(device: Device) -> None:
@@ -35,7 +36,7 @@ def record(device: Device) -> None:
 
 def submit(device: Device) -> None:
     """Queues everything that live storages of the device wait for. Waits for nothing; not while a step is captured."""
-    if recorder.tape is None:
+    if recorder.capture is None:
         with ir.recording.span("run", device.name):
             submit_now(device)
 
@@ -45,6 +46,7 @@ class Run:
     """A Program that ran: its leaves, and the storages that took its outputs (an output may have none)."""
 
     device: Device
+    structure: key.Structure
     program: Any
     loaded: Any
     data: list[Node]
@@ -122,8 +124,8 @@ def _run(device: Device, roots: list[Node], storages: list[Storage], *, dry: boo
             outputs[at] = home
             if id(home) in leaf_of:
                 written.append((at, leaf_of[id(home)]))
-    program, loaded = program_cache.load(device, order, roots, tuple(written))
-    done = Run(device, program, loaded, data, numbers, takers)
+    program, loaded, structure = program_cache.load(device, order, roots, tuple(written))
+    done = Run(device, structure, program, loaded, data, numbers, takers)
     if dry:
         return done
     for at, leaf in written:
@@ -167,8 +169,10 @@ def _bytes(device: Device, node: Node) -> int:
 
 
 def _force(storage: Storage) -> None:
-    tape = recorder.tape
-    if tape is not None and not (storage.node.buffer is not None and any(ref() is storage for ref in tape.storages)):
+    capture = recorder.capture
+    if capture is not None and not (
+        storage.node.buffer is not None and any(ref() is storage for ref in capture.storages)
+    ):
         raise CaptureError(
             "a value is read on the host while a compiled step is captured: the step runs as one Program, whose values "
             "are there when it is over. Return the tensor, or register it with pywebgpu.capture(name, tensor)"

@@ -11,9 +11,9 @@ from typing import Any
 from pywebgpu.devices.base import Buffer, Device
 from pywebgpu.graph import ir, walk
 from pywebgpu.graph.ir import Node
-from pywebgpu.live import recorder
 from pywebgpu.ops import packing, pointwise
 from pywebgpu.runtime import state
+from pywebgpu.step_capture.capture import recorder
 
 
 class Storage:
@@ -39,8 +39,8 @@ class Storage:
         self.version = 0
         self.home: Buffer | None = None
         self.whole = None
-        if recorder.tape is not None:
-            recorder.tape.storages.append(weakref.ref(self))
+        if recorder.capture is not None:
+            recorder.capture.storages.append(weakref.ref(self))
         if ir.recording.trace is not None:
             ir.recording.trace.made(self)
         if node.buffer is None:
@@ -79,11 +79,11 @@ class Storage:
     def write(self, node: Node) -> None:
         """Makes `node` the value. Saved copies of the old value are stale from now on."""
         if self.whole is not None:
-            if recorder.tape is not None:
-                recorder.tape.moved.append(weakref.ref(self))
+            if recorder.capture is not None:
+                recorder.capture.moved.append(weakref.ref(self))
             self.leave(self.node)
-        if recorder.tape is not None:
-            recorder.tape.begun.setdefault(id(self), (self, self.node))
+        if recorder.capture is not None:
+            recorder.capture.begun.setdefault(id(self), (self, self.node))
             if node.buffer is not None:  # Another value's memory: each run of the step copies what is there then.
                 node = pointwise.copy(node)
         self.node.stale = True
@@ -121,8 +121,8 @@ class Storage:
 
     def move_into(self, whole: Storage, place: ir.Attrs) -> None:
         """From now on the value, which stays what it is, is kept as a piece of the value of `whole`."""
-        if recorder.tape is not None:
-            recorder.tape.moved.append(weakref.ref(self))
+        if recorder.capture is not None:
+            recorder.capture.moved.append(weakref.ref(self))
         recorder.changes += 1
         ahead = self.version + 1 - whole.version  # What tensors know of the old node is no longer to be used.
         if self.whole is None:

@@ -67,18 +67,22 @@ class NewGradients:
             return False
         return but_nodes or sum(map(getrefcount, [*map(_node, wholes)])) == (_LISTED + 1) * len(wholes)
 
-    def leave(self, storages: dict[int, Storage]) -> None:
-        """Puts into `.grad` what a run made: on these storages new tensors, or the last ones where it wrote there."""
-        if storages is not self.wholes:
-            self._forget()
-            for leaf, made in self.ends:
-                whole = storages[int(made.storage)]
-                own = whole if made.part is None else Storage.part_of(whole, made.part)
-                leaf._grad = made.tensor(own, ())
-            self.keep()
-            return
+    def renew(self, storages: dict[int, Storage], tensors: dict[int, Any]) -> None:
+        """Puts new tensors on these storages into `.grad`. tensors: by id of its template, what the run makes."""
+        self._forget()
+        for leaf, made in self.ends:
+            whole = storages[int(made.storage)]
+            own = whole if made.part is None else Storage.part_of(whole, made.part)
+            leaf._grad = tensors[id(made)] = made.tensor(own, ())
+        self.keep()
+
+    def put_back(self) -> bool:
+        """Puts the last tensors into `.grad`. Whether others were there."""
+        changed = False
         for leaf, grad in zip(self._leaves, self._grads, strict=True):
-            leaf._grad = grad
+            if leaf._grad is not grad:
+                leaf._grad, changed = grad, True
+        return changed
 
     def adopt(self) -> None:
         """An ordinary call made gradients: where nobody can tell, the last ones take their place."""
@@ -94,16 +98,14 @@ class NewGradients:
             storage.node = ir.data(node.spec, node.buffer)
             storage.version += 1
             storage.settle()
-        self.leave(self.wholes)
+        self.put_back()
 
     def _are_alike(self, other: NewGradients) -> bool:
         pairs = zip(self._storages, other._storages, strict=True)
-        return all(
-            (a.whole is None) == (b.whole is None) and (a.whole is None or a.place == b.place) for a, b in pairs
-        )
+        return all((a.whole is None) == (b.whole is None) and (a.whole is None or a.place == b.place) for a, b in pairs)
 
 
-def ends_of(kept: Sequence[tuple[TensorBase, Any]]) -> tuple[list[tuple[TensorBase, Made]], list[tuple[TensorBase, Any]]]:
+def ends_of(kept: Sequence[tuple[TensorBase, Any]]) -> tuple[list[tuple[TensorBase, Made]], list[Any]]:
     """Gradients that each run makes anew, and others: none, a tensor that was there, an argument."""
     new = [(leaf, end) for leaf, end in kept if isinstance(end, Made) and isinstance(end.storage, Fresh)]
     numbers = {id(leaf) for leaf, _ in new}

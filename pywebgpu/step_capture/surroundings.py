@@ -124,7 +124,11 @@ def _comparison(entries: list[Entry]) -> Callable[[], bool]:
     sizes, lengths = [*map(len, mappings)], [*map(len, sequences)]
     dicts = [one for one in mappings if isinstance(one, dict) and one]
     views = [one for one in mappings if not isinstance(one, dict)]
-    gets, names, missing = [one.get for one in lookups], [one.names for one in lookups], [repeat(MISSING)] * len(lookups)
+    gets, names, missing = (
+        [one.get for one in lookups],
+        [one.names for one in lookups],
+        [repeat(MISSING)] * len(lookups),
+    )
     things = [entry.look.thing for entry in whole for _ in entry.keys]
     keys = [key for entry in whole for key in entry.keys]
     reads: list[Callable[[], Any]] = [

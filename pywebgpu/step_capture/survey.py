@@ -17,10 +17,19 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from pywebgpu.step_capture import watch
-from pywebgpu.live import Live as FreeNumber
-from pywebgpu.live import plain
+from pywebgpu.step_capture.free_number import FREE, plain
 from pywebgpu.step_capture.surroundings import (
-    ATOMS, MISSING, Attributes, Entry, Facts, Lookup, Mapping, Sequence, Surroundings, attribute, path,
+    ATOMS,
+    MISSING,
+    Attributes,
+    Entry,
+    Facts,
+    Lookup,
+    Mapping,
+    Sequence,
+    Surroundings,
+    attribute,
+    path,
 )  # fmt: skip
 from pywebgpu.step_capture.watch import INTERNAL, LIBRARY, USER, Watch
 from pywebgpu.tensor.base import TensorBase
@@ -215,7 +224,7 @@ class _Walk:
 
     def _purge(self, title: str, home: Any, items: Any) -> None:
         """A number that stands for several values was kept: it is the number that it was."""
-        kept = [(at, item) for at, item in items if type(item) is FreeNumber]
+        kept = [(at, item) for at, item in items if type(item) in FREE]
         for at, item in kept:
             self._refuse(f"it keeps a number in {title}")
             if isinstance(home, dict | list | deque):
@@ -308,4 +317,3 @@ def _is_opaque(kind: type) -> bool:
 
 def _slots(kind: type) -> list[str]:
     return [name for name, one in vars(kind).items() if isinstance(one, types.MemberDescriptorType)]
-

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from pywebgpu.devices.base import Buffer
 from pywebgpu.graph.ir import Attrs
-from pywebgpu.live import Live as FreeNumber
 from pywebgpu.runtime.storage import Storage
 from pywebgpu.step_capture import signature, surroundings
+from pywebgpu.step_capture.free_number import plain
 from pywebgpu.tensor.base import Path as Views
-from pywebgpu.tensor.base import TensorBase
 
 
 class Given(int):
@@ -26,18 +24,25 @@ Source = Given | Storage | Buffer  # where an input comes from; a buffer is a co
 Taker = Given | Fresh | Storage  # who takes an output
 
 
-@dataclass(frozen=True, slots=True)
 class Made:
-    """A tensor that each run makes anew: on a storage, new or an argument's, or on a part of one, through views."""
+    """A tensor that each run makes anew: on a storage, new or an argument's, or on a part of one, through views.
 
-    storage: Fresh | Given
-    part: Attrs | None
-    views: Views
-    kind: type
-    is_inference: bool
+    No dataclass, which would be a container of results.
+    """
+
+    __slots__ = ("is_inference", "kind", "part", "storage", "views")
+
+    def __init__(self, storage: Fresh | Given, part: Attrs | None, views: Views, like: TensorBase) -> None:
+        self.storage, self.part, self.views = storage, part, views
+        self.kind: Any = like._class()
+        self.is_inference = like._inference
+
+    def is_like(self, other: Made) -> bool:
+        mine, its = ([getattr(one, name) for name in self.__slots__] for one in (self, other))
+        return mine == its and type(self.storage) is type(other.storage)
 
     def tensor(self, storage: Storage, path: Views) -> Any:
-        made = self.kind._of(storage, (*path, *self.views))  # type: ignore[attr-defined]
+        made = self.kind._of(storage, (*path, *self.views))
         if self.is_inference:
             made._inference = True
         return made
@@ -45,23 +50,15 @@ class Made:
 
 def difference(old: Any, new: Any, title: str) -> str | None:
     """In what two templates of results differ, in words."""
-    if old is new or old == new if isinstance(old, Given | Made) and type(old) is type(new) else old is new:
+    if old is new or (isinstance(old, Made) and isinstance(new, Made) and old.is_like(new)):
         return None
-    if isinstance(old, FreeNumber) or isinstance(new, FreeNumber):
-        return None if _number(old) == _number(new) else f"{title} was {_number(old)!r} and is {_number(new)!r}"
+    if isinstance(old, Given) and isinstance(new, Given):
+        return None if old == new else f"{title} is another argument"
+    old, new = plain(old), plain(new)
     if signature.is_container(old) and type(old) is type(new):
-        (places, items), (others, found) = signature.items(old), signature.items(new)
+        (places, items), (others, found) = signature.items_of(old), signature.items_of(new)
         if places != others:
             return f"{title} has other items"
         inner = [difference(a, b, f"{title}[{at!r}]") for at, a, b in zip(places, items, found, strict=True)]
         return next((reason for reason in inner if reason is not None), None)
     return None if surroundings.is_same(old, new) else f"{title} is another {type(new).__name__}"
-
-
-def _number(value: Any) -> Any:
-    return value.value if isinstance(value, FreeNumber) else value
-
-
-def tensor_class(value: TensorBase) -> type:
-    kind: type = value._class()
-    return kind

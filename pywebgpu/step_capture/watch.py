@@ -22,13 +22,69 @@ STANDARD = str(Path(os.__file__).parent) + os.sep
 
 # Modules whose functions give the same for the same arguments, or change nothing but these.
 PURE = frozenset(
-    """
-    _abc _bisect _collections _collections_abc _functools _heapq _json _operator _py_abc _sre _statistics _struct
-    _typing _weakref _weakrefset abc ast base64 binascii bisect builtins cmath codecs collections colorsys contextlib
-    contextvars copy copyreg dataclasses decimal difflib enum fractions functools genericpath hashlib heapq importlib
-    inspect itertools json keyword math numbers numpy operator posixpath pprint re reprlib statistics string struct
-    textwrap types typing unicodedata weakref zipimport zlib
-    """.split()
+    [
+        "_abc",
+        "_bisect",
+        "_collections",
+        "_collections_abc",
+        "_functools",
+        "_heapq",
+        "_json",
+        "_operator",
+        "_py_abc",
+        "_sre",
+        "_statistics",
+        "_struct",
+        "_typing",
+        "_weakref",
+        "_weakrefset",
+        "abc",
+        "ast",
+        "base64",
+        "binascii",
+        "bisect",
+        "builtins",
+        "cmath",
+        "codecs",
+        "collections",
+        "colorsys",
+        "contextlib",
+        "contextvars",
+        "copy",
+        "copyreg",
+        "dataclasses",
+        "decimal",
+        "difflib",
+        "enum",
+        "fractions",
+        "functools",
+        "genericpath",
+        "hashlib",
+        "heapq",
+        "importlib",
+        "inspect",
+        "itertools",
+        "json",
+        "keyword",
+        "math",
+        "numbers",
+        "numpy",
+        "operator",
+        "posixpath",
+        "pprint",
+        "re",
+        "reprlib",
+        "statistics",
+        "string",
+        "struct",
+        "textwrap",
+        "types",
+        "typing",
+        "unicodedata",
+        "weakref",
+        "zipimport",
+        "zlib",
+    ]
 )
 # Of those, what reads or writes the world all the same.
 WORLD = frozenset({"print", "input", "open", "id", "exec", "eval", "compile", "globals", "locals", "breakpoint"})

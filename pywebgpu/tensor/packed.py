@@ -10,10 +10,10 @@ from functools import lru_cache
 from typing import Any
 
 from pywebgpu.graph.ir import Attrs, Spec
-from pywebgpu.live import recorder
 from pywebgpu.ops import packing
 from pywebgpu.runtime.storage import Storage
 from pywebgpu.shapes import Shape
+from pywebgpu.step_capture.capture import recorder
 from pywebgpu.tensor.tensor import Tensor
 
 LARGEST = 64 << 20  # bytes of a flat tensor; a larger tensor stays alone
@@ -47,9 +47,9 @@ def are_alike(one: Tensor, other: Tensor) -> bool:
 
 def are_new(tensors: Sequence[Tensor]) -> bool:
     """Whether a step that is captured made all of them; true where none is. What was there before stays where it is."""
-    if recorder.tape is None:
+    if recorder.capture is None:
         return True
-    made = {id(storage) for ref in recorder.tape.storages if (storage := ref()) is not None}
+    made = {id(storage) for ref in recorder.capture.storages if (storage := ref()) is not None}
     return all(id(tensor._storage) in made for tensor in tensors)
 
 
@@ -85,10 +85,10 @@ def gather(tensors: Sequence[Tensor], *, clean: bool = False, move: bool = True)
 
     move: their storages become parts of the result's, where they may; a write to it is then a write to all of them.
     """
-    if recorder.tape is not None:
+    if recorder.capture is not None:
         for tensor in tensors:
-            recorder.tape.see(tensor)
-            recorder.tape.settle(tensor._storage)
+            recorder.capture.see(tensor)
+            recorder.capture.settle(tensor._storage)
     storages = [tensor._storage for tensor in tensors]
     found = None if clean or any(tensor._path for tensor in tensors) else _whole(storages)
     if found is not None:
