@@ -6,13 +6,13 @@ audited: what Python records is what is computed, and Python runs once.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from typing import Any
 
 from pywebgpu.devices.base import Buffer
 from pywebgpu.step_capture import templates
 from pywebgpu.step_capture.builder import Recording
-from pywebgpu.step_capture.free_number import plain
 from pywebgpu.step_capture.host_program import Bound, Changed, is_same
 from pywebgpu.step_capture.step import Step
 
@@ -24,31 +24,85 @@ def is_due(n_calls: int, setting: str) -> bool:
     return n_calls >= 2 and (n_calls - 1) & (n_calls - 2) == 0
 
 
+class _Misread(Exception):
+    """The ordinary call did not read the numbers that the step reads."""
+
+
 def difference(step: Step, call: Recording) -> str | None:
     """What the step would have done otherwise than the ordinary call did, in words."""
-    return next((found for found in _differences(step, call) if found is not None), None)
+    written: list[tuple[int, Any]] = []
+    try:
+        values = _evaluated(step, call, written)
+    except _Misread as error:
+        return str(error)
+    except (Changed, ArithmeticError, ValueError, TypeError):
+        return None  # It would have found that it does not fit.
+    return next((found for found in _differences(step, call, values, written) if found is not None), None)
 
 
-def _differences(step: Step, call: Recording) -> Iterator[str | None]:
+def _evaluated(step: Step, call: Recording, written: list[tuple[int, Any]]) -> list[Any]:
+    """The values of the host program, run on the numbers that the ordinary call read."""
+    cells = step.capture.cells
+    reads = iter(call.capture.reads)
+
+    def get(at: int) -> Any:
+        number, value = next(reads, (-1, None))
+        if number != at:
+            raise _Misread(f"it does not read {cells[at].name} where it did")
+        return value
+
+    getters = [functools.partial(get, at) for at in range(len(cells))]
+    setters = [functools.partial(_note, written, at) for at in range(len(cells))]
+    names = [cell.name for cell in cells]
+    bound = Bound(step.host.program, names, getters, setters, [_nothing] * len(step.capture.acts))
+    values = bound.run()
+    bound.commit(values)
+    return values
+
+
+def _note(written: list[tuple[int, Any]], at: int, value: Any) -> None:
+    written.append((at, value))
+
+
+def _nothing() -> None:
+    pass
+
+
+def _differences(
+    step: Step, call: Recording, values: list[Any], written: list[tuple[int, Any]]
+) -> Iterator[str | None]:
     if call.run is None:
         yield "it computes nothing"
         return
     if call.run.structure != step.run.structure:
         yield "the graph that it records is another one"
         return
-    for at, (was, now) in enumerate(zip(step.sources, call.sources, strict=True)):
-        yield _source(step, call, at, was, now)
+    for was, now in zip(step.sources, call.sources, strict=True):
+        yield _source(step, call, was, now)
     if [set(map(_identity, kinds)) for kinds in step.takers] != [set(map(_identity, kinds)) for kinds in call.takers]:
         yield "what it computes goes to other tensors"
-    yield _numbers(step, call)
-    yield from _returned(step, call)
+    for at, (place, number) in enumerate(zip(step.places, call.numbers, strict=True)):
+        if not is_same(_as_computed(values[place]), _as_computed(number)):
+            yield f"number {at} of the program would be {values[place]!r} and is {number!r}"
+    if sorted((at, repr(value)) for at, value in written) != sorted(
+        (at, repr(value)) for at, value in call.capture.writes
+    ):
+        yield "it leaves other numbers on the host"
+    yield templates.difference(step.result, call.result_template, "what it returns", values)
+    yield templates.difference(step.taps, call.taps_template, "what it shows", values)
+    old = {id(leaf): end for leaf, end in (*step.gradients.ends, *step.other_gradients)}
+    new = {id(leaf): end for leaf, end in (*call.new_gradients, *call.other_gradients)}
+    if old.keys() != new.keys():
+        yield "it leaves gradients of other parameters"
+    else:
+        yield from (templates.difference(old[at], new[at], "a gradient", values) for at in old)
 
 
 def _identity(kind: Any) -> Any:
     return (type(kind), int(kind)) if isinstance(kind, int) else id(kind)
 
 
-def _source(step: Step, call: Recording, at: int, was: Any, now: Any) -> str | None:
+def _source(step: Step, call: Recording, was: Any, now: Any) -> str | None:
     if _identity(was) == _identity(now):
         return None
     if isinstance(was, Buffer) and isinstance(now, Buffer):
@@ -58,46 +112,5 @@ def _source(step: Step, call: Recording, at: int, was: Any, now: Any) -> str | N
     return "it reads another tensor"
 
 
-def _numbers(step: Step, call: Recording) -> str | None:
-    """The host program, run on the numbers that the ordinary call read, gives what that computed and wrote."""
-    cells = step.capture.cells
-    reads = iter(call.capture.reads)
-    written: list[tuple[int, Any]] = []
-
-    def get(at: int) -> Any:
-        number, value = next(reads, (-1, None))
-        if number != at:
-            raise Changed(f"{cells[at].name} is not read where it was")
-        return value
-
-    getters = [lambda at=at: get(at) for at in range(len(cells))]  # type: ignore[misc]
-    setters = [lambda value, at=at: written.append((at, value)) for at in range(len(cells))]  # type: ignore[misc]
-    names = [cell.name for cell in cells]
-    bound = Bound(step.host.program, names, getters, setters, [lambda: None] * len(step.capture.acts))
-    try:
-        values = bound.run()
-        bound.commit(values)
-    except (Changed, ArithmeticError, ValueError, TypeError) as error:
-        return f"a number of the host is another one: {error}"
-    for at, (place, number) in enumerate(zip(step.places, call.numbers, strict=True)):
-        if not is_same(_as_computed(values[place]), _as_computed(plain(number))):
-            return f"number {at} of the program would be {values[place]!r} and is {plain(number)!r}"
-    made = sorted((at, repr(value)) for at, value in call.capture.writes)
-    if sorted((at, repr(value)) for at, value in written) != made:
-        return "it leaves other numbers on the host"
-    return None
-
-
 def _as_computed(number: Any) -> Any:
     return int(number) if isinstance(number, bool) else number
-
-
-def _returned(step: Step, call: Recording) -> Iterator[str | None]:
-    yield templates.difference(step.result, call.result_template, "what it returns")
-    yield templates.difference(step.taps, call.taps_template, "what it shows")
-    old = {id(leaf): end for leaf, end in (*step.gradients.ends, *step.other_gradients)}
-    new = {id(leaf): end for leaf, end in (*call.new_gradients, *call.other_gradients)}
-    if old.keys() != new.keys():
-        yield "it leaves gradients of other parameters"
-    else:
-        yield from (templates.difference(old[at], new[at], "a gradient") for at in old)

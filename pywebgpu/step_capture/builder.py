@@ -22,15 +22,32 @@ from pywebgpu.ops import indexing, movement
 from pywebgpu.runtime import executor
 from pywebgpu.runtime.executor import Run
 from pywebgpu.runtime.storage import Storage, whole_of
-from pywebgpu.step_capture import gradients, guards, signature
+from pywebgpu.step_capture import gradients, guards, names, signature, survey
 from pywebgpu.step_capture.capture import Capture, recorder
 from pywebgpu.step_capture.free_number import plain
+from pywebgpu.step_capture.gradients import GivenGradients
 from pywebgpu.step_capture.signature import Call
-from pywebgpu.step_capture.templates import Fresh, Given, Made, Source, Taker
+from pywebgpu.step_capture.surroundings import Surroundings
+from pywebgpu.step_capture.templates import Fresh, Given, GradientOf, Made, Source, Taker
 from pywebgpu.step_capture.watch import Watch
 from pywebgpu.tensor.base import TensorBase
 
 PACKAGE = str(Path(__file__).parents[1])
+
+
+@dataclass(slots=True, eq=False)
+class Replays:
+    """What changes from run to run of a step: the present call, and what guards have seen.
+
+    n_calls: of all kinds, the captured one too. n_audits: of those.
+    checked: the number of changes up to which all guards held.
+    """
+
+    current: list[Call]
+    surroundings: Surroundings
+    n_calls: int = 1
+    n_audits: int = 0
+    checked: int = -1
 
 
 @dataclass(slots=True, eq=False)
@@ -43,7 +60,7 @@ class Recording:
 
     call: Call
     capture: Capture
-    watch: Watch | None
+    around: Surroundings | None
     reason: str = ""
     is_open: bool = False
     run: Run | None = None
@@ -56,6 +73,7 @@ class Recording:
     shown: frozenset[int] = frozenset()  # the numbers of new storages that are returned
     result_template: Any = None
     taps_template: Any = None
+    given_gradients: GivenGradients | None = None
     new_gradients: list[tuple[TensorBase, Made]] = field(default_factory=list)
     other_gradients: list[tuple[TensorBase, Any]] = field(default_factory=list)
     constants: dict[int, bytes] = field(default_factory=dict)  # by place among the sources: what was uploaded
@@ -69,6 +87,7 @@ class Builder:
     free: the numbers of the float arguments that are read anew in each run.
     ordinary: all numbers are plain. guarded: all are, and a run needs them to be what they are.
     dry: the Program is made ready and does not run, and all is as it was before.
+    known: what is known of the step that is audited. watched: what the call runs and can see is found out.
     """
 
     def __init__(
@@ -79,6 +98,7 @@ class Builder:
         ordinary: bool = False,
         guarded: bool = False,
         dry: bool = False,
+        known: Replays | None = None,
         watched: bool = True,
     ) -> None:
         self.call, self.free, self._dry = call, free, dry
@@ -86,11 +106,14 @@ class Builder:
         self.current = [call]  # the present call, where what the capture reads finds its numbers
         self.reason = ""
         self.is_open = False
+        self._known = known
         self._watch = Watch(self._is_paused, self._is_told) if watched else None
         self._born: dict[int, Storage] = {}  # by id: storages that the captured call made
         self._parts: list[TensorBase] = []  # arguments that are parts of larger tensors, while they are captured
         self._places: dict[int, Fresh] = {}
         self._made: dict[int, Any] = {}  # by id of a tensor: how each run makes it anew
+        self._gradients: set[int] = set()  # ids of gradients that it found
+        self._roles: dict[int, GradientOf] = {}  # by id: their storages
 
     def _is_paused(self) -> bool:
         return recorder.capture is not self.capture
@@ -102,9 +125,19 @@ class Builder:
         for device in executor.waiting():
             executor.submit(device)
         result = self._call(function)
-        recording = Recording(self.call, self.capture, self._watch)
+        around = self._surroundings(function)
+        recording = Recording(self.call, self.capture, around)
         self._finish(recording, result)
         return recording
+
+    def _surroundings(self, function: Any) -> Surroundings | None:
+        if self._watch is None:
+            return None if self._known is None else self._known.surroundings
+        if self._known is not None:  # This call may have run other code than the captured one: guards are for both.
+            self._watch.codes |= self._known.surroundings.codes
+        modules = [(type(module).__name__, module) for module in self.capture.modules.values()]
+        given = [(type(value).__name__, value) for value in self.call.kept]
+        return survey.survey([(names.title(function), function), *given, *modules], self._watch)
 
     # The call
 
@@ -192,8 +225,13 @@ class Builder:
         recording.result_template = signature.rebuilt(result, self._kept)
         recording.taps_template = signature.rebuilt(capture.taps, self._kept)
         recording.shown = frozenset(map(int, self._places.values()))
+        self._find_gradients(recording)
         ends = [(leaf, leaf._grad) for leaf, _, _ in capture.leaves()]
-        kept = [(leaf, self._kept(grad)) for leaf, grad in ends]
+        before = {id(leaf): grad for leaf, grad, _ in capture.leaves()}
+        kept = [
+            (leaf, gradients.UNCHANGED if grad is not None and grad is before[id(leaf)] else self._kept(grad))
+            for leaf, grad in ends
+        ]
         recording.new_gradients, recording.other_gradients = gradients.ends_of(kept)
         recording.n_fresh = len(self._places)
         recording.seen = self._find_seen(recording, result)
@@ -211,6 +249,25 @@ class Builder:
         self._born, capture.storages, capture.begun, capture.undos, capture.taps = {}, [], {}, [], {}
         capture.tensors, self._made = {}, {}
 
+    def _find_gradients(self, recording: Recording) -> None:
+        """The gradients that it found and knows only as such: by no name, and not as arguments."""
+        around = recording.around.tensors if recording.around is not None else set()
+        by_name = around | set(map(id, self.call.tensors))
+        given = {id(whole_of(tensor._storage)) for tensor in self.call.tensors}
+        leaves = [
+            (leaf, grad)
+            for leaf, grad, read in self.capture.leaves()
+            if read and grad is not None and id(grad) not in by_name and id(whole_of(grad._storage)) not in given
+        ]
+        self._gradients = {id(grad) for _, grad in leaves}
+        now = [leaf._grad for leaf, _ in leaves]
+        for leaf, grad in leaves:  # As when the step began.
+            leaf._grad = grad
+        recording.given_gradients = GivenGradients([leaf for leaf, _ in leaves])
+        self._roles = recording.given_gradients.wholes()
+        for (leaf, _), grad in zip(leaves, now, strict=True):
+            leaf._grad = grad
+
     def _require_settled(self) -> None:
         """Memory that was there before must be where it was; else the next call captures the step as it is then."""
         moved = {id(s) for ref in self.capture.moved if (s := ref()) is not None}
@@ -223,11 +280,12 @@ class Builder:
         passed: set[int] = set(map(id, self.call.tensors))
         signature.rebuilt((result, self.capture.taps), lambda value: passed.add(id(value)))
         known = {id(leaf) for leaf, _, _ in self.capture.leaves()}
+        known |= recording.around.tensors if recording.around is not None else set()
         known |= {id(tensor) for module in self.capture.modules.values() for tensor in guards.owned(module)}
         seen = []
         for tensor_ref, storage_ref, traits in self.capture.tensors.values():
             tensor, storage = tensor_ref(), storage_ref()
-            if tensor is None or storage is None or id(storage) in self._born:
+            if tensor is None or storage is None or id(storage) in self._born or id(tensor) in self._gradients:
                 continue
             if id(tensor) in known or id(tensor) not in passed:
                 seen.append((tensor_ref, storage, whole_of(storage), traits))
@@ -284,7 +342,7 @@ class Builder:
                 at = id(storage)
                 if at in self._born and at not in self._places:
                     self._refuse(storage)
-                takers.append(given.get(at, self._places.get(at, storage)))
+                takers.append(given.get(at, self._places.get(at, self._roles.get(at, storage))))
             recording.takers.append(takers)
 
     def _source(self, recording: Recording, at: int, node: Node, given: dict[int, Given]) -> Source:
@@ -294,7 +352,7 @@ class Builder:
         if storage is not None and id(storage) not in self._born:
             _, before = self.capture.begun.get(id(storage), (storage, node))
             if before is node:
-                return given.get(id(storage), storage)
+                return given.get(id(storage), self._roles.get(id(storage), storage))
         buffer: Buffer = node.buffer
         buffer.holders += 1
         return buffer

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pywebgpu.settings import settings
-from pywebgpu.step_capture import audit, names, signature, step, survey
+from pywebgpu.step_capture import audit, names, signature, step
 from pywebgpu.step_capture.builder import Builder, Recording
 from pywebgpu.step_capture.capture import recorder
 from pywebgpu.step_capture.signature import Call
@@ -86,7 +86,7 @@ class Compiled:
 
     def _run(self, call: Call, variants: _Variants) -> Any:
         if variants.each_call:
-            return self._given(self._recorded(call, frozenset(), watched=False))
+            return self._given(Builder(call, ordinary=True, watched=False).record(self.function))
         reasons = []
         others: list[set[int]] = []
         for one in variants.steps:
@@ -111,10 +111,6 @@ class Compiled:
 
     # Recording
 
-    def _recorded(self, call: Call, free: frozenset[int], *, watched: bool) -> Recording:
-        """The call, recorded as an ordinary one."""
-        return Builder(call, free, ordinary=True, watched=watched).record(self.function)
-
     def _given(self, recording: Recording) -> Any:
         result, self.captures = recording.result, recording.taps
         recording.result, recording.taps = None, {}
@@ -136,56 +132,40 @@ class Compiled:
         if recording.is_open:
             self._open.add(call.key)
             return self._given(recording)
-        around = self._surroundings(recording)
-        reason = recording.reason or "; ".join(around.reasons[:3])
-        if around.reasons:
-            variants.each_call = reason
+        unseen = _unseen(recording)
+        reason = recording.reason or unseen
+        if unseen:
+            variants.each_call = unseen
             self._variants[call.key] = variants
         if reason:
             self._lose(reason)
         else:
             self._lost = 0
-            self._keep(call, variants, step.made(recording, builder.current, builder.free, around))
+            self._keep(call, variants, step.made(recording, builder.current, builder.free, dry=dry))
         return self._given(recording)
-
-    def _surroundings(self, recording: Recording) -> survey.Surroundings:
-        assert recording.watch is not None
-        modules = [(type(module).__name__, module) for module in recording.capture.modules.values()]
-        given = [(type(value).__name__, value) for value in recording.call.kept]
-        return survey.survey([(names.title(self.function), self.function), *given, *modules], recording.watch)
 
     def _audit(self, call: Call, variants: _Variants, one: Step) -> Any:
         self.counters["audits"] += 1
         now = one.now
-        recording = self._recorded(call, step.free(one, call), watched=now.n_audits == 0)
+        builder = Builder(call, step.free(one, call), ordinary=True, known=now, watched=now.n_audits == 0)
+        recording = builder.record(self.function)
         now.n_calls += 1
         now.n_audits += 1
         written = now.surroundings.changed()
         found = recording.reason or audit.difference(one, recording)
         if recording.is_open:
             found = "a gradient may now be asked of what it returns"
-        if written is not None:
-            variants.each_call = f"it changes what outlives the call: {written}"
+        unseen = f"it changes what outlives the call: {written}" if written is not None else _unseen(recording)
+        if unseen:
+            variants.each_call = unseen
             variants.steps.clear()
-            self._lose(variants.each_call)
+            self._lose(unseen)
         elif found is not None:
             self._differs(variants, one, found)
-        else:
-            one.gradients.adopt()
-            self._look_again(variants, one, recording)
+        elif recording.around is not None:
+            now.surroundings = recording.around
+            one.gradients.keep()
         return self._given(recording)
-
-    def _look_again(self, variants: _Variants, one: Step, recording: Recording) -> None:
-        """The second call may have run other code than the first: guards are for both."""
-        if recording.watch is None:
-            return
-        recording.watch.codes |= one.now.codes
-        around = self._surroundings(recording)
-        if around.reasons:
-            variants.each_call = "; ".join(around.reasons[:3])
-            variants.steps.clear()
-            self._lose(variants.each_call)
-        one.now.surroundings = around
 
     def _differs(self, variants: _Variants, one: Step, found: str) -> None:
         reason = f"call {one.now.n_calls} did something else than a replay would have done: {found}"
@@ -237,6 +217,11 @@ class Compiled:
     def clear(self) -> None:
         """Forgets all captured steps."""
         self._variants.clear()
+
+
+def _unseen(recording: Recording) -> str:
+    """Why guards cannot speak for all that a call did."""
+    return "; ".join(recording.around.reasons[:3]) if recording.around is not None else ""
 
 
 def _words(one: Step, call: Call, numbers: list[int]) -> str:

@@ -11,9 +11,8 @@ from operator import attrgetter, is_
 from sys import getrefcount
 from typing import Any
 
-from pywebgpu.graph import ir
 from pywebgpu.runtime.storage import Storage, whole_of
-from pywebgpu.step_capture.templates import Fresh, Made
+from pywebgpu.step_capture.templates import Fresh, GradientOf, Made
 from pywebgpu.tensor.base import TensorBase
 
 _LISTED = next(map(getrefcount, [object()]))  # what is counted for an object that only a list holds
@@ -45,7 +44,7 @@ class NewGradients:
             int(made.storage): whole_of(storage) for (_, made), storage in zip(self.ends, self._storages, strict=True)
         }
 
-    def are_free(self, *, but_nodes: bool = False) -> bool:
+    def are_free(self) -> bool:
         """Whether nobody else holds what the last run made, and it is as it was made."""
         if not self._grads or self._are_shown:
             return False
@@ -65,7 +64,7 @@ class NewGradients:
         # A flat one is held by its parts, twice with the list of this object; others by their gradient, and listed.
         if sum(map(getrefcount, wholes)) != (_LISTED + 1) * len(wholes) + 2 * n_flat + 2 * n_own:
             return False
-        return but_nodes or sum(map(getrefcount, [*map(_node, wholes)])) == (_LISTED + 1) * len(wholes)
+        return sum(map(getrefcount, [*map(_node, wholes)])) == (_LISTED + 1) * len(wholes)
 
     def renew(self, storages: dict[int, Storage], tensors: dict[int, Any]) -> None:
         """Puts new tensors on these storages into `.grad`. tensors: by id of its template, what the run makes."""
@@ -84,25 +83,51 @@ class NewGradients:
                 leaf._grad, changed = grad, True
         return changed
 
-    def adopt(self) -> None:
-        """An ordinary call made gradients: where nobody can tell, the last ones take their place."""
-        new = NewGradients(self.ends, are_shown=self._are_shown)
-        new.keep()
-        if not (new.are_free(but_nodes=True) and self.are_free()) or not self._are_alike(new):
-            self._forget()
-            self.keep()
-            return
-        for number, storage in self.wholes.items():
-            node = new.wholes[number].node
-            storage.node.stale = True
-            storage.node = ir.data(node.spec, node.buffer)
-            storage.version += 1
-            storage.settle()
-        self.put_back()
 
-    def _are_alike(self, other: NewGradients) -> bool:
-        pairs = zip(self._storages, other._storages, strict=True)
-        return all((a.whole is None) == (b.whole is None) and (a.whole is None or a.place == b.place) for a, b in pairs)
+class GivenGradients:
+    """The gradients that a step finds when it begins, and which it knows by their parameters alone.
+
+    Where they lie may change from run to run; which of them share a flat storage, and where in it, may not.
+    """
+
+    def __init__(self, leaves: Sequence[TensorBase]) -> None:
+        self._leaves = list(leaves)
+        self._layout = self._now()
+        self.leaves = set(map(id, leaves))
+
+    def _now(self) -> list[Any]:
+        number: dict[int, int] = {}
+        layout = []
+        for leaf in self._leaves:
+            storage = leaf._grad._storage
+            place = None if storage.whole is None else storage.place
+            layout.append((number.setdefault(id(whole_of(storage)), len(number)), place, leaf._grad._path))
+        return layout
+
+    def changed(self) -> str | None:
+        for leaf in self._leaves:
+            if leaf._grad is None:
+                return (
+                    f"a parameter of shape {list(leaf.shape)} had a gradient and has no gradient when the step begins"
+                )
+        return None if self._now() == self._layout else "gradients lie in memory in another way when the step begins"
+
+    def wholes(self) -> dict[int, GradientOf]:
+        """By id of a storage, the first parameter whose gradient it has."""
+        found: dict[int, GradientOf] = {}
+        for number in range(len(self._leaves)):
+            found.setdefault(id(self.whole(number)), GradientOf(number))
+        return found
+
+    def whole(self, number: int) -> Storage:
+        return whole_of(self._leaves[number]._grad._storage)
+
+    def are_apart(self, others: frozenset[int] | set[int]) -> bool:
+        """Whether none of them lies in these storages."""
+        return others.isdisjoint(map(id, [self.whole(number) for number in range(len(self._leaves))]))
+
+
+UNCHANGED = object()  # the end of a gradient: what was there when the step began
 
 
 def ends_of(kept: Sequence[tuple[TensorBase, Any]]) -> tuple[list[tuple[TensorBase, Made]], list[Any]]:

@@ -11,16 +11,18 @@ from typing import Any
 
 from pywebgpu.runtime.storage import Storage, whole_of
 from pywebgpu.step_capture.capture import Capture
+from pywebgpu.step_capture.gradients import GivenGradients
 from pywebgpu.tensor.base import TensorBase
 
 Guard = Callable[[], str | None]  # None, or the reason
 Held = tuple[Any, Storage, Storage, Any]  # a weak reference to a tensor, its storage, the whole of that, its traits
 
 
-def all_of(capture: Capture, seen: list[Held]) -> list[Guard]:
+def all_of(capture: Capture, seen: list[Held], given: GivenGradients) -> list[Guard]:
     """What a step found: gradients, and tensors that it did not make."""
-    gradients = [_gradient(leaf, grad) for leaf, grad, read in capture.leaves() if read]
-    return [*capture.guards, *gradients, _tensors(seen)]
+    known = given.leaves
+    gradients = [_gradient(leaf, grad) for leaf, grad, read in capture.leaves() if read and id(leaf) not in known]
+    return [*capture.guards, given.changed, *gradients, _tensors(seen)]
 
 
 def owned(module: Any) -> Iterator[TensorBase]:

@@ -10,14 +10,13 @@ from pywebgpu.runtime import executor
 from pywebgpu.runtime.executor import Run
 from pywebgpu.runtime.storage import Storage, whole_of
 from pywebgpu.step_capture import guards, signature
-from pywebgpu.step_capture.builder import Recording
+from pywebgpu.step_capture.builder import Recording, Replays
 from pywebgpu.step_capture.capture import Capture, recorder
 from pywebgpu.step_capture.free_number import FREE
-from pywebgpu.step_capture.gradients import NewGradients
+from pywebgpu.step_capture.gradients import UNCHANGED, GivenGradients, NewGradients
 from pywebgpu.step_capture.host_program import Bound, Changed, is_same
 from pywebgpu.step_capture.signature import Call
-from pywebgpu.step_capture.surroundings import Surroundings
-from pywebgpu.step_capture.templates import Given, Made, Source, Taker
+from pywebgpu.step_capture.templates import Given, GradientOf, Made, Source, Taker
 from pywebgpu.tensor.base import TensorBase
 
 
@@ -42,6 +41,7 @@ class Step:
     taps: Any
     fixed: tuple[Storage | None, ...]
     state: frozenset[int]  # ids of the storages that it reads or writes by itself
+    given_gradients: GivenGradients
     gradients: NewGradients
     other_gradients: tuple[tuple[TensorBase, Any], ...]
     always: tuple[guards.Guard, ...]
@@ -51,29 +51,15 @@ class Step:
     now: Replays
 
 
-@dataclass(slots=True, eq=False)
-class Replays:
-    """What changes from run to run: the present call, and what guards have seen.
-
-    n_calls: of all kinds, the captured one too.
-    checked: the number of changes up to which all guards held.
-    """
-
-    current: list[Call]
-    surroundings: Surroundings
-    codes: dict[int, Any]  # the code that ran
-    n_calls: int = 1
-    checked: int = -1
-    n_audits: int = 0
-
-
 NOTHING = Call((), {})
 
 
-def made(recording: Recording, current: list[Call], free: frozenset[int], around: Surroundings) -> Step:
+def made(recording: Recording, current: list[Call], free: frozenset[int], *, dry: bool) -> Step:
     """The step of a call that was captured and can run again."""
     capture, run = recording.capture, recording.run
     assert run is not None
+    assert recording.around is not None
+    assert recording.given_gradients is not None
     returned: list[Any] = []
     signature.rebuilt((recording.result_template, recording.taps_template), returned.append)
     places = tuple([capture.place(number) for number in recording.numbers])
@@ -82,7 +68,8 @@ def made(recording: Recording, current: list[Call], free: frozenset[int], around
         capture.place(number)
     kinds = [*recording.sources, *(kind for kinds in recording.takers for kind in kinds), *recording.fixed]
     gradients = NewGradients(recording.new_gradients, are_shown=_are_shown(recording))
-    gradients.keep()
+    if not dry:
+        gradients.keep()
     return Step(
         run=run,
         capture=capture,
@@ -99,10 +86,11 @@ def made(recording: Recording, current: list[Call], free: frozenset[int], around
         gradients=gradients,
         other_gradients=tuple(recording.other_gradients),
         always=tuple(capture.always),
-        guards=tuple(guards.all_of(capture, recording.seen)),
+        guards=tuple(guards.all_of(capture, recording.seen, recording.given_gradients)),
+        given_gradients=recording.given_gradients,
         known=tuple(recording.call.kept),
         outline=recording.call.outline(),
-        now=Replays(current, around, dict(recording.watch.codes) if recording.watch else {}),
+        now=Replays(current, recording.around),
     )
 
 
@@ -127,6 +115,8 @@ def unfit(step: Step, call: Call) -> str | None:
     for tensor, storage in zip(call.tensors, step.fixed, strict=True):
         if tensor._storage is not storage and (storage is not None or id(whole_of(tensor._storage)) in step.state):
             return "an argument is, or no longer is, a tensor that it also knows in another way"
+    if not step.given_gradients.are_apart(step.state):
+        return "a gradient shares its memory with another tensor"
     return None
 
 
@@ -202,7 +192,7 @@ class _Memory:
 
 def _memory(step: Step, call: Call) -> _Memory | str:
     program = step.run.program
-    inputs = [_input(source, call) for source in step.sources]
+    inputs = [_input(step, source, call) for source in step.sources]
     if None in inputs:
         return "memory that it reads was moved"
     leaf_of = dict(program.written)
@@ -213,7 +203,7 @@ def _memory(step: Step, call: Call) -> _Memory | str:
     takers: list[list[Storage]] = []
     for at, kinds in enumerate(step.takers):
         spec = program.slots[program.outputs[at]].spec
-        storages = [_taker(kind, call, new, spec, step.run.device) for kind in kinds]
+        storages = [_taker(step, kind, call, new, spec) for kind in kinds]
         home: Buffer | None = None
         for storage in storages:
             own = storage.home
@@ -226,20 +216,25 @@ def _memory(step: Step, call: Call) -> _Memory | str:
     return _Memory(inputs, outputs, takers, new, renews)
 
 
-def _input(source: Source, call: Call) -> Any:
+def _input(step: Step, source: Source, call: Call) -> Any:
     if isinstance(source, Buffer):
         return source
-    storage = source if isinstance(source, Storage) else whole_of(call.tensors[source]._storage)
-    return storage.node.buffer
+    if isinstance(source, Storage):
+        return source.node.buffer
+    if isinstance(source, GradientOf):
+        return step.given_gradients.whole(source).node.buffer
+    return whole_of(call.tensors[source]._storage).node.buffer
 
 
-def _taker(kind: Taker, call: Call, new: dict[int, Storage], spec: Any, device: Any) -> Storage:
+def _taker(step: Step, kind: Taker, call: Call, new: dict[int, Storage], spec: Any) -> Storage:
     if isinstance(kind, Storage):
         return kind
     if isinstance(kind, Given):
         return call.tensors[kind]._storage
+    if isinstance(kind, GradientOf):
+        return step.given_gradients.whole(kind)
     if kind not in new:
-        new[kind] = Storage.empty(spec, device)
+        new[kind] = Storage.empty(spec, step.run.device)
     return new[kind]
 
 
@@ -262,7 +257,7 @@ def _leave(step: Step, call: Call, values: list[Any], memory: _Memory) -> tuple[
         return values[template._place] if type(template) in FREE else template
 
     for leaf, template in step.other_gradients:
-        end = make(template)
+        end = leaf._grad if template is UNCHANGED else make(template)
         if leaf._grad is not end:
             leaf._grad, changed = end, True
     if changed:

@@ -86,6 +86,8 @@ def _short(value: Any) -> str:
 
 
 def path(title: str, key: Any) -> str:
+    if key in ("_parameters", "_buffers", "_modules", "cell_contents"):
+        return title
     if isinstance(key, str) and key.isidentifier():
         return f"{title}.{key}" if title else key
     return f"{title}[{key!r}]" if isinstance(key, ATOMS) else f"{title}[...]"
@@ -93,11 +95,16 @@ def path(title: str, key: Any) -> str:
 
 @dataclass(slots=True)
 class Surroundings:
-    """The guards of one call. `reasons`: why they cannot speak for all that the call could see."""
+    """The guards of one call.
+
+    reasons: why they cannot speak for all that the call could see.
+    tensors: ids of the tensors among what was met. codes: by id, the code that ran, with its globals.
+    """
 
     entries: list[Entry]
     reasons: list[str]
-    tensors: set[int]  # ids of the tensors among what was met
+    tensors: set[int]
+    codes: dict[int, Any]
     _fast: Callable[[], bool] | None = None
 
     def changed(self) -> str | None:

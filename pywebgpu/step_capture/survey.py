@@ -93,7 +93,7 @@ class _Walk:
             self._refuse(f"the code that ran can see more than {MOST} things")
         for code in self._unknown():
             self._refuse(f"where it finds {watch.name_of(code)} is not known")
-        return Surroundings(self.entries, self.reasons, self.tensors)
+        return Surroundings(self.entries, self.reasons, self.tensors, self.codes)
 
     def _refuse(self, reason: str) -> None:
         if reason not in self.reasons:

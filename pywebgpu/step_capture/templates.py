@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from pywebgpu.devices.base import Buffer
 from pywebgpu.graph.ir import Attrs
 from pywebgpu.runtime.storage import Storage
 from pywebgpu.step_capture import signature, surroundings
-from pywebgpu.step_capture.free_number import plain
+from pywebgpu.step_capture.free_number import FREE
 from pywebgpu.tensor.base import Path as Views
+from pywebgpu.tensor.base import TensorBase
 
 
 class Given(int):
@@ -20,8 +22,12 @@ class Fresh(int):
     """The number of a storage that each run makes anew."""
 
 
-Source = Given | Storage | Buffer  # where an input comes from; a buffer is a constant
-Taker = Given | Fresh | Storage  # who takes an output
+class GradientOf(int):
+    """The memory of the gradient that a parameter has when the step begins, by the number of the parameter."""
+
+
+Source = Given | GradientOf | Storage | Buffer  # where an input comes from; a buffer is a constant
+Taker = Given | GradientOf | Fresh | Storage  # who takes an output
 
 
 class Made:
@@ -48,17 +54,18 @@ class Made:
         return made
 
 
-def difference(old: Any, new: Any, title: str) -> str | None:
-    """In what two templates of results differ, in words."""
+def difference(old: Any, new: Any, title: str, values: Sequence[Any]) -> str | None:
+    """In what two templates of results differ, in words. values: those of the first one's free numbers."""
     if old is new or (isinstance(old, Made) and isinstance(new, Made) and old.is_like(new)):
         return None
     if isinstance(old, Given) and isinstance(new, Given):
         return None if old == new else f"{title} is another argument"
-    old, new = plain(old), plain(new)
+    if type(old) in FREE:
+        old = values[old._place]
     if signature.is_container(old) and type(old) is type(new):
         (places, items), (others, found) = signature.items_of(old), signature.items_of(new)
         if places != others:
             return f"{title} has other items"
-        inner = [difference(a, b, f"{title}[{at!r}]") for at, a, b in zip(places, items, found, strict=True)]
+        inner = [difference(a, b, f"{title}[{at!r}]", values) for at, a, b in zip(places, items, found, strict=True)]
         return next((reason for reason in inner if reason is not None), None)
     return None if surroundings.is_same(old, new) else f"{title} is another {type(new).__name__}"

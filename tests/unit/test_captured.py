@@ -1,8 +1,10 @@
 """What a captured step holds: constants, state and its aliases, and nothing of Python, whatever it is given."""
 
-import itertools
+import sys
 from collections.abc import Iterator
 from typing import Any
+
+import pytest
 
 import pywebgpu as torch
 from tests.unit.replays import audited
@@ -16,16 +18,20 @@ def _replayed_at_once() -> Iterator[None]:
 
 
 def test_a_replay_runs_no_python(device: str) -> None:
-    calls = itertools.count()
+    step = torch.compile(lambda x: x.t().reshape(-1)[1:] + 1)
+    ran = []
 
-    def f(x: Any) -> Any:
-        next(calls)
-        return x.t().reshape(-1)[1:] + 1
+    def profile(frame: Any, event: str, arg: Any) -> None:
+        ran.append(frame.f_code.co_filename)
 
-    step = torch.compile(f)
     for n in (1.0, 2.0, 3.0):
-        assert step(torch.full((2, 3), n, device=device)).tolist() == [n + 1] * 5
-    assert next(calls) == 1
+        x = torch.full((2, 3), n, device=device)
+        sys.setprofile(profile if n > 1.0 else None)
+        y = step(x)
+        sys.setprofile(None)
+        assert y.tolist() == [n + 1] * 5
+    assert step.counters["replays"] == 2
+    assert __file__ not in ran[1:]  # The first is the profile of the call itself, in this test.
 
 
 def test_constants_outlive_many_runs(device: str) -> None:
@@ -42,7 +48,7 @@ def test_a_tensor_given_twice_is_another_signature(device: str) -> None:
     assert step(x, x).tolist() == [25.0, 25.0]
     assert step(y, y[:]).tolist() == [36.0, 36.0]
     assert step(x, y).tolist() == [36.0, 36.0]
-    assert step.counters == {"captures": 3, "replays": 1, "recompiles": 0}
+    assert (step.counters["captures"], step.counters["replays"]) == (3, 1)
 
 
 def test_states_that_share_memory_stay_together(device: str) -> None:
@@ -69,7 +75,7 @@ def test_sizes_of_a_batch_share_the_parameters(device: str) -> None:
         model.weight.copy_(torch.zeros(1, 3))
         for at, size in enumerate((2, 5, 2, 5, 2)):
             assert step(torch.ones(size, 3, device=device))[0].item() == 3.0 * size * at
-    assert step.counters == {"captures": 2, "replays": 3, "recompiles": 0}
+    assert (step.counters["captures"], step.counters["replays"]) == (2, 3)
     assert model.weight.tolist() == [[5.0] * 3]
 
 

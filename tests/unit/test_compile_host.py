@@ -385,9 +385,10 @@ def test_forgotten_steps_free_what_they_held(device: str) -> None:
     step = torch.compile(f)
     x = torch.ones(3, 2, device=device)
     step(x, 1.0), step(x, 2.0)
+    step(x, 3.0)
     assert step.counters["replays"] == 1
-    (kept,) = step._steps.values()
-    held = [weakref.ref(kept[0].tape), weakref.ref(x)]
+    (kept,) = step._variants.values()
+    held = [weakref.ref(kept.steps[0].capture), weakref.ref(x)]
     step.clear()
     del x, kept
     gc.collect()

@@ -338,4 +338,4 @@ def test_a_mode_that_is_changed_and_put_back_inside_is_captured_once(device: str
 
     step, x = torch.compile(scores), torch.ones(1, 2, device=device)
     assert step(x).tolist() == step(x).tolist() == step(x).tolist()
-    assert step.counters == {"captures": 1, "replays": 2, "recompiles": 0}
+    assert (step.counters["captures"], step.counters["replays"]) == (1, 2)
