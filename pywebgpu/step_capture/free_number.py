@@ -109,7 +109,7 @@ def _converted(op: str) -> Callable[[Any], Any]:
 RULES: dict[str, Callable[..., Any]] = {
     name: getattr(operator, {"div": "truediv"}.get(name, name))
     for name in ("add", "sub", "mul", "div", "floordiv", "mod", "pow", "lt", "le", "gt", "ge", "eq", "ne", "neg", "abs")
-} | {"trunc": math.trunc, "floor": math.floor, "ceil": math.ceil, "round": round, "float": float}
+} | {"trunc": math.trunc, "floor": math.floor, "ceil": math.ceil, "round": round, "to_float": float}
 
 
 class FreeNumber:
@@ -273,7 +273,7 @@ def _power(base: Any, exponent: Any) -> Any:
 
 
 def _as_float(number: Any) -> Any:
-    return _converted("float")(number) if type(number) in FREE else float(number)
+    return _converted("to_float")(number) if type(number) in FREE else float(number)
 
 
 def _require_operator(name: str) -> None:
