@@ -82,7 +82,7 @@ def _fixed_operators(rule: Method) -> tuple[Method, Method]:
 
 def _computed(op: str, rule: Method, a: Any, b: Any) -> Any:
     free = a if type(a) in FREE else b
-    if not free._capture.is_current():
+    if not is_free(free):
         return rule(fixed(a), fixed(b))
     return free._capture.apply(op, rule, a, b)
 
