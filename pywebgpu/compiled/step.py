@@ -50,17 +50,17 @@ class Step:
     """
 
     def __init__(self, function: Any, call: Call, *, dry: bool = False) -> None:
-        self.call = call  # the present one: the tape reads its numbers
+        self.call = call  # the present one: its numbers are read from it
         self.outline = call.outline()
         self._known = call.kept  # what the signature tells apart by identity, so that it has to stay
         self.reason = ""
         self.is_open = False
         self._dry = dry
-        self.tape = Capture()
+        self.capture = Capture()
         self._born: dict[int, Storage] = {}  # by id: storages that the captured call made
         self._parts: list[TensorBase] = []  # arguments that are parts of larger tensors, while they are captured
         self._fresh: list[Any] = []  # storages by their number, while a run hands them out
-        self._values: list[Any] = []  # what the tape read for the present run
+        self._values: list[Any] = []  # of the host program, in the present run
         self._checked = -1  # the number of changes up to which all guards held
         for device in realize.waiting():
             realize.submit(device)
@@ -72,19 +72,19 @@ class Step:
     # The first time
 
     def _record(self, function: Any) -> Any:
-        tape, call = self.tape, self.call
-        numbers = [tape.read("argument", lambda at=at: self.call.numbers[at]) for at in range(len(call.numbers))]  # type: ignore[misc]
+        capture, call = self.capture, self.call
+        numbers = [capture.read("argument", lambda at=at: self.call.numbers[at]) for at in range(len(call.numbers))]  # type: ignore[misc]
         try:
-            with tape.recording():
-                tape.given = {id(whole_of(tensor._storage)) for tensor in call.tensors}
+            with capture.recording():
+                capture.given = {id(whole_of(tensor._storage)) for tensor in call.tensors}
                 for tensor in call.tensors:
-                    tape.see(tensor)
+                    capture.see(tensor)
                 for at, tensor in enumerate(call.tensors):
                     self._free_starts(at, tensor)
                 args, kwargs = call.mapped(numbers)
                 result = function(*args, **kwargs)
                 if Call(args, kwargs).key != call.key:
-                    tape.reason = "it changes what it is given (a list, a dict, requires_grad)"
+                    capture.reason = "it changes what it is given (a list, a dict, requires_grad)"
                     signature.give_back((call.args, call.kwargs), (args, kwargs))
                 return signature.rebuilt(result, self._own)
         except CaptureError as error:
@@ -100,8 +100,8 @@ class Step:
         """A returned tensor; a copy of one that was uploaded, or has the memory of a gradient that the step makes."""
         if not isinstance(value, TensorBase):
             return value
-        made = {id(s) for ref in self.tape.storages if (s := ref()) is not None}
-        kept = {id(whole_of(leaf._grad._storage)) for leaf, _, _ in self.tape.leaves() if leaf._grad is not None}
+        made = {id(s) for ref in self.capture.storages if (s := ref()) is not None}
+        kept = {id(whole_of(leaf._grad._storage)) for leaf, _, _ in self.capture.leaves() if leaf._grad is not None}
         whole = whole_of(value._storage)
         if id(whole) not in made or (id(whole) not in kept and whole.node.buffer is None):
             return value
@@ -117,7 +117,7 @@ class Step:
         starts: list[Any] = []
         node = storage.node
         if isinstance(storage, Part):
-            starts.append(self.tape.read("start", lambda: self.call.tensors[at]._storage.place["start"]))
+            starts.append(self.capture.read("start", lambda: self.call.tensors[at]._storage.place["start"]))
             shape = storage.place["shape"]
             node = indexing.slice_of_data(storage.whole.node, starts=tuple(starts), sizes=(prod(shape),), steps=(1,))
             node = movement.reshape(node, shape=shape)
@@ -132,24 +132,24 @@ class Step:
             self._parts.append(tensor)
             tensor._detached = True  # So that its node is the one that is noted here.
         tensor._cached = (storage.version, node)
-        self.tape.starts.setdefault(id(storage), []).extend(starts)
+        self.capture.starts.setdefault(id(storage), []).extend(starts)
 
     def _start(self, at: int, depth: int, axis: int) -> Any:
-        return self.tape.read("start", lambda: self.call.tensors[at]._path[depth][1]["starts"][axis])
+        return self.capture.read("start", lambda: self.call.tensors[at]._path[depth][1]["starts"][axis])
 
     def _finish(self, names: list[guards.Guard], result: Any) -> None:
         """Runs the Program and finds out what would have to be given and taken the next time."""
-        tape = self.tape
-        self.reason = tape.reason
+        capture = self.capture
+        self.reason = capture.reason
         self._find_born()
-        ends = [(leaf, leaf._grad) for leaf, _, _ in tape.leaves()]
+        ends = [(leaf, leaf._grad) for leaf, _, _ in capture.leaves()]
         self._stay = {id(whole_of(grad._storage)) for _, grad in ends if grad is not None}
         kept_ends = [(leaf, self._kept(grad)) for leaf, grad in ends]
         self._ends = [(leaf, grad) for leaf, grad in kept_ends if not isinstance(grad, Given | _New)]
         self._new_ends = [(leaf, grad) for leaf, grad in kept_ends if isinstance(grad, Given | _New)]
         self._places: dict[int, Fresh] = {}
         self._kept_result = signature.rebuilt(result, self._kept)
-        self._kept_taps = signature.rebuilt(tape.taps, self._kept)
+        self._kept_taps = signature.rebuilt(capture.taps, self._kept)
         self._fresh = [self._born[at] for at in self._places]
         self._n_fresh = len(self._fresh)
         seen = self._find_seen(result)
@@ -160,20 +160,20 @@ class Step:
             if grad is not None:
                 grad._storage.claim()
         is_kept = not (self.reason or self.is_open)
-        self._always = [*names, *tape.always]
-        self._guards = guards.all_of(tape, seen) if is_kept else []
+        self._always = [*names, *capture.always]
+        self._guards = guards.all_of(capture, seen) if is_kept else []
         self.result = self._given_back(self._kept_result) if is_kept else signature.rebuilt(result, plain)
         self.taps = self._given_back(self._kept_taps)
         if self._dry:
             self._undo()
-        self._born, self._fresh, tape.storages, tape.begun, tape.undos, tape.taps = {}, [], [], {}, [], {}
-        tape.tensors = {}
+        self._born, self._fresh, capture.storages, capture.begun, capture.undos, capture.taps = {}, [], [], {}, [], {}
+        capture.tensors = {}
 
     def _require_settled(self) -> None:
         """Memory that was there before must be where it was; else the next call captures the step as it is then."""
-        moved = {id(s) for ref in self.tape.moved if (s := ref()) is not None}
+        moved = {id(s) for ref in self.capture.moved if (s := ref()) is not None}
         unmade = {
-            id(s) for s, node in self.tape.begun.values() if node.buffer is None and not isinstance(s, realize.Part)
+            id(s) for s, node in self.capture.begun.values() if node.buffer is None and not isinstance(s, realize.Part)
         }
         if (moved | unmade) - self._born.keys():
             self.reason = "it made or moved memory that stays; the next call finds it there"
@@ -181,11 +181,11 @@ class Step:
     def _find_seen(self, result: Any) -> list[guards.Held]:
         """The tensors that the step found and did not make, but for arguments. Those that are both fix the argument."""
         passed: set[int] = set(map(id, self.call.tensors))
-        signature.rebuilt((result, self.tape.taps), lambda value: passed.add(id(value)))
-        known = {id(leaf) for leaf, _, _ in self.tape.leaves()} | self._around
-        known |= {id(tensor) for module, _ in self.tape.modules.values() for tensor in guards.owned(module)}
+        signature.rebuilt((result, self.capture.taps), lambda value: passed.add(id(value)))
+        known = {id(leaf) for leaf, _, _ in self.capture.leaves()} | self._around
+        known |= {id(tensor) for module, _ in self.capture.modules.values() for tensor in guards.owned(module)}
         seen = []
-        for tensor_ref, storage_ref, traits in self.tape.tensors.values():
+        for tensor_ref, storage_ref, traits in self.capture.tensors.values():
             tensor, storage = tensor_ref(), storage_ref()
             if tensor is None or storage is None or id(storage) in self._born:
                 continue
@@ -200,11 +200,11 @@ class Step:
         return seen
 
     def _find_born(self) -> None:
-        """The storages that were made in the step and are still there. What only a cycle or the tape holds is not."""
-        for ref in self.tape.storages:
-            self.tape.begun.pop(id(ref()), None)
+        """The storages that were made in the step and are still there. What only a cycle or the capture holds is not."""
+        for ref in self.capture.storages:
+            self.capture.begun.pop(id(ref()), None)
         gc.collect()
-        self._born = {id(storage): storage for ref in self.tape.storages if (storage := ref()) is not None}
+        self._born = {id(storage): storage for ref in self.capture.storages if (storage := ref()) is not None}
         for storage in self._born.values():
             if storage.home is not None:  # It was uploaded: a constant of the step, which no run may overwrite.
                 storage.home.holders += 1
@@ -219,19 +219,19 @@ class Step:
             self.reason = self.reason or "it computes nothing"
             return
         self._connect(run)
-        self._compile_tape(run.numbers)
+        self._bind_host(run.numbers)
         # The leaves are not held: memory that the step no longer needs goes back.
         self.run = replace(run, data=[], numbers=[], outputs=[])
 
     def _undo(self) -> None:
-        for restore in self.tape.undos:
+        for restore in self.capture.undos:
             restore()
-        for at, (storage, node) in self.tape.begun.items():
+        for at, (storage, node) in self.capture.begun.items():
             if at not in self._born and not isinstance(storage, realize.Part):
                 storage.node = node
                 storage.version += 1
                 node.stale = False
-        for leaf, grad, _ in self.tape.leaves():
+        for leaf, grad, _ in self.capture.leaves():
             leaf._grad = grad
 
     def _connect(self, run: Run) -> None:
@@ -256,7 +256,7 @@ class Step:
         found = getattr(node, "storage", None)
         storage: Storage | None = found() if found is not None else None
         if storage is not None and id(storage) not in self._born:
-            _, before = self.tape.begun.get(id(storage), (storage, node))
+            _, before = self.capture.begun.get(id(storage), (storage, node))
             if before is node:
                 return given.get(id(storage), storage)
         buffer: Buffer = node.buffer
@@ -346,7 +346,7 @@ class Step:
         self.call = call
         run = self.run
         realize.submit(run.device)
-        restore = _nothing if self._host.is_deferred else self.tape.snapshot()
+        restore = _nothing if self._host.is_deferred else self.capture.snapshot()
         try:
             reason = self._wind()
             if reason is None:
@@ -412,12 +412,12 @@ class Step:
         made = self._fresh[kind] = Storage.empty(spec, self.run.device)
         return made
 
-    # The tape
+    # The host
 
-    def _compile_tape(self, numbers: list[Node]) -> None:
+    def _bind_host(self, numbers: list[Node]) -> None:
         """What the host does, with the places of the numbers that the Program takes."""
-        self._words = [self.tape.place(node.buffer) for node in numbers]
-        self._host = self.tape.bound()
+        self._words = [self.capture.place(node.buffer) for node in numbers]
+        self._host = self.capture.bound()
 
     def _wind(self) -> str | None:
         """Does what the host did in the captured call. A reason where it would have gone another way."""

@@ -379,7 +379,7 @@ def test_forgotten_steps_free_what_they_held(device: str) -> None:
     step(x, 1.0), step(x, 2.0)
     assert step.counters["replays"] == 1
     (kept,) = step._steps.values()
-    held = [weakref.ref(kept[0].tape), weakref.ref(x)]
+    held = [weakref.ref(kept[0].capture), weakref.ref(x)]
     step.clear()
     del x, kept
     gc.collect()
