@@ -200,7 +200,7 @@ class Step:
         return seen
 
     def _find_born(self) -> None:
-        """The storages that were made in the step and are still there. What only a cycle or the capture holds is not."""
+        """The storages that were made in the step and are still there, not what only a cycle or the capture holds."""
         for ref in self.capture.storages:
             self.capture.begun.pop(id(ref()), None)
         gc.collect()
