@@ -52,7 +52,7 @@ class Shared:
     cells: list[Cell] = field(default_factory=list)
     _at: dict[int, int] = field(default_factory=dict)
     _cell_at: dict[tuple[int, str], int] = field(default_factory=dict)
-    _read: set[tuple[int, str]] = field(default_factory=set)
+    _read: dict[tuple[int, str], capture.Cell] = field(default_factory=dict)
 
     def state(self, home: Storage | Buffer, spec: Spec, *, is_read: bool) -> int:
         """The number of a state."""
@@ -69,7 +69,7 @@ class Shared:
         """Of the cells that a program writes, those are kept which some program reads."""
         program = step._host.program
         for at in host.read(program, host.needed(program, _outputs(step))):
-            self._read.add(_key(step.tape.cells[at]))
+            self._read.setdefault(_key(step.capture.cells[at]), step.capture.cells[at])
 
     def is_read(self, found: capture.Cell) -> bool:
         return _key(found) in self._read
@@ -78,8 +78,9 @@ class Shared:
         """The number of a cell."""
         at = self._cell_at.setdefault(_key(found), len(self.cells))
         if at == len(self.cells):
-            assert found.get is not None
-            self.cells.append(Cell(found.name, found.owner, found.get()))
+            get = self._read[_key(found)].get
+            assert get is not None
+            self.cells.append(Cell(found.name, found.owner, get()))
         self.cells[at].is_count |= is_written
         return at
 
@@ -191,7 +192,7 @@ def _outputs(step: Step) -> list[int]:
 
 def _host(step: Step, shared: Shared) -> tuple[Data, dict[int, int]]:
     """What the host does but for what stays in Python, and where its values are now."""
-    program, cells = step._host.program, step.tape.cells
+    program, cells = step._host.program, step.capture.cells
     chosen = host.needed(program, _outputs(step), lambda at: shared.is_read(cells[at]))
     written = {operands[0] for at, (op, operands) in enumerate(program.instructions) if op == "write" and at in chosen}
     used = sorted(host.read(program, chosen) | written)
@@ -208,7 +209,7 @@ def _host(step: Step, shared: Shared) -> tuple[Data, dict[int, int]]:
 
 def _notes(step: Step) -> list[str]:
     """What of the host stays behind."""
-    acts = dict.fromkeys(name for name, _ in step.tape.acts)
+    acts = dict.fromkeys(name for name, _ in step.capture.acts)
     return [f"Python code that stays in Python: {', '.join(acts)}; set the options that it would set"] if acts else []
 
 

@@ -78,13 +78,15 @@ def is_argument(cell: Cell) -> bool:
 class Host:
     """What the host does for a run of one program of an export. Raises HostProgramError for damaged data."""
 
-    def __init__(self, data: Data, n_numbers: int, names: list[str]) -> None:
-        """names: those of the cells of the export."""
+    def __init__(self, data: Data, n_numbers: int, names: list[str], n_words: int) -> None:
+        """names: those of the cells of the export. n_words: how many numbers the Program takes."""
         places = data["cells"]
         program = host_data.from_data(data["program"], len(places))
         self.words: list[int] = data["words"]
         for place in self.words:
             host_data.value_kind(place, program.kinds)
+        if len(self.words) != n_words:
+            raise HostProgramError(f"the Program takes {n_words} numbers, not {len(self.words)}")
         self._cells: list[Any] = []
         self._numbers: list[float] = []
         titles, getters, setters = [], [], []

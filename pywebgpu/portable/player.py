@@ -68,7 +68,7 @@ class Player:
             program = wire.from_data(step["program"])
             self._loaded[name] = (program, device.load(program))
             titles = [cell["name"] for cell in data["cells"]]
-            self._hosts[name] = Host(step["host"], len(step["numbers"]), titles)
+            self._hosts[name] = Host(step["host"], len(step["numbers"]), titles, len(program.numbers))
         named = data["tensors"]
         self.params = Tensors(self, [entry for entry in named if entry["kind"] in ("parameter", "buffer")])
         self.gradients = Tensors(self, [entry for entry in named if entry["kind"] == "gradient"])

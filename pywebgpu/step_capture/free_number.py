@@ -82,7 +82,7 @@ def _fixed_operators(rule: Method) -> tuple[Method, Method]:
 
 def _computed(op: str, rule: Method, a: Any, b: Any) -> Any:
     free = a if type(a) in FREE else b
-    if not free._capture.is_current():
+    if not is_free(free):
         return rule(fixed(a), fixed(b))
     return free._capture.apply(op, rule, a, b)
 
@@ -109,7 +109,7 @@ def _converted(op: str) -> Callable[[Any], Any]:
 RULES: dict[str, Callable[..., Any]] = {
     name: getattr(operator, {"div": "truediv"}.get(name, name))
     for name in ("add", "sub", "mul", "div", "floordiv", "mod", "pow", "lt", "le", "gt", "ge", "eq", "ne", "neg", "abs")
-} | {"trunc": math.trunc, "floor": math.floor, "ceil": math.ceil, "round": round, "float": float}
+} | {"trunc": math.trunc, "floor": math.floor, "ceil": math.ceil, "round": round, "to_float": float}
 
 
 class FreeNumber:
@@ -273,7 +273,7 @@ def _power(base: Any, exponent: Any) -> Any:
 
 
 def _as_float(number: Any) -> Any:
-    return _converted("float")(number) if type(number) in FREE else float(number)
+    return _converted("to_float")(number) if type(number) in FREE else float(number)
 
 
 def _require_operator(name: str) -> None:

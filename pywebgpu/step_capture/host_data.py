@@ -104,6 +104,6 @@ def value_kind(place: Any, kinds: Sequence[Kind | None]) -> Kind:
 
 def _number(data: Any, kind: Kind) -> Any:
     value: Any = _SPECIAL.get(data, data) if kind is float and isinstance(data, str) else data
-    if type(value) is not kind or (kind is int and value.bit_length() > BITS):
+    if type(value) is not kind or (type(value) is int and value.bit_length() > BITS):
         raise HostProgramError(f"{value!r} is no {kind.__name__}")
     return value

@@ -69,7 +69,7 @@ def _power(a: Any, b: Any) -> Any:
     if type(a) is int and type(b) is int:
         if b < 0:
             raise ValueError("a whole number to a negative power is no whole number")
-        if a.bit_length() * b > BITS:
+        if (a.bit_length() - 1) * b > BITS:
             raise OverflowError(f"a whole number of more than {BITS} bits")
     result = a**b
     if type(result) is complex:
@@ -103,7 +103,7 @@ OPERATIONS: dict[str, Operation] = {
     "ne": _binary(operator.ne, "!=", _truth),
     "neg": _unary(operator.neg),
     "abs": _unary(abs),
-    "float": _unary(float, float),
+    "to_float": _unary(float, float),
     "trunc": _unary(trunc, int),
     "floor": _unary(floor, int),
     "ceil": _unary(ceil, int),
@@ -275,7 +275,7 @@ class Bound:
             elif code == _READ:
                 value = v[at] = function()
                 if type(value) is not a:
-                    raise Changed(self._now(at, f"a {a.__name__}", f"a {type(value).__name__}"))
+                    raise Changed(self._now(at, f"of type {a.__name__}", f"of type {type(value).__name__}"))
             elif code == _GUARD:
                 if v[a] is not b and not is_same(v[a], b):
                     raise Changed(self._now(a, repr(b), repr(v[a])))

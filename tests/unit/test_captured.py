@@ -1,5 +1,6 @@
 """What a captured step holds: constants, state and its aliases, and nothing of Python, whatever it is given."""
 
+import contextlib
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 import pytest
 
 import pywebgpu as torch
+from pywebgpu.step_capture.capture import Capture
 from tests.unit.replays import audited
 
 
@@ -92,3 +94,33 @@ def test_captures_stay_those_of_their_run(device: str) -> None:
         assert step().item() == 2.0 * (at + 1)
         kept.append(step.captures["before"])
     assert [one.tolist() for one in kept] == [[10.0 * at] * 2 for at in range(4)]
+
+
+def test_a_capture_with_plain_numbers_is_an_ordinary_call(device: str) -> None:
+    """Nothing is different for Python or for the values; what was read and written is noted."""
+
+    def trained(capture: Capture | None) -> Any:
+        torch.manual_seed(3)
+        model = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Dropout(), torch.nn.Linear(2, 1)).to(device)
+        rule = torch.optim.AdamW(model.parameters(), lr=0.1)
+        schedule = torch.optim.lr_scheduler.ExponentialLR(rule, 0.5)
+        seen = []
+        for _ in range(3):
+            with capture.recording() if capture else contextlib.nullcontext():
+                rule.zero_grad()
+                loss = model(torch.ones(4, 2, device=device)).square().sum()
+                loss.backward()
+                rule.step()
+                seen.append((type(rule.param_groups[0]["lr"]), rule.param_groups[0]["lr"], schedule.get_last_lr()))
+                schedule.step()
+            seen.append(loss.detach())
+        values = [one.tolist() if isinstance(one, torch.Tensor) else one for one in seen]
+        return values, [p.tolist() for p in model.parameters()], torch.get_rng_state().tolist()
+
+    capture = Capture(free=False)
+    assert repr(trained(capture)) == repr(trained(None))
+    assert capture.program().instructions == ()
+    names = {capture.cells[at].name: value for at, value in capture.writes.items()}
+    assert {"step", "draws"} <= names.keys()
+    assert {"lr", "betas.0", "draws"} <= {capture.cells[at].name for at in capture.reads}
+    assert [name for name, _ in capture.acts] == ["schedule"] * 3
