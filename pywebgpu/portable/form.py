@@ -12,6 +12,7 @@ from typing import Any
 from pywebgpu.devices.base import Buffer
 from pywebgpu.errors import CaptureError
 from pywebgpu.graph.ir import Spec
+from pywebgpu.ops import packing
 from pywebgpu.portable import host, names
 from pywebgpu.program import wire
 from pywebgpu.runtime.storage import Storage
@@ -19,7 +20,8 @@ from pywebgpu.step_capture import capture
 from pywebgpu.step_capture.free_number import FREE
 from pywebgpu.step_capture.function import Compiled
 from pywebgpu.step_capture.signature import Outline
-from pywebgpu.step_capture.step import Fresh, Given, Step
+from pywebgpu.step_capture.step import Step, changed
+from pywebgpu.step_capture.templates import Given, Made
 from pywebgpu.tensor.base import TensorBase
 
 Data = dict[str, Any]
@@ -67,7 +69,7 @@ class Shared:
 
     def note_reads(self, step: Step) -> None:
         """Of the cells that a program writes, those are kept which some program reads."""
-        program = step._host.program
+        program = step.host.program
         for at in host.read(program, host.needed(program, _outputs(step))):
             self._read.setdefault(_key(step.capture.cells[at]), step.capture.cells[at])
 
@@ -94,12 +96,11 @@ def step_of(name: str, compiled: Any) -> Step:
     found = getattr(compiled, "_step", None) or compiled  # A compiled module has it inside.
     if not isinstance(found, Compiled):
         raise CaptureError(f"{name} is a {type(compiled).__name__}; export takes what pywebgpu.compile made")
-    kept = next(reversed(found._steps.values()), None)
-    if not kept:
+    step = found.latest()
+    if step is None:
         why = f": {found.reasons[-1]}" if found.reasons else "; call it with an example of what it will be given"
         raise CaptureError(f"{name} has no captured step to export{why}")
-    step = kept[0]
-    reason = step.unfit()
+    reason = changed(step)
     if reason is not None:
         raise CaptureError(f"{name} is no longer what was captured: {reason}; call it once more, then export")
     if not step.run.device.target.wgsl:
@@ -116,22 +117,23 @@ def step_data(name: str, compiled: Any, shared: Shared) -> Data:
     tensors, numbers = _arguments(name, compiled, step)
     fresh: dict[int, int] = {}
     sources = []
-    for source, spec in zip(step._sources, inputs, strict=True):
+    for source, spec in zip(step.sources, inputs, strict=True):
         if isinstance(source, Given):
             sources.append(["argument", int(source)])
         else:
-            sources.append(["state", shared.state(source, spec, is_read=True)])
+            sources.append(["state", shared.state(step.home(source), spec, is_read=True)])
     takers: list[list[int]] = [[] for _ in outputs]
     places: dict[int, int] = {}  # Equal values are in one buffer: the first of them stands for all.
-    for at, (kinds, spec) in enumerate(zip(step._takers, outputs, strict=True)):
+    for at, (kinds, spec) in enumerate(zip(step.takers, outputs, strict=True)):
         first = places.setdefault(program.slots[program.outputs[at]].buffer, at)
         for kind in kinds:
             if isinstance(kind, Given):
                 raise CaptureError(f"{name} writes into its argument {tensors[kind]['name']}; give it a tensor to keep")
-            if isinstance(kind, Fresh):
+            home = step.home(kind)
+            if home is None:
                 fresh[kind] = first
             else:
-                takers[first].append(shared.state(kind, spec, is_read=False))
+                takers[first].append(shared.state(home, spec, is_read=False))
     host_data, places = _host(step, shared)
     template = _Template(step, shared, fresh, places)
     return {
@@ -141,8 +143,8 @@ def step_data(name: str, compiled: Any, shared: Shared) -> Data:
         "sources": sources,
         "takers": takers,
         "host": host_data,
-        "result": template.of(step._kept_result),
-        "captures": {key: template.of(value) for key, value in step._kept_taps.items()},
+        "result": template.of(step.result),
+        "captures": {key: template.of(value) for key, value in step.taps.items()},
         "notes": _notes(step),
     }
 
@@ -186,13 +188,13 @@ def _nested(title: str, value: Any) -> Iterator[tuple[str, Any]]:
 
 def _outputs(step: Step) -> list[int]:
     """Where the host program has what the Program takes and what is returned."""
-    returned = [leaf for kept in (step._kept_result, step._kept_taps) for _, leaf in _nested("", kept)]
-    return [*step._words, *(leaf._place for leaf in returned if type(leaf) in FREE)]
+    returned = [leaf for kept in (step.result, step.taps) for _, leaf in _nested("", kept)]
+    return [*step.places, *(leaf._place for leaf in returned if type(leaf) in FREE)]
 
 
 def _host(step: Step, shared: Shared) -> tuple[Data, dict[int, int]]:
     """What the host does but for what stays in Python, and where its values are now."""
-    program, cells = step._host.program, step.capture.cells
+    program, cells = step.host.program, step.capture.cells
     chosen = host.needed(program, _outputs(step), lambda at: shared.is_read(cells[at]))
     written = {operands[0] for at, (op, operands) in enumerate(program.instructions) if op == "write" and at in chosen}
     used = sorted(host.read(program, chosen) | written)
@@ -204,7 +206,7 @@ def _host(step: Step, shared: Shared) -> tuple[Data, dict[int, int]]:
         data.append(["argument" if is_given else "cell", number])
     made, places = host.reduced(program, chosen, {at: number for number, at in enumerate(used)})
     instructions = host.as_data(made, [cells[at].name for at in used])
-    return {"cells": data, "program": instructions, "words": [places[at] for at in step._words]}, places
+    return {"cells": data, "program": instructions, "words": [places[at] for at in step.places]}, places
 
 
 def _notes(step: Step) -> list[str]:
@@ -237,14 +239,15 @@ class _Template:
             if known is None:
                 raise CaptureError("it returns a tensor that it neither reads nor writes")
             return _shown(["state", known], storage.node.spec, view)
-        if hasattr(value, "views") and isinstance(value.place, Given):
-            spec = self.specs[value.place]
-            return _shown(["argument", int(value.place)], spec, names.shown(spec.shape, value.views))
-        if hasattr(value, "views"):
+        if isinstance(value, Made) and isinstance(value.storage, Given):
+            spec = self.specs[value.storage]
+            return _shown(["argument", int(value.storage)], spec, names.shown(spec.shape, value.views))
+        if isinstance(value, Made):
             program = self.step.run.program
-            at = self.fresh[value.place]
+            at = self.fresh[value.storage]
             spec = program.slots[program.outputs[at]].spec
-            return _shown(["output", at], spec, names.shown(spec.shape, value.views))
+            views = value.views if value.part is None else ((packing.piece, value.part), *value.views)
+            return _shown(["output", at], spec, names.shown(spec.shape, views))
         if value is None or isinstance(value, bool | int | float | str):
             return {"plain": value}
         raise CaptureError(f"it returns a {type(value).__name__}, which cannot leave Python")

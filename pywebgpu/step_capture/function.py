@@ -117,14 +117,22 @@ class Compiled:
         return result
 
     def _capture(
-        self, call: Call, variants: _Variants, reasons: list[str], free: frozenset[int] = frozenset(), dry: bool = False
+        self,
+        call: Call,
+        variants: _Variants,
+        reasons: list[str],
+        free: frozenset[int] | None = frozenset(),
+        *,
+        dry: bool = False,
     ) -> Any:
+        """free: the float arguments that each run reads anew; None for all."""
         if reasons:
             self.counters["recompiles"] += 1
             self._say(reasons[0])
             self._missed += 1
             if self._missed == MISSES:
                 self._warn(f"is captured anew at each call: {reasons[0]}")
+        free = frozenset(range(len(call.numbers))) if free is None else free
         guarded = names.tells_numbers_apart(self.function, call.kept)
         builder = Builder(call, frozenset() if guarded else free, guarded=guarded, dry=dry)
         recording = builder.record(self.function)
@@ -212,7 +220,17 @@ class Compiled:
         """
         call = Call(signature.rebuilt_shapes(args), signature.rebuilt_shapes(kwargs))
         with self._lock:
-            self._capture(call, self._variants.get(call.key) or _Variants(), [], dry=True)
+            self._capture(call, self._variants.get(call.key) or _Variants(), [], None, dry=True)
+
+    def latest(self) -> Step | None:
+        """The step that was captured or ran last, with all floats that it is given free: for an export."""
+        kept = next((one for one in reversed(self._variants.values()) if one.steps), None)
+        if kept is None or not kept.steps[0].numbers:
+            return None if kept is None else kept.steps[0]
+        args, kwargs = signature.rebuilt(kept.steps[0].outline, signature.example)
+        variants = _Variants()
+        self._capture(Call(args, kwargs), variants, [], None, dry=True)
+        return variants.steps[0] if variants.steps else None
 
     def clear(self) -> None:
         """Forgets all captured steps."""

@@ -29,6 +29,7 @@ class Outline:
 
     at: int
     spec: Spec
+    device: str
     is_whole: bool
 
 
@@ -85,7 +86,7 @@ class Call:
         def change(value: Any) -> Any:
             if isinstance(value, TensorBase):
                 is_whole = not value._path and value._storage.whole is None
-                return Outline(at[id(value)], value._storage.node.spec, is_whole)
+                return Outline(at[id(value)], value._storage.node.spec, value._storage.device.name, is_whole)
             return value if isinstance(value, (*PLAIN, float)) else None
 
         args = rebuilt(self.args, change)
@@ -112,6 +113,13 @@ def _views(value: TensorBase) -> Hashable:
         kept = tuple([(name, attr) for name, attr in attrs.items() if op is not movement.slice_ or name != "starts"])
         found.append((op, kept))
     return tuple(found)
+
+
+def example(value: Any) -> Any:
+    """A tensor of zeros for what is known of one."""
+    if not isinstance(value, Outline):
+        return value
+    return create.zeros(value.spec.shape, dtype=value.spec.dtype, device=value.device)
 
 
 def rebuilt_shapes(value: Any) -> Any:
@@ -162,7 +170,7 @@ def give_back(value: Any, changed: Any) -> None:
 
 def is_container(value: Any) -> bool:
     return isinstance(value, list | tuple | dict) or (
-        is_dataclass(value) and not (isinstance(value, type) or callable(value))
+        is_dataclass(value) and not (isinstance(value, type | Outline) or callable(value))
     )
 
 

@@ -50,6 +50,12 @@ class Step:
     outline: Any
     now: Replays
 
+    def home(self, kind: Source | Taker) -> Storage | Buffer | None:
+        """The memory that outlives runs and that an input or an output is in now, if it is in one."""
+        if isinstance(kind, GradientOf):
+            return self.given_gradients.whole(kind)
+        return self.gradients.wholes.get(int(kind)) if isinstance(kind, int) else kind
+
 
 NOTHING = Call((), {})
 
@@ -101,8 +107,8 @@ def _are_shown(recording: Recording) -> bool:
 # Whether it fits
 
 
-def unfit(step: Step, call: Call) -> str | None:
-    """Why the step does not do what the function would do now, or None. Numbers are apart: see `other_numbers`."""
+def changed(step: Step) -> str | None:
+    """What the step takes for granted and is no longer so, or None."""
     now, changes = step.now, recorder.changes
     reason = now.surroundings.changed()
     if reason is not None:
@@ -112,6 +118,14 @@ def unfit(step: Step, call: Call) -> str | None:
         if reason is not None:
             return reason
     now.checked = changes
+    return None
+
+
+def unfit(step: Step, call: Call) -> str | None:
+    """Why the step does not do what the function would do now, or None. Numbers are apart: see `other_numbers`."""
+    reason = changed(step)
+    if reason is not None:
+        return reason
     for tensor, storage in zip(call.tensors, step.fixed, strict=True):
         if tensor._storage is not storage and (storage is not None or id(whole_of(tensor._storage)) in step.state):
             return "an argument is, or no longer is, a tensor that it also knows in another way"

@@ -97,6 +97,9 @@ DYNAMIC = frozenset({"getattr", "hasattr", "vars", "__dict__", "dir", "attrgette
 # Code that names one of these can tell a number that stands for several values from Python's own.
 TELLING = frozenset({"type", "__class__"})
 
+# What devices are made of: called by this package alone, or when memory goes back.
+BACKENDS = frozenset({"wgpu", "cffi", "pycparser", "rendercanvas", "pyodide", "_pyodide"})
+
 INTERNAL, LIBRARY, USER = "internal", "library", "user"
 
 
@@ -111,6 +114,8 @@ def origin(file: str) -> tuple[str, str]:
     if at < 0 and file.startswith(STANDARD):
         return LIBRARY, _first(file[len(STANDARD) :])
     inside = file[at + 14 :] if at >= 0 else ""
+    if _first(inside) in BACKENDS:
+        return INTERNAL, "pywebgpu"
     if inside.startswith("numpy" + os.sep):
         return LIBRARY, "numpy.random" if inside.startswith(os.path.join("numpy", "random")) else "numpy"
     return USER, ""
@@ -159,9 +164,10 @@ class Watch:
 
     def _hook(self, frame: FrameType, event: str, arg: Any) -> None:
         if event == "c_call":
-            if origin(frame.f_code.co_filename)[0] is not INTERNAL and not _is_pure(arg):
-                if not _is_internal(frame) and not self._is_paused():
-                    self._note(f"it calls {_title(arg)}")
+            if origin(frame.f_code.co_filename)[0] is INTERNAL or _is_pure(arg) or _is_internal(frame):
+                return
+            if not self._is_paused():
+                self._note(f"it calls {_title(arg)}")
         elif event == "call":
             code = frame.f_code
             kind, module = origin(code.co_filename)
