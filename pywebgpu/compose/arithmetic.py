@@ -10,11 +10,12 @@ from pywebgpu import dtypes
 from pywebgpu.dtypes import DType, Kind
 from pywebgpu.errors import DTypeError
 from pywebgpu.graph.ir import Node, Pointwise, Spec, host
-from pywebgpu.live import Live, recorder
 from pywebgpu.ops import pointwise, reduction
 from pywebgpu.shapes import Shape, broadcast, broadcast_all
+from pywebgpu.step_capture import free_number
+from pywebgpu.step_capture.free_number import FREE, fixed
 
-Number = bool | int | float | Live
+Number = bool | int | float
 Operand = Node | Number
 _FLOAT = Kind.FLOAT
 
@@ -51,13 +52,11 @@ def cast(x: Node, dtype: DType) -> Node:
 
 def number(value: Number, dtype: DType) -> Node:
     """A Python number as a node of shape ()."""
-    if isinstance(value, Live):
-        if value.tape is not recorder.tape:
-            value = value.value
-        elif dtype.kind is Kind.FLOAT or (dtype.kind is Kind.INT and isinstance(value.value, int)):
+    if type(value) in FREE:
+        is_held = dtype.kind is Kind.FLOAT or (dtype.kind is Kind.INT and isinstance(value, int))
+        if is_held and free_number.is_free(value):
             return host(value, dtype)
-        else:
-            value = bool(value) if dtype.kind is Kind.BOOL else int(value)
+        value = bool(value) if dtype.kind is Kind.BOOL else fixed(value)
     if dtype.kind is Kind.INT and isinstance(value, float):
         value = int(value)
     if dtype.low == 0 and -dtype.high <= value < 0 and dtype.kind is Kind.INT:

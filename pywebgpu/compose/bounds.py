@@ -12,8 +12,8 @@ from pywebgpu.compose import arithmetic
 from pywebgpu.dtypes import Kind
 from pywebgpu.errors import RangeError
 from pywebgpu.graph.ir import DATA, HOST, Movement, Node
-from pywebgpu.live import recorder
 from pywebgpu.ops import indexing, movement, pointwise, reduction
+from pywebgpu.step_capture.capture import recorder
 
 DEPTH = 16  # ops that are looked through
 
@@ -52,7 +52,7 @@ def known_range(node: Node, depth: int = DEPTH) -> Range | None:
         return None if isinstance(node.buffer, float) else Range(node.buffer, node.buffer, True)
     if node.op is DATA:
         low = node.attrs.get("low")
-        is_known = low is not None and (recorder.tape is None or recorder.tape.keeps_range(node))
+        is_known = low is not None and (recorder.capture is None or recorder.capture.keeps_range(node))
         return Range(node.attrs["low"], node.attrs["high"], True) if is_known else None
     if depth == 0 or node.buffer is not None or node.spec.dtype.kind is Kind.FLOAT or 0 in node.spec.shape:
         return None

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 from pywebgpu.dtypes import DType, Kind
 from pywebgpu.errors import DTypeError, ShapeError
-from pywebgpu.live import Live
 from pywebgpu.shapes import Shape
+from pywebgpu.step_capture.free_number import FreeNumber
 from pywebgpu.symbolic import Sym
 
 Attrs = Mapping[str, Any]
@@ -227,7 +227,7 @@ def data(spec: Spec, buffer: Any) -> Node:
     return node
 
 
-def host(value: float | int | bool | Live, dtype: DType) -> Node:
+def host(value: float | int | bool | FreeNumber, dtype: DType) -> Node:
     """A number of the host, shape (). It may change from run to run: a Program never holds it."""
     node = Node(HOST, (), NO_ATTRS, Spec((), dtype))
     node.buffer = value

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pywebgpu.graph.ir import Node
-from pywebgpu.live import recorder
+from pywebgpu.step_capture.capture import recorder
 
 Hook = Callable[[Any], Any]
 

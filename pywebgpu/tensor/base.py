@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Self
 
-from pywebgpu import devices, realize
+from pywebgpu import devices
 from pywebgpu.compose import arithmetic
 from pywebgpu.devices.base import Device
 from pywebgpu.dtypes import DType, Kind, bool_
@@ -17,10 +17,11 @@ from pywebgpu.errors import ShapeError
 from pywebgpu.gradient import modes
 from pywebgpu.graph import walk
 from pywebgpu.graph.ir import HOST, NO_ATTRS, Attrs, Movement, Node, Spec, recording
-from pywebgpu.live import recorder
 from pywebgpu.ops import indexing, movement, pointwise, reduction
-from pywebgpu.realize import Storage
+from pywebgpu.runtime import executor
+from pywebgpu.runtime.storage import Storage
 from pywebgpu.shapes import Shape
+from pywebgpu.step_capture.capture import recorder
 from pywebgpu.tensor import layout
 from pywebgpu.tensor.anchor import Anchor, Hook, RemovableHandle
 from pywebgpu.tensor.size import Size
@@ -43,6 +44,7 @@ class TensorBase:
     _flag: bool  # a leaf that wants a gradient
     _grad: Any
     _inference = False  # made in inference mode
+    _takes_free_numbers = True
 
     @classmethod
     def _new(cls, node: Node, device: Device) -> Any:
@@ -56,7 +58,7 @@ class TensorBase:
         made._grad = None
         if recording.inference:
             made._inference = True
-        realize.record(device)
+        executor.record(device)
         return made
 
     @classmethod
@@ -93,8 +95,8 @@ class TensorBase:
     def _node(self) -> Node:
         """The value now. For a leaf that wants a gradient, under gradient mode, a node that the gradient finds."""
         storage = self._storage
-        if recorder.tape is not None:
-            recorder.tape.see(self)
+        if recorder.capture is not None:
+            recorder.capture.see(self)
         if self._flag:
             return self._leaf_node() if recording.grad else self._raw()
         if not self._path and not self._detached:
@@ -118,8 +120,8 @@ class TensorBase:
 
     def _raw(self) -> Node:
         """The value without a history of its own."""
-        if recorder.tape is not None:
-            recorder.tape.settle(self._storage)
+        if recorder.capture is not None:
+            recorder.capture.settle(self._storage)
         node = self._storage.node
         for op, attrs in self._path:
             node = op(node, **attrs)
@@ -187,8 +189,8 @@ class TensorBase:
             )
         if requires_grad and self.dtype.kind is not Kind.FLOAT:
             raise RuntimeError("only Tensors of floating point dtype can require gradients")
-        if recorder.tape is not None:
-            recorder.tape.see(self)
+        if recorder.capture is not None:
+            recorder.capture.see(self)
         self._flag, self._cached = requires_grad, None
         recorder.changes += 1
         return self
@@ -196,8 +198,8 @@ class TensorBase:
     @property
     def grad(self) -> Any:
         """The gradient that backward accumulated, or None."""
-        if recorder.tape is not None:
-            recorder.tape.note_gradient(self, read=True)
+        if recorder.capture is not None:
+            recorder.capture.note_gradient(self, read=True)
         return self._grad
 
     @grad.setter
@@ -217,8 +219,8 @@ class TensorBase:
                     f"attempting to assign a gradient of {value.dtype} on {value.device} to a tensor of {self.dtype} "
                     f"on {self.device}"
                 )
-        if recorder.tape is not None:
-            recorder.tape.note_gradient(self, read=False)
+        if recorder.capture is not None:
+            recorder.capture.note_gradient(self, read=False)
         recorder.changes += 1
         self._grad = value
 
@@ -253,8 +255,8 @@ class TensorBase:
 
     @data.setter
     def data(self, other: TensorBase) -> None:
-        if recorder.tape is not None:
-            recorder.tape.see(self)
+        if recorder.capture is not None:
+            recorder.capture.see(self)
         self._storage, self._path, self._base = other._storage, other._path, None
         self._detached, self._cached = True, None
         recorder.changes += 1
@@ -304,9 +306,9 @@ class TensorBase:
         if node.op is HOST or (node.op is pointwise.const and not node.spec.shape):
             node = pointwise.copy(node)  # Others have this node, too; a storage's is its own.
         storage = self._storage
-        if recorder.tape is not None:
-            recorder.tape.see(self)
-            recorder.tape.settle(storage)
+        if recorder.capture is not None:
+            recorder.capture.see(self)
+            recorder.capture.settle(storage)
         chain = [storage.node]
         for op, attrs in self._path:
             chain.append(op(chain[-1], **attrs))
@@ -319,7 +321,7 @@ class TensorBase:
             with modes.enable_grad():
                 node = history(node, storage.node)
         storage.write(node)
-        realize.record(storage.device)
+        executor.record(storage.device)
         return self
 
     def _written(self, result: Any) -> Self:
@@ -340,10 +342,10 @@ class TensorBase:
     # Reading
 
     def _bytes(self) -> bytes:
-        return realize.read(self._readable())
+        return executor.read(self._readable())
 
     async def _bytes_async(self) -> bytes:
-        return await realize.read_async(self._readable())
+        return await executor.read_async(self._readable())
 
     def _readable(self) -> Storage:
         """A storage whose value has the elements of this tensor, in their order."""
@@ -356,7 +358,7 @@ class TensorBase:
 
 def _holds(node: Node) -> bool:
     """A captured step reads what a view shows in each run, and no copy of it that was forced before."""
-    return recorder.tape is None or node.buffer is None
+    return recorder.capture is None or node.buffer is None
 
 
 def _broadcast_fails(small: Shape, large: Shape) -> bool:

@@ -17,10 +17,10 @@ from pywebgpu.devices.base import Device
 from pywebgpu.dtypes import Kind
 from pywebgpu.errors import DTypeError, RangeError, ShapeError
 from pywebgpu.graph.ir import Node, Spec, recording
-from pywebgpu.live import NUMBERS
 from pywebgpu.ops import indexing as ops
 from pywebgpu.ops import movement, pointwise
 from pywebgpu.shapes import Shape
+from pywebgpu.step_capture.free_number import NUMBERS
 from pywebgpu.tensor import conversion, literal, transfer
 from pywebgpu.tensor.base import TensorBase
 

@@ -15,8 +15,9 @@ from pywebgpu.dtypes import DType, Kind
 from pywebgpu.errors import ShapeError
 from pywebgpu.graph import ir
 from pywebgpu.graph.ir import Node, Spec
-from pywebgpu.live import Live
 from pywebgpu.shapes import Shape
+from pywebgpu.step_capture.capture import recorder
+from pywebgpu.step_capture.free_number import FREE, fixed
 from pywebgpu.tensor.base import TensorBase
 
 LOOKED_AT = 1 << 20  # whole numbers up to this many are looked through for their range
@@ -37,6 +38,8 @@ def from_bytes(data: Any, dtype: DType, shape: Sequence[int], device: Device) ->
         )
     spec = Spec(tuple(shape), dtype)
     node = ir.data(spec, device.upload(view, spec))
+    if recorder.capture is not None:
+        recorder.capture.note_upload(node.buffer, view)
     if dtype in (dtypes.int32, dtypes.int64) and 0 < count <= LOOKED_AT:
         values = array.array(dtype.code)
         values.frombytes(view)
@@ -46,11 +49,11 @@ def from_bytes(data: Any, dtype: DType, shape: Sequence[int], device: Device) ->
 
 def from_data(data: Any, dtype: DType | None, device: Device) -> Node:
     """Numbers, or nested sequences of them; see tensor() in create.py."""
-    if isinstance(data, Live):
+    if type(data) in FREE:
         return arithmetic.number(data, dtype or dtypes.of_scalar(data))
     flat: list[Any] = []
     shape = flatten(data, flat)
-    flat = [one._fixed() if isinstance(one, Live) else one for one in flat]
+    flat = [*map(fixed, flat)]
     found = dtype or infer(flat, nested=bool(shape))
     return from_bytes(pack(flat, found), found, shape, device)
 

@@ -133,7 +133,7 @@ USES: dict[str, str] = {
     "itertools": "x * list(itertools.accumulate([k, k]))[1]",
 }
 
-HELPERS = '''
+HELPERS = """
 @dataclasses.dataclass
 class Config:
     k: float
@@ -179,7 +179,7 @@ def in_place(x, k):
     k /= 3
     k **= 2
     return x * k
-'''
+"""
 
 FLOATS = "0, 0.5, 0.5, 0.5, 2.0, 2.0, -1.5, 3.0, 0.25, 0.25, 0.0"
 KINDS = "0, 0.5, 0.5, 0.5, 2, 2, True, 2.0, np.float64(0.5), np.float32(2.0), 0.5"
@@ -195,7 +195,11 @@ ON_SPECIALS = (
 
 
 def program(kind: str, use: str, values: str) -> Program:
-    helpers = HELPERS if any(name in USES[use] for name in ("match_", "Config", "cached", "guarded", "asserted", "in_place(")) else ""
+    helpers = (
+        HELPERS
+        if any(name in USES[use] for name in ("match_", "Config", "cached", "guarded", "asserted", "in_place("))
+        else ""
+    )
     setup = f"_K = [{values}]\n{helpers}\ndef step(x, k):\n    return {USES[use]}"
     alone = "its own text of a number" if use == "returned_numpy" else ""
     return Program(f"{kind}_{use}", setup, call="step(data(n), _K[n])", alone=alone)

@@ -46,7 +46,9 @@ class Eye:
             return Seen(kind, value.hex() if type(value) is float else repr(value))
         if isinstance(value, self.torch.Tensor):
             return self._tensor(value, kind)
-        if isinstance(value, types.FunctionType | types.BuiltinFunctionType | types.MethodType | type | types.ModuleType):
+        if isinstance(
+            value, types.FunctionType | types.BuiltinFunctionType | types.MethodType | type | types.ModuleType
+        ):
             return Seen("name")
         if id(value) in self.functions:
             return Seen("name")
@@ -74,8 +76,10 @@ class Eye:
         if isinstance(value, list | tuple | collections.deque):
             return Seen(f"{kind} of {len(value)}", None, {f"[{at}]": self._seen(v) for at, v in enumerate(value)})
         if isinstance(value, dict | types.MappingProxyType):
-            items = {f"[{key!r}]" if isinstance(key, str | float) else f"<{at}>": item for at, (key, item) in
-                     enumerate(value.items())}
+            items = {
+                f"[{key!r}]" if isinstance(key, str | float) else f"<{at}>": item
+                for at, (key, item) in enumerate(value.items())
+            }
             return Seen(f"{kind} of {len(value)}", None, {name: self._seen(item) for name, item in items.items()})
         if isinstance(value, set | frozenset):
             return Seen(kind, sorted(map(repr, value)))
@@ -170,7 +174,9 @@ def _equal(one: Any, other: Any, tolerance: float) -> bool:
 def _near(one: str, other: Any, tolerance: float) -> bool:
     """Numbers of the host which follow from other libraries' arithmetic."""
     try:
-        return bool(np.isclose(float.fromhex(one), float.fromhex(other), rtol=tolerance, atol=tolerance, equal_nan=True))
+        return bool(
+            np.isclose(float.fromhex(one), float.fromhex(other), rtol=tolerance, atol=tolerance, equal_nan=True)
+        )
     except (TypeError, ValueError):
         return False
 

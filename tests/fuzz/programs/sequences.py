@@ -21,7 +21,15 @@ OPTIMIZERS: dict[str, Callable[[Any, Any], Any]] = {
     "sgd": lambda torch, params: torch.optim.SGD(params, lr=0.1, momentum=0.9),
     "adamw": lambda torch, params: torch.optim.AdamW(params, lr=0.05),
 }
-STEPS = ("plain", "backward_twice", "zeroes_first", "zeroes_last", "zeroes_in_place_first", "one_weight_unused", "no_update")
+STEPS = (
+    "plain",
+    "backward_twice",
+    "zeroes_first",
+    "zeroes_last",
+    "zeroes_in_place_first",
+    "one_weight_unused",
+    "no_update",
+)
 
 
 @dataclass
@@ -81,7 +89,10 @@ class Trained:
     def state(self) -> Any:
         """What a call may change, to go on from there."""
         copies = [(p.detach().clone(), None if p.grad is None else p.grad.clone()) for p in self.params]
-        rule = [{k: v.clone() if hasattr(v, "clone") else v for k, v in self.optimizer.state.get(p, {}).items()} for p in self.params]
+        rule = [
+            {k: v.clone() if hasattr(v, "clone") else v for k, v in self.optimizer.state.get(p, {}).items()}
+            for p in self.params
+        ]
         return copies, rule
 
     def restore(self, state: Any) -> None:
@@ -121,7 +132,14 @@ def tree(torch: Any, rule: str, kind: str, longest: int) -> dict[Sequence, Left]
 
 
 def differs(one: Left, other: Left, tolerance: float) -> str | None:
-    for name, a, b in zip(("weight", "bias", "scale", "its gradient", "gradient of bias", "gradient of scale", "loss"), one, other, strict=True):
-        if (a is None) != (b is None) or (a is not None and b is not None and not np.allclose(a, b, rtol=tolerance, atol=tolerance)):
+    for name, a, b in zip(
+        ("weight", "bias", "scale", "its gradient", "gradient of bias", "gradient of scale", "loss"),
+        one,
+        other,
+        strict=True,
+    ):
+        if (a is None) != (b is None) or (
+            a is not None and b is not None and not np.allclose(a, b, rtol=tolerance, atol=tolerance)
+        ):
             return f"{name}: {a} and {b}"
     return None

@@ -53,7 +53,9 @@ def tensor(name: str, happens: tuple[str, ...]) -> Program:
 def elsewhere(home: str) -> Program:
     before, read = HOMES[home]
     setup = f"{before}\n{read} = data(0, 4)\ndef step(x):\n    return x * {read}"
-    return Program(f"tensor_in_a_{home}", setup, {4: f"{read} = data(9, 4)", 6: f"{read}.add_(1.0)", 7: f"{read} = {read} * 2"})
+    return Program(
+        f"tensor_in_a_{home}", setup, {4: f"{read} = data(9, 4)", 6: f"{read}.add_(1.0)", 7: f"{read} = {read} * 2"}
+    )
 
 
 # Arguments: what is called, and with what.
@@ -137,7 +139,7 @@ RESULTS = (
     Program("result_in_one_list_twice", "def step(x):\n    y = [x * 2]\n    return y, y\nsame = []", call="(lambda out: same.append(out[0] is out[1]))(step(data(n)))"),
     Program("result_is_a_constant", "def step(x):\n    return torch.ones(3), torch.arange(4), x", {4: "out[0].add_(1.0)", 6: "out[1].mul_(2)"}),
     Program("result_is_a_constant_that_was_made_before", "c = torch.ones(3)\ndef step(x):\n    return c, x", {4: "out[0].add_(1.0)", 6: "c = data(1, 3)"}),
-    Program("result_is_written_between", "def step(x):\n    return x * 2", {n: "out.add_(1.0)" for n in range(2, 11)}),
+    Program("result_is_written_between", "def step(x):\n    return x * 2", dict.fromkeys(range(2, 11), "out.add_(1.0)")),
     Program("result_that_is_an_earlier_result", "last = torch.zeros(3, 4)\ndef step(x):\n    outer last\n    was = last\n    last = x * 2\n    return was"),
     Program("result_nothing", "w = data(0, 4)\ndef step(x):\n    w.add_(1.0)"),
     Program("result_nested", "def step(x):\n    return {'a': [x * 2, (x.sum(), None)], 'b': {'c': x.shape, 'd': 'text'}, 'e': x.dtype == torch.float32}"),
