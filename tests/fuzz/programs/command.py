@@ -75,7 +75,9 @@ def failure(seed: int, device: str, *, shrink: bool = True) -> str | None:
         return None
     small = shrunk(one, device, _kind(found)) if shrink else one
     names = ", ".join(part.name for part in (small.skeleton, *small.parts))
-    said = _safely(small, device)
+    again = _safely(small, device)
+    said = found if small is one else f"{found}\n{again}"
+    said += "" if again else "\n(not so when it ran once more)"
     return f"--- seed {seed} ({names}; read {small.reading})\n{said}\n{source(drawn.program(small), small.scope)}"
 
 
