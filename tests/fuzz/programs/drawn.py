@@ -189,7 +189,8 @@ def gradient(draw: random.Random) -> Part:
 
 def training_step(draw: random.Random) -> Part:
     rule = draw.choice([training.SGD, training.ADAMW, *training.RULES.values()])
-    schedule = draw.choice(["", "", "", *training.SCHEDULES.values()])
+    made = [made for name, made in training.SCHEDULES.items() if name != "one_cycle_of_momentum"]  # Not each rule has one.
+    schedule = draw.choice(["", "", "", *made])
     first = draw.choice(("opt.zero_grad()", "opt.zero_grad()", "pass", "opt.zero_grad(set_to_none=False)", "for p in params: p.grad = None"))
     after = draw.choice(("pass", "pass", "torch.nn.utils.clip_grad_norm_(params, 0.5)", "for p in params: p.grad.mul_(k)", "opt.param_groups[0]['lr'] *= 0.9"))
     last = draw.choice(("pass", "pass", "opt.zero_grad()", "held.append(k)", "sched.step()" if schedule else "pass"))
