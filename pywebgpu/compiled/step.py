@@ -22,6 +22,7 @@ from pywebgpu.ops import indexing, movement, packing
 from pywebgpu.realize import Part, Run, Storage, whole_of
 from pywebgpu.tensor.base import Path as Views
 from pywebgpu.tensor.base import TensorBase
+from pywebgpu.tensor.history import History
 
 PACKAGE = str(Path(__file__).parents[1])
 
@@ -94,7 +95,7 @@ class Step:
             for tensor in call.tensors:
                 tensor._cached = None
             for tensor in self._parts:
-                tensor._detached = False
+                tensor._history = None
             self._parts = []
 
     def _own(self, value: Any) -> Any:
@@ -129,9 +130,10 @@ class Step:
                 node = indexing.slice_of_data(node, starts=found, sizes=attrs["sizes"], steps=attrs["steps"])  # type: ignore[arg-type]
             else:
                 node = op(node, **attrs)
-        if is_part and not tensor._path and not tensor._detached:
+        if is_part and not tensor._path and tensor._history is None:
             self._parts.append(tensor)
-            tensor._detached = True  # So that its node is the one that is noted here.
+            tensor._history = History(())  # So that its node is the one that is noted here.
+            tensor._history.cached = (storage.version, node)
         tensor._cached = (storage.version, node)
         self.tape.starts.setdefault(id(storage), []).extend(starts)
 

@@ -357,7 +357,7 @@ def _value(view: TensorBase, value: Any, *, strict: bool = False) -> Node:
                 "Index put requires the source and destination dtypes match, got "
                 f"{view.dtype.name} for the destination and {node.spec.dtype.name} for the source."
             )
-        return arithmetic.cast(node, view.dtype)
+        return pointwise.copy(node) if node.spec.dtype is view.dtype else arithmetic.cast(node, view.dtype)
     if hasattr(value, "item") and getattr(value, "ndim", 1) == 0:
         value = value.item()
     if not isinstance(value, NUMBERS):

@@ -102,7 +102,10 @@ class InplaceMethods(ContractionMethods):
     def _fitted(self, value: Any) -> Node:
         """A value as a node of this tensor's shape and dtype."""
         old = self._spec_node()
-        node = arithmetic.node(value._node if isinstance(value, TensorBase) else value, old.spec.dtype)
+        given = value._node if isinstance(value, TensorBase) else value
+        node = arithmetic.node(given, old.spec.dtype)
+        if node is given:
+            node = pointwise.copy(node)  # The other tensor's, which marks it when it is written.
         node = arithmetic.broadcast_to(node, _fits(node.spec.shape, old.spec.shape))
         return elementwise.unmoved(node, self._node) if node.requires and recording.grad else node
 

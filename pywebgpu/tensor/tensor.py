@@ -42,7 +42,7 @@ class Tensor(PlaceMethods, OrderMethods, RandomMethods, ArrangeMethods):
             made = Tensor._new(literal.from_data(data[0], dtypes.default(), opened), opened)
         else:
             made = Tensor._new(ops.full(0, Spec(as_tuple(data or (0,)), dtypes.default())), opened)
-        self._storage, self._path, self._cached, self._detached = made._storage, made._path, None, made._detached
+        self._storage, self._path, self._cached, self._history = made._storage, made._path, None, made._history
         self._base, self._anchor, self._flag, self._grad = None, None, False, None
 
     @classmethod
