@@ -20,9 +20,9 @@ from pywebgpu.graph.ir import Node
 from pywebgpu.live import Live, Tape, plain, recorder
 from pywebgpu.ops import indexing, movement, packing
 from pywebgpu.realize import Part, Run, Storage, whole_of
-from pywebgpu.tensor.base import Path as Views
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.history import History
+from pywebgpu.tensor.view import Path as Views
 
 PACKAGE = str(Path(__file__).parents[1])
 

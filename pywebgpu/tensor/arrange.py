@@ -68,8 +68,9 @@ class ArrangeMethods(ConversionMethods):
 
     def as_strided(self, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Any:
         """Elements at computed places of the tensor's memory, as a copy."""
-        whole = self if self.is_contiguous() or self._base is None else self._base
-        flat: Any = whole.reshape(-1)  # type: ignore[attr-defined]
+        base: Any = self._base
+        shares = base is not None and base._storage is self._storage
+        flat = (base if shares and not self.is_contiguous() else self).reshape(-1)
         offset = self.storage_offset() if storage_offset is None else storage_offset
         return apply(_strided, flat, tuple(size), tuple(stride), offset)
 
@@ -128,10 +129,12 @@ class ArrangeMethods(ConversionMethods):
         return self
 
     def resize_(self, *size: Any) -> Any:
-        """Another shape of the same memory, from where the tensor starts; in new memory, filled with 0, if that ends."""
+        """Another shape of the same memory, from where the tensor starts; where that ends, of new memory with zeros."""
         if self.requires_grad:
             raise RuntimeError("cannot resize variables that require grad")
         shape, whole = as_tuple(size), self._storage.node.spec.shape
+        if shape == tuple(self.shape):
+            return self
         start, count = self.storage_offset(), prod(shape)
         if start + count > prod(whole):
             rest = self.new_zeros(start + count - prod(whole))

@@ -1,8 +1,8 @@
 """What a tensor is: a storage, the chain of views that leads into it, and the gradient that waits for it.
 
 A view shares the storage; its node is rebuilt from the storage's current value when somebody wrote. A write through a
-view makes a new value for the whole storage. The history is that of the storage's value, unless the tensor holds another
-(history.py). Everything that computes is in the methods of the sibling files.
+view makes a new value for the whole storage. The history is that of the storage's value, unless the tensor holds
+another (history.py). Everything that computes is in the methods of the sibling files.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pywebgpu.dtypes import DType, Kind
 from pywebgpu.errors import ShapeError
 from pywebgpu.gradient import modes
 from pywebgpu.graph import walk
-from pywebgpu.graph.ir import HOST, Movement, Node, recording
+from pywebgpu.graph.ir import Movement, Node, recording
 from pywebgpu.live import recorder
 from pywebgpu.ops import indexing, movement, pointwise
 from pywebgpu.realize import Storage
@@ -26,7 +26,7 @@ from pywebgpu.tensor import history, layout, view
 from pywebgpu.tensor.anchor import Anchor, Hook, RemovableHandle
 from pywebgpu.tensor.history import History
 from pywebgpu.tensor.size import Size
-from pywebgpu.tensor.view import Path
+from pywebgpu.tensor.view import Path, shorter
 
 
 class TensorBase:
@@ -256,7 +256,7 @@ class TensorBase:
 
     @data.setter
     def data(self, other: TensorBase) -> None:
-        """Shows the memory of `other` from now on, with the history it has. Views that were taken keep the old memory."""
+        """Shows the memory of `other` from now on, and keeps its history. Views taken before keep the old memory."""
         if not isinstance(other, TensorBase):
             raise TypeError(f"Variable data has to be a tensor, but got {type(other).__name__}")
         if self._flag and other.dtype.kind is not Kind.FLOAT:
@@ -266,7 +266,7 @@ class TensorBase:
         if other._storage is self._storage and other._path == self._path:
             return
         before, device = self._node, self._storage.device
-        self._storage, self._path, self._base, self._cached = other._storage, other._path, None, None
+        self._storage, self._path, self._cached = other._storage, other._path, None
         self._history = _leaf_or_cut(self)
         if before.requires and not self._flag:
             now = self._history.node(self._storage)
@@ -283,7 +283,7 @@ class TensorBase:
         if recorder.tape is not None:
             recorder.tape.see(self)
         own = self._history
-        self._path, self._cached = view._path, None
+        self._path, self._cached = shorter(view._path, 0 if own is None or self._flag else len(own.path)), None
         if self._flag or (own is not None and self._path[: len(own.path)] != own.path):
             self._history = _leaf_or_cut(self)
         recorder.changes += 1
@@ -349,17 +349,17 @@ class TensorBase:
             recorder.tape.see(self)
             recorder.tape.settle(storage)
         if own is None:
-            storage.write(_with_history(storage.node, view.written(storage.node, path, node)))
+            storage.write(history.after_write(storage.node, view.written(storage.node, path, node)))
             realize.record(storage.device)
             return self
         value = None
         if recording.grad and (node.requires or own.has_writes):
             before = own.node(storage)
-            value = _with_history(before, view.written(before, path[len(own.path) :], node))
+            value = history.after_write(before, view.written(before, path[len(own.path) :], node))
             node, path = history.cut(value), own.path
         with modes.no_grad():  # What other aliases see is the value; their history stays theirs.
             after = view.written(storage.node, path, node)
-            storage.write(_with_history(storage.node, after))
+            storage.write(history.after_write(storage.node, after))
         if value is not None:
             own.keep(value, storage)
         realize.record(storage.device)
@@ -397,15 +397,6 @@ class TensorBase:
         return dense
 
 
-def _with_history(before: Node, after: Node) -> Node:
-    """The value after a write: in gradient mode what was overwritten gets a gradient of 0, else all keeps its own."""
-    if not before.requires or after.requires:
-        return after
-    keeps = pointwise.overwrite if recording.grad else pointwise.graft
-    with modes.enable_grad():
-        return keeps(after, before)
-
-
 def _leaf_or_cut(tensor: TensorBase) -> History:
     """The history of a tensor that has come to other memory, or to another view of it: a leaf stays one."""
     outer = History(tensor._path)
@@ -420,6 +411,13 @@ def _broadcast_fails(small: Shape, large: Shape) -> bool:
 def strides_of(tensor: TensorBase) -> tuple[Shape, int]:
     """Strides and offset that torch would report: of the storage's row-major layout, through the views."""
     return layout.through(tensor._storage.node.spec.shape, tensor._path)
+
+
+def shows_same(one: TensorBase, other: TensorBase) -> bool:
+    """Whether both show the same elements of one memory in the same order."""
+    if one._storage is not other._storage:
+        return False
+    return one._path == other._path or (one.shape == other.shape and strides_of(one) == strides_of(other))
 
 
 def apply(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:

@@ -1,7 +1,7 @@
 """The history of a tensor where it is not its storage's own: that of a leaf, or one that detach() cut off.
 
-A tensor and the views of it have one in common. They hold it, and not the tensor that they are views of: `x.data = y` and
-`x.t_()` give x another one, and leave its views as they are.
+A tensor and the views of it have one in common. They hold it, and not the tensor that they are views of: `x.data = y`
+gives x another one, and leaves its views as they are.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pywebgpu.gradient import modes
-from pywebgpu.graph.ir import NO_ATTRS, Custom, Node
+from pywebgpu.graph.ir import NO_ATTRS, Custom, Node, recording
 from pywebgpu.live import recorder
 from pywebgpu.ops import movement, pointwise
 from pywebgpu.realize import Storage
@@ -79,6 +79,15 @@ def holds(node: Node) -> bool:
 def cut(node: Node) -> Node:
     """The value without its history."""
     return Node(movement.alias, (node,), NO_ATTRS, node.spec) if node.requires else node
+
+
+def after_write(before: Node, after: Node) -> Node:
+    """The value after a write: in gradient mode what was overwritten gets a gradient of 0, else all keeps its own."""
+    if not before.requires or after.requires:
+        return after
+    keeps = pointwise.overwrite if recording.grad else pointwise.graft
+    with modes.enable_grad():
+        return keeps(after, before)
 
 
 misfit: Custom = Custom("SetDataBackward0")

@@ -8,7 +8,7 @@ from pywebgpu.compose import arithmetic, elementwise
 from pywebgpu.graph.ir import Node, recording
 from pywebgpu.ops import pointwise
 from pywebgpu.tensor import transfer
-from pywebgpu.tensor.base import TensorBase
+from pywebgpu.tensor.base import TensorBase, shows_same
 from pywebgpu.tensor.contraction import ContractionMethods
 
 
@@ -91,13 +91,26 @@ class InplaceMethods(ContractionMethods):
             raise RuntimeError(
                 f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions."
             )
-        return self._assign(self._fitted(value))
+        once: Any = self
+        for axis, step in enumerate(self.stride() if self._path else ()):
+            if step == 0 and self.shape[axis] > 1:  # An expanded axis shows one element many times.
+                once = once.narrow(axis, 0, 1)
+        once._assign(once._fitted(value))
+        return self
 
     def copy_(self, src: Any, non_blocking: bool = False) -> Any:
         """The elements of `src`, which broadcasts, in this tensor's dtype and on its device."""
-        if isinstance(src, TensorBase) and src._storage.device is not self._storage.device:
-            src = transfer.transfer(src, self._storage.device)
+        if isinstance(src, TensorBase):
+            if shows_same(self, src) and not self._changes_history(src):
+                self._check_writable(src._node)
+                return self
+            if src._storage.device is not self._storage.device:
+                src = transfer.transfer(src, self._storage.device)
         return self._assign(self._fitted(src))
+
+    def _changes_history(self, src: TensorBase) -> bool:
+        """Whether a copy from another view of the same elements is one for the gradient."""
+        return recording.grad and src._history is not self._history and (self.requires_grad or src.requires_grad)
 
     def _fitted(self, value: Any) -> Node:
         """A value as a node of this tensor's shape and dtype."""
