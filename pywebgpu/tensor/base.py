@@ -341,29 +341,35 @@ class TensorBase:
 
     def _assign(self, node: Node) -> Self:
         """Gives this tensor, and so its storage, a new value. `node` has its shape and dtype."""
-        self._check_writable(node)
+        own, storage = self._history, self._storage
+        if own is not None and recording.grad:
+            self._check_writable(node)
         if node.requires and not recording.grad:
             node = pointwise.copy(node)
-        storage, own, path = self._storage, self._history, self._path
         if recorder.tape is not None:
             recorder.tape.see(self)
             recorder.tape.settle(storage)
-        if own is None:
-            storage.write(history.after_write(storage.node, view.written(storage.node, path, node)))
-            realize.record(storage.device)
-            return self
-        value = None
+        if own is not None and (recording.grad or storage.node.requires):
+            self._assign_apart(own, node)
+        else:
+            before = storage.node
+            after = view.written(before, self._path, node)
+            storage.write(history.after_write(before, after) if before.requires else after)
+        realize.record(storage.device)
+        return self
+
+    def _assign_apart(self, own: History, node: Node) -> None:
+        """As _assign, where the history is not the storage's: other aliases see the value, and keep their history."""
+        storage, path, value = self._storage, self._path, None
         if recording.grad and (node.requires or own.has_writes):
             before = own.node(storage)
             value = history.after_write(before, view.written(before, path[len(own.path) :], node))
             node, path = history.cut(value), own.path
-        with modes.no_grad():  # What other aliases see is the value; their history stays theirs.
+        with modes.no_grad():
             after = view.written(storage.node, path, node)
             storage.write(history.after_write(storage.node, after))
         if value is not None:
             own.keep(value, storage)
-        realize.record(storage.device)
-        return self
 
     def _written(self, result: Any) -> Self:
         """In-place form of an op: checks that `result` fits, casts it and assigns it."""

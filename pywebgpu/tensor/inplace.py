@@ -91,12 +91,19 @@ class InplaceMethods(ContractionMethods):
             raise RuntimeError(
                 f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions."
             )
+        if self._path:
+            once = self._shown_once()
+            once._assign(once._fitted(value))
+            return self
+        return self._assign(self._fitted(value))
+
+    def _shown_once(self) -> Any:
+        """The first of all places along an expanded axis, which show one element."""
         once: Any = self
-        for axis, step in enumerate(self.stride() if self._path else ()):
-            if step == 0 and self.shape[axis] > 1:  # An expanded axis shows one element many times.
+        for axis, step in enumerate(self.stride()):
+            if step == 0 and self.shape[axis] > 1:
                 once = once.narrow(axis, 0, 1)
-        once._assign(once._fitted(value))
-        return self
+        return once
 
     def copy_(self, src: Any, non_blocking: bool = False) -> Any:
         """The elements of `src`, which broadcasts, in this tensor's dtype and on its device."""

@@ -40,10 +40,12 @@ def written(whole: Node, path: Path, value: Node) -> Node:
 
     Raises RuntimeError where it shows an element twice.
     """
+    if not path:
+        return pointwise.copy(value) if value is whole or is_shared(value) else value
     chain = [whole]
     for op, attrs in path[:-1]:
         chain.append(op(chain[-1], **attrs))
-    steps = list(zip(reversed(path), reversed(chain[: len(path)]), strict=True))
+    steps = list(zip(reversed(path), reversed(chain), strict=True))
     if any(op is reduction.expand for op, _ in path):
         value = _written_once(whole, path, value, steps)
     else:
