@@ -315,13 +315,22 @@ class TensorBase:
     def _accumulate(self, grad: Node, create_graph: bool) -> None:
         if self.grad is None:
             recorder.changes += 1
-            fresh = self._new(grad, self._storage.device)
-            self._grad = fresh if create_graph or not grad.requires else fresh.detach()
+            self._grad = self._gradient(grad if create_graph else history.cut(grad))
         elif create_graph:
             self.grad = self._new(pointwise.add(self.grad._node, grad), self._storage.device)
         else:
             with modes.no_grad():
                 self.grad._assign(pointwise.add(self.grad._node, grad))
+
+    def _gradient(self, node: Node) -> Any:
+        """A new tensor of a gradient. There are many, and few formulas read them: a view is taken without a copy."""
+        device = self._storage.device
+        if node.op.__class__ is not Movement:
+            return self._new(node, device)
+        made = self._of(Storage(node, device), ())
+        made._history = None
+        realize.record(device)
+        return made
 
     # Writing
 
