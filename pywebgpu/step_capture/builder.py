@@ -31,6 +31,7 @@ from pywebgpu.step_capture.surroundings import Surroundings
 from pywebgpu.step_capture.templates import Fresh, Given, GradientOf, Made, Source, Taker
 from pywebgpu.step_capture.watch import Watch
 from pywebgpu.tensor.base import TensorBase
+from pywebgpu.tensor.history import History
 
 PACKAGE = str(Path(__file__).parents[1])
 
@@ -165,7 +166,7 @@ class Builder:
             for tensor in call.tensors:
                 tensor._cached = None
             for tensor in self._parts:
-                tensor._detached = False
+                tensor._history = None
             self._parts = []
 
     def _watched(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -205,9 +206,10 @@ class Builder:
                 node = indexing.slice_of_data(node, starts=found, sizes=attrs["sizes"], steps=attrs["steps"])
             else:
                 node = op(node, **attrs)
-        if is_part and not tensor._path and not tensor._detached:
+        if is_part and not tensor._path and tensor._history is None:
             self._parts.append(tensor)
-            tensor._detached = True  # So that its node is the one that is noted here.
+            tensor._history = History(())  # So that its node is the one that is noted here.
+            tensor._history.cached = (storage.version, node)
         tensor._cached = (storage.version, node)
         self.capture.starts.setdefault(id(storage), []).extend(starts)
 

@@ -15,7 +15,7 @@ from pywebgpu.dtypes import DType
 from pywebgpu.graph.ir import Spec
 from pywebgpu.ops import pointwise
 from pywebgpu.tensor import transfer
-from pywebgpu.tensor.base import TensorBase, as_tuple
+from pywebgpu.tensor.base import TensorBase, as_tuple, shows_same
 from pywebgpu.tensor.inplace import InplaceMethods
 
 LEGACY = {
@@ -150,13 +150,14 @@ class ConversionMethods(InplaceMethods):
 
     def data_ptr(self) -> Any:
         """A number that two tensors have in common when they share a storage and start at one place in it."""
-        return id(self._storage) + self.storage_offset() * self.dtype.itemsize
+        return self.untyped_storage().data_ptr() + self.storage_offset() * self.dtype.itemsize
 
     def untyped_storage(self) -> Any:
         return _StorageFacts(self)
 
     def is_set_to(self, other: TensorBase) -> Any:
-        return self._storage is other._storage and self._path == other._path
+        """Whether both show the same elements of one memory in the same order."""
+        return shows_same(self, other)
 
     def _is_view(self) -> Any:
         return self._base is not None
@@ -243,7 +244,7 @@ class _StorageFacts:
         self._tensor = tensor
 
     def data_ptr(self) -> int:
-        return id(self._tensor._storage)
+        return id(self._tensor._storage) << 32  # Room for the places in it: no two storages share a number.
 
     def nbytes(self) -> int:
         spec = self._tensor._storage.node.spec
