@@ -4,11 +4,9 @@ An operand is a node or a Python number. A number becomes a host leaf, so that a
 once; a number that never changes is written with `like`, and the compiler may use what it is.
 """
 
-from math import isfinite
-
 from pywebgpu import dtypes
+from pywebgpu.compose import numbers
 from pywebgpu.dtypes import DType, Kind
-from pywebgpu.errors import DTypeError
 from pywebgpu.graph.ir import Node, Pointwise, Spec, host
 from pywebgpu.live import Live, recorder
 from pywebgpu.ops import pointwise, reduction
@@ -50,23 +48,17 @@ def cast(x: Node, dtype: DType) -> Node:
 
 
 def number(value: Number, dtype: DType) -> Node:
-    """A Python number as a node of shape ()."""
+    """A Python number of arithmetic as a node of shape (), as torch takes it: too large a float is an infinity, and a
+    whole number wraps. See numbers.py for what is stored, not computed with.
+    """
     if isinstance(value, Live):
-        if value.tape is not recorder.tape:
-            value = value.value
-        elif dtype.kind is Kind.FLOAT or (dtype.kind is Kind.INT and isinstance(value.value, int)):
+        if value.tape is recorder.tape and numbers.may_change(value, dtype):
             return host(value, dtype)
-        else:
-            value = bool(value) if dtype.kind is Kind.BOOL else int(value)
-    if dtype.kind is Kind.INT and isinstance(value, float):
-        value = int(value)
-    if dtype.low == 0 and -dtype.high <= value < 0 and dtype.kind is Kind.INT:
-        value += int(dtype.high) + 1  # Negative numbers wrap into unsigned dtypes, as torch's do.
-    if dtype.kind is Kind.INT and not dtype.low <= value <= dtype.high:
-        raise DTypeError(f"value cannot be converted to type {dtype.name} without overflow: {value}")
-    if dtype.kind is Kind.BOOL or not isfinite(value):
-        return pointwise.scalar(value, dtype)
-    return host(value, dtype)
+        value = value.value if value.tape is not recorder.tape else value._fixed()
+    low, high = numbers.HELD[dtype]
+    if low <= value <= high:
+        return host(int(value) if dtype.kind is Kind.INT else value, dtype)
+    return numbers.outside(value, dtype)
 
 
 def node(operand: Operand, dtype: DType) -> Node:

@@ -4,7 +4,7 @@ import struct
 from math import ceil, frexp, ldexp
 
 from pywebgpu import dtypes
-from pywebgpu.compose import arithmetic, indexing, masks, matrix
+from pywebgpu.compose import arithmetic, indexing, masks, matrix, numbers
 from pywebgpu.compose.arithmetic import Number
 from pywebgpu.dtypes import DType, Kind
 from pywebgpu.errors import ShapeError
@@ -17,10 +17,8 @@ EXACT = 1 << 24  # whole numbers up to here are exact in float32
 
 
 def full(value: Number, shape: Shape, dtype: DType) -> Node:
-    """One number everywhere."""
-    if dtype.kind is Kind.BOOL:
-        value = bool(value)
-    return arithmetic.broadcast_to(arithmetic.number(value, dtype), shape)
+    """One number everywhere. Raises: DTypeError where the dtype cannot hold it."""
+    return arithmetic.broadcast_to(numbers.stored(numbers.rounded(value, dtype), dtype), shape)
 
 
 def arange(start: Number, end: Number, step: Number, dtype: DType) -> Node:

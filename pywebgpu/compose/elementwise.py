@@ -7,7 +7,7 @@ from math import log as natural_log
 from math import pi
 
 from pywebgpu import dtypes
-from pywebgpu.compose import arithmetic, logic
+from pywebgpu.compose import arithmetic, logic, numbers
 from pywebgpu.compose.arithmetic import Number, Operand
 from pywebgpu.dtypes import DType, Kind
 from pywebgpu.graph.ir import Node, Pointwise
@@ -316,6 +316,9 @@ def clamp(x: Node, low: Operand | None = None, high: Operand | None = None) -> N
     dtype = arithmetic.result_type(x, *given)
     if dtype is dtypes.bool_ and not all(isinstance(bound, Node) for bound in given):
         raise NotImplementedError("\"clamp_scalar_cpu\" not implemented for 'Bool'")
+    for bound in given:
+        if not isinstance(bound, Node):
+            numbers.check(bound, dtype)
     x, *bounds = arithmetic.together(x, *given, dtype=dtype)
     if low is not None:
         x = pointwise.where(pointwise.lt(x, bounds[0]), bounds[0], x)

@@ -245,7 +245,7 @@ class BridgedDevice:
                 made[slot] = buffer = given or self._new(nbytes)
             command.append(buffer.handle)
         before = self._used
-        self._append(command, loaded.pack.pack(*numbers))
+        self._append(command, words.of_numbers(loaded.pack, numbers, program.numbers))
         self._counters["ffi_calls"] += 1
         if not self._call(self._flush_area, self._used):
             self._used = before

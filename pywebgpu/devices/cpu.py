@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from pywebgpu import dtypes
+from pywebgpu.compose.numbers import current
 from pywebgpu.devices.base import Buffer
 from pywebgpu.devices.timing import Timing
 from pywebgpu.dtypes import DType
@@ -66,7 +67,7 @@ class CpuDevice:
             values[slot] = buffer.handle
         first = len(program.inputs)
         for at, (value, dtype) in enumerate(zip(numbers, program.numbers, strict=True)):
-            values[first + at] = np.asarray(value, special.numpy_dtype(dtype))
+            values[first + at] = np.asarray(current(value, dtype, bits=64), special.numpy_dtype(dtype))
         start = time.perf_counter()
         ended: list[int] = []  # when each step ended, where that is asked for
         with np.errstate(all="ignore"):

@@ -18,12 +18,14 @@ import numpy as np
 import wgpu
 
 from pywebgpu import dtypes
+from pywebgpu.compose.numbers import too_wide
 from pywebgpu.devices import adapters
 from pywebgpu.devices.base import Buffer, check_supported
 from pywebgpu.devices.pool import Chunk, Pool, Scratch
 from pywebgpu.devices.timing import Stamps, Timing, Waiting
+from pywebgpu.devices.words import of_numbers
 from pywebgpu.dtypes import DType, Kind
-from pywebgpu.errors import CompileError, DeviceError, DTypeError, RangeError
+from pywebgpu.errors import CompileError, DeviceError, RangeError
 from pywebgpu.graph.ir import Spec
 from pywebgpu.kernels.kernel import Kernel, Limits
 from pywebgpu.program.program import Dispatch, Program, Slot, Target
@@ -243,7 +245,7 @@ class NativeDevice:
                 made[slot] = given or self._new(max(4, 4 * prod(program.slots[slot].spec.shape)))
                 handles[program.slots[slot].buffer] = made[slot].handle
         if program.numbers:
-            packed = loaded.pack.pack(*numbers)
+            packed = of_numbers(loaded.pack, numbers, program.numbers)
             if packed != loaded.numbers:
                 self._gpu.queue.write_buffer(loaded.uniform, 0, packed + bytes(-len(packed) % 16))
                 loaded.numbers = packed
@@ -373,12 +375,12 @@ def _adapter(index: int) -> Any:
 
 
 def _to_words(data: Any, dtype: DType) -> Any:
-    """Bytes of the dtype -> the 32-bit words that a kernel sees. Raises DTypeError for an int64 that does not fit."""
+    """Bytes of the dtype -> the 32-bit words that a kernel sees. Raises IntegerOverflowError for an int64 that does not fit."""
     if dtype is dtypes.bfloat16:
         return np.frombuffer(data, "uint16").astype("uint32") << 16
     array = np.frombuffer(data, dtype.name)
     if dtype is dtypes.int64 and array.size and (array.min() < -(2**31) or array.max() >= 2**31):
-        raise DTypeError("webgpu stores int64 as int32: a value is out of range; keep such numbers on the cpu device")
+        raise too_wide(int(next(value for value in (array.min(), array.max()) if not -(2**31) <= value < 2**31)))
     return array if dtype.itemsize == 4 else array.astype(WORD[str(dtype.wgsl)])
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 from pywebgpu import devices, realize
-from pywebgpu.compose import arithmetic
+from pywebgpu.compose import arithmetic, numbers
 from pywebgpu.devices.base import Device
 from pywebgpu.dtypes import DType, Kind, bool_
 from pywebgpu.errors import ShapeError
@@ -49,6 +49,8 @@ class TensorBase:
         """A tensor with a storage of its own."""
         if node.op is HOST or (node.op is pointwise.const and not node.spec.shape):
             node = pointwise.copy(node)  # Others have this node, too; a storage's is its own.
+        if recording.wide:
+            numbers.refuse_wide(node, device)
         made = cls._class().__new__(cls._class())
         made._storage = Storage(node, device)
         made._path, made._base, made._anchor, made._cached = (), None, None, None
@@ -304,6 +306,8 @@ class TensorBase:
         if node.op is HOST or (node.op is pointwise.const and not node.spec.shape):
             node = pointwise.copy(node)  # Others have this node, too; a storage's is its own.
         storage = self._storage
+        if recording.wide:
+            numbers.refuse_wide(node, storage.device)
         if recorder.tape is not None:
             recorder.tape.see(self)
             recorder.tape.settle(storage)

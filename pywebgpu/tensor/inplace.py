@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pywebgpu.compose import arithmetic, elementwise
+from pywebgpu.compose import arithmetic, elementwise, numbers
 from pywebgpu.graph.ir import Node, recording
 from pywebgpu.ops import pointwise
 from pywebgpu.tensor import transfer
@@ -102,7 +102,11 @@ class InplaceMethods(ContractionMethods):
     def _fitted(self, value: Any) -> Node:
         """A value as a node of this tensor's shape and dtype."""
         old = self._spec_node()
-        node = arithmetic.node(value._node if isinstance(value, TensorBase) else value, old.spec.dtype)
+        dtype = old.spec.dtype
+        if isinstance(value, TensorBase):
+            node = arithmetic.cast(value._node, dtype)
+        else:
+            node = numbers.stored(value, dtype)
         node = arithmetic.broadcast_to(node, _fits(node.spec.shape, old.spec.shape))
         return elementwise.unmoved(node, self._node) if node.requires and recording.grad else node
 
