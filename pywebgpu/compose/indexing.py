@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from math import prod
 
 from pywebgpu import dtypes, shapes
-from pywebgpu.compose import arithmetic, bounds, numbers
+from pywebgpu.compose import arithmetic, bounds
 from pywebgpu.compose.arithmetic import Number
 from pywebgpu.dtypes import Kind
 from pywebgpu.errors import DTypeError, RangeError, ShapeError
@@ -220,11 +220,11 @@ def scaled(x: Node, factor: int) -> Node:
 
 
 def scalar(value: Node | Number, like: Node) -> Node:
-    """A number in the dtype of `like`; a fraction loses what the dtype cannot hold. Raises: DTypeError where it does not fit."""
+    """A number in the dtype of `like`; whole numbers lose a fraction. Raises: DTypeError where it does not fit."""
     dtype = like.spec.dtype
     if isinstance(value, Node):
         return arithmetic.cast(value, dtype)
-    return numbers.stored(value, dtype)
+    return arithmetic.stored(value, dtype)
 
 
 def require_index(name: str, index: Node) -> None:

@@ -87,7 +87,7 @@ def histc(x: Node, bins: int = 100, low: float = 0, high: float = 0) -> Node:
     x = indexing.shaped(reduce.stop_gradient(x), (prod(x.spec.shape),))
     if x.spec.shape == (0,):
         return pointwise.full(0, Spec((bins,), x.spec.dtype))
-    first, last = (arithmetic.number(value, x.spec.dtype) for value in (low, high))
+    first, last = (arithmetic.stored(value, x.spec.dtype) for value in (low, high))
     if low == high:
         first, last = reduce.amin(x), reduce.amax(x)
         is_point = pointwise.eq(first, last)

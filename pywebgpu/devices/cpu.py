@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from pywebgpu import dtypes
-from pywebgpu.compose.numbers import current
 from pywebgpu.devices.base import Buffer
 from pywebgpu.devices.timing import Timing
 from pywebgpu.dtypes import DType
 from pywebgpu.graph.ir import Custom, Generator, Leaf, Movement, Pointwise, Spec
 from pywebgpu.kernels.kernel import Limits
+from pywebgpu.numbers import current
 from pywebgpu.ops import indexing, pointwise, special
 from pywebgpu.program.program import HostCall, Program, Target
 

@@ -18,7 +18,6 @@ import numpy as np
 import wgpu
 
 from pywebgpu import dtypes
-from pywebgpu.compose.numbers import too_wide
 from pywebgpu.devices import adapters
 from pywebgpu.devices.base import Buffer, check_supported
 from pywebgpu.devices.pool import Chunk, Pool, Scratch
@@ -28,6 +27,7 @@ from pywebgpu.dtypes import DType, Kind
 from pywebgpu.errors import CompileError, DeviceError, RangeError
 from pywebgpu.graph.ir import Spec
 from pywebgpu.kernels.kernel import Kernel, Limits
+from pywebgpu.numbers import too_wide
 from pywebgpu.program.program import Dispatch, Program, Slot, Target
 from pywebgpu.settings import settings
 
@@ -375,7 +375,7 @@ def _adapter(index: int) -> Any:
 
 
 def _to_words(data: Any, dtype: DType) -> Any:
-    """Bytes of the dtype -> the 32-bit words that a kernel sees. Raises IntegerOverflowError for an int64 that does not fit."""
+    """Bytes of the dtype -> the 32-bit words that a kernel sees. An int64 that does not fit is an error."""
     if dtype is dtypes.bfloat16:
         return np.frombuffer(data, "uint16").astype("uint32") << 16
     array = np.frombuffer(data, dtype.name)

@@ -8,8 +8,7 @@ import struct
 from collections.abc import Sequence
 from typing import Any
 
-from pywebgpu import dtypes
-from pywebgpu.compose import numbers
+from pywebgpu import dtypes, numbers
 from pywebgpu.dtypes import DType, Kind
 
 _SIGNS = bytes(128) + b"\xff" * 128  # the top byte of a number -> the byte that its sign fills

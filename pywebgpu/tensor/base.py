@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 from pywebgpu import devices, realize
-from pywebgpu.compose import arithmetic, numbers
+from pywebgpu.compose import arithmetic, wide
 from pywebgpu.devices.base import Device
 from pywebgpu.dtypes import DType, Kind, bool_
 from pywebgpu.errors import ShapeError
@@ -50,7 +50,7 @@ class TensorBase:
         if node.op is HOST or (node.op is pointwise.const and not node.spec.shape):
             node = pointwise.copy(node)  # Others have this node, too; a storage's is its own.
         if recording.wide:
-            numbers.refuse_wide(node, device)
+            wide.refuse(node, device)
         made = cls._class().__new__(cls._class())
         made._storage = Storage(node, device)
         made._path, made._base, made._anchor, made._cached = (), None, None, None
@@ -307,7 +307,7 @@ class TensorBase:
             node = pointwise.copy(node)  # Others have this node, too; a storage's is its own.
         storage = self._storage
         if recording.wide:
-            numbers.refuse_wide(node, storage.device)
+            wide.refuse(node, storage.device)
         if recorder.tape is not None:
             recorder.tape.see(self)
             recorder.tape.settle(storage)

@@ -9,7 +9,7 @@ from math import prod
 from typing import Any
 
 from pywebgpu import devices, dtypes
-from pywebgpu.compose import arithmetic, creation
+from pywebgpu.compose import creation
 from pywebgpu.devices.base import check_supported
 from pywebgpu.dtypes import DType
 from pywebgpu.graph.ir import Spec

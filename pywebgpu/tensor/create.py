@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from operator import index
 from typing import Any
 
-from pywebgpu import devices, dtypes
-from pywebgpu.compose import creation, numbers
+from pywebgpu import devices, dtypes, numbers
+from pywebgpu.compose import creation
 from pywebgpu.dtypes import DType
 from pywebgpu.errors import ShapeError
 from pywebgpu.shapes import Shape

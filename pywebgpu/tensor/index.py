@@ -11,8 +11,8 @@ from math import prod
 from operator import index as whole
 from typing import Any
 
-from pywebgpu import dtypes
-from pywebgpu.compose import arithmetic, bounds, indexing, masks, numbers
+from pywebgpu import dtypes, numbers
+from pywebgpu.compose import arithmetic, bounds, indexing, masks
 from pywebgpu.devices.base import Device
 from pywebgpu.errors import DTypeError, RangeError, ShapeError
 from pywebgpu.graph.ir import Node, Spec, recording
@@ -361,7 +361,7 @@ def _value(view: TensorBase, value: Any, *, strict: bool = False) -> Node:
         value = value.item()
     if not isinstance(value, NUMBERS):
         raise TypeError(f"can't assign a {type(value).__name__} to a torch.{view.dtype.name} tensor")
-    return numbers.stored(numbers.rounded(value, view.dtype), view.dtype)
+    return arithmetic.stored(numbers.rounded(value, view.dtype), view.dtype)
 
 
 def _copied(node: Node, shape: Shape) -> Node:

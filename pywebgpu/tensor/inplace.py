@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pywebgpu.compose import arithmetic, elementwise, numbers
+from pywebgpu.compose import arithmetic, elementwise
 from pywebgpu.graph.ir import Node, recording
 from pywebgpu.ops import pointwise
 from pywebgpu.tensor import transfer
@@ -106,7 +106,7 @@ class InplaceMethods(ContractionMethods):
         if isinstance(value, TensorBase):
             node = arithmetic.cast(value._node, dtype)
         else:
-            node = numbers.stored(value, dtype)
+            node = arithmetic.stored(value, dtype)
         node = arithmetic.broadcast_to(node, _fits(node.spec.shape, old.spec.shape))
         return elementwise.unmoved(node, self._node) if node.requires and recording.grad else node
 
