@@ -116,6 +116,13 @@ def wrapped(value: Any, dtype: DType) -> int:
     return (int(value) - low) % (int(dtype.high) - low + 1) + low
 
 
+def overflow(name: str) -> IntegerOverflowError:
+    """Of an op on int64 whose result takes more than the 32 bits that it is stored in."""
+    return IntegerOverflowError(
+        f"{name}: a result does not fit, since webgpu stores int64 as int32; compute it on the cpu device, or in float32"
+    )
+
+
 def too_wide(value: int) -> IntegerOverflowError:
     return IntegerOverflowError(
         f"the int64 number {value} is out of range: webgpu stores int64 as int32; keep such numbers on the cpu device, "

@@ -15,6 +15,7 @@ class Settings:
     profile: "" for none, 1 prints where the time of the whole process went, any other text is a file for Perfetto.
     pending: recorded nodes after which pending work is submitted by itself.
     portable: kernels for any device with WebGPU, and not for the one that is there: for exports.
+    check_integers: all arithmetic of int64 is checked where it is stored in 32 bits, and not only sums and row numbers.
     cache: the folder where compiled Programs are kept from process to process, "" for nowhere.
     """
 
@@ -25,6 +26,7 @@ class Settings:
     pending: int = 50_000
     cache: str = ""
     portable: bool = False
+    check_integers: bool = False
 
 
 def default_cache() -> str:
@@ -45,6 +47,7 @@ def from_environment() -> Settings:
         pending=int(get("PYWEBGPU_PENDING", "50000")),
         cache=get("PYWEBGPU_CACHE", default_cache()),
         portable=get("PYWEBGPU_PORTABLE", "0") != "0",
+        check_integers=get("PYWEBGPU_CHECK_INTEGERS", "0") != "0",
     )
 
 

@@ -7,8 +7,7 @@ asks whether its device can hold it.
 from typing import Any
 
 from pywebgpu import dtypes
-from pywebgpu.graph.ir import HOST, Node, recording
-from pywebgpu.live import plain
+from pywebgpu.graph.ir import Node, recording
 from pywebgpu.numbers import WORD, too_wide
 from pywebgpu.ops import pointwise, reduction
 
@@ -42,8 +41,11 @@ def refuse(node: Node, device: Any) -> None:
     stack, seen = [node], {id(node)}
     while stack:
         at = stack.pop()
-        if id(at) in noted:
-            raise too_wide(noted[id(at)])
+        value = noted.get(
+            id(at), at.attrs["value"] if at.op is pointwise.const and at.spec.dtype is dtypes.int64 else 0
+        )
+        if not WORD[0] <= value <= WORD[1]:
+            raise too_wide(value)
         for source in () if at.buffer is not None or compared(at) is not None else chosen(at):
             if id(source) not in seen:
                 seen.add(id(source))
@@ -76,6 +78,4 @@ def chosen(node: Node) -> tuple[Node, ...]:
 def _constant(node: Node) -> int | None:
     while node.op is reduction.expand and node.buffer is None:
         node = node.inputs[0]
-    if node.op is HOST:
-        return int(plain(node.buffer))
     return int(node.attrs["value"]) if node.op is pointwise.const and node.buffer is None else None

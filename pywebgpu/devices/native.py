@@ -27,7 +27,7 @@ from pywebgpu.dtypes import DType, Kind
 from pywebgpu.errors import CompileError, DeviceError, RangeError
 from pywebgpu.graph.ir import Spec
 from pywebgpu.kernels.kernel import Kernel, Limits
-from pywebgpu.numbers import too_wide
+from pywebgpu.numbers import overflow, too_wide
 from pywebgpu.program.program import Dispatch, Program, Slot, Target
 from pywebgpu.settings import settings
 
@@ -150,11 +150,13 @@ class NativeDevice:
         return raw[:nbytes]
 
     def _raise_fault(self, words: bytes) -> None:
-        """Tells of an index that was out of range in a kernel since the last read."""
+        """Tells of an index that was out of range, or an int64 too large, in a kernel since the last read."""
         self._may_fault = False
-        happened, index, size = struct.unpack("<Iii", words[:12])
+        happened, index, size, is_overflow = struct.unpack("<IiiI", words)
         if happened:
             self._gpu.queue.write_buffer(self._fault, 0, bytes(FAULT_BYTES))
+            if is_overflow:
+                raise overflow(words[4:12].rstrip(b"\0").decode())
             raise RangeError(f"index {index} is out of bounds for dimension with size {size}")
 
     def free(self, handle: Any, nbytes: int) -> None:
