@@ -119,7 +119,8 @@ def wrapped(value: Any, dtype: DType) -> int:
 def overflow(name: str) -> IntegerOverflowError:
     """Of an op on int64 whose result takes more than the 32 bits that it is stored in."""
     return IntegerOverflowError(
-        f"{name}: a result does not fit, since webgpu stores int64 as int32; compute it on the cpu device, or in float32"
+        f"{name}: a result does not fit, since webgpu stores int64 as int32; "
+        "compute it on the cpu device, or in float32"
     )
 
 

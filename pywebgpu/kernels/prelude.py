@@ -91,8 +91,15 @@ FUNCTIONS: dict[str, str] = {
   let r = a - p_divide(a, b) * b;
   return r + select(0, b, r != 0 && ((r < 0) != (b < 0)));
 }""",
+    # With an infinity below, a % b is NaN on every engine.
+    "p_fmod_f32": """fn p_fmod_f32(a: f32, b: f32) -> f32 {
+  return select(a % b, a, p_isinf(b) && !p_isinf(a));
+}""",
+    "p_floordiv_f32": """fn p_floordiv_f32(a: f32, b: f32) -> f32 {
+  return select(floor(a / b), -1.0, p_isinf(b) && !p_isinf(a) && a != 0.0 && (a < 0.0) != (b < 0.0));
+}""",
     "p_remainder": """fn p_remainder(a: f32, b: f32) -> f32 {
-  let r = a % b;
+  let r = p_fmod_f32(a, b);
   return r + select(0.0, b, r != 0.0 && ((r < 0.0) != (b < 0.0)));
 }""",
     "p_shl_i32": "fn p_shl_i32(a: i32, b: i32) -> i32 { return select(a << (u32(b) & 31u), 0, b < 0 || b > 31); }",

@@ -1,4 +1,4 @@
-"""Arithmetic of int64 where it is stored in 32 bits: the same ops, which leave a note where the true result does not fit.
+"""Arithmetic of int64 stored in 32 bits: the same ops, which leave a note where the true result does not fit.
 
 rewrite/checks.py puts them in the place of ops whose result it cannot bound. Nobody records them, so they have no
 gradient, and no line in the tables of ops.

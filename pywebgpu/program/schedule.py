@@ -18,7 +18,7 @@ from math import prod
 from pywebgpu.graph import walk
 from pywebgpu.graph.ir import Node, Pointwise, Reduction
 from pywebgpu.kernels.kernel import Limits
-from pywebgpu.ops import checks, contraction, indexing, packing, pointwise, reduction
+from pywebgpu.ops import checks, contraction, indexing, packing, reduction
 from pywebgpu.program import order
 from pywebgpu.program.group import FULL, OUTER, Group, fits, geometry_of, stored_rows_are_fast
 from pywebgpu.program.packing import Placed

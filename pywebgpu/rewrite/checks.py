@@ -103,7 +103,7 @@ def _checked(node: Node) -> Node:
 
 
 def _sum(node: Node) -> Node:
-    """The sum of 32-bit words is right modulo 2^32. Sums of the upper bits say which of the numbers equal to it is meant."""
+    """A sum of 32-bit words is right modulo 2^32; sums of their upper bits say how often 2^32 was lost."""
     x, axes = node.inputs[0], node.attrs["axes"]
     count = prod(x.spec.shape[axis] for axis in axes)
     if count <= FEW:
