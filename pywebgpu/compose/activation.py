@@ -3,9 +3,9 @@
 Where a branch is not taken its argument is replaced by 0 first, so that a branch that overflows gives no NaN gradient.
 """
 
-from math import pi, sqrt
+from math import nan, pi, sqrt
 
-from pywebgpu import dtypes
+from pywebgpu import dtypes, numbers
 from pywebgpu.compose import arithmetic, precision, random, scan
 from pywebgpu.errors import ShapeError
 from pywebgpu.graph.ir import Node
@@ -121,6 +121,10 @@ def hardtanh(x: Node, min_val: float = -1.0, max_val: float = 1.0) -> Node:
         raise ShapeError("Bool inputs not supported for hardtanh")
     if min_val > max_val:
         raise ValueError(f"min_val cannot be greater than max_val, got {min_val} and {max_val}")
+    for value in (min_val, max_val):
+        numbers.check(value, x.spec.dtype)
+    if min_val != min_val or max_val != max_val:
+        return arithmetic.mul(x, nan)
     return _held(x, min_val, max_val)
 
 

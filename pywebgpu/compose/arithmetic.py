@@ -174,12 +174,18 @@ def chosen(x: Node, value: Number) -> Node:
     return like(x, value) if dtype.kind is Kind.FLOAT else stored(value, dtype)
 
 
-def factor(value: Number, dtype: DType, name: str = "alpha") -> Number:
+def factor(value: Number, dtype: DType) -> Number:
     """A number that scales an operand. Raises: DTypeError where the dtype cannot hold it, or is whole and it is not."""
     if dtype.kind is not Kind.FLOAT and isinstance(plain(value), float):
-        raise DTypeError(f"For integral input tensors, argument {name} must not be a floating point number.")
+        raise DTypeError("For integral input tensors, argument alpha must not be a floating point number.")
     numbers.check(value, dtype)
     return value
+
+
+def weight(value: Number, dtype: DType) -> Number:
+    """As `factor`; of whole numbers a fraction is cut off, and half floats are computed with in float32."""
+    numbers.check(value, dtypes.float32 if dtype.itemsize == 2 and dtype.kind is _FLOAT else dtype)
+    return int(value) if dtype.kind is Kind.INT and isinstance(plain(value), float) else value
 
 
 # Arithmetic with torch's dtypes
@@ -188,7 +194,7 @@ def factor(value: Number, dtype: DType, name: str = "alpha") -> Number:
 def add(a: Operand, b: Operand, alpha: Number = 1) -> Node:
     dtype = result_type(a, b)
     if alpha != 1:
-        factor(alpha, dtype)
+        alpha = bool(alpha) if dtype is dtypes.bool_ else factor(alpha, dtype)
         b = mul(b, alpha) if isinstance(b, Node) else b * alpha
     return binary(pointwise.bitwise_or if dtype is dtypes.bool_ else pointwise.add, a, b, dtype)
 

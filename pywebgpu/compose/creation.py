@@ -1,7 +1,7 @@
 """Tensors that a few numbers describe: ranges, constants, unit matrices. All are computed from positions."""
 
 import struct
-from math import ceil, frexp, ldexp, prod
+from math import ceil, frexp, isfinite, ldexp, prod
 
 from pywebgpu import dtypes, numbers
 from pywebgpu.compose import arithmetic, indexing, masks, matrix, wide
@@ -28,6 +28,8 @@ def arange(start: Number, end: Number, step: Number, dtype: DType) -> Node:
 
     Raises: ShapeError for a step of 0 or one that leads away from end.  Against torch: within the last bit.
     """
+    if not (isfinite(start) and isfinite(end)):
+        raise ShapeError(f"unsupported range: {start} -> {end}")
     if step == 0:
         raise ShapeError("step must be nonzero")
     if (end < start) if step > 0 else (end > start):

@@ -353,7 +353,10 @@ def lerp(start: Node, end: Node, weight: Operand) -> Node:
 
 def addcmul(x: Node, a: Node, b: Node, value: Number = 1) -> Node:
     """x + value * a * b"""
-    numbers.check(value, precision.computing(arithmetic.result_type(x, a, b)))
+    dtype = arithmetic.result_type(x, a, b)
+    if dtype is dtypes.bool_:
+        raise NotImplementedError("\"addcmul\" not implemented for 'Bool'")
+    value = arithmetic.weight(value, dtype)
     product = arithmetic.mul(a, b)
     return arithmetic.add(x, product if value == 1 else arithmetic.mul(product, value))
 
