@@ -171,7 +171,7 @@ def chosen(x: Node, value: Number) -> Node:
     """As `like`, of a number that the user chose. Raises: DTypeError where x's dtype cannot hold it."""
     dtype = x.spec.dtype
     numbers.check(value, dtype)
-    return like(x, value) if dtype.kind is Kind.FLOAT else stored(value, dtype)
+    return like(x, value) if dtype.kind is Kind.FLOAT else stored(value, dtype)  # type: ignore[arg-type]
 
 
 def factor(value: Number, dtype: DType) -> Number:
@@ -194,7 +194,8 @@ def weight(value: Number, dtype: DType) -> Number:
 def add(a: Operand, b: Operand, alpha: Number = 1) -> Node:
     dtype = result_type(a, b)
     if alpha != 1:
-        alpha = bool(alpha) if dtype is dtypes.bool_ else factor(alpha, dtype)
+        factor(alpha, dtype)
+        alpha = bool(alpha) if dtype is dtypes.bool_ else alpha
         b = mul(b, alpha) if isinstance(b, Node) else b * alpha
     return binary(pointwise.bitwise_or if dtype is dtypes.bool_ else pointwise.add, a, b, dtype)
 
