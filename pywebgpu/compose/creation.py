@@ -97,7 +97,8 @@ def linspace(start: Number, end: Number, steps: int, dtype: DType) -> Node:
     if steps < 2:
         return full(start, (steps,), dtype)
     if dtype.kind is not Kind.FLOAT:
-        whole = _line(steps, int(start) * (steps - 1), int(end) - int(start), dtypes.int64)
+        first, last = int(start) * (steps - 1), int(end) * (steps - 1)
+        whole = wide.noted(_line(steps, first, int(end) - int(start), dtypes.int64), first, last)
         return arithmetic.cast(arithmetic.div(whole, steps - 1, "trunc"), dtype)
     work = dtype if dtype is dtypes.float64 else dtypes.float32
     step = full((end - start) / (steps - 1), (steps,), work)
