@@ -34,13 +34,15 @@ class Recording:
     """Whether new nodes remember that a gradient may flow; whether new tensors say that they never will.
 
     trace: who is told where nodes come from (see origin.py), mostly None.
+    wide: nodes of whole numbers that not every device can hold, and the numbers, until a tensor is made of them.
     """
 
-    __slots__ = ("grad", "inference", "trace")
+    __slots__ = ("grad", "inference", "trace", "wide")
 
     def __init__(self) -> None:
         self.grad, self.inference = True, False
         self.trace: Any = None
+        self.wide: list[tuple[Node, int]] = []
 
     def span(self, kind: str, name: str) -> AbstractContextManager[None]:
         """Tells the trace, where there is one, what runs inside the `with` block."""

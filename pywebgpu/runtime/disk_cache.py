@@ -27,7 +27,7 @@ def find(structure: Structure, target: Target, written: Any) -> Path | None:
     """Where the Program is, or would be. None where nothing is stored."""
     if not settings.cache or not target.wgsl:
         return None
-    words = f"{structure.text()}{target}{written}{settings.fuse}{_compiler()}"
+    words = f"{structure.text()}{target}{written}{settings.fuse}{settings.check_integers}{_compiler()}"
     return Path(settings.cache) / f"{hashlib.sha256(words.encode()).hexdigest()}.json"
 
 

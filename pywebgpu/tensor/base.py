@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 from pywebgpu import devices
-from pywebgpu.compose import arithmetic
+from pywebgpu.compose import arithmetic, wide
 from pywebgpu.devices.base import Device
 from pywebgpu.dtypes import DType, Kind
 from pywebgpu.errors import ShapeError
@@ -53,6 +53,8 @@ class TensorBase:
         """A tensor with a storage of its own."""
         if view.is_shared(node):
             node = pointwise.copy(node)
+        if recording.wide:
+            wide.refuse(node, device)
         made = cls._class().__new__(cls._class())
         made._storage = Storage(node, device)
         made._path, made._base, made._anchor, made._cached = (), None, None, None
@@ -355,6 +357,8 @@ class TensorBase:
         own, storage = self._history, self._storage
         if own is not None and recording.grad:
             self._check_writable(node)
+        if recording.wide:
+            wide.refuse(node, storage.device)
         if node.requires and not recording.grad:
             node = pointwise.copy(node)
         if recorder.capture is not None:

@@ -9,7 +9,7 @@ from math import prod
 from typing import Any
 
 from pywebgpu import devices, dtypes
-from pywebgpu.compose import arithmetic
+from pywebgpu.compose import creation
 from pywebgpu.devices.base import check_supported
 from pywebgpu.dtypes import DType
 from pywebgpu.graph.ir import Spec
@@ -222,7 +222,7 @@ class ConversionMethods(InplaceMethods):
         spec = Spec(as_tuple((size,)), dtype or self.dtype)
         if opened.target.wgsl:
             check_supported(spec.dtype, opened.name)
-        made = self._new(arithmetic.broadcast_to(arithmetic.number(fill_value, spec.dtype), spec.shape), opened)
+        made = self._new(creation.full(fill_value, spec.shape, spec.dtype), opened)
         return made.requires_grad_() if options.get("requires_grad") else made
 
     def new_zeros(self, *size: Any, **options: Any) -> Any:

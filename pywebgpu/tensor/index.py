@@ -11,10 +11,9 @@ from math import prod
 from operator import index as whole
 from typing import Any
 
-from pywebgpu import dtypes
+from pywebgpu import dtypes, numbers
 from pywebgpu.compose import arithmetic, bounds, indexing, masks
 from pywebgpu.devices.base import Device
-from pywebgpu.dtypes import Kind
 from pywebgpu.errors import DTypeError, RangeError, ShapeError
 from pywebgpu.graph.ir import Node, Spec, recording
 from pywebgpu.ops import indexing as ops
@@ -364,7 +363,7 @@ def _value(view: TensorBase, value: Any, *, strict: bool = False) -> Node:
         value = value.item()
     if not isinstance(value, NUMBERS):
         raise TypeError(f"can't assign a {type(value).__name__} to a torch.{view.dtype.name} tensor")
-    return arithmetic.number(bool(value) if view.dtype.kind is Kind.BOOL else value, view.dtype)
+    return arithmetic.stored(numbers.rounded(value, view.dtype), view.dtype)
 
 
 def _copied(node: Node, shape: Shape) -> Node:

@@ -122,10 +122,13 @@ class InplaceMethods(ContractionMethods):
     def _fitted(self, value: Any) -> Node:
         """A value as a node of this tensor's shape and dtype."""
         old = self._spec_node()
-        given = value._node if isinstance(value, TensorBase) else value
-        node = arithmetic.node(given, old.spec.dtype)
-        if node is given:
-            node = pointwise.copy(node)  # The other tensor's, which marks it when it is written.
+        dtype = old.spec.dtype
+        if isinstance(value, TensorBase):
+            node = arithmetic.cast(value._node, dtype)
+            if node is value._node:
+                node = pointwise.copy(node)  # The other tensor's, which marks it when it is written.
+        else:
+            node = arithmetic.stored(value, dtype)
         node = arithmetic.broadcast_to(node, _fits(node.spec.shape, old.spec.shape))
         return elementwise.unmoved(node, self._node) if node.requires and recording.grad else node
 

@@ -18,6 +18,7 @@ LAYERS = (
         "errors",
         "settings",
         "dtypes",
+        "numbers",
         "shapes",
         "symbolic",
         "step_capture/host_program",
