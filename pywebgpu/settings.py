@@ -16,6 +16,8 @@ class Settings:
     pending: recorded nodes after which pending work is submitted by itself.
     portable: kernels for any device with WebGPU, and not for the one that is there: for exports.
     cache: the folder where compiled Programs are kept from process to process, "" for nowhere.
+    node: the program Node, or a folder with its packages, that `pywebgpu node` uses; "" for the installation's own.
+    nans: "0" for no check, "1" raises at the first NaN that an op makes, "inf" at the first infinity, too.
     """
 
     debug: int = 0
@@ -25,6 +27,8 @@ class Settings:
     pending: int = 50_000
     cache: str = ""
     portable: bool = False
+    node: str = ""
+    nans: str = "0"
 
 
 def default_cache() -> str:
@@ -45,6 +49,8 @@ def from_environment() -> Settings:
         pending=int(get("PYWEBGPU_PENDING", "50000")),
         cache=get("PYWEBGPU_CACHE", default_cache()),
         portable=get("PYWEBGPU_PORTABLE", "0") != "0",
+        node=get("PYWEBGPU_NODE", ""),
+        nans=get("PYWEBGPU_NANS") or "0",
     )
 
 
