@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from pywebgpu import devices, realize
+from pywebgpu import devices
 from pywebgpu.devices import adapters
+from pywebgpu.runtime import executor
 
 
 def is_available() -> bool:
@@ -39,7 +40,7 @@ async def init() -> None:
 async def synchronize_async(device: Any = None) -> None:
     """As synchronize, also where Python cannot wait."""
     opened: Any = devices.open_device(device)
-    realize.submit(opened)
+    executor.submit(opened)
     if hasattr(opened, "synchronize_async"):
         await opened.synchronize_async()
     else:
@@ -49,5 +50,5 @@ async def synchronize_async(device: Any = None) -> None:
 def synchronize(device: Any = None) -> None:
     """Runs all that is pending on a device, and waits until it is done."""
     opened = devices.open_device(device)
-    realize.submit(opened)
+    executor.submit(opened)
     opened.synchronize()

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any, Self
 
 from pywebgpu import devices, dtypes
-from pywebgpu.compiled import function
+from pywebgpu.step_capture import function
 from pywebgpu.dtypes import DType, Kind
 from pywebgpu.gradient import modes
 from pywebgpu.graph.ir import recording

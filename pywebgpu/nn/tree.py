@@ -6,7 +6,7 @@ A class of its own because the rest of Module (calls, hooks, conversion, state d
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from pywebgpu.compiled import guards
+from pywebgpu.step_capture import guards
 from pywebgpu.live import Tape, recorder
 from pywebgpu.nn.parameter import Buffer, Parameter
 from pywebgpu.tensor.tensor import Tensor

@@ -12,10 +12,11 @@ from collections.abc import Callable, Iterable
 from math import prod
 from typing import Any
 
-from pywebgpu import devices, live, realize
+from pywebgpu import devices, live
 from pywebgpu.gradient import modes
 from pywebgpu.graph.ir import recording
 from pywebgpu.optim import grouping, numbers
+from pywebgpu.runtime import executor
 from pywebgpu.tensor import anchor, create, packed, tensor
 
 Rate = float | tensor.Tensor
@@ -382,4 +383,4 @@ def require_not_negative(**options: Rate) -> None:
 def _submit(params: Iterable[tensor.Tensor]) -> None:
     """Starts the recorded work of the devices that hold `params`, without waiting for it."""
     for device in {parameter.device for parameter in params}:
-        realize.submit(devices.open_device(device))
+        executor.submit(devices.open_device(device))

@@ -14,7 +14,6 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from pywebgpu import realize
 from pywebgpu.devices.base import Buffer
 from pywebgpu.errors import CaptureError
 from pywebgpu.io import safetensors
@@ -24,7 +23,8 @@ from pywebgpu.optim.optimizer import Optimizer
 from pywebgpu.portable import form
 from pywebgpu.portable import names as naming
 from pywebgpu.portable.form import Cell, Data, Shared, State
-from pywebgpu.realize import Storage
+from pywebgpu.runtime import executor
+from pywebgpu.runtime.storage import Storage
 from pywebgpu.tensor import create
 from pywebgpu.tensor.tensor import Tensor
 from pywebgpu.version import __version__
@@ -74,7 +74,7 @@ def save_program(
     if len(devices) != 1:
         raise CaptureError(f"an export has programs of one device, not of {len(devices)}")
     for device in devices:
-        realize.submit(device)
+        executor.submit(device)
     _refuse_shared_memory(steps)
     tensors, files, states = _kept(shared, names, optimizer)
     options = _titles(shared.cells)
@@ -198,7 +198,7 @@ def _whole(at: int, state: State, data: bytes) -> dict[str, tuple[Tensor, int]]:
 
 def _bytes(state: State) -> bytes:
     if isinstance(state.home, Storage):
-        return realize.read(state.home)
+        return executor.read(state.home)
     found: bytes = state.home.device.download(state.home, state.spec)
     return found
 

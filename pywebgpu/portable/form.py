@@ -9,16 +9,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from pywebgpu.compiled.function import Compiled
-from pywebgpu.compiled.signature import Outline
-from pywebgpu.compiled.step import Fresh, Given, Step
+from pywebgpu.step_capture.function import Compiled
+from pywebgpu.step_capture.signature import Outline
+from pywebgpu.step_capture.step import Fresh, Given, Step
 from pywebgpu.devices.base import Buffer
 from pywebgpu.errors import CaptureError
 from pywebgpu.graph.ir import Spec
 from pywebgpu.live import Entry, Live
 from pywebgpu.portable import expressions, names
 from pywebgpu.program import wire
-from pywebgpu.realize import Storage
+from pywebgpu.runtime.storage import Storage
 from pywebgpu.tensor.base import TensorBase
 
 Data = dict[str, Any]

@@ -8,7 +8,7 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from pywebgpu import devices, dtypes, realize
+from pywebgpu import devices, dtypes
 from pywebgpu.devices.base import Buffer, Device
 from pywebgpu.errors import CompileError, PywebgpuError
 from pywebgpu.graph import ir
@@ -18,7 +18,8 @@ from pywebgpu.portable import expressions
 from pywebgpu.portable.export import PROGRAM, VERSION, WEIGHTS
 from pywebgpu.program import wire
 from pywebgpu.program.program import Program
-from pywebgpu.realize import Part, Storage
+from pywebgpu.runtime import executor
+from pywebgpu.runtime.storage import Storage
 from pywebgpu.shapes import strides
 from pywebgpu.tensor import create
 from pywebgpu.tensor.tensor import Tensor
@@ -108,8 +109,8 @@ class Player:
             made = create.as_tensor(inputs[entry["name"]], dtype=dtype, device=self.device.name)
             if list(made.shape) != entry["shape"]:
                 raise PlayError(f"{name}: {entry['name']} has shape {list(made.shape)}, not {entry['shape']}")
-            tensors.append(made.clone() if made._path or isinstance(made._storage, Part) else made)
-        realize.submit(self.device)
+            tensors.append(made.clone() if made._path or made._storage.whole is not None else made)
+        executor.submit(self.device)
         return tensors, [float(inputs[entry]) for entry in step["numbers"]]
 
     def _wound(self, name: str, step: Data, numbers: list[float]) -> tuple[list[float], list[float]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Self
 
-from pywebgpu import devices, realize
+from pywebgpu import devices
 from pywebgpu.compose import arithmetic
 from pywebgpu.devices.base import Device
 from pywebgpu.dtypes import DType, Kind, bool_
@@ -19,7 +19,8 @@ from pywebgpu.graph import walk
 from pywebgpu.graph.ir import HOST, NO_ATTRS, Attrs, Movement, Node, Spec, recording
 from pywebgpu.live import recorder
 from pywebgpu.ops import indexing, movement, pointwise, reduction
-from pywebgpu.realize import Storage
+from pywebgpu.runtime import executor
+from pywebgpu.runtime.storage import Storage
 from pywebgpu.shapes import Shape
 from pywebgpu.tensor import layout
 from pywebgpu.tensor.anchor import Anchor, Hook, RemovableHandle
@@ -56,7 +57,7 @@ class TensorBase:
         made._grad = None
         if recording.inference:
             made._inference = True
-        realize.record(device)
+        executor.record(device)
         return made
 
     @classmethod
@@ -319,7 +320,7 @@ class TensorBase:
             with modes.enable_grad():
                 node = history(node, storage.node)
         storage.write(node)
-        realize.record(storage.device)
+        executor.record(storage.device)
         return self
 
     def _written(self, result: Any) -> Self:
@@ -340,10 +341,10 @@ class TensorBase:
     # Reading
 
     def _bytes(self) -> bytes:
-        return realize.read(self._readable())
+        return executor.read(self._readable())
 
     async def _bytes_async(self) -> bytes:
-        return await realize.read_async(self._readable())
+        return await executor.read_async(self._readable())
 
     def _readable(self) -> Storage:
         """A storage whose value has the elements of this tensor, in their order."""

@@ -22,10 +22,9 @@ LAYERS = (
     {"kernels"},
     {"program"},
     {"devices"},
-    {"stored"},
-    {"realize"},
+    {"runtime"},
     {"tensor"},
-    {"compiled"},
+    {"step_capture"},
     {"amp", "autograd", "data", "inspector", "io", "nn", "optim"},
     {
         "__main__",

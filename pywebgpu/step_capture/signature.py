@@ -15,7 +15,7 @@ from pywebgpu import devices, dtypes, live
 from pywebgpu.graph.ir import Spec, recording
 from pywebgpu.live import Live
 from pywebgpu.ops import movement
-from pywebgpu.realize import Part, Storage, whole_of
+from pywebgpu.runtime.storage import whole_of
 from pywebgpu.tensor import create
 from pywebgpu.tensor.base import TensorBase
 
@@ -84,7 +84,7 @@ class Call:
 
         def change(value: Any) -> Any:
             if isinstance(value, TensorBase):
-                is_whole = not value._path and type(value._storage) is Storage
+                is_whole = not value._path and value._storage.whole is None
                 return Outline(at[id(value)], value._storage.node.spec, is_whole)
             return value if isinstance(value, (*PLAIN, float)) else None
 
@@ -101,7 +101,7 @@ class Call:
 
 def _facts(value: TensorBase) -> Hashable:
     storage = value._storage
-    specs = storage.node.spec, storage.whole.node.spec if isinstance(storage, Part) else None
+    specs = storage.node.spec, None if storage.whole is None else storage.whole.node.spec
     return specs, value._storage.device, value._flag or value._node.requires, type(value), _views(value)
 
 

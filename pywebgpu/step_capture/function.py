@@ -7,9 +7,9 @@ import warnings
 from collections import Counter, OrderedDict
 from typing import Any
 
-from pywebgpu.compiled import signature
-from pywebgpu.compiled.signature import Call
-from pywebgpu.compiled.step import Step
+from pywebgpu.step_capture import signature
+from pywebgpu.step_capture.signature import Call
+from pywebgpu.step_capture.step import Step
 from pywebgpu.live import recorder
 from pywebgpu.settings import settings
 from pywebgpu.tensor.base import TensorBase

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from pywebgpu.live import Tape, plain
-from pywebgpu.realize import Storage, whole_of
+from pywebgpu.runtime.storage import Storage, whole_of
 from pywebgpu.tensor.base import TensorBase
 
 Guard = Callable[[], str | None]  # None, or the reason

@@ -9,9 +9,8 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from pywebgpu import realize
-from pywebgpu.compiled import guards, signature, winding
-from pywebgpu.compiled.signature import Call
+from pywebgpu.step_capture import guards, signature, winding
+from pywebgpu.step_capture.signature import Call
 from pywebgpu.devices.base import Buffer
 from pywebgpu.errors import CaptureError
 from pywebgpu.gradient import modes
@@ -19,7 +18,9 @@ from pywebgpu.graph import walk
 from pywebgpu.graph.ir import Node
 from pywebgpu.live import Live, Tape, plain, recorder
 from pywebgpu.ops import indexing, movement, packing
-from pywebgpu.realize import Part, Run, Storage, whole_of
+from pywebgpu.runtime import executor
+from pywebgpu.runtime.executor import Run
+from pywebgpu.runtime.storage import Storage, whole_of
 from pywebgpu.tensor.base import Path as Views
 from pywebgpu.tensor.base import TensorBase
 
@@ -60,8 +61,8 @@ class Step:
         self._fresh: list[Any] = []  # storages by their number, while a run hands them out
         self._values: list[Any] = []  # what the tape read for the present run
         self._checked = -1  # the number of changes up to which all guards held
-        for device in realize.waiting():
-            realize.submit(device)
+        for device in executor.waiting():
+            executor.submit(device)
         self._around = guards.tensors_around(function)
         names = guards.of_names(function, call.kept)
         result = self._record(function)
@@ -112,12 +113,12 @@ class Step:
     def _free_starts(self, at: int, tensor: TensorBase) -> None:
         """Where a slice of an argument starts is read in each run, and where a part of a larger tensor does."""
         storage = tensor._storage
-        is_part = isinstance(storage, Part)
+        is_part = storage.whole is not None
         if tensor._flag or not (is_part or any(op is movement.slice_ for op, _ in tensor._path)):
             return
         starts: list[Live] = []
         node = storage.node
-        if isinstance(storage, Part):
+        if storage.whole is not None:
             starts.append(self.tape.read("start", lambda: self.call.tensors[at]._storage.place["start"]))
             shape = storage.place["shape"]
             node = indexing.slice_of_data(storage.whole.node, starts=tuple(starts), sizes=(prod(shape),), steps=(1,))  # type: ignore[arg-type]
@@ -173,9 +174,7 @@ class Step:
     def _require_settled(self) -> None:
         """Memory that was there before must be where it was; else the next call captures the step as it is then."""
         moved = {id(s) for ref in self.tape.moved if (s := ref()) is not None}
-        unmade = {
-            id(s) for s, node in self.tape.begun.values() if node.buffer is None and not isinstance(s, realize.Part)
-        }
+        unmade = {id(s) for s, node in self.tape.begun.values() if node.buffer is None and s.whole is None}
         if (moved | unmade) - self._born.keys():
             self.reason = "it made or moved memory that stays; the next call finds it there"
 
@@ -211,11 +210,11 @@ class Step:
                 storage.home.holders += 1
 
     def _run_first(self, result: Any) -> None:
-        devices = realize.waiting()
+        devices = executor.waiting()
         if len(devices) > 1:
             names = " and ".join(device.name for device in devices)
             raise CaptureError(f"a compiled step runs on one device, but it computed on {names}")
-        run = realize.submit_now(devices[0], dry=self._dry) if devices else None
+        run = executor.submit_now(devices[0], dry=self._dry) if devices else None
         if run is None:
             self.reason = self.reason or "it computes nothing"
             return
@@ -228,7 +227,7 @@ class Step:
         for restore in self.tape.undos:
             restore()
         for at, (storage, node) in self.tape.begun.items():
-            if at not in self._born and not isinstance(storage, realize.Part):
+            if at not in self._born and storage.whole is None:
                 storage.node = node
                 storage.version += 1
                 node.stale = False
@@ -346,7 +345,7 @@ class Step:
                 return "an argument is, or no longer is, a tensor that it also knows in another way"
         self.call = call
         run = self.run
-        realize.submit(run.device)
+        executor.submit(run.device)
         restore = self.tape.snapshot()
         try:
             reason = self._wind()
@@ -357,7 +356,7 @@ class Step:
                 else:
                     outputs, takers, reason = self._outputs(inputs)
             if reason is None:
-                realize.run_again(run, inputs, self._given_numbers, outputs, takers)
+                executor.run_again(run, inputs, self._given_numbers, outputs, takers)
         except BaseException:
             restore()
             raise
