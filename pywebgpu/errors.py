@@ -5,6 +5,7 @@ PywebgpuError
 ├── DTypeError      dtypes of an op's inputs do not fit (TypeError and RuntimeError, raised at the call)
 ├── RangeError      an index or an axis is out of range (IndexError and RuntimeError)
 ├── CaptureError    a function cannot become a compiled step (RuntimeError)
+├── NonFiniteError  an op made a NaN, or an infinity, while that is watched for (RuntimeError)
 ├── CompileError    the compiler met a graph that it cannot lower (RuntimeError)
 └── DeviceError     the device refused the work (RuntimeError)
     └── DeviceLostError  the device is gone; what it held is gone too
@@ -25,6 +26,9 @@ class RangeError(PywebgpuError, IndexError, RuntimeError): ...
 
 
 class CaptureError(PywebgpuError, RuntimeError): ...
+
+
+class NonFiniteError(PywebgpuError, RuntimeError): ...
 
 
 class CompileError(PywebgpuError, RuntimeError): ...

@@ -73,10 +73,8 @@ class Server(ThreadingHTTPServer):
     def __init__(self, *rest: Any) -> None:
         super().__init__(*rest)
         self._free = threading.Semaphore(CONNECTIONS)
-        address, port = self.server_address[:2]
-        self.names = {f"{name}:{port}" for name in (*NAMES, address)}  # what the Host of a request may be
-        if port == 80:
-            self.names |= {*NAMES, str(address)}
+        names, port = {*NAMES, str(self.server_address[0])}, self.server_address[1]
+        self.names = {f"{name}:{port}" for name in names} | (names if port == 80 else set())  # a request's Host
 
     def process_request(self, request: Any, client_address: Any) -> None:
         if self._free.acquire(blocking=False):

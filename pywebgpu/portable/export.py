@@ -18,7 +18,7 @@ from pywebgpu.devices.base import Buffer
 from pywebgpu.errors import CaptureError
 from pywebgpu.io import safetensors
 from pywebgpu.kernels.kernel import Limits
-from pywebgpu.node import find_bridge
+from pywebgpu.installation import find_bridge
 from pywebgpu.optim.optimizer import Optimizer
 from pywebgpu.portable import form
 from pywebgpu.portable import names as naming
