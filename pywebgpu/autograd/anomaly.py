@@ -9,7 +9,7 @@ from __future__ import annotations
 import traceback
 import warnings
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from pywebgpu import devices
@@ -187,8 +187,7 @@ class set_detect_anomaly:
         self._before = guard.anomaly, guard.check_nan
         set_anomaly_enabled(mode, check_nan)
 
-    def __enter__(self) -> Self:
-        return self
+    def __enter__(self) -> None: ...
 
     def __exit__(self, *error: object) -> None:
         set_anomaly_enabled(*self._before)

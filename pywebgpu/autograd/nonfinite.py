@@ -1,4 +1,4 @@
-"""Counting the NaNs of many values in one Program, and following one back to the op, or the tensor, that it came from."""
+"""Counting the NaNs of many values in one Program, and following one back to the op or the tensor that it is from."""
 
 from __future__ import annotations
 
