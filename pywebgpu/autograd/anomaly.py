@@ -84,7 +84,7 @@ class Guard(origin.Watcher):
     def begins(self, kind: str, name: str) -> None:
         if kind != "run" or self._busy or not self._candidates:
             return
-        device = next(device for device in devices.opened() if device.name == name)
+        (device,) = [device for device in devices.opened() if device.name == name]
         mine = [one for one in self._candidates.values() if self._device(one.node) is device]
         for candidate in mine:
             del self._candidates[candidate.node]

@@ -68,9 +68,8 @@ class Check:
         cause = self._cause(path, counts.get(path[-1], 0), candidate, word)
         if not candidate.name:
             return NonFiniteError(cause)
-        return NonFiniteError(
-            f"Function '{candidate.name}' returned {word} values in its {candidate.which}th output. {cause}"
-        )
+        torchs = f"Function '{candidate.name}' returned {word} values in its {candidate.which}th output."
+        return NonFiniteError(f"{torchs} {cause[0].upper()}{cause[1:]}")
 
     def _below(self, candidate: Candidate) -> list[Node]:
         """The floating values that a candidate is made of, inputs first, up to earlier candidates, which are finite."""
