@@ -6,6 +6,7 @@ PywebgpuError
 ├── IntegerOverflowError  a whole number takes more bits than there are (OverflowError and RuntimeError)
 ├── RangeError      an index or an axis is out of range (IndexError and RuntimeError)
 ├── CaptureError    a function cannot become a compiled step (RuntimeError)
+├── NonFiniteError  an op made a NaN, or an infinity, while that is watched for (RuntimeError)
 ├── CompileError    the compiler met a graph that it cannot lower (RuntimeError)
 └── DeviceError     the device refused the work (RuntimeError)
     └── DeviceLostError  the device is gone; what it held is gone too
@@ -29,6 +30,9 @@ class IntegerOverflowError(PywebgpuError, OverflowError, RuntimeError): ...
 
 
 class CaptureError(PywebgpuError, RuntimeError): ...
+
+
+class NonFiniteError(PywebgpuError, RuntimeError): ...
 
 
 class CompileError(PywebgpuError, RuntimeError): ...

@@ -19,6 +19,8 @@ class Settings:
         numbers 2, 3, 5, 9, 17 and so on, "1" for all, "0" for none.
     check_integers: all arithmetic of int64 is checked where it is stored in 32 bits, and not only sums and row numbers.
     cache: the folder where compiled Programs are kept from process to process, "" for nowhere.
+    node: the program Node, or a folder with its packages, that `pywebgpu node` uses; "" for the installation's own.
+    nans: "0" for no check, "1" raises at the first NaN that an op makes, "inf" at the first infinity, too.
     """
 
     debug: int = 0
@@ -30,6 +32,8 @@ class Settings:
     cache: str = ""
     portable: bool = False
     check_integers: bool = False
+    node: str = ""
+    nans: str = "0"
 
 
 def default_cache() -> str:
@@ -52,6 +56,8 @@ def from_environment() -> Settings:
         cache=get("PYWEBGPU_CACHE", default_cache()),
         portable=get("PYWEBGPU_PORTABLE", "0") != "0",
         check_integers=get("PYWEBGPU_CHECK_INTEGERS", "0") != "0",
+        node=get("PYWEBGPU_NODE", ""),
+        nans=get("PYWEBGPU_NANS") or "0",
     )
 
 

@@ -18,19 +18,25 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
+from pywebgpu import installation
 from pywebgpu.errors import PywebgpuError
+from pywebgpu.installation import InstallationError
 
 PACKAGE = Path(__file__).parent
 PYODIDE = "314.0.7"
 CDN = "https://cdn.jsdelivr.net"
 NEEDED = ("pyodide", "uplot", "@codemirror/view")
 # Of node_modules only these are served: what the import map of web/index.html names.
-SERVED = re.compile(r"(pyodide|uplot|crelt|style-mod|w3c-keyname|@(?:codemirror|lezer|marijn)/[\w-]+)@([\d.]+)/(.+)")
+SERVED = re.compile(
+    r"(pyodide|uplot|crelt|style-mod|w3c-keyname|@(?:codemirror|lezer|marijn)/[\w-]+)@([\d.]+)/((?!.*\.\.)[\w./@+-]+)",
+    re.ASCII,
+)
 NATIVE = (
     "bench/",
     "chromium.py",
     "cli.py",
     "doctor.py",
+    "installation.py",
     "node.py",
     "serve.py",
     "site.py",
@@ -108,14 +114,13 @@ def find_folders(*, cdn: bool) -> Folders:
             raise SiteError(f"{folder} is missing: this installation of pywebgpu has no pages")
     if cdn:
         return Folders(web, bridge, demo, None)
-    for place in (Path.cwd(), *Path.cwd().parents, root):
-        modules = place / "node_modules"
-        if all((modules / name).is_dir() for name in NEEDED):
-            return Folders(web, bridge, demo, modules)
-    raise SiteError(
-        "there is no node_modules with pyodide, uplot and codemirror here or above; "
-        "in a checkout run npm ci, or take them from the network with: pywebgpu serve --cdn"
-    )
+    try:
+        return Folders(web, bridge, demo, installation.find_modules(NEEDED).path)
+    except InstallationError:
+        raise SiteError(
+            f"there is no node_modules with {', '.join(NEEDED)} in this installation, or where PYWEBGPU_NODE says; in "
+            "a checkout run npm ci, or take them from the network with: pywebgpu serve --cdn"
+        ) from None
 
 
 class Site:
@@ -208,11 +213,14 @@ class Site:
         return self._read(folder, path, FOREVER, pack=name != "pyodide")
 
     def _read(self, folder: Path, path: str, cache: str, *, pack: bool) -> File | None:
-        root = folder.resolve()
-        file = (root / path).resolve()
-        if not file.is_relative_to(root) or not file.is_file() or file.suffix not in TYPES:
+        try:
+            root = folder.resolve()
+            file = (root / path).resolve()
+            if not file.is_relative_to(root) or not file.is_file() or file.suffix not in TYPES:
+                return None
+            return _file(file.read_bytes(), file.name, cache=cache, pack=pack)
+        except (OSError, ValueError, RuntimeError):  # No file can have the name: too long, a NUL, links in a circle.
             return None
-        return _file(file.read_bytes(), file.name, cache=cache, pack=pack)
 
 
 def without_comments(source: str) -> str:

@@ -50,8 +50,10 @@ class Clock:
 
     wrote = made
 
-    def gradient(self, node: Any, part: Any) -> None:
+    def gradient(self, node: Any, part: Any, which: int) -> None:
         self.ends.append(time.perf_counter())
+
+    def failed(self, node: Any) -> None: ...
 
     def loading(self, device: Any, program: Any, roots: Any, written: Any) -> None:
         self._found = time.perf_counter()

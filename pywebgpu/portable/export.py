@@ -16,9 +16,9 @@ from typing import Any
 
 from pywebgpu.devices.base import Buffer
 from pywebgpu.errors import CaptureError
+from pywebgpu.installation import find_bridge
 from pywebgpu.io import safetensors
 from pywebgpu.kernels.kernel import Limits
-from pywebgpu.node import find_bridge
 from pywebgpu.optim.optimizer import Optimizer
 from pywebgpu.portable import form
 from pywebgpu.portable import names as naming

@@ -16,6 +16,7 @@ NAMES = ("accelerator", "backends", "cuda", "linalg", "memory", "random", "versi
 LAYERS = (
     {
         "errors",
+        "installation",
         "settings",
         "dtypes",
         "numbers",
