@@ -40,7 +40,7 @@ async def init() -> None:
 async def synchronize_async(device: Any = None) -> None:
     """As synchronize, also where Python cannot wait."""
     opened: Any = devices.open_device(device)
-    executor.submit(opened)
+    executor.submit(opened, everyone=True)
     if hasattr(opened, "synchronize_async"):
         await opened.synchronize_async()
     else:
@@ -50,5 +50,5 @@ async def synchronize_async(device: Any = None) -> None:
 def synchronize(device: Any = None) -> None:
     """Runs all that is pending on a device, and waits until it is done."""
     opened = devices.open_device(device)
-    executor.submit(opened)
+    executor.submit(opened, everyone=True)
     opened.synchronize()

@@ -56,10 +56,13 @@ def known_range(node: Node, depth: int = DEPTH) -> Range | None:
         return Range(node.attrs["low"], node.attrs["high"], True) if is_known else None
     if depth == 0 or node.buffer is not None or node.spec.dtype.kind is Kind.FLOAT or 0 in node.spec.shape:
         return None
-    if isinstance(node.op, Movement):
-        return _moved(node, depth)
-    rule = _RULES.get(node.op.name)
-    return None if rule is None else rule(node, depth)
+    rule = _moved if isinstance(node.op, Movement) else _RULES.get(node.op.name)
+    try:
+        return None if rule is None else rule(node, depth)
+    except (IndexError, ValueError):
+        if node.inputs:
+            raise
+        return None  # Another thread computed it meanwhile, and its inputs ended.
 
 
 def _moved(node: Node, depth: int) -> Range | None:

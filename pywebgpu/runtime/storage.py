@@ -14,6 +14,7 @@ from pywebgpu.graph.ir import Node
 from pywebgpu.live import recorder
 from pywebgpu.ops import packing, pointwise
 from pywebgpu.runtime import state
+from pywebgpu.runtime.state import Queue
 
 
 class Storage:
@@ -25,12 +26,13 @@ class Storage:
       their slots are empty, so that only a part pays for being one. A write of its own ends that.
     """
 
-    __slots__ = ("__weakref__", "_ahead", "_piece", "device", "home", "node", "place", "version", "whole")
+    __slots__ = ("__weakref__", "_ahead", "_piece", "device", "home", "node", "place", "queue", "version", "whole")
 
     node: Node
     version: int
     whole: Storage | None
     place: ir.Attrs
+    queue: Queue | None  # where it waits for its value
     _ahead: int  # of a part: its version less that of the flat storage
     _piece: Node  # of a part: its node when it was last asked for
 
@@ -38,22 +40,22 @@ class Storage:
         self.node, self.device = node, device
         self.version = 0
         self.home: Buffer | None = None
-        self.whole = None
+        self.whole = self.queue = None
         if recorder.tape is not None:
             recorder.tape.storages.append(weakref.ref(self))
         if ir.recording.trace is not None:
             ir.recording.trace.made(self)
         if node.buffer is None:
-            wait(self)
+            self.wait()
         else:
-            self.settle()
+            self.settle(node)
 
     @classmethod
     def empty(cls, spec: ir.Spec, device: Device) -> Storage:
         """One whose first value a run will give."""
         made = cls.__new__(cls)
         made.node, made.device, made.version = Node(ir.DATA, (), ir.NO_ATTRS, spec), device, 0
-        made.home = made.whole = None
+        made.home = made.whole = made.queue = None
         return made
 
     def __getattr__(self, name: str) -> Any:
@@ -84,9 +86,9 @@ class Storage:
         if ir.recording.trace is not None:
             ir.recording.trace.wrote(self)
         if node.buffer is None:
-            wait(self)
+            self.wait()
         else:
-            self.settle()
+            self.settle(node)
 
     def claim(self) -> None:
         """Has a node of its own from now on, where it shared that of an equal value: a step reads it from here."""
@@ -100,11 +102,31 @@ class Storage:
             self.node.storage = weakref.ref(self)
             self.version += 1
 
-    def settle(self) -> None:
-        """Takes the node's buffer as home."""
-        self.node.storage = weakref.ref(self)
-        buffer = self.node.buffer
-        home = self.home
+    def wait(self) -> None:
+        """Has the value computed with what this thread submits next."""
+        queue = state.default.local.queues[self.device]
+        if self.queue is not queue:
+            self.leave_queue()
+            self.queue = queue
+            queue.storages[id(self)] = weakref.ref(self)
+
+    def leave_queue(self) -> None:
+        """Waits no longer, for now."""
+        queue = self.queue
+        if queue is not None:
+            self.queue = None
+            queue.storages.pop(id(self), None)
+
+    def settle(self, node: Node) -> None:
+        """Takes the buffer of `node` as home, if that is the value still."""
+        with state.default.lock:
+            if self.node is node:
+                self.take(node)
+
+    def take(self, node: Node) -> None:
+        """The same for a node that is the value. The lock is held."""
+        node.storage = weakref.ref(self)
+        home, buffer = self.home, node.buffer
         if buffer is not home:
             if home is not None:
                 home.holders -= 1
@@ -117,36 +139,40 @@ class Storage:
             recorder.tape.moved.append(weakref.ref(self))
         recorder.changes += 1
         ahead = self.version + 1 - whole.version  # What tensors know of the old node is no longer to be used.
-        if self.whole is None:
-            if self.home is not None:
-                self.home.holders -= 1
-                self.home = None
-            held = [self.node]
-            del self.node, self.version
-        else:
-            held = [self._piece]
-        state.default.pending.get(self.device, {}).pop(id(self), None)
-        self._piece = packing.piece(whole.node, **place)
-        self._ahead, self.place, self.whole = ahead, place, whole
+        self.leave_queue()
+        with state.default.lock:
+            was_part = self.whole is not None
+            held = [self._piece if was_part else self.node]
+            self._piece = packing.piece(whole.node, **place)
+            self._ahead, self.place, self.whole = ahead, place, whole
+            if not was_part:  # Last, since other threads may read it all the while.
+                del self.node, self.version
+                self._leave_home()
         walk.let_go(held)
 
     def leave(self, node: Node) -> None:
         """A part becomes a storage of its own with the value `node`."""
         recorder.changes += 1
-        self.version = self.version
-        self.node, self.whole = node, None
-        del self._piece, self.place
+        with state.default.lock:
+            self.version = self.version
+            self.node, self.whole = node, None
+            del self._piece, self.place
+
+    def _leave_home(self) -> None:
+        home = self.home
+        if home is not None:
+            self.home = None
+            state.default.release(home)
 
     def __del__(self) -> None:
         if self.whole is not None:
             held = [self._piece]
             del self._piece
         else:
+            if self.queue is not None:
+                self.queue.storages.pop(id(self), None)
             if self.home is not None:
-                self.home.holders -= 1
-            waiting = state.default.pending.get(self.device)
-            if waiting is not None:
-                waiting.pop(id(self), None)
+                state.default.release(self.home)
             held = [self.node]
             del self.node
         walk.let_go(held)
@@ -155,9 +181,3 @@ class Storage:
 def whole_of(storage: Storage) -> Storage:
     """The storage that has the memory of this one."""
     return storage if storage.whole is None else storage.whole
-
-
-def wait(storage: Storage) -> None:
-    """Has the storage's value computed with what is submitted next."""
-    waiting = state.default.pending.setdefault(storage.device, {})
-    waiting[id(storage)] = weakref.ref(storage)

@@ -51,13 +51,13 @@ class TensorBase:
         if node.op is HOST or (node.op is pointwise.const and not node.spec.shape):
             node = pointwise.copy(node)  # Others have this node, too; a storage's is its own.
         made = cls._class().__new__(cls._class())
-        made._storage = Storage(node, device)
+        made._storage = storage = Storage(node, device)
         made._path, made._base, made._anchor, made._cached = (), None, None, None
         made._flag = made._detached = False
         made._grad = None
         if recording.inference:
             made._inference = True
-        executor.record(device)
+        executor.record(storage)
         return made
 
     @classmethod
@@ -320,7 +320,7 @@ class TensorBase:
             with modes.enable_grad():
                 node = history(node, storage.node)
         storage.write(node)
-        executor.record(storage.device)
+        executor.record(storage)
         return self
 
     def _written(self, result: Any) -> Self:

@@ -301,7 +301,7 @@ def test_pending_work_is_submitted_by_itself(device: str, write: str, monkeypatc
         else:
             x[at % 8] = float(at)
     assert opened.counters["submits"] >= before + 3
-    assert state.default.recorded[opened] <= 51
+    assert state.default.local.queues[opened].recorded <= 51
     assert x.sum().item() == (sum(range(192, 200)) if write == "subscript" else 1600)
 
 
