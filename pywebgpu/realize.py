@@ -7,6 +7,7 @@ Program: forward, backward and update of an ordinary loop are one submit.
 from __future__ import annotations
 
 import gc
+import os
 import weakref
 from collections import OrderedDict, defaultdict
 from collections.abc import Iterable
@@ -15,7 +16,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from pywebgpu import stored
+from pywebgpu import devices, stored
 from pywebgpu.devices.base import Buffer, Device
 from pywebgpu.errors import CaptureError, PywebgpuError
 from pywebgpu.gradient import backward
@@ -198,6 +199,25 @@ def clear() -> None:
     _programs.clear()
 
 
+def forget(device: Device) -> None:
+    """Drops what was compiled for a device that is gone, and what waits to run on it."""
+    for found in [found for found in _programs if found[0] is device]:
+        del _programs[found]
+    _pending.pop(device, None)
+    recorded.pop(device, None)
+    recorder.changes += 1  # Captured steps look whether they can still run.
+
+
+def _leave() -> None:
+    """In a forked process, which can reach no driver of its parent."""
+    for device in devices.leave():
+        forget(device)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_leave)
+
+
 def submit(device: Device) -> None:
     """Queues everything that live storages of the device wait for. Waits for nothing; not while a step is captured."""
     if recorder.tape is None:
@@ -243,7 +263,8 @@ def submit_now(device: Device, *, dry: bool = False) -> Run | None:
     try:
         done = _run(device, list(roots.values()), storages, dry=dry)
     except (PywebgpuError, RuntimeError, IndexError) as error:
-        _run_apart(device, storages)
+        if not device.is_gone:
+            _run_apart(device, storages)
         raise error
     except BaseException:
         for storage in storages:

@@ -63,6 +63,16 @@ def opened() -> list[Device]:
     return list(_open.values())
 
 
+def leave() -> list[Device]:
+    """In a forked process: gives up the devices that only the parent can reach, and returns them."""
+    adapters.leave()
+    left = {key: opened for key, opened in _open.items() if hasattr(opened, "leave")}
+    for key, opened in left.items():
+        opened.leave()  # type: ignore[attr-defined]
+        del _open[key]
+    return list(left.values())
+
+
 async def open_device_async(name: "str | device" = "webgpu") -> Device:
     """As open_device, also where Python cannot wait for the browser to open one."""
     wanted = device(name)

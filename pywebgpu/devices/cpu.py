@@ -28,6 +28,8 @@ class CpuDevice:
     """Arrays in host memory. float64 and int64 are exact here."""
 
     target = Target(wgsl=False, limits=Limits())
+    generation = 0
+    is_gone = False
 
     def __init__(self, index: int = 0) -> None:
         self.name = f"cpu:{index}" if index else "cpu"
@@ -103,6 +105,8 @@ class CpuDevice:
         self.counters["live_buffers"] -= 1
 
     def synchronize(self) -> None: ...
+
+    def reopen(self) -> None: ...
 
     def close(self) -> None: ...
 

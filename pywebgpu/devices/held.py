@@ -23,6 +23,8 @@ class HeldDevice:
     name = "cpu"
     target = Target(wgsl=False, limits=Limits())
     has_clock = False
+    generation = 0
+    is_gone = False
 
     def __init__(self) -> None:
         self.counters = {"dispatches": 0, "submits": 0, "buffers_created": 0, "pipelines_created": 0, "live_bytes": 0}
@@ -61,6 +63,8 @@ class HeldDevice:
         return []
 
     def synchronize(self) -> None: ...
+
+    def reopen(self) -> None: ...
 
     def close(self) -> None: ...
 

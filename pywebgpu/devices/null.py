@@ -19,6 +19,8 @@ class NullDevice:
     """Counts what a WebGPU device would do. `loaded` holds every Program that it was given."""
 
     name = "null"
+    generation = 0
+    is_gone = False
 
     def __init__(self, limits: Limits | None = None) -> None:
         self.target = Target(wgsl=True, limits=limits or Limits(binding_bytes=DESKTOP_BINDING))
@@ -74,6 +76,8 @@ class NullDevice:
         self.counters["live_buffers"] -= 1
 
     def synchronize(self) -> None: ...
+
+    def reopen(self) -> None: ...
 
     def close(self) -> None: ...
 
