@@ -7,6 +7,7 @@ import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from pywebgpu.devices.base import Device
 from pywebgpu.live import Tape, plain
 from pywebgpu.runtime.storage import Storage, whole_of
 from pywebgpu.tensor.base import TensorBase
@@ -22,6 +23,12 @@ def all_of(tape: Tape, seen: list[Held]) -> list[Guard]:
     """What a step that was recorded on `tape` found: modules, gradients, tensors that it did not make."""
     gradients = [_gradient(leaf, grad) for leaf, grad, read in tape.leaves() if read]
     return [*tape.guards, *(_module(*found) for found in tape.modules.values()), *gradients, _tensors(seen)]
+
+
+def of_device(device: Device) -> Guard:
+    """That it was not lost since: what was loaded on it is gone then, and so are the constants of the step."""
+    generation = device.generation
+    return lambda: None if device.generation == generation else "the device was lost and opened again"
 
 
 def of_names(function: Any, given: list[Any]) -> list[Guard]:

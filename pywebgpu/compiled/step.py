@@ -163,7 +163,7 @@ class Step:
                 grad._storage.claim()
         is_kept = not (self.reason or self.is_open)
         self._always = [*names, *tape.always]
-        self._guards = guards.all_of(tape, seen) if is_kept else []
+        self._guards = [*guards.all_of(tape, seen), guards.of_device(self.run.device)] if is_kept else []
         self.result = self._given_back(self._kept_result) if is_kept else signature.rebuilt(result, plain)
         self.taps = self._given_back(self._kept_taps)
         if self._dry:

@@ -6,12 +6,14 @@ loop are one submit.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from math import prod
 from typing import Any
 
+from pywebgpu import devices
 from pywebgpu.devices.base import Buffer, Device
 from pywebgpu.errors import CaptureError, DeviceLostError
 from pywebgpu.gradient import backward
@@ -53,6 +55,48 @@ def submit(device: Device, *, everyone: bool = False) -> None:
                 return
 
 
+def forget(device: Device) -> None:
+    """Drops what was compiled for a device that is gone, and what waits to run on it."""
+    runtime = state.default
+    with runtime.lock:
+        for found in [found for found in runtime.programs if found[0] is device]:
+            del runtime.programs[found]
+        for queue in runtime.queues.get(device, ()):
+            for storage in _alive(queue):
+                storage.leave_queue()
+            queue.recorded = 0
+    recorder.changes += 1  # Captured steps look whether they can still run.
+
+
+def _locks() -> list[Any]:
+    """In the order in which they are taken."""
+    return [state.default.lock, *(device.lock for device in devices.opened())]
+
+
+def _before_fork() -> None:
+    """The child has this thread alone: what another one holds would never be free there."""
+    _held.extend(_locks())
+    for lock in _held:
+        lock.acquire()
+
+
+def _after_fork() -> None:
+    while _held:
+        _held.pop().release()
+
+
+def _leave() -> None:
+    """In a forked process, which can reach no driver of its parent."""
+    _after_fork()
+    for device in devices.leave():
+        forget(device)
+
+
+_held: list[Any] = []  # while a process is forked
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_leave)
+
+
 @dataclass(frozen=True, slots=True)
 class Run:
     """A Program that ran: its leaves, and the storages that took its outputs (an output may have none)."""
@@ -81,7 +125,7 @@ def submit_now(device: Device, *, dry: bool = False, everyone: bool = False) -> 
             try:
                 done = _run(device, roots, work, _read_by(others), dry=dry)
             except Exception:
-                if not dry:
+                if not (dry or device.is_gone):
                     _run_apart(device, work)
                 raise
             for storage, node, _ in () if dry else work:

@@ -6,6 +6,7 @@ view makes a new value for the whole storage. Everything that computes is in the
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any, Self
 
@@ -27,6 +28,7 @@ from pywebgpu.tensor.anchor import Anchor, Hook, RemovableHandle
 from pywebgpu.tensor.size import Size
 
 Path = tuple[tuple[Movement, Attrs], ...]
+_accumulating = threading.RLock()  # Threads may share leaves, and each adds to their gradients.
 
 
 class TensorBase:
@@ -138,7 +140,8 @@ class TensorBase:
     def _find_anchor(self) -> Anchor:
         if self._anchor is None:
             device, make = self._storage.device, self._class()._new
-            self._anchor = Anchor(self, lambda grad: make(grad, device), leaf=self._flag)
+            with _accumulating:
+                self._anchor = self._anchor or Anchor(self, lambda grad: make(grad, device), leaf=self._flag)
         if not self._flag:
             self._node.anchor = self._anchor
         return self._anchor
@@ -284,15 +287,16 @@ class TensorBase:
         return RemovableHandle(self._find_anchor().after, hook)
 
     def _accumulate(self, grad: Node, create_graph: bool) -> None:
-        if self.grad is None:
-            recorder.changes += 1
-            fresh = self._new(grad, self._storage.device)
-            self._grad = fresh if create_graph or not grad.requires else fresh.detach()
-        elif create_graph:
-            self.grad = self._new(pointwise.add(self.grad._node, grad), self._storage.device)
-        else:
-            with modes.no_grad():
-                self.grad._assign(pointwise.add(self.grad._node, grad))
+        with _accumulating:
+            if self.grad is None:
+                recorder.changes += 1
+                fresh = self._new(grad, self._storage.device)
+                self._grad = fresh if create_graph or not grad.requires else fresh.detach()
+            elif create_graph:
+                self.grad = self._new(pointwise.add(self.grad._node, grad), self._storage.device)
+            else:
+                with modes.no_grad():
+                    self.grad._assign(pointwise.add(self.grad._node, grad))
 
     # Writing
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import os
+import threading
 from typing import Any, NamedTuple, Self
 
 from pywebgpu import devices, dtypes
@@ -16,6 +17,7 @@ from pywebgpu.live import Live, Tape, recorder
 from pywebgpu.ops.random import Seed
 
 WORD = 0xFFFFFFFF
+_drawing = threading.RLock()  # Threads share sources, and no two draws may be the same.
 
 
 class State(NamedTuple):
@@ -57,9 +59,11 @@ class Source:
 
     def draw(self) -> Seed:
         """The seed of the next draw: four host numbers."""
-        seed, stream, draws = self.state
-        self._state = State(seed, stream, draws + 1)
-        return (*self._fixed, host(draws if isinstance(draws, Live) else draws & WORD, dtypes.uint32))
+        with _drawing:
+            seed, stream, draws = self.state
+            self._state = State(seed, stream, draws + 1)
+            fixed = self._fixed
+        return (*fixed, host(draws if isinstance(draws, Live) else draws & WORD, dtypes.uint32))
 
     @property
     def state(self) -> State:
@@ -72,9 +76,10 @@ class Source:
         """Goes back, or on, to a state."""
         if recorder.tape is not None and recorder.tape.meet(self):
             self._enter(recorder.tape)
-        old, self._state = self._state, State(*state)
-        if self._state[:2] != old[:2]:
-            self._fixed = _words(self._state)
+        with _drawing:
+            old, self._state = self._state, State(*state)
+            if self._state[:2] != old[:2]:
+                self._fixed = _words(self._state)
 
     def _enter(self, tape: Tape) -> None:
         """From here on the draws of a captured step count on from wherever the source is in each run."""
@@ -104,7 +109,8 @@ class Source:
             tape.write("draws", draws, lambda n: self._go_to(State(seed, stream, n)), (self, "draws"))
 
     def _go_to(self, state: State) -> None:
-        self._state, self._fixed = state, _words(state)
+        with _drawing:
+            self._state, self._fixed = state, _words(state)
 
     def __reduce__(self) -> Any:
         return _rebuild, (type(self), str(self.device), tuple(self._state))

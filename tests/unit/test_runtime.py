@@ -416,12 +416,14 @@ def test_equal_shaders_are_one_pipeline() -> None:
     x = torch.ones(37, device="webgpu")
     torch.webgpu.synchronize("webgpu")
     wanted, opened = (x.exp() * 2).tolist(), devices.open_device("webgpu")
+    kept = list(state.default.programs.values())  # Pipelines are there as long as a Program that has them.
     program_cache.clear()
     programs, pipelines = compiled_programs(), opened.counters["pipelines_created"]
     found = (x.exp() * 2).tolist()
     assert found == wanted
     assert compiled_programs() > programs
     assert opened.counters["pipelines_created"] == pipelines
+    del kept
 
 
 @needs_webgpu
