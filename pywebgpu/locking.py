@@ -21,18 +21,21 @@ class Deferred:
         self._calls: deque[tuple[Any, ...]] = deque()
 
     def __call__(self, *args: Any) -> None:
-        self._calls.append(args)
         if self._lock.acquire(blocking=False):
             try:
-                self.run()
+                self._action(*args)
+                if self._calls:
+                    self.run()
             finally:
                 self._lock.release()
+        else:
+            self._calls.append(args)
 
     def run(self) -> None:
         """Makes the calls that wait. The lock is held."""
         while self._calls:
             try:
                 args = self._calls.popleft()
-            except IndexError:  # A collection in between made it.
+            except IndexError:  # A collection of garbage in between made it.
                 return
             self._action(*args)

@@ -228,8 +228,7 @@ class Step:
             restore()
         for at, (storage, node) in self.tape.begun.items():
             if at not in self._born and storage.whole is None:
-                storage.node = node
-                storage.version += 1
+                storage.replace(node)
                 node.stale = False
         for leaf, grad, _ in self.tape.leaves():
             leaf._grad = grad

@@ -292,13 +292,7 @@ def run_again(
         buffers = run.device.run(run.loaded, inputs, numbers, outputs)
         for buffer, storages in zip(buffers, takers, strict=True):
             for storage in storages:
-                before = storage.node
-                before.stale = True
-                if storage.whole is not None:
-                    storage.leave(before)
-                storage.node = node = ir.data(before.spec, buffer)
-                storage.version += 1
-                storage.take(node)
+                storage.renew(buffer)
 
 
 def _bytes(device: Device, node: Node) -> int:

@@ -6,7 +6,6 @@ Apart from the executor because whatever writes needs it, and only what reads or
 from __future__ import annotations
 
 import weakref
-from typing import Any
 
 from pywebgpu.devices.base import Buffer, Device
 from pywebgpu.graph import ir, walk
@@ -22,53 +21,63 @@ class Storage:
 
     - Pending: `node` is still to be computed. `home` may be an earlier value's buffer: a write in place goes there.
     - A buffer of its own: `node.buffer`, which is `home`.
-    - A part of a flat storage: `whole`, at `place` (see `move_into`). `node` and `version` follow those of `whole`, and
-      their slots are empty, so that only a part pays for being one. A write of its own ends that.
+    - A part of a flat storage: `whole`, at `place` (see `move_into`). `node` and `version` follow those of `whole`; a
+      write of its own ends that.
     """
 
-    __slots__ = ("__weakref__", "_ahead", "_piece", "device", "home", "node", "place", "queue", "version", "whole")
+    __slots__ = ("__weakref__", "_node", "_version", "device", "home", "place", "queue", "whole")
 
-    node: Node
-    version: int
     whole: Storage | None
     place: ir.Attrs
     queue: Queue | None  # where it waits for its value
-    _ahead: int  # of a part: its version less that of the flat storage
-    _piece: Node  # of a part: its node when it was last asked for
+    _node: Node  # of a part: its node when it was last asked for
+    _version: int  # of a part: how far it is ahead of that of the flat storage
 
     def __init__(self, node: Node, device: Device) -> None:
-        self.node, self.device = node, device
-        self.version = 0
+        self._node, self.device = node, device
+        self._version = 0
         self.home: Buffer | None = None
-        self.whole = self.queue = None
+        self.whole = None
         if recorder.tape is not None:
             recorder.tape.storages.append(weakref.ref(self))
-        if ir.recording.trace is not None:
+        if ir.used.trace and ir.recording.trace is not None:
             ir.recording.trace.made(self)
         if node.buffer is None:
-            self.wait()
+            self.queue = queue = state.default.local.queues[device]
+            queue.storages[id(self)] = weakref.ref(self)
         else:
+            self.queue = None
             self.settle(node)
 
     @classmethod
     def empty(cls, spec: ir.Spec, device: Device) -> Storage:
         """One whose first value a run will give."""
         made = cls.__new__(cls)
-        made.node, made.device, made.version = Node(ir.DATA, (), ir.NO_ATTRS, spec), device, 0
+        made._node, made.device, made._version = Node(ir.DATA, (), ir.NO_ATTRS, spec), device, 0
         made.home = made.whole = made.queue = None
         return made
 
-    def __getattr__(self, name: str) -> Any:
-        """The node and the version of a part."""
-        whole = self.whole if name in ("node", "version") else None
+    @property
+    def node(self) -> Node:
+        """The value now."""
+        node, whole = self._node, self.whole
         if whole is None:
-            raise AttributeError(f"Storage has no {name!r}")
-        if name == "version":
-            return whole.version + self._ahead
-        piece, now = self._piece, whole.node
-        if not piece.inputs or piece.inputs[0] is not now:
-            self._piece = piece = packing.piece(now, **self.place)
-        return piece
+            return node
+        now = whole.node
+        if not node.inputs or node.inputs[0] is not now:
+            self._node = node = packing.piece(now, **self.place)
+        return node
+
+    @property
+    def version(self) -> int:
+        """How often it was written."""
+        whole = self.whole
+        return self._version if whole is None else self._version + whole.version
+
+    def replace(self, node: Node) -> None:
+        """Makes `node` the value of a storage of its own, and tells nobody."""
+        self._node = node
+        self._version += 1
 
     def write(self, node: Node) -> None:
         """Makes `node` the value. Saved copies of the old value are stale from now on."""
@@ -77,13 +86,12 @@ class Storage:
                 recorder.tape.moved.append(weakref.ref(self))
             self.leave(self.node)
         if recorder.tape is not None:
-            recorder.tape.begun.setdefault(id(self), (self, self.node))
+            recorder.tape.begun.setdefault(id(self), (self, self._node))
             if node.buffer is not None:  # Another value's memory: each run of the step copies what is there then.
                 node = pointwise.copy(node)
-        self.node.stale = True
-        self.node = node
-        self.version += 1
-        if ir.recording.trace is not None:
+        self._node.stale = True
+        self.replace(node)
+        if ir.used.trace and ir.recording.trace is not None:
             ir.recording.trace.wrote(self)
         if node.buffer is None:
             self.wait()
@@ -94,19 +102,19 @@ class Storage:
         """Has a node of its own from now on, where it shared that of an equal value: a step reads it from here."""
         if self.whole is not None:
             self.whole.claim()
-            self._piece = self.node  # Also forgets how an earlier value of the whole was computed.
+            self._node = self.node  # Also forgets how an earlier value of the whole was computed.
             return
-        node = self.node
+        node = self._node
         if node.buffer is not None and not node.inputs and getattr(node, "storage", lambda: self)() is not self:
-            self.node = ir.data(node.spec, node.buffer)
-            self.node.storage = weakref.ref(self)
-            self.version += 1
+            self.replace(ir.data(node.spec, node.buffer))
+            self._node.storage = weakref.ref(self)
 
     def wait(self) -> None:
         """Has the value computed with what this thread submits next."""
         queue = state.default.local.queues[self.device]
         if self.queue is not queue:
-            self.leave_queue()
+            if self.queue is not None:
+                self.leave_queue()
             self.queue = queue
             queue.storages[id(self)] = weakref.ref(self)
 
@@ -120,7 +128,7 @@ class Storage:
     def settle(self, node: Node) -> None:
         """Takes the buffer of `node` as home, if that is the value still."""
         with state.default.lock:
-            if self.node is node:
+            if self._node is node:
                 self.take(node)
 
     def take(self, node: Node) -> None:
@@ -138,43 +146,42 @@ class Storage:
         if recorder.tape is not None:
             recorder.tape.moved.append(weakref.ref(self))
         recorder.changes += 1
-        ahead = self.version + 1 - whole.version  # What tensors know of the old node is no longer to be used.
         self.leave_queue()
         with state.default.lock:
-            was_part = self.whole is not None
-            held = [self._piece if was_part else self.node]
-            self._piece = packing.piece(whole.node, **place)
-            self._ahead, self.place, self.whole = ahead, place, whole
-            if not was_part:  # Last, since other threads may read it all the while.
-                del self.node, self.version
-                self._leave_home()
+            self._version = self.version + 1 - whole.version  # What tensors know of the old node is of no use now.
+            held = [self._node]
+            self.place, self.whole = place, whole
+            self._node = packing.piece(whole.node, **place)
+            if self.home is not None:
+                state.default.release(self.home)
+                self.home = None
         walk.let_go(held)
 
     def leave(self, node: Node) -> None:
         """A part becomes a storage of its own with the value `node`."""
         recorder.changes += 1
         with state.default.lock:
-            self.version = self.version
-            self.node, self.whole = node, None
-            del self._piece, self.place
+            self._version = self.version
+            self._node, self.whole = node, None
 
-    def _leave_home(self) -> None:
-        home = self.home
-        if home is not None:
-            self.home = None
-            state.default.release(home)
+    def renew(self, buffer: Buffer) -> None:
+        """Has the value in `buffer` from now on, which a run made. The lock is held."""
+        before = self.node
+        before.stale = True
+        if self.whole is not None:
+            self.leave(before)
+        self._node = node = ir.data(before.spec, buffer)
+        self._version += 1
+        self.take(node)
 
     def __del__(self) -> None:
-        if self.whole is not None:
-            held = [self._piece]
-            del self._piece
-        else:
-            if self.queue is not None:
-                self.queue.storages.pop(id(self), None)
-            if self.home is not None:
-                state.default.release(self.home)
-            held = [self.node]
-            del self.node
+        queue, home = self.queue, self.home
+        if queue is not None:
+            queue.storages.pop(id(self), None)
+        if home is not None:
+            state.default.release(home)
+        held = [self._node]
+        del self._node
         walk.let_go(held)
 
 

@@ -17,7 +17,7 @@ from pywebgpu.dtypes import DType, Kind, bool_
 from pywebgpu.errors import ShapeError
 from pywebgpu.gradient import modes
 from pywebgpu.graph import walk
-from pywebgpu.graph.ir import HOST, NO_ATTRS, Attrs, Movement, Node, Spec, recording
+from pywebgpu.graph.ir import HOST, NO_ATTRS, Attrs, Movement, Node, Spec, recording, used
 from pywebgpu.live import recorder
 from pywebgpu.ops import indexing, movement, pointwise, reduction
 from pywebgpu.runtime import executor
@@ -57,7 +57,7 @@ class TensorBase:
         made._path, made._base, made._anchor, made._cached = (), None, None, None
         made._flag = made._detached = False
         made._grad = None
-        if recording.inference:
+        if used.inference and recording.inference:
             made._inference = True
         executor.record(storage)
         return made
