@@ -13,9 +13,8 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from tests.hosts.losses import TEXT, Run
-
 from pywebgpu.errors import DeviceLostError
+from tests.hosts.losses import TEXT, Run
 
 torch = sys.modules["pywebgpu"]
 EVERY = 3  # steps between copies
