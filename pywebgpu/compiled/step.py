@@ -61,8 +61,7 @@ class Step:
         self._fresh: list[Any] = []  # storages by their number, while a run hands them out
         self._values: list[Any] = []  # what the tape read for the present run
         self._checked = -1  # the number of changes up to which all guards held
-        for device in executor.waiting():
-            executor.submit(device)
+        executor.flush()
         self._around = guards.tensors_around(function)
         names = guards.of_names(function, call.kept)
         result = self._record(function)

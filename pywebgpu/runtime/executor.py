@@ -55,6 +55,12 @@ def submit(device: Device, *, everyone: bool = False) -> None:
                 return
 
 
+def flush() -> None:
+    """Queues what any thread recorded on any device: a step that is captured next starts from values."""
+    for device in list(state.default.queues):
+        submit(device, everyone=True)
+
+
 def forget(device: Device) -> None:
     """Drops what was compiled for a device that is gone, and what waits to run on it."""
     runtime = state.default

@@ -189,6 +189,14 @@ def test_synchronize_computes_what_all_threads_recorded(device: str) -> None:
     thread.join()
 
 
+def test_a_captured_step_reads_what_another_thread_recorded(device: str) -> None:
+    weight, x = torch.ones(4, device=device) * 3, torch.ones(4, device=device)
+    step = torch.compile(lambda x: x * weight)
+    for wanted in (3.0, 5.0, 0.0):
+        weight.fill_(wanted)
+        assert in_threads(1, lambda at: [step(x).tolist() for _ in range(3)]) == [[[wanted] * 4] * 3]
+
+
 # Modes
 
 
