@@ -45,7 +45,7 @@ def submit(device: Device, *, everyone: bool = False) -> None:
     A value that cannot be computed tells who reads it; a lost device tells everybody.
     everyone: also what other threads recorded and did not submit.
     """
-    if recorder.tape is None and (everyone or state.default.local.queues[device].storages):
+    if recorder.tape is None and (everyone or state.default.local.queues[device].storages or ir.used.trace):
         with ir.recording.span("run", device.name):
             try:
                 submit_now(device, everyone=everyone)
