@@ -7,6 +7,7 @@ gpu         oracle and fuzz on device webgpu: a GPU, or a software Vulkan driver
 node        the bridge, the Node host, and cases of every table there
 browser     the pages in a headless Chromium on its software adapter, and cases of every table there
 conformance the tables of cases on all hosts against PyTorch, as one table: [--hosts cpu,native,node,chromium] [--all]
+threads     20 threads that train side by side, 1,000 steps each, on device cpu: [--device webgpu] [--steps 1000]
 soak        3,000 training steps in a host, with flat memory: [--host node] [--steps 3000]
 all         unit, lint, gpu, node and browser, each to its end
 golden      the golden files; with --update, writes them anew
@@ -25,7 +26,10 @@ from tests.devices import node_command, prepare_environment, why_no_node, why_no
 ROOT = Path(__file__).parent.parent
 CONTRACT = ("tests/unit/test_layers.py", "tests/unit/test_docs.py", "tests/unit/test_wheel.py")
 # Unit tests with an argument `device`.
-ON_DEVICES = tuple(f"tests/unit/test_{name}.py" for name in ("runtime", "schedule", "not_finite", "compile"))
+ON_DEVICES = tuple(
+    f"tests/unit/test_{name}.py"
+    for name in ("runtime", "schedule", "not_finite", "compile", "failing_values", "threads")
+)
 
 Stage = Callable[[list[str]], bool]
 
@@ -70,6 +74,10 @@ def conformance(arguments: list[str]) -> bool:
 
 def soak(arguments: list[str]) -> bool:
     return run([sys.executable, "-m", "tests.hosts.memory", *arguments])
+
+
+def threads(arguments: list[str]) -> bool:
+    return pytest(["tests/unit/test_threads.py", "--steps=1000", "--device=cpu"], arguments)
 
 
 def check(arguments: list[str]) -> bool:
@@ -117,6 +125,7 @@ STAGES: dict[str, Stage] = {
     "browser": browser,
     "conformance": conformance,
     "soak": soak,
+    "threads": threads,
     "all": everything,
     "golden": golden,
     "bench": bench,

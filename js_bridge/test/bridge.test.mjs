@@ -184,6 +184,22 @@ test("a shader that does not compile names its kernel and line, and spoils what 
   bridge.close();
 });
 
+test("pipelines go with the last program that has them", async () => {
+  const bridge = await open();
+  bridge.write(1, floats([1, 2, 3, 4]));
+  for (let i = 1; i <= 12; i++) {
+    const own = kernel(`y[i] = x[i] + ${i}.0;`);
+    bridge.load(i, program({ kernels: [own, kernel("y[i] = x[i];")], steps: [[0, 0, 1]], numbers: [] }));
+    bridge.run(i, [1], [2], none);
+    assert.deepEqual(asFloats(await bridge.read(2, 16)), [1 + i, 2 + i, 3 + i, 4 + i]);
+    if (i > 4) bridge.drop(i - 4);
+    assert.equal(bridge.pipelines.size, Math.min(i, 4) + 1);
+  }
+  for (let i = 9; i <= 12; i++) bridge.drop(i);
+  assert.equal(bridge.pipelines.size, 0);
+  bridge.close();
+});
+
 test("a fault is told once, by the next read", async () => {
   const bridge = await open();
   const checked = "if (x[i] > 2.5) { fault[1] = i32(x[i]); fault[2] = 3; fault[0] = 1; } y[i] = x[i];";

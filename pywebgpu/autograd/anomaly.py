@@ -20,9 +20,9 @@ from pywebgpu.errors import CaptureError
 from pywebgpu.graph import origin
 from pywebgpu.graph.ir import Generator, Movement, Node, recording
 from pywebgpu.graph.origin import BACKWARD, Origin, Span
-from pywebgpu.live import recorder
 from pywebgpu.ops import pointwise
 from pywebgpu.runtime import executor
+from pywebgpu.step_capture.capture import recorder
 from pywebgpu.tensor import show
 
 ENABLED = (
@@ -50,7 +50,7 @@ class Guard(origin.Watcher):
 
     def set(self, *, anomaly: bool | None = None, check_nan: bool | None = None, nans: str | None = None) -> None:
         """Changes what is given. Raises CaptureError inside a compiled step, whose values nobody can see yet."""
-        if recorder.tape is not None:
+        if recorder.capture is not None:
             raise CaptureError("anomaly detection cannot change inside a compiled step; put it around the call")
         self.anomaly = self.anomaly if anomaly is None else anomaly
         self.check_nan = self.check_nan if check_nan is None else check_nan

@@ -16,10 +16,10 @@ from pywebgpu.errors import NonFiniteError
 from pywebgpu.graph import walk
 from pywebgpu.graph.ir import HOST, Generator, Movement, Node, recording
 from pywebgpu.graph.origin import Origin
-from pywebgpu.live import plain
 from pywebgpu.ops import movement, packing, pointwise, reduction
 from pywebgpu.runtime import executor
 from pywebgpu.runtime.storage import Storage, whole_of
+from pywebgpu.step_capture.free_number import plain
 
 
 @dataclass(frozen=True, slots=True)

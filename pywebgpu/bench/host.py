@@ -93,14 +93,15 @@ def measure(step: Step, submit: Any, dispatches: int) -> Host:
     """Runs a step that is warm already."""
     clocks, totals = [], []
     for _ in range(STEPS):
-        clock = ir.recording.trace = Clock()
+        clock = Clock()
+        ir.recording.watch(clock)
         try:
             start = time.perf_counter()
             result = step()
             submit()
             totals.append(time.perf_counter() - start)
         finally:
-            ir.recording.trace = None
+            ir.recording.watch(None)
         clock.close()
         clocks.append(clock)
         del result  # Its memory is the next step's.

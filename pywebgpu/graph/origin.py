@@ -224,7 +224,7 @@ class Trace:
 def watch(watcher: Watcher) -> Trace:
     """Tells `watcher` of everything until `unwatch`. What was recorded earlier has no origin."""
     if recording.trace is None:
-        recording.trace = Trace()
+        recording.watch(Trace())
     trace: Trace = recording.trace
     trace.watchers.append(watcher)
     return trace
@@ -235,7 +235,7 @@ def unwatch(watcher: Watcher) -> None:
     if trace is not None:
         trace.watchers = [other for other in trace.watchers if other is not watcher]
         if not trace.watchers:
-            recording.trace = None
+            recording.watch(None)
 
 
 def user_line() -> str:

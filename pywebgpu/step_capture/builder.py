@@ -123,8 +123,7 @@ class Builder:
         self.capture.is_guarded = True
 
     def record(self, function: Any) -> Recording:
-        for device in executor.waiting():
-            executor.submit(device)
+        executor.flush()
         result = self._call(function)
         around = self._surroundings(function)
         recording = Recording(self.call, self.capture, around)
@@ -328,8 +327,7 @@ class Builder:
             restore()
         for at, (storage, node) in self.capture.begun.items():
             if at not in self._born and storage.whole is None:
-                storage.node = node
-                storage.version += 1
+                storage.replace(node)
                 node.stale = False
         for leaf, grad, _ in self.capture.leaves():
             leaf._grad = grad

@@ -7,6 +7,7 @@ another (history.py). Everything that computes is in the methods of the sibling 
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any, Self
 
@@ -17,7 +18,7 @@ from pywebgpu.dtypes import DType, Kind
 from pywebgpu.errors import ShapeError
 from pywebgpu.gradient import modes
 from pywebgpu.graph import walk
-from pywebgpu.graph.ir import Movement, Node, recording
+from pywebgpu.graph.ir import Movement, Node, recording, used
 from pywebgpu.ops import indexing, movement, pointwise
 from pywebgpu.runtime import executor
 from pywebgpu.runtime.storage import Storage
@@ -28,6 +29,8 @@ from pywebgpu.tensor.anchor import Anchor, Hook, RemovableHandle
 from pywebgpu.tensor.history import History
 from pywebgpu.tensor.size import Size
 from pywebgpu.tensor.view import Path, shorter
+
+_accumulating = threading.RLock()  # Threads may share leaves, and each adds to their gradients.
 
 
 class TensorBase:
@@ -56,13 +59,13 @@ class TensorBase:
         if recording.wide:
             wide.refuse(node, device)
         made = cls._class().__new__(cls._class())
-        made._storage = Storage(node, device)
+        made._storage = storage = Storage(node, device)
         made._path, made._base, made._anchor, made._cached = (), None, None, None
         made._flag = False
         made._grad = made._history = None
-        if recording.inference:
+        if used.inference and recording.inference:
             made._inference = True
-        executor.record(device)
+        executor.record(storage)
         return made
 
     @classmethod
@@ -139,7 +142,8 @@ class TensorBase:
     def _find_anchor(self) -> Anchor:
         if self._anchor is None:
             device, make = self._storage.device, self._class()._new
-            self._anchor = Anchor(self, lambda grad: make(grad, device))
+            with _accumulating:
+                self._anchor = self._anchor or Anchor(self, lambda grad: make(grad, device))
         if not self._flag:
             self._node.anchor = self._anchor
         return self._anchor
@@ -317,14 +321,15 @@ class TensorBase:
         return RemovableHandle(self._find_anchor().after, hook)
 
     def _accumulate(self, grad: Node, create_graph: bool) -> None:
-        if self.grad is None:
-            recorder.changes += 1
-            self._grad = self._gradient(grad if create_graph else history.cut(grad))
-        elif create_graph:
-            self.grad = self._new(pointwise.add(self.grad._node, grad), self._storage.device)
-        else:
-            with modes.no_grad():
-                self.grad._assign(pointwise.add(self.grad._node, grad))
+        with _accumulating:
+            if self.grad is None:
+                recorder.changes += 1
+                self._grad = self._gradient(grad if create_graph else history.cut(grad))
+            elif create_graph:
+                self.grad = self._new(pointwise.add(self.grad._node, grad), self._storage.device)
+            else:
+                with modes.no_grad():
+                    self.grad._assign(pointwise.add(self.grad._node, grad))
 
     def _gradient(self, node: Node) -> Any:
         """A new tensor of a gradient. There are many, and few formulas read them: a view is taken without a copy."""
@@ -333,7 +338,7 @@ class TensorBase:
             return self._new(node, device)
         made = self._of(Storage(node, device), ())
         made._history = None
-        executor.record(device)
+        executor.record(made._storage)
         return made
 
     # Writing
@@ -370,7 +375,7 @@ class TensorBase:
             before = storage.node
             after = view.written(before, self._path, node)
             storage.write(history.after_write(before, after) if before.requires else after)
-        executor.record(storage.device)
+        executor.record(storage)
         return self
 
     def _assign_apart(self, own: History, node: Node) -> None:

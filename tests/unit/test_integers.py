@@ -10,6 +10,7 @@ from pywebgpu import devices
 from pywebgpu.errors import IntegerOverflowError
 from pywebgpu.runtime import executor
 from tests import integers
+from tests.unit.replays import audited
 
 TOP = 2**31 - 1
 Made = Callable[[Any], Any]  # makes a tensor of a list
@@ -163,8 +164,9 @@ def test_int32_wraps_as_in_torch(device: str) -> None:
 def test_a_number_of_a_compiled_step_is_held_in_each_run(device: str) -> None:
     step = torch.compile(lambda x, k: x * k)
     x = torch.tensor([1.0, -2.0], device=device)
-    for k in (2.0, 3.0, 1e39, 4.0):
-        assert step(x, k).tolist() == (torch.tensor([1.0, -2.0], device="cpu") * k).tolist()
+    with audited("0"):  # An ordinary call has another constant for an infinity.
+        for k in (2.0, 3.0, 1e39, 4.0):
+            assert step(x, k).tolist() == (torch.tensor([1.0, -2.0], device="cpu") * k).tolist()
 
 
 def test_a_whole_number_of_a_compiled_step_is_held_in_each_run(device: str) -> None:

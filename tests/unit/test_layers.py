@@ -17,6 +17,7 @@ LAYERS = (
     {
         "errors",
         "installation",
+        "locking",
         "settings",
         "dtypes",
         "numbers",
@@ -64,7 +65,7 @@ WIDENED = {"devices/cpu.py": {"ops"}}  # It computes by the ops' own NumPy meani
 
 # An optional package, and the units that may import it: as a file starts, and inside a function as well.
 OPTIONAL = {
-    "wgpu": ({"devices/native.py"}, {"devices/native.py", "devices/adapters.py"}),
+    "wgpu": ({"devices/native.py", "devices/loaded.py"}, {"devices/native.py", "devices/adapters.py"}),
     "numpy": ({"devices/cpu.py", "devices/native.py"}, {"devices", "tensor", "io", "data", *LAYERS[-1]}),
     "js": ({"devices/bridged.py"}, {"devices/bridged.py", "io"}),
     "pyodide": ({"devices/bridged.py", "devices/scripts.py"}, {"devices/bridged.py", "devices/scripts.py", "io"}),
