@@ -68,7 +68,7 @@ def leave() -> list[Device]:
     adapters.leave()
     left = {key: opened for key, opened in _open.items() if hasattr(opened, "leave")}
     for key, opened in left.items():
-        opened.leave()  # type: ignore[attr-defined]
+        opened.leave()
         del _open[key]
     return list(left.values())
 
