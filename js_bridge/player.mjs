@@ -7,7 +7,7 @@
  *
  * A program reads and writes states, which all programs share. What it cannot write in place goes to a second buffer,
  * and the two change places; so from the second step on nothing is made, and a step is one submit. Numbers of the host
- * (rates, counts, seeds) are cells; the tape of a program says what a run reads, computes and writes there.
+ * (rates, counts, seeds) are cells; the host program of each says what a run reads, computes and writes there.
  */
 
 import { Bridge } from "./bridge.mjs";
@@ -18,7 +18,7 @@ import { parse } from "./safetensors.mjs";
 import { size, toBytes, words } from "./values.mjs";
 
 export { BridgeError };
-export const VERSION = 1;
+export const VERSION = 2;
 
 /**
  * @typedef {import("./player.d.mts").Player} Api
@@ -110,7 +110,7 @@ class Player {
     }
     let at = 0;
     for (const [name, step] of Object.entries(data.programs)) {
-      this.#runners.set(name, new Runner(name, at++, step, bridge, this.#homes, () => this.#nextBuffer++));
+      this.#runners.set(name, new Runner(name, at++, step, bridge, this.#homes, () => this.#nextBuffer++, data.cells.length));
     }
     const ofKinds = (/** @type {string[]} */ ...kinds) => data.tensors.filter(({ kind }) => kinds.includes(kind));
     const access = { bridge, states: data.states, homes: this.#homes };

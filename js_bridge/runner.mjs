@@ -1,17 +1,18 @@
 /** One program of an export: its buffers, and what the host does for a run. */
 
 import { refuse } from "./errors.mjs";
+import { HostProgram, below } from "./host_program.mjs";
 import { arranged, put, size, toBytes } from "./values.mjs";
 
 /** @typedef {import("./bridge.mjs").Bridge} Bridge */
 /**
  * @typedef {import("./player.d.mts").Input} Input
  * @typedef {import("./player.d.mts").Value} Value
- * @typedef {any[] | number} Tree
+ * @typedef {{ cells: ["cell" | "argument", number][], program: any[][], words: number[] }} Host
  * @typedef {["argument" | "state" | "output", number]} Where
  * @typedef {{ dtype: string, shape: number[], strides: number[], offset: number }} View
  * @typedef {{ program: import("./wire.d.ts").Program, tensors: { name: string, dtype: string, shape: number[] }[],
- *   numbers: string[], sources: Where[], takers: number[][], tape: any[][], words: Tree[], result: any,
+ *   numbers: string[], sources: Where[], takers: number[][], host: Host, result: any,
  *   captures: Record<string, any>, notes: string[] }} Step
  */
 
@@ -21,15 +22,14 @@ export class Runner {
   outputs = [];
   /** @type {number[]} of each output that changes places with a state, the buffer of the next run */
   #spares = [];
-  /** @type {number[]} what the tape read for the last run */
-  #read = [];
+  #host;
   #over;
 
   /**
    * @param {string} name @param {number} id @param {Step} step @param {Bridge} bridge @param {number[]} homes
-   * @param {() => number} newBuffer
+   * @param {() => number} newBuffer @param {number} nCells of the export
    */
-  constructor(name, id, step, bridge, homes, newBuffer) {
+  constructor(name, id, step, bridge, homes, newBuffer, nCells) {
     this.name = name;
     this.id = id;
     this.step = step;
@@ -39,6 +39,11 @@ export class Runner {
     this.given = step.tensors.map(() => newBuffer());
     this.numbers = new Uint32Array(step.program.numbers.length);
     this.#over = new Map(step.program.written);
+    const { cells, program, words } = step.host;
+    this.#host = new HostProgram(program, cells.length);
+    for (const [kind, at] of cells) below(at, kind === "cell" ? nCells : step.numbers.length);
+    for (const place of words) this.#host.kind(place);
+    if (words.length !== this.numbers.length) throw refuse(`${name} takes ${this.numbers.length} numbers of the host, not ${words.length}`);
     bridge.load(id, JSON.stringify(step.program));
   }
 
@@ -46,8 +51,8 @@ export class Runner {
   queue(inputs, cells) {
     const { step, bridge } = this;
     const given = this.#given(inputs);
-    const after = this.#wind(inputs, cells);
-    step.words.forEach((tree, at) => put(this.numbers, step.program.numbers[at], at, value(tree, this.#read)));
+    const [after, values] = this.#hosted(inputs, cells);
+    step.host.words.forEach((place, at) => put(this.numbers, step.program.numbers[at], at, values[place]));
     given.forEach((bytes, at) => bridge.write(this.given[at], bytes));
     const sources = step.sources.map(([kind, at]) => (kind === "argument" ? this.given[at] : this.homes[at]));
     this.outputs = this.#places(sources);
@@ -74,7 +79,7 @@ export class Runner {
       const entries = Object.entries(template.dict).map(async ([key, item]) => [key, await this.shown(item)]);
       return Object.fromEntries(await Promise.all(entries));
     }
-    return "number" in template ? value(template.number, this.#read) : template.plain;
+    return "number" in template ? this.#host.values[template.number] : template.plain;
   }
 
   /** The bytes of each input. @param {Record<string, Input>} inputs */
@@ -96,21 +101,19 @@ export class Runner {
     });
   }
 
-  /** Does what the host does in a step. Returns the cells after it. @param {Record<string, Input>} inputs @param {number[]} cells */
-  #wind(inputs, cells) {
+  /** The cells after what the host does, and all its values. @param {Record<string, Input>} inputs @param {number[]} cells @returns {[number[], any[]]} */
+  #hosted(inputs, cells) {
     const after = [...cells];
-    /** @type {number[]} */
-    const read = [];
-    for (const [kind, at, ...rest] of this.step.tape) {
-      if (kind === "read") read.push(after[at]);
-      else if (kind === "argument") read.push(Number(inputs[this.step.numbers[at]]));
-      else if (kind === "write") after[at] = value(rest[0], read);
-      else if (Number(value(at, read)) !== Number(rest[0])) {
-        throw refuse(`${this.name} was made for ${rest[1]} == ${rest[0]}; export it again with other numbers`);
-      }
+    const places = this.step.host.cells;
+    const read = (/** @type {number} */ cell) => {
+      const [kind, at] = places[cell];
+      return kind === "cell" ? after[at] : Number(inputs[this.step.numbers[at]]);
+    };
+    try {
+      return [after, this.#host.run(read, (cell, value) => (after[places[cell][1]] = value))];
+    } catch (error) {
+      throw refuse(`${this.name}: ${error instanceof Error ? error.message : error}`);
     }
-    this.#read = read;
-    return after;
   }
 
   /** Where outputs go: over the input that they replace, into a state's own memory, or into a spare buffer. @param {number[]} sources */
@@ -143,29 +146,4 @@ export class Runner {
       else this.bridge.free(old);
     }
   }
-}
-
-/** What an expression of the tape stands for. @param {Tree} tree @param {number[]} v @returns {any} */
-function value(tree, v) {
-  if (!Array.isArray(tree)) return tree;
-  const [name, first, second] = tree;
-  if (name === "v") return v[first];
-  const [a, b] = [value(first, v), value(second, v)];
-  switch (name) {
-    case "+": return a + b;
-    case "-": return a - b;
-    case "*": return a * b;
-    case "/": return a / b;
-    case "**": return a ** b;
-    case "<": return a < b;
-    case "<=": return a <= b;
-    case ">": return a > b;
-    case ">=": return a >= b;
-    case "==": return Number(a) === Number(b);
-    case "!=": return Number(a) !== Number(b);
-    case "neg": return -a;
-    case "inf": return Infinity;
-    case "nan": return NaN;
-  }
-  throw refuse(`an export with the operator ${name}, which this player does not know`);
 }

@@ -50,7 +50,7 @@ _PARTS = {
     "accelerator", "amp", "autograd", "backends", "cuda", "data", "io", "linalg", "memory", "models", "nn", "optim",
     "profiler", "random", "utils", "version", "webgpu",
 }  # fmt: skip
-_ELSEWHERE = {"save": "pywebgpu.io.state", "load": "pywebgpu.io.state", "compile": "pywebgpu.compiled.function"}
+_ELSEWHERE = {"save": "pywebgpu.io.state", "load": "pywebgpu.io.state", "compile": "pywebgpu.step_capture.function"}
 _ELSEWHERE["capture"] = _ELSEWHERE["compile"]
 _ELSEWHERE |= dict.fromkeys(("export", "save_program"), "pywebgpu.portable.export")
 _ELSEWHERE["load_program"] = "pywebgpu.portable.player"

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
-from pywebgpu.live import plain
-
 
 class Kind(IntEnum):
     """Promotion order between categories: a higher kind wins."""
@@ -92,7 +90,7 @@ def of_scalar(value: Any) -> DType:
     """The dtype that a Python number has on its own."""
     if isinstance(value, bool):
         return bool_
-    return int64 if isinstance(plain(value), int) else default()
+    return int64 if isinstance(value, int) else default()
 
 
 _default = [float32]

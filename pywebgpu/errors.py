@@ -3,6 +3,7 @@
 PywebgpuError
 ├── ShapeError      shapes of an op's inputs do not fit (RuntimeError, raised at the call)
 ├── DTypeError      dtypes of an op's inputs do not fit (TypeError and RuntimeError, raised at the call)
+├── IntegerOverflowError  a whole number takes more bits than there are (OverflowError and RuntimeError)
 ├── RangeError      an index or an axis is out of range (IndexError and RuntimeError)
 ├── CaptureError    a function cannot become a compiled step (RuntimeError)
 ├── CompileError    the compiler met a graph that it cannot lower (RuntimeError)
@@ -22,6 +23,9 @@ class DTypeError(PywebgpuError, TypeError, RuntimeError): ...
 
 
 class RangeError(PywebgpuError, IndexError, RuntimeError): ...
+
+
+class IntegerOverflowError(PywebgpuError, OverflowError, RuntimeError): ...
 
 
 class CaptureError(PywebgpuError, RuntimeError): ...

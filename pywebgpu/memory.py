@@ -9,11 +9,12 @@ from math import prod
 from typing import Any, Self
 from weakref import WeakKeyDictionary
 
-from pywebgpu import devices, realize
+from pywebgpu import devices
 from pywebgpu.dtypes import DType
 from pywebgpu.graph import origin
 from pywebgpu.graph.origin import Origin
-from pywebgpu.realize import Part, Storage
+from pywebgpu.runtime import state
+from pywebgpu.runtime.storage import Storage
 
 
 def stats(device: Any = None) -> dict[str, int]:
@@ -23,7 +24,7 @@ def stats(device: Any = None) -> dict[str, int]:
     most that both were together.  waiting_bytes: free, kept to be used again.  device_bytes: all from the device.
     pool_reused, pool_created: how often a buffer was found there, and had to be made.
     """
-    return {**devices.open_device(device).counters, **realize.counters}
+    return {**devices.open_device(device).counters, **state.default.counters}
 
 
 def allocated(device: Any = None) -> int:
@@ -119,7 +120,7 @@ def live_tensors(device: Any = None) -> list[Live]:
         made.update(tracking.storages())
     found: Counter[tuple[str, str, tuple[int, ...], DType]] = Counter()
     nbytes: Counter[tuple[str, str, tuple[int, ...], DType]] = Counter()
-    wholes = {id(storage.whole) for storage in made if isinstance(storage, Part)}  # Their parts are listed.
+    wholes = {id(storage.whole) for storage in made if storage.whole is not None}  # Their parts are listed.
     for storage, where in made.items():
         if storage.device is opened and id(storage) not in wholes:
             shape, dtype = storage.node.spec

@@ -15,6 +15,9 @@ class Settings:
     profile: "" for none, 1 prints where the time of the whole process went, any other text is a file for Perfetto.
     pending: recorded nodes after which pending work is submitted by itself.
     portable: kernels for any device with WebGPU, and not for the one that is there: for exports.
+    audit: which calls of a compiled step are recorded as ordinary ones and compared with what a replay would do: "" for
+        numbers 2, 3, 5, 9, 17 and so on, "1" for all, "0" for none.
+    check_integers: all arithmetic of int64 is checked where it is stored in 32 bits, and not only sums and row numbers.
     cache: the folder where compiled Programs are kept from process to process, "" for nowhere.
     """
 
@@ -23,8 +26,10 @@ class Settings:
     fuse: bool = True
     profile: str = ""
     pending: int = 50_000
+    audit: str = ""
     cache: str = ""
     portable: bool = False
+    check_integers: bool = False
 
 
 def default_cache() -> str:
@@ -43,8 +48,10 @@ def from_environment() -> Settings:
         fuse=get("PYWEBGPU_FUSE", "1") != "0",
         profile=get("PYWEBGPU_PROFILE", ""),
         pending=int(get("PYWEBGPU_PENDING", "50000")),
+        audit=get("PYWEBGPU_AUDIT", ""),
         cache=get("PYWEBGPU_CACHE", default_cache()),
         portable=get("PYWEBGPU_PORTABLE", "0") != "0",
+        check_integers=get("PYWEBGPU_CHECK_INTEGERS", "0") != "0",
     )
 
 

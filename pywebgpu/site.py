@@ -45,6 +45,7 @@ UNTRAINED = (
     "autograd/gradcheck.py",
     "data/",
     "inspector/",
+    "js_bridge/host_program.mjs",
     "js_bridge/player.mjs",
     "js_bridge/runner.mjs",
     "js_bridge/safetensors.mjs",
@@ -52,6 +53,7 @@ UNTRAINED = (
     "portable/",
     "profiler/",
     "script.py",
+    "step_capture/host_data.py",
     "utils/",
 )
 CARRIED = (".py", ".wgsl", ".mjs", ".html")  # the kinds of files that the library needs in a page

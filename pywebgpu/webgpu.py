@@ -5,9 +5,10 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Any
 
-from pywebgpu import devices, realize
+from pywebgpu import devices
 from pywebgpu.devices import adapters
 from pywebgpu.errors import DeviceLostError
+from pywebgpu.runtime import executor
 
 
 def is_available() -> bool:
@@ -41,7 +42,7 @@ async def init() -> None:
 async def synchronize_async(device: Any = None) -> None:
     """As synchronize, also where Python cannot wait."""
     opened: Any = devices.open_device(device)
-    realize.submit(opened)
+    executor.submit(opened)
     if hasattr(opened, "synchronize_async"):
         await opened.synchronize_async()
     else:
@@ -51,7 +52,7 @@ async def synchronize_async(device: Any = None) -> None:
 def synchronize(device: Any = None) -> None:
     """Runs all that is pending on a device, and waits until it is done."""
     opened = devices.open_device(device)
-    realize.submit(opened)
+    executor.submit(opened)
     opened.synchronize()
 
 
@@ -68,7 +69,7 @@ def recover(device: Any = None) -> bool:
             opened.synchronize()
     if opened.is_gone:
         opened.reopen()
-        realize.forget(opened)
+        executor.forget(opened)
         return True
     return False
 
@@ -83,6 +84,6 @@ async def recover_async(device: Any = None) -> bool:
             await opened.synchronize_async()
     if opened.is_gone:
         await opened.reopen_async()
-        realize.forget(opened)
+        executor.forget(opened)
         return True
     return False

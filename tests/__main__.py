@@ -25,7 +25,7 @@ from tests.devices import node_command, prepare_environment, why_no_node, why_no
 ROOT = Path(__file__).parent.parent
 CONTRACT = ("tests/unit/test_layers.py", "tests/unit/test_docs.py", "tests/unit/test_wheel.py")
 # Unit tests with an argument `device`.
-ON_DEVICES = tuple(f"tests/unit/test_{name}.py" for name in ("realize", "schedule", "not_finite", "compile"))
+ON_DEVICES = tuple(f"tests/unit/test_{name}.py" for name in ("runtime", "schedule", "not_finite", "compile"))
 
 Stage = Callable[[list[str]], bool]
 

@@ -216,6 +216,17 @@ test("a fault is told once, by the next read", async () => {
   bridge.close();
 });
 
+test("an int64 that 32 bits do not hold is told by the name of its op", async () => {
+  const bridge = await open();
+  const checked = "fault[1] = 0x646f7270; fault[2] = 0; fault[3] = 1; fault[0] = 1; y[i] = x[i];";
+  bridge.load(1, program({ kernels: [kernel(checked, "rwf")], numbers: [] }));
+  bridge.write(1, floats([0, 1, 2, 3]));
+  bridge.run(1, [1], [2], none);
+  await rejects(bridge.read(2, 16), "overflow", /^prod: a result does not fit, since webgpu stores int64 as int32/);
+  assert.deepEqual(asFloats(await bridge.read(2, 16)), [0, 1, 2, 3]);
+  bridge.close();
+});
+
 test("a fault comes through a foreseen read, also when nobody reads that", async () => {
   const bridge = await open();
   const checked = "if (x[i] > 2.5) { fault[1] = i32(x[i]); fault[2] = 3; fault[0] = 1; } y[i] = x[i];";

@@ -22,7 +22,7 @@ STEPS = 9  # an odd number, so that a median is one of them
 class Host:
     """One steady step on the host: medians over STEPS steps, and for an op the median over the step's ops, too.
 
-    A compiled step records no op and looks for no Program: it is guards and the tape (record), and the run.
+    A compiled step records no op and looks for no Program: it is guards and the host program (record), and the run.
 
     record_ms: the program, its ops and gradients.  key_ms: walking the graph and finding its Program.  run_ms: queueing
     the Program and handing its results out.  dispatch_us: run_ms over the step's dispatches.

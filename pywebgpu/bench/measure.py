@@ -9,10 +9,11 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from pywebgpu import devices, realize
+from pywebgpu import devices
 from pywebgpu.bench import host, plans
 from pywebgpu.bench.workloads import Step, Workload
 from pywebgpu.devices.base import Device
+from pywebgpu.runtime import executor
 
 WARM_UP = 3  # steps that compile, and that fill the pools
 COUNTED = ("dispatches", "submits", "buffers_created", "pipelines_created", "bind_groups_created", "ffi_calls")
@@ -115,7 +116,7 @@ def measure(workload: Workload, device_name: str, steps: int, *, compiled: bool 
 
 def prepare(workload: Workload, device: Device) -> tuple[Engine, Step]:
     """A workload built on a device, its weights and batch uploaded."""
-    engine = Engine(lambda: realize.submit(device), device.synchronize, device.name != "null", lambda: device.counters)
+    engine = Engine(lambda: executor.submit(device), device.synchronize, device.name != "null", lambda: device.counters)
     step = workload.build(importlib.import_module("pywebgpu"), device.name)
     engine.submit()
     engine.wait()

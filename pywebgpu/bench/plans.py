@@ -8,9 +8,10 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from pywebgpu import devices, realize
+from pywebgpu import devices
 from pywebgpu.bench import gpt
 from pywebgpu.inspector.explanation import explain
+from pywebgpu.runtime import executor
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,7 @@ def _step(shape: gpt.Shape, is_tied: bool) -> Callable[[], Any]:
     if is_tied:
         model.head.weight = model.character.weight
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
-    realize.submit(devices.open_device("null"))
+    executor.submit(devices.open_device("null"))
 
     def step() -> Any:
         optimizer.zero_grad()

@@ -7,7 +7,7 @@ from pywebgpu import devices
 from pywebgpu.bench import measure, workloads
 from pywebgpu.bench.measure import Engine
 from pywebgpu.bench.workloads import Step
-from pywebgpu.compiled.function import compile
+from pywebgpu.step_capture.function import compile
 
 
 class Turns:

@@ -22,7 +22,7 @@ from pywebgpu.devices import scripts, words
 from pywebgpu.devices.adapters import SOFTWARE, AdapterInfo, is_emulated
 from pywebgpu.devices.base import GONE, RECOVER, Buffer, check_supported
 from pywebgpu.devices.timing import Timing
-from pywebgpu.errors import CompileError, DeviceError, DeviceLostError, PywebgpuError, RangeError
+from pywebgpu.errors import CompileError, DeviceError, DeviceLostError, IntegerOverflowError, PywebgpuError, RangeError
 from pywebgpu.graph.ir import Spec
 from pywebgpu.kernels.kernel import Limits
 from pywebgpu.program import wire
@@ -38,6 +38,7 @@ FREED_BYTES = 64 << 20  # memory that became free is given back at the latest no
 
 _KINDS: dict[str, type[PywebgpuError]] = {
     "absent": DeviceError, "device": DeviceError, "lost": DeviceLostError, "compile": CompileError, "fault": RangeError,
+    "overflow": IntegerOverflowError,
 }  # fmt: skip
 
 
@@ -293,7 +294,7 @@ class BridgedDevice:
                 made[slot] = buffer = given or self._new(nbytes)
             command.append(buffer.handle)
         before = self._used
-        self._append(command, loaded.pack.pack(*numbers))
+        self._append(command, words.of_numbers(loaded.pack, numbers, program.numbers))
         self._counters["ffi_calls"] += 1
         if not self._call(self._flush_area, self._used):
             self._used = before
@@ -354,7 +355,7 @@ def _translated(error: Any) -> PywebgpuError:
     """An exception of JavaScript as one of ours."""
     kind = getattr(error, "kind", "device")
     text = str(error.message)
-    return _KINDS.get(kind, DeviceError)(text if kind in ("fault", "compile") else f"webgpu: {text}")
+    return _KINDS.get(kind, DeviceError)(text if kind in ("fault", "overflow", "compile") else f"webgpu: {text}")
 
 
 def _described(info: dict[str, Any]) -> AdapterInfo:

@@ -17,6 +17,7 @@ from pywebgpu.devices.timing import Timing
 from pywebgpu.dtypes import DType
 from pywebgpu.graph.ir import Custom, Generator, Leaf, Movement, Pointwise, Spec
 from pywebgpu.kernels.kernel import Limits
+from pywebgpu.numbers import current
 from pywebgpu.ops import indexing, pointwise, special
 from pywebgpu.program.program import HostCall, Program, Target
 
@@ -68,7 +69,7 @@ class CpuDevice:
             values[slot] = buffer.handle
         first = len(program.inputs)
         for at, (value, dtype) in enumerate(zip(numbers, program.numbers, strict=True)):
-            values[first + at] = np.asarray(value, special.numpy_dtype(dtype))
+            values[first + at] = np.asarray(current(value, dtype, bits=64), special.numpy_dtype(dtype))
         start = time.perf_counter()
         ended: list[int] = []  # when each step ended, where that is asked for
         with np.errstate(all="ignore"):

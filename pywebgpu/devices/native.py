@@ -23,10 +23,12 @@ from pywebgpu.devices.base import GONE, RECOVER, Buffer, check_supported
 from pywebgpu.devices.loaded import Loaded, Pipelines
 from pywebgpu.devices.pool import Pool, Scratch
 from pywebgpu.devices.timing import Stamps, Timing, Waiting
+from pywebgpu.devices.words import of_numbers
 from pywebgpu.dtypes import DType, Kind
-from pywebgpu.errors import CompileError, DeviceError, DeviceLostError, DTypeError, RangeError
+from pywebgpu.errors import CompileError, DeviceError, DeviceLostError, RangeError
 from pywebgpu.graph.ir import Spec
 from pywebgpu.kernels.kernel import Limits
+from pywebgpu.numbers import overflow, too_wide
 from pywebgpu.program.program import Dispatch, Program, Target
 from pywebgpu.settings import settings
 
@@ -180,11 +182,13 @@ class NativeDevice:
         return raw[:nbytes]
 
     def _raise_fault(self, words: bytes) -> None:
-        """Tells of an index that was out of range in a kernel since the last read."""
+        """Tells of an index that was out of range, or an int64 too large, in a kernel since the last read."""
         self._may_fault = False
-        happened, index, size = struct.unpack("<Iii", words[:12])
+        happened, index, size, is_overflow = struct.unpack("<IiiI", words)
         if happened:
             self._gpu.queue.write_buffer(self._fault, 0, bytes(FAULT_BYTES))
+            if is_overflow:
+                raise overflow(words[4:12].rstrip(b"\0").decode())
             raise RangeError(f"index {index} is out of bounds for dimension with size {size}")
 
     def free(self, handle: Any, nbytes: int) -> None:
@@ -268,7 +272,7 @@ class NativeDevice:
                     given = self._new(max(4, 4 * prod(program.slots[slot].spec.shape)))
                 made[slot] = given
                 handles[place] = given.handle
-        packed = loaded.pack.pack(*numbers)
+        packed = of_numbers(loaded.pack, numbers, program.numbers) if program.numbers else b""
         timed = self.has_clock and self._timed is not None
         try:
             if packed != loaded.numbers:
@@ -359,12 +363,12 @@ def _adapter(index: int) -> Any:
 
 
 def _to_words(data: Any, dtype: DType) -> Any:
-    """Bytes of the dtype -> the 32-bit words that a kernel sees. Raises DTypeError for an int64 that does not fit."""
+    """Bytes of the dtype -> the 32-bit words that a kernel sees. An int64 that does not fit is an error."""
     if dtype is dtypes.bfloat16:
         return np.frombuffer(data, "uint16").astype("uint32") << 16
     array = np.frombuffer(data, dtype.name)
     if dtype is dtypes.int64 and array.size and (array.min() < -(2**31) or array.max() >= 2**31):
-        raise DTypeError("webgpu stores int64 as int32: a value is out of range; keep such numbers on the cpu device")
+        raise too_wide(int(next(value for value in (array.min(), array.max()) if not -(2**31) <= value < 2**31)))
     return array if dtype.itemsize == 4 else array.astype(WORD[str(dtype.wgsl)])
 
 

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 from pywebgpu.dtypes import DType, Kind
 from pywebgpu.errors import DTypeError, ShapeError
-from pywebgpu.live import Live
 from pywebgpu.shapes import Shape
+from pywebgpu.step_capture.free_number import FreeNumber
 from pywebgpu.symbolic import Sym
 
 Attrs = Mapping[str, Any]
@@ -34,13 +34,15 @@ class Recording:
     """Whether new nodes remember that a gradient may flow; whether new tensors say that they never will.
 
     trace: who is told where nodes come from (see origin.py), mostly None.
+    wide: nodes of whole numbers that not every device can hold, and the numbers, until a tensor is made of them.
     """
 
-    __slots__ = ("grad", "inference", "trace")
+    __slots__ = ("grad", "inference", "trace", "wide")
 
     def __init__(self) -> None:
         self.grad, self.inference = True, False
         self.trace: Any = None
+        self.wide: list[tuple[Node, int]] = []
 
     def span(self, kind: str, name: str) -> AbstractContextManager[None]:
         """Tells the trace, where there is one, what runs inside the `with` block."""
@@ -227,7 +229,7 @@ def data(spec: Spec, buffer: Any) -> Node:
     return node
 
 
-def host(value: float | int | bool | Live, dtype: DType) -> Node:
+def host(value: float | int | bool | FreeNumber, dtype: DType) -> Node:
     """A number of the host, shape (). It may change from run to run: a Program never holds it."""
     node = Node(HOST, (), NO_ATTRS, Spec((), dtype))
     node.buffer = value

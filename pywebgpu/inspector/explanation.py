@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from os.path import basename
 from typing import Any
 
-from pywebgpu import devices, realize
+from pywebgpu import devices
 from pywebgpu.devices import null
 from pywebgpu.graph import origin
 from pywebgpu.inspector.plans import Plan, Plans, Step
 from pywebgpu.kernels.kernel import Limits
 from pywebgpu.program.compile import describe
 from pywebgpu.program.program import Target
+from pywebgpu.runtime import executor
 from pywebgpu.tensor.tensor import Tensor
 
 DESKTOP = Target(wgsl=True, limits=Limits(binding_bytes=null.DESKTOP_BINDING))  # what device cpu is explained for
@@ -74,11 +75,11 @@ def explain(what: Tensor | Sequence[Tensor] | Callable[[], Any]) -> Explanation:
 
 def _explain_call(function: Callable[[], Any]) -> Explanation:
     for device in devices.opened():
-        realize.submit(device)  # What waits from before is not the function's.
+        executor.submit(device)  # What waits from before is not the function's.
     with watching(Plans(DESKTOP, lines=True)) as plans:
         result = function()
         for device in devices.opened():
-            realize.submit(device)
+            executor.submit(device)
         del result
         return Explanation(tuple(plans))
 

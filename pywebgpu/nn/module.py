@@ -4,12 +4,12 @@ from collections.abc import Callable
 from typing import Any, Self
 
 from pywebgpu import devices, dtypes
-from pywebgpu.compiled import function
 from pywebgpu.dtypes import DType, Kind
 from pywebgpu.gradient import modes
 from pywebgpu.graph.ir import recording
-from pywebgpu.live import recorder
 from pywebgpu.nn.state import StateDict
+from pywebgpu.step_capture import function
+from pywebgpu.step_capture.capture import recorder
 from pywebgpu.tensor.anchor import RemovableHandle
 from pywebgpu.tensor.tensor import Tensor
 
@@ -40,13 +40,13 @@ class Module(StateDict):
     # Calls
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if self._step is not None and recorder.tape is None:
+        if self._step is not None and recorder.capture is None:
             return self._step(*args, **kwargs)
         return self._call(*args, **kwargs)
 
     def _call(self, *args: Any, **kwargs: Any) -> Any:
-        if recorder.tape is not None:
-            self._note(recorder.tape)
+        if recorder.capture is not None:
+            recorder.capture.modules[id(self)] = self
         if self._forward_pre_hooks or self._forward_hooks or self._backward_hooks or self._backward_pre_hooks:
             return self._call_with_hooks(args, kwargs)
         return self._forward(args, kwargs)

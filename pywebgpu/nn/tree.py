@@ -6,9 +6,8 @@ A class of its own because the rest of Module (calls, hooks, conversion, state d
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from pywebgpu.compiled import guards
-from pywebgpu.live import Tape, recorder
 from pywebgpu.nn.parameter import Buffer, Parameter
+from pywebgpu.step_capture.capture import recorder
 from pywebgpu.tensor.tensor import Tensor
 
 
@@ -33,8 +32,6 @@ class ModuleTree:
 
     def __setattr__(self, name: str, value: Any) -> None:
         recorder.changes += 1
-        if recorder.tape is not None and (name in self.__dict__ or name in self.__dict__.get("_parameters", ())):
-            self._note(recorder.tape)  # As it was when the step began.
         if "_parameters" not in self.__dict__:
             if isinstance(value, Parameter | ModuleTree | Buffer):
                 raise AttributeError(f"cannot assign {name!r} before Module.__init__() call")
@@ -70,11 +67,6 @@ class ModuleTree:
             self._buffers[name] = value
         else:
             object.__setattr__(self, name, value)
-
-    def _note(self, tape: Tape) -> None:
-        """A captured step is for the module as it is when the step first calls or changes it."""
-        if id(self) not in tape.modules:
-            tape.modules[id(self)] = self, guards.facts_of_module(self)
 
     def __getattr__(self, name: str) -> Any:
         for kind in ("_parameters", "_buffers", "_modules"):

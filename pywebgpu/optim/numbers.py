@@ -7,14 +7,15 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from pywebgpu.live import Live, Tape, plain, recorder
+from pywebgpu.step_capture.capture import Capture, recorder
+from pywebgpu.step_capture.free_number import FREE, plain
 
 Guard = Callable[[], str | None]
 _PLAIN = (bool, int, float, str, tuple)
 
 
 class Options(dict[str, Any]):
-    """A dict whose floats are live where a captured step reads them, and which the step writes in each run.
+    """A dict whose floats are free where a captured step reads them, and which the step writes in each run.
 
     `items()` and `values()` give what is there now.
     """
@@ -23,7 +24,7 @@ class Options(dict[str, Any]):
 
     def __getitem__(self, name: str) -> Any:
         value = super().__getitem__(name)
-        return value if recorder.tape is None else self._read(recorder.tape, name, value)
+        return value if recorder.capture is None else self._read(recorder.capture, name, value)
 
     def get(self, name: str, default: Any = None) -> Any:
         return self[name] if name in self else default  # noqa: SIM401 - it would call itself
@@ -34,12 +35,11 @@ class Options(dict[str, Any]):
         return self[name]
 
     def __setitem__(self, name: str, value: Any) -> None:
-        tape = recorder.tape
-        if tape is not None:
-            tape.save_dict(self)
-            if isinstance(value, Live) or type(value) in self.KINDS:
-                number = value if isinstance(value, Live) else Live(value, repr(value), tape)
-                tape.write(name, number, partial(super().__setitem__, name), (self, name))
+        capture = recorder.capture
+        if capture is not None:
+            capture.save_dict(self)
+            if type(value) in FREE or type(value) in self.KINDS:
+                capture.write(name, value, partial(super().__setitem__, name), self)
                 return
         if type(value) not in self.KINDS or type(dict.get(self, name)) not in self.KINDS:
             recorder.changes += 1
@@ -48,13 +48,13 @@ class Options(dict[str, Any]):
     def __reduce__(self) -> Any:
         return type(self), (dict(self),)
 
-    def _read(self, tape: Tape, name: str, value: Any) -> Any:
+    def _read(self, capture: Capture, name: str, value: Any) -> Any:
         find = super().__getitem__
         if type(value) in self.KINDS:
-            return tape.read(name, partial(find, name), (self, name))
+            return capture.read(name, partial(find, name), self)
         if isinstance(value, tuple) and value and all(isinstance(item, float) for item in value):
             places = range(len(value))
-            return tuple([tape.read(name, lambda at=at: find(name)[at], (self, f"{name}.{at}")) for at in places])  # type: ignore[misc]
+            return tuple([capture.read(f"{name}.{at}", lambda at=at: find(name)[at], self) for at in places])  # type: ignore[misc]
         return value
 
     def fixed(self) -> list[tuple[str, Any]]:
@@ -68,7 +68,7 @@ class Options(dict[str, Any]):
 
 
 class Counts(Options):
-    """Its whole numbers are live, too: they count steps."""
+    """Its whole numbers are free, too: they count steps."""
 
     KINDS = (int, float)
 
@@ -101,16 +101,16 @@ class States(defaultdict[Any, Any]):
 
 def watch(optimizer: Any) -> None:
     """The captured step is for the groups, the parameters, the flags and the hooks that the optimizer has now."""
-    tape = recorder.tape
-    if tape is not None and tape.meet(optimizer):
-        tape.always.append(_groups_guard(optimizer))
+    capture = recorder.capture
+    if capture is not None and capture.meet(optimizer):
+        capture.always.append(_groups_guard(optimizer))
 
 
 def watch_states(optimizer: Any) -> None:
     """The captured step is for states with the names, the tensors and what else is no number that they have now."""
-    tape = recorder.tape
-    if tape is not None and tape.meet(optimizer.state):
-        tape.guards.append(_states_guard(optimizer))
+    capture = recorder.capture
+    if capture is not None and capture.meet(optimizer.state):
+        capture.guards.append(_states_guard(optimizer))
 
 
 def _groups_guard(optimizer: Any) -> Guard:

@@ -12,10 +12,13 @@ from collections.abc import Callable, Iterable
 from math import prod
 from typing import Any
 
-from pywebgpu import devices, live, realize
+from pywebgpu import devices
 from pywebgpu.gradient import modes
 from pywebgpu.graph.ir import recording
 from pywebgpu.optim import grouping, numbers
+from pywebgpu.runtime import executor
+from pywebgpu.step_capture import capture
+from pywebgpu.step_capture.capture import recorder
 from pywebgpu.tensor import anchor, create, packed, tensor
 
 Rate = float | tensor.Tensor
@@ -104,7 +107,7 @@ class Optimizer:
             if any(id(parameter) in known for parameter in group["params"]):
                 raise ValueError("some parameters appear in more than one parameter group")
         self.param_groups.append(self._group(param_group))
-        live.recorder.changes += 1
+        recorder.changes += 1
 
     def state_dict(self) -> dict[str, Any]:
         """{"state": {index: state}, "param_groups": [options and indices]}, as torch's. Tensors are not copied."""
@@ -185,7 +188,7 @@ class Optimizer:
         self.param_groups = [self._group(group) for group in self.param_groups]
         kept = {key: numbers.Counts(value) if type(value) is dict else value for key, value in self.state.items()}
         self.state = numbers.States(kept)
-        live.recorder.changes += 1
+        recorder.changes += 1
         if "_hooks" not in self.__dict__:
             self._make_hooks()
 
@@ -311,7 +314,7 @@ class UpdateRule(Optimizer):
 
     def _begin(self, params: list[tensor.Tensor], states: list[State], group: Group) -> None:
         """Gives the parameters the state before their first step: it was there before a step that is captured."""
-        with live.paused():
+        with capture.paused():
             together = len(params) > 1
             started = self._start(packed.gather(params) if together else params[0], group)
             for name, value in started.items():
@@ -390,4 +393,4 @@ def require_not_negative(**options: Rate) -> None:
 def _submit(params: Iterable[tensor.Tensor]) -> None:
     """Starts the recorded work of the devices that hold `params`, without waiting for it."""
     for device in {parameter.device for parameter in params}:
-        realize.submit(devices.open_device(device))
+        executor.submit(devices.open_device(device))

@@ -14,7 +14,6 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from pywebgpu import realize
 from pywebgpu.devices.base import Buffer
 from pywebgpu.errors import CaptureError
 from pywebgpu.io import safetensors
@@ -24,12 +23,13 @@ from pywebgpu.optim.optimizer import Optimizer
 from pywebgpu.portable import form
 from pywebgpu.portable import names as naming
 from pywebgpu.portable.form import Cell, Data, Shared, State
-from pywebgpu.realize import Storage
+from pywebgpu.runtime import executor
+from pywebgpu.runtime.storage import Storage
 from pywebgpu.tensor import create
 from pywebgpu.tensor.tensor import Tensor
 from pywebgpu.version import __version__
 
-VERSION = 1
+VERSION = 2
 PROGRAM, WEIGHTS = "program.json", "weights.safetensors"
 PLAYER = ("player.mjs", "player.d.mts", "dawn.mjs")  # and what they import
 
@@ -69,12 +69,14 @@ def save_program(
     Raises: CaptureError for what cannot leave Python.
     """
     shared = Shared()
+    for name, compiled in programs.items():
+        shared.note_reads(form.step_of(name, compiled))
     steps = {name: form.step_data(name, compiled, shared) for name, compiled in programs.items()}
     devices = {form.step_of(name, compiled).run.device for name, compiled in programs.items()}
     if len(devices) != 1:
         raise CaptureError(f"an export has programs of one device, not of {len(devices)}")
     for device in devices:
-        realize.submit(device)
+        executor.submit(device)
     _refuse_shared_memory(steps)
     tensors, files, states = _kept(shared, names, optimizer)
     options = _titles(shared.cells)
@@ -198,7 +200,7 @@ def _whole(at: int, state: State, data: bytes) -> dict[str, tuple[Tensor, int]]:
 
 def _bytes(state: State) -> bytes:
     if isinstance(state.home, Storage):
-        return realize.read(state.home)
+        return executor.read(state.home)
     found: bytes = state.home.device.download(state.home, state.spec)
     return found
 

@@ -9,16 +9,19 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from pywebgpu.compiled.function import Compiled
-from pywebgpu.compiled.signature import Outline
-from pywebgpu.compiled.step import Fresh, Given, Step
 from pywebgpu.devices.base import Buffer
 from pywebgpu.errors import CaptureError
 from pywebgpu.graph.ir import Spec
-from pywebgpu.live import Entry, Live
-from pywebgpu.portable import expressions, names
+from pywebgpu.ops import packing
+from pywebgpu.portable import host, names
 from pywebgpu.program import wire
-from pywebgpu.realize import Storage
+from pywebgpu.runtime.storage import Storage
+from pywebgpu.step_capture import capture
+from pywebgpu.step_capture.free_number import FREE
+from pywebgpu.step_capture.function import Compiled
+from pywebgpu.step_capture.signature import Outline
+from pywebgpu.step_capture.step import Step, changed
+from pywebgpu.step_capture.templates import Given, Made
 from pywebgpu.tensor.base import TensorBase
 
 Data = dict[str, Any]
@@ -51,6 +54,7 @@ class Shared:
     cells: list[Cell] = field(default_factory=list)
     _at: dict[int, int] = field(default_factory=dict)
     _cell_at: dict[tuple[int, str], int] = field(default_factory=dict)
+    _read: dict[tuple[int, str], capture.Cell] = field(default_factory=dict)
 
     def state(self, home: Storage | Buffer, spec: Spec, *, is_read: bool) -> int:
         """The number of a state."""
@@ -63,21 +67,28 @@ class Shared:
     def known(self, storage: Storage) -> int | None:
         return self._at.get(id(storage))
 
-    def cell(self, entry: Entry) -> int:
-        """The number of the cell that an entry reads."""
-        assert entry.action is not None
-        owner, name = entry.cell or (entry, entry.name)
-        at = self._cell_at.setdefault((id(owner), name), len(self.cells))
+    def note_reads(self, step: Step) -> None:
+        """Of the cells that a program writes, those are kept which some program reads."""
+        program = step.host.program
+        for at in host.read(program, host.needed(program, _outputs(step))):
+            self._read.setdefault(_key(step.capture.cells[at]), step.capture.cells[at])
+
+    def is_read(self, found: capture.Cell) -> bool:
+        return _key(found) in self._read
+
+    def cell(self, found: capture.Cell, *, is_written: bool) -> int:
+        """The number of a cell."""
+        at = self._cell_at.setdefault(_key(found), len(self.cells))
         if at == len(self.cells):
-            self.cells.append(Cell(name, owner, entry.action()))
+            get = self._read[_key(found)].get
+            assert get is not None
+            self.cells.append(Cell(found.name, found.owner, get()))
+        self.cells[at].is_count |= is_written
         return at
 
-    def written(self, entry: Entry) -> int | None:
-        """The number of the cell that an entry writes, if anybody reads it."""
-        at = self._cell_at.get((id(entry.cell[0]), entry.cell[1])) if entry.cell else None
-        if at is not None:
-            self.cells[at].is_count = True
-        return at
+
+def _key(found: capture.Cell) -> tuple[int, str]:
+    return id(found if found.owner is None else found.owner), found.name
 
 
 def step_of(name: str, compiled: Any) -> Step:
@@ -85,12 +96,11 @@ def step_of(name: str, compiled: Any) -> Step:
     found = getattr(compiled, "_step", None) or compiled  # A compiled module has it inside.
     if not isinstance(found, Compiled):
         raise CaptureError(f"{name} is a {type(compiled).__name__}; export takes what pywebgpu.compile made")
-    kept = next(reversed(found._steps.values()), None)
-    if not kept:
+    step = found.latest()
+    if step is None:
         why = f": {found.reasons[-1]}" if found.reasons else "; call it with an example of what it will be given"
         raise CaptureError(f"{name} has no captured step to export{why}")
-    step = kept[0]
-    reason = step.unfit()
+    reason = changed(step)
     if reason is not None:
         raise CaptureError(f"{name} is no longer what was captured: {reason}; call it once more, then export")
     if not step.run.device.target.wgsl:
@@ -107,38 +117,35 @@ def step_data(name: str, compiled: Any, shared: Shared) -> Data:
     tensors, numbers = _arguments(name, compiled, step)
     fresh: dict[int, int] = {}
     sources = []
-    for source, spec in zip(step._sources, inputs, strict=True):
+    for source, spec in zip(step.sources, inputs, strict=True):
         if isinstance(source, Given):
             sources.append(["argument", int(source)])
         else:
-            sources.append(["state", shared.state(source, spec, is_read=True)])
+            sources.append(["state", shared.state(step.home(source), spec, is_read=True)])
     takers: list[list[int]] = [[] for _ in outputs]
     places: dict[int, int] = {}  # Equal values are in one buffer: the first of them stands for all.
-    for at, (kinds, spec) in enumerate(zip(step._takers, outputs, strict=True)):
+    for at, (kinds, spec) in enumerate(zip(step.takers, outputs, strict=True)):
         first = places.setdefault(program.slots[program.outputs[at]].buffer, at)
         for kind in kinds:
             if isinstance(kind, Given):
                 raise CaptureError(f"{name} writes into its argument {tensors[kind]['name']}; give it a tensor to keep")
-            if isinstance(kind, Fresh):
+            home = step.home(kind)
+            if home is None:
                 fresh[kind] = first
             else:
-                takers[first].append(shared.state(kind, spec, is_read=False))
-    returned = [leaf for kept in (step._kept_result, step._kept_taps) for _, leaf in _nested("", kept)]
-    texts = [*step._texts, *(leaf.text for leaf in returned if isinstance(leaf, Live))]
-    reads = expressions.reads([*texts, *(entry.text for entry in step.tape.entries)])
-    tape, notes = _tape(step, shared, reads)
-    template = _Template(step, shared, fresh, reads)
+                takers[first].append(shared.state(home, spec, is_read=False))
+    host_data, places = _host(step, shared)
+    template = _Template(step, shared, fresh, places)
     return {
         "program": wire.as_data(program),
         "tensors": tensors,
         "numbers": numbers,
         "sources": sources,
         "takers": takers,
-        "tape": tape,
-        "words": [expressions.parsed(text, reads) for text in step._texts],
-        "result": template.of(step._kept_result),
-        "captures": {key: template.of(value) for key, value in step._kept_taps.items()},
-        "notes": notes,
+        "host": host_data,
+        "result": template.of(step.result),
+        "captures": {key: template.of(value) for key, value in step.taps.items()},
+        "notes": _notes(step),
     }
 
 
@@ -179,34 +186,40 @@ def _nested(title: str, value: Any) -> Iterator[tuple[str, Any]]:
         yield title, value
 
 
-def _tape(step: Step, shared: Shared, reads: Mapping[int, int]) -> tuple[list[Any], list[str]]:
-    """What the host does, in its order, and what of it stays behind."""
-    entries: list[Any] = []
-    acts: dict[str, None] = {}
-    n_given = n_read = 0
-    for entry in step.tape.entries:
-        if entry.kind == "act":
-            acts[entry.name] = None
-        elif entry.kind == "guard":
-            entries.append(["guard", expressions.parsed(entry.text, reads), entry.expected, entry.text])
-        elif entry.kind == "write":
-            cell = shared.written(entry)
-            if cell is not None:
-                entries.append(["write", cell, expressions.parsed(entry.text, reads)])
-        else:
-            if n_read in reads:
-                entries.append(["argument", n_given] if entry.name == "argument" else ["read", shared.cell(entry)])
-            n_given += entry.name == "argument"
-            n_read += 1
-    left = f"Python code that stays in Python: {', '.join(acts)}; set the options that it would set" if acts else ""
-    return entries, [left] if left else []
+def _outputs(step: Step) -> list[int]:
+    """Where the host program has what the Program takes and what is returned."""
+    returned = [leaf for kept in (step.result, step.taps) for _, leaf in _nested("", kept)]
+    return [*step.places, *(leaf._place for leaf in returned if type(leaf) in FREE)]
+
+
+def _host(step: Step, shared: Shared) -> tuple[Data, dict[int, int]]:
+    """What the host does but for what stays in Python, and where its values are now."""
+    program, cells = step.host.program, step.capture.cells
+    chosen = host.needed(program, _outputs(step), lambda at: shared.is_read(cells[at]))
+    written = {operands[0] for at, (op, operands) in enumerate(program.instructions) if op == "write" and at in chosen}
+    used = sorted(host.read(program, chosen) | written)
+    given = [at for at, cell in enumerate(cells) if host.is_argument(cell)]
+    data: list[Any] = []
+    for at in used:
+        is_given = host.is_argument(cells[at])
+        number = given.index(at) if is_given else shared.cell(cells[at], is_written=at in written)
+        data.append(["argument" if is_given else "cell", number])
+    made, places = host.reduced(program, chosen, {at: number for number, at in enumerate(used)})
+    instructions = host.as_data(made, [cells[at].name for at in used])
+    return {"cells": data, "program": instructions, "words": [places[at] for at in step.places]}, places
+
+
+def _notes(step: Step) -> list[str]:
+    """What of the host stays behind."""
+    acts = dict.fromkeys(name for name, _ in step.capture.acts)
+    return [f"Python code that stays in Python: {', '.join(acts)}; set the options that it would set"] if acts else []
 
 
 class _Template:
     """What is returned: the same lists and dicts, with the places of tensors and the expressions of numbers."""
 
-    def __init__(self, step: Step, shared: Shared, fresh: Mapping[int, int], reads: Mapping[int, int]) -> None:
-        self.step, self.shared, self.fresh, self.reads = step, shared, fresh, reads
+    def __init__(self, step: Step, shared: Shared, fresh: Mapping[int, int], places: Mapping[int, int]) -> None:
+        self.step, self.shared, self.fresh, self.places = step, shared, fresh, places
         leaves = [leaf for part in step.outline for _, leaf in _nested("", part)]
         self.specs = {leaf.at: leaf.spec for leaf in leaves if isinstance(leaf, Outline)}
 
@@ -215,8 +228,8 @@ class _Template:
             return {"dict": {str(key): self.of(item) for key, item in value.items()}}
         if isinstance(value, list | tuple):
             return {"list": [self.of(item) for item in value]}
-        if isinstance(value, Live):
-            return {"number": expressions.parsed(value.text, self.reads)}
+        if type(value) in FREE:
+            return {"number": self.places[value._place]}
         if isinstance(value, Given):
             spec = self.specs[value]
             return _shown(["argument", int(value)], spec, names.shown(spec.shape, ()))
@@ -226,14 +239,15 @@ class _Template:
             if known is None:
                 raise CaptureError("it returns a tensor that it neither reads nor writes")
             return _shown(["state", known], storage.node.spec, view)
-        if hasattr(value, "views") and isinstance(value.place, Given):
-            spec = self.specs[value.place]
-            return _shown(["argument", int(value.place)], spec, names.shown(spec.shape, value.views))
-        if hasattr(value, "views"):
+        if isinstance(value, Made) and isinstance(value.storage, Given):
+            spec = self.specs[value.storage]
+            return _shown(["argument", int(value.storage)], spec, names.shown(spec.shape, value.views))
+        if isinstance(value, Made):
             program = self.step.run.program
-            at = self.fresh[value.place]
+            at = self.fresh[value.storage]
             spec = program.slots[program.outputs[at]].spec
-            return _shown(["output", at], spec, names.shown(spec.shape, value.views))
+            views = value.views if value.part is None else ((packing.piece, value.part), *value.views)
+            return _shown(["output", at], spec, names.shown(spec.shape, views))
         if value is None or isinstance(value, bool | int | float | str):
             return {"plain": value}
         raise CaptureError(f"it returns a {type(value).__name__}, which cannot leave Python")

@@ -8,11 +8,12 @@ from typing import Any
 from pywebgpu.nn.module import Module
 from pywebgpu.ops import movement, packing, reduction
 from pywebgpu.optim.optimizer import Optimizer
-from pywebgpu.realize import Part, Storage
+from pywebgpu.runtime.storage import Storage
 from pywebgpu.shapes import Shape, strides
 from pywebgpu.tensor import layout
-from pywebgpu.tensor.base import Path, TensorBase
+from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.tensor import Tensor
+from pywebgpu.tensor.view import Path
 
 Names = Module | Mapping[str, Any] | None  # a module; or names of modules and tensors
 _VIEWS = (movement.permute, movement.reshape, movement.slice_, reduction.expand)
@@ -74,7 +75,7 @@ def _tensors(names: Names) -> Iterator[tuple[str, Tensor, str]]:
 def home(tensor: TensorBase) -> tuple[Storage, View | None]:
     """The storage that holds the elements of a tensor, and which they are; None where no strides say it."""
     storage, view = tensor._storage, shown(tensor._storage.node.spec.shape, tensor._path)
-    while isinstance(storage, Part):
+    while storage.whole is not None:
         if view is not None:
             size = prod(view.shape)
             gap = view.gap if tensor._path else -size % packing.ALIGNMENT

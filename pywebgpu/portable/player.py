@@ -8,26 +8,23 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from pywebgpu import devices, dtypes, realize
+from pywebgpu import devices, dtypes
 from pywebgpu.devices.base import Buffer, Device
-from pywebgpu.errors import CompileError, PywebgpuError
+from pywebgpu.errors import CompileError
 from pywebgpu.graph import ir
 from pywebgpu.graph.ir import Spec
 from pywebgpu.io import safetensors
-from pywebgpu.portable import expressions
 from pywebgpu.portable.export import PROGRAM, VERSION, WEIGHTS
+from pywebgpu.portable.host import Host, PlayError
 from pywebgpu.program import wire
 from pywebgpu.program.program import Program
-from pywebgpu.realize import Part, Storage
+from pywebgpu.runtime import executor
+from pywebgpu.runtime.storage import Storage
 from pywebgpu.shapes import strides
 from pywebgpu.tensor import create
 from pywebgpu.tensor.tensor import Tensor
 
 Data = dict[str, Any]
-
-
-class PlayError(PywebgpuError, ValueError):
-    """What a program was given does not fit it."""
 
 
 def load_program(folder: str | Path, device: Any = None) -> Player:
@@ -66,9 +63,12 @@ class Player:
         self._cells = [cell["value"] for cell in data["cells"]]
         self._kinds = [cell["kind"] for cell in data["cells"]]
         self._loaded: dict[str, Any] = {}
+        self._hosts: dict[str, Host] = {}
         for name, step in self.programs.items():
             program = wire.from_data(step["program"])
             self._loaded[name] = (program, device.load(program))
+            titles = [cell["name"] for cell in data["cells"]]
+            self._hosts[name] = Host(step["host"], len(step["numbers"]), titles, len(program.numbers))
         named = data["tensors"]
         self.params = Tensors(self, [entry for entry in named if entry["kind"] in ("parameter", "buffer")])
         self.gradients = Tensors(self, [entry for entry in named if entry["kind"] == "gradient"])
@@ -81,17 +81,18 @@ class Player:
         if step is None:
             raise PlayError(f"there is no program {name!r}; there are {', '.join(self.programs)}")
         given, numbers = self._given(name, step, inputs or {})
-        cells, v = self._wound(name, step, numbers)
+        host = self._hosts[name]
+        cells, values = host.run(name, self._cells, numbers)
         program, loaded = self._loaded[name]
         held = [tensor._storage.node.buffer for tensor in given]
         sources = [held[at] if kind == "argument" else self._buffers[at] for kind, at in step["sources"]]
-        words = [expressions.value(tree, v) for tree in step["words"]]
+        words = [values[place] for place in host.words]
         outputs = self.device.run(loaded, sources, words, self._homes(step, program, sources))
         for taken, buffer in zip(step["takers"], outputs, strict=True):
             for state in taken:
                 self._buffers[state] = buffer
         self._cells[:] = cells
-        shown = _Shown(self, step, program, given, outputs, v)
+        shown = _Shown(self, step, program, given, outputs, values)
         self.captures |= {key: shown.made(template) for key, template in step["captures"].items()}
         return shown.made(step["result"])
 
@@ -108,23 +109,9 @@ class Player:
             made = create.as_tensor(inputs[entry["name"]], dtype=dtype, device=self.device.name)
             if list(made.shape) != entry["shape"]:
                 raise PlayError(f"{name}: {entry['name']} has shape {list(made.shape)}, not {entry['shape']}")
-            tensors.append(made.clone() if made._path or isinstance(made._storage, Part) else made)
-        realize.submit(self.device)
+            tensors.append(made.clone() if made._path or made._storage.whole is not None else made)
+        executor.submit(self.device)
         return tensors, [float(inputs[entry]) for entry in step["numbers"]]
-
-    def _wound(self, name: str, step: Data, numbers: list[float]) -> tuple[list[float], list[float]]:
-        """The cells after the run, and what was read for it."""
-        cells, v = list(self._cells), []
-        for kind, at, *rest in step["tape"]:
-            if kind == "read":
-                v.append(cells[at])
-            elif kind == "argument":
-                v.append(numbers[at])
-            elif kind == "write":
-                cells[at] = expressions.value(rest[0], v)
-            elif expressions.value(at, v) != rest[0]:
-                raise PlayError(f"{name} was made for {rest[1]} == {rest[0]}; export it again with other numbers")
-        return cells, v
 
     def _homes(self, step: Data, program: Any, sources: list[Buffer]) -> list[Buffer | None]:
         """Where outputs go: over the input that they replace, into a state's own memory, or (None) somewhere new."""
@@ -142,10 +129,16 @@ class _Shown:
     """What one run returns."""
 
     def __init__(
-        self, player: Player, step: Data, program: Program, given: list[Tensor], outputs: list[Buffer], v: list[float]
+        self,
+        player: Player,
+        step: Data,
+        program: Program,
+        given: list[Tensor],
+        outputs: list[Buffer],
+        values: list[Any],
     ) -> None:
         self.player, self.step, self.program = player, step, program
-        self.given, self.outputs, self.v = given, outputs, v
+        self.given, self.outputs, self.values = given, outputs, values
 
     def made(self, template: Data) -> Any:
         if "tensor" in template:
@@ -154,7 +147,7 @@ class _Shown:
             return [self.made(item) for item in template["list"]]
         if "dict" in template:
             return {key: self.made(item) for key, item in template["dict"].items()}
-        return expressions.value(template["number"], self.v) if "number" in template else template["plain"]
+        return self.values[template["number"]] if "number" in template else template["plain"]
 
     def _tensor(self, template: Data) -> Tensor:
         kind: str = template["tensor"][0]

@@ -12,13 +12,14 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, Self
 
-from pywebgpu import devices, realize
+from pywebgpu import devices
 from pywebgpu.devices.timing import Timing
 from pywebgpu.graph import origin
 from pywebgpu.graph.ir import recording
 from pywebgpu.inspector.plans import Plans
 from pywebgpu.profiler import averages, chrome
 from pywebgpu.profiler import events as recorded
+from pywebgpu.runtime import executor
 
 
 class ProfilerActivity(Enum):
@@ -336,4 +337,4 @@ class profile:
 
 def _submit_all() -> None:
     for device in devices.opened():
-        realize.submit(device)
+        executor.submit(device)

@@ -12,7 +12,7 @@ from pywebgpu.compose import arithmetic, joining, linear
 from pywebgpu.compose import einsum as summation
 from pywebgpu.dtypes import DType
 from pywebgpu.graph.ir import recording
-from pywebgpu.live import NUMBERS
+from pywebgpu.step_capture.free_number import NUMBERS
 from pywebgpu.tensor import pointwise, reduction
 from pywebgpu.tensor.base import TensorBase, apply
 from pywebgpu.tensor.methods import aliased

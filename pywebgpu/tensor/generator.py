@@ -12,8 +12,9 @@ from typing import Any, NamedTuple, Self
 
 from pywebgpu import devices, dtypes
 from pywebgpu.graph.ir import Node, host
-from pywebgpu.live import Live, Tape, recorder
 from pywebgpu.ops.random import Seed
+from pywebgpu.step_capture.capture import Capture, recorder
+from pywebgpu.step_capture.free_number import FREE
 
 WORD = 0xFFFFFFFF
 
@@ -23,7 +24,7 @@ class State(NamedTuple):
 
     seed: int
     stream: int
-    draws: int | Live  # live in a captured step
+    draws: Any  # a whole number, which is free in a captured step
 
 
 class Source:
@@ -59,49 +60,49 @@ class Source:
         """The seed of the next draw: four host numbers."""
         seed, stream, draws = self.state
         self._state = State(seed, stream, draws + 1)
-        return (*self._fixed, host(draws if isinstance(draws, Live) else draws & WORD, dtypes.uint32))
+        return (*self._fixed, host(draws if type(draws) in FREE else draws & WORD, dtypes.uint32))
 
     @property
     def state(self) -> State:
         """Small and immutable: what checkpoints and recomputations keep."""
-        if recorder.tape is not None and recorder.tape.meet(self):
-            self._enter(recorder.tape)
+        if recorder.capture is not None and recorder.capture.meet(self):
+            self._enter(recorder.capture)
         return self._state
 
     def restore(self, state: State) -> None:
         """Goes back, or on, to a state."""
-        if recorder.tape is not None and recorder.tape.meet(self):
-            self._enter(recorder.tape)
+        if recorder.capture is not None and recorder.capture.meet(self):
+            self._enter(recorder.capture)
         old, self._state = self._state, State(*state)
         if self._state[:2] != old[:2]:
             self._fixed = _words(self._state)
 
-    def _enter(self, tape: Tape) -> None:
+    def _enter(self, capture: Capture) -> None:
         """From here on the draws of a captured step count on from wherever the source is in each run."""
         begun = self._state
-        tape.remember(lambda: functools.partial(self._go_to, self._state))
+        capture.remember(lambda: functools.partial(self._go_to, self._state))
         words = [
-            tape.read("seed", lambda: self._state.seed & WORD, (self, "seed.low")),
-            tape.read("seed", lambda: self._state.seed >> 32, (self, "seed.high")),
-            tape.read("stream", lambda: self._state.stream & WORD, (self, "stream")),
+            capture.read("seed.low", lambda: self._state.seed & WORD, self),
+            capture.read("seed.high", lambda: self._state.seed >> 32, self),
+            capture.read("stream", lambda: self._state.stream & WORD, self),
         ]
         low, high, stream = (host(word, dtypes.uint32) for word in words)
         self._fixed = (low, high, stream)
-        draws = tape.read("draws", lambda: self._state.draws, (self, "draws"))
+        draws = capture.read("draws", lambda: self._state.draws, self)
         self._state = State(begun.seed, begun.stream, draws)
-        tape.endings.append(functools.partial(self._leave, tape, begun))
+        capture.endings.append(functools.partial(self._leave, capture, begun))
 
-    def _leave(self, tape: Tape, begun: State) -> None:
+    def _leave(self, capture: Capture, begun: State) -> None:
         """The captured step is over: notes where it left the source."""
         seed, stream, draws = self._state
         same = (seed, stream) == begun[:2]
-        if not isinstance(draws, Live):
-            tape.act("seed", functools.partial(self._go_to, self._state))
+        if capture.is_free and type(draws) not in FREE:
+            capture.act("seed", functools.partial(self._go_to, self._state))
         elif same:
             go_on = lambda n: self._go_to(State(self._state.seed, self._state.stream, n))  # noqa: E731
-            tape.write("draws", draws, go_on, (self, "draws"))
+            capture.write("draws", draws, go_on, self)
         else:
-            tape.write("draws", draws, lambda n: self._go_to(State(seed, stream, n)), (self, "draws"))
+            capture.write("draws", draws, lambda n: self._go_to(State(seed, stream, n)), self)
 
     def _go_to(self, state: State) -> None:
         self._state, self._fixed = state, _words(state)

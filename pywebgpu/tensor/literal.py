@@ -15,8 +15,9 @@ from pywebgpu.dtypes import DType, Kind
 from pywebgpu.errors import ShapeError
 from pywebgpu.graph import ir
 from pywebgpu.graph.ir import Node, Spec
-from pywebgpu.live import Live
 from pywebgpu.shapes import Shape
+from pywebgpu.step_capture.capture import recorder
+from pywebgpu.step_capture.free_number import FREE, fixed
 from pywebgpu.tensor.base import TensorBase
 
 LOOKED_AT = 1 << 20  # whole numbers up to this many are looked through for their range
@@ -37,6 +38,8 @@ def from_bytes(data: Any, dtype: DType, shape: Sequence[int], device: Device) ->
         )
     spec = Spec(tuple(shape), dtype)
     node = ir.data(spec, device.upload(view, spec))
+    if recorder.capture is not None:
+        recorder.capture.note_upload(node.buffer, view)
     if dtype in (dtypes.int32, dtypes.int64) and 0 < count <= LOOKED_AT:
         values = array.array(dtype.code)
         values.frombytes(view)
@@ -46,11 +49,11 @@ def from_bytes(data: Any, dtype: DType, shape: Sequence[int], device: Device) ->
 
 def from_data(data: Any, dtype: DType | None, device: Device) -> Node:
     """Numbers, or nested sequences of them; see tensor() in create.py."""
-    if isinstance(data, Live):
+    if type(data) in FREE:
         return arithmetic.number(data, dtype or dtypes.of_scalar(data))
     flat: list[Any] = []
     shape = flatten(data, flat)
-    flat = [one._fixed() if isinstance(one, Live) else one for one in flat]
+    flat = [*map(fixed, flat)]
     found = dtype or infer(flat, nested=bool(shape))
     return from_bytes(pack(flat, found), found, shape, device)
 
@@ -123,8 +126,14 @@ def pack(flat: list[Any], dtype: DType) -> bytes:
             return struct.pack(f"<{count}{dtype.code}", *map(int, flat))
         values = list(map(float, flat))
     except (struct.error, OverflowError):
+        if any(isinstance(value, int) and not -(2**63) <= value < 2**63 for value in flat):
+            raise ValueError("Overflow when unpacking long long") from None
+        if dtype.low == 0 and all(-dtype.high <= value <= dtype.high for value in flat):
+            return struct.pack(f"<{count}{dtype.code}", *[int(value) % (int(dtype.high) + 1) for value in flat])
         raise RuntimeError(f"value cannot be converted to type {dtype.name} without overflow") from None
     except (TypeError, ValueError) as error:
+        if dtype.kind is Kind.INT and any(value != value for value in flat):
+            raise RuntimeError(f"value cannot be converted to type {dtype.name} without overflow: nan") from None
         raise TypeError(f"new(): invalid data for {dtype.name}: {error}") from None
     if dtype is dtypes.bfloat16:
         words = struct.unpack(f"<{count}I", _floats(values, "f"))

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pywebgpu.graph.ir import Node
-from pywebgpu.live import NUMBERS
+from pywebgpu.step_capture.free_number import NUMBERS
 from pywebgpu.tensor import literal, transfer
 from pywebgpu.tensor.base import TensorBase
 

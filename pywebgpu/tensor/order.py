@@ -11,8 +11,8 @@ from pywebgpu.devices.base import Device, check_supported
 from pywebgpu.dtypes import DType
 from pywebgpu.errors import ShapeError
 from pywebgpu.graph.ir import Node
-from pywebgpu.live import NUMBERS
 from pywebgpu.shapes import Shape
+from pywebgpu.step_capture.free_number import NUMBERS
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.tensor import Tensor
 

@@ -9,12 +9,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
-from pywebgpu import realize
 from pywebgpu.graph.ir import Attrs, Spec
-from pywebgpu.live import recorder
 from pywebgpu.ops import packing
-from pywebgpu.realize import Part, Storage
+from pywebgpu.runtime.storage import Storage
 from pywebgpu.shapes import Shape
+from pywebgpu.step_capture.capture import recorder
 from pywebgpu.tensor.tensor import Tensor
 
 LARGEST = 64 << 20  # bytes of a flat tensor; a larger tensor stays alone
@@ -28,7 +27,7 @@ def _places(shapes: tuple[Shape, ...]) -> tuple[Attrs, ...]:
 
 def _spec(storage: Storage) -> Spec:
     """That of a storage's value. It asks no part for its node, which would be made for this alone."""
-    if type(storage) is Part:
+    if storage.whole is not None:
         return Spec(storage.place["shape"], storage.whole.node.spec.dtype)
     return storage.node.spec
 
@@ -38,7 +37,7 @@ def may_move(tensor: Tensor) -> bool:
     if tensor._path:
         return False
     storage = tensor._storage
-    return type(storage) is Part or not (storage.node.requires or 0 in storage.node.spec.shape)
+    return storage.whole is not None or not (storage.node.requires or 0 in storage.node.spec.shape)
 
 
 def are_alike(one: Tensor, other: Tensor) -> bool:
@@ -48,9 +47,9 @@ def are_alike(one: Tensor, other: Tensor) -> bool:
 
 def are_new(tensors: Sequence[Tensor]) -> bool:
     """Whether a step that is captured made all of them; true where none is. What was there before stays where it is."""
-    if recorder.tape is None:
+    if recorder.capture is None:
         return True
-    made = {id(storage) for ref in recorder.tape.storages if (storage := ref()) is not None}
+    made = {id(storage) for ref in recorder.capture.storages if (storage := ref()) is not None}
     return all(id(tensor._storage) in made for tensor in tensors)
 
 
@@ -86,10 +85,10 @@ def gather(tensors: Sequence[Tensor], *, clean: bool = False, move: bool = True)
 
     move: their storages become parts of the result's, where they may; a write to it is then a write to all of them.
     """
-    if recorder.tape is not None:
+    if recorder.capture is not None:
         for tensor in tensors:
-            recorder.tape.see(tensor)
-            recorder.tape.settle(tensor._storage)
+            recorder.capture.see(tensor)
+            recorder.capture.settle(tensor._storage)
     storages = [tensor._storage for tensor in tensors]
     found = None if clean or any(tensor._path for tensor in tensors) else _whole(storages)
     if found is not None:
@@ -103,19 +102,19 @@ def gather(tensors: Sequence[Tensor], *, clean: bool = False, move: bool = True)
         for tensor, place in zip(tensors, _places(shapes), strict=True):
             if may_move(tensor) and id(tensor._storage) not in moved:
                 moved.add(id(tensor._storage))
-                realize.move(tensor._storage, flat._storage, place)
+                tensor._storage.move_into(flat._storage, place)
     return flat
 
 
 def _whole(storages: list[Storage]) -> Storage | None:
     """The storage that these are all the parts of, in this order."""
-    first = storages[0]
-    if not all(type(storage) is Part and storage.whole is first.whole for storage in storages):
+    whole = storages[0].whole
+    if whole is None or any(storage.whole is not whole for storage in storages):
         return None
     shapes = tuple([storage.place["shape"] for storage in storages])
     if any(storage.place != place for storage, place in zip(storages, _places(shapes), strict=True)):
         return None
-    return first.whole if first.whole.node.spec.shape == (packing.layout(shapes).size,) else None
+    return whole if whole.node.spec.shape == (packing.layout(shapes).size,) else None
 
 
 def spread(flat: Tensor, alike: Sequence[Tensor]) -> list[Tensor]:
@@ -125,5 +124,5 @@ def spread(flat: Tensor, alike: Sequence[Tensor]) -> list[Tensor]:
     for place in _places(shapes):
         node = packing.piece(flat._node, **place)
         made.append(Tensor._new(node, flat._storage.device))
-        realize.move(made[-1]._storage, flat._storage, place)
+        made[-1]._storage.move_into(flat._storage, place)
     return made

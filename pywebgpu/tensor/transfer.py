@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pywebgpu import realize
 from pywebgpu.compose import bounds
 from pywebgpu.devices.base import Device, check_supported
 from pywebgpu.graph import ir
 from pywebgpu.graph.ir import Custom, Node, recording
 from pywebgpu.ops import pointwise
-from pywebgpu.realize import Storage
+from pywebgpu.runtime import executor
+from pywebgpu.runtime.storage import Storage
 from pywebgpu.tensor.base import TensorBase
 
 moved: Custom = Custom("ToCopyBackward0")
@@ -39,13 +39,13 @@ def transfer(tensor: TensorBase, device: Device) -> Any:
 async def transfer_async(tensor: TensorBase, device: Device) -> Any:
     """As transfer, also where Python cannot wait."""
     storage = _leaving(tensor._node, tensor._storage.device, device)
-    arrived = _arrive(tensor._node, storage, device, await realize.read_async(storage))
+    arrived = _arrive(tensor._node, storage, device, await executor.read_async(storage))
     return tensor._new(arrived, device)
 
 
 def _move(node: Node, source: Device, target: Device) -> Node:
     storage = _leaving(node, source, target)
-    return _arrive(node, storage, target, realize.read(storage))
+    return _arrive(node, storage, target, executor.read(storage))
 
 
 def _leaving(node: Node, source: Device, target: Device) -> Storage:

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pywebgpu
-from pywebgpu import devices, realize
+from pywebgpu import devices
+from pywebgpu.runtime import executor
 from tests.cases import run
 from tests.cases.case import Case, randn
 from tests.fuzz import steps
@@ -83,7 +84,7 @@ def program(drawn: list[Any], writes: list[Any], *, has_gradient: bool, is_compi
 
 def _queue(torch: Any, tensor: Any) -> None:
     if torch is pywebgpu:
-        realize.submit(devices.open_device(str(tensor.device)))
+        executor.submit(devices.open_device(str(tensor.device)))
 
 
 @given(st.integers(1, 4), st.booleans(), st.lists(node, min_size=1, max_size=5), st.lists(write, max_size=4))

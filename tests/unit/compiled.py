@@ -7,11 +7,12 @@ from math import inf
 from typing import Any
 
 import pywebgpu as torch
-from pywebgpu import devices, realize
+from pywebgpu import devices
 from pywebgpu.graph.ir import Node
 from pywebgpu.kernels.kernel import Kernel, Limits
 from pywebgpu.program.compile import Written, compile_graph
 from pywebgpu.program.program import Dispatch, Program, Slot, Target
+from pywebgpu.runtime import executor, program_cache
 
 NULL: Any = devices.open_device("null")
 
@@ -24,13 +25,13 @@ def leaf(*shape: int, dtype: Any = torch.float32, grad: bool = False) -> Any:
 
 
 def settle() -> None:
-    realize.submit(NULL)
+    executor.submit(NULL)
 
 
 def programs(function: Callable[[], Any]) -> list[Program]:
     """Every Program that the device is given while `function` runs and right after it, with its results alive."""
     settle()
-    realize.clear()
+    program_cache.clear()
     before = len(NULL.loaded)
     results = function()
     settle()

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 import pywebgpu
-from pywebgpu import devices, realize
+from pywebgpu import devices
 from pywebgpu.bench import contest, main, measure, report, workloads
+from pywebgpu.runtime import state
 
 KEYS = [
     "name", "host", "device", "adapter", "ms", "ms_min", "ms_max", "first_ms", "host_ms", "record_ms", "key_ms",
@@ -89,13 +90,13 @@ def test_live_bytes_stay_flat(device: str) -> None:
     gc.collect()  # What earlier tests left behind goes now.
     live = opened.counters["live_bytes"]
     opened.counters["peak_bytes"] = live
-    peak, programs = 0, realize.counters["program_misses"]
+    peak, programs = 0, state.default.counters["program_misses"]
     for at in range(LONG_RUN):
         step()
         assert opened.counters["live_bytes"] == live
         peak = peak or opened.counters["peak_bytes"]
         assert opened.counters["peak_bytes"] == peak, f"more memory in step {at}"
-    assert realize.counters["program_misses"] == programs
+    assert state.default.counters["program_misses"] == programs
 
 
 def test_the_table_fits_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 import pywebgpu as torch
-from pywebgpu import devices, realize
+from pywebgpu import devices
+from pywebgpu.runtime import program_cache
 from tests.devices import why_no_webgpu
 
 pytestmark = pytest.mark.skipif(bool(why_no_webgpu()), reason=why_no_webgpu())
@@ -26,8 +27,8 @@ def resident() -> int:
 
 
 def test_shapes_that_never_come_again_cost_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(realize, "PROGRAMS", PROGRAMS)
-    realize.clear()
+    monkeypatch.setattr(program_cache, "PROGRAMS", PROGRAMS)
+    program_cache.clear()
     opened = devices.open_device(NAME)
     for n in range(1, 2 * PROGRAMS):
         compute(n)
@@ -42,6 +43,6 @@ def test_shapes_that_never_come_again_cost_nothing(monkeypatch: pytest.MonkeyPat
     assert opened.counters["scratch_bytes"] <= 2 * scratch + 256 * PROGRAMS
     if sys.platform == "linux":  # Without a bound each shape takes 0.4 MB and more.
         assert resident() - before < 0.2e6 * rounds
-    realize.clear()
+    program_cache.clear()
     assert len(opened._pipelines) == opened.counters["scratch_bytes"] == 0
     devices.close(NAME)

@@ -2,7 +2,7 @@
 
 import gc
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -12,8 +12,16 @@ from pywebgpu import devices
 from pywebgpu.errors import CaptureError
 from pywebgpu.nn.utils import clip_grad_norm_
 from pywebgpu.optim import lr_scheduler
+from tests.unit.replays import audited
 
 STEPS = 200
+
+
+@pytest.fixture(autouse=True)
+def _replayed_at_once() -> Iterator[None]:
+    """What is claimed here of replays is claimed of every call after the first."""
+    with audited("0"):
+        yield
 
 
 def batches(device: str, count: int = 4) -> list[Any]:
@@ -71,8 +79,8 @@ def test_losses_equal_eager_ones_bit_for_bit(device: str) -> None:
     expected, model, _ = losses(device, make, STEPS, compiled=False)
     found, other, step = losses(device, make, STEPS, compiled=True)
     assert found == expected
-    assert step.counters["captures"] == 1
-    assert step.counters["replays"] == STEPS - 1
+    assert step.counters["captures"] == 2  # The number that is passed is free from the second call on.
+    assert step.counters["replays"] == STEPS - 2
     for (name, one), two in zip(model.state_dict().items(), other.state_dict().values(), strict=True):
         assert one.tolist() == two.tolist(), name
 
@@ -119,12 +127,12 @@ def test_a_schedule_set_from_outside_is_followed(device: str) -> None:
 # What is captured once, and what is captured again
 
 
-def test_floats_are_numbers_of_each_run_and_ints_are_part_of_the_step(device: str) -> None:
+def test_floats_that_change_are_numbers_of_each_run_and_ints_are_part_of_the_step(device: str) -> None:
     step = torch.compile(lambda x, rate, power: x * rate**2 + math.pi * power)
     x = torch.ones(2, device=device)
-    for rate, power in ((0.5, 1), (2.0, 1), (3.0, 2)):
+    for rate, power, captures in ((0.5, 1, 1), (2.0, 1, 2), (3.0, 1, 2), (0.5, 1, 2), (3.0, 2, 3)):
         assert step(x, rate, power).tolist() == (x * rate**2 + math.pi * power).tolist()
-    assert step.counters["captures"] == 2
+        assert step.counters["captures"] == captures
 
 
 def test_a_number_that_python_looked_at_guards_the_step(device: str) -> None:
@@ -132,7 +140,7 @@ def test_a_number_that_python_looked_at_guards_the_step(device: str) -> None:
     x = torch.ones(2, device=device)
     for rate in (0.5, 0.6, 4.0, 9.0, 9.0):
         assert step(x, rate).tolist() == [math.sqrt(rate) if rate > 1 else -1.0] * 2
-    assert step.counters["captures"] == 3
+    assert step.counters["captures"] == 4
     assert any("rate" in reason or "number of the host" in reason for reason in step.reasons)
 
 
@@ -162,7 +170,12 @@ def change_rate(model: Any) -> None:
 
 @pytest.mark.parametrize(
     ("change", "word"),
-    [(change_mode, "training"), (change_data, "data"), (change_parameter, "data"), (change_rate, "p was")],
+    [
+        (change_mode, "training"),
+        (change_data, "data"),
+        (change_parameter, "Linear.weight is another Parameter"),
+        (change_rate, "p was"),
+    ],
 )
 def test_a_changed_module_is_captured_again(change: Callable[[Any], None], word: str, device: str) -> None:
     torch.manual_seed(0)
@@ -378,7 +391,7 @@ def test_warming_up_changes_nothing(device: str) -> None:
     torch.set_rng_state(drawn)
     out = step(batches(device)[0], 1.0)
     assert [out["loss"].item(), out["norm"].item()] == expected
-    assert step.counters == {"captures": 0, "replays": 1, "recompiles": 0}
+    assert (step.counters["captures"], step.counters["replays"]) == (0, 1)
 
 
 # What cannot be captured
@@ -430,7 +443,7 @@ def test_steps_are_forgotten_when_there_are_many(device: str) -> None:
     x = torch.ones(1, device=device)
     for n in range(80):
         assert step(x, n).item() == 1.0 + n
-    assert sum(map(len, step._steps.values())) == 64
+    assert sum(len(one.steps) for one in step._variants.values()) == 64
 
 
 def test_what_the_function_never_names_does_not_matter(device: str) -> None:
@@ -447,4 +460,4 @@ def test_what_the_function_never_names_does_not_matter(device: str) -> None:
         run.losses.append(run.step(x).item())
         run.scale = 2.0 if n < 2 else 5.0
     assert run.losses[1:] == [2.0, 2.0, 2.0, 5.0]
-    assert run.step.counters == {"captures": 2, "replays": 2, "recompiles": 1}
+    assert (run.step.counters["captures"], run.step.counters["replays"]) == (2, 2)

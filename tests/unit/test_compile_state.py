@@ -1,5 +1,6 @@
 """What a compiled step is given, reads and writes: all calls equal eager ones, whatever happens between them."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -7,9 +8,16 @@ import numpy as np
 import pytest
 
 import pywebgpu as torch
-from tests.unit.replays import Program, Wrap, adam, same, trained
+from tests.unit.replays import Program, Wrap, adam, audited, same, trained
 
 # Arguments
+
+
+@pytest.fixture(autouse=True)
+def _replayed_at_once() -> Iterator[None]:
+    """What is claimed here of replays is claimed of every call after the first."""
+    with audited("0"):
+        yield
 
 
 def returned_views(wrap: Wrap, make: Any) -> list[Any]:
@@ -330,4 +338,4 @@ def test_a_mode_that_is_changed_and_put_back_inside_is_captured_once(device: str
 
     step, x = torch.compile(scores), torch.ones(1, 2, device=device)
     assert step(x).tolist() == step(x).tolist() == step(x).tolist()
-    assert step.counters == {"captures": 1, "replays": 2, "recompiles": 0}
+    assert (step.counters["captures"], step.counters["replays"]) == (1, 2)

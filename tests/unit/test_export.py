@@ -5,7 +5,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
-from math import inf, isnan
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +15,9 @@ from pywebgpu import cli, nn
 from pywebgpu.errors import CaptureError, CompileError
 from pywebgpu.io import safetensors
 from pywebgpu.kernels.kernel import Limits
-from pywebgpu.portable import expressions
 from pywebgpu.portable.player import PlayError
 from pywebgpu.program import wire
+from pywebgpu.step_capture.host_program import HostProgramError
 from tests import devices
 from tests.unit import compiled
 
@@ -233,7 +232,7 @@ def test_another_version_is_refused(tmp_path: Path) -> None:
     with pytest.raises(PlayError, match="device cpu runs none"):
         torch.load_program(tmp_path, "cpu")
     file.write_text(json.dumps(data | {"version": 99}))
-    with pytest.raises(CompileError, match="of the format pywebgpu 99; this pywebgpu reads pywebgpu 1"):
+    with pytest.raises(CompileError, match="of the format pywebgpu 99; this pywebgpu reads pywebgpu 2"):
         torch.load_program(tmp_path, DEVICE)
     data["programs"]["double"]["program"]["version"] = 98
     file.write_text(json.dumps(data))
@@ -273,19 +272,77 @@ def test_a_program_is_a_file(tmp_path: Path) -> None:
         wire.load(tmp_path / "none.json")
 
 
-@pytest.mark.parametrize("text", ["(v[2] / (1 - (v[0] ** 3)))", "(-1 * v[2])", "(v[0] < 1e-08)", "-inf", "True"])
-def test_expressions_are_what_python_computes(text: str) -> None:
-    v = [0.9, 5.0, 0.25]
-    numbers = expressions.reads([text])
-    tree = json.loads(json.dumps(expressions.parsed(text, numbers)))
-    read = [v[old] for old in numbers]
-    assert expressions.value(tree, read) == eval(text, {"inf": inf, "v": v})
+DAMAGED: dict[str, Callable[[dict[str, Any]], None]] = {
+    "words of nothing": lambda host: host.update(words=[99]),
+    "too few words": lambda host: host["words"].pop(),
+    "no operation": lambda host: host["program"].append(["jump", 0]),
+    "an operand of later": lambda host: host["program"].insert(0, ["neg", 1]),
+    "a cell that is not there": lambda host: host["cells"].append(["cell", 99]),
+    "an argument that is not there": lambda host: host["cells"].append(["argument", 99]),
+}
 
 
-def test_expressions_know_what_json_does_not() -> None:
-    assert isnan(expressions.value(expressions.parsed("nan", {}), []))
-    with pytest.raises(CaptureError, match="cannot leave Python: abs"):
-        expressions.parsed("abs(v[0])", {0: 0})
+@pytest.mark.parametrize("name", DAMAGED)
+def test_damaged_host_programs_are_refused(name: str, tmp_path: Path) -> None:
+    exported(tmp_path)
+    file = tmp_path / "program.json"
+    data = json.loads(file.read_text())
+    DAMAGED[name](data["programs"]["training"]["host"])
+    file.write_text(json.dumps(data))
+    with pytest.raises(HostProgramError):
+        torch.load_program(tmp_path, DEVICE)
+
+
+def test_numbers_that_python_looked_at_are_held(tmp_path: Path) -> None:
+    weight = nn.Parameter(torch.ones(3, device=DEVICE))
+    rule = torch.optim.SGD([weight], lr=1.0)
+
+    @torch.compile
+    def training(x: torch.Tensor, scale: float) -> torch.Tensor:
+        rule.zero_grad()
+        loss = (weight * x).sum() * (1 / scale if scale > 0.5 else 0.0)
+        loss.backward()
+        rule.step()
+        return loss.detach()
+
+    x = torch.ones(3, device=DEVICE)
+    training(x, 1.0)
+    torch.save_program(tmp_path, {"training": training}, {"weight": weight}, rule)
+    player = torch.load_program(tmp_path, DEVICE)
+    before = player.params.get("weight").tolist()
+    with pytest.raises(PlayError, match=r"training was made for other numbers: \(argument 0 > 0.5\) was True"):
+        player.step("training", {"x": x, "scale": 0.25})
+    player.options.lr = 0
+    assert player.step("training", {"x": x, "scale": 2}).item() == sum(before) / 2
+    assert player.params.get("weight").tolist() == before
+    player.options.lr = "fast"
+    with pytest.raises(PlayError, match="cannot compute with these numbers"):
+        player.step("training", {"x": x, "scale": 2.0})
+
+
+def test_numbers_that_one_program_writes_are_read_by_another(tmp_path: Path) -> None:
+    """Also where the one that writes comes first and does not read them."""
+    weight = nn.Parameter(torch.ones(1, device=DEVICE))
+    rule = torch.optim.SGD([weight], lr=1.0)
+
+    @torch.compile
+    def warm(x: torch.Tensor) -> torch.Tensor:
+        rule.param_groups[0]["lr"] = 0.25
+        return x * 2
+
+    @torch.compile
+    def training() -> None:
+        rule.zero_grad()
+        (weight * 1.0).sum().backward()
+        rule.step()
+
+    warm(torch.ones(1, device=DEVICE))
+    training()
+    torch.save_program(tmp_path, {"warm": warm, "training": training}, {"weight": weight}, rule)
+    player = torch.load_program(tmp_path, DEVICE)
+    player.options.lr = 9.0
+    player.run("warm", {"x": [1.0]})
+    assert player.options.lr == 0.25
 
 
 def test_portable_kernels_keep_to_what_every_device_has() -> None:

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import pywebgpu as torch
-from pywebgpu import devices, nn, optim, realize
+from pywebgpu import devices, nn, optim
 from pywebgpu.errors import DeviceLostError
+from pywebgpu.runtime import executor
 from tests.devices import why_no_webgpu
 
 NAME = "webgpu:3"  # a device of these tests alone
@@ -25,7 +26,7 @@ USES: dict[str, Use] = {
     "alloc": lambda x: torch.full((700,), 2.0, device=NAME).tolist(),
     "copy to the host": lambda x: x.cpu(),
     "synchronize": lambda x: torch.webgpu.synchronize(NAME),
-    "submit": lambda x: (x.add_(1), realize.submit(devices.open_device(NAME))),
+    "submit": lambda x: (x.add_(1), executor.submit(devices.open_device(NAME))),
     "timing": lambda x: devices.open_device(NAME).timings(),
     "replay": lambda x: doubled(x),
 }

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import pywebgpu as torch
-from pywebgpu import devices, realize
+from pywebgpu import devices
+from pywebgpu.runtime import executor
 from tests.unit.test_packing import train
 
 ROUNDS = 10_000
@@ -56,11 +57,11 @@ def test_a_buffer_is_handed_out_after_its_last_reader(device: str) -> None:
     torch.webgpu.synchronize(device)
     for at in range(ROUNDS):
         x = base + float(at % 7)
-        realize.submit(opened)
+        executor.submit(opened)
         total = total + (x[::250] * 2).sum()
         del x
         if at % 2:
-            realize.submit(opened)
+            executor.submit(opened)
     assert total.item() == 2 * (ROUNDS * 1500 + 4 * sum(at % 7 for at in range(ROUNDS)))
 
 
@@ -82,9 +83,9 @@ def test_after_synchronizing_nothing_waits(device: str) -> None:
     opened = devices.open_device(device)
     x = torch.ones(50_000, device=device)
     kept, dropped = (x * 2).exp(), (x * 3).exp()
-    assert realize.live(opened)
+    assert executor.live(opened)
     torch.webgpu.synchronize(device)
-    assert not realize.live(opened)
+    assert not executor.live(opened)
     before = dict(opened.counters)
     del dropped
     gc.collect()

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 import pywebgpu as torch
-from pywebgpu import devices, ops, realize
+from pywebgpu import devices, ops
 from pywebgpu.bench import gpt, workloads
 from pywebgpu.graph import walk
 from pywebgpu.graph.ir import HOST, Pointwise
 from pywebgpu.ops import pointwise
+from pywebgpu.runtime import executor
 from pywebgpu.tensor.base import apply
 
 WHOLE = ("bitwise_and", "bitwise_or", "bitwise_xor", "shift_left", "shift_right")
@@ -85,7 +86,7 @@ def test_a_model_is_few_nodes() -> None:
     model = gpt.model(torch, shape).to("null")
     workloads._fill(torch, model)
     characters = torch.zeros(2, 8, dtype=torch.int64, device="null")
-    realize.submit(devices.open_device("null"))
+    executor.submit(devices.open_device("null"))
     loss = torch.nn.functional.cross_entropy(model(characters).flatten(0, 1), characters.flatten())
     forward = recorded([loss])
     loss.backward()

@@ -9,12 +9,13 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 import pywebgpu as torch
-from pywebgpu import devices, realize
+from pywebgpu import devices
 from pywebgpu.errors import CompileError
 from pywebgpu.kernels.kernel import Limits
 from pywebgpu.nn import functional as F
 from pywebgpu.ops import indexing
 from pywebgpu.program import reads, schedule
+from pywebgpu.runtime import program_cache
 from pywebgpu.settings import settings
 from pywebgpu.tensor import base
 from tests.fuzz import steps
@@ -269,12 +270,12 @@ def test_small_workgroups_compute_the_same(size: int, device: str, monkeypatch: 
         return [part.numpy() for part in parts]
 
     wanted = work()
-    realize.clear()
+    program_cache.clear()
     smaller = replace(opened.target, limits=replace(opened.target.limits, workgroup_size=size))
     monkeypatch.setattr(opened, "target", smaller)
     for one, other in zip(work(), wanted, strict=True):
         assert abs(one - other).max() <= 1e-5 * abs(other).max()
-    realize.clear()
+    program_cache.clear()
 
 
 @pytest.mark.parametrize(
@@ -423,14 +424,14 @@ def test_values_do_not_depend_on_fusion(device: str, rows: int, columns: int, dr
         leaves = tuple(torch.randn(*shape, device=device) for shape in shapes)
         return [x.numpy() for x in build(torch, leaves, drawn)]
 
-    realize.clear()
+    program_cache.clear()
     fused = run()
     with pytest.MonkeyPatch.context() as patch:
         for module in (reads, schedule):
             patch.setattr(module, "settings", replace(settings, fuse=False))
-        realize.clear()
+        program_cache.clear()
         alone = run()
-    realize.clear()
+    program_cache.clear()
     for one, other in zip(fused, alone, strict=True):
         assert one.shape == other.shape
         assert abs(one - other).max(initial=0.0) <= 1e-5 * max(1.0, abs(one).max(initial=0.0))

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from pywebgpu.errors import CaptureError
-from pywebgpu.live import recorder
 from pywebgpu.optim import optimizer
+from pywebgpu.step_capture.capture import recorder
 from pywebgpu.tensor import tensor
 
 Factor = Callable[[int], float]
@@ -63,11 +63,11 @@ class LRScheduler:
 
     def get_last_lr(self) -> list[Any]:
         """The rates that the last `step()` set, one a group."""
-        tape = recorder.tape
-        if tape is None:
+        capture = recorder.capture
+        if capture is None:
             return self._last_lr
         return [
-            tape.read("lr", lambda at=at: self._last_lr[at]) if isinstance(rate, float) else rate  # type: ignore[misc]
+            capture.read("lr", lambda at=at: self._last_lr[at]) if isinstance(rate, float) else rate  # type: ignore[misc]
             for at, rate in enumerate(self._last_lr)
         ]
 
@@ -139,19 +139,19 @@ class LRScheduler:
 def _noted(own: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(own)
     def step(self: LRScheduler, *args: Any, **kwargs: Any) -> None:
-        tape = recorder.tape
-        if tape is None:
+        capture = recorder.capture
+        if capture is None:
             own(self, *args, **kwargs)
             return
         if args or kwargs:
             raise CaptureError("scheduler.step() of a metric or an epoch belongs outside of a compiled step")
         if any(isinstance(group["lr"], tensor.Tensor) for group in self.optimizer.param_groups):
-            tape.reason = "a schedule writes a learning rate that is a tensor; give the optimizer a float"
+            capture.reason = "a schedule writes a learning rate that is a tensor; give the optimizer a float"
             own(self)
             return
         for home in (*_homes(self), *self.optimizer.param_groups):
-            tape.save_dict(home)
-        tape.act("schedule", lambda: own(self))
+            capture.save_dict(home)
+        capture.act("schedule", lambda: own(self))
 
     return step
 

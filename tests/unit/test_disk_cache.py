@@ -12,12 +12,13 @@ ROOT = Path(__file__).parents[2]
 SCRIPT = """
 import json
 import pywebgpu as torch
-from pywebgpu import devices, realize, stored
+from pywebgpu import devices
+from pywebgpu.runtime import executor, state
 x = torch.ones(4, 4, device="null")
 y = (x @ x).softmax(-1) * 2
-realize.submit(devices.open_device("null"))
-program = next(iter(realize._programs.values()))[0]
-print(json.dumps([stored.counters["stored_hits"], [kernel.wgsl for kernel in program.kernels]]))
+executor.submit(devices.open_device("null"))
+program = next(iter(state.default.programs.values()))[0]
+print(json.dumps([state.default.counters["stored_hits"], [kernel.wgsl for kernel in program.kernels]]))
 """
 
 

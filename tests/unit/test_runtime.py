@@ -12,9 +12,10 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 import pywebgpu as torch
-from pywebgpu import devices, memory, realize
+from pywebgpu import devices, memory
 from pywebgpu.errors import CompileError, DeviceError
 from pywebgpu.ops import pointwise
+from pywebgpu.runtime import executor, program_cache, state
 from pywebgpu.settings import settings
 from pywebgpu.tensor import base
 from tests.devices import why_no_webgpu
@@ -25,7 +26,7 @@ needs_webgpu = pytest.mark.skipif(bool(why_no_webgpu()), reason=why_no_webgpu() 
 
 
 def compiled_programs() -> int:
-    return realize.counters["program_misses"]
+    return state.default.counters["program_misses"]
 
 
 # Programs are reused
@@ -288,7 +289,7 @@ def test_a_freed_graph_frees_its_values(device: str) -> None:
 @pytest.mark.parametrize("write", ["new", "in place", "subscript"])
 def test_pending_work_is_submitted_by_itself(device: str, write: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A loop that reads nothing neither grows nor stalls."""
-    monkeypatch.setattr(realize, "settings", replace(settings, pending=50))
+    monkeypatch.setattr(executor, "settings", replace(settings, pending=50))
     opened = devices.open_device(device)
     x = torch.zeros(8, device=device)
     before = opened.counters["submits"]
@@ -300,7 +301,7 @@ def test_pending_work_is_submitted_by_itself(device: str, write: str, monkeypatc
         else:
             x[at % 8] = float(at)
     assert opened.counters["submits"] >= before + 3
-    assert realize.recorded[opened] <= 51
+    assert state.default.recorded[opened] <= 51
     assert x.sum().item() == (sum(range(192, 200)) if write == "subscript" else 1600)
 
 
@@ -415,8 +416,8 @@ def test_equal_shaders_are_one_pipeline() -> None:
     x = torch.ones(37, device="webgpu")
     torch.webgpu.synchronize("webgpu")
     wanted, opened = (x.exp() * 2).tolist(), devices.open_device("webgpu")
-    kept = list(realize._programs.values())  # Pipelines are there as long as a Program that has them.
-    realize.clear()
+    kept = list(state.default.programs.values())  # Pipelines are there as long as a Program that has them.
+    program_cache.clear()
     programs, pipelines = compiled_programs(), opened.counters["pipelines_created"]
     found = (x.exp() * 2).tolist()
     assert found == wanted

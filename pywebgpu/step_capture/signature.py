@@ -11,11 +11,11 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
-from pywebgpu import devices, dtypes, live
+from pywebgpu import devices, dtypes
 from pywebgpu.graph.ir import Spec, recording
-from pywebgpu.live import Live
 from pywebgpu.ops import movement
-from pywebgpu.realize import Part, Storage, whole_of
+from pywebgpu.runtime.storage import whole_of
+from pywebgpu.step_capture.free_number import plain
 from pywebgpu.tensor import create
 from pywebgpu.tensor.base import TensorBase
 
@@ -29,6 +29,7 @@ class Outline:
 
     at: int
     spec: Spec
+    device: str
     is_whole: bool
 
 
@@ -52,15 +53,15 @@ class Call:
     def _describe(self, value: Any) -> Hashable:
         if isinstance(value, TensorBase):
             return self._tensor(value)
-        if isinstance(value, float | Live):
-            self.numbers.append(value)  # type: ignore[arg-type]
+        if isinstance(value, float):
+            self.numbers.append(value)
             return "number"
         if isinstance(value, PLAIN):
             return type(value), value
         if isinstance(value, list | tuple):
             return type(value), tuple([self._describe(item) for item in value])
-        if _is_container(value):
-            places, items = _items(value)
+        if is_container(value):
+            places, items = items_of(value)
             return type(value), tuple(places), tuple([self._describe(item) for item in items])
         if hasattr(value, "__array_interface__") and hasattr(value, "tobytes"):  # NumPy's: others may write to it.
             return type(value), value.dtype.str, value.shape, value.tobytes()
@@ -84,14 +85,14 @@ class Call:
 
         def change(value: Any) -> Any:
             if isinstance(value, TensorBase):
-                is_whole = not value._path and type(value._storage) is Storage
-                return Outline(at[id(value)], value._storage.node.spec, is_whole)
+                is_whole = not value._path and value._storage.whole is None
+                return Outline(at[id(value)], value._storage.node.spec, value._storage.device.name, is_whole)
             return value if isinstance(value, (*PLAIN, float)) else None
 
         args = rebuilt(self.args, change)
         return args, rebuilt(self.kwargs, change)
 
-    def mapped(self, numbers: list[Live]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    def mapped(self, numbers: list[float]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments with other numbers in the places of the floats."""
         left = iter(numbers)
         change = lambda value: next(left) if isinstance(value, float) else value  # noqa: E731
@@ -101,7 +102,7 @@ class Call:
 
 def _facts(value: TensorBase) -> Hashable:
     storage = value._storage
-    specs = storage.node.spec, storage.whole.node.spec if isinstance(storage, Part) else None
+    specs = storage.node.spec, None if storage.whole is None else storage.whole.node.spec
     return specs, value._storage.device, value._flag or value._node.requires, type(value), _views(value)
 
 
@@ -112,6 +113,13 @@ def _views(value: TensorBase) -> Hashable:
         kept = tuple([(name, attr) for name, attr in attrs.items() if op is not movement.slice_ or name != "starts"])
         found.append((op, kept))
     return tuple(found)
+
+
+def example(value: Any) -> Any:
+    """A tensor of zeros for what is known of one."""
+    if not isinstance(value, Outline):
+        return value
+    return create.zeros(value.spec.shape, dtype=value.spec.dtype, device=value.device)
 
 
 def rebuilt_shapes(value: Any) -> Any:
@@ -128,9 +136,9 @@ def rebuilt(value: Any, change: Map) -> Any:
 
     One in which nothing changes is itself.
     """
-    if not _is_container(value):
+    if not is_container(value):
         return change(value)
-    places, old = _items(value)
+    places, old = items_of(value)
     items = [rebuilt(item, change) for item in old]
     if all(item is other for item, other in zip(items, old, strict=True)):
         return value
@@ -143,15 +151,14 @@ def rebuilt(value: Any, change: Map) -> Any:
 
 def give_back(value: Any, changed: Any) -> None:
     """Does to the containers of `value` what a function did to those of `changed`, which `rebuilt` made of them."""
-    if value is changed or not _is_container(value):
+    if value is changed or not is_container(value):
         return
-    places, items = _items(changed)
-    old = dict(zip(*_items(value), strict=True))
+    places, items = items_of(changed)
+    old = dict(zip(*items_of(value), strict=True))
     for place, item in zip(places, items, strict=True):
         give_back(old.get(place), item)
     kept = [
-        old[place] if _is_container(old.get(place)) else live.plain(item)
-        for place, item in zip(places, items, strict=True)
+        old[place] if is_container(old.get(place)) else plain(item) for place, item in zip(places, items, strict=True)
     ]
     if isinstance(value, list | dict):
         value.clear()
@@ -161,13 +168,13 @@ def give_back(value: Any, changed: Any) -> None:
         _put(value, places, kept)
 
 
-def _is_container(value: Any) -> bool:
+def is_container(value: Any) -> bool:
     return isinstance(value, list | tuple | dict) or (
-        is_dataclass(value) and not (isinstance(value, type) or callable(value))
+        is_dataclass(value) and not (isinstance(value, type | Outline) or callable(value))
     )
 
 
-def _items(value: Any) -> tuple[list[Any], list[Any]]:
+def items_of(value: Any) -> tuple[list[Any], list[Any]]:
     """The places in a container, and what is there."""
     if isinstance(value, dict):
         return list(value), list(value.values())

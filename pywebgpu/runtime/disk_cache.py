@@ -17,17 +17,17 @@ from pywebgpu.errors import CompileError
 from pywebgpu.graph.key import Structure
 from pywebgpu.program import wire
 from pywebgpu.program.program import Program, Target
+from pywebgpu.runtime import state
 from pywebgpu.settings import settings
 
 FILES = 512  # the oldest go first
-counters = {"stored_hits": 0, "stored_misses": 0}
 
 
 def find(structure: Structure, target: Target, written: Any) -> Path | None:
     """Where the Program is, or would be. None where nothing is stored."""
     if not settings.cache or not target.wgsl:
         return None
-    words = f"{structure.text()}{target}{written}{settings.fuse}{_compiler()}"
+    words = f"{structure.text()}{target}{written}{settings.fuse}{settings.check_integers}{_compiler()}"
     return Path(settings.cache) / f"{hashlib.sha256(words.encode()).hexdigest()}.json"
 
 
@@ -36,9 +36,9 @@ def load(file: Path) -> Program | None:
     try:
         program = wire.from_json(file.read_text(encoding="utf-8"))
     except (OSError, ValueError, KeyError, IndexError, TypeError, CompileError):
-        counters["stored_misses"] += 1
+        state.default.counters["stored_misses"] += 1
         return None
-    counters["stored_hits"] += 1
+    state.default.counters["stored_hits"] += 1
     return program
 
 
@@ -60,7 +60,7 @@ def save(program: Program, file: Path) -> None:
 @lru_cache(1)
 def _compiler() -> str:
     """Stands for the source of this package: sizes and times of its files."""
-    package = Path(__file__).parent
+    package = Path(__file__).parents[1]
     folders = ("ops", "compose", "rewrite", "kernels", "program", "graph")
     found = [file.stat() for folder in folders for file in sorted((package / folder).glob("*.py"))]
     return repr([(one.st_size, one.st_mtime_ns) for one in found])

@@ -1,0 +1,60 @@
+"""Programs that are ready to run, by what they were made of: found here, in a file, or compiled now."""
+
+from __future__ import annotations
+
+import gc
+from typing import Any
+
+from pywebgpu.devices.base import Device
+from pywebgpu.graph import ir, key
+from pywebgpu.graph.ir import Node
+from pywebgpu.program import compile as compiler
+from pywebgpu.program.compile import Written
+from pywebgpu.runtime import disk_cache, state
+from pywebgpu.settings import settings
+
+PROGRAMS = 512  # programs kept, the least recently used goes first
+
+
+def load(device: Device, order: list[Node], roots: list[Node], written: Written) -> Any:
+    """The Program of a toposorted graph, what the device made of it, and the structure that it was made of."""
+    runtime = state.default
+    found = (device, key.structure(order, roots), written)
+    loaded = runtime.programs.get(found)
+    if loaded is None:
+        runtime.counters["program_misses"] += 1
+        with ir.recording.span("compile", "compile"):
+            program = _program(device, found[1], roots, written)
+        loaded = (program, device.load(program), found[1])
+        runtime.programs[found] = loaded
+        if len(runtime.programs) > PROGRAMS:
+            runtime.programs.popitem(last=False)
+    else:
+        runtime.counters["program_hits"] += 1
+        runtime.programs.move_to_end(found)
+    if ir.recording.trace is not None:
+        ir.recording.trace.loading(device, loaded[0], roots, written)
+    return loaded
+
+
+def clear() -> None:
+    """Forgets all compiled programs."""
+    state.default.programs.clear()
+
+
+def _program(device: Device, structure: key.Structure, roots: list[Node], written: Written) -> Any:
+    """From an earlier process, or compiled now. Where somebody wants to see the passes, they run."""
+    is_watched = settings.debug or ir.recording.trace is not None
+    file = None if is_watched else disk_cache.find(structure, device.target, written)
+    program = None if file is None else disk_cache.load(file)
+    if program is None:
+        was_on = gc.isenabled()
+        gc.disable()  # It makes much and no cycles; a collection this deep in calls overflows the stack of a browser.
+        try:
+            program = compiler.compile_graph(tuple(roots), device.target, written)
+        finally:
+            if was_on:
+                gc.enable()
+        if file is not None:
+            disk_cache.save(program, file)
+    return program

@@ -1,0 +1,116 @@
+"""Audits: a call that a step would replay is recorded as an ordinary one, and both are compared.
+
+Guards know what they look at; an audit finds what nobody thought of. Calls number 2, 3, 5, 9, 17, ... of a step are
+audited: what Python records is what is computed, and Python runs once.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from typing import Any
+
+from pywebgpu.devices.base import Buffer
+from pywebgpu.step_capture import templates
+from pywebgpu.step_capture.builder import Recording
+from pywebgpu.step_capture.host_program import Bound, Changed, is_same
+from pywebgpu.step_capture.step import Step
+
+
+def is_due(n_calls: int, setting: str) -> bool:
+    """Whether the call that makes it `n_calls` is audited. setting: "" for the schedule, "1" for all, "0" for none."""
+    if setting:
+        return setting != "0"
+    return n_calls >= 2 and (n_calls - 1) & (n_calls - 2) == 0
+
+
+class _Misread(Exception):
+    """The ordinary call did not read the numbers that the step reads."""
+
+
+def difference(step: Step, call: Recording) -> str | None:
+    """What the step would have done otherwise than the ordinary call did, in words."""
+    written: list[tuple[int, Any]] = []
+    try:
+        values = _evaluated(step, call, written)
+    except _Misread as error:
+        return str(error)
+    except (Changed, ArithmeticError, ValueError, TypeError):
+        return None  # It would have found that it does not fit.
+    return next((found for found in _differences(step, call, values, written) if found is not None), None)
+
+
+def _evaluated(step: Step, call: Recording, written: list[tuple[int, Any]]) -> list[Any]:
+    """The values of the host program, run on the numbers that the ordinary call read."""
+    cells = step.capture.cells
+    reads = iter(call.capture.reads)
+
+    def get(at: int) -> Any:
+        number, value = next(reads, (-1, None))
+        if number != at:
+            raise _Misread(f"it does not read {cells[at].name} where it did")
+        return value
+
+    getters = [functools.partial(get, at) for at in range(len(cells))]
+    setters = [functools.partial(_note, written, at) for at in range(len(cells))]
+    names = [cell.name for cell in cells]
+    bound = Bound(step.host.program, names, getters, setters, [_nothing] * len(step.capture.acts))
+    values = bound.run()
+    bound.commit(values)
+    return values
+
+
+def _note(written: list[tuple[int, Any]], at: int, value: Any) -> None:
+    written.append((at, value))
+
+
+def _nothing() -> None:
+    pass
+
+
+def _differences(
+    step: Step, call: Recording, values: list[Any], written: list[tuple[int, Any]]
+) -> Iterator[str | None]:
+    if call.run is None:
+        yield "it computes nothing"
+        return
+    if call.run.structure != step.run.structure:
+        yield "the graph that it records is another one"
+        return
+    for was, now in zip(step.sources, call.sources, strict=True):
+        yield _source(step, call, was, now)
+    if [set(map(_identity, kinds)) for kinds in step.takers] != [set(map(_identity, kinds)) for kinds in call.takers]:
+        yield "what it computes goes to other tensors"
+    for at, (place, number) in enumerate(zip(step.places, call.numbers, strict=True)):
+        if not is_same(_as_computed(values[place]), _as_computed(number)):
+            yield f"number {at} of the program would be {values[place]!r} and is {number!r}"
+    if sorted((at, repr(value)) for at, value in written) != sorted(
+        (at, repr(value)) for at, value in call.capture.writes
+    ):
+        yield "it leaves other numbers on the host"
+    yield templates.difference(step.result, call.result_template, "what it returns", values)
+    yield templates.difference(step.taps, call.taps_template, "what it shows", values)
+    old = {id(leaf): end for leaf, end in (*step.gradients.ends, *step.other_gradients)}
+    new = {id(leaf): end for leaf, end in (*call.new_gradients, *call.other_gradients)}
+    if old.keys() != new.keys():
+        yield "it leaves gradients of other parameters"
+    else:
+        yield from (templates.difference(old[at], new[at], "a gradient", values) for at in old)
+
+
+def _identity(kind: Any) -> Any:
+    return (type(kind), int(kind)) if isinstance(kind, int) else id(kind)
+
+
+def _source(step: Step, call: Recording, was: Any, now: Any) -> str | None:
+    if _identity(was) == _identity(now):
+        return None
+    if isinstance(was, Buffer) and isinstance(now, Buffer):
+        old, new = step.capture.uploads.get(id(was)), call.capture.uploads.get(id(now))
+        if old is not None and new is not None:
+            return None if old[1] == new[1] else "a constant that it makes has other values"
+    return "it reads another tensor"
+
+
+def _as_computed(number: Any) -> Any:
+    return int(number) if isinstance(number, bool) else number

@@ -1,0 +1,417 @@
+"""Records one call, as a Program, and finds out what would have to be given and taken to run it again.
+
+A call is recorded in one of two ways: captured, with free numbers, so that a step can be made of it; or as an ordinary
+call, with plain numbers, against which a step is audited. Everything else is the same.
+"""
+
+from __future__ import annotations
+
+import gc
+import traceback
+from dataclasses import dataclass, field, replace
+from math import prod
+from pathlib import Path
+from typing import Any
+
+from pywebgpu.devices.base import Buffer
+from pywebgpu.errors import CaptureError
+from pywebgpu.gradient import modes
+from pywebgpu.graph import walk
+from pywebgpu.graph.ir import Node
+from pywebgpu.ops import indexing, movement
+from pywebgpu.runtime import executor
+from pywebgpu.runtime.executor import Run
+from pywebgpu.runtime.storage import Storage, whole_of
+from pywebgpu.step_capture import gradients, guards, names, signature, survey
+from pywebgpu.step_capture.capture import Capture, recorder
+from pywebgpu.step_capture.free_number import plain
+from pywebgpu.step_capture.gradients import GivenGradients
+from pywebgpu.step_capture.signature import Call
+from pywebgpu.step_capture.surroundings import Surroundings
+from pywebgpu.step_capture.templates import Fresh, Given, GradientOf, Made, Source, Taker
+from pywebgpu.step_capture.watch import Watch
+from pywebgpu.tensor.base import TensorBase
+from pywebgpu.tensor.history import History
+
+PACKAGE = str(Path(__file__).parents[1])
+
+
+@dataclass(slots=True, eq=False)
+class Replays:
+    """What changes from run to run of a step: the present call, and what guards have seen.
+
+    n_calls: of all kinds, the captured one too. n_audits: of those.
+    checked: the number of changes up to which all guards held.
+    """
+
+    current: list[Call]
+    surroundings: Surroundings
+    n_calls: int = 1
+    n_audits: int = 0
+    checked: int = -1
+
+
+@dataclass(slots=True, eq=False)
+class Recording:
+    """What one call did. `result` and `taps` are the values of this very call.
+
+    reason: why it cannot run again; empty where it can.
+    is_open: a gradient may still be asked of what it returns; it did not run, and is like any recorded code.
+    """
+
+    call: Call
+    capture: Capture
+    around: Surroundings | None
+    reason: str = ""
+    is_open: bool = False
+    run: Run | None = None
+    sources: list[Source] = field(default_factory=list)
+    takers: list[list[Taker]] = field(default_factory=list)
+    numbers: list[Any] = field(default_factory=list)  # free or plain ones, in the order of the Program
+    fixed: list[Storage | None] = field(default_factory=list)  # arguments that it knows in another way, too
+    seen: list[guards.Held] = field(default_factory=list)
+    n_fresh: int = 0
+    shown: frozenset[int] = frozenset()  # the numbers of new storages that are returned
+    result_template: Any = None
+    taps_template: Any = None
+    given_gradients: GivenGradients | None = None
+    new_gradients: list[tuple[TensorBase, Made]] = field(default_factory=list)
+    other_gradients: list[tuple[TensorBase, Any]] = field(default_factory=list)
+    constants: dict[int, bytes] = field(default_factory=dict)  # by place among the sources: what was uploaded
+    result: Any = None
+    taps: dict[str, Any] = field(default_factory=dict)
+
+
+class Builder:
+    """Records one call of a function: see `record`.
+
+    free: the numbers of the float arguments that are read anew in each run.
+    ordinary: all numbers are plain. guarded: all are, and a run needs them to be what they are.
+    dry: the Program is made ready and does not run, and all is as it was before.
+    known: what is known of the step that is audited. watched: what the call runs and can see is found out.
+    """
+
+    def __init__(
+        self,
+        call: Call,
+        free: frozenset[int] = frozenset(),
+        *,
+        ordinary: bool = False,
+        guarded: bool = False,
+        dry: bool = False,
+        known: Replays | None = None,
+        watched: bool = True,
+    ) -> None:
+        self.call, self.free, self._dry = call, free, dry
+        self.capture = Capture(free=not ordinary, guarded=guarded)
+        self.current = [call]  # the present call, where what the capture reads finds its numbers
+        self.reason = ""
+        self.is_open = False
+        self._known = known
+        self._watch = Watch(self._is_paused, self._is_told) if watched else None
+        self._born: dict[int, Storage] = {}  # by id: storages that the captured call made
+        self._parts: list[TensorBase] = []  # arguments that are parts of larger tensors, while they are captured
+        self._places: dict[int, Fresh] = {}
+        self._made: dict[int, Any] = {}  # by id of a tensor: how each run makes it anew
+        self._gradients: set[int] = set()  # ids of gradients that it found
+        self._roles: dict[int, GradientOf] = {}  # by id: their storages
+
+    def _is_paused(self) -> bool:
+        return recorder.capture is not self.capture
+
+    def _is_told(self) -> None:
+        self.capture.is_guarded = True
+
+    def record(self, function: Any) -> Recording:
+        for device in executor.waiting():
+            executor.submit(device)
+        result = self._call(function)
+        around = self._surroundings(function)
+        recording = Recording(self.call, self.capture, around)
+        self._finish(recording, result)
+        return recording
+
+    def _surroundings(self, function: Any) -> Surroundings | None:
+        if self._watch is None:
+            return None if self._known is None else self._known.surroundings
+        if self._known is not None:  # This call may have run other code than the captured one: guards are for both.
+            self._watch.codes |= self._known.surroundings.codes
+        modules = [(type(module).__name__, module) for module in self.capture.modules.values()]
+        given = [(type(value).__name__, value) for value in self.call.kept]
+        return survey.survey([(names.title(function), function), *given, *modules], self._watch)
+
+    # The call
+
+    def _call(self, function: Any) -> Any:
+        capture, call = self.capture, self.call
+        numbers: list[Any] = list(call.numbers)
+        for at in sorted(self.free):
+            numbers[at] = capture.read("argument", lambda at=at: self.current[0].numbers[at])  # type: ignore[misc]
+        try:
+            with capture.recording():
+                capture.given = {id(whole_of(tensor._storage)) for tensor in call.tensors}
+                for tensor in call.tensors:
+                    capture.see(tensor)
+                for at, tensor in enumerate(call.tensors):
+                    self._free_starts(at, tensor)
+                args, kwargs = call.mapped(numbers)
+                result = self._watched(function, args, kwargs)
+                if Call(args, kwargs).key != call.key:
+                    capture.reason = "it changes what it is given (a list, a dict, requires_grad)"
+                    signature.give_back((call.args, call.kwargs), (args, kwargs))
+                return signature.rebuilt(result, self._own)
+        except CaptureError as error:
+            raise CaptureError(f"{_users_line(error)}{error}") from None
+        finally:
+            for tensor in call.tensors:
+                tensor._cached = None
+            for tensor in self._parts:
+                tensor._history = None
+            self._parts = []
+
+    def _watched(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if self._watch is None:
+            return function(*args, **kwargs)
+        with self._watch:
+            return function(*args, **kwargs)
+
+    def _own(self, value: Any) -> Any:
+        """A returned tensor; a copy of one that was uploaded, since its memory is a constant of the step."""
+        if not isinstance(value, TensorBase):
+            return value
+        whole = whole_of(value._storage)
+        is_made = any(ref() is whole for ref in self.capture.storages)
+        if not is_made or whole.node.buffer is None:
+            return value
+        with modes.no_grad():
+            return value.detach().clone()
+
+    def _free_starts(self, at: int, tensor: TensorBase) -> None:
+        """Where a slice of an argument starts is read in each run, and where a part of a larger tensor does."""
+        storage = tensor._storage
+        is_part = storage.whole is not None
+        if tensor._flag or not (is_part or any(op is movement.slice_ for op, _ in tensor._path)):
+            return
+        current, starts = self.current, []
+        node = storage.node
+        if storage.whole is not None:
+            starts.append(self.capture.read("start", lambda: current[0].tensors[at]._storage.place["start"]))
+            shape = storage.place["shape"]
+            node = indexing.slice_of_data(storage.whole.node, starts=tuple(starts), sizes=(prod(shape),), steps=(1,))
+            node = movement.reshape(node, shape=shape)
+        for depth, (op, attrs) in enumerate(tensor._path):
+            if op is movement.slice_:
+                found = tuple([self._start(at, depth, axis) for axis in range(len(attrs["starts"]))])
+                starts.extend(found)
+                node = indexing.slice_of_data(node, starts=found, sizes=attrs["sizes"], steps=attrs["steps"])
+            else:
+                node = op(node, **attrs)
+        if is_part and not tensor._path and tensor._history is None:
+            self._parts.append(tensor)
+            tensor._history = History(())  # So that its node is the one that is noted here.
+            tensor._history.cached = (storage.version, node)
+        tensor._cached = (storage.version, node)
+        self.capture.starts.setdefault(id(storage), []).extend(starts)
+
+    def _start(self, at: int, depth: int, axis: int) -> Any:
+        current = self.current
+        return self.capture.read("start", lambda: current[0].tensors[at]._path[depth][1]["starts"][axis])
+
+    # What it did
+
+    def _finish(self, recording: Recording, result: Any) -> None:
+        """Runs the Program and finds out what would have to be given and taken the next time."""
+        capture = self.capture
+        self.reason = capture.reason
+        self._find_born()
+        recording.result_template = signature.rebuilt(result, self._kept)
+        recording.taps_template = signature.rebuilt(capture.taps, self._kept)
+        recording.shown = frozenset(map(int, self._places.values()))
+        self._find_gradients(recording)
+        ends = [(leaf, leaf._grad) for leaf, _, _ in capture.leaves()]
+        before = {id(leaf): grad for leaf, grad, _ in capture.leaves()}
+        kept = [
+            (leaf, gradients.UNCHANGED if grad is not None and grad is before[id(leaf)] else self._kept(grad))
+            for leaf, grad in ends
+        ]
+        recording.new_gradients, recording.other_gradients = gradients.ends_of(kept)
+        recording.n_fresh = len(self._places)
+        recording.seen = self._find_seen(recording, result)
+        self._require_settled()
+        if not self.is_open:
+            self._run(recording)
+        for _, grad in ends:
+            if grad is not None:
+                grad._storage.claim()
+        recording.reason, recording.is_open = self.reason, self.is_open
+        recording.result = signature.rebuilt(result, plain)
+        recording.taps = dict(capture.taps)
+        if self._dry:
+            self._undo()
+        self._born, capture.storages, capture.begun, capture.undos, capture.taps = {}, [], {}, [], {}
+        capture.tensors, self._made = {}, {}
+
+    def _find_gradients(self, recording: Recording) -> None:
+        """The gradients that it found and knows only as such: by no name, and not as arguments."""
+        around = recording.around.tensors if recording.around is not None else set()
+        by_name = around | set(map(id, self.call.tensors))
+        given = {id(whole_of(tensor._storage)) for tensor in self.call.tensors}
+        leaves = [
+            (leaf, grad)
+            for leaf, grad, read in self.capture.leaves()
+            if read and grad is not None and id(grad) not in by_name and id(whole_of(grad._storage)) not in given
+        ]
+        self._gradients = {id(grad) for _, grad in leaves}
+        now = [leaf._grad for leaf, _ in leaves]
+        for leaf, grad in leaves:  # As when the step began.
+            leaf._grad = grad
+        recording.given_gradients = GivenGradients([leaf for leaf, _ in leaves])
+        self._roles = recording.given_gradients.wholes()
+        for (leaf, _), grad in zip(leaves, now, strict=True):
+            leaf._grad = grad
+
+    def _require_settled(self) -> None:
+        """Memory that was there before must be where it was; else the next call captures the step as it is then."""
+        moved = {id(s) for ref in self.capture.moved if (s := ref()) is not None}
+        unmade = {id(s) for s, node in self.capture.begun.values() if node.buffer is None and s.whole is None}
+        if (moved | unmade) - self._born.keys():
+            self.reason = "it made or moved memory that stays; the next call finds it there"
+
+    def _find_seen(self, recording: Recording, result: Any) -> list[guards.Held]:
+        """The tensors that the step found and did not make, but for arguments. Those that are both fix the argument."""
+        passed: set[int] = set(map(id, self.call.tensors))
+        signature.rebuilt((result, self.capture.taps), lambda value: passed.add(id(value)))
+        known = {id(leaf) for leaf, _, _ in self.capture.leaves()}
+        known |= recording.around.tensors if recording.around is not None else set()
+        known |= {id(tensor) for module in self.capture.modules.values() for tensor in guards.owned(module)}
+        seen = []
+        for tensor_ref, storage_ref, traits in self.capture.tensors.values():
+            tensor, storage = tensor_ref(), storage_ref()
+            if tensor is None or storage is None or id(storage) in self._born or id(tensor) in self._gradients:
+                continue
+            if id(tensor) in known or id(tensor) not in passed:
+                seen.append((tensor_ref, storage, whole_of(storage), traits))
+        found = {id(whole) for _, _, whole, _ in seen}
+        wholes = [whole_of(tensor._storage) for tensor in self.call.tensors]
+        recording.fixed = [
+            tensor._storage if id(whole) in found or (tensor._flag and whole is not tensor._storage) else None
+            for tensor, whole in zip(self.call.tensors, wholes, strict=True)
+        ]
+        return seen
+
+    def _find_born(self) -> None:
+        """The storages that were made in the step and are still there. What only a cycle or the tape holds is not."""
+        for ref in self.capture.storages:
+            self.capture.begun.pop(id(ref()), None)
+        gc.collect()
+        self._born = {id(storage): storage for ref in self.capture.storages if (storage := ref()) is not None}
+        for storage in self._born.values():
+            if storage.home is not None:  # It was uploaded: a constant of the step, which no run may overwrite.
+                storage.home.holders += 1
+
+    def _run(self, recording: Recording) -> None:
+        devices = executor.waiting()
+        if len(devices) > 1:
+            names = " and ".join(device.name for device in devices)
+            raise CaptureError(f"a compiled step runs on one device, but it computed on {names}")
+        run = executor.submit_now(devices[0], dry=self._dry) if devices else None
+        if run is None:
+            self.reason = self.reason or "it computes nothing"
+            return
+        self._connect(recording, run)
+        recording.numbers = [node.buffer for node in run.numbers]
+        # The leaves are not held: memory that the step no longer needs goes back.
+        recording.run = replace(run, data=[], numbers=[], outputs=[])
+
+    def _undo(self) -> None:
+        for restore in self.capture.undos:
+            restore()
+        for at, (storage, node) in self.capture.begun.items():
+            if at not in self._born and storage.whole is None:
+                storage.node = node
+                storage.version += 1
+                node.stale = False
+        for leaf, grad, _ in self.capture.leaves():
+            leaf._grad = grad
+
+    def _connect(self, recording: Recording, run: Run) -> None:
+        free = [(at, tensor) for at, tensor in enumerate(self.call.tensors) if recording.fixed[at] is None]
+        given = {id(whole_of(tensor._storage)): Given(at) for at, tensor in reversed(free)}
+        recording.sources = [self._source(recording, at, node, given) for at, node in enumerate(run.data)]
+        for storages in run.outputs:
+            takers: list[Taker] = []
+            for storage in storages:
+                at = id(storage)
+                if at in self._born and at not in self._places:
+                    self._refuse(storage)
+                takers.append(given.get(at, self._places.get(at, self._roles.get(at, storage))))
+            recording.takers.append(takers)
+
+    def _source(self, recording: Recording, at: int, node: Node, given: dict[int, Given]) -> Source:
+        """A leaf that was a storage's value when the step began is read from there; any other is a constant."""
+        found = getattr(node, "storage", None)
+        storage: Storage | None = found() if found is not None else None
+        if storage is not None and id(storage) not in self._born:
+            _, before = self.capture.begun.get(id(storage), (storage, node))
+            if before is node:
+                return given.get(id(storage), self._roles.get(id(storage), storage))
+        buffer: Buffer = node.buffer
+        buffer.holders += 1
+        return buffer
+
+    def _refuse(self, storage: Storage) -> None:
+        node = storage.node
+        self.reason = self.reason or (
+            f"a new tensor of shape {list(node.spec.shape)} and dtype {node.spec.dtype.name} is kept by something "
+            "outside the function; return it instead"
+        )
+
+    # What it returns
+
+    def _kept(self, value: Any) -> Any:
+        """A returned value as it is made again in each run; what was there before is itself."""
+        if not isinstance(value, TensorBase):
+            return value
+        if id(value) in self._made:
+            return self._made[id(value)]
+        for at, tensor in enumerate(self.call.tensors):
+            if tensor is value:
+                return Given(at)
+        whole = whole_of(value._storage)
+        if id(whole) not in self._born:
+            return self._view_of_argument(value)
+        if _wants_gradient(value):
+            self.is_open = True
+            return value
+        place = self._places.setdefault(id(whole), Fresh(len(self._places)))
+        part = value._storage.place if whole is not value._storage else None
+        made = Made(place, part, value._path, value)
+        self._made[id(value)] = made
+        return made
+
+    def _view_of_argument(self, value: TensorBase) -> Any:
+        """A tensor that was there before is itself, or shows an argument of the call."""
+        for at, tensor in enumerate(self.call.tensors):
+            if tensor._storage is value._storage:
+                if value._node.requires:
+                    self.is_open = True
+                n_views = len(tensor._path)
+                if value._path[:n_views] == tensor._path:
+                    return Made(Given(at), None, value._path[n_views:], value)
+                self.reason = self.reason or "it returns another view of what an argument is a view of"
+        return value
+
+
+def _wants_gradient(tensor: TensorBase) -> bool:
+    """Whether somebody could still call backward on it."""
+    node = tensor._node
+    return node.requires and not any(inner.freed for inner in walk.history([node]))
+
+
+def _users_line(error: BaseException) -> str:
+    """The innermost line outside this package that led to the error."""
+    frames = traceback.extract_tb(error.__traceback__)
+    found = [frame for frame in frames if not frame.filename.startswith(PACKAGE)]
+    if not found:
+        return ""
+    return f"{found[-1].filename}:{found[-1].lineno}: {found[-1].line}\n  "

@@ -1,0 +1,297 @@
+"""What the host does and touches in one call that is captured, and the capture that goes on in each thread."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import itertools
+import threading
+import weakref
+from collections.abc import Callable, Iterator, MutableMapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from pywebgpu.step_capture import free_number
+from pywebgpu.step_capture.free_number import FREE, FreeNumber, fixed, plain
+from pywebgpu.step_capture.host_program import BITS, MOST, Bound, Builder, HostProgram, is_same
+
+Save = Callable[[], Callable[[], None]]  # notes how something is, and returns what puts it back
+Seen = tuple[Any, Any, Any]  # weak references to a tensor and to its storage, and its traits
+
+
+@dataclass(slots=True, eq=False)
+class Cell:
+    """Where a number of the host stands: what it is called in `owner`, which is None for one with no other place."""
+
+    name: str
+    owner: Any = None
+    get: Callable[[], Any] | None = None
+    set: Callable[[Any], None] | None = None
+
+
+class Capture:
+    """One captured call: its host program, and the modules, gradients and storages that it touched.
+
+    free: the numbers that it reads are free. Where not, they are plain, nothing is written as instructions, and
+    `reads` and `writes` hold, with the number of the cell, what the instructions would read and write, in their order.
+    guarded: the numbers that it reads are plain, and a replay needs them to be what they are now.
+    """
+
+    def __init__(self, *, free: bool = True, guarded: bool = False) -> None:
+        self.is_free, self.is_guarded = free, guarded
+        self.is_open = True  # until the call is over
+        self.cells: list[Cell] = []
+        self.acts: list[tuple[str, Callable[[], Any]]] = []
+        self.reads: list[tuple[int, Any]] = []
+        self.writes: list[tuple[int, Any]] = []
+        self._program = Builder()
+        self._cell_at: dict[tuple[int, str], int] = {}
+        self._current: dict[int, Any] = {}  # by cell: the number that was read or written last
+
+        self.pending: dict[Any, dict[int, Any]] = {}  # by device, by id: weak references to storages without a value
+        self.given: set[int] = set()  # the ids of the storages of arguments
+        self.saves: list[Save] = []
+        self.homes: list[dict[str, Any]] = []  # dicts that a replay changes
+        self.undos: list[Callable[[], None]] = []  # what puts back the state before the capture
+        self.endings: list[Callable[[], None]] = []
+        self.known: dict[int, Any] = {}  # by id: what was met, kept so that no id comes twice
+        self.storages: list[Any] = []  # weak references to those that were made in the step
+        self.begun: dict[int, tuple[Any, Any]] = {}  # by id: a storage that was written, and its node before
+        self.modules: dict[int, Any] = {}  # by id: those that were called
+        self.grads: dict[int, tuple[Any, Any, bool]] = {}  # by id: a leaf (weakly), its gradient before, if it was read
+        self.taps: dict[str, Any] = {}
+        self.moved: list[Any] = []  # weak references to storages that another one took in, or that left it
+        self.tensors: dict[int, Seen] = {}  # by id: those that were read or written
+        self.starts: dict[int, list[Any]] = {}  # by id of a storage: where the arguments that show it start
+        self.guards: list[Callable[[], str | None]] = []  # what else has to hold: None, or why it does not
+        self.always: list[Callable[[], str | None]] = []  # guards of what `recorder.changes` does not count
+        self.uploads: dict[int, tuple[Any, bytes]] = {}  # by id: buffers that were filled by the host, and a digest
+        self.reason = ""  # why the step cannot run again
+
+    @contextmanager
+    def recording(self) -> Iterator[None]:
+        """Whatever this thread does inside belongs to the capture, which is over then."""
+        recorder.capture = self
+        try:
+            yield
+        finally:
+            try:
+                for ending in self.endings:
+                    ending()
+            finally:
+                recorder.capture, self.is_open = None, False
+
+    def is_current(self) -> bool:
+        """Whether what happens here and now belongs to the capture."""
+        return recorder.capture is self
+
+    # Numbers
+
+    def read(self, name: str, get: Callable[[], Any], owner: Any = None) -> Any:
+        """A number that is read anew in each replay, at this point of the step: what `get` gives."""
+        value, at = get(), self._cell(name, owner)
+        self.cells[at].get = get
+        known = self._current.get(at)
+        if known is not None and is_same(plain(known), value):
+            return known
+        if not self.is_free:
+            self.reads.append((at, value))
+            self._current[at] = value
+            return value
+        kind = type(value)
+        number = free_number.make(value, self._program.read(at, kind), self)
+        if kind not in (float, int) or self.is_guarded or self._is_full():
+            return fixed(number)
+        self._current[at] = number
+        return number
+
+    def write(self, name: str, number: Any, set: Callable[[Any], None], owner: Any = None) -> None:
+        """Hands a number over, now and in each replay."""
+        at = self._cell(name, owner)
+        self.cells[at].set = set
+        self._current[at] = number
+        if self.is_free:
+            self._program.write(at, self.place(number))
+        else:
+            self.writes.append((at, number))
+        set(plain(number))
+
+    def act(self, name: str, action: Callable[[], Any]) -> None:
+        """Calls `action`, now and in each replay. It may change any cell."""
+        if self.is_free:
+            self._program.act(len(self.acts))
+        self._current.clear()
+        self.acts.append((name, action))
+        with paused():
+            action()
+
+    def apply(self, op: str, rule: Callable[..., Any], *numbers: Any) -> Any:
+        """An operation on numbers, of which some are free. The result is free, where it can be."""
+        try:
+            value = rule(*map(plain, numbers))
+        except Exception:
+            for number in numbers:  # Whoever catches it goes another way than without it.
+                fixed(number)
+            raise
+        is_kept = type(value) is not complex and not (type(value) is int and value.bit_length() > BITS)
+        if not is_kept or self._is_full():
+            for number in numbers:
+                fixed(number)
+            return value
+        return free_number.make(value, self._program.apply(op, *map(self.place, numbers)), self)
+
+    def place(self, number: Any) -> int:
+        """Where the host program computes a number: a constant, unless it is a free one of this capture."""
+        if type(number) in FREE and number._capture is self:
+            return int(number._place)
+        return self._program.const(fixed(number))
+
+    def fix(self, number: FreeNumber) -> None:
+        """Python goes on with what the number is now, so a replay needs it to be that."""
+        if self.is_open:
+            self._program.guard(number._place, number._value)
+
+    def program(self) -> HostProgram:
+        """What the host did up to now."""
+        return self._program.built(len(self.cells), len(self.acts))
+
+    def bound(self) -> Bound:
+        """The host program with the cells and the actions of the call."""
+        cells, actions = self.cells, [action for _, action in self.acts]
+        names = [cell.name for cell in cells]
+        return self.program().bound(names, [cell.get for cell in cells], [cell.set for cell in cells], actions)
+
+    def _cell(self, name: str, owner: Any) -> int:
+        if owner is None:
+            self.cells.append(Cell(name))
+            return len(self.cells) - 1
+        at = self._cell_at.setdefault((id(owner), name), len(self.cells))
+        if at == len(self.cells):
+            self.cells.append(Cell(name, owner))
+        return at
+
+    def _is_full(self) -> bool:
+        if self._program.is_full:
+            self.reason = self.reason or f"the host does more than {MOST} things with numbers in it"
+        return self._program.is_full
+
+    # What is touched
+
+    def meet(self, thing: Any) -> bool:
+        """Whether the capture meets an object for the first time."""
+        if id(thing) in self.known:
+            return False
+        self.known[id(thing)] = thing
+        return True
+
+    def note_gradient(self, leaf: Any, *, read: bool) -> None:
+        """A leaf's gradient is read or set: what was there first decides what the step did."""
+        known = self.grads.get(id(leaf))
+        if known is None or known[0]() is not leaf:
+            self.grads[id(leaf)] = weakref.ref(leaf), leaf._grad, read
+
+    def leaves(self) -> Iterator[tuple[Any, Any, bool]]:
+        """The leaves whose gradient was read or set, and which are still there: that gradient, whether it was read."""
+        for ref, grad, read in self.grads.values():
+            leaf = ref()
+            if leaf is not None:
+                yield leaf, grad, read
+
+    def see(self, tensor: Any) -> None:
+        """A tensor is read or written: what it is now decides what the step is."""
+        if id(tensor) not in self.tensors:
+            tensor._storage.claim()
+            self.tensors[id(tensor)] = weakref.ref(tensor), weakref.ref(tensor._storage), tensor._traits()
+
+    def note_upload(self, buffer: Any, data: Any) -> None:
+        """The host fills a buffer: a constant of the step, if it is so at each call."""
+        self.uploads[id(buffer)] = buffer, hashlib.blake2b(data, digest_size=16).digest()
+
+    def settle(self, storage: Any) -> None:
+        """An argument that shows the storage is used in a way for which it has to start where it does."""
+        for start in self.starts.pop(id(storage), ()):
+            fixed(start)
+
+    def keeps_range(self, leaf: Any) -> bool:
+        """Whether whole numbers from outside are in each run where they are now: not those that are passed."""
+        held = getattr(leaf, "storage", None)
+        storage = held() if held is not None else None
+        if storage is None:
+            return True
+        if id(storage) in self.given:
+            return False
+        bounds = leaf.attrs["low"], leaf.attrs["high"]
+
+        def guard() -> str | None:
+            attrs = storage.node.attrs
+            same = (attrs.get("low"), attrs.get("high")) == bounds
+            return None if same else "whole numbers that it reads are in another range"
+
+        if self.meet(leaf):
+            self.always.append(guard)
+        return True
+
+    # What a replay changes
+
+    def remember(self, save: Save) -> None:
+        """Called before something of the host changes that a replay changes again."""
+        self.saves.append(save)
+        self.undos.append(save())
+
+    def save_dict(self, home: dict[str, Any]) -> None:
+        """A replay changes `home`: it is put back where the replay cannot go on."""
+        if self.meet(home):
+            self.homes.append(home)
+            self.undos.append(functools.partial(_restore, home, dict(home)))
+
+    def snapshot(self) -> Callable[[], None]:
+        """Notes all that a replay changes; the result puts it back."""
+        homes = [*map(dict.copy, self.homes)]
+        saved = [save() for save in self.saves]
+
+        def restore() -> None:
+            for home, was in zip(self.homes, homes, strict=True):
+                _restore(home, was)
+            for put_back in saved:
+                put_back()
+
+        return restore
+
+
+def _restore(home: MutableMapping[str, Any], was: dict[str, Any]) -> None:
+    home.clear()
+    home.update(was)
+
+
+class Recorder(threading.local):
+    """The capture that goes on in this thread, if one does."""
+
+    capture: Capture | None = None
+
+    @property
+    def changes(self) -> int:
+        """Of what steps take for granted, in all threads: attributes of modules, memory of tensors, gradients, hooks.
+
+        Whatever is assigned, the number becomes one that it never was.
+        """
+        return _changes[0]
+
+    @changes.setter
+    def changes(self, _: int) -> None:
+        _changes[0] = next(_numbers)
+
+
+_changes = [0]
+_numbers = itertools.count(1)
+recorder = Recorder()
+
+
+@contextmanager
+def paused() -> Iterator[None]:
+    """What happens inside is no part of the step that is being captured."""
+    capture, recorder.capture = recorder.capture, None
+    try:
+        yield
+    finally:
+        recorder.capture = capture

@@ -1,0 +1,285 @@
+"""`compile`: a function whose calls become captured steps, kept by signature.
+
+A replay gives what running Python again would give, or the call is recorded again, with a reason that can be read.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+import warnings
+from collections import Counter, OrderedDict
+from dataclasses import dataclass, field
+from typing import Any
+
+from pywebgpu.settings import settings
+from pywebgpu.step_capture import audit, names, signature, step
+from pywebgpu.step_capture.builder import Builder, Recording
+from pywebgpu.step_capture.capture import recorder
+from pywebgpu.step_capture.signature import Call
+from pywebgpu.step_capture.step import Step
+from pywebgpu.tensor.base import TensorBase
+
+STEPS = 64  # captured steps of one function; the least recently used goes first
+ALIKE = 8  # captured steps of one signature
+PATIENCE = 4  # captures in a row that cannot be kept, before a warning
+MISSES = 8  # captures in a row because a guard did not hold, before a warning
+TRUST = 3  # audits of one signature that may find a difference, before its calls are recorded each time
+
+
+@dataclass(slots=True)
+class _Variants:
+    """The steps of one signature, the latest first.
+
+    each_call: why calls are recorded each time, where they are.
+    """
+
+    steps: list[Step] = field(default_factory=list)
+    each_call: str = ""
+    n_differences: int = 0
+
+
+class Compiled:
+    """A function and its captured steps.
+
+    counters: "captures"; "replays", runs without Python; "audits", ordinary calls that were compared with what a replay
+    would have done; "differences" that audits found; "recompiles", captures because a guard no longer held.
+    reasons: for each recompile, each difference, and each step that is recorded at each call, why.
+    captures: what the last call registered by `capture(name, tensor)`.
+    """
+
+    def __init__(self, function: Any) -> None:
+        self.function = function
+        functools.update_wrapper(self, function, updated=())
+        self.counters: Counter[str] = Counter(captures=0, replays=0, recompiles=0, audits=0, differences=0)
+        self.reasons: list[str] = []
+        self.captures: dict[str, TensorBase] = {}
+        self._variants: OrderedDict[Any, _Variants] = OrderedDict()
+        self._open: set[Any] = set()
+        self._lost = self._missed = 0
+        self._lock = threading.RLock()
+
+    def __get__(self, owner: Any, kind: Any = None) -> Any:
+        return self if owner is None else functools.partial(self, owner)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        """A function is its own copy; that of a compiled module is a module that is not compiled."""
+        return None if hasattr(self.function, "__self__") else self
+
+    def __reduce__(self) -> Any:
+        if hasattr(self.function, "__self__"):
+            return type(None), ()
+        return str(self.function.__qualname__)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if recorder.capture is not None:  # A step inside a step is a part of it.
+            return self.function(*args, **kwargs)
+        call = Call(args, kwargs)
+        if call.has_history or call.key in self._open:
+            return self.function(*args, **kwargs)
+        with self._lock:
+            variants = self._variants.get(call.key)
+            if variants is None:
+                return self._capture(call, _Variants(), [])
+            self._variants.move_to_end(call.key)
+            return self._run(call, variants)
+
+    def _run(self, call: Call, variants: _Variants) -> Any:
+        if variants.each_call:
+            return self._given(Builder(call, ordinary=True, watched=False).record(self.function))
+        reasons = []
+        others: list[set[int]] = []
+        for one in variants.steps:
+            reason = step.unfit(one, call)
+            if reason is None:
+                numbers = step.other_numbers(one, call)
+                if numbers:
+                    others.append({*numbers, *step.free(one, call)})
+                    reason = _words(one, call, numbers)
+            if reason is None:
+                if audit.is_due(one.now.n_calls + 1, settings.audit):
+                    return self._audit(call, variants, one)
+                reason, result, taps = step.replay(one, call)
+                if reason is None:
+                    one.now.n_calls += 1
+                    self.counters["replays"] += 1
+                    self._missed = 0
+                    self.captures = taps
+                    return result
+            reasons.append(reason)
+        return self._capture(call, variants, reasons, frozenset(min(others, key=len, default=())))
+
+    # Recording
+
+    def _given(self, recording: Recording) -> Any:
+        result, self.captures = recording.result, recording.taps
+        recording.result, recording.taps = None, {}
+        return result
+
+    def _capture(
+        self,
+        call: Call,
+        variants: _Variants,
+        reasons: list[str],
+        free: frozenset[int] | None = frozenset(),
+        *,
+        dry: bool = False,
+    ) -> Any:
+        """free: the float arguments that each run reads anew; None for all."""
+        if reasons:
+            self.counters["recompiles"] += 1
+            self._say(reasons[0])
+            self._missed += 1
+            if self._missed == MISSES:
+                self._warn(f"is captured anew at each call: {reasons[0]}")
+        free = frozenset(range(len(call.numbers))) if free is None else free
+        guarded = names.tells_numbers_apart(self.function, call.kept)
+        builder = Builder(call, frozenset() if guarded else free, guarded=guarded, dry=dry)
+        recording = builder.record(self.function)
+        self.counters["captures"] += not dry
+        if recording.is_open:
+            self._open.add(call.key)
+            return self._given(recording)
+        unseen = _unseen(recording)
+        reason = recording.reason or unseen
+        if unseen:
+            variants.each_call = unseen
+            self._variants[call.key] = variants
+        if reason:
+            self._lose(reason)
+        else:
+            self._lost = 0
+            self._keep(call, variants, step.made(recording, builder.current, builder.free, dry=dry))
+        return self._given(recording)
+
+    def _audit(self, call: Call, variants: _Variants, one: Step) -> Any:
+        self.counters["audits"] += 1
+        now = one.now
+        builder = Builder(call, step.free(one, call), ordinary=True, known=now, watched=now.n_audits == 0)
+        recording = builder.record(self.function)
+        now.n_calls += 1
+        now.n_audits += 1
+        written = now.surroundings.changed()
+        found = recording.reason or audit.difference(one, recording)
+        if recording.is_open:
+            found = "a gradient may now be asked of what it returns"
+        unseen = f"it changes what outlives the call: {written}" if written is not None else _unseen(recording)
+        if unseen:
+            variants.each_call = unseen
+            variants.steps.clear()
+            self._lose(unseen)
+        elif found is not None:
+            self._differs(variants, one, found)
+        elif recording.around is not None:
+            now.surroundings = recording.around
+            one.gradients.keep()
+        return self._given(recording)
+
+    def _differs(self, variants: _Variants, one: Step, found: str) -> None:
+        reason = f"call {one.now.n_calls} did something else than a replay would have done: {found}"
+        self.counters["differences"] += 1
+        variants.n_differences += 1
+        variants.steps.remove(one)
+        self._say(reason)
+        self._warn(reason)
+        if variants.n_differences >= TRUST:
+            variants.each_call = reason
+            variants.steps.clear()
+
+    def _keep(self, call: Call, variants: _Variants, made: Step) -> None:
+        variants.steps.insert(0, made)
+        del variants.steps[ALIKE:]
+        self._variants[call.key] = variants
+        self._variants.move_to_end(call.key)
+        while sum(len(one.steps) for one in self._variants.values()) > STEPS:
+            oldest = next(iter(self._variants))
+            if self._variants[oldest].steps:
+                self._variants[oldest].steps.pop()
+            if not self._variants[oldest].steps:
+                del self._variants[oldest]
+
+    def _lose(self, reason: str) -> None:
+        self._say(f"recorded at each call: {reason}")
+        self._lost += 1
+        if self._lost == PATIENCE:
+            self._warn(f"cannot be replayed: {reason}")
+
+    def _warn(self, what: str) -> None:
+        warnings.warn(f"{names.title(self.function)} {what}", UserWarning, stacklevel=5)
+
+    def _say(self, reason: str) -> None:
+        self.reasons.append(reason)
+        del self.reasons[:-100]
+        if settings.debug >= 1:
+            print(f"compile: {names.title(self.function)}: {reason}")
+
+    def warmup(self, *args: Any, **kwargs: Any) -> None:
+        """Captures the step for such arguments and makes its pipelines, without running it: nothing changes.
+
+        A shape (tuple of ints) stands for float32 zeros of that shape on the default device.
+        """
+        call = Call(signature.rebuilt_shapes(args), signature.rebuilt_shapes(kwargs))
+        with self._lock:
+            self._capture(call, self._variants.get(call.key) or _Variants(), [], None, dry=True)
+
+    def latest(self) -> Step | None:
+        """The step that was captured or ran last, with all floats that it is given free: for an export."""
+        kept = next((one for one in reversed(self._variants.values()) if one.steps), None)
+        if kept is None or not kept.steps[0].numbers:
+            return None if kept is None else kept.steps[0]
+        args, kwargs = signature.rebuilt(kept.steps[0].outline, signature.example)
+        variants = _Variants()
+        self._capture(Call(args, kwargs), variants, [], None, dry=True)
+        return variants.steps[0] if variants.steps else None
+
+    def clear(self) -> None:
+        """Forgets all captured steps."""
+        self._variants.clear()
+
+
+def _unseen(recording: Recording) -> str:
+    """Why guards cannot speak for all that a call did."""
+    return "; ".join(recording.around.reasons[:3]) if recording.around is not None else ""
+
+
+def _words(one: Step, call: Call, numbers: list[int]) -> str:
+    at = numbers[0]
+    return f"argument {one.numbers[at]!r} is {call.numbers[at]!r}, and is free from now on"
+
+
+def compile(
+    model: Any = None,
+    *,
+    fullgraph: bool = False,
+    dynamic: bool | None = None,
+    backend: Any = "webgpu",
+    mode: str | None = None,
+    options: dict[str, Any] | None = None,
+    disable: bool = False,
+) -> Any:
+    """Makes each call of a function one Program, which later calls with equal signatures replay without Python.
+
+    The function may hold a whole training step: forward, backward, clipping, `optimizer.step()`, `scheduler.step()`.
+    What it reads besides its arguments is state, and what it writes is written in place. Rates, step counts and seeds
+    are new in each run, and so are floats that were passed with different values; any other number is part of the
+    step, and a change captures it again. Where a replay could give something else than Python, the call is recorded
+    each time, and `reasons` says why.
+    Returned tensors have no history. Where the caller may still ask for the gradient of what is returned, as with a
+    model alone, the call is recorded like any other code and becomes part of the Program that the caller's step runs.
+    Other arguments of torch.compile are accepted and change nothing.
+
+    Raises: CaptureError, with the line, where the function reads a value on the host.
+    """
+    if model is None:
+        return functools.partial(compile, disable=disable)
+    if disable:
+        return model
+    wrap = getattr(model, "_compiled", None)
+    return Compiled(model) if wrap is None else wrap()
+
+
+def capture(name: str, tensor: TensorBase) -> TensorBase:
+    """Registers a tensor of a compiled step by a name: `step.captures[name]` after each call. Else does nothing."""
+    if recorder.capture is not None:
+        recorder.capture.taps[name] = tensor.detach()
+    return tensor

@@ -1,0 +1,51 @@
+"""What can be said of a function before it runs: what it is called, and which names stand in its code."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Iterator
+from typing import Any
+
+from pywebgpu.step_capture import watch
+
+
+def title(function: Any) -> str:
+    return str(getattr(function, "__qualname__", None) or type(function).__name__)
+
+
+def tells_numbers_apart(function: Any, given: list[Any]) -> bool:
+    """Whether code that may run can tell a number which stands for several values from Python's own."""
+    return any(not watch.TELLING.isdisjoint(code.co_names) for code in _codes([function, *given]))
+
+
+def _codes(waiting: list[Any]) -> Iterator[types.CodeType]:
+    """The user's code of these functions, of methods of these objects, and of functions that it names."""
+    seen: set[int] = set()
+    while waiting:
+        value = waiting.pop()
+        if id(value) in seen:
+            continue
+        seen.add(id(value))
+        if isinstance(value, types.CodeType):
+            yield value
+            waiting += [one for one in value.co_consts if isinstance(one, types.CodeType)]
+        elif isinstance(value, types.MethodType):
+            waiting += [value.__func__, type(value.__self__)]
+        elif isinstance(value, types.FunctionType):
+            code = value.__code__
+            if watch.origin(code.co_filename)[0] is watch.USER:
+                cells = [cell for cell in value.__closure__ or () if _is_filled(cell)]
+                named = [value.__globals__[name] for name in code.co_names if name in value.__globals__]
+                waiting += [code, *(cell.cell_contents for cell in cells), *named]
+        elif isinstance(value, type):
+            if not value.__module__.startswith("pywebgpu."):
+                waiting += [one for one in vars(value).values() if isinstance(one, types.FunctionType)]
+        elif not isinstance(value, types.ModuleType) and hasattr(value, "__dict__"):
+            waiting.append(type(value))
+
+
+def _is_filled(cell: types.CellType) -> bool:
+    try:
+        return cell.cell_contents is not cell
+    except ValueError:
+        return False

@@ -1,0 +1,290 @@
+"""A captured step: a call that can run again without Python. The record is frozen; what runs change stands apart."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from pywebgpu.devices.base import Buffer
+from pywebgpu.runtime import executor
+from pywebgpu.runtime.executor import Run
+from pywebgpu.runtime.storage import Storage, whole_of
+from pywebgpu.step_capture import guards, signature
+from pywebgpu.step_capture.builder import Recording, Replays
+from pywebgpu.step_capture.capture import Capture, recorder
+from pywebgpu.step_capture.free_number import FREE
+from pywebgpu.step_capture.gradients import UNCHANGED, GivenGradients, NewGradients
+from pywebgpu.step_capture.host_program import Bound, Changed, is_same
+from pywebgpu.step_capture.signature import Call
+from pywebgpu.step_capture.templates import Given, GradientOf, Made, Source, Taker
+from pywebgpu.tensor.base import TensorBase
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Step:
+    """Data: the Program, where its inputs come from, where outputs go, what is returned, what the host computes.
+
+    numbers: by argument, the floats that it is for; the others are free.
+    places: where in the host program the numbers of the Program are.
+    known: what the signature tells apart by identity, so that it has to stay.
+    """
+
+    run: Run
+    capture: Capture
+    host: Bound
+    places: tuple[int, ...]
+    numbers: dict[int, float]
+    sources: tuple[Source, ...]
+    takers: tuple[tuple[Taker, ...], ...]
+    n_fresh: int
+    result: Any
+    taps: Any
+    fixed: tuple[Storage | None, ...]
+    state: frozenset[int]  # ids of the storages that it reads or writes by itself
+    given_gradients: GivenGradients
+    gradients: NewGradients
+    other_gradients: tuple[tuple[TensorBase, Any], ...]
+    always: tuple[guards.Guard, ...]
+    guards: tuple[guards.Guard, ...]
+    known: tuple[Any, ...]
+    outline: Any
+    now: Replays
+
+    def home(self, kind: Source | Taker) -> Storage | Buffer | None:
+        """The memory that outlives runs and that an input or an output is in now, if it is in one."""
+        if isinstance(kind, GradientOf):
+            return self.given_gradients.whole(kind)
+        return self.gradients.wholes.get(int(kind)) if isinstance(kind, int) else kind
+
+
+NOTHING = Call((), {})
+
+
+def made(recording: Recording, current: list[Call], free: frozenset[int], *, dry: bool) -> Step:
+    """The step of a call that was captured and can run again."""
+    capture, run = recording.capture, recording.run
+    assert run is not None
+    assert recording.around is not None
+    assert recording.given_gradients is not None
+    returned: list[Any] = []
+    signature.rebuilt((recording.result_template, recording.taps_template), returned.append)
+    places = tuple([capture.place(number) for number in recording.numbers])
+    kept_numbers = [number for number in returned if type(number) in FREE]
+    for number in kept_numbers:
+        capture.place(number)
+    kinds = [*recording.sources, *(kind for kinds in recording.takers for kind in kinds), *recording.fixed]
+    gradients = NewGradients(recording.new_gradients, are_shown=_are_shown(recording))
+    if not dry:
+        gradients.keep()
+    return Step(
+        run=run,
+        capture=capture,
+        host=capture.bound(),
+        places=places,
+        numbers={at: number for at, number in enumerate(recording.call.numbers) if at not in free},
+        sources=tuple(recording.sources),
+        takers=tuple(map(tuple, recording.takers)),
+        n_fresh=recording.n_fresh,
+        result=recording.result_template,
+        taps=recording.taps_template,
+        fixed=tuple(recording.fixed),
+        state=frozenset(id(whole_of(kind)) for kind in kinds if isinstance(kind, Storage)),
+        gradients=gradients,
+        other_gradients=tuple(recording.other_gradients),
+        always=tuple(capture.always),
+        guards=(
+            *guards.all_of(capture, recording.seen, recording.given_gradients),
+            guards.of_device(run.device),
+        ),
+        given_gradients=recording.given_gradients,
+        known=tuple(recording.call.kept),
+        outline=recording.call.outline(),
+        now=Replays(current, recording.around),
+    )
+
+
+def _are_shown(recording: Recording) -> bool:
+    return any(int(made.storage) in recording.shown for _, made in recording.new_gradients)
+
+
+# Whether it fits
+
+
+def changed(step: Step) -> str | None:
+    """What the step takes for granted and is no longer so, or None."""
+    now, changes = step.now, recorder.changes
+    reason = now.surroundings.changed()
+    if reason is not None:
+        return reason
+    for guard in step.always if changes == now.checked else (*step.always, *step.guards):
+        reason = guard()
+        if reason is not None:
+            return reason
+    now.checked = changes
+    return None
+
+
+def unfit(step: Step, call: Call) -> str | None:
+    """Why the step does not do what the function would do now, or None. Numbers are apart: see `other_numbers`."""
+    reason = changed(step)
+    if reason is not None:
+        return reason
+    for tensor, storage in zip(call.tensors, step.fixed, strict=True):
+        if tensor._storage is not storage and (storage is not None or id(whole_of(tensor._storage)) in step.state):
+            return "an argument is, or no longer is, a tensor that it also knows in another way"
+    if not step.given_gradients.are_apart(step.state):
+        return "a gradient shares its memory with another tensor"
+    return None
+
+
+def other_numbers(step: Step, call: Call) -> list[int]:
+    """The float arguments that the step has as constants, and that are others now."""
+    return [at for at, number in step.numbers.items() if not is_same(call.numbers[at], number)]
+
+
+def free(step: Step, call: Call) -> frozenset[int]:
+    """The float arguments that it reads anew in each run."""
+    return frozenset(range(len(call.numbers))) - step.numbers.keys()
+
+
+# Running it again
+
+
+def replay(step: Step, call: Call) -> tuple[str | None, Any, Any]:
+    """Runs the step with new arguments: a reason where it cannot, what it returns, and what it shows."""
+    step.now.current[0] = call
+    try:
+        return _replay(step, call)
+    finally:
+        step.now.current[0] = NOTHING
+
+
+def _replay(step: Step, call: Call) -> tuple[str | None, Any, Any]:
+    executor.submit(step.run.device)
+    restore = _nothing if step.host.is_deferred else step.capture.snapshot()
+    reason: str | None = None
+    try:
+        values = step.host.run()
+        memory = _memory(step, call)
+        if isinstance(memory, str):
+            reason = memory
+        else:
+            numbers = [values[at] for at in step.places]
+            executor.run_again(step.run, memory.inputs, numbers, memory.outputs, memory.takers)
+            step.host.commit(values)
+    except Changed as change:
+        reason = f"a number of the host changed what Python does: {change}"
+    except (
+        ArithmeticError,
+        ValueError,
+        TypeError,
+    ) as error:  # As in the function, which raises it or goes another way.
+        reason = f"{type(error).__name__}: {error}"
+    except BaseException:
+        restore()
+        raise
+    if reason is not None:
+        restore()
+        return reason, None, None
+    return None, *_leave(step, call, values, memory)
+
+
+def _nothing() -> None:
+    pass
+
+
+@dataclass(slots=True)
+class _Memory:
+    """The inputs, the buffers that outputs go to where they stay in one place, and the storages that take them.
+
+    new: the storages that the run makes, by number. renews: gradients go into new tensors.
+    """
+
+    inputs: list[Buffer]
+    outputs: list[Buffer | None]
+    takers: list[list[Storage]]
+    new: dict[int, Storage]
+    renews: bool
+
+
+def _memory(step: Step, call: Call) -> _Memory | str:
+    program = step.run.program
+    inputs = [_input(step, source, call) for source in step.sources]
+    if None in inputs:
+        return "memory that it reads was moved"
+    leaf_of = dict(program.written)
+    read = set(map(id, inputs))
+    renews = bool(step.gradients.ends) and not step.gradients.are_free()
+    new = {} if renews else dict(step.gradients.wholes)
+    outputs: list[Buffer | None] = []
+    takers: list[list[Storage]] = []
+    for at, kinds in enumerate(step.takers):
+        spec = program.slots[program.outputs[at]].spec
+        storages = [_taker(step, kind, call, new, spec) for kind in kinds]
+        home: Buffer | None = None
+        for storage in storages:
+            own = storage.home
+            if own is not None and own.holders == 1 and (id(own) not in read or at in leaf_of):
+                home = own
+        if at in leaf_of and home is not inputs[leaf_of[at]]:
+            return "a tensor that it writes in place shares its memory with another one"
+        outputs.append(home)
+        takers.append(storages)
+    return _Memory(inputs, outputs, takers, new, renews)
+
+
+def _input(step: Step, source: Source, call: Call) -> Any:
+    if isinstance(source, Buffer):
+        return source
+    if isinstance(source, Storage):
+        return source.node.buffer
+    if isinstance(source, GradientOf):
+        return step.given_gradients.whole(source).node.buffer
+    return whole_of(call.tensors[source]._storage).node.buffer
+
+
+def _taker(step: Step, kind: Taker, call: Call, new: dict[int, Storage], spec: Any) -> Storage:
+    if isinstance(kind, Storage):
+        return kind
+    if isinstance(kind, Given):
+        return call.tensors[kind]._storage
+    if isinstance(kind, GradientOf):
+        return step.given_gradients.whole(kind)
+    if kind not in new:
+        new[kind] = Storage.empty(spec, step.run.device)
+    return new[kind]
+
+
+def _leave(step: Step, call: Call, values: list[Any], memory: _Memory) -> tuple[Any, Any]:
+    """Leaves the world as Python would: gradients, and what is returned."""
+    tensors: dict[int, Any] = {}
+    if memory.renews:
+        step.gradients.renew(memory.new, tensors)
+        changed = True
+    else:
+        changed = step.gradients.put_back()
+
+    def make(template: Any) -> Any:
+        if isinstance(template, Given):
+            return call.tensors[template]
+        if isinstance(template, Made):
+            if id(template) not in tensors:
+                tensors[id(template)] = _tensor(template, call, memory.new)
+            return tensors[id(template)]
+        return values[template._place] if type(template) in FREE else template
+
+    for leaf, template in step.other_gradients:
+        end = leaf._grad if template is UNCHANGED else make(template)
+        if leaf._grad is not end:
+            leaf._grad, changed = end, True
+    if changed:
+        recorder.changes += 1
+    return signature.rebuilt(step.result, make), signature.rebuilt(step.taps, make)
+
+
+def _tensor(template: Made, call: Call, new: dict[int, Storage]) -> Any:
+    if isinstance(template.storage, Given):
+        tensor = call.tensors[template.storage]
+        return template.tensor(tensor._storage, tensor._path)
+    whole = new[template.storage]
+    return template.tensor(whole if template.part is None else Storage.part_of(whole, template.part), ())

@@ -1,0 +1,223 @@
+"""What stood around a call (see survey.py), and whether it still is as it was.
+
+Everything is compared by identity at once; only where that finds a difference, entry by entry, and by value where
+Python knows no other identity than the value.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import chain, repeat
+from operator import is_
+from typing import Any
+
+MISSING = object()
+ATOMS = (bool, int, float, complex, str, bytes, range, type(None), type(...), type(NotImplemented))
+
+
+@dataclass(slots=True, eq=False)
+class Entry:
+    """Something with named or numbered contents, as it was: `look` gives keys and values as they are now.
+
+    wanted: the keys that count; all where it is None.
+    """
+
+    title: str
+    look: Callable[[], tuple[list[Any], list[Any]]]
+    keys: list[Any] = field(default_factory=list)
+    values: list[Any] = field(default_factory=list)
+    wanted: Callable[[Any], bool] | None = None
+
+    def __post_init__(self) -> None:
+        self.keys, self.values = self.look()
+
+    def changed(self) -> str | None:
+        """What is no longer as it was, in words. Where nothing is that counts, this is how it is from now on."""
+        keys, values = self.look()
+        if self.wanted is not None or keys != self.keys or not all(map(is_, values, self.values)):
+            reason = _difference(self, dict(zip(keys, values, strict=True)))
+            if reason is not None:
+                return reason
+            self.keys, self.values = keys, values
+        return None
+
+
+def _difference(entry: Entry, now: dict[Any, Any]) -> str | None:
+    was = dict(zip(entry.keys, entry.values, strict=True))
+    for key in [*was, *(key for key in now if key not in was)]:
+        if entry.wanted is None or entry.wanted(key):
+            old, new = was.get(key, MISSING), now.get(key, MISSING)
+            if old is not new and not is_same(old, new):
+                return f"{path(entry.title, key)} {_words(old, new)}"
+    return None if entry.wanted is not None or [*was] == [*now] else f"{entry.title} is in another order"
+
+
+def is_same(old: Any, new: Any) -> bool:
+    """Whether Python cannot tell two values apart, though they are two: the same plain value."""
+    if type(old) is not type(new):
+        return False
+    if isinstance(old, float):
+        return old.hex() == new.hex()
+    if isinstance(old, complex):
+        return repr(old) == repr(new)
+    if isinstance(old, ATOMS):
+        return bool(old == new)
+    if isinstance(old, tuple):
+        return len(old) == len(new) and all(a is b or is_same(a, b) for a, b in zip(old, new, strict=True))
+    if isinstance(old, types.MethodType):  # Python makes a new one whenever it is asked for.
+        return old.__func__ is new.__func__ and old.__self__ is new.__self__
+    return False
+
+
+def _words(old: Any, new: Any) -> str:
+    if old is MISSING:
+        return f"is new: {_short(new)}"
+    if new is MISSING:
+        return "is gone"
+    if isinstance(old, ATOMS) or isinstance(new, ATOMS):
+        return f"was {_short(old)} and is {_short(new)}"
+    return f"is another {type(new).__name__}"
+
+
+def _short(value: Any) -> str:
+    return repr(value) if isinstance(value, ATOMS) else f"a {type(value).__name__}"
+
+
+def path(title: str, key: Any) -> str:
+    if key in ("_parameters", "_buffers", "_modules", "cell_contents"):
+        return title
+    if isinstance(key, str) and key.isidentifier():
+        return f"{title}.{key}" if title else key
+    return f"{title}[{key!r}]" if isinstance(key, ATOMS) else f"{title}[...]"
+
+
+@dataclass(slots=True)
+class Surroundings:
+    """The guards of one call.
+
+    reasons: why they cannot speak for all that the call could see.
+    tensors: ids of the tensors among what was met. codes: by id, the code that ran, with its globals.
+    """
+
+    entries: list[Entry]
+    reasons: list[str]
+    tensors: set[int]
+    codes: dict[int, Any]
+    _fast: Callable[[], bool] | None = None
+
+    def changed(self) -> str | None:
+        """What is no longer as it was, or None."""
+        if self._fast is not None and self._fast():
+            return None
+        for entry in self.entries:
+            reason = entry.changed()
+            if reason is not None:
+                return reason
+        self._fast = _comparison(self.entries)
+        return None
+
+
+def _comparison(entries: list[Entry]) -> Callable[[], bool]:
+    """All entries against what they were at once, by identity, with next to nothing of Python's per entry."""
+    mappings = [entry.look.mapping for entry in entries if isinstance(entry.look, Mapping)]
+    sequences = [entry.look.sequence for entry in entries if isinstance(entry.look, Sequence)]
+    lookups = [entry.look for entry in entries if isinstance(entry.look, Lookup)]
+    attributes = [entry for entry in entries if isinstance(entry.look, Attributes)]
+    whole = [entry for entry in attributes if not any(value is MISSING for value in entry.values)]
+    others = [entry for entry in attributes if entry not in whole]
+    others += [entry for entry in entries if isinstance(entry.look, Facts)]
+    sizes, lengths = [*map(len, mappings)], [*map(len, sequences)]
+    dicts = [one for one in mappings if isinstance(one, dict) and one]
+    views = [one for one in mappings if not isinstance(one, dict)]
+    gets, names, missing = (
+        [one.get for one in lookups],
+        [one.names for one in lookups],
+        [repeat(MISSING)] * len(lookups),
+    )
+    things = [entry.look.thing for entry in whole for _ in entry.keys]
+    keys = [key for entry in whole for key in entry.keys]
+    reads: list[Callable[[], Any]] = [
+        lambda: chain.from_iterable(dicts),
+        lambda: chain.from_iterable(map(dict.values, dicts)),
+        lambda: chain.from_iterable(views),
+        lambda: chain.from_iterable([view.values() for view in views]),
+        lambda: chain.from_iterable(sequences),
+        lambda: chain.from_iterable(map(map, gets, names, missing)),
+        lambda: map(object.__getattribute__, things, keys),
+        lambda: chain.from_iterable([entry.look()[1] for entry in others]),
+    ]
+    was = [[*read()] for read in reads]
+
+    def is_unchanged() -> bool:
+        try:
+            if [*map(len, mappings)] != sizes or [*map(len, sequences)] != lengths:
+                return False
+            return all([all(map(is_, read(), values)) for read, values in zip(reads, was, strict=True)])
+        except (RuntimeError, AttributeError, ValueError):  # Another thread is changing one of them, or one is gone.
+            return False
+
+    return is_unchanged
+
+
+@dataclass(slots=True)
+class Mapping:
+    mapping: Any
+
+    def __call__(self) -> tuple[list[Any], list[Any]]:
+        values = dict.values(self.mapping) if isinstance(self.mapping, dict) else self.mapping.values()
+        return [*self.mapping], [*values]
+
+
+@dataclass(slots=True)
+class Sequence:
+    sequence: Any
+
+    def __call__(self) -> tuple[list[Any], list[Any]]:
+        items = [*self.sequence]
+        return [*range(len(items))], items
+
+
+@dataclass(slots=True)
+class Lookup:
+    """Some names of a large mapping, such as a module's globals."""
+
+    get: Callable[..., Any]
+    names: list[str]
+
+    def __call__(self) -> tuple[list[Any], list[Any]]:
+        return self.names, [*map(self.get, self.names, repeat(MISSING))]
+
+
+@dataclass(slots=True)
+class Attributes:
+    """Some attributes of an object, read where they are kept."""
+
+    thing: Any
+    names: list[str]
+
+    def __call__(self) -> tuple[list[Any], list[Any]]:
+        return self.names, [attribute(self.thing, name) for name in self.names]
+
+
+def attribute(thing: Any, name: str) -> Any:
+    try:
+        return object.__getattribute__(thing, name)
+    except (AttributeError, ValueError):  # An empty cell has no content.
+        return MISSING
+
+
+@dataclass(slots=True)
+class Facts:
+    """What a function says of a thing: a tuple of plain values."""
+
+    title: str
+    tell: Callable[[], Any]
+    last: Any = MISSING
+
+    def __call__(self) -> tuple[list[Any], list[Any]]:
+        now = self.tell()
+        if not is_same(now, self.last):
+            self.last = now
+        return [self.title], [self.last]

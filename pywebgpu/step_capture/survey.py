@@ -1,0 +1,319 @@
+"""The walk that finds what stands around a call: all that the code which ran can see.
+
+From the functions that ran, their globals, closures and defaults, and from the objects that were passed, it goes on
+through attributes that the code names, classes, modules with their children, and containers by content. What it meets
+becomes a guard. What has a state that nobody can look at (an iterator, a file, a random generator) is a reason why the
+call cannot be replayed.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import types
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from pywebgpu.step_capture import watch
+from pywebgpu.step_capture.free_number import FREE, plain
+from pywebgpu.step_capture.surroundings import (
+    ATOMS,
+    MISSING,
+    Attributes,
+    Entry,
+    Facts,
+    Lookup,
+    Mapping,
+    Sequence,
+    Surroundings,
+    attribute,
+    path,
+)  # fmt: skip
+from pywebgpu.step_capture.watch import INTERNAL, LIBRARY, USER, Watch
+from pywebgpu.tensor.base import TensorBase
+
+LARGEST = 1000  # items of a container that are looked at
+BYTES = 1 << 16  # of an array that are looked at
+MOST = 50_000  # entries in all
+LIBRARIES = sys.stdlib_module_names | {"builtins", "numpy"}
+# Attributes and methods of modules that the package itself reads.
+OWN = frozenset({"training", "_parameters", "_buffers", "_modules", "forward", "_call", "__call__", "_forward"})
+BASES = frozenset({"Module", "StateDict", "ModuleTree", "object"})  # of every module
+# Managed by the capture itself: rates, counts and states, which are new in each run.
+MANAGED = frozenset({"param_groups", "state", "defaults", "_seen", "_opt_called", "_hooks"})
+# What has no state of its own.
+STATELESS = (
+    types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType, types.MethodWrapperType,
+    types.GetSetDescriptorType, types.MemberDescriptorType, types.ClassMethodDescriptorType, types.GenericAlias,
+    types.UnionType, types.CodeType,
+)  # fmt: skip
+# Classes made in C whose objects never change, by module.
+CONSTANT = {
+    "builtins": {"object", "super"},
+    "re": {"Pattern", "Match"},
+    "decimal": {"Decimal", "Context"},
+    "datetime": {"date", "datetime", "time", "timedelta", "timezone", "tzinfo"},
+    "types": {"SimpleNamespace"},
+    "_operator": {"attrgetter", "itemgetter", "methodcaller"},
+    "operator": {"attrgetter", "itemgetter", "methodcaller"},
+    "numpy": {"ufunc", "dtype", "_ArrayFunctionDispatcher"},
+}
+
+
+def survey(roots: list[tuple[str, Any]], watched: Watch) -> Surroundings:
+    """What the code that ran can see from the roots and from its own globals."""
+    return _Walk(watched).run(roots)
+
+
+class _Walk:
+    def __init__(self, watched: Watch) -> None:
+        self.codes = watched.codes
+        self.names = frozenset(name for code, _ in watched.codes.values() for name in code.co_names)
+        self.is_dynamic = not self.names.isdisjoint(watch.DYNAMIC)
+        self.reasons = list(watched.reasons)
+        self.entries: list[Entry] = []
+        self.met: dict[int, Any] = {}
+        self.tensors: set[int] = set()
+        self.found: set[int] = set()  # ids of the code of functions that were met
+        self.waiting: deque[tuple[str, Any]] = deque()
+        self.size = 0
+
+    def run(self, roots: list[tuple[str, Any]]) -> Surroundings:
+        self.waiting.extend(roots)
+        for code, names in self.codes.values():
+            self._globals(code, names)
+        while self.waiting and self.size <= MOST:
+            title, value = self.waiting.popleft()
+            if not isinstance(value, ATOMS) and id(value) not in self.met:
+                self.met[id(value)] = value
+                self._meet(title, value)
+        if self.size > MOST:
+            self._refuse(f"the code that ran can see more than {MOST} things")
+        for code in self._unknown():
+            self._refuse(f"where it finds {watch.name_of(code)} is not known")
+        return Surroundings(self.entries, self.reasons, self.tensors, self.codes)
+
+    def _refuse(self, reason: str) -> None:
+        if reason not in self.reasons:
+            self.reasons.append(reason)
+
+    def _sees(self, name: Any) -> bool:
+        return self.is_dynamic or name in self.names
+
+    def _unknown(self) -> Iterator[types.CodeType]:
+        """Code that ran and is neither of a function that was met nor inside of other code that ran."""
+        known = set(self.found)
+        inner = [code for code, _ in self.codes.values()]
+        while inner:
+            inside = [one for one in inner.pop().co_consts if isinstance(one, types.CodeType)]
+            inner += [code for code in inside if id(code) not in known]
+            known.update(map(id, inside))
+        return (code for code, _ in self.codes.values() if id(code) not in known)
+
+    def _note(self, title: str, look: Any, wanted: Callable[[Any], bool] | None = None) -> Entry:
+        entry = Entry(title, look, wanted=wanted)
+        self.entries.append(entry)
+        self.size += len(entry.values)
+        return entry
+
+    def _globals(self, code: types.CodeType, names: dict[str, Any]) -> None:
+        if id(code) not in self.met:
+            self.met[id(code)] = code
+            entry = self._note("", Lookup(names.get, sorted(code.co_names)))
+            self.waiting.extend(zip(entry.keys, entry.values, strict=True))
+
+    # What is met
+
+    def _meet(self, title: str, value: Any) -> None:
+        if isinstance(value, TensorBase):
+            self._tensor(title, value)
+        elif isinstance(value, types.FunctionType):
+            self._function(title, value)
+        elif isinstance(value, type):
+            self._class(value)
+        elif isinstance(value, types.ModuleType):
+            self._module(title, value)
+        elif isinstance(value, types.CellType):
+            self._attributes(title, value, ["cell_contents"])
+        elif isinstance(value, types.MethodType):
+            self.waiting += [(title, value.__func__), (title, value.__self__)]
+        elif isinstance(value, property | staticmethod | classmethod | functools.partial | functools.partialmethod):
+            self._wrapper(title, value)
+        elif isinstance(value, dict | list | tuple | set | frozenset | deque | types.MappingProxyType):
+            self._container(title, value)
+        elif hasattr(value, "__array_interface__") and hasattr(value, "tobytes"):
+            self._array(title, value)
+        elif isinstance(value, functools._lru_cache_wrapper):
+            self._note(title, Facts("misses", lambda: value.cache_info().misses))
+            self.waiting.append((title, value.__wrapped__))
+        elif isinstance(value, STATELESS):
+            self.waiting.append((title, getattr(value, "__self__", None)))
+        else:
+            self._object(title, value)
+
+    def _tensor(self, title: str, tensor: TensorBase) -> None:
+        self.tensors.add(id(tensor))
+        if tensor.__dict__:
+            self._names_of(title, tensor.__dict__)
+        if tensor._anchor is not None:
+            hooks = [*tensor._anchor.hooks.values(), *tensor._anchor.after.values()]
+            self.waiting.extend((f"a hook of {title}", hook) for hook in hooks)
+
+    def _function(self, title: str, function: types.FunctionType) -> None:
+        code = function.__code__
+        cells = [(name, cell) for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True)]
+        if id(code) in self.codes:
+            self.found.add(id(code))
+            self._attributes(title, function, ["__code__", "__defaults__", "__kwdefaults__"])
+            self.waiting.extend(cells)
+            if function.__dict__:
+                self._names_of(title, function.__dict__)
+        else:  # It may be around a function that ran, as a decorator of the package's or of a library's is.
+            held = [*map(_content, cells), ("", getattr(function, "__wrapped__", None))]
+            self.waiting.extend((title, one) for _, one in held if callable(one) and not isinstance(one, type))
+
+    def _class(self, kind: type) -> None:
+        for base in kind.__mro__:
+            if id(base) in self.met and base is not kind:
+                continue
+            self.met[id(base)] = base
+            where = _origin_of(base)
+            if where is USER:
+                own = base.__dict__
+                entry = self._note(base.__name__, Mapping(own), lambda name, own=own: self._counts(own, name))  # type: ignore[misc]
+                self._go_on(entry)
+            elif where is INTERNAL and not issubclass(base, TensorBase):
+                names = [name for name in base.__dict__ if name in OWN or name in self.names]
+                self._go_on(self._note(base.__name__, Lookup(base.__dict__.get, names)))
+
+    def _counts(self, own: Any, name: Any) -> bool:
+        """Functions of a class may be called by Python itself, or by the package."""
+        value = own.get(name)
+        return self._sees(name) or callable(value) or hasattr(type(value), "__get__")
+
+    def _module(self, title: str, module: types.ModuleType) -> None:
+        if module.__name__ in ("random", "numpy.random", "secrets"):
+            self._refuse(f"it can see {module.__name__}, which says something else each time")
+            return
+        names = [name for name in module.__dict__ if name in self.names and not name.startswith("__")]
+        self._go_on(self._note(title, Lookup(module.__dict__.get, names)))
+
+    def _wrapper(self, title: str, value: Any) -> None:
+        if isinstance(value, property):
+            inner = [value.fget, value.fset, value.fdel]
+        elif isinstance(value, staticmethod | classmethod):
+            inner = [value.__func__]
+        else:
+            inner = [value.func, *value.args, *value.keywords.values()]
+        self.waiting.extend((title, one) for one in inner)
+
+    def _container(self, title: str, value: Any) -> None:
+        if len(value) > LARGEST:
+            self._refuse(f"{title} has {len(value)} items, and more than {LARGEST} are not looked at")
+        elif isinstance(value, dict | types.MappingProxyType):
+            self._purge(title, value, dict(value).items())
+            self.waiting.extend((f"a key of {title}", key) for key in value)
+            self._go_on(self._note(title, Mapping(value)))
+        else:
+            self._purge(title, value, enumerate([*value]))
+            self._go_on(self._note(title, Sequence(value)))
+        if _origin_of(type(value)) is USER:
+            self._parts_of(title, value)
+
+    def _purge(self, title: str, home: Any, items: Any) -> None:
+        """A number that stands for several values was kept: it is the number that it was."""
+        kept = [(at, item) for at, item in items if type(item) in FREE]
+        for at, item in kept:
+            self._refuse(f"it keeps a number in {title}")
+            if isinstance(home, dict | list | deque):
+                home[at] = plain(item)
+
+    def _array(self, title: str, array: Any) -> None:
+        if array.nbytes > 64 * LARGEST or array.dtype.hasobject:
+            self._refuse(f"{title} is an array of {array.nbytes} bytes, and more than {64 * LARGEST} are not looked at")
+        else:
+            self._note(title, Facts("data", lambda: (array.dtype.str, array.shape, array.tobytes())))
+
+    def _object(self, title: str, value: Any) -> None:
+        kind = type(value)
+        if _origin_of(kind) is INTERNAL:
+            self._object_of_the_package(title, value)
+        elif isinstance(value, weakref.ref):
+            self._note(title, Facts("is gone", lambda: value() is None))
+            self.waiting.append((title, value()))
+        elif any(map(_is_opaque, kind.__mro__)):
+            self._refuse(f"{title} is a {kind.__name__}, whose state cannot be looked at")
+        else:
+            self._parts_of(title, value)
+
+    def _parts_of(self, title: str, value: Any) -> None:
+        """An object of a program's own class: its class, its attributes, its slots."""
+        kind = type(value)
+        self._attributes(title, value, ["__class__", "__dict__"] if hasattr(value, "__dict__") else ["__class__"])
+        self.waiting.append((kind.__name__, kind))
+        if hasattr(value, "__dict__"):
+            is_read_here = any(_origin_of(base) is INTERNAL and base.__name__ not in BASES for base in kind.__mro__)
+            self._names_of(title, value.__dict__, are_all_wanted=is_read_here)
+        slots = [name for base in kind.__mro__ for name in _slots(base) if self._sees(name)]
+        if slots:
+            self._attributes(title, value, slots)
+
+    def _object_of_the_package(self, title: str, value: Any) -> None:
+        kind = type(value)
+        if hasattr(value, "_parameters") and hasattr(value, "_modules"):
+            self._parts_of(title, value)
+        elif hasattr(value, "param_groups"):
+            hooks = [hook for hooks in value._hooks.values() for hook in hooks.values()]
+            self.waiting.extend((f"a hook of {title}", hook) for hook in hooks)
+        elif kind.__name__ == "Compiled":
+            self.waiting.append((title, value.function))
+        elif kind.__module__.startswith("pywebgpu.data"):
+            self._refuse(f"{title} is a {kind.__name__}, whose state cannot be looked at")
+
+    def _attributes(self, title: str, thing: Any, names: list[str]) -> None:
+        entry = self._note(title, Attributes(thing, names))
+        for name, value in zip(names, entry.values, strict=True):
+            if value is not MISSING and name not in ("__dict__", "__class__", "__code__"):
+                inner = name == "cell_contents" or name.startswith("__")
+                self.waiting.append((title if inner else f"{title}.{name}", value))
+
+    def _names_of(self, title: str, names: dict[str, Any], *, are_all_wanted: bool = False) -> None:
+        """The attributes of an object, of which those count that code can name."""
+        self.met[id(names)] = names
+        self._purge(title, names, [*names.items()])
+        wanted = None if self.is_dynamic or are_all_wanted else self._may_read
+        self._go_on(self._note(title, Mapping(names), wanted))
+
+    def _may_read(self, name: Any) -> bool:
+        return name in self.names or name in OWN or name.endswith("hooks")
+
+    def _go_on(self, entry: Entry) -> None:
+        for key, value in zip(entry.keys, entry.values, strict=True):
+            if (entry.wanted is None or entry.wanted(key)) and key not in MANAGED:
+                self.waiting.append((path(entry.title, key), value))
+
+
+def _content(named: tuple[str, types.CellType]) -> tuple[str, Any]:
+    name, cell = named
+    return name, attribute(cell, "cell_contents")
+
+
+def _origin_of(kind: type) -> str:
+    module = kind.__module__ if isinstance(kind.__module__, str) else ""
+    first = module.partition(".")[0]
+    return INTERNAL if first == "pywebgpu" else LIBRARY if first in LIBRARIES else USER
+
+
+def _is_opaque(kind: type) -> bool:
+    """Whether objects of a class, which is made in C, have a state that is not in their attributes."""
+    if kind.__name__ in CONSTANT.get(kind.__module__, ()) or issubclass(kind, BaseException):
+        return False
+    if kind.__module__ in ("typing", "types", "abc", "_abc", "enum"):
+        return False
+    return any(isinstance(one, types.MethodDescriptorType | types.WrapperDescriptorType) for one in vars(kind).values())
+
+
+def _slots(kind: type) -> list[str]:
+    return [name for name, one in vars(kind).items() if isinstance(one, types.MemberDescriptorType)]

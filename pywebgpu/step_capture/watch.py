@@ -1,0 +1,224 @@
+"""What a call runs: code of which functions, and what of it no guard can speak for.
+
+Python's profile hook reports each function that starts and each C function that is called. Code of this package is not
+reported on: it notes by itself what it reads. Code of the standard library and of NumPy is taken to be a function of
+its arguments where it is listed here; any other C function, and any other library that reads the world (clocks, random
+states, files, the environment), makes the step one that is recorded at each call.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import CodeType, FrameType, TracebackType
+from typing import Any, Self
+
+PACKAGE = str(Path(__file__).parents[1]) + os.sep
+WORKLOADS = os.path.join(PACKAGE, "bench", "")  # programs as users write them
+STANDARD = str(Path(os.__file__).parent) + os.sep
+
+# Modules whose functions give the same for the same arguments, or change nothing but these.
+PURE = frozenset(
+    [
+        "_abc",
+        "_bisect",
+        "_collections",
+        "_collections_abc",
+        "_functools",
+        "_heapq",
+        "_json",
+        "_operator",
+        "_py_abc",
+        "_sre",
+        "_statistics",
+        "_struct",
+        "_typing",
+        "_weakref",
+        "_weakrefset",
+        "abc",
+        "ast",
+        "base64",
+        "binascii",
+        "bisect",
+        "builtins",
+        "cmath",
+        "codecs",
+        "collections",
+        "colorsys",
+        "contextlib",
+        "contextvars",
+        "copy",
+        "copyreg",
+        "dataclasses",
+        "decimal",
+        "difflib",
+        "enum",
+        "fractions",
+        "functools",
+        "genericpath",
+        "hashlib",
+        "heapq",
+        "importlib",
+        "inspect",
+        "itertools",
+        "json",
+        "keyword",
+        "math",
+        "numbers",
+        "numpy",
+        "operator",
+        "posixpath",
+        "pprint",
+        "re",
+        "reprlib",
+        "statistics",
+        "string",
+        "struct",
+        "textwrap",
+        "types",
+        "typing",
+        "unicodedata",
+        "weakref",
+        "zipimport",
+        "zlib",
+    ]
+)
+# Of those, what reads or writes the world all the same.
+WORLD = frozenset({"print", "input", "open", "id", "exec", "eval", "compile", "globals", "locals", "breakpoint"})
+# A method of one of these works on an object that guards look at, or that the call made.
+VALUES = (
+    bool, int, float, complex, str, bytes, bytearray, memoryview, tuple, list, dict, set, frozenset, range, slice, type,
+)  # fmt: skip
+# Names by which code reaches attributes or variables whose names do not stand in it.
+DYNAMIC = frozenset({"getattr", "hasattr", "vars", "__dict__", "dir", "attrgetter", "__getattribute__", "__slots__"})
+# Code that names one of these can tell a number that stands for several values from Python's own.
+TELLING = frozenset({"type", "__class__"})
+
+# What devices are made of: called by this package alone, or when memory goes back.
+BACKENDS = frozenset({"wgpu", "cffi", "pycparser", "rendercanvas", "pyodide", "_pyodide"})
+
+INTERNAL, LIBRARY, USER = "internal", "library", "user"
+
+
+@functools.lru_cache(4096)
+def origin(file: str) -> tuple[str, str]:
+    """Whether a file's code is of this package, of a library or of the user; and the library's module."""
+    if file.startswith(PACKAGE):
+        return (USER, "") if file.startswith(WORKLOADS) else (INTERNAL, "pywebgpu")
+    if file.startswith("<frozen "):
+        return LIBRARY, file[8:-1].partition(".")[0]
+    at = file.find("site-packages" + os.sep)
+    if at < 0 and file.startswith(STANDARD):
+        return LIBRARY, _first(file[len(STANDARD) :])
+    inside = file[at + 14 :] if at >= 0 else ""
+    if _first(inside) in BACKENDS:
+        return INTERNAL, "pywebgpu"
+    if inside.startswith("numpy" + os.sep):
+        return LIBRARY, "numpy.random" if inside.startswith(os.path.join("numpy", "random")) else "numpy"
+    return USER, ""
+
+
+def _is_generated(frame: FrameType) -> bool:
+    """Whether code without a file was made for a class: for a named tuple, or for a dataclass of this package."""
+    module = str(frame.f_globals.get("__name__"))
+    return frame.f_code.co_filename == "<string>" and module.startswith(("pywebgpu.", "namedtuple_"))
+
+
+def _first(inside: str) -> str:
+    return inside.partition(os.sep)[0].removesuffix(".py")
+
+
+class Watch:
+    """Use as a context manager around a call.
+
+    codes: by id, the user's code that ran, with the globals that it saw.
+    reasons: why guards cannot speak for all that the call did; empty where they can.
+    """
+
+    def __init__(self, is_paused: Callable[[], bool], tells: Callable[[], None]) -> None:
+        """is_paused: what runs now is run again in each replay. tells: called before code runs that can tell a number
+        which stands for several values from Python's own."""
+        self.codes: dict[int, tuple[CodeType, dict[str, Any]]] = {}
+        self.reasons: list[str] = []
+        self._is_paused, self._tells = is_paused, tells
+        self._before: Any = None
+
+    def __enter__(self) -> Self:
+        self._before = sys.getprofile()
+        if self._before is not None and not callable(self._before):
+            self.reasons.append("a profiler is at work, which keeps the call from being watched")
+        else:
+            sys.setprofile(self._hook if self._before is None else self._both)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if self._before is None or callable(self._before):
+            sys.setprofile(self._before)
+
+    def _both(self, frame: FrameType, event: str, arg: Any) -> None:
+        self._before(frame, event, arg)
+        self._hook(frame, event, arg)
+
+    def _hook(self, frame: FrameType, event: str, arg: Any) -> None:
+        if event == "c_call":
+            if origin(frame.f_code.co_filename)[0] is INTERNAL or _is_pure(arg) or _is_internal(frame):
+                return
+            if not self._is_paused():
+                self._note(f"it calls {_title(arg)}")
+        elif event == "call":
+            code = frame.f_code
+            kind, module = origin(code.co_filename)
+            if kind is INTERNAL or id(code) in self.codes:
+                return
+            if kind is USER:
+                if not self._is_paused() and not _is_generated(frame):
+                    self.codes[id(code)] = code, frame.f_globals
+                    if not TELLING.isdisjoint(code.co_names):
+                        self._tells()
+            elif module not in PURE and not _is_internal(frame.f_back) and not self._is_paused():
+                self._note(f"it runs {module}.{name_of(code)}")
+
+    def _note(self, what: str) -> None:
+        reason = f"{what}, which may say or do something else the next time"
+        if reason not in self.reasons:
+            self.reasons.append(reason)
+
+
+def _is_internal(frame: FrameType | None) -> bool:
+    """Whether this package, and not the user, called what runs in the frame."""
+    while frame is not None:
+        kind, _ = origin(frame.f_code.co_filename)
+        if kind is not LIBRARY:
+            return kind is INTERNAL
+        frame = frame.f_back
+    return False
+
+
+def _is_pure(function: Any) -> bool:
+    owner = getattr(function, "__self__", None)
+    module = getattr(function, "__module__", None)
+    if module is None:
+        if isinstance(owner, VALUES):
+            return not (isinstance(owner, type) and owner.__module__ in ("datetime", "time"))
+        module = type(owner).__module__
+        if module == "builtins":
+            return type(owner).__name__ not in ("generator", "coroutine", "async_generator")
+        return module.partition(".")[0] in PURE and module != "numpy.random"
+    if module == "builtins":
+        return function.__name__ not in WORLD
+    return module.partition(".")[0] in PURE and not module.startswith("numpy.random")
+
+
+def name_of(code: CodeType) -> str:
+    return getattr(code, "co_qualname", code.co_name)
+
+
+def _title(function: Any) -> str:
+    owner, module = getattr(function, "__self__", None), getattr(function, "__module__", None)
+    name = getattr(function, "__qualname__", getattr(function, "__name__", repr(function)))
+    if module is None:
+        module = type(owner).__module__ if not isinstance(owner, type) else owner.__module__
+    return name if module == "builtins" else f"{module}.{name}"

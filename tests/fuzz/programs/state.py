@@ -1,0 +1,208 @@
+"""Tensors that a step is given, reads, writes and returns, and what happens to them between its calls."""
+
+from tests.fuzz.programs.program import Program
+
+# A tensor `w` that the step reads, and what may happen to it.
+HAPPENS: dict[str, tuple[str, ...]] = {
+    "replaced": ("w = data(9, 4)", "w = data(8, 4)"),
+    "replaced_by_another_shape": ("w = data(9, 3, 4)", "w = data(9, 1)", "w = torch.tensor(2.0)"),
+    "replaced_by_another_dtype": ("w = torch.tensor([1, 2, 3, 4])", "w = data(8, 4).double()", "w = torch.tensor([True, False, True, True])"),
+    "replaced_by_a_number": ("w = 2.0", "w = 3"),
+    "replaced_by_a_parameter": ("w = param(9)", "w = data(8, 4)"),
+    "replaced_by_a_view": ("w = data(9, 3, 4)[1]", "w = data(9, 4, 4).t()[2]"),
+    "replaced_by_an_expanded": ("w = torch.tensor([2.0]).expand(4)",),
+    "replaced_and_put_back": ("_w, w = w, data(9, 4)", "w = _w"),
+    "replaced_by_its_equal": ("w = w.clone()", "w = w.detach()"),
+    "written": ("w.add_(1.0)", "w.mul_(2.0)", "w.zero_()"),
+    "written_by_item": ("w[0] = 5.0", "w[1:3] = torch.tensor([1.0, 2.0])"),
+    "written_by_copy": ("w.copy_(data(9, 4))", "w.copy_(w.flip(0))"),
+    "written_by_fill": ("w.fill_(0.5)",),
+    "written_through_a_view": ("w[1:].mul_(3.0)", "w.view(2, 2)[0].zero_()"),
+    "written_through_an_older_view": ("_v.add_(1.0)", "_v.zero_()"),
+    "written_through_detach": ("w.detach().add_(1.0)",),
+    "written_through_data": ("w.data.add_(1.0)", "w.data[0] = 7.0"),
+    "data_replaced": ("w.data = data(9, 4)", "w.data = data(8, 4)"),
+    "data_replaced_by_another_shape": ("w.data = data(9, 1)", "w.data = data(8, 4)"),
+    "data_of_another": ("_u = data(9, 4); w.data = _u", "_u.add_(1.0)"),
+    "views_after_data_is_replaced": ("w.data = data(9, 4)", "_v.add_(1.0)"),
+    "aliased": ("_u = w; _u.add_(1.0)", "_u.mul_(2.0)"),
+    "resized": ("w = torch.cat([w[:2], w[:2]])", "w = w.repeat(3, 1)"),
+    "drawn": ("w.uniform_()", "w.normal_()"),
+    "needs_a_gradient": ("w.requires_grad_(True)", "w.requires_grad_(False)"),
+    "transposed_in_place": ("w = data(9, 4, 4)[:3]; w = w.contiguous()", "w = data(7, 4, 3).t()"),
+    "swapped": ("_v2 = data(9, 4); w, _v2 = _v2, w", "w, _v2 = _v2, w"),
+    "clamped": ("w.clamp_(-0.1, 0.1)",),
+    "none": ("w = None", "w = data(3, 4)"),
+}  # fmt: skip
+# Where the tensor is found.
+HOMES: dict[str, tuple[str, str]] = {  # what is put before `w = …`, and how the step reads it
+    "name": ("", "w"),
+    "list": ("box = [None]", "box[0]"),
+    "dict": ("box = {}", "box['w']"),
+    "attribute": ("box = types.SimpleNamespace()", "box.w"),
+    "class": ("class box:\n    pass", "box.w"),
+}
+
+
+def tensor(name: str, happens: tuple[str, ...]) -> Program:
+    alone = "draws differ" if name == "drawn" else ""
+    setup = "w = data(0, 4)\n_v = w[1:]\n_w = _u = _v2 = None\ndef step(x):\n    return x + 1 if w is None else (x * w).detach()"
+    return Program(f"tensor_{name}", setup, dict(zip((4, 6, 7), happens, strict=False)), alone=alone)
+
+
+def elsewhere(home: str) -> Program:
+    before, read = HOMES[home]
+    setup = f"{before}\n{read} = data(0, 4)\ndef step(x):\n    return x * {read}"
+    return Program(
+        f"tensor_in_a_{home}", setup, {4: f"{read} = data(9, 4)", 6: f"{read}.add_(1.0)", 7: f"{read} = {read} * 2"}
+    )
+
+
+# Arguments: what is called, and with what.
+ARGUMENTS = (
+    Program("argument_written", "def step(x):\n    x.add_(1.0)\n    return x.sum()\nx = data(0)\n_s = []", {4: "x = data(4)", 6: "x.zero_()"}, call="step(x)"),
+    Program("argument_written_and_returned", "def step(x):\n    return x.mul_(0.5)\nx = data(0)", {4: "x = data(4)", 7: "out.add_(1.0)"}, call="step(x)"),
+    Program("argument_is_what_is_returned", "def step(x):\n    return x\nx = data(0)\nsame = []", call="same.append(step(x) is x)"),
+    Program("argument_in_place_of_state", "w = data(1)\ndef step(x):\n    w.add_(x)\n    return w * 2", {6: "w.zero_()"}, call="step(w if n in (4, 7) else data(n))"),
+    Program("two_arguments_that_are_one", "def step(a, b):\n    a.add_(1.0)\n    return a + b\nu, v = data(1), data(2)", call="step(u, u if n in (4, 6, 7, 10) else v)"),
+    Program("two_views_of_one_tensor", "def step(a, b):\n    a.add_(1.0)\n    return a + b\nu = data(1, 4, 4)", call="step(u[0], u[n % 4]), u.clone()"),
+    Program("overlapping_views", "def step(a, b):\n    a.mul_(2.0)\n    return a + b\nu = data(1, 9)", call="step(u[:4], u[n % 5: n % 5 + 4])"),
+    Program("views_that_start_elsewhere", "def step(a):\n    return a * 2\nu = data(1, 20)", call="step(u[n: n + 4])"),
+    Program("view_that_is_written", "def step(a):\n    a.add_(1.0)\nu = data(1, 20)", call="step(u[n: n + 4])"),
+    Program("view_with_a_step", "def step(a):\n    return a * 2\nu = data(1, 40)", call="step(u[n % 3: 24: 1 + n % 3])"),
+    Program("transposed_argument", "def step(a):\n    return a * 2 + 1\nu = data(1, 4, 4)", call="step(u.t() if n % 3 else u)"),
+    Program("transposed_argument_that_is_written", "def step(a):\n    a[0] = 1.0 * a[1]\n    return a\nu = data(1, 4, 4)", call="(step(u.t() if n % 3 else u), u.clone())"),
+    Program("expanded_argument", "def step(a):\n    return a * 2\nu = data(1, 4)", call="step(u.expand(3, 4) if n % 2 else data(n))"),
+    Program("permuted_argument", "def step(a):\n    return a.reshape(-1) * 2\nu = data(1, 2, 3, 4)", call="step(u.permute(*[(0, 1, 2), (2, 0, 1), (1, 2, 0)][n % 3]))"),
+    Program("shapes_that_change", "def step(a):\n    return (a * 2).sum(0)", call="step(data(n, 1 + n % 3, 4))", replays=1),
+    Program("ranks_that_change", "def step(a):\n    return a * 2 + a.ndim", call="step(data(n, *[(3,), (3, 1), (1, 3), ()][n % 4]))"),
+    Program("empty_arguments", "def step(a):\n    return a * 2 + 1, len(a)", call="step(data(n, n % 3, 4))"),
+    Program("dtypes_that_change", "def step(a):\n    return a * 2 + 1", call="step(data(n).to([torch.float32, torch.int32, torch.float64, torch.int64][n % 4]))"),
+    Program("bool_tensors", "def step(x, m):\n    return torch.where(m, x, -x), m.sum()", call="step(data(n), data(n + 1) > 0)", replays=2),
+    Program("int_tensors", "def step(x, i):\n    return x[i], i * 2", call="step(data(n), torch.tensor([n % 3, 0]))", replays=2),
+    Program("int_tensors_that_repeat", "def step(x, i):\n    return x.index_select(0, i).sum()", call="step(data(n), torch.tensor([n % 3] * (1 + n % 2)))"),
+    Program("flags", "def step(x, flag):\n    return x * 2 if flag else x * 3", call="step(data(n), n % 3 == 0)"),
+    Program("ints", "def step(x, n):\n    return x[: n % 3 + 1] * n", call="step(data(n), n % 4)"),
+    Program("texts", "def step(x, how):\n    return getattr(x, how)()", call="step(data(n), ['sin', 'cos', 'tanh'][n % 3])"),
+    Program("none", "def step(x, w=None):\n    return x if w is None else x * w", call="step(data(n), None if n % 3 else data(n, 4))"),
+    Program("functions", "def step(x, f):\n    return f(x)\nfs = [torch.sin, torch.cos, lambda x: x * 2]", {6: "fs[0] = lambda x: x * 3"}, call="step(data(n), fs[n % 3])"),
+    Program("function_made_at_each_call", "def step(x, f):\n    return f(x)", call="step(data(n), lambda x: x * n)"),
+    Program("function_with_a_cell", "k = 2.0\ndef step(x, f):\n    return f(x)\ndef f(x):\n    return x * k", {4: "k = 3.0", 6: "k = 4.0"}, call="step(data(n), f)"),
+    Program("partial_made_at_each_call", "def step(x, f):\n    return f(x)", call="step(data(n), functools.partial(torch.mul, torch.tensor(float(n))))"),
+    Program("module_as_an_argument", "def step(x, m):\n    return m(x).detach()\nms = [linear(0), linear(3)]", {6: "ms[0].weight.data.mul_(2.0)", 7: "ms[1] = nn.Tanh()"}, call="step(data(n), ms[n % 2])"),
+    Program("optimizer_as_an_argument", "w = param(0)\ndef step(x, o):\n    o.zero_grad()\n    (w * x).square().mean().backward()\n    o.step()\nos_ = [optim.SGD([w], lr=0.1), optim.SGD([w], lr=0.2)]", {6: "os_[0].param_groups[0]['lr'] = 0.3"}, call="step(data(n), os_[n % 2])"),
+    Program("dict_argument", "def step(b):\n    return b['x'] * b.get('k', 2.0) + len(b)", call="step({'x': data(n), **({'k': n / 2} if n % 3 else {})})"),
+    Program("dict_order", "def step(b):\n    return sum(v * at for at, v in enumerate(b.values(), 1))", call="step({'a': data(1), 'b': data(2)} if n % 3 else {'b': data(2), 'a': data(1)})"),
+    Program("list_argument", "def step(b):\n    return sum(b) / len(b)", call="step([data(n + i) for i in range(1 + n % 3)])"),
+    Program("list_that_is_written", "def step(b):\n    b.append(b[0] * 2)\n    return len(b)", call="(lambda b: (step(b), b))([data(n)])"),
+    Program("dict_that_is_written", "def step(b):\n    b['y'] = b['x'] * 2\n    del b['x']\n    return len(b)", call="(lambda b: (step(b), b))({'x': data(n)})"),
+    Program("one_list_that_grows", "box = [data(0)]\ndef step(b):\n    b.append(b[-1] * 0.5)\n    return b[-1]", call="step(box)"),
+    Program("object_that_is_written", "class Box:\n    pass\ndef step(b):\n    b.y = b.x * 2\n    b.n = getattr(b, 'n', 0) + 1\nbox = Box()\nbox.x = data(0)", {4: "box.x = data(4)"}, call="step(box)"),
+    Program("object_argument", "class Box:\n    def __init__(self, x, k):\n        self.x, self.k = x, k\ndef step(b):\n    return b.x * b.k\nbox = Box(data(0), 2.0)", {4: "box.k = 3.0", 6: "box.x = data(5)", 7: "box.x.add_(1.0)"}, call="step(box)"),
+    Program("object_made_at_each_call", "class Box:\n    def __init__(self, x, k):\n        self.x, self.k = x, k\ndef step(b):\n    return b.x * b.k", call="step(Box(data(n), n))"),
+    Program("dataclass_argument", "@dataclasses.dataclass\nclass Box:\n    x: typing.Any\n    k: float\ndef step(b):\n    return Box(b.x * b.k, b.k + 1)", call="step(Box(data(n), n / 2))"),
+    Program("frozen_dataclass_argument", "@dataclasses.dataclass(frozen=True)\nclass Box:\n    x: typing.Any\n    k: float\ndef step(b):\n    return dataclasses.replace(b, x=b.x * b.k)", call="step(Box(data(n), n / 2))"),
+    Program("named_tuple_argument", "Box = collections.namedtuple('Box', 'x k')\ndef step(b):\n    return Box(b.x * b.k, k=b.k * 2)", call="step(Box(data(n), n / 2))"),
+    Program("deque_argument", "def step(b):\n    return sum(b)", call="step(collections.deque([data(n), n / 2]))"),
+    Program("set_argument", "def step(x, b):\n    return x * sum(b)", call="step(data(n), {1, n % 3})"),
+    Program("generator_argument", "def step(b):\n    return sum(b)", call="step(data(i) for i in range(n % 3 + 1))"),
+    Program("iterator_argument", "it = iter([data(i, 4) for i in range(20)])\ndef step(b):\n    return next(b) * 2", call="step(it)"),
+    Program("range_argument", "def step(x, r):\n    return sum(x * i for i in r)", call="step(data(n), range(n % 3 + 1))"),
+    Program("numpy_argument", "def step(x, a):\n    return x * torch.from_numpy(a).to(x.device)\na = np.ones(4, 'float32')", {4: "a[0] = 5.0", 6: "a = a * 2", 7: "a[1] = 7.0"}, call="step(data(n), a)"),
+    Program("numpy_scalar_argument", "def step(x, a):\n    return x * float(a)", call="step(data(n), np.float32(n / 2))"),
+    Program("tensor_of_one_number", "def step(x, k):\n    return x * k", call="step(data(n), torch.tensor(n / 2))", replays=2),
+    Program("many_arguments", "def step(x, *more, k=1.0, **named):\n    return x * k + sum(more) + sum(named.values())", call="step(data(n), *[data(i) for i in range(n % 3)], **({'a': 2.0, 'k': 0.5} if n % 2 else {}))"),
+    Program("keyword_or_position", "def step(x, y):\n    return x - y", call="step(data(n), data(1)) if n % 2 else step(y=data(1), x=data(n))"),
+    Program("defaults_that_change", "def step(x, k=2.0):\n    return x * k\n_f = step", {4: "_f.__defaults__ = (3.0,)", 6: "_f.__defaults__ = (4.0,)"}, call="step(data(n))"),
+    Program("keyword_defaults_that_change", "def step(x, *, k=2.0):\n    return x * k\n_f = step", {4: "_f.__kwdefaults__['k'] = 3.0", 6: "_f.__kwdefaults__ = {'k': 4.0}"}, call="step(data(n))"),
+    Program("default_that_is_a_tensor", "def step(x, w=data(0, 4)):\n    return x * w\n_f = step", {4: "_f.__defaults__[0].add_(1.0)", 6: "_f.__defaults__ = (data(3, 4),)"}, call="step(data(n))"),
+    Program("default_that_is_a_list", "def step(x, seen=[]):\n    seen.append(1)\n    return x * len(seen)"),
+    Program("leaf_that_needs_a_gradient", "def step(x):\n    (x * x).sum().backward()\nu = data(0).requires_grad_()\nv = data(1).requires_grad_()", {6: "u.grad = None"}, call="step(u if n % 3 else v)"),
+    Program("argument_with_history", "w = param(0)\ndef step(h):\n    loss = (h * h).sum()\n    loss.backward()\n    return loss.detach()", {4: "w.grad = None"}, call="step(w * n)"),
+    Program("argument_with_history_at_times", "w = param(0)\ndef step(h):\n    return (h * h).sum()", call="step(w * n if n % 3 == 0 else data(n)).detach()"),
+    Program("result_with_history", "m = linear(0)\ndef step(x):\n    return m(x)\ndef train(x):\n    m.zero_grad()\n    step(x).sum().backward()", {6: "m.weight.requires_grad_(False)", 7: "m.bias.data.add_(1.0)"}, call="train(data(n))"),
+    Program("parameter_as_an_argument", "w, v = param(0), param(1)\ndef step(p, x):\n    p.grad = None\n    (p * x).sum().backward()\n    with torch.no_grad():\n        p -= 0.1 * p.grad", call="step(w if n % 3 else v, data(n))"),
+    Program("gradient_as_an_argument", "w = param(0)\ndef step(g):\n    w.grad = g\n    return g * 2\nsame = []", call="(step(data(n, 4)), same.append(w.grad is not None))"),
+    Program("result_as_an_argument", "box = [data(0)]\ndef step(x):\n    return x * 0.5 + 1\ndef call_(n):\n    box[0] = step(box[0])\n    return box[0]", call="call_(n)", replays=2),
+    Program("result_as_an_argument_that_is_written", "box = [data(0)]\ndef step(x):\n    return x.mul_(0.5), x + 1\ndef call_(n):\n    a, b = step(box[0])\n    box[0] = b\n    return a, b", call="call_(n)"),
+)  # fmt: skip
+
+# Results: what a step returns, and what is done with it afterwards.
+RESULTS = (
+    Program("result_kept", "w = data(0, 4)\ndef step(x):\n    w.add_(1.0)\n    return w * x, w.clone()", replays=2),
+    Program("result_is_state", "w = data(0, 4)\ndef step(x):\n    w.add_(1.0)\n    return w\nsame = []", {4: "w.mul_(2.0)", 7: "w.zero_()"}, call="same.append(step(data(n)) is w)"),
+    Program("result_is_state_that_is_written_later", "w = data(0, 4)\ndef step(x):\n    w.add_(1.0)\n    return w", {4: "out.mul_(2.0)", 7: "out.zero_()"}),
+    Program("result_is_a_view_of_state", "w = data(0, 4)\ndef step(x):\n    w.add_(1.0)\n    return w[1:]", {4: "out.mul_(2.0)", 7: "w.zero_()"}),
+    Program("result_is_a_detached_state", "w = param(0)\ndef step(x):\n    with torch.no_grad():\n        w.add_(1.0)\n    return w.detach()", {4: "out.mul_(2.0)", 7: "w.data.zero_()"}),
+    Program("result_is_a_view_of_an_argument", "def step(x):\n    return x[1:], x.t()\nu = data(0)", {4: "out[0].mul_(2.0)", 7: "u.zero_()"}, call="step(u)"),
+    Program("result_is_one_twice", "def step(x):\n    y = x * 2\n    return y, y, y.view(-1)", {4: "out[0].add_(1.0)", 7: "out[2].zero_()"}),
+    Program("result_in_one_list_twice", "def step(x):\n    y = [x * 2]\n    return y, y\nsame = []", call="(lambda out: same.append(out[0] is out[1]))(step(data(n)))"),
+    Program("result_is_a_constant", "def step(x):\n    return torch.ones(3), torch.arange(4), x", {4: "out[0].add_(1.0)", 6: "out[1].mul_(2)"}),
+    Program("result_is_a_constant_that_was_made_before", "c = torch.ones(3)\ndef step(x):\n    return c, x", {4: "out[0].add_(1.0)", 6: "c = data(1, 3)"}),
+    Program("result_is_written_between", "def step(x):\n    return x * 2", dict.fromkeys(range(2, 11), "out.add_(1.0)")),
+    Program("result_that_is_an_earlier_result", "last = torch.zeros(3, 4)\ndef step(x):\n    outer last\n    was = last\n    last = x * 2\n    return was"),
+    Program("result_nothing", "w = data(0, 4)\ndef step(x):\n    w.add_(1.0)"),
+    Program("result_nested", "def step(x):\n    return {'a': [x * 2, (x.sum(), None)], 'b': {'c': x.shape, 'd': 'text'}, 'e': x.dtype == torch.float32}"),
+    Program("result_of_other_types", "def step(x):\n    return x.sum(), 1, 2.5, 'a', None, True, 1j, b'a', range(3), slice(1, 2), ..., {1, 2}"),
+    Program("result_containers", "def step(x):\n    return collections.OrderedDict(a=x * 2), collections.deque([x]), frozenset([1]), types.SimpleNamespace(x=x * 3)"),
+    Program("result_is_a_user_object", "class Out:\n    def __init__(self, x):\n        self.x, self.n = x, len(x)\ndef step(x):\n    return Out(x * 2)"),
+    Program("result_is_a_dataclass", "@dataclasses.dataclass\nclass Out:\n    x: typing.Any\n    n: int = 3\ndef step(x):\n    return Out(x * 2)"),
+    Program("result_is_a_named_tuple", "Out = collections.namedtuple('Out', 'x n')\ndef step(x):\n    return Out(x * 2, 3)"),
+    Program("result_is_a_list_outside", "kept = [1]\ndef step(x):\n    return kept\nsame = []", {6: "kept.append(2)"}, call="same.append(step(data(n)) is kept)"),
+    Program("result_is_a_list_outside_that_is_written", "kept = [1]\ndef step(x):\n    return kept", {4: "out.append(2)", 7: "kept.append(3)"}),
+    Program("result_list_is_new_each_time", "def step(x):\n    return [1, [2]], x", {4: "out[0].append(2)", 6: "out[0][1].append(2)", 7: "out[0].clear()"}),
+    Program("result_dict_is_new_each_time", "def step(x):\n    return {'a': x * 2}", {4: "out['b'] = 1", 6: "out.clear()"}),
+    Program("result_object_is_new_each_time", "class Out:\n    pass\ndef step(x):\n    out = Out()\n    out.seen = []\n    return out", {4: "out.seen.append(2)", 6: "out.k = 1"}),
+    Program("result_is_a_function", "def step(x):\n    y = x * 2\n    return lambda: y + 1", call="step(data(n))()"),
+    Program("result_is_a_generator", "def step(x):\n    for n in range(3):\n        yield x * n", call="list(step(data(n)))"),
+    Program("result_is_an_iterator", "def step(x):\n    return iter([x * 2, x * 3])", call="list(step(data(n)))"),
+    Program("result_is_a_map", "def step(x):\n    return map(lambda n: x * n, [1, 2])", call="list(step(data(n)))"),
+    Program("result_is_a_parameter", "w = param(0)\ndef step(x):\n    return w\nsame = []", call="same.append(step(data(n)) is w)"),
+    Program("result_is_a_new_parameter", "def step(x):\n    return nn.Parameter(x * 2)", call="step(data(n))"),
+    Program("result_is_a_gradient", "w = param(0)\ndef step(x):\n    w.grad = None\n    (w * x).sum().backward()\n    return w.grad"),
+    Program("result_is_a_gradient_that_grows", "w = param(0)\ndef step(x):\n    (w * x).sum().backward()\n    return w.grad", {6: "w.grad = None"}),
+    Program("result_is_a_new_module", "def step(x):\n    return linear(2)(x).detach(), linear(2)"),
+    Program("result_is_the_module", "m = linear(0)\ndef step(x):\n    return m", call="step(data(n)) is m"),
+    Program("result_flags", "w = param(0)\ndef step(x):\n    return x.requires_grad, w.requires_grad, w.is_leaf, torch.is_grad_enabled(), x.shape, x.stride(), x.is_contiguous()",
+            {6: "w.requires_grad_(False)"}),
+    Program("result_depends_on_grad_mode", "w = param(0)\ndef step(x):\n    y = (x * w).sum()\n    return y.detach(), y.requires_grad"),
+    Program("result_dtype_by_default", "def step(x):\n    return torch.ones(2) * 2, x.sum()", {6: "torch.set_default_dtype(torch.float64)", 7: "torch.set_default_dtype(torch.float32)"}),
+    Program("result_of_a_write_to_a_slice", "w = torch.zeros(12)\nat = 0\ndef step(x):\n    outer at\n    w[at] = x.sum()\n    at += 1\n    return w.sum()"),
+    Program("result_in_a_buffer_that_is_given", "buf = torch.zeros(3, 4)\ndef step(x):\n    torch.mul(x, 2, out=buf)\n    return buf", {6: "buf = torch.zeros(3, 4)"}),
+)  # fmt: skip
+
+# The modes in which a step is called.
+MODES = (
+    Program("mode_no_grad", "m = linear(0)\ndef step(x):\n    return m(x)\ndef call_(n):\n    with torch.no_grad() if n % 3 else torch.enable_grad():\n        return step(data(n)).detach()", call="call_(n)"),
+    Program("mode_inference", "m = linear(0)\ndef step(x):\n    return m(x) * (2 if torch.is_inference_mode_enabled() else 3)\ndef call_(n):\n    with torch.inference_mode() if n % 3 else torch.no_grad():\n        return step(data(n)).clone()", call="call_(n)"),
+    Program("mode_read_inside", "def step(x):\n    return x * (2 if torch.is_grad_enabled() else 3)\ndef call_(n):\n    with torch.set_grad_enabled(n % 3 == 0):\n        return step(data(n))", call="call_(n)"),
+    Program("mode_set_inside", "w = param(0)\ndef step(x):\n    with torch.no_grad():\n        y = w * x\n    return (y * w).sum().detach(), torch.is_grad_enabled()"),
+    Program("mode_left_by_the_step", "def step(x):\n    torch.set_grad_enabled(not torch.is_grad_enabled())\n    return x * 2\nmodes = []", call="(step(data(n)), modes.append(torch.is_grad_enabled()))"),
+    Program("mode_anomaly", "w = param(0)\ndef step(x):\n    w.grad = None\n    (w * x).sum().backward()\n    return w.grad.clone()", {4: "torch.autograd.set_detect_anomaly(True)", 6: "torch.autograd.set_detect_anomaly(False)"}),
+    Program("default_dtype", "def step(x):\n    return torch.zeros(3) + 1.5, x * 2", {4: "torch.set_default_dtype(torch.float64)", 6: "torch.set_default_dtype(torch.float32)"}),
+    Program("default_dtype_set_inside", "def step(x):\n    torch.set_default_dtype(torch.float64)\n    y = torch.zeros(3) + 1.5\n    torch.set_default_dtype(torch.float32)\n    return y"),
+    Program("default_dtype_read_inside", "def step(x):\n    return x * (2 if torch.get_default_dtype() == torch.float64 else 3)", {4: "torch.set_default_dtype(torch.float64)", 6: "torch.set_default_dtype(torch.float32)"}, call="step(data(n).float())"),
+    Program("seed_inside", "def step(x):\n    torch.manual_seed(3)\n    return torch.rand(4) + x * 0", alone="draws differ"),
+    Program("seed_that_changes", "seed = 3\ndef step(x):\n    torch.manual_seed(seed)\n    return torch.rand(4) + x * 0", {4: "seed = 5", 6: "seed = 3"}, alone="draws differ"),
+    Program("seed_between", "def step(x):\n    return torch.rand(4) + x * 0", {4: "torch.manual_seed(5)", 6: "torch.manual_seed(5)"}, alone="draws differ", replays=2),
+    Program("draws", "def step(x):\n    return torch.rand(4), torch.randn(4), torch.randint(0, 9, (4,)), torch.randperm(5), x * 2", alone="draws differ", replays=2),
+    Program("draws_in_place", "w = torch.zeros(4)\ndef step(x):\n    w.uniform_(-1, 1)\n    return w + torch.bernoulli(torch.full((4,), 0.5))", alone="draws differ", replays=2),
+    Program("draws_by_a_generator", "g = torch.Generator()\ng.manual_seed(3)\ndef step(x):\n    return torch.rand(4, generator=g)", {4: "g.manual_seed(3)", 6: "g = torch.Generator(); g.manual_seed(7)"}, alone="draws differ"),
+    Program("draws_by_a_generator_that_is_given", "gs = [torch.Generator(), torch.Generator()]\ndef step(x, g):\n    return torch.rand(4, generator=g)", {6: "gs[0].manual_seed(3)"}, call="step(data(n), gs[n % 2])", alone="draws differ"),
+    Program("draws_by_a_new_generator", "def step(x):\n    g = torch.Generator()\n    g.manual_seed(3)\n    return torch.rand(4, generator=g)", alone="draws differ"),
+    Program("draws_with_a_state_that_is_put_back", "def step(x):\n    was = torch.get_rng_state()\n    a = torch.rand(4)\n    torch.set_rng_state(was)\n    return a, torch.rand(4)", alone="draws differ"),
+    Program("draws_in_a_fork", "def step(x):\n    with torch.random.fork_rng():\n        torch.manual_seed(1)\n        a = torch.rand(4)\n    return a, torch.rand(4)", alone="draws differ"),
+    Program("draws_at_times", "def step(x, draw):\n    return x + torch.rand(4) if draw else x", call="step(data(n), n % 3 == 0)", alone="draws differ"),
+    Program("seed_that_is_drawn", "def step(x):\n    return x * (torch.initial_seed() % 7)", {4: "torch.manual_seed(5)", 6: "torch.manual_seed(11)"}),
+    Program("dropout", "m = nn.Sequential(linear(0), nn.Dropout(0.5))\ndef step(x):\n    return m(x).detach()", {4: "m.eval()", 6: "m.train()", 7: "m[1].p = 0.1"}, alone="draws differ"),
+    Program("dropout_rate_that_is_given", "def step(x, p):\n    return F.dropout(x, p)", call="step(data(n), [0.0, 0.3, 0.5][n % 3])", alone="draws differ"),
+    Program("names_of_devices", "def step(x):\n    return x * len(str(x.dtype)), x.is_floating_point()"),
+)  # fmt: skip
+
+PROGRAMS = (
+    *(tensor(name, happens) for name, happens in HAPPENS.items()),
+    *(elsewhere(home) for home in HOMES),
+    *ARGUMENTS,
+    *RESULTS,
+    *MODES,
+)

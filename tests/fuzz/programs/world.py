@@ -1,0 +1,173 @@
+"""Runs a program in one world, and says where two runs differ."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import io
+import itertools
+import linecache
+import os
+import random
+import sys
+import types
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+import pywebgpu
+from pywebgpu.errors import CaptureError
+from tests.fuzz.programs.observed import Eye, Seen, difference
+from tests.fuzz.programs.program import PRELUDE, Program, source
+
+AT_ONCE, LATE, AT_THE_END = "at once", "late", "at the end"  # when the values that a call left are read
+EXACT, NEAR = 1e-6, 1e-4
+_numbers = itertools.count()
+
+
+@dataclass(slots=True)
+class Run:
+    """What could be seen after each call, and the compiled steps."""
+
+    calls: list[Seen] = field(default_factory=list)
+    steps: list[Any] = field(default_factory=list)
+
+    def counted(self, name: str) -> int:
+        return sum(step.counters[name] for step in self.steps if hasattr(step, "counters"))
+
+    def reasons(self) -> list[str]:
+        return [reason for step in self.steps for reason in getattr(step, "reasons", ())]
+
+
+def run(program: Program, scope: str, torch: Any, device: str, *, compiled: bool, reading: str = AT_ONCE) -> Run:
+    """All calls of a program. An error of a call is what is seen of that call."""
+    result = Run()
+
+    def wrap(function: Any = None, **options: Any) -> Any:
+        if function is None:
+            return functools.partial(wrap, **options)
+        if not compiled:
+            return function
+        result.steps.append(torch.compile(function, **options))
+        return result.steps[-1]
+
+    with _surroundings(torch, device if torch is pywebgpu else "cpu", program) as printed:
+        names = _module(program, scope, torch, wrap)
+        functions = {id(step) for step in result.steps}
+        eye = Eye(torch, _at_once if reading == AT_ONCE else _late, functions)
+        kept = []
+        for n in range(1, program.calls + 1):
+            if n in program.changes:
+                names[f"change_{n}"]()
+            out = _called(names, n)
+            kept.append(out)
+            if reading != AT_THE_END or n == program.calls:
+                result.calls.append(_look(eye, torch, out, names, printed))
+        with torch.no_grad():
+            result.calls.append(eye.look(kept))
+        for seen in result.calls:
+            _settle(seen)
+    return result
+
+
+def _called(names: dict[str, Any], n: int) -> Any:
+    try:
+        out = names["call"](n)
+    except Exception as error:  # Whatever it is, the other worlds must raise it too.
+        if isinstance(error, CaptureError):
+            raise
+        return Raised(type(error).__name__, str(error) if error.args[:1] == ("user",) else "")
+    names["keep"](out)
+    return out
+
+
+@dataclass
+class Raised:
+    kind: str
+    text: str
+
+
+def _look(eye: Eye, torch: Any, out: Any, names: dict[str, Any], printed: io.StringIO) -> Seen:
+    with torch.no_grad():
+        seen = eye.look({"out": out, **names["names"]()})
+    seen.parts["printed"] = Seen("str", printed.getvalue())
+    seen.parts["random"] = Seen("int", hash((random.getstate(), np.random.get_state()[1].tobytes())))  # type: ignore[index,union-attr]
+    seen.inner["draws"] = Seen("list", torch.get_rng_state().tolist())
+    return seen
+
+
+def _at_once(tensor: Any) -> Any:
+    return tensor.detach().tolist()
+
+
+def _late(tensor: Any) -> Any:
+    return tensor.detach().clone().tolist
+
+
+def _settle(seen: Seen) -> None:
+    """Reads what was left to be read."""
+    if callable(seen.value):
+        seen.value = seen.value()
+    for part in (*seen.parts.values(), *seen.inner.values()):
+        _settle(part)
+
+
+def _module(program: Program, scope: str, torch: Any, wrap: Callable[..., Any]) -> dict[str, Any]:
+    """The program's module, executed. Its lines can be shown in a traceback."""
+    number = next(_numbers)
+    for name, text in program.modules.items():
+        _execute(name, f"/programs/{number}/{name}.py", text, {"torch": torch, "compile": wrap})
+    given = {"torch": torch, "compile": wrap, **{name: sys.modules[name] for name in program.modules}}
+    return _execute("program", f"/programs/{number}/program.py", source(program, scope), given)
+
+
+def _execute(name: str, path: str, text: str, given: dict[str, Any]) -> dict[str, Any]:
+    module = types.ModuleType(name)
+    module.__file__ = path
+    sys.modules[name] = module
+    names: dict[str, Any] = vars(module)
+    names.update(given)
+    exec(_prelude(), names)
+    linecache.cache[path] = len(text), None, text.splitlines(keepends=True), path
+    exec(compile(text, path, "exec"), names)
+    return names
+
+
+@functools.cache
+def _prelude() -> Any:
+    return compile(PRELUDE, "/programs/prelude.py", "exec")
+
+
+@contextlib.contextmanager
+def _surroundings(torch: Any, device: str, program: Program) -> Iterator[io.StringIO]:
+    """The world as it is when a program starts, and as it was when it ends."""
+    environment, printed = dict(os.environ), io.StringIO()
+    was, dtype = torch.get_default_device(), torch.get_default_dtype()
+    random.seed(0)
+    np.random.seed(0)
+    torch.manual_seed(0)
+    torch.set_default_device(device)
+    try:
+        with torch.enable_grad(), warnings.catch_warnings(), contextlib.redirect_stdout(printed):
+            warnings.simplefilter("ignore")
+            yield printed
+    finally:
+        torch.set_default_device(was)
+        torch.set_default_dtype(dtype)
+        os.environ.clear()
+        os.environ.update(environment)
+        for name in ("program", *program.modules):
+            sys.modules.pop(name, None)
+
+
+def compared(one: Run, other: Run, tolerance: float, *, same_library: bool) -> str | None:
+    """Where two runs of a program differ first."""
+    last = len(one.calls) - 1
+    for at, (seen, also) in enumerate(zip(one.calls, other.calls, strict=True)):
+        found = difference(seen, also, tolerance, same_library=same_library)
+        if found is not None:
+            return ("what the calls returned, at the end" if at == last else f"call {at + 1}: ") + found
+    return None
