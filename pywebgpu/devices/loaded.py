@@ -7,8 +7,6 @@ from collections import OrderedDict
 from typing import Any
 from weakref import WeakValueDictionary
 
-import wgpu
-
 from pywebgpu.devices.base import GONE
 from pywebgpu.devices.pool import Chunk
 from pywebgpu.errors import CompileError, DeviceLostError
@@ -36,7 +34,7 @@ class Pipelines:
                 module = self._gpu.create_shader_module(code=kernel.wgsl, label=kernel.name)
                 compute = {"module": module, "entry_point": "main"}
                 found = self._gpu.create_compute_pipeline(layout="auto", compute=compute, label=kernel.name)
-            except wgpu.GPUError as error:
+            except Exception as error:  # Whatever wgpu-py raises: it is about this shader, or the device is gone.
                 raise CompileError(
                     f"{kernel.name}: the shader does not compile: {error}\n{_numbered(kernel.wgsl)}"
                 ) from error

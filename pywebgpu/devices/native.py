@@ -282,7 +282,7 @@ class NativeDevice:
                         given = self._new(max(4, 4 * prod(program.slots[slot].spec.shape)))
                     made[slot] = given
                     handles[place] = given.handle
-            packed = of_numbers(loaded.pack, numbers, program.numbers)
+            packed = of_numbers(loaded.pack, numbers, program.numbers) if program.numbers else b""
             timed = self.has_clock and self._timed is not None
             try:
                 if packed != loaded.numbers:

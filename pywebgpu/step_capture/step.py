@@ -92,7 +92,10 @@ def made(recording: Recording, current: list[Call], free: frozenset[int], *, dry
         gradients=gradients,
         other_gradients=tuple(recording.other_gradients),
         always=tuple(capture.always),
-        guards=(*guards.all_of(capture, recording.seen, recording.given_gradients), guards.of_device(run.device)),
+        guards=(
+            *guards.all_of(capture, recording.seen, recording.given_gradients),
+            guards.of_device(run.device),
+        ),
         given_gradients=recording.given_gradients,
         known=tuple(recording.call.kept),
         outline=recording.call.outline(),

@@ -18,8 +18,8 @@ from pywebgpu.tensor.tensor import Tensor
 class Checkpointer:
     """Keeps the newest state of `objects`, in the memory of the host, or in the file `path`, which changes whole.
 
-    An object has state_dict() and load_state_dict() as modules, optimizers and schedulers do, or is a torch.Generator. The
-    default generator's state goes along, and those of `random` and, where the program uses it, of NumPy.
+    An object has state_dict() and load_state_dict() as modules, optimizers and schedulers do, or is a torch.Generator.
+    The default generator's state goes along, and those of `random` and, where the program uses it, of NumPy.
 
         kept = torch.utils.Checkpointer({"model": model, "optimizer": optimizer}, every=100)
         step = 0
@@ -95,7 +95,7 @@ class Checkpointer:
         objects = {name: _state_of(found) for name, found in self.objects.items()}
         state = {"step": step, "objects": objects, "random": _random_state()}
         tensors: list[Tensor] = []
-        _mapped(objects, lambda tensor: (tensors.append(tensor), tensor)[1])
+        _mapped(objects, tensors.append)
         return state, [tensor.detach() for tensor in tensors]
 
     def _keep(self, state: dict[str, Any], data: list[bytes], tensors: list[Tensor]) -> None:

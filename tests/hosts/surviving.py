@@ -13,17 +13,18 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
+import pywebgpu as torch
+from pywebgpu import devices
 from pywebgpu.errors import DeviceLostError
 from tests.hosts.losses import TEXT, Run
 
-torch = sys.modules["pywebgpu"]
 EVERY = 3  # steps between copies
 MOMENTS = ("before", "batch", "backward", "step", "after")
 
 
 def lose() -> None:
     """Takes the device away, as a driver that is reset does."""
-    opened = torch.devices.open_device("webgpu")
+    opened: Any = devices.open_device("webgpu")
     gpu = opened._bridge.bridge.gpu if hasattr(opened, "_bridge") else opened._gpu
     gpu.destroy()
 

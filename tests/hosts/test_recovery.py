@@ -6,7 +6,7 @@ import pytest
 
 from tests.hosts.host import HOSTS, Host
 
-STEPS, KILLS = 32, 20
+STEPS, KILLS = 24, 20
 HOST = pytest.mark.parametrize("host", ["native", "node", "chromium"])
 
 

@@ -60,7 +60,7 @@ def test_a_lost_device_is_told(use: str, opened: Any) -> None:
     (x + 5).tolist()
     lose(opened)
     for _ in range(2):
-        with pytest.raises(DeviceLostError, match="device is gone.*recover"):
+        with pytest.raises(DeviceLostError, match=r"device is gone.*recover"):
             USES[use](x)
 
 
@@ -202,6 +202,17 @@ def test_a_new_process_goes_on_from_the_file(device: str, tmp_path: Path) -> Non
     assert not again.is_empty
     assert again.restore() == 4
     assert step() == losses[4]
+
+
+def test_a_rate_that_is_a_tensor_stays_on_its_device(device: str) -> None:
+    weight = nn.Parameter(torch.ones(2, device=device))
+    optimizer = optim.SGD([weight], lr=torch.tensor(0.5, device=device))
+    kept = torch.utils.Checkpointer({"optimizer": optimizer})
+    kept.save(1)
+    optimizer.param_groups[0]["lr"].fill_(2.0)
+    assert kept.restore() == 1
+    rate = optimizer.param_groups[0]["lr"]
+    assert (rate.device, rate.item()) == (weight.device, 0.5)
 
 
 def test_a_loss_while_saving_leaves_the_last_copy(opened: Any) -> None:
