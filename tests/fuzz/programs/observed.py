@@ -102,7 +102,8 @@ class Eye:
         if isinstance(value, torch.Generator):
             return Seen(kind, None, {}, {"state": self._seen(value.get_state())})
         if hasattr(value, "get_last_lr"):
-            return Seen(kind, None, {"rates": self._seen(value.get_last_lr()), "epoch": self._seen(value.last_epoch)})
+            epoch = getattr(value, "last_epoch", None)  # A chain of schedules has none.
+            return Seen(kind, None, {"rates": self._seen(value.get_last_lr()), "epoch": self._seen(epoch)})
         slots = [name for kind in type(value).__mro__ for name in _listed(getattr(kind, "__slots__", ()))]
         names = {name: getattr(value, name) for name in slots if hasattr(value, name) and not name.startswith("__")}
         names |= getattr(value, "__dict__", {})

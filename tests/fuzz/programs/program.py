@@ -77,7 +77,7 @@ class Program:
 
 
 def source(program: Program, scope: str) -> str:
-    """The module's text: it defines `call(n)`, `change_4()` …, `names()` and `keep(value)`."""
+    """The module's text: it defines `call(n)`, `change_4()` …, `names()`, `keep(value)` and `last()`."""
     setup = textwrap.dedent(program.setup).strip("\n")
     if not re.search(r"\bcompile\(|@compile", setup):
         setup += "\nstep = compile(step)"
@@ -86,6 +86,7 @@ def source(program: Program, scope: str) -> str:
     word = "global" if scope == GLOBALS else "nonlocal"
     parts = [setup, _function("call(n)", f"return {program.call}"), _names(known, scope)]
     parts.append(_function("keep(value)", f"{word} out\nout = value"))
+    parts.append(_function("last()", "return out"))
     for at, change in program.changes.items():
         change = textwrap.dedent(change).strip("\n")
         outer = sorted(assigned(change) & known) if scope == CLOSURE else sorted(assigned(change))
@@ -93,7 +94,7 @@ def source(program: Program, scope: str) -> str:
     text = re.sub(r"\bouter (?=\w+(, \w+)*$)", f"{word} ", "\n\n".join(parts), flags=re.MULTILINE)
     if scope == GLOBALS:
         return text + "\n"
-    made = ["call", "names", "keep", *[f"change_{at}" for at in program.changes]]
+    made = ["call", "names", "keep", "last", *[f"change_{at}" for at in program.changes]]
     text += "\n\nreturn " + "dict(" + ", ".join(f"{name}={name}" for name in made) + ")"
     return _function("make()", text) + "\n\nglobals().update(make())\n"
 

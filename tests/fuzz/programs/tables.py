@@ -1,6 +1,6 @@
 """All tables of programs."""
 
-from tests.fuzz.programs import effects, modules, numbers, sources, state
+from tests.fuzz.programs import effects, language, modules, numbers, sources, state, training
 from tests.fuzz.programs.program import Program
 
 PROGRAMS: tuple[Program, ...] = (
@@ -9,4 +9,6 @@ PROGRAMS: tuple[Program, ...] = (
     *effects.PROGRAMS,
     *modules.PROGRAMS,
     *state.PROGRAMS,
+    *training.PROGRAMS,
+    *language.PROGRAMS,
 )

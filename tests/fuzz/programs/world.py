@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import gc
 import io
 import itertools
 import linecache
 import os
 import random
+import shutil
 import sys
+import tempfile
 import types
 import warnings
 from collections.abc import Callable, Iterator
@@ -61,7 +64,7 @@ def run(program: Program, scope: str, torch: Any, device: str, *, compiled: bool
         kept = []
         for n in range(1, program.calls + 1):
             if n in program.changes:
-                names[f"change_{n}"]()
+                _change(names, n)
             out = _called(names, n)
             kept.append(out)
             if reading != AT_THE_END or n == program.calls:
@@ -73,29 +76,48 @@ def run(program: Program, scope: str, torch: Any, device: str, *, compiled: bool
     return result
 
 
+def _change(names: dict[str, Any], n: int) -> None:
+    """An error of a change is what the program is given as its last result."""
+    try:
+        names[f"change_{n}"]()
+    except Exception as error:
+        names["keep"](raised(error))
+
+
 def _called(names: dict[str, Any], n: int) -> Any:
     try:
         out = names["call"](n)
     except Exception as error:  # Whatever it is, the other worlds must raise it too.
         if isinstance(error, CaptureError):
             raise
-        return Raised(type(error).__name__, str(error) if error.args[:1] == ("user",) else "")
+        return raised(error)
     names["keep"](out)
     return out
 
 
 @dataclass
 class Raised:
+    """An error as data: Python's own class that it is of, and its class and text where the program made it."""
+
     kind: str
+    own: str
     text: str
+
+
+def raised(error: Exception) -> Raised:
+    kind = next(one.__name__ for one in type(error).__mro__ if one.__module__ == "builtins")
+    own = type(error).__name__ if type(error).__module__ == "program" else ""
+    return Raised(kind, own, str(error) if error.args[:1] == ("user",) else "")
 
 
 def _look(eye: Eye, torch: Any, out: Any, names: dict[str, Any], printed: io.StringIO) -> Seen:
     with torch.no_grad():
         seen = eye.look({"out": out, **names["names"]()})
+        seen.inner["last"] = eye.look(names["last"]())
     seen.parts["printed"] = Seen("str", printed.getvalue())
     seen.parts["random"] = Seen("int", hash((random.getstate(), np.random.get_state()[1].tobytes())))  # type: ignore[index,union-attr]
-    seen.inner["draws"] = Seen("list", torch.get_rng_state().tolist())
+    if torch is pywebgpu:
+        seen.inner["draws"] = Seen("list", torch.get_rng_state().tolist())
     return seen
 
 
@@ -143,9 +165,8 @@ def _prelude() -> Any:
 
 @contextlib.contextmanager
 def _surroundings(torch: Any, device: str, program: Program) -> Iterator[io.StringIO]:
-    """The world as it is when a program starts, and as it was when it ends."""
-    environment, printed = dict(os.environ), io.StringIO()
-    was, dtype = torch.get_default_device(), torch.get_default_dtype()
+    """The world as it is when a program starts; what programs change of it is put back."""
+    printed, put_back = io.StringIO(), _put_back(torch, program)
     random.seed(0)
     np.random.seed(0)
     torch.manual_seed(0)
@@ -155,12 +176,33 @@ def _surroundings(torch: Any, device: str, program: Program) -> Iterator[io.Stri
             warnings.simplefilter("ignore")
             yield printed
     finally:
-        torch.set_default_device(was)
+        put_back()
+
+
+def _put_back(torch: Any, program: Program) -> Callable[[], None]:
+    environment, folder, limit, collects = dict(os.environ), os.getcwd(), sys.getrecursionlimit(), gc.isenabled()
+    device, dtype, scratch = torch.get_default_device(), torch.get_default_dtype(), tempfile.tempdir
+    made = tempfile.mkdtemp(prefix="program")
+    tempfile.tempdir = made
+
+    def put_back() -> None:
+        torch.set_default_device(device)
         torch.set_default_dtype(dtype)
-        os.environ.clear()
-        os.environ.update(environment)
-        for name in ("program", *program.modules):
+        torch.autograd.set_detect_anomaly(False)
+        os.chdir(folder)
+        sys.setrecursionlimit(limit)
+        (gc.enable if collects else gc.disable)()
+        tempfile.tempdir = scratch
+        shutil.rmtree(made, ignore_errors=True)
+        if os.environ != environment:
+            os.environ.clear()
+            os.environ.update(environment)
+        for name in ("program", "fuzz_new", *program.modules):
             sys.modules.pop(name, None)
+        for name in [name for name in vars(torch.nn.functional) if name.startswith("user")]:
+            delattr(torch.nn.functional, name)
+
+    return put_back
 
 
 def compared(one: Run, other: Run, tolerance: float, *, same_library: bool) -> str | None:

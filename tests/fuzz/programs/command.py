@@ -1,0 +1,138 @@
+"""`python -m tests fuzz-steps`: random programs, recorded as Python runs against compiled and against PyTorch.
+
+A program is its seed: `--seed S --count 1` runs it again. What fails is made smaller and printed whole.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import os
+import sys
+import time
+from collections.abc import Iterable
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+
+from tests.fuzz.programs import drawn, world
+from tests.fuzz.programs.program import source
+
+CHUNK = 25  # programs that a process is handed at once
+TRIES = 60  # smaller programs that are tried
+
+
+def difference(one: drawn.Recipe, device: str, *, peer: bool = True) -> str | None:
+    """What differs between the worlds in this program; None where nothing does. Errors of a compiled step differ too."""
+    import pywebgpu
+
+    program = drawn.program(one)
+    eager = world.run(program, one.scope, pywebgpu, device, compiled=False, reading=one.reading)
+    try:
+        compiled = world.run(program, one.scope, pywebgpu, device, compiled=True, reading=one.reading)
+    except Exception as error:  # As a program's own errors are seen, this is one of the harness or of a capture.
+        return f"compiled: {type(error).__name__}: {error}"
+    found = world.compared(eager, compiled, world.EXACT, same_library=True)
+    if found is not None:
+        return f"compiled: {found}"
+    if compiled.counted("recompiles") and not any(compiled.reasons()):
+        return "compiled: recorded again without a reason"
+    if peer and not program.alone:
+        import torch
+
+        theirs = world.run(program, one.scope, torch, device, compiled=False, reading=one.reading)
+        found = world.compared(eager, theirs, world.NEAR, same_library=False)
+    return None if found is None else f"PyTorch: {found}"
+
+
+def shrunk(one: drawn.Recipe, device: str, kind: str) -> drawn.Recipe:
+    """The smallest recipe found that fails in the same way."""
+    tries = TRIES
+    candidates = drawn.smaller(one)
+    while candidates and tries:
+        tries -= 1
+        smaller = candidates.pop(0)
+        if _kind(_safely(smaller, device)) == kind:
+            one, candidates = smaller, drawn.smaller(smaller)
+    return one
+
+
+def _safely(one: drawn.Recipe, device: str) -> str | None:
+    try:
+        return difference(one, device)
+    except Exception as error:
+        return f"eager: {type(error).__name__}: {error}"
+
+
+def _kind(found: str | None) -> str:
+    return "" if found is None else found.partition(":")[0]
+
+
+def failure(seed: int, device: str, *, shrink: bool = True) -> str | None:
+    """The report of a program that fails."""
+    one = drawn.recipe(seed)
+    found = _safely(one, device)
+    if found is None:
+        return None
+    small = shrunk(one, device, _kind(found)) if shrink else one
+    names = ", ".join(part.name for part in (small.skeleton, *small.parts))
+    said = _safely(small, device)
+    return f"--- seed {seed} ({names}; read {small.reading})\n{said}\n{source(drawn.program(small), small.scope)}"
+
+
+def chunk(seeds: Iterable[int], device: str, shrink: bool) -> list[str]:
+    prepare()
+    return [report for seed in seeds if (report := failure(seed, device, shrink=shrink)) is not None]
+
+
+def prepare() -> None:
+    """A capture may collect garbage: what was imported needs no look each time."""
+    import torch
+
+    import pywebgpu
+
+    torch.set_num_threads(1)
+    if not gc.get_freeze_count():
+        gc.collect()
+        gc.freeze()
+    del pywebgpu
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests fuzz-steps", description=__doc__)
+    parser.add_argument("--count", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=0, help="of the first program")
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--most", type=int, default=20, help="failures after which it ends")
+    parser.add_argument("--no-shrink", action="store_true")
+    parser.add_argument("--print", action="store_true", help="only show the programs")
+    given = parser.parse_args(arguments)
+    seeds = range(given.seed, given.seed + given.count)
+    if given.print:
+        for seed in seeds:
+            one = drawn.recipe(seed)
+            print(f"--- seed {seed}\n{source(drawn.program(one), one.scope)}")
+        return 0
+    return run(seeds, given)
+
+
+def run(seeds: range, given: argparse.Namespace) -> int:
+    start, done, failed = time.monotonic(), 0, 0
+    chunks = [seeds[at : at + CHUNK] for at in range(0, len(seeds), CHUNK)]
+    with ProcessPoolExecutor(given.jobs, mp_context=get_context("spawn")) as pool:
+        waiting = [pool.submit(chunk, part, given.device, not given.no_shrink) for part in chunks]
+        for part, future in zip(chunks, waiting, strict=True):
+            for report in future.result():
+                failed += 1
+                print(report, flush=True)
+            done += len(part)
+            if failed >= given.most:
+                pool.shutdown(cancel_futures=True)
+                break
+    took = time.monotonic() - start
+    print(f"{done} programs on {given.device}, {failed} failed, {took:.0f} s, {done / took:.1f} a second")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
