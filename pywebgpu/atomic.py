@@ -26,7 +26,8 @@ def replaced(path: Path, *, durable: bool = False) -> Iterator[BinaryIO]:
     """
     old = _status(path)
     target = os.path.realpath(path)
-    if old is not None and not (stat.S_ISREG(old.st_mode) and _is_at(target, old)):
+    # A link of /proc may mean a file that has lost its name.
+    if old is not None and not (stat.S_ISREG(old.st_mode) and _status(target)):
         with open(path, "wb") as file:
             yield file
         return
@@ -58,12 +59,6 @@ def _status(path: Path) -> os.stat_result | None:
         return os.stat(path)
     except FileNotFoundError:
         return None
-
-
-def _is_at(target: str, old: os.stat_result) -> bool:
-    """Whether this name is the file's. A link of /proc may mean a file that has lost its name."""
-    found = _status(target)
-    return found is not None and os.path.samestat(found, old)
 
 
 def _create(target: str, old: os.stat_result | None) -> tuple[int, str]:

@@ -14,7 +14,7 @@ PACKAGE = ROOT / "pywebgpu"
 # Lowest first. Two folders of one layer do not import each other; docs/architecture.md draws it.
 NAMES = ("accelerator", "backends", "cuda", "linalg", "memory", "random", "version", "webgpu")  # PyTorch's, a file each
 LAYERS = (
-    {"errors", "live", "settings", "dtypes", "shapes", "symbolic"},
+    {"atomic", "documents", "dtypes", "errors", "live", "settings", "shapes", "symbolic"},
     {"graph"},
     {"ops"},
     {"compose", "gradient"},
