@@ -6,6 +6,7 @@ What the expressions of a tape are is not looked at here.
 
 from collections.abc import Mapping, Sequence
 from math import prod
+from sys import float_info
 from typing import Any
 
 from pywebgpu.documents import Malformed, is_shape, is_size, require
@@ -136,7 +137,7 @@ def _is_at(at: Any, things: list[Any]) -> bool:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < float("inf")
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= float_info.max
 
 
 def _is_spec(value: Any, key: str) -> bool:
