@@ -107,7 +107,6 @@ function checkSteps({ kernels, steps, sizes, ranges, inputs, outputs }) {
     const bound = step.slice(1).map((/** @type {number} */ n) => (n < sizes.length ? [n, 0, Infinity] : ranges[n - sizes.length]));
     /** @type {number[][][]} */
     const [read, written] = ["r", "w"].map((letter) => bound.filter((/** @type {any} */ _, /** @type {number} */ i) => letters[i] === letter));
-    require(read.every(([buffer]) => known.has(buffer)), where, "it reads what nothing wrote");
     written.forEach(([buffer, begin, bytes], k) => {
       const isApart = written.slice(0, k).every(([b, e, n]) => b !== buffer || e + n <= begin || begin + bytes <= e);
       require(!read.some(([b]) => b === buffer) && isApart, where, "it writes what it binds twice");

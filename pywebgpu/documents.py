@@ -24,7 +24,7 @@ def read(path: str | os.PathLike[str]) -> bytes:
     if not stat.S_ISREG(found.st_mode) or found.st_size > MAX_BYTES:
         raise Malformed(f"it is no file of at most {MAX_BYTES} bytes")
     with open(path, "rb") as file:
-        return file.read(MAX_BYTES)
+        return file.read(found.st_size)
 
 
 def parse(text: str | bytes) -> Any:

@@ -1,4 +1,4 @@
-"""Pickles as data: containers, numbers, text, and what listed names make of them. No class and no function of Python runs.
+"""Pickles as data: containers, numbers, text, and what listed names make of them. No class of Python is ever made.
 
 The interpreter is one of its own, since Python's would hash what a file nests: a tuple that holds the same tuple twice,
 and so on forty times, is a few hundred bytes and never ends. For the same reason no value is printed before it is known

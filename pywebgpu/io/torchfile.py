@@ -203,7 +203,7 @@ class _Builder:
             case list():
                 found = self.known[id(node)] = []
                 for item in node:
-                    found.append(self.build(item, depth + 1))  # noqa: PERF401 - The list may hold itself.
+                    found.append(self.build(item, depth + 1))  # One by one, for it may hold itself.
             case _:
                 assert isinstance(node, tuple | set | frozenset)
                 found = type(node)([self.build(item, depth + 1) for item in node])

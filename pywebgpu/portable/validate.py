@@ -142,7 +142,9 @@ def _is_number(value: Any) -> bool:
 
 def _is_spec(value: Any, key: str) -> bool:
     """Whether it has a shape, and beside it a dtype or a name."""
-    named = isinstance(value, dict) and (is_dtype(value.get(key)) if key == "dtype" else isinstance(value.get(key), str))
+    named = isinstance(value, dict) and (
+        is_dtype(value.get(key)) if key == "dtype" else isinstance(value.get(key), str)
+    )
     return named and is_shape(value.get("shape"))
 
 

@@ -96,7 +96,7 @@ def _check_kernel(where: str, kernel: Any, n_numbers: int) -> None:
 
 def _check_steps(data: Data) -> None:
     kernels, sizes, ranges = data["kernels"], data["sizes"], data["ranges"]
-    known = {value["buffer"] for value in data["inputs"]}
+    known = {value["buffer"] for value in data["inputs"]}  # What has a value. A kernel may read an empty one without.
     for at, step in enumerate(data["steps"]):
         where = f"steps[{at}]"
         fits = isinstance(step, list) and len(step) > 0 and all(map(is_size, step)) and step[0] < len(kernels)
@@ -106,7 +106,6 @@ def _check_steps(data: Data) -> None:
         bound = [(n, 0, EXACT) if n < len(sizes) else ranges[n - len(sizes)] for n in step[1:]]
         read = {found[0] for found, letter in zip(bound, letters, strict=True) if letter == "r"}
         written = [found for found, letter in zip(bound, letters, strict=True) if letter == "w"]
-        require(read <= known, where, "it reads what nothing wrote")
         for k, (buffer, begin, size) in enumerate(written):
             apart = (b != buffer or e + n <= begin or begin + size <= e for b, e, n in written[:k])
             require(buffer not in read and all(apart), where, "it writes what it binds twice")

@@ -133,9 +133,14 @@ def test_a_folder_is_an_error(save: Callable[[Path], None], tmp_path: Path) -> N
 
 def test_a_failure_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("old")
-    with pytest.raises(KeyboardInterrupt), atomic.replaced(tmp_path / "a") as file:
-        file.write(b"new")
-        raise KeyboardInterrupt
+
+    def interrupted() -> None:
+        with atomic.replaced(tmp_path / "a") as file:
+            file.write(b"new")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
     assert (tmp_path / "a").read_text() == "old"
     assert os.listdir(tmp_path) == ["a"]
 
@@ -191,7 +196,9 @@ def test_threads_that_save_one_path_leave_a_whole_file(tmp_path: Path) -> None:
 
 
 def test_processes_that_save_one_path_leave_a_whole_file(tmp_path: Path) -> None:
-    code = "import sys; from pywebgpu import atomic; [atomic.write(sys.argv[1], sys.argv[2] * 50000) for _ in range(50)]"
+    code = (
+        "import sys; from pywebgpu import atomic; [atomic.write(sys.argv[1], sys.argv[2] * 50000) for _ in range(50)]"
+    )
     commands = [[sys.executable, "-c", code, str(tmp_path / "a"), letter] for letter in "abcd"]
     running = [subprocess.Popen(command, cwd=ROOT) for command in commands]
     assert [process.wait() for process in running] == [0] * 4
