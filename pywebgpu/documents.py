@@ -5,13 +5,17 @@ What is wrong is `Malformed`; each format tells it on as its own error. js_bridg
 
 import json
 import os
+import re
 import reprlib
 import stat
-from typing import Any
+from typing import Any, TypeGuard
 
 EXACT = 2**53 - 1  # Up to here every reader of JSON has the same whole numbers.
 MAX_RANK = 64
 MAX_BYTES = 256 << 20
+MAX_NESTING = 500
+STRINGS = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+NO_BRACKETS = re.compile(r"[^][{}]+")
 
 
 class Malformed(ValueError):
@@ -31,13 +35,14 @@ def parse(text: str | bytes) -> Any:
     """The value of a JSON text: no name twice in an object, no NaN, no nest without end. Raises Malformed."""
     try:
         text = text.decode("utf-8") if isinstance(text, bytes) else text
+        _check_nesting(text)
         return json.loads(text, object_pairs_hook=_without_duplicates, parse_constant=_refuse_constant)
     except Malformed:
         raise
     except ValueError as error:
         raise Malformed(f"it is not JSON: {error}") from None
-    except RecursionError:
-        raise Malformed("it is not JSON that can be read: it is nested too deep") from None
+    except RecursionError:  # Its caller is deep already.
+        raise Malformed("it is nested too deep") from None
 
 
 def require(holds: Any, where: str, rule: str) -> None:
@@ -46,12 +51,12 @@ def require(holds: Any, where: str, rule: str) -> None:
         raise Malformed(f"{where}: {rule}")
 
 
-def is_size(value: Any, most: int = EXACT) -> bool:
+def is_size(value: Any, most: int = EXACT) -> TypeGuard[int]:
     """Whether it is a whole number from 0 to `most`."""
     return type(value) is int and 0 <= value <= most
 
 
-def is_shape(value: Any) -> bool:
+def is_shape(value: Any) -> TypeGuard[list[int]]:
     """Whether it is a list of sizes, and neither the rank nor the number of elements is out of all bounds."""
     return isinstance(value, list) and len(value) <= MAX_RANK and all(map(is_size, value)) and count(value) <= EXACT
 
@@ -67,6 +72,15 @@ def count(sizes: Any) -> int:
 def shown(value: Any) -> str:
     """A value as an error tells of it, which is never long."""
     return reprlib.repr(value)
+
+
+def _check_nesting(text: str) -> None:
+    """json goes by recursion, and where Python runs in a browser that ends the page, not the call."""
+    depth = 0
+    for bracket in NO_BRACKETS.sub("", STRINGS.sub("", text)):
+        depth += 1 if bracket in "[{" else -1
+        if depth > MAX_NESTING:
+            raise Malformed("it is nested too deep")
 
 
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -15,6 +15,8 @@ from pywebgpu import errors
 
 MAX_OPCODES = 20_000_000
 MAX_KEY = 1000  # parts of a key, or of an item of a set
+MAX_DEPTH = 100  # of containers in containers
+CONTAINERS = (tuple, list, dict, set, frozenset, collections.OrderedDict, collections.Counter)
 
 
 class TorchFileError(errors.PywebgpuError, pickle.UnpicklingError, ValueError):
@@ -86,16 +88,45 @@ def fill(target: Any, items: Any) -> Any:
 
 
 class _Machine:
-    """A stack of values, the stacks below the marks, and the memo."""
+    """A stack of values, the stacks below the marks, and the memo.
+
+    A container is filled before it stands in another one, as pickle does it, so its depth can be counted on the way:
+    where Python runs in a browser, freeing a nest that is too deep would end the page.
+    """
 
     def __init__(self, names: Mapping[str, StandIn], persistent: Callable[[Any], Any]) -> None:
         self.names, self.persistent = names, persistent
         self.stack: list[Any] = []
         self.below: list[list[Any]] = []
         self.memo: dict[int, Any] = {}
+        self.depths: dict[int, int] = {}  # by id; containers that are no more are not asked for
+        self.closed: set[int] = set()
 
     def push(self, value: Any) -> None:
         self.stack.append(value)
+
+    def make(self, container: Any, items: Any = ()) -> None:
+        """Pushes a container that is new, and holds the items."""
+        self.closed.discard(id(container))
+        self.depths[id(container)] = 1
+        self.put(container, items)
+        self.push(container)
+
+    def gather(self, items: Any, kind: Callable[[Any], Any]) -> None:
+        self.make(kind(items), items)
+
+    def put(self, container: Any, items: Any) -> None:
+        """Notes that the container holds the items."""
+        if id(container) in self.closed:
+            raise TorchFileError("the file changes a container that stands in another one")
+        depth = self.depths.get(id(container), 1)
+        for item in items:
+            if type(item) in CONTAINERS:
+                self.closed.add(id(item))
+                depth = max(depth, 1 + self.depths[id(item)])
+        if depth > MAX_DEPTH:
+            raise TorchFileError(f"the file holds containers in containers, more than {MAX_DEPTH} deep")
+        self.depths[id(container)] = depth
 
     def mark(self) -> None:
         self.below.append(self.stack)
@@ -123,11 +154,17 @@ class _Machine:
     def append(self, items: list[Any]) -> None:
         if type(self.stack[-1]) is not list:
             raise TorchFileError(f"the file appends to a {type(self.stack[-1]).__name__}")
+        self.put(self.stack[-1], items)
         self.stack[-1].extend(items)
+
+    def fill(self, target: Any, items: Any) -> None:
+        self.put(target, items)
+        fill(target, items)
 
     def add(self, items: list[Any]) -> None:
         if type(self.stack[-1]) is not set:
             raise TorchFileError(f"the file adds to a {type(self.stack[-1]).__name__}")
+        self.put(self.stack[-1], items)
         self.stack[-1].update(check_key(item) for item in items)
 
     def keep(self, at: int | None) -> None:
@@ -149,7 +186,11 @@ class _Machine:
         if type(function) is not StandIn or function.call is None or type(arguments) is not tuple:
             name = function.name if type(function) is StandIn else f"a {type(function).__name__}"
             raise TorchFileError(f"the file calls {name}, which makes no value")
-        self.push(function.call(*arguments))
+        made = function.call(*arguments)
+        if type(made) in CONTAINERS:
+            self.make(made, arguments)
+        else:
+            self.push(made)
 
     def build(self) -> None:
         """Attributes of a dict, as those of a state dict, are left out; nothing else may have some."""
@@ -173,22 +214,22 @@ ACTIONS: dict[str, Callable[[_Machine, Any], Any]] = {
     "POP": lambda machine, _: machine.pop(),
     "POP_MARK": lambda machine, _: machine.marked(),
     "DUP": lambda machine, _: machine.push(machine.stack[-1]),
-    "EMPTY_LIST": lambda machine, _: machine.push([]),
-    "LIST": lambda machine, _: machine.push(machine.marked()),
+    "EMPTY_LIST": lambda machine, _: machine.make([]),
+    "LIST": lambda machine, _: machine.gather(machine.marked(), list),
     "APPEND": lambda machine, _: machine.append([*machine.top(1)]),
     "APPENDS": lambda machine, _: machine.append(machine.marked()),
-    "EMPTY_TUPLE": lambda machine, _: machine.push(()),
-    "TUPLE": lambda machine, _: machine.push(tuple(machine.marked())),
-    "TUPLE1": lambda machine, _: machine.push(machine.top(1)),
-    "TUPLE2": lambda machine, _: machine.push(machine.top(2)),
-    "TUPLE3": lambda machine, _: machine.push(machine.top(3)),
-    "EMPTY_DICT": lambda machine, _: machine.push({}),
-    "DICT": lambda machine, _: machine.push(fill({}, machine.marked())),
-    "SETITEM": lambda machine, _: fill(machine.stack[-3], machine.top(2)),
-    "SETITEMS": lambda machine, _: fill(machine.below[-1][-1], machine.marked()),
-    "EMPTY_SET": lambda machine, _: machine.push(set()),
+    "EMPTY_TUPLE": lambda machine, _: machine.make(()),
+    "TUPLE": lambda machine, _: machine.gather(machine.marked(), tuple),
+    "TUPLE1": lambda machine, _: machine.gather(machine.top(1), tuple),
+    "TUPLE2": lambda machine, _: machine.gather(machine.top(2), tuple),
+    "TUPLE3": lambda machine, _: machine.gather(machine.top(3), tuple),
+    "EMPTY_DICT": lambda machine, _: machine.make({}),
+    "DICT": lambda machine, _: machine.gather(machine.marked(), lambda items: fill({}, items)),
+    "SETITEM": lambda machine, _: machine.fill(machine.stack[-3], machine.top(2)),
+    "SETITEMS": lambda machine, _: machine.fill(machine.below[-1][-1], machine.marked()),
+    "EMPTY_SET": lambda machine, _: machine.make(set()),
     "ADDITEMS": lambda machine, _: machine.add(machine.marked()),
-    "FROZENSET": lambda machine, _: machine.push(frozenset(check_key(item) for item in machine.marked())),
+    "FROZENSET": lambda machine, _: machine.gather(machine.marked(), lambda items: frozenset(map(check_key, items))),
     **dict.fromkeys(("PUT", "BINPUT", "LONG_BINPUT", "MEMOIZE"), lambda machine, at: machine.keep(at)),
     **dict.fromkeys(("GET", "BINGET", "LONG_BINGET"), lambda machine, at: machine.push(machine.memo[int(at)])),
     "GLOBAL": lambda machine, name: machine.name(*name.split(" ", 1)),

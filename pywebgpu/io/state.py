@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, BinaryIO
 
 from pywebgpu import devices, documents, dtypes
-from pywebgpu.io import safetensors, torchfile
+from pywebgpu.io import pickled, safetensors, torchfile
 from pywebgpu.tensor import tensor
 
 KEY = "pywebgpu"
@@ -152,6 +152,8 @@ class _Encoder:
     def container(self, value: Any, path: tuple[Any, ...]) -> Any:
         if id(value) in self.open:
             raise ValueError(f"save: {path} holds itself")
+        if len(self.open) == pickled.MAX_DEPTH:  # It could be written, and would be refused when it is read.
+            raise ValueError(f"save: the object holds containers in containers, more than {pickled.MAX_DEPTH} deep")
         self.open.append(id(value))
         try:
             if not isinstance(value, dict):

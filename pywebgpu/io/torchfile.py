@@ -16,13 +16,13 @@ from typing import Any, BinaryIO, NamedTuple
 from pywebgpu import documents, dtypes, errors
 from pywebgpu.documents import is_size
 from pywebgpu.io import pickled, strided
-from pywebgpu.io.pickled import StandIn, TorchFileError
+from pywebgpu.io.pickled import StandIn
+from pywebgpu.io.pickled import TorchFileError as TorchFileError  # It is this format's, and told under this name.
 from pywebgpu.tensor import tensor
 
 LEGACY_MAGIC = 0x1950A86A20F9469CFC6C
 LEGACY_PROTOCOL = 1001
 
-MAX_DEPTH = 100  # of containers in containers
 MAX_OVERLAP = 16  # Views may overlap; a small file must not become tensors without end by views of one storage.
 STORAGES = {
     "DoubleStorage": "float64",
@@ -157,7 +157,8 @@ def _unpickle(source: pickled.Source) -> tuple[Any, dict[str, Storage]]:
     storages: dict[str, Storage] = {}
 
     def persistent(pid: Any) -> Storage:
-        kind, stand_in, key, _, n_items, *view = pid if type(pid) is tuple and len(pid) < 8 else [None] * 5
+        parts: Any = pid if type(pid) is tuple and 5 <= len(pid) <= 6 else [None] * 5
+        kind, stand_in, key, _, n_items, *view = parts
         fits = kind == "storage" and type(stand_in) is StandIn and type(key) is str and is_size(n_items)
         if not fits or any(one is not None for one in view):
             raise TorchFileError("the file has a storage of an unknown kind")
@@ -182,11 +183,10 @@ class _Builder:
         self.made: dict[Record, tensor.Tensor] = {}
         self.known: dict[int, Any] = {}
 
-    def build(self, node: Any, depth: int = 0) -> Any:
+    def build(self, node: Any) -> Any:
         if id(node) in self.known:
             return self.known[id(node)]
-        if depth > MAX_DEPTH:
-            raise TorchFileError(f"the file holds containers in containers, more than {MAX_DEPTH} deep")
+        found: Any
         match node:
             case None | bool() | int() | float() | str() | bytes():
                 return node
@@ -197,16 +197,12 @@ class _Builder:
             case Record():
                 found = self.tensor(node)
             case dict():
-                found = self.known[id(node)] = type(node)()
+                found = type(node)()
                 for key, value in node.items():
-                    found[self.build(key, depth + 1)] = self.build(value, depth + 1)
-            case list():
-                found = self.known[id(node)] = []
-                for item in node:
-                    found.append(self.build(item, depth + 1))  # One by one, for it may hold itself.
+                    found[self.build(key)] = self.build(value)
             case _:
-                assert isinstance(node, tuple | set | frozenset)
-                found = type(node)([self.build(item, depth + 1) for item in node])
+                assert isinstance(node, list | tuple | set | frozenset)
+                found = type(node)([self.build(item) for item in node])
         self.known[id(node)] = found
         return found
 
@@ -258,7 +254,9 @@ def _of_type(function: Any, kind: Any, arguments: Any, state: Any) -> Record:
 
 
 def _ordered(pairs: Any = ()) -> collections.OrderedDict[Any, Any]:
-    return pickled.fill(collections.OrderedDict(), [part for pair in _items(pairs) for part in _pair(pair)])
+    made: collections.OrderedDict[Any, Any] = collections.OrderedDict()
+    pickled.fill(made, [part for pair in _items(pairs) for part in _pair(pair)])
+    return made
 
 
 def _counter(counts: Any = None) -> collections.Counter[Any]:

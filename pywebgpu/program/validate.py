@@ -46,7 +46,7 @@ def _is_range(found: Any, sizes: list[int]) -> bool:
     if not (isinstance(found, list) and len(found) == 3 and all(map(is_size, found)) and found[0] < len(sizes)):
         return False
     buffer, offset, size = found
-    return offset % 256 == 0 and size % 4 == 0 and size > 0 and offset + size <= sizes[buffer]
+    return bool(offset % 256 == 0 and size % 4 == 0 and size > 0 and offset + size <= sizes[buffer])
 
 
 def _check_ends(data: Data) -> None:
@@ -90,7 +90,7 @@ def _check_kernel(where: str, kernel: Any, n_numbers: int) -> None:
     require("n" not in letters or n_numbers, where, "it reads host numbers, and there are none")
     declared = [(int(at), kind) for at, kind in BINDING.findall(text) if len(at) < 4]
     fits = declared == [(at, KINDS[letter]) for at, letter in enumerate(letters)]
-    fits = fits and text.count("@binding(") == len(letters) and ENTRY.search(text)
+    fits = fits and text.count("@binding(") == len(letters) and ENTRY.search(text) is not None
     require(fits, where, "its text has the entry main, and binds what the letters say")
 
 

@@ -197,7 +197,9 @@ def run(count: int, seed: int = 0, workers: int | None = None) -> Report:
     results = context.Queue()
     numbers = [context.Value("q", first) for first in range(n_workers)]
     running = [
-        context.Process(target=_work, args=(range(first, count, n_workers), files, seed, results, numbers[first]))
+        context.Process(
+            target=_work, args=(range(first, count, n_workers), files, seed, results, numbers[first]), daemon=True
+        )
         for first in range(n_workers)
     ]
     # Reading files needs no GPU, and looking for one takes longer than a thousand of them.
@@ -293,9 +295,8 @@ def main(arguments: list[str]) -> int:
     report = run(options.count, options.seed)
     seconds = time.monotonic() - start
     print(report)
-    print(
-        f"{options.count} files in {seconds:.0f} s, {options.count / seconds:.0f} a second; {len(report.failures)} failed"
-    )
+    rate = options.count / seconds
+    print(f"{options.count} files in {seconds:.0f} s, {rate:.0f} a second; {len(report.failures)} failed")
     return 1 if report.failures else 0
 
 

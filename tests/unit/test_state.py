@@ -175,3 +175,25 @@ def test_the_path_stands_in_the_error(tmp_path: Path) -> None:
     (tmp_path / "broken.pt").write_bytes(b"not a checkpoint")
     with pytest.raises(ours.SafetensorError, match=r"broken\.pt"):
         state.load(tmp_path / "broken.pt")
+
+
+def test_a_nest_is_a_hundred_deep_at_most() -> None:
+    def nest(depth: int) -> Any:
+        value: Any = []
+        for _ in range(depth - 1):
+            value = {"a": value} if depth % 2 else (value,)
+        return value
+
+    for depth in (99, 100):
+        assert same(round_trip(nest(depth)), nest(depth))
+    with pytest.raises(ValueError, match="more than 100 deep"):
+        state.save(nest(101), io.BytesIO())
+
+
+@pytest.mark.parametrize(
+    "value", [{"float": 10**400}, {"dict": [3]}, {"Counter": 3}, {"bytes": "é"}, {"tensor": []}, {}, {"device": "gpu"}]
+)
+def test_damaged_metadata_is_refused(value: Any) -> None:
+    text = json.dumps({"version": 1, "value": value})
+    with pytest.raises(ours.SafetensorError):
+        state.decode({}, {"pywebgpu": text})

@@ -192,6 +192,9 @@ TRAPS = {
     "a device that is a nest of shared parts": b"\x80\x02ctorch\ndevice\n" + SHARED + b"\x85R.",
     "a call that calls itself": b"\x80\x02ctorch._tensor\n_rebuild_from_type_v2\nq\0(h\0N]q\1N(h\0Nh\1Nt0tR.",
     "a key of a million digits": b"\x80\x02}\x8b\0\0\x0f\0" + b"\1" * 0xF0000 + b"Ns.",
+    "a list that holds itself": b"\x80\x02]q\0h\0a.",
+    "a nest from the outside in": b"\x80\x02]q\0" + b"h\0]q\0a" * 1000 + b".",
+    "tuples without end": b"\x80\x02)" + b"\x85" * 100_000 + b".",
     "a list that is a dict": b"\x80\x02]K\1K\2s.",
     "a tensor of 65 dimensions": REBUILD + b"(" + STORAGE + b"K\0(" + b"K\1" * 65 + b"t(" + b"K\1" * 65 + b"t\x89NtR.",
     "more elements than can be counted": REBUILD + b"(" + STORAGE + b"K\0(" + HUGE * 2 + b"t(K\0K\0t\x89NtR.",
@@ -259,9 +262,15 @@ def test_what_is_shared_is_built_once(kind: bytes) -> None:
     assert len(found) == 0
 
 
-def test_a_list_may_hold_itself() -> None:
-    found = torchfile.load(archive(b"\x80\x02]q\0h\0a."))
-    assert found[0] is found
+def test_containers_are_a_hundred_deep_at_most() -> None:
+    def nest(depth: int) -> io.BytesIO:
+        return archive(b"\x80\x02" + b"]" * depth + b"a" * (depth - 1) + b".")
+
+    found = torchfile.load(nest(100))
+    for _ in range(99):
+        (found,) = found
+    with pytest.raises(torchfile.TorchFileError, match="more than 100 deep"):
+        torchfile.load(nest(101))
 
 
 def test_a_memo_slot_far_out_takes_no_memory() -> None:
