@@ -160,6 +160,11 @@ DAMAGED: dict[str, Any] = {
     "an unknown dtype": json.dumps({"version": 1, "value": {"dtype": "float8"}}),
     "a tuple of nothing": json.dumps({"version": 1, "value": {"tuple": None}}),
     "a key that cannot be one": json.dumps({"version": 1, "value": {"dict": [[[1], 2]]}}),
+    "a number beyond all floats": json.dumps({"version": 1, "value": {"float": 10**400}}),
+    "a dict of no pairs": json.dumps({"version": 1, "value": {"dict": [3]}}),
+    "a name that cannot be one": json.dumps({"version": 1, "value": {"tensor": []}}),
+    "a number that is none": '{"version":1,"value":NaN}',
+    "a number of many digits": '{"version":1,"value":' + "9" * 5000 + "}",
     "nests without end": '{"version":1,"value":' + "[" * 100_000 + "]" * 100_000 + "}",
 }
 
@@ -188,12 +193,3 @@ def test_a_nest_is_a_hundred_deep_at_most() -> None:
         assert same(round_trip(nest(depth)), nest(depth))
     with pytest.raises(ValueError, match="more than 100 deep"):
         state.save(nest(101), io.BytesIO())
-
-
-@pytest.mark.parametrize(
-    "value", [{"float": 10**400}, {"dict": [3]}, {"Counter": 3}, {"bytes": "é"}, {"tensor": []}, {}, {"device": "gpu"}]
-)
-def test_damaged_metadata_is_refused(value: Any) -> None:
-    text = json.dumps({"version": 1, "value": value})
-    with pytest.raises(ours.SafetensorError):
-        state.decode({}, {"pywebgpu": text})
