@@ -9,6 +9,7 @@ browser     the pages in a headless Chromium on its software adapter, and cases 
 conformance the tables of cases on all hosts against PyTorch, as one table: [--hosts cpu,native,node,chromium] [--all]
 soak        3,000 training steps in a host, with flat memory: [--host node] [--steps 3000]
 all         unit, lint, gpu, node and browser, each to its end
+fuzz-files  100,000 damaged files, each loaded or refused within a second and 256 MB: [--count 100000] [--seed 0]
 golden      the golden files; with --update, writes them anew
 bench       the workloads of `python -m pywebgpu bench`
 """
@@ -72,6 +73,10 @@ def soak(arguments: list[str]) -> bool:
     return run([sys.executable, "-m", "tests.hosts.memory", *arguments])
 
 
+def fuzz_files(arguments: list[str]) -> bool:
+    return run([sys.executable, "-m", "tests.fuzz.files", *arguments])
+
+
 def check(arguments: list[str]) -> bool:
     clean = lint([])
     return pytest([*CONTRACT], arguments) and clean
@@ -117,6 +122,7 @@ STAGES: dict[str, Stage] = {
     "browser": browser,
     "conformance": conformance,
     "soak": soak,
+    "fuzz-files": fuzz_files,
     "all": everything,
     "golden": golden,
     "bench": bench,

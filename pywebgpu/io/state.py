@@ -14,8 +14,8 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any, BinaryIO
 
-from pywebgpu import devices, dtypes
-from pywebgpu.io import safetensors, torchfile
+from pywebgpu import devices, documents, dtypes
+from pywebgpu.io import pickled, safetensors, torchfile
 from pywebgpu.tensor import tensor
 
 KEY = "pywebgpu"
@@ -85,13 +85,15 @@ def decode(tensors: Mapping[str, tensor.Tensor], metadata: Mapping[str, str]) ->
     if KEY not in metadata:
         return dict(tensors)
     try:
-        fields = json.loads(metadata[KEY])
+        fields = documents.parse(metadata[KEY])
         if fields["version"] != VERSION:
-            raise safetensors.SafetensorError(f"written as version {fields['version']}; this is version {VERSION}")
+            raise safetensors.SafetensorError(
+                f"written as version {documents.shown(fields['version'])}; this is version {VERSION}"
+            )
         return _decoded(fields["value"], tensors)
     except safetensors.SafetensorError:
         raise
-    except (KeyError, TypeError, ValueError, RuntimeError) as error:
+    except (ArithmeticError, KeyError, TypeError, ValueError, RuntimeError) as error:
         raise safetensors.SafetensorError(f"the metadata is damaged: {type(error).__name__}: {error}") from None
 
 
@@ -150,6 +152,8 @@ class _Encoder:
     def container(self, value: Any, path: tuple[Any, ...]) -> Any:
         if id(value) in self.open:
             raise ValueError(f"save: {path} holds itself")
+        if len(self.open) == pickled.MAX_DEPTH:  # It could be written, and would be refused when it is read.
+            raise ValueError(f"save: the object holds containers in containers, more than {pickled.MAX_DEPTH} deep")
         self.open.append(id(value))
         try:
             if not isinstance(value, dict):
@@ -185,7 +189,7 @@ def _decoded(value: Any, tensors: Mapping[str, tensor.Tensor]) -> Any:
         return SEQUENCES[kind](_decoded(item, tensors) for item in content)
     if kind in SCALARS:
         return SCALARS[kind](content)
-    raise ValueError(f"a value of the unknown kind {kind!r}")
+    raise ValueError(f"a value of the unknown kind {documents.shown(kind)}")
 
 
 def _read(file: BinaryIO, device: Any) -> Any:

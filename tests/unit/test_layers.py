@@ -15,10 +15,12 @@ PACKAGE = ROOT / "pywebgpu"
 NAMES = ("accelerator", "backends", "cuda", "linalg", "memory", "random", "version", "webgpu")  # PyTorch's, a file each
 LAYERS = (
     {
-        "errors",
-        "settings",
+        "atomic",
+        "documents",
         "dtypes",
+        "errors",
         "numbers",
+        "settings",
         "shapes",
         "symbolic",
         "step_capture/host_program",
