@@ -14,6 +14,7 @@ EXACT = 2**53 - 1  # Up to here every reader of JSON has the same whole numbers.
 MAX_RANK = 64
 MAX_BYTES = 256 << 20
 MAX_NESTING = 500
+MAX_DEPTH = 100  # of containers in containers, in what a file stands for
 STRINGS = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 NO_BRACKETS = re.compile(r"[^][{}]+")
 

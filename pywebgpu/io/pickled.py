@@ -12,10 +12,10 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Protocol
 
 from pywebgpu import errors
+from pywebgpu.documents import MAX_DEPTH
 
 MAX_OPCODES = 20_000_000
 MAX_KEY = 1000  # parts of a key, or of an item of a set
-MAX_DEPTH = 100  # of containers in containers
 CONTAINERS = (tuple, list, dict, set, frozenset, collections.OrderedDict, collections.Counter)
 
 

@@ -8,14 +8,13 @@ from math import prod
 from sys import float_info
 from typing import Any, NamedTuple
 
-from pywebgpu.documents import Malformed, is_shape, is_size, require
+from pywebgpu.documents import MAX_DEPTH, Malformed, is_shape, is_size, require
 from pywebgpu.program import wire
 from pywebgpu.program.program import Program
 from pywebgpu.program.validate import Data, is_dtype
 from pywebgpu.step_capture import host_data
 from pywebgpu.step_capture.host_program import HostProgram, HostProgramError
 
-MAX_DEPTH = 100
 TENSOR_KINDS = ("parameter", "buffer", "optimizer", "gradient")
 CELL_KINDS = ("option", "count", "draws")
 
