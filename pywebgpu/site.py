@@ -48,16 +48,26 @@ NATIVE = (
 )
 # What training never imports, and its archive leaves out.
 UNTRAINED = (
-    "autograd/gradcheck.py",
+    "accelerator.py",
+    "autograd/",
+    "cuda.py",
     "data/",
+    "devices/null.py",
     "inspector/",
+    "io/pickled.py",
+    "io/strided.py",
+    "io/torchfile.py",
+    "js_bridge/files.mjs",
     "js_bridge/host_program.mjs",
     "js_bridge/player.mjs",
     "js_bridge/runner.mjs",
     "js_bridge/safetensors.mjs",
+    "js_bridge/validate.mjs",
     "js_bridge/values.mjs",
+    "linalg.py",
     "portable/",
     "profiler/",
+    "random.py",
     "script.py",
     "step_capture/host_data.py",
     "utils/",
@@ -181,7 +191,7 @@ class Site:
         for name, path in members.items():
             if path.suffix not in CARRIED or "__pycache__" in name:
                 continue
-            if _is_in(NATIVE, name) or (bare and _is_in(UNTRAINED, name)):
+            if _is_in(NATIVE, name) or (bare and (name == "export.py" or _is_in(UNTRAINED, name))):
                 continue
             content = path.read_text(encoding="utf-8")
             if bare and path.suffix == ".py":

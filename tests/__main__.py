@@ -10,6 +10,7 @@ conformance the tables of cases on all hosts against PyTorch, as one table: [--h
 threads     20 threads that train side by side, 1,000 steps each, on device cpu: [--device webgpu] [--steps 1000]
 soak        3,000 training steps in a host, with flat memory: [--host node] [--steps 3000]
 all         unit, lint, gpu, node and browser, each to its end
+fuzz-files  100,000 damaged files, each loaded or refused within a second and 256 MB: [--count 100000] [--seed 0]
 golden      the golden files; with --update, writes them anew
 bench       the workloads of `python -m pywebgpu bench`
 """
@@ -80,6 +81,10 @@ def threads(arguments: list[str]) -> bool:
     return pytest(["tests/unit/test_threads.py", "--steps=1000", "--device=cpu"], arguments)
 
 
+def fuzz_files(arguments: list[str]) -> bool:
+    return run([sys.executable, "-m", "tests.fuzz.files", *arguments])
+
+
 def check(arguments: list[str]) -> bool:
     clean = lint([])
     return pytest([*CONTRACT], arguments) and clean
@@ -126,6 +131,7 @@ STAGES: dict[str, Stage] = {
     "conformance": conformance,
     "soak": soak,
     "threads": threads,
+    "fuzz-files": fuzz_files,
     "all": everything,
     "golden": golden,
     "bench": bench,

@@ -109,7 +109,7 @@ def origin(file: str) -> tuple[str, str]:
     if file.startswith(PACKAGE):
         return (USER, "") if file.startswith(WORKLOADS) else (INTERNAL, "pywebgpu")
     if file.startswith("<frozen "):
-        return LIBRARY, file[8:-1].partition(".")[0]
+        return LIBRARY, file[8:-1]
     at = file.find("site-packages" + os.sep)
     if at < 0 and file.startswith(STANDARD):
         return LIBRARY, _first(file[len(STANDARD) :])
@@ -178,7 +178,7 @@ class Watch:
                     self.codes[id(code)] = code, frame.f_globals
                     if not TELLING.isdisjoint(code.co_names):
                         self._tells()
-            elif module not in PURE and not _is_internal(frame.f_back) and not self._is_paused():
+            elif not _is_pure_module(module) and not _is_internal(frame.f_back) and not self._is_paused():
                 self._note(f"it runs {module}.{name_of(code)}")
 
     def _note(self, what: str) -> None:
@@ -210,6 +210,11 @@ def _is_pure(function: Any) -> bool:
     if module == "builtins":
         return function.__name__ not in WORLD
     return module.partition(".")[0] in PURE and not module.startswith("numpy.random")
+
+
+def _is_pure_module(module: str) -> bool:
+    """`import` in a function is pure where the module is there; a module that code names by a text is not seen."""
+    return module.partition(".")[0] in PURE and module not in ("importlib", "numpy.random")
 
 
 def name_of(code: CodeType) -> str:

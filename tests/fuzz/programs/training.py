@@ -98,7 +98,10 @@ OF_SGD = {
 OF_ADAMW = {
     "betas": ("opt.param_groups[0]['betas'] = (0.5, 0.9)", "opt.param_groups[0]['betas'] = (0.9, 0.99)"),
     "eps": ("opt.param_groups[0]['eps'] = 0.1", "opt.param_groups[0]['eps'] = 1e-8"),
-    "average_replaced": ("opt.state[params[0]]['exp_avg'] = data(9, 3, 4)", "opt.state[params[0]]['exp_avg_sq'].fill_(0.5)"),
+    "average_replaced": (
+        "opt.state[params[0]]['exp_avg'] = data(9, 3, 4)",
+        "opt.state[params[0]]['exp_avg_sq'].fill_(0.5)",
+    ),
     "amsgrad": ("opt = optim.AdamW(params, lr=0.05, amsgrad=True)",),
 }
 RULES = {
@@ -190,7 +193,9 @@ WRITTEN = (
 def scheduled(name: str, made: str, where: str) -> Program:
     text = f"sched = optim.lr_scheduler.{made}"
     if where == "inside":
-        return loop(f"schedule_{name}_inside", setup=text, last="sched.step()", changes={6: "opt.param_groups[0]['lr'] = 0.03"})
+        return loop(
+            f"schedule_{name}_inside", setup=text, last="sched.step()", changes={6: "opt.param_groups[0]['lr'] = 0.03"}
+        )
     return loop(f"schedule_{name}_outside", setup=text, changes={n: "sched.step()" for n in (2, 4, 5, 6, 8)})
 
 
@@ -202,7 +207,9 @@ def accumulated(name: str, happens: tuple[str, ...]) -> tuple[Program, ...]:
 
 
 def optimized(kind: str, rule: str, name: str, happens: tuple[str, ...]) -> Program:
-    alone = "private to each library" if name in ("state_in_place", "momentum_buffer", "momentum_buffer_deleted") else ""
+    alone = (
+        "private to each library" if name in ("state_in_place", "momentum_buffer", "momentum_buffer_deleted") else ""
+    )
     return loop(f"optimizer_{kind}_{name}", rule, changes=dict(zip((4, 6, 7), happens, strict=False)), alone=alone)
 
 
