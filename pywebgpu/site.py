@@ -40,6 +40,7 @@ NATIVE = (
     "node.py",
     "serve.py",
     "site.py",
+    "devices/loaded.py",
     "devices/native.py",
     "js_bridge/dawn.mjs",
     "js_bridge/node.mjs",
