@@ -11,7 +11,7 @@ from typing import Any
 from pywebgpu import dtypes
 from pywebgpu.dtypes import DType, Kind
 from pywebgpu.errors import DTypeError, IntegerOverflowError
-from pywebgpu.step_capture.free_number import FREE, FreeNumber, plain
+from pywebgpu.step_capture.free_number import FREE, plain
 
 WORD = -(2**31), 2**31 - 1  # what 32 bits hold
 _NAMES = {"float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "int32": "int"}
@@ -68,7 +68,7 @@ def number_of(value: Any, dtype: DType) -> Any:
     return value if type(value) in FREE else finite(float(value), dtype)
 
 
-def may_change(value: FreeNumber, dtype: DType) -> bool:
+def may_change(value: Any, dtype: DType) -> bool:
     """Whether a number of a captured step can be another one in each run: devices bring it to its 32 bits."""
     if dtype.kind is Kind.FLOAT:
         return True

@@ -13,7 +13,7 @@ import re
 import tarfile
 import threading
 import tokenize
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -66,6 +66,7 @@ UNTRAINED = (
     "js_bridge/validate.mjs",
     "js_bridge/values.mjs",
     "linalg.py",
+    "memory.py",
     "portable/",
     "profiler/",
     "random.py",
@@ -182,7 +183,7 @@ class Site:
         return text.encode()
 
     def _archive(self, script: str, *, bare: bool) -> bytes:
-        """The library, the demo, its text and one script of web/; bare, without comments and docstrings."""
+        """The library, the demo, its text and one script of web/; bare, without comments, docstrings and types."""
         folders = self.folders
         members = {f"pywebgpu/{path.relative_to(PACKAGE).as_posix()}": path for path in PACKAGE.rglob("*.*")}
         members |= {f"pywebgpu/js_bridge/{path.name}": path for path in folders.bridge.glob("*.mjs")}
@@ -235,20 +236,46 @@ class Site:
 
 
 def without_comments(source: str) -> str:
-    """The same program, each line at its number, without comments and with empty docstrings."""
+    """The same program, each line at its number, without comments and annotations, and with empty docstrings."""
     lines = source.splitlines(keepends=True)
     kept = list(lines)
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type == tokenize.COMMENT:
             line, column = token.start
             kept[line - 1] = lines[line - 1][:column].rstrip() + "\n"
-    for node in ast.walk(ast.parse(source)):
+    nodes = [*ast.walk(ast.parse(source))]
+    for line, start, end in sorted(_annotations(nodes, lines), reverse=True):
+        encoded = kept[line - 1].encode()  # Columns of a tree count bytes.
+        kept[line - 1] = (encoded[:start] + encoded[end:]).decode()
+    for node in nodes:
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             text = node.body[0] if ast.get_docstring(node, clean=False) is not None else None
             if text is not None and text.end_lineno is not None:
                 kept[text.lineno - 1 : text.end_lineno] = ["\n"] * (text.end_lineno - text.lineno + 1)
                 kept[text.lineno - 1] = " " * text.col_offset + '""\n'
     return "".join(kept)
+
+
+def _annotations(nodes: Iterable[ast.AST], lines: list[str]) -> Iterator[tuple[int, int, int]]:
+    """Where functions and variables say types, on one line each: its number, and the columns from and to.
+
+    Those of a class's own body stay: a dataclass reads them.
+    """
+    of_classes = {id(inner) for node in nodes if isinstance(node, ast.ClassDef) for inner in node.body}
+    for node in nodes:
+        if isinstance(node, ast.AnnAssign) and node.value is not None and id(node) not in of_classes:
+            yield from _span(node.lineno, node.target.end_col_offset or 0, node.annotation)
+        elif isinstance(node, ast.arg) and node.annotation is not None:
+            yield from _span(node.lineno, node.col_offset + len(node.arg.encode()), node.annotation)
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.returns is not None:
+            start = lines[node.returns.lineno - 1].encode().rfind(b" ->", 0, node.returns.col_offset)
+            yield from _span(node.returns.lineno, start, node.returns)
+
+
+def _span(line: int, start: int, annotation: ast.expr) -> Iterator[tuple[int, int, int]]:
+    """From a column to the end of an annotation, where both are on the line."""
+    if start >= 0 and annotation.end_lineno == line:
+        yield line, start, annotation.end_col_offset or 0
 
 
 def _is_in(parts: Iterable[str], name: str) -> bool:

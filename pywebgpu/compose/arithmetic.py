@@ -172,7 +172,7 @@ def chosen(x: Node, value: Number) -> Node:
     """As `like`, of a number that the user chose. Raises: DTypeError where x's dtype cannot hold it."""
     dtype = x.spec.dtype
     numbers.check(value, dtype)
-    return like(x, value) if dtype.kind is Kind.FLOAT else stored(value, dtype)  # type: ignore[arg-type]
+    return like(x, value) if dtype.kind is Kind.FLOAT else stored(value, dtype)
 
 
 def factor(value: Number, dtype: DType) -> Number:

@@ -56,6 +56,13 @@ def submit(device: Device, *, everyone: bool = False) -> None:
                 return
 
 
+def release() -> None:
+    """Takes back the claims of storages that ended: what nobody else has may be written in place."""
+    runtime = state.default
+    with runtime.lock:
+        runtime.release.run()
+
+
 def flush() -> None:
     """Queues what any thread recorded on any device: a step that is captured next starts from values."""
     for device in list(state.default.queues):

@@ -124,10 +124,16 @@ class Builder:
 
     def record(self, function: Any) -> Recording:
         executor.flush()
-        result = self._call(function)
-        around = self._surroundings(function)
-        recording = Recording(self.call, self.capture, around)
-        self._finish(recording, result)
+        was_on = gc.isenabled()
+        gc.disable()  # So that a look at the youngest finds all cycles that the call leaves.
+        try:
+            result = self._call(function)
+            around = self._surroundings(function)
+            recording = Recording(self.call, self.capture, around)
+            self._finish(recording, result)
+        finally:
+            if was_on:
+                gc.enable()
         return recording
 
     def _surroundings(self, function: Any) -> Surroundings | None:
@@ -302,7 +308,7 @@ class Builder:
         """The storages that were made in the step and are still there. What only a cycle or the tape holds is not."""
         for ref in self.capture.storages:
             self.capture.begun.pop(id(ref()), None)
-        gc.collect()
+        gc.collect(0)  # All that the call made is young: see `record`.
         self._born = {id(storage): storage for ref in self.capture.storages if (storage := ref()) is not None}
         for storage in self._born.values():
             if storage.home is not None:  # It was uploaded: a constant of the step, which no run may overwrite.

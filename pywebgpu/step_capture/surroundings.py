@@ -59,7 +59,7 @@ def is_same(old: Any, new: Any) -> bool:
     if type(old) is not type(new):
         return False
     if isinstance(old, float):
-        return old.hex() == new.hex()
+        return bool(old.hex() == new.hex())
     if isinstance(old, complex):
         return repr(old) == repr(new)
     if isinstance(old, ATOMS):
@@ -124,9 +124,9 @@ def _comparison(entries: list[Entry]) -> Callable[[], bool]:
     mappings = [entry.look.mapping for entry in entries if isinstance(entry.look, Mapping)]
     sequences = [entry.look.sequence for entry in entries if isinstance(entry.look, Sequence)]
     lookups = [entry.look for entry in entries if isinstance(entry.look, Lookup)]
-    attributes = [entry for entry in entries if isinstance(entry.look, Attributes)]
-    whole = [entry for entry in attributes if not any(value is MISSING for value in entry.values)]
-    others = [entry for entry in attributes if entry not in whole]
+    attributes = [(entry, entry.look) for entry in entries if isinstance(entry.look, Attributes)]
+    whole = [(entry, look) for entry, look in attributes if not any(value is MISSING for value in entry.values)]
+    others = [entry for entry, _ in attributes if any(value is MISSING for value in entry.values)]
     others += [entry for entry in entries if isinstance(entry.look, Facts)]
     sizes, lengths = [*map(len, mappings)], [*map(len, sequences)]
     dicts = [one for one in mappings if isinstance(one, dict) and one]
@@ -136,8 +136,8 @@ def _comparison(entries: list[Entry]) -> Callable[[], bool]:
         [one.names for one in lookups],
         [repeat(MISSING)] * len(lookups),
     )
-    things = [entry.look.thing for entry in whole for _ in entry.keys]
-    keys = [key for entry in whole for key in entry.keys]
+    things = [look.thing for entry, look in whole for _ in entry.keys]
+    keys = [key for entry, _ in whole for key in entry.keys]
     reads: list[Callable[[], Any]] = [
         lambda: chain.from_iterable(dicts),
         lambda: chain.from_iterable(map(dict.values, dicts)),
@@ -154,7 +154,10 @@ def _comparison(entries: list[Entry]) -> Callable[[], bool]:
         try:
             if [*map(len, mappings)] != sizes or [*map(len, sequences)] != lengths:
                 return False
-            return all([all(map(is_, read(), values)) for read, values in zip(reads, was, strict=True)])
+            for read, values in zip(reads, was, strict=True):
+                if not all(map(is_, read(), values)):
+                    return False
+            return True
         except (RuntimeError, AttributeError, ValueError):  # Another thread is changing one of them, or one is gone.
             return False
 
