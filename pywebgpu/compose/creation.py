@@ -2,6 +2,7 @@
 
 import struct
 from math import ceil, frexp, isfinite, ldexp, prod
+from operator import index
 
 from pywebgpu import dtypes, numbers
 from pywebgpu.compose import arithmetic, indexing, masks, matrix, wide
@@ -40,7 +41,7 @@ def arange(start: Number, end: Number, step: Number, dtype: DType) -> Node:
         count = -((start - end) // step) if step > 0 else -((end - start) // -step)
     else:
         count = ceil((end - start) / step)
-    return _stepped(count, start, step, dtype)
+    return _stepped(index(count), start, step, dtype)
 
 
 def _stepped(count: int, start: Number, step: Number, dtype: DType) -> Node:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import weakref
 
+from pywebgpu import dtypes
 from pywebgpu.devices.base import Buffer, Device
 from pywebgpu.graph import ir, walk
 from pywebgpu.graph.ir import Node
@@ -14,6 +15,8 @@ from pywebgpu.ops import packing, pointwise
 from pywebgpu.runtime import state
 from pywebgpu.runtime.state import Queue
 from pywebgpu.step_capture.capture import recorder
+
+_UNASKED = Node(ir.DATA, (), ir.NO_ATTRS, ir.Spec((), dtypes.float32))  # of a part whose node nobody asked for
 
 
 class Storage:
@@ -62,7 +65,7 @@ class Storage:
         """A new part of a flat storage."""
         made = cls.__new__(cls)
         made.device, made._version, made.home, made.queue = whole.device, 0, None, None
-        made.whole, made.place, made._node = whole, place, packing.piece(whole.node, **place)
+        made.whole, made.place, made._node = whole, place, _UNASKED
         return made
 
     @property

@@ -13,7 +13,7 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from pywebgpu.devices.base import Buffer
+from pywebgpu.devices.base import Buffer, Device
 from pywebgpu.errors import CaptureError
 from pywebgpu.gradient import modes
 from pywebgpu.graph import walk
@@ -319,6 +319,7 @@ class Builder:
         if len(devices) > 1:
             names = " and ".join(device.name for device in devices)
             raise CaptureError(f"a compiled step runs on one device, but it computed on {names}")
+        self._hold_numbers(devices)
         run = executor.submit_now(devices[0], dry=self._dry) if devices else None
         if run is None:
             self.reason = self.reason or "it computes nothing"
@@ -327,6 +328,18 @@ class Builder:
         recording.numbers = [node.buffer for node in run.numbers]
         # The leaves are not held: memory that the step no longer needs goes back.
         recording.run = replace(run, data=[], numbers=[], outputs=[])
+
+    def _hold_numbers(self, devices: list[Device]) -> None:
+        """A shape or an attribute of an op is part of the Program, whatever computed it."""
+        if not self.capture.is_free:
+            return
+        for node in walk.toposort([storage.node for device in devices for storage in executor.live(device)]):
+            if node.attrs:
+                for value in node.attrs.values():
+                    for one in value if type(value) is tuple else (value,):
+                        self.capture.hold(one)
+            for size in node.spec.shape:
+                self.capture.hold(size)
 
     def _undo(self) -> None:
         for restore in self.capture.undos:

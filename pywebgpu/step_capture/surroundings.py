@@ -130,18 +130,18 @@ def _comparison(entries: list[Entry]) -> Callable[[], bool]:
     others += [entry for entry in entries if isinstance(entry.look, Facts)]
     sizes, lengths = [*map(len, mappings)], [*map(len, sequences)]
     dicts = [one for one in mappings if isinstance(one, dict) and one]
+    named = [one for one in dicts if all(type(key) is str for key in one)]
     views = [one for one in mappings if not isinstance(one, dict)]
-    gets, names, missing = (
-        [one.get for one in lookups],
-        [one.names for one in lookups],
-        [repeat(MISSING)] * len(lookups),
-    )
+    numbered = {id(one) for one in named}
+    keyed = [*views, *(one for one in dicts if id(one) not in numbered)]
+    gets, names = [one.get for one in lookups], [one.names for one in lookups]
+    missing = [repeat(MISSING)] * len(lookups)
     things = [look.thing for entry, look in whole for _ in entry.keys]
     keys = [key for entry, _ in whole for key in entry.keys]
+    titles = [*chain.from_iterable(named)]
     reads: list[Callable[[], Any]] = [
-        lambda: chain.from_iterable(dicts),
         lambda: chain.from_iterable(map(dict.values, dicts)),
-        lambda: chain.from_iterable(views),
+        lambda: chain.from_iterable(keyed),
         lambda: chain.from_iterable([view.values() for view in views]),
         lambda: chain.from_iterable(sequences),
         lambda: chain.from_iterable(map(map, gets, names, missing)),
@@ -154,10 +154,9 @@ def _comparison(entries: list[Entry]) -> Callable[[], bool]:
         try:
             if [*map(len, mappings)] != sizes or [*map(len, sequences)] != lengths:
                 return False
-            for read, values in zip(reads, was, strict=True):
-                if not all(map(is_, read(), values)):
-                    return False
-            return True
+            if [*chain.from_iterable(named)] != titles:  # Texts alone may be compared by value, which is faster.
+                return False
+            return all(all(map(is_, read(), values)) for read, values in zip(reads, was, strict=True))
         except (RuntimeError, AttributeError, ValueError):  # Another thread is changing one of them, or one is gone.
             return False
 

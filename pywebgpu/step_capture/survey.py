@@ -44,6 +44,10 @@ OWN = frozenset({"training", "_parameters", "_buffers", "_modules", "forward", "
 BASES = frozenset({"Module", "StateDict", "ModuleTree", "object"})  # of every module
 # Managed by the capture itself: rates, counts and states, which are new in each run.
 MANAGED = frozenset({"param_groups", "state", "defaults", "_seen", "_opt_called", "_hooks"})
+# Of modules, for saving alone.
+STATE_DICT = frozenset(
+    {"_non_persistent_buffers_set", "_state_dict_hooks", "_state_dict_pre_hooks", "_load_pre_hooks", "_load_post_hooks"}
+)
 # What has no state of its own.
 STATELESS = (
     types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType, types.MethodWrapperType,
@@ -76,6 +80,8 @@ class _Walk:
         self.texts = {text for text in constants if isinstance(text, str) and text.isidentifier()}
         self.is_dynamic = not self.names.isdisjoint(watch.DYNAMIC)
         self.reasons = list(watched.reasons)
+        saves = self.is_dynamic or not self.names.isdisjoint({"state_dict", "load_state_dict"})
+        self.ignored = MANAGED if saves else MANAGED | STATE_DICT
         self.entries: list[Entry] = []
         self.met: dict[int, Any] = {}
         self.tensors: set[int] = set()
@@ -305,7 +311,7 @@ class _Walk:
 
     def _go_on(self, entry: Entry) -> None:
         for key, value in zip(entry.keys, entry.values, strict=True):
-            if (entry.wanted is None or entry.wanted(key)) and key not in MANAGED:
+            if (entry.wanted is None or entry.wanted(key)) and key not in self.ignored:
                 self.waiting.append((path(entry.title, key), value))
 
 
