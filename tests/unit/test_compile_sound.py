@@ -8,7 +8,8 @@ import pytest
 import torch
 
 import pywebgpu
-from tests.fuzz.programs import sequences, tables, world
+from pywebgpu.errors import CaptureError
+from tests.fuzz.programs import command, sequences, tables, world
 from tests.fuzz.programs.program import Program
 from tests.fuzz.programs.sequences import Trained
 
@@ -21,12 +22,15 @@ RUNS = [
 
 
 @pytest.fixture(scope="module", autouse=True)
-def few_to_collect() -> Iterator[None]:
-    """A capture may collect garbage: what was imported needs no look each time."""
-    gc.collect()
-    gc.freeze()
+def imported() -> Iterator[None]:
+    command.prepare()
     yield
     gc.unfreeze()
+
+
+@pytest.fixture(autouse=True)
+def few_to_collect(imported: None) -> None:
+    command.set_aside()
 
 
 @pytest.mark.parametrize(("program", "scope"), RUNS)
@@ -37,6 +41,10 @@ def test_a_compiled_program_does_what_python_does(program: Program, scope: str, 
     if not program.alone:
         theirs = world.run(program, scope, torch, device, compiled=False, reading=reading)
         assert world.compared(eager, theirs, world.NEAR, same_library=False) is None, "eager and PyTorch"
+    if program.refused:
+        with pytest.raises(CaptureError, match=r"program\.py"):
+            world.run(program, scope, pywebgpu, device, compiled=True, reading=reading)
+        return
     compiled = world.run(program, scope, pywebgpu, device, compiled=True, reading=reading)
     assert world.compared(eager, compiled, world.EXACT, same_library=True) is None, "eager and compiled"
     assert compiled.counted("replays") >= program.replays, compiled.reasons()

@@ -6,6 +6,7 @@ A program is its seed: `--seed S --count 1` runs it again. What fails is made sm
 from __future__ import annotations
 
 import argparse
+import functools
 import gc
 import os
 import sys
@@ -14,8 +15,8 @@ from collections.abc import Iterable
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 
-from tests.fuzz.programs import drawn, world
-from tests.fuzz.programs.program import source
+from tests.fuzz.programs import drawn, training, world
+from tests.fuzz.programs.program import GLOBALS, source
 
 CHUNK = 25  # programs that a process is handed at once
 TRIES = 60  # smaller programs that are tried
@@ -75,26 +76,37 @@ def failure(seed: int, device: str, *, shrink: bool = True) -> str | None:
         return None
     small = shrunk(one, device, _kind(found)) if shrink else one
     names = ", ".join(part.name for part in (small.skeleton, *small.parts))
-    said = _safely(small, device)
+    again = _safely(small, device)
+    said = found if small is one else f"{found}\n{again}"
+    said += "" if again else "\n(not so when it ran once more)"
     return f"--- seed {seed} ({names}; read {small.reading})\n{said}\n{source(drawn.program(small), small.scope)}"
 
 
 def chunk(seeds: Iterable[int], device: str, shrink: bool) -> list[str]:
     prepare()
-    return [report for seed in seeds if (report := failure(seed, device, shrink=shrink)) is not None]
+    reports = []
+    for seed in seeds:
+        set_aside()
+        reports.append(failure(seed, device, shrink=shrink))
+    return [report for report in reports if report is not None]
 
 
+@functools.cache
 def prepare() -> None:
-    """A capture may collect garbage: what was imported needs no look each time."""
+    """Imports what libraries import at their first update."""
     import torch
 
     import pywebgpu
 
     torch.set_num_threads(1)
-    if not gc.get_freeze_count():
-        gc.collect()
-        gc.freeze()
-    del pywebgpu
+    for library in (torch, pywebgpu):
+        world.run(training.WRITTEN[0], GLOBALS, library, "cpu", compiled=False)
+
+
+def set_aside() -> None:
+    """A capture collects garbage: what was there before the program needs no look each time."""
+    gc.collect()
+    gc.freeze()
 
 
 def main(arguments: list[str]) -> int:

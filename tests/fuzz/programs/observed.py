@@ -29,9 +29,9 @@ class Seen:
 
 
 class Eye:
-    """Looks at values of one library. `functions` are ids of objects that stand for functions."""
+    """Looks at values of one library. `functions` are objects that stand for functions; there may be more later."""
 
-    def __init__(self, torch: Any, read: Reader, functions: set[int]) -> None:
+    def __init__(self, torch: Any, read: Reader, functions: list[Any]) -> None:
         self.torch, self.read, self.functions = torch, read, functions
         self.optimizer = torch.optim.Optimizer
         self.known: dict[int, int] = {}
@@ -50,7 +50,7 @@ class Eye:
             value, types.FunctionType | types.BuiltinFunctionType | types.MethodType | type | types.ModuleType
         ):
             return Seen("name")
-        if id(value) in self.functions:
+        if any(value is one for one in self.functions):
             return Seen("name")
         if id(value) in self.known:
             return Seen("again", self.known[id(value)])

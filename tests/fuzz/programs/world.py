@@ -59,8 +59,7 @@ def run(program: Program, scope: str, torch: Any, device: str, *, compiled: bool
 
     with _surroundings(torch, device if torch is pywebgpu else "cpu", program) as printed:
         names = _module(program, scope, torch, wrap)
-        functions = {id(step) for step in result.steps}
-        eye = Eye(torch, _at_once if reading == AT_ONCE else _late, functions)
+        eye = Eye(torch, _at_once if reading == AT_ONCE else _late, result.steps)
         kept = []
         for n in range(1, program.calls + 1):
             if n in program.changes:
