@@ -7,8 +7,8 @@ loop are one submit.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -54,6 +54,17 @@ def submit(device: Device, *, everyone: bool = False) -> None:
                 raise
             except Exception:
                 return
+
+
+@contextmanager
+def held() -> Iterator[None]:
+    """No other thread submits what this one records inside."""
+    queues = state.default.local.queues
+    queues.is_held = True
+    try:
+        yield
+    finally:
+        queues.is_held = False
 
 
 def release() -> None:
@@ -170,13 +181,14 @@ def _collect(device: Device, *, everyone: bool) -> tuple[Work, list[Storage]]:
         queues.remove(queue)
     others = [queue for queue in queues if queue is not own]
     if everyone:
-        return work + [entry for queue in others for entry in _pending(queue, may_write=False)], []
+        free = [queue for queue in others if not queue.is_held]
+        return work + [entry for queue in free for entry in _pending(queue, may_write=False)], []
     reached = set(walk.toposort(node for _, node, _ in work))
     found: list[Storage] = []
     for queue in others:
         for storage in _alive(queue):
             node = storage.node
-            if node in reached:
+            if node in reached and not queue.is_held:
                 storage.leave_queue()
                 work.append((storage, node, False))
             else:

@@ -27,6 +27,12 @@ class Queue:
         """Whether its thread has ended."""
         return self._owner() is None
 
+    @property
+    def is_held(self) -> bool:
+        """Whether its thread captures a step, whose work is its own."""
+        owner = self._owner()
+        return owner is not None and owner.is_held
+
 
 class _Queues(dict[Device, Queue]):
     """The queues of one thread; they are listed for other threads, too."""
@@ -34,6 +40,7 @@ class _Queues(dict[Device, Queue]):
     def __init__(self, listed: dict[Device, list[Queue]]) -> None:
         super().__init__()
         self._listed = listed
+        self.is_held = False
 
     def __missing__(self, device: Device) -> Queue:
         queue = self[device] = Queue(ref(self))

@@ -127,10 +127,11 @@ class Builder:
         was_on = gc.isenabled()
         gc.disable()  # So that a look at the youngest finds all cycles that the call leaves.
         try:
-            result = self._call(function)
-            around = self._surroundings(function)
-            recording = Recording(self.call, self.capture, around)
-            self._finish(recording, result)
+            with executor.held():
+                result = self._call(function)
+                around = self._surroundings(function)
+                recording = Recording(self.call, self.capture, around)
+                self._finish(recording, result)
         finally:
             if was_on:
                 gc.enable()

@@ -47,7 +47,7 @@ def in_threads(count: int, work: Callable[[int], Any]) -> list[Any]:
     return results
 
 
-def train(device: str, seed: int, steps: int) -> list[bytes]:
+def train(device: str, seed: int, steps: int, *, compiled: bool = False) -> list[bytes]:
     """The losses, and then the weights, of a small model that learns noise."""
     source = torch.Generator().manual_seed(seed)
     noise = lambda *shape: torch.randn(*shape, generator=source).to(device)  # noqa: E731
@@ -57,14 +57,20 @@ def train(device: str, seed: int, steps: int) -> list[bytes]:
             weight.copy_(noise(*weight.shape) * 0.3)
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01 * (1 + seed % 3))
     x, wanted = noise(6, 4), noise(6, 1)
-    found = []
-    for step in range(steps):
+
+    def step(x: Any) -> Any:
         optimizer.zero_grad()
         loss = (model(x) - wanted).square().mean()
         loss.backward()
         optimizer.step()
-        if step % 10 == 0:
-            found.append(loss.detach().numpy().tobytes())
+        return loss.detach()
+
+    take, found = torch.compile(step) if compiled else step, []
+    for at in range(steps):
+        loss = take(x)
+        if at % 10 == 0:
+            found.append(loss.numpy().tobytes())
+    assert not compiled or take.counters["replays"] > steps // 2, take.reasons
     return found + [weight.detach().numpy().tobytes() for weight in model.parameters()]
 
 
@@ -73,6 +79,21 @@ def test_they_train_as_one_does(device: str, steps: int) -> None:
     programs = state.default.counters["program_misses"]
     assert in_threads(THREADS, lambda at: train(device, at, steps)) == alone
     assert state.default.counters["program_misses"] == programs, "each thread meets the Programs that it meets alone"
+
+
+def test_compiled_steps_of_threads_train_as_one_does(device: str, steps: int) -> None:
+    alone = [train(device, seed, steps) for seed in range(THREADS)]
+    assert in_threads(THREADS, lambda at: train(device, at, steps, compiled=True)) == alone
+
+
+def test_a_compiled_step_may_be_called_from_many_threads(device: str) -> None:
+    step = torch.compile(lambda x, k: (x * k).sum())
+    xs = [torch.full((4,), float(at), device=device) for at in range(8)]
+
+    def values(at: int) -> list[float]:
+        return [step(xs[at], float(turn % 3)).item() for turn in range(30)]
+
+    assert in_threads(8, values) == [[4.0 * at * (turn % 3) for turn in range(30)] for at in range(8)]
 
 
 def test_independent_tensors_do_not_disturb_each_other(device: str) -> None:

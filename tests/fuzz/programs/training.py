@@ -171,7 +171,7 @@ WRITTEN = (
     loop("loop_closure", optimizer="optim.SGD(params, lr=0.1)", after="opt.step(lambda: loss)"),
     loop("loop_mode_switch", setup="m.append(nn.Dropout(0.5))", before="opt.zero_grad(); m.eval()", last="m.train()"),
     loop("loop_batch_norm", setup="m.append(nn.BatchNorm1d(2))", changes={4: "m.eval()", 6: "m.train()", 7: "m[3].momentum = None"}),
-    loop("loop_plateau", setup="sched = optim.lr_scheduler.ReduceLROnPlateau(opt, patience=0)", changes={n: "sched.step(1.0)" for n in range(2, 11)}),
+    loop("loop_plateau", setup="sched = optim.lr_scheduler.ReduceLROnPlateau(opt, patience=0)", changes=dict.fromkeys(range(2, 11), "sched.step(1.0)")),
     loop("loop_rate_read", last="held.append(opt.param_groups[0]['lr'])", changes={4: "opt.param_groups[0]['lr'] = 0.5"}),
     loop("loop_rate_in_a_branch", after="opt.param_groups[0]['lr'] = 0.2 if opt.param_groups[0]['lr'] > 0.15 else 0.1", changes={4: "opt.param_groups[0]['lr'] = 0.5"}),
     loop("loop_rate_in_text", last="held.append(f\"{opt.param_groups[0]['lr']:.3f}\")", changes={4: "opt.param_groups[0]['lr'] = 0.5"}),
@@ -196,7 +196,7 @@ def scheduled(name: str, made: str, where: str) -> Program:
         return loop(
             f"schedule_{name}_inside", setup=text, last="sched.step()", changes={6: "opt.param_groups[0]['lr'] = 0.03"}
         )
-    return loop(f"schedule_{name}_outside", setup=text, changes={n: "sched.step()" for n in (2, 4, 5, 6, 8)})
+    return loop(f"schedule_{name}_outside", setup=text, changes=dict.fromkeys((2, 4, 5, 6, 8), "sched.step()"))
 
 
 def accumulated(name: str, happens: tuple[str, ...]) -> tuple[Program, ...]:
