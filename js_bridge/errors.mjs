@@ -1,10 +1,11 @@
-/** What goes wrong, in six kinds: whoever catches an error decides by `kind` and never by its text. */
+/** What goes wrong, in seven kinds: whoever catches an error decides by `kind` and never by its text. */
 
 /**
  * absent: there is no WebGPU here.  compile: a shader was refused.  fault: a kernel met an index that is out of range.
+ * overflow: a kernel met an int64 that 32 bits do not hold.
  * device: the device refused the work.  lost: the device is gone, with all that it held.
  * usage: what the caller gave does not fit; nothing was done.
- * @typedef {"absent" | "compile" | "fault" | "device" | "lost" | "usage"} Kind
+ * @typedef {"absent" | "compile" | "fault" | "overflow" | "device" | "lost" | "usage"} Kind
  */
 
 export class BridgeError extends Error {

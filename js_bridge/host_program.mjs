@@ -108,6 +108,7 @@ export class HostProgram {
   /** @param {Instruction} instruction @param {number} nCells @returns {Step} */
   #step(instruction, nCells) {
     const [op, a, b, text] = instruction;
+    if (typeof op !== "string") wrong(`no operation ${instruction}`); // A list of one text is that text to an object.
     const [rule, result] = Object.hasOwn(RULES, op) ? RULES[op] : [];
     if (instruction.length !== (rule ? rule.length + 1 : LENGTHS[op])) wrong(`no operation ${instruction}`);
     const place = this.kinds.length++;
@@ -124,6 +125,7 @@ export class HostProgram {
     const kinds = (op === "write" ? [b] : rule?.length === 2 ? [a, b] : [a]).map((operand) => this.kind(operand));
     if (op === "write") return (_, write) => write(a, this.values[b]);
     if (op === "guard") {
+      if (typeof text !== "string") wrong("a guard without its text");
       const expected = kinds[0] === "bool" && typeof b === "boolean" ? b : number(b, kinds[0]);
       return () => Object.is(this.values[a], expected) || wrong(`${text} was ${expected} and is ${this.values[a]}; export it again with these`);
     }
@@ -136,12 +138,12 @@ export class HostProgram {
 
 /** @param {any} value @param {Kind} kind */
 function number(value, kind) {
-  const found = kind === "float" && Object.hasOwn(SPECIAL, value) ? SPECIAL[value] : value;
+  const found = kind === "float" && typeof value === "string" && Object.hasOwn(SPECIAL, value) ? SPECIAL[value] : value;
   if (typeof found !== "number" || (kind === "int" && !Number.isSafeInteger(found))) wrong(`${value} is no ${kind}`);
   return found;
 }
 
 /** @param {any} place @param {number} end */
-export function below(place, end) {
+function below(place, end) {
   if (!Number.isInteger(place) || place < 0 || place >= end) wrong(`${place} is none of ${end}`);
 }

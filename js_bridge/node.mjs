@@ -38,6 +38,8 @@ async function main() {
   const python = await loadPyodide({ env: /** @type {Record<string, string>} */ (env) });
   connectStreams(python);
   mountHost(python);
+  // Pyodide imports from the working folder; Python does so only where the command says it.
+  python.runPython("import sys; sys.path[:] = [entry for entry in sys.path if entry]");
   python.FS.chdir(process.cwd());
   if (job.packages.length) await python.loadPackage(job.packages, { messageCallback: () => undefined });
   python.setInterruptBuffer(interrupt.subarray(0, 1));

@@ -12,23 +12,19 @@
 
 import { Bridge } from "./bridge.mjs";
 import { BridgeError, refuse } from "./errors.mjs";
-import { VERSION as WIRE } from "./program.mjs";
+import { VERSION, checked, fetched } from "./files.mjs";
 import { Runner } from "./runner.mjs";
-import { parse } from "./safetensors.mjs";
 import { size, toBytes, words } from "./values.mjs";
 
-export { BridgeError };
-export const VERSION = 2;
+export { BridgeError, VERSION };
 
 /**
  * @typedef {import("./player.d.mts").Player} Api
  * @typedef {import("./player.d.mts").Input} Input
- * @typedef {import("./runner.mjs").Step} Step
- * @typedef {{ dtype: string, shape: number[], parts: [string, number][] }} State
- * @typedef {{ name: string, kind: string, state: number, offset: number, shape: number[] }} Named
- * @typedef {{ name: string, value: number, kind: "option" | "count" | "draws" }} Cell
- * @typedef {{ format: string, version: number, states: State[], tensors: Named[], cells: Cell[],
- *   programs: Record<string, Step> }} Data
+ * @typedef {import("./files.mjs").Data} Data
+ * @typedef {import("./files.mjs").State} State
+ * @typedef {import("./files.mjs").Named} Named
+ * @typedef {import("./files.mjs").Cell} Cell
  */
 
 /**
@@ -37,14 +33,7 @@ export const VERSION = 2;
  */
 export async function load(source, { gpu } = {}) {
   const files = source instanceof URL || typeof source === "string" ? await fetched(source) : source;
-  const data = /** @type {Data} */ (JSON.parse(files.program));
-  if (data.format !== "pywebgpu" || data.version !== VERSION) {
-    throw new BridgeError("compile", `an export of the format ${data.format} ${data.version}; this player reads pywebgpu ${VERSION}`);
-  }
-  for (const [name, { program }] of Object.entries(data.programs)) {
-    if (program.version !== WIRE) throw new BridgeError("compile", `${name} is a program of version ${program.version}; this player runs version ${WIRE}`);
-  }
-  const weights = parse(files.weights);
+  const { data, weights } = checked(files);
   const bridge = await Bridge.open(gpu ?? globalThis.navigator?.gpu);
   try {
     const player = new Player(bridge, data, weights);
@@ -53,29 +42,6 @@ export async function load(source, { gpu } = {}) {
   } catch (error) {
     bridge.close();
     throw error;
-  }
-}
-
-/** @param {string | URL} address */
-async function fetched(address) {
-  const base = new URL(address, globalThis.location?.href ?? import.meta.url);
-  if (!base.pathname.endsWith("/")) base.pathname += "/";
-  const [program, weights] = await Promise.all([bytesOf(new URL("program.json", base)), bytesOf(new URL("weights.safetensors", base))]);
-  return { program: new TextDecoder().decode(program), weights };
-}
-
-/** @param {URL} address @returns {Promise<ArrayBuffer>} */
-async function bytesOf(address) {
-  try {
-    if (address.protocol === "file:") {
-      const { readFile } = await import("node:fs/promises");
-      return new Uint8Array(await readFile(address)).buffer;
-    }
-    const answer = await fetch(address);
-    if (!answer.ok) throw new Error(`the server answers ${answer.status}`);
-    return await answer.arrayBuffer();
-  } catch (error) {
-    throw refuse(`cannot load ${address}: ${error instanceof Error ? error.message : error}`);
   }
 }
 
@@ -100,9 +66,7 @@ class Player {
       const count = size(state.shape);
       const whole = new Uint8Array(4 * Math.max(1, count));
       for (const [name, offset] of state.parts) {
-        const entry = weights.get(name);
-        if (!entry) throw refuse(`weights.safetensors lacks ${name}`);
-        if (offset + size(entry.shape) > count) throw refuse(`${name} has ${size(entry.shape)} elements, which is too many`);
+        const entry = /** @type {import("./safetensors.mjs").Entry} */ (weights.get(name));
         whole.set(toBytes(state.dtype, entry.elements()), 4 * offset);
       }
       bridge.write(id, whole);
@@ -110,7 +74,7 @@ class Player {
     }
     let at = 0;
     for (const [name, step] of Object.entries(data.programs)) {
-      this.#runners.set(name, new Runner(name, at++, step, bridge, this.#homes, () => this.#nextBuffer++, data.cells.length));
+      this.#runners.set(name, new Runner(name, at++, step, bridge, this.#homes, () => this.#nextBuffer++));
     }
     const ofKinds = (/** @type {string[]} */ ...kinds) => data.tensors.filter(({ kind }) => kinds.includes(kind));
     const access = { bridge, states: data.states, homes: this.#homes };
@@ -183,8 +147,12 @@ class Player {
   }
 
   #requireLimits() {
-    const most = this.bridge.info.limits.maxStorageBuffersPerShaderStage;
+    const { maxStorageBuffersPerShaderStage: most, maxStorageBufferBindingSize, maxBufferSize } = this.bridge.info.limits;
+    const allowed = Math.min(maxStorageBufferBindingSize, maxBufferSize);
+    const states = this.#data.states.map(({ shape }) => 4 * size(shape));
     for (const [name, { program }] of Object.entries(this.#data.programs)) {
+      const largest = [...states, ...program.sizes].reduce((n, m) => Math.max(n, m), 0);
+      if (largest > allowed) throw refuse(`${name} has a buffer of ${largest} bytes; this device allows ${allowed}`);
       const needed = Math.max(0, ...program.kernels.map(({ bindings }) => bindings.replace("n", "").length));
       if (needed > most) throw new BridgeError("compile", `${name} binds ${needed} buffers at once; this device allows ${most}`);
     }

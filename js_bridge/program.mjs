@@ -15,9 +15,9 @@ const BINDING = { r: "read-only-storage", w: "storage", n: "uniform", f: "storag
  *   create: (size: number, usage: GPUBufferUsageFlags) => Chunk, destroy: (chunk: Chunk) => void }} Host
  */
 
-/** Pipelines by their text: equal kernels of all Programs share one. */
+/** Pipelines by their text: equal kernels of all Programs share one, which goes with the last of them. */
 export class Pipelines {
-  /** @type {Map<string, Promise<GPUComputePipeline>>} */
+  /** @type {Map<string, { pipeline: Promise<GPUComputePipeline>, users: number }>} */
   #found = new Map();
   /** @type {Map<string, { group: GPUBindGroupLayout, pipeline: GPUPipelineLayout }>} */
   #layouts = new Map();
@@ -30,12 +30,21 @@ export class Pipelines {
   /** @param {Kernel} kernel @returns {Promise<GPUComputePipeline>} */
   get(kernel) {
     const key = kernel.bindings + kernel.wgsl;
-    let found = this.#found.get(key);
-    if (!found) {
-      found = this.#compile(kernel);
-      this.#found.set(key, found);
-    }
-    return found;
+    const found = this.#found.get(key) ?? { pipeline: this.#compile(kernel), users: 0 };
+    found.users++;
+    this.#found.set(key, found);
+    return found.pipeline;
+  }
+
+  get size() {
+    return this.#found.size;
+  }
+
+  /** A Program that asked for it is gone. @param {Kernel} kernel */
+  release(kernel) {
+    const key = kernel.bindings + kernel.wgsl;
+    const found = this.#found.get(key);
+    if (found && !--found.users) this.#found.delete(key);
   }
 
   /** @param {string} bindings the letters of wire.d.ts */
@@ -235,6 +244,7 @@ export class Loaded {
   release() {
     this.#kept = [];
     this.#groups = [];
+    for (const kernel of this.wire.kernels) this.pipelines.release(kernel);
     if (this.uniform) this.host.destroy(this.uniform);
   }
 }

@@ -58,7 +58,7 @@ class Reading {
     try {
       await this.#arrived;
       const found = new Uint8Array(buffer.getMappedRange(0, bytes + (withFault ? FAULT_BYTES : 0)));
-      if (withFault) this.#checkFault(new Int32Array(found.buffer, found.byteOffset + bytes, 3));
+      if (withFault) this.#checkFault(new Int32Array(found.buffer, found.byteOffset + bytes, 4));
       return use(found.subarray(0, bytes));
     } catch (error) {
       throw as("device", error);
@@ -75,10 +75,16 @@ class Reading {
     this.reader.staging.give(this.staging);
   }
 
-  /** @param {Int32Array} words whether something happened, the index, the size that it left */
-  #checkFault([happened, index, size]) {
+  /** @param {Int32Array} words whether something happened, the index, the size that it left; or the name of an op, 1 */
+  #checkFault(words) {
+    const [happened, index, size, isOverflow] = words;
     if (!happened) return;
     this.reader.gpu.queue.writeBuffer(this.reader.fault, 0, new Uint8Array(FAULT_BYTES));
+    if (isOverflow) {
+      const name = new TextDecoder().decode(new Uint8Array(words.buffer, words.byteOffset + 4, 8)).replace(/\0+$/, "");
+      const reason = "a result does not fit, since webgpu stores int64 as int32";
+      throw new BridgeError("overflow", `${name}: ${reason}; compute it on the cpu device, or in float32`);
+    }
     throw new BridgeError("fault", `index ${index} is out of bounds for dimension with size ${size}`);
   }
 }

@@ -1,7 +1,7 @@
 /** One program of an export: its buffers, and what the host does for a run. */
 
 import { refuse } from "./errors.mjs";
-import { HostProgram, below } from "./host_program.mjs";
+import { HostProgram } from "./host_program.mjs";
 import { arranged, put, size, toBytes } from "./values.mjs";
 
 /** @typedef {import("./bridge.mjs").Bridge} Bridge */
@@ -27,9 +27,9 @@ export class Runner {
 
   /**
    * @param {string} name @param {number} id @param {Step} step @param {Bridge} bridge @param {number[]} homes
-   * @param {() => number} newBuffer @param {number} nCells of the export
+   * @param {() => number} newBuffer
    */
-  constructor(name, id, step, bridge, homes, newBuffer, nCells) {
+  constructor(name, id, step, bridge, homes, newBuffer) {
     this.name = name;
     this.id = id;
     this.step = step;
@@ -39,11 +39,7 @@ export class Runner {
     this.given = step.tensors.map(() => newBuffer());
     this.numbers = new Uint32Array(step.program.numbers.length);
     this.#over = new Map(step.program.written);
-    const { cells, program, words } = step.host;
-    this.#host = new HostProgram(program, cells.length);
-    for (const [kind, at] of cells) below(at, kind === "cell" ? nCells : step.numbers.length);
-    for (const place of words) this.#host.kind(place);
-    if (words.length !== this.numbers.length) throw refuse(`${name} takes ${this.numbers.length} numbers of the host, not ${words.length}`);
+    this.#host = new HostProgram(step.host.program, step.host.cells.length);
     bridge.load(id, JSON.stringify(step.program));
   }
 

@@ -3,6 +3,9 @@
  */
 
 import { refuse } from "./errors.mjs";
+import { isObject, isShape, isSize, isText } from "./validate.mjs";
+
+const MAX_HEADER = 100_000_000;
 
 /** @type {Record<string, [string, number, (view: DataView, at: number) => number]>} dtype, bytes, one element */
 const DTYPES = {
@@ -22,33 +25,44 @@ const DTYPES = {
 
 /** The tensors of a file by name. Throws BridgeError "usage" for a damaged one. @param {ArrayBuffer} file @returns {Map<string, Entry>} */
 export function parse(file) {
-  if (file.byteLength < 8) throw refuse(`weights.safetensors: the file has ${file.byteLength} bytes; a header needs 8`);
+  if (file.byteLength < 8) throw damaged(`the file has ${file.byteLength} bytes; a header needs 8`);
   const size = Number(new DataView(file).getBigUint64(0, true));
-  if (size > file.byteLength - 8) throw refuse(`weights.safetensors: the header has ${size} bytes, but the file ends after ${file.byteLength - 8}`);
-  /** @type {Record<string, { dtype: string, shape: number[], data_offsets: [number, number] }>} */
-  const header = headerOf(new TextDecoder().decode(new Uint8Array(file, 8, size)));
+  if (size > MAX_HEADER) throw damaged(`the header has ${size} bytes; at most ${MAX_HEADER} are allowed`);
+  if (size > file.byteLength - 8) throw damaged(`the header has ${size} bytes, but the file ends after ${file.byteLength - 8}`);
+  const { __metadata__: said, ...header } = headerOf(new Uint8Array(file, 8, size));
+  if (!isObject(said ?? {}) || !Object.values(said ?? {}).every(isText)) throw damaged("__metadata__ must map strings to strings");
   /** @type {Map<string, Entry>} */
   const found = new Map();
-  for (const [name, { dtype: code, shape, data_offsets: place }] of Object.entries(header)) {
-    if (name === "__metadata__") continue;
-    const known = DTYPES[code];
-    if (!known) throw refuse(`weights.safetensors: ${name} has dtype ${code}; known are ${Object.keys(DTYPES).join(", ")}`);
-    const [dtype, bytes, read] = known;
-    const count = shape.reduce((n, m) => n * m, 1);
-    const [begin, end] = [place[0] + 8 + size, place[1] + 8 + size];
-    if (end - begin !== count * bytes || end > file.byteLength) throw refuse(`weights.safetensors: the bytes of ${name} do not fit its shape [${shape}], or are missing`);
+  let end = 0;
+  for (const [name, entry] of Object.entries(header).sort(([, a], [, b]) => order(a, b))) {
+    const { dtype: code, shape, data_offsets: place } = entry ?? {};
+    if (!Object.hasOwn(DTYPES, code)) throw damaged(`${name} has dtype ${String(code)}; known are ${Object.keys(DTYPES).join(", ")}`);
+    const [dtype, bytes, read] = DTYPES[code];
+    if (!isShape(shape)) throw damaged(`${name} has no shape`);
+    if (!Array.isArray(place) || place.length !== 2 || !place.every(isSize)) throw damaged(`${name} has no data_offsets`);
+    const count = shape.reduce((/** @type {number} */ n, /** @type {number} */ m) => n * m, 1);
+    if (place[1] - place[0] !== count * bytes) throw damaged(`the bytes of ${name} do not fit its shape [${shape}]`);
+    if (place[0] !== end) throw damaged(`the bytes of ${name} begin at ${place[0]}, not at ${end}`);
+    end = place[1];
+    const begin = 8 + size + place[0];
     found.set(name, { dtype, shape, elements: () => elements(code, file, begin, count, bytes, read) });
   }
+  if (8 + size + end !== file.byteLength) throw damaged(`the tensors take ${end} bytes, but the file has ${file.byteLength - 8 - size}`);
   return found;
 }
 
-/** @param {string} text */
-function headerOf(text) {
+const damaged = (/** @type {string} */ text) => refuse(`weights.safetensors: ${text}`);
+
+/** Where tensors lie, empty ones first. @param {any} a @param {any} b */
+const order = (a, b) => a?.data_offsets?.[0] - b?.data_offsets?.[0] || a?.data_offsets?.[1] - b?.data_offsets?.[1] || 0;
+
+/** @param {Uint8Array} bytes @returns {Record<string, any>} */
+function headerOf(bytes) {
   try {
-    return JSON.parse(text);
-  } catch {
-    throw refuse("weights.safetensors: the header is not JSON");
-  }
+    const found = bytes[0] === 123 && JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+    if (found) return found;
+  } catch {}
+  throw damaged("the header is not JSON, or does not start with '{'");
 }
 
 /**

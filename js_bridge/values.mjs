@@ -1,5 +1,7 @@
 /** Elements on the host and on the device: there, every one takes a 32-bit word (a float, or an integer with or without sign). */
 
+import { BridgeError } from "./errors.mjs";
+
 /** @typedef {import("./player.d.mts").Numbers} Numbers */
 
 const FLOATS = new Set(["float32", "float16", "bfloat16"]);
@@ -48,6 +50,9 @@ export function arranged({ dtype, shape, strides }, bytes) {
 
 /** Puts a host number into its word. @param {Uint32Array} target @param {string} dtype @param {number} at @param {number} number */
 export function put(target, dtype, at, number) {
+  if (dtype === "int64" && !(Math.abs(number + 0.5) < 2 ** 31)) {
+    throw new BridgeError("overflow", `the int64 number ${number} is out of range: webgpu stores int64 as int32`);
+  }
   new (arrayOf(dtype))(/** @type {ArrayBuffer} */ (target.buffer))[at] = number;
 }
 

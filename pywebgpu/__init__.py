@@ -52,6 +52,8 @@ _PARTS = {
 }  # fmt: skip
 _ELSEWHERE = {"save": "pywebgpu.io.state", "load": "pywebgpu.io.state", "compile": "pywebgpu.step_capture.function"}
 _ELSEWHERE["capture"] = _ELSEWHERE["compile"]
+_ANOMALY = ("is_anomaly_enabled", "is_anomaly_check_nan_enabled", "set_anomaly_enabled")
+_ELSEWHERE |= dict.fromkeys(_ANOMALY, "pywebgpu.autograd.anomaly")
 _ELSEWHERE |= dict.fromkeys(("export", "save_program"), "pywebgpu.portable.export")
 _ELSEWHERE["load_program"] = "pywebgpu.portable.player"
 _ELSEWHERE |= {"explain": "pywebgpu.inspector", "visualize": "pywebgpu.inspector"}
@@ -137,3 +139,5 @@ globals().update(_surface())
 
 if _settings.profile:
     _import_module("pywebgpu.profiler.process").start(_settings.profile)
+if _settings.nans != "0":
+    _import_module("pywebgpu.autograd.anomaly").start(_settings.nans)

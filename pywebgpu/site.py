@@ -13,27 +13,34 @@ import re
 import tarfile
 import threading
 import tokenize
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
+from pywebgpu import installation
 from pywebgpu.errors import PywebgpuError
+from pywebgpu.installation import InstallationError
 
 PACKAGE = Path(__file__).parent
 PYODIDE = "314.0.7"
 CDN = "https://cdn.jsdelivr.net"
 NEEDED = ("pyodide", "uplot", "@codemirror/view")
 # Of node_modules only these are served: what the import map of web/index.html names.
-SERVED = re.compile(r"(pyodide|uplot|crelt|style-mod|w3c-keyname|@(?:codemirror|lezer|marijn)/[\w-]+)@([\d.]+)/(.+)")
+SERVED = re.compile(
+    r"(pyodide|uplot|crelt|style-mod|w3c-keyname|@(?:codemirror|lezer|marijn)/[\w-]+)@([\d.]+)/((?!.*\.\.)[\w./@+-]+)",
+    re.ASCII,
+)
 NATIVE = (
     "bench/",
     "chromium.py",
     "cli.py",
     "doctor.py",
+    "installation.py",
     "node.py",
     "serve.py",
     "site.py",
+    "devices/loaded.py",
     "devices/native.py",
     "js_bridge/dawn.mjs",
     "js_bridge/node.mjs",
@@ -42,16 +49,27 @@ NATIVE = (
 )
 # What training never imports, and its archive leaves out.
 UNTRAINED = (
-    "autograd/gradcheck.py",
+    "accelerator.py",
+    "autograd/",
+    "cuda.py",
     "data/",
+    "devices/null.py",
+    "graph/origin.py",
     "inspector/",
+    "io/pickled.py",
+    "io/strided.py",
+    "io/torchfile.py",
+    "js_bridge/files.mjs",
     "js_bridge/host_program.mjs",
     "js_bridge/player.mjs",
     "js_bridge/runner.mjs",
     "js_bridge/safetensors.mjs",
+    "js_bridge/validate.mjs",
     "js_bridge/values.mjs",
+    "linalg.py",
     "portable/",
     "profiler/",
+    "random.py",
     "script.py",
     "step_capture/host_data.py",
     "utils/",
@@ -108,14 +126,13 @@ def find_folders(*, cdn: bool) -> Folders:
             raise SiteError(f"{folder} is missing: this installation of pywebgpu has no pages")
     if cdn:
         return Folders(web, bridge, demo, None)
-    for place in (Path.cwd(), *Path.cwd().parents, root):
-        modules = place / "node_modules"
-        if all((modules / name).is_dir() for name in NEEDED):
-            return Folders(web, bridge, demo, modules)
-    raise SiteError(
-        "there is no node_modules with pyodide, uplot and codemirror here or above; "
-        "in a checkout run npm ci, or take them from the network with: pywebgpu serve --cdn"
-    )
+    try:
+        return Folders(web, bridge, demo, installation.find_modules(NEEDED).path)
+    except InstallationError:
+        raise SiteError(
+            f"there is no node_modules with {', '.join(NEEDED)} in this installation, or where PYWEBGPU_NODE says; in "
+            "a checkout run npm ci, or take them from the network with: pywebgpu serve --cdn"
+        ) from None
 
 
 class Site:
@@ -166,7 +183,7 @@ class Site:
         return text.encode()
 
     def _archive(self, script: str, *, bare: bool) -> bytes:
-        """The library, the demo, its text and one script of web/; bare, without comments and docstrings."""
+        """The library, the demo, its text and one script of web/; bare, without comments, docstrings and types."""
         folders = self.folders
         members = {f"pywebgpu/{path.relative_to(PACKAGE).as_posix()}": path for path in PACKAGE.rglob("*.*")}
         members |= {f"pywebgpu/js_bridge/{path.name}": path for path in folders.bridge.glob("*.mjs")}
@@ -176,7 +193,7 @@ class Site:
         for name, path in members.items():
             if path.suffix not in CARRIED or "__pycache__" in name:
                 continue
-            if _is_in(NATIVE, name) or (bare and _is_in(UNTRAINED, name)):
+            if _is_in(NATIVE, name) or (bare and (name == "export.py" or _is_in(UNTRAINED, name))):
                 continue
             content = path.read_text(encoding="utf-8")
             if bare and path.suffix == ".py":
@@ -208,28 +225,57 @@ class Site:
         return self._read(folder, path, FOREVER, pack=name != "pyodide")
 
     def _read(self, folder: Path, path: str, cache: str, *, pack: bool) -> File | None:
-        root = folder.resolve()
-        file = (root / path).resolve()
-        if not file.is_relative_to(root) or not file.is_file() or file.suffix not in TYPES:
+        try:
+            root = folder.resolve()
+            file = (root / path).resolve()
+            if not file.is_relative_to(root) or not file.is_file() or file.suffix not in TYPES:
+                return None
+            return _file(file.read_bytes(), file.name, cache=cache, pack=pack)
+        except (OSError, ValueError, RuntimeError):  # No file can have the name: too long, a NUL, links in a circle.
             return None
-        return _file(file.read_bytes(), file.name, cache=cache, pack=pack)
 
 
 def without_comments(source: str) -> str:
-    """The same program, each line at its number, without comments and with empty docstrings."""
+    """The same program, each line at its number, without comments and annotations, and with empty docstrings."""
     lines = source.splitlines(keepends=True)
     kept = list(lines)
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type == tokenize.COMMENT:
             line, column = token.start
             kept[line - 1] = lines[line - 1][:column].rstrip() + "\n"
-    for node in ast.walk(ast.parse(source)):
+    nodes = [*ast.walk(ast.parse(source))]
+    for line, start, end in sorted(_annotations(nodes, lines), reverse=True):
+        encoded = kept[line - 1].encode()  # Columns of a tree count bytes.
+        kept[line - 1] = (encoded[:start] + encoded[end:]).decode()
+    for node in nodes:
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             text = node.body[0] if ast.get_docstring(node, clean=False) is not None else None
             if text is not None and text.end_lineno is not None:
                 kept[text.lineno - 1 : text.end_lineno] = ["\n"] * (text.end_lineno - text.lineno + 1)
                 kept[text.lineno - 1] = " " * text.col_offset + '""\n'
     return "".join(kept)
+
+
+def _annotations(nodes: Iterable[ast.AST], lines: list[str]) -> Iterator[tuple[int, int, int]]:
+    """Where functions and variables say types, on one line each: its number, and the columns from and to.
+
+    Those of a class's own body stay: a dataclass reads them.
+    """
+    of_classes = {id(inner) for node in nodes if isinstance(node, ast.ClassDef) for inner in node.body}
+    for node in nodes:
+        if isinstance(node, ast.AnnAssign) and node.value is not None and id(node) not in of_classes:
+            yield from _span(node.lineno, node.target.end_col_offset or 0, node.annotation)
+        elif isinstance(node, ast.arg) and node.annotation is not None:
+            yield from _span(node.lineno, node.col_offset + len(node.arg.encode()), node.annotation)
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.returns is not None:
+            start = lines[node.returns.lineno - 1].encode().rfind(b" ->", 0, node.returns.col_offset)
+            yield from _span(node.returns.lineno, start, node.returns)
+
+
+def _span(line: int, start: int, annotation: ast.expr) -> Iterator[tuple[int, int, int]]:
+    """From a column to the end of an annotation, where both are on the line."""
+    if start >= 0 and annotation.end_lineno == line:
+        yield line, start, annotation.end_col_offset or 0
 
 
 def _is_in(parts: Iterable[str], name: str) -> bool:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 from pywebgpu import devices
 from pywebgpu.devices import adapters
+from pywebgpu.errors import DeviceLostError
 from pywebgpu.runtime import executor
 
 
@@ -40,7 +42,7 @@ async def init() -> None:
 async def synchronize_async(device: Any = None) -> None:
     """As synchronize, also where Python cannot wait."""
     opened: Any = devices.open_device(device)
-    executor.submit(opened)
+    executor.submit(opened, everyone=True)
     if hasattr(opened, "synchronize_async"):
         await opened.synchronize_async()
     else:
@@ -50,5 +52,38 @@ async def synchronize_async(device: Any = None) -> None:
 def synchronize(device: Any = None) -> None:
     """Runs all that is pending on a device, and waits until it is done."""
     opened = devices.open_device(device)
-    executor.submit(opened)
+    executor.submit(opened, everyone=True)
     opened.synchronize()
+
+
+def recover(device: Any = None) -> bool:
+    """Opens device webgpu again where it was lost; whether it was.
+
+    New tensors work from then on, and what is computed is compiled anew. What was on the device is gone: a tensor of it
+    raises DeviceLostError where its value is needed, until it was written as a whole, which `load_state_dict`,
+    `copy_`, `zero_` and `utils.Checkpointer` do. Raises DeviceError where the adapter does not come back.
+    """
+    opened: Any = devices.open_device("webgpu" if device is None else device)
+    if not opened.is_gone:
+        with suppress(DeviceLostError):
+            opened.synchronize()
+    if opened.is_gone:
+        opened.reopen()
+        executor.forget(opened)
+        return True
+    return False
+
+
+async def recover_async(device: Any = None) -> bool:
+    """As recover, also where Python cannot wait."""
+    opened: Any = await devices.open_device_async("webgpu" if device is None else device)
+    if not hasattr(opened, "reopen_async"):
+        return recover(device)
+    if not opened.is_gone:
+        with suppress(DeviceLostError):
+            await opened.synchronize_async()
+    if opened.is_gone:
+        await opened.reopen_async()
+        executor.forget(opened)
+        return True
+    return False

@@ -7,9 +7,11 @@ gpu         oracle and fuzz on device webgpu: a GPU, or a software Vulkan driver
 node        the bridge, the Node host, and cases of every table there
 browser     the pages in a headless Chromium on its software adapter, and cases of every table there
 conformance the tables of cases on all hosts against PyTorch, as one table: [--hosts cpu,native,node,chromium] [--all]
+threads     20 threads that train side by side, 1,000 steps each, on device cpu: [--device webgpu] [--steps 1000]
 soak        3,000 training steps in a host, with flat memory: [--host node] [--steps 3000]
 all         unit, lint, gpu, node and browser, each to its end
 fuzz-steps  random compiled steps against eager ones and PyTorch: [--count 20000] [--device cpu] [--seed S] [--jobs N]
+fuzz-files  100,000 damaged files, each loaded or refused within a second and 256 MB: [--count 100000] [--seed 0]
 golden      the golden files; with --update, writes them anew
 bench       the workloads of `python -m pywebgpu bench`
 """
@@ -26,7 +28,10 @@ from tests.devices import node_command, prepare_environment, why_no_node, why_no
 ROOT = Path(__file__).parent.parent
 CONTRACT = ("tests/unit/test_layers.py", "tests/unit/test_docs.py", "tests/unit/test_wheel.py")
 # Unit tests with an argument `device`.
-ON_DEVICES = tuple(f"tests/unit/test_{name}.py" for name in ("runtime", "schedule", "not_finite", "compile"))
+ON_DEVICES = tuple(
+    f"tests/unit/test_{name}.py"
+    for name in ("runtime", "schedule", "not_finite", "compile", "failing_values", "threads")
+)
 
 Stage = Callable[[list[str]], bool]
 
@@ -77,6 +82,14 @@ def fuzz_steps(arguments: list[str]) -> bool:
     return run([sys.executable, "-m", "tests.fuzz.programs.command", *arguments])
 
 
+def threads(arguments: list[str]) -> bool:
+    return pytest(["tests/unit/test_threads.py", "--steps=1000", "--device=cpu"], arguments)
+
+
+def fuzz_files(arguments: list[str]) -> bool:
+    return run([sys.executable, "-m", "tests.fuzz.files", *arguments])
+
+
 def check(arguments: list[str]) -> bool:
     clean = lint([])
     return pytest([*CONTRACT], arguments) and clean
@@ -123,6 +136,8 @@ STAGES: dict[str, Stage] = {
     "conformance": conformance,
     "soak": soak,
     "fuzz-steps": fuzz_steps,
+    "threads": threads,
+    "fuzz-files": fuzz_files,
     "all": everything,
     "golden": golden,
     "bench": bench,

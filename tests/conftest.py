@@ -15,6 +15,7 @@ KNOWN_DEVICES = ("cpu", "webgpu", "null")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--device", default="cpu", help="devices to test, with commas between: cpu, webgpu, null")
+    parser.addoption("--steps", default="50", help="steps that each thread takes in test_threads.py")
     parser.addoption("--update-golden", action="store_true", help="write the golden files anew; then read their diff")
 
 

@@ -47,10 +47,11 @@ def why_no_node() -> str:
 
 
 def node_command() -> list[str]:
-    """The Node that runs scripts. Raises NodeError."""
-    from pywebgpu import node  # After the environment, as above.
+    """The Node that runs scripts. Raises InstallationError."""
+    from pywebgpu import installation  # After the environment, as above.
 
-    return [node.find_node(node.find_modules())]
+    installation.find_modules()
+    return [str(installation.find_node().path)]
 
 
 def live_bytes(device: str) -> int:

@@ -184,6 +184,22 @@ test("a shader that does not compile names its kernel and line, and spoils what 
   bridge.close();
 });
 
+test("pipelines go with the last program that has them", async () => {
+  const bridge = await open();
+  bridge.write(1, floats([1, 2, 3, 4]));
+  for (let i = 1; i <= 12; i++) {
+    const own = kernel(`y[i] = x[i] + ${i}.0;`);
+    bridge.load(i, program({ kernels: [own, kernel("y[i] = x[i];")], steps: [[0, 0, 1]], numbers: [] }));
+    bridge.run(i, [1], [2], none);
+    assert.deepEqual(asFloats(await bridge.read(2, 16)), [1 + i, 2 + i, 3 + i, 4 + i]);
+    if (i > 4) bridge.drop(i - 4);
+    assert.equal(bridge.pipelines.size, Math.min(i, 4) + 1);
+  }
+  for (let i = 9; i <= 12; i++) bridge.drop(i);
+  assert.equal(bridge.pipelines.size, 0);
+  bridge.close();
+});
+
 test("a fault is told once, by the next read", async () => {
   const bridge = await open();
   const checked = "if (x[i] > 2.5) { fault[1] = i32(x[i]); fault[2] = 3; fault[0] = 1; } y[i] = x[i];";
@@ -197,6 +213,17 @@ test("a fault is told once, by the next read", async () => {
   bridge.write(1, floats([0, 1, 2, 0]));
   bridge.run(1, [1], [2], none);
   assert.deepEqual(asFloats(await bridge.read(2, 16)), [0, 1, 2, 0]);
+  bridge.close();
+});
+
+test("an int64 that 32 bits do not hold is told by the name of its op", async () => {
+  const bridge = await open();
+  const checked = "fault[1] = 0x646f7270; fault[2] = 0; fault[3] = 1; fault[0] = 1; y[i] = x[i];";
+  bridge.load(1, program({ kernels: [kernel(checked, "rwf")], numbers: [] }));
+  bridge.write(1, floats([0, 1, 2, 3]));
+  bridge.run(1, [1], [2], none);
+  await rejects(bridge.read(2, 16), "overflow", /^prod: a result does not fit, since webgpu stores int64 as int32/);
+  assert.deepEqual(asFloats(await bridge.read(2, 16)), [0, 1, 2, 3]);
   bridge.close();
 });
 

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { kernel, program, value } from "./fixtures.mjs";
+import { weights } from "./weights.mjs";
 import { load } from "../player.mjs";
 
 const refused = (/** @type {() => any} */ act, /** @type {RegExp} */ message, kind = "usage") =>
@@ -11,22 +12,6 @@ const refused = (/** @type {() => any} */ act, /** @type {RegExp} */ message, ki
     assert.match(error.message, message);
     return true;
   });
-
-/** A safetensors file. @param {Record<string, [string, number[], ArrayBufferView]>} tensors dtype, shape, elements */
-function weights(tensors) {
-  /** @type {Record<string, any>} */
-  const header = {};
-  /** @type {Uint8Array[]} */
-  const parts = [];
-  let end = 0;
-  for (const [name, [dtype, shape, { buffer, byteLength }]] of Object.entries(tensors)) {
-    header[name] = { dtype, shape, data_offsets: [end, (end += byteLength)] };
-    parts.push(new Uint8Array(buffer));
-  }
-  const text = new TextEncoder().encode(JSON.stringify(header));
-  const length = new Uint8Array(new BigUint64Array([BigInt(text.length)]).buffer);
-  return new Uint8Array([length, text, ...parts].flatMap((part) => [...part])).buffer;
-}
 
 const shown = (/** @type {string} */ kind, /** @type {number} */ at, shape = [4], strides = [1], offset = 0) => ({
   tensor: [kind, at], dtype: "float32", shape, strides, offset,
@@ -167,8 +152,9 @@ test("files of another version, damaged ones and missing ones are refused", asyn
   await refused(() => load(files({ version: 1 })), /pywebgpu 1; this player reads pywebgpu 2/, "compile");
   const other = JSON.parse(files().program);
   other.programs.inference.program.version = 99;
-  await refused(() => load({ ...files(), program: JSON.stringify(other) }), /inference is a program of version 99/, "compile");
+  await refused(() => load({ ...files(), program: JSON.stringify(other) }), /inference.a program of version 99/, "compile");
+  await refused(() => load({ ...files(), program: "{" }), /program.json: it is not JSON/);
   await refused(() => load({ ...files(), weights: new ArrayBuffer(4) }), /the file has 4 bytes; a header needs 8/);
-  await refused(() => load({ ...files(), weights: weights({ a: ["F32", [2], Float32Array.of(1, 2)] }) }), /weights.safetensors lacks b/);
+  await refused(() => load({ ...files(), weights: weights({ a: ["F32", [2], Float32Array.of(1, 2)] }) }), /states\[0\]: a part is a tensor of the weights/);
   await refused(() => load(new URL("file:///there/is/nothing/")), /cannot load file:\/\/\/there\/is\/nothing\/program.json/);
 });

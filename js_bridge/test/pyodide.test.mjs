@@ -110,7 +110,7 @@ said`);
   assert.match(said, /the shader does not compile/);
 });
 
-test("a lost device is a DeviceLostError, and another one can be opened", async () => {
+test("a lost device is a DeviceLostError, and is opened again", async () => {
   const found = await run(`
 from pywebgpu.errors import DeviceLostError
 device = devices.open_device("webgpu")
@@ -124,10 +124,15 @@ for attempt in (lambda: x.tolist_async(), lambda: (x + 1).tolist_async()):
         await attempt()
     except DeviceLostError as error:
         said.append(str(error))
-devices.close("webgpu")
-await torch.webgpu.init()
-[*said, kept, await (torch.tensor(kept) * 2).tolist_async()]`);
+again = [await torch.webgpu.recover_async(), await torch.webgpu.recover_async()]
+try:
+    await x.tolist_async()
+except DeviceLostError as error:
+    said.append(str(error))
+assert devices.open_device("webgpu") is device
+[*said, again, kept, await x.copy_(torch.tensor(kept) * 2).tolist_async()]`);
   assert.match(found[0], /the device is gone/);
   assert.match(found[1], /the device is gone/);
-  assert.deepEqual(found.slice(2), [[0, 1, 2, 3], [0, 2, 4, 6]]);
+  assert.match(found[2], /was on a device that was lost/);
+  assert.deepEqual(found.slice(3), [[true, false], [0, 1, 2, 3], [0, 2, 4, 6]]);
 });

@@ -3,7 +3,7 @@ import { test } from "node:test";
 
 import "./fixtures.mjs";
 import { parse } from "../safetensors.mjs";
-import { arranged, toBytes, words } from "../values.mjs";
+import { arranged, put, toBytes, words } from "../values.mjs";
 
 const there = (/** @type {string} */ dtype, /** @type {ArrayLike<number>} */ list) => [...words(dtype, toBytes(dtype, list))];
 
@@ -47,5 +47,16 @@ test("a file of every dtype is read", () => {
   assert.deepEqual([...found].map(([name, entry]) => [name, entry.dtype, [...Array.from(entry.elements())]]), [
     ["half", "float16", [1, -(2 ** -24)]], ["brain", "bfloat16", [1.5]], ["flags", "bool", [1, 0]], ["long", "int64", [-5]],
   ]);
-  assert.throws(() => parse(file.slice(0, -1)), /the bytes of long do not fit its shape \[\], or are missing/);
+  assert.throws(() => parse(file.slice(0, -1)), /the tensors take 16 bytes, but the file has 15/);
+});
+
+test("a number of int64 is held to 32 bits", () => {
+  const words = new Uint32Array(1);
+  for (const number of [-(2 ** 31), -1, 0, 2 ** 31 - 1]) {
+    put(words, "int64", 0, number);
+    assert.equal(new Int32Array(words.buffer)[0], number);
+  }
+  for (const wrong of [-(2 ** 31) - 1, 2 ** 31, 1e10]) {
+    assert.throws(() => put(words, "int64", 0, wrong), { kind: "overflow", message: /out of range/ });
+  }
 });

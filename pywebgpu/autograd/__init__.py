@@ -1,6 +1,7 @@
 """Gradients as users ask for them and write them: backward, grad, Function, gradcheck, jacobian."""
 
 from pywebgpu.autograd import functional
+from pywebgpu.autograd.anomaly import detect_anomaly, set_detect_anomaly
 from pywebgpu.autograd.function import Function, FunctionCtx, once_differentiable
 from pywebgpu.autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
 from pywebgpu.gradient.modes import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
@@ -18,17 +19,3 @@ def Variable(data: Tensor, requires_grad: bool = False, volatile: bool = False) 
     """The tensor without history; what programs wrote before tensors had gradients."""
     made: Tensor = data.detach()
     return made.requires_grad_() if requires_grad else made
-
-
-class set_detect_anomaly(set_grad_enabled):
-    """Accepted and without effect: a failing gradient names its op and its value's spec anyway."""
-
-    def __init__(self, mode: bool, check_nan: bool = True) -> None:
-        super().__init__(is_grad_enabled())
-
-
-class detect_anomaly(set_detect_anomaly):
-    """As set_detect_anomaly(True)."""
-
-    def __init__(self, check_nan: bool = True) -> None:
-        super().__init__(True, check_nan)

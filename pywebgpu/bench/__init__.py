@@ -8,6 +8,7 @@ from dataclasses import asdict
 
 from pywebgpu import chromium, devices, errors, node, site
 from pywebgpu.bench import contest, measure, peer, plans, report, workloads
+from pywebgpu.installation import InstallationError
 
 STEPS = 20
 HOSTS = ("native", "node", "chromium")
@@ -70,7 +71,7 @@ def _run_in(host: str, arguments: Sequence[str]) -> int:
     command = ["-m", "pywebgpu", "bench", *arguments[:at], *rest]
     try:
         return node.run(command) if host == "node" else chromium.run(command)[0]
-    except (node.NodeError, chromium.ChromiumError, site.SiteError) as error:
+    except (InstallationError, chromium.ChromiumError, site.SiteError) as error:
         print(f"pywebgpu bench: {error}", file=sys.stderr)
         return 2
 

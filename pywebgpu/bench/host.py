@@ -50,8 +50,10 @@ class Clock:
 
     wrote = made
 
-    def gradient(self, node: Any, part: Any) -> None:
+    def gradient(self, node: Any, part: Any, which: int) -> None:
         self.ends.append(time.perf_counter())
+
+    def failed(self, node: Any) -> None: ...
 
     def loading(self, device: Any, program: Any, roots: Any, written: Any) -> None:
         self._found = time.perf_counter()
@@ -91,14 +93,15 @@ def measure(step: Step, submit: Any, dispatches: int) -> Host:
     """Runs a step that is warm already."""
     clocks, totals = [], []
     for _ in range(STEPS):
-        clock = ir.recording.trace = Clock()
+        clock = Clock()
+        ir.recording.watch(clock)
         try:
             start = time.perf_counter()
             result = step()
             submit()
             totals.append(time.perf_counter() - start)
         finally:
-            ir.recording.trace = None
+            ir.recording.watch(None)
         clock.close()
         clocks.append(clock)
         del result  # Its memory is the next step's.

@@ -3,9 +3,9 @@
 Where a branch is not taken its argument is replaced by 0 first, so that a branch that overflows gives no NaN gradient.
 """
 
-from math import pi, sqrt
+from math import nan, pi, sqrt
 
-from pywebgpu import dtypes
+from pywebgpu import dtypes, numbers
 from pywebgpu.compose import arithmetic, precision, random, scan
 from pywebgpu.errors import ShapeError
 from pywebgpu.graph.ir import Node
@@ -121,6 +121,10 @@ def hardtanh(x: Node, min_val: float = -1.0, max_val: float = 1.0) -> Node:
         raise ShapeError("Bool inputs not supported for hardtanh")
     if min_val > max_val:
         raise ValueError(f"min_val cannot be greater than max_val, got {min_val} and {max_val}")
+    for value in (min_val, max_val):
+        numbers.check(value, x.spec.dtype)
+    if min_val != min_val or max_val != max_val:
+        return arithmetic.mul(x, nan)
     return _held(x, min_val, max_val)
 
 
@@ -149,7 +153,7 @@ def hardswish(x: Node) -> Node:
 @precision.widened
 def hardshrink(x: Node, lambd: float = 0.5) -> Node:
     """x where |x| > lambd, else 0."""
-    inside = pointwise.le(pointwise.abs_(x), arithmetic.like(x, lambd))
+    inside = pointwise.le(pointwise.abs_(x), arithmetic.chosen(x, lambd))
     return pointwise.where(inside, arithmetic.like(x, 0), x)
 
 
@@ -176,7 +180,7 @@ def softsign(x: Node) -> Node:
 
 def threshold(x: Node, bound: float, value: float) -> Node:
     """x where x > bound, else value."""
-    return pointwise.where(pointwise.le(x, arithmetic.like(x, bound)), arithmetic.like(x, value), x)
+    return pointwise.where(pointwise.le(x, arithmetic.chosen(x, bound)), arithmetic.chosen(x, value), x)
 
 
 def glu(x: Node, dim: int = -1) -> Node:
@@ -244,16 +248,16 @@ def _require_probability(p: float) -> None:
 
 
 def _times(x: Node, factor: float) -> Node:
-    return x if factor == 1 else pointwise.mul(x, arithmetic.like(x, factor))
+    return x if factor == 1 else pointwise.mul(x, arithmetic.chosen(x, factor))
 
 
 def _held(x: Node, low: float, high: float) -> Node:
-    floor, ceiling = arithmetic.like(x, low), arithmetic.like(x, high)
+    floor, ceiling = arithmetic.chosen(x, low), arithmetic.chosen(x, high)
     return pointwise.where(pointwise.le(x, floor), floor, pointwise.where(pointwise.ge(x, ceiling), ceiling, x))
 
 
 def _softplus(x: Node, beta: float, threshold: float) -> Node:
     scaled = _times(x, beta)
-    linear = pointwise.gt(scaled, arithmetic.like(x, threshold))
+    linear = pointwise.gt(scaled, arithmetic.chosen(x, threshold))
     curve = pointwise.log1p(pointwise.exp(pointwise.where(linear, arithmetic.like(x, 0), scaled)))
     return pointwise.where(linear, x, _times(curve, 1 / beta))

@@ -4,16 +4,15 @@ An operand is a node or a Python number. A number becomes a host leaf, so that a
 once; a number that never changes is written with `like`, and the compiler may use what it is.
 """
 
-from math import isfinite
-
-from pywebgpu import dtypes
+from pywebgpu import dtypes, numbers
+from pywebgpu.compose import wide
 from pywebgpu.dtypes import DType, Kind
 from pywebgpu.errors import DTypeError
 from pywebgpu.graph.ir import Node, Pointwise, Spec, host
 from pywebgpu.ops import pointwise, reduction
 from pywebgpu.shapes import Shape, broadcast, broadcast_all
 from pywebgpu.step_capture import free_number
-from pywebgpu.step_capture.free_number import FREE, fixed
+from pywebgpu.step_capture.free_number import FREE, fixed, plain
 
 Number = bool | int | float
 Operand = Node | Number
@@ -51,21 +50,50 @@ def cast(x: Node, dtype: DType) -> Node:
 
 
 def number(value: Number, dtype: DType) -> Node:
-    """A Python number as a node of shape ()."""
+    """A Python number of arithmetic as a node of shape (), as torch takes it: too large a float is an infinity, and a
+    whole number wraps. See `stored` for what is not computed with.
+    """
     if type(value) in FREE:
-        is_held = dtype.kind is Kind.FLOAT or (dtype.kind is Kind.INT and isinstance(value, int))
-        if is_held and free_number.is_free(value):
+        if free_number.is_free(value) and numbers.may_change(value, dtype):
             return host(value, dtype)
-        value = bool(value) if dtype.kind is Kind.BOOL else fixed(value)
-    if dtype.kind is Kind.INT and isinstance(value, float):
-        value = int(value)
-    if dtype.low == 0 and -dtype.high <= value < 0 and dtype.kind is Kind.INT:
-        value += int(dtype.high) + 1  # Negative numbers wrap into unsigned dtypes, as torch's do.
-    if dtype.kind is Kind.INT and not dtype.low <= value <= dtype.high:
-        raise DTypeError(f"value cannot be converted to type {dtype.name} without overflow: {value}")
-    if dtype.kind is Kind.BOOL or not isfinite(value):
-        return pointwise.scalar(value, dtype)
-    return host(value, dtype)
+        value = fixed(value)
+    low, high = numbers.HELD[dtype]
+    if low <= value <= high:
+        return host(int(value) if dtype.kind is Kind.INT else value, dtype)
+    return _outside(value, dtype)
+
+
+def stored(value: Number, dtype: DType) -> Node:
+    """A number that becomes an element: a node of shape ().
+
+    Raises: DTypeError where the dtype cannot hold it.  Against torch: the same, for negative numbers in unsigned dtypes
+    too, which wrap.
+    """
+    numbers.check(value, dtype)
+    if type(value) in FREE:
+        if free_number.is_free(value) and numbers.may_change(value, dtype):
+            return host(value, dtype)
+        value = fixed(value)
+    low, high = numbers.HELD[dtype]
+    if low <= value <= high:
+        half = dtype.itemsize == 2 and dtype.kind is Kind.FLOAT  # Nothing else may round it where it is only copied.
+        return host(int(value) if dtype.kind is Kind.INT else numbers.finite(value, dtype) if half else value, dtype)
+    return _outside(value, dtype)
+
+
+def _outside(value: float, dtype: DType) -> Node:
+    """A number of arithmetic that not every device holds, as a constant."""
+    numbers.check_size(value)
+    if dtype.kind is Kind.BOOL:
+        return pointwise.scalar(bool(value), dtype)
+    if dtype.kind is Kind.FLOAT:
+        return pointwise.scalar(
+            numbers.finite(float(value), dtypes.float64 if dtype is dtypes.float64 else dtypes.float32), dtype
+        )
+    whole = numbers.wrapped(value, dtype)
+    if dtype is not dtypes.int64 or numbers.WORD[0] <= whole <= numbers.WORD[1]:
+        return host(whole, dtype)
+    return wide.note(pointwise.full(whole, Spec((), dtype)), whole)
 
 
 def node(operand: Operand, dtype: DType) -> Node:
@@ -88,9 +116,17 @@ def broadcast_to(x: Node, shape: Shape) -> Node:
 
 
 def binary(op: Pointwise, a: Operand, b: Operand, dtype: DType | None = None) -> Node:
-    """op(a, b), after both took their common shape and dtype."""
+    """op(a, b), after both took their common shape and dtype.
+
+    With half floats, numbers are compared as one, and computed with as float32: there may be none of the kind.
+    """
     if dtype is None:
         dtype = result_type(a, b)
+    if dtype.itemsize == 2 and dtype.kind is _FLOAT:
+        if op in wide.COMPARISONS:
+            a, b = (x if isinstance(x, Node) else numbers.number_of(x, dtype) for x in (a, b))
+        elif any(not isinstance(x, Node) and not dtype.low <= plain(x) <= dtype.high for x in (a, b)):
+            return cast(op(*together(a, b, dtype=dtypes.float32)), dtype)
     left = a if isinstance(a, Node) and a.spec.dtype is dtype else node(a, dtype)
     right = b if isinstance(b, Node) and b.spec.dtype is dtype else node(b, dtype)
     one, other = left.spec.shape, right.spec.shape
@@ -132,13 +168,36 @@ def like(x: Node, value: float) -> Node:
     return pointwise.scalar(value, x.spec.dtype)
 
 
+def chosen(x: Node, value: Number) -> Node:
+    """As `like`, of a number that the user chose. Raises: DTypeError where x's dtype cannot hold it."""
+    dtype = x.spec.dtype
+    numbers.check(value, dtype)
+    return like(x, value) if dtype.kind is Kind.FLOAT else stored(value, dtype)
+
+
+def factor(value: Number, dtype: DType) -> Number:
+    """A number that scales an operand. Raises: DTypeError where the dtype cannot hold it, or is whole and it is not."""
+    if dtype.kind is not Kind.FLOAT and isinstance(plain(value), float):
+        raise DTypeError("For integral input tensors, argument alpha must not be a floating point number.")
+    numbers.check(value, dtype)
+    return value
+
+
+def weight(value: Number, dtype: DType) -> Number:
+    """As `factor`; of whole numbers a fraction is cut off, and half floats are computed with in float32."""
+    numbers.check(value, dtypes.float32 if dtype.itemsize == 2 and dtype.kind is _FLOAT else dtype)
+    return int(value) if dtype.kind is Kind.INT and isinstance(plain(value), float) else value
+
+
 # Arithmetic with torch's dtypes
 
 
 def add(a: Operand, b: Operand, alpha: Number = 1) -> Node:
-    if alpha != 1:
-        b = mul(b, alpha) if isinstance(b, Node) else b * alpha
     dtype = result_type(a, b)
+    if alpha != 1:
+        factor(alpha, dtype)
+        alpha = bool(alpha) if dtype is dtypes.bool_ else alpha
+        b = mul(b, alpha) if isinstance(b, Node) else b * alpha
     return binary(pointwise.bitwise_or if dtype is dtypes.bool_ else pointwise.add, a, b, dtype)
 
 
@@ -150,6 +209,7 @@ def sub(a: Operand, b: Operand, alpha: Number = 1) -> Node:
             "use the `~` or `logical_not()` operator instead."
         )
     if alpha != 1:
+        factor(alpha, dtype)
         b = mul(b, alpha) if isinstance(b, Node) else b * alpha
     return binary(pointwise.sub, a, b, dtype)
 
@@ -181,7 +241,7 @@ def div(a: Operand, b: Operand, rounding_mode: str | None = None) -> Node:
 
 def where(condition: Node, a: Operand, b: Operand) -> Node:
     dtype = result_type(a, b)
-    left, right = node(a, dtype), node(b, dtype)
+    left, right = (cast(x, dtype) if isinstance(x, Node) else stored(numbers.rounded(x, dtype), dtype) for x in (a, b))
     shape = broadcast(condition.spec.shape, broadcast(left.spec.shape, right.spec.shape))
     chosen = cast(condition, dtypes.bool_)
     return pointwise.where(beside(chosen, shape), beside(left, shape), beside(right, shape))

@@ -5,14 +5,17 @@ is checked on the device, and raises when a value is read.
 """
 
 from collections.abc import Callable
+from math import prod
 from typing import NamedTuple
 
 from pywebgpu import dtypes
 from pywebgpu.compose import arithmetic
+from pywebgpu.compose.wide import COMPARISONS
 from pywebgpu.dtypes import Kind
 from pywebgpu.errors import RangeError
 from pywebgpu.graph.ir import DATA, HOST, Movement, Node
-from pywebgpu.ops import indexing, movement, pointwise, reduction
+from pywebgpu.numbers import HELD, WORD
+from pywebgpu.ops import contraction, indexing, movement, pointwise, reduction
 from pywebgpu.step_capture.capture import recorder
 
 DEPTH = 16  # ops that are looked through
@@ -26,6 +29,10 @@ class Range(NamedTuple):
     low: int
     high: int
     exact: bool
+
+
+Ranges = Callable[[int], Range | None]  # of a node's inputs, by number
+Rule = Callable[[Node, Ranges], Range | None]
 
 
 def checked(index: Node, size: int, dim: int = 0, *, wrap: bool = True, text: str = OUT_OF_BOUNDS) -> Node:
@@ -56,14 +63,42 @@ def known_range(node: Node, depth: int = DEPTH) -> Range | None:
         return Range(node.attrs["low"], node.attrs["high"], True) if is_known else None
     if depth == 0 or node.buffer is not None or node.spec.dtype.kind is Kind.FLOAT or 0 in node.spec.shape:
         return None
+    return _of_op(node, lambda which: known_range(node.inputs[which], depth - 1))
+
+
+def fixed_range(node: Node, of: Ranges) -> Range:
+    """The range that whole numbers have in every run, whatever data and host numbers are, on a device of 32-bit words.
+
+    of: the same of the inputs, by number.
+    """
+    dtype = node.spec.dtype
+    low, high = WORD if dtype is dtypes.int64 else (int(dtype.low), int(dtype.high))
+    every = Range(low, high, False)
+    if node.buffer is not None or node.op in (HOST, DATA) or 0 in node.spec.shape:
+        return every
+    found = _of_op(node, of)
+    return found if found is not None and low <= found.low and found.high <= high else every
+
+
+def folded(node: Node, of: Ranges) -> Range | None:
+    """The range of the true result of an op on whole numbers, which its dtype may not hold."""
+    rule = _FOLDS.get(node.op.name) or _RULES.get(node.op.name)
+    return None if rule is None else rule(node, of)
+
+
+def _of_op(node: Node, of: Ranges) -> Range | None:
+    """What 32 bits, or the dtype, do not hold wraps, and is unknown."""
     if isinstance(node.op, Movement):
-        return _moved(node, depth)
-    rule = _RULES.get(node.op.name)
-    return None if rule is None else rule(node, depth)
+        return _moved(node, of)
+    found = folded(node, of)
+    if found is None:
+        return None
+    low, high = HELD[node.spec.dtype] if node.spec.dtype.kind is Kind.INT else (0, 1)
+    return found if low <= found.low and found.high <= high else None
 
 
-def _moved(node: Node, depth: int) -> Range | None:
-    found = known_range(node.inputs[0], depth - 1)
+def _moved(node: Node, of: Ranges) -> Range | None:
+    found = of(0)
     if found is None:
         return None
     if node.op in (movement.slice_, movement.window):
@@ -74,48 +109,49 @@ def _moved(node: Node, depth: int) -> Range | None:
     return found
 
 
-def _const(node: Node, depth: int) -> Range:
+def _const(node: Node, of: Ranges) -> Range:
     value = int(node.attrs["value"])
     return Range(value, value, True)
 
 
-def _iota(node: Node, depth: int) -> Range:
+def _iota(node: Node, of: Ranges) -> Range:
     return Range(0, node.spec.shape[node.attrs["axis"]] - 1, True)
 
 
-def _first(node: Node, depth: int) -> Range | None:
-    return known_range(node.inputs[0], depth - 1)
+def _first(node: Node, of: Ranges) -> Range | None:
+    return of(0)
 
 
-def _cast(node: Node, depth: int) -> Range | None:
+def _flag(node: Node, of: Ranges) -> Range:
+    return Range(0, 1, False)
+
+
+def _cast(node: Node, of: Ranges) -> Range | None:
     dtype, source = node.spec.dtype, node.inputs[0].spec.dtype
     if source.kind is Kind.BOOL:
         return Range(0, 1, False)
-    found = known_range(node.inputs[0], depth - 1)
+    found = of(0) if source.kind is Kind.INT else None
     fits = found is not None and dtype.kind is Kind.INT and dtype.low <= found.low and found.high <= dtype.high
     return found if fits else None
 
 
-def _index(node: Node, depth: int) -> Range:
+def _index(node: Node, of: Ranges) -> Range:
     return Range(0, node.attrs["size"] - 1, False)
 
 
-def _position(node: Node, depth: int) -> Range:
-    count = 1
-    for axis in node.attrs["axes"]:
-        count *= node.inputs[0].spec.shape[axis]
-    return Range(0, count - 1, False)
+def _position(node: Node, of: Ranges) -> Range:
+    return Range(0, _folded_count(node) - 1, False)
 
 
-def _order(node: Node, depth: int) -> Range:
+def _order(node: Node, of: Ranges) -> Range:
     return Range(0, node.spec.shape[-1] - 1, True)
 
 
-def _corners(combine: Callable[[int, int], int]) -> Callable[[Node, int], Range | None]:
+def _corners(combine: Callable[[int, int], int]) -> Rule:
     """The range of an op whose extremes lie at extremes of its inputs."""
 
-    def rule(node: Node, depth: int) -> Range | None:
-        a, b = (known_range(source, depth - 1) for source in node.inputs)
+    def rule(node: Node, of: Ranges) -> Range | None:
+        a, b = of(0), of(1)
         if a is None or b is None:
             return None
         ends = [combine(x, y) for x in (a.low, a.high) for y in (b.low, b.high)]
@@ -125,21 +161,47 @@ def _corners(combine: Callable[[int, int], int]) -> Callable[[Node, int], Range 
     return rule
 
 
-def _remainder(node: Node, depth: int) -> Range | None:
-    divisor = known_range(node.inputs[1], depth - 1)
+def _remainder(node: Node, of: Ranges) -> Range | None:
+    divisor = of(1)
     return None if divisor is None or divisor.low <= 0 else Range(0, divisor.high - 1, False)
 
 
-def _floor_divide(node: Node, depth: int) -> Range | None:
-    divisor = known_range(node.inputs[1], depth - 1)
-    return None if divisor is None or divisor.low <= 0 else _corners(lambda x, y: x // y)(node, depth)
+def _floor_divide(node: Node, of: Ranges) -> Range | None:
+    divisor = of(1)
+    return None if divisor is None or divisor.low <= 0 else _corners(lambda x, y: x // y)(node, of)
 
 
-def _union(start: int) -> Callable[[Node, int], Range | None]:
+def _neg(node: Node, of: Ranges) -> Range | None:
+    found = of(0)
+    return None if found is None else Range(-found.high, -found.low, found.exact)
+
+
+def _abs(node: Node, of: Ranges) -> Range | None:
+    found = of(0)
+    if found is None:
+        return None
+    low, high = sorted((abs(found.low), abs(found.high)))
+    return Range(0 if found.low <= 0 <= found.high else low, high, False)
+
+
+def _relu(node: Node, of: Ranges) -> Range | None:
+    found = of(0)
+    return None if found is None else Range(max(found.low, 0), max(found.high, 0), found.exact)
+
+
+def _masked(node: Node, of: Ranges) -> Range | None:
+    """Of two numbers of which one is not negative, `and` keeps no bit that this one has not."""
+    if node.spec.dtype.kind is Kind.BOOL:
+        return Range(0, 1, False)
+    highs = [found.high for found in (of(0), of(1)) if found is not None and found.low >= 0]
+    return Range(0, min(highs), False) if highs else None
+
+
+def _union(start: int) -> Rule:
     """The range of an op that picks each element from one of its inputs from `start` on."""
 
-    def rule(node: Node, depth: int) -> Range | None:
-        found = [known_range(source, depth - 1) for source in node.inputs[start:] if 0 not in source.spec.shape]
+    def rule(node: Node, of: Ranges) -> Range | None:
+        found = [of(which) for which, source in enumerate(node.inputs) if which >= start and 0 not in source.spec.shape]
         known = [part for part in found if part is not None]
         if not known or len(known) < len(found):
             return None
@@ -149,12 +211,84 @@ def _union(start: int) -> Callable[[Node, int], Range | None]:
     return rule
 
 
-def _taken(node: Node, depth: int) -> Range | None:
-    found = known_range(node.inputs[0], depth - 1)
+def _taken(node: Node, of: Ranges) -> Range | None:
+    found = of(0)
     return None if found is None else Range(found.low, found.high, False)
 
 
-_RULES: dict[str, Callable[[Node, int], Range | None]] = {
+# Sums and products: of how many elements, at most
+
+
+def _folded_count(node: Node) -> int:
+    return prod(node.inputs[0].spec.shape[axis] for axis in node.attrs["axes"])
+
+
+def _added(found: Range | None, count: int) -> Range | None:
+    return None if found is None else Range(min(found.low * count, 0), max(found.high * count, 0), False)
+
+
+def _multiplied(found: Range | None, count: int) -> Range | None:
+    """Known of factors of at most 1, and of a few factors."""
+    size = 0 if found is None else max(abs(found.low), abs(found.high))
+    if found is None or (size > 1 and count > 64):
+        return None
+    return Range(-(size**count), size**count, False)
+
+
+def _sum(node: Node, of: Ranges) -> Range | None:
+    found = of(0)
+    count = _folded_count(node)
+    return None if found is None else Range(found.low * count, found.high * count, False)
+
+
+def _prod(node: Node, of: Ranges) -> Range | None:
+    return _multiplied(of(0), _folded_count(node))
+
+
+def _scan(node: Node, of: Ranges) -> Range | None:
+    mode, count = node.attrs["mode"], node.spec.shape[-1]
+    return _added(of(0), count) if mode == "add" else _multiplied(of(0), count) if mode == "prod" else of(0)
+
+
+def _scatter(node: Node, of: Ranges) -> Range | None:
+    base, source, mode = of(0), of(2), node.attrs["mode"]
+    if base is None or source is None or mode == "prod":
+        return None
+    more = _added(source, node.inputs[1].spec.shape[0]) if mode == "add" else None
+    if more is not None:
+        return Range(base.low + more.low, base.high + more.high, False)
+    return Range(min(base.low, source.low), max(base.high, source.high), False)
+
+
+def _matmul(node: Node, of: Ranges) -> Range | None:
+    a, b = of(0), of(1)
+    if a is None or b is None:
+        return None
+    ends = [x * y for x in (a.low, a.high) for y in (b.low, b.high)]
+    return _added(Range(min(ends), max(ends), False), node.inputs[0].spec.shape[-1])
+
+
+_FOLDS: dict[str, Rule] = {
+    reduction.sum_.name: _sum,
+    reduction.prod_.name: _prod,
+    reduction.max_.name: _taken,
+    reduction.min_.name: _taken,
+    indexing.scan.name: _scan,
+    indexing.scatter.name: _scatter,
+    contraction.matmul.name: _matmul,
+}
+_COMPARISONS = (
+    pointwise.eq,
+    pointwise.ne,
+    pointwise.lt,
+    pointwise.le,
+    pointwise.gt,
+    pointwise.ge,
+    pointwise.isnan,
+    pointwise.isinf,
+)
+
+_RULES: dict[str, Rule] = dict.fromkeys([op.name for op in COMPARISONS], _flag) | {
     pointwise.const.name: _const,
     pointwise.iota.name: _iota,
     pointwise.copy.name: _first,
@@ -167,6 +301,10 @@ _RULES: dict[str, Callable[[Node, int], Range | None]] = {
     pointwise.add.name: _corners(lambda x, y: x + y),
     pointwise.sub.name: _corners(lambda x, y: x - y),
     pointwise.mul.name: _corners(lambda x, y: x * y),
+    pointwise.neg.name: _neg,
+    pointwise.abs_.name: _abs,
+    pointwise.relu.name: _relu,
+    pointwise.bitwise_and.name: _masked,
     pointwise.maximum.name: _corners(max),
     pointwise.minimum.name: _corners(min),
     pointwise.remainder.name: _remainder,

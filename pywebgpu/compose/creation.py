@@ -1,10 +1,11 @@
 """Tensors that a few numbers describe: ranges, constants, unit matrices. All are computed from positions."""
 
 import struct
-from math import ceil, frexp, ldexp
+from math import ceil, frexp, isfinite, ldexp, prod
+from operator import index
 
-from pywebgpu import dtypes
-from pywebgpu.compose import arithmetic, indexing, masks, matrix
+from pywebgpu import dtypes, numbers
+from pywebgpu.compose import arithmetic, indexing, masks, matrix, wide
 from pywebgpu.compose.arithmetic import Number
 from pywebgpu.dtypes import DType, Kind
 from pywebgpu.errors import ShapeError
@@ -17,10 +18,10 @@ EXACT = 1 << 24  # whole numbers up to here are exact in float32
 
 
 def full(value: Number, shape: Shape, dtype: DType) -> Node:
-    """One number everywhere."""
-    if dtype.kind is Kind.BOOL:
-        value = bool(value)
-    return arithmetic.broadcast_to(arithmetic.number(value, dtype), shape)
+    """One number everywhere. Raises: DTypeError where the dtype cannot hold it."""
+    return arithmetic.broadcast_to(
+        arithmetic.stored(numbers.rounded(value, dtype) if prod(shape) == 1 else value, dtype), shape
+    )
 
 
 def arange(start: Number, end: Number, step: Number, dtype: DType) -> Node:
@@ -28,6 +29,8 @@ def arange(start: Number, end: Number, step: Number, dtype: DType) -> Node:
 
     Raises: ShapeError for a step of 0 or one that leads away from end.  Against torch: within the last bit.
     """
+    if not (isfinite(start) and isfinite(end)):
+        raise ShapeError(f"unsupported range: {start} -> {end}")
     if step == 0:
         raise ShapeError("step must be nonzero")
     if (end < start) if step > 0 else (end > start):
@@ -38,14 +41,19 @@ def arange(start: Number, end: Number, step: Number, dtype: DType) -> Node:
         count = -((start - end) // step) if step > 0 else -((end - start) // -step)
     else:
         count = ceil((end - start) / step)
-    return _stepped(count, start, step, dtype)
+    return _stepped(index(count), start, step, dtype)
 
 
 def _stepped(count: int, start: Number, step: Number, dtype: DType) -> Node:
     """start + i * step for i below count."""
     if dtype.kind is not Kind.FLOAT or dtype is dtypes.float64:
         work = dtype if dtype.kind is Kind.FLOAT else dtypes.int64
-        return arithmetic.cast(_line(count, start, step, work), dtype)
+        line = _line(count, start, step, work)
+        if count and work is dtypes.int64 and not isinstance(start, float) and not isinstance(step, float):
+            line = wide.noted(line, start, start + step * (count - 1))
+        return arithmetic.cast(line, dtype)
+    if abs(step) > dtypes.float32.high:
+        return _leap(count, start, step, dtype)
     whole = float(start).is_integer() and float(step).is_integer()
     if whole and max(abs(start), abs(start + step * count)) < EXACT:
         return arithmetic.cast(_line(count, start, step, dtypes.float32), dtype)
@@ -57,6 +65,15 @@ def _stepped(count: int, start: Number, step: Number, dtype: DType) -> Node:
         _line(count, float(start) - first, float(step) - coarse, dtypes.float32),
     )
     return arithmetic.cast(out, dtype)
+
+
+def _leap(count: int, start: Number, step: Number, dtype: DType) -> Node:
+    """start, and infinities after it: the step is one in float32."""
+    places = pointwise.iota(spec=Spec((count,), dtypes.float32), axis=0)
+    first = pointwise.eq(places, arithmetic.like(places, 0))
+    return arithmetic.cast(
+        pointwise.where(first, *(arithmetic.number(n, dtypes.float32) for n in (start, step))), dtype
+    )
 
 
 def _line(count: int, start: Number, step: Number, dtype: DType) -> Node:
@@ -76,10 +93,13 @@ def linspace(start: Number, end: Number, steps: int, dtype: DType) -> Node:
     """`steps` numbers from start to end, both included, at equal distances; whole numbers are cut off."""
     if steps < 0:
         raise ShapeError("number of steps must be non-negative")
+    for value in (start, end):
+        numbers.check(value, dtype)
     if steps < 2:
         return full(start, (steps,), dtype)
     if dtype.kind is not Kind.FLOAT:
-        whole = _line(steps, int(start) * (steps - 1), int(end) - int(start), dtypes.int64)
+        first, last = int(start) * (steps - 1), int(end) * (steps - 1)
+        whole = wide.noted(_line(steps, first, int(end) - int(start), dtypes.int64), first, last)
         return arithmetic.cast(arithmetic.div(whole, steps - 1, "trunc"), dtype)
     work = dtype if dtype is dtypes.float64 else dtypes.float32
     step = full((end - start) / (steps - 1), (steps,), work)

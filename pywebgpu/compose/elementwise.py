@@ -4,10 +4,10 @@ An operand is a node or a Python number. Half floats are computed in float32 and
 """
 
 from math import log as natural_log
-from math import pi
+from math import nan, pi
 
-from pywebgpu import dtypes
-from pywebgpu.compose import arithmetic, logic
+from pywebgpu import dtypes, numbers
+from pywebgpu.compose import arithmetic, logic, precision
 from pywebgpu.compose.arithmetic import Number, Operand
 from pywebgpu.dtypes import DType, Kind
 from pywebgpu.graph.ir import Node, Pointwise
@@ -161,7 +161,7 @@ def floor_divide(a: Operand, b: Operand) -> Node:
     dtype = arithmetic.result_type(a, b)
     if dtype is dtypes.bool_:
         raise NotImplementedError("\"div_floor_cpu\" not implemented for 'Bool'")
-    if dtype.kind is Kind.INT and not isinstance(b, Node) and b == 0:
+    if dtype.kind is Kind.INT and not isinstance(b, Node) and numbers.is_zero(b, dtype):
         raise RuntimeError("ZeroDivisionError")
     return arithmetic.div(a, b, "floor")
 
@@ -170,7 +170,7 @@ def _divided(name: str, op: Pointwise, a: Operand, b: Operand) -> Node:
     dtype = arithmetic.result_type(a, b)
     if dtype is dtypes.bool_:
         raise NotImplementedError(f"\"{name}_cpu\" not implemented for 'Bool'")
-    if dtype.kind is Kind.INT and not isinstance(b, Node) and b == 0:
+    if dtype.kind is Kind.INT and not isinstance(b, Node) and numbers.is_zero(b, dtype):
         raise RuntimeError("ZeroDivisionError")
     return arithmetic.binary(op, a, b, dtype)
 
@@ -182,6 +182,8 @@ def pow_(a: Operand, b: Operand) -> Node:
         if isinstance(a, Node) and not isinstance(b, Node):
             return pointwise.copy(a) if b else pointwise.full(1, a.spec)
         raise NotImplementedError("\"pow\" not implemented for 'Bool'")
+    if not isinstance(b, Node) and (dtype.kind is Kind.INT or dtype.itemsize == 2):
+        numbers.check(b, dtype)
     if dtype.kind is Kind.INT:
         return _integer_power(a, b, dtype)
     if isinstance(a, Node) and not isinstance(b, Node):
@@ -316,6 +318,11 @@ def clamp(x: Node, low: Operand | None = None, high: Operand | None = None) -> N
     dtype = arithmetic.result_type(x, *given)
     if dtype is dtypes.bool_ and not all(isinstance(bound, Node) for bound in given):
         raise NotImplementedError("\"clamp_scalar_cpu\" not implemented for 'Bool'")
+    fixed = [bound for bound in given if not isinstance(bound, Node)]
+    for bound in fixed:
+        numbers.check(bound, dtype)
+    if any(bound != bound for bound in fixed):
+        return arithmetic.mul(x, nan)
     x, *bounds = arithmetic.together(x, *given, dtype=dtype)
     if low is not None:
         x = pointwise.where(pointwise.lt(x, bounds[0]), bounds[0], x)
@@ -327,6 +334,8 @@ def clamp(x: Node, low: Operand | None = None, high: Operand | None = None) -> N
 def lerp(start: Node, end: Node, weight: Operand) -> Node:
     """start + weight (end - start), exact at both ends."""
     _same("lerp", start, end)
+    if start.spec.dtype.kind is not Kind.FLOAT:
+        raise NotImplementedError(f'"lerp" not implemented for {logic.title(start.spec.dtype)!r}')
     if isinstance(weight, Node):
         _same("lerp", start, weight)
         a, b, w = arithmetic.together(start, end, weight)
@@ -334,6 +343,7 @@ def lerp(start: Node, end: Node, weight: Operand) -> Node:
         near = pointwise.add(a, pointwise.mul(w, apart))
         far = pointwise.sub(b, pointwise.mul(apart, pointwise.sub(arithmetic.like(w, 1.0), w)))
         return pointwise.where(pointwise.lt(pointwise.abs_(w), arithmetic.like(w, 0.5)), near, far)
+    numbers.check(weight, precision.computing(start.spec.dtype))
     a, b = arithmetic.together(start, end)
     apart = pointwise.sub(b, a)
     if abs(weight) < 0.5:
@@ -343,6 +353,10 @@ def lerp(start: Node, end: Node, weight: Operand) -> Node:
 
 def addcmul(x: Node, a: Node, b: Node, value: Number = 1) -> Node:
     """x + value * a * b"""
+    dtype = arithmetic.result_type(x, a, b)
+    if dtype is dtypes.bool_:
+        raise NotImplementedError("\"addcmul\" not implemented for 'Bool'")
+    value = arithmetic.weight(value, dtype)
     product = arithmetic.mul(a, b)
     return arithmetic.add(x, product if value == 1 else arithmetic.mul(product, value))
 
@@ -354,6 +368,7 @@ def addcdiv(x: Node, a: Node, b: Node, value: Number = 1) -> Node:
             "Integer division with addcdiv is no longer supported, and in a future release addcdiv will perform a true "
             "division of tensor1 and tensor2."
         )
+    numbers.check(value, precision.computing(arithmetic.result_type(x, a, b)))
     quotient = arithmetic.div(a, b)
     return arithmetic.add(x, quotient if value == 1 else arithmetic.mul(quotient, value))
 

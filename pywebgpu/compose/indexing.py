@@ -220,11 +220,11 @@ def scaled(x: Node, factor: int) -> Node:
 
 
 def scalar(value: Node | Number, like: Node) -> Node:
-    """A number in the dtype of `like`; a fraction loses what the dtype cannot hold."""
+    """A number in the dtype of `like`; whole numbers lose a fraction. Raises: DTypeError where it does not fit."""
     dtype = like.spec.dtype
     if isinstance(value, Node):
         return arithmetic.cast(value, dtype)
-    return arithmetic.number(bool(value) if dtype.kind is Kind.BOOL else value, dtype)
+    return arithmetic.stored(value, dtype)
 
 
 def require_index(name: str, index: Node) -> None:

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from pywebgpu import shapes
-from pywebgpu.compose import arithmetic
+from pywebgpu import numbers, shapes
+from pywebgpu.compose import arithmetic, wide
 from pywebgpu.errors import ShapeError
 from pywebgpu.graph.ir import Node
 from pywebgpu.ops import indexing, movement, pointwise
@@ -73,4 +73,7 @@ def pad_constant(x: Node, pad: Sequence[int], value: float = 0.0) -> Node:
         x = movement.slice_(x, starts=cut, sizes=sizes, steps=ones)
     starts = tuple(max(b, 0) for b in before)
     shape = tuple(n + s + max(a, 0) for n, s, a in zip(sizes, starts, after, strict=True))
-    return x if shape == sizes else movement.place(x, shape=shape, starts=starts, steps=ones, value=value)
+    if shape == sizes:
+        return x
+    value = numbers.element(value, x.spec.dtype)
+    return wide.noted(movement.place(x, shape=shape, starts=starts, steps=ones, value=value), value)

@@ -195,6 +195,7 @@ def _plus(name: str, base: Node, product: Node, beta: Number, alpha: Number) -> 
     if broadcast(base.spec.shape, shape) != shape:
         raise ShapeError(f"{name}: input {base.spec.shape} does not broadcast to {shape}")
     precision.require_same(name, base, product)
+    alpha, beta = (arithmetic.weight(value, product.spec.dtype) for value in (alpha, beta))
     if alpha != 1:
         product = arithmetic.mul(product, alpha)
     if beta == 0:

@@ -3,7 +3,7 @@
 How many elements a mask holds is a number that only the host can turn into a shape: whoever calls `held` has read it.
 """
 
-from math import prod
+from math import isfinite, prod
 
 from pywebgpu import dtypes, shapes
 from pywebgpu.compose import arithmetic, indexing, ordering, precision, reduce
@@ -81,13 +81,15 @@ def histc(x: Node, bins: int = 100, low: float = 0, high: float = 0) -> Node:
     """How many elements lie in each of `bins` equal parts of low..high; of x's own range where low equals high."""
     if bins <= 0:
         raise ShapeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
+    if not (isfinite(low) and isfinite(high)):
+        raise ShapeError(f"torch.histc: range of [{low}, {high}] is not finite")
     if low > high:
         raise ShapeError("torch.histc: max must be larger than min")
     precision.require_floating("histogram", x)
     x = indexing.shaped(reduce.stop_gradient(x), (prod(x.spec.shape),))
     if x.spec.shape == (0,):
         return pointwise.full(0, Spec((bins,), x.spec.dtype))
-    first, last = (arithmetic.number(value, x.spec.dtype) for value in (low, high))
+    first, last = (arithmetic.stored(value, x.spec.dtype) for value in (low, high))
     if low == high:
         first, last = reduce.amin(x), reduce.amax(x)
         is_point = pointwise.eq(first, last)

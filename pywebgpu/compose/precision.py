@@ -14,9 +14,14 @@ Options = ParamSpec("Options")
 Composite = Callable[Concatenate[Node, Options], Node]
 
 
+def computing(dtype: DType) -> DType:
+    """float32 for half floats, any other dtype as it is."""
+    return dtypes.float32 if dtype.kind is Kind.FLOAT and dtype.itemsize == 2 else dtype
+
+
 def wide(x: Node) -> Node:
     """float16 and bfloat16 as float32, any other dtype as it is."""
-    return arithmetic.cast(x, dtypes.float32) if x.spec.dtype.kind is Kind.FLOAT and x.spec.dtype.itemsize == 2 else x
+    return arithmetic.cast(x, computing(x.spec.dtype))
 
 
 def require_floating(name: str, *inputs: Node) -> None:

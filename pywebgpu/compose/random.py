@@ -7,7 +7,7 @@ goes through a logarithm agrees as that does.
 from math import pi, sqrt
 
 from pywebgpu import dtypes
-from pywebgpu.compose import arithmetic, creation, indexing, ordering, precision, reduce, scan
+from pywebgpu.compose import arithmetic, creation, indexing, ordering, precision, reduce, scan, wide
 from pywebgpu.compose.arithmetic import Number
 from pywebgpu.dtypes import DType, Kind
 from pywebgpu.errors import DTypeError, ShapeError
@@ -94,7 +94,7 @@ def integers(seed: Seed, shape: Shape, low: int, high: int, dtype: DType) -> Nod
             drawn = pointwise.remainder(drawn, creation.full(count, shape, dtypes.int64))
     if low:
         drawn = pointwise.add(drawn, creation.full(low, shape, dtypes.int64))
-    return arithmetic.cast(drawn, dtype)
+    return arithmetic.cast(wide.noted(drawn, low, high - 1), dtype)
 
 
 def bernoulli(seed: Seed, shape: Shape, p: Node | float, dtype: DType) -> Node:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from math import floor, prod
+from operator import index
 
 from pywebgpu import dtypes
 from pywebgpu.compose import arithmetic, joining, linear, pooling, precision, scan
@@ -132,7 +133,7 @@ def _targets(
             raise ValueError(
                 f"Input and scale_factor must have the same number of spatial dimensions, got {space}, {factors}"
             )
-        outputs = [floor(n * f) for n, f in zip(space, factors, strict=True)]
+        outputs = [index(floor(n * f)) for n, f in zip(space, factors, strict=True)]
         scales = [n / m for n, m in zip(space, outputs, strict=True)] if recompute else [1 / f for f in factors]
     if any(n <= 0 for n in (*space, *outputs)):
         raise ShapeError(

@@ -1,6 +1,7 @@
 """The DataLoader: batches of a dataset, in the order of a sampler, put together by a collate function."""
 
 import itertools
+import multiprocessing
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from typing import Any, Generic, TypeVar, cast
 
@@ -13,9 +14,11 @@ class DataLoader(Generic[T_co]):
     """Iterates over a dataset in batches of `batch_size`; None gives single examples.
 
     The order is that of `sampler` or `batch_sampler`, else random with `shuffle`, else the dataset's. Everything runs
-    in this process, when it is asked for: `num_workers`, `pin_memory`, `timeout`, `worker_init_fn`,
-    `multiprocessing_context`, `prefetch_factor`, `persistent_workers`, `pin_memory_device` and `in_order` are accepted
-    and change nothing.
+    in this process, when it is asked for, and no worker is started: `num_workers`, `pin_memory`, `timeout`,
+    `worker_init_fn`, `multiprocessing_context`, `prefetch_factor`, `persistent_workers`, `pin_memory_device` and
+    `in_order` are checked as in PyTorch, and change nothing. A program that starts processes of its own to prepare
+    data starts them by `multiprocessing.get_context("spawn")`, and has them give NumPy arrays, or tensors on device
+    cpu: no forked process can reach its parent's GPU.
 
     Raises: ValueError for options that exclude each other.
     """
@@ -41,8 +44,7 @@ class DataLoader(Generic[T_co]):
         pin_memory_device: str = "",
         in_order: bool = True,
     ) -> None:
-        if num_workers < 0:
-            raise ValueError("num_workers option should be non-negative; use num_workers=0 to disable multiprocessing.")
+        _check_workers(num_workers, timeout, prefetch_factor, persistent_workers, multiprocessing_context)
         self.dataset = dataset
         self.num_workers = num_workers
         self.pin_memory = pin_memory
@@ -50,7 +52,7 @@ class DataLoader(Generic[T_co]):
         self.worker_init_fn = worker_init_fn
         self.multiprocessing_context = multiprocessing_context
         self.generator = generator
-        self.prefetch_factor = prefetch_factor
+        self.prefetch_factor = 2 if num_workers and prefetch_factor is None else prefetch_factor
         self.persistent_workers = persistent_workers
         self.batch_size, self.drop_last = batch_size, drop_last
         self._choose_order(shuffle, sampler, batch_sampler)
@@ -128,6 +130,33 @@ class DataLoader(Generic[T_co]):
                 return whole
         many = getattr(self.dataset, "__getitems__", None)
         return self.collate_fn(many(indices) if many is not None else [self.dataset[index] for index in indices])
+
+
+def _check_workers(number: int, timeout: float, prefetch: int | None, persistent: bool, context: Any) -> None:
+    """Raises ValueError where PyTorch does for options of workers."""
+    if number < 0:
+        raise ValueError("num_workers option should be non-negative; use num_workers=0 to disable multiprocessing.")
+    if timeout < 0:
+        raise ValueError("timeout option should be non-negative")
+    if number == 0 and prefetch is not None:
+        raise ValueError(
+            "prefetch_factor option could only be specified in multiprocessing. Let num_workers > 0 to enable "
+            "multiprocessing, otherwise set prefetch_factor to None."
+        )
+    if prefetch is not None and prefetch < 0:
+        raise ValueError("prefetch_factor option should be non-negative")
+    if persistent and number == 0:
+        raise ValueError("persistent_workers option needs num_workers > 0")
+    if context is not None and number == 0:
+        raise ValueError(
+            "multiprocessing_context can only be used with multi-process loading (num_workers > 0), but got "
+            "num_workers=0"
+        )
+    if isinstance(context, str) and context not in multiprocessing.get_all_start_methods():
+        raise ValueError(
+            f"multiprocessing_context option should specify a valid start method in "
+            f"{multiprocessing.get_all_start_methods()!r}, but got multiprocessing_context={context!r}"
+        )
 
 
 def get_worker_info() -> None:

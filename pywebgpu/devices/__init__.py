@@ -2,6 +2,7 @@
 
 import atexit
 import sys
+import threading
 from importlib import import_module
 from typing import Any
 
@@ -12,6 +13,7 @@ from pywebgpu.settings import settings
 
 _MODULES = {"cpu": "cpu", "null": "null", "webgpu": "bridged" if sys.platform == "emscripten" else "native"}
 _open: dict[str, Device] = {}
+_opening = threading.RLock()
 
 
 class device:
@@ -40,27 +42,41 @@ class device:
 
     def __enter__(self) -> "device":
         """Inside the block, new tensors live here."""
-        _outer.append(list(_default))
-        _default[:] = [str(self)]
+        _wanted.outer = (*_wanted.outer, _wanted.name)
+        _wanted.name = str(self)
         return self
 
     def __exit__(self, *error: object) -> None:
-        _default[:] = _outer.pop()
+        *outer, _wanted.name = _wanted.outer
+        _wanted.outer = tuple(outer)
 
 
 def open_device(name: "str | device | None" = None) -> Device:
     """The opened device of a name; None is the default device. Opening happens once."""
     wanted = device(default_device() if name is None else name)
     key = f"{wanted.type}:{wanted.index or 0}"
-    if key not in _open:
-        module = _backend(wanted.type)
-        _open[key] = module.open_device(wanted.index or 0)
-    return _open[key]
+    found = _open.get(key)
+    if found is None:
+        with _opening:
+            found = _open.get(key)
+            if found is None:
+                found = _open[key] = _backend(wanted.type).open_device(wanted.index or 0)
+    return found
 
 
 def opened() -> list[Device]:
     """All devices that are open."""
     return list(_open.values())
+
+
+def leave() -> list[Device]:
+    """In a forked process: gives up the devices that only the parent can reach, and returns them."""
+    adapters.leave()
+    left = {key: opened for key, opened in _open.items() if hasattr(opened, "leave")}
+    for key, opened in left.items():
+        opened.leave()
+        del _open[key]
+    return list(left.values())
 
 
 async def open_device_async(name: "str | device" = "webgpu") -> Device:
@@ -83,22 +99,33 @@ def _backend(kind: str) -> Any:
         raise DeviceError(f"device {kind} needs {error.name}, which is not installed") from None
 
 
-_default: list[str] = []
-_outer: list[list[str]] = []  # defaults outside of `with device(...)` blocks
+class _Wanted(threading.local):
+    """The default device that a thread asked for, if it did, and those outside of its `with device(...)` blocks."""
+
+    name: str | None = None
+    outer: tuple[str | None, ...] = ()
+
+
+_wanted = _Wanted()
+_chosen: list[str] = []  # what this machine's default is, once it is known
 
 
 def default_device() -> str:
     """webgpu where a hardware adapter is, else cpu; PYWEBGPU_DEVICE and set_default_device override it."""
-    if not _default:
+    name = _wanted.name
+    if name is not None:
+        return name
+    if not _chosen:
         chosen = settings.device or adapters.choose_default()[0]
         if chosen == "cpu" and sys.platform == "emscripten":
             return chosen  # For now: a page may still be opening its adapter.
-        _default.append(chosen)
-    return _default[0]
+        _chosen.append(chosen)
+    return _chosen[0]
 
 
 def set_default_device(name: "str | device | None") -> None:
-    _default[:] = [] if name is None else [str(device(name))]
+    """Where new tensors of this thread live; None: where those of a thread live that said nothing."""
+    _wanted.name = None if name is None else str(device(name))
 
 
 @atexit.register

@@ -10,7 +10,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +20,12 @@ from pywebgpu.settings import settings
 SOFTWARE = ("llvmpipe", "lavapipe", "swiftshader", "softpipe", "basic render driver")
 
 
+FORKED = (
+    "this process was forked from one that uses WebGPU, whose driver cannot be reached from here: start processes by "
+    'multiprocessing.get_context("spawn"), or use device="cpu"'
+)
 _IN_PYODIDE = sys.platform == "emscripten"
+_left: list[int] = []  # processes that were forked, of which this is the last
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +56,31 @@ def adapters() -> list[AdapterInfo]:
     return list(_survey()[0])
 
 
+def leave() -> None:
+    """In a forked process: what wgpu-py has of the parent's driver is never used again, not even to be given back."""
+    api: Any = sys.modules.get("wgpu.backends.wgpu_native._api")
+    if api is not None:
+        _left.append(os.getpid())
+        api.libf = None  # By which its objects end what they stand for; they do nothing where it is None.
+        _skip_exit_handlers()
+
+
+def _skip_exit_handlers() -> None:
+    """A driver's own one waits for threads that a forked process lacks, and Mesa's then ends in a segmentation fault.
+
+    Those that are added from now on still run, then what C code has not written yet is written, then all is over.
+    """
+    with suppress(AttributeError, ImportError, OSError):  # Where there is no glibc.
+        libc: Any = importlib.import_module("ctypes").CDLL(None)
+        libc.on_exit(libc._exit, None)
+        libc.__cxa_atexit(libc.fflush, None, None)
+
+
+def is_forked() -> bool:
+    """Whether this process was forked from one that uses wgpu-py."""
+    return bool(_left)
+
+
 def problem() -> str:
     """Why device webgpu cannot run here; "" when it can."""
     found, trouble = _survey()
@@ -79,6 +109,8 @@ def choose_default() -> tuple[str, str]:
 
 def _survey() -> tuple[tuple[AdapterInfo, ...], str]:
     """The adapters, and what is wrong. In a browser asking is opening, and that may become possible later."""
+    if is_forked():
+        return (), FORKED
     if not _IN_PYODIDE:
         return _survey_native()
     devices: Any = importlib.import_module("pywebgpu.devices")

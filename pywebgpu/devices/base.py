@@ -11,13 +11,29 @@ from pywebgpu.errors import DTypeError
 from pywebgpu.graph.ir import Spec
 from pywebgpu.program.program import Loaded, Program, Target
 
+RECOVER = "torch.webgpu.recover() opens it again"
+GONE = (
+    "this value was on a device that was lost, and went with it; write it anew, as load_state_dict() and "
+    "Checkpointer.restore() do"
+)
+
 
 class Device(Protocol):
-    """One opened device. `name` is what `str(tensor.device)` says."""
+    """One opened device. `name` is what `str(tensor.device)` says.
+
+    A device that was lost may be opened again, and stays the same object: its tensors can be written anew, and what
+    they held is gone. `generation` counts that; what was loaded for an earlier one cannot run.
+    """
 
     name: str
     target: Target
     has_clock: bool  # it can tell how long a step took
+    lock: Any  # re-entrant; held in every call, and not while a read waits
+    generation: int
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether it was lost, closed, or left in the process that this one was forked from."""
 
     @property
     def counters(self) -> dict[str, int]:
@@ -47,6 +63,9 @@ class Device(Protocol):
         """The runs that were timed and not asked for yet. Waits for them."""
 
     def synchronize(self) -> None: ...
+
+    def reopen(self) -> None:
+        """Opens it again after a loss."""
 
     def close(self) -> None: ...
 

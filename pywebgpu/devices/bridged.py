@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import signal
 import struct
+import threading
 import time
 from array import array
 from collections.abc import Awaitable, Callable, Sequence
@@ -20,9 +21,9 @@ from pyodide.ffi import JsException, can_run_sync, create_proxy, run_sync
 
 from pywebgpu.devices import scripts, words
 from pywebgpu.devices.adapters import SOFTWARE, AdapterInfo, is_emulated
-from pywebgpu.devices.base import Buffer, check_supported
+from pywebgpu.devices.base import GONE, RECOVER, Buffer, check_supported
 from pywebgpu.devices.timing import Timing
-from pywebgpu.errors import CompileError, DeviceError, DeviceLostError, PywebgpuError, RangeError
+from pywebgpu.errors import CompileError, DeviceError, DeviceLostError, IntegerOverflowError, PywebgpuError, RangeError
 from pywebgpu.graph.ir import Spec
 from pywebgpu.kernels.kernel import Limits
 from pywebgpu.program import wire
@@ -38,6 +39,7 @@ FREED_BYTES = 64 << 20  # memory that became free is given back at the latest no
 
 _KINDS: dict[str, type[PywebgpuError]] = {
     "absent": DeviceError, "device": DeviceError, "lost": DeviceLostError, "compile": CompileError, "fault": RangeError,
+    "overflow": IntegerOverflowError,
 }  # fmt: skip
 
 
@@ -82,6 +84,14 @@ class BridgedDevice:
 
     def __init__(self, bridge: Any, index: int = 0) -> None:
         self.name = f"webgpu:{index}" if index else "webgpu"
+        self.lock = threading.RLock()  # Pyodide has one thread.
+        self.generation = self._numbers = 0
+        self._counters = {"ffi_calls": 0, "peak_bytes": 0}
+        self._timed: list[Timing] | None = None  # the runs since `time`, whose spans JavaScript has
+        self._connect(bridge)
+
+    def _connect(self, bridge: Any) -> None:
+        """Takes a device of JavaScript. What has a number up to the present one belongs to an earlier one."""
         info = json.loads(bridge.info)
         limits = info["limits"]
         self.info = _described(info)
@@ -100,15 +110,50 @@ class BridgedDevice:
         )
         self._bridge = bridge
         self._flush_area, self._read = bridge.flush, bridge.read
-        self._counters = {"ffi_calls": 0, "live_bytes": 0, "live_buffers": 0, "peak_bytes": 0, "scratch_bytes": 0}
-        self._numbers = self._used = self._unread = self._freed_bytes = 0
+        self._counters |= {"live_bytes": 0, "live_buffers": 0, "scratch_bytes": 0}
+        self._used = self._unread = self._freed_bytes = 0
+        self._stale = self._numbers
         self._freed: list[int] = []
         self.has_clock = "timestamp-query" in info["features"]
-        self._timed: list[Timing] | None = None  # the runs since `time`, whose spans JavaScript has
         self.dropped: list[int] = []
-        self._closed = False
+        self._gone: tuple[type[DeviceError], str] | None = None  # why nothing can be done
         self._area = bytearray()
         self._attach(AREA_WORDS)
+
+    # Loss
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether it was lost, or closed."""
+        return self._gone is not None
+
+    def reopen(self) -> None:
+        """As NativeDevice.reopen."""
+        wait(self.reopen_async(), "await torch.webgpu.recover_async()")
+
+    async def reopen_async(self) -> None:
+        """As reopen, in any place."""
+        self._bridge.close()
+        self._connect(await _open_bridge())
+        self.generation += 1
+        self._timed = None if self._timed is None else []
+
+    def _check_open(self) -> None:
+        if self._gone is not None:
+            kind, text = self._gone
+            raise kind(f"{self.name}: {text}")
+
+    def _told(self, error: Any) -> PywebgpuError:
+        """An exception of JavaScript as one of ours."""
+        if getattr(error, "kind", "") != "lost":
+            return _translated(error)
+        self._gone = kind, text = DeviceLostError, f"{error.message}; {RECOVER}"
+        return kind(f"{self.name}: {text}")
+
+    def _check_made(self, number: int) -> None:
+        """Raises DeviceLostError for a buffer, or a Program, of a device that was lost."""
+        if number <= self._stale:
+            raise DeviceLostError(f"{self.name}: {GONE}")
 
     # Commands
 
@@ -152,7 +197,7 @@ class BridgedDevice:
         try:
             return function(*args)
         except JsException as error:
-            raise _translated(error) from None
+            raise self._told(error) from None
 
     # Data
 
@@ -177,7 +222,7 @@ class BridgedDevice:
                 wait(arriving, "await x.item_async(), x.tolist_async(), x.numpy_async() or x.tobytes_async()")
             )
         except JsException as error:
-            raise _translated(error) from None
+            raise self._told(error) from None
 
     async def download_async(self, buffer: Buffer, spec: Spec) -> bytes:
         """As download, in any place."""
@@ -185,10 +230,11 @@ class BridgedDevice:
         try:
             return finish(await arriving)
         except JsException as error:
-            raise _translated(error) from None
+            raise self._told(error) from None
 
     def _start_read(self, buffer: Buffer, spec: Spec) -> tuple[Any, Callable[[Any], bytes]]:
         self._check_open()
+        self._check_made(buffer.handle)
         self._unread = 0
         count = prod(spec.shape)
         taken = self._taken()
@@ -200,6 +246,8 @@ class BridgedDevice:
         return arriving, lambda _: words.from_words(target, spec.dtype)
 
     def free(self, handle: int, nbytes: int) -> None:
+        if handle <= self._stale:
+            return
         self._counters["live_bytes"] -= nbytes
         self._counters["live_buffers"] -= 1
         self._freed.append(handle)
@@ -234,6 +282,9 @@ class BridgedDevice:
         self, loaded: Loaded, inputs: Sequence[Buffer], numbers: Sequence[float], outputs: Sequence[Buffer | None]
     ) -> list[Buffer]:
         self._check_open()
+        if self._stale:
+            self._check_made(min([loaded.number, *[buffer.handle for buffer in inputs]]))
+            outputs = [None if given is None or given.handle <= self._stale else given for given in outputs]
         start = time.perf_counter()
         program = loaded.program
         self._append_freed()
@@ -245,7 +296,7 @@ class BridgedDevice:
                 made[slot] = buffer = given or self._new(nbytes)
             command.append(buffer.handle)
         before = self._used
-        self._append(command, loaded.pack.pack(*numbers))
+        self._append(command, words.of_numbers(loaded.pack, numbers, program.numbers))
         self._counters["ffi_calls"] += 1
         if not self._call(self._flush_area, self._used):
             self._used = before
@@ -269,10 +320,11 @@ class BridgedDevice:
 
     async def timings_async(self) -> list[Timing]:
         """As timings, in any place."""
+        self._check_open()
         try:
             found = json.loads(await self._bridge.timings(self._taken()))
         except JsException as error:
-            raise _translated(error) from None
+            raise self._told(error) from None
         timed, self._timed = self._timed or [], None if self._timed is None else []
         pairs = [list(zip(ticks[::2], ticks[1::2], strict=True)) for ticks in found]
         whole = not self.has_clock
@@ -288,7 +340,7 @@ class BridgedDevice:
         try:
             await self._bridge.settle(self._taken())
         except JsException as error:
-            raise _translated(error) from None
+            raise self._told(error) from None
 
     @property
     def counters(self) -> dict[str, int]:
@@ -297,19 +349,15 @@ class BridgedDevice:
         return self._counters
 
     def close(self) -> None:
-        self._closed = True
+        self._gone = DeviceError, "the device was closed; tensors that lived on it are gone"
         self._bridge.close()
-
-    def _check_open(self) -> None:
-        if self._closed:
-            raise DeviceError(f"{self.name}: the device was closed; tensors that lived on it are gone")
 
 
 def _translated(error: Any) -> PywebgpuError:
     """An exception of JavaScript as one of ours."""
     kind = getattr(error, "kind", "device")
     text = str(error.message)
-    return _KINDS.get(kind, DeviceError)(text if kind in ("fault", "compile") else f"webgpu: {text}")
+    return _KINDS.get(kind, DeviceError)(text if kind in ("fault", "overflow", "compile") else f"webgpu: {text}")
 
 
 def _described(info: dict[str, Any]) -> AdapterInfo:
@@ -321,9 +369,12 @@ def _described(info: dict[str, Any]) -> AdapterInfo:
 
 async def open_device_async(index: int = 0) -> BridgedDevice:
     """Opens the adapter of this page or process. Raises DeviceError where there is none."""
+    return BridgedDevice(await _open_bridge(), index)
+
+
+async def _open_bridge() -> Any:
     try:
-        module = await scripts.load("python.mjs")
-        return BridgedDevice(await module.open(), index)
+        return await (await scripts.load("python.mjs")).open()
     except JsException as error:
         raise _translated(error) from None
 

@@ -5,6 +5,7 @@ Each step is one NumPy call. Views stay views; a pointwise step writes into an i
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -17,7 +18,9 @@ from pywebgpu.devices.timing import Timing
 from pywebgpu.dtypes import DType
 from pywebgpu.graph.ir import Custom, Generator, Leaf, Movement, Pointwise, Spec
 from pywebgpu.kernels.kernel import Limits
-from pywebgpu.ops import indexing, pointwise, special
+from pywebgpu.locking import Deferred
+from pywebgpu.numbers import current
+from pywebgpu.ops import indexing, special
 from pywebgpu.program.program import HostCall, Program, Target
 
 Action = tuple[Callable[..., Any], tuple[int, ...], int, int, tuple[int, ...]]
@@ -28,9 +31,13 @@ class CpuDevice:
     """Arrays in host memory. float64 and int64 are exact here."""
 
     target = Target(wgsl=False, limits=Limits())
+    generation = 0
+    is_gone = False
 
     def __init__(self, index: int = 0) -> None:
         self.name = f"cpu:{index}" if index else "cpu"
+        self.lock = threading.RLock()  # Of what is counted: no array is written to once it is a buffer's.
+        self._freed = Deferred(self.lock, self._free)
         self.has_clock = True  # The processor's, around each NumPy call.
         self._timed: list[Timing] | None = None  # the runs since `time`
         self.counters = {"dispatches": 0, "submits": 0, "buffers_created": 0, "pipelines_created": 0, "live_bytes": 0}
@@ -61,12 +68,13 @@ class CpuDevice:
         outputs: Sequence[Buffer | None],
     ) -> list[Buffer]:
         program, actions = loaded
+        timed = self._timed
         values: list[Any] = [None] * len(program.slots)
         for slot, buffer in zip(program.inputs, inputs, strict=True):
             values[slot] = buffer.handle
         first = len(program.inputs)
         for at, (value, dtype) in enumerate(zip(numbers, program.numbers, strict=True)):
-            values[first + at] = np.asarray(value, special.numpy_dtype(dtype))
+            values[first + at] = np.asarray(current(value, dtype, bits=64), special.numpy_dtype(dtype))
         start = time.perf_counter()
         ended: list[int] = []  # when each step ended, where that is asked for
         with np.errstate(all="ignore"):
@@ -75,13 +83,14 @@ class CpuDevice:
                 values[write] = function(*args) if into < 0 else function(*args, out=values[into])
                 for slot in dead:
                     values[slot] = None
-                if self._timed is not None:
+                if timed is not None:
                     ended.append(time.perf_counter_ns())
-        if self._timed is not None:
+        if timed is not None:
             spans = list(zip([round(start * 1e9), *ended], ended, strict=False))
-            self._timed.append(Timing(program, start, time.perf_counter(), spans))
-        self.counters["dispatches"] += len(actions)
-        self.counters["submits"] += 1
+            timed.append(Timing(program, start, time.perf_counter(), spans))
+        with self.lock:
+            self.counters["dispatches"] += len(actions)
+            self.counters["submits"] += 1
         made: dict[int, Buffer] = {}
         for slot in program.outputs:
             if slot not in made:
@@ -99,18 +108,24 @@ class CpuDevice:
         return found
 
     def free(self, handle: Any, nbytes: int) -> None:
+        self._freed(nbytes)
+
+    def _free(self, nbytes: int) -> None:
         self.counters["live_bytes"] -= nbytes
         self.counters["live_buffers"] -= 1
 
     def synchronize(self) -> None: ...
 
+    def reopen(self) -> None: ...
+
     def close(self) -> None: ...
 
     def _new(self, array: Any) -> Buffer:
         counters = self.counters
-        counters["live_bytes"] += array.nbytes
-        counters["live_buffers"] += 1
-        counters["peak_bytes"] = max(counters["peak_bytes"], counters["live_bytes"])
+        with self.lock:
+            counters["live_bytes"] += array.nbytes
+            counters["live_buffers"] += 1
+            counters["peak_bytes"] = max(counters["peak_bytes"], counters["live_bytes"])
         return Buffer(self, array, array.nbytes)
 
 
@@ -131,8 +146,7 @@ def _actions(program: Program) -> list[Action]:
     for at, step in enumerate(steps):
         for slot in step.slots:
             last[owner[slot]] = at
-    may_fail = any(step.op in (pointwise.index, pointwise.floor_divide, pointwise.remainder) for step in steps)
-    fresh: set[int] = set() if may_fail else {program.inputs[i] for _, i in program.written}
+    fresh: set[int] = set()  # Never an input: where a step fails, or is interrupted, all is computed again from them.
     readers = {owner[slot]: 0 for slot in range(len(program.slots))}
     for slot in program.outputs:
         readers[owner[slot]] += 1

@@ -5,6 +5,7 @@ So `x.cpu().tolist()` works everywhere, and a state that was brought to the host
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
@@ -23,8 +24,11 @@ class HeldDevice:
     name = "cpu"
     target = Target(wgsl=False, limits=Limits())
     has_clock = False
+    generation = 0
+    is_gone = False
 
     def __init__(self) -> None:
+        self.lock = threading.RLock()  # Where there is no NumPy there is one thread.
         self.counters = {"dispatches": 0, "submits": 0, "buffers_created": 0, "pipelines_created": 0, "live_bytes": 0}
         self.counters |= {"peak_bytes": 0, "live_buffers": 0, "ffi_calls": 0, "bind_groups_created": 0}
         self.counters["scratch_bytes"] = 0
@@ -61,6 +65,8 @@ class HeldDevice:
         return []
 
     def synchronize(self) -> None: ...
+
+    def reopen(self) -> None: ...
 
     def close(self) -> None: ...
 

@@ -1,5 +1,6 @@
 """No GPU: compiles everything, runs nothing, and refuses to give data back. For tests of the compiler."""
 
+import threading
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -10,6 +11,7 @@ from pywebgpu.devices.timing import Timing
 from pywebgpu.errors import DeviceError
 from pywebgpu.graph.ir import Spec
 from pywebgpu.kernels.kernel import Limits
+from pywebgpu.locking import Deferred
 from pywebgpu.program.program import Program, Target
 
 DESKTOP_BINDING = (2 << 30) - 4  # bytes that desktop adapters bind at once; WebGPU itself promises 128 MiB
@@ -19,10 +21,14 @@ class NullDevice:
     """Counts what a WebGPU device would do. `loaded` holds every Program that it was given."""
 
     name = "null"
+    generation = 0
+    is_gone = False
 
     def __init__(self, limits: Limits | None = None) -> None:
         self.target = Target(wgsl=True, limits=limits or Limits(binding_bytes=DESKTOP_BINDING))
         self.has_clock = False
+        self.lock = threading.RLock()
+        self._freed = Deferred(self.lock, self._free)
         self._timed: list[Timing] | None = None
         self._scratch = Scratch(Pool(lambda size: None, lambda buffer: None))
         self.loaded: list[Program] = []
@@ -34,31 +40,34 @@ class NullDevice:
 
     def upload(self, data: Any, spec: Spec) -> Buffer:
         check_supported(spec.dtype, self.name)
-        return self._new(spec)
+        with self.lock:
+            return self._new(spec)
 
     def download(self, buffer: Buffer, spec: Spec) -> bytes:
         raise DeviceError("the null device computes nothing, so it has nothing to download")
 
     def load(self, program: Program) -> Program:
-        self.loaded.append(program)
-        self.counters["pipelines_created"] += len(program.kernels)
-        self._scratch.take({buffer: program.sizes[buffer] for buffer in program.scratch})
-        self.counters["scratch_bytes"] = self._scratch.nbytes
-        self._count_peak()
+        with self.lock:
+            self.loaded.append(program)
+            self.counters["pipelines_created"] += len(program.kernels)
+            self._scratch.take({buffer: program.sizes[buffer] for buffer in program.scratch})
+            self.counters["scratch_bytes"] = self._scratch.nbytes
+            self._count_peak()
         return program
 
     def run(
         self, loaded: Program, inputs: Sequence[Buffer], numbers: Sequence[float], outputs: Sequence[Buffer | None]
     ) -> list[Buffer]:
         now = time.perf_counter()
-        self.counters["dispatches"] += len(loaded.steps)
-        self.counters["submits"] += 1
         made: dict[int, Buffer] = {}
-        for slot, given in zip(loaded.outputs, outputs, strict=True):
-            if slot not in made:
-                made[slot] = given or self._new(loaded.slots[slot].spec)
-        if self._timed is not None:
-            self._timed.append(Timing(loaded, now, time.perf_counter(), []))
+        with self.lock:
+            self.counters["dispatches"] += len(loaded.steps)
+            self.counters["submits"] += 1
+            for slot, given in zip(loaded.outputs, outputs, strict=True):
+                if slot not in made:
+                    made[slot] = given or self._new(loaded.slots[slot].spec)
+            if self._timed is not None:
+                self._timed.append(Timing(loaded, now, time.perf_counter(), []))
         return [made[slot] for slot in loaded.outputs]
 
     def time(self, on: bool) -> None:
@@ -70,10 +79,15 @@ class NullDevice:
         return found
 
     def free(self, handle: Any, nbytes: int) -> None:
+        self._freed(nbytes)
+
+    def _free(self, nbytes: int) -> None:
         self.counters["live_bytes"] -= nbytes
         self.counters["live_buffers"] -= 1
 
     def synchronize(self) -> None: ...
+
+    def reopen(self) -> None: ...
 
     def close(self) -> None: ...
 

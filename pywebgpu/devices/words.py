@@ -5,18 +5,18 @@ Whole buffers are converted by strided slices and by `array`, whose loops are C:
 
 import array
 import struct
+from collections.abc import Sequence
 from typing import Any
 
-from pywebgpu import dtypes
+from pywebgpu import dtypes, numbers
 from pywebgpu.dtypes import DType, Kind
-from pywebgpu.errors import DTypeError
 
 _SIGNS = bytes(128) + b"\xff" * 128  # the top byte of a number -> the byte that its sign fills
 _CHUNK = 1 << 16  # elements that are Python numbers at a time
 
 
 def to_words(data: Any, dtype: DType) -> Any:
-    """Little-endian elements -> words, as bytes. Raises DTypeError for an int64 that an int32 cannot hold."""
+    """Little-endian elements -> words, as bytes. Raises IntegerOverflowError for an int64 that an int32 cannot hold."""
     if dtype.itemsize == 4:
         return data
     raw = bytes(data)
@@ -35,6 +35,14 @@ def to_words(data: Any, dtype: DType) -> Any:
         if dtype.low < 0:
             words[1::4] = words[2::4] = words[3::4] = raw.translate(_SIGNS)
     return words
+
+
+def of_numbers(format_: struct.Struct, given: Sequence[Any], kinds: Sequence[DType]) -> bytes:
+    """The host numbers of a run as words. Raises IntegerOverflowError for an int64 that an int32 cannot hold."""
+    try:
+        return format_.pack(*given)
+    except (struct.error, OverflowError):
+        return format_.pack(*[numbers.current(value, dtype) for value, dtype in zip(given, kinds, strict=True)])
 
 
 def from_words(raw: bytes | bytearray, dtype: DType) -> bytes:
@@ -61,7 +69,7 @@ def from_words(raw: bytes | bytearray, dtype: DType) -> bytes:
 def _narrowed(raw: bytes) -> bytearray:
     signs = raw[3::8].translate(_SIGNS)
     if any(raw[byte::8] != signs for byte in (4, 5, 6, 7)):
-        raise DTypeError("webgpu stores int64 as int32: a value is out of range; keep such numbers on the cpu device")
+        raise numbers.too_wide(next(value for value in array.array("q", raw) if not -(2**31) <= value < 2**31))
     words = bytearray(len(raw) // 2)
     for byte in range(4):
         words[byte::4] = raw[byte::8]

@@ -85,12 +85,17 @@ def gradients(
                     grad = node.anchor.arrive(grad, accumulate=accumulate, create_graph=create_graph)
                 if node in asked:
                     results[node] = grad
-            if isinstance(node.op, Custom):
-                _custom(node, grad, grads, outputs_left, collected)
-            elif grad is not None and node.inputs:
-                _through(node, grad, grads)
-            elif grad is not None and node.freed:
-                raise RuntimeError(TWICE)
+            try:
+                if isinstance(node.op, Custom):
+                    _custom(node, grad, grads, outputs_left, collected)
+                elif grad is not None and node.inputs:
+                    _through(node, grad, grads)
+                elif grad is not None and node.freed:
+                    raise RuntimeError(TWICE)
+            except Exception:
+                if recording.trace is not None:
+                    recording.trace.failed(node)
+                raise
     if not retain_graph:
         for node in order:
             _let_go(node)
@@ -112,7 +117,7 @@ def _through(node: Node, grad: Node, grads: dict[Node, Node]) -> None:
             if part.spec.shape != source.spec.shape:
                 part = _fitted(part, source.spec.shape)
             if recording.trace is not None:
-                recording.trace.gradient(node, part)
+                recording.trace.gradient(node, part, which)
             _accumulate(grads, source, part)
 
 
@@ -144,8 +149,10 @@ def _custom(
     outputs_left[key] -= 1
     if outputs_left[key] or all(g is None for g in found):
         return
-    for source, part in zip(node.inputs[1:], call.backward(found), strict=True):
+    for which, (source, part) in enumerate(zip(node.inputs[1:], call.backward(found), strict=True)):
         if part is not None and source.requires:
+            if recording.trace is not None:
+                recording.trace.gradient(node, part, which)
             _accumulate(grads, source, part)
 
 

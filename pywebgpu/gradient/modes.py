@@ -8,7 +8,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from pywebgpu.graph.ir import recording
+from pywebgpu.graph.ir import recording, used
 
 F = TypeVar("F", bound=Callable[..., Any])
 GENERATOR = 0x20  # the flag of a generator function's code
@@ -101,6 +101,7 @@ class inference_mode(_Switch):
 
     def __enter__(self) -> Self:
         self._outer.append(recording.inference)
+        used.inference = True
         recording.inference = self._inference
         return super().__enter__()
 

@@ -6,6 +6,7 @@ means; what changes is what is known of it: its value once computed (`buffer`), 
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Hashable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -30,23 +31,39 @@ class Spec(NamedTuple):
     dtype: DType
 
 
-class Recording:
+class Recording(threading.local):
     """Whether new nodes remember that a gradient may flow; whether new tensors say that they never will.
 
     trace: who is told where nodes come from (see origin.py), mostly None.
+    wide: nodes of whole numbers that not every device can hold, and the numbers, until a tensor is made of them.
+    Each thread has its own, and begins with these.
     """
-
-    __slots__ = ("grad", "inference", "trace")
 
     def __init__(self) -> None:
         self.grad, self.inference = True, False
         self.trace: Any = None
+        self.wide: list[tuple[Node, int]] = []
+
+    def watch(self, trace: Any) -> None:
+        """Sets the trace of this thread; None ends it."""
+        used.trace = True
+        self.trace = trace
 
     def span(self, kind: str, name: str) -> AbstractContextManager[None]:
         """Tells the trace, where there is one, what runs inside the `with` block."""
         return _UNSEEN if self.trace is None else self.trace.span(kind, name)
 
 
+class Used:
+    """Whether any thread was ever watched, or in inference mode. To ask a thread itself takes ten times as long."""
+
+    __slots__ = ("inference", "trace")
+
+    def __init__(self) -> None:
+        self.inference = self.trace = False
+
+
+used = Used()
 _UNSEEN = nullcontext()
 recording = Recording()
 
@@ -170,7 +187,7 @@ class Custom:
     name: str
 
     def __call__(self, value: Node, *sources: Node, **attrs: Any) -> Node:
-        flows = recording.grad and any(n.requires for n in sources) and value.spec.dtype.kind is _FLOAT
+        flows = any(n.requires for n in sources) and value.spec.dtype.kind is _FLOAT and recording.grad
         return Node(self, (value, *sources), attrs, value.spec, flows)
 
 
@@ -178,10 +195,9 @@ Op = Leaf | Pointwise | Generator | Movement | Reduction | Structural | Custom
 
 
 def _flows(vjp: tuple[Vjp | None, ...] | Vjp, inputs: tuple[Node, ...], dtype: DType) -> bool:
-    if recording.grad:
-        for which, node in enumerate(inputs):
-            if node.requires and dtype.kind is _FLOAT and (not isinstance(vjp, tuple) or vjp[which] is not None):
-                return True
+    for which, node in enumerate(inputs):
+        if node.requires and dtype.kind is _FLOAT and (not isinstance(vjp, tuple) or vjp[which] is not None):
+            return recording.grad
     return False
 
 

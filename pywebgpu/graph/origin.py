@@ -14,12 +14,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from os.path import dirname
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakSet
 
 from pywebgpu.graph.ir import Node, recording
 
 FORWARD, BACKWARD, OPTIMIZER = "forward", "backward", "optimizer"
 _PACKAGE = dirname(dirname(__file__))
+Stack = tuple[tuple[str, int, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,35 +28,55 @@ class Origin:
     """Where a node comes from.
 
     module: a path, as "GPT.blocks.0".  label: the innermost `record_function`'s.  line: file:number.
+    stack: (file, line, function) of the program's calls that led there, the outermost first.
     """
 
     phase: str = FORWARD
     module: str = ""
     label: str = ""
     line: str = ""
+    stack: Stack = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Something that took time on the host: kind is module, label, backward, optimizer, compile or run."""
+    """Something that took time on the host: kind is module, label, backward, optimizer, compile or run.
+
+    failed: an exception ended it.
+    """
 
     kind: str
     name: str
     start: float
     end: float
     phase: str
+    failed: bool = False
 
 
 class Watcher:
     """What wants to know. Every method may be left out."""
 
     lines = False  # whether origins need the lines of the program, which take the longest to find
+    stacks = False  # whether they need all calls that led there
+    checks = False  # whether it has to see every op, so that no captured step may be replayed
+
+    def begins(self, kind: str, name: str) -> None:
+        """A part of the program begins; `span` follows."""
 
     def span(self, span: Span) -> None:
         """A part of the program has ended."""
 
     def made(self, storage: Any, origin: Origin) -> None:
         """A tensor got a storage."""
+
+    def wrote(self, storage: Any, origin: Origin) -> None:
+        """A tensor got another value."""
+
+    def gradient(self, node: Node, part: Node, which: int) -> None:
+        """Backward made `part`, the gradient of input `which` of `node`."""
+
+    def failed(self, node: Node) -> None:
+        """Backward raises an exception at `node`."""
 
     def compiled(self, program: Any, values: Sequence[Node], steps: Sequence[Sequence[Node]]) -> None:
         """A graph became a Program: the node of each slot, the nodes that each step computes."""
@@ -75,6 +96,7 @@ class Trace:
         self.watchers: list[Watcher] = []
         self._stack = [Origin()]
         self._names: dict[int, str] = {}  # of the modules below the outermost one that runs
+        self.models: WeakSet[Any] = WeakSet()  # the outermost modules that were called
 
     # What is running
 
@@ -93,11 +115,14 @@ class Trace:
                 self._stack.append(replace(outer, phase=kind, module=name))
             case _:
                 self._stack.append(outer)
-        inner, start = self._stack[-1], time.perf_counter()
+        inner, start, failed = self._stack[-1], time.perf_counter(), True
         try:
+            for watcher in self.watchers:
+                watcher.begins(kind, name)
             yield
+            failed = False
         finally:
-            found = Span(kind, name, start, time.perf_counter(), inner.phase)
+            found = Span(kind, name, start, time.perf_counter(), inner.phase, failed)
             self._stack.pop()
             for watcher in self.watchers:
                 watcher.span(found)
@@ -108,6 +133,7 @@ class Trace:
         name = self._names.get(id(module)) if outer else None
         if not outer:
             top = type(module).__name__
+            self.models.add(module)
             self._names = {id(part): f"{top}.{path}" if path else top for path, part in module.named_modules()}
             name = top
         with self.span("module", name or f"{outer}.{type(module).__name__}"):
@@ -116,7 +142,14 @@ class Trace:
     def here(self) -> Origin:
         """The origin of what is made now."""
         now = self._stack[-1]
+        if any(watcher.stacks for watcher in self.watchers):
+            stack = user_stack()
+            return replace(now, line=_line(*stack[-1]) if stack else "", stack=stack)
         return replace(now, line=user_line()) if any(watcher.lines for watcher in self.watchers) else now
+
+    @property
+    def checks(self) -> bool:
+        return any(watcher.checks for watcher in self.watchers)
 
     # Origins
 
@@ -129,7 +162,10 @@ class Trace:
 
     def wrote(self, storage: Any) -> None:
         """The same for a tensor that got another value."""
-        self.claim(storage.node, self.here())
+        origin = self.here()
+        self.claim(storage.node, origin)
+        for watcher in self.watchers:
+            watcher.wrote(storage, origin)
 
     def compiled(self, program: Any, values: Sequence[Node], steps: Sequence[Sequence[Node]]) -> None:
         for watcher in self.watchers:
@@ -143,9 +179,15 @@ class Trace:
         for watcher in self.watchers:
             watcher.again(device, program)
 
-    def gradient(self, node: Node, part: Node) -> None:
+    def gradient(self, node: Node, part: Node, which: int) -> None:
         """A gradient through `node` belongs to the part of the program that made `node`."""
         self.claim(part, replace(self.find(node), phase=BACKWARD))
+        for watcher in self.watchers:
+            watcher.gradient(node, part, which)
+
+    def failed(self, node: Node) -> None:
+        for watcher in self.watchers:
+            watcher.failed(node)
 
     def carry(self, old: Node, new: Node) -> None:
         """`new` stands for `old`."""
@@ -182,7 +224,7 @@ class Trace:
 def watch(watcher: Watcher) -> Trace:
     """Tells `watcher` of everything until `unwatch`. What was recorded earlier has no origin."""
     if recording.trace is None:
-        recording.trace = Trace()
+        recording.watch(Trace())
     trace: Trace = recording.trace
     trace.watchers.append(watcher)
     return trace
@@ -193,7 +235,7 @@ def unwatch(watcher: Watcher) -> None:
     if trace is not None:
         trace.watchers = [other for other in trace.watchers if other is not watcher]
         if not trace.watchers:
-            recording.trace = None
+            recording.watch(None)
 
 
 def user_line() -> str:
@@ -201,4 +243,20 @@ def user_line() -> str:
     frame: Any = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         frame = frame.f_back
-    return "" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
+    return "" if frame is None else _line(frame.f_code.co_filename, frame.f_lineno)
+
+
+def user_stack() -> Stack:
+    """All lines that run outside of this package, the outermost first."""
+    found: list[tuple[str, int, str]] = []
+    frame: Any = sys._getframe(1)
+    while frame is not None:
+        code = frame.f_code
+        if not code.co_filename.startswith(_PACKAGE):
+            found.append((code.co_filename, frame.f_lineno, code.co_name))
+        frame = frame.f_back
+    return tuple(reversed(found))
+
+
+def _line(file: str, number: int, function: str = "") -> str:
+    return f"{file}:{number}"

@@ -69,22 +69,26 @@ def rebuild(roots: tuple[Node, ...], rule: Callable[[Node], Node]) -> tuple[Node
 
 def base(node: Node) -> Node:
     """The node below a chain of views; a view that has its value is not looked through."""
-    while _is_open_view(node):
-        node = node.inputs[0]
+    below: Node | None = node
+    while below is not None:
+        node, below = below, _below(below)
     return node
 
 
 def is_stale(node: Node) -> bool:
     """Whether the value, or what it is a view of, was replaced by a write in place."""
-    while not node.stale and _is_open_view(node):
-        node = node.inputs[0]
-    return node.stale
+    below: Node | None = node
+    while below is not None and not below.stale:
+        below = _below(below)
+    return below is not None
 
 
-def _is_open_view(node: Node) -> bool:
-    if node.buffer is not None or not node.inputs:
-        return False
-    return isinstance(node.op, Movement) or node.op.name == "offset_slice"
+def _below(node: Node) -> Node | None:
+    """What a view is of, unless it has its value. Another thread may give it that meanwhile, and end its inputs."""
+    inputs = node.inputs
+    if inputs and node.buffer is None and (isinstance(node.op, Movement) or node.op.name == "offset_slice"):
+        return inputs[0]
+    return None
 
 
 def let_go(held: list[Node]) -> None:

@@ -6,16 +6,16 @@ Source: github.com/huggingface/safetensors, README "Format".  Against that packa
 """
 
 import array
-import contextlib
 import io
 import json
 import math
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
-from pywebgpu import dtypes, errors
+from pywebgpu import atomic, documents, dtypes, errors
+from pywebgpu.documents import Malformed, is_shape, is_size, shown
 from pywebgpu.tensor import create, tensor
 
 MAX_HEADER = 100_000_000
@@ -68,7 +68,7 @@ def save_file(tensors: Mapping[str, tensor.Tensor], filename: Path, metadata: Ma
 
     Raises: TypeError for a name that is no string or a value that is no tensor.
     """
-    with replaced(filename) as file:
+    with atomic.replaced(filename, durable=True) as file:
         write(file, tensors, metadata)
 
 
@@ -115,11 +115,10 @@ def parse_header(text: bytes, data_size: int) -> Header:
     if not text.startswith(b"{"):
         raise SafetensorError("the header does not start with '{'")
     try:
-        fields = json.loads(text.decode("utf-8"), object_pairs_hook=_without_duplicates)
-    except SafetensorError:
-        raise
-    except (ValueError, RecursionError) as error:
-        raise SafetensorError(f"the header is not JSON: {error}") from None
+        fields = documents.parse(text)
+        "".join(fields).encode()
+    except (Malformed, UnicodeEncodeError) as error:
+        raise SafetensorError(f"the header is damaged: {error}") from None
     metadata = fields.pop("__metadata__", None)
     metadata = {} if metadata is None else metadata
     if not isinstance(metadata, dict) or not all(isinstance(value, str) for value in metadata.values()):
@@ -129,7 +128,7 @@ def parse_header(text: bytes, data_size: int) -> Header:
     for name, entry in sorted(entries.items(), key=lambda item: (item[1].begin, item[1].end)):
         if entry.begin != end:
             kind = "overlap" if entry.begin < end else "leave a gap"
-            raise SafetensorError(f"the bytes of {name!r} begin at {entry.begin}, not at {end}: places {kind}")
+            raise SafetensorError(f"the bytes of {shown(name)} begin at {entry.begin}, not at {end}: places {kind}")
         end = entry.end
     if end != data_size:
         raise SafetensorError(f"the tensors take {end} bytes, but the file has {data_size}")
@@ -164,23 +163,6 @@ def write(file: BinaryIO, tensors: Mapping[str, tensor.Tensor], metadata: Mappin
         file.write(tensors[name].tobytes())
 
 
-@contextlib.contextmanager
-def replaced(filename: Path) -> Iterator[BinaryIO]:
-    """A file to write that takes the place of `filename` when the block ends, and is removed when it raises."""
-    target = os.path.realpath(filename)
-    partial = f"{target}.{os.getpid()}.tmp"
-    try:
-        with open(partial, "wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(partial, target)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.remove(partial)
-        raise
-
-
 def _header_size(first: bytes, file_size: int) -> int:
     """The bytes before the data, from the first 8 bytes of the file."""
     if len(first) < 8:
@@ -193,32 +175,21 @@ def _header_size(first: bytes, file_size: int) -> int:
     return 8 + length
 
 
-def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    out = dict(pairs)
-    if len(out) != len(pairs):
-        raise SafetensorError("the header names something twice")
-    return out
-
-
 def _entry(name: str, field: Any) -> Entry:
     """Checks one entry of the header for itself."""
     if not isinstance(field, dict) or not {"dtype", "shape", "data_offsets"} <= field.keys():
-        raise SafetensorError(f"{name!r} needs dtype, shape and data_offsets")
+        raise SafetensorError(f"{shown(name)} needs dtype, shape and data_offsets")
     dtype, shape, place = field["dtype"], field["shape"], field["data_offsets"]
     if not isinstance(dtype, str) or dtype not in ITEM_SIZES:
-        raise SafetensorError(f"{name!r} has dtype {dtype!r}; known are {', '.join(ITEM_SIZES)}")
-    if not _are_sizes(shape):
-        raise SafetensorError(f"{name!r} has shape {shape!r}")
-    if not _are_sizes(place) or len(place) != 2 or place[0] > place[1]:
-        raise SafetensorError(f"{name!r} has data_offsets {place!r}")
+        raise SafetensorError(f"{shown(name)} has dtype {shown(dtype)}; known are {', '.join(ITEM_SIZES)}")
+    if not is_shape(shape):
+        raise SafetensorError(f"{shown(name)} has shape {shown(shape)}")
+    if not isinstance(place, list) or len(place) != 2 or not all(map(is_size, place)) or place[0] > place[1]:
+        raise SafetensorError(f"{shown(name)} has data_offsets {shown(place)}")
     needed = math.prod(shape) * ITEM_SIZES[dtype]
     if needed != place[1] - place[0]:
-        raise SafetensorError(f"{name!r} of dtype {dtype} and shape {shape} needs {needed} bytes, but has {place}")
+        raise SafetensorError(f"{shown(name)} of dtype {dtype} and shape {shape} needs {needed} bytes, but has {place}")
     return Entry(dtype, tuple(shape), place[0], place[1])
-
-
-def _are_sizes(value: Any) -> bool:
-    return isinstance(value, list) and all(type(n) is int and n >= 0 for n in value)
 
 
 def _exactly(file: BinaryIO, n_bytes: int) -> bytes:
@@ -234,9 +205,9 @@ def _tensor(name: str, entry: Entry, data: Bytes, device: Any) -> tensor.Tensor:
             array.array("i", memoryview(data).cast("H")).tobytes(), dtypes.int32, entry.shape, device
         )
     if entry.dtype not in DTYPES:
-        raise SafetensorError(f"{name!r} has dtype {entry.dtype}, for which there is no dtype here")
+        raise SafetensorError(f"{shown(name)} has dtype {entry.dtype}, for which there is no dtype here")
     if entry.dtype == "BOOL" and bytes(data).translate(None, b"\0\1"):
-        raise SafetensorError(f"{name!r} has dtype BOOL and bytes other than 0 and 1")
+        raise SafetensorError(f"{shown(name)} has dtype BOOL and bytes other than 0 and 1")
     return create.frombytes(data, DTYPES[entry.dtype], entry.shape, device)
 
 

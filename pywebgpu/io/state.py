@@ -7,15 +7,17 @@ replaced by its name. A plain dict of tensors needs no JSON: its file is what an
 import base64
 import collections
 import functools
+import importlib
 import io
 import json
 import math
 import os
+import pickle
 from collections.abc import Callable, Mapping
 from typing import Any, BinaryIO
 
-from pywebgpu import devices, dtypes
-from pywebgpu.io import safetensors, torchfile
+from pywebgpu import devices, documents, dtypes
+from pywebgpu.io import safetensors
 from pywebgpu.tensor import tensor
 
 KEY = "pywebgpu"
@@ -66,7 +68,7 @@ def load(f: Path | BinaryIO, map_location: Any = None, *, weights_only: bool = T
     with open(f, "rb") as file:
         try:
             return _read(file, device)
-        except (safetensors.SafetensorError, torchfile.TorchFileError) as error:
+        except (safetensors.SafetensorError, pickle.UnpicklingError) as error:
             raise type(error)(f"{os.fspath(f)}: {error}") from None
 
 
@@ -85,13 +87,15 @@ def decode(tensors: Mapping[str, tensor.Tensor], metadata: Mapping[str, str]) ->
     if KEY not in metadata:
         return dict(tensors)
     try:
-        fields = json.loads(metadata[KEY])
+        fields = documents.parse(metadata[KEY])
         if fields["version"] != VERSION:
-            raise safetensors.SafetensorError(f"written as version {fields['version']}; this is version {VERSION}")
+            raise safetensors.SafetensorError(
+                f"written as version {documents.shown(fields['version'])}; this is version {VERSION}"
+            )
         return _decoded(fields["value"], tensors)
     except safetensors.SafetensorError:
         raise
-    except (KeyError, TypeError, ValueError, RuntimeError) as error:
+    except (ArithmeticError, KeyError, TypeError, ValueError, RuntimeError) as error:
         raise safetensors.SafetensorError(f"the metadata is damaged: {type(error).__name__}: {error}") from None
 
 
@@ -150,6 +154,8 @@ class _Encoder:
     def container(self, value: Any, path: tuple[Any, ...]) -> Any:
         if id(value) in self.open:
             raise ValueError(f"save: {path} holds itself")
+        if len(self.open) == documents.MAX_DEPTH:  # It could be written, and would be refused when it is read.
+            raise ValueError(f"save: the object holds containers in containers, more than {documents.MAX_DEPTH} deep")
         self.open.append(id(value))
         try:
             if not isinstance(value, dict):
@@ -185,7 +191,7 @@ def _decoded(value: Any, tensors: Mapping[str, tensor.Tensor]) -> Any:
         return SEQUENCES[kind](_decoded(item, tensors) for item in content)
     if kind in SCALARS:
         return SCALARS[kind](content)
-    raise ValueError(f"a value of the unknown kind {kind!r}")
+    raise ValueError(f"a value of the unknown kind {documents.shown(kind)}")
 
 
 def _read(file: BinaryIO, device: Any) -> Any:
@@ -193,6 +199,10 @@ def _read(file: BinaryIO, device: Any) -> Any:
     first = file.read(9)
     file.seek(-len(first), os.SEEK_CUR)
     if first[8:] != b"{" and first[:1] in (b"P", b"\x80"):
+        try:
+            torchfile: Any = importlib.import_module("pywebgpu.io.torchfile")
+        except ModuleNotFoundError:  # The page that trains comes without it.
+            raise safetensors.SafetensorError("it is a file of PyTorch, which cannot be read here") from None
         return torchfile.load(file, device)
     return decode(*safetensors.read(file, device))
 

@@ -6,6 +6,7 @@ import math
 from typing import Any, NamedTuple
 
 from pywebgpu import dtypes
+from pywebgpu.documents import EXACT, MAX_RANK, count, is_size
 from pywebgpu.tensor import create, tensor
 
 CODES = {1: "B", 2: "H", 4: "I", 8: "Q"}  # Of unsigned items by their size; the bits are not looked at.
@@ -21,16 +22,22 @@ class View(NamedTuple):
     def problem(self, n_items: int) -> str:
         """Why this is no view of `n_items` items; "" when it is one."""
         numbers = (self.offset, *self.shape, *self.strides)
-        if not all(type(n) is int and n >= 0 for n in numbers) or len(self.shape) != len(self.strides):
-            return f"offset {self.offset}, shape {self.shape} and strides {self.strides} describe no view"
+        if len(self.shape) > MAX_RANK or len(self.shape) != len(self.strides) or not all(map(is_size, numbers)):
+            return "offset, shape and strides describe no view"
+        if count(self.shape) > EXACT:
+            return f"shape {self.shape} has more elements than can be counted"
         last = self.offset + sum((n - 1) * step for n, step in zip(self.shape, self.strides, strict=True))
         if 0 not in self.shape and last >= n_items:
             return (
                 f"shape {self.shape} with strides {self.strides} at {self.offset} leaves a storage of {n_items} items"
             )
-        if math.prod(self.shape[axis] for axis in self.moving()) > n_items:
+        if self.n_items() > n_items:
             return f"shape {self.shape} with strides {self.strides} reads the same items again and again"
         return ""
+
+    def n_items(self) -> int:
+        """How many items it reads, each once."""
+        return math.prod(self.shape[axis] for axis in self.moving())
 
     def moving(self) -> list[int]:
         """The axes along which the place changes."""

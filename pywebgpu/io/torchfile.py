@@ -8,29 +8,22 @@ out of it as records, and only the finished tree of records is turned into tenso
 import collections
 import io
 import os
-import pickle
-import pickletools
+import struct
 import zipfile
 from collections.abc import Callable
 from typing import Any, BinaryIO, NamedTuple
 
-from pywebgpu import dtypes, errors
-from pywebgpu.io import strided
+from pywebgpu import documents, dtypes, errors
+from pywebgpu.documents import is_size
+from pywebgpu.io import pickled, strided
+from pywebgpu.io.pickled import StandIn
+from pywebgpu.io.pickled import TorchFileError as TorchFileError  # It is this format's, and told under this name.
 from pywebgpu.tensor import tensor
 
 LEGACY_MAGIC = 0x1950A86A20F9469CFC6C
 LEGACY_PROTOCOL = 1001
 
-# Opcodes of containers, numbers, strings, the memo, and of calls of a listed name.
-OPCODES = """
-    PROTO FRAME STOP MARK POP POP_MARK DUP NONE NEWTRUE NEWFALSE
-    INT BININT BININT1 BININT2 LONG LONG1 LONG4 FLOAT BINFLOAT
-    STRING BINSTRING SHORT_BINSTRING UNICODE BINUNICODE SHORT_BINUNICODE BINUNICODE8 BINBYTES SHORT_BINBYTES BINBYTES8
-    EMPTY_LIST LIST APPEND APPENDS EMPTY_TUPLE TUPLE TUPLE1 TUPLE2 TUPLE3
-    EMPTY_DICT DICT SETITEM SETITEMS EMPTY_SET ADDITEMS FROZENSET
-    PUT BINPUT LONG_BINPUT MEMOIZE GET BINGET LONG_BINGET GLOBAL STACK_GLOBAL REDUCE BUILD BINPERSID
-"""
-ALLOWED_OPCODES = frozenset(OPCODES.split())
+MAX_OVERLAP = 16  # Views may overlap; a small file must not become tensors without end by views of one storage.
 STORAGES = {
     "DoubleStorage": "float64",
     "FloatStorage": "float32",
@@ -45,11 +38,6 @@ STORAGES = {
 }
 
 
-class TorchFileError(errors.PywebgpuError, pickle.UnpicklingError, ValueError):
-    """The file is damaged, or holds something else than tensors, containers, numbers and strings."""
-
-
-# The next classes stand on the stack of the pickle, whose BUILD writes into objects: tuples have nothing to write into.
 class Storage(NamedTuple):
     """Raw memory by its key in the file. `dtype` is None for bytes whose tensors say what they are."""
 
@@ -71,19 +59,6 @@ class Record(NamedTuple):
     requires_grad: bool
 
 
-class StandIn(NamedTuple):
-    """What a name in the file stands for: something to call, a value, or neither."""
-
-    name: str
-    call: Callable[..., Any] | None = None
-    value: Any = None
-
-    def __call__(self, *arguments: Any) -> Any:
-        if self.call is None:
-            raise TorchFileError(f"the file calls {self.name}, which makes no value")
-        return self.call(*arguments)
-
-
 def load(file: BinaryIO, device: Any = None) -> Any:
     """What `torch.save` wrote, with its tensors on `device` (the default device when None).
 
@@ -91,18 +66,19 @@ def load(file: BinaryIO, device: Any = None) -> Any:
     """
     start = file.tell()
     is_archive = file.read(2) == b"PK"
+    size = file.seek(0, os.SEEK_END) - start
     file.seek(start)
     try:
-        tree, storages = _from_archive(file) if is_archive else _from_stream(file)
-        return _Builder(storages, device).build(tree)
+        tree, storages = _from_archive(file, size) if is_archive else _from_stream(file, size)
+        return _Builder(storages, device, MAX_OVERLAP * size).build(tree)
     except errors.PywebgpuError:
         raise
-    except (zipfile.BadZipFile, EOFError, RuntimeError, ValueError) as error:
+    except (zipfile.BadZipFile, EOFError, LookupError, OverflowError, RuntimeError, ValueError, struct.error) as error:
         raise TorchFileError(f"the file is damaged: {error}") from error
 
 
-def _from_archive(file: BinaryIO) -> tuple[Any, Callable[[Storage], bytes]]:
-    """The tree of an archive, and how to read its storages."""
+def _from_archive(file: BinaryIO, size: int) -> tuple[Any, Callable[[Storage], bytes]]:
+    """The tree of an archive of `size` bytes, and how to read its storages."""
     archive = zipfile.ZipFile(file)
     names = archive.namelist()
     roots = [name.removesuffix("data.pkl") for name in names if name.count("/") <= 1 and name.endswith("data.pkl")]
@@ -111,125 +87,131 @@ def _from_archive(file: BinaryIO) -> tuple[Any, Callable[[Storage], bytes]]:
     root = roots[0]
     if f"{root}constants.pkl" in names:
         raise TorchFileError("the archive holds a TorchScript program, not tensors; save its state_dict() instead")
-    if f"{root}byteorder" in names and _member(archive, f"{root}byteorder").strip() != b"little":
+    if f"{root}byteorder" in names and _member(archive, f"{root}byteorder", size).strip() != b"little":
         raise TorchFileError("the archive was written on a big-endian machine")
 
     def read(storage: Storage) -> bytes:
-        name = f"{root}data/{storage.key}"
-        if name not in names or archive.getinfo(name).file_size != storage.n_bytes:
+        found = archive.NameToInfo.get(f"{root}data/{storage.key}")
+        if found is None or found.file_size != storage.n_bytes:
             raise TorchFileError(f"the archive has no storage {storage.key} of {storage.n_bytes} bytes")
-        return _member(archive, name)
+        return _member(archive, found.filename, size)
 
-    return _unpickle(io.BytesIO(_member(archive, f"{root}data.pkl")))[0], read
+    return _unpickle(io.BytesIO(_member(archive, f"{root}data.pkl", size)))[0], read
 
 
-def _member(archive: zipfile.ZipFile, name: str) -> bytes:
+def _member(archive: zipfile.ZipFile, name: str, size: int) -> bytes:
     """One file of an archive. torch.save packs nothing, so one that is packed may be a trap of any size."""
-    if archive.getinfo(name).compress_type != zipfile.ZIP_STORED:
+    found = archive.getinfo(name)
+    if found.compress_type != zipfile.ZIP_STORED:
         raise TorchFileError(f"the archive holds {name} compressed, which torch.save does not do")
+    if found.compress_size != found.file_size or not 0 <= found.header_offset <= size - found.file_size:
+        raise TorchFileError(f"the archive ends before its file {name} does")
     return archive.read(name)
 
 
-def _from_stream(file: BinaryIO) -> tuple[Any, Callable[[Storage], bytes]]:
-    """The tree of a file without an archive, and how to read its storages, which come last."""
-    if _unpickle(file)[0] != LEGACY_MAGIC or _unpickle(file)[0] != LEGACY_PROTOCOL:
+def _from_stream(file: BinaryIO, size: int) -> tuple[Any, Callable[[Storage], bytes]]:
+    """The tree of a file of `size` bytes without an archive, and how to read its storages, which come last."""
+    end = file.tell() + size
+    source = _Bounded(file, end)
+    if _unpickle(source)[0] != LEGACY_MAGIC or _unpickle(source)[0] != LEGACY_PROTOCOL:
         raise TorchFileError("the file was not written by torch.save: it is a pickle of another kind")
-    system = _unpickle(file)[0]
+    system = _unpickle(source)[0]
     if not isinstance(system, dict) or system.get("little_endian") is not True:
         raise TorchFileError("the file was written on a big-endian machine")
-    tree, storages = _unpickle(file)
+    tree, storages = _unpickle(source)
+    keys = _unpickle(source)[0]
+    if not isinstance(keys, list) or not all(type(key) is str for key in keys) or len(set(keys)) != len(keys):
+        raise TorchFileError("the file has no list of its storages")
     places = {}
-    for key in _unpickle(file)[0]:
+    for key in keys:
         if key not in storages or int.from_bytes(file.read(8), "little") != storages[key].n_items:
             raise TorchFileError(f"the file has no storage {key} of the size that its tensors need")
         places[key] = file.tell()
-        file.seek(storages[key].n_bytes, os.SEEK_CUR)
+        if file.seek(storages[key].n_bytes, os.SEEK_CUR) > end:
+            raise TorchFileError(f"the file ends before storage {key} does")
 
     def read(storage: Storage) -> bytes:
-        file.seek(places.get(storage.key, 0))
-        data = file.read(storage.n_bytes)
-        if storage.key not in places or len(data) != storage.n_bytes:
-            raise TorchFileError(f"the file ends before storage {storage.key}")
-        return data
+        if storage.key not in places:
+            raise TorchFileError(f"the file has no storage {storage.key}")
+        file.seek(places[storage.key])
+        return file.read(storage.n_bytes)
 
     return tree, read
 
 
-def _unpickle(file: BinaryIO) -> tuple[Any, dict[str, Storage]]:
+class _Bounded:
+    """A file of which no more is read than is there: room for what a damaged length asks for is never made."""
+
+    def __init__(self, file: BinaryIO, end: int) -> None:
+        self.file, self.end = file, end
+        self.readline = file.readline
+
+    def read(self, n: int) -> bytes:
+        if n > 1024 and n > self.end - self.file.tell():
+            raise TorchFileError(f"the file ends before {n} bytes of its pickle do")
+        return self.file.read(n)
+
+
+def _unpickle(source: pickled.Source) -> tuple[Any, dict[str, Storage]]:
     """One pickle, from where the file stands, and the storages that it names."""
-    start = file.tell()
-    n_opcodes = 0
-    try:
-        for opcode, argument, _ in pickletools.genops(file):
-            n_opcodes += 1
-            # A memo slot far out would make the unpickler take memory for all slots before it.
-            if opcode.name not in ALLOWED_OPCODES or ("PUT" in opcode.name and int(argument or 0) > n_opcodes):
-                raise TorchFileError(
-                    f"the file uses the opcode {opcode.name} {argument or ''}, which tensors do not need"
-                )
-        file.seek(start)
-        reader = _Unpickler(file)
-        return reader.load(), reader.storages
-    except TorchFileError:
-        raise
-    except Exception as error:  # A damaged pickle may raise anything.
-        raise TorchFileError(f"the file is damaged: {type(error).__name__}: {error}") from None
+    storages: dict[str, Storage] = {}
 
-
-class _Unpickler(pickle.Unpickler):
-    """Finds the names of `NAMES` and nothing else, and keeps storages as records."""
-
-    def __init__(self, file: BinaryIO) -> None:
-        super().__init__(file)
-        self.storages: dict[str, Storage] = {}
-
-    def find_class(self, module: str, name: str) -> StandIn:
-        found = NAMES.get(f"{module}.{name}")
-        if found is None:
-            raise TorchFileError(
-                f"the file holds a {module}.{name}; only tensors, containers, numbers and strings are read: "
-                "save a state_dict() instead of a whole object"
-            )
+    def persistent(pid: Any) -> Storage:
+        parts: Any = pid if type(pid) is tuple and 5 <= len(pid) <= 6 else [None] * 5
+        kind, stand_in, key, _, n_items, *view = parts
+        fits = kind == "storage" and type(stand_in) is StandIn and type(key) is str and is_size(n_items)
+        if not fits or any(one is not None for one in view):
+            raise TorchFileError("the file has a storage of an unknown kind")
+        found = Storage(key, stand_in.value, n_items)
+        if storages.setdefault(key, found) != found:
+            raise TorchFileError(f"the file has two storages {documents.shown(key)}")
         return found
 
-    def persistent_load(self, pid: Any) -> Storage:
-        kind, stand_in, key, _, n_items, *view = pid
-        dtype = stand_in.value
-        if kind != "storage" or any(view) or type(key) is not str or type(n_items) is not int or n_items < 0:
-            raise TorchFileError(f"the file has a storage of an unknown kind: {pid}")
-        return self.storages.setdefault(key, Storage(key, dtype, n_items))
+    return pickled.read(source, NAMES, persistent), storages
 
 
 class _Builder:
-    """Turns the tree of records into tensors. Records of the same memory become tensors that share it."""
+    """Turns the tree of records into tensors. Records of the same memory become tensors that share it.
 
-    def __init__(self, read: Callable[[Storage], bytes], device: Any) -> None:
-        self.read = read
-        self.device = device
+    What stands in the tree twice is built once, so that it takes no longer than the tree is large.
+    """
+
+    def __init__(self, read: Callable[[Storage], bytes], device: Any, n_bytes: int) -> None:
+        self.read, self.device = read, device
+        self.n_bytes = n_bytes  # that tensors may still take
         self.data: tuple[str, bytes] = ("", b"")  # Of the last storage: many tensors may be views of one.
         self.made: dict[Record, tensor.Tensor] = {}
+        self.known: dict[int, Any] = {}
 
     def build(self, node: Any) -> Any:
+        if id(node) in self.known:
+            return self.known[id(node)]
+        found: Any
         match node:
-            case Record():
-                return self.tensor(node)
+            case None | bool() | int() | float() | str() | bytes():
+                return node
             case StandIn(value=value) if value is not None:
                 return value
             case StandIn() | Storage():
                 raise TorchFileError(f"the file holds a {node[0]}, which is no tensor, container, number or string")
-            case collections.Counter():
-                return collections.Counter({self.build(key): value for key, value in node.items()})
+            case Record():
+                found = self.tensor(node)
             case dict():
-                return type(node)((self.build(key), self.build(value)) for key, value in dict.items(node))
-            case list() | tuple() | set() | frozenset():
-                return type(node)([self.build(item) for item in node])
-            case None | bool() | int() | float() | str() | bytes():
-                return node
-        raise TorchFileError(f"the file holds a {type(node).__name__}")
+                found = type(node)()
+                for key, value in node.items():
+                    found[self.build(key)] = self.build(value)
+            case _:
+                assert isinstance(node, list | tuple | set | frozenset)
+                found = type(node)([self.build(item) for item in node])
+        self.known[id(node)] = found
+        return found
 
     def tensor(self, record: Record) -> tensor.Tensor:
         key = record._replace(requires_grad=False)
         if key not in self.made:
+            self.n_bytes -= record.view.n_items() * record.dtype.itemsize
+            if self.n_bytes < 0:
+                raise TorchFileError(f"the file has tensors of more than {MAX_OVERLAP} times its size")
             if self.data[0] != record.storage.key:
                 self.data = (record.storage.key, self.read(record.storage))
             self.made[key] = strided.read(self.data[1], record.dtype, record.view, self.device)
@@ -239,46 +221,114 @@ class _Builder:
 
 def _record(storage: Any, offset: Any, shape: Any, strides: Any, requires_grad: Any = False, *rest: Any) -> Record:
     """torch._utils._rebuild_tensor, _v2 and _v3; what else these are given (hooks, metadata) is not read."""
-    if not isinstance(storage, Storage):
+    if type(storage) is not Storage:
         raise TorchFileError("the file has a tensor without a storage")
-    stated = rest[1].value if len(rest) > 1 and isinstance(rest[1], StandIn) else None
+    stated = rest[1].value if len(rest) > 1 and type(rest[1]) is StandIn else None
     dtype = storage.dtype or stated
     if not isinstance(dtype, dtypes.DType):
         raise TorchFileError("the file has a tensor of a dtype that is not known here")
+    if type(shape) not in (tuple, list) or type(strides) not in (tuple, list):
+        raise TorchFileError("the file has a tensor without a shape")
     view = strided.View(offset, tuple(shape), tuple(strides))
     problem = view.problem(storage.n_bytes // dtype.itemsize)
     if problem:
         raise TorchFileError(f"the file is damaged: {problem}")
+    if requires_grad is True and not dtype.is_floating_point:
+        raise TorchFileError(f"the file has a tensor of {dtype.name} that requires a gradient")
     return Record(storage, dtype, view, requires_grad is True)
 
 
 def _parameter(data: Any, requires_grad: Any, *rest: Any) -> Record:
-    if not isinstance(data, Record):
+    if type(data) is not Record:
         raise TorchFileError("the file has a parameter without a tensor")
-    return data._replace(requires_grad=requires_grad is True)
+    return data._replace(requires_grad=requires_grad is True and data.dtype.is_floating_point)
+
+
+def _of_type(function: Any, kind: Any, arguments: Any, state: Any) -> Record:
+    """torch._tensor._rebuild_from_type_v2: a tensor of a subclass, which is read as a tensor."""
+    known = type(function) is StandIn and function.call in (_record, _parameter)
+    if not known or type(arguments) is not tuple:
+        raise TorchFileError("the file has a tensor of an unknown kind")
+    record: Record = function.call(*arguments)
+    return record
+
+
+def _ordered(pairs: Any = ()) -> collections.OrderedDict[Any, Any]:
+    made: collections.OrderedDict[Any, Any] = collections.OrderedDict()
+    pickled.fill(made, [part for pair in _items(pairs) for part in _pair(pair)])
+    return made
+
+
+def _counter(counts: Any = None) -> collections.Counter[Any]:
+    if counts is not None and type(counts) is not dict:
+        raise TorchFileError("the file has a Counter that counts nothing")
+    return collections.Counter(counts)
+
+
+def _items(found: Any = ()) -> Any:
+    """A list or a tuple, for what is made of one."""
+    if type(found) not in (list, tuple):
+        raise TorchFileError(f"the file makes a container of a {type(found).__name__}")
+    return found
+
+
+def _pair(found: Any) -> Any:
+    if type(found) not in (list, tuple) or len(found) != 2:
+        raise TorchFileError("the file has a dict of what are no pairs")
+    return found
+
+
+def _keys(found: Any = ()) -> list[Any]:
+    return [pickled.check_key(item) for item in _items(found)]
+
+
+def _size(sizes: Any = ()) -> tuple[int, ...]:
+    if not all(is_size(n) for n in _items(sizes)):
+        raise TorchFileError("the file has a torch.Size of what are no sizes")
+    return tuple(sizes)
+
+
+def _device(*parts: Any) -> str:
+    if not all(type(part) in (str, int) for part in parts):
+        raise TorchFileError("the file has a torch.device without a name")
+    return ":".join(str(part) for part in parts)
+
+
+def _encoded(text: Any, coding: Any = "latin1") -> bytes:
+    """How protocol 2 spells bytes."""
+    if type(text) is not str:
+        raise TorchFileError("the file has bytes that are no text")
+    return text.encode("latin1")
 
 
 def _names() -> dict[str, StandIn]:
     """Every name that a file may use."""
     calls: dict[str, Callable[..., Any]] = {
-        "collections.OrderedDict": collections.OrderedDict,
-        "collections.Counter": collections.Counter,
+        "collections.OrderedDict": _ordered,
+        "collections.Counter": _counter,
         "collections.defaultdict": lambda *factory: {},
-        "torch.Size": tuple,
-        "torch.device": lambda *parts: ":".join(str(part) for part in parts),
+        "torch.Size": _size,
+        "torch.device": _device,
         "torch._utils._rebuild_tensor": _record,
         "torch._utils._rebuild_tensor_v2": _record,
         "torch._utils._rebuild_tensor_v3": _record,
         "torch._utils._rebuild_parameter": _parameter,
         "torch._utils._rebuild_parameter_with_state": _parameter,
-        "torch._tensor._rebuild_from_type_v2": lambda function, kind, arguments, state: function(*arguments),
-        "_codecs.encode": lambda text, coding: text.encode("latin1"),  # How protocol 2 spells bytes.
+        "torch._tensor._rebuild_from_type_v2": _of_type,
+        "_codecs.encode": _encoded,
     }
-    out = {name: StandIn(name, call) for name, call in calls.items()}
-    inert = ["torch.Tensor", "torch.nn.parameter.Parameter", "torch.storage.UntypedStorage", "torch.UntypedStorage"]
-    out |= {name: StandIn(name) for name in inert}
     for module in ("builtins", "__builtin__"):
-        out |= {f"{module}.{kind.__name__}": StandIn(kind.__name__, kind) for kind in (set, frozenset, dict, list, int)}
+        calls |= {
+            f"{module}.set": lambda items=(): set(_keys(items)),
+            f"{module}.frozenset": lambda items=(): frozenset(_keys(items)),
+            f"{module}.dict": lambda: {},
+            f"{module}.list": lambda items=(): list(_items(items)),
+            f"{module}.bytes": lambda: b"",
+        }
+    inert = ["torch.Tensor", "torch.nn.parameter.Parameter", "torch.storage.UntypedStorage", "torch.UntypedStorage"]
+    inert += ["builtins.int", "__builtin__.int"]  # what a defaultdict counts with
+    out = {name: StandIn(name, call) for name, call in calls.items()}
+    out |= {name: StandIn(name) for name in inert}
     out |= {f"torch.{dtype.name}": StandIn(f"torch.{dtype.name}", value=dtype) for dtype in dtypes.ALL}
     out |= {f"torch.{name}": StandIn(name, value=dtypes.BY_NAME[dtype]) for name, dtype in STORAGES.items()}
     return out

@@ -21,6 +21,7 @@ from pywebgpu.graph.ir import HOST, Custom, Generator, Movement, Node, Pointwise
 from pywebgpu.kernels import prelude
 from pywebgpu.kernels.kernel import Kernel, Limits
 from pywebgpu.kernels.places import Places
+from pywebgpu.numbers import WORD, too_wide
 from pywebgpu.ops import indexing, movement, pointwise
 from pywebgpu.symbolic import Sym, flatten, text, unflatten, variable
 
@@ -273,11 +274,12 @@ class Emitter:
             bindings.append(f"@group(0) @binding({at}) var<uniform> numbers: array<vec4u, {vectors}>;\n")
             at += 1
         helpers = prelude.used_by(body)
-        if "p_index" in body:
+        faults = "fault[" in helpers
+        if faults:
             bindings.append(f"@group(0) @binding({at}) var<storage, read_write> fault: array<atomic<u32>>;\n")
         writes = tuple(written for _, written in self.bound.values())
         wgsl = "".join(bindings) + helpers + body
-        return Kernel(name, wgsl, (width, height, 1), writes, self._uses_numbers, "p_index" in body)
+        return Kernel(name, wgsl, (width, height, 1), writes, self._uses_numbers, faults)
 
 
 def _is_literal(text: str) -> bool:
@@ -310,6 +312,8 @@ def literal(value: float, dtype: DType) -> str:
         whole = int(value)
         if dtype.wgsl == "u32":
             return f"{whole & 0xFFFFFFFF}u"
+        if not WORD[0] <= whole <= WORD[1]:
+            raise too_wide(whole)
         return f"{whole}" if whole > -(2**31) else "(-2147483647 - 1)"
     number = float(value)
     if isnan(number):

@@ -55,6 +55,11 @@ def _philox() -> str:
 }}"""
 
 
+def _note(name: str) -> str:
+    first, second = (int.from_bytes(name.encode().ljust(8, b"\0")[at : at + 4], "little") for at in (0, 4))
+    return f"p_overflow({first:#x}u, {second:#x}u);"
+
+
 FUNCTIONS: dict[str, str] = {
     "p_bits": "var<private> p_bits: vec2u = vec2u(0x7f800000u, 0x7fc00000u);",
     "p_inf": "fn p_inf() -> f32 { return bitcast<f32>(p_bits.x); }",
@@ -86,11 +91,18 @@ FUNCTIONS: dict[str, str] = {
   let r = a - p_divide(a, b) * b;
   return r + select(0, b, r != 0 && ((r < 0) != (b < 0)));
 }""",
+    # With an infinity below, a % b is NaN on every engine.
+    "p_fmod_f32": """fn p_fmod_f32(a: f32, b: f32) -> f32 {
+  return select(a % b, a, p_isinf(b) && !p_isinf(a));
+}""",
+    "p_floordiv_f32": """fn p_floordiv_f32(a: f32, b: f32) -> f32 {
+  return select(floor(a / b), -1.0, p_isinf(b) && !p_isinf(a) && a != 0.0 && (a < 0.0) != (b < 0.0));
+}""",
     "p_remainder": """fn p_remainder(a: f32, b: f32) -> f32 {
-  let r = a % b;
+  let r = p_fmod_f32(a, b);
   return r + select(0.0, b, r != 0.0 && ((r < 0.0) != (b < 0.0)));
 }""",
-    "p_shl_i32": "fn p_shl_i32(a: i32, b: i32) -> i32 { return select(a << (u32(b) & 31u), 0, b > 31); }",
+    "p_shl_i32": "fn p_shl_i32(a: i32, b: i32) -> i32 { return select(a << (u32(b) & 31u), 0, b < 0 || b > 31); }",
     "p_shr_i32": "fn p_shr_i32(a: i32, b: i32) -> i32 { return a >> min(u32(b), 31u); }",
     "p_shl_u32": "fn p_shl_u32(a: u32, b: u32) -> u32 { return select(a << (b & 31u), 0u, b > 31u); }",
     "p_shr_u32": "fn p_shr_u32(a: u32, b: u32) -> u32 { return select(a >> (b & 31u), 0u, b > 31u); }",
@@ -297,6 +309,95 @@ fn p_quadrant(x: f32) -> vec2f {
   if (i < 0 || i >= n) { return p_index_fault(i, n); }
   return i;
 }""",
+    # Arithmetic of int64 in 32 bits, see ops/checks.py. A note has the op's name, four letters a word, then a 1.
+    "p_overflow": """fn p_overflow(first: u32, second: u32) {
+  if (atomicExchange(&fault[0], 1u) == 0u) {
+    atomicStore(&fault[1], first);
+    atomicStore(&fault[2], second);
+    atomicStore(&fault[3], 1u);
+  }
+}""",
+    "p_add_checked": f"""fn p_add_checked(a: i32, b: i32) -> i32 {{
+  let r = a + b;
+  if (((a ^ r) & (b ^ r)) < 0) {{ {_note("add")} }}
+  return r;
+}}""",
+    "p_sub_checked": f"""fn p_sub_checked(a: i32, b: i32) -> i32 {{
+  let r = a - b;
+  if (((a ^ b) & (a ^ r)) < 0) {{ {_note("sub")} }}
+  return r;
+}}""",
+    "p_product_fits": """fn p_product_fits(a: i32, b: i32) -> bool {
+  let x = u32(abs(a));
+  let y = u32(abs(b));
+  return p_mulhi(x, y) == 0u && x * y <= select(0x7fffffffu, 0x80000000u, (a < 0) != (b < 0));
+}""",
+    "p_mul_checked": f"""fn p_mul_checked(a: i32, b: i32) -> i32 {{
+  if (!p_product_fits(a, b)) {{ {_note("mul")} }}
+  return a * b;
+}}""",
+    "p_neg_checked": f"""fn p_neg_checked(a: i32) -> i32 {{
+  if (bitcast<u32>(a) == 0x80000000u) {{ {_note("neg")} }}
+  return -a;
+}}""",
+    "p_abs_checked": f"""fn p_abs_checked(a: i32) -> i32 {{
+  if (bitcast<u32>(a) == 0x80000000u) {{ {_note("abs")} }}
+  return abs(a);
+}}""",
+    "p_shl_checked": f"""fn p_shl_checked(a: i32, b: i32) -> i32 {{
+  let r = p_shl_i32(a, b);
+  if (a != 0 && b >= 0 && b < 64 && (b > 31 || (r >> (u32(b) & 31u)) != a)) {{ {_note("shift")} }}
+  return r;
+}}""",
+    "p_floordiv_checked": f"""fn p_floordiv_checked(a: i32, b: i32) -> i32 {{
+  if (bitcast<u32>(a) == 0x80000000u && b == -1) {{ {_note("div")} }}
+  return p_floordiv(a, b);
+}}""",
+    "p_pow_checked": f"""fn p_pow_checked(a: i32, b: i32) -> i32 {{
+  var base = a;
+  var n = b;
+  var r = 1;
+  var fits = true;
+  while (n > 0) {{
+    if ((n & 1) != 0) {{
+      fits = fits && p_product_fits(r, base);
+      r *= base;
+    }}
+    n >>= 1u;
+    fits = fits && (n == 0 || p_product_fits(base, base));
+    base *= base;
+  }}
+  if (!fits) {{ {_note("pow")} }}
+  return select(r, p_pow_i32(a, b), b < 0);
+}}""",
+    "p_whole_f32": f"""fn p_whole_f32(x: f32) -> i32 {{
+  if (!(x >= -2147483648.0 && x < 2147483648.0)) {{ {_note("cast")} }}
+  return i32(x);
+}}""",
+    "p_whole_u32": f"""fn p_whole_u32(x: u32) -> i32 {{
+  if (x > 0x7fffffffu) {{ {_note("cast")} }}
+  return i32(x);
+}}""",
+    "p_sum_checked": f"""fn p_sum_checked(total: i32, high: i32, shift: u32, count: i32) -> i32 {{
+  let apart = (total >> shift) - high;
+  if (apart < 0 || apart >= count) {{ {_note("sum")} }}
+  return total;
+}}""",
+    "p_long_sum_checked": f"""fn p_long_sum_checked(total: i32, top: i32, middle: i32, low: i32, count: i32) -> i32 {{
+  let carried = middle + (low >> 8u);
+  let high = top + (carried >> 8u);
+  let apart = (total >> 8u) - (((clamp(high, -512, 512) << 16u) | ((carried & 255) << 8u)) | (low & 255));
+  if (apart < 0 || apart >= count) {{ {_note("sum")} }}
+  return total;
+}}""",
+    **{
+        f"p_{name}_near": f"""fn p_{name}_near(value: i32, size: f32, limit: f32) -> i32 {{
+  let bits = bitcast<u32>(size) & 0x7fffffffu;
+  if (bits >= bitcast<u32>(limit) && bits <= 0x7f800000u) {{ {_note(name)} }}
+  return value;
+}}"""
+        for name in ("sum", "prod", "matmul")
+    },
     "p_mulhi": """fn p_mulhi(a: u32, b: u32) -> u32 {
   let low = (a & 0xffffu) * (b & 0xffffu);
   let left = (a >> 16u) * (b & 0xffffu);

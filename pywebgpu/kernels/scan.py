@@ -19,7 +19,9 @@ def generate(node: Node, emit: Emitter) -> Kernel:
     lanes = min(emit.limits.workgroup_size, 1 << max(columns - 1, 0).bit_length())
     stretch = -(-columns // lanes)
     kind = node.spec.dtype.wgsl
-    join = {"add": "({0} + {1})", "prod": "({0} * {1})"}.get(mode)
+    join = {"add": "({0} + {1})", "prod": "({0} * {1})"}.get(mode.removesuffix("_checked"))
+    # Where all before them fit, the sums of the second walk are true ones: there, and only there, they are checked.
+    last = {"add_checked": "p_add_checked({0}, {1})", "prod_checked": "p_mul_checked({0}, {1})"}.get(mode)
     if join is None:
         join = f"p_{mode}({{0}}, {{1}})" if node.spec.dtype.kind is Kind.FLOAT else f"{mode}({{0}}, {{1}})"
     emit.declarations.append(f"var<workgroup> folds: array<{kind}, {lanes}>;")
@@ -41,6 +43,8 @@ def generate(node: Node, emit: Emitter) -> Kernel:
     emit.line("var total = folds[max(lane, 1u) - 1u];")
     with emit.block("for (var column = start; column < end; column++)"):
         value = emit.value(source, coords)
-        emit.line(f"if (column == 0u) {{ total = {value}; }} else {{ total = {join.format('total', value)}; }}")
+        emit.line(
+            f"if (column == 0u) {{ total = {value}; }} else {{ total = {(last or join).format('total', value)}; }}"
+        )
         emit.store(node, flatten(coords, node.spec.shape), "total")
     return emit.kernel(f"scan_{mode}", lanes, rows)

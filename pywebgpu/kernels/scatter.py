@@ -13,6 +13,7 @@ from pywebgpu.symbolic import ZERO, flatten, unflatten, variable
 
 LANES = 64  # invocations that read the numbers together
 _JOIN = {"add": "{0} + {1}", "prod": "{0} * {1}", "set": "{1}"}
+_JOIN |= {"add_checked": "p_add_checked({0}, {1})", "prod_checked": "p_mul_checked({0}, {1})"}
 
 
 def generate(node: Node, emit: Emitter) -> Kernel:

@@ -22,8 +22,9 @@ def transposed(x: Node) -> Node:
     """The last two axes exchanged; of a value that is one such, what it was made of, where no gradient asks the way."""
     rank = len(x.spec.shape)
     order = (*range(rank - 2), rank - 1, rank - 2)
-    if x.op is permute and x.inputs and x.attrs["order"] == order and not recording.grad:
-        return x.inputs[0]
+    inputs = x.inputs  # Looked at once: another thread may compute x, which ends them.
+    if x.op is permute and inputs and x.attrs["order"] == order and not recording.grad:
+        return inputs[0]
     return permute(x, order=order)
 
 

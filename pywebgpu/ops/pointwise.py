@@ -96,7 +96,9 @@ div: Pointwise = Pointwise(
 
 floor_divide: Pointwise = Pointwise(
     "floor_divide",
-    wgsl=lambda a, b: {"f32": "floor({0} / {1})", "i32": "p_floordiv({0}, {1})", "u32": "p_quotient({0}, {1})"}[b.wgsl],
+    wgsl=lambda a, b: {"f32": "p_floordiv_f32({0}, {1})", "i32": "p_floordiv({0}, {1})", "u32": "p_quotient({0}, {1})"}[
+        b.wgsl
+    ],
     reference=special.floor_divide,
     vjp=(_nothing, _nothing),
     cost=6,
@@ -113,7 +115,7 @@ remainder: Pointwise = Pointwise(
 
 fmod: Pointwise = Pointwise(
     "fmod",  # the sign of the dividend
-    wgsl=lambda a, b: {"f32": "({0} % {1})", "i32": "p_fmod({0}, {1})", "u32": "p_rest({0}, {1})"}[b.wgsl],
+    wgsl=lambda a, b: {"f32": "p_fmod_f32({0}, {1})", "i32": "p_fmod({0}, {1})", "u32": "p_rest({0}, {1})"}[b.wgsl],
     reference="fmod",
     vjp=(lambda g, out, a, b: g, lambda g, out, a, b: neg(mul(g, trunc(div(a, b))))),
     domain=(0.5, 3.0),

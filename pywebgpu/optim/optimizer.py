@@ -153,7 +153,8 @@ class Optimizer:
             if "param_names" in group:
                 new.setdefault("param_names", group["param_names"])
         groups = [
-            {name: value if name == "params" else copy.deepcopy(value) for name, value in new.items()} for new in saved
+            {name: value if name == "params" else _copied(value, old.get(name)) for name, value in new.items()}
+            for old, new in zip(self.param_groups, saved, strict=True)
         ]
         self.__setstate__({"state": state, "param_groups": groups})
         for hook in list(self._hooks["load_state_dict_post"].values()):
@@ -339,6 +340,13 @@ class UpdateRule(Optimizer):
 
     def _update(self, parameter: tensor.Tensor, gradient: tensor.Tensor, state: State, group: Group) -> None:
         raise NotImplementedError
+
+
+def _copied(value: Any, old: Any) -> Any:
+    """An option, on the device where it is now."""
+    copied = copy.deepcopy(value)
+    both = isinstance(copied, tensor.Tensor) and isinstance(old, tensor.Tensor)
+    return copied.to(old.device) if both else copied
 
 
 def _plain(state: State) -> State:

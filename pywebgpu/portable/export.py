@@ -7,18 +7,18 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import prod
 from pathlib import Path
 from typing import Any
 
+from pywebgpu import atomic
 from pywebgpu.devices.base import Buffer
 from pywebgpu.errors import CaptureError
+from pywebgpu.installation import find_bridge
 from pywebgpu.io import safetensors
 from pywebgpu.kernels.kernel import Limits
-from pywebgpu.node import find_bridge
 from pywebgpu.optim.optimizer import Optimizer
 from pywebgpu.portable import form
 from pywebgpu.portable import names as naming
@@ -92,7 +92,7 @@ def save_program(
     place = Path(folder)
     place.mkdir(parents=True, exist_ok=True)
     safetensors.save_file(files, place / WEIGHTS)
-    (place / PROGRAM).write_text(json.dumps(data, separators=(",", ":"), allow_nan=False), encoding="utf-8")
+    atomic.write(place / PROGRAM, json.dumps(data, separators=(",", ":"), allow_nan=False))
     notes = {name: step["notes"] for name, step in steps.items() if step["notes"]}
     kernels = [kernel for step in steps.values() for kernel in step["program"]["kernels"]]
     n_bindings = max((len(kernel["bindings"].replace("n", "")) for kernel in kernels), default=0)
@@ -115,12 +115,12 @@ def export(
     done = save_program(folder, programs, names, optimizer)
     bridge = find_bridge()
     for name in _imported(bridge, PLAYER):
-        shutil.copyfile(bridge / name, done.folder / name)
+        atomic.write(done.folder / name, (bridge / name).read_bytes())
     for path in Path(bridge / "page" if page is None else page).iterdir():
         if path.is_file():
-            shutil.copyfile(path, done.folder / path.name)
+            atomic.write(done.folder / path.name, path.read_bytes())
     for name, content in (files or {}).items():
-        (done.folder / name).write_bytes(content.encode() if isinstance(content, str) else content)
+        atomic.write(done.folder / name, content)
     return done
 
 

@@ -21,7 +21,7 @@ from pywebgpu.step_capture.free_number import FREE
 from pywebgpu.step_capture.function import Compiled
 from pywebgpu.step_capture.signature import Outline
 from pywebgpu.step_capture.step import Step, changed
-from pywebgpu.step_capture.templates import Given, Made
+from pywebgpu.step_capture.templates import Fresh, Given, Made
 from pywebgpu.tensor.base import TensorBase
 
 Data = dict[str, Any]
@@ -121,7 +121,9 @@ def step_data(name: str, compiled: Any, shared: Shared) -> Data:
         if isinstance(source, Given):
             sources.append(["argument", int(source)])
         else:
-            sources.append(["state", shared.state(step.home(source), spec, is_read=True)])
+            home = step.home(source)
+            assert home is not None
+            sources.append(["state", shared.state(home, spec, is_read=True)])
     takers: list[list[int]] = [[] for _ in outputs]
     places: dict[int, int] = {}  # Equal values are in one buffer: the first of them stands for all.
     for at, (kinds, spec) in enumerate(zip(step.takers, outputs, strict=True)):
@@ -131,6 +133,7 @@ def step_data(name: str, compiled: Any, shared: Shared) -> Data:
                 raise CaptureError(f"{name} writes into its argument {tensors[kind]['name']}; give it a tensor to keep")
             home = step.home(kind)
             if home is None:
+                assert isinstance(kind, Fresh)
                 fresh[kind] = first
             else:
                 takers[first].append(shared.state(home, spec, is_read=False))

@@ -15,7 +15,7 @@ Data = dict[str, Any]
 
 
 class PlayError(PywebgpuError, ValueError):
-    """What a program was given does not fit it."""
+    """An export is damaged, or what a program was given does not fit it."""
 
 
 # Writing
@@ -76,23 +76,16 @@ def is_argument(cell: Cell) -> bool:
 
 
 class Host:
-    """What the host does for a run of one program of an export. Raises HostProgramError for damaged data."""
+    """What the host does for a run of one program of an export."""
 
-    def __init__(self, data: Data, n_numbers: int, names: list[str], n_words: int) -> None:
-        """names: those of the cells of the export. n_words: how many numbers the Program takes."""
-        places = data["cells"]
-        program = host_data.from_data(data["program"], len(places))
+    def __init__(self, data: Data, program: HostProgram, names: list[str]) -> None:
+        """data: what was checked, with its program. names: those of the cells of the export."""
         self.words: list[int] = data["words"]
-        for place in self.words:
-            host_data.value_kind(place, program.kinds)
-        if len(self.words) != n_words:
-            raise HostProgramError(f"the Program takes {n_words} numbers, not {len(self.words)}")
         self._cells: list[Any] = []
         self._numbers: list[float] = []
         titles, getters, setters = [], [], []
-        for at, (kind, number) in enumerate(places):
+        for at, (kind, number) in enumerate(data["cells"]):
             is_cell = kind == "cell"
-            host_data.below(number, len(names) if is_cell else n_numbers)
             titles.append(names[number] if is_cell else f"argument {number}")
             getters.append(self._getter(_kind_of(program, at), number, is_cell=is_cell))
             setters.append(self._setter(number))

@@ -11,8 +11,9 @@ from pywebgpu.optim.optimizer import Optimizer
 from pywebgpu.runtime.storage import Storage
 from pywebgpu.shapes import Shape, strides
 from pywebgpu.tensor import layout
-from pywebgpu.tensor.base import Path, TensorBase
+from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.tensor import Tensor
+from pywebgpu.tensor.view import Path
 
 Names = Module | Mapping[str, Any] | None  # a module; or names of modules and tensors
 _VIEWS = (movement.permute, movement.reshape, movement.slice_, reduction.expand)

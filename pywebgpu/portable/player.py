@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from math import prod
 from pathlib import Path
 from typing import Any
 
-from pywebgpu import devices, dtypes
+from pywebgpu import devices, documents, dtypes
 from pywebgpu.devices.base import Buffer, Device
+from pywebgpu.documents import Malformed, require
 from pywebgpu.errors import CompileError
 from pywebgpu.graph import ir
 from pywebgpu.graph.ir import Spec
 from pywebgpu.io import safetensors
+from pywebgpu.portable import validate
 from pywebgpu.portable.export import PROGRAM, VERSION, WEIGHTS
 from pywebgpu.portable.host import Host, PlayError
-from pywebgpu.program import wire
 from pywebgpu.program.program import Program
 from pywebgpu.runtime import executor
 from pywebgpu.runtime.storage import Storage
@@ -30,17 +30,39 @@ Data = dict[str, Any]
 def load_program(folder: str | Path, device: Any = None) -> Player:
     """What `export` or `save_program` wrote, on a device with kernels (the default one when None).
 
-    Raises: CompileError for files of another version; PlayError for a device that runs no kernels.
+    Raises: CompileError for files of another version; PlayError for files that are damaged or do not fit together, and
+    for a device that runs no kernels, or smaller ones; OSError for files that cannot be read.
     """
     place = Path(folder)
-    data = json.loads((place / PROGRAM).read_text(encoding="utf-8"))
-    if data.get("format") != "pywebgpu" or data.get("version") != VERSION:
-        found = f"{data.get('format')} {data.get('version')}"
-        raise CompileError(f"{place / PROGRAM} is of the format {found}; this pywebgpu reads pywebgpu {VERSION}")
     opened = devices.open_device(device)
     if not opened.target.wgsl:
         raise PlayError(f"a program is kernels, and device {opened.name} runs none; load it on webgpu")
-    return Player(data, safetensors.load_file(place / WEIGHTS, "cpu"), opened)
+    try:
+        weights = safetensors.load_file(place / WEIGHTS, "cpu")
+        return read(documents.read(place / PROGRAM), weights, opened)
+    except (Malformed, CompileError) as error:
+        raise (PlayError if isinstance(error, Malformed) else CompileError)(f"{place / PROGRAM}: {error}") from None
+    except safetensors.SafetensorError as error:
+        raise PlayError(str(error)) from None
+
+
+def read(text: bytes, weights: Mapping[str, Tensor], device: Device) -> Player:
+    """The player of a program.json, once all of it is checked. Raises Malformed and CompileError."""
+    data = documents.parse(text)
+    form = [data.get(key) if isinstance(data, dict) else None for key in ("format", "version")]
+    if form != ["pywebgpu", VERSION] or type(form[1]) is not int:
+        said = " ".join(part if isinstance(part, str) else documents.shown(part) for part in form)[:80]
+        raise CompileError(f"an export of the format {said}; this pywebgpu reads pywebgpu {VERSION}")
+    checked = validate.checked(data, {name: weight.shape for name, weight in weights.items()})
+    limits = device.target.limits
+    for name, found in checked.items():
+        needed = max((len(kernel.writes) + kernel.faults for kernel in found.program.kernels), default=0)
+        require(needed <= limits.bindings, name, f"it binds {needed} buffers; this device allows {limits.bindings}")
+    largest = max((4 * prod(state["shape"]) for state in data["states"]), default=0)
+    largest = max([largest, *(size for found in checked.values() for size in found.program.sizes)])
+    allowed = limits.binding_bytes
+    require(largest <= allowed, "an export", f"it has a buffer of {largest} bytes; this device allows {allowed}")
+    return Player(data, checked, weights, device)
 
 
 class Player:
@@ -50,7 +72,9 @@ class Player:
     notes: by program, what of its host code stayed in Python.
     """
 
-    def __init__(self, data: Data, files: Mapping[str, Tensor], device: Device) -> None:
+    def __init__(
+        self, data: Data, checked: Mapping[str, validate.Checked], files: Mapping[str, Tensor], device: Device
+    ) -> None:
         self.device = device
         self.programs: dict[str, Data] = data["programs"]
         self.notes = {name: step["notes"] for name, step in self.programs.items()}
@@ -62,13 +86,9 @@ class Player:
         ]
         self._cells = [cell["value"] for cell in data["cells"]]
         self._kinds = [cell["kind"] for cell in data["cells"]]
-        self._loaded: dict[str, Any] = {}
-        self._hosts: dict[str, Host] = {}
-        for name, step in self.programs.items():
-            program = wire.from_data(step["program"])
-            self._loaded[name] = (program, device.load(program))
-            titles = [cell["name"] for cell in data["cells"]]
-            self._hosts[name] = Host(step["host"], len(step["numbers"]), titles, len(program.numbers))
+        titles = [cell["name"] for cell in data["cells"]]
+        self._loaded = {name: (found.program, device.load(found.program)) for name, found in checked.items()}
+        self._hosts = {name: Host(step["host"], checked[name].host, titles) for name, step in self.programs.items()}
         named = data["tensors"]
         self.params = Tensors(self, [entry for entry in named if entry["kind"] in ("parameter", "buffer")])
         self.gradients = Tensors(self, [entry for entry in named if entry["kind"] == "gradient"])
@@ -269,7 +289,7 @@ class Options:
 def _bytes(spec: Spec, parts: list[Any], files: Mapping[str, Tensor]) -> bytes:
     data = bytearray(prod(spec.shape) * spec.dtype.itemsize)
     for name, offset in parts:
-        part = files[name].tobytes()
+        part = files[name].to(spec.dtype).tobytes()
         begin = offset * spec.dtype.itemsize
         data[begin : begin + len(part)] = part
     return bytes(data)

@@ -18,7 +18,7 @@ from math import prod
 from pywebgpu.graph import walk
 from pywebgpu.graph.ir import Node, Pointwise, Reduction
 from pywebgpu.kernels.kernel import Limits
-from pywebgpu.ops import contraction, indexing, packing, pointwise, reduction
+from pywebgpu.ops import checks, contraction, indexing, packing, reduction
 from pywebgpu.program import order
 from pywebgpu.program.group import FULL, OUTER, Group, fits, geometry_of, stored_rows_are_fast
 from pywebgpu.program.packing import Placed
@@ -45,7 +45,7 @@ class Schedule:
         self._windows: dict[int, list[Node]] = {}  # by id of the data in whose buffer they lie
         for window in placed.windows:
             self._windows.setdefault(id(placed.inside[id(window)][0]), []).append(window)
-        faults = any(node.op is pointwise.index for node in self._order)
+        faults = any(checks.may_fail(node) for node in self._order)
         self._bindings = limits.bindings - faults  # The fault words of the device take one.
         self._folds = limits.shared_bytes // (4 * limits.workgroup_size)  # arrays of a workgroup, one a reduction
         reads = Reads(self._order, self._wanted, self._bindings)

@@ -6,16 +6,20 @@ who feed the Program. js_bridge/wire.d.ts says the same to TypeScript; both carr
 """
 
 import json
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from pywebgpu import dtypes
+from pywebgpu import atomic, documents, dtypes
+from pywebgpu.documents import Malformed
 from pywebgpu.errors import CompileError
 from pywebgpu.graph.ir import Spec
 from pywebgpu.kernels.kernel import Kernel
+from pywebgpu.program import validate
 from pywebgpu.program.program import Dispatch, Program, Slot
 
 VERSION = 2
+DIGEST = 65  # bytes: as text, and a line's end
 
 
 def to_json(program: Program) -> str:
@@ -52,28 +56,54 @@ def as_data(program: Program) -> dict[str, Any]:
     }
 
 
-def from_json(text: str) -> Program:
-    """The opposite. A value inside the Program has lost its shape; it is words. CompileError: another version."""
-    return from_data(json.loads(text))
+def from_json(text: str | bytes) -> Program:
+    """The opposite. A value inside the Program has lost its shape; it is words.
+
+    Raises: CompileError for what is no Program, or one of another version.
+    """
+    try:
+        return from_data(documents.parse(text))
+    except Malformed as error:
+        raise CompileError(f"a damaged program: {error}") from None
 
 
 def save(program: Program, file: str | Path) -> None:
     """Writes a Program as `to_json` gives it."""
-    Path(file).write_text(to_json(program), encoding="utf-8")
+    atomic.write(file, to_json(program))
 
 
 def load(file: str | Path) -> Program:
-    """The Program of a file. Raises CompileError for one that is no Program, or of another version."""
+    """The Program of a file. Raises CompileError for one that is no Program, or of another version; OSError."""
     try:
-        return from_json(Path(file).read_text(encoding="utf-8"))
-    except (ValueError, KeyError, TypeError) as error:
+        return from_data(documents.parse(documents.read(file)))
+    except (Malformed, CompileError) as error:
         raise CompileError(f"{file} is not a program: {error}") from None
 
 
-def from_data(data: dict[str, Any]) -> Program:
-    """As from_json, of what as_data gives."""
-    if data.get("version") != VERSION:
-        raise CompileError(f"a program of version {data.get('version')}; this pywebgpu reads version {VERSION}")
+def save_sealed(program: Program, file: Path) -> None:
+    """As `save`, with a digest of the text and of the file's name: a cache must not read what another one meant."""
+    text = to_json(program).encode()
+    atomic.write(file, _digest(file, text) + text)
+
+
+def load_sealed(file: Path) -> Program:
+    """What `save_sealed` wrote under this name. Raises CompileError for anything else; OSError."""
+    try:
+        sealed = documents.read(file)
+    except Malformed as error:
+        raise CompileError(f"{file}: {error}") from None
+    digest, text = sealed[:DIGEST], sealed[DIGEST:]
+    if digest != _digest(file, text):
+        raise CompileError(f"{file} is not what was written there")
+    return from_json(text)
+
+
+def from_data(data: Any) -> Program:
+    """As from_json, of what as_data gives. Raises Malformed, and CompileError for another version."""
+    if isinstance(data, dict) and not (type(data.get("version")) is int and data["version"] == VERSION):
+        found = documents.shown(data.get("version"))
+        raise CompileError(f"a program of version {found}; this pywebgpu reads version {VERSION}")
+    validate.check(data)
     inside = [Slot(_words(size), buffer) for buffer, size in enumerate(data["sizes"])]
     inside += [Slot(_words(size), buffer, offset) for buffer, offset, size in data["ranges"]]
     ends = [_slot(value) for value in (*data["inputs"], *data["outputs"])]
@@ -93,6 +123,10 @@ def from_data(data: dict[str, Any]) -> Program:
         scratch=tuple(data["scratch"]),
         lower_bound=data["lower_bound"],
     )
+
+
+def _digest(file: Path, text: bytes) -> bytes:
+    return sha256(f"{file.name}\n".encode() + text).hexdigest().encode() + b"\n"
 
 
 def _words(nbytes: int) -> Spec:

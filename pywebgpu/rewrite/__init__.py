@@ -1,5 +1,5 @@
 """Passes from graph to graph: the same values, less work."""
 
-from pywebgpu.rewrite import lower, simplify
+from pywebgpu.rewrite import checks, lower, simplify
 
-PASSES = (simplify.simplify, lower.lower, simplify.simplify)
+PASSES = (simplify.simplify, checks.check_integers, lower.lower, simplify.simplify)

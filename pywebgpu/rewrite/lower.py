@@ -3,7 +3,7 @@
 from math import prod
 
 from pywebgpu import dtypes
-from pywebgpu.compose import ordering
+from pywebgpu.compose import ordering, wide
 from pywebgpu.graph import walk
 from pywebgpu.graph.ir import Node, Op, Reduction, Spec
 from pywebgpu.ops import contraction, indexing, movement, pointwise, reduction
@@ -26,6 +26,9 @@ def lower(roots: tuple[Node, ...]) -> tuple[Node, ...]:
 
 
 def _rule(node: Node) -> Node:
+    known = wide.compared(node)
+    if known is not None:
+        return pointwise.full(known, node.spec)
     if node.op is indexing.argsort:
         return _argsort(node)
     if node.op is indexing.scatter and node.inputs[1].spec.shape[0] >= MANY:

@@ -7,7 +7,6 @@ it is written whole or not at all, and what cannot be read is compiled again.
 from __future__ import annotations
 
 import hashlib
-import os
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
@@ -27,15 +26,15 @@ def find(structure: Structure, target: Target, written: Any) -> Path | None:
     """Where the Program is, or would be. None where nothing is stored."""
     if not settings.cache or not target.wgsl:
         return None
-    words = f"{structure.text()}{target}{written}{settings.fuse}{_compiler()}"
+    words = f"{structure.text()}{target}{written}{settings.fuse}{settings.check_integers}{_compiler()}"
     return Path(settings.cache) / f"{hashlib.sha256(words.encode()).hexdigest()}.json"
 
 
 def load(file: Path) -> Program | None:
     """The stored Program, or None where there is none that can be read."""
     try:
-        program = wire.from_json(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError, KeyError, IndexError, TypeError, CompileError):
+        program = wire.load_sealed(file)
+    except (OSError, CompileError):
         state.default.counters["stored_misses"] += 1
         return None
     state.default.counters["stored_hits"] += 1
@@ -44,17 +43,12 @@ def load(file: Path) -> Program | None:
 
 def save(program: Program, file: Path) -> None:
     """Stores a Program, if the folder can be written to."""
-    part = file.with_suffix(f".{os.getpid()}")
-    try:
+    with suppress(OSError):
         file.parent.mkdir(parents=True, exist_ok=True)
-        part.write_text(wire.to_json(program), encoding="utf-8")
-        part.replace(file)
+        wire.save_sealed(program, file)
         stored = sorted(file.parent.glob("*.json"), key=lambda one: one.stat().st_mtime)
         for old in stored[:-FILES]:
             old.unlink(missing_ok=True)
-    except OSError:
-        with suppress(OSError):
-            part.unlink()
 
 
 @lru_cache(1)

@@ -6,39 +6,120 @@ loop are one submit.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from contextlib import suppress
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from math import prod
 from typing import Any
 
+from pywebgpu import devices
 from pywebgpu.devices.base import Buffer, Device
-from pywebgpu.errors import CaptureError, PywebgpuError
+from pywebgpu.errors import CaptureError, DeviceLostError
 from pywebgpu.gradient import backward
 from pywebgpu.graph import ir, key, walk
 from pywebgpu.graph.ir import Node
 from pywebgpu.ops import indexing, movement, pointwise
 from pywebgpu.program import compile as compiler
 from pywebgpu.runtime import program_cache, state
-from pywebgpu.runtime.storage import Storage, wait
+from pywebgpu.runtime.state import Queue
+from pywebgpu.runtime.storage import Storage
 from pywebgpu.settings import settings
 from pywebgpu.step_capture.capture import recorder
 from pywebgpu.step_capture.free_number import plain
 
+Work = list[tuple[Storage, Node, bool]]  # who waits for which node, and whether that may go where the last value is
 
-def record(device: Device) -> None:
+
+def record(storage: Storage) -> None:
     """Counts one more recorded value: a loop which reads nothing must not grow for ever."""
-    counts = state.default.recorded
-    counts[device] += 1
-    if counts[device] > settings.pending:
-        submit(device)
+    queue = storage.queue
+    if queue is not None:
+        queue.recorded += 1
+        if queue.recorded > settings.pending:
+            submit(storage.device)
 
 
-def submit(device: Device) -> None:
-    """Queues everything that live storages of the device wait for. Waits for nothing; not while a step is captured."""
-    if recorder.capture is None:
+def submit(device: Device, *, everyone: bool = False) -> None:
+    """Queues what live storages of the device wait for. Waits for nothing; does nothing while a step is captured.
+
+    A value that cannot be computed tells who reads it; a lost device tells everybody.
+    everyone: also what other threads recorded and did not submit.
+    """
+    if recorder.capture is None and (everyone or state.default.local.queues[device].storages or ir.used.trace):
         with ir.recording.span("run", device.name):
-            submit_now(device)
+            try:
+                submit_now(device, everyone=everyone)
+            except DeviceLostError:
+                raise
+            except Exception:
+                return
+
+
+@contextmanager
+def held() -> Iterator[None]:
+    """No other thread submits what this one records inside."""
+    queues = state.default.local.queues
+    queues.is_held = True
+    try:
+        yield
+    finally:
+        queues.is_held = False
+
+
+def release() -> None:
+    """Takes back the claims of storages that ended: what nobody else has may be written in place."""
+    runtime = state.default
+    with runtime.lock:
+        runtime.release.run()
+
+
+def flush() -> None:
+    """Queues what any thread recorded on any device: a step that is captured next starts from values."""
+    for device in list(state.default.queues):
+        submit(device, everyone=True)
+
+
+def forget(device: Device) -> None:
+    """Drops what was compiled for a device that is gone, and what waits to run on it."""
+    runtime = state.default
+    with runtime.lock:
+        for found in [found for found in runtime.programs if found[0] is device]:
+            del runtime.programs[found]
+        for queue in runtime.queues.get(device, ()):
+            for storage in _alive(queue):
+                storage.leave_queue()
+            queue.recorded = 0
+    recorder.changes += 1  # Captured steps look whether they can still run.
+
+
+def _locks() -> list[Any]:
+    """In the order in which they are taken."""
+    return [state.default.lock, *(device.lock for device in devices.opened())]
+
+
+def _before_fork() -> None:
+    """The child has this thread alone: what another one holds would never be free there."""
+    _held.extend(_locks())
+    for lock in _held:
+        lock.acquire()
+
+
+def _after_fork() -> None:
+    while _held:
+        _held.pop().release()
+
+
+def _leave() -> None:
+    """In a forked process, which can reach no driver of its parent."""
+    _after_fork()
+    for device in devices.leave():
+        forget(device)
+
+
+_held: list[Any] = []  # while a process is forked
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_leave)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,57 +135,145 @@ class Run:
     outputs: list[list[Storage]]
 
 
-def submit_now(device: Device, *, dry: bool = False) -> Run | None:
-    """Queues everything that live storages of the device wait for. None where nothing does.
+def submit_now(device: Device, *, dry: bool = False, everyone: bool = False) -> Run | None:
+    """Queues what live storages of the device wait for. None where nothing does. Raises what made the Program fail.
 
     dry: the Program is found or compiled and loaded, and does not run.
     """
-    state.default.recorded[device] = 0
-    waiting = state.default.pending.get(device)
-    if not waiting:
-        return None
-    found = [storage for ref in list(waiting.values()) if (storage := ref()) is not None]
-    waiting.clear()
-    storages: list[Storage] = []
-    roots: dict[int, Node] = {}
-    for storage in found:
-        if storage.node.buffer is None:
-            roots[id(storage.node)] = storage.node
-            storages.append(storage)
+    with state.default.lock:
+        state.default.release.run()
+        work, others = _collect(device, everyone=everyone)
+        try:
+            work = _sound(work)
+            roots = _with_saved([node for _, node, _ in work])
+            if not roots:
+                return None
+            try:
+                done = _run(device, roots, work, _read_by(others), dry=dry)
+            except Exception:
+                if not (dry or device.is_gone):
+                    _run_apart(device, work)
+                raise
+            for storage, node, _ in () if dry else work:
+                storage.settle(node)
+            return done
+        except BaseException as error:
+            if not isinstance(error, Exception):  # An interrupt: what is not done stays queued.
+                for storage, node, _ in work:
+                    if node.buffer is None:
+                        storage.wait()
+            raise
+
+
+def _collect(device: Device, *, everyone: bool) -> tuple[Work, list[Storage]]:
+    """What this thread waits for, with what other threads wait for of the same nodes; and what they wait for besides.
+
+    What others recorded stays theirs, so that each thread meets the Programs that it would meet alone.
+    """
+    own = state.default.local.queues[device]
+    own.recorded = 0
+    queues = state.default.queues[device]
+    if len(queues) == 1:
+        return _pending(own, may_write=True), []
+    left = [queue for queue in queues if queue.is_left]
+    work = [entry for queue in (*left, own) for entry in _pending(queue, may_write=True)]
+    for queue in left:
+        queues.remove(queue)
+    others = [queue for queue in queues if queue is not own]
+    if everyone:
+        free = [queue for queue in others if not queue.is_held]
+        return work + [entry for queue in free for entry in _pending(queue, may_write=False)], []
+    reached = set(walk.toposort(node for _, node, _ in work))
+    found: list[Storage] = []
+    for queue in others:
+        for storage in _alive(queue):
+            node = storage.node
+            if node in reached and not queue.is_held:
+                storage.leave_queue()
+                work.append((storage, node, False))
+            else:
+                found.append(storage)
+    return work, found
+
+
+def _pending(queue: Queue, *, may_write: bool) -> Work:
+    """Takes what waits out of a queue."""
+    found: Work = []
+    for storage in _alive(queue):
+        storage.leave_queue()
+        node = storage.node
+        if node.buffer is None:
+            found.append((storage, node, may_write))
         else:
-            storage.settle()
+            storage.settle(node)
+    return found
+
+
+def _alive(queue: Queue) -> list[Storage]:
+    return [storage for ref in list(queue.storages.values()) if (storage := ref()) is not None]
+
+
+def _sound(work: Work) -> Work:
+    """Without what reads a value that failed: it would fail, too, and all else with it."""
+    failed = state.default.failed
+    if not failed:
+        return work
+    reached: set[Node] = set()
+    for node in walk.toposort(node for _, node, _ in work):
+        if node in failed or (node.buffer is None and not reached.isdisjoint(node.inputs)):
+            reached.add(node)
+    for _, node, _ in work:
+        if node in reached:
+            _give_up(node)
+    return [entry for entry in work if entry[1] not in reached]
+
+
+def _give_up(node: Node) -> None:
+    """A value failed: nobody computes it but who reads it. What it is made of stays as it is until then."""
+    failed = state.default.failed
+    if node not in failed:
+        failed.add(node)
+        for leaf in compiler.leaves(walk.toposort([node]))[0]:
+            leaf.buffer.holders += 1
+
+
+def _with_saved(nodes: list[Node]) -> list[Node]:
+    """Each node once, then what gradients through them will read."""
+    roots = {id(node): node for node in nodes}
     for node in backward.saved_nodes(list(roots.values())):
         roots.setdefault(id(node), node)
-    if not roots:
-        return None
+    return list(roots.values())
+
+
+def _read_by(others: list[Storage]) -> set[int]:
+    """The ids of buffers that the pending work of other threads reads."""
+    data, _ = compiler.leaves(walk.toposort(storage.node for storage in others))
+    return {id(node.buffer) for node in data}
+
+
+def _run_apart(device: Device, work: Work) -> None:
+    """Computes what can be computed after a Program failed, value by value."""
+    for storage, node, _ in work:
+        if node.buffer is None:
+            with suppress(Exception):
+                _run_alone(device, storage, node)
+        else:
+            storage.settle(node)
+
+
+def _run_alone(device: Device, storage: Storage, node: Node) -> None:
+    """Computes one value. It overwrites nothing: others are still to be computed from what is there."""
     try:
-        done = _run(device, list(roots.values()), storages, dry=dry)
-    except (PywebgpuError, RuntimeError, IndexError) as error:
-        _run_apart(device, storages)
-        raise error
-    except BaseException:
-        for storage in storages:
-            wait(storage)
+        _run(device, _with_saved([node]), [(storage, node, False)], set(), dry=False)
+    except Exception:
+        _give_up(node)
         raise
-    for storage in () if dry else storages:
-        storage.settle()
-    return done
+    state.default.failed.discard(node)
+    storage.settle(node)
 
 
-def _run_apart(device: Device, storages: list[Storage]) -> None:
-    """Computes what can be computed after a Program failed, value by value.
-
-    A value that fails again is dropped from the queue: its error was raised once, and again by whoever reads it.
-    """
-    for storage in storages:
-        if storage.node.buffer is None:
-            with suppress(PywebgpuError, RuntimeError, IndexError):
-                _run(device, [storage.node], [storage], dry=False)
-        if storage.node.buffer is not None:
-            storage.settle()
-
-
-def _run(device: Device, roots: list[Node], storages: list[Storage], *, dry: bool) -> Run:
+def _run(device: Device, roots: list[Node], work: Work, kept: set[int], *, dry: bool) -> Run:
+    """kept: the ids of buffers that are not to be written to."""
     order = walk.toposort(roots)
     data, numbers = compiler.leaves(order)
     place = {id(root): at for at, root in enumerate(roots)}
@@ -112,15 +281,12 @@ def _run(device: Device, roots: list[Node], storages: list[Storage], *, dry: boo
     leaf_of = {id(node.buffer): at for at, node in enumerate(data)}
     written = []
     takers: list[list[Storage]] = [[] for _ in roots]
-    for storage in storages:
-        home, at = storage.home, place[id(storage.node)]
+    for storage, node, may_write in work:
+        home, at = storage.home, place[id(node)]
         takers[at].append(storage)
-        if (
-            home is not None
-            and home.holders == 1
-            and outputs[at] is None
-            and home.nbytes == _bytes(device, storage.node)
-        ):
+        if home is None or outputs[at] is not None or not may_write or home.holders != 1 or id(home) in kept:
+            continue
+        if home.nbytes == _bytes(device, node):
             outputs[at] = home
             if id(home) in leaf_of:
                 written.append((at, leaf_of[id(home)]))
@@ -149,16 +315,11 @@ def run_again(
     """Runs a Program once more and hands its results to the storages of `takers`."""
     if ir.recording.trace is not None:
         ir.recording.trace.again(run.device, run.program)
-    buffers = run.device.run(run.loaded, inputs, numbers, outputs)
-    for buffer, storages in zip(buffers, takers, strict=True):
-        for storage in storages:
-            before = storage.node
-            before.stale = True
-            if storage.whole is not None:
-                storage.leave(before)
-            storage.node = ir.data(before.spec, buffer)
-            storage.version += 1
-            storage.settle()
+    with state.default.lock:
+        buffers = run.device.run(run.loaded, inputs, numbers, outputs)
+        for buffer, storages in zip(buffers, takers, strict=True):
+            for storage in storages:
+                storage.renew(buffer)
 
 
 def _bytes(device: Device, node: Node) -> int:
@@ -168,54 +329,58 @@ def _bytes(device: Device, node: Node) -> int:
     return max(4, size) if device.target.wgsl else size
 
 
-def _force(storage: Storage) -> None:
-    capture = recorder.capture
-    if capture is not None and not (
-        storage.node.buffer is not None and any(ref() is storage for ref in capture.storages)
-    ):
+def _force(storage: Storage) -> Node:
+    """The node of a storage's value, which then has its buffer. Raises what the value raised, at each call."""
+    capture, node, device = recorder.capture, storage.node, storage.device
+    if capture is not None and not (node.buffer is not None and any(ref() is storage for ref in capture.storages)):
         raise CaptureError(
             "a value is read on the host while a compiled step is captured: the step runs as one Program, whose values "
             "are there when it is over. Return the tensor, or register it with pywebgpu.capture(name, tensor)"
         )
-    if storage.node.buffer is None:
-        wait(storage)
-        submit(storage.device)
+    if node.buffer is None:
+        if node not in state.default.failed:
+            storage.wait()
+        submit(device)
+        with state.default.lock:
+            if node.buffer is None:
+                _run_alone(device, storage, node)
+    return node
 
 
 def _alone(storage: Storage) -> Storage:
     """A storage with a buffer that holds this value and no other. All parts of one shape share a Program for it."""
     if storage.whole is None:
         return storage
-    _force(storage.whole)
+    flat = _force(storage.whole)
     shape = storage.place["shape"]
     cut = {"starts": (storage.place["start"],), "sizes": (prod(shape),), "steps": (1,)}
-    node = movement.reshape(indexing.slice_of_data(storage.whole.node, **cut), shape=shape)
+    node = movement.reshape(indexing.slice_of_data(flat, **cut), shape=shape)
     return Storage(pointwise.copy(node), storage.device)
 
 
 def read(storage: Storage) -> bytes:
     """The bytes of a storage's value. Waits for the device."""
     storage = _alone(storage)
-    _force(storage)
-    return storage.device.download(storage.node.buffer, storage.node.spec)
+    node = _force(storage)
+    return storage.device.download(node.buffer, node.spec)
 
 
 async def read_async(storage: Storage) -> bytes:
     """As read, also where Python cannot wait. Only a device behind the bridge has to be awaited."""
     storage = _alone(storage)
-    _force(storage)
+    node = _force(storage)
     download = getattr(storage.device, "download_async", None)
     if download is None:
-        return storage.device.download(storage.node.buffer, storage.node.spec)
-    found: bytes = await download(storage.node.buffer, storage.node.spec)
+        return storage.device.download(node.buffer, node.spec)
+    found: bytes = await download(node.buffer, node.spec)
     return found
 
 
 def live(device: Device) -> Iterable[Storage]:
-    """Storages of the device that wait for their value."""
-    return [s for ref in state.default.pending.get(device, {}).values() if (s := ref()) is not None]
+    """Storages of the device that wait for their value in this thread."""
+    return _alive(state.default.local.queues[device])
 
 
 def waiting() -> list[Device]:
-    """Devices with work that is not queued yet."""
-    return [device for device in state.default.pending if live(device)]
+    """Devices for which this thread has work that is not queued yet."""
+    return [device for device in list(state.default.local.queues) if live(device)]

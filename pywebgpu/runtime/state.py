@@ -2,28 +2,83 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict, defaultdict
+import threading
+from collections import OrderedDict
 from typing import Any
-from weakref import ref
+from weakref import WeakSet, ref
 
-from pywebgpu.devices.base import Device
+from pywebgpu.devices.base import Buffer, Device
+from pywebgpu.graph.ir import Node
+from pywebgpu.locking import Deferred
+
+
+class Queue:
+    """What one thread recorded for one device and did not submit: storages by id, and how many values since then."""
+
+    __slots__ = ("_owner", "recorded", "storages")
+
+    def __init__(self, owner: ref[Any]) -> None:
+        self._owner = owner
+        self.recorded = 0
+        self.storages: dict[int, ref[Any]] = {}
+
+    @property
+    def is_left(self) -> bool:
+        """Whether its thread has ended."""
+        return self._owner() is None
+
+    @property
+    def is_held(self) -> bool:
+        """Whether its thread captures a step, whose work is its own."""
+        owner = self._owner()
+        return owner is not None and owner.is_held
+
+
+class _Queues(dict[Device, Queue]):
+    """The queues of one thread; they are listed for other threads, too."""
+
+    def __init__(self, listed: dict[Device, list[Queue]]) -> None:
+        super().__init__()
+        self._listed = listed
+        self.is_held = False
+
+    def __missing__(self, device: Device) -> Queue:
+        queue = self[device] = Queue(ref(self))
+        self._listed.setdefault(device, []).append(queue)
+        return queue
+
+
+class _Local(threading.local):
+    """`queues`: those of the thread that asks."""
+
+    def __init__(self, listed: dict[Device, list[Queue]]) -> None:
+        self.queues = _Queues(listed)
 
 
 class Runtime:
     """The state of one runtime. Nothing else in this package outlives a call, so a new one knows nothing.
 
-    pending: for each device the storages, by id, whose value is still to be computed.
-    recorded: tensors made and written since the device's last submit.
+    lock: held while work is collected, compiled and queued, and where storages change buffers; not while a read waits.
+    local: `local.queues` are this thread's queues. queues: those of all threads.
     programs: Programs that were loaded, with the device's form of each, the least recently used first.
+    failed: nodes whose value could not be computed.
+    release: takes back a storage's claim on its buffer.
     """
 
-    __slots__ = ("counters", "pending", "programs", "recorded")
+    __slots__ = ("counters", "failed", "local", "lock", "programs", "queues", "release")
 
     def __init__(self) -> None:
-        self.pending: dict[Device, dict[int, ref[Any]]] = {}
-        self.recorded: defaultdict[Device, int] = defaultdict(int)
+        self.lock = threading.RLock()
+        self.queues: dict[Device, list[Queue]] = {}
+        self.local = _Local(self.queues)
         self.programs: OrderedDict[Any, Any] = OrderedDict()
+        self.failed: WeakSet[Node] = WeakSet()
+        self.release = Deferred(self.lock, _release)
         self.counters = {"program_hits": 0, "program_misses": 0, "stored_hits": 0, "stored_misses": 0}
+
+
+def _release(buffer: Buffer) -> None:
+    buffer.holders -= 1
 
 
 default = Runtime()  # Looked up at each use: a test may put another one here.

@@ -6,14 +6,17 @@ Apart from the executor because whatever writes needs it, and only what reads or
 from __future__ import annotations
 
 import weakref
-from typing import Any
 
+from pywebgpu import dtypes
 from pywebgpu.devices.base import Buffer, Device
 from pywebgpu.graph import ir, walk
 from pywebgpu.graph.ir import Node
 from pywebgpu.ops import packing, pointwise
 from pywebgpu.runtime import state
+from pywebgpu.runtime.state import Queue
 from pywebgpu.step_capture.capture import recorder
+
+_UNASKED = Node(ir.DATA, (), ir.NO_ATTRS, ir.Spec((), dtypes.float32))  # of a part whose node nobody asked for
 
 
 class Storage:
@@ -21,60 +24,71 @@ class Storage:
 
     - Pending: `node` is still to be computed. `home` may be an earlier value's buffer: a write in place goes there.
     - A buffer of its own: `node.buffer`, which is `home`.
-    - A part of a flat storage: `whole`, at `place` (see `move_into`). `node` and `version` follow those of `whole`, and
-      their slots are empty, so that only a part pays for being one. A write of its own ends that.
+    - A part of a flat storage: `whole`, at `place` (see `move_into`). `node` and `version` follow those of `whole`; a
+      write of its own ends that.
     """
 
-    __slots__ = ("__weakref__", "_ahead", "_piece", "device", "home", "node", "place", "version", "whole")
+    __slots__ = ("__weakref__", "_node", "_version", "device", "home", "place", "queue", "whole")
 
-    node: Node
-    version: int
     whole: Storage | None
     place: ir.Attrs
-    _ahead: int  # of a part: its version less that of the flat storage
-    _piece: Node  # of a part: its node when it was last asked for
+    queue: Queue | None  # where it waits for its value
+    _node: Node  # of a part: its node when it was last asked for
+    _version: int  # of a part: how far it is ahead of that of the flat storage
 
     def __init__(self, node: Node, device: Device) -> None:
-        self.node, self.device = node, device
-        self.version = 0
+        self._node, self.device = node, device
+        self._version = 0
         self.home: Buffer | None = None
         self.whole = None
         if recorder.capture is not None:
             recorder.capture.storages.append(weakref.ref(self))
-        if ir.recording.trace is not None:
+        if ir.used.trace and ir.recording.trace is not None:
             ir.recording.trace.made(self)
         if node.buffer is None:
-            wait(self)
+            self.queue = queue = state.default.local.queues[device]
+            queue.storages[id(self)] = weakref.ref(self)
         else:
-            self.settle()
+            self.queue = None
+            self.settle(node)
 
     @classmethod
     def empty(cls, spec: ir.Spec, device: Device) -> Storage:
         """One whose first value a run will give."""
         made = cls.__new__(cls)
-        made.node, made.device, made.version = Node(ir.DATA, (), ir.NO_ATTRS, spec), device, 0
-        made.home = made.whole = None
+        made._node, made.device, made._version = Node(ir.DATA, (), ir.NO_ATTRS, spec), device, 0
+        made.home = made.whole = made.queue = None
         return made
 
     @classmethod
     def part_of(cls, whole: Storage, place: ir.Attrs) -> Storage:
         """A new part of a flat storage."""
         made = cls.__new__(cls)
-        made.device, made.home, made.whole, made.place = whole.device, None, whole, place
-        made._ahead, made._piece = 0, packing.piece(whole.node, **place)
+        made.device, made._version, made.home, made.queue = whole.device, 0, None, None
+        made.whole, made.place, made._node = whole, place, _UNASKED
         return made
 
-    def __getattr__(self, name: str) -> Any:
-        """The node and the version of a part."""
-        whole = self.whole if name in ("node", "version") else None
+    @property
+    def node(self) -> Node:
+        """The value now."""
+        node, whole = self._node, self.whole
         if whole is None:
-            raise AttributeError(f"Storage has no {name!r}")
-        if name == "version":
-            return whole.version + self._ahead
-        piece, now = self._piece, whole.node
-        if not piece.inputs or piece.inputs[0] is not now:
-            self._piece = piece = packing.piece(now, **self.place)
-        return piece
+            return node
+        now = whole.node
+        if not node.inputs or node.inputs[0] is not now:
+            self._node = node = packing.piece(now, **self.place)
+        return node
+
+    @property
+    def version(self) -> int:
+        """How often it was written."""
+        whole = self.whole
+        return self._version if whole is None else self._version + whole.version
+
+    def replace(self, node: Node) -> None:
+        """Makes `node` the value of a storage of its own, and tells nobody."""
+        self._node = node
+        self._version += 1
 
     def write(self, node: Node) -> None:
         """Makes `node` the value. Saved copies of the old value are stale from now on."""
@@ -83,36 +97,55 @@ class Storage:
                 recorder.capture.moved.append(weakref.ref(self))
             self.leave(self.node)
         if recorder.capture is not None:
-            recorder.capture.begun.setdefault(id(self), (self, self.node))
+            recorder.capture.begun.setdefault(id(self), (self, self._node))
             if node.buffer is not None:  # Another value's memory: each run of the step copies what is there then.
                 node = pointwise.copy(node)
-        self.node.stale = True
-        self.node = node
-        self.version += 1
-        if ir.recording.trace is not None:
+        self._node.stale = True
+        self.replace(node)
+        if ir.used.trace and ir.recording.trace is not None:
             ir.recording.trace.wrote(self)
         if node.buffer is None:
-            wait(self)
+            self.wait()
         else:
-            self.settle()
+            self.settle(node)
 
     def claim(self) -> None:
         """Has a node of its own from now on, where it shared that of an equal value: a step reads it from here."""
         if self.whole is not None:
             self.whole.claim()
-            self._piece = self.node  # Also forgets how an earlier value of the whole was computed.
+            self._node = self.node  # Also forgets how an earlier value of the whole was computed.
             return
-        node = self.node
+        node = self._node
         if node.buffer is not None and not node.inputs and getattr(node, "storage", lambda: self)() is not self:
-            self.node = ir.data(node.spec, node.buffer)
-            self.node.storage = weakref.ref(self)
-            self.version += 1
+            self.replace(ir.data(node.spec, node.buffer))
+            self._node.storage = weakref.ref(self)
 
-    def settle(self) -> None:
-        """Takes the node's buffer as home."""
-        self.node.storage = weakref.ref(self)
-        buffer = self.node.buffer
-        home = self.home
+    def wait(self) -> None:
+        """Has the value computed with what this thread submits next."""
+        queue = state.default.local.queues[self.device]
+        if self.queue is not queue:
+            if self.queue is not None:
+                self.leave_queue()
+            self.queue = queue
+            queue.storages[id(self)] = weakref.ref(self)
+
+    def leave_queue(self) -> None:
+        """Waits no longer, for now."""
+        queue = self.queue
+        if queue is not None:
+            self.queue = None
+            queue.storages.pop(id(self), None)
+
+    def settle(self, node: Node) -> None:
+        """Takes the buffer of `node` as home, if that is the value still."""
+        with state.default.lock:
+            if self._node is node:
+                self.take(node)
+
+    def take(self, node: Node) -> None:
+        """The same for a node that is the value. The lock is held."""
+        node.storage = weakref.ref(self)
+        home, buffer = self.home, node.buffer
         if buffer is not home:
             if home is not None:
                 home.holders -= 1
@@ -124,48 +157,45 @@ class Storage:
         if recorder.capture is not None:
             recorder.capture.moved.append(weakref.ref(self))
         recorder.changes += 1
-        ahead = self.version + 1 - whole.version  # What tensors know of the old node is no longer to be used.
-        if self.whole is None:
+        self.leave_queue()
+        with state.default.lock:
+            self._version = self.version + 1 - whole.version  # What tensors know of the old node is of no use now.
+            held = [self._node]
+            self.place, self.whole = place, whole
+            self._node = packing.piece(whole.node, **place)
             if self.home is not None:
-                self.home.holders -= 1
+                state.default.release(self.home)
                 self.home = None
-            held = [self.node]
-            del self.node, self.version
-        else:
-            held = [self._piece]
-        state.default.pending.get(self.device, {}).pop(id(self), None)
-        self._piece = packing.piece(whole.node, **place)
-        self._ahead, self.place, self.whole = ahead, place, whole
         walk.let_go(held)
 
     def leave(self, node: Node) -> None:
         """A part becomes a storage of its own with the value `node`."""
         recorder.changes += 1
-        self.version = self.version
-        self.node, self.whole = node, None
-        del self._piece, self.place
+        with state.default.lock:
+            self._version = self.version
+            self._node, self.whole = node, None
+
+    def renew(self, buffer: Buffer) -> None:
+        """Has the value in `buffer` from now on, which a run made. The lock is held."""
+        before = self.node
+        before.stale = True
+        if self.whole is not None:
+            self.leave(before)
+        self._node = node = ir.data(before.spec, buffer)
+        self._version += 1
+        self.take(node)
 
     def __del__(self) -> None:
-        if self.whole is not None:
-            held = [self._piece]
-            del self._piece
-        else:
-            if self.home is not None:
-                self.home.holders -= 1
-            waiting = state.default.pending.get(self.device)
-            if waiting is not None:
-                waiting.pop(id(self), None)
-            held = [self.node]
-            del self.node
+        queue, home = self.queue, self.home
+        if queue is not None:
+            queue.storages.pop(id(self), None)
+        if home is not None:
+            state.default.release(home)
+        held = [self._node]
+        del self._node
         walk.let_go(held)
 
 
 def whole_of(storage: Storage) -> Storage:
     """The storage that has the memory of this one."""
     return storage if storage.whole is None else storage.whole
-
-
-def wait(storage: Storage) -> None:
-    """Has the storage's value computed with what is submitted next."""
-    waiting = state.default.pending.setdefault(storage.device, {})
-    waiting[id(storage)] = weakref.ref(storage)

@@ -13,7 +13,7 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from pywebgpu.devices.base import Buffer
+from pywebgpu.devices.base import Buffer, Device
 from pywebgpu.errors import CaptureError
 from pywebgpu.gradient import modes
 from pywebgpu.graph import walk
@@ -31,6 +31,7 @@ from pywebgpu.step_capture.surroundings import Surroundings
 from pywebgpu.step_capture.templates import Fresh, Given, GradientOf, Made, Source, Taker
 from pywebgpu.step_capture.watch import Watch
 from pywebgpu.tensor.base import TensorBase
+from pywebgpu.tensor.history import History
 
 PACKAGE = str(Path(__file__).parents[1])
 
@@ -122,12 +123,18 @@ class Builder:
         self.capture.is_guarded = True
 
     def record(self, function: Any) -> Recording:
-        for device in executor.waiting():
-            executor.submit(device)
-        result = self._call(function)
-        around = self._surroundings(function)
-        recording = Recording(self.call, self.capture, around)
-        self._finish(recording, result)
+        executor.flush()
+        was_on = gc.isenabled()
+        gc.disable()  # So that a look at the youngest finds all cycles that the call leaves.
+        try:
+            with executor.held():
+                result = self._call(function)
+                around = self._surroundings(function)
+                recording = Recording(self.call, self.capture, around)
+                self._finish(recording, result)
+        finally:
+            if was_on:
+                gc.enable()
         return recording
 
     def _surroundings(self, function: Any) -> Surroundings | None:
@@ -165,7 +172,7 @@ class Builder:
             for tensor in call.tensors:
                 tensor._cached = None
             for tensor in self._parts:
-                tensor._detached = False
+                tensor._history = None
             self._parts = []
 
     def _watched(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -205,9 +212,10 @@ class Builder:
                 node = indexing.slice_of_data(node, starts=found, sizes=attrs["sizes"], steps=attrs["steps"])
             else:
                 node = op(node, **attrs)
-        if is_part and not tensor._path and not tensor._detached:
+        if is_part and not tensor._path and tensor._history is None:
             self._parts.append(tensor)
-            tensor._detached = True  # So that its node is the one that is noted here.
+            tensor._history = History(())  # So that its node is the one that is noted here.
+            tensor._history.cached = (storage.version, node)
         tensor._cached = (storage.version, node)
         self.capture.starts.setdefault(id(storage), []).extend(starts)
 
@@ -301,7 +309,7 @@ class Builder:
         """The storages that were made in the step and are still there. What only a cycle or the tape holds is not."""
         for ref in self.capture.storages:
             self.capture.begun.pop(id(ref()), None)
-        gc.collect()
+        gc.collect(0)  # All that the call made is young: see `record`.
         self._born = {id(storage): storage for ref in self.capture.storages if (storage := ref()) is not None}
         for storage in self._born.values():
             if storage.home is not None:  # It was uploaded: a constant of the step, which no run may overwrite.
@@ -312,6 +320,7 @@ class Builder:
         if len(devices) > 1:
             names = " and ".join(device.name for device in devices)
             raise CaptureError(f"a compiled step runs on one device, but it computed on {names}")
+        self._hold_numbers(devices)
         run = executor.submit_now(devices[0], dry=self._dry) if devices else None
         if run is None:
             self.reason = self.reason or "it computes nothing"
@@ -321,13 +330,24 @@ class Builder:
         # The leaves are not held: memory that the step no longer needs goes back.
         recording.run = replace(run, data=[], numbers=[], outputs=[])
 
+    def _hold_numbers(self, devices: list[Device]) -> None:
+        """A shape or an attribute of an op is part of the Program, whatever computed it."""
+        if not self.capture.is_free:
+            return
+        for node in walk.toposort([storage.node for device in devices for storage in executor.live(device)]):
+            if node.attrs:
+                for value in node.attrs.values():
+                    for one in value if type(value) is tuple else (value,):
+                        self.capture.hold(one)
+            for size in node.spec.shape:
+                self.capture.hold(size)
+
     def _undo(self) -> None:
         for restore in self.capture.undos:
             restore()
         for at, (storage, node) in self.capture.begun.items():
             if at not in self._born and storage.whole is None:
-                storage.node = node
-                storage.version += 1
+                storage.replace(node)
                 node.stale = False
         for leaf, grad, _ in self.capture.leaves():
             leaf._grad = grad

@@ -152,6 +152,11 @@ class Capture:
         if self.is_open:
             self._program.guard(number._place, number._value)
 
+    def hold(self, number: Any) -> None:
+        """A free number is part of the graph itself: a replay needs it to be what it is, though the call is over."""
+        if type(number) in FREE and number._capture is self:
+            self._program.guard(number._place, number._value)
+
     def program(self) -> HostProgram:
         """What the host did up to now."""
         return self._program.built(len(self.cells), len(self.acts))

@@ -12,6 +12,7 @@ from collections import Counter, OrderedDict
 from dataclasses import dataclass, field
 from typing import Any
 
+from pywebgpu.graph.ir import recording
 from pywebgpu.settings import settings
 from pywebgpu.step_capture import audit, names, signature, step
 from pywebgpu.step_capture.builder import Builder, Recording
@@ -72,7 +73,7 @@ class Compiled:
         return str(self.function.__qualname__)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if recorder.capture is not None:  # A step inside a step is a part of it.
+        if recorder.capture is not None or _is_checked():  # A step inside a step is a part of it.
             return self.function(*args, **kwargs)
         call = Call(args, kwargs)
         if call.has_history or call.key in self._open:
@@ -218,6 +219,8 @@ class Compiled:
 
         A shape (tuple of ints) stands for float32 zeros of that shape on the default device.
         """
+        if _is_checked():
+            return
         call = Call(signature.rebuilt_shapes(args), signature.rebuilt_shapes(kwargs))
         with self._lock:
             self._capture(call, self._variants.get(call.key) or _Variants(), [], None, dry=True)
@@ -245,6 +248,11 @@ def _unseen(recording: Recording) -> str:
 def _words(one: Step, call: Call, numbers: list[int]) -> str:
     at = numbers[0]
     return f"argument {one.numbers[at]!r} is {call.numbers[at]!r}, and is free from now on"
+
+
+def _is_checked() -> bool:
+    """Whether somebody has to see every op, as a search for NaN does: each call is then ordinary code."""
+    return getattr(recording.trace, "checks", False)
 
 
 def compile(

@@ -9,6 +9,7 @@ import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from pywebgpu.devices.base import Device
 from pywebgpu.runtime.storage import Storage, whole_of
 from pywebgpu.step_capture.capture import Capture
 from pywebgpu.step_capture.gradients import GivenGradients
@@ -23,6 +24,12 @@ def all_of(capture: Capture, seen: list[Held], given: GivenGradients) -> list[Gu
     known = given.leaves
     gradients = [_gradient(leaf, grad) for leaf, grad, read in capture.leaves() if read and id(leaf) not in known]
     return [*capture.guards, given.changed, *gradients, _tensors(seen)]
+
+
+def of_device(device: Device) -> Guard:
+    """That it was not lost since: what was loaded on it is gone then, and so are the constants of the step."""
+    generation = device.generation
+    return lambda: None if device.generation == generation else "the device was lost and opened again"
 
 
 def owned(module: Any) -> Iterator[TensorBase]:

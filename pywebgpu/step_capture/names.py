@@ -15,7 +15,7 @@ def title(function: Any) -> str:
 
 def tells_numbers_apart(function: Any, given: list[Any]) -> bool:
     """Whether code that may run can tell a number which stands for several values from Python's own."""
-    return any(not watch.TELLING.isdisjoint(code.co_names) for code in _codes([function, *given]))
+    return any(map(watch.tells_numbers_apart, _codes([function, *given])))
 
 
 def _codes(waiting: list[Any]) -> Iterator[types.CodeType]:

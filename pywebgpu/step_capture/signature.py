@@ -63,7 +63,7 @@ class Call:
         if is_container(value):
             places, items = items_of(value)
             return type(value), tuple(places), tuple([self._describe(item) for item in items])
-        if hasattr(value, "__array_interface__") and hasattr(value, "tobytes"):  # NumPy's: others may write to it.
+        if is_array(value):  # Others may write to it.
             return type(value), value.dtype.str, value.shape, value.tobytes()
         self.kept.append(value)
         return "object", id(value)
@@ -166,6 +166,11 @@ def give_back(value: Any, changed: Any) -> None:
         value.extend(kept)
     elif not isinstance(value, tuple):
         _put(value, places, kept)
+
+
+def is_array(value: Any) -> bool:
+    """NumPy's arrays and numbers. The class is asked: an object may have an answer to any name."""
+    return hasattr(type(value), "__array_interface__") and hasattr(type(value), "tobytes")
 
 
 def is_container(value: Any) -> bool:

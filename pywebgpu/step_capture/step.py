@@ -92,7 +92,10 @@ def made(recording: Recording, current: list[Call], free: frozenset[int], *, dry
         gradients=gradients,
         other_gradients=tuple(recording.other_gradients),
         always=tuple(capture.always),
-        guards=tuple(guards.all_of(capture, recording.seen, recording.given_gradients)),
+        guards=(
+            *guards.all_of(capture, recording.seen, recording.given_gradients),
+            guards.of_device(run.device),
+        ),
         given_gradients=recording.given_gradients,
         known=tuple(recording.call.kept),
         outline=recording.call.outline(),
@@ -158,32 +161,33 @@ def replay(step: Step, call: Call) -> tuple[str | None, Any, Any]:
 
 def _replay(step: Step, call: Call) -> tuple[str | None, Any, Any]:
     executor.submit(step.run.device)
+    executor.release()
     restore = _nothing if step.host.is_deferred else step.capture.snapshot()
-    reason: str | None = None
     try:
-        values = step.host.run()
-        memory = _memory(step, call)
-        if isinstance(memory, str):
-            reason = memory
-        else:
-            numbers = [values[at] for at in step.places]
-            executor.run_again(step.run, memory.inputs, numbers, memory.outputs, memory.takers)
-            step.host.commit(values)
-    except Changed as change:
-        reason = f"a number of the host changed what Python does: {change}"
-    except (
-        ArithmeticError,
-        ValueError,
-        TypeError,
-    ) as error:  # As in the function, which raises it or goes another way.
-        reason = f"{type(error).__name__}: {error}"
+        found = _found(step, call)
+        if isinstance(found, str):
+            restore()
+            return found, None, None
+        values, memory = found
+        numbers = [values[at] for at in step.places]
+        executor.run_again(step.run, memory.inputs, numbers, memory.outputs, memory.takers)
+        step.host.commit(values)
     except BaseException:
         restore()
         raise
-    if reason is not None:
-        restore()
-        return reason, None, None
     return None, *_leave(step, call, values, memory)
+
+
+def _found(step: Step, call: Call) -> tuple[list[Any], _Memory] | str:
+    """What the host computes, and where the run reads and writes; a reason where Python would do something else."""
+    try:
+        values = step.host.run()
+    except Changed as change:
+        return f"a number of the host changed what Python does: {change}"
+    except (ArithmeticError, ValueError, TypeError) as error:  # The function raises it, or goes another way.
+        return f"{type(error).__name__}: {error}"
+    memory = _memory(step, call)
+    return memory if isinstance(memory, str) else (values, memory)
 
 
 def _nothing() -> None:

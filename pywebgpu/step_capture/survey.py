@@ -8,6 +8,7 @@ call cannot be replayed.
 
 from __future__ import annotations
 
+import abc
 import functools
 import sys
 import types
@@ -16,7 +17,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from pywebgpu.step_capture import watch
+from pywebgpu.step_capture import signature, watch
 from pywebgpu.step_capture.free_number import FREE, plain
 from pywebgpu.step_capture.surroundings import (
     ATOMS,
@@ -43,6 +44,10 @@ OWN = frozenset({"training", "_parameters", "_buffers", "_modules", "forward", "
 BASES = frozenset({"Module", "StateDict", "ModuleTree", "object"})  # of every module
 # Managed by the capture itself: rates, counts and states, which are new in each run.
 MANAGED = frozenset({"param_groups", "state", "defaults", "_seen", "_opt_called", "_hooks"})
+# Of modules, for saving alone.
+STATE_DICT = frozenset(
+    {"_non_persistent_buffers_set", "_state_dict_hooks", "_state_dict_pre_hooks", "_load_pre_hooks", "_load_post_hooks"}
+)
 # What has no state of its own.
 STATELESS = (
     types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType, types.MethodWrapperType,
@@ -71,8 +76,12 @@ class _Walk:
     def __init__(self, watched: Watch) -> None:
         self.codes = watched.codes
         self.names = frozenset(name for code, _ in watched.codes.values() for name in code.co_names)
+        constants = [one for code, _ in watched.codes.values() for one in code.co_consts]
+        self.texts = {text for text in constants if isinstance(text, str) and text.isidentifier()}
         self.is_dynamic = not self.names.isdisjoint(watch.DYNAMIC)
         self.reasons = list(watched.reasons)
+        saves = self.is_dynamic or not self.names.isdisjoint({"state_dict", "load_state_dict"})
+        self.ignored = MANAGED if saves else MANAGED | STATE_DICT
         self.entries: list[Entry] = []
         self.met: dict[int, Any] = {}
         self.tensors: set[int] = set()
@@ -123,6 +132,8 @@ class _Walk:
             self.met[id(code)] = code
             entry = self._note("", Lookup(names.get, sorted(code.co_names)))
             self.waiting.extend(zip(entry.keys, entry.values, strict=True))
+            imported = [name for name in code.co_names if name in sys.modules and name not in names]
+            self.waiting.extend((name, sys.modules[name]) for name in imported)
 
     # What is met
 
@@ -143,7 +154,7 @@ class _Walk:
             self._wrapper(title, value)
         elif isinstance(value, dict | list | tuple | set | frozenset | deque | types.MappingProxyType):
             self._container(title, value)
-        elif hasattr(value, "__array_interface__") and hasattr(value, "tobytes"):
+        elif signature.is_array(value):
             self._array(title, value)
         elif isinstance(value, functools._lru_cache_wrapper):
             self._note(title, Facts("misses", lambda: value.cache_info().misses))
@@ -173,14 +184,20 @@ class _Walk:
         else:  # It may be around a function that ran, as a decorator of the package's or of a library's is.
             held = [*map(_content, cells), ("", getattr(function, "__wrapped__", None))]
             self.waiting.extend((title, one) for _, one in held if callable(one) and not isinstance(one, type))
+            if watch.origin(code.co_filename)[0] is LIBRARY:
+                self.waiting.extend(cells)
 
     def _class(self, kind: type) -> None:
+        if isinstance(kind, abc.ABCMeta):  # Which other classes it stands for.
+            self._note(kind.__name__, Facts("its registered classes", abc.get_cache_token))
         for base in kind.__mro__:
             if id(base) in self.met and base is not kind:
                 continue
             self.met[id(base)] = base
             where = _origin_of(base)
             if where is USER:
+                self._attributes(base.__name__, base, ["__mro__"])
+                self.waiting.append((type(base).__name__, type(base)))
                 own = base.__dict__
                 entry = self._note(base.__name__, Mapping(own), lambda name, own=own: self._counts(own, name))  # type: ignore[misc]
                 self._go_on(entry)
@@ -197,8 +214,12 @@ class _Walk:
         if module.__name__ in ("random", "numpy.random", "secrets"):
             self._refuse(f"it can see {module.__name__}, which says something else each time")
             return
-        names = [name for name in module.__dict__ if name in self.names and not name.startswith("__")]
-        self._go_on(self._note(title, Lookup(module.__dict__.get, names)))
+        names = {name for name in module.__dict__ if name in self.names and not name.startswith("__")}
+        if self.is_dynamic:  # By a name that stands in the code as text, or that is made up of others.
+            if _origin_of_name(module.__name__) is USER:
+                self._names_of(title, module.__dict__)
+            names |= self.texts
+        self._go_on(self._note(title, Lookup(module.__dict__.get, sorted(names))))
 
     def _wrapper(self, title: str, value: Any) -> None:
         if isinstance(value, property):
@@ -206,7 +227,7 @@ class _Walk:
         elif isinstance(value, staticmethod | classmethod):
             inner = [value.__func__]
         else:
-            inner = [value.func, *value.args, *value.keywords.values()]
+            inner = [value.func, value.args, value.keywords]
         self.waiting.extend((title, one) for one in inner)
 
     def _container(self, title: str, value: Any) -> None:
@@ -241,8 +262,7 @@ class _Walk:
         if _origin_of(kind) is INTERNAL:
             self._object_of_the_package(title, value)
         elif isinstance(value, weakref.ref):
-            self._note(title, Facts("is gone", lambda: value() is None))
-            self.waiting.append((title, value()))
+            self._refuse(f"{title} is a weak reference, which a guard would keep from ending")
         elif any(map(_is_opaque, kind.__mro__)):
             self._refuse(f"{title} is a {kind.__name__}, whose state cannot be looked at")
         else:
@@ -250,12 +270,12 @@ class _Walk:
 
     def _parts_of(self, title: str, value: Any) -> None:
         """An object of a program's own class: its class, its attributes, its slots."""
-        kind = type(value)
-        self._attributes(title, value, ["__class__", "__dict__"] if hasattr(value, "__dict__") else ["__class__"])
+        kind, names = type(value), attribute(value, "__dict__")
+        self._attributes(title, value, ["__class__"] if names is MISSING else ["__class__", "__dict__"])
         self.waiting.append((kind.__name__, kind))
-        if hasattr(value, "__dict__"):
-            is_read_here = any(_origin_of(base) is INTERNAL and base.__name__ not in BASES for base in kind.__mro__)
-            self._names_of(title, value.__dict__, are_all_wanted=is_read_here)
+        if names is not MISSING:
+            is_read_here = any(_origin_of(base) is not USER and base.__name__ not in BASES for base in kind.__mro__)
+            self._names_of(title, names, are_all_wanted=is_read_here)
         slots = [name for base in kind.__mro__ for name in _slots(base) if self._sees(name)]
         if slots:
             self._attributes(title, value, slots)
@@ -291,7 +311,7 @@ class _Walk:
 
     def _go_on(self, entry: Entry) -> None:
         for key, value in zip(entry.keys, entry.values, strict=True):
-            if (entry.wanted is None or entry.wanted(key)) and key not in MANAGED:
+            if (entry.wanted is None or entry.wanted(key)) and key not in self.ignored:
                 self.waiting.append((path(entry.title, key), value))
 
 
@@ -301,7 +321,10 @@ def _content(named: tuple[str, types.CellType]) -> tuple[str, Any]:
 
 
 def _origin_of(kind: type) -> str:
-    module = kind.__module__ if isinstance(kind.__module__, str) else ""
+    return _origin_of_name(kind.__module__ if isinstance(kind.__module__, str) else "")
+
+
+def _origin_of_name(module: str) -> str:
     first = module.partition(".")[0]
     return INTERNAL if first == "pywebgpu" else LIBRARY if first in LIBRARIES else USER
 

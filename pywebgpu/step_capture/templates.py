@@ -10,8 +10,8 @@ from pywebgpu.graph.ir import Attrs
 from pywebgpu.runtime.storage import Storage
 from pywebgpu.step_capture import signature, surroundings
 from pywebgpu.step_capture.free_number import FREE
-from pywebgpu.tensor.base import Path as Views
 from pywebgpu.tensor.base import TensorBase
+from pywebgpu.tensor.view import Path as Views
 
 
 class Given(int):

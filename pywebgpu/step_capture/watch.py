@@ -8,6 +8,7 @@ states, files, the environment), makes the step one that is recorded at each cal
 
 from __future__ import annotations
 
+import dis
 import functools
 import os
 import sys
@@ -15,6 +16,8 @@ from collections.abc import Callable
 from pathlib import Path
 from types import CodeType, FrameType, TracebackType
 from typing import Any, Self
+
+from pywebgpu.step_capture.free_number import CORRECTED
 
 PACKAGE = str(Path(__file__).parents[1]) + os.sep
 WORKLOADS = os.path.join(PACKAGE, "bench", "")  # programs as users write them
@@ -94,9 +97,9 @@ VALUES = (
 )  # fmt: skip
 # Names by which code reaches attributes or variables whose names do not stand in it.
 DYNAMIC = frozenset({"getattr", "hasattr", "vars", "__dict__", "dir", "attrgetter", "__getattribute__", "__slots__"})
-# Code that names one of these can tell a number that stands for several values from Python's own.
-TELLING = frozenset({"type", "__class__"})
-
+# Code that calls one of these can tell a number that stands for several values from Python's own, or refuses it.
+TELLING = frozenset({"__class__", "dumps", "Decimal", "timedelta", "ldexp"})
+TELLING_BUILTINS = frozenset({"type", "sum"} if CORRECTED else {"type"})
 # What devices are made of: called by this package alone, or when memory goes back.
 BACKENDS = frozenset({"wgpu", "cffi", "pycparser", "rendercanvas", "pyodide", "_pyodide"})
 
@@ -109,7 +112,7 @@ def origin(file: str) -> tuple[str, str]:
     if file.startswith(PACKAGE):
         return (USER, "") if file.startswith(WORKLOADS) else (INTERNAL, "pywebgpu")
     if file.startswith("<frozen "):
-        return LIBRARY, file[8:-1].partition(".")[0]
+        return LIBRARY, file[8:-1]
     at = file.find("site-packages" + os.sep)
     if at < 0 and file.startswith(STANDARD):
         return LIBRARY, _first(file[len(STANDARD) :])
@@ -119,6 +122,16 @@ def origin(file: str) -> tuple[str, str]:
     if inside.startswith("numpy" + os.sep):
         return LIBRARY, "numpy.random" if inside.startswith(os.path.join("numpy", "random")) else "numpy"
     return USER, ""
+
+
+def tells_numbers_apart(code: CodeType) -> bool:
+    """Whether code may see that a number is a free one. A name of a builtin may also be one of an attribute."""
+    if not TELLING.isdisjoint(code.co_names):
+        return True
+    if TELLING_BUILTINS.isdisjoint(code.co_names):
+        return False
+    loaded = [one.argval for one in dis.get_instructions(code) if one.opname in ("LOAD_GLOBAL", "LOAD_NAME")]
+    return not TELLING_BUILTINS.isdisjoint(loaded)
 
 
 def _is_generated(frame: FrameType) -> bool:
@@ -176,9 +189,9 @@ class Watch:
             if kind is USER:
                 if not self._is_paused() and not _is_generated(frame):
                     self.codes[id(code)] = code, frame.f_globals
-                    if not TELLING.isdisjoint(code.co_names):
+                    if tells_numbers_apart(code):
                         self._tells()
-            elif module not in PURE and not _is_internal(frame.f_back) and not self._is_paused():
+            elif not _is_pure_module(module) and not _is_internal(frame.f_back) and not self._is_paused():
                 self._note(f"it runs {module}.{name_of(code)}")
 
     def _note(self, what: str) -> None:
@@ -210,6 +223,11 @@ def _is_pure(function: Any) -> bool:
     if module == "builtins":
         return function.__name__ not in WORLD
     return module.partition(".")[0] in PURE and not module.startswith("numpy.random")
+
+
+def _is_pure_module(module: str) -> bool:
+    """`import` in a function is pure where the module is there; a module that code names by a text is not seen."""
+    return module.partition(".")[0] in PURE and module not in ("importlib", "numpy.random")
 
 
 def name_of(code: CodeType) -> str:

@@ -18,12 +18,12 @@ class Anchor:
     The tensor may be gone by then: its hooks still run, on a gradient that `wrap` makes a tensor of.
     """
 
-    __slots__ = ("after", "hooks", "leaf", "retain", "tensor", "wrap")
+    __slots__ = ("after", "hooks", "retain", "tensor", "wrap")
 
-    def __init__(self, tensor: Any, wrap: Callable[[Node], Any], *, leaf: bool) -> None:
+    def __init__(self, tensor: Any, wrap: Callable[[Node], Any]) -> None:
         self.tensor = weakref.ref(tensor)
         self.wrap = wrap
-        self.leaf, self.retain = leaf, False
+        self.retain = False
         self.hooks: dict[int, Hook] = {}
         self.after: dict[int, Hook] = {}
 
@@ -32,7 +32,7 @@ class Anchor:
             changed = hook(self.wrap(grad))
             grad = grad if changed is None else changed._node
         tensor = self.tensor()
-        if tensor is not None and self.leaf and accumulate:
+        if tensor is not None and tensor._flag and accumulate:
             tensor._accumulate(grad, create_graph)
             for hook in list(self.after.values()):
                 hook(tensor)

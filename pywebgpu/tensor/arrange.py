@@ -13,8 +13,10 @@ from pywebgpu.dtypes import DType
 from pywebgpu.errors import RangeError, ShapeError
 from pywebgpu.graph.ir import Node, Spec
 from pywebgpu.ops import indexing, movement, pointwise
+from pywebgpu.step_capture.capture import recorder
 from pywebgpu.tensor.base import TensorBase, apply, as_tuple
 from pywebgpu.tensor.conversion import ConversionMethods
+from pywebgpu.tensor.history import History
 from pywebgpu.tensor.methods import aliased
 from pywebgpu.tensor.movement import cat
 
@@ -66,8 +68,9 @@ class ArrangeMethods(ConversionMethods):
 
     def as_strided(self, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Any:
         """Elements at computed places of the tensor's memory, as a copy."""
-        whole = self if self.is_contiguous() or self._base is None else self._base
-        flat: Any = whole.reshape(-1)  # type: ignore[attr-defined]
+        base: Any = self._base
+        shares = base is not None and base._storage is self._storage
+        flat = (base if shares and not self.is_contiguous() else self).reshape(-1)
         offset = self.storage_offset() if storage_offset is None else storage_offset
         return apply(_strided, flat, tuple(size), tuple(stride), offset)
 
@@ -120,28 +123,38 @@ class ArrangeMethods(ConversionMethods):
         """Forgets the history of this tensor, which shares its storage still."""
         if self._base is not None:
             raise RuntimeError("Can't detach views in-place. Use detach() instead.")
-        self._flag, self._anchor, self._cached, self._detached = False, None, None, True
+        if self.requires_grad:
+            self._flag, self._anchor, self._cached, self._history = False, None, None, History(self._path)
+            recorder.changes += 1
         return self
 
     def resize_(self, *size: Any) -> Any:
-        """Another shape: the first elements stay, further ones are 0."""
-        shape = as_tuple(size)
-        count = prod(shape)
-        flat: Any = self.detach().reshape(-1)
-        kept = flat.narrow(0, 0, count) if count <= flat.numel() else cat([flat, self.new_zeros(count - flat.numel())])
-        self.data = kept.clone().reshape(shape)
-        return self
+        """Another shape of the same memory, from where the tensor starts; where that ends, of new memory with zeros."""
+        if self.requires_grad:
+            raise RuntimeError("cannot resize variables that require grad")
+        shape, whole = as_tuple(size), self._storage.node.spec.shape
+        if shape == tuple(self.shape):
+            return self
+        start, count = self.storage_offset(), prod(shape)
+        if start + count > prod(whole):
+            rest = self.new_zeros(start + count - prod(whole))
+            self.data = cat([self._of(self._storage, ()).reshape(-1), rest])
+        flat = self._of(self._storage, ()).reshape(-1)
+        return self._show(flat._sliced(0, start, count).view(shape))
+
+    def resize_as_(self, other: TensorBase) -> Any:
+        return self.resize_(other.shape)
 
     def set_(self, source: Any) -> Any:
         """Shares the storage of `source` from now on."""
+        self._check_writable()
         self.data = source
         return self
 
     def _become(self, view: Any) -> Any:
-        self._path, self._cached = view._path, None
-        if self._base is None and self._path:
-            self._base = None if self._detached else view._base
-        return self
+        """Is what a view of it is, in place."""
+        self._check_writable()
+        return self._show(view)
 
     def squeeze_(self, dim: Any = None) -> Any:
         return self._become(self.squeeze(dim))

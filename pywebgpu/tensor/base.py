@@ -1,44 +1,49 @@
 """What a tensor is: a storage, the chain of views that leads into it, and the gradient that waits for it.
 
 A view shares the storage; its node is rebuilt from the storage's current value when somebody wrote. A write through a
-view makes a new value for the whole storage. Everything that computes is in the methods of the sibling files.
+view makes a new value for the whole storage. The history is that of the storage's value, unless the tensor holds
+another (history.py). Everything that computes is in the methods of the sibling files.
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 from pywebgpu import devices
-from pywebgpu.compose import arithmetic
+from pywebgpu.compose import arithmetic, wide
 from pywebgpu.devices.base import Device
-from pywebgpu.dtypes import DType, Kind, bool_
+from pywebgpu.dtypes import DType, Kind
 from pywebgpu.errors import ShapeError
 from pywebgpu.gradient import modes
 from pywebgpu.graph import walk
-from pywebgpu.graph.ir import HOST, NO_ATTRS, Attrs, Movement, Node, Spec, recording
-from pywebgpu.ops import indexing, movement, pointwise, reduction
+from pywebgpu.graph.ir import Movement, Node, recording, used
+from pywebgpu.ops import indexing, movement, pointwise
 from pywebgpu.runtime import executor
 from pywebgpu.runtime.storage import Storage
 from pywebgpu.shapes import Shape
 from pywebgpu.step_capture.capture import recorder
-from pywebgpu.tensor import layout
+from pywebgpu.tensor import history, layout, view
 from pywebgpu.tensor.anchor import Anchor, Hook, RemovableHandle
+from pywebgpu.tensor.history import History
 from pywebgpu.tensor.size import Size
+from pywebgpu.tensor.view import Path, shorter
 
-Path = tuple[tuple[Movement, Attrs], ...]
+_accumulating = threading.RLock()  # Threads may share leaves, and each adds to their gradients.
 
 
 class TensorBase:
     """Storage, views, history and reading; see Tensor for the arithmetic."""
 
     __slots__ = (
-        "__dict__", "__weakref__", "_anchor", "_base", "_cached", "_detached", "_flag", "_grad", "_path", "_storage",
+        "__dict__", "__weakref__", "_anchor", "_base", "_cached", "_flag", "_grad", "_history", "_path", "_storage",
     )  # fmt: skip
 
     _anchor: Anchor | None
-    _base: TensorBase | None  # the tensor that a view was taken of; its node carries the history
+    _base: TensorBase | None  # the tensor that a view was taken of
     _cached: tuple[int, Node] | None  # node at a version of the storage
+    _history: History | None  # None: that of the storage's value
     _path: Path  # from the storage's value to this tensor
     _storage: Storage
     _flag: bool  # a leaf that wants a gradient
@@ -49,16 +54,18 @@ class TensorBase:
     @classmethod
     def _new(cls, node: Node, device: Device) -> Any:
         """A tensor with a storage of its own."""
-        if node.op is HOST or (node.op is pointwise.const and not node.spec.shape):
-            node = pointwise.copy(node)  # Others have this node, too; a storage's is its own.
+        if view.is_shared(node):
+            node = pointwise.copy(node)
+        if recording.wide:
+            wide.refuse(node, device)
         made = cls._class().__new__(cls._class())
-        made._storage = Storage(node, device)
+        made._storage = storage = Storage(node, device)
         made._path, made._base, made._anchor, made._cached = (), None, None, None
-        made._flag = made._detached = False
-        made._grad = None
-        if recording.inference:
+        made._flag = False
+        made._grad = made._history = None
+        if used.inference and recording.inference:
             made._inference = True
-        executor.record(device)
+        executor.record(storage)
         return made
 
     @classmethod
@@ -71,7 +78,8 @@ class TensorBase:
         """A tensor without history that shows a storage."""
         made = cls._class().__new__(cls._class())
         made._storage, made._path, made._base = storage, path, None
-        made._cached, made._anchor, made._flag, made._detached, made._grad = None, None, False, True, None
+        made._cached, made._anchor, made._flag, made._grad = None, None, False, None
+        made._history = History(path)
         return made
 
     def _view(self, op: Movement, **attrs: Any) -> Any:
@@ -86,7 +94,10 @@ class TensorBase:
         made._path = (*self._path, (op, attrs))
         made._base = self if self._base is None else self._base
         made._cached = (self._storage.version, node)
-        made._anchor, made._flag, made._detached, made._grad = None, False, False, None
+        made._anchor, made._flag, made._grad = None, False, None
+        made._history = self._history
+        if not recording.grad and (own.requires or self._flag):
+            made._history, made._cached = History(made._path, unrecorded=True), None
         return made
 
     # The node
@@ -97,24 +108,28 @@ class TensorBase:
         storage = self._storage
         if recorder.capture is not None:
             recorder.capture.see(self)
-        if self._flag:
-            return self._leaf_node() if recording.grad else self._raw()
-        if not self._path and not self._detached:
-            return storage.node
+            if self._base is not None and self._base._storage is storage:
+                recorder.capture.see(self._base)
+        own = self._history
+        if own is None:
+            if not self._path:
+                return storage.node
+        elif self._flag:
+            return own.node(storage) if recording.grad else self._raw()
         cached = self._cached
-        if cached is not None and cached[0] == storage.version and _holds(cached[1]):
+        if cached is not None and cached[0] == storage.version and history.holds(cached[1]):
             return cached[1]
-        if self._detached:
-            node = self._raw()
-            if node.requires:
-                node = Node(movement.alias, (node,), NO_ATTRS, node.spec)
-        elif self._base is None:
-            node = self._raw()
+        if own is None:
+            node, path = storage.node, self._path
+            if recorder.capture is not None:
+                recorder.capture.settle(storage)
         else:
-            base = self._base
-            node = base._leaf_node() if base._flag else base._node
-            for op, attrs in self._path[len(base._path) :]:
-                node = op(node, **attrs)
+            node, path = own.node(storage), self._path[len(own.path) :]
+        if recording.grad or not node.requires:
+            node = view.through(node, path)
+        else:
+            with modes.enable_grad():  # It is kept for later, when a gradient may be asked for.
+                node = view.through(node, path)
         self._cached = (storage.version, node)
         return node
 
@@ -122,24 +137,13 @@ class TensorBase:
         """The value without a history of its own."""
         if recorder.capture is not None:
             recorder.capture.settle(self._storage)
-        node = self._storage.node
-        for op, attrs in self._path:
-            node = op(node, **attrs)
-        return node
-
-    def _leaf_node(self) -> Node:
-        cached = self._cached
-        if cached is None or cached[0] != self._storage.version or not _holds(cached[1]):
-            raw = self._raw()
-            node = Node(movement.alias, (raw,), NO_ATTRS, raw.spec, True)
-            node.anchor = self._find_anchor()
-            self._cached = cached = (self._storage.version, node)
-        return cached[1]
+        return view.through(self._storage.node, self._path)
 
     def _find_anchor(self) -> Anchor:
         if self._anchor is None:
             device, make = self._storage.device, self._class()._new
-            self._anchor = Anchor(self, lambda grad: make(grad, device), leaf=self._flag)
+            with _accumulating:
+                self._anchor = self._anchor or Anchor(self, lambda grad: make(grad, device))
         if not self._flag:
             self._node.anchor = self._anchor
         return self._anchor
@@ -191,8 +195,13 @@ class TensorBase:
             raise RuntimeError("only Tensors of floating point dtype can require gradients")
         if recorder.capture is not None:
             recorder.capture.see(self)
-        self._flag, self._cached = requires_grad, None
-        recorder.changes += 1
+        if self._flag is not bool(requires_grad):
+            self._flag, self._cached = bool(requires_grad), None
+            if requires_grad:
+                self._history = History(self._path, anchor=self._find_anchor(), outer=self._history)
+            elif self._history is not None:
+                self._history = self._history.outer
+            recorder.changes += 1
         return self
 
     @property
@@ -255,11 +264,38 @@ class TensorBase:
 
     @data.setter
     def data(self, other: TensorBase) -> None:
+        """Shows the memory of `other` from now on, and keeps its history. Views taken before keep the old memory."""
+        if not isinstance(other, TensorBase):
+            raise TypeError(f"Variable data has to be a tensor, but got {type(other).__name__}")
+        if self._flag and other.dtype.kind is not Kind.FLOAT:
+            raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
         if recorder.capture is not None:
             recorder.capture.see(self)
-        self._storage, self._path, self._base = other._storage, other._path, None
-        self._detached, self._cached = True, None
+        if other._storage is self._storage and other._path == self._path:
+            return
+        before, device = self._node, self._storage.device
+        self._storage, self._path, self._cached = other._storage, other._path, None
+        self._history = _leaf_or_cut(self)
+        if before.requires and not self._flag:
+            now = self._history.node(self._storage)
+            with modes.enable_grad():
+                if now.spec == before.spec and self._storage.device is device:
+                    now = pointwise.graft(now, before)
+                else:
+                    now = history.misfit(now, before, call=history.Misfit(), index=0, outputs=1)
+            self._history.keep(now, self._storage)
         recorder.changes += 1
+
+    def _show(self, view: TensorBase) -> Self:
+        """Is what `view`, of the same storage, is from now on: for changes of shape in place."""
+        if recorder.capture is not None:
+            recorder.capture.see(self)
+        own = self._history
+        self._path, self._cached = shorter(view._path, 0 if own is None or self._flag else len(own.path)), None
+        if self._flag or (own is not None and self._path[: len(own.path)] != own.path):
+            self._history = _leaf_or_cut(self)
+        recorder.changes += 1
+        return self
 
     def retain_grad(self) -> None:
         """Keeps the gradient of a tensor that is not a leaf in `.grad`."""
@@ -285,44 +321,75 @@ class TensorBase:
         return RemovableHandle(self._find_anchor().after, hook)
 
     def _accumulate(self, grad: Node, create_graph: bool) -> None:
-        if self.grad is None:
-            recorder.changes += 1
-            fresh = self._new(grad, self._storage.device)
-            self._grad = fresh if create_graph or not grad.requires else fresh.detach()
-        elif create_graph:
-            self.grad = self._new(pointwise.add(self.grad._node, grad), self._storage.device)
-        else:
-            with modes.no_grad():
-                self.grad._assign(pointwise.add(self.grad._node, grad))
+        with _accumulating:
+            if self.grad is None:
+                recorder.changes += 1
+                self._grad = self._gradient(grad if create_graph else history.cut(grad))
+            elif create_graph:
+                self.grad = self._new(pointwise.add(self.grad._node, grad), self._storage.device)
+            else:
+                with modes.no_grad():
+                    self.grad._assign(pointwise.add(self.grad._node, grad))
+
+    def _gradient(self, node: Node) -> Any:
+        """A new tensor of a gradient. There are many, and few formulas read them: a view is taken without a copy."""
+        device = self._storage.device
+        if node.op.__class__ is not Movement:
+            return self._new(node, device)
+        made = self._of(Storage(node, device), ())
+        made._history = None
+        executor.record(made._storage)
+        return made
 
     # Writing
 
+    def _check_writable(self, node: Node | None = None) -> None:
+        """Raises RuntimeError where autograd forbids a write in place: of `node`, or one that only moves."""
+        own = self._history
+        if own is None or not recording.grad:
+            return
+        if own.anchor is not None:
+            what = "a leaf Variable" if self._flag else "a view of a leaf Variable"
+            raise RuntimeError(f"{what} that requires grad is being used in an in-place operation.")
+        if own.unrecorded and node is not None and node.requires:
+            raise RuntimeError(
+                "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Take the "
+                "view in grad mode, or write to it inside no_grad."
+            )
+
     def _assign(self, node: Node) -> Self:
         """Gives this tensor, and so its storage, a new value. `node` has its shape and dtype."""
-        if recording.grad and self._flag:
-            raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
-        if recording.grad and self._base is not None and self._base._flag:
-            raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
-        if node.op is HOST or (node.op is pointwise.const and not node.spec.shape):
-            node = pointwise.copy(node)  # Others have this node, too; a storage's is its own.
-        storage = self._storage
+        own, storage = self._history, self._storage
+        if own is not None and recording.grad:
+            self._check_writable(node)
+        if recording.wide:
+            wide.refuse(node, storage.device)
+        if node.requires and not recording.grad:
+            node = pointwise.copy(node)
         if recorder.capture is not None:
             recorder.capture.see(self)
             recorder.capture.settle(storage)
-        chain = [storage.node]
-        for op, attrs in self._path:
-            chain.append(op(chain[-1], **attrs))
-        for (op, attrs), before in zip(reversed(self._path), reversed(chain[:-1]), strict=True):
-            node = _unview(op, attrs, before, node)
-        if node is storage.node:
-            node = pointwise.copy(node)
-        elif storage.node.requires and not node.requires:
-            history = pointwise.overwrite if recording.grad else pointwise.graft
-            with modes.enable_grad():
-                node = history(node, storage.node)
-        storage.write(node)
-        executor.record(storage.device)
+        if own is not None and (recording.grad or storage.node.requires):
+            self._assign_apart(own, node)
+        else:
+            before = storage.node
+            after = view.written(before, self._path, node)
+            storage.write(history.after_write(before, after) if before.requires else after)
+        executor.record(storage)
         return self
+
+    def _assign_apart(self, own: History, node: Node) -> None:
+        """As _assign, where the history is not the storage's: other aliases see the value, and keep their history."""
+        storage, path, value = self._storage, self._path, None
+        if recording.grad and (node.requires or own.has_writes):
+            before = own.node(storage)
+            value = history.after_write(before, view.written(before, path[len(own.path) :], node))
+            node, path = history.cut(value), own.path
+        with modes.no_grad():
+            after = view.written(storage.node, path, node)
+            storage.write(history.after_write(storage.node, after))
+        if value is not None:
+            own.keep(value, storage)
 
     def _written(self, result: Any) -> Self:
         """In-place form of an op: checks that `result` fits, casts it and assigns it."""
@@ -356,9 +423,10 @@ class TensorBase:
         return dense
 
 
-def _holds(node: Node) -> bool:
-    """A captured step reads what a view shows in each run, and no copy of it that was forced before."""
-    return recorder.capture is None or node.buffer is None
+def _leaf_or_cut(tensor: TensorBase) -> History:
+    """The history of a tensor that has come to other memory, or to another view of it: a leaf stays one."""
+    outer = History(tensor._path)
+    return History(tensor._path, anchor=tensor._find_anchor(), outer=outer) if tensor._flag else outer
 
 
 def _broadcast_fails(small: Shape, large: Shape) -> bool:
@@ -366,33 +434,16 @@ def _broadcast_fails(small: Shape, large: Shape) -> bool:
     return any(m not in (1, n) for m, n in zip(padded, large, strict=True))
 
 
-def _unview(op: Movement, attrs: Attrs, before: Node, value: Node) -> Node:
-    """The value of `before` after its view op(before) became `value`."""
-    if op is movement.reshape:
-        return movement.reshape(value, shape=before.spec.shape)
-    if op is movement.permute:
-        order = attrs["order"]
-        return movement.permute(value, order=tuple(order.index(axis) for axis in range(len(order))))
-    if op is movement.slice_:
-        return indexing.write_slice(before, value, starts=attrs["starts"], steps=attrs["steps"])
-    if op is reduction.expand and before.spec.shape == value.spec.shape:
-        return value
-    if op is movement.window and attrs["step"] >= attrs["size"] and attrs["dilation"] == 1:
-        back = {"axis": attrs["axis"], "length": before.spec.shape[attrs["axis"]], "step": attrs["step"], "dilation": 1}
-        last = (len(before.spec.shape),)
-        written = reduction.sum_(movement.unwindow(value, **back), last)
-        covered = reduction.max_(movement.unwindow(pointwise.full(True, Spec(value.spec.shape, bool_)), **back), last)
-        written, covered = (movement.reshape(x, shape=before.spec.shape) for x in (written, covered))
-        return pointwise.where(covered, written, before)
-    raise RuntimeError(
-        "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
-        "Please clone() the tensor before performing the operation."
-    )
-
-
 def strides_of(tensor: TensorBase) -> tuple[Shape, int]:
     """Strides and offset that torch would report: of the storage's row-major layout, through the views."""
     return layout.through(tensor._storage.node.spec.shape, tensor._path)
+
+
+def shows_same(one: TensorBase, other: TensorBase) -> bool:
+    """Whether both show the same elements of one memory in the same order."""
+    if one._storage is not other._storage:
+        return False
+    return one._path == other._path or (one.shape == other.shape and strides_of(one) == strides_of(other))
 
 
 def apply(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:

@@ -9,13 +9,13 @@ from math import prod
 from typing import Any
 
 from pywebgpu import devices, dtypes
-from pywebgpu.compose import arithmetic
+from pywebgpu.compose import creation
 from pywebgpu.devices.base import check_supported
 from pywebgpu.dtypes import DType
 from pywebgpu.graph.ir import Spec
 from pywebgpu.ops import pointwise
 from pywebgpu.tensor import transfer
-from pywebgpu.tensor.base import TensorBase, as_tuple
+from pywebgpu.tensor.base import TensorBase, as_tuple, shows_same
 from pywebgpu.tensor.inplace import InplaceMethods
 
 LEGACY = {
@@ -150,13 +150,14 @@ class ConversionMethods(InplaceMethods):
 
     def data_ptr(self) -> Any:
         """A number that two tensors have in common when they share a storage and start at one place in it."""
-        return id(self._storage) + self.storage_offset() * self.dtype.itemsize
+        return self.untyped_storage().data_ptr() + self.storage_offset() * self.dtype.itemsize
 
     def untyped_storage(self) -> Any:
         return _StorageFacts(self)
 
     def is_set_to(self, other: TensorBase) -> Any:
-        return self._storage is other._storage and self._path == other._path
+        """Whether both show the same elements of one memory in the same order."""
+        return shows_same(self, other)
 
     def _is_view(self) -> Any:
         return self._base is not None
@@ -221,7 +222,7 @@ class ConversionMethods(InplaceMethods):
         spec = Spec(as_tuple((size,)), dtype or self.dtype)
         if opened.target.wgsl:
             check_supported(spec.dtype, opened.name)
-        made = self._new(arithmetic.broadcast_to(arithmetic.number(fill_value, spec.dtype), spec.shape), opened)
+        made = self._new(creation.full(fill_value, spec.shape, spec.dtype), opened)
         return made.requires_grad_() if options.get("requires_grad") else made
 
     def new_zeros(self, *size: Any, **options: Any) -> Any:
@@ -243,7 +244,7 @@ class _StorageFacts:
         self._tensor = tensor
 
     def data_ptr(self) -> int:
-        return id(self._tensor._storage)
+        return id(self._tensor._storage) << 32  # Room for the places in it: no two storages share a number.
 
     def nbytes(self) -> int:
         spec = self._tensor._storage.node.spec

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from operator import index
 from typing import Any
 
-from pywebgpu import devices, dtypes
+from pywebgpu import devices, dtypes, numbers
 from pywebgpu.compose import creation
 from pywebgpu.dtypes import DType
 from pywebgpu.errors import ShapeError
@@ -237,4 +237,6 @@ def empty_like(input: Tensor, **options: Any) -> Tensor:
 def full_like(input: Tensor, fill_value: Any, **options: Any) -> Tensor:
     """One number in another tensor's shape, dtype and device."""
     order = asked.like("full_like", input, options)
-    return order.made(creation.full(asked.number(fill_value), tuple(input.shape), order.dtype))
+    value = asked.number(fill_value)
+    numbers.check(value, order.dtype)
+    return order.made(creation.full(value, tuple(input.shape), order.dtype))

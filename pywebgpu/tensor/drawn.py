@@ -32,6 +32,9 @@ class RandomMethods(TensorBase):
         if options:
             raise TypeError(f"uniform_() got an unexpected keyword argument '{next(iter(options))}'")
         random.require_floating("uniform", self.dtype)
+        for called, bound in (("from", low), ("to", to)):
+            if not self.dtype.low <= bound <= self.dtype.high:
+                raise ShapeError(f"{called} is out of bounds for {self.dtype.name}: {bound}")
         if low > to:
             raise ShapeError(f"uniform_ expects to return a [from, to) range, but found from={low} > to={to}")
         return self._drawn(random.between, generator, low, to)
@@ -49,6 +52,9 @@ class RandomMethods(TensorBase):
     def random_(self, *range_: int, generator: Draws = None) -> Any:
         """Whole numbers: random_() of all that the dtype holds, random_(to) of [0, to), random_(from, to) between."""
         low, high = (0, largest(self.dtype) + 1) if not range_ else (0, range_[0]) if len(range_) == 1 else range_
+        for called, bound in (("from", low), ("to - 1", high - 1)):
+            if self.dtype.kind is not Kind.FLOAT and low < high and not self.dtype.low <= bound <= self.dtype.high:
+                raise ShapeError(f"{called} is out of bounds for {self.dtype.name}: {bound}")
         return self._drawn(random.integers, generator, int(low), int(high))
 
     def bernoulli_(self, p: Any = 0.5, *, generator: Draws = None) -> Any:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import os
+import threading
 from typing import Any, NamedTuple, Self
 
 from pywebgpu import devices, dtypes
@@ -17,6 +18,7 @@ from pywebgpu.step_capture.capture import Capture, recorder
 from pywebgpu.step_capture.free_number import FREE
 
 WORD = 0xFFFFFFFF
+_drawing = threading.RLock()  # Threads share sources, and no two draws may be the same.
 
 
 class State(NamedTuple):
@@ -58,9 +60,11 @@ class Source:
 
     def draw(self) -> Seed:
         """The seed of the next draw: four host numbers."""
-        seed, stream, draws = self.state
-        self._state = State(seed, stream, draws + 1)
-        return (*self._fixed, host(draws if type(draws) in FREE else draws & WORD, dtypes.uint32))
+        with _drawing:
+            seed, stream, draws = self.state
+            self._state = State(seed, stream, draws + 1)
+            fixed = self._fixed
+        return (*fixed, host(draws if type(draws) in FREE else draws & WORD, dtypes.uint32))
 
     @property
     def state(self) -> State:
@@ -73,9 +77,10 @@ class Source:
         """Goes back, or on, to a state."""
         if recorder.capture is not None and recorder.capture.meet(self):
             self._enter(recorder.capture)
-        old, self._state = self._state, State(*state)
-        if self._state[:2] != old[:2]:
-            self._fixed = _words(self._state)
+        with _drawing:
+            old, self._state = self._state, State(*state)
+            if self._state[:2] != old[:2]:
+                self._fixed = _words(self._state)
 
     def _enter(self, capture: Capture) -> None:
         """From here on the draws of a captured step count on from wherever the source is in each run."""
@@ -105,7 +110,8 @@ class Source:
             capture.write("draws", draws, lambda n: self._go_to(State(seed, stream, n)), self)
 
     def _go_to(self, state: State) -> None:
-        self._state, self._fixed = state, _words(state)
+        with _drawing:
+            self._state, self._fixed = state, _words(state)
 
     def __reduce__(self) -> Any:
         return _rebuild, (type(self), str(self.device), tuple(self._state))

@@ -11,10 +11,9 @@ from math import prod
 from operator import index as whole
 from typing import Any
 
-from pywebgpu import dtypes
+from pywebgpu import dtypes, numbers
 from pywebgpu.compose import arithmetic, bounds, indexing, masks
 from pywebgpu.devices.base import Device
-from pywebgpu.dtypes import Kind
 from pywebgpu.errors import DTypeError, RangeError, ShapeError
 from pywebgpu.graph.ir import Node, Spec, recording
 from pywebgpu.ops import indexing as ops
@@ -68,7 +67,9 @@ class Subscripts(TensorBase):
         found = parse(self, key)
         view = _view(self, found)
         if not found.advanced:
-            if not _is_same(view, value):
+            if _is_same(view, value):
+                view._check_writable()
+            else:
                 view._assign(_overwritten(view._node, _copied(_value(view, value), tuple(view.shape))))
             return
         node = _value(view, value, strict=True)
@@ -357,12 +358,12 @@ def _value(view: TensorBase, value: Any, *, strict: bool = False) -> Node:
                 "Index put requires the source and destination dtypes match, got "
                 f"{view.dtype.name} for the destination and {node.spec.dtype.name} for the source."
             )
-        return arithmetic.cast(node, view.dtype)
+        return pointwise.copy(node) if node.spec.dtype is view.dtype else arithmetic.cast(node, view.dtype)
     if hasattr(value, "item") and getattr(value, "ndim", 1) == 0:
         value = value.item()
     if not isinstance(value, NUMBERS):
         raise TypeError(f"can't assign a {type(value).__name__} to a torch.{view.dtype.name} tensor")
-    return arithmetic.number(bool(value) if view.dtype.kind is Kind.BOOL else value, view.dtype)
+    return arithmetic.stored(numbers.rounded(value, view.dtype), view.dtype)
 
 
 def _copied(node: Node, shape: Shape) -> Node:
@@ -390,7 +391,7 @@ def _overwritten(before: Node, value: Node) -> Node:
 
 def _is_same(view: TensorBase, value: Any) -> bool:
     """Whether the value is the very memory that it would be written to, as after `x[i] += y`."""
-    if not isinstance(value, TensorBase) or value._storage is not view._storage:
+    if not isinstance(value, TensorBase) or value._storage is not view._storage or value._history is not view._history:
         return False
     own = view._path
     return value._path in (own, (*own, (movement.reshape, {"shape": tuple(view.shape)})))

@@ -8,7 +8,7 @@ from pywebgpu.compose import arithmetic, elementwise
 from pywebgpu.graph.ir import Node, recording
 from pywebgpu.ops import pointwise
 from pywebgpu.tensor import transfer
-from pywebgpu.tensor.base import TensorBase
+from pywebgpu.tensor.base import TensorBase, shows_same
 from pywebgpu.tensor.contraction import ContractionMethods
 
 
@@ -91,18 +91,44 @@ class InplaceMethods(ContractionMethods):
             raise RuntimeError(
                 f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions."
             )
+        if self._path:
+            once = self._shown_once()
+            once._assign(once._fitted(value))
+            return self
         return self._assign(self._fitted(value))
+
+    def _shown_once(self) -> Any:
+        """The first of all places along an expanded axis, which show one element."""
+        once: Any = self
+        for axis, step in enumerate(self.stride()):
+            if step == 0 and self.shape[axis] > 1:
+                once = once.narrow(axis, 0, 1)
+        return once
 
     def copy_(self, src: Any, non_blocking: bool = False) -> Any:
         """The elements of `src`, which broadcasts, in this tensor's dtype and on its device."""
-        if isinstance(src, TensorBase) and src._storage.device is not self._storage.device:
-            src = transfer.transfer(src, self._storage.device)
+        if isinstance(src, TensorBase):
+            if shows_same(self, src) and not self._changes_history(src):
+                self._check_writable(src._node)
+                return self
+            if src._storage.device is not self._storage.device:
+                src = transfer.transfer(src, self._storage.device)
         return self._assign(self._fitted(src))
+
+    def _changes_history(self, src: TensorBase) -> bool:
+        """Whether a copy from another view of the same elements is one for the gradient."""
+        return recording.grad and src._history is not self._history and (self.requires_grad or src.requires_grad)
 
     def _fitted(self, value: Any) -> Node:
         """A value as a node of this tensor's shape and dtype."""
         old = self._spec_node()
-        node = arithmetic.node(value._node if isinstance(value, TensorBase) else value, old.spec.dtype)
+        dtype = old.spec.dtype
+        if isinstance(value, TensorBase):
+            node = arithmetic.cast(value._node, dtype)
+            if node is value._node:
+                node = pointwise.copy(node)  # The other tensor's, which marks it when it is written.
+        else:
+            node = arithmetic.stored(value, dtype)
         node = arithmetic.broadcast_to(node, _fits(node.spec.shape, old.spec.shape))
         return elementwise.unmoved(node, self._node) if node.requires and recording.grad else node
 

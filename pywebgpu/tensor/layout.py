@@ -2,6 +2,7 @@
 here."""
 
 from collections.abc import Sequence
+from math import prod
 
 from pywebgpu.graph.ir import Attrs, Movement
 from pywebgpu.ops import movement, reduction
@@ -11,8 +12,16 @@ from pywebgpu.shapes import Shape, strides
 def through(shape: Shape, path: Sequence[tuple[Movement, Attrs]]) -> tuple[Shape, int]:
     """Strides and offset after a chain of views of a row-major value."""
     steps, offset = strides(shape), 0
+    pair: tuple[int, int] | None = None  # strides of two axes that a reshape made one, which has no stride
     for op, attrs in path:
-        steps, offset = _step(op, attrs, shape, steps, offset)
+        if op is movement.slice_ and pair is not None:  # A diagonal of theirs: see MovementMethods.diagonal.
+            row, column = divmod(attrs["starts"][-1], attrs["steps"][-1] - 1)
+            steps, offset = (*steps[:-1], sum(pair)), offset + row * pair[0] + column * pair[1]
+            pair = None
+        else:
+            merges = op is movement.reshape and attrs["shape"] == (*shape[:-2], prod(shape[-2:]))
+            pair = (steps[-2], steps[-1]) if merges and reshaped(shape, steps, attrs["shape"]) is None else None
+            steps, offset = ((*steps[:-2], 0), offset) if pair is not None else _step(op, attrs, shape, steps, offset)
         shape = op.infer(shape, **attrs)
     return steps, offset
 

@@ -126,8 +126,14 @@ def pack(flat: list[Any], dtype: DType) -> bytes:
             return struct.pack(f"<{count}{dtype.code}", *map(int, flat))
         values = list(map(float, flat))
     except (struct.error, OverflowError):
+        if any(isinstance(value, int) and not -(2**63) <= value < 2**63 for value in flat):
+            raise ValueError("Overflow when unpacking long long") from None
+        if dtype.low == 0 and all(-dtype.high <= value <= dtype.high for value in flat):
+            return struct.pack(f"<{count}{dtype.code}", *[int(value) % (int(dtype.high) + 1) for value in flat])
         raise RuntimeError(f"value cannot be converted to type {dtype.name} without overflow") from None
     except (TypeError, ValueError) as error:
+        if dtype.kind is Kind.INT and any(value != value for value in flat):
+            raise RuntimeError(f"value cannot be converted to type {dtype.name} without overflow: nan") from None
         raise TypeError(f"new(): invalid data for {dtype.name}: {error}") from None
     if dtype is dtypes.bfloat16:
         words = struct.unpack(f"<{count}I", _floats(values, "f"))

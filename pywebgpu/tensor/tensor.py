@@ -9,9 +9,11 @@ from typing import Any
 from pywebgpu import devices, dtypes
 from pywebgpu.compose import arithmetic, elementwise, logic
 from pywebgpu.dtypes import Kind
+from pywebgpu.gradient import modes
 from pywebgpu.graph import ir
 from pywebgpu.graph.ir import Spec
 from pywebgpu.ops import pointwise as ops
+from pywebgpu.runtime.storage import Storage
 from pywebgpu.tensor import gradient as walk
 from pywebgpu.tensor import literal, show
 from pywebgpu.tensor.arrange import ArrangeMethods
@@ -42,7 +44,7 @@ class Tensor(PlaceMethods, OrderMethods, RandomMethods, ArrangeMethods):
             made = Tensor._new(literal.from_data(data[0], dtypes.default(), opened), opened)
         else:
             made = Tensor._new(ops.full(0, Spec(as_tuple(data or (0,)), dtypes.default())), opened)
-        self._storage, self._path, self._cached, self._detached = made._storage, made._path, None, made._detached
+        self._storage, self._path, self._cached, self._history = made._storage, made._path, None, made._history
         self._base, self._anchor, self._flag, self._grad = None, None, False, None
 
     @classmethod
@@ -176,12 +178,25 @@ class Tensor(PlaceMethods, OrderMethods, RandomMethods, ArrangeMethods):
                 "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the "
                 "moment."
             )
-        made = self._dressed(self.detach().clone())
+        made = self._dressed(self._of(self._copied_storage(memo), self._path))
+        made._history = None  # Aliases that are copied together have the copy's history in common.
         made.requires_grad_(self.requires_grad)
         memo[id(self)] = made
         if self.grad is not None:
             made.grad = self.grad.__deepcopy__(memo)
         return made
+
+    def _copied_storage(self, memo: dict[Any, Any]) -> Storage:
+        """One copy for all that show the storage: they share memory afterwards, too."""
+        key = "storage", id(self._storage)
+        if key not in memo:
+            with modes.no_grad():
+                memo[key] = self._new(ops.copy(self._storage.node), self._storage.device)._storage
+        found: Storage = memo[key]
+        return found
+
+    def __copy__(self) -> Any:
+        return self._dressed(self.detach()).requires_grad_(self.requires_grad)
 
     def _dressed(self, plain: Any) -> Any:
         """A plain tensor as one of this tensor's class, with this one's attributes."""

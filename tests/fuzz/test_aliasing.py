@@ -2,11 +2,12 @@
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.cases.case import Case, uniform
-from tests.fuzz import steps
+from tests.fuzz import aliases, steps
 from tests.oracle import oracle
 
 instruction = st.tuples(
@@ -92,3 +93,16 @@ def test_small_dtypes_written_by_ranges_match_torch(device: str, size: int, rang
         return found
 
     oracle.agree(Case("ranges", fn, grad=False, tolerance="exact"), device)
+
+
+aliasing = st.builds(
+    aliases.Instruction, st.sampled_from(aliases.NAMES), *[st.integers(0, n - 1) for n in aliases.RANGES]
+)
+
+
+@pytest.mark.parametrize("kind", aliases.KINDS)
+@given(program=st.lists(aliasing, min_size=3, max_size=16))
+@steps.PROFILE
+def test_programs_of_aliases_match_torch(device: str, kind: str, program: list[Any]) -> None:
+    """Views, `x.data = y`, changes of shape in place, detach, parameters and copies: values, facts and gradients."""
+    aliases.agree(kind, program, device)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pywebgpu import node
+from pywebgpu import installation
 from tests import devices
 
 ROOT = Path(__file__).parents[2]
@@ -137,34 +137,35 @@ def test_a_missing_script_is_told_as_python_tells_it(tmp_path: Path) -> None:
     assert "No such file or directory: 'nowhere.py'" in done.stderr
 
 
-def test_missing_packages_name_their_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(node, "PACKAGE", tmp_path / "pywebgpu")
-    with pytest.raises(node.NodeError, match=r"npm install pyodide@\d"):
-        node.find_modules()
+@pytest.mark.parametrize("name", ["runpy", "atexit", "json", "pywebgpu"])
+def test_nothing_is_imported_from_the_working_folder(tmp_path: Path, name: str) -> None:
+    """As with plain Python, which imports from the folder of the script."""
+    (tmp_path / "elsewhere").mkdir()
+    script(tmp_path, "raise SystemExit('planted')", f"{name}.py")
+    script(tmp_path / "elsewhere", f"import sys, {name}, pywebgpu; print('' in sys.path)")
+    words = [sys.executable, "-P", *command("elsewhere/script.py")[1:]]  # -P: the outer Python does not either.
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run(words, capture_output=True, text=True, env=environment, check=False, cwd=tmp_path)
+    assert (done.stdout, done.stderr) == ("False\n", "")
 
 
-def test_a_node_that_is_missing_or_old_is_told_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(node.NodeError, match="Node is not installed; in a checkout: make modules"):
-        node.find_node(tmp_path)
-    binary = tmp_path / "node"
-    for version in ("v20.19.2", "v24.1.0"):
-        binary.write_text(f"#!/bin/sh\necho {version}\n", encoding="utf-8")
-        binary.chmod(0o755)
-        if version == "v20.19.2":
-            with pytest.raises(node.NodeError, match=r"is v20\.19\.2, and 24 is needed; in a checkout: make modules"):
-                node.find_node(tmp_path)
-    assert node.find_node(tmp_path) == str(binary)
-
-
-def test_the_command_says_what_is_missing_and_ends_with_2(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(node, "PACKAGE", tmp_path / "pywebgpu")
-    assert node.main(["script.py"]) == 2
-    assert "there is no node_modules with pyodide and webgpu" in capsys.readouterr().err
+def test_a_planted_node_is_not_run(tmp_path: Path) -> None:
+    """Neither in the working folder nor above it, whether it is Node or one of the packages."""
+    planted = tmp_path / "node_modules"
+    inner = tmp_path / "project"
+    inner.mkdir()
+    for name in installation.BINARIES.values():
+        (planted / name / "bin").mkdir(parents=True)
+        (planted / name / "bin" / "node").write_text(f"#!/bin/sh\ntouch {tmp_path}/run\n")
+        (planted / name / "bin" / "node").chmod(0o755)
+    for name, file in (("pyodide", "pyodide.mjs"), ("webgpu", "index.js")):
+        (planted / name).mkdir()
+        (planted / name / file).write_text(f"import fs from 'fs'; fs.writeFileSync('{tmp_path}/run', '');")
+        (planted / name / "package.json").write_text('{"type": "module"}')
+    for folder in (tmp_path, inner):
+        done = run("-c", "print('right')", cwd=folder)
+        assert (done.stdout, done.stderr) == ("right\n", "")
+    assert not (tmp_path / "run").exists()
 
 
 def test_output_keeps_its_order(tmp_path: Path) -> None:

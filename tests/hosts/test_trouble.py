@@ -52,6 +52,16 @@ CASES = {
         "IndexError",
         r"index 5 is out of bounds for dimension with size 4",
     ),
+    "a sum that does not fit in 32 bits": (
+        "torch.tensor([2**31 - 1, 1]).sum().tolist()",
+        "OverflowError",
+        r"sum: a result does not fit, since webgpu stores int64 as int32",
+    ),
+    "a number that does not fit in 32 bits": (
+        "torch.tensor([1]) + 10**10",
+        "OverflowError",
+        r"10000000000 is out of range: webgpu stores int64 as int32",
+    ),
     "a device that is gone": (
         "x = torch.ones(3) + 1; gpu().destroy(); x.tolist(); torch.webgpu.synchronize(); x.tolist()",
         "DeviceLostError",

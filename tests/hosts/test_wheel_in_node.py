@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from pywebgpu import node
+from pywebgpu import installation
 from tests import devices, wheel
 from tests.hosts.test_node import run, script
 
@@ -70,7 +70,8 @@ run_sync(micropip.install({address!r}))
 
 def test_the_command_runs_from_an_installation(built: Path, tmp_path: Path) -> None:
     zipfile.ZipFile(built).extractall(tmp_path / "installed")
-    (tmp_path / "node_modules").symlink_to(node.find_modules())
+    modules = installation.find_modules().path
+    (tmp_path / "installed" / "pywebgpu" / "node_modules").symlink_to(modules)
     name = script(tmp_path, PROGRAM)
     done = subprocess.run(
         [sys.executable, "-m", "pywebgpu", "node", name],

@@ -120,7 +120,7 @@ def test_a_capture_with_plain_numbers_is_an_ordinary_call(device: str) -> None:
     capture = Capture(free=False)
     assert repr(trained(capture)) == repr(trained(None))
     assert capture.program().instructions == ()
-    names = {capture.cells[at].name: value for at, value in capture.writes.items()}
-    assert {"step", "draws"} <= names.keys()
-    assert {"lr", "betas.0", "draws"} <= {capture.cells[at].name for at in capture.reads}
+    names = {capture.cells[at].name for at, _ in capture.writes}
+    assert {"step", "draws"} <= names
+    assert {"lr", "betas.0", "draws"} <= {capture.cells[at].name for at, _ in capture.reads}
     assert [name for name, _ in capture.acts] == ["schedule"] * 3

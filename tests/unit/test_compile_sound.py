@@ -1,4 +1,4 @@
-"""A replay gives what running Python again would give: small programs, each in three worlds, with changes between calls."""
+"""A replay gives what running Python again would give: small programs in three worlds, with changes between calls."""
 
 import gc
 from collections.abc import Iterator

@@ -295,6 +295,12 @@ def test_streams_are_batched_like_torchs(options: dict[str, Any]) -> None:
 
 WRONG_LOADERS: dict[str, tuple[bool, dict[str, Any]]] = {
     "fewer than no workers": (False, {"num_workers": -1}),
+    "a timeout below 0": (False, {"timeout": -1}),
+    "prefetching without workers": (False, {"prefetch_factor": 2}),
+    "prefetching fewer than none": (False, {"num_workers": 1, "prefetch_factor": -1}),
+    "workers that stay, and none": (False, {"persistent_workers": True}),
+    "a context without workers": (False, {"multiprocessing_context": "spawn"}),
+    "a context that does not exist": (False, {"num_workers": 1, "multiprocessing_context": "split"}),
     "shuffle and a sampler": (False, {"shuffle": True, "sampler": [0]}),
     "a batch sampler and a batch size": (False, {"batch_sampler": [[0]], "batch_size": 2}),
     "a batch sampler and shuffle": (False, {"batch_sampler": [[0]], "shuffle": True}),

@@ -16,8 +16,13 @@ NAMES = ("accelerator", "backends", "cuda", "linalg", "memory", "random", "versi
 LAYERS = (
     {
         "errors",
+        "installation",
+        "locking",
         "settings",
+        "atomic",
+        "documents",
         "dtypes",
+        "numbers",
         "shapes",
         "symbolic",
         "step_capture/host_program",
@@ -62,7 +67,7 @@ WIDENED = {"devices/cpu.py": {"ops"}}  # It computes by the ops' own NumPy meani
 
 # An optional package, and the units that may import it: as a file starts, and inside a function as well.
 OPTIONAL = {
-    "wgpu": ({"devices/native.py"}, {"devices/native.py", "devices/adapters.py"}),
+    "wgpu": ({"devices/native.py", "devices/loaded.py"}, {"devices/native.py", "devices/adapters.py"}),
     "numpy": ({"devices/cpu.py", "devices/native.py"}, {"devices", "tensor", "io", "data", *LAYERS[-1]}),
     "js": ({"devices/bridged.py"}, {"devices/bridged.py", "io"}),
     "pyodide": ({"devices/bridged.py", "devices/scripts.py"}, {"devices/bridged.py", "devices/scripts.py", "io"}),

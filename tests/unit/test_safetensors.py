@@ -170,6 +170,27 @@ def test_damage_is_refused(name: str, tmp_path: Path) -> None:
         ours.load_file(tmp_path / "a")
 
 
+STRANGE = {  # The package reads some of these.
+    "65 dimensions": file_of({"a": entry(0, 1, [1] * 65)}, b"x"),
+    "10,000 sizes of 62 bits": file_of({"a": entry(0, 1, [2**62] * 10_000)}, b"x"),
+    "sizes that cannot be counted beside a 0": file_of({"a": entry(0, 0, [0, 2**52, 2**52])}),
+    "a size of 4 MB of digits": file_of(
+        b'{"a":{"dtype":"U8","data_offsets":[0,1],"shape":[' + b"9" * 2**22 + b"]}}", b"x"
+    ),
+    "offsets of 62 bits": file_of({"a": entry(2**62, 2**62 + 1)}, b"x"),
+    "NaN": file_of(b'{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1],"b":NaN}}', b"x"),
+    "half of a letter": file_of(b'{"\\ud800":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}', b"x"),
+    "a name of a megabyte": file_of({"a" * 2**20: entry(0, 2)}, b"x"),
+}
+
+
+@pytest.mark.parametrize("name", STRANGE)
+def test_strange_headers_are_refused_in_few_words(name: str) -> None:
+    with pytest.raises(ours.SafetensorError) as raised:
+        ours.load(STRANGE[name], "cpu")
+    assert len(str(raised.value)) < 1000
+
+
 def test_a_bool_is_0_or_1() -> None:
     with pytest.raises(ours.SafetensorError, match="BOOL"):
         ours.load(file_of({"a": entry(0, 1, dtype="BOOL")}, b"\2"))

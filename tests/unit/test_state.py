@@ -160,6 +160,11 @@ DAMAGED: dict[str, Any] = {
     "an unknown dtype": json.dumps({"version": 1, "value": {"dtype": "float8"}}),
     "a tuple of nothing": json.dumps({"version": 1, "value": {"tuple": None}}),
     "a key that cannot be one": json.dumps({"version": 1, "value": {"dict": [[[1], 2]]}}),
+    "a number beyond all floats": json.dumps({"version": 1, "value": {"float": 10**400}}),
+    "a dict of no pairs": json.dumps({"version": 1, "value": {"dict": [3]}}),
+    "a name that cannot be one": json.dumps({"version": 1, "value": {"tensor": []}}),
+    "a number that is none": '{"version":1,"value":NaN}',
+    "a number of many digits": '{"version":1,"value":' + "9" * 5000 + "}",
     "nests without end": '{"version":1,"value":' + "[" * 100_000 + "]" * 100_000 + "}",
 }
 
@@ -175,3 +180,16 @@ def test_the_path_stands_in_the_error(tmp_path: Path) -> None:
     (tmp_path / "broken.pt").write_bytes(b"not a checkpoint")
     with pytest.raises(ours.SafetensorError, match=r"broken\.pt"):
         state.load(tmp_path / "broken.pt")
+
+
+def test_a_nest_is_a_hundred_deep_at_most() -> None:
+    def nest(depth: int) -> Any:
+        value: Any = []
+        for _ in range(depth - 1):
+            value = {"a": value} if depth % 2 else (value,)
+        return value
+
+    for depth in (99, 100):
+        assert same(round_trip(nest(depth)), nest(depth))
+    with pytest.raises(ValueError, match="more than 100 deep"):
+        state.save(nest(101), io.BytesIO())

@@ -170,6 +170,9 @@ def archive(pickled: bytes, compression: int = zipfile.ZIP_STORED, **files: byte
 
 REBUILD = b"\x80\x02ctorch._utils\n_rebuild_tensor_v2\n"
 STORAGE = b"(X\x07\0\0\0storagectorch\nFloatStorage\nX\x01\0\0\x000X\x03\0\0\0cpuK\x02tQ"
+# Each of these holds the one before it twice: 2 ** 40 tuples for whoever does not see that they are the same.
+SHARED = b"(t" + b"q\0h\0\x86" * 40
+HUGE = b"\x8a\x08" + (2**52).to_bytes(8, "little")  # a number
 TRAPS = {
     "os.system": b"cos\nsystem\n(Vecho trap\ntR.",
     "eval": b"c__builtin__\neval\n(V1/0\ntR.",
@@ -181,7 +184,25 @@ TRAPS = {
     "state for a name": b"\x80\x02ctorch\nfloat32\n}X\x04\0\0\0nameX\x01\0\0\0xsb.",
     "slots for a name": b"\x80\x02ctorch\nfloat32\nN}X\x05\0\0\0valueNs\x86b.",
     "a call of a dtype": b"\x80\x02ctorch\nfloat32\n)R.",
-    "a memo slot far out": b"\x80\x02]r\xff\xff\xff\x7f.",
+    "a memo slot that nothing filled": b"\x80\x02h\x07.",
+    "a key that is a nest of shared parts": b"\x80\x02}" + SHARED + b"Ns.",
+    "an item of a set that is a nest of shared parts": b"\x80\x04\x8f(" + SHARED + b"\x90.",
+    "a size that is a nest of shared parts": REBUILD + b"(" + STORAGE + b"K\0" + SHARED + b"K\x01\x85\x89NtR.",
+    "a storage that is a nest of shared parts": SHARED + b"Q.",
+    "a device that is a nest of shared parts": b"\x80\x02ctorch\ndevice\n" + SHARED + b"\x85R.",
+    "a call that calls itself": b"\x80\x02ctorch._tensor\n_rebuild_from_type_v2\nq\0(h\0N]q\1N(h\0Nh\1Nt0tR.",
+    "a key of a million digits": b"\x80\x02}\x8b\0\0\x0f\0" + b"\1" * 0xF0000 + b"Ns.",
+    "a list that holds itself": b"\x80\x02]q\0h\0a.",
+    "a nest from the outside in": b"\x80\x02]q\0" + b"h\0]q\0a" * 1000 + b".",
+    "tuples without end": b"\x80\x02)" + b"\x85" * 100_000 + b".",
+    "a list that is a dict": b"\x80\x02]K\1K\2s.",
+    "a tensor of 65 dimensions": REBUILD + b"(" + STORAGE + b"K\0(" + b"K\1" * 65 + b"t(" + b"K\1" * 65 + b"t\x89NtR.",
+    "more elements than can be counted": REBUILD + b"(" + STORAGE + b"K\0(" + HUGE * 2 + b"t(K\0K\0t\x89NtR.",
+    "whole numbers with a gradient": b"\x80\x02ctorch._utils\n_rebuild_tensor_v2\n("
+    + STORAGE.replace(b"FloatS", b"IntS")
+    + b"K\0K\x02\x85K\x01\x85\x88NtR.",
+    "a storage of a negative size": STORAGE.replace(b"K\x02tQ", b"J\xff\xff\xff\xfftQ") + b".",
+    "one storage of two sizes": b"\x80\x02" + STORAGE + STORAGE.replace(b"K\x02tQ", b"K\x01tQ") + b"\x86.",
     "a tensor of nothing": REBUILD + b"(NK\0K\x02\x85K\x01\x85\x89NtR.",
     "a tensor beyond its storage": REBUILD + b"(" + STORAGE + b"K\x01K\x02\x85K\x01\x85\x89NtR.",
     "a tensor of negative size": REBUILD + b"(" + STORAGE + b"K\0J\xff\xff\xff\xff\x85K\x01\x85\x89NtR.",
@@ -228,6 +249,76 @@ ARCHIVES: dict[str, Callable[[], io.BytesIO]] = {
 def test_damaged_files_are_refused(name: str) -> None:
     with pytest.raises((torchfile.TorchFileError, safetensors.SafetensorError)):
         state.load(ARCHIVES[name](), "cpu")
+
+
+@pytest.mark.parametrize("kind", [b"l", b"t"], ids=["lists", "tuples"])
+def test_what_is_shared_is_built_once(kind: bytes) -> None:
+    """22 containers, each of which holds the one before it twice."""
+    pickled = b"\x80\x02(" + kind + b"".join(b"q\0(h\0h\0" + kind for _ in range(22)) + b"."
+    found = torchfile.load(archive(pickled))
+    for _ in range(22):
+        assert found[0] is found[1]
+        found = found[0]
+    assert len(found) == 0
+
+
+def test_containers_are_a_hundred_deep_at_most() -> None:
+    def nest(depth: int) -> io.BytesIO:
+        return archive(b"\x80\x02" + b"]" * depth + b"a" * (depth - 1) + b".")
+
+    found = torchfile.load(nest(100))
+    for _ in range(99):
+        (found,) = found
+    with pytest.raises(torchfile.TorchFileError, match="more than 100 deep"):
+        torchfile.load(nest(101))
+
+
+def test_a_memo_slot_far_out_takes_no_memory() -> None:
+    assert torchfile.load(archive(b"\x80\x02]r\xff\xff\xff\x7f.")) == []
+
+
+def test_attributes_of_a_state_dict_are_left_out() -> None:
+    value = trained().state_dict()
+    assert hasattr(value, "_metadata")
+    assert not hasattr(torchfile.load(written(value), "cpu"), "_metadata")
+
+
+def test_views_of_one_storage_do_not_grow_without_end() -> None:
+    """Fifty views of nearly the whole storage would be fifty times the file."""
+    base = torch.arange(1000.0)
+    assert len(torchfile.load(written([base[at:] for at in range(8)]), "cpu")) == 8
+    with pytest.raises(torchfile.TorchFileError, match="more than 16 times its size"):
+        torchfile.load(written([base[at:] for at in range(50)]), "cpu")
+
+
+@pytest.mark.parametrize("value", [-1, 0, 2**31, 2**62, 2**64 - 1], ids=str)
+@pytest.mark.parametrize("place", ["a count of a stream", "a size in the directory", "both sizes in the directory"])
+def test_wrong_sizes_are_refused_without_room_for_them(place: str, value: int, tmp_path: Path) -> None:
+    data = bytearray(written({"a": torch.ones(9)}, new=place != "a count of a stream").getvalue())
+    if place == "a count of a stream":
+        data[-44:-36] = (value % 2**64).to_bytes(8, "little")
+    else:
+        at = data.rindex(b"archive/data/0") - 46  # Its entry in the central directory.
+        for field in (20, 24)[place == "a size in the directory" :]:
+            data[at + field : at + field + 4] = (value % 2**32).to_bytes(4, "little")
+    (tmp_path / "a").write_bytes(data)
+    with pytest.raises(torchfile.TorchFileError):
+        state.load(tmp_path / "a", "cpu")
+
+
+@pytest.mark.parametrize("opcode", [b"T", b"X", b"B", b"\x8b", b"\x8d", b"\x8e"])
+def test_lengths_beyond_the_file_are_refused(opcode: bytes, tmp_path: Path) -> None:
+    width = 4 if opcode in (b"T", b"X", b"B", b"\x8b") else 8
+    (tmp_path / "a").write_bytes(b"\x80\x02" + opcode + (2 ** (8 * width - 2)).to_bytes(width, "little"))
+    with pytest.raises(torchfile.TorchFileError, match="ends before"):
+        state.load(tmp_path / "a", "cpu")
+
+
+def test_a_wrong_checksum_is_refused() -> None:
+    data = bytearray(archive(TENSOR, **{"data/0": b"12345678"}).getvalue())
+    data[data.index(b"12345678")] ^= 1
+    with pytest.raises(torchfile.TorchFileError, match="CRC"):
+        torchfile.load(io.BytesIO(data), "cpu")
 
 
 def test_a_whole_archive_is_read() -> None:

@@ -9,7 +9,7 @@ import pywebgpu as torch
 from pywebgpu import dtypes
 from pywebgpu.devices import words
 from pywebgpu.dtypes import DType
-from pywebgpu.errors import DTypeError
+from pywebgpu.errors import IntegerOverflowError
 
 HELD = [dtype for dtype in dtypes.ALL if dtype.wgsl is not None]
 WORD = {"f32": "float32", "i32": "int32", "u32": "uint32"}
@@ -55,7 +55,7 @@ def test_nothing_is_nothing(dtype: DType) -> None:
 @pytest.mark.parametrize("number", [2**31, -(2**31) - 1, 2**32, 2**40, -(2**63), 2**63 - 1])
 def test_an_int64_that_does_not_fit_is_refused(number: int) -> None:
     data = np.array([0, number, 5], "int64").tobytes()
-    with pytest.raises(DTypeError, match="out of range"):
+    with pytest.raises(IntegerOverflowError, match=f"{number} is out of range"):
         words.to_words(data, dtypes.int64)
 
 

@@ -112,7 +112,17 @@ def given(draw: random.Random, calls: int) -> str:
         now = draw.choice(VALUES) if draw.random() < 0.3 else now
         values.append(now)
     numbers_ = f"[{', '.join(values)}][n]"
-    x = draw.choice(("data(n)", "data(n)", "data(1)", "data(n, 3 + n % 2, 4)", "data(n, 4, 3).t()", "data(n, 5, 4)[1:4]", "data(n, 20, 4)[n:n + 3]"))
+    x = draw.choice(
+        (
+            "data(n)",
+            "data(n)",
+            "data(1)",
+            "data(n, 3 + n % 2, 4)",
+            "data(n, 4, 3).t()",
+            "data(n, 5, 4)[1:4]",
+            "data(n, 20, 4)[n:n + 3]",
+        )
+    )
     return draw.choice((f"step({x}, 1.0)", f"step({x}, {numbers_})", f"step({x}, k={numbers_})", f"step({x}, n / 8)"))
 
 
@@ -124,7 +134,9 @@ def part(draw: random.Random, n: int) -> Part:
 def numbered(one: Part, n: int) -> Part:
     change = lambda text: text.replace("$", str(n))  # noqa: E731
     named = {change(name): change(text) for name, text in one.modules.items()}
-    return replace(one, setup=change(one.setup), body=change(one.body), changes=tuple(map(change, one.changes)), modules=named)
+    return replace(
+        one, setup=change(one.setup), body=change(one.body), changes=tuple(map(change, one.changes)), modules=named
+    )
 
 
 def wrapped(draw: random.Random, one: Part, n: int) -> Part:
@@ -178,11 +190,13 @@ def plain(draw: random.Random) -> Part:
 
 def gradient(draw: random.Random) -> Part:
     setup = "p = param(0)"
-    body = draw.choice((
-        "y = x * p\nx = y\n{parts}\n(g,) = torch.autograd.grad((x * p).sum() + y.sum(), p)\nreturn g",
-        "p.grad = None\nx = x * p\n{parts}\n(x * p).sum().backward()\nreturn p.grad.clone()",
-        "x = x * p\n{parts}\n(x * p).sum().backward()\nwith torch.no_grad():\n    p.sub_(0.1 * p.grad)",
-    ))
+    body = draw.choice(
+        (
+            "y = x * p\nx = y\n{parts}\n(g,) = torch.autograd.grad((x * p).sum() + y.sum(), p)\nreturn g",
+            "p.grad = None\nx = x * p\n{parts}\n(x * p).sum().backward()\nreturn p.grad.clone()",
+            "x = x * p\n{parts}\n(x * p).sum().backward()\nwith torch.no_grad():\n    p.sub_(0.1 * p.grad)",
+        )
+    )
     changes = ("p.grad = None", "p.data.mul_(0.5)", "p = param(3)", "p.data = data(5, 4)")
     return Part("gradient", setup, body, changes)
 
@@ -191,21 +205,42 @@ def training_step(draw: random.Random) -> Part:
     rule = draw.choice([training.SGD, training.ADAMW, *training.RULES.values()])
     made = [made for name, made in training.SCHEDULES.items() if name != "one_cycle_of_momentum"]  # Not each rule has one.
     schedule = draw.choice(["", "", "", *made])
-    first = draw.choice(("opt.zero_grad()", "opt.zero_grad()", "pass", "opt.zero_grad(set_to_none=False)", "for p in params: p.grad = None"))
-    after = draw.choice(("pass", "pass", "torch.nn.utils.clip_grad_norm_(params, 0.5)", "for p in params: p.grad.mul_(k)", "opt.param_groups[0]['lr'] *= 0.9"))
+    first = draw.choice(
+        (
+            "opt.zero_grad()",
+            "opt.zero_grad()",
+            "pass",
+            "opt.zero_grad(set_to_none=False)",
+            "for p in params: p.grad = None",
+        )
+    )
+    after = draw.choice(
+        (
+            "pass",
+            "pass",
+            "torch.nn.utils.clip_grad_norm_(params, 0.5)",
+            "for p in params: p.grad.mul_(k)",
+            "opt.param_groups[0]['lr'] *= 0.9",
+        )
+    )
     last = draw.choice(("pass", "pass", "opt.zero_grad()", "held.append(k)", "sched.step()" if schedule else "pass"))
     setup = f"m = mlp()\nparams = list(m.parameters())\nopt = {rule}\n_g = _v = _kept = None\nheld = []"
     setup += f"\nsched = optim.lr_scheduler.{schedule}" if schedule else ""
     body = f"{first}\n{{parts}}\nloss = m(x).square().mean()\nloss.backward()\n{after}\nopt.step()\n{last}\nreturn loss.detach()"
     own = [*training.GRADIENTS.items(), *training.OPTIMIZERS.items()]
-    changes = tuple(text for name, happens in own for text in happens if name not in ("state_in_place",) and draw.random() < 0.1)
+    changes = tuple(
+        text for name, happens in own for text in happens if name not in ("state_in_place",) and draw.random() < 0.1
+    )
     more = ("sched.step()", "sched.step()") if schedule else ()
     return Part("training", setup, body, (*changes, *more))
 
 
 def program(one: Recipe) -> Program:
     """The text of what was drawn."""
-    setup = [one.skeleton.setup, *[text for part in one.parts for text in (part.setup, part.outside and filled(part.outside, part.body))]]
+    setup = [
+        one.skeleton.setup,
+        *[text for part in one.parts for text in (part.setup, part.outside and filled(part.outside, part.body))],
+    ]
     parts = "\n".join(filled(part.wrap, part.body) for part in one.parts) or "pass"
     body = filled(one.skeleton.body.replace("{parts}", "{body}"), parts)
     text = "\n".join(filter(None, setup)) + "\n@compile\ndef step(x, k=1.0):\n" + textwrap.indent(body, "    ")

@@ -98,7 +98,10 @@ OF_SGD = {
 OF_ADAMW = {
     "betas": ("opt.param_groups[0]['betas'] = (0.5, 0.9)", "opt.param_groups[0]['betas'] = (0.9, 0.99)"),
     "eps": ("opt.param_groups[0]['eps'] = 0.1", "opt.param_groups[0]['eps'] = 1e-8"),
-    "average_replaced": ("opt.state[params[0]]['exp_avg'] = data(9, 3, 4)", "opt.state[params[0]]['exp_avg_sq'].fill_(0.5)"),
+    "average_replaced": (
+        "opt.state[params[0]]['exp_avg'] = data(9, 3, 4)",
+        "opt.state[params[0]]['exp_avg_sq'].fill_(0.5)",
+    ),
     "amsgrad": ("opt = optim.AdamW(params, lr=0.05, amsgrad=True)",),
 }
 RULES = {
@@ -169,7 +172,7 @@ WRITTEN = (
     loop("loop_closure", optimizer="optim.SGD(params, lr=0.1)", after="opt.step(lambda: loss)"),
     loop("loop_mode_switch", setup="m.append(nn.Dropout(0.5))", before="opt.zero_grad(); m.eval()", last="m.train()"),
     loop("loop_batch_norm", setup="m.append(nn.BatchNorm1d(2))", changes={4: "m.eval()", 6: "m.train()", 7: "m[3].momentum = None"}),
-    loop("loop_plateau", setup="sched = optim.lr_scheduler.ReduceLROnPlateau(opt, patience=0)", changes={n: "sched.step(1.0)" for n in range(2, 11)}),
+    loop("loop_plateau", setup="sched = optim.lr_scheduler.ReduceLROnPlateau(opt, patience=0)", changes=dict.fromkeys(range(2, 11), "sched.step(1.0)")),
     loop("loop_rate_read", last="held.append(opt.param_groups[0]['lr'])", changes={4: "opt.param_groups[0]['lr'] = 0.5"}),
     loop("loop_rate_in_a_branch", after="opt.param_groups[0]['lr'] = 0.2 if opt.param_groups[0]['lr'] > 0.15 else 0.1", changes={4: "opt.param_groups[0]['lr'] = 0.5"}),
     loop("loop_rate_in_text", last="held.append(f\"{opt.param_groups[0]['lr']:.3f}\")", changes={4: "opt.param_groups[0]['lr'] = 0.5"}),
@@ -191,8 +194,10 @@ WRITTEN = (
 def scheduled(name: str, made: str, where: str) -> Program:
     text = f"sched = optim.lr_scheduler.{made}"
     if where == "inside":
-        return loop(f"schedule_{name}_inside", setup=text, last="sched.step()", changes={6: "opt.param_groups[0]['lr'] = 0.03"})
-    return loop(f"schedule_{name}_outside", setup=text, changes={n: "sched.step()" for n in (2, 4, 5, 6, 8)})
+        return loop(
+            f"schedule_{name}_inside", setup=text, last="sched.step()", changes={6: "opt.param_groups[0]['lr'] = 0.03"}
+        )
+    return loop(f"schedule_{name}_outside", setup=text, changes=dict.fromkeys((2, 4, 5, 6, 8), "sched.step()"))
 
 
 def accumulated(name: str, happens: tuple[str, ...]) -> tuple[Program, ...]:
@@ -203,7 +208,9 @@ def accumulated(name: str, happens: tuple[str, ...]) -> tuple[Program, ...]:
 
 
 def optimized(kind: str, rule: str, name: str, happens: tuple[str, ...]) -> Program:
-    alone = "private to each library" if name in ("state_in_place", "momentum_buffer", "momentum_buffer_deleted") else ""
+    alone = (
+        "private to each library" if name in ("state_in_place", "momentum_buffer", "momentum_buffer_deleted") else ""
+    )
     return loop(f"optimizer_{kind}_{name}", rule, changes=dict(zip((4, 6, 7), happens, strict=False)), alone=alone)
 
 

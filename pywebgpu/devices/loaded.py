@@ -1,0 +1,127 @@
+"""A Program on a wgpu device: pipelines, scratch, and bind groups for the sets of buffers that come again."""
+
+from __future__ import annotations
+
+import struct
+from collections import OrderedDict
+from typing import Any
+from weakref import WeakValueDictionary
+
+from pywebgpu.devices.base import GONE
+from pywebgpu.devices.pool import Chunk
+from pywebgpu.errors import CompileError, DeviceLostError
+from pywebgpu.kernels.kernel import Kernel
+from pywebgpu.program.program import Dispatch, Program, Slot
+
+GROUPS = 32  # bind groups kept for a step
+
+
+class Pipelines:
+    """Pipelines by their text: equal kernels of all Programs share one, which goes with the last of them."""
+
+    def __init__(self, gpu: Any, counters: dict[str, int]) -> None:
+        self._gpu, self._counters = gpu, counters
+        self._found: WeakValueDictionary[str, Any] = WeakValueDictionary()
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def get(self, kernel: Kernel) -> Any:
+        """Raises CompileError with the kernel's lines where the driver refuses it."""
+        found = self._found.get(kernel.wgsl)
+        if found is None:
+            try:
+                module = self._gpu.create_shader_module(code=kernel.wgsl, label=kernel.name)
+                compute = {"module": module, "entry_point": "main"}
+                found = self._gpu.create_compute_pipeline(layout="auto", compute=compute, label=kernel.name)
+            except Exception as error:  # Whatever wgpu-py raises: it is about this shader, or the device is gone.
+                raise CompileError(
+                    f"{kernel.name}: the shader does not compile: {error}\n{_numbered(kernel.wgsl)}"
+                ) from error
+            self._found[kernel.wgsl] = found
+            self._counters["pipelines_created"] += 1
+            self._counters["ffi_calls"] += 2
+        return found
+
+
+class Loaded:
+    """A Program on one opening of a device: pipelines, scratch, the uniform of host numbers, bind groups."""
+
+    def __init__(
+        self, device: Any, program: Program, pipelines: list[Any], chunks: dict[int, Chunk], uniform: Any, fault: Any
+    ) -> None:
+        self.program, self.pipelines, self.chunks, self.uniform = program, pipelines, chunks, uniform
+        self.gpu, self._device, self._fault = fault._device, device, fault
+        self._scratch = {buffer: chunk.buffer for buffer, chunk in chunks.items()}
+        self.numbers = b""
+        self._bound: dict[int, int] = {}  # the handle that each buffer of an input or output had in the last run
+        self._groups: list[Any] = [None] * len(program.steps)  # of each step, for those handles
+        self._kept: list[OrderedDict[tuple[int, ...], tuple[Any, list[Any]]]] = [OrderedDict() for _ in program.steps]
+        self._steps_of: dict[int, set[int]] = {}  # the steps that bind a buffer
+        for at, step in enumerate(program.steps):
+            for slot in step.slots:
+                self._steps_of.setdefault(program.slots[slot].buffer, set()).add(at)
+        self.faults = any(kernel.faults for kernel in program.kernels)
+        self.pack = struct.Struct(
+            "<" + "".join({"f32": "f", "i32": "i", "u32": "I"}[str(d.wgsl)] for d in program.numbers)
+        )
+
+    def __del__(self) -> None:
+        self._device.unload(self)
+
+    def bind(self, handles: dict[int, Any]) -> list[Any]:
+        """Bind groups of every step for these buffers: only steps whose buffers changed get another one."""
+        changed: set[int] = set()
+        bound = self._bound
+        if not bound:
+            changed.update(range(len(self._groups)))
+        for buffer, handle in handles.items():
+            if bound.get(buffer) != id(handle):
+                bound[buffer] = id(handle)
+                changed |= self._steps_of.get(buffer, set())
+        if changed:
+            every = self._scratch | handles
+            try:
+                for at in changed:
+                    self._groups[at] = self._kept_group(at, every)
+            except BaseException:
+                bound.clear()  # What the steps are bound to is not what was noted.
+                raise
+        return self._groups
+
+    def _kept_group(self, at: int, handles: dict[int, Any]) -> Any:
+        step, kept = self.program.steps[at], self._kept[at]
+        used = [handles[self.program.slots[slot].buffer] for slot in step.slots]
+        key = tuple([id(handle) for handle in used])
+        if key not in kept:
+            assert isinstance(step, Dispatch)
+            if any(handle._device is not self.gpu for handle in used):
+                raise DeviceLostError(f"{self._device.name}: {GONE}")
+            kept[key] = (self._group(step, handles), used)  # Held, so that no other handle takes over an id.
+            if len(kept) > GROUPS:
+                kept.popitem(last=False)
+        kept.move_to_end(key)
+        return kept[key][0]
+
+    def _group(self, step: Dispatch, handles: dict[int, Any]) -> Any:
+        program, kernel = self.program, self.program.kernels[step.kernel]
+        resources = [_resource(program.slots[slot], handles) for slot in step.slots]
+        if kernel.numbers:
+            resources.append({"buffer": self.uniform})
+        if kernel.faults:
+            resources.append({"buffer": self._fault})
+        entries = [{"binding": at, "resource": resource} for at, resource in enumerate(resources)]
+        self._device.counters["bind_groups_created"] += 1
+        self._device.counters["ffi_calls"] += 2
+        layout = self.pipelines[step.kernel].get_bind_group_layout(0)
+        return self.gpu.create_bind_group(layout=layout, entries=entries)
+
+
+def _resource(slot: Slot, handles: dict[int, Any]) -> dict[str, Any]:
+    """What stands in a bind group for a slot: the whole buffer, or the slot's range of it."""
+    buffer = handles[slot.buffer]
+    return {"buffer": buffer} if slot.offset is None else {"buffer": buffer, "offset": slot.offset, "size": slot.nbytes}
+
+
+def _numbered(wgsl: str) -> str:
+    return "\n".join(f"{at:4} {line}" for at, line in enumerate(wgsl.splitlines(), 1))

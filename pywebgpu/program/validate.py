@@ -1,0 +1,114 @@
+"""Whether data is a Program: its numbers are held against each other before anything is made of them.
+
+js_bridge/validate.mjs holds the same rules in the same words, and tests/cases/broken_exports.json holds both to them.
+"""
+
+import re
+from math import prod
+from typing import Any
+
+from pywebgpu import dtypes
+from pywebgpu.documents import EXACT, is_shape, is_size, require
+
+LISTS = ("kernels", "steps", "sizes", "ranges", "scratch", "inputs", "outputs", "numbers", "written")
+MAX_GROUPS = 65535  # workgroups along an axis, and
+MAX_NUMBERS = 16384  # words of a uniform, that any device allows
+KINDS = {"r": "storage, read", "w": "storage, read_write", "n": "uniform", "f": "storage, read_write"}
+BINDING = re.compile(r"@group\(0\) @binding\((\d+)\) var<([a-z_, ]+)>")
+ENTRY = re.compile(r"@compute\b[^{}]*\bfn main\(")
+
+Data = dict[str, Any]
+
+
+def check(data: Any) -> None:
+    """Raises Malformed where data of `wire.as_data`'s form cannot be run: the rule, and where it is broken."""
+    require(isinstance(data, dict), "a program", "it is an object")
+    for name in LISTS:
+        require(isinstance(data.get(name), list), name, "it is a list")
+    for at, size in enumerate(data["sizes"]):
+        require(is_size(size) and size >= 4 and size % 4 == 0, f"sizes[{at}]", "a buffer has words, one at least")
+    for at, found in enumerate(data["ranges"]):
+        require(_is_range(found, data["sizes"]), f"ranges[{at}]", "a buffer, a multiple of 256, and bytes that it has")
+    _check_ends(data)
+    for at, kernel in enumerate(data["kernels"]):
+        _check_kernel(f"kernels[{at}]", kernel, len(data["numbers"]))
+    _check_steps(data)
+    least = data.get("lower_bound")
+    require(is_size(least) and least <= sum(data["sizes"]), "lower_bound", "at most the bytes of all buffers")
+
+
+def is_dtype(name: Any) -> bool:
+    """Whether it names a dtype of webgpu."""
+    return isinstance(name, str) and name in dtypes.BY_NAME and dtypes.BY_NAME[name].wgsl is not None
+
+
+def _is_range(found: Any, sizes: list[int]) -> bool:
+    if not (isinstance(found, list) and len(found) == 3 and all(map(is_size, found)) and found[0] < len(sizes)):
+        return False
+    buffer, offset, size = found
+    return bool(offset % 256 == 0 and size % 4 == 0 and size > 0 and offset + size <= sizes[buffer])
+
+
+def _check_ends(data: Data) -> None:
+    """What goes in and comes out."""
+    rule = "a value has a dtype of webgpu, and a buffer that holds its shape"
+    for name in ("inputs", "outputs"):
+        for at, value in enumerate(data[name]):
+            require(_is_value(value, data["sizes"]), f"{name}[{at}]", rule)
+    given = [value["buffer"] for value in data["inputs"]]
+    made = [value["buffer"] for value in data["outputs"]]
+    require(len(set(given)) == len(given), "inputs", "each has a buffer of its own")
+    for at, pair in enumerate(data["written"]):
+        fits = isinstance(pair, list) and len(pair) == 2 and all(map(is_size, pair))
+        fits = fits and pair[0] < len(made) and pair[1] < len(given) and made[pair[0]] == given[pair[1]]
+        require(fits, f"written[{at}]", "an output, and the input whose buffer it has")
+    replaced = {output for output, _ in data["written"]}
+    require(len(replaced) == len(data["written"]), "written", "an output replaces one input")
+    for at, buffer in enumerate(made):
+        require(at in replaced or buffer not in given, f"outputs[{at}]", "it has the buffer of an input that stays")
+    inner = set(range(len(data["sizes"]))) - {*given, *made}
+    scratch = data["scratch"]
+    fits = all(map(is_size, scratch)) and len(scratch) == len(inner) and set(scratch) == inner
+    require(fits, "scratch", "the buffers that are neither an input's nor an output's")
+    require(len(data["numbers"]) <= MAX_NUMBERS and all(map(is_dtype, data["numbers"])), "numbers", "dtypes of webgpu")
+
+
+def _is_value(value: Any, sizes: list[int]) -> bool:
+    if not (isinstance(value, dict) and is_dtype(value.get("dtype")) and is_shape(value.get("shape"))):
+        return False
+    buffer = value.get("buffer")
+    return is_size(buffer) and buffer < len(sizes) and 4 * prod(value["shape"]) <= sizes[buffer]
+
+
+def _check_kernel(where: str, kernel: Any, n_numbers: int) -> None:
+    fits = isinstance(kernel, dict) and all(isinstance(kernel.get(key), str) for key in ("name", "wgsl", "bindings"))
+    require(fits, where, "name, wgsl and bindings are text")
+    grid, letters, text = kernel.get("grid"), kernel["bindings"], kernel["wgsl"]
+    fits = isinstance(grid, list) and len(grid) == 3 and all(is_size(n, MAX_GROUPS) and n > 0 for n in grid)
+    require(fits, where, f"a grid is three numbers from 1 to {MAX_GROUPS}")
+    require(re.fullmatch("(?=.*w)[rw]+n?f?", letters), where, "bindings are r and w, some w among them, then n, then f")
+    require("n" not in letters or n_numbers, where, "it reads host numbers, and there are none")
+    declared = [(int(at), kind) for at, kind in BINDING.findall(text) if len(at) < 4]
+    fits = declared == [(at, KINDS[letter]) for at, letter in enumerate(letters)]
+    fits = fits and text.count("@binding(") == len(letters) and ENTRY.search(text) is not None
+    require(fits, where, "its text has the entry main, and binds what the letters say")
+
+
+def _check_steps(data: Data) -> None:
+    kernels, sizes, ranges = data["kernels"], data["sizes"], data["ranges"]
+    known = {value["buffer"] for value in data["inputs"]}  # What has a value. A kernel may read an empty one without.
+    for at, step in enumerate(data["steps"]):
+        where = f"steps[{at}]"
+        fits = isinstance(step, list) and len(step) > 0 and all(map(is_size, step)) and step[0] < len(kernels)
+        letters = kernels[step[0]]["bindings"].replace("n", "").replace("f", "") if fits else ""
+        fits = fits and len(step) == 1 + len(letters) and all(n < len(sizes) + len(ranges) for n in step[1:])
+        require(fits, where, "a kernel, and a buffer or a range for each letter r and w of it")
+        bound = [(n, 0, EXACT) if n < len(sizes) else ranges[n - len(sizes)] for n in step[1:]]
+        read = {found[0] for found, letter in zip(bound, letters, strict=True) if letter == "r"}
+        written = [found for found, letter in zip(bound, letters, strict=True) if letter == "w"]
+        for k, (buffer, begin, size) in enumerate(written):
+            apart = (b != buffer or e + n <= begin or begin + size <= e for b, e, n in written[:k])
+            require(buffer not in read and all(apart), where, "it writes what it binds twice")
+            known.add(buffer)
+    for at, value in enumerate(data["outputs"]):
+        require(value["buffer"] in known or 0 in value["shape"], f"outputs[{at}]", "no step writes it")

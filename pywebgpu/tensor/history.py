@@ -1,0 +1,105 @@
+"""The history of a tensor where it is not its storage's own: that of a leaf, or one that detach() cut off.
+
+A tensor and the views of it have one in common. They hold it, and not the tensor that they are views of: `x.data = y`
+gives x another one, and leaves its views as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pywebgpu.gradient import modes
+from pywebgpu.graph.ir import NO_ATTRS, Custom, Node, recording
+from pywebgpu.ops import movement, pointwise
+from pywebgpu.runtime.storage import Storage
+from pywebgpu.step_capture.capture import recorder
+from pywebgpu.tensor.anchor import Anchor
+from pywebgpu.tensor.view import Path, through
+
+
+class History:
+    """What a gradient finds at a tensor that has not the history of its storage's value.
+
+    path: from the storage to the tensor that it is the history of; views of it go on from there.
+    anchor: a leaf's that wants a gradient.  outer: the history to go back to when it wants none any more.
+    unrecorded: of a view that was taken outside of gradient mode.
+    """
+
+    __slots__ = ("_written", "anchor", "cached", "outer", "path", "unrecorded")
+
+    def __init__(
+        self, path: Path, *, anchor: Anchor | None = None, outer: History | None = None, unrecorded: bool = False
+    ) -> None:
+        self.path, self.anchor, self.outer, self.unrecorded = path, anchor, outer, unrecorded
+        self.cached: tuple[int, Node] | None = None  # node at a version of the storage
+        self._written: tuple[int, Storage] | None = None  # what was written with a history, and the version it made
+
+    @property
+    def has_writes(self) -> bool:
+        """Whether something with a history was written through it: what other aliases do not know of."""
+        return self._written is not None
+
+    def node(self, storage: Storage) -> Node:
+        """The tensor's value, with this history."""
+        cached = self.cached
+        if cached is not None and cached[0] == storage.version and holds(cached[1]):
+            return cached[1]
+        if recorder.capture is not None:
+            recorder.capture.settle(storage)
+        node = cut(through(storage.node, self.path))
+        if self.anchor is not None:
+            node = Node(movement.alias, (node,), NO_ATTRS, node.spec, True)
+            node.anchor = self.anchor
+        elif self._written is not None:
+            version, kept = self._written
+            if version == storage.version:
+                node = kept.node
+            else:
+                with modes.enable_grad():
+                    node = pointwise.graft(node, kept.node)
+        self.cached = (storage.version, node)
+        return node
+
+    def keep(self, node: Node, storage: Storage) -> None:
+        """From the storage's present version on, the value has the history of `node`.
+
+        A storage of its own keeps it: whatever a gradient will read of it is then computed with the rest.
+        """
+        if self._written is not None:
+            self._written[1].node.stale = True
+        self._written = storage.version, Storage(node, storage.device)
+        self.cached = None
+
+
+def holds(node: Node) -> bool:
+    """A captured step reads what a view shows in each run, and no copy of it that was forced before."""
+    return recorder.capture is None or node.buffer is None
+
+
+def cut(node: Node) -> Node:
+    """The value without its history."""
+    return Node(movement.alias, (node,), NO_ATTRS, node.spec) if node.requires else node
+
+
+def after_write(before: Node, after: Node) -> Node:
+    """The value after a write: in gradient mode what was overwritten gets a gradient of 0, else all keeps its own."""
+    if not before.requires or after.requires:
+        return after
+    keeps = pointwise.overwrite if recording.grad else pointwise.graft
+    with modes.enable_grad():
+        return keeps(after, before)
+
+
+misfit: Custom = Custom("SetDataBackward0")
+
+
+class Misfit:
+    """Ends a walk: a tensor with history was given data of another shape, dtype or device."""
+
+    def backward(self, grads: list[Node | None]) -> Sequence[Node | None]:
+        raise RuntimeError(
+            "backward: a tensor that is no leaf was given `.data` of another shape, dtype or device, which its history "
+            "does not fit. Make a new tensor by an op in place of the assignment."
+        )
+
+    def release(self) -> None: ...

@@ -1,0 +1,97 @@
+"""A chain of views: followed from a storage's value to what a tensor shows, and taken back by a write."""
+
+from __future__ import annotations
+
+from pywebgpu.dtypes import bool_
+from pywebgpu.graph.ir import HOST, Attrs, Movement, Node, Spec
+from pywebgpu.ops import indexing, movement, pointwise, reduction
+from pywebgpu.tensor import layout
+
+Path = tuple[tuple[Movement, Attrs], ...]
+Steps = list[tuple[tuple[Movement, Attrs], Node]]
+TWICE = (
+    "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
+    "Please clone() the tensor before performing the operation."
+)
+
+
+def through(node: Node, path: Path) -> Node:
+    """What a chain of views shows of a value."""
+    for op, attrs in path:
+        node = op(node, **attrs)
+    return node
+
+
+def shorter(path: Path, start: int) -> Path:
+    """The same views, the last two as one if they are of one kind: a tensor may be turned for ever."""
+    if len(path) < start + 2 or path[-1][0] is not path[-2][0]:
+        return path
+    (op, before), (_, last) = path[-2:]
+    if op is movement.reshape:
+        return (*path[:-2], (op, last))
+    if op is movement.permute:
+        order = tuple([before["order"][axis] for axis in last["order"]])
+        return path[:-2] if order == tuple(range(len(order))) else (*path[:-2], (op, {"order": order}))
+    return path
+
+
+def written(whole: Node, path: Path, value: Node) -> Node:
+    """The value of `whole` after what `path` shows of it became `value`: a node that is nobody's value yet.
+
+    Raises RuntimeError where it shows an element twice.
+    """
+    if not path:
+        return pointwise.copy(value) if value is whole or is_shared(value) else value
+    chain = [whole]
+    for op, attrs in path[:-1]:
+        chain.append(op(chain[-1], **attrs))
+    steps = list(zip(reversed(path), reversed(chain), strict=True))
+    if any(op is reduction.expand for op, _ in path):
+        value = _written_once(whole, path, value, steps)
+    else:
+        for (op, attrs), before in steps:
+            value = _back(op, attrs, before, value)
+    return pointwise.copy(value) if value is whole or is_shared(value) else value
+
+
+def _written_once(whole: Node, path: Path, value: Node, steps: Steps) -> Node:
+    """As written, where an axis was expanded and one of its places then chosen: that one is the element's new value."""
+    strides = layout.through(whole.spec.shape, path)[0]
+    if any(step == 0 and n > 1 for n, step in zip(value.spec.shape, strides, strict=True)):
+        raise RuntimeError(TWICE)
+    shown = pointwise.full(True, Spec(value.spec.shape, bool_))
+    for (op, attrs), before in steps:
+        if op is reduction.expand:
+            axes = tuple([a for a, (m, n) in enumerate(zip(before.spec.shape, attrs["shape"], strict=True)) if m != n])
+            value = reduction.sum_(pointwise.where(shown, value, pointwise.full(0, value.spec)), axes)
+            shown = reduction.max_(shown, axes)
+            value = pointwise.where(shown, value, before)
+        else:
+            shown = _back(op, attrs, pointwise.full(False, Spec(before.spec.shape, bool_)), shown)
+            value = _back(op, attrs, before, value)
+    return value
+
+
+def is_shared(node: Node) -> bool:
+    """Whether others have this node, or what it is a view of. A storage's is its own: a write marks it."""
+    op = node.op
+    return op.__class__ is Movement or op is HOST or (op is pointwise.const and not node.spec.shape)
+
+
+def _back(op: Movement, attrs: Attrs, before: Node, value: Node) -> Node:
+    """The value of `before` after its view op(before) became `value`."""
+    if op is movement.reshape:
+        return movement.reshape(value, shape=before.spec.shape)
+    if op is movement.permute:
+        order = attrs["order"]
+        return movement.permute(value, order=tuple(order.index(axis) for axis in range(len(order))))
+    if op is movement.slice_:
+        return indexing.write_slice(before, value, starts=attrs["starts"], steps=attrs["steps"])
+    if op is movement.window and attrs["step"] >= attrs["size"] and attrs["dilation"] == 1:
+        back = {"axis": attrs["axis"], "length": before.spec.shape[attrs["axis"]], "step": attrs["step"], "dilation": 1}
+        last = (len(before.spec.shape),)
+        whole = reduction.sum_(movement.unwindow(value, **back), last)
+        covered = reduction.max_(movement.unwindow(pointwise.full(True, Spec(value.spec.shape, bool_)), **back), last)
+        whole, covered = (movement.reshape(x, shape=before.spec.shape) for x in (whole, covered))
+        return pointwise.where(covered, whole, before)
+    raise RuntimeError(TWICE)

@@ -1,0 +1,220 @@
+"""Each of the walls around a compiled step alone: what watching finds, what guards see, what audits find."""
+
+import copy
+import pickle
+import random
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import pywebgpu as torch
+from pywebgpu.step_capture import audit, function, surroundings, survey
+from pywebgpu.step_capture.watch import Watch
+from tests.unit.replays import audited
+
+
+def watched(work: Callable[[], Any]) -> Watch:
+    watch = Watch(lambda: False, lambda: None)
+    with watch:
+        work()
+    return watch
+
+
+SCALE = 2.0
+TABLE = {"k": [1.0]}
+
+
+class Holder:
+    rate = 0.5
+
+    def __init__(self) -> None:
+        self.scale, self.unused = 2.0, 0
+
+    def read(self) -> float:
+        return self.scale * self.rate
+
+
+HOLDER = Holder()
+
+
+def of_globals() -> float:
+    return SCALE + TABLE["k"][0]
+
+
+def of_objects() -> float:
+    return HOLDER.read()
+
+
+# Watching
+
+
+@pytest.mark.parametrize(
+    ("work", "word"),
+    [
+        (random.random, "Random.random"),
+        (lambda: random.uniform(0, 1), "random"),
+        (time.time, "time"),
+        (lambda: print(end=""), "print"),
+        (lambda: id(SCALE), "id"),
+    ],
+    ids=["random", "uniform", "time", "print", "id"],
+)
+def test_calls_that_read_the_world_are_reasons(work: Callable[[], Any], word: str) -> None:
+    assert any(word in reason for reason in watched(lambda: work()).reasons)
+
+
+def test_functions_of_their_arguments_are_no_reason() -> None:
+    assert watched(lambda: (sorted([2, 1]), "a".upper(), len("ab"), abs(-1), isinstance(1, int))).reasons == []
+
+
+def test_code_that_ran_is_found_and_no_other() -> None:
+    names = {code.co_name for code, _ in watched(of_objects).codes.values()}
+    assert {"of_objects", "read"} <= names
+    assert "of_globals" not in names
+
+
+# Guards
+
+
+def change_global(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(globals(), "SCALE", 3.0)
+
+
+def change_item(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(TABLE, "k", [1.0, 2.0])
+
+
+def change_attribute(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(HOLDER, "scale", 3.0)
+
+
+def change_class(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Holder, "rate", 3.0)
+
+
+def change_method(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(HOLDER, "read", lambda: 1.0, raising=False)
+
+
+@pytest.mark.parametrize(
+    ("work", "change", "word"),
+    [
+        (of_globals, change_global, "SCALE was 2.0 and is 3.0"),
+        (of_globals, change_item, "TABLE.k"),
+        (of_objects, change_attribute, "HOLDER.scale was 2.0 and is 3.0"),
+        (of_objects, change_class, "Holder.rate was 0.5 and is 3.0"),
+        (of_objects, change_method, "HOLDER.read is new"),
+    ],
+    ids=["global", "item", "attribute", "class", "method"],
+)
+def test_what_code_sees_is_guarded(
+    work: Callable[[], Any], change: Callable[[Any], None], word: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = survey.survey([("work", work)], watched(work))
+    assert found.reasons == []
+    assert found.changed() is None
+    assert found.changed() is None, "the fast way, too"
+    change(monkeypatch)
+    assert word in str(found.changed())
+
+
+def test_what_code_does_not_name_is_not_guarded(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = survey.survey([("work", of_objects)], watched(of_objects))
+    monkeypatch.setattr(HOLDER, "unused", 1)
+    assert found.changed() is None
+
+
+@pytest.mark.parametrize("value", [0.0, -0.0, float("nan"), 1, True, "a", None, (1, 2.0)], ids=repr)
+def test_values_are_told_apart_as_python_tells_them(value: Any) -> None:
+    others = [0.0, -0.0, float("nan"), 1, True, "a", None, (1, 2.0), (1, 2)]
+    same = [other for other in others if surroundings.is_same(value, other)]
+    assert [repr(one) for one in same] == [repr(value)]
+
+
+# Audits
+
+
+def test_the_schedule_of_audits() -> None:
+    assert [n for n in range(1, 40) if audit.is_due(n, "")] == [2, 3, 5, 9, 17, 33]
+    assert [n for n in range(1, 5) if audit.is_due(n, "1")] == [1, 2, 3, 4]
+    assert not any(audit.is_due(n, "0") for n in range(1, 40))
+
+
+class Blind:
+    """Guards that see nothing."""
+
+    reasons: tuple[str, ...] = ()
+    tensors: frozenset[int] = frozenset()
+    codes: dict[int, Any] = {}  # noqa: RUF012
+
+    def changed(self) -> None:
+        return None
+
+
+@pytest.mark.parametrize(
+    ("change", "word"),
+    [
+        (lambda box: box.update(op="sin"), "graph"),
+        (lambda box: box.update(scale=4.0), "number"),
+        (lambda box: box.update(tensor=torch.ones(2)), "another tensor"),
+        (lambda box: box.update(kept="other"), "returns"),
+    ],
+    ids=["graph", "number", "state", "result"],
+)
+def test_audits_find_what_no_guard_sees(change: Callable[[Any], None], word: str) -> None:
+    zeros = torch.zeros(2)
+    box: dict[str, Any] = {"op": "cos", "scale": 2.0, "tensor": zeros, "kept": "one"}
+
+    def f(x: Any) -> Any:
+        return getattr(x, box["op"])() * box["scale"] + box["tensor"], box["kept"]
+
+    step, x = torch.compile(f), torch.ones(2)
+    with audited("0"):
+        step(x)
+    (variants,) = step._variants.values()
+    variants.steps[0].now.surroundings = Blind()
+    change(box)
+    with audited("1"), pytest.warns(UserWarning, match=word):
+        found, kept = step(x)
+    assert found.tolist() == f(x)[0].tolist(), "what Python records is what is computed"
+    assert kept == box["kept"]
+    assert step.counters["differences"] == 1
+    assert word in step.reasons[-1]
+
+
+def test_a_signature_that_keeps_differing_is_recorded_at_each_call() -> None:
+    box = {"scale": 0.0}
+
+    def f(x: Any) -> Any:
+        return x * box["scale"]
+
+    step, x = torch.compile(f), torch.ones(2)
+    for n in range(2 * function.TRUST + 3):
+        expected = pytest.warns(UserWarning, match="number") if n % 2 and n < 2 * function.TRUST else audited("1")
+        with audited("1"), expected:
+            assert step(x).tolist() == [box["scale"]] * 2
+        for variants in step._variants.values():
+            for one in variants.steps:
+                one.now.surroundings = Blind()
+        box["scale"] += 1.0
+    assert step.counters["differences"] == function.TRUST
+    assert step.counters["replays"] == 0
+
+
+# Copies
+
+
+@pytest.mark.parametrize(
+    "twin", [copy.deepcopy, lambda module: pickle.loads(pickle.dumps(module))], ids=["copy", "pickle"]
+)
+def test_a_twin_of_a_compiled_module_is_not_compiled(twin: Callable[[Any], Any]) -> None:
+    model = torch.nn.Linear(2, 2)
+    model.compile()
+    with torch.no_grad():
+        for _ in range(5):
+            wanted = model(torch.ones(1, 2)).tolist()
+        other = twin(model)
+        assert other._step is None
+        assert other(torch.ones(1, 2)).tolist() == wanted

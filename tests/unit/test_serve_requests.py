@@ -1,0 +1,254 @@
+"""What `pywebgpu serve` answers to requests that no browser of its pages sends: raw bytes, over loopback only."""
+
+import contextlib
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pywebgpu import serve, site
+
+GOOD = "GET / HTTP/1.1\r\nHost: localhost:{port}\r\n\r\n"
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> site.Folders:
+    """A small web folder, with a secret beside it and links that lead there."""
+    web = tmp_path / "web"
+    web.mkdir()
+    (web / "index.html").write_text("<!doctype html>page")
+    (web / "sub").mkdir()
+    (web / "sub" / "inner.txt").write_text("inner")
+    (tmp_path / "secret.txt").write_text("secret")
+    (web / "linked.txt").symlink_to(tmp_path / "secret.txt")
+    (web / "above").symlink_to(tmp_path)
+    (web / "circle.txt").symlink_to(web / "circle.txt")
+    (web / "inside.txt").symlink_to(web / "sub" / "inner.txt")
+    (web / ".txt").write_text("hidden")
+    return site.Folders(web, tmp_path, tmp_path, None)
+
+
+@pytest.fixture
+def port(folders: site.Folders, capfd: pytest.CaptureFixture[str]) -> Iterator[int]:
+    """A server's port. Nothing may be printed, and the server answers a page afterwards."""
+    server = serve.start(0, site.Site(folders))
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    try:
+        yield server.server_address[1]
+        status, answer = ask(server.server_address[1], GOOD)
+        assert (status, answer.endswith(b"page")) == (200, True)
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+    assert capfd.readouterr() == ("", "")
+
+
+def ask(port: int, request: str | bytes, *, wait: float = 10) -> tuple[int, bytes]:
+    """The status and the whole answer to bytes; status 0 where the connection ends without one."""
+    text = request.replace("{port}", str(port)).encode("latin-1") if isinstance(request, str) else request
+    with socket.create_connection(("127.0.0.1", port), timeout=wait) as connection:
+        with contextlib.suppress(ConnectionError):
+            connection.sendall(text)
+        connection.shutdown(socket.SHUT_WR)
+        answer = b""
+        while part := connection.recv(1 << 16):
+            answer += part
+    return int(answer.split(b" ")[1]) if answer.startswith(b"HTTP/") else 0, answer
+
+
+HOSTS = {
+    "localhost:{port}": 200,
+    "LocalHost:{port}": 200,
+    "127.0.0.1:{port}": 200,
+    "[::1]:{port}": 200,
+    "localhost": 421,
+    "localhost:1": 421,
+    "127.0.0.1": 421,
+    "evil.example:{port}": 421,
+    "evil.example": 421,
+    "localhost.evil.example:{port}": 421,
+    "localhost:{port}.evil.example": 421,
+    "evil.example#localhost:{port}": 421,
+    "user@localhost:{port}": 421,
+    "127.0.0.2:{port}": 421,
+    "0.0.0.0:{port}": 421,
+    "2130706433:{port}": 421,
+    "localhost.:{port}": 421,
+    "": 421,
+    "\xe9vil:{port}": 421,
+    "localhost:{port}\r\nHost: evil.example": 400,
+    "localhost:{port}\r\n evil.example": 421,
+}
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_only_names_of_this_machine_are_answered(port: int, host: str) -> None:
+    assert ask(port, f"GET / HTTP/1.1\r\nHost: {host}\r\n\r\n")[0] == HOSTS[host]
+
+
+NO_HOST = {"HTTP/1.1": "GET / HTTP/1.1\r\n\r\n", "HTTP/1.0": "GET / HTTP/1.0\r\n\r\n"}
+
+
+@pytest.mark.parametrize("name", NO_HOST)
+def test_a_request_without_host_is_refused(port: int, name: str) -> None:
+    assert ask(port, NO_HOST[name])[0] == 400
+
+
+TARGETS = {
+    "/": 200,
+    "/?query": 200,
+    "/sub/inner.txt": 200,
+    "/inside.txt": 200,
+    "//sub/inner.txt": 200,
+    "/linked.txt": 404,
+    "/circle.txt": 404,
+    "/above/secret.txt": 404,
+    "/../secret.txt": 404,
+    "/sub/../../secret.txt": 404,
+    "/%2e%2e/secret.txt": 404,
+    "/%2e%2e%2fsecret.txt": 404,
+    "/sub/%2e%2e/%2e%2e/secret.txt": 404,
+    "/%252e%252e/secret.txt": 404,
+    "/..%5csecret.txt": 404,
+    "/..%c0%afsecret.txt": 404,
+    "/%c0%ae%c0%ae/secret.txt": 404,
+    "//secret.txt": 404,
+    "/%2fetc%2fhosts.txt": 404,
+    "/index.html%00.txt": 404,
+    "/index.html%00": 404,
+    "/%ff%fe": 404,
+    "/\xff": 404,
+    "/" + "a" * 300: 404,
+    "/" + "a/" * 900: 404,
+    "/" + "a" * 3000: 414,
+    "/" + "a" * 60_000: 414,
+    "/" + "a" * 200_000: 414,
+    "//[": 404,
+    "http://localhost:{port}/": 400,
+    "http://evil.example/": 400,
+    "*": 400,
+    "evil": 400,
+    "/sub": 404,
+    "/sub/": 404,
+    "/index.html/": 200,
+    "/modules/uplot@1.6.32/dist/uPlot.esm.js": 302,
+    "/modules/uplot@1.6.32/../../../evil": 404,
+    "/modules/uplot@1.6.32/%2e%2e/%2e%2e/evil.js": 404,
+    "/modules/uplot@1.6.32/a%0d%0aSet-Cookie:%20a=b.js": 404,
+    "/modules/uplot@1.6.32/a%0dSet-Cookie:%20a=b.js": 404,
+    "/modules/uplot@1.6.32/%e2%82%ac.js": 404,
+    "/modules/uplot@%d9%a1/a.js": 404,
+    "/modules/@evil/x@1/a.js": 404,
+}
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=lambda target: target[:40])
+def test_a_target_is_answered(port: int, target: str) -> None:
+    status, answer = ask(port, f"GET {target} HTTP/1.1\r\nHost: localhost:{{port}}\r\nConnection: close\r\n\r\n")
+    assert status == TARGETS[target], answer[:300]
+    assert b"secret" not in answer.partition(b"\r\n\r\n")[2]
+    assert b"Set-Cookie" not in answer.partition(b"\r\n\r\n")[0]
+
+
+HEAD = "GET / HTTP/1.1\r\nHost: localhost:{port}\r\nConnection: close\r\n"
+REQUESTS: dict[str, tuple[str | bytes, int]] = {
+    "long header line": (f"{HEAD}X: {'a' * 70_000}\r\n\r\n", 431),
+    "long header line without an end": (f"{HEAD}X: {'a' * 200_000}", 431),
+    "many headers": (HEAD + "X: a\r\n" * 500 + "\r\n", 431),
+    "header without a colon": (f"{HEAD}nonsense\r\n\r\n", 200),
+    "header with NUL": (f"{HEAD}X: a\0b\r\n\r\n", 200),
+    "bytes that are no text": (f"{HEAD}X: \xff\xfe\r\n\r\n", 200),
+    "a tag of bytes": (f"{HEAD}If-None-Match: \xff\r\nAccept-Encoding: \xff\r\n\r\n", 200),
+    "range": (f"{HEAD}Range: bytes=0-3\r\n\r\n", 200),
+    "range that is none": (f"{HEAD}Range: bytes=9-3,--1,99999999999999999999-\r\n\r\n", 200),
+    "range of letters": (f"{HEAD}Range: a=b=c\r\n\r\n", 200),
+    "POST": (HEAD.replace("GET", "POST") + "Content-Length: 4\r\n\r\nbody", 501),
+    "PUT without an end": (HEAD.replace("GET", "PUT") + "Content-Length: 99999999\r\n\r\nbody", 501),
+    "TRACE": (HEAD.replace("GET", "TRACE") + "\r\n", 501),
+    "CONNECT": ("CONNECT evil.example:443 HTTP/1.1\r\nHost: localhost:{port}\r\n\r\n", 400),
+    "lower case": (HEAD.replace("GET", "get") + "\r\n", 501),
+    "method of Python": (HEAD.replace("GET", "__init__") + "\r\n", 501),
+    "long method": (HEAD.replace("GET", "A" * 5000) + "\r\n", 501),
+    "method of bytes": (HEAD.replace("GET", "\xff\x85") + "\r\n", 501),
+    "no HTTP": ("hello\r\n\r\n", 400),
+    "no version": ("GET /\r\n\r\n", 400),
+    "HTTP/2": ("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 505),
+    "version of superscripts": ("GET / HTTP/1.\xb2\r\n\r\n", 400),
+    "version without an end": (f"GET / HTTP/1.{'1' * 5000}\r\n\r\n", 400),
+    "four words": ("GET / a HTTP/1.1\r\n\r\n", 400),
+    "TLS": (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(64) + b"\r\n\r\n", 400),
+    "zeros": (bytes(1000), 400),
+    "empty lines": ("\r\n\r\n\r\n", 0),
+    "nothing": ("", 0),
+    "half a request": ("GET / HTT", 400),
+}
+
+
+@pytest.mark.parametrize("name", REQUESTS)
+def test_a_request_is_answered_and_the_server_goes_on(port: int, name: str) -> None:
+    request, wanted = REQUESTS[name]
+    status, answer = ask(port, request)
+    assert status == wanted, answer[:300]
+    if wanted == 200:
+        assert answer.endswith(b"<!doctype html>page")
+
+
+def test_a_body_is_no_second_request(port: int) -> None:
+    inner = "GET /sub/inner.txt HTTP/1.1\r\nHost: localhost:{port}\r\n\r\n"
+    for header in (f"Content-Length: {len(inner)}", "Transfer-Encoding: chunked"):
+        request = f"GET / HTTP/1.1\r\nHost: localhost:{{port}}\r\n{header}\r\n\r\n{inner}"
+        assert ask(port, request)[1].count(b"HTTP/1.1 ") == 1
+
+
+def test_requests_of_one_connection_are_answered_in_turn(port: int) -> None:
+    answer = ask(port, GOOD * 3 + GOOD.replace("GET", "HEAD"))[1]
+    assert (answer.count(b"HTTP/1.1 200"), answer.count(b"page")) == (4, 3)
+
+
+def test_a_client_that_goes_away_is_nothing_to_tell(port: int) -> None:
+    for request in ("", "GET /", GOOD):
+        connection = socket.create_connection(("127.0.0.1", port))
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")  # It ends by a reset.
+        connection.sendall(request.replace("{port}", str(port)).encode())
+        connection.close()
+
+
+def test_a_slow_client_is_let_go(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also one that sends a byte now and then: a request has its time as a whole."""
+    monkeypatch.setattr(serve, "SECONDS", 0.5)
+    began = time.monotonic()
+    with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
+        connection.settimeout(0.05)
+        while time.monotonic() - began < 8:
+            try:
+                connection.sendall(b"G")
+                if connection.recv(1) == b"":
+                    break
+            except TimeoutError:
+                continue
+            except ConnectionError:
+                break
+    assert 0.4 < time.monotonic() - began < 5
+
+
+def test_connections_beyond_the_limit_are_told_to_come_again(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    with contextlib.ExitStack() as stack:
+        for _ in range(serve.CONNECTIONS):
+            stack.enter_context(socket.create_connection(("127.0.0.1", port)))
+        found = b""
+        for _ in range(100):  # Until the server has taken all of those.
+            another = stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=0.2))
+            with contextlib.suppress(TimeoutError):
+                found = another.recv(1000)
+            if found:
+                break
+        assert found == serve.BUSY
+    for _ in range(100):  # Until it has let them go.
+        if ask(port, GOOD)[0] == 200:
+            break
+        time.sleep(0.05)
