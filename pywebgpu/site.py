@@ -180,7 +180,7 @@ class Site:
         data = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(data)
         text: str = data.python_documentation()
-        return text[: text.rindex("\n\n", 0, CORPUS)].encode() if len(text) > CORPUS else text.encode()
+        return text[: text.rindex("\n", 0, CORPUS)].encode() if len(text) > CORPUS else text.encode()
 
     def _archive(self, script: str, *, bare: bool) -> bytes:
         """The library, the demo, its text and one script of web/; bare, without comments, docstrings and types."""
