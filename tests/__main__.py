@@ -10,6 +10,7 @@ conformance the tables of cases on all hosts against PyTorch, as one table: [--h
 threads     20 threads that train side by side, 1,000 steps each, on device cpu: [--device webgpu] [--steps 1000]
 soak        3,000 training steps in a host, with flat memory: [--host node] [--steps 3000]
 all         unit, lint, gpu, node and browser, each to its end
+fuzz-steps  random compiled steps against eager ones and PyTorch: [--count 20000] [--device cpu] [--seed S] [--jobs N]
 fuzz-files  100,000 damaged files, each loaded or refused within a second and 256 MB: [--count 100000] [--seed 0]
 golden      the golden files; with --update, writes them anew
 bench       the workloads of `python -m pywebgpu bench`
@@ -77,6 +78,10 @@ def soak(arguments: list[str]) -> bool:
     return run([sys.executable, "-m", "tests.hosts.memory", *arguments])
 
 
+def fuzz_steps(arguments: list[str]) -> bool:
+    return run([sys.executable, "-m", "tests.fuzz.programs.command", *arguments])
+
+
 def threads(arguments: list[str]) -> bool:
     return pytest(["tests/unit/test_threads.py", "--steps=1000", "--device=cpu"], arguments)
 
@@ -130,6 +135,7 @@ STAGES: dict[str, Stage] = {
     "browser": browser,
     "conformance": conformance,
     "soak": soak,
+    "fuzz-steps": fuzz_steps,
     "threads": threads,
     "fuzz-files": fuzz_files,
     "all": everything,

@@ -14,11 +14,8 @@ from tests.fuzz.programs.program import Program
 from tests.fuzz.programs.sequences import Trained
 
 LONGEST = 6
-RUNS = [
-    pytest.param(program, scope, id=f"{program.name}-{scope}")
-    for program in tables.PROGRAMS
-    for scope in program.scopes
-]
+RECAPTURED = pytest.mark.filterwarnings("ignore:.*captured anew:UserWarning", "ignore:.*cannot be replayed:UserWarning")
+RUNS = [pytest.param(program, scope, id=f"{program.name}-{scope}") for program, scope in tables.RUNS]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -64,6 +61,7 @@ def default_device(device: str) -> Iterator[None]:
     pywebgpu.set_default_device(was)
 
 
+@RECAPTURED
 @pytest.mark.usefixtures("default_device")
 @pytest.mark.parametrize("kind", sequences.STEPS)
 @pytest.mark.parametrize("rule", sequences.OPTIMIZERS)
@@ -78,6 +76,7 @@ def test_every_sequence_of_zeroed_gradients_leaves_what_python_leaves(rule: str,
     assert wrong == [], f"{len(wrong)} calls"
 
 
+@RECAPTURED
 @pytest.mark.usefixtures("default_device")
 @pytest.mark.parametrize("kind", sequences.STEPS)
 @pytest.mark.parametrize("rule", sequences.OPTIMIZERS)

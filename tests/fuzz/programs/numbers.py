@@ -206,9 +206,9 @@ def program(kind: str, use: str, values: str) -> Program:
 
 
 PASSED = (
-    Program("float_by_keyword", "_K = [0, .5, .5, .5, 2., 2., -1.5, 3., 1., 1., 0.]\ndef step(x, *, k=1.0):\n    return x * k",
+    Program("float_passed_by_keyword", "_K = [0, .5, .5, .5, 2., 2., -1.5, 3., 1., 1., 0.]\ndef step(x, *, k=1.0):\n    return x * k",
             call="step(data(n), k=_K[n]) if n % 3 else step(data(n))"),
-    Program("float_in_a_list", "_K = [0, .5, .5, .5, 2., 2., -1.5, 3., 1., 1., 0.]\ndef step(x, box):\n    return x * box[0] + box[1]['k']",
+    Program("float_passed_in_a_list", "_K = [0, .5, .5, .5, 2., 2., -1.5, 3., 1., 1., 0.]\ndef step(x, box):\n    return x * box[0] + box[1]['k']",
             call="step(data(n), [_K[n], {'k': _K[n] * 2}])"),
     Program("float_kept_by_a_list", "_K = [0, .5, .5, .5, 2., 2., -1.5, 3., 1., 1., 0.]\nkept = []\ndef step(x, k):\n    kept.append(k)\n    return x * k",
             call="step(data(n), _K[n])"),

@@ -72,11 +72,14 @@ class Trained:
         return loss.detach()
 
     def again(self) -> None:
+        """Moments of zeros at step 0 are what a new optimizer starts with, in tensors that the step knows."""
         with self.torch.no_grad():
             for p, start in zip(self.params, self.start, strict=True):
                 p.copy_(start)
                 p.grad = None
-        self.optimizer.state.clear()
+            for state in self.optimizer.state.values():
+                for name, value in state.items():
+                    state[name] = value.zero_() if hasattr(value, "zero_") else value and 0
 
     def zero(self, how: str) -> None:
         if how != KEEP:

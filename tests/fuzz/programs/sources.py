@@ -92,7 +92,7 @@ FUNCTIONS = (
     _function("default", "def f$(k=0.5):\n    return k", "f$.__defaults__ = (2.0,)", "f$.__defaults__ = (-1.5,)"),
     _function("default_by_name", "def f$(*, k=0.5):\n    return k", "f$.__kwdefaults__ = {'k': 2.0}",
               "f$.__kwdefaults__['k'] = -1.5"),
-    _function("default_that_is_a_list", "def f$(k=[0.5]):\n    return k[0]", "f$.__defaults__[0][0] = 2.0"),
+    _function("default_of_a_helper_that_is_a_list", "def f$(k=[0.5]):\n    return k[0]", "f$.__defaults__[0][0] = 2.0"),
     _function("code", "def f$():\n    return 0.5", "f$.__code__ = (lambda: 2.0).__code__"),
     _function("attribute_of_a_function", "def f$():\n    return f$.k\nf$.k = 0.5", "f$.k = 2.0", "f$.k = -1.5"),
     _function("cell", "def make$(k):\n    def set(value):\n        nonlocal k\n        k = value\n    return lambda: k, set\n"
