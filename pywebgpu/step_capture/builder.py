@@ -124,8 +124,8 @@ class Builder:
 
     def record(self, function: Any) -> Recording:
         executor.flush()
-        was_on = gc.isenabled()
-        gc.disable()  # So that a look at the youngest finds all cycles that the call leaves.
+        threshold = gc.get_threshold()
+        gc.set_threshold(0)  # So that a look at the youngest finds all cycles that the call leaves.
         try:
             with executor.held():
                 result = self._call(function)
@@ -133,8 +133,7 @@ class Builder:
                 recording = Recording(self.call, self.capture, around)
                 self._finish(recording, result)
         finally:
-            if was_on:
-                gc.enable()
+            gc.set_threshold(*threshold)
         return recording
 
     def _surroundings(self, function: Any) -> Surroundings | None:
@@ -230,8 +229,9 @@ class Builder:
         capture = self.capture
         self.reason = capture.reason
         self._find_born()
-        recording.result_template = signature.rebuilt(result, self._kept)
-        recording.taps_template = signature.rebuilt(capture.taps, self._kept)
+        known = recording.around.containers if recording.around is not None else frozenset()
+        recording.result_template = signature.copied(result, self._kept, known)
+        recording.taps_template = signature.copied(capture.taps, self._kept, known)
         recording.shown = frozenset(map(int, self._places.values()))
         self._find_gradients(recording)
         ends = [(leaf, leaf._grad) for leaf, _, _ in capture.leaves()]

@@ -280,7 +280,8 @@ def _leave(step: Step, call: Call, values: list[Any], memory: _Memory) -> tuple[
             leaf._grad, changed = end, True
     if changed:
         recorder.changes += 1
-    return signature.rebuilt(step.result, make), signature.rebuilt(step.taps, make)
+    known = step.now.surroundings.containers
+    return signature.copied(step.result, make, known), signature.copied(step.taps, make, known)
 
 
 def _tensor(template: Made, call: Call, new: dict[int, Storage]) -> Any:

@@ -98,12 +98,13 @@ class Surroundings:
     """The guards of one call.
 
     reasons: why they cannot speak for all that the call could see.
-    tensors: ids of the tensors among what was met. codes: by id, the code that ran, with its globals.
+    tensors, containers: ids of those among what was met. codes: by id, the code that ran, with its globals.
     """
 
     entries: list[Entry]
     reasons: list[str]
     tensors: set[int]
+    containers: frozenset[int]
     codes: dict[int, Any]
     _fast: Callable[[], bool] | None = None
 
@@ -187,6 +188,7 @@ class Lookup:
 
     get: Callable[..., Any]
     names: list[str]
+    mapping: Any = None  # where it can be written
 
     def __call__(self) -> tuple[list[Any], list[Any]]:
         return self.names, [*map(self.get, self.names, repeat(MISSING))]

@@ -48,6 +48,7 @@ MANAGED = frozenset({"param_groups", "state", "defaults", "_seen", "_opt_called"
 STATE_DICT = frozenset(
     {"_non_persistent_buffers_set", "_state_dict_hooks", "_state_dict_pre_hooks", "_load_pre_hooks", "_load_post_hooks"}
 )
+ABOUT = ("__annotations__", "__defaults__", "__kwdefaults__", "__code__", "__doc__", "__name__", "__qualname__")
 # What has no state of its own.
 STATELESS = (
     types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType, types.MethodWrapperType,
@@ -102,7 +103,8 @@ class _Walk:
             self._refuse(f"the code that ran can see more than {MOST} things")
         for code in self._unknown():
             self._refuse(f"where it finds {watch.name_of(code)} is not known")
-        return Surroundings(self.entries, self.reasons, self.tensors, self.codes)
+        containers = frozenset(at for at, one in self.met.items() if signature.is_container(one))
+        return Surroundings(self.entries, self.reasons, self.tensors, containers, self.codes)
 
     def _refuse(self, reason: str) -> None:
         if reason not in self.reasons:
@@ -123,6 +125,8 @@ class _Walk:
 
     def _note(self, title: str, look: Any, wanted: Callable[[Any], bool] | None = None) -> Entry:
         entry = Entry(title, look, wanted=wanted)
+        if any(type(value) in FREE for value in entry.values):
+            self._put_back(entry)
         self.entries.append(entry)
         self.size += len(entry.values)
         return entry
@@ -130,7 +134,7 @@ class _Walk:
     def _globals(self, code: types.CodeType, names: dict[str, Any]) -> None:
         if id(code) not in self.met:
             self.met[id(code)] = code
-            entry = self._note("", Lookup(names.get, sorted(code.co_names)))
+            entry = self._note("", Lookup(names.get, sorted(code.co_names), names))
             self.waiting.extend(zip(entry.keys, entry.values, strict=True))
             imported = [name for name in code.co_names if name in sys.modules and name not in names]
             self.waiting.extend((name, sys.modules[name]) for name in imported)
@@ -174,6 +178,9 @@ class _Walk:
 
     def _function(self, title: str, function: types.FunctionType) -> None:
         code = function.__code__
+        told = [name for name in ABOUT if self._sees(name)]
+        if told and watch.origin(code.co_filename)[0] is USER:
+            self._attributes(title, function, told)
         cells = [(name, cell) for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True)]
         if id(code) in self.codes:
             self.found.add(id(code))
@@ -234,22 +241,26 @@ class _Walk:
         if len(value) > LARGEST:
             self._refuse(f"{title} has {len(value)} items, and more than {LARGEST} are not looked at")
         elif isinstance(value, dict | types.MappingProxyType):
-            self._purge(title, value, dict(value).items())
             self.waiting.extend((f"a key of {title}", key) for key in value)
             self._go_on(self._note(title, Mapping(value)))
         else:
-            self._purge(title, value, enumerate([*value]))
             self._go_on(self._note(title, Sequence(value)))
         if _origin_of(type(value)) is USER:
             self._parts_of(title, value)
 
-    def _purge(self, title: str, home: Any, items: Any) -> None:
-        """A number that stands for several values was kept: it is the number that it was."""
-        kept = [(at, item) for at, item in items if type(item) in FREE]
-        for at, item in kept:
-            self._refuse(f"it keeps a number in {title}")
-            if isinstance(home, dict | list | deque):
-                home[at] = plain(item)
+    def _put_back(self, entry: Entry) -> None:
+        """A number that stands for several values was kept: it becomes the number that it is."""
+        look = entry.look
+        for key, value in zip(entry.keys, entry.values, strict=True):
+            if type(value) in FREE:
+                self._refuse(f"it keeps a number in {path(entry.title, key)}")
+                if isinstance(look, Attributes):
+                    object.__setattr__(look.thing, key, plain(value))
+                else:
+                    home = look.sequence if isinstance(look, Sequence) else look.mapping  # type: ignore[attr-defined]
+                    if isinstance(home, dict | list | deque):
+                        home[key] = plain(value)
+        entry.keys, entry.values = look()
 
     def _array(self, title: str, array: Any) -> None:
         if array.nbytes > 64 * LARGEST or array.dtype.hasobject:
@@ -284,7 +295,12 @@ class _Walk:
         kind = type(value)
         if hasattr(value, "_parameters") and hasattr(value, "_modules"):
             self._parts_of(title, value)
-        elif hasattr(value, "param_groups"):
+            return
+        methods = [name for name in sorted(self.names) if callable(getattr(kind, name, None))]
+        if methods and hasattr(value, "__dict__"):  # `optimizer.step = ...`
+            self._go_on(self._note(title, Lookup(value.__dict__.get, methods)))
+            self.waiting.append((kind.__name__, kind))
+        if hasattr(value, "param_groups"):
             hooks = [hook for hooks in value._hooks.values() for hook in hooks.values()]
             self.waiting.extend((f"a hook of {title}", hook) for hook in hooks)
         elif kind.__name__ == "Compiled":
@@ -302,7 +318,6 @@ class _Walk:
     def _names_of(self, title: str, names: dict[str, Any], *, are_all_wanted: bool = False) -> None:
         """The attributes of an object, of which those count that code can name."""
         self.met[id(names)] = names
-        self._purge(title, names, [*names.items()])
         wanted = None if self.is_dynamic or are_all_wanted else self._may_read
         self._go_on(self._note(title, Mapping(names), wanted))
 

@@ -56,7 +56,10 @@ class Source:
 
     def initial_seed(self) -> int:
         """The seed that the draws started from."""
-        return self._state.seed
+        seed, capture = self._state.seed, recorder.capture
+        if capture is not None:
+            capture.always.append(lambda: None if self._state.seed == seed else "a generator has another seed")
+        return seed
 
     def draw(self) -> Seed:
         """The seed of the next draw: four host numbers."""

@@ -223,9 +223,9 @@ def test_numbers_that_are_plain_are_noted() -> None:
         capture.write("rate", rate * 2, lambda value: home.__setitem__("rate", value), home)
         capture.read("rate", lambda: home["rate"], home)
         capture.act("schedule", lambda: seen.append(home["rate"]))
-    (at,) = capture.reads
+    ((at, _),) = capture.reads
     assert (capture.cells[at].owner, capture.cells[at].name) == (home, "rate")
-    assert (capture.reads, capture.writes, seen) == ({at: 0.5}, {at: 1.0}, [1.0])
+    assert (capture.reads, capture.writes, seen) == ([(at, 0.5)], [(at, 1.0)], [1.0])
     assert capture.program().instructions == ()
 
 

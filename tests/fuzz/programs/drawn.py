@@ -203,7 +203,9 @@ def gradient(draw: random.Random) -> Part:
 
 def training_step(draw: random.Random) -> Part:
     rule = draw.choice([training.SGD, training.ADAMW, *training.RULES.values()])
-    made = [made for name, made in training.SCHEDULES.items() if name != "one_cycle_of_momentum"]  # Not each rule has one.
+    made = [
+        made for name, made in training.SCHEDULES.items() if name != "one_cycle_of_momentum"
+    ]  # Not each rule has one.
     schedule = draw.choice(["", "", "", *made])
     first = draw.choice(
         (
