@@ -82,7 +82,8 @@ def failure(seed: int, device: str, *, shrink: bool = True) -> str | None:
     return f"--- seed {seed} ({names}; read {small.reading})\n{said}\n{source(drawn.program(small), small.scope)}"
 
 
-def chunk(seeds: Iterable[int], device: str, shrink: bool) -> list[str]:
+def chunk(seeds: Iterable[int], device: str, *, shrink: bool = True) -> list[str]:
+    """The reports of the programs that fail."""
     prepare()
     reports = []
     for seed in seeds:
@@ -132,7 +133,7 @@ def run(seeds: range, given: argparse.Namespace) -> int:
     start, done, failed = time.monotonic(), 0, 0
     chunks = [seeds[at : at + CHUNK] for at in range(0, len(seeds), CHUNK)]
     with ProcessPoolExecutor(given.jobs, mp_context=get_context("spawn")) as pool:
-        waiting = [pool.submit(chunk, part, given.device, not given.no_shrink) for part in chunks]
+        waiting = [pool.submit(chunk, part, given.device, shrink=not given.no_shrink) for part in chunks]
         for part, future in zip(chunks, waiting, strict=True):
             for report in future.result():
                 failed += 1

@@ -34,7 +34,7 @@ class Eye:
     def __init__(self, torch: Any, read: Reader, functions: list[Any]) -> None:
         self.torch, self.read, self.functions = torch, read, functions
         self.optimizer = torch.optim.Optimizer
-        self.known: dict[int, int] = {}
+        self.known: dict[int, tuple[int, Any]] = {}  # what was seen, which has to stay while its id counts
 
     def look(self, value: Any) -> Seen:
         self.known = {}
@@ -53,8 +53,8 @@ class Eye:
         if any(value is one for one in self.functions):
             return Seen("name")
         if id(value) in self.known:
-            return Seen("again", self.known[id(value)])
-        self.known[id(value)] = len(self.known)
+            return Seen("again", self.known[id(value)][0])
+        self.known[id(value)] = len(self.known), value
         if isinstance(value, np.ndarray | np.generic):
             return Seen(f"{kind} {value.dtype} {value.shape}", value.tolist())
         return self._container(value, kind) or self._object(value, kind)

@@ -112,7 +112,7 @@ def raised(error: Exception) -> Raised:
 def _look(eye: Eye, torch: Any, out: Any, names: dict[str, Any], printed: io.StringIO) -> Seen:
     with torch.no_grad():
         seen = eye.look({"out": out, **names["names"]()})
-        seen.inner["last"] = eye.look(names["last"]())
+        seen.inner["last"] = eye.look(names["_result"]())
     seen.parts["printed"] = Seen("str", printed.getvalue())
     seen.parts["random"] = Seen("int", hash((random.getstate(), np.random.get_state()[1].tobytes())))  # type: ignore[index,union-attr]
     if torch is pywebgpu:
