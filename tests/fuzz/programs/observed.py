@@ -37,7 +37,7 @@ class Eye:
         self.known: dict[int, int] = {}
 
     def look(self, value: Any) -> Seen:
-        self.known = {}
+        self.known, self.held = {}, []
         return self._seen(value)
 
     def _seen(self, value: Any) -> Seen:
@@ -55,6 +55,7 @@ class Eye:
         if id(value) in self.known:
             return Seen("again", self.known[id(value)])
         self.known[id(value)] = len(self.known)
+        self.held.append(value)  # So that no other object gets its id meanwhile.
         if isinstance(value, np.ndarray | np.generic):
             return Seen(f"{kind} {value.dtype} {value.shape}", value.tolist())
         return self._container(value, kind) or self._object(value, kind)
