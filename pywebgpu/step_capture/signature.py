@@ -151,22 +151,21 @@ def rebuilt(value: Any, change: Map) -> Any:
 
 def copied(value: Any, change: Map, known: Collection[int] = ()) -> Any:
     """As `rebuilt`, with new containers, each once, but for those whose ids are `known`."""
-    made: dict[int, Any] = {}
+    return _copied(value, change, known, {})
 
-    def copy_of(one: Any) -> Any:
-        if not is_container(one) or id(one) in known:
-            return change(one)
-        if id(one) not in made:
-            places, old = items_of(one)
-            items = [copy_of(item) for item in old]
-            if isinstance(one, tuple):
-                made[id(one)] = type(one)(*items) if hasattr(one, "_fields") else type(one)(items)
-            else:
-                made[id(one)] = copy.copy(one)
-                _put(made[id(one)], places, items)
-        return made[id(one)]
 
-    return copy_of(value)
+def _copied(value: Any, change: Map, known: Collection[int], made: dict[int, Any]) -> Any:
+    if not is_container(value) or id(value) in known:
+        return change(value)
+    if id(value) not in made:
+        places, old = items_of(value)
+        items = [_copied(item, change, known, made) for item in old]
+        if isinstance(value, tuple):
+            made[id(value)] = type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+        else:
+            made[id(value)] = copy.copy(value)
+            _put(made[id(value)], places, items)
+    return made[id(value)]
 
 
 def give_back(value: Any, changed: Any) -> None:

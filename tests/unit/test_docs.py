@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
-ROW = re.compile(r"^\| ([TCRGX]-\d+) \| .* \| (holds|partly|open) \| ?(.*?) ?\|$", re.MULTILINE)
+ROW = re.compile(r"^\| ([TCRGXU]-\d+) \| .* \| (holds|partly|open) \| ?(.*?) ?\|$", re.MULTILINE)
 TEST = re.compile(r"([\w/]+\.py)::(\w+)")
 JAVASCRIPT = re.compile(r"([\w/]+\.test\.mjs): ([^:;|]+)")
 CASE = re.compile(r"\b([a-z]+): (\w+)(?=[,; ]|$)")  # the first that a table is asked for
