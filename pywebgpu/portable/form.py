@@ -236,6 +236,8 @@ class _Template:
         if isinstance(value, Given):
             spec = self.specs[value]
             return _shown(["argument", int(value)], spec, names.shown(spec.shape, ()))
+        if isinstance(value, Made) and isinstance(value.storage, Storage):
+            value = value.tensor(value.storage, ())
         if isinstance(value, TensorBase):
             storage, view = names.home(value)
             known = self.shared.known(storage)
@@ -246,6 +248,7 @@ class _Template:
             spec = self.specs[value.storage]
             return _shown(["argument", int(value.storage)], spec, names.shown(spec.shape, value.views))
         if isinstance(value, Made):
+            assert isinstance(value.storage, Fresh)
             program = self.step.run.program
             at = self.fresh[value.storage]
             spec = program.slots[program.outputs[at]].spec

@@ -113,6 +113,7 @@ class Builder:
         self._parts: list[TensorBase] = []  # arguments that are parts of larger tensors, while they are captured
         self._places: dict[int, Fresh] = {}
         self._made: dict[int, Any] = {}  # by id of a tensor: how each run makes it anew
+        self._by_name: set[int] = set()  # ids of tensors that were there before
         self._gradients: set[int] = set()  # ids of gradients that it found
         self._roles: dict[int, GradientOf] = {}  # by id: their storages
 
@@ -229,7 +230,12 @@ class Builder:
         capture = self.capture
         self.reason = capture.reason
         self._find_born()
-        known = recording.around.containers if recording.around is not None else frozenset()
+        around = recording.around
+        known = around.containers if around is not None else frozenset()
+        self._by_name = set(around.tensors) if around is not None else set()
+        self._by_name |= {id(tensor) for module in capture.modules.values() for tensor in guards.owned(module)}
+        self._by_name |= {id(leaf) for leaf, _, _ in capture.leaves()}
+        self._by_name |= {id(grad) for _, grad, _ in capture.leaves() if grad is not None}
         recording.result_template = signature.copied(result, self._kept, known)
         recording.taps_template = signature.copied(capture.taps, self._kept, known)
         recording.shown = frozenset(map(int, self._places.values()))
@@ -417,7 +423,12 @@ class Builder:
                 if value._path[:n_views] == tensor._path:
                     return Made(Given(at), None, value._path[n_views:], value)
                 self.reason = self.reason or "it returns another view of what an argument is a view of"
-        return value
+        if id(value) in self._by_name:
+            return value
+        if _wants_gradient(value):  # Of a parameter, for one.
+            self.is_open = True
+            return value
+        return self._made.setdefault(id(value), Made(value._storage, None, value._path, value))
 
 
 def _wants_gradient(tensor: TensorBase) -> bool:

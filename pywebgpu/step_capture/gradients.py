@@ -41,7 +41,7 @@ class NewGradients:
         self._storages = [*map(_storage, self._grads)]
         self._wholes_of = [*map(_whole, self._storages)]
         self.wholes = {
-            int(made.storage): whole_of(storage) for (_, made), storage in zip(self.ends, self._storages, strict=True)
+            _number(made): whole_of(storage) for (_, made), storage in zip(self.ends, self._storages, strict=True)
         }
 
     def are_free(self) -> bool:
@@ -70,7 +70,7 @@ class NewGradients:
         """Puts new tensors on these storages into `.grad`. tensors: by id of its template, what the run makes."""
         self._forget()
         for leaf, made in self.ends:
-            whole = storages[int(made.storage)]
+            whole = storages[_number(made)]
             own = whole if made.part is None else Storage.part_of(whole, made.part)
             leaf._grad = tensors[id(made)] = made.tensor(own, ())
         self.keep()
@@ -128,6 +128,11 @@ class GivenGradients:
 
 
 UNCHANGED = object()  # the end of a gradient: what was there when the step began
+
+
+def _number(made: Made) -> int:
+    assert isinstance(made.storage, Fresh)
+    return int(made.storage)
 
 
 def ends_of(kept: Sequence[tuple[TensorBase, Any]]) -> tuple[list[tuple[TensorBase, Made]], list[Any]]:

@@ -104,7 +104,7 @@ def made(recording: Recording, current: list[Call], free: frozenset[int], *, dry
 
 
 def _are_shown(recording: Recording) -> bool:
-    return any(int(made.storage) in recording.shown for _, made in recording.new_gradients)
+    return any(made.storage in recording.shown for _, made in recording.new_gradients)
 
 
 # Whether it fits
@@ -288,5 +288,7 @@ def _tensor(template: Made, call: Call, new: dict[int, Storage]) -> Any:
     if isinstance(template.storage, Given):
         tensor = call.tensors[template.storage]
         return template.tensor(tensor._storage, tensor._path)
+    if isinstance(template.storage, Storage):
+        return template.tensor(template.storage, ())
     whole = new[template.storage]
     return template.tensor(whole if template.part is None else Storage.part_of(whole, template.part), ())

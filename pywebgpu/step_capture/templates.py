@@ -31,14 +31,14 @@ Taker = Given | GradientOf | Fresh | Storage  # who takes an output
 
 
 class Made:
-    """A tensor that each run makes anew: on a storage, new or an argument's, or on a part of one, through views.
+    """A tensor that each run makes anew: on a storage (new, an argument's, or one that stays) or a part, through views.
 
     No dataclass, which would be a container of results.
     """
 
     __slots__ = ("is_inference", "kind", "part", "storage", "views")
 
-    def __init__(self, storage: Fresh | Given, part: Attrs | None, views: Views, like: TensorBase) -> None:
+    def __init__(self, storage: Fresh | Given | Storage, part: Attrs | None, views: Views, like: TensorBase) -> None:
         self.storage, self.part, self.views = storage, part, views
         self.kind: Any = like._class()
         self.is_inference = like._inference
