@@ -54,6 +54,7 @@ UNTRAINED = (
     "cuda.py",
     "data/",
     "devices/null.py",
+    "graph/origin.py",
     "inspector/",
     "io/pickled.py",
     "io/strided.py",
@@ -66,6 +67,7 @@ UNTRAINED = (
     "js_bridge/validate.mjs",
     "js_bridge/values.mjs",
     "linalg.py",
+    "memory.py",
     "portable/",
     "profiler/",
     "random.py",
@@ -73,7 +75,6 @@ UNTRAINED = (
     "step_capture/host_data.py",
     "utils/",
 )
-CORPUS = 180_000  # characters of text, at most, that pages train on: what is more would only be downloaded
 CARRIED = (".py", ".wgsl", ".mjs", ".html")  # the kinds of files that the library needs in a page
 COMMENTS = re.compile(r"^[ \t]*(?:/\*\*(?:(?!\*/).)*\*/|//[^\n]*)[ \t]*$", re.MULTILINE | re.DOTALL)
 TYPES = {
@@ -180,7 +181,7 @@ class Site:
         data = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(data)
         text: str = data.python_documentation()
-        return text[: text.rindex("\n", 0, CORPUS)].encode() if len(text) > CORPUS else text.encode()
+        return text.encode()
 
     def _archive(self, script: str, *, bare: bool) -> bytes:
         """The library, the demo, its text and one script of web/; bare, without comments, docstrings and types."""

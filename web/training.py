@@ -243,7 +243,7 @@ class Session:
     def _tell_memory(self) -> None:
         self._memory_at = time.perf_counter()
         if self.state != "lost":
-            self._tell("memory", heap=self.port.heapBytes(), device=torch.memory.stats(DEVICE))
+            self._tell("memory", heap=self.port.heapBytes(), device=dict(devices.open_device(DEVICE).counters))
 
     def _stop(self, error: Exception, details: str = "") -> None:
         """Tells what went wrong. What is left can still be saved."""
