@@ -154,7 +154,7 @@ EFFECTS = (
     Effect("moving_number", "a$ = types.SimpleNamespace(v=1.0)", "a$.v = a$.v * 0.9 + 0.05; x = x * a$.v"),
 )  # fmt: skip
 
-WRITES_AFTER_READS = "it reads what it then writes, and from the second call on always the same"
+WRITES = "it writes to what outlives the call"
 
 # Expressions of the world that are others at each call, so that only "it moved" can be compared.
 MOVING: dict[str, str] = {
@@ -178,8 +178,7 @@ MOVING: dict[str, str] = {
 
 def effect(one: Effect) -> Program:
     setup = f"{one.setup}\ndef step(x):\n    {one.statement}\n    return x * 2".replace("$", "")
-    audited = WRITES_AFTER_READS if one.name == "first_call_only" else ""
-    return Program(f"effect_{one.name}", setup, scopes=one.scopes, audited=audited)
+    return Program(f"effect_{one.name}", setup, scopes=one.scopes, audited=WRITES)
 
 
 def moving(name: str, read: str) -> Program:

@@ -61,7 +61,7 @@ class Program:
     changes: by the number of the call, statements that run before it.
     modules: by name, texts of modules that the setup may name or import.
     alone: why PyTorch is not asked. refused: compiled, each call that gets so far raises CaptureError.
-    replays: how many calls are replayed at least. audited: why only an audit can see that a replay would be wrong.
+    replays: how many calls are replayed at least. audited: why only an audit sees that a replay would be wrong.
     """
 
     name: str
