@@ -33,7 +33,7 @@ def few_to_collect(imported: None) -> None:
 
 @pytest.mark.parametrize(("program", "scope"), RUNS)
 def test_a_compiled_program_does_what_python_does(program: Program, scope: str, device: str) -> None:
-    """Globals: audits as they are due, and what is seen is read at once. Closures: no audits, so that guards stand alone,
+    """Globals: audits as they are due, and what is seen is read at once. Closures: guards stand alone, without audits,
     and what is seen is read when the last call is over."""
     alone = scope == CLOSURE and not program.audited
     reading = world.AT_ONCE if scope == GLOBALS else world.LATE

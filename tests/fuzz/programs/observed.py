@@ -165,6 +165,8 @@ def _equal(one: Any, other: Any, tolerance: float) -> bool:
     one, other = (value() if callable(value) else value for value in (one, other))
     if isinstance(one, str) or one is None:
         return bool(one == other) or (isinstance(one, str) and tolerance > 1e-5 and _near(one, other, tolerance))
+    if type(one) is list and one == other:
+        return True
     try:
         return bool(np.allclose(one, other, rtol=tolerance, atol=tolerance, equal_nan=True))
     except (TypeError, ValueError):

@@ -4,6 +4,7 @@ A program is text so that each world has its own globals, classes and modules, a
 """
 
 import ast
+import functools
 import re
 import textwrap
 from dataclasses import dataclass, field
@@ -51,7 +52,7 @@ def mlp():
 '''
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Program:
     """A step, what it stands in, and what happens between its calls.
 
@@ -77,6 +78,7 @@ class Program:
     audited: str = ""
 
 
+@functools.lru_cache(maxsize=8)
 def source(program: Program, scope: str) -> str:
     """The module's text: it defines `call(n)`, `change_4()` …, `names()`, `keep(value)` and `_result()`."""
     setup = textwrap.dedent(program.setup).strip("\n")
