@@ -425,9 +425,9 @@ def test_an_error_inside_leaves_things_as_eager_code_does(device: str) -> None:
 def test_a_replay_is_one_submit_and_makes_nothing(device: str) -> None:
     step, _, _ = trainer(device, lambda p: torch.optim.AdamW(p, lr=0.01), compiled=True)
     batch = batches(device)[0]
+    gc.collect()  # What other tests left would come back to the pool meanwhile.
     for _ in range(12):  # Until results come from the same few buffers.
         step(batch, 1.0)
-    gc.collect()
     opened = devices.open_device(device)
     before = dict(opened.counters)
     for _ in range(20):
