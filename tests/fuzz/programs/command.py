@@ -18,7 +18,6 @@ from multiprocessing import get_context
 from tests.fuzz.programs import drawn, training, world
 from tests.fuzz.programs.program import GLOBALS, source
 
-NEAR = 2e-3  # to PyTorch: what was drawn may divide by a variance that is nearly 0
 CHUNK = 25  # programs that a process is handed at once
 TRIES = 60  # smaller programs that are tried
 
@@ -42,7 +41,7 @@ def difference(one: drawn.Recipe, device: str, *, peer: bool = True) -> str | No
         import torch
 
         theirs = world.run(program, one.scope, torch, device, compiled=False, reading=one.reading)
-        found = world.compared(eager, theirs, NEAR, same_library=False)
+        found = world.compared(eager, theirs, world.NEAR, same_library=False)
     return None if found is None else f"PyTorch: {found}"
 
 
@@ -83,8 +82,7 @@ def failure(seed: int, device: str, *, shrink: bool = True) -> str | None:
     return f"--- seed {seed} ({names}; read {small.reading})\n{said}\n{source(drawn.program(small), small.scope)}"
 
 
-def chunk(seeds: Iterable[int], device: str, *, shrink: bool = True) -> list[str]:
-    """The reports of the programs that fail."""
+def chunk(seeds: Iterable[int], device: str, shrink: bool) -> list[str]:
     prepare()
     reports = []
     for seed in seeds:
@@ -134,7 +132,7 @@ def run(seeds: range, given: argparse.Namespace) -> int:
     start, done, failed = time.monotonic(), 0, 0
     chunks = [seeds[at : at + CHUNK] for at in range(0, len(seeds), CHUNK)]
     with ProcessPoolExecutor(given.jobs, mp_context=get_context("spawn")) as pool:
-        waiting = [pool.submit(chunk, part, given.device, shrink=not given.no_shrink) for part in chunks]
+        waiting = [pool.submit(chunk, part, given.device, not given.no_shrink) for part in chunks]
         for part, future in zip(chunks, waiting, strict=True):
             for report in future.result():
                 failed += 1
