@@ -53,14 +53,7 @@ def number(value: Number, dtype: DType) -> Node:
     """A Python number of arithmetic as a node of shape (), as torch takes it: too large a float is an infinity, and a
     whole number wraps. See `stored` for what is not computed with.
     """
-    if type(value) in FREE:
-        if free_number.is_free(value) and numbers.may_change(value, dtype):
-            return host(value, dtype)
-        value = fixed(value)
-    low, high = numbers.HELD[dtype]
-    if low <= value <= high:
-        return host(int(value) if dtype.kind is Kind.INT else value, dtype)
-    return _outside(value, dtype)
+    return _node_of(value, dtype, is_rounded=False)
 
 
 def stored(value: Number, dtype: DType) -> Node:
@@ -70,14 +63,19 @@ def stored(value: Number, dtype: DType) -> Node:
     too, which wrap.
     """
     numbers.check(value, dtype)
+    half = dtype.itemsize == 2 and dtype.kind is Kind.FLOAT  # Nothing else may round it where it is only copied.
+    return _node_of(value, dtype, is_rounded=half)
+
+
+def _node_of(value: Number, dtype: DType, *, is_rounded: bool) -> Node:
     if type(value) in FREE:
         if free_number.is_free(value) and numbers.may_change(value, dtype):
             return host(value, dtype)
         value = fixed(value)
     low, high = numbers.HELD[dtype]
     if low <= value <= high:
-        half = dtype.itemsize == 2 and dtype.kind is Kind.FLOAT  # Nothing else may round it where it is only copied.
-        return host(int(value) if dtype.kind is Kind.INT else numbers.finite(value, dtype) if half else value, dtype)
+        held = int(value) if dtype.kind is Kind.INT else numbers.finite(value, dtype) if is_rounded else value
+        return host(held, dtype)
     return _outside(value, dtype)
 
 

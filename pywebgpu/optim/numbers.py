@@ -109,6 +109,8 @@ def watch(optimizer: Any) -> None:
 def watch_states(optimizer: Any) -> None:
     """The captured step is for states with the names, the tensors and what else is no number that they have now."""
     capture = recorder.capture
+    if capture is not None and not isinstance(optimizer.state, States):
+        capture.reason = "the optimizer keeps its state in a dict of the program's own, which no replay would write"
     if capture is not None and capture.meet(optimizer.state):
         capture.guards.append(_states_guard(optimizer))
 

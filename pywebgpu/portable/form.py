@@ -21,7 +21,7 @@ from pywebgpu.step_capture.free_number import FREE
 from pywebgpu.step_capture.function import Compiled
 from pywebgpu.step_capture.signature import Outline
 from pywebgpu.step_capture.step import Step, changed
-from pywebgpu.step_capture.templates import Fresh, Given, Made
+from pywebgpu.step_capture.templates import Fresh, Given, GradientOf, Made
 from pywebgpu.tensor.base import TensorBase
 
 Data = dict[str, Any]
@@ -236,6 +236,10 @@ class _Template:
         if isinstance(value, Given):
             spec = self.specs[value]
             return _shown(["argument", int(value)], spec, names.shown(spec.shape, ()))
+        if isinstance(value, GradientOf):
+            value = self.step.given_gradients.gradient(value)
+        if isinstance(value, Made) and isinstance(value.storage, GradientOf):
+            value = value.tensor(self.step.given_gradients.gradient(value.storage)._storage, ())
         if isinstance(value, Made) and isinstance(value.storage, Storage):
             value = value.tensor(value.storage, ())
         if isinstance(value, TensorBase):

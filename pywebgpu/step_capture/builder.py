@@ -114,7 +114,8 @@ class Builder:
         self._places: dict[int, Fresh] = {}
         self._made: dict[int, Any] = {}  # by id of a tensor: how each run makes it anew
         self._by_name: set[int] = set()  # ids of tensors that were there before
-        self._gradients: set[int] = set()  # ids of gradients that it found
+        self._gradients: dict[int, GradientOf] = {}  # by id: gradients that it found
+        self._memory: dict[int, GradientOf] = {}  # by id: their own storages, which may be parts
         self._roles: dict[int, GradientOf] = {}  # by id: their storages
 
     def _is_paused(self) -> bool:
@@ -230,6 +231,7 @@ class Builder:
         capture = self.capture
         self.reason = capture.reason
         self._find_born()
+        self._find_gradients(recording)
         around = recording.around
         known = around.containers if around is not None else frozenset()
         self._by_name = set(around.tensors) if around is not None else set()
@@ -239,7 +241,6 @@ class Builder:
         recording.result_template = signature.copied(result, self._kept, known)
         recording.taps_template = signature.copied(capture.taps, self._kept, known)
         recording.shown = frozenset(map(int, self._places.values()))
-        self._find_gradients(recording)
         ends = [(leaf, leaf._grad) for leaf, _, _ in capture.leaves()]
         before = {id(leaf): grad for leaf, grad, _ in capture.leaves()}
         kept = [
@@ -273,7 +274,8 @@ class Builder:
             for leaf, grad, read in self.capture.leaves()
             if read and grad is not None and id(grad) not in by_name and id(whole_of(grad._storage)) not in given
         ]
-        self._gradients = {id(grad) for _, grad in leaves}
+        self._gradients = {id(grad): GradientOf(number) for number, (_, grad) in enumerate(leaves)}
+        self._memory = {id(grad._storage): GradientOf(number) for number, (_, grad) in enumerate(leaves)}
         now = [leaf._grad for leaf, _ in leaves]
         for leaf, grad in leaves:  # As when the step began.
             leaf._grad = grad
@@ -423,12 +425,16 @@ class Builder:
                 if value._path[:n_views] == tensor._path:
                     return Made(Given(at), None, value._path[n_views:], value)
                 self.reason = self.reason or "it returns another view of what an argument is a view of"
+        if id(value) in self._gradients:
+            return self._gradients[id(value)]
         if id(value) in self._by_name:
             return value
         if _wants_gradient(value):  # Of a parameter, for one.
             self.is_open = True
             return value
-        return self._made.setdefault(id(value), Made(value._storage, None, value._path, value))
+        return self._made.setdefault(
+            id(value), Made(self._memory.get(id(value._storage), value._storage), None, value._path, value)
+        )
 
 
 def _wants_gradient(tensor: TensorBase) -> bool:

@@ -119,8 +119,12 @@ class GivenGradients:
             found.setdefault(id(self.whole(number)), GradientOf(number))
         return found
 
+    def gradient(self, number: int) -> TensorBase:
+        found: TensorBase = self._leaves[number]._grad
+        return found
+
     def whole(self, number: int) -> Storage:
-        return whole_of(self._leaves[number]._grad._storage)
+        return whole_of(self.gradient(number)._storage)
 
     def are_apart(self, others: frozenset[int] | set[int]) -> bool:
         """Whether none of them lies in these storages."""

@@ -259,6 +259,7 @@ def _taker(step: Step, kind: Taker, call: Call, new: dict[int, Storage], spec: A
 def _leave(step: Step, call: Call, values: list[Any], memory: _Memory) -> tuple[Any, Any]:
     """Leaves the world as Python would: gradients, and what is returned."""
     tensors: dict[int, Any] = {}
+    given = [step.given_gradients.gradient(number) for number in range(len(step.given_gradients.leaves))]
     if memory.renews:
         step.gradients.renew(memory.new, tensors)
         changed = True
@@ -268,9 +269,11 @@ def _leave(step: Step, call: Call, values: list[Any], memory: _Memory) -> tuple[
     def make(template: Any) -> Any:
         if isinstance(template, Given):
             return call.tensors[template]
+        if isinstance(template, GradientOf):
+            return given[template]
         if isinstance(template, Made):
             if id(template) not in tensors:
-                tensors[id(template)] = _tensor(template, call, memory.new)
+                tensors[id(template)] = _tensor(template, call, memory.new, given)
             return tensors[id(template)]
         return values[template._place] if type(template) in FREE else template
 
@@ -284,11 +287,13 @@ def _leave(step: Step, call: Call, values: list[Any], memory: _Memory) -> tuple[
     return signature.copied(step.result, make, known), signature.copied(step.taps, make, known)
 
 
-def _tensor(template: Made, call: Call, new: dict[int, Storage]) -> Any:
+def _tensor(template: Made, call: Call, new: dict[int, Storage], given: list[TensorBase]) -> Any:
     if isinstance(template.storage, Given):
         tensor = call.tensors[template.storage]
         return template.tensor(tensor._storage, tensor._path)
     if isinstance(template.storage, Storage):
         return template.tensor(template.storage, ())
+    if isinstance(template.storage, GradientOf):
+        return template.tensor(given[template.storage]._storage, ())
     whole = new[template.storage]
     return template.tensor(whole if template.part is None else Storage.part_of(whole, template.part), ())

@@ -263,8 +263,8 @@ class _Walk:
         entry.keys, entry.values = look()
 
     def _array(self, title: str, array: Any) -> None:
-        if array.nbytes > 64 * LARGEST or array.dtype.hasobject:
-            self._refuse(f"{title} is an array of {array.nbytes} bytes, and more than {64 * LARGEST} are not looked at")
+        if array.nbytes > BYTES or array.dtype.hasobject:
+            self._refuse(f"{title} is an array of {array.nbytes} bytes, and more than {BYTES} are not looked at")
         else:
             self._note(title, Facts("data", lambda: (array.dtype.str, array.shape, array.tobytes())))
 
@@ -301,6 +301,7 @@ class _Walk:
             self._go_on(self._note(title, Lookup(value.__dict__.get, methods)))
             self.waiting.append((kind.__name__, kind))
         if hasattr(value, "param_groups"):
+            self._note(title, Lookup(value.__dict__.get, ["param_groups", "state"]))  # Their contents guard themselves.
             hooks = [hook for hooks in value._hooks.values() for hook in hooks.values()]
             self.waiting.extend((f"a hook of {title}", hook) for hook in hooks)
         elif kind.__name__ == "Compiled":

@@ -23,7 +23,7 @@ class Fresh(int):
 
 
 class GradientOf(int):
-    """The memory of the gradient that a parameter has when the step begins, by the number of the parameter."""
+    """The gradient that a parameter has when the step begins, or its memory, by the number of the parameter."""
 
 
 Source = Given | GradientOf | Storage | Buffer  # where an input comes from; a buffer is a constant
@@ -38,7 +38,9 @@ class Made:
 
     __slots__ = ("is_inference", "kind", "part", "storage", "views")
 
-    def __init__(self, storage: Fresh | Given | Storage, part: Attrs | None, views: Views, like: TensorBase) -> None:
+    def __init__(
+        self, storage: Fresh | Given | GradientOf | Storage, part: Attrs | None, views: Views, like: TensorBase
+    ) -> None:
         self.storage, self.part, self.views = storage, part, views
         self.kind: Any = like._class()
         self.is_inference = like._inference
@@ -58,8 +60,8 @@ def difference(old: Any, new: Any, title: str, values: Sequence[Any]) -> str | N
     """In what two templates of results differ, in words. values: those of the first one's free numbers."""
     if old is new or (isinstance(old, Made) and isinstance(new, Made) and old.is_like(new)):
         return None
-    if isinstance(old, Given) and isinstance(new, Given):
-        return None if old == new else f"{title} is another argument"
+    if isinstance(old, Given | GradientOf) and type(old) is type(new):
+        return None if old == new else f"{title} is another tensor"
     if type(old) in FREE:
         old = values[old._place]
     if signature.is_container(old) and type(old) is type(new):
