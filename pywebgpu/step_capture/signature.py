@@ -7,6 +7,7 @@ floats count by being there, anything else by value or, where it has none, by id
 from __future__ import annotations
 
 import copy
+from collections import deque
 from collections.abc import Callable, Collection, Hashable
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
@@ -20,6 +21,7 @@ from pywebgpu.tensor import create
 from pywebgpu.tensor.base import TensorBase
 
 PLAIN = (bool, int, str, bytes, complex, range, type(None))
+MUTABLE = (set, bytearray, deque)  # besides the containers whose items are looked at
 Map = Callable[[Any], Any]
 
 
@@ -155,6 +157,8 @@ def copied(value: Any, change: Map, known: Collection[int] = ()) -> Any:
 
 
 def _copied(value: Any, change: Map, known: Collection[int], made: dict[int, Any]) -> Any:
+    if type(value) in MUTABLE and id(value) not in known:
+        return made.setdefault(id(value), copy.copy(value))
     if not is_container(value) or id(value) in known:
         return change(value)
     if id(value) not in made:

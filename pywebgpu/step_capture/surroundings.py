@@ -14,7 +14,7 @@ from operator import is_
 from typing import Any
 
 MISSING = object()
-ATOMS = (bool, int, float, complex, str, bytes, range, type(None), type(...), type(NotImplemented))
+ATOMS = (bool, int, float, complex, str, bytes, range, slice, type(None), type(...), type(NotImplemented))
 
 
 @dataclass(slots=True, eq=False)

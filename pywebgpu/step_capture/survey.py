@@ -103,8 +103,10 @@ class _Walk:
             self._refuse(f"the code that ran can see more than {MOST} things")
         for code in self._unknown():
             self._refuse(f"where it finds {watch.name_of(code)} is not known")
-        containers = frozenset(at for at, one in self.met.items() if signature.is_container(one))
-        return Surroundings(self.entries, self.reasons, self.tensors, containers, self.codes)
+        containers = frozenset(
+            at for at, one in self.met.items() if signature.is_container(one) or type(one) in signature.MUTABLE
+        )
+        return Surroundings(self.entries, self.reasons, self.tensors, frozenset(kept), self.codes)
 
     def _refuse(self, reason: str) -> None:
         if reason not in self.reasons:

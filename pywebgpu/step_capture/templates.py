@@ -70,4 +70,6 @@ def difference(old: Any, new: Any, title: str, values: Sequence[Any]) -> str | N
             return f"{title} has other items"
         inner = [difference(a, b, f"{title}[{at!r}]", values) for at, a, b in zip(places, items, found, strict=True)]
         return next((reason for reason in inner if reason is not None), None)
+    if type(old) in signature.MUTABLE and type(old) is type(new):
+        return None if old == new else f"{title} has other content"
     return None if surroundings.is_same(old, new) else f"{title} is another {type(new).__name__}"

@@ -203,6 +203,34 @@ def test_a_signature_that_keeps_differing_is_recorded_at_each_call() -> None:
     assert step.counters["replays"] == 0
 
 
+def test_what_a_step_returns_besides_tensors_is_new_in_each_run() -> None:
+    step = torch.compile(lambda x: (x * 2, {1, 2}, bytearray(b"a"), slice(1, 2), [3]))
+    found = [step(torch.ones(1))[1:] for _ in range(8)]
+    assert all(one == ({1, 2}, bytearray(b"a"), slice(1, 2), [3]) for one in found)
+    assert step.counters["differences"] == 0
+    assert step.counters["replays"] >= 3
+    for at in (0, 1, 3):
+        assert len({id(one[at]) for one in found}) == len(found)
+
+
+def test_a_returned_gradient_is_the_parameters_own() -> None:
+    weight = torch.ones(2, requires_grad=True)
+
+    def grow(x: torch.Tensor) -> torch.Tensor:
+        (weight * x).sum().backward()
+        return weight.grad
+
+    step = torch.compile(grow)
+    with audited("0"):
+        for n in range(1, 9):
+            grad = step(torch.ones(2))
+            assert grad is weight.grad
+            assert grad.tolist() == [float(n)] * 2
+            if n == 4:
+                kept, weight.grad = grad, torch.full((2,), 4.0)
+    assert kept.tolist() == [4.0, 4.0]
+
+
 # Copies
 
 
