@@ -17,6 +17,7 @@ from multiprocessing import get_context
 
 from tests.fuzz.programs import drawn, training, world
 from tests.fuzz.programs.program import GLOBALS, source
+from tests.unit.replays import audited
 
 NEAR = 2e-3  # to PyTorch: what was drawn may divide by a variance that is nearly 0
 CHUNK = 25  # programs that a process is handed at once
@@ -30,7 +31,8 @@ def difference(one: drawn.Recipe, device: str, *, peer: bool = True) -> str | No
     program = drawn.program(one)
     eager = world.run(program, one.scope, pywebgpu, device, compiled=False, reading=one.reading)
     try:
-        compiled = world.run(program, one.scope, pywebgpu, device, compiled=True, reading=one.reading)
+        with audited(one.audit):
+            compiled = world.run(program, one.scope, pywebgpu, device, compiled=True, reading=one.reading)
     except Exception as error:  # As a program's own errors are seen, this is one of the harness or of a capture.
         return f"compiled: {type(error).__name__}: {error}"
     found = world.compared(eager, compiled, world.EXACT, same_library=True)
@@ -38,6 +40,8 @@ def difference(one: drawn.Recipe, device: str, *, peer: bool = True) -> str | No
         return f"compiled: {found}"
     if compiled.counted("recompiles") and not any(compiled.reasons()):
         return "compiled: recorded again without a reason"
+    if compiled.counted("differences") and not drawn.writes(one):
+        return f"audit: {compiled.reasons()}"
     if peer and not program.alone:
         import torch
 
@@ -80,7 +84,7 @@ def failure(seed: int, device: str, *, shrink: bool = True) -> str | None:
     again = _safely(small, device)
     said = found if small is one else f"{found}\n{again}"
     said += "" if again else "\n(not so when it ran once more)"
-    return f"--- seed {seed} ({names}; read {small.reading})\n{said}\n{source(drawn.program(small), small.scope)}"
+    return f"--- seed {seed} ({names}; read {small.reading}, PYWEBGPU_AUDIT={small.audit})\n{said}\n{source(drawn.program(small), small.scope)}"
 
 
 def chunk(seeds: Iterable[int], device: str, *, shrink: bool = True) -> list[str]:

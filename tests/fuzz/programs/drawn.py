@@ -39,6 +39,15 @@ class Recipe:
     call: str
     calls: int
     reading: str
+    audit: str
+
+
+def writes(one: Recipe) -> bool:
+    """Whether a step may write to what outlives the call: that is for audits to see."""
+    texts = (one.skeleton.body, *[text for _, text in one.changes], *[part.wrap for part in one.parts])
+    return any(part.name.startswith("effect") for part in one.parts) or any(
+        word in text for text in texts for word in ("held.append", ".k = k")
+    )
 
 
 # How the statements of a part may stand in the program: what is put outside, and what stands inside.
@@ -102,7 +111,8 @@ def recipe(seed: int) -> Recipe:
     count = min(len(texts), draw.choice((0, 1, 2, 3, 4, 5))) if texts else 0
     changes = tuple(sorted((draw.randint(2, calls), draw.choice(texts)) for _ in range(count)))
     reading = draw.choice(("at once", "late", "late", "at the end"))
-    return Recipe(seed, skeleton, parts, changes, draw.choice(scopes), given(draw, calls), calls, reading)
+    made = Recipe(seed, skeleton, parts, changes, draw.choice(scopes), given(draw, calls), calls, reading, "")
+    return replace(made, audit=draw.choice(("", "", "1") if writes(made) else ("", "0", "0", "1")))
 
 
 def given(draw: random.Random, calls: int) -> str:
