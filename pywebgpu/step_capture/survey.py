@@ -106,7 +106,7 @@ class _Walk:
         containers = frozenset(
             at for at, one in self.met.items() if signature.is_container(one) or type(one) in signature.MUTABLE
         )
-        return Surroundings(self.entries, self.reasons, self.tensors, frozenset(kept), self.codes)
+        return Surroundings(self.entries, self.reasons, self.tensors, containers, self.codes)
 
     def _refuse(self, reason: str) -> None:
         if reason not in self.reasons:

@@ -1,10 +1,13 @@
-"""Random steps with state, draws and changing numbers: compiled, eager, and PyTorch say the same three times over."""
+"""Random compiled steps: what they compute, leave and do is what eager steps and PyTorch have, call after call."""
 
+import gc
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,10 +17,12 @@ from pywebgpu.runtime import executor
 from tests.cases import run
 from tests.cases.case import Case, randn
 from tests.fuzz import steps
+from tests.fuzz.programs import command
 from tests.fuzz.test_graphs import build, node
 from tests.oracle import oracle
 
-RATES = (0.1, 0.2, 0.3)
+RATES = (0.1, 0.2, 0.3, 0.2, 0.1)  # The second and the third call are audits, the fourth is a replay.
+CHUNKS, CHUNK = 10, {"cpu": 15, "webgpu": 3}
 write = st.tuples(st.integers(0, 6), st.integers(0, 3), steps.numbers)
 
 
@@ -85,6 +90,20 @@ def program(drawn: list[Any], writes: list[Any], *, has_gradient: bool, is_compi
 def _queue(torch: Any, tensor: Any) -> None:
     if torch is pywebgpu:
         executor.submit(devices.open_device(str(tensor.device)))
+
+
+@pytest.fixture(autouse=True)
+def not_frozen() -> Iterator[None]:
+    yield
+    gc.unfreeze()
+
+
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+def test_random_programs_do_what_python_does(chunk: int, device: str) -> None:
+    """`python -m tests fuzz-steps` runs as many as one likes."""
+    first = chunk * CHUNK["cpu"]
+    reports = command.chunk(range(first, first + CHUNK[device]), device)
+    assert reports == [], "\n".join(reports)
 
 
 @given(st.integers(1, 4), st.booleans(), st.lists(node, min_size=1, max_size=5), st.lists(write, max_size=4))

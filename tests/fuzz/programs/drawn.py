@@ -24,7 +24,7 @@ class Part:
     changes: tuple[str, ...] = ()
     modules: dict[str, str] = field(default_factory=dict)
     scopes: tuple[str, ...] = (GLOBALS, CLOSURE)
-    draws: bool = False
+    alone: bool = False
     wrap: str = "{body}"
     outside: str = ""
 
@@ -39,6 +39,15 @@ class Recipe:
     call: str
     calls: int
     reading: str
+    audit: str
+
+
+def writes(one: Recipe) -> bool:
+    """Whether a step may write to what outlives the call: that is for audits to see."""
+    texts = (one.skeleton.body, *[text for _, text in one.changes], *[part.wrap for part in one.parts])
+    return any(part.name.startswith("effect") for part in one.parts) or any(
+        word in text for text in texts for word in ("held.append", ".k = k")
+    )
 
 
 # How the statements of a part may stand in the program: what is put outside, and what stands inside.
@@ -102,7 +111,8 @@ def recipe(seed: int) -> Recipe:
     count = min(len(texts), draw.choice((0, 1, 2, 3, 4, 5))) if texts else 0
     changes = tuple(sorted((draw.randint(2, calls), draw.choice(texts)) for _ in range(count)))
     reading = draw.choice(("at once", "late", "late", "at the end"))
-    return Recipe(seed, skeleton, parts, changes, draw.choice(scopes), given(draw, calls), calls, reading)
+    made = Recipe(seed, skeleton, parts, changes, draw.choice(scopes), given(draw, calls), calls, reading, "")
+    return replace(made, audit=draw.choice(("", "", "1") if writes(made) else ("", "0", "0", "1")))
 
 
 def given(draw: random.Random, calls: int) -> str:
@@ -173,7 +183,7 @@ def a_tensor(draw: random.Random) -> Part:
     change = lambda text: re.sub(r"\b(w|_v|_u|_w|_v2)\b", r"\1$", text)  # noqa: E731
     setup = change("w = data(0, 4)\n_v = w[1:]\n_w = _u = _v2 = None")
     body = "x = x + 1 if w$ is None else (x[-3:] * w$).detach().float()\n" + SOFT
-    return Part(f"tensor {name}", setup, body, tuple(map(change, state.HAPPENS[name])), draws=name in DRAWING)
+    return Part(f"tensor {name}", setup, body, tuple(map(change, state.HAPPENS[name])), alone=name in DRAWING)
 
 
 # Skeletons: their body has `{parts}` in it.
@@ -229,12 +239,12 @@ def training_step(draw: random.Random) -> Part:
     setup = f"m = mlp()\nparams = list(m.parameters())\nopt = {rule}\n_g = _v = _kept = None\nheld = []"
     setup += f"\nsched = optim.lr_scheduler.{schedule}" if schedule else ""
     body = f"{first}\n{{parts}}\nloss = m(x).square().mean()\nloss.backward()\n{after}\nopt.step()\n{last}\nreturn loss.detach()"
-    own = [*training.GRADIENTS.items(), *training.OPTIMIZERS.items()]
-    changes = tuple(
-        text for name, happens in own for text in happens if name not in ("state_in_place",) and draw.random() < 0.1
-    )
-    more = ("sched.step()", "sched.step()") if schedule else ()
-    return Part("training", setup, body, (*changes, *more))
+    own = {**training.GRADIENTS, **training.OPTIMIZERS}
+    taken = [(name, text) for name, texts in own.items() for text in texts if draw.random() < 0.1]
+    changes = [text for name, text in taken if name != "state_in_place"]  # Each library keeps its own.
+    more = ["sched.step()", "sched.step()"] if schedule else []
+    alone = any(name.startswith("group") for name, _ in taken)  # PyTorch saves no parameter that is in no group.
+    return Part("training", setup, body, (*changes, *more), alone=alone)
 
 
 def program(one: Recipe) -> Program:
@@ -250,7 +260,7 @@ def program(one: Recipe) -> Program:
     for at, change in one.changes:
         changes[at] = f"{changes[at]}\n{change}" if at in changes else change
     given = {name: source for part in one.parts for name, source in part.modules.items()}
-    alone = "draws differ" if any(part.draws for part in one.parts) else ""
+    alone = "draws differ, or what may be saved" if any(part.alone for part in (one.skeleton, *one.parts)) else ""
     return Program(f"seed {one.seed}", text, changes, one.call, given, (one.scope,), one.calls, alone)
 
 

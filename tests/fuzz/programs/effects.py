@@ -154,6 +154,8 @@ EFFECTS = (
     Effect("moving_number", "a$ = types.SimpleNamespace(v=1.0)", "a$.v = a$.v * 0.9 + 0.05; x = x * a$.v"),
 )  # fmt: skip
 
+WRITES = "it writes to what outlives the call"
+
 # Expressions of the world that are others at each call, so that only "it moved" can be compared.
 MOVING: dict[str, str] = {
     "time": "time.time() * 1e4 % 1e6",
@@ -176,7 +178,7 @@ MOVING: dict[str, str] = {
 
 def effect(one: Effect) -> Program:
     setup = f"{one.setup}\ndef step(x):\n    {one.statement}\n    return x * 2".replace("$", "")
-    return Program(f"effect_{one.name}", setup, scopes=one.scopes)
+    return Program(f"effect_{one.name}", setup, scopes=one.scopes, audited=WRITES)
 
 
 def moving(name: str, read: str) -> Program:

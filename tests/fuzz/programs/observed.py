@@ -34,10 +34,10 @@ class Eye:
     def __init__(self, torch: Any, read: Reader, functions: list[Any]) -> None:
         self.torch, self.read, self.functions = torch, read, functions
         self.optimizer = torch.optim.Optimizer
-        self.known: dict[int, int] = {}
+        self.known: dict[int, tuple[int, Any]] = {}  # what was seen, which has to stay while its id counts
 
     def look(self, value: Any) -> Seen:
-        self.known, self.held = {}, []
+        self.known = {}
         return self._seen(value)
 
     def _seen(self, value: Any) -> Seen:
@@ -53,9 +53,8 @@ class Eye:
         if any(value is one for one in self.functions):
             return Seen("name")
         if id(value) in self.known:
-            return Seen("again", self.known[id(value)])
-        self.known[id(value)] = len(self.known)
-        self.held.append(value)  # So that no other object gets its id meanwhile.
+            return Seen("again", self.known[id(value)][0])
+        self.known[id(value)] = len(self.known), value
         if isinstance(value, np.ndarray | np.generic):
             return Seen(f"{kind} {value.dtype} {value.shape}", value.tolist())
         return self._container(value, kind) or self._object(value, kind)
@@ -166,6 +165,8 @@ def _equal(one: Any, other: Any, tolerance: float) -> bool:
     one, other = (value() if callable(value) else value for value in (one, other))
     if isinstance(one, str) or one is None:
         return bool(one == other) or (isinstance(one, str) and tolerance > 1e-5 and _near(one, other, tolerance))
+    if type(one) is list and one == other:
+        return True
     try:
         return bool(np.allclose(one, other, rtol=tolerance, atol=tolerance, equal_nan=True))
     except (TypeError, ValueError):

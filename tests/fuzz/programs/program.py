@@ -4,6 +4,7 @@ A program is text so that each world has its own globals, classes and modules, a
 """
 
 import ast
+import functools
 import re
 import textwrap
 from dataclasses import dataclass, field
@@ -51,7 +52,7 @@ def mlp():
 '''
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Program:
     """A step, what it stands in, and what happens between its calls.
 
@@ -61,7 +62,7 @@ class Program:
     changes: by the number of the call, statements that run before it.
     modules: by name, texts of modules that the setup may name or import.
     alone: why PyTorch is not asked. refused: compiled, each call that gets so far raises CaptureError.
-    replays: how many calls are replayed at least.
+    replays: how many calls are replayed at least. audited: why only an audit sees that a replay would be wrong.
     """
 
     name: str
@@ -74,10 +75,12 @@ class Program:
     alone: str = ""
     refused: bool = False
     replays: int = 0
+    audited: str = ""
 
 
+@functools.lru_cache(maxsize=8)
 def source(program: Program, scope: str) -> str:
-    """The module's text: it defines `call(n)`, `change_4()` …, `names()`, `keep(value)` and `last()`."""
+    """The module's text: it defines `call(n)`, `change_4()` …, `names()`, `keep(value)` and `_result()`."""
     setup = textwrap.dedent(program.setup).strip("\n")
     if not re.search(r"\bcompile\(|@compile", setup):
         setup += "\nstep = compile(step)"
@@ -86,7 +89,7 @@ def source(program: Program, scope: str) -> str:
     word = "global" if scope == GLOBALS else "nonlocal"
     parts = [setup, _function("call(n)", f"return {program.call}"), _names(known, scope)]
     parts.append(_function("keep(value)", f"{word} out\nout = value"))
-    parts.append(_function("last()", "return out"))
+    parts.append(_function("_result()", "return out"))
     for at, change in program.changes.items():
         change = textwrap.dedent(change).strip("\n")
         outer = sorted(assigned(change) & known) if scope == CLOSURE else sorted(assigned(change))
@@ -94,7 +97,7 @@ def source(program: Program, scope: str) -> str:
     text = re.sub(r"\bouter (?=\w+(, \w+)*$)", f"{word} ", "\n\n".join(parts), flags=re.MULTILINE)
     if scope == GLOBALS:
         return text + "\n"
-    made = ["call", "names", "keep", "last", *[f"change_{at}" for at in program.changes]]
+    made = ["call", "names", "keep", "_result", *[f"change_{at}" for at in program.changes]]
     text += "\n\nreturn " + "dict(" + ", ".join(f"{name}={name}" for name in made) + ")"
     return _function("make()", text) + "\n\nglobals().update(make())\n"
 

@@ -6,7 +6,6 @@ import contextlib
 import functools
 import gc
 import io
-import itertools
 import linecache
 import os
 import random
@@ -28,7 +27,6 @@ from tests.fuzz.programs.program import PRELUDE, Program, source
 
 AT_ONCE, LATE, AT_THE_END = "at once", "late", "at the end"  # when the values that a call left are read
 EXACT, NEAR = 1e-6, 1e-4
-_numbers = itertools.count()
 
 
 @dataclass(slots=True)
@@ -112,7 +110,7 @@ def raised(error: Exception) -> Raised:
 def _look(eye: Eye, torch: Any, out: Any, names: dict[str, Any], printed: io.StringIO) -> Seen:
     with torch.no_grad():
         seen = eye.look({"out": out, **names["names"]()})
-        seen.inner["last"] = eye.look(names["last"]())
+        seen.inner["last"] = eye.look(names["_result"]())
     seen.parts["printed"] = Seen("str", printed.getvalue())
     seen.parts["random"] = Seen("int", hash((random.getstate(), np.random.get_state()[1].tobytes())))  # type: ignore[index,union-attr]
     if torch is pywebgpu:
@@ -138,11 +136,11 @@ def _settle(seen: Seen) -> None:
 
 def _module(program: Program, scope: str, torch: Any, wrap: Callable[..., Any]) -> dict[str, Any]:
     """The program's module, executed. Its lines can be shown in a traceback."""
-    number = next(_numbers)
+    folder = f"/programs/{program.name}"
     for name, text in program.modules.items():
-        _execute(name, f"/programs/{number}/{name}.py", text, {"torch": torch, "compile": wrap})
+        _execute(name, f"{folder}/{name}.py", text, {"torch": torch, "compile": wrap})
     given = {"torch": torch, "compile": wrap, **{name: sys.modules[name] for name in program.modules}}
-    return _execute("program", f"/programs/{number}/program.py", source(program, scope), given)
+    return _execute("program", f"{folder}/program.py", source(program, scope), given)
 
 
 def _execute(name: str, path: str, text: str, given: dict[str, Any]) -> dict[str, Any]:
@@ -153,8 +151,13 @@ def _execute(name: str, path: str, text: str, given: dict[str, Any]) -> dict[str
     names.update(given)
     exec(_prelude(), names)
     linecache.cache[path] = len(text), None, text.splitlines(keepends=True), path
-    exec(compile(text, path, "exec"), names)
+    exec(_code(text, path), names)
     return names
+
+
+@functools.lru_cache(maxsize=8)
+def _code(text: str, path: str) -> Any:
+    return compile(text, path, "exec")
 
 
 @functools.cache
@@ -181,8 +184,9 @@ def _surroundings(torch: Any, device: str, program: Program) -> Iterator[io.Stri
 def _put_back(torch: Any, program: Program) -> Callable[[], None]:
     environment, folder, limit, collects = dict(os.environ), os.getcwd(), sys.getrecursionlimit(), gc.isenabled()
     device, dtype, scratch = torch.get_default_device(), torch.get_default_dtype(), tempfile.tempdir
-    made = tempfile.mkdtemp(prefix="program")
-    tempfile.tempdir = made
+    uses_files = "tempfile" in program.setup
+    if uses_files:
+        tempfile.tempdir = tempfile.mkdtemp(prefix="program")
 
     def put_back() -> None:
         torch.set_default_device(device)
@@ -191,8 +195,9 @@ def _put_back(torch: Any, program: Program) -> Callable[[], None]:
         os.chdir(folder)
         sys.setrecursionlimit(limit)
         (gc.enable if collects else gc.disable)()
+        if uses_files:
+            shutil.rmtree(str(tempfile.tempdir), ignore_errors=True)
         tempfile.tempdir = scratch
-        shutil.rmtree(made, ignore_errors=True)
         if os.environ != environment:
             os.environ.clear()
             os.environ.update(environment)
