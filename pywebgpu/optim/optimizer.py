@@ -278,6 +278,8 @@ class UpdateRule(Optimizer):
 
         Where others have a gradient at each step, joining them anew would cost more than it gains.
         """
+        if not params:
+            return []
         ids = [id(parameter) for parameter in params]
         last, changes = self._seen.get(number, (ids, 0))
         changes = changes + 1 if ids != last else 0

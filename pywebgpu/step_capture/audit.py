@@ -7,6 +7,7 @@ audited: what Python records is what is computed, and Python runs once.
 from __future__ import annotations
 
 import functools
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,7 +15,8 @@ from pywebgpu.devices.base import Buffer
 from pywebgpu.step_capture import templates
 from pywebgpu.step_capture.builder import Recording
 from pywebgpu.step_capture.host_program import Bound, Changed, is_same
-from pywebgpu.step_capture.step import Step
+from pywebgpu.step_capture.signature import Call
+from pywebgpu.step_capture.step import NOTHING, Step
 
 
 def is_due(n_calls: int, setting: str) -> bool:
@@ -24,44 +26,48 @@ def is_due(n_calls: int, setting: str) -> bool:
     return n_calls >= 2 and (n_calls - 1) & (n_calls - 2) == 0
 
 
-class _Misread(Exception):
-    """The ordinary call did not read the numbers that the step reads."""
-
-
-def difference(step: Step, call: Recording) -> str | None:
-    """What the step would have done otherwise than the ordinary call did, in words."""
-    written: list[tuple[int, Any]] = []
+def begin(step: Step, call: Call) -> list[Any]:
+    """What the cells hold, before the ordinary call: it may not read all of them."""
+    step.now.current[0] = call
     try:
-        values = _evaluated(step, call, written)
-    except _Misread as error:
-        return str(error)
+        return [None if cell.get is None else cell.get() for cell in step.capture.cells]
+    finally:
+        step.now.current[0] = NOTHING
+
+
+def difference(step: Step, call: Recording, begun: list[Any]) -> str | None:
+    """What the step would have done otherwise than the ordinary call did, in words."""
+    written: list[tuple[Any, Any]] = []
+    try:
+        values = _evaluated(step, call, begun, written)
     except (Changed, ArithmeticError, ValueError, TypeError):
         return None  # It would have found that it does not fit.
     return next((found for found in _differences(step, call, values, written) if found is not None), None)
 
 
-def _evaluated(step: Step, call: Recording, written: list[tuple[int, Any]]) -> list[Any]:
-    """The values of the host program, run on the numbers that the ordinary call read."""
+def _evaluated(step: Step, call: Recording, begun: list[Any], written: list[tuple[Any, Any]]) -> list[Any]:
+    """The values of the host program, run on the numbers that the ordinary call read, cell by cell."""
     cells = step.capture.cells
-    reads = iter(call.capture.reads)
+    read: dict[Any, list[Any]] = {}
+    for at, value in reversed(call.capture.reads):
+        read.setdefault(call.capture.cells[at].key, []).append(value)
 
     def get(at: int) -> Any:
-        number, value = next(reads, (-1, None))
-        if number != at:
-            raise _Misread(f"it does not read {cells[at].name} where it did")
-        return value
+        values = read.get(cells[at].key, begun[at : at + 1])
+        return values.pop() if len(values) > 1 else values[0]
 
     getters = [functools.partial(get, at) for at in range(len(cells))]
-    setters = [functools.partial(_note, written, at) for at in range(len(cells))]
-    names = [cell.name for cell in cells]
-    bound = Bound(step.host.program, names, getters, setters, [_nothing] * len(step.capture.acts))
+    setters = [functools.partial(_note, written, cell.key) for cell in cells]
+    bound = Bound(
+        step.host.program, [cell.name for cell in cells], getters, setters, [_nothing] * len(step.capture.acts)
+    )
     values = bound.run()
     bound.commit(values)
     return values
 
 
-def _note(written: list[tuple[int, Any]], at: int, value: Any) -> None:
-    written.append((at, value))
+def _note(written: list[tuple[Any, Any]], key: Any, value: Any) -> None:
+    written.append((key, value))
 
 
 def _nothing() -> None:
@@ -69,7 +75,7 @@ def _nothing() -> None:
 
 
 def _differences(
-    step: Step, call: Recording, values: list[Any], written: list[tuple[int, Any]]
+    step: Step, call: Recording, values: list[Any], written: list[tuple[Any, Any]]
 ) -> Iterator[str | None]:
     if call.run is None:
         yield "it computes nothing"
@@ -84,9 +90,8 @@ def _differences(
     for at, (place, number) in enumerate(zip(step.places, call.numbers, strict=True)):
         if not is_same(_as_computed(values[place]), _as_computed(number)):
             yield f"number {at} of the program would be {values[place]!r} and is {number!r}"
-    if sorted((at, repr(value)) for at, value in written) != sorted(
-        (at, repr(value)) for at, value in call.capture.writes
-    ):
+    cells = call.capture.cells
+    if Counter(map(repr, written)) != Counter(repr((cells[at].key, value)) for at, value in call.capture.writes):
         yield "it leaves other numbers on the host"
     yield templates.difference(step.result, call.result_template, "what it returns", values)
     yield templates.difference(step.taps, call.taps_template, "what it shows", values)

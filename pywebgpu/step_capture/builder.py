@@ -286,6 +286,8 @@ class Builder:
 
     def _require_settled(self) -> None:
         """Memory that was there before must be where it was; else the next call captures the step as it is then."""
+        if not self.capture.is_free:
+            return
         moved = {id(s) for ref in self.capture.moved if (s := ref()) is not None}
         unmade = {id(s) for s, node in self.capture.begun.values() if node.buffer is None and s.whole is None}
         if (moved | unmade) - self._born.keys():

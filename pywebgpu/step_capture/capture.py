@@ -22,12 +22,19 @@ Seen = tuple[Any, Any, Any]  # weak references to a tensor and to its storage, a
 
 @dataclass(slots=True, eq=False)
 class Cell:
-    """Where a number of the host stands: what it is called in `owner`, which is None for one with no other place."""
+    """Where a number of the host stands: what it is called in `owner`, which is None for one with no other place.
 
-    name: str
+    key: the same in each call.
+    """
+
+    key: tuple[Any, str]
     owner: Any = None
     get: Callable[[], Any] | None = None
     set: Callable[[Any], None] | None = None
+
+    @property
+    def name(self) -> str:
+        return self.key[1]
 
 
 class Capture:
@@ -47,6 +54,7 @@ class Capture:
         self.writes: list[tuple[int, Any]] = []
         self._program = Builder()
         self._cell_at: dict[tuple[int, str], int] = {}
+        self._n_alone = 0  # cells without an owner
         self._current: dict[int, Any] = {}  # by cell: the number that was read or written last
 
         self.pending: dict[Any, dict[int, Any]] = {}  # by device, by id: weak references to storages without a value
@@ -169,11 +177,13 @@ class Capture:
 
     def _cell(self, name: str, owner: Any) -> int:
         if owner is None:
-            self.cells.append(Cell(name))
-            return len(self.cells) - 1
-        at = self._cell_at.setdefault((id(owner), name), len(self.cells))
+            key = self._n_alone, name
+            self._n_alone += 1
+        else:
+            key = id(owner), name
+        at = self._cell_at.setdefault(key, len(self.cells))
         if at == len(self.cells):
-            self.cells.append(Cell(name, owner))
+            self.cells.append(Cell(key, owner))
         return at
 
     def _is_full(self) -> bool:

@@ -155,13 +155,13 @@ class Compiled:
 
     def _audit(self, call: Call, variants: _Variants, one: Step) -> Any:
         self.counters["audits"] += 1
-        now = one.now
+        now, begun = one.now, audit.begin(one, call)
         builder = Builder(call, step.free(one, call), ordinary=True, known=now, watched=now.n_audits == 0)
         recording = builder.record(self.function)
         now.n_calls += 1
         now.n_audits += 1
         written = now.surroundings.changed()
-        found = recording.reason or audit.difference(one, recording)
+        found = recording.reason or audit.difference(one, recording, begun)
         if recording.is_open:
             found = "a gradient may now be asked of what it returns"
         unseen = f"it changes what outlives the call: {written}" if written is not None else _unseen(recording)

@@ -9,7 +9,8 @@ from __future__ import annotations
 import functools
 import os
 import threading
-from typing import Any, NamedTuple, Self
+from collections.abc import Iterator
+from typing import Any, Self
 
 from pywebgpu import devices, dtypes
 from pywebgpu.graph.ir import Node, host
@@ -18,28 +19,40 @@ from pywebgpu.step_capture.capture import Capture, recorder
 from pywebgpu.step_capture.free_number import FREE
 
 WORD = 0xFFFFFFFF
+Words = tuple[Node, Node, Node]
 _drawing = threading.RLock()  # Threads share sources, and no two draws may be the same.
 
 
-class State(NamedTuple):
-    """All that a source is."""
+class State:
+    """All that a source is: three whole numbers, of which `draws` is free in a captured step. It never changes.
 
-    seed: int
-    stream: int
-    draws: Any  # a whole number, which is free in a captured step
+    words: the host numbers of a seed and a stream, which stay for all its draws; a captured step reads them anew.
+    """
+
+    __slots__ = ("draws", "seed", "stream", "words")
+
+    def __init__(self, seed: int, stream: int, draws: Any, words: Words | None = None) -> None:
+        self.seed, self.stream, self.draws = seed, stream, draws
+        self.words = _words(seed, stream) if words is None else words
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter((self.seed, self.stream, self.draws))
+
+    def at(self, draws: Any) -> State:
+        """This seed, after so many draws."""
+        return State(self.seed, self.stream, draws, self.words)
 
 
 class Source:
     """Random draws from a seed. Two sources of one seed give the same draws."""
 
-    __slots__ = ("_fixed", "_state", "device")
+    __slots__ = ("_state", "device")
 
-    _fixed: tuple[Node, Node, Node]  # the words that stay while the seed does
     _state: State
 
     def __init__(self, device: str | devices.device | None = None) -> None:
         self.device = devices.device("cpu" if device is None else device)
-        self._go_to(State(int.from_bytes(os.urandom(8), "little"), 0, 0))
+        self._state = State(int.from_bytes(os.urandom(8), "little"), 0, 0)
 
     def manual_seed(self, seed: int) -> Self:
         """Starts over from a seed of 64 bits, where -1 is the largest. Raises ValueError for others."""
@@ -64,10 +77,10 @@ class Source:
     def draw(self) -> Seed:
         """The seed of the next draw: four host numbers."""
         with _drawing:
-            seed, stream, draws = self.state
-            self._state = State(seed, stream, draws + 1)
-            fixed = self._fixed
-        return (*fixed, host(draws if type(draws) in FREE else draws & WORD, dtypes.uint32))
+            state = self.state
+            draws = state.draws
+            self._state = state.at(draws + 1)
+        return (*state.words, host(draws if type(draws) in FREE else draws & WORD, dtypes.uint32))
 
     @property
     def state(self) -> State:
@@ -80,48 +93,40 @@ class Source:
         """Goes back, or on, to a state."""
         if recorder.capture is not None and recorder.capture.meet(self):
             self._enter(recorder.capture)
-        with _drawing:
-            old, self._state = self._state, State(*state)
-            if self._state[:2] != old[:2]:
-                self._fixed = _words(self._state)
+        self._go_to(state)
 
     def _enter(self, capture: Capture) -> None:
         """From here on the draws of a captured step count on from wherever the source is in each run."""
         begun = self._state
         capture.remember(lambda: functools.partial(self._go_to, self._state))
-        words = [
-            capture.read("seed.low", lambda: self._state.seed & WORD, self),
-            capture.read("seed.high", lambda: self._state.seed >> 32, self),
-            capture.read("stream", lambda: self._state.stream & WORD, self),
-        ]
-        low, high, stream = (host(word, dtypes.uint32) for word in words)
-        self._fixed = (low, high, stream)
+        low = capture.read("seed.low", lambda: self._state.seed & WORD, self)
+        high = capture.read("seed.high", lambda: self._state.seed >> 32, self)
+        stream = capture.read("stream", lambda: self._state.stream & WORD, self)
         draws = capture.read("draws", lambda: self._state.draws, self)
-        self._state = State(begun.seed, begun.stream, draws)
-        capture.endings.append(functools.partial(self._leave, capture, begun))
+        words = host(low, dtypes.uint32), host(high, dtypes.uint32), host(stream, dtypes.uint32)
+        entered = self._state = State(begun.seed, begun.stream, draws, words)
+        capture.endings.append(functools.partial(self._leave, capture, begun, entered.words))
 
-    def _leave(self, capture: Capture, begun: State) -> None:
-        """The captured step is over: notes where it left the source."""
-        seed, stream, draws = self._state
-        same = (seed, stream) == begun[:2]
-        if capture.is_free and type(draws) not in FREE:
-            capture.act("seed", functools.partial(self._go_to, self._state))
-        elif same:
-            go_on = lambda n: self._go_to(State(self._state.seed, self._state.stream, n))  # noqa: E731
-            capture.write("draws", draws, go_on, self)
-        else:
-            capture.write("draws", draws, lambda n: self._go_to(State(seed, stream, n)), self)
+    def _leave(self, capture: Capture, begun: State, entered: Words) -> None:
+        """The captured step is over: notes where it left the source, on the seed of each run or on one of its own."""
+        seed, stream, draws = state = self._state
+        if state.words is entered:
+            self._state = begun
+            capture.write("draws", draws, lambda n: self._go_to(self._state.at(n)), self)
+            return
+        if type(draws) in FREE:
+            capture.reason = "a generator goes on from where another one is"
+        capture.write("draws", draws, lambda n: self._go_to(State(seed, stream, n)), self)
 
     def _go_to(self, state: State) -> None:
         with _drawing:
-            self._state, self._fixed = state, _words(state)
+            self._state = state
 
     def __reduce__(self) -> Any:
         return _rebuild, (type(self), str(self.device), tuple(self._state))
 
 
-def _words(state: State) -> tuple[Node, Node, Node]:
-    seed, stream, _ = state
+def _words(seed: int, stream: int) -> Words:
     return host(seed & WORD, dtypes.uint32), host(seed >> 32, dtypes.uint32), host(stream & WORD, dtypes.uint32)
 
 
