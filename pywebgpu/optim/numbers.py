@@ -38,12 +38,20 @@ class Options(dict[str, Any]):
         capture = recorder.capture
         if capture is not None:
             capture.save_dict(self)
+            self._note_change(capture, name, value)
             if type(value) in FREE or type(value) in self.KINDS:
                 capture.write(name, value, partial(super().__setitem__, name), self)
                 return
         if type(value) not in self.KINDS or type(dict.get(self, name)) not in self.KINDS:
             recorder.changes += 1
         super().__setitem__(name, plain(value))
+
+    def _note_change(self, capture: Capture, name: str, value: Any) -> None:
+        """What a step does not read anew it may not change either: the next run begins with another value."""
+        known = dict.get(self, name, value)
+        is_read_anew = type(known) in self.KINDS and (type(value) in FREE or type(value) in self.KINDS)
+        if not is_read_anew and not _is_as(known, value):
+            capture.reason = f"it changes the {name} of an optimizer, which is no number that is read anew"
 
     def __reduce__(self) -> Any:
         return type(self), (dict(self),)
@@ -160,10 +168,14 @@ def _fixed(home: dict[str, Any]) -> list[tuple[str, Any]]:
 def _changed(home: dict[str, Any], fixed: list[tuple[str, Any]]) -> str | None:
     """The name of something that is no longer what it was."""
     for name, value in fixed:
-        now = dict.get(home, name)
-        if now is not value and not (isinstance(value, _PLAIN) and type(now) is type(value) and now == value):
+        if not _is_as(value, dict.get(home, name)):
             return name
     return None
+
+
+def _is_as(value: Any, now: Any) -> bool:
+    """Whether an option is the same, or an equal number or text."""
+    return now is value or (isinstance(value, _PLAIN) and type(now) is type(value) and now == value)
 
 
 def _hooks(optimizer: Any) -> dict[str, dict[int, Any]]:

@@ -292,9 +292,7 @@ class UpdateRule(Optimizer):
     def _update_together(self, params: list[tensor.Tensor], group: Group) -> None:
         given = [parameter.grad for parameter in params]
         gradients = packed.gather(given, move=packed.are_new(given))
-        states = [self.state[parameter] for parameter in params]
-        if not any(states):
-            self._begin(params, states, group)
+        states = self._states(params, group)
         before = {name: states[0][name] for name in states[0]}
         for name, value in before.items():
             if isinstance(value, tensor.Tensor):
@@ -306,13 +304,26 @@ class UpdateRule(Optimizer):
                 parts = packed.spread(value, params) if isinstance(value, tensor.Tensor) else [value] * len(params)
                 for state, part in zip(states, parts, strict=True):
                     state[name] = part
+        self._keep(params, states)
 
     def _update_alone(self, parameter: tensor.Tensor, group: Group) -> None:
         gradient = -parameter.grad if group["maximize"] else parameter.grad
-        state = self.state[parameter]
-        if not state:
-            self._begin([parameter], [state], group)
-        self._update(parameter, gradient, state, group)
+        states = self._states([parameter], group)
+        self._update(parameter, gradient, states[0], group)
+        self._keep([parameter], states)
+
+    def _states(self, params: list[tensor.Tensor], group: Group) -> list[State]:
+        """What is remembered of the parameters; a rule that remembers nothing leaves no trace in `state`."""
+        states = [self.state.get(parameter, numbers.Counts()) for parameter in params]
+        if not any(states):
+            self._begin(params, states, group)
+            self._keep(params, states)
+        return states
+
+    def _keep(self, params: list[tensor.Tensor], states: list[State]) -> None:
+        for parameter, state in zip(params, states, strict=True):
+            if state and parameter not in self.state:
+                self.state[parameter] = state
 
     def _begin(self, params: list[tensor.Tensor], states: list[State], group: Group) -> None:
         """Gives the parameters the state before their first step: it was there before a step that is captured."""

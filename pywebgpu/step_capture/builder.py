@@ -24,7 +24,7 @@ from pywebgpu.runtime.executor import Run
 from pywebgpu.runtime.storage import Storage, whole_of
 from pywebgpu.step_capture import gradients, guards, names, signature, survey
 from pywebgpu.step_capture.capture import Capture, recorder
-from pywebgpu.step_capture.free_number import plain
+from pywebgpu.step_capture.free_number import NotFreeError, plain
 from pywebgpu.step_capture.gradients import GivenGradients
 from pywebgpu.step_capture.signature import Call
 from pywebgpu.step_capture.surroundings import Surroundings
@@ -56,6 +56,7 @@ class Recording:
     """What one call did. `result` and `taps` are the values of this very call.
 
     reason: why it cannot run again; empty where it can.
+    has_moved: because memory that stays is no longer where it was.
     is_open: a gradient may still be asked of what it returns; it did not run, and is like any recorded code.
     """
 
@@ -63,6 +64,7 @@ class Recording:
     capture: Capture
     around: Surroundings | None
     reason: str = ""
+    has_moved: bool = False
     is_open: bool = False
     run: Run | None = None
     sources: list[Source] = field(default_factory=list)
@@ -106,7 +108,8 @@ class Builder:
         self.capture = Capture(free=not ordinary, guarded=guarded)
         self.current = [call]  # the present call, where what the capture reads finds its numbers
         self.reason = ""
-        self.is_open = False
+        self.is_open = self.has_moved = False
+        self.told = False  # code ran that can tell a free number from Python's own
         self._known = known
         self._watch = Watch(self._is_paused, self._is_told) if watched else None
         self._born: dict[int, Storage] = {}  # by id: storages that the captured call made
@@ -122,7 +125,9 @@ class Builder:
         return recorder.capture is not self.capture
 
     def _is_told(self) -> None:
-        self.capture.is_guarded = True
+        self.told = self.capture.is_guarded = True
+        if self.free:
+            raise NotFreeError("code that tells types apart was given a number that changes from run to run")
 
     def record(self, function: Any) -> Recording:
         executor.flush()
@@ -256,7 +261,7 @@ class Builder:
         for _, grad in ends:
             if grad is not None:
                 grad._storage.claim()
-        recording.reason, recording.is_open = self.reason, self.is_open
+        recording.reason, recording.is_open, recording.has_moved = self.reason, self.is_open, self.has_moved
         recording.result = signature.rebuilt(result, plain)
         recording.taps = dict(capture.taps)
         if self._dry:
@@ -286,12 +291,13 @@ class Builder:
 
     def _require_settled(self) -> None:
         """Memory that was there before must be where it was; else the next call captures the step as it is then."""
-        if not self.capture.is_free:
-            return
         moved = {id(s) for ref in self.capture.moved if (s := ref()) is not None}
         unmade = {id(s) for s, node in self.capture.begun.values() if node.buffer is None and s.whole is None}
         if (moved | unmade) - self._born.keys():
+            self.has_moved = True
             self.reason = "it made or moved memory that stays; the next call finds it there"
+        if any(s.node.requires for s, _ in self.capture.begun.values() if id(s) not in self._born):
+            self.reason = "it writes a value with a history into a tensor that stays"
 
     def _find_seen(self, recording: Recording, result: Any) -> list[guards.Held]:
         """The tensors that the step found and did not make, but for arguments. Those that are both fix the argument."""

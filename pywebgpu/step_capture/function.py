@@ -33,10 +33,12 @@ class _Variants:
     """The steps of one signature, the latest first.
 
     each_call: why calls are recorded each time, where they are.
+    told: code ran that can tell a number which stands for several values from Python's own.
     """
 
     steps: list[Step] = field(default_factory=list)
     each_call: str = ""
+    told: bool = False
     n_differences: int = 0
 
 
@@ -127,16 +129,20 @@ class Compiled:
         dry: bool = False,
     ) -> Any:
         """free: the float arguments that each run reads anew; None for all."""
+        guarded = variants.told or names.tells_numbers_apart(self.function, call.kept)
+        free = frozenset(range(len(call.numbers))) if free is None else free
+        free = frozenset() if guarded else free
         if reasons:
             self.counters["recompiles"] += 1
-            self._say(reasons[0])
+            self._say(f"{reasons[0]}, and is free from now on" if free else reasons[0])
             self._missed += 1
             if self._missed == MISSES:
                 self._warn(f"is captured anew at each call: {reasons[0]}")
-        free = frozenset(range(len(call.numbers))) if free is None else free
-        guarded = names.tells_numbers_apart(self.function, call.kept)
-        builder = Builder(call, frozenset() if guarded else free, guarded=guarded, dry=dry)
-        recording = builder.record(self.function)
+        builder = Builder(call, free, guarded=guarded, dry=dry)
+        try:
+            recording = builder.record(self.function)
+        finally:
+            variants.told |= builder.told
         self.counters["captures"] += not dry
         if recording.is_open:
             self._open.add(call.key)
@@ -169,6 +175,9 @@ class Compiled:
             variants.each_call = unseen
             variants.steps.clear()
             self._lose(unseen)
+        elif recording.has_moved:
+            variants.steps.remove(one)
+            self._lose(recording.reason)
         elif found is not None:
             self._differs(variants, one, found)
         elif recording.around is not None:
@@ -247,7 +256,7 @@ def _unseen(recording: Recording) -> str:
 
 def _words(one: Step, call: Call, numbers: list[int]) -> str:
     at = numbers[0]
-    return f"argument {one.numbers[at]!r} is {call.numbers[at]!r}, and is free from now on"
+    return f"argument {one.numbers[at]!r} is {call.numbers[at]!r}"
 
 
 def _is_checked() -> bool:

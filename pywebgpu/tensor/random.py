@@ -38,7 +38,8 @@ class Generator(Source):
         if tuple(new_state.shape) != (24,):
             raise RuntimeError(f"RNG state is wrong size: expected 24 bytes, got {tuple(new_state.shape)}")
         data = bytes(conversion.numbers(new_state._bytes(), dtypes.uint8))
-        self.restore(State(*(int.from_bytes(data[at : at + 8], "little") for at in (0, 8, 16))))
+        seed, stream, draws = (int.from_bytes(data[at : at + 8], "little") for at in (0, 8, 16))
+        self.restore(State(seed, stream, draws))
         return self
 
     def clone_state(self) -> Generator:
