@@ -177,6 +177,8 @@ def factor(value: Number, dtype: DType) -> Number:
     """A number that scales an operand. Raises: DTypeError where the dtype cannot hold it, or is whole and it is not."""
     if dtype.kind is not Kind.FLOAT and isinstance(plain(value), float):
         raise DTypeError("For integral input tensors, argument alpha must not be a floating point number.")
+    if isinstance(value, bool) and dtype.kind is not Kind.BOOL:
+        raise DTypeError("Boolean alpha only supported for Boolean results.")
     numbers.check(value, dtype)
     return value
 
@@ -192,7 +194,7 @@ def weight(value: Number, dtype: DType) -> Number:
 
 def add(a: Operand, b: Operand, alpha: Number = 1) -> Node:
     dtype = result_type(a, b)
-    if alpha != 1:
+    if alpha is True or alpha != 1:
         factor(alpha, dtype)
         alpha = bool(alpha) if dtype is dtypes.bool_ else alpha
         b = mul(b, alpha) if isinstance(b, Node) else b * alpha
@@ -206,7 +208,7 @@ def sub(a: Operand, b: Operand, alpha: Number = 1) -> Node:
             "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, "
             "use the `~` or `logical_not()` operator instead."
         )
-    if alpha != 1:
+    if alpha is True or alpha != 1:
         factor(alpha, dtype)
         b = mul(b, alpha) if isinstance(b, Node) else b * alpha
     return binary(pointwise.sub, a, b, dtype)

@@ -325,10 +325,16 @@ def clamp(x: Node, low: Operand | None = None, high: Operand | None = None) -> N
         return arithmetic.mul(x, nan)
     x, *bounds = arithmetic.together(x, *given, dtype=dtype)
     if low is not None:
-        x = pointwise.where(pointwise.lt(x, bounds[0]), bounds[0], x)
+        x = pointwise.where(_or_nan(pointwise.lt(x, bounds[0]), bounds[0], low), bounds[0], x)
     if high is not None:
-        x = pointwise.where(pointwise.gt(x, bounds[-1]), bounds[-1], x)
+        x = pointwise.where(_or_nan(pointwise.gt(x, bounds[-1]), bounds[-1], high), bounds[-1], x)
     return x
+
+
+def _or_nan(condition: Node, bound: Node, given: Operand) -> Node:
+    """Whether the bound of a clamp is taken: a tensor may hold NaN, which wins."""
+    may_be_nan = isinstance(given, Node) and bound.spec.dtype.kind is Kind.FLOAT
+    return pointwise.bitwise_or(condition, pointwise.isnan(bound)) if may_be_nan else condition
 
 
 def lerp(start: Node, end: Node, weight: Operand) -> Node:

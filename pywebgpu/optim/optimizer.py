@@ -110,7 +110,10 @@ class Optimizer:
         recorder.changes += 1
 
     def state_dict(self) -> dict[str, Any]:
-        """{"state": {index: state}, "param_groups": [options and indices]}, as torch's. Tensors are not copied."""
+        """{"state": {index: state}, "param_groups": [options and indices]}, as torch's. Tensors are not copied.
+
+        Raises: KeyError where `state` knows a tensor that is in no group.
+        """
         for hook in list(self._hooks["state_dict_pre"].values()):
             hook(self)
         order = grouping.indices(self.param_groups)
@@ -119,7 +122,11 @@ class Optimizer:
             packed = {name: value for name, value in group.items() if name != "params"}
             packed["params"] = [order[id(parameter)] for parameter in group["params"]]
             groups.append(packed)
-        state = {order.get(id(key), key): _plain(value) for key, value in self.state.items() if value}
+        state = {
+            order[id(key)] if isinstance(key, tensor.Tensor) else key: _plain(value)
+            for key, value in self.state.items()
+            if value
+        }
         out: dict[str, Any] = {"state": state, "param_groups": groups}
         for hook in list(self._hooks["state_dict_post"].values()):
             changed = hook(self, out)

@@ -148,7 +148,7 @@ class Compiled:
             self._open.add(call.key)
             return self._given(recording)
         unseen = _unseen(recording)
-        reason = recording.reason or unseen
+        reason = unseen or recording.reason
         if unseen:
             variants.each_call = unseen
             self._variants[call.key] = variants

@@ -189,13 +189,14 @@ def _brought(item: TensorBase, device: Device) -> Node:
 
 def _listed(item: Any, device: Device) -> Node:
     flat: list[Any] = []
-    shape = literal.flatten(item, flat)
+    kinds: set[Any] = set()
+    shape = literal.flatten(item, flat, kinds)
     if flat and all(isinstance(value, bool) for value in flat):
         dtype = dtypes.bool_
         if len(shape) == 1:  # The places are known here: no device is asked.
             return _rows([at for at, value in enumerate(flat) if value], len(item), device)
     else:
-        literal.infer(flat, nested=True)
+        literal.infer(kinds, nested=True)
         flat, dtype = [int(value) for value in flat], dtypes.int64
     return literal.from_bytes(literal.pack(flat, dtype), dtype, shape, device)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import array
+import functools
 import struct
 from collections.abc import Sequence
 from math import prod
@@ -17,7 +18,7 @@ from pywebgpu.graph import ir
 from pywebgpu.graph.ir import Node, Spec
 from pywebgpu.shapes import Shape
 from pywebgpu.step_capture.capture import recorder
-from pywebgpu.step_capture.free_number import FREE, fixed
+from pywebgpu.step_capture.free_number import FREE, FreeFloat, fixed
 from pywebgpu.tensor.base import TensorBase
 
 LOOKED_AT = 1 << 20  # whole numbers up to this many are looked through for their range
@@ -52,9 +53,10 @@ def from_data(data: Any, dtype: DType | None, device: Device) -> Node:
     if type(data) in FREE or (recorder.capture is not None and type(data) is float):  # Alike, so that audits agree.
         return arithmetic.number(data, dtype or dtypes.of_scalar(data))
     flat: list[Any] = []
-    shape = flatten(data, flat)
+    kinds: set[Any] = set()
+    shape = flatten(data, flat, kinds)
     flat = [*map(fixed, flat)]
-    found = dtype or infer(flat, nested=bool(shape))
+    found = dtype or infer(kinds, nested=bool(shape))
     return from_bytes(pack(flat, found), found, shape, device)
 
 
@@ -76,19 +78,27 @@ def is_sequence(data: Any) -> bool:
     return isinstance(data, Sequence | array.array) and not isinstance(data, str | bytes)
 
 
-def flatten(data: Any, flat: list[Any], depth: int = 1) -> Shape:
-    """Appends the numbers of nested sequences to `flat`; returns the shape. Raises ValueError where it is ragged."""
+def flatten(data: Any, flat: list[Any], kinds: set[Any], depth: int = 1) -> Shape:
+    """Appends the numbers of nested sequences to `flat`; returns the shape. Raises ValueError where it is ragged.
+
+    kinds: takes their types, and the dtypes of arrays and tensors among them.
+    """
     if isinstance(data, TensorBase) or is_array(data):
-        data = data.tolist()
+        kinds.add(dtypes.BY_NAME.get(str(data.dtype), float) if is_array(data) else data.dtype)
+        shape = tuple(data.shape)
+        flat.extend(_elements(data.tolist(), len(shape)))
+        return shape
     if not is_sequence(data):
         flat.append(data)
+        kinds.add(type(data))
         return ()
     if not any(is_sequence(item) or hasattr(item, "tolist") for item in data):
         flat.extend(data)
+        kinds.update(map(type, data))
         return (len(data),)
     inner: Shape | None = None
     for item in data:
-        shape = flatten(item, flat, depth + 1)
+        shape = flatten(item, flat, kinds, depth + 1)
         if inner is not None and shape != inner:
             if not shape or not inner:
                 raise TypeError(f"expected one depth of nesting at dim {depth}, got a number among sequences")
@@ -97,23 +107,32 @@ def flatten(data: Any, flat: list[Any], depth: int = 1) -> Shape:
     return (len(data), *(inner or ()))
 
 
-def infer(flat: list[Any], *, nested: bool) -> DType:
-    """The dtype of Python numbers: bool, int64, or the default float where there is one float or nothing."""
-    kinds = set(map(type, flat))
-    if not kinds or kinds & {float}:
+def _elements(nested: Any, rank: int) -> list[Any]:
+    for _ in range(rank - 1):
+        nested = [item for inner in nested for item in inner]
+    return nested if rank else [nested]
+
+
+def infer(kinds: set[Any], *, nested: bool) -> DType:
+    """The dtype of numbers of these types: bool, int64, or the default float where there is a float, or nothing; with
+    those of NumPy's numbers and of tensors, what holds all."""
+    if not kinds:
         return dtypes.default()
-    if kinds == {bool}:
+    return functools.reduce(dtypes.promote, [_dtype_of(kind, nested=nested) for kind in kinds])
+
+
+def _dtype_of(kind: Any, *, nested: bool) -> DType:
+    if isinstance(kind, DType):
+        return kind
+    if kind is float or kind is FreeFloat:
+        return dtypes.default()
+    if kind is bool:
         return dtypes.bool_
-    if kinds <= {bool, int}:
-        return dtypes.int64
-    is_whole = True
-    for value in flat:
-        if isinstance(value, str):
-            raise ValueError("too many dimensions 'str'") if nested else TypeError("new(): invalid data type 'str'")
-        if not hasattr(value, "__float__"):
-            raise RuntimeError(f"Could not infer dtype of {type(value).__name__}")
-        is_whole = is_whole and hasattr(value, "__index__")
-    return dtypes.int64 if is_whole else dtypes.default()
+    if issubclass(kind, str):
+        raise ValueError("too many dimensions 'str'") if nested else TypeError("new(): invalid data type 'str'")
+    if not hasattr(kind, "__float__") and not hasattr(kind, "__index__"):
+        raise RuntimeError(f"Could not infer dtype of {kind.__name__}")
+    return dtypes.int64 if hasattr(kind, "__index__") else dtypes.default()
 
 
 def pack(flat: list[Any], dtype: DType) -> bytes:

@@ -86,6 +86,14 @@ case(
 )
 case("from_numpy_strided", lambda torch: torch.from_numpy(np.arange(12, dtype="float32").reshape(3, 4).T[1:]))
 case("as_tensor_numpy", lambda torch: torch.as_tensor(np.eye(2, dtype="float32")))
+for kind in ("uint8", "int16", "int64", "float16", "float32"):
+    case(f"tensor_of_numpy_{kind}", lambda torch, kind=kind: [
+        torch.tensor([getattr(np, kind)(1), getattr(np, kind)(0)]), torch.tensor([[1, getattr(np, kind)(1)]]),
+        torch.tensor([np.ones(2, kind), np.zeros(2, kind)]),
+    ])  # fmt: skip
+case("tensor_of_numpy_bool", lambda torch: torch.tensor([[np.True_], [np.False_]]))
+case("tensor_of_numpy_float64", lambda torch: [torch.tensor([np.float64(0.5), 1.5]), torch.tensor([1, np.float64(2)])],
+     devices=("cpu",))  # fmt: skip
 case("tensor_of_zero_dims", lambda torch: torch.tensor([torch.tensor(1.0), torch.tensor(2.0)]))
 case("tensor_constructors", lambda torch: (torch.Tensor([1, 2]), torch.FloatTensor([1, 2]), torch.LongTensor([1, 2])))
 case("tensor_constructor_sizes", lambda torch: (torch.Tensor(2, 3).shape, torch.Tensor().shape))

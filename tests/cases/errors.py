@@ -210,6 +210,7 @@ DTYPES = {
     "scatter_reduce_name": lambda torch: torch.zeros(3).scatter_reduce(0, torch.tensor([0]), torch.ones(1), "largest"),
     "rounding_mode_name": lambda torch: torch.div(a(torch, 3), 2, rounding_mode="up"),
     "meshgrid_name": lambda torch: torch.meshgrid(a(torch, 2), indexing="ab"),
+    "alpha_is_true": lambda torch: a(torch, 3).add(a(torch, 3), alpha=True),
     "clamp_of_nothing": lambda torch: a(torch, 3).clamp(),
     "arange_step_zero": lambda torch: torch.arange(0, 3, 0),
     "arange_wrong_way": lambda torch: torch.arange(3, 0),

@@ -235,6 +235,13 @@ case("clamp_int64", call("clamp", -2, 2), integers(9))
 case("clamp_int64_by_float", call("clamp", -1.5, 1.5), integers(9))
 case("clamp_at_bound", call("clamp", -1.0, 1.0), given([-1.0, 0.0, 1.0]))
 case("clamp_nan", call("clamp", -1.0, 1.0), spiked(5), grad=False)
+case(
+    "clamp_tensors_nan",
+    lambda torch, a, b: (torch.clamp(a, b), torch.clamp(a, max=b), torch.clamp(a, b, -b)),
+    randn(5),
+    spiked(5),
+    grad=False,
+)
 case("clamp_tensors", lambda torch, a, b: torch.clamp(a, b, b + 0.5), randn(3, 4), randn(4))
 case("clip", call("clip", -0.3, 0.3), randn(6))
 case("clamp_min", method("clamp_min", 0.1), randn(6))
