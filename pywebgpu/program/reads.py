@@ -7,7 +7,7 @@ them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import lru_cache
 from math import prod
 from typing import Any
@@ -46,10 +46,14 @@ def below(node: Node) -> Node:
 
 
 class Reads:
-    """`nodes` are those that kernels are made for; `edges` what each of them reads; `users` who reads a value."""
+    """`nodes` are those that kernels are made for; `edges` what each of them reads; `users` who reads a value.
+
+    wanted: ids of the nodes that are stored whoever reads them.
+    """
 
     def __init__(self, order: Sequence[Node], wanted: set[int], bindings: int) -> None:
-        self._order, self._wanted, self._bindings = order, wanted, bindings
+        self._order, self._bindings = order, bindings
+        self.wanted = wanted
         self._inline: set[int] = set()
         self._free: set[int] = set()
         self.edges: dict[int, list[Edge]] = {}
@@ -61,6 +65,16 @@ class Reads:
         for node in self.nodes:
             for producer, _, _ in self.edges[id(node)]:
                 self.users.setdefault(id(producer), []).append(node)
+
+    def outside(self, nodes: Sequence[Node]) -> list[Node]:
+        """The values that some nodes read, without those among them."""
+        inside = {id(node) for node in nodes}
+        found = {id(p): p for node in nodes for p, _, _ in self.edges[id(node)] if id(p) not in inside}
+        return list(found.values())
+
+    def escapes(self, node: Node, inside: Collection[int]) -> bool:
+        """Whether somebody outside of some nodes, given by their ids, reads one of them, or the caller wants it."""
+        return id(node) in self.wanted or any(id(user) not in inside for user in self.users.get(id(node), ()))
 
     def _settle(self, computing: list[Node]) -> None:
         self.nodes = [n for n in computing if id(n) not in self._inline]
@@ -79,7 +93,7 @@ class Reads:
         readers = self._count_readers()
         costs: dict[int, int] = {}
         for node in computing:
-            if isinstance(node.op, Pointwise) and id(node) not in self._wanted:
+            if isinstance(node.op, Pointwise) and id(node) not in self.wanted:
                 edges = self._edges_of(node)
                 cost = node.op.cost + sum(costs.get(id(below(source)), 0) for source in node.inputs)
                 if not edges and cost <= REPEAT_COST:

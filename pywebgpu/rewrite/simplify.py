@@ -10,7 +10,7 @@ from typing import Any
 
 from pywebgpu import dtypes
 from pywebgpu.dtypes import Kind
-from pywebgpu.graph import walk
+from pywebgpu.graph import key, walk
 from pywebgpu.graph.ir import Custom, Movement, Node, Pointwise, Reduction, Spec
 from pywebgpu.ops import contraction, indexing, movement, packing, pointwise, reduction
 from pywebgpu.shapes import Shape
@@ -24,9 +24,8 @@ def simplify(roots: tuple[Node, ...]) -> tuple[Node, ...]:
         node = _rewrite(node)
         if node.buffer is not None or node.op is movement.barrier:
             return node
-        attrs = repr(node.attrs) if node.op is pointwise.const else tuple(node.attrs.items())
-        key = (node.op, tuple([id(source) for source in node.inputs]), attrs, node.spec)
-        return seen.setdefault(key, node)
+        found = (node.op, tuple([id(source) for source in node.inputs]), key.attributes(node), node.spec)
+        return seen.setdefault(found, node)
 
     return walk.rebuild(roots, rule)
 
