@@ -5,7 +5,7 @@ A model's layers are alike, so most of its groups are; to compare two costs a fr
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,7 +24,7 @@ class KernelTable:
     alias: by id, a value -> the one whose buffer it takes over.
     """
 
-    stored: Collection[int]
+    stored: set[int]
     numbers: Mapping[int, int]
     alias: Mapping[int, Node]
     limits: Limits

@@ -57,7 +57,7 @@ def test_zeros_of_both_signs_are_two_kernels() -> None:
 
 def step(layers: int, kept: bool = True) -> Callable[[], Any]:
     if kept:
-        return workloads._gpt(gpt.Shape(layers=layers, heads=2, width=8, block=8, batch=2)).build(torch, "null")
+        return workloads.training_of(gpt.Shape(layers=layers, heads=2, width=8, block=8, batch=2)).build(torch, "null")
     parts = [nn.Sequential(nn.Linear(8, 16), nn.GELU(), nn.Linear(16, 8)).to("null") for _ in range(layers)]
     x = leaf(4, 8)
 
