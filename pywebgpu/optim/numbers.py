@@ -38,7 +38,7 @@ class Options(dict[str, Any]):
     def __ror__(self, other: Any) -> Any:
         return other | dict(self)
 
-    def __ior__(self, other: Any) -> Self:  # type: ignore[misc, override]
+    def __ior__(self, other: Any) -> Self:  # type: ignore[override]
         self.update(other)
         return self
 
