@@ -60,6 +60,8 @@ class Source:
 
     def seed(self) -> int:
         """Starts over from a seed that the operating system draws, and returns it."""
+        if recorder.capture is not None:
+            recorder.capture.reason = "it draws a seed from the operating system"
         self.manual_seed(int.from_bytes(os.urandom(8), "little") % 2**63)
         return self._state.seed
 
