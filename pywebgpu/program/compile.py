@@ -37,9 +37,10 @@ def compile_graph(roots: tuple[Node, ...], target: Target, written: Written = ()
 
 
 def _device_program(roots: tuple[Node, ...], limits: Limits, written: Written, alive: list[list[Node]]) -> Program:
-    data, numbers = leaves(toposort(roots))
-    roots = _rewritten(roots, alive)
-    placed, schedule = _grouped(roots, limits, [(i, data[j]) for i, j in written], alive)
+    order = toposort(roots)
+    data, numbers = leaves(order)
+    roots, order = _rewritten(roots, order, alive)
+    placed, schedule = _grouped(roots, order, limits, [(i, data[j]) for i, j in written], alive)
     slots = _Slots.of(data, schedule, placed)
     kernels, steps, served = _dispatches(schedule, slots, numbers, limits)
     outputs = tuple(slots.number[id(root)] for root in placed.roots)
@@ -62,14 +63,19 @@ def _device_program(roots: tuple[Node, ...], limits: Limits, written: Written, a
     return program
 
 
-def _rewritten(roots: tuple[Node, ...], alive: list[list[Node]]) -> tuple[Node, ...]:
+def _rewritten(
+    roots: tuple[Node, ...], order: list[Node], alive: list[list[Node]]
+) -> tuple[tuple[Node, ...], list[Node]]:
+    """The graph after all passes, and with a place for each root: its roots, and all of it, toposorted."""
     for rewrite in PASSES:
-        roots = rewrite(roots)
-        alive.append(toposort(roots))
+        roots = rewrite(roots, order)
+        order = toposort(roots)
+        alive.append(order)
         _watch(f"after {rewrite.__name__}", roots)
     roots = _stored(roots)
-    alive.append(toposort(roots))
-    return roots
+    order = toposort(roots)
+    alive.append(order)
+    return roots, order
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,16 +136,17 @@ def _laid_out(
 
 
 def _grouped(
-    roots: tuple[Node, ...], limits: Limits, written: list[tuple[int, Node]], alive: list[list[Node]]
+    roots: tuple[Node, ...], order: list[Node], limits: Limits, written: list[tuple[int, Node]], alive: list[list[Node]]
 ) -> tuple[packing.Placed, Schedule]:
     """Parts of packs that would clash get a buffer of their own, until none does."""
-    found, apart = packing.windows(roots), set[int]()
-    alive.append(toposort(found.roots))
+    found, apart = packing.windows(roots, order), set[int]()
+    order = toposort(found.roots)
+    alive.append(order)
     while True:
-        placed = packing.place(found, limits.bindings, apart)
-        alive.append(toposort(placed.roots))
-        pairs = [(placed.roots[i], leaf) for i, leaf in written]
-        schedule = scheduled(placed.roots, limits, pairs, placed)
+        placed = packing.place(found, order, limits.bindings, apart)
+        nodes = order if placed.roots is found.roots else toposort(placed.roots)
+        alive.append(nodes)
+        schedule = scheduled(placed, nodes, limits, [(placed.roots[i], leaf) for i, leaf in written])
         clashes = packing.clashes(schedule, placed)
         if not clashes:
             return placed, schedule
@@ -169,8 +176,9 @@ def _bytes(node: Node, limits: Limits) -> int:
 
 def _host_program(roots: tuple[Node, ...], written: Written) -> Program:
     """One HostCall a node: the cpu device folds nothing into another."""
-    data, numbers = leaves(toposort(roots))
-    roots = simplify.simplify(roots)
+    order = toposort(roots)
+    data, numbers = leaves(order)
+    roots = simplify.simplify(roots, order)
     order = toposort(roots)
     inner = [node for node in order if node.buffer is None]
     nodes = [*data, *numbers, *inner]

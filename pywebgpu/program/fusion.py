@@ -32,6 +32,7 @@ class Fusion:
         self._folds = limits.shared_bytes // (4 * limits.workgroup_size)  # arrays of a workgroup, one a reduction
         self._rank = {id(node): at for at, node in enumerate(reads.nodes)}
         self._overwritten = overwritten
+        self._apart: set[tuple[Group, Group]] = set()  # Those that are no kernel together, and never will be.
         self.partition = Partition(reads.edges)
         for node in reads.nodes:
             self._place(node)
@@ -68,10 +69,11 @@ class Fusion:
         """Groups side by side which read the same values over the same elements share a kernel."""
         of, users = self.partition.of, self._reads.users
         found: dict[int, Node] = {}
-        for inner in of[id(node)].nodes:
+        own = of[id(node)]
+        for inner in own.nodes:
             for producer, _, _ in self._reads.edges[id(inner)]:
                 for user in users[id(producer)] if producer.spec.shape else ():
-                    if id(user) in of:
+                    if of.get(id(user), own) is not own:
                         found[id(user)] = user
         for user in sorted(found.values(), key=lambda user: kind_of(user) != "product"):
             other, group = of[id(user)], of[id(node)]
@@ -84,7 +86,7 @@ class Fusion:
         kinds = {first.kind, second.kind}
         if "single" in kinds or kinds == {"product"} or len(first.nodes) + len(second.nodes) > LARGEST:
             return
-        if self.partition.is_path_between(first, second):
+        if (first, second) in self._apart or self.partition.is_path_between(first, second):
             return
         nodes = sorted([*first.nodes, *second.nodes], key=lambda node: self._rank[id(node)])
         merged = Group(first.number, "map", nodes)
@@ -95,6 +97,8 @@ class Fusion:
             merged.geometry = first.geometry or second.geometry
         if fits(merged, self._reads.edges) and not self._stores_rows_slowly(merged) and self._is_within_limits(merged):
             self.partition.join(first, second, merged)
+        else:
+            self._apart.add((first, second))
 
     def _stores_rows_slowly(self, group: Group) -> bool:
         if group.kind != "rows" or group.geometry is None or stored_rows_are_fast(group.geometry):

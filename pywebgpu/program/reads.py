@@ -60,7 +60,7 @@ class Reads:
         self.users: dict[int, list[Node]] = {}
         computing = [n for n in order if n.buffer is None and not is_view(n) and not is_free(n)]
         self._choose(computing)
-        self._settle(computing)
+        self.nodes = [node for node in computing if id(node) not in self._inline]
         self._store_crowded(computing)
         for node in self.nodes:
             for producer, _, _ in self.edges[id(node)]:
@@ -76,10 +76,6 @@ class Reads:
         """Whether somebody outside of some nodes, given by their ids, reads one of them, or the caller wants it."""
         return id(node) in self.wanted or any(id(user) not in inside for user in self.users.get(id(node), ()))
 
-    def _settle(self, computing: list[Node]) -> None:
-        self.nodes = [n for n in computing if id(n) not in self._inline]
-        self.edges = {id(n): self._edges_of(n) for n in self.nodes}
-
     def _edges_of(self, node: Node) -> list[Edge]:
         by_element = isinstance(node.op, Pointwise)
         return [
@@ -89,12 +85,12 @@ class Reads:
         ]
 
     def _choose(self, computing: list[Node]) -> None:
-        """Finds the nodes that are computed where they are used."""
+        """Finds the nodes that are computed where they are used, and what the others read."""
         readers = self._count_readers()
         costs: dict[int, int] = {}
         for node in computing:
+            edges = self._edges_of(node)
             if isinstance(node.op, Pointwise) and id(node) not in self.wanted:
-                edges = self._edges_of(node)
                 cost = node.op.cost + sum(costs.get(id(below(source)), 0) for source in node.inputs)
                 if not edges and cost <= REPEAT_COST:
                     self._free.add(id(node))
@@ -104,6 +100,8 @@ class Reads:
                 if settings.fuse and _worth_repeating(node, edges, readers.get(id(node), []), cost):
                     self._inline.add(id(node))
                     costs[id(node)] = cost
+                    continue
+            self.edges[id(node)] = edges
 
     def _store_crowded(self, computing: list[Node]) -> None:
         """Where one node alone would bind too many buffers, what it computes in place is stored after all."""
@@ -117,7 +115,8 @@ class Reads:
                 again = again or bool(crowding)
                 self._inline -= crowding
             if again:
-                self._settle(computing)
+                self.nodes = [node for node in computing if id(node) not in self._inline]
+                self.edges = {id(node): self._edges_of(node) for node in self.nodes}
 
     def _count_readers(self) -> dict[int, list[Node]]:
         """For each node below views: who reads it."""

@@ -10,10 +10,9 @@ single     any other op alone
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from pywebgpu.graph import walk
 from pywebgpu.graph.ir import Node
 from pywebgpu.kernels.kernel import Limits
 from pywebgpu.ops import checks
@@ -37,11 +36,10 @@ class Schedule:
         return self._reads.outside(group.nodes)
 
 
-def scheduled(roots: Sequence[Node], limits: Limits, written: Iterable[tuple[Node, Node]], placed: Placed) -> Schedule:
-    """written: pairs of a root and a data leaf whose buffer the root may take over."""
-    nodes = walk.toposort(roots)
+def scheduled(placed: Placed, nodes: list[Node], limits: Limits, written: Iterable[tuple[Node, Node]]) -> Schedule:
+    """nodes: the toposorted graph.  written: pairs of a root and a data leaf whose buffer the root may take over."""
     bindings = limits.bindings - any(checks.may_fail(node) for node in nodes)  # The device's fault words take one.
-    reads = Reads(nodes, {id(node) for node in (*roots, *placed.parts)}, bindings)
+    reads = Reads(nodes, {id(node) for node in (*placed.roots, *placed.parts)}, bindings)
     windows: dict[int, list[Node]] = {}  # by id of the data in whose buffer they lie
     for window in placed.windows:
         windows.setdefault(id(placed.inside[id(window)][0]), []).append(window)

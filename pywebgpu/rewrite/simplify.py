@@ -4,7 +4,7 @@ Dead code needs no pass: a node that no root reaches is never seen. Random bits 
 numbers below them, so they never merge.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import copysign, inf, prod
 from typing import Any
 
@@ -16,7 +16,7 @@ from pywebgpu.ops import contraction, indexing, movement, packing, pointwise, re
 from pywebgpu.shapes import Shape
 
 
-def simplify(roots: tuple[Node, ...]) -> tuple[Node, ...]:
+def simplify(roots: tuple[Node, ...], order: Sequence[Node]) -> tuple[Node, ...]:
     """The same values from fewer nodes."""
     seen: dict[Any, Node] = {}
 
@@ -27,7 +27,7 @@ def simplify(roots: tuple[Node, ...]) -> tuple[Node, ...]:
         found = (node.op, tuple([id(source) for source in node.inputs]), key.attributes(node), node.spec)
         return seen.setdefault(found, node)
 
-    return walk.rebuild(roots, rule)
+    return walk.rebuild(roots, order, rule)
 
 
 def _rewrite(node: Node) -> Node:
