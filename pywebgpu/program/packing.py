@@ -89,7 +89,7 @@ def _source(node: Node) -> tuple[Node | None, int]:
 def place(before: Placed, order: Sequence[Node], bindings: int, apart: Collection[int] = ()) -> Placed:
     """Finds for each part of each pack whether its producer may write it there, and copies the others.
 
-    order: the toposorted graph of `before`.  apart: ids of values, in the graph of `before`, that keep a buffer of their own.
+    order: the toposorted graph of `before`.  apart: ids of values in it that keep a buffer of their own.
     """
     placed = Placed(before.roots, dict(before.inside), windows=before.windows)
     if not any(node.op is packing.pack and node.buffer is None for node in order):
