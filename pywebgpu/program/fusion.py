@@ -7,7 +7,7 @@ read at the very element where it was computed (see group.py).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
 
 from pywebgpu.graph.ir import Node, Pointwise, Reduction
@@ -24,10 +24,10 @@ LARGEST = 128  # nodes of one kernel: beyond that the text grows and nothing is 
 class Fusion:
     """Joins the nodes of `reads` as far as it goes: see `partition`. Then groups that bind too much are divided.
 
-    overwritten: pairs of ids: a result, and the leaf whose buffer it may take over. Both count as one binding.
+    overwritten: by id of a result, the id of the leaf whose buffer it may take over. Both count as one binding.
     """
 
-    def __init__(self, reads: Reads, bindings: int, limits: Limits, overwritten: Sequence[tuple[int, int]]) -> None:
+    def __init__(self, reads: Reads, bindings: int, limits: Limits, overwritten: Mapping[int, int]) -> None:
         self._reads, self._bindings = reads, bindings
         self._folds = limits.shared_bytes // (4 * limits.workgroup_size)  # arrays of a workgroup, one a reduction
         self._rank = {id(node): at for at, node in enumerate(reads.nodes)}
@@ -122,13 +122,13 @@ class Fusion:
             id(node) in wanted or any(id(user) not in inside and id(user) in placed for user in users.get(id(node), ()))
             for node in nodes
         )
-        again = sum(result in inside and leaf in read for result, leaf in self._overwritten)
+        again = sum(self._overwritten.get(id(node)) in read for node in nodes)
         return len(read) + writes - again
 
-    def divide(self, overwritten: Sequence[tuple[int, int]]) -> None:
+    def divide(self, overwritten: Mapping[int, int]) -> None:
         """Cuts a group that ended up with too many buffers, because not all readers joined it, into two and again.
 
-        overwritten: the pairs that count as one binding from now on.
+        overwritten: what counts as one binding from now on.
         """
         self._overwritten = overwritten
         stack = [group for group in self.partition.groups.values() if len(group.nodes) > 1]

@@ -56,8 +56,8 @@ def scheduled(placed: Placed, nodes: list[Node], limits: Limits, written: Iterab
     return Schedule(_ordered(fusion, reads, alias, nodes), alias, reads)
 
 
-def _ids(pairs: Iterable[tuple[Node, Node]]) -> list[tuple[int, int]]:
-    return [(id(one), id(other)) for one, other in pairs]
+def _ids(pairs: Iterable[tuple[Node, Node]]) -> dict[int, int]:
+    return {id(result): id(leaf) for result, leaf in pairs}
 
 
 def _ordered(fusion: Fusion, reads: Reads, alias: dict[int, Node], nodes: list[Node]) -> list[Group]:
