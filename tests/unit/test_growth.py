@@ -10,6 +10,8 @@ import pytest
 
 import pywebgpu as torch
 from pywebgpu.bench import gpt, growth, main, workloads
+from pywebgpu.runtime import program_cache, state
+from tests.cases.optim import RULES
 from tests.unit.compiled import programs
 
 SMALL = (1, 2)
@@ -48,3 +50,32 @@ def test_twice_the_layers_cost_twice_the_calls() -> None:
     calls(2)  # What is found once in a process is known then.
     few, some, many = calls(4), calls(8), calls(16)
     assert many - some <= 2.1 * (some - few)
+
+
+def steps_that_compile(rule: str, options: dict[str, Any], device: str, *, count: int = 1, read: bool = False) -> list[int]:
+    """How many Programs each of four steps of an eager loop compiled, over `count` layers."""
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(*(torch.nn.Linear(8, 8) for _ in range(count))).to(device)
+    x = torch.ones(4, 8, device=device)
+    optimizer = getattr(torch.optim, rule)(model.parameters(), **options)
+    program_cache.clear()
+    found = []
+    for _ in range(4):
+        before = state.default.counters["program_misses"]
+        optimizer.zero_grad()
+        loss = model(x).square().mean()
+        loss.backward()
+        optimizer.step()
+        if read:
+            loss.item()
+        found.append(state.default.counters["program_misses"] - before)
+    return found
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_an_eager_loop_compiles_its_step_once(name: str, device: str) -> None:
+    """Whatever the rule remembers: its first step is the Program of the others."""
+    for count in (1, 3):
+        first, *others = steps_that_compile(*RULES[name], device, count=count, read=device != "null")
+        assert first >= 1
+        assert sum(others) == 0
