@@ -35,7 +35,7 @@ def _horner(x: Any, factors: tuple[float, ...]) -> Any:
 def erf(xp: Any, x: Any) -> Any:
     if x.dtype == "float64":
         return xp.asarray(xp.frompyfunc(_exact_erf, 1, 1)(x), dtype="float64")
-    clipped = xp.clip(x, -4.0, 4.0)
+    clipped = xp.clip(wide(xp, x), -4.0, 4.0)
     square = clipped * clipped
     return (clipped * _horner(square, ERF_P) / _horner(square, ERF_Q)).astype(x.dtype)
 

@@ -35,7 +35,8 @@ def second_order() -> list[Case]:
             sizes = [size(item.shape) for item in case.inputs]
             smooth = case.grad and any(item.needs_grad and item.dtype in FLOATING for item in case.inputs)
             float32 = all(item.dtype not in ("float16", "bfloat16") for item in case.inputs)
-            if smooth and float32 and max(sizes) <= LARGEST:
+            at_edges = "_edges" in case.name  # Kinks and infinities, where torch's own are not those of its first ones.
+            if smooth and float32 and not at_edges and max(sizes) <= LARGEST:
                 found.append(replace(case, name=f"{area}_{case.name}", tolerance="model"))
     return [case for case in found if case.name not in UNKNOWN_TO_TORCH]
 
