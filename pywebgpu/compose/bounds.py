@@ -15,7 +15,7 @@ from pywebgpu.dtypes import Kind
 from pywebgpu.errors import RangeError
 from pywebgpu.graph.ir import DATA, HOST, Movement, Node
 from pywebgpu.numbers import HELD, WORD
-from pywebgpu.ops import clamping, contraction, indexing, movement, pointwise, reduction
+from pywebgpu.ops import clamping, contraction, indexing, movement, pointwise, products, reduction
 from pywebgpu.step_capture.capture import recorder
 
 DEPTH = 16  # ops that are looked through
@@ -277,7 +277,7 @@ def _matmul(node: Node, of: Ranges) -> Range | None:
 
 _FOLDS: dict[str, Rule] = {
     reduction.sum_.name: _sum,
-    reduction.prod_.name: _prod,
+    products.prod_.name: _prod,
     reduction.max_.name: _taken,
     reduction.min_.name: _taken,
     indexing.scan.name: _scan,
