@@ -456,9 +456,9 @@ bitcast: Pointwise = Pointwise(
 )
 
 index: Pointwise = Pointwise(
-    # A row number, -1 the last row if `wrap`. Out of range is an error on every device: `text` with {index} and {size}.
+    # A row number, -1 the last row if `wrap`. Out of range is an error on every device.
     "index",
-    wgsl=lambda source, size, wrap=True, text="": f"p_index{'' if wrap else '_strict'}({{0}}, {size})",
+    wgsl=lambda source, size, wrap=True: f"p_index{'' if wrap else '_strict'}({{0}}, {size})",
     reference=special.index,
     vjp=(None,),
     cost=3,

@@ -99,13 +99,15 @@ def remainder(xp: Any, a: Any, b: Any) -> Any:
     return xp.remainder(a, b)
 
 
-def index(xp: Any, x: Any, size: int, wrap: bool = True, text: str = OUT_OF_BOUNDS) -> Any:
+def index(xp: Any, x: Any, size: int, wrap: bool = True) -> Any:
     if not x.size:
         return x.copy()
     low, high = x.min(), x.max()
     if low < (-size if wrap else 0) or high >= size:
         bad = x[(x < (-size if wrap else 0)) | (x >= size)].flat[0]
-        raise RangeError(text.format(index=bad, size=size))
+        error = RangeError(OUT_OF_BOUNDS.format(index=bad, size=size))
+        error.row = int(bad), size
+        raise error
     return xp.where(x < 0, x + size, x)
 
 
