@@ -234,7 +234,7 @@ def div(a: Operand, b: Operand, rounding_mode: str | None = None) -> Node:
             f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found {rounding_mode!r}"
         )
     if dtype.kind is Kind.FLOAT:
-        return pointwise.trunc(binary(pointwise.div, a, b, dtype))
+        return binary(pointwise.trunc_divide, a, b, dtype)
     rest = binary(pointwise.fmod, a, b, dtype)
     return binary(pointwise.floor_divide, binary(pointwise.sub, a, rest, dtype), b, dtype)
 

@@ -12,7 +12,7 @@ from pywebgpu import dtypes
 from pywebgpu.dtypes import Kind
 from pywebgpu.graph import key, walk
 from pywebgpu.graph.ir import Custom, Movement, Node, Op, Pointwise, Spec
-from pywebgpu.ops import contraction, indexing, movement, packing, pointwise, reduction
+from pywebgpu.ops import contraction, indexing, movement, packing, pointwise, products, reduction
 from pywebgpu.shapes import Shape
 
 Rule = Callable[[Node], Node]  # gives the node itself where it has nothing to say
@@ -293,7 +293,7 @@ RULES: dict[Op, tuple[Rule, ...]] = {
     movement.flip: (_of_constant, _flip),
     reduction.expand: (_of_constant, _of_its_shape),
     reduction.sum_: (_fold_of_one, _sum_of_constant),
-    reduction.prod_: (_fold_of_one,),
+    products.prod_: (_fold_of_one,),
     reduction.max_: (_extreme,),
     reduction.min_: (_extreme,),
     indexing.write_slice: (_write_slice,),

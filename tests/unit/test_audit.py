@@ -249,6 +249,7 @@ def test_a_twin_of_a_compiled_module_is_not_compiled(twin: Callable[[Any], Any])
         assert other(torch.ones(1, 2)).tolist() == wanted
 
 
+@pytest.mark.filterwarnings("ignore:.*cannot be replayed:UserWarning")
 @pytest.mark.parametrize("draw", [torch.seed, lambda: torch.Generator().seed()], ids=["default", "new"])
 def test_a_seed_of_the_operating_system_is_drawn_anew(draw: Any) -> None:
     step = torch.compile(lambda x: x * (draw() % 1000003))
