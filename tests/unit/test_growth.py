@@ -52,7 +52,7 @@ def test_twice_the_layers_cost_twice_the_calls() -> None:
     assert many - some <= 2.1 * (some - few)
 
 
-def steps_that_compile(rule: str, options: dict[str, Any], device: str, *, count: int = 1, read: bool = False) -> list[int]:
+def steps_that_compile(rule: str, options: dict[str, Any], device: str, *, count: int, read: bool) -> list[int]:
     """How many Programs each of four steps of an eager loop compiled, over `count` layers."""
     torch.manual_seed(0)
     model = torch.nn.Sequential(*(torch.nn.Linear(8, 8) for _ in range(count))).to(device)
