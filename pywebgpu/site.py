@@ -237,10 +237,12 @@ class Site:
 
 
 def without_comments(source: str) -> str:
-    """The same program, each line at its number, without comments and annotations, and with empty docstrings."""
+    """The same program, each line at its number, indented by ones, without comments and types, and with no docstrings."""
     lines = source.splitlines(keepends=True)
     kept = list(lines)
+    text_lines: set[int] = set()  # numbers of lines that begin inside a string
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        text_lines.update(range(token.start[0] + 1, token.end[0] + 1))
         if token.type == tokenize.COMMENT:
             line, column = token.start
             kept[line - 1] = lines[line - 1][:column].rstrip() + "\n"
@@ -254,7 +256,13 @@ def without_comments(source: str) -> str:
             if text is not None and text.end_lineno is not None:
                 kept[text.lineno - 1 : text.end_lineno] = ["\n"] * (text.end_lineno - text.lineno + 1)
                 kept[text.lineno - 1] = " " * text.col_offset + '""\n'
-    return "".join(kept)
+    return "".join([line if at in text_lines else _dedented(line) for at, line in enumerate(kept, 1)])
+
+
+def _dedented(line: str) -> str:
+    """A line of a source that is indented by fours, by ones."""
+    code = line.lstrip(" ")
+    return " " * ((len(line) - len(code)) // 4) + code
 
 
 def _annotations(nodes: Iterable[ast.AST], lines: list[str]) -> Iterator[tuple[int, int, int]]:
