@@ -237,7 +237,7 @@ class Site:
 
 
 def without_comments(source: str) -> str:
-    """The same program, each line at its number, without comments and annotations, and with empty docstrings."""
+    """The same program, each line at its number: no comments and annotations, empty docstrings, narrow indentation."""
     lines = source.splitlines(keepends=True)
     kept = list(lines)
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
@@ -254,7 +254,18 @@ def without_comments(source: str) -> str:
             if text is not None and text.end_lineno is not None:
                 kept[text.lineno - 1 : text.end_lineno] = ["\n"] * (text.end_lineno - text.lineno + 1)
                 kept[text.lineno - 1] = " " * text.col_offset + '""\n'
-    return "".join(kept)
+    return _dedented("".join(kept))
+
+
+def _dedented(source: str) -> str:
+    """A program with one space a level, but for the lines inside of texts."""
+    inside: set[int] = set()
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.STRING or tokenize.tok_name[token.type].startswith("FSTRING"):
+            inside.update(range(token.start[0] + 1, token.end[0] + 1))
+    lines = source.splitlines(keepends=True)
+    depths = [0 if at in inside else len(line) - len(line.lstrip(" ")) for at, line in enumerate(lines, 1)]
+    return "".join([" " * (depth // 4) + line[depth:] for line, depth in zip(lines, depths, strict=True)])
 
 
 def _annotations(nodes: Iterable[ast.AST], lines: list[str]) -> Iterator[tuple[int, int, int]]:
