@@ -15,6 +15,7 @@ KNOWN_DEVICES = ("cpu", "webgpu", "null")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--device", default="cpu", help="devices to test, with commas between: cpu, webgpu, null")
+    parser.addoption("--only-on-devices", action="store_true", help="only tests that have an argument `device`")
     parser.addoption("--steps", default="50", help="steps that each thread takes in test_threads.py")
     parser.addoption("--update-golden", action="store_true", help="write the golden files anew; then read their diff")
 
@@ -41,11 +42,20 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("device", asked_devices(metafunc.config))
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--only-on-devices"):
+        others = [item for item in items if device_of(item) not in asked_devices(config)]
+        config.hook.pytest_deselected(items=others)
+        items[:] = [item for item in items if device_of(item) in asked_devices(config)]
     for item in items:
-        callspec = getattr(item, "callspec", None)
-        if callspec and callspec.params.get("device") == "webgpu" and devices.why_no_webgpu():
+        if device_of(item) == "webgpu" and devices.why_no_webgpu():
             item.add_marker(pytest.mark.skip(reason=devices.why_no_webgpu()))
+
+
+def device_of(item: pytest.Item) -> str | None:
+    callspec = getattr(item, "callspec", None)
+    device: str | None = callspec.params.get("device") if callspec else None
+    return device
 
 
 @pytest.fixture
