@@ -2,6 +2,7 @@
 
 import gc
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -44,12 +45,25 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if config.getoption("--only-on-devices"):
-        others = [item for item in items if device_of(item) not in asked_devices(config)]
-        config.hook.pytest_deselected(items=others)
-        items[:] = [item for item in items if device_of(item) in asked_devices(config)]
+        kept = sampled([item for item in items if device_of(item) in asked_devices(config)])
+        config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+        items[:] = kept
     for item in items:
         if device_of(item) == "webgpu" and devices.why_no_webgpu():
             item.add_marker(pytest.mark.skip(reason=devices.why_no_webgpu()))
+
+
+def sampled(items: list[pytest.Item]) -> list[pytest.Item]:
+    """Of a test with the mark `one_in(n)`, one run in n and the first."""
+    seen: Counter[str] = Counter()
+    kept = []
+    for item in items:
+        mark = item.get_closest_marker("one_in")
+        test = item.nodeid.split("[")[0]
+        if mark is None or seen[test] % mark.args[0] == 0:
+            kept.append(item)
+        seen[test] += 1
+    return kept
 
 
 def device_of(item: pytest.Item) -> str | None:
@@ -72,6 +86,17 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
         assert text == stored, f"tests/golden/{name} changed: python -m tests golden --update, then read the diff"
 
     return check
+
+
+@pytest.fixture
+def default_device(device: str) -> Iterator[None]:
+    """New tensors are on `device`: for tests that name none."""
+    import pywebgpu  # After the environment, which prepare_environment sets.
+
+    was = pywebgpu.get_default_device()
+    pywebgpu.set_default_device(device)
+    yield
+    pywebgpu.set_default_device(was)
 
 
 @pytest.fixture
