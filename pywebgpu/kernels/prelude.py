@@ -1,9 +1,11 @@
-"""WGSL functions that expressions of ops may call. A kernel carries those that its text names, and what these call.
+"""WGSL functions that expressions of ops may call. A kernel carries those that it calls, and what these call.
 
 WGSL promises neither NaN nor infinity, so both are told by their bits and made from bits that no compiler folds.
 """
 
 import re
+from functools import lru_cache
+from typing import NamedTuple
 
 from pywebgpu.ops import random, special
 
@@ -424,17 +426,35 @@ fn p_quadrant(x: f32) -> vec2f {
 _NAME = re.compile(r"\bp_\w+")
 
 
-def used_by(text: str) -> str:
-    """Declarations of every p_ function that the text needs, callees first."""
-    order: list[str] = []
-    seen: set[str] = set()
-    stack = [(name, False) for name in sorted(set(_NAME.findall(text)), reverse=True)]
+class Helper(NamedTuple):
+    """calls: names of other helpers. faults: whether it writes the device's fault words."""
+
+    text: str
+    calls: tuple[str, ...]
+    faults: bool
+
+
+def names_in(text: str) -> tuple[str, ...]:
+    """The helpers that a piece of WGSL names. Asked once for each piece, not for each kernel."""
+    return tuple(sorted(set(_NAME.findall(text))))
+
+
+HELPERS = {
+    name: Helper(text, tuple(found for found in names_in(text) if found != name), "fault[" in text)
+    for name, text in FUNCTIONS.items()
+}
+
+
+@lru_cache(1024)
+def declarations(names: frozenset[str]) -> tuple[str, bool]:
+    """The text of helpers and of those that they call, callees first; whether any of them writes fault words."""
+    order: dict[str, Helper] = {}
+    stack = [(name, False) for name in sorted(names, reverse=True)]
     while stack:
         name, ready = stack.pop()
         if ready:
-            order.append(name)
-        elif name not in seen:
-            seen.add(name)
+            order[name] = HELPERS[name]
+        elif name not in order:
             stack.append((name, True))
-            stack.extend((callee, False) for callee in sorted(set(_NAME.findall(FUNCTIONS[name])) - {name}))
-    return "".join(FUNCTIONS[name] + "\n" for name in order)
+            stack.extend((callee, False) for callee in HELPERS[name].calls)
+    return "".join(helper.text + "\n" for helper in order.values()), any(one.faults for one in order.values())

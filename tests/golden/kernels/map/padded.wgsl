@@ -8,7 +8,7 @@ fn main(@builtin(workgroup_id) w: vec3u, @builtin(local_invocation_index) lane: 
   let i = group * 256u + lane;
   if (i >= 60u) { return; }
   var v1 = 0.0;
-  if (((i % 10u) - 1u) <= 6u) {
+  if ((i % 10u) - 1u <= 6u) {
     let v2 = b0[(i / 10u) * 7u + (i % 10u) - 1u];
     v1 = v2;
   }

@@ -1,0 +1,364 @@
+"""A kernel as data: typed expressions, statements, arrays. A Builder makes it, wgsl.py prints it at the very end.
+
+Nothing of it changes once made, but for blocks, which grow. Types are checked as expressions are made: what WGSL would
+refuse is refused where it was written.
+"""
+
+from __future__ import annotations
+
+import struct
+from functools import lru_cache
+from math import isinf, isnan
+from typing import Any, NamedTuple
+
+from pywebgpu.dtypes import DType
+from pywebgpu.errors import CompileError
+from pywebgpu.kernels import prelude
+from pywebgpu.numbers import WORD, too_wide
+from pywebgpu.symbolic import Sym, variable
+
+
+class Type(NamedTuple):
+    """`width` numbers of a kind that WGSL knows: f32, i32, u32 or bool."""
+
+    kind: str
+    width: int = 1
+
+    def __str__(self) -> str:
+        return self.kind if self.width == 1 else f"vec{self.width}<{self.kind}>"
+
+
+F32, I32, U32, BOOL = Type("f32"), Type("i32"), Type("u32"), Type("bool")
+SCALARS = {"f32": F32, "i32": I32, "u32": U32}
+
+
+def scalar(dtype: DType) -> Type:
+    """What an element of a dtype is in a kernel."""
+    return SCALARS[str(dtype.wgsl)]
+
+
+class Expr:
+    """A value of a type. Operators make expressions; `eq`, `ne` are the comparisons that Python needs for itself."""
+
+    __slots__ = ("type",)
+    type: Type
+
+    def __add__(self, other: Operand) -> Binary:
+        return Binary("+", self, other)
+
+    def __sub__(self, other: Operand) -> Binary:
+        return Binary("-", self, other)
+
+    def __rsub__(self, other: int) -> Binary:
+        return Binary("-", Const(self.type, other), self)
+
+    def __mul__(self, other: Operand) -> Binary:
+        return Binary("*", self, other)
+
+    def __floordiv__(self, other: Operand) -> Binary:
+        return Binary("/", self, other)
+
+    def __mod__(self, other: Operand) -> Binary:
+        return Binary("%", self, other)
+
+    def __and__(self, other: Operand) -> Binary:
+        return Binary("&&" if self.type == BOOL else "&", self, other)
+
+    def __or__(self, other: Operand) -> Binary:
+        return Binary("||" if self.type == BOOL else "|", self, other)
+
+    def __lt__(self, other: Operand) -> Binary:
+        return Binary("<", self, other)
+
+    def __le__(self, other: Operand) -> Binary:
+        return Binary("<=", self, other)
+
+    def __gt__(self, other: Operand) -> Binary:
+        return Binary(">", self, other)
+
+    def __ge__(self, other: Operand) -> Binary:
+        return Binary(">=", self, other)
+
+    def eq(self, other: Operand) -> Binary:
+        return Binary("==", self, other)
+
+    def ne(self, other: Operand) -> Binary:
+        return Binary("!=", self, other)
+
+    def __invert__(self) -> Call:
+        return Call(_NOT, BOOL, self)
+
+    def __getitem__(self, at: Expr | int) -> Component:
+        return Component(self, at)
+
+
+Operand = Expr | int | float
+
+
+class Const(Expr):
+    """A number, which the type holds exactly: see `constant` for any number."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, type: Type, value: float) -> None:
+        self.type, self.value = type, value
+
+
+class Var(Expr):
+    """A variable, or what WGSL gives an invocation."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, type: Type, name: str) -> None:
+        self.type, self.name = type, name
+
+    def within(self, size: int) -> Sym:
+        """The same in an index, where it is known to be below `size`."""
+        return variable(self.name, size)
+
+
+class Index(Expr):
+    """An index, or a part of one."""
+
+    __slots__ = ("at",)
+
+    def __init__(self, at: Sym) -> None:
+        self.type, self.at = U32, at
+
+
+class HostNumber(Expr):
+    """One of the Program's host numbers."""
+
+    __slots__ = ("at",)
+
+    def __init__(self, type: Type, at: int) -> None:
+        self.type, self.at = type, at
+
+
+class Load(Expr):
+    """`width` elements of an array. Assigned to, it is a store."""
+
+    __slots__ = ("array", "index", "width")
+
+    def __init__(self, array: Array, index: Operand, width: int = 1) -> None:
+        self.array, self.width = array, width
+        self.index = index if isinstance(index, Expr) else Const(U32, index)
+        self.type = array.type if width == 1 else Type(array.type.kind, array.type.width * width)
+        if self.index.type != U32:
+            raise CompileError(f"{array.name}: an index must be u32, got {self.index.type}")
+
+
+class Component(Expr):
+    """One number of a vector."""
+
+    __slots__ = ("at", "vector")
+
+    def __init__(self, vector: Expr, at: Expr | int) -> None:
+        self.type, self.vector, self.at = SCALARS[vector.type.kind], vector, at
+        if vector.type.width == 1 or (isinstance(at, Expr) and at.type != U32):
+            raise CompileError(f"{vector.type} has no components, or not one at {at}")
+
+
+class Intrinsic(NamedTuple):
+    """What a call is printed as, and which helpers that needs. `level`: see LEVELS, of its operands."""
+
+    template: str
+    helpers: tuple[str, ...]
+    level: int = 0
+
+
+class Call(Expr):
+    """An intrinsic of operands. That its type is right, its maker says."""
+
+    __slots__ = ("args", "intrinsic")
+
+    def __init__(self, intrinsic: Intrinsic, type: Type, *args: Expr) -> None:
+        self.type, self.intrinsic, self.args = type, intrinsic, args
+
+
+# How tightly an operator binds, what its left operand must at least, and its right one: 5 a name or a call.
+_BITS, _COMPARISONS = ("<<", ">>", "&", "|", "^"), ("<", "<=", ">", ">=", "==", "!=")
+LEVELS = {"*": (4, 4, 5), "/": (4, 4, 5), "%": (4, 4, 5), "+": (3, 3, 4), "-": (3, 3, 4), "&&": (1, 2, 2)}
+LEVELS |= {"||": (1, 2, 2), **dict.fromkeys(_BITS, (0, 5, 5)), **dict.fromkeys(_COMPARISONS, (2, 3, 3))}
+
+
+class Binary(Expr):
+    """An operator of two operands of one kind, of which one may be a vector."""
+
+    __slots__ = ("left", "right", "sign")
+
+    def __init__(self, sign: str, left: Expr, right: Operand) -> None:
+        a = left.type
+        if isinstance(right, Expr):
+            b = right.type
+            if a is not b:
+                if a.kind != b.kind or (a.width != b.width and 1 not in (a.width, b.width)):
+                    raise CompileError(f"{a} {sign} {b}: a kernel's operands must be of one kind")
+                a = a if a.width >= b.width else b
+        else:
+            right = Const(a if a.width == 1 else SCALARS[a.kind], right)
+        self.sign, self.left, self.right = sign, left, right
+        self.type = BOOL if sign in _COMPARISONS else a
+
+
+@lru_cache(4096)
+def template(text: str) -> Intrinsic:
+    """An expression of {0}, {1}, ... as text."""
+    return Intrinsic(text, prelude.names_in(text), 5)
+
+
+@lru_cache(4096)
+def _function(name: str, count: int) -> Intrinsic:
+    args = ", ".join(f"{{{at}}}" for at in range(count))
+    return Intrinsic(f"{name}({args})", prelude.names_in(name))
+
+
+_NOT = template("!{0}")
+
+
+def call(name: str, type: Type, *args: Expr) -> Call:
+    """A function of WGSL or of the prelude."""
+    return Call(_function(name, len(args)), type, *args)
+
+
+def construct(type: Type, *args: Expr) -> Call:
+    """A vector of numbers; without any, of zeros. A number of a number: converted."""
+    if args and len(args) != type.width:
+        raise CompileError(f"{type} of {len(args)} numbers")
+    return call(str(type), type, *args)
+
+
+def bitcast(type: Type, value: Expr) -> Call:
+    return call(f"bitcast<{type}>", type, value)
+
+
+def smaller(a: Expr, b: Operand) -> Call:
+    return call("min", a.type, a, like(a, b))
+
+
+def larger(a: Expr, b: Operand) -> Call:
+    return call("max", a.type, a, like(a, b))
+
+
+def select(otherwise: Operand, chosen: Expr, condition: Expr) -> Call:
+    otherwise = like(chosen, otherwise)
+    if condition.type != BOOL:
+        raise CompileError(f"select: a condition must be bool, got {condition.type}")
+    return call("select", chosen.type, otherwise, chosen, condition)
+
+
+def isnan_(value: Expr) -> Call:
+    return call("p_isnan", BOOL, value)
+
+
+def like(a: Expr, b: Operand) -> Expr:
+    """The second as an expression of the type of the first."""
+    b = b if isinstance(b, Expr) else Const(a.type, b)
+    if a.type != b.type:
+        raise CompileError(f"{a.type} beside {b.type}: a kernel's operands must have one type")
+    return b
+
+
+def constant(value: float, type: Type) -> Expr:
+    """Any Python number, as the type has it."""
+    if type == U32:
+        return Const(type, int(value) & 0xFFFFFFFF)
+    if type == I32:
+        if not WORD[0] <= int(value) <= WORD[1]:
+            raise too_wide(int(value))
+        return Const(type, int(value))
+    number = float(value)
+    if isnan(number):
+        return call("p_nan", F32)
+    if not isinf(number):
+        try:
+            return Const(type, struct.unpack("f", struct.pack("f", number))[0])
+        except OverflowError:
+            pass
+    return infinity(number)
+
+
+def infinity(sign: float = 1.0) -> Expr:
+    found = call("p_inf", F32)
+    return found if sign > 0 else Call(template("(-{0})"), F32, found)
+
+
+def is_constant(value: Expr) -> bool:
+    """Whether a translator may compute it, and so refuses what overflows or divides by 0."""
+    if isinstance(value, Call):
+        return bool(value.args) and not value.intrinsic.helpers and all(map(is_constant, value.args))
+    return isinstance(value, Const) or (isinstance(value, Index) and value.at.is_constant)
+
+
+class Array:
+    """Elements in memory. space: "storage" (a binding), "workgroup" or "function". length 0: as long as the buffer."""
+
+    __slots__ = ("length", "name", "space", "type")
+
+    def __init__(self, space: str, name: str, type: Type, length: int = 0) -> None:
+        self.space, self.name, self.type, self.length = space, name, type, length
+
+    def __getitem__(self, index: Operand) -> Load:
+        return Load(self, index)
+
+
+class Declare(NamedTuple):
+    """word: "let" or "var". An array's value is a Call of its elements."""
+
+    word: str
+    target: Var | Array
+    value: Expr | None
+
+
+class Assign(NamedTuple):
+    target: Expr
+    value: Expr
+    sign: str = "="
+
+
+class If(NamedTuple):
+    condition: Expr
+    body: Block
+    otherwise: Block
+
+
+class For(NamedTuple):
+    variable: Var
+    start: Expr
+    condition: Expr
+    step: Assign
+    body: Block
+
+
+class While(NamedTuple):
+    condition: Expr
+    body: Block
+
+
+class Scope(NamedTuple):
+    body: Block
+
+
+class Jump(NamedTuple):
+    """return, break, or a barrier."""
+
+    word: str
+
+
+Statement = Declare | Assign | If | For | While | Scope | Jump
+Block = list[Any]  # of Statements, which hold Blocks: mypy has no recursive types of tuples
+
+
+class Function(NamedTuple):
+    """A whole kernel. numbers: how many the Program has, of which this kernel may read some."""
+
+    name: str
+    lanes: int
+    grid: tuple[int, int, int]
+    bindings: tuple[Array, ...]
+    shared: tuple[Array, ...]
+    numbers: int
+    body: Block
+
+
+LANE, GROUP, WORKGROUP = Var(U32, "lane"), Var(U32, "group"), Var(Type("u32", 3), "w")
