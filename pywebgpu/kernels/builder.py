@@ -40,14 +40,12 @@ class Builder:
         self.limits = limits
         self.bound: dict[int, tuple[Node, ir.Array]] = {}  # id of the buffer's node -> node, binding
         self._shared: dict[str, ir.Array] = {}
+        self._host_numbers = ir.Array("uniform", "numbers", ir.Type("u32", 4), -(-len(numbers) // 4))
         self._body: ir.Block = []
         self._known: list[dict[tuple[int, Sym], Expr]] = [{}]
         self._named = 0
 
     # Statements
-
-    def add(self, statement: ir.Statement) -> None:
-        self._body.append(statement)
 
     @contextmanager
     def _inside(self, body: ir.Block) -> Iterator[None]:
@@ -63,21 +61,15 @@ class Builder:
         return f"{letter}{self._named}"
 
     def let(self, value: Expr, name: str = "") -> Var:
-        return self._declare("let", value, name)
-
-    def var(self, value: Expr, name: str = "") -> Var:
-        """A variable that may be assigned to."""
-        return self._declare("var", value, name)
-
-    def _declare(self, word: str, value: Expr, name: str) -> Var:
         found = Var(value.type, name or self.fresh())
-        self._body.append(ir.Declare(word, found, value))
+        self._body.append(ir.Declare("let", found, value))
         return found
 
-    def empty(self, dtype: DType) -> Var:
-        """A variable without a value yet."""
-        found = Var(ir.scalar(dtype), self.fresh())
-        self._body.append(ir.Declare("var", found, None))
+    def var(self, value: Expr | ir.Type, name: str = "") -> Var:
+        """A variable that may be assigned to: with a value, or of a type."""
+        start, kind = (value, value.type) if isinstance(value, Expr) else (None, value)
+        found = Var(kind, name or self.fresh())
+        self._body.append(ir.Declare("var", found, start))
         return found
 
     def local_array(self, name: str, values: Sequence[Expr]) -> ir.Array:
@@ -98,43 +90,40 @@ class Builder:
         """A block for where all conditions hold; of none, no block."""
         if not conditions:
             return nullcontext()
-        self._body.append(found := ir.If(reduce(and_, conditions), [], []))
+        found = ir.If(ir.truth(reduce(and_, conditions)), [], [])
+        self._body.append(found)
         return self._inside(found.body)
 
     def else_(self) -> AbstractContextManager[None]:
         """A block for where the condition of the `if_` just before did not hold."""
         return self._inside(self._body[-1].otherwise)
 
+    @contextmanager
     def loop(
         self, name: str, start: ir.Operand, end: ir.Operand, step: ir.Operand = 1, sign: str = "+="
-    ) -> AbstractContextManager[Var]:
-        """A block for each number from start up to end."""
+    ) -> Iterator[Var]:
+        """A block for each number from start to end, which is left out; sign ">>=": downwards, by halves."""
         at = Var(U32, name)
-        return self._loop(at, start, at < end, step, sign)
-
-    def halving(self, name: str, start: int) -> AbstractContextManager[Var]:
-        at = Var(U32, name)
-        return self._loop(at, start, at > 0, 1, ">>=")
-
-    @contextmanager
-    def _loop(self, at: Var, start: ir.Operand, condition: Expr, step: ir.Operand, sign: str) -> Iterator[Var]:
-        found = ir.For(at, ir.like(at, start), condition, ir.Assign(at, ir.like(at, step), sign), [])
+        head = ir.Declare("var", at, ir.like(at, start)), ir.Assign(at, ir.like(at, step), sign)
+        found = ir.Loop(at > end if sign == ">>=" else at < end, [], head)
         self._body.append(found)
         with self._inside(found.body):
             yield at
 
     def while_(self, condition: Expr) -> AbstractContextManager[None]:
-        self._body.append(found := ir.While(condition, []))
+        found = ir.Loop(ir.truth(condition), [])
+        self._body.append(found)
         return self._inside(found.body)
 
     def scope(self) -> AbstractContextManager[None]:
-        self._body.append(found := ir.Scope([]))
+        found = ir.Scope([])
+        self._body.append(found)
         return self._inside(found.body)
 
     def jump(self, word: str, condition: Expr | None = None) -> None:
         """return or break, where the condition holds."""
         one = ir.Jump(word)
-        self._body.append(one if condition is None else ir.If(condition, [one], []))
+        self._body.append(one if condition is None else ir.If(ir.truth(condition), [one], []))
 
     def barrier(self) -> None:
         self.jump("workgroupBarrier()")
@@ -193,7 +182,9 @@ class Builder:
 
     def _compute(self, node: Node, at: Coords, flat: Sym) -> Expr:
         if node.op is HOST:
-            return ir.HostNumber(ir.scalar(node.spec.dtype), self._numbers[id(node)])
+            number, kind = self._numbers[id(node)], ir.scalar(node.spec.dtype)
+            word = self._host_numbers[number // 4][number % 4]
+            return word if kind == U32 else ir.call(f"bitcast<{kind}>", kind, word)
         if node.buffer is not None or id(node) in self._stored:
             return self.let(self.buffer(node)[ir.Index(flat)])
         match node.op:
@@ -262,14 +253,15 @@ class Builder:
         return self.value(source, tuple(coords))
 
     def _cat(self, node: Node, at: Coords) -> Expr:
-        axis, found = node.attrs["axis"], self.empty(node.spec.dtype)
+        axis, found = node.attrs["axis"], self.var(ir.scalar(node.spec.dtype))
         end, body, along = 0, self._body, ir.Index(at[axis])
         for part in node.inputs:
             start, end = end, end + part.spec.shape[axis]
             if end == start or at[axis].low >= end or at[axis].high < start:
                 continue
             moved = (*at[:axis], at[axis] - start, *at[axis + 1 :])
-            body.append(branch := ir.If(along < end, [], []))
+            branch = ir.If(along < end, [], [])
+            body.append(branch)
             with self._inside(branch.body):
                 self.assign(found, self.value(part, moved))
             body = branch.otherwise
@@ -283,7 +275,7 @@ class Builder:
             return self.value(value, inner)
         if 0 in value.spec.shape:
             return self.value(base, at)
-        found = self.empty(node.spec.dtype)
+        found = self.var(ir.scalar(node.spec.dtype))
         with self.if_(*_conditions(bounds)):
             self.assign(found, self.value(value, inner))
         with self.else_():
@@ -297,15 +289,16 @@ class Builder:
         width = min(groups, self.limits.workgroups)
         height = -(-groups // max(width, 1))
         group = ir.WORKGROUP[0] + ir.WORKGROUP[1] * width if height > 1 else ir.WORKGROUP[0]
-        body: ir.Block = [ir.Declare("let", ir.GROUP, group)]
+        known = ir.GROUP
+        body: ir.Block = [ir.Declare("let", known, group)]
         if width * height > groups:
-            body.append(ir.If(groups <= ir.GROUP, [ir.Jump("return")], []))
+            body.append(ir.If(known >= groups, [ir.Jump("return")], []))
         body += self._body
         if self.limits.emulated:
             body = hoisting.hoist(body)
         bindings = tuple(array for _, array in self.bound.values())
         shared = tuple(self._shared.values())
-        return wgsl.kernel(ir.Function(name, lanes, (width, height, 1), bindings, shared, len(self._numbers), body))
+        return wgsl.kernel(ir.Function(name, lanes, (width, height, 1), bindings, shared, self._host_numbers, body))
 
 
 def _conditions(bounds: Sequence[Any]) -> list[Expr]:

@@ -285,7 +285,7 @@ class _Product:
             shared = largest if same else build.workgroup_array(f"shared_{own.type.width}", own.type, tile.lanes)
             build.assign(shared[LANE], own)
             build.barrier()
-            with build.halving("half", tile.slices // 2) as half:
+            with build.loop("half", tile.slices // 2, 0, 1, ">>=") as half:
                 with build.if_(self.piece < half):
                     build.assign(shared[LANE], shared[LANE + half * tile.blocks], "+=")
                 build.barrier()

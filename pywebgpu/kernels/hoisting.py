@@ -57,11 +57,12 @@ class _Hoister:
                 return ir.Assign(self._expr(target), self._expr(value), sign)
             case ir.If(condition, body, otherwise):
                 return ir.If(self._expr(condition), self.block(body), self.block(otherwise))
-            case ir.For(at, start, condition, step, body):
-                self._depths[at.name] = len(self._blocks)
-                return ir.For(at, self._expr(start), condition, step, self.block(body, repeats=True))
-            case ir.While(condition, body):
-                return ir.While(condition, self.block(body, repeats=True))
+            case ir.Loop(condition, body, head):
+                if head:
+                    start, step = head
+                    head = self._statement(start), step
+                    self._depths[start.target.name] += 1  # A loop's variable belongs to its block.
+                return ir.Loop(condition, self.block(body, repeats=True), head)
             case ir.Scope(body):
                 return ir.Scope(self.block(body))
         return one
@@ -72,10 +73,6 @@ class _Hoister:
                 return Index(self._index(e.at))
             case ir.Load():
                 return ir.Load(e.array, self._expr(e.index), e.width)
-            case ir.Component():
-                return ir.Component(self._expr(e.vector), self._expr(e.at) if isinstance(e.at, Expr) else e.at)
-            case ir.Binary():
-                return ir.Binary(e.sign, self._expr(e.left), self._expr(e.right))
             case ir.Call():
                 return ir.Call(e.intrinsic, e.type, *map(self._expr, e.args))
         return e

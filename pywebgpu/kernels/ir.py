@@ -7,6 +7,7 @@ refuse is refused where it was written.
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 from functools import lru_cache
 from math import isinf, isnan
 from typing import Any, NamedTuple
@@ -37,59 +38,68 @@ def scalar(dtype: DType) -> Type:
     return SCALARS[str(dtype.wgsl)]
 
 
+class Intrinsic(NamedTuple):
+    """What a call is printed as, and which helpers that needs.
+
+    level: how tightly the text binds, and what it asks of its first operand and of the others: 5 a name or a call.
+    """
+
+    template: str
+    helpers: tuple[str, ...] = ()
+    level: int = 5
+    first: int = 0
+    others: int = 0
+
+
+def _operator(sign: str, *levels: int) -> Callable[[Expr, Operand], Call]:
+    """Of two operands of one kind, of which one may be a vector."""
+    intrinsic = Intrinsic(f"{{0}} {sign} {{1}}", (), *levels)
+    compares = levels[0] == 2
+
+    def apply(a: Expr, b: Operand) -> Call:
+        kind = a.type
+        if not isinstance(b, Expr):
+            b = Const(SCALARS[kind.kind], b)
+        elif b.type is not kind:
+            if kind.kind != b.type.kind or (kind.width != b.type.width and 1 not in (kind.width, b.type.width)):
+                raise CompileError(f"{kind} {sign} {b.type}: a kernel's operands must be of one kind")
+            kind = max(kind, b.type)
+        return Call(intrinsic, BOOL if compares else kind, a, b)
+
+    return apply
+
+
 class Expr:
     """A value of a type. Operators make expressions; `eq`, `ne` are the comparisons that Python needs for itself."""
 
     __slots__ = ("type",)
     type: Type
 
-    def __add__(self, other: Operand) -> Binary:
-        return Binary("+", self, other)
+    __mul__, __floordiv__, __mod__ = _operator("*", 4, 4, 5), _operator("/", 4, 4, 5), _operator("%", 4, 4, 5)
+    __add__, __sub__ = _operator("+", 3, 3, 4), _operator("-", 3, 3, 4)
+    __lt__, __le__ = _operator("<", 2, 3, 3), _operator("<=", 2, 3, 3)
+    __gt__, __ge__ = _operator(">", 2, 3, 3), _operator(">=", 2, 3, 3)
+    eq, ne = _operator("==", 2, 3, 3), _operator("!=", 2, 3, 3)
+    _both, _either, _bits = _operator("&&", 1, 2, 2), _operator("||", 1, 2, 2), _operator("&", 0, 5, 5)
 
-    def __sub__(self, other: Operand) -> Binary:
-        return Binary("-", self, other)
+    def __rsub__(self, other: int) -> Call:
+        return Const(self.type, other) - self
 
-    def __rsub__(self, other: int) -> Binary:
-        return Binary("-", Const(self.type, other), self)
+    def __and__(self, other: Operand) -> Call:
+        return self._both(other) if self.type is BOOL else self._bits(other)
 
-    def __mul__(self, other: Operand) -> Binary:
-        return Binary("*", self, other)
-
-    def __floordiv__(self, other: Operand) -> Binary:
-        return Binary("/", self, other)
-
-    def __mod__(self, other: Operand) -> Binary:
-        return Binary("%", self, other)
-
-    def __and__(self, other: Operand) -> Binary:
-        return Binary("&&" if self.type == BOOL else "&", self, other)
-
-    def __or__(self, other: Operand) -> Binary:
-        return Binary("||" if self.type == BOOL else "|", self, other)
-
-    def __lt__(self, other: Operand) -> Binary:
-        return Binary("<", self, other)
-
-    def __le__(self, other: Operand) -> Binary:
-        return Binary("<=", self, other)
-
-    def __gt__(self, other: Operand) -> Binary:
-        return Binary(">", self, other)
-
-    def __ge__(self, other: Operand) -> Binary:
-        return Binary(">=", self, other)
-
-    def eq(self, other: Operand) -> Binary:
-        return Binary("==", self, other)
-
-    def ne(self, other: Operand) -> Binary:
-        return Binary("!=", self, other)
+    def __or__(self, other: Expr) -> Call:
+        return self._either(other)
 
     def __invert__(self) -> Call:
         return Call(_NOT, BOOL, self)
 
-    def __getitem__(self, at: Expr | int) -> Component:
-        return Component(self, at)
+    def __getitem__(self, at: Expr | int) -> Call:
+        """One number of a vector."""
+        kind = SCALARS[self.type.kind]
+        if self.type.width == 1:
+            raise CompileError(f"{self.type} has no components")
+        return Call(_AT, kind, self, at) if isinstance(at, Expr) else Call(_COMPONENTS[at], kind, self)
 
 
 Operand = Expr | int | float
@@ -126,15 +136,6 @@ class Index(Expr):
         self.type, self.at = U32, at
 
 
-class HostNumber(Expr):
-    """One of the Program's host numbers."""
-
-    __slots__ = ("at",)
-
-    def __init__(self, type: Type, at: int) -> None:
-        self.type, self.at = type, at
-
-
 class Load(Expr):
     """`width` elements of an array. Assigned to, it is a store."""
 
@@ -148,25 +149,6 @@ class Load(Expr):
             raise CompileError(f"{array.name}: an index must be u32, got {self.index.type}")
 
 
-class Component(Expr):
-    """One number of a vector."""
-
-    __slots__ = ("at", "vector")
-
-    def __init__(self, vector: Expr, at: Expr | int) -> None:
-        self.type, self.vector, self.at = SCALARS[vector.type.kind], vector, at
-        if vector.type.width == 1 or (isinstance(at, Expr) and at.type != U32):
-            raise CompileError(f"{vector.type} has no components, or not one at {at}")
-
-
-class Intrinsic(NamedTuple):
-    """What a call is printed as, and which helpers that needs. `level`: see LEVELS, of its operands."""
-
-    template: str
-    helpers: tuple[str, ...]
-    level: int = 0
-
-
 class Call(Expr):
     """An intrinsic of operands. That its type is right, its maker says."""
 
@@ -176,35 +158,10 @@ class Call(Expr):
         self.type, self.intrinsic, self.args = type, intrinsic, args
 
 
-# How tightly an operator binds, what its left operand must at least, and its right one: 5 a name or a call.
-_BITS, _COMPARISONS = ("<<", ">>", "&", "|", "^"), ("<", "<=", ">", ">=", "==", "!=")
-LEVELS = {"*": (4, 4, 5), "/": (4, 4, 5), "%": (4, 4, 5), "+": (3, 3, 4), "-": (3, 3, 4), "&&": (1, 2, 2)}
-LEVELS |= {"||": (1, 2, 2), **dict.fromkeys(_BITS, (0, 5, 5)), **dict.fromkeys(_COMPARISONS, (2, 3, 3))}
-
-
-class Binary(Expr):
-    """An operator of two operands of one kind, of which one may be a vector."""
-
-    __slots__ = ("left", "right", "sign")
-
-    def __init__(self, sign: str, left: Expr, right: Operand) -> None:
-        a = left.type
-        if isinstance(right, Expr):
-            b = right.type
-            if a is not b:
-                if a.kind != b.kind or (a.width != b.width and 1 not in (a.width, b.width)):
-                    raise CompileError(f"{a} {sign} {b}: a kernel's operands must be of one kind")
-                a = a if a.width >= b.width else b
-        else:
-            right = Const(a if a.width == 1 else SCALARS[a.kind], right)
-        self.sign, self.left, self.right = sign, left, right
-        self.type = BOOL if sign in _COMPARISONS else a
-
-
 @lru_cache(4096)
 def template(text: str) -> Intrinsic:
     """An expression of {0}, {1}, ... as text."""
-    return Intrinsic(text, prelude.names_in(text), 5)
+    return Intrinsic(text, prelude.names_in(text), 5, 5, 5)
 
 
 @lru_cache(4096)
@@ -213,7 +170,8 @@ def _function(name: str, count: int) -> Intrinsic:
     return Intrinsic(f"{name}({args})", prelude.names_in(name))
 
 
-_NOT = template("!{0}")
+_NOT, _AT = template("!{0}"), Intrinsic("{0}[{1}]", (), 5, 5)
+_COMPONENTS = [template(f"{{0}}.{letter}") for letter in "xyzw"]
 
 
 def call(name: str, type: Type, *args: Expr) -> Call:
@@ -228,10 +186,6 @@ def construct(type: Type, *args: Expr) -> Call:
     return call(str(type), type, *args)
 
 
-def bitcast(type: Type, value: Expr) -> Call:
-    return call(f"bitcast<{type}>", type, value)
-
-
 def smaller(a: Expr, b: Operand) -> Call:
     return call("min", a.type, a, like(a, b))
 
@@ -241,10 +195,14 @@ def larger(a: Expr, b: Operand) -> Call:
 
 
 def select(otherwise: Operand, chosen: Expr, condition: Expr) -> Call:
-    otherwise = like(chosen, otherwise)
-    if condition.type != BOOL:
-        raise CompileError(f"select: a condition must be bool, got {condition.type}")
-    return call("select", chosen.type, otherwise, chosen, condition)
+    return call("select", chosen.type, like(chosen, otherwise), chosen, truth(condition))
+
+
+def truth(condition: Expr) -> Expr:
+    """The condition, if it is one."""
+    if condition.type is not BOOL:
+        raise CompileError(f"a condition must be bool, got {condition.type}")
+    return condition
 
 
 def isnan_(value: Expr) -> Call:
@@ -275,12 +233,8 @@ def constant(value: float, type: Type) -> Expr:
             return Const(type, struct.unpack("f", struct.pack("f", number))[0])
         except OverflowError:
             pass
-    return infinity(number)
-
-
-def infinity(sign: float = 1.0) -> Expr:
     found = call("p_inf", F32)
-    return found if sign > 0 else Call(template("(-{0})"), F32, found)
+    return found if number > 0 else Call(template("(-{0})"), F32, found)
 
 
 def is_constant(value: Expr) -> bool:
@@ -291,7 +245,10 @@ def is_constant(value: Expr) -> bool:
 
 
 class Array:
-    """Elements in memory. space: "storage" (a binding), "workgroup" or "function". length 0: as long as the buffer."""
+    """Elements in memory. length 0: as long as the buffer.
+
+    space: "storage" (a binding), "uniform" (the host numbers), "workgroup", or "function" (an invocation's own).
+    """
 
     __slots__ = ("length", "name", "space", "type")
 
@@ -322,17 +279,12 @@ class If(NamedTuple):
     otherwise: Block
 
 
-class For(NamedTuple):
-    variable: Var
-    start: Expr
-    condition: Expr
-    step: Assign
-    body: Block
+class Loop(NamedTuple):
+    """While the condition holds; `head` is a variable's start and what makes the next of it, where there is one."""
 
-
-class While(NamedTuple):
     condition: Expr
     body: Block
+    head: tuple[Declare, Assign] | None = None
 
 
 class Scope(NamedTuple):
@@ -345,20 +297,21 @@ class Jump(NamedTuple):
     word: str
 
 
-Statement = Declare | Assign | If | For | While | Scope | Jump
+Statement = Declare | Assign | If | Loop | Scope | Jump
 Block = list[Any]  # of Statements, which hold Blocks: mypy has no recursive types of tuples
 
 
 class Function(NamedTuple):
-    """A whole kernel. numbers: how many the Program has, of which this kernel may read some."""
+    """A whole kernel. numbers: the Program's, of which this kernel may read some. shared: by a workgroup."""
 
     name: str
     lanes: int
     grid: tuple[int, int, int]
     bindings: tuple[Array, ...]
     shared: tuple[Array, ...]
-    numbers: int
+    numbers: Array
     body: Block
 
 
+FAULT = Array("storage", "fault", Type("atomic<u32>"))  # see prelude.py
 LANE, GROUP, WORKGROUP = Var(U32, "lane"), Var(U32, "group"), Var(Type("u32", 3), "w")

@@ -209,7 +209,7 @@ class _Accumulator:
         for own, array in shared:
             build.assign(array[LANE], own)
         build.barrier()
-        with build.halving("step", walk.lanes // 2) as step:
+        with build.loop("step", walk.lanes // 2, 0, 1, ">>=") as step:
             with build.if_(walk.place < step):
                 value, *places = [build.let(array[LANE + step * apart]) for _, array in shared]
                 if self.positional:

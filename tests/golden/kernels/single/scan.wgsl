@@ -21,7 +21,7 @@ fn main(@builtin(workgroup_id) w: vec3u, @builtin(local_invocation_index) lane: 
   workgroupBarrier();
   for (var step = 1u; step < 256u; step <<= 1u) {
     var joined = folds[lane];
-    if (lane >= step && start < end) {
+    if (step <= lane && start < end) {
       joined = folds[lane - step] + joined;
     }
     workgroupBarrier();
