@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 from functools import lru_cache
-from math import isinf, isnan
+from math import copysign, inf, isinf, isnan
 from typing import Any, NamedTuple
 
 from pywebgpu.dtypes import DType
@@ -226,13 +226,14 @@ def constant(value: float, type: Type) -> Expr:
             raise too_wide(int(value))
         return Const(type, int(value))
     number = float(value)
+    try:
+        (number,) = struct.unpack("<f", struct.pack("<f", number))
+    except OverflowError:
+        number = copysign(inf, number)
     if isnan(number):
         return call("p_nan", F32)
     if not isinf(number):
-        try:
-            return Const(type, struct.unpack("f", struct.pack("f", number))[0])
-        except OverflowError:
-            pass
+        return Const(type, number)
     found = call("p_inf", F32)
     return found if number > 0 else Call(template("(-{0})"), F32, found)
 
