@@ -3,13 +3,13 @@
 Where a branch is not taken its argument is replaced by 0 first, so that a branch that overflows gives no NaN gradient.
 """
 
-from math import nan, pi, sqrt
+from math import pi, sqrt
 
 from pywebgpu import dtypes, numbers
 from pywebgpu.compose import arithmetic, precision, random, scan
 from pywebgpu.errors import ShapeError
 from pywebgpu.graph.ir import Node
-from pywebgpu.ops import movement, pointwise
+from pywebgpu.ops import clamping, movement, pointwise
 from pywebgpu.ops.random import Seed
 from pywebgpu.shapes import axis as axis_of
 
@@ -70,9 +70,9 @@ def logsigmoid(x: Node) -> Node:
 def elu(x: Node, alpha: float = 1.0, scale: float = 1.0, input_scale: float = 1.0) -> Node:
     """scale * x where x > 0, else scale * alpha * (exp(input_scale * x) - 1)."""
     zero = arithmetic.like(x, 0)
-    positive = pointwise.gt(x, zero)
-    low = _times(pointwise.where(positive, zero, x), input_scale)
-    return pointwise.where(positive, _times(x, scale), _times(pointwise.expm1(low), alpha * scale))
+    below = pointwise.le(x, zero)
+    low = _times(pointwise.where(below, x, zero), input_scale)
+    return pointwise.where(below, _times(pointwise.expm1(low), alpha * scale), _times(x, scale))
 
 
 def selu(x: Node) -> Node:
@@ -104,7 +104,9 @@ def prelu(x: Node, weight: Node) -> Node:
         )
     if weight.spec.shape not in ((), (1,)):
         weight = per_channel(weight, x)
-    return pointwise.where(pointwise.gt(x, arithmetic.like(x, 0)), x, arithmetic.mul(x, weight))
+    zero = arithmetic.like(x, 0)
+    positive = pointwise.gt(x, zero)
+    return pointwise.where(positive, x, arithmetic.mul(pointwise.where(positive, zero, x), weight))
 
 
 def rrelu(x: Node, lower: float, upper: float, seed: Seed) -> Node:
@@ -123,8 +125,6 @@ def hardtanh(x: Node, min_val: float = -1.0, max_val: float = 1.0) -> Node:
         raise ValueError(f"min_val cannot be greater than max_val, got {min_val} and {max_val}")
     for value in (min_val, max_val):
         numbers.check(value, x.spec.dtype)
-    if min_val != min_val or max_val != max_val:
-        return arithmetic.mul(x, nan)
     return _held(x, min_val, max_val)
 
 
@@ -142,12 +142,9 @@ def hardsigmoid(x: Node) -> Node:
 
 @precision.widened
 def hardswish(x: Node) -> Node:
-    """0 where x <= -3, x where x >= 3, else x * (x + 3) / 6."""
-    zero, low, high = (arithmetic.like(x, value) for value in (0, -3, 3))
-    below, above = pointwise.le(x, low), pointwise.ge(x, high)
-    inner = pointwise.where(pointwise.bitwise_or(below, above), zero, x)
-    curve = pointwise.div(pointwise.mul(inner, pointwise.add(inner, high)), arithmetic.like(x, 6))
-    return pointwise.where(below, zero, pointwise.where(above, x, curve))
+    """x * (x + 3 held in [0, 6]) / 6"""
+    held = _held(pointwise.add(x, arithmetic.like(x, 3)), 0, 6)
+    return pointwise.div(pointwise.mul(x, held), arithmetic.like(x, 6))
 
 
 @precision.widened
@@ -162,9 +159,7 @@ def softshrink(x: Node, lambd: float = 0.5) -> Node:
     """x moved towards 0 by lambd, and 0 where |x| <= lambd."""
     if lambd < 0:
         raise ShapeError(f"lambda must be greater or equal to 0, but found to be {lambd}.")
-    bound, zero = arithmetic.like(x, lambd), arithmetic.like(x, 0)
-    low = pointwise.where(pointwise.lt(x, pointwise.neg(bound)), pointwise.add(x, bound), pointwise.mul(x, zero))
-    return pointwise.where(pointwise.gt(x, bound), pointwise.sub(x, bound), low)
+    return pointwise.sub(x, clamping.clamp(x, arithmetic.like(x, -lambd), arithmetic.like(x, lambd)))
 
 
 def tanhshrink(x: Node) -> Node:
@@ -183,6 +178,7 @@ def threshold(x: Node, bound: float, value: float) -> Node:
     return pointwise.where(pointwise.le(x, arithmetic.chosen(x, bound)), arithmetic.chosen(x, value), x)
 
 
+@precision.widened
 def glu(x: Node, dim: int = -1) -> Node:
     """The first half of axis `dim` times the sigmoid of the second half."""
     if not x.spec.shape:
@@ -191,7 +187,6 @@ def glu(x: Node, dim: int = -1) -> Node:
     size = x.spec.shape[axis]
     if size % 2:
         raise ShapeError(f"Halving dimension must be even, but dimension {axis} is size {size} of {x.spec.shape}")
-    precision.require_floating("glu", x)
     values, gates = scan.part(x, axis, 0, size // 2), scan.part(x, axis, size // 2, size)
     return pointwise.mul(values, pointwise.sigmoid(gates))
 
@@ -252,8 +247,7 @@ def _times(x: Node, factor: float) -> Node:
 
 
 def _held(x: Node, low: float, high: float) -> Node:
-    floor, ceiling = arithmetic.chosen(x, low), arithmetic.chosen(x, high)
-    return pointwise.where(pointwise.le(x, floor), floor, pointwise.where(pointwise.ge(x, ceiling), ceiling, x))
+    return clamping.hardtanh(x, arithmetic.chosen(x, low), arithmetic.chosen(x, high))
 
 
 def _softplus(x: Node, beta: float, threshold: float) -> Node:

@@ -7,7 +7,6 @@ once; a number that never changes is written with `like`, and the compiler may u
 from pywebgpu import dtypes, numbers
 from pywebgpu.compose import wide
 from pywebgpu.dtypes import DType, Kind
-from pywebgpu.errors import DTypeError
 from pywebgpu.graph.ir import Node, Pointwise, Spec, host
 from pywebgpu.ops import pointwise, reduction
 from pywebgpu.shapes import Shape, broadcast, broadcast_all
@@ -174,11 +173,12 @@ def chosen(x: Node, value: Number) -> Node:
 
 
 def factor(value: Number, dtype: DType) -> Number:
-    """A number that scales an operand. Raises: DTypeError where the dtype cannot hold it, or is whole and it is not."""
+    """A number that scales an operand. Raises DTypeError where the dtype cannot hold it, RuntimeError for a fraction of
+    whole numbers and for True."""
     if dtype.kind is not Kind.FLOAT and isinstance(plain(value), float):
-        raise DTypeError("For integral input tensors, argument alpha must not be a floating point number.")
+        raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
     if isinstance(value, bool) and dtype.kind is not Kind.BOOL:
-        raise DTypeError("Boolean alpha only supported for Boolean results.")
+        raise RuntimeError("Boolean alpha only supported for Boolean results.")
     numbers.check(value, dtype)
     return value
 
@@ -234,7 +234,7 @@ def div(a: Operand, b: Operand, rounding_mode: str | None = None) -> Node:
             f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found {rounding_mode!r}"
         )
     if dtype.kind is Kind.FLOAT:
-        return pointwise.trunc(binary(pointwise.div, a, b, dtype))
+        return binary(pointwise.trunc_divide, a, b, dtype)
     rest = binary(pointwise.fmod, a, b, dtype)
     return binary(pointwise.floor_divide, binary(pointwise.sub, a, rest, dtype), b, dtype)
 

@@ -4,9 +4,10 @@ A row number that is known to be wrong raises at the user's call; one that is kn
 is checked on the device, and raises when a value is read.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from math import prod
 from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 from pywebgpu import dtypes
 from pywebgpu.compose import arithmetic
@@ -15,9 +16,11 @@ from pywebgpu.dtypes import Kind
 from pywebgpu.errors import RangeError
 from pywebgpu.graph.ir import DATA, HOST, Movement, Node
 from pywebgpu.numbers import HELD, WORD
-from pywebgpu.ops import contraction, indexing, movement, pointwise, reduction
+from pywebgpu.ops import clamping, contraction, indexing, movement, pointwise, products, reduction
 from pywebgpu.step_capture.capture import recorder
 
+# What to say of checked row numbers. Beside the graph, as graphs that differ by a text alone are one Program.
+_texts: WeakKeyDictionary[Node, str] = WeakKeyDictionary()
 DEPTH = 16  # ops that are looked through
 
 OUT_OF_BOUNDS = "index {index} is out of bounds for dimension {dim} with size {size}"
@@ -38,7 +41,7 @@ Rule = Callable[[Node, Ranges], Range | None]
 def checked(index: Node, size: int, dim: int = 0, *, wrap: bool = True, text: str = OUT_OF_BOUNDS) -> Node:
     """The numbers of `index` as int64 in 0..size-1, where -1 is the last row if `wrap`.
 
-    Raises: RangeError with `text`, at once where the numbers are known, else when a value is read.
+    Raises: RangeError with `text`, at once where the numbers are known, else when a value is read: see `told`.
     """
     index = arithmetic.cast(index, dtypes.int64)
     if 0 in index.spec.shape:
@@ -50,7 +53,28 @@ def checked(index: Node, size: int, dim: int = 0, *, wrap: bool = True, text: st
         raise RangeError(text.format(index=wrong, dim=dim, size=size))
     if found is not None and found.low >= 0 and found.high < size:
         return index
-    return pointwise.index(index, size=size, wrap=wrap, text=text.replace("{dim}", str(dim)))
+    return _checked_later(index, size, wrap=wrap, text=text.replace("{dim}", str(dim)))
+
+
+def unknown(index: Node, size: int, text: str) -> Node:
+    """The same of numbers that only the device knows."""
+    return _checked_later(index, size, wrap=False, text=text)
+
+
+def _checked_later(index: Node, size: int, *, wrap: bool, text: str) -> Node:
+    node = pointwise.index(index, size=size, wrap=wrap)
+    _texts[node] = text
+    return node
+
+
+def told(error: RangeError, nodes: Iterable[Node]) -> RangeError:
+    """The error of a row number found wrong while `nodes` were computed, in the words of the call that it was for."""
+    if error.row is not None:
+        number, size = error.row
+        for node in nodes:
+            if node in _texts and node.attrs["size"] == size:
+                return RangeError(_texts[node].format(index=number, size=size))
+    return error
 
 
 def known_range(node: Node, depth: int = DEPTH) -> Range | None:
@@ -159,6 +183,13 @@ def _corners(combine: Callable[[int, int], int]) -> Rule:
         return Range(min(ends), max(ends), exact)
 
     return rule
+
+
+def _clamp(node: Node, of: Ranges) -> Range | None:
+    x, low, high = of(0), of(1), of(2)
+    if x is None or low is None or high is None:
+        return None
+    return Range(min(max(x.low, low.low), high.low), min(max(x.high, low.high), high.high), False)
 
 
 def _remainder(node: Node, of: Ranges) -> Range | None:
@@ -270,7 +301,7 @@ def _matmul(node: Node, of: Ranges) -> Range | None:
 
 _FOLDS: dict[str, Rule] = {
     reduction.sum_.name: _sum,
-    reduction.prod_.name: _prod,
+    products.prod_.name: _prod,
     reduction.max_.name: _taken,
     reduction.min_.name: _taken,
     indexing.scan.name: _scan,
@@ -307,6 +338,10 @@ _RULES: dict[str, Rule] = dict.fromkeys([op.name for op in COMPARISONS], _flag) 
     pointwise.bitwise_and.name: _masked,
     pointwise.maximum.name: _corners(max),
     pointwise.minimum.name: _corners(min),
+    clamping.clamp_min.name: _corners(max),
+    clamping.clamp_max.name: _corners(min),
+    clamping.clamp.name: _clamp,
+    clamping.hardtanh.name: _clamp,
     pointwise.remainder.name: _remainder,
     pointwise.floor_divide.name: _floor_divide,
     pointwise.where.name: _union(1),

@@ -41,10 +41,11 @@ def huber_loss(
 
 def huber(apart: Node, delta: float) -> Node:
     size = pointwise.abs_(apart)
-    near = pointwise.lt(size, arithmetic.like(size, delta))
-    square = pointwise.mul(pointwise.mul(apart, apart), arithmetic.like(apart, 0.5))
+    far = pointwise.ge(size, arithmetic.like(size, delta))
+    small = pointwise.where(far, arithmetic.like(apart, 0), apart)
+    square = pointwise.mul(pointwise.mul(small, small), arithmetic.like(apart, 0.5))
     line = pointwise.mul(arithmetic.like(size, delta), pointwise.sub(size, arithmetic.like(size, 0.5 * delta)))
-    return pointwise.where(near, square, line)
+    return pointwise.where(far, line, square)
 
 
 def soft_margin_loss(x: Node, target: Node, *, reduction: str = "mean") -> Node:

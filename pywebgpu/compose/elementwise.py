@@ -4,14 +4,14 @@ An operand is a node or a Python number. Half floats are computed in float32 and
 """
 
 from math import log as natural_log
-from math import nan, pi
+from math import pi
 
 from pywebgpu import dtypes, numbers
 from pywebgpu.compose import arithmetic, logic, precision
 from pywebgpu.compose.arithmetic import Number, Operand
 from pywebgpu.dtypes import DType, Kind
 from pywebgpu.graph.ir import Node, Pointwise
-from pywebgpu.ops import pointwise
+from pywebgpu.ops import clamping, logarithms, pointwise
 
 
 def unmoved(value: Node, source: Node) -> Node:
@@ -105,13 +105,13 @@ def logit(x: Node, eps: float | None = None) -> Node:
     dtype, (x,) = arithmetic.real(x)
     if eps is not None:
         x = clamp(x, eps, 1 - eps)
-    return arithmetic.cast(pointwise.log(pointwise.div(x, pointwise.sub(arithmetic.like(x, 1.0), x))), dtype)
+    return arithmetic.cast(logarithms.logit(x), dtype)
 
 
 def sinc(x: Node) -> Node:
     """sin(pi x) / (pi x), 1 at 0."""
     dtype, (x,) = arithmetic.real(x)
-    zero = pointwise.eq(x, arithmetic.like(x, 0.0))
+    zero = pointwise.eq(pointwise.mul(x, x), arithmetic.like(x, 0.0))  # The gradient divides by the square.
     angle = pointwise.mul(pointwise.where(zero, arithmetic.like(x, 1.0), x), arithmetic.like(x, pi))
     out = pointwise.where(zero, arithmetic.like(x, 1.0), pointwise.div(pointwise.sin(angle), angle))
     return arithmetic.cast(out, dtype)
@@ -208,7 +208,8 @@ def _known_power(x: Node, b: Number) -> Node | None:
     if b == -0.5:
         return pointwise.rsqrt(x)
     if b == -2:
-        return pointwise.reciprocal(pointwise.mul(x, x))
+        inverse = pointwise.reciprocal(x)  # Of the square, the gradient at 0 would be infinity times 0.
+        return pointwise.mul(inverse, inverse)
     return None
 
 
@@ -261,7 +262,7 @@ def atan2(a: Operand, b: Operand) -> Node:
 
 def hypot(a: Operand, b: Operand) -> Node:
     dtype, (x, y) = arithmetic.real(a, b)
-    return arithmetic.cast(pointwise.sqrt(pointwise.add(pointwise.mul(x, x), pointwise.mul(y, y))), dtype)
+    return arithmetic.cast(pointwise.hypot(x, y), dtype)
 
 
 def copysign(a: Operand, b: Operand) -> Node:
@@ -285,11 +286,7 @@ def heaviside(a: Node, values: Node) -> Node:
 def xlogy(a: Operand, b: Operand) -> Node:
     """a log(b), which is 0 where a is 0 and b is not NaN."""
     dtype, (x, y) = arithmetic.real(a, b)
-    zero = arithmetic.like(x, 0.0)
-    outside = pointwise.bitwise_or(pointwise.le(y, zero), pointwise.isinf(y))
-    nothing = pointwise.bitwise_and(pointwise.eq(x, zero), outside)
-    log = pointwise.log(pointwise.where(nothing, arithmetic.like(y, 1.0), y))
-    return arithmetic.cast(pointwise.mul(x, log), dtype)
+    return arithmetic.cast(logarithms.xlogy(x, y), dtype)
 
 
 def logaddexp(a: Operand, b: Operand, base: float | None = None) -> Node:
@@ -318,23 +315,11 @@ def clamp(x: Node, low: Operand | None = None, high: Operand | None = None) -> N
     dtype = arithmetic.result_type(x, *given)
     if dtype is dtypes.bool_ and not all(isinstance(bound, Node) for bound in given):
         raise NotImplementedError("\"clamp_scalar_cpu\" not implemented for 'Bool'")
-    fixed = [bound for bound in given if not isinstance(bound, Node)]
-    for bound in fixed:
-        numbers.check(bound, dtype)
-    if any(bound != bound for bound in fixed):
-        return arithmetic.mul(x, nan)
-    x, *bounds = arithmetic.together(x, *given, dtype=dtype)
-    if low is not None:
-        x = pointwise.where(_or_nan(pointwise.lt(x, bounds[0]), bounds[0], low), bounds[0], x)
-    if high is not None:
-        x = pointwise.where(_or_nan(pointwise.gt(x, bounds[-1]), bounds[-1], high), bounds[-1], x)
-    return x
-
-
-def _or_nan(condition: Node, bound: Node, given: Operand) -> Node:
-    """Whether the bound of a clamp is taken: a tensor may hold NaN, which wins."""
-    may_be_nan = isinstance(given, Node) and bound.spec.dtype.kind is Kind.FLOAT
-    return pointwise.bitwise_or(condition, pointwise.isnan(bound)) if may_be_nan else condition
+    for bound in given:
+        if not isinstance(bound, Node):
+            numbers.check(bound, dtype)
+    op = clamping.clamp_max if low is None else clamping.clamp_min if high is None else clamping.clamp
+    return op(*arithmetic.together(x, *given, dtype=dtype))
 
 
 def lerp(start: Node, end: Node, weight: Operand) -> Node:

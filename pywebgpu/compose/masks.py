@@ -6,7 +6,7 @@ How many elements a mask holds is a number that only the host can turn into a sh
 from math import isfinite, prod
 
 from pywebgpu import dtypes, shapes
-from pywebgpu.compose import arithmetic, indexing, ordering, precision, reduce
+from pywebgpu.compose import arithmetic, bounds, indexing, ordering, precision, reduce
 from pywebgpu.compose.arithmetic import Number
 from pywebgpu.errors import DTypeError, ShapeError
 from pywebgpu.graph.ir import Node, Spec
@@ -41,7 +41,7 @@ def masked_scatter(x: Node, mask: Node, source: Node) -> Node:
         return arithmetic.broadcast_to(x, shape)
     ends = counted(mask)
     places = pointwise.where(mask, pointwise.sub(ends, pointwise.full(1, ends.spec)), pointwise.full(0, ends.spec))
-    places = pointwise.index(places, size=size, wrap=False, text=TOO_FEW)
+    places = bounds.unknown(places, size, TOO_FEW)
     taken = indexing.shaped(ops.take(indexing.shaped(source, (size, 1)), places), shape)
     return pointwise.where(indexing.shaped(mask, shape), taken, arithmetic.broadcast_to(x, shape))
 

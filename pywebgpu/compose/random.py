@@ -7,7 +7,7 @@ goes through a logarithm agrees as that does.
 from math import pi, sqrt
 
 from pywebgpu import dtypes
-from pywebgpu.compose import arithmetic, creation, indexing, ordering, precision, reduce, scan, wide
+from pywebgpu.compose import arithmetic, bounds, creation, indexing, ordering, precision, reduce, scan, wide
 from pywebgpu.compose.arithmetic import Number
 from pywebgpu.dtypes import DType, Kind
 from pywebgpu.errors import DTypeError, ShapeError
@@ -170,7 +170,7 @@ def multinomial(seed: Seed, p: Node, count: int, *, replacement: bool = False) -
     )
     valid = arithmetic.broadcast_to(valid, found.spec.shape)
     found = pointwise.where(valid, found, arithmetic.like(found, n))
-    return pointwise.index(found, size=n, wrap=False, text=INVALID)
+    return bounds.unknown(found, n, INVALID)
 
 
 def _raced(seed: Seed, p: Node, count: int) -> Node:

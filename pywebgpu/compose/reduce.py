@@ -13,7 +13,7 @@ from pywebgpu.compose import arithmetic, precision
 from pywebgpu.dtypes import DType, Kind
 from pywebgpu.errors import DTypeError, RangeError, ShapeError
 from pywebgpu.graph.ir import Node, Reduction, Spec, recording
-from pywebgpu.ops import movement, pointwise, reduction
+from pywebgpu.ops import movement, pointwise, products, reduction
 from pywebgpu.shapes import Shape
 from pywebgpu.shapes import axes as axes_of
 from pywebgpu.shapes import axis as axis_of
@@ -118,7 +118,7 @@ def prod(x: Node, dim: Dims = None, keepdim: bool = False, *, dtype: DType | Non
     """The product over `dim` (None: all axes); of whole numbers and bools in int64."""
     axes = axes_of(dim, len(x.spec.shape))
     x = arithmetic.cast(x, dtype or _summed(x.spec.dtype))
-    return drop(fold(reduction.prod_, x, axes), axes, keepdim=keepdim)
+    return drop(fold(products.prod_, x, axes), axes, keepdim=keepdim)
 
 
 def count_nonzero(x: Node, dim: Dims = None) -> Node:

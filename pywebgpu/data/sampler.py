@@ -165,9 +165,9 @@ def permutation(n: int, draw: Callable[[], float]) -> list[int]:
 def _next_seed(given: Source) -> int:
     """A number of the host for the next draw, which is taken."""
     source = generator.default() if given is None else given
-    state = source.state
+    seed, stream, draws = source.numbers()
     source.draw()
-    return state.seed | state.stream << 64 | int(state.draws) << 128
+    return seed | stream << 64 | int(draws) << 128
 
 
 def _require_positive(value: Any, name: str) -> None:

@@ -93,12 +93,33 @@ FUNCTIONS: dict[str, str] = {
   let r = a - p_divide(a, b) * b;
   return r + select(0, b, r != 0 && ((r < 0) != (b < 0)));
 }""",
-    # With an infinity below, a % b is NaN on every engine.
+    # Long division of the mantissas, eight bits a step: exact, where a - trunc(a / b) * b is not.
     "p_fmod_f32": """fn p_fmod_f32(a: f32, b: f32) -> f32 {
-  return select(a % b, a, p_isinf(b) && !p_isinf(a));
+  let x = bitcast<u32>(a) & 0x7fffffffu;
+  let y = bitcast<u32>(b) & 0x7fffffffu;
+  if (x >= 0x7f800000u || y == 0u || y > 0x7f800000u) { return p_nan(); }
+  if (x < y) { return a; }
+  let e = max(y >> 23u, 1u);
+  let n = (y & 0x7fffffu) | select(0u, 0x800000u, y >= 0x800000u);
+  var m = ((x & 0x7fffffu) | select(0u, 0x800000u, x >= 0x800000u)) % n;
+  var left = max(x >> 23u, 1u) - e;
+  while (left > 0u && m > 0u) {
+    let s = min(left, 8u);
+    m = (m << s) % n;
+    left -= s;
+  }
+  let sign = bitcast<u32>(a) & 0x80000000u;
+  if (m == 0u) { return bitcast<f32>(sign); }
+  let up = min(countLeadingZeros(m) - 8u, e - 1u);
+  return bitcast<f32>(((m << up) + ((e - up - 1u) << 23u)) | sign);
 }""",
     "p_floordiv_f32": """fn p_floordiv_f32(a: f32, b: f32) -> f32 {
-  return select(floor(a / b), -1.0, p_isinf(b) && !p_isinf(a) && a != 0.0 && (a < 0.0) != (b < 0.0));
+  if (b == 0.0) { return a * select(p_inf(), -p_inf(), (bitcast<u32>(b) & 0x80000000u) != 0u); }
+  let r = p_fmod_f32(a, b);
+  let q = (a - r) / b;
+  let q1 = select(q, q - 1.0, r != 0.0 && (r < 0.0) != (b < 0.0));
+  let low = floor(q1);
+  return select(low, low + 1.0, q1 - low > 0.5);
 }""",
     "p_remainder": """fn p_remainder(a: f32, b: f32) -> f32 {
   let r = p_fmod_f32(a, b);
@@ -112,6 +133,7 @@ FUNCTIONS: dict[str, str] = {
   if (x == 0.0) { return -p_inf(); }
   if (x < 0.0 || p_isnan(x)) { return p_nan(); }
   if (p_isinf(x)) { return x; }
+  if (x < 1.1754944e-38) { return log(x * 8388608.0) - 15.942385152878742; }
   return log(x);
 }""",
     "p_exp": "fn p_exp(x: f32) -> f32 { return select(exp(x), x, p_isnan(x)); }",
@@ -127,7 +149,10 @@ FUNCTIONS: dict[str, str] = {
   return 2.0 * s * (1.0 + z * (1.0 / 3.0 + z * (1.0 / 5.0 + z * (1.0 / 7.0 + z * (1.0 / 9.0 + z * (1.0 / 11.0 +
     z / 13.0))))));
 }""",
-    "p_sigmoid": "fn p_sigmoid(x: f32) -> f32 { return select(1.0 / (1.0 + exp(-max(x, -88.0))), x, p_isnan(x)); }",
+    "p_sigmoid": """fn p_sigmoid(x: f32) -> f32 {
+  if (p_isnan(x)) { return x; }
+  return select(1.0 / (1.0 + exp(-max(x, -88.0))), 0.0, x < -88.0);
+}""",
     "p_tanh": """fn p_tanh(x: f32) -> f32 {
   if (p_isnan(x)) { return x; }
   let e = p_expm1(2.0 * clamp(x, -9.1, 9.1));
@@ -149,6 +174,7 @@ FUNCTIONS: dict[str, str] = {
 }""",
     "p_acosh": """fn p_acosh(x: f32) -> f32 {
   if (x < 1.0) { return p_nan(); }
+  if (x > 1e18) { return p_log(x) + 0.6931471805599453; }
   let t = x - 1.0;
   return p_log1p(t + sqrt(2.0 * t + t * t));
 }""",
@@ -156,6 +182,15 @@ FUNCTIONS: dict[str, str] = {
   if (abs(x) > 1.0) { return p_nan(); }
   if (abs(x) == 1.0) { return x * p_inf(); }
   return 0.5 * p_log1p(2.0 * x / (1.0 - x));
+}""",
+    "p_hypot": """fn p_hypot(x: f32, y: f32) -> f32 {
+  let a = abs(x);
+  let b = abs(y);
+  if (p_isinf(a) || p_isinf(b)) { return p_inf(); }
+  let m = p_max(a, b);
+  if (m == 0.0 || p_isnan(m)) { return m; }
+  let r = min(a, b) / m;
+  return m * sqrt(1.0 + r * r);
 }""",
     # Cephes' atanf: reduction at tan(pi/8) and tan(3 pi/8); the builtins of some engines are good to 1e-4 only.
     "p_atan": """fn p_atan(x: f32) -> f32 {

@@ -4,11 +4,25 @@ Import the module, not the name (`from pywebgpu.ops import pointwise`), so a new
 """
 
 from pywebgpu.graph.ir import Generator, Movement, Op, Pointwise, Reduction, Structural
-from pywebgpu.ops import contraction, indexing, movement, packing, pointwise, random, reduction
+from pywebgpu.ops import (
+    clamping,
+    contraction,
+    indexing,
+    logarithms,
+    movement,
+    packing,
+    pointwise,
+    products,
+    random,
+    reduction,
+)
 
+_MODULES = (
+    pointwise, clamping, logarithms, movement, reduction, products, contraction, indexing, packing, random
+)  # fmt: skip
 ALL: tuple[Op, ...] = tuple(
     op
-    for module in (pointwise, movement, reduction, contraction, indexing, packing, random)
+    for module in _MODULES
     for op in vars(module).values()
     if isinstance(op, Pointwise | Generator | Movement | Reduction | Structural)
 )

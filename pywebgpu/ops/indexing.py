@@ -8,8 +8,8 @@ from typing import Any
 
 from pywebgpu import dtypes
 from pywebgpu.errors import ShapeError
-from pywebgpu.graph.ir import Node, Spec, Structural, host
-from pywebgpu.ops import movement, pointwise, special
+from pywebgpu.graph.ir import Node, Spec, Structural, host, recording
+from pywebgpu.ops import movement, pointwise, products, special
 from pywebgpu.shapes import Shape
 
 
@@ -65,8 +65,19 @@ def _scatter_source_vjp(g: Node, out: Node, base: Node, index: Node, source: Nod
     if mode in ("add", "set"):  # As torch: of several writes to one place each gets the gradient, not the last alone.
         return take(g, index)
     if mode == "prod":
-        return pointwise.div(take(pointwise.mul(g, out), index), source)
+        return _scatter_product_vjp(g, out, base, index, source)
     return _shared_hits(g, out, base, index, source)[1]
+
+
+def _scatter_product_vjp(g: Node, out: Node, base: Node, index: Node, source: Node) -> Node:
+    """The product of the others. The only 0 of a place gets that with 1 instead of itself, each of several gets 0."""
+    one, nothing = pointwise.full(1.0, source.spec), pointwise.full(0.0, source.spec)
+    is_zero = pointwise.eq(source, nothing)
+    zeros = scatter(pointwise.full(0.0, base.spec), index, pointwise.where(is_zero, one, nothing), mode="add")
+    single = pointwise.bitwise_and(is_zero, pointwise.eq(take(zeros, index), one))
+    without = scatter(base, index, pointwise.where(single, one, source), mode="prod")
+    elsewhere = pointwise.div(take(pointwise.mul(g, out), index), pointwise.where(is_zero, one, source))
+    return pointwise.where(single, take(pointwise.mul(g, without), index), elsewhere)
 
 
 def _shared_hits(g: Node, out: Node, base: Node, index: Node, source: Node) -> tuple[Node, Node]:
@@ -169,6 +180,8 @@ def _scan_vjp(g: Node, out: Node, x: Node, mode: str) -> Node:
 
     if mode == "add":
         return reverse_sum(g)
+    if mode == "prod" and recording.grad:
+        return pointwise.mul(products.earlier(x), products.weighed_tails(x, g))
     if mode == "prod":
         return _product_vjp(g, out, x, reverse_sum)
     raise ShapeError(f"cum{mode}: no gradient")

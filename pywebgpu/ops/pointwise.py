@@ -44,7 +44,7 @@ def _to_bool(*given: DType, **attrs: Any) -> DType:
     return dtypes.bool_
 
 
-def _by_kind(floating: str, integer: str) -> Any:
+def by_kind(floating: str, integer: str) -> Any:
     return lambda *given, **attrs: floating if given[-1].kind is Kind.FLOAT else integer
 
 
@@ -69,7 +69,7 @@ iota: Generator = Generator(
 
 add: Pointwise = Pointwise(
     "add",
-    wgsl=_by_kind("({0} + {1})", "({0} + {1})"),
+    wgsl=by_kind("({0} + {1})", "({0} + {1})"),
     reference="add",
     vjp=(lambda g, out, a, b: g, lambda g, out, a, b: g),
 )
@@ -104,11 +104,19 @@ floor_divide: Pointwise = Pointwise(
     cost=6,
 )
 
+trunc_divide: Pointwise = Pointwise(
+    "trunc_divide",  # of floats
+    wgsl="trunc({0} / {1})",
+    reference=lambda xp, a, b: xp.trunc(special.wide(xp, a) / special.wide(xp, b)).astype(b.dtype),
+    vjp=(_nothing, _nothing),
+    cost=5,
+)
+
 remainder: Pointwise = Pointwise(
     "remainder",  # the sign of the divisor
     wgsl=lambda a, b: {"f32": "p_remainder({0}, {1})", "i32": "p_modulo({0}, {1})", "u32": "p_rest({0}, {1})"}[b.wgsl],
     reference=special.remainder,
-    vjp=(lambda g, out, a, b: g, lambda g, out, a, b: neg(mul(g, floor(div(a, b))))),
+    vjp=(lambda g, out, a, b: g, lambda g, out, a, b: neg(mul(g, floor_divide(a, b)))),
     domain=(0.5, 3.0),
     cost=6,
 )
@@ -117,7 +125,7 @@ fmod: Pointwise = Pointwise(
     "fmod",  # the sign of the dividend
     wgsl=lambda a, b: {"f32": "p_fmod_f32({0}, {1})", "i32": "p_fmod({0}, {1})", "u32": "p_rest({0}, {1})"}[b.wgsl],
     reference="fmod",
-    vjp=(lambda g, out, a, b: g, lambda g, out, a, b: neg(mul(g, trunc(div(a, b))))),
+    vjp=(lambda g, out, a, b: g, lambda g, out, a, b: neg(mul(g, trunc_divide(a, b)))),
     domain=(0.5, 3.0),
     cost=6,
 )
@@ -147,7 +155,7 @@ pow_: Pointwise = Pointwise(
 
 maximum: Pointwise = Pointwise(
     "maximum",
-    wgsl=_by_kind("p_max({0}, {1})", "max({0}, {1})"),
+    wgsl=by_kind("p_max({0}, {1})", "max({0}, {1})"),
     reference="maximum",
     vjp=(lambda g, out, a, b: mul(g, _share(a, b)), lambda g, out, a, b: mul(g, _share(b, a))),
     cost=3,
@@ -155,7 +163,7 @@ maximum: Pointwise = Pointwise(
 
 minimum: Pointwise = Pointwise(
     "minimum",
-    wgsl=_by_kind("p_min({0}, {1})", "min({0}, {1})"),
+    wgsl=by_kind("p_min({0}, {1})", "min({0}, {1})"),
     reference="minimum",
     vjp=(lambda g, out, a, b: mul(g, _share(b, a)), lambda g, out, a, b: mul(g, _share(a, b))),
     cost=3,
@@ -166,17 +174,31 @@ atan2: Pointwise = Pointwise(
     wgsl="p_atan2({0}, {1})",
     reference="arctan2",
     vjp=(
-        lambda g, out, a, b: div(mul(g, b), add(mul(a, a), mul(b, b))),
-        lambda g, out, a, b: neg(div(mul(g, a), add(mul(a, a), mul(b, b)))),
+        lambda g, out, a, b: mul(mul(g, b), _inverse_square(a, b)),
+        lambda g, out, a, b: neg(mul(mul(g, a), _inverse_square(a, b))),
     ),
     cost=20,
 )
 
+hypot: Pointwise = Pointwise(
+    "hypot",
+    wgsl="p_hypot({0}, {1})",
+    reference="hypot",
+    vjp=(lambda g, out, a, b: mul(g, div(a, out)), lambda g, out, a, b: mul(g, div(b, out))),
+    cost=12,
+)
+
+
+def _inverse_square(a: Node, b: Node) -> Node:
+    """1 / (a^2 + b^2), 0 where both are 0."""
+    square = add(mul(a, a), mul(b, b))
+    return where(eq(square, _const(a, 0.0)), _const(a, 0.0), reciprocal(square))
+
 
 def _share(a: Node, b: Node) -> Node:
-    """1 where a > b, 1/2 where a == b, else 0."""
-    half = where(eq(a, b), _const(a, 0.5), _const(a, 0.0))
-    return where(gt(a, b), _const(a, 1.0), half)
+    """0 where a < b, 1/2 where a == b, else 1: also where one of them is NaN."""
+    rest = where(eq(a, b), _const(a, 0.5), _const(a, 1.0))
+    return where(lt(a, b), _const(a, 0.0), rest)
 
 
 # Comparison and choice
@@ -189,7 +211,7 @@ def _comparison(name: str, sign: str, ufunc: str) -> Pointwise:
         "==": "!p_isnan({0}) && {0} == {1}",
         "!=": "p_isnan({0}) || p_isnan({1}) || {0} != {1}",
     }.get(sign, f"!p_isnan({{0}}) && !p_isnan({{1}}) && {integer}")
-    wgsl = _by_kind(f"u32({floating})", f"u32({integer})")
+    wgsl = by_kind(f"u32({floating})", f"u32({integer})")
     return Pointwise(name, wgsl, ufunc, vjp=(None, None), result=_to_bool)
 
 
@@ -396,9 +418,9 @@ trunc: Pointwise = Pointwise("trunc", "trunc({0})", "trunc", vjp=(_nothing,))
 round_: Pointwise = Pointwise("round", "round({0})", "rint", vjp=(_nothing,), edges=(0.5, 1.5, 2.5, -0.5))
 relu: Pointwise = Pointwise(
     "relu",
-    wgsl=_by_kind("p_max({0}, 0.0)", "max({0}, 0)"),
+    wgsl=by_kind("p_max({0}, 0.0)", "max({0}, 0)"),
     reference=lambda xp, a: xp.maximum(a, xp.zeros((), a.dtype)),
-    vjp=(lambda g, out, a: where(gt(out, _const(out, 0.0)), g, _const(g, 0.0)),),
+    vjp=(lambda g, out, a: where(le(out, _const(out, 0.0)), _const(g, 0.0), g),),  # NaN passes it on
     edges=(0.0, float("nan")),
     cost=3,
 )
@@ -434,9 +456,9 @@ bitcast: Pointwise = Pointwise(
 )
 
 index: Pointwise = Pointwise(
-    # A row number, -1 the last row if `wrap`. Out of range is an error on every device: `text` with {index} and {size}.
+    # A row number, -1 the last row if `wrap`. Out of range is an error on every device.
     "index",
-    wgsl=lambda source, size, wrap=True, text="": f"p_index{'' if wrap else '_strict'}({{0}}, {size})",
+    wgsl=lambda source, size, wrap=True: f"p_index{'' if wrap else '_strict'}({{0}}, {size})",
     reference=special.index,
     vjp=(None,),
     cost=3,

@@ -14,28 +14,15 @@ from pywebgpu.shapes import Shape
 from pywebgpu.symbolic import ZERO
 
 
-def _grown(small: Node, like: Node) -> Node:
+def grown(small: Node, like: Node) -> Node:
     return expand(small, shape=like.spec.shape)
 
 
 def _selected(g: Node, out: Node, x: Node, axes: Shape) -> Node:
     """The gradient of max and min over axes: shared evenly among equal elements, as torch.amax does."""
-    hit = pointwise.eq(x, _grown(out, x))
+    hit = pointwise.eq(x, grown(out, x))
     ones = pointwise.where(hit, pointwise.scalar(1.0, x.spec.dtype), pointwise.scalar(0.0, x.spec.dtype))
-    return pointwise.mul(ones, _grown(pointwise.div(g, sum_(ones, axes=axes)), x))
-
-
-def _prod_vjp(g: Node, out: Node, x: Node, axes: Shape) -> Node:
-    """g * (product of the others). Where one factor is 0, its own gradient is the product of the rest."""
-    nothing, one = pointwise.scalar(0.0, x.spec.dtype), pointwise.scalar(1.0, x.spec.dtype)
-    zero = pointwise.eq(x, nothing)
-    safe = pointwise.where(zero, one, x)
-    rest = prod_(safe, axes=axes)  # the product over the factors that are not 0
-    zeros = sum_(pointwise.where(zero, one, nothing), axes=axes)
-    none, single = pointwise.eq(zeros, nothing), pointwise.eq(zeros, one)
-    at_zero = _grown(pointwise.where(single, rest, nothing), x)
-    elsewhere = pointwise.div(_grown(pointwise.where(none, rest, nothing), x), safe)
-    return pointwise.mul(_grown(g, x), pointwise.where(zero, at_zero, elsewhere))
+    return pointwise.mul(ones, grown(pointwise.div(g, sum_(ones, axes=axes)), x))
 
 
 def _index(*given: DType) -> DType:
@@ -74,13 +61,7 @@ sum_: Reduction = Reduction(
     "sum",
     combine="({0} + {1})",
     reference=lambda xp, a, axes: xp.sum(special.wide(xp, a), axis=axes, keepdims=True).astype(a.dtype),
-    vjp=lambda g, out, x, axes: _grown(g, x),
-)
-prod_: Reduction = Reduction(
-    "prod",
-    combine="({0} * {1})",
-    reference=lambda xp, a, axes: xp.prod(special.wide(xp, a), axis=axes, keepdims=True).astype(a.dtype),
-    vjp=_prod_vjp,
+    vjp=lambda g, out, x, axes: grown(g, x),
 )
 max_: Reduction = Reduction(
     "max",

@@ -35,7 +35,7 @@ def _horner(x: Any, factors: tuple[float, ...]) -> Any:
 def erf(xp: Any, x: Any) -> Any:
     if x.dtype == "float64":
         return xp.asarray(xp.frompyfunc(_exact_erf, 1, 1)(x), dtype="float64")
-    clipped = xp.clip(x, -4.0, 4.0)
+    clipped = xp.clip(wide(xp, x), -4.0, 4.0)
     square = clipped * clipped
     return (clipped * _horner(square, ERF_P) / _horner(square, ERF_Q)).astype(x.dtype)
 
@@ -99,13 +99,15 @@ def remainder(xp: Any, a: Any, b: Any) -> Any:
     return xp.remainder(a, b)
 
 
-def index(xp: Any, x: Any, size: int, wrap: bool = True, text: str = OUT_OF_BOUNDS) -> Any:
+def index(xp: Any, x: Any, size: int, wrap: bool = True) -> Any:
     if not x.size:
         return x.copy()
     low, high = x.min(), x.max()
     if low < (-size if wrap else 0) or high >= size:
         bad = x[(x < (-size if wrap else 0)) | (x >= size)].flat[0]
-        raise RangeError(text.format(index=bad, size=size))
+        error = RangeError(OUT_OF_BOUNDS.format(index=bad, size=size))
+        error.row = int(bad), size
+        raise error
     return xp.where(x < 0, x + size, x)
 
 

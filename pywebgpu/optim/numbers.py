@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, ItemsView, Iterator, ValuesView
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 from pywebgpu.step_capture.capture import Capture, recorder
 from pywebgpu.step_capture.free_number import FREE, plain
@@ -15,12 +15,52 @@ _PLAIN = (bool, int, float, str, tuple)
 
 
 class Options(dict[str, Any]):
-    """A dict whose floats are free where a captured step reads them, and which the step writes in each run.
-
-    `items()` and `values()` give what is there now.
-    """
+    """A dict whose floats are free where a captured step reads them, and which the step writes in each run."""
 
     KINDS: tuple[type, ...] = (float,)
+
+    def __iter__(self) -> Iterator[str]:
+        """Where this is Python's own, dict(options) and {**options} take the values without asking for them."""
+        return super().__iter__()
+
+    def items(self) -> Any:
+        return super().items() if recorder.capture is None else ItemsView(self)
+
+    def values(self) -> Any:
+        return super().values() if recorder.capture is None else ValuesView(self)
+
+    def copy(self) -> dict[str, Any]:
+        return dict(self)
+
+    def __or__(self, other: Any) -> Any:
+        return dict(self) | other
+
+    def __ror__(self, other: Any) -> Any:
+        return other | dict(self)
+
+    def __ior__(self, other: Any) -> Self:  # type: ignore[override]
+        self.update(other)
+        return self
+
+    def update(self, *given: Any, **named: Any) -> None:
+        for name, value in dict(*given, **named).items():
+            self[name] = value
+
+    def __delitem__(self, name: str) -> None:
+        self._note_removal()
+        super().__delitem__(name)
+
+    def pop(self, *given: Any) -> Any:
+        self._note_removal()
+        return super().pop(*given)
+
+    def popitem(self) -> tuple[str, Any]:
+        self._note_removal()
+        return super().popitem()
+
+    def clear(self) -> None:
+        self._note_removal()
+        super().clear()
 
     def __getitem__(self, name: str) -> Any:
         value = super().__getitem__(name)
@@ -46,6 +86,11 @@ class Options(dict[str, Any]):
             recorder.changes += 1
         super().__setitem__(name, plain(value))
 
+    def _note_removal(self) -> None:
+        recorder.changes += 1
+        if recorder.capture is not None:
+            recorder.capture.reason = "it takes an option or a state out of an optimizer"
+
     def _note_change(self, capture: Capture, name: str, value: Any) -> None:
         """What a step does not read anew it may not change either: the next run begins with another value."""
         known = dict.get(self, name, value)
@@ -67,7 +112,7 @@ class Options(dict[str, Any]):
 
     def fixed(self) -> list[tuple[str, Any]]:
         """What a captured step does not read anew: a step is for these values, and for these very tensors."""
-        return [(name, value) for name, value in self.items() if name != "params" and self._is_fixed(value)]
+        return [(name, value) for name, value in dict.items(self) if name != "params" and self._is_fixed(value)]
 
     def _is_fixed(self, value: Any) -> bool:
         if isinstance(value, tuple):

@@ -77,6 +77,7 @@ class Optimizer:
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Drops all gradients, or fills them with zeros when `set_to_none` is False."""
+        numbers.watch(self)
         for group in self.param_groups:
             for parameter in group["params"]:
                 if set_to_none:
@@ -376,7 +377,7 @@ def _plain(state: State) -> State:
 def _kind(parameter: tensor.Tensor, state: State) -> Any:
     """What parameters that are updated together have in common; something new for one that must be alone."""
     found: list[Any] = []
-    for name, value in state.items():
+    for name, value in dict.items(state):  # As they are: nothing is read anew here.
         if isinstance(value, tensor.Tensor):
             if not packed.are_alike(value, parameter):
                 return object()

@@ -14,14 +14,14 @@ from pywebgpu.dtypes import Kind
 from pywebgpu.graph import walk
 from pywebgpu.graph.ir import Movement, Node, Pointwise, recording
 from pywebgpu.numbers import WORD
-from pywebgpu.ops import checks, contraction, indexing, pointwise, reduction
+from pywebgpu.ops import checks, contraction, indexing, pointwise, products, reduction
 from pywebgpu.settings import settings
 
 FEW = 1 << 16  # elements whose sum one more sum checks
 MANY = 1 << 23  # elements whose sum three more check, exactly
 NEAR = 2.0**31
 _JOINING = (indexing.scan, indexing.scatter)
-_FOLDING = (reduction.sum_, reduction.prod_, contraction.matmul)
+_FOLDING = (reduction.sum_, products.prod_, contraction.matmul)
 
 
 def check_integers(roots: tuple[Node, ...]) -> tuple[Node, ...]:
@@ -90,8 +90,8 @@ def _checked(node: Node) -> Node:
         return checks.whole(*node.inputs)
     if op is reduction.sum_:
         return _sum(node)
-    if op is reduction.prod_:
-        size = reduction.prod_(_size(node.inputs[0]), axes=node.attrs["axes"])
+    if op is products.prod_:
+        size = products.prod_(_size(node.inputs[0]), axes=node.attrs["axes"])
         return checks.near(node, size, limit=NEAR * (1 - 2.0**-17), name="prod")
     if op is contraction.matmul:
         a, b = node.inputs

@@ -12,7 +12,7 @@ from pywebgpu import dtypes
 from pywebgpu.dtypes import Kind
 from pywebgpu.graph import walk
 from pywebgpu.graph.ir import Custom, Movement, Node, Pointwise, Reduction, Spec
-from pywebgpu.ops import contraction, indexing, movement, packing, pointwise, reduction
+from pywebgpu.ops import contraction, indexing, movement, packing, pointwise, products, reduction
 from pywebgpu.shapes import Shape
 
 
@@ -56,7 +56,7 @@ def _once(node: Node) -> Node:
         return node.inputs[1]
     if op is packing.pack:
         return _pack(node)
-    if op is reduction.sum_ or op is reduction.prod_:
+    if op is reduction.sum_ or op is products.prod_:
         if all(node.inputs[0].spec.shape[axis] == 1 for axis in node.attrs["axes"]):
             return node.inputs[0]
         value = constant(node.inputs[0])

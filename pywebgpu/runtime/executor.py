@@ -14,8 +14,9 @@ from math import prod
 from typing import Any
 
 from pywebgpu import devices
+from pywebgpu.compose import bounds
 from pywebgpu.devices.base import Buffer, Device
-from pywebgpu.errors import CaptureError, DeviceLostError
+from pywebgpu.errors import CaptureError, DeviceLostError, RangeError
 from pywebgpu.gradient import backward
 from pywebgpu.graph import ir, key, walk
 from pywebgpu.graph.ir import Node
@@ -297,7 +298,10 @@ def _run(device: Device, roots: list[Node], work: Work, kept: set[int], *, dry: 
     for at, leaf in written:
         if (at, leaf) not in program.written:
             outputs[at] = None
-    buffers = device.run(loaded, [node.buffer for node in data], [plain(node.buffer) for node in numbers], outputs)
+    try:
+        buffers = device.run(loaded, [node.buffer for node in data], [plain(node.buffer) for node in numbers], outputs)
+    except RangeError as error:
+        raise bounds.told(error, order) from None
     given: set[int] = set()
     for root, buffer in zip(roots, buffers, strict=True):
         buffer.holders += id(buffer) in given  # Equal values share it for good, so no write in place may go there.

@@ -77,8 +77,8 @@ def _nothing() -> None:
 def _differences(
     step: Step, call: Recording, values: list[Any], written: list[tuple[Any, Any]]
 ) -> Iterator[str | None]:
+    yield call.reason or None
     if call.run is None:
-        yield "it computes nothing"
         return
     if call.run.structure != step.run.structure:
         yield "the graph that it records is another one"
@@ -91,7 +91,7 @@ def _differences(
         if not is_same(_as_computed(values[place]), _as_computed(number)):
             yield f"number {at} of the program would be {values[place]!r} and is {number!r}"
     cells = call.capture.cells
-    if Counter(map(repr, written)) != Counter(repr((cells[at].key, value)) for at, value in call.capture.writes):
+    if _told(step, call, written) != _told(step, call, [(cells[at].key, value) for at, value in call.capture.writes]):
         yield "it leaves other numbers on the host"
     yield templates.difference(step.result, call.result_template, "what it returns", values)
     yield templates.difference(step.taps, call.taps_template, "what it shows", values)
@@ -101,6 +101,12 @@ def _differences(
         yield "it leaves gradients of other parameters"
     else:
         yield from (templates.difference(old[at], new[at], "a gradient", values) for at in old)
+
+
+def _told(step: Step, call: Recording, written: list[tuple[Any, Any]]) -> Counter[str]:
+    """What was written, each with its place; what only one of the calls knows was made in it, and goes by name."""
+    both = {cell.key for cell in step.capture.cells} & {cell.key for cell in call.capture.cells}
+    return Counter(repr((key if key in both else key[1], value)) for key, value in written)
 
 
 def _identity(kind: Any) -> Any:

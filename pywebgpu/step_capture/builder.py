@@ -150,7 +150,7 @@ class Builder:
             self._watch.codes |= self._known.surroundings.codes
         modules = [(type(module).__name__, module) for module in self.capture.modules.values()]
         given = [(type(value).__name__, value) for value in self.call.kept]
-        return survey.survey([(names.title(function), function), *given, *modules], self._watch)
+        return survey.survey([(names.title(function), function), *given, *modules], self._watch, self.capture)
 
     # The call
 

@@ -186,6 +186,10 @@ class Capture:
             self.cells.append(Cell(key, owner))
         return at
 
+    def reads_anew(self, owner: Any) -> set[str]:
+        """The names of the numbers that each run reads or writes there."""
+        return {name for at, name in self._cell_at if at == id(owner)}
+
     def _is_full(self) -> bool:
         if self._program.is_full:
             self.reason = self.reason or f"the host does more than {MOST} things with numbers in it"

@@ -167,7 +167,7 @@ class Compiled:
         now.n_calls += 1
         now.n_audits += 1
         written = now.surroundings.changed()
-        found = recording.reason or audit.difference(one, recording, begun)
+        found = audit.difference(one, recording, begun)
         if recording.is_open:
             found = "a gradient may now be asked of what it returns"
         unseen = f"it changes what outlives the call: {written}" if written is not None else _unseen(recording)

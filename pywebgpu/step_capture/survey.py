@@ -14,10 +14,11 @@ import sys
 import types
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
 from pywebgpu.step_capture import signature, watch
+from pywebgpu.step_capture.capture import Capture
 from pywebgpu.step_capture.free_number import FREE, plain
 from pywebgpu.step_capture.surroundings import (
     ATOMS,
@@ -42,7 +43,7 @@ LIBRARIES = sys.stdlib_module_names | {"builtins", "numpy"}
 # Attributes and methods of modules that the package itself reads.
 OWN = frozenset({"training", "_parameters", "_buffers", "_modules", "forward", "_call", "__call__", "_forward"})
 BASES = frozenset({"Module", "StateDict", "ModuleTree", "object"})  # of every module
-# Managed by the capture itself: rates, counts and states, which are new in each run.
+# Of optimizers, which a capture looks after by itself: rates, counts and states are new in each run.
 MANAGED = frozenset({"param_groups", "state", "defaults", "_seen", "_opt_called", "_hooks"})
 # Of modules, for saving alone.
 STATE_DICT = frozenset(
@@ -68,13 +69,14 @@ CONSTANT = {
 }
 
 
-def survey(roots: list[tuple[str, Any]], watched: Watch) -> Surroundings:
+def survey(roots: list[tuple[str, Any]], watched: Watch, capture: Capture) -> Surroundings:
     """What the code that ran can see from the roots and from its own globals."""
-    return _Walk(watched).run(roots)
+    return _Walk(watched, capture).run(roots)
 
 
 class _Walk:
-    def __init__(self, watched: Watch) -> None:
+    def __init__(self, watched: Watch, capture: Capture) -> None:
+        self.capture = capture
         self.codes = watched.codes
         self.names = frozenset(name for code, _ in watched.codes.values() for name in code.co_names)
         constants = [one for code, _ in watched.codes.values() for one in code.co_consts]
@@ -82,7 +84,7 @@ class _Walk:
         self.is_dynamic = not self.names.isdisjoint(watch.DYNAMIC)
         self.reasons = list(watched.reasons)
         saves = self.is_dynamic or not self.names.isdisjoint({"state_dict", "load_state_dict"})
-        self.ignored = MANAGED if saves else MANAGED | STATE_DICT
+        self.ignored = frozenset() if saves else STATE_DICT
         self.entries: list[Entry] = []
         self.met: dict[int, Any] = {}
         self.tensors: set[int] = set()
@@ -244,7 +246,13 @@ class _Walk:
             self._refuse(f"{title} has {len(value)} items, and more than {LARGEST} are not looked at")
         elif isinstance(value, dict | types.MappingProxyType):
             self.waiting.extend((f"a key of {title}", key) for key in value)
-            self._go_on(self._note(title, Mapping(value)))
+            anew = self.capture.reads_anew(value)
+            if anew:
+                self._note(title, Facts("its names", lambda: tuple(value)))
+                names = [name for name in value if name not in anew]
+                self._go_on(self._note(title, Lookup(functools.partial(dict.get, value), names)))
+            else:
+                self._go_on(self._note(title, Mapping(value)))
         else:
             self._go_on(self._note(title, Sequence(value)))
         if _origin_of(type(value)) is USER:
@@ -288,7 +296,8 @@ class _Walk:
         self.waiting.append((kind.__name__, kind))
         if names is not MISSING:
             is_read_here = any(_origin_of(base) is not USER and base.__name__ not in BASES for base in kind.__mro__)
-            self._names_of(title, names, are_all_wanted=is_read_here)
+            ignored = {one for one in MANAGED if "param_groups" in names and not self._sees(one)}
+            self._names_of(title, names, are_all_wanted=is_read_here, ignored=ignored)
         slots = [name for base in kind.__mro__ for name in _slots(base) if self._sees(name)]
         if slots:
             self._attributes(title, value, slots)
@@ -298,12 +307,13 @@ class _Walk:
         if hasattr(value, "_parameters") and hasattr(value, "_modules"):
             self._parts_of(title, value)
             return
-        methods = [name for name in sorted(self.names) if callable(getattr(kind, name, None))]
-        if methods and hasattr(value, "__dict__"):  # `optimizer.step = ...`
-            self._go_on(self._note(title, Lookup(value.__dict__.get, methods)))
+        own = getattr(value, "__dict__", {})
+        told = [name for name in sorted(self.names) if name in own or callable(getattr(kind, name, None))]
+        if told:  # `optimizer.step = ...`, `schedule.last_epoch`
+            self._go_on(self._note(title, Lookup(own.get, told)))
             self.waiting.append((kind.__name__, kind))
-        if hasattr(value, "param_groups"):
-            self._note(title, Lookup(value.__dict__.get, ["param_groups", "state"]))  # Their contents guard themselves.
+        if "param_groups" in own:
+            self._note(title, Lookup(own.get, ["param_groups", "state"]))  # Their contents guard themselves.
             hooks = [hook for hooks in value._hooks.values() for hook in hooks.values()]
             self.waiting.extend((f"a hook of {title}", hook) for hook in hooks)
         elif kind.__name__ == "Compiled":
@@ -318,18 +328,20 @@ class _Walk:
                 inner = name == "cell_contents" or name.startswith("__")
                 self.waiting.append((title if inner else f"{title}.{name}", value))
 
-    def _names_of(self, title: str, names: dict[str, Any], *, are_all_wanted: bool = False) -> None:
+    def _names_of(
+        self, title: str, names: dict[str, Any], *, are_all_wanted: bool = False, ignored: Collection[str] = ()
+    ) -> None:
         """The attributes of an object, of which those count that code can name."""
         self.met[id(names)] = names
         wanted = None if self.is_dynamic or are_all_wanted else self._may_read
-        self._go_on(self._note(title, Mapping(names), wanted))
+        self._go_on(self._note(title, Mapping(names), wanted), ignored)
 
     def _may_read(self, name: Any) -> bool:
         return name in self.names or name in OWN or name.endswith("hooks")
 
-    def _go_on(self, entry: Entry) -> None:
+    def _go_on(self, entry: Entry, ignored: Collection[str] = ()) -> None:
         for key, value in zip(entry.keys, entry.values, strict=True):
-            if (entry.wanted is None or entry.wanted(key)) and key not in self.ignored:
+            if (entry.wanted is None or entry.wanted(key)) and key not in self.ignored and key not in ignored:
                 self.waiting.append((path(entry.title, key), value))
 
 

@@ -172,6 +172,8 @@ class TensorBase:
 
     @property
     def _version(self) -> int:
+        if recorder.capture is not None:
+            recorder.capture.reason = "it reads how often a tensor was written, which no replay counts"
         return self._storage.version
 
     @property
@@ -247,10 +249,11 @@ class TensorBase:
         return None if self.is_leaf else self._node
 
     def _traits(self) -> Any:
-        """What a step depends on besides the value: whether it is a leaf that wants a gradient, who waits for it."""
+        """What a step depends on besides the value: whether it is a leaf that wants a gradient, who waits for it, which
+        view of its storage it is."""
         anchor = self._anchor
         hooks = () if anchor is None else (*anchor.hooks.values(), *anchor.after.values(), anchor.retain)
-        return self._flag, hooks if any(hooks) else ()
+        return self._flag, hooks if any(hooks) else (), self._path
 
     # Identity and history
 

@@ -48,7 +48,7 @@ def tensor(
     else:
         opened = devices.open_device(device)
         if literal.is_array(data):
-            made = Tensor._new(literal.from_array(data, opened), opened)
+            made = Tensor._new(literal.from_array(data, dtype, opened), opened)
             made = made if dtype is None else made.to(dtype)
         else:
             made = Tensor._new(literal.from_data(data, dtype, opened), opened)

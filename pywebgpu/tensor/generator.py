@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 import os
 import threading
-from collections.abc import Iterator
 from typing import Any, Self
 
 from pywebgpu import devices, dtypes
@@ -34,9 +33,6 @@ class State:
     def __init__(self, seed: int, stream: int, draws: Any, words: Words | None = None) -> None:
         self.seed, self.stream, self.draws = seed, stream, draws
         self.words = _words(seed, stream) if words is None else words
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter((self.seed, self.stream, self.draws))
 
     def at(self, draws: Any) -> State:
         """This seed, after so many draws."""
@@ -64,15 +60,24 @@ class Source:
 
     def seed(self) -> int:
         """Starts over from a seed that the operating system draws, and returns it."""
+        if recorder.capture is not None:
+            recorder.capture.reason = "it draws a seed from the operating system"
         self.manual_seed(int.from_bytes(os.urandom(8), "little") % 2**63)
         return self._state.seed
 
     def initial_seed(self) -> int:
         """The seed that the draws started from."""
-        seed, capture = self._state.seed, recorder.capture
+        return self.numbers()[0]
+
+    def numbers(self) -> tuple[int, int, Any]:
+        """Seed, stream and draws, of which all that a source is can be made again: `State(*numbers)`."""
+        state, capture = self.state, recorder.capture
+        begun = state.seed, state.stream
         if capture is not None:
-            capture.always.append(lambda: None if self._state.seed == seed else "a generator has another seed")
-        return seed
+            capture.always.append(
+                lambda: None if (self._state.seed, self._state.stream) == begun else "a generator has another seed"
+            )
+        return *begun, state.draws
 
     def draw(self) -> Seed:
         """The seed of the next draw: four host numbers."""
@@ -109,7 +114,8 @@ class Source:
 
     def _leave(self, capture: Capture, begun: State, entered: Words) -> None:
         """The captured step is over: notes where it left the source, on the seed of each run or on one of its own."""
-        seed, stream, draws = state = self._state
+        state = self._state
+        seed, stream, draws = state.seed, state.stream, state.draws
         if state.words is entered:
             self._state = begun
             capture.write("draws", draws, lambda n: self._go_to(self._state.at(n)), self)
@@ -123,7 +129,7 @@ class Source:
             self._state = state
 
     def __reduce__(self) -> Any:
-        return _rebuild, (type(self), str(self.device), tuple(self._state))
+        return _rebuild, (type(self), str(self.device), self.numbers())
 
 
 def _words(seed: int, stream: int) -> Words:

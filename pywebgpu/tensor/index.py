@@ -154,7 +154,7 @@ def _item(x: TensorBase, item: Any) -> Any:
     elif literal.is_array(item):
         if item.ndim == 0 and item.dtype.kind in "iu":
             return int(item)
-        node = literal.from_array(item, x._storage.device)
+        node = literal.from_array(item, None, x._storage.device)
     elif literal.is_sequence(item):
         node = _listed(item, x._storage.device)
     elif hasattr(item, "__index__"):

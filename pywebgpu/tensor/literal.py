@@ -60,9 +60,15 @@ def from_data(data: Any, dtype: DType | None, device: Device) -> Node:
     return from_bytes(pack(flat, found), found, shape, device)
 
 
-def from_array(data: Any, device: Device) -> Node:
-    """What has NumPy's array interface. Raises TypeError for a dtype that is not known here."""
+def from_array(data: Any, dtype: DType | None, device: Device) -> Node:
+    """What has NumPy's array interface, in its own dtype, or in `dtype` where the device does not have its own.
+
+    Raises: TypeError for a dtype that is not known here.
+    """
     name = str(data.dtype)
+    if name == "float64" and dtype not in (None, dtypes.float64) and device.target.wgsl:
+        name = "float32" if dtype is dtypes.bfloat16 else dtype.name
+        data = data.astype(name)
     if name not in dtypes.BY_NAME:
         raise TypeError(
             f"can't convert np.ndarray of type numpy.{name}. The supported types are: {', '.join(dtypes.BY_NAME)}."

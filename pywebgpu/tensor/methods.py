@@ -93,7 +93,7 @@ def operand(self: TensorBase, other: Any) -> Any:
     if isinstance(other, NUMBERS):
         return other
     if hasattr(other, "__array_interface__") and getattr(other, "ndim", True):
-        return literal.from_array(other, self._storage.device)
+        return literal.from_array(other, None, self._storage.device)
     if hasattr(other, "__index__"):
         return int(other)
     if hasattr(other, "__float__"):

@@ -26,7 +26,7 @@ class Generator(Source):
 
     def get_state(self) -> Tensor:
         """The state as a tensor of bytes."""
-        data = b"".join(int(part).to_bytes(8, "little") for part in self.state)
+        data = b"".join(int(part).to_bytes(8, "little") for part in self.numbers())
         device = devices.open_device()
         result: Tensor = Tensor._new(literal.from_bytes(data, dtypes.uint8, (len(data),), device), device)
         return result

@@ -40,7 +40,7 @@ class Tensor(PlaceMethods, OrderMethods, RandomMethods, ArrangeMethods):
         opened = devices.open_device(device)
         if len(data) == 1 and isinstance(data[0], Tensor):
             made: Any = data[0].detach().to(device=opened.name, dtype=dtypes.default())
-        elif len(data) == 1 and not hasattr(data[0], "__index__"):
+        elif len(data) == 1 and (literal.is_array(data[0]) or not hasattr(data[0], "__index__")):
             made = Tensor._new(literal.from_data(data[0], dtypes.default(), opened), opened)
         else:
             made = Tensor._new(ops.full(0, Spec(as_tuple(data or (0,)), dtypes.default())), opened)

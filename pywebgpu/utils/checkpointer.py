@@ -108,7 +108,7 @@ class Checkpointer:
 
 
 def _state_of(found: Any) -> Any:
-    return list(found.state) if isinstance(found, sources.Source) else found.state_dict()
+    return list(found.numbers()) if isinstance(found, sources.Source) else found.state_dict()
 
 
 def _restore(found: Any, state: Any) -> None:
@@ -135,7 +135,7 @@ def _mapped(value: Any, function: Callable[[Tensor], Any]) -> Any:
 
 
 def _random_state() -> dict[str, Any]:
-    state: dict[str, Any] = {"torch": list(sources.default().state), "python": random.getstate()}
+    state: dict[str, Any] = {"torch": list(sources.default().numbers()), "python": random.getstate()}
     if "numpy" in sys.modules:
         kind, keys, *rest = sys.modules["numpy"].random.get_state()
         state["numpy"] = (kind, keys.tolist(), *rest)

@@ -109,12 +109,22 @@ def spiked(*shape: int, spikes: tuple[float, ...] = (np.nan, np.inf, -np.inf), d
     return Input(shape, dtype, draw)
 
 
-EDGES = (0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, -2.5, 30.0, -30.0, 1e10, -1e10, 1e-10, -1e-10, np.inf, -np.inf, np.nan)
+EDGES = (
+    0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, -2.5, 30.0, -30.0, 100.0, -100.0, 1e10, -1e10, 1e-10, -1e-10, 1e38, -1e38,
+    np.inf, -np.inf, np.nan,
+)  # fmt: skip
 
 
-def edges(dtype: str = "float32") -> Input:
+def edges(dtype: str = "float32", *, but: tuple[float, ...] = ()) -> Input:
     """Zeros of both signs, halves, large, small, infinite, and no number at all."""
-    return given(EDGES, dtype)
+    largest = 65504.0 if dtype == "float16" else np.inf
+    return given([value for value in EDGES if value not in but and not largest < abs(value) < np.inf], dtype)
+
+
+def edge_pairs(*, but: tuple[float, ...] = ()) -> tuple[Input, Input]:
+    """Every one of the edges with every other."""
+    values = [value for value in EDGES if value not in but]
+    return given([a for a in values for _ in values]), given([b for _ in values for b in values])
 
 
 # Functions.

@@ -91,6 +91,12 @@ for kind in ("uint8", "int16", "int64", "float16", "float32"):
         torch.tensor([getattr(np, kind)(1), getattr(np, kind)(0)]), torch.tensor([[1, getattr(np, kind)(1)]]),
         torch.tensor([np.ones(2, kind), np.zeros(2, kind)]),
     ])  # fmt: skip
+for dtype in ("float32", "float16", "bfloat16", "int32", "bool"):
+    case(
+        f"tensor_of_float64_as_{dtype}",
+        lambda torch, d=dtype: torch.tensor(np.array([[1.5, -2.7, 0.0]]), dtype=getattr(torch, d)),
+    )
+case("tensor_class_of_numpy", lambda torch: (torch.Tensor(np.ones(3)), torch.FloatTensor(np.ones((2, 2)))))
 case("tensor_of_numpy_bool", lambda torch: torch.tensor([[np.True_], [np.False_]]))
 case("tensor_of_numpy_float64", lambda torch: [torch.tensor([np.float64(0.5), 1.5]), torch.tensor([1, np.float64(2)])],
      devices=("cpu",))  # fmt: skip

@@ -162,6 +162,14 @@ for dim in (0, 1, -1):
                 distinct(2, 3),
                 grad=reduce in ("sum", "mean"),
             )
+for include in (True, False):
+    case(
+        f"scatter_reduce_prod_zeros_{include}",
+        lambda torch, a, i, v, s=include: a.scatter_reduce(0, i, v, "prod", include_self=s),
+        given([2.0, 0.0, 3.0, 0.0]),
+        given([0, 0, 1, 2, 2, 3], "int64"),
+        given([0.0, 2.0, 5.0, 0.0, 0.0, 7.0]),
+    )
 PERMUTED = given([[2, 0, 1], [1, 2, 0]], "int64")
 case("gather_int64", lambda torch, a, i: torch.gather(a, 1, i), integers(4, 5), integers(4, 2, low=0, high=5))
 case("gather_smaller_index", lambda torch, a, i: a.gather(0, i), randn(5, 5), integers(2, 3, low=0, high=5))

@@ -1,10 +1,12 @@
 """One result per element: unary and binary functions, operators, in-place forms, edges."""
 
 from tests.cases.case import (
+    EDGES,
     Case,
     Input,
     bools,
     call,
+    edge_pairs,
     edges,
     given,
     in_place,
@@ -35,12 +37,15 @@ UNARY = {
 }  # fmt: skip
 WITHOUT_INTEGERS = {"frac", "erfinv", "logit", "log", "rsqrt", "reciprocal"}  # outside their range, or refused
 NO_GRADIENT = {"asinh", "acosh", "atanh"}  # in place
+ODD_AT_EDGES = {"logit"}  # torch's gradient at -0.0 is that at 0.0
 
 for name, (low, high) in UNARY.items():
     case(name, call(name), uniform(3, 7, low=low, high=high))
     case(f"{name}_method", method(name), uniform(5, low=low, high=high))
     case(f"{name}_in_place", in_place(f"{name}_"), uniform(2, 3, 4, low=low, high=high, grad=name not in NO_GRADIENT))
-    case(f"{name}_edges", call(name), edges(), grad=False)
+    case(f"{name}_edges", call(name), edges(), grad=name not in ODD_AT_EDGES)
+    for dtype in ("float16", "bfloat16"):
+        case(f"{name}_edges_{dtype}", call(name), edges(dtype), grad=False)
     case(f"{name}_empty", call(name), uniform(0, 3))
     if name not in WITHOUT_INTEGERS:
         case(f"{name}_int64", call(name), integers(6, low=1, high=2 if name in ("asin", "acos", "atanh") else 6))
@@ -183,6 +188,9 @@ for name, fn in BITWISE.items():
 case("shift_left", lambda torch, a, b: a << b, integers(9, dtype="int32"), integers(9, low=0, high=5, dtype="int32"))
 case("shift_right", lambda torch, a, b: a >> b, integers(9, low=-99, high=99), integers(9, low=0, high=5))
 
+# Quotients that float32 does not hold.
+FAR = [1e38, -1e38, 3e38, 12345678.0, -16777215.0, 1e30, 7.0, 1e-30]
+DIVIDED = [3.0, 0.1, 1e-30, 0.3, 7.0, 1e30, 1.1754944e-38, 3e-31]
 # Signs, zeros and infinities where a definition must be chosen.
 SIGNS = given([5.0, -5.0, 5.0, -5.0, 4.0, -4.0, 5.5, -0.5])
 DIVISORS = given([3.0, 3.0, -3.0, -3.0, 2.0, 2.0, -2.0, 2.0])
@@ -203,8 +211,38 @@ case("fmin_nan", call("fmin"), randn(5), spiked(5), grad=False)
 case("maximum_ties", call("maximum"), given([1.0, 2.0, 3.0]), given([1.0, 2.0, 2.0]))
 case("minimum_int32", call("minimum"), integers(7, dtype="int32"), integers(7, dtype="int32"))
 case("maximum_bool", call("maximum"), bools(7), bools(7))
-for name in ("add", "sub", "mul", "div", "pow", "atan2"):
-    case(f"{name}_edges", lambda torch, a, name=name: getattr(torch, name)(a[:, None], a), edges(), grad=False)
+# torch's gradient of copysign is NaN at infinities. Those of pow and div overflow on the way in other places.
+for name in (*BINARY, "floor_divide", "heaviside", "ldexp", "logaddexp2"):
+    smooth = name not in ("copysign", "pow", "div", "true_divide", "floor_divide", "heaviside", "ldexp")
+    torch_gives_up = (1e-10, -1e-10) if name in ("fmod", "remainder") else ()  # NaN where the quotient is 1e48
+    case(f"{name}_edges", call(name), *edge_pairs(but=torch_gives_up), grad=smooth)
+for name in COMPARISONS:
+    case(f"{name}_edges", call(name), *edge_pairs())
+for mode in ("floor", "trunc"):
+    case(f"div_{mode}_edges", call("div", rounding_mode=mode), *edge_pairs(), grad=mode == "trunc")
+for number in (0.0, 3.0, -2.5):
+    for name in ("floor_divide", "fmod", "remainder", "div", "mul"):
+        case(f"{name}_by_{number}_edges", call(name, number), edges(), grad=name != "floor_divide")
+for number in (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, -1.0, -2.0, -3.0):
+    smooth = number not in (0.5, 1.5)  # At -infinity torch is of two minds about the root.
+    case(f"pow_{number}_edges", call("pow", number), edges(), grad=smooth)
+for base in (0.0, 0.5, 1.0, 2.0):
+    case(f"pow_of_{base}_edges", lambda torch, a, base=base: torch.pow(base, a), edges())
+case("where_edges", lambda torch, a, b: torch.where(a > b, a, -b), *edge_pairs())
+case("lerp_edges", call("lerp", 0.3), *edge_pairs())
+case("addcmul_edges", lambda torch, a, b: torch.addcmul(b, a, a, value=0.5), edges(), randn(len(EDGES)))
+case("sinc_edges", call("sinc"), edges())
+case("logit_eps_edges", call("logit", eps=1e-3), edges(), grad=False)
+case("nan_to_num_edges", call("nan_to_num"), edges())
+case("signbit_edges", call("signbit"), edges())
+case("clamp_edges", call("clamp", -0.5, 0.5), edges())
+case("clamp_to_infinities", call("clamp", float("-inf"), float("inf")), edges())
+case("clamp_to_nan", call("clamp", min=float("nan")), edges())
+case("clamp_min_edges", lambda torch, a, b: torch.clamp(a, b), *edge_pairs())
+case("clamp_max_edges", lambda torch, a, b: torch.clamp(a, max=b), *edge_pairs())
+case("clamp_tensors_edges", lambda torch, a, b: torch.clamp(a, b, b.flip(0)), *edge_pairs())
+case("fmod_far", call("fmod"), given(FAR), given(DIVIDED))
+case("remainder_far", call("remainder"), given(FAR), given(DIVIDED))
 case("add_alpha", call("add", alpha=0.5), randn(3, 4), randn(4))
 case("sub_alpha", call("sub", alpha=3), integers(5), integers(5))
 case("rsub", call("rsub"), randn(4), randn(4))

@@ -135,6 +135,8 @@ case("var_of_one", call("var", unbiased=False), randn(1))
 case("prod_one_zero", call("prod"), given([2.0, 0.0, 3.0]))
 case("prod_two_zeros", call("prod"), given([2.0, 0.0, 0.0]))
 case("prod_dim_zeros", call("prod", dim=1), given([[2.0, 0.0, 3.0], [1.0, 2.0, 3.0], [0.0, 0.0, 1.0]]))
+case("prod_of_zero_among_many", call("prod"), given([0.0] + [1.0 - i / 64 for i in range(40)]))
+case("prod_axes_zeros", call("prod", dim=0), given([[[0.0, 2.0], [3.0, 0.0]], [[0.0, 1.0], [2.0, 5.0]]]))
 case("cumprod_zeros", call("cumprod", dim=0), given([2.0, 0.0, 3.0, 0.0, 4.0]))
 
 # Norms.

@@ -11,6 +11,7 @@ import pytest
 
 import pywebgpu as torch
 from pywebgpu.step_capture import audit, function, surroundings, survey
+from pywebgpu.step_capture.capture import Capture
 from pywebgpu.step_capture.watch import Watch
 from tests.unit.replays import audited
 
@@ -112,7 +113,7 @@ def change_method(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_code_sees_is_guarded(
     work: Callable[[], Any], change: Callable[[Any], None], word: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = survey.survey([("work", work)], watched(work))
+    found = survey.survey([("work", work)], watched(work), Capture())
     assert found.reasons == []
     assert found.changed() is None
     assert found.changed() is None, "the fast way, too"
@@ -121,7 +122,7 @@ def test_what_code_sees_is_guarded(
 
 
 def test_what_code_does_not_name_is_not_guarded(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = survey.survey([("work", of_objects)], watched(of_objects))
+    found = survey.survey([("work", of_objects)], watched(of_objects), Capture())
     monkeypatch.setattr(HOLDER, "unused", 1)
     assert found.changed() is None
 
@@ -246,3 +247,11 @@ def test_a_twin_of_a_compiled_module_is_not_compiled(twin: Callable[[Any], Any])
         other = twin(model)
         assert other._step is None
         assert other(torch.ones(1, 2)).tolist() == wanted
+
+
+@pytest.mark.filterwarnings("ignore:.*cannot be replayed:UserWarning")
+@pytest.mark.parametrize("draw", [torch.seed, lambda: torch.Generator().seed()], ids=["default", "new"])
+def test_a_seed_of_the_operating_system_is_drawn_anew(draw: Any) -> None:
+    step = torch.compile(lambda x: x * (draw() % 1000003))
+    assert len({float(step(torch.ones(()))) for _ in range(6)}) == 6
+    assert step.counters["replays"] == 0

@@ -1,5 +1,6 @@
 """What is known of row numbers before they are computed, and when a wrong one raises."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 import pywebgpu as torch
 from pywebgpu.compose import bounds
 from pywebgpu.errors import RangeError
+from pywebgpu.graph import key, walk
 
 KNOWN: dict[str, tuple[Callable[[], Any], tuple[int, int, bool]]] = {
     "list": (lambda: torch.tensor([3, 1, 2]), (1, 3, True)),
@@ -69,3 +71,25 @@ def test_negative_numbers_are_refused_where_torch_refuses_them(device: str) -> N
     with pytest.raises(RuntimeError, match="out of bounds"):
         picked.tolist()
     del picked
+
+
+def test_graphs_that_differ_by_an_error_text_are_one_program() -> None:
+    index = torch.tensor([1.0, 2.0]).long()._node
+    nodes = [bounds.checked(index, 3, text=text) for text in ("no row {index}", "no column {index}")]
+    assert len({key.structure(walk.toposort([node]), [node]) for node in nodes}) == 1
+
+
+LATE = {
+    "index 9 is out of bounds for dimension 1 with size 3": lambda at: torch.ones(2, 3)[:, at],
+    "index out of range in self: 9 of 3 rows": lambda at: torch.nn.functional.embedding(at, torch.ones(3, 2)),
+    "Target 9 is out of bounds: there are 3 classes.": lambda at: torch.nn.functional.nll_loss(torch.ones(2, 3), at),
+    "invalid multinomial distribution": lambda at: (at.float() - 9).multinomial(1),
+}
+
+
+@pytest.mark.parametrize("text", LATE)
+def test_what_is_found_wrong_late_is_told_in_the_words_of_its_call(text: str) -> None:
+    picked = LATE[text](torch.tensor([0.0, 9.0]).long())
+    for _ in range(2):
+        with pytest.raises(RangeError, match=re.escape(text)):
+            picked.tolist()

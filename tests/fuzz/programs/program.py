@@ -25,7 +25,7 @@ nn, F, optim = torch.nn, torch.nn.functional, torch.optim
 def data(n, *shape):
     """Numbers of a shape, others for each n."""
     shape = shape or (3, 4)
-    return torch.sin(torch.arange(float(math.prod(shape))).reshape(shape) * 0.7 + n)
+    return torch.sin(torch.arange(float(math.prod(shape))).reshape(shape) * 0.7 + n) * (1.0 + NUDGE)
 
 
 def param(n, *shape):

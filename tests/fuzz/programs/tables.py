@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from tests.fuzz.programs import effects, language, modules, numbers, sources, state, training
+from tests.fuzz.programs import effects, language, modules, numbers, optimizers, sources, state, training
 from tests.fuzz.programs.program import Program
 
 # Steps of the other tables that write to what outlives the call: no guard sees that, and the audit of the second call does.
@@ -42,7 +42,9 @@ def told(programs: tuple[Program, ...]) -> tuple[Program, ...]:
 
 # Where names are the subject, globals and closures are two subjects; elsewhere every other program has either.
 NAMES: tuple[Program, ...] = told((*sources.PROGRAMS, *effects.PROGRAMS, *language.PROGRAMS))
-OTHERS: tuple[Program, ...] = told((*numbers.PROGRAMS, *modules.PROGRAMS, *state.PROGRAMS, *training.PROGRAMS))
+OTHERS: tuple[Program, ...] = told(
+    (*numbers.PROGRAMS, *modules.PROGRAMS, *optimizers.PROGRAMS, *state.PROGRAMS, *training.PROGRAMS)
+)
 PROGRAMS: tuple[Program, ...] = (*NAMES, *OTHERS)
 RUNS: tuple[tuple[Program, str], ...] = (
     *((program, scope) for program in NAMES for scope in program.scopes),

@@ -78,7 +78,7 @@ OPTIMIZERS: dict[str, tuple[str, ...]] = {
     "loaded_with_the_model": ("_kept = copy.deepcopy((m.state_dict(), opt.state_dict()))", "m.load_state_dict(_kept[0])", "opt.load_state_dict(_kept[1])"),
     "loaded_by_assignment": ("_kept = copy.deepcopy(m.state_dict())", "m.load_state_dict(_kept, assign=True)"),
     "replaced": ("opt = optim.SGD(params, lr=0.2)", "opt = optim.AdamW(params, lr=0.01)"),
-    "replaced_by_its_twin": ("_kept = opt.state_dict(); opt = type(opt)(params, lr=0.1); opt.load_state_dict(_kept)",),
+    "replaced_by_its_twin": ("_kept = copy.deepcopy(opt.state_dict()); opt = type(opt)(params, lr=0.1); opt.load_state_dict(_kept)",),
     "copied": ("opt2 = copy.deepcopy(opt); opt = opt2",),
     "state_in_place": ("for s in opt.state.values():\n    for v in s.values():\n        if hasattr(v, 'mul_') and v.ndim:\n            v.mul_(0.5)",),
     "step_patched": ("opt.step = lambda: None", "vars(opt).pop('step', None)"),

@@ -43,8 +43,20 @@ class Run:
         return [reason for step in self.steps for reason in getattr(step, "reasons", ())]
 
 
-def run(program: Program, scope: str, torch: Any, device: str, *, compiled: bool, reading: str = AT_ONCE) -> Run:
-    """All calls of a program. An error of a call is what is seen of that call."""
+def run(
+    program: Program,
+    scope: str,
+    torch: Any,
+    device: str,
+    *,
+    compiled: bool,
+    reading: str = AT_ONCE,
+    nudge: float = 0.0,
+) -> Run:
+    """All calls of a program. An error of a call is what is seen of that call.
+
+    nudge: by how much, relatively, all data is off.
+    """
     result = Run()
 
     def wrap(function: Any = None, **options: Any) -> Any:
@@ -56,7 +68,7 @@ def run(program: Program, scope: str, torch: Any, device: str, *, compiled: bool
         return result.steps[-1]
 
     with _surroundings(torch, device if torch is pywebgpu else "cpu", program) as printed:
-        names = _module(program, scope, torch, wrap)
+        names = _module(program, scope, {"torch": torch, "compile": wrap, "NUDGE": nudge})
         eye = Eye(torch, _at_once if reading == AT_ONCE else _late, result.steps)
         kept = []
         for n in range(1, program.calls + 1):
@@ -134,13 +146,13 @@ def _settle(seen: Seen) -> None:
         _settle(part)
 
 
-def _module(program: Program, scope: str, torch: Any, wrap: Callable[..., Any]) -> dict[str, Any]:
-    """The program's module, executed. Its lines can be shown in a traceback."""
+def _module(program: Program, scope: str, given: dict[str, Any]) -> dict[str, Any]:
+    """The program's module, executed, with what it is given. Its lines can be shown in a traceback."""
     folder = f"/programs/{program.name}"
     for name, text in program.modules.items():
-        _execute(name, f"{folder}/{name}.py", text, {"torch": torch, "compile": wrap})
-    given = {"torch": torch, "compile": wrap, **{name: sys.modules[name] for name in program.modules}}
-    return _execute("program", f"{folder}/program.py", source(program, scope), given)
+        _execute(name, f"{folder}/{name}.py", text, given)
+    others = {name: sys.modules[name] for name in program.modules}
+    return _execute("program", f"{folder}/program.py", source(program, scope), given | others)
 
 
 def _execute(name: str, path: str, text: str, given: dict[str, Any]) -> dict[str, Any]:

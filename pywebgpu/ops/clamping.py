@@ -1,0 +1,64 @@
+"""Values held between bounds. NaN stays and gets no gradient; a bound that is NaN wins.
+
+Apart from pointwise.py, since these are made of its comparisons, and nothing there is made of them.
+"""
+
+from typing import Any
+
+from pywebgpu.graph.ir import Node, Pointwise
+from pywebgpu.ops import pointwise
+
+
+def _kept(g: Node, condition: Node) -> Node:
+    return pointwise.where(condition, g, pointwise.scalar(0.0, g.spec.dtype))
+
+
+clamp_min: Pointwise = Pointwise(
+    "clamp_min",
+    wgsl=pointwise.by_kind("p_max({0}, {1})", "max({0}, {1})"),
+    reference="maximum",
+    vjp=(lambda g, out, x, low: _kept(g, pointwise.ge(x, low)), lambda g, out, x, low: _kept(g, pointwise.lt(x, low))),
+    cost=3,
+)
+
+clamp_max: Pointwise = Pointwise(
+    "clamp_max",
+    wgsl=pointwise.by_kind("p_min({0}, {1})", "min({0}, {1})"),
+    reference="minimum",
+    vjp=(
+        lambda g, out, x, high: _kept(g, pointwise.le(x, high)),
+        lambda g, out, x, high: _kept(g, pointwise.gt(x, high)),
+    ),
+    cost=3,
+)
+
+
+def _clamped(xp: Any, x: Any, low: Any, high: Any) -> Any:
+    return xp.minimum(xp.maximum(x, low), high)
+
+
+_CLAMP = pointwise.by_kind("p_min(p_max({0}, {1}), {2})", "min(max({0}, {1}), {2})")
+
+clamp: Pointwise = Pointwise(
+    "clamp",  # The upper bound wins where the two are crossed.
+    wgsl=_CLAMP,
+    reference=_clamped,
+    vjp=(
+        lambda g, out, x, low, high: _kept(g, pointwise.bitwise_and(pointwise.ge(x, low), pointwise.le(x, high))),
+        lambda g, out, x, low, high: _kept(g, pointwise.bitwise_and(pointwise.lt(x, low), pointwise.lt(low, high))),
+        lambda g, out, x, low, high: _kept(g, pointwise.bitwise_or(pointwise.gt(x, high), pointwise.lt(high, low))),
+    ),
+    cost=6,
+)
+
+hardtanh: Pointwise = Pointwise(
+    "hardtanh",  # clamp by numbers, whose gradient is 0 on the bounds too
+    wgsl=_CLAMP,
+    reference=_clamped,
+    vjp=(
+        lambda g, out, x, low, high: _kept(g, pointwise.bitwise_and(pointwise.gt(x, low), pointwise.lt(x, high))),
+        None,
+        None,
+    ),
+    cost=6,
+)
