@@ -237,12 +237,10 @@ class Site:
 
 
 def without_comments(source: str) -> str:
-    """The same program, each line at its number, indented by ones, without comments and types, and with no docstrings."""
+    """The same program, each line at its number: no comments and annotations, empty docstrings, narrow indentation."""
     lines = source.splitlines(keepends=True)
     kept = list(lines)
-    text_lines: set[int] = set()  # numbers of lines that begin inside a string
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
-        text_lines.update(range(token.start[0] + 1, token.end[0] + 1))
         if token.type == tokenize.COMMENT:
             line, column = token.start
             kept[line - 1] = lines[line - 1][:column].rstrip() + "\n"
@@ -256,13 +254,18 @@ def without_comments(source: str) -> str:
             if text is not None and text.end_lineno is not None:
                 kept[text.lineno - 1 : text.end_lineno] = ["\n"] * (text.end_lineno - text.lineno + 1)
                 kept[text.lineno - 1] = " " * text.col_offset + '""\n'
-    return "".join([line if at in text_lines else _dedented(line) for at, line in enumerate(kept, 1)])
+    return _dedented("".join(kept))
 
 
-def _dedented(line: str) -> str:
-    """A line of a source that is indented by fours, by ones."""
-    code = line.lstrip(" ")
-    return " " * ((len(line) - len(code)) // 4) + code
+def _dedented(source: str) -> str:
+    """A program with one space a level, but for the lines inside of texts."""
+    inside: set[int] = set()
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.STRING or tokenize.tok_name[token.type].startswith("FSTRING"):
+            inside.update(range(token.start[0] + 1, token.end[0] + 1))
+    lines = source.splitlines(keepends=True)
+    depths = [0 if at in inside else len(line) - len(line.lstrip(" ")) for at, line in enumerate(lines, 1)]
+    return "".join([" " * (depth // 4) + line[depth:] for line, depth in zip(lines, depths, strict=True)])
 
 
 def _annotations(nodes: Iterable[ast.AST], lines: list[str]) -> Iterator[tuple[int, int, int]]:

@@ -221,6 +221,7 @@ def _remainder(e: Sym, by: int) -> Sym:
     return Sym(((Remainder(e + _lift(e, by) * by, by), 1),), 0)
 
 
+@lru_cache(65536)
 def flatten(coords: tuple[Sym, ...], shape: Shape) -> Sym:
     """Coordinates -> position in row-major order."""
     found, step = ZERO, 1
@@ -230,6 +231,7 @@ def flatten(coords: tuple[Sym, ...], shape: Shape) -> Sym:
     return found
 
 
+@lru_cache(65536)
 def unflatten(position: Sym, shape: Shape) -> tuple[Sym, ...]:
     """Position in row-major order -> coordinates."""
     out: list[Sym] = []

@@ -10,15 +10,18 @@ On SwiftShader a load costs as much as eight multiplications, so blocks are larg
 with 4 x 4 an invocation, 18 ms with 8 x 8, 16 ms with 16 x 8, which takes twice as long to translate.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
 
-from pywebgpu.dtypes import DType
+from pywebgpu import symbolic
 from pywebgpu.graph.ir import Movement, Node, Reduction
-from pywebgpu.kernels.emit import Emitter, element, rounded
+from pywebgpu.kernels.builder import Builder, element, rounded
+from pywebgpu.kernels.ir import GROUP, LANE, Array, Expr, Type, Var, construct, scalar, smaller
 from pywebgpu.kernels.kernel import Kernel, Limits
-from pywebgpu.symbolic import Sym, Var, flatten, variable
+from pywebgpu.symbolic import Sym, flatten, variable
 
 FULL, LEFT, RIGHT = "full", "left", "right"  # a node of a product has an element a result, a row, or a column
 BUSY = 96  # workgroups that keep a device busy: a result that fills fewer has smaller ones, and shares them out by k
@@ -51,11 +54,6 @@ class Tile:
     @property
     def lanes(self) -> int:
         return self.blocks * self.slices
-
-    @property
-    def results(self) -> list[str]:
-        """Variables of an invocation's block, row by row: each has as many results as a vector has parts."""
-        return [f"r{name}" for i in range(self.high) for name in _fours(i, self.wide)]
 
     def groups(self, m: int, n: int) -> int:
         return -(-m // self.rows) * -(-n // self.columns)
@@ -92,239 +90,240 @@ def _power(n: int) -> int:
 
 
 def generate(
-    anchor: Node, nodes: Sequence[Node], outputs: Sequence[Node], levels: dict[int, str], emit: Emitter
+    anchor: Node, nodes: Sequence[Node], outputs: Sequence[Node], levels: dict[int, str], build: Builder
 ) -> Kernel:
     left, right = anchor.inputs
     batches, m, n = anchor.spec.shape
-    depth = left.spec.shape[2]
-    tile = choose(batches, m, n, depth, emit.limits)
+    kind, depth = scalar(anchor.spec.dtype), left.spec.shape[2]
+    tile = choose(batches, m, n, depth, build.limits)
     down, across = -(-m // tile.rows), -(-n // tile.columns)
     per_row = tile.columns // tile.wide
-    emit.line(f"let batch = group / {across * down}u;")
-    emit.line(f"let first_m = (group / {across}u) % {down}u * {tile.rows}u;")
-    emit.line(f"let first_n = group % {across}u * {tile.columns}u;")
-    emit.line(f"let block = lane % {tile.blocks}u;" if tile.slices > 1 else "let block = lane;")
-    emit.line(f"let slice = lane / {tile.blocks}u;")
-    emit.line(f"let own_m = first_m + block / {per_row}u * {tile.high}u;")
-    emit.line(f"let own_n = first_n + block % {per_row}u * {tile.wide}u;")
-    sides = _Side(left, m, tile.rows, tile.high, "m"), _Side(right, n, tile.columns, tile.wide, "n")
-    for name in tile.results:
-        emit.line(f"var {name} = {_vector(anchor.spec.dtype, min(tile.wide, 4))}();")
+    batch = build.let(GROUP // (across * down), "batch")
+    first_m = build.let(GROUP // across % down * tile.rows, "first_m")
+    first_n = build.let(GROUP % across * tile.columns, "first_n")
+    block = build.let(LANE % tile.blocks if tile.slices > 1 else LANE, "block")
+    piece = build.let(LANE // tile.blocks, "slice")
+    own_m = build.let(first_m + block // per_row * tile.high, "own_m")
+    own_n = build.let(first_n + block % per_row * tile.wide, "own_n")
+    results = [one for i in range(tile.high) for one in _zeros(f"r{i}", kind, tile.wide, build)]
     summed = {level for level in levels.values() if level != FULL}
-    for side in sides:
-        if side.level in summed:
-            for name in side.sums:
-                emit.line(f"var {name} = {_vector(anchor.spec.dtype, min(side.each, 4))}();")
+    sides = (
+        _Side(left, m, tile.rows, tile.high, "m", first_m, own_m, LEFT in summed, build),
+        _Side(right, n, tile.columns, tile.wide, "n", first_n, own_n, RIGHT in summed, build),
+    )
+    product = _Product(tile, results, sides, batch.within(batches), block, piece, depth, build)
     if depth:
-        (_through_tiles if tile.depth else _from_memory)(sides, variable("batch", batches), depth, tile, emit, summed)
+        (product.through_tiles if tile.depth else product.from_memory)()
     if tile.slices > 1:
-        own = tile.results + [name for side in sides if side.level in summed for name in side.sums]
-        shared = max(sides, key=lambda side: side.extent).tile
-        if not tile.depth:
-            vector = _vector(anchor.spec.dtype, min(tile.wide, 4))
-            emit.declarations.append(f"var<workgroup> {shared}: array<{vector}, {tile.lanes}>;")
-        _add_slices(own, shared, tile, emit)
-    _finish(anchor, nodes, outputs, levels, tile, emit)
-    for side in sides:
-        if side.level in summed:
-            _finish_sums(side, batches, nodes, outputs, levels, emit)
+        product.add_slices()
+    product.finish(anchor, nodes, outputs, levels)
+    for side, other in (sides, sides[::-1]):
+        if side.sums:
+            side.finish_sums(other, batches, piece, nodes, outputs, levels)
     way = f"{tile.rows}x{tile.columns}" if tile.depth else "small"
-    return emit.kernel("_".join(["matmul", way, *["sum"] * len(summed)]), tile.lanes, batches * across * down)
+    return build.kernel("_".join(["matmul", way, *["sum"] * len(summed)]), tile.lanes, batches * across * down)
 
 
-@dataclass(frozen=True, slots=True)
+def _fours(kind: Type, size: int) -> Type:
+    """What holds `size` numbers, or four of them if there are more."""
+    return Type(kind.kind, min(size, 4))
+
+
+def _zeros(name: str, kind: Type, size: int, build: Builder) -> list[Var]:
+    """Variables for `size` numbers, in vectors of four."""
+    names = [name] if size <= 4 else [f"{name}_{at}" for at in range(size // 4)]
+    return [build.var(construct(_fours(kind, size)), one) for one in names]
+
+
+def _part(values: Sequence[Expr], at: int, size: int) -> Expr:
+    return values[0] if size == 1 else values[at // 4][at % 4]
+
+
 class _Side:
-    """An operand: `size` rows (columns), `extent` of them a workgroup, `each` an invocation."""
+    """An operand: `size` rows (columns), `extent` of them a workgroup, `each` an invocation.
 
-    source: Node
-    size: int
-    extent: int
-    each: int
-    letter: str
+    first, own: the first of the workgroup's and of the invocation's.  sums: over k, where somebody wants them.
+    """
 
-    @property
-    def level(self) -> str:
-        return LEFT if self.letter == "m" else RIGHT
+    def __init__(
+        self,
+        source: Node,
+        size: int,
+        extent: int,
+        each: int,
+        letter: str,
+        first: Var,
+        own: Var,
+        sums: bool,
+        build: Builder,
+    ) -> None:
+        self.source, self.size, self.extent, self.each, self.letter = source, size, extent, each, letter
+        self.first, self.own, self._build = first, own, build
+        self.kind = scalar(source.spec.dtype)
+        self.level = LEFT if letter == "m" else RIGHT
+        self.sums = _zeros(f"sum_{letter}", self.kind, each, build) if sums else []
 
-    @property
-    def sums(self) -> list[str]:
-        return [f"sum_{name}" for name in _fours(self.letter, self.each)]
-
-    @property
-    def tile(self) -> str:
-        return f"tile_{self.letter}"
+    def tile(self, kind: Type, length: int) -> Array:
+        return self._build.workgroup_array(f"tile_{self.letter}", kind, length)
 
     def at(self, batch: Sym, place: Sym, k: Sym) -> tuple[Sym, Sym, Sym]:
         return (batch, place, k) if self.letter == "m" else (batch, k, place)
 
-    def places(self, first: str, count: int, emit: Emitter) -> list[Sym]:
+    def places(self, first: Expr, count: int) -> list[Sym]:
         """`count` rows from `first` on; past the end the last one again, whose results nobody stores."""
-        names = []
+        found = []
         for i in range(count):
-            at = f"{first} + {i}u" if i else first
-            names.append(emit.fresh(self.letter))
-            emit.line(f"let {names[-1]} = {at if self.size % self.extent == 0 else f'min({at}, {self.size - 1}u)'};")
-        return [variable(name, self.size) for name in names]
+            at = first + i if i else first
+            fits = self.size % self.extent == 0
+            name = self._build.fresh(self.letter)
+            found.append(self._build.let(at if fits else smaller(at, self.size - 1), name).within(self.size))
+        return found
 
-    def vectors(self, batch: Sym, places: list[Sym], k: Sym, emit: Emitter) -> list[str]:
-        values = [emit.value(self.source, self.at(batch, place, k)) for place in places]
+    def vectors(self, batch: Sym, places: list[Sym], k: Sym) -> list[Expr]:
+        values = [self._build.value(self.source, self.at(batch, place, k)) for place in places]
         fours = [values[at : at + 4] for at in range(0, len(values), 4)]
-        return [f"{_vector(self.source.spec.dtype, len(four))}({', '.join(four)})" for four in fours]
+        return [construct(_fours(self.kind, len(four)), *four) for four in fours]
+
+    def load(self, batch: Sym, depth: int, first_k: Expr, tile: Tile) -> None:
+        """One tile into workgroup memory: for each k, fours of rows. Neighbours read neighbours."""
+        build, fours = self._build, self.extent // 4
+        count = fours * tile.depth
+        once = count == tile.lanes
+        with build.scope() if once else build.loop("at", LANE, count, tile.lanes) as looped:
+            at = looped or build.let(LANE, "at")
+            along = _is_contiguous_in_k(self)
+            span = tile.depth if along else fours
+            k_place = build.let(at % span if along else at // span, "k_place")
+            four = build.let(at // span if along else at % span, "four")
+            k = build.let(first_k + k_place, "k")
+            four_of = build.var(construct(_fours(self.kind, 4)), "four_of")
+            with build.if_(*[k < depth] if depth % tile.depth else ()):
+                places = self.places(self.first + four * 4, 4)
+                build.assign(four_of, self.vectors(batch, places, k.within(depth))[0])
+            build.assign(self.tile(four_of.type, count)[k_place * fours + four], four_of)
+
+    def finish_sums(
+        self,
+        other: _Side,
+        batches: int,
+        piece: Expr,
+        nodes: Sequence[Node],
+        outputs: Sequence[Node],
+        levels: dict[int, str],
+    ) -> None:
+        """Stores the sums over k: those do it who have the first column (row) of the result."""
+        build = self._build
+        many = build.local_array(f"sums_{self.letter}", self.sums) if len(self.sums) > 1 else None
+        with build.if_(other.own.eq(0), piece.eq(0)), build.loop("at", 0, self.each) as at:
+            own = build.let(self.own + at, self.letter)
+            with build.if_(*[own < self.size] if self.size % self.extent else ()):
+                total = many[at // 4][at % 4] if many else self.sums[0][at] if self.each > 1 else self.sums[0]
+                position = flatten((variable("batch", batches), own.within(self.size)), (batches, self.size))
+                for node in nodes:
+                    if levels[id(node)] == self.level and isinstance(node.op, Reduction):
+                        build.define(node, position, build.let(rounded(total, node.spec.dtype)))
+                _store(self.level, position, nodes, outputs, levels, build)
 
 
-def _where(conditions: list[str], emit: Emitter) -> AbstractContextManager[None]:
-    return emit.block(f"if ({' && '.join(conditions)})") if conditions else nullcontext()
+@dataclass(frozen=True, slots=True)
+class _Product:
+    """An invocation's sums. results: row by row, in vectors.  block, piece: which of them, and which part of k."""
 
+    tile: Tile
+    results: list[Var]
+    sides: tuple[_Side, _Side]
+    batch: Sym
+    block: Var
+    piece: Var
+    depth: int
+    build: Builder
 
-def _vector(dtype: DType, size: int) -> str:
-    return f"{dtype.wgsl}" if size == 1 else f"vec{size}<{dtype.wgsl}>"
+    def from_memory(self) -> None:
+        build, pieces = self.build, self.tile.slices
+        places = [side.places(side.own, side.each) for side in self.sides]
+        with build.loop("k", self.piece if pieces > 1 else 0, self.depth, pieces) as k:
+            a, b = (
+                [build.let(four) for four in side.vectors(self.batch, at, k.within(self.depth))]
+                for side, at in zip(self.sides, places, strict=True)
+            )
+            self.multiply(a, b)
 
+    def through_tiles(self) -> None:
+        build, tile = self.build, self.tile
+        tiles = [side.tile(_fours(side.kind, 4), side.extent * tile.depth // 4) for side in self.sides]
+        with build.loop("first_k", 0, self.depth, tile.depth) as first_k:
+            for side in self.sides:
+                side.load(self.batch, self.depth, first_k, tile)
+            build.barrier()
+            share = tile.depth // tile.slices
+            with build.loop("at", 0, share, STEPS) as at:
+                k = build.let(self.piece * share + at if tile.slices > 1 else at, "k")
+                for step in range(STEPS):
+                    here = k + step if step else k
+                    a, b = (
+                        build.let(found[here * (side.extent // 4) + (side.own - side.first) // 4])
+                        for found, side in zip(tiles, self.sides, strict=True)
+                    )
+                    self.multiply([a], [b])
+            build.barrier()
 
-def _fours(name: object, size: int) -> list[str]:
-    """Names for `size` numbers in vectors of four."""
-    return [f"{name}"] if size <= 4 else [f"{name}_{at}" for at in range(size // 4)]
+    def multiply(self, a: Sequence[Var], b: Sequence[Var]) -> None:
+        build, wide = self.build, len(b)
+        for at, result in enumerate(self.results):
+            build.assign(result, _part(a, at // wide, self.tile.high) * b[at % wide], "+=")
+        for own, side in zip((a, b), self.sides, strict=True):
+            for total, value in zip(side.sums, own, strict=True) if side.sums else ():
+                build.assign(total, value, "+=")
 
+    def add_slices(self) -> None:
+        """Adds what the slices of a block have found; all of them then have the sums."""
+        build, tile = self.build, self.tile
+        kind = self.results[0].type
+        largest = max(self.sides, key=lambda side: side.extent).tile(kind, tile.lanes)
+        for own in [*self.results, *(total for side in self.sides for total in side.sums)]:
+            same = own.type == kind
+            shared = largest if same else build.workgroup_array(f"shared_{own.type.width}", own.type, tile.lanes)
+            build.assign(shared[LANE], own)
+            build.barrier()
+            with build.loop("half", tile.slices // 2, 0, 1, ">>=") as half:
+                with build.if_(self.piece < half):
+                    build.assign(shared[LANE], shared[LANE + half * tile.blocks], "+=")
+                build.barrier()
+            build.assign(own, shared[self.block])
+            build.barrier()
 
-def _part(names: list[str], at: int, size: int) -> str:
-    return names[0] if size == 1 else f"{names[at // 4]}.{'xyzw'[at % 4]}"
+    def finish(self, anchor: Node, nodes: Sequence[Node], outputs: Sequence[Node], levels: dict[int, str]) -> None:
+        """Stores an invocation's results through the epilogue."""
+        batches, m, n = anchor.spec.shape
+        build, tile = self.build, self.tile
+        with self.each_result() as (row, column, found):
+            guards = [at < size for at, size, by in ((row, m, tile.rows), (column, n, tile.columns)) if size % by]
+            with build.if_(*guards):
+                result = build.let(rounded(found, anchor.spec.dtype))
+                position = flatten((variable("batch", batches), row.within(m), column.within(n)), anchor.spec.shape)
+                build.define(anchor, position, result)
+                _store(FULL, position, nodes, outputs, levels, build)
 
-
-def _from_memory(
-    sides: tuple[_Side, _Side], batch: Sym, depth: int, tile: Tile, emit: Emitter, summed: set[str]
-) -> None:
-    rows, columns = (side.places(f"own_{side.letter}", side.each, emit) for side in sides)
-    first, step = ("slice", f"k += {tile.slices}u") if tile.slices > 1 else ("0u", "k++")
-    with emit.block(f"for (var k = {first}; k < {depth}u; {step})"):
-        k = variable("k", depth)
-        a = [emit.let(four) for four in sides[0].vectors(batch, rows, k, emit)]
-        b = [emit.let(four) for four in sides[1].vectors(batch, columns, k, emit)]
-        _multiply((a, b), sides, tile, emit, summed)
-
-
-def _through_tiles(
-    sides: tuple[_Side, _Side], batch: Sym, depth: int, tile: Tile, emit: Emitter, summed: set[str]
-) -> None:
-    for side in sides:
-        vector = _vector(side.source.spec.dtype, 4)
-        emit.declarations.append(f"var<workgroup> {side.tile}: array<{vector}, {side.extent * tile.depth // 4}>;")
-    with emit.block(f"for (var first_k = 0u; first_k < {depth}u; first_k += {tile.depth}u)"):
-        for side in sides:
-            _load(side, batch, depth, tile, emit)
-        emit.line("workgroupBarrier();")
-        share = tile.depth // tile.slices
-        with emit.block(f"for (var at = 0u; at < {share}u; at += {STEPS}u)"):
-            emit.line(f"let k = slice * {share}u + at;" if tile.slices > 1 else "let k = at;")
-            for step in range(STEPS):
-                k = f"(k + {step}u)" if step else "k"
-                a, b = (
-                    emit.let(f"{side.tile}[{k} * {side.extent // 4}u + (own_{side.letter} - first_{side.letter}) / 4u]")
-                    for side in sides
-                )
-                _multiply(([a], [b]), sides, tile, emit, summed)
-        emit.line("workgroupBarrier();")
-
-
-def _load(side: _Side, batch: Sym, depth: int, tile: Tile, emit: Emitter) -> None:
-    """One tile of an operand into workgroup memory: for each k, fours of rows. Neighbours read neighbours."""
-    fours = side.extent // 4
-    count = fours * tile.depth
-    once = count == tile.lanes
-    with emit.block("" if once else f"for (var at = lane; at < {count}u; at += {tile.lanes}u)"):
-        if once:
-            emit.line("let at = lane;")
-        by, of = ("%", "/") if _is_contiguous_in_k(side) else ("/", "%")
-        span = tile.depth if by == "%" else fours
-        emit.line(f"let k_place = at {by} {span}u;")
-        emit.line(f"let four = at {of} {span}u;")
-        emit.line("let k = first_k + k_place;")
-        emit.line(f"var four_of = {_vector(side.source.spec.dtype, 4)}();")
-        with _where([f"k < {depth}u"] if depth % tile.depth else [], emit):
-            places = side.places(f"first_{side.letter} + four * 4u", 4, emit)
-            emit.line(f"four_of = {side.vectors(batch, places, variable('k', depth), emit)[0]};")
-        emit.line(f"{side.tile}[k_place * {fours}u + four] = four_of;")
-
-
-def _multiply(
-    names: tuple[list[str], list[str]], sides: tuple[_Side, _Side], tile: Tile, emit: Emitter, summed: set[str]
-) -> None:
-    a, b = names
-    for at, result in enumerate(tile.results):
-        emit.line(f"{result} += {_part(a, at // len(b), tile.high)} * {b[at % len(b)]};")
-    for own, side in zip(names, sides, strict=True):
-        if side.level in summed:
-            for total, name in zip(side.sums, own, strict=True):
-                emit.line(f"{total} += {name};")
-
-
-def _add_slices(names: list[str], shared: str, tile: Tile, emit: Emitter) -> None:
-    """Adds what the slices of a block have found; all of them then have the sums."""
-    for name in names:
-        emit.line(f"{shared}[lane] = {name};")
-        emit.line("workgroupBarrier();")
-        with emit.block(f"for (var half = {tile.slices // 2}u; half > 0u; half >>= 1u)"):
-            with emit.block("if (slice < half)"):
-                emit.line(f"{shared}[lane] += {shared}[lane + half * {tile.blocks}u];")
-            emit.line("workgroupBarrier();")
-        emit.line(f"{name} = {shared}[block];")
-        emit.line("workgroupBarrier();")
-
-
-def _finish(
-    anchor: Node, nodes: Sequence[Node], outputs: Sequence[Node], levels: dict[int, str], tile: Tile, emit: Emitter
-) -> None:
-    """Stores an invocation's results through the epilogue."""
-    batches, m, n = anchor.spec.shape
-    with _each_result(anchor.spec.dtype, tile, emit) as place:
-        guards = [f"{name} < {size}u" for name, size, by in (("m", m, tile.rows), ("n", n, tile.columns)) if size % by]
-        with _where(guards, emit):
-            result = emit.let(rounded(place, anchor.spec.dtype))
-            position = flatten((variable("batch", batches), variable("m", m), variable("n", n)), anchor.spec.shape)
-            emit.define(anchor, position, result)
-            _store(FULL, position, nodes, outputs, levels, emit)
-
-
-@contextmanager
-def _each_result(dtype: DType, tile: Tile, emit: Emitter) -> Iterator[str]:
-    """A loop over an invocation's results, m and n: gives the text that stands for one."""
-    width = min(tile.wide, 4)
-    if emit.limits.emulated:  # A division takes as long there as many multiplications.
-        parts = [_part([name], at, width) for name in tile.results for at in range(width)]
-        emit.line(f"var results = array<{dtype.wgsl}, {len(parts)}>({', '.join(parts)});")
-        with emit.block(f"for (var i = 0u; i < {tile.high}u; i++)"):
-            emit.line("let m = own_m + i;")
-            with emit.block(f"for (var j = slice; j < {tile.wide}u; j += {tile.slices}u)"):
-                emit.line("let n = own_n + j;")
-                yield f"results[i * {tile.wide}u + j]"
-        return
-    emit.line(f"var results = array<{_vector(dtype, width)}, {len(tile.results)}>({', '.join(tile.results)});")
-    with emit.block(f"for (var at = slice; at < {tile.high * tile.wide}u; at += {tile.slices}u)"):
-        emit.line(f"let m = own_m + at / {tile.wide}u;")
-        emit.line(f"let n = own_n + at % {tile.wide}u;")
-        yield f"results[at / {width}u]" + (f"[at % {width}u]" if width > 1 else "")
-
-
-def _finish_sums(
-    side: _Side, batches: int, nodes: Sequence[Node], outputs: Sequence[Node], levels: dict[int, str], emit: Emitter
-) -> None:
-    """Stores the sums over k of an operand: those do it who have the first column (row) of the result."""
-    other = "n" if side.letter == "m" else "m"
-    total = side.sums[0] if side.each == 1 else f"{side.sums[0]}[at]"
-    if len(side.sums) > 1:
-        vector = _vector(side.source.spec.dtype, 4)
-        emit.line(f"var sums_{side.letter} = array<{vector}, {len(side.sums)}>({', '.join(side.sums)});")
-        total = f"sums_{side.letter}[at / 4u][at % 4u]"
-    with (
-        emit.block(f"if (own_{other} == 0u && slice == 0u)"),
-        emit.block(f"for (var at = 0u; at < {side.each}u; at++)"),
-    ):
-        emit.line(f"let {side.letter} = own_{side.letter} + at;")
-        with _where([f"{side.letter} < {side.size}u"] if side.size % side.extent else [], emit):
-            own = variable(side.letter, side.size)
-            position = flatten((variable("batch", batches), own), (batches, side.size))
-            for node in nodes:
-                if levels[id(node)] == side.level and isinstance(node.op, Reduction):
-                    emit.define(node, position, emit.let(rounded(total, node.spec.dtype)))
-            _store(side.level, position, nodes, outputs, levels, emit)
+    @contextmanager
+    def each_result(self) -> Iterator[tuple[Var, Var, Expr]]:
+        """A loop over an invocation's results: row and column of each."""
+        build, high, wide = self.build, self.tile.high, self.tile.wide
+        own_m, own_n = (side.own for side in self.sides)
+        width = min(wide, 4)
+        if build.limits.emulated:  # A division takes as long there as many multiplications.
+            parts = [_part([one], at, width) for one in self.results for at in range(width)]
+            results = build.local_array("results", parts)
+            with build.loop("i", 0, high) as i:
+                row = build.let(own_m + i, "m")
+                with build.loop("j", self.piece, wide, self.tile.slices) as j:
+                    yield row, build.let(own_n + j, "n"), results[i * wide + j]
+            return
+        results = build.local_array("results", self.results)
+        with build.loop("at", self.piece, high * wide, self.tile.slices) as at:
+            row = build.let(own_m + at // wide, "m")
+            column = build.let(own_n + at % wide, "n")
+            found = results[at // width]
+            yield row, column, found[at % width] if width > 1 else found
 
 
 def _store(
@@ -333,13 +332,13 @@ def _store(
     nodes: Sequence[Node],
     outputs: Sequence[Node],
     levels: dict[int, str],
-    emit: Emitter,
+    build: Builder,
 ) -> None:
     """After every load: a result may take over the buffer that another one reads."""
-    values = {id(node): emit.value(node, element(position, node)) for node in nodes if levels[id(node)] == level}
+    values = {id(node): build.value(node, element(position, node)) for node in nodes if levels[id(node)] == level}
     for node in outputs:
         if levels[id(node)] == level:
-            emit.store(node, position, values[id(node)])
+            build.store(node, position, values[id(node)])
 
 
 def _is_contiguous_in_k(side: _Side) -> bool:
@@ -351,4 +350,4 @@ def _is_contiguous_in_k(side: _Side) -> bool:
         at, _ = source.op.index(at, source.inputs[0].spec.shape, **source.attrs)
         source = source.inputs[0]
     flat = flatten(at, source.spec.shape)
-    return any(isinstance(atom, Var) and atom.name == "k" and factor == 1 for atom, factor in flat.terms)
+    return any(isinstance(atom, symbolic.Var) and atom.name == "k" and factor == 1 for atom, factor in flat.terms)

@@ -1,22 +1,21 @@
 """What lies between the parts of a pack becomes zero; the parts themselves were written where they belong."""
 
 from pywebgpu.graph.ir import Node
-from pywebgpu.kernels.emit import Emitter, literal
+from pywebgpu.kernels.builder import Builder
+from pywebgpu.kernels.ir import GROUP, LANE, U32, Const, Type, constant, construct, scalar
 from pywebgpu.kernels.kernel import Kernel
 from pywebgpu.ops import packing
-from pywebgpu.symbolic import variable
 
 LANES = 64  # a gap is shorter than the alignment
+PAIR = Type("u32", 2)
 
 
-def generate(node: Node, emit: Emitter) -> Kernel:
+def generate(node: Node, build: Builder) -> Kernel:
     """One workgroup a gap."""
     found = packing.gaps(node)
-    table = ", ".join(f"vec2u({start}u, {length}u)" for start, length in found)
-    emit.declarations.append(f"const GAPS = array<vec2u, {len(found)}>({table});")
-    emit.line("var gaps = GAPS;")
-    emit.line("let gap = gaps[group];")
-    with emit.block(f"for (var i = lane; i < gap.y; i += {LANES}u)"):
-        emit.line("let at = gap.x + i;")
-        emit.store(node, variable("at", node.spec.shape[0]), literal(0.0, node.spec.dtype))
-    return emit.kernel("pack_gaps", LANES, len(found))
+    gaps = build.local_array("gaps", [construct(PAIR, *(Const(U32, number) for number in gap)) for gap in found])
+    gap = build.let(gaps[GROUP], "gap")
+    with build.loop("i", LANE, gap[1], LANES) as i:
+        at = build.let(gap[0] + i, "at")
+        build.store(node, at.within(node.spec.shape[0]), constant(0.0, scalar(node.spec.dtype)))
+    return build.kernel("pack_gaps", LANES, len(found))

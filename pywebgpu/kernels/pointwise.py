@@ -4,20 +4,20 @@ from collections.abc import Sequence
 from math import prod
 
 from pywebgpu.graph.ir import Node
-from pywebgpu.kernels.emit import Emitter, element
+from pywebgpu.kernels.builder import Builder, element
+from pywebgpu.kernels.ir import GROUP, LANE
 from pywebgpu.kernels.kernel import Kernel
-from pywebgpu.symbolic import variable
 
 
-def generate(nodes: Sequence[Node], outputs: Sequence[Node], emit: Emitter) -> Kernel:
+def generate(nodes: Sequence[Node], outputs: Sequence[Node], build: Builder) -> Kernel:
     size = prod(outputs[0].spec.shape)
-    lanes = emit.limits.workgroup_size
-    emit.line(f"let i = group * {lanes}u + lane;")
-    emit.line(f"if (i >= {size}u) {{ return; }}")
-    position = variable("i", size)
+    lanes = build.limits.workgroup_size
+    i = build.let(GROUP * lanes + LANE, "i")
+    build.jump("return", i >= size)
+    position = i.within(size)
     # Every load before any store: a result may take over the buffer that another one reads.
-    values = {id(node): emit.value(node, element(position, node)) for node in nodes}
+    values = {id(node): build.value(node, element(position, node)) for node in nodes}
     for node in outputs:
-        emit.store(node, position, values[id(node)])
+        build.store(node, position, values[id(node)])
     name = "_".join(dict.fromkeys(node.op.name for node in nodes[-3:]))
-    return emit.kernel(f"map_{name}", lanes, -(-size // lanes))
+    return build.kernel(f"map_{name}", lanes, -(-size // lanes))

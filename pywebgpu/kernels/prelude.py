@@ -1,9 +1,11 @@
-"""WGSL functions that expressions of ops may call. A kernel carries those that its text names, and what these call.
+"""WGSL functions that expressions of ops may call. A kernel carries those that it calls, and what these call.
 
 WGSL promises neither NaN nor infinity, so both are told by their bits and made from bits that no compiler folds.
 """
 
 import re
+from functools import lru_cache
+from typing import NamedTuple
 
 from pywebgpu.ops import random, special
 
@@ -60,39 +62,39 @@ def _note(name: str) -> str:
     return f"p_overflow({first:#x}u, {second:#x}u);"
 
 
-FUNCTIONS: dict[str, str] = {
-    "p_bits": "var<private> p_bits: vec2u = vec2u(0x7f800000u, 0x7fc00000u);",
-    "p_inf": "fn p_inf() -> f32 { return bitcast<f32>(p_bits.x); }",
-    "p_nan": "fn p_nan() -> f32 { return bitcast<f32>(p_bits.y); }",
-    "p_isnan": "fn p_isnan(x: f32) -> bool { return (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u; }",
-    "p_isinf": "fn p_isinf(x: f32) -> bool { return (bitcast<u32>(x) & 0x7fffffffu) == 0x7f800000u; }",
-    "p_max": """fn p_max(a: f32, b: f32) -> f32 {
+_TEXTS = (
+    "var<private> p_bits: vec2u = vec2u(0x7f800000u, 0x7fc00000u);",
+    "fn p_inf() -> f32 { return bitcast<f32>(p_bits.x); }",
+    "fn p_nan() -> f32 { return bitcast<f32>(p_bits.y); }",
+    "fn p_isnan(x: f32) -> bool { return (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u; }",
+    "fn p_isinf(x: f32) -> bool { return (bitcast<u32>(x) & 0x7fffffffu) == 0x7f800000u; }",
+    """fn p_max(a: f32, b: f32) -> f32 {
   return select(select(max(a, b), b, p_isnan(b)), a, p_isnan(a));
 }""",
-    "p_min": """fn p_min(a: f32, b: f32) -> f32 {
+    """fn p_min(a: f32, b: f32) -> f32 {
   return select(select(min(a, b), b, p_isnan(b)), a, p_isnan(a));
 }""",
-    "p_sign": "fn p_sign(x: f32) -> f32 { return select(sign(x), 0.0, p_isnan(x)); }",
+    "fn p_sign(x: f32) -> f32 { return select(sign(x), 0.0, p_isnan(x)); }",
     # By magnitudes: some drivers take the remainder of negative numbers as if they had no sign.
-    "p_divide": """fn p_divide(a: i32, b: i32) -> i32 {
+    """fn p_divide(a: i32, b: i32) -> i32 {
   let q = i32(u32(abs(a)) / max(u32(abs(b)), 1u));
   return select(q, -q, (a < 0) != (b < 0));
 }""",
-    "p_floordiv": """fn p_floordiv(a: i32, b: i32) -> i32 {
+    """fn p_floordiv(a: i32, b: i32) -> i32 {
   if (b == 0) { return 0; }
   let q = p_divide(a, b);
   return q - select(0, 1, (a - q * b != 0) && ((a < 0) != (b < 0)));
 }""",
-    "p_quotient": "fn p_quotient(a: u32, b: u32) -> u32 { return a / max(b, 1u); }",
-    "p_fmod": "fn p_fmod(a: i32, b: i32) -> i32 { return a - p_divide(a, b) * b; }",
-    "p_rest": "fn p_rest(a: u32, b: u32) -> u32 { return a % max(b, 1u); }",
-    "p_modulo": """fn p_modulo(a: i32, b: i32) -> i32 {
+    "fn p_quotient(a: u32, b: u32) -> u32 { return a / max(b, 1u); }",
+    "fn p_fmod(a: i32, b: i32) -> i32 { return a - p_divide(a, b) * b; }",
+    "fn p_rest(a: u32, b: u32) -> u32 { return a % max(b, 1u); }",
+    """fn p_modulo(a: i32, b: i32) -> i32 {
   if (b == 0) { return 0; }
   let r = a - p_divide(a, b) * b;
   return r + select(0, b, r != 0 && ((r < 0) != (b < 0)));
 }""",
     # Long division of the mantissas, eight bits a step: exact, where a - trunc(a / b) * b is not.
-    "p_fmod_f32": """fn p_fmod_f32(a: f32, b: f32) -> f32 {
+    """fn p_fmod_f32(a: f32, b: f32) -> f32 {
   let x = bitcast<u32>(a) & 0x7fffffffu;
   let y = bitcast<u32>(b) & 0x7fffffffu;
   if (x >= 0x7f800000u || y == 0u || y > 0x7f800000u) { return p_nan(); }
@@ -111,7 +113,7 @@ FUNCTIONS: dict[str, str] = {
   let up = min(countLeadingZeros(m) - 8u, e - 1u);
   return bitcast<f32>(((m << up) + ((e - up - 1u) << 23u)) | sign);
 }""",
-    "p_floordiv_f32": """fn p_floordiv_f32(a: f32, b: f32) -> f32 {
+    """fn p_floordiv_f32(a: f32, b: f32) -> f32 {
   if (b == 0.0) { return a * select(p_inf(), -p_inf(), (bitcast<u32>(b) & 0x80000000u) != 0u); }
   let r = p_fmod_f32(a, b);
   let q = (a - r) / b;
@@ -119,69 +121,69 @@ FUNCTIONS: dict[str, str] = {
   let low = floor(q1);
   return select(low, low + 1.0, q1 - low > 0.5);
 }""",
-    "p_remainder": """fn p_remainder(a: f32, b: f32) -> f32 {
+    """fn p_remainder(a: f32, b: f32) -> f32 {
   let r = p_fmod_f32(a, b);
   return r + select(0.0, b, r != 0.0 && ((r < 0.0) != (b < 0.0)));
 }""",
-    "p_shl_i32": "fn p_shl_i32(a: i32, b: i32) -> i32 { return select(a << (u32(b) & 31u), 0, b < 0 || b > 31); }",
-    "p_shr_i32": "fn p_shr_i32(a: i32, b: i32) -> i32 { return a >> min(u32(b), 31u); }",
-    "p_shl_u32": "fn p_shl_u32(a: u32, b: u32) -> u32 { return select(a << (b & 31u), 0u, b > 31u); }",
-    "p_shr_u32": "fn p_shr_u32(a: u32, b: u32) -> u32 { return select(a >> (b & 31u), 0u, b > 31u); }",
-    "p_log": """fn p_log(x: f32) -> f32 {
+    "fn p_shl_i32(a: i32, b: i32) -> i32 { return select(a << (u32(b) & 31u), 0, b < 0 || b > 31); }",
+    "fn p_shr_i32(a: i32, b: i32) -> i32 { return a >> min(u32(b), 31u); }",
+    "fn p_shl_u32(a: u32, b: u32) -> u32 { return select(a << (b & 31u), 0u, b > 31u); }",
+    "fn p_shr_u32(a: u32, b: u32) -> u32 { return select(a >> (b & 31u), 0u, b > 31u); }",
+    """fn p_log(x: f32) -> f32 {
   if (x == 0.0) { return -p_inf(); }
   if (x < 0.0 || p_isnan(x)) { return p_nan(); }
   if (p_isinf(x)) { return x; }
   if (x < 1.1754944e-38) { return log(x * 8388608.0) - 15.942385152878742; }
   return log(x);
 }""",
-    "p_exp": "fn p_exp(x: f32) -> f32 { return select(exp(x), x, p_isnan(x)); }",
-    "p_expm1": """fn p_expm1(x: f32) -> f32 {
+    "fn p_exp(x: f32) -> f32 { return select(exp(x), x, p_isnan(x)); }",
+    """fn p_expm1(x: f32) -> f32 {
   if (abs(x) > 0.5) { return exp(x) - 1.0; }
   return x * (1.0 + x / 2.0 * (1.0 + x / 3.0 * (1.0 + x / 4.0 * (1.0 + x / 5.0 * (1.0 + x / 6.0 * (1.0 + x / 7.0 *
     (1.0 + x / 8.0)))))));
 }""",
-    "p_log1p": """fn p_log1p(x: f32) -> f32 {
+    """fn p_log1p(x: f32) -> f32 {
   if (abs(x) > 0.5 || p_isnan(x)) { return p_log(1.0 + x); }
   let s = x / (2.0 + x);
   let z = s * s;
   return 2.0 * s * (1.0 + z * (1.0 / 3.0 + z * (1.0 / 5.0 + z * (1.0 / 7.0 + z * (1.0 / 9.0 + z * (1.0 / 11.0 +
     z / 13.0))))));
 }""",
-    "p_sigmoid": """fn p_sigmoid(x: f32) -> f32 {
+    """fn p_sigmoid(x: f32) -> f32 {
   if (p_isnan(x)) { return x; }
   return select(1.0 / (1.0 + exp(-max(x, -88.0))), 0.0, x < -88.0);
 }""",
-    "p_tanh": """fn p_tanh(x: f32) -> f32 {
+    """fn p_tanh(x: f32) -> f32 {
   if (p_isnan(x)) { return x; }
   let e = p_expm1(2.0 * clamp(x, -9.1, 9.1));
   return e / (e + 2.0);
 }""",
-    "p_sinh": """fn p_sinh(x: f32) -> f32 {
+    """fn p_sinh(x: f32) -> f32 {
   if (abs(x) > 20.0) { return sign(x) * 0.5 * exp(abs(x)); }
   let e = p_expm1(x);
   return 0.5 * (e + e / (e + 1.0));
 }""",
-    "p_cosh": """fn p_cosh(x: f32) -> f32 {
+    """fn p_cosh(x: f32) -> f32 {
   let e = p_exp(abs(x));
   return 0.5 * e + 0.5 / e;
 }""",
-    "p_asinh": """fn p_asinh(x: f32) -> f32 {
+    """fn p_asinh(x: f32) -> f32 {
   let a = abs(x);
   if (a > 1e18) { return sign(x) * (log(a) + 0.6931471805599453); }
   return sign(x) * p_log1p(a + a * a / (1.0 + sqrt(1.0 + a * a)));
 }""",
-    "p_acosh": """fn p_acosh(x: f32) -> f32 {
+    """fn p_acosh(x: f32) -> f32 {
   if (x < 1.0) { return p_nan(); }
   if (x > 1e18) { return p_log(x) + 0.6931471805599453; }
   let t = x - 1.0;
   return p_log1p(t + sqrt(2.0 * t + t * t));
 }""",
-    "p_atanh": """fn p_atanh(x: f32) -> f32 {
+    """fn p_atanh(x: f32) -> f32 {
   if (abs(x) > 1.0) { return p_nan(); }
   if (abs(x) == 1.0) { return x * p_inf(); }
   return 0.5 * p_log1p(2.0 * x / (1.0 - x));
 }""",
-    "p_hypot": """fn p_hypot(x: f32, y: f32) -> f32 {
+    """fn p_hypot(x: f32, y: f32) -> f32 {
   let a = abs(x);
   let b = abs(y);
   if (p_isinf(a) || p_isinf(b)) { return p_inf(); }
@@ -191,7 +193,7 @@ FUNCTIONS: dict[str, str] = {
   return m * sqrt(1.0 + r * r);
 }""",
     # Cephes' atanf: reduction at tan(pi/8) and tan(3 pi/8); the builtins of some engines are good to 1e-4 only.
-    "p_atan": """fn p_atan(x: f32) -> f32 {
+    """fn p_atan(x: f32) -> f32 {
   if (p_isnan(x)) { return x; }
   let a = abs(x);
   var y = 0.0;
@@ -207,7 +209,7 @@ FUNCTIONS: dict[str, str] = {
   y += (((8.05374449538e-2 * z - 1.38776856032e-1) * z + 1.99777106478e-1) * z - 3.33329491539e-1) * z * t + t;
   return select(y, -y, x < 0.0);
 }""",
-    "p_atan2": """fn p_atan2(y: f32, x: f32) -> f32 {
+    """fn p_atan2(y: f32, x: f32) -> f32 {
   if (p_isnan(x) || p_isnan(y)) { return p_nan(); }
   let negative = (bitcast<u32>(y) & 0x80000000u) != 0u;
   let behind = (bitcast<u32>(x) & 0x80000000u) != 0u;
@@ -222,19 +224,19 @@ FUNCTIONS: dict[str, str] = {
   a = select(a, 3.141592653589793 - a, behind);
   return select(a, -a, negative);
 }""",
-    "p_asin": """fn p_asin(x: f32) -> f32 {
+    """fn p_asin(x: f32) -> f32 {
   if (abs(x) > 1.0 || p_isnan(x)) { return p_nan(); }
   return p_atan2(x, sqrt((1.0 - x) * (1.0 + x)));
 }""",
-    "p_acos": """fn p_acos(x: f32) -> f32 {
+    """fn p_acos(x: f32) -> f32 {
   if (abs(x) > 1.0 || p_isnan(x)) { return p_nan(); }
   return p_atan2(sqrt((1.0 - x) * (1.0 + x)), x);
 }""",
-    "p_erf": _erf(),
-    "p_erfinv": _erfinv(),
+    _erf(),
+    _erfinv(),
     # x = quadrant * pi/2 + r with |r| <= pi/4: Cody and Waite's split where it is exact, else Payne and Hanek's product
     # of the mantissa with 96 bits of 2/pi. The builtins of some engines are good to 2e-4 only, and not far from 0.
-    "p_quadrant": """var<private> two_over_pi: array<u32, 7> = array<u32, 7>(
+    """var<private> two_over_pi: array<u32, 7> = array<u32, 7>(
   0x28be60dbu, 0x9391054au, 0x7f09d5f4u, 0x7d4d3770u, 0x36d8a566u, 0x4f10e410u, 0u);
 fn p_quadrant(x: f32) -> vec2f {
   let a = abs(x);
@@ -266,7 +268,7 @@ fn p_quadrant(x: f32) -> vec2f {
   }
   return vec2f((f32(rest) + f32(below) * 2.3283064365386963e-10) * 1.462918079267159e-9, f32(q % 4u));
 }""",
-    "p_sincos": """fn p_sincos(x: f32) -> vec2f {
+    """fn p_sincos(x: f32) -> vec2f {
   if (p_isnan(x) || p_isinf(x)) { return vec2f(p_nan(), p_nan()); }
   let q = p_quadrant(x);
   let z = q.x * q.x;
@@ -277,13 +279,13 @@ fn p_quadrant(x: f32) -> vec2f {
   let cosine = select(c, s, odd) * select(1.0, -1.0, q.y == 1.0 || q.y == 2.0);
   return vec2f(sine, cosine);
 }""",
-    "p_sin": "fn p_sin(x: f32) -> f32 { return p_sincos(x).x; }",
-    "p_cos": "fn p_cos(x: f32) -> f32 { return p_sincos(x).y; }",
-    "p_tan": """fn p_tan(x: f32) -> f32 {
+    "fn p_sin(x: f32) -> f32 { return p_sincos(x).x; }",
+    "fn p_cos(x: f32) -> f32 { return p_sincos(x).y; }",
+    """fn p_tan(x: f32) -> f32 {
   let p = p_sincos(x);
   return p.x / p.y;
 }""",
-    "p_pow_f32": """fn p_pow_f32(a: f32, b: f32) -> f32 {
+    """fn p_pow_f32(a: f32, b: f32) -> f32 {
   if (b == 0.0 || a == 1.0) { return 1.0; }
   if (p_isnan(a) || p_isnan(b)) { return p_nan(); }
   let whole = floor(b) == b;
@@ -315,7 +317,7 @@ fn p_quadrant(x: f32) -> vec2f {
   let m = pow(abs(a), b);
   return select(m, -m, a < 0.0 && odd);
 }""",
-    "p_pow_i32": """fn p_pow_i32(a: i32, b: i32) -> i32 {
+    """fn p_pow_i32(a: i32, b: i32) -> i32 {
   if (b < 0) { return select(0, select(1, select(1, -1, (b & 1) != 0), a == -1), abs(a) == 1); }
   var base = a;
   var n = b;
@@ -327,68 +329,68 @@ fn p_quadrant(x: f32) -> vec2f {
   }
   return r;
 }""",
-    "p_pow_u32": "fn p_pow_u32(a: u32, b: u32) -> u32 { return u32(p_pow_i32(i32(a), i32(b))); }",
+    "fn p_pow_u32(a: u32, b: u32) -> u32 { return u32(p_pow_i32(i32(a), i32(b))); }",
     # The first bad index is kept for the error that the next read raises.
-    "p_index_fault": """fn p_index_fault(i: i32, n: i32) -> i32 {
+    """fn p_index_fault(i: i32, n: i32) -> i32 {
   if (atomicExchange(&fault[0], 1u) == 0u) {
     atomicStore(&fault[1], u32(i));
     atomicStore(&fault[2], u32(n));
   }
   return 0;
 }""",
-    "p_index": """fn p_index(i: i32, n: i32) -> i32 {
+    """fn p_index(i: i32, n: i32) -> i32 {
   if (i < -n || i >= n) { return p_index_fault(i, n); }
   return select(i, i + n, i < 0);
 }""",
-    "p_index_strict": """fn p_index_strict(i: i32, n: i32) -> i32 {
+    """fn p_index_strict(i: i32, n: i32) -> i32 {
   if (i < 0 || i >= n) { return p_index_fault(i, n); }
   return i;
 }""",
     # Arithmetic of int64 in 32 bits, see ops/checks.py. A note has the op's name, four letters a word, then a 1.
-    "p_overflow": """fn p_overflow(first: u32, second: u32) {
+    """fn p_overflow(first: u32, second: u32) {
   if (atomicExchange(&fault[0], 1u) == 0u) {
     atomicStore(&fault[1], first);
     atomicStore(&fault[2], second);
     atomicStore(&fault[3], 1u);
   }
 }""",
-    "p_add_checked": f"""fn p_add_checked(a: i32, b: i32) -> i32 {{
+    f"""fn p_add_checked(a: i32, b: i32) -> i32 {{
   let r = a + b;
   if (((a ^ r) & (b ^ r)) < 0) {{ {_note("add")} }}
   return r;
 }}""",
-    "p_sub_checked": f"""fn p_sub_checked(a: i32, b: i32) -> i32 {{
+    f"""fn p_sub_checked(a: i32, b: i32) -> i32 {{
   let r = a - b;
   if (((a ^ b) & (a ^ r)) < 0) {{ {_note("sub")} }}
   return r;
 }}""",
-    "p_product_fits": """fn p_product_fits(a: i32, b: i32) -> bool {
+    """fn p_product_fits(a: i32, b: i32) -> bool {
   let x = u32(abs(a));
   let y = u32(abs(b));
   return p_mulhi(x, y) == 0u && x * y <= select(0x7fffffffu, 0x80000000u, (a < 0) != (b < 0));
 }""",
-    "p_mul_checked": f"""fn p_mul_checked(a: i32, b: i32) -> i32 {{
+    f"""fn p_mul_checked(a: i32, b: i32) -> i32 {{
   if (!p_product_fits(a, b)) {{ {_note("mul")} }}
   return a * b;
 }}""",
-    "p_neg_checked": f"""fn p_neg_checked(a: i32) -> i32 {{
+    f"""fn p_neg_checked(a: i32) -> i32 {{
   if (bitcast<u32>(a) == 0x80000000u) {{ {_note("neg")} }}
   return -a;
 }}""",
-    "p_abs_checked": f"""fn p_abs_checked(a: i32) -> i32 {{
+    f"""fn p_abs_checked(a: i32) -> i32 {{
   if (bitcast<u32>(a) == 0x80000000u) {{ {_note("abs")} }}
   return abs(a);
 }}""",
-    "p_shl_checked": f"""fn p_shl_checked(a: i32, b: i32) -> i32 {{
+    f"""fn p_shl_checked(a: i32, b: i32) -> i32 {{
   let r = p_shl_i32(a, b);
   if (a != 0 && b >= 0 && b < 64 && (b > 31 || (r >> (u32(b) & 31u)) != a)) {{ {_note("shift")} }}
   return r;
 }}""",
-    "p_floordiv_checked": f"""fn p_floordiv_checked(a: i32, b: i32) -> i32 {{
+    f"""fn p_floordiv_checked(a: i32, b: i32) -> i32 {{
   if (bitcast<u32>(a) == 0x80000000u && b == -1) {{ {_note("div")} }}
   return p_floordiv(a, b);
 }}""",
-    "p_pow_checked": f"""fn p_pow_checked(a: i32, b: i32) -> i32 {{
+    f"""fn p_pow_checked(a: i32, b: i32) -> i32 {{
   var base = a;
   var n = b;
   var r = 1;
@@ -405,71 +407,91 @@ fn p_quadrant(x: f32) -> vec2f {
   if (!fits) {{ {_note("pow")} }}
   return select(r, p_pow_i32(a, b), b < 0);
 }}""",
-    "p_whole_f32": f"""fn p_whole_f32(x: f32) -> i32 {{
+    f"""fn p_whole_f32(x: f32) -> i32 {{
   if (!(x >= -2147483648.0 && x < 2147483648.0)) {{ {_note("cast")} }}
   return i32(x);
 }}""",
-    "p_whole_u32": f"""fn p_whole_u32(x: u32) -> i32 {{
+    f"""fn p_whole_u32(x: u32) -> i32 {{
   if (x > 0x7fffffffu) {{ {_note("cast")} }}
   return i32(x);
 }}""",
-    "p_sum_checked": f"""fn p_sum_checked(total: i32, high: i32, shift: u32, count: i32) -> i32 {{
+    f"""fn p_sum_checked(total: i32, high: i32, shift: u32, count: i32) -> i32 {{
   let apart = (total >> shift) - high;
   if (apart < 0 || apart >= count) {{ {_note("sum")} }}
   return total;
 }}""",
-    "p_long_sum_checked": f"""fn p_long_sum_checked(total: i32, top: i32, middle: i32, low: i32, count: i32) -> i32 {{
+    f"""fn p_long_sum_checked(total: i32, top: i32, middle: i32, low: i32, count: i32) -> i32 {{
   let carried = middle + (low >> 8u);
   let high = top + (carried >> 8u);
   let apart = (total >> 8u) - (((clamp(high, -512, 512) << 16u) | ((carried & 255) << 8u)) | (low & 255));
   if (apart < 0 || apart >= count) {{ {_note("sum")} }}
   return total;
 }}""",
-    **{
-        f"p_{name}_near": f"""fn p_{name}_near(value: i32, size: f32, limit: f32) -> i32 {{
+    *(
+        f"""fn p_{name}_near(value: i32, size: f32, limit: f32) -> i32 {{
   let bits = bitcast<u32>(size) & 0x7fffffffu;
   if (bits >= bitcast<u32>(limit) && bits <= 0x7f800000u) {{ {_note(name)} }}
   return value;
 }}"""
         for name in ("sum", "prod", "matmul")
-    },
-    "p_mulhi": """fn p_mulhi(a: u32, b: u32) -> u32 {
+    ),
+    """fn p_mulhi(a: u32, b: u32) -> u32 {
   let low = (a & 0xffffu) * (b & 0xffffu);
   let left = (a >> 16u) * (b & 0xffffu);
   let right = (a & 0xffffu) * (b >> 16u);
   let middle = (low >> 16u) + (left & 0xffffu) + (right & 0xffffu);
   return (a >> 16u) * (b >> 16u) + (left >> 16u) + (right >> 16u) + (middle >> 16u);
 }""",
-    "p_philox": _philox(),
+    _philox(),
     # Rounded by bits: quantizeToF16 flushes small numbers on some engines, and makes 65519 infinite on others.
-    "p_half": """fn p_half(x: f32) -> f32 {
+    """fn p_half(x: f32) -> f32 {
   if (p_isnan(x) || p_isinf(x)) { return x; }
   if (abs(x) >= 65520.0) { return select(p_inf(), -p_inf(), x < 0.0); }
   if (abs(x) < 6.103515625e-05) { return round(x * 16777216.0) * 5.9604644775390625e-08; }
   let b = bitcast<u32>(x);
   return bitcast<f32>((b + 0xfffu + ((b >> 13u) & 1u)) & 0xffffe000u);
 }""",
-    "p_bfloat": """fn p_bfloat(x: f32) -> f32 {
+    """fn p_bfloat(x: f32) -> f32 {
   if (p_isnan(x)) { return x; }
   let b = bitcast<u32>(x);
   return bitcast<f32>((b + 0x7fffu + ((b >> 16u) & 1u)) & 0xffff0000u);
 }""",
-}
+)
 
-_NAME = re.compile(r"\bp_\w+")
+_NAME, _DECLARED = re.compile(r"\bp_\w+"), re.compile(r"(?:fn|var<private>) (p_\w+)")
 
 
-def used_by(text: str) -> str:
-    """Declarations of every p_ function that the text needs, callees first."""
-    order: list[str] = []
-    seen: set[str] = set()
-    stack = [(name, False) for name in sorted(set(_NAME.findall(text)), reverse=True)]
+class Helper(NamedTuple):
+    """calls: names of other helpers. faults: whether it writes the device's fault words."""
+
+    text: str
+    calls: tuple[str, ...]
+    faults: bool
+
+
+def names_in(text: str) -> tuple[str, ...]:
+    """The helpers that a piece of WGSL names. Asked once for each piece, not for each kernel."""
+    return tuple(sorted(set(_NAME.findall(text))))
+
+
+def _helper(text: str) -> tuple[str, Helper]:
+    name = _DECLARED.findall(text)[0]
+    return name, Helper(text, tuple(found for found in names_in(text) if found != name), "fault[" in text)
+
+
+HELPERS = dict(map(_helper, _TEXTS))
+
+
+@lru_cache(1024)
+def declarations(names: frozenset[str]) -> tuple[str, bool]:
+    """The text of helpers and of those that they call, callees first; whether any of them writes fault words."""
+    order: dict[str, Helper] = {}
+    stack = [(name, False) for name in sorted(names, reverse=True)]
     while stack:
         name, ready = stack.pop()
         if ready:
-            order.append(name)
-        elif name not in seen:
-            seen.add(name)
+            order[name] = HELPERS[name]
+        elif name not in order:
             stack.append((name, True))
-            stack.extend((callee, False) for callee in sorted(set(_NAME.findall(FUNCTIONS[name])) - {name}))
-    return "".join(FUNCTIONS[name] + "\n" for name in order)
+            stack.extend((callee, False) for callee in HELPERS[name].calls)
+    return "".join(helper.text + "\n" for helper in order.values()), any(one.faults for one in order.values())

@@ -6,11 +6,28 @@ Partial results are joined in an order that only the shapes decide: two runs giv
 """
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 from pywebgpu.dtypes import DType, Kind
 from pywebgpu.graph.ir import Node, Reduction
-from pywebgpu.kernels.emit import Emitter, element, literal, rounded
+from pywebgpu.kernels.builder import Builder, element, rounded
+from pywebgpu.kernels.combine import combine
+from pywebgpu.kernels.ir import (
+    GROUP,
+    I32,
+    LANE,
+    U32,
+    Const,
+    Expr,
+    Type,
+    Var,
+    constant,
+    construct,
+    isnan_,
+    scalar,
+    smaller,
+)
 from pywebgpu.kernels.kernel import Kernel, Limits
 from pywebgpu.symbolic import Sym, variable
 
@@ -49,6 +66,21 @@ class Rows:
         self.size = self.lanes * self.beside
         self.groups = -(-self.rows // self.beside)
 
+    def open(self, build: Builder) -> None:
+        """inside: whether there is a row. place: an invocation's number among its row's lanes. Else the last row."""
+        own: Expr = LANE
+        place: Expr = Const(U32, 0)
+        if self.lanes > 1:
+            down, along = LANE // self.lanes, LANE % self.lanes
+            own, place = (down, along) if self.along else (LANE % self.beside, LANE // self.beside)
+        wanted = build.let(GROUP * self.beside + own, "wanted")
+        self.inside = build.let(wanted < self.rows, "inside")
+        build.let(smaller(wanted, max(self.rows - 1, 0)), "row")
+        self.place = build.let(place, "place")
+
+    def each_column(self, build: Builder) -> AbstractContextManager[Var]:
+        return build.loop("column", self.place, self.columns, 1 if self.columns == 1 else self.lanes)
+
 
 def _power(n: int) -> int:
     """The next power of two."""
@@ -56,197 +88,161 @@ def _power(n: int) -> int:
 
 
 def generate(
-    nodes: Sequence[Node], outputs: Sequence[Node], geometry: Any, levels: dict[int, str], emit: Emitter
+    nodes: Sequence[Node], outputs: Sequence[Node], geometry: Any, levels: dict[int, str], build: Builder
 ) -> Kernel:
-    walk = Rows(geometry, emit.limits)
-    _open(walk, emit)
-    depth = _depths(nodes, emit)
-    above = _ancestors(nodes, emit)
+    walk = Rows(geometry, build.limits)
+    walk.open(build)
+    depth = _depths(nodes, build)
+    above = _ancestors(nodes, build)
     reductions = [node for node in nodes if isinstance(node.op, Reduction)]
     between = [node for node in nodes if levels[id(node)] == OUTER and not isinstance(node.op, Reduction)]
     for level in sorted({depth[id(node)] for node in reductions}):
-        _outer_values(between, depth, level, walk, emit)
-        _reduce([n for n in reductions if depth[id(n)] == level], nodes, above, levels, walk, emit)
+        _outer_values(between, depth, level, walk, build)
+        _reduce([n for n in reductions if depth[id(n)] == level], nodes, above, levels, walk, build)
     deepest = max((depth[id(node)] for node in reductions), default=0)
-    _outer_values(between, depth, deepest + 1, walk, emit)
+    _outer_values(between, depth, deepest + 1, walk, build)
     small = [node for node in outputs if levels[id(node)] == OUTER]
     if small:
-        with emit.block("if (inside && place == 0u)"):
-            values = [emit.value(node, element(walk.row, node)) for node in small]
+        with build.if_(walk.inside, walk.place.eq(0)):
+            values = [build.value(node, element(walk.row, node)) for node in small]
             for node, value in zip(small, values, strict=True):
-                emit.store(node, walk.row, value)
+                build.store(node, walk.row, value)
     large = [node for node in outputs if levels[id(node)] == FULL]
     if large:
-        with emit.block("if (inside)"), _columns(walk, emit):
+        with build.if_(walk.inside), walk.each_column(build):
             for node in nodes:
                 if levels[id(node)] == FULL and any(node is o or id(node) in above[id(o)] for o in large):
-                    value = emit.value(node, element(walk.full, node))
+                    value = build.value(node, element(walk.full, node))
                     if any(node is o for o in large):
-                        emit.store(node, walk.full, value)
+                        build.store(node, walk.full, value)
     name = "_".join(dict.fromkeys(node.op.name for node in reductions))
-    return emit.kernel(f"rows_{name}", walk.size, walk.groups)
+    return build.kernel(f"rows_{name}", walk.size, walk.groups)
 
 
-def _open(walk: Rows, emit: Emitter) -> None:
-    """row: this invocation's row (the last row again past the end). place: its number among the row's lanes."""
-    if walk.lanes == 1:
-        own, place = "lane", "0u"
-    elif walk.along:
-        own, place = f"lane / {walk.lanes}u", f"lane % {walk.lanes}u"
-    else:
-        own, place = f"lane % {walk.beside}u", f"lane / {walk.beside}u"
-    emit.line(f"let wanted = group * {walk.beside}u + {own};")
-    emit.line(f"let inside = wanted < {walk.rows}u;")
-    emit.line(f"let row = min(wanted, {max(walk.rows - 1, 0)}u);")
-    emit.line(f"let place = {place};")
-
-
-def _columns(walk: Rows, emit: Emitter) -> Any:
-    if walk.columns == 1:
-        return emit.block("for (var column = place; column < 1u; column++)")
-    return emit.block(f"for (var column = place; column < {walk.columns}u; column += {walk.lanes}u)")
-
-
-def _outer_values(between: list[Node], depth: dict[int, int], level: int, walk: Rows, emit: Emitter) -> None:
+def _outer_values(between: list[Node], depth: dict[int, int], level: int, walk: Rows, build: Builder) -> None:
     for node in between:
         if depth[id(node)] == level - 1:
-            emit.value(node, element(walk.row, node))
+            build.value(node, element(walk.row, node))
 
 
 def _reduce(
-    reductions: list[Node], nodes: Sequence[Node], above: Any, levels: dict[int, str], walk: Rows, emit: Emitter
+    reductions: list[Node], nodes: Sequence[Node], above: Any, levels: dict[int, str], walk: Rows, build: Builder
 ) -> None:
-    accumulators = {id(node): _Accumulator(node, walk, emit) for node in reductions}
+    accumulators = {id(node): _Accumulator(node, walk, build) for node in reductions}
     needed = [n for n in nodes if levels[id(n)] == FULL and any(id(n) in above[id(r)] for r in reductions)]
-    with _columns(walk, emit):
+    with walk.each_column(build) as column:
         for node in needed:
-            emit.value(node, element(walk.full, node))
+            build.value(node, element(walk.full, node))
         for node in reductions:
             source = node.inputs[0]
-            accumulators[id(node)].take(emit.value(source, element(walk.full, source)), emit)
+            accumulators[id(node)].take(build.value(source, element(walk.full, source)), column, build)
     for at, node in enumerate(reductions):
-        name = accumulators[id(node)].join(walk, at, emit)
-        emit.define(node, walk.row, name)
+        result = accumulators[id(node)].join(walk, at, build)
+        build.define(node, walk.row, result)
 
 
 class _Accumulator:
     """The running value of one reduction: a variable, or a value and its place for argmax and argmin."""
 
-    def __init__(self, node: Node, walk: Rows, emit: Emitter) -> None:
+    def __init__(self, node: Node, walk: Rows, build: Builder) -> None:
         op = node.op
         assert isinstance(op, Reduction)
         self.name, self.dtype = op.name, node.inputs[0].spec.dtype
         self.positional = op.name in ("argmax", "argmin")
         self.combine = op.combine
-        self.value = emit.fresh("acc")
-        emit.line(f"var {self.value} = {self._identity()};")
+        start = self._identity(scalar(self.dtype))
+        self.value = build.var(start, build.fresh("acc"))
         floats = self.name == "sum" and self.dtype.kind is Kind.FLOAT
-        self.part = emit.fresh("acc") if floats and walk.lanes == 1 and walk.columns > PART else ""
-        if self.part:
-            emit.line(f"var {self.part} = {self._identity()};")
+        self.part: Var | None = None
+        if floats and walk.lanes == 1 and walk.columns > PART:
+            self.part = build.var(start, build.fresh("acc"))
         if self.positional:
-            self.place = emit.fresh("acc")
-            emit.line(f"var {self.place} = 0xffffffffu;")
+            self.place = build.var(Const(U32, 0xFFFFFFFF), build.fresh("acc"))
 
-    def _identity(self) -> str:
+    def _identity(self, kind: Type) -> Expr:
         match self.name:
             case "sum":
-                return literal(0, self.dtype)
+                return Const(kind, 0)
             case "prod":
-                return literal(1, self.dtype)
+                return Const(kind, 1)
             case "max" | "argmax":
-                return _extreme(self.dtype, low=True)
+                return _extreme(self.dtype, kind, low=True)
             case _:
-                return _extreme(self.dtype, low=False)
+                return _extreme(self.dtype, kind, low=False)
 
-    def take(self, value: str, emit: Emitter) -> None:
+    def take(self, value: Expr, column: Var, build: Builder) -> None:
         if self.positional:
-            self._choose(value, "column", emit)
-        elif self.part:
-            emit.line(f"{self.part} += {value};")
-            with emit.block(f"if ((column & {PART - 1}u) == {PART - 1}u)"):
-                emit.line(f"{self.value} += {self.part};")
-                emit.line(f"{self.part} = 0.0;")
+            self._choose(value, column, build)
+        elif self.part is not None:
+            build.assign(self.part, value, "+=")
+            with build.if_((column & (PART - 1)).eq(PART - 1)):
+                build.assign(self.value, self.part, "+=")
+                build.assign(self.part, 0.0)
         else:
-            emit.line(f"{self.value} = {self._joined(self.value, value)};")
+            build.assign(self.value, combine(self.combine, self.value, value))
 
-    def _joined(self, a: str, b: str) -> str:
-        if self.combine in ("max", "min"):
-            name = f"p_{self.combine}" if self.dtype.kind is Kind.FLOAT else self.combine
-            return f"{name}({a}, {b})"
-        return self.combine.format(a, b)
-
-    def _choose(self, value: str, place: str, emit: Emitter) -> None:
+    def _choose(self, value: Expr, place: Expr, build: Builder) -> None:
         """Takes a candidate that is larger (smaller), or equal and earlier; NaN is larger (smaller) than all."""
-        sign = ">" if self.name == "argmax" else "<"
-        better = f"{value} {sign} {self.value}"
-        same = f"{value} == {self.value}"
+        better = value > self.value if self.name == "argmax" else value < self.value
+        same = value.eq(self.value)
         if self.dtype.kind is Kind.FLOAT:
-            better = f"(({better}) || (p_isnan({value}) && !p_isnan({self.value}))) && !p_isnan({self.value})"
-            better = f"({better}) || (p_isnan({value}) && !p_isnan({self.value}))"
-            same = f"(({same}) || (p_isnan({value}) && p_isnan({self.value})))"
-        with emit.block(f"if (({better}) || ({same} && {place} < {self.place}))"):
-            emit.line(f"{self.value} = {value};")
-            emit.line(f"{self.place} = {place};")
+            better = (better | isnan_(value)) & ~isnan_(self.value)
+            same = same | (isnan_(value) & isnan_(self.value))
+        with build.if_(better | (same & (place < self.place))):
+            build.assign(self.value, value)
+            build.assign(self.place, place)
 
-    def join(self, walk: Rows, at: int, emit: Emitter) -> str:
-        """Joins the lanes of a row; the name of the result, which every lane of the row has."""
-        if self.part:
-            emit.line(f"{self.value} += {self.part};")
+    def join(self, walk: Rows, at: int, build: Builder) -> Expr:
+        """Joins the lanes of a row; the result, which every lane of the row has."""
+        if self.part is not None:
+            build.assign(self.value, self.part, "+=")
         if walk.lanes > 1:
-            self._tree(walk, at, emit)
-        return emit.let(f"i32({self.place})" if self.positional else rounded(self.value, self.dtype))
+            self._tree(walk, at, build)
+        return build.let(construct(I32, self.place) if self.positional else rounded(self.value, self.dtype))
 
-    def _tree(self, walk: Rows, at: int, emit: Emitter) -> None:
-        values = f"shared_{self.dtype.wgsl}_{at}"
-        declaration = f"var<workgroup> {values}: array<{self.dtype.wgsl}, {walk.size}>;"
-        if declaration not in emit.declarations:
-            emit.declarations.append(declaration)
-        places = f"shared_place_{at}"
-        if self.positional and (line := f"var<workgroup> {places}: array<u32, {walk.size}>;") not in emit.declarations:
-            emit.declarations.append(line)
+    def _tree(self, walk: Rows, at: int, build: Builder) -> None:
+        kind = self.value.type
+        shared = [(self.value, build.workgroup_array(f"shared_{kind}_{at}", kind, walk.size))]
+        if self.positional:
+            shared.append((self.place, build.workgroup_array(f"shared_place_{at}", U32, walk.size)))
         apart = 1 if walk.along else walk.beside
-        emit.line(f"{values}[lane] = {self.value};")
-        if self.positional:
-            emit.line(f"{places}[lane] = {self.place};")
-        emit.line("workgroupBarrier();")
-        with emit.block(f"for (var step = {walk.lanes // 2}u; step > 0u; step >>= 1u)"):
-            with emit.block("if (place < step)"):
-                other = emit.let(f"{values}[lane + step * {apart}u]")
+        for own, array in shared:
+            build.assign(array[LANE], own)
+        build.barrier()
+        with build.loop("step", walk.lanes // 2, 0, 1, ">>=") as step:
+            with build.if_(walk.place < step):
+                value, *places = [build.let(array[LANE + step * apart]) for _, array in shared]
                 if self.positional:
-                    self._choose(other, emit.let(f"{places}[lane + step * {apart}u]"), emit)
-                    emit.line(f"{places}[lane] = {self.place};")
+                    self._choose(value, places[0], build)
                 else:
-                    emit.line(f"{self.value} = {self._joined(self.value, other)};")
-                emit.line(f"{values}[lane] = {self.value};")
-            emit.line("workgroupBarrier();")
-        first = f"lane - place * {apart}u"
-        emit.line(f"{self.value} = {values}[{first}];")
-        if self.positional:
-            emit.line(f"{self.place} = {places}[{first}];")
-        emit.line("workgroupBarrier();")
+                    build.assign(self.value, combine(self.combine, self.value, value))
+                for own, array in shared:
+                    build.assign(array[LANE], own)
+            build.barrier()
+        for own, array in shared:
+            build.assign(own, array[LANE - walk.place * apart])
+        build.barrier()
 
 
-def _extreme(dtype: DType, *, low: bool) -> str:
+def _extreme(dtype: DType, kind: Type, *, low: bool) -> Expr:
     if dtype.kind is Kind.FLOAT:
-        return "(-p_inf())" if low else "p_inf()"
-    bound = max(dtype.low, -(2**31)) if low else min(dtype.high, 2**31 - 1 if dtype.wgsl == "i32" else 2**32 - 1)
-    return literal(bound, dtype)
+        return constant(float("-inf" if low else "inf"), kind)
+    return constant(max(dtype.low, -(2**31)) if low else min(dtype.high, 2**31 - 1 if kind == I32 else 2**32 - 1), kind)
 
 
-def _depths(nodes: Sequence[Node], emit: Emitter) -> dict[int, int]:
+def _depths(nodes: Sequence[Node], build: Builder) -> dict[int, int]:
     """How many reductions of the group lie on the way to a node, itself included."""
     depth: dict[int, int] = {}
-    for node, inner in _inner_inputs(nodes, emit):
+    for node, inner in _inner_inputs(nodes, build):
         below = max((depth[id(n)] for n in inner), default=0)
         depth[id(node)] = below + isinstance(node.op, Reduction)
     return depth
 
 
-def _ancestors(nodes: Sequence[Node], emit: Emitter) -> dict[int, set[int]]:
+def _ancestors(nodes: Sequence[Node], build: Builder) -> dict[int, set[int]]:
     """Group members that a member needs in the same pass: not those behind a reduction."""
     above: dict[int, set[int]] = {}
-    for node, inner in _inner_inputs(nodes, emit):
+    for node, inner in _inner_inputs(nodes, build):
         found: set[int] = set()
         for source in inner:
             found.add(id(source))
@@ -256,7 +252,7 @@ def _ancestors(nodes: Sequence[Node], emit: Emitter) -> dict[int, set[int]]:
     return above
 
 
-def _inner_inputs(nodes: Sequence[Node], emit: Emitter) -> list[tuple[Node, list[Node]]]:
+def _inner_inputs(nodes: Sequence[Node], build: Builder) -> list[tuple[Node, list[Node]]]:
     """Each node with the members of the group that it reads, through whatever is computed in place."""
     inside = {id(node): node for node in nodes}
     out = []
@@ -268,7 +264,7 @@ def _inner_inputs(nodes: Sequence[Node], emit: Emitter) -> list[tuple[Node, list
             at = stack.pop()
             if id(at) in inside:
                 found[id(at)] = at
-            elif id(at) not in seen and not emit.has_buffer(at):
+            elif id(at) not in seen and not build.has_buffer(at):
                 seen.add(id(at))
                 stack.extend(at.inputs)
         out.append((node, list(found.values())))

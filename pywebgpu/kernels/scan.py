@@ -5,46 +5,48 @@ Every lane folds its stretch, the folds are joined from the left in workgroup me
 
 from math import prod
 
-from pywebgpu.dtypes import Kind
 from pywebgpu.graph.ir import Node
-from pywebgpu.kernels.emit import Emitter
+from pywebgpu.kernels.builder import Builder
+from pywebgpu.kernels.combine import combine
+from pywebgpu.kernels.ir import LANE, Const, Expr, Var, larger, scalar, smaller
 from pywebgpu.kernels.kernel import Kernel
 from pywebgpu.symbolic import flatten, unflatten, variable
 
 
-def generate(node: Node, emit: Emitter) -> Kernel:
+def generate(node: Node, build: Builder) -> Kernel:
     source, mode = node.inputs[0], node.attrs["mode"]
     columns = node.spec.shape[-1]
     rows = prod(node.spec.shape[:-1])
-    lanes = min(emit.limits.workgroup_size, 1 << max(columns - 1, 0).bit_length())
+    lanes = min(build.limits.workgroup_size, 1 << max(columns - 1, 0).bit_length())
     stretch = -(-columns // lanes)
-    kind = node.spec.dtype.wgsl
-    join = {"add": "({0} + {1})", "prod": "({0} * {1})"}.get(mode.removesuffix("_checked"))
-    # Where all before them fit, the sums of the second walk are true ones: there, and only there, they are checked.
-    last = {"add_checked": "p_add_checked({0}, {1})", "prod_checked": "p_mul_checked({0}, {1})"}.get(mode)
-    if join is None:
-        join = f"p_{mode}({{0}}, {{1}})" if node.spec.dtype.kind is Kind.FLOAT else f"{mode}({{0}}, {{1}})"
-    emit.declarations.append(f"var<workgroup> folds: array<{kind}, {lanes}>;")
+    kind = scalar(node.spec.dtype)
+    plain = mode.removesuffix("_checked")
+    folds = build.workgroup_array("folds", kind, lanes)
     coords = (*unflatten(variable("group", rows), node.spec.shape[:-1]), variable("column", columns))
-    emit.line(f"let start = lane * {stretch}u;")
-    emit.line(f"let end = min(start + {stretch}u, {columns}u);")
-    emit.line(f"var fold = {kind}(0);")
-    with emit.block("for (var column = start; column < end; column++)"):
-        value = emit.value(source, coords)
-        emit.line(f"if (column == start) {{ fold = {value}; }} else {{ fold = {join.format('fold', value)}; }}")
-    emit.line("folds[lane] = fold;")
-    emit.line("workgroupBarrier();")
-    with emit.block(f"for (var step = 1u; step < {lanes}u; step <<= 1u)"):
-        emit.line("var joined = folds[lane];")
-        emit.line(f"if (lane >= step && start < end) {{ joined = {join.format('folds[lane - step]', 'joined')}; }}")
-        emit.line("workgroupBarrier();")
-        emit.line("folds[lane] = joined;")
-        emit.line("workgroupBarrier();")
-    emit.line("var total = folds[max(lane, 1u) - 1u];")
-    with emit.block("for (var column = start; column < end; column++)"):
-        value = emit.value(source, coords)
-        emit.line(
-            f"if (column == 0u) {{ total = {value}; }} else {{ total = {(last or join).format('total', value)}; }}"
-        )
-        emit.store(node, flatten(coords, node.spec.shape), "total")
-    return emit.kernel(f"scan_{mode}", lanes, rows)
+    start = build.let(LANE * stretch, "start")
+    end = build.let(smaller(start + stretch, columns), "end")
+    fold = build.var(Const(kind, 0), "fold")
+    with build.loop("column", start, end) as column:
+        _take(plain, fold, build.value(source, coords), column.eq(start), build)
+    build.assign(folds[LANE], fold)
+    build.barrier()
+    with build.loop("step", 1, lanes, 1, "<<=") as step:
+        joined = build.var(folds[LANE], "joined")
+        with build.if_(step <= LANE, start < end):
+            build.assign(joined, combine(plain, folds[LANE - step], joined))
+        build.barrier()
+        build.assign(folds[LANE], joined)
+        build.barrier()
+    total = build.var(folds[larger(LANE, 1) - 1], "total")
+    with build.loop("column", start, end) as column:
+        # Where all before them fit, these sums are true ones: here, and only here, they are checked.
+        _take(mode, total, build.value(source, coords), column.eq(0), build)
+        build.store(node, flatten(coords, node.spec.shape), total)
+    return build.kernel(f"scan_{mode}", lanes, rows)
+
+
+def _take(mode: str, total: Var, value: Expr, is_first: Expr, build: Builder) -> None:
+    with build.if_(is_first):
+        build.assign(total, value)
+    with build.else_():
+        build.assign(total, combine(mode, total, value))

@@ -7,70 +7,61 @@ looks at all of them, a workgroup reading each number once. Many: they are put i
 from math import prod
 
 from pywebgpu.graph.ir import Node
-from pywebgpu.kernels.emit import Emitter
+from pywebgpu.kernels.builder import Builder
+from pywebgpu.kernels.combine import combine
+from pywebgpu.kernels.ir import GROUP, LANE, U32, Const, construct, smaller
 from pywebgpu.kernels.kernel import Kernel
-from pywebgpu.symbolic import ZERO, flatten, unflatten, variable
+from pywebgpu.symbolic import ZERO, flatten, unflatten
 
 LANES = 64  # invocations that read the numbers together
-_JOIN = {"add": "{0} + {1}", "prod": "{0} * {1}", "set": "{1}"}
-_JOIN |= {"add_checked": "p_add_checked({0}, {1})", "prod_checked": "p_mul_checked({0}, {1})"}
 
 
-def generate(node: Node, emit: Emitter) -> Kernel:
+def generate(node: Node, build: Builder) -> Kernel:
     base, index, source = node.inputs
-    size, lanes = prod(node.spec.shape), min(emit.limits.workgroup_size, LANES)
-    updates = index.spec.shape[0]
-    emit.declarations.append(f"var<workgroup> numbers_of: array<u32, {lanes}>;")
-    emit.line(f"let wanted = group * {lanes}u + lane;")
-    emit.line(f"let i = min(wanted, {max(size - 1, 0)}u);")
-    at = unflatten(variable("i", size), node.spec.shape)
-    row = emit.let(f"i / {max(node.spec.shape[1], 1)}u")
-    result = emit.fresh("acc")
-    emit.line(f"var {result} = {emit.value(base, at)};")
-    join = _JOIN.get(node.attrs["mode"], _extreme(node))
-    with emit.block(f"for (var first = 0u; first < {updates}u; first += {lanes}u)"):
-        emit.line("workgroupBarrier();")
-        with emit.block(f"if (first + lane < {updates}u)"):
-            emit.line("let own = first + lane;")
-            emit.line(f"numbers_of[lane] = u32({emit.value(index, (variable('own', updates),))});")
-        emit.line("workgroupBarrier();")
-        emit.line(f"let count = min({lanes}u, {updates}u - first);")
-        with emit.block("for (var k = 0u; k < count; k++)"), emit.block(f"if (numbers_of[k] == {row})"):
-            emit.line("let update = first + k;")
-            value = emit.value(source, (variable("update", updates) if updates > 1 else ZERO, at[1]))
-            emit.line(f"{result} = {join.format(result, value)};")
-    with emit.block(f"if (wanted < {size}u)"):
-        emit.store(node, flatten(at, node.spec.shape), result)
-    return emit.kernel(f"scatter_{node.attrs['mode']}", lanes, -(-size // lanes))
+    size, lanes = prod(node.spec.shape), min(build.limits.workgroup_size, LANES)
+    updates, mode = index.spec.shape[0], node.attrs["mode"]
+    numbers = build.workgroup_array("numbers_of", U32, lanes)
+    wanted = build.let(GROUP * lanes + LANE, "wanted")
+    i = build.let(smaller(wanted, max(size - 1, 0)), "i")
+    at = unflatten(i.within(size), node.spec.shape)
+    row = build.let(i // max(node.spec.shape[1], 1))
+    name = build.fresh("acc")
+    result = build.var(build.value(base, at), name)
+    with build.loop("first", 0, updates, lanes) as first:
+        build.barrier()
+        with build.if_(first + LANE < updates):
+            own = build.let(first + LANE, "own")
+            build.assign(numbers[LANE], construct(U32, build.value(index, (own.within(updates),))))
+        build.barrier()
+        count = build.let(smaller(Const(U32, lanes), updates - first), "count")
+        with build.loop("k", 0, count) as k, build.if_(numbers[k].eq(row)):
+            update = build.let(first + k, "update")
+            value = build.value(source, (update.within(updates) if updates > 1 else ZERO, at[1]))
+            build.assign(result, combine(mode, result, value))
+    with build.if_(wanted < size):
+        build.store(node, flatten(at, node.spec.shape), result)
+    return build.kernel(f"scatter_{mode}", lanes, -(-size // lanes))
 
 
-def generate_sorted(node: Node, emit: Emitter) -> Kernel:
+def generate_sorted(node: Node, build: Builder) -> Kernel:
     """Each result element finds the first update of its row by bisection and takes them while the row lasts."""
     base, numbers, order, source = node.inputs
-    size, lanes = prod(node.spec.shape), emit.limits.workgroup_size
-    updates = numbers.spec.shape[0]
-    emit.line(f"let i = group * {lanes}u + lane;")
-    emit.line(f"if (i >= {size}u) {{ return; }}")
-    at = unflatten(variable("i", size), node.spec.shape)
-    row = emit.let(f"i / {max(node.spec.shape[1], 1)}u")
-    result = emit.fresh("acc")
-    emit.line(f"var {result} = {emit.value(base, at)};")
-    emit.line("var low = 0u;")
-    emit.line(f"var high = {updates}u;")
-    with emit.block("while (low < high)"):
-        emit.line("let half = (low + high) / 2u;")
-        before = f"{emit.value(numbers, (variable('half', updates),))} < {row}"
-        emit.line(f"if ({before}) {{ low = half + 1u; }} else {{ high = half; }}")
-    join = _JOIN.get(node.attrs["mode"], _extreme(node))
-    with emit.block(f"for (var place = low; place < {updates}u; place++)"):
-        emit.line(f"if ({emit.value(numbers, (variable('place', updates),))} != {row}) {{ break; }}")
-        emit.line(f"let update = u32({emit.value(order, (variable('place', updates),))});")
-        value = emit.value(source, (variable("update", updates), at[1]))
-        emit.line(f"{result} = {join.format(result, value)};")
-    emit.store(node, flatten(at, node.spec.shape), result)
-    return emit.kernel(f"scatter_sorted_{node.attrs['mode']}", lanes, -(-size // lanes))
-
-
-def _extreme(node: Node) -> str:
-    name = node.attrs["mode"]
-    return f"p_{name}({{0}}, {{1}})" if node.spec.dtype.is_floating_point else f"{name}({{0}}, {{1}})"
+    size, lanes = prod(node.spec.shape), build.limits.workgroup_size
+    updates, mode = numbers.spec.shape[0], node.attrs["mode"]
+    i = build.let(GROUP * lanes + LANE, "i")
+    build.jump("return", i >= size)
+    at = unflatten(i.within(size), node.spec.shape)
+    row = build.let(i // max(node.spec.shape[1], 1))
+    name = build.fresh("acc")
+    result = build.var(build.value(base, at), name)
+    low = build.var(Const(U32, 0), "low")
+    high = build.var(Const(U32, updates), "high")
+    with build.while_(low < high):
+        half = build.let((low + high) // 2, "half")
+        build.bisect(low, high, half, build.value(numbers, (half.within(updates),)) < row)
+    with build.loop("place", low, updates) as place:
+        build.jump("break", build.value(numbers, (place.within(updates),)).ne(row))
+        update = build.let(construct(U32, build.value(order, (place.within(updates),))), "update")
+        build.assign(result, combine(mode, result, build.value(source, (update.within(updates), at[1]))))
+    build.store(node, flatten(at, node.spec.shape), result)
+    return build.kernel(f"scatter_sorted_{mode}", lanes, -(-size // lanes))

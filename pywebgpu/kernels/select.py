@@ -6,7 +6,7 @@ from typing import Any
 from pywebgpu.errors import CompileError
 from pywebgpu.graph.ir import Node
 from pywebgpu.kernels import contraction, pack, pointwise, reduce, scan, scatter, sort
-from pywebgpu.kernels.emit import Emitter
+from pywebgpu.kernels.builder import Builder
 from pywebgpu.kernels.kernel import Kernel, Limits
 from pywebgpu.ops import contraction as products
 from pywebgpu.ops import indexing, packing
@@ -32,17 +32,17 @@ def generate(
     limits: Limits,
 ) -> tuple[Kernel, list[Node]]:
     """The kernel of a group, and the nodes whose buffers it binds, in order."""
-    emit = Emitter(stored - {id(node) for node in nodes}, numbers, alias, limits)
+    build = Builder(stored - {id(node) for node in nodes}, numbers, alias, limits)
     match kind:
         case "map":
-            kernel = pointwise.generate(nodes, outputs, emit)
+            kernel = pointwise.generate(nodes, outputs, build)
         case "rows":
-            kernel = reduce.generate(nodes, outputs, *rows, emit)
+            kernel = reduce.generate(nodes, outputs, *rows, build)
         case "product":
             anchor = next(node for node in nodes if node.op is products.matmul)
-            kernel = contraction.generate(anchor, nodes, outputs, rows[1], emit)
+            kernel = contraction.generate(anchor, nodes, outputs, rows[1], build)
         case _:
             if nodes[0].op not in _SINGLE:
                 raise CompileError(f"{nodes[0].op.name}: no kernel")
-            kernel = _SINGLE[nodes[0].op](nodes[0], emit)
-    return kernel, [node for node, _ in emit.bound.values()]
+            kernel = _SINGLE[nodes[0].op](nodes[0], build)
+    return kernel, [node for node, _ in build.bound.values()]

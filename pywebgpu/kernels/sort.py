@@ -7,64 +7,66 @@ search in the other run. So a pass is one dispatch for any size, and equal keys 
 from math import prod
 
 from pywebgpu.graph.ir import Node
-from pywebgpu.kernels.emit import Emitter
+from pywebgpu.kernels.builder import Builder
+from pywebgpu.kernels.ir import GROUP, I32, LANE, U32, Const, Var, construct, select, smaller
 from pywebgpu.kernels.kernel import Kernel
-from pywebgpu.symbolic import Sym, flatten, unflatten, variable
+from pywebgpu.symbolic import Sym, flatten, unflatten
 
 BLOCK = 256  # elements that one workgroup orders by counting
 
 
-def _row(node: Node, name: str, column: str) -> tuple[Sym, ...]:
+def _at(node: Node, row: Var, column: Var) -> tuple[Sym, ...]:
     rows, columns = prod(node.spec.shape[:-1]), node.spec.shape[-1]
-    return (*unflatten(variable(name, rows), node.spec.shape[:-1]), variable(column, columns))
+    return (*unflatten(row.within(rows), node.spec.shape[:-1]), column.within(columns))
 
 
-def generate_block(node: Node, emit: Emitter) -> Kernel:
+def generate_block(node: Node, build: Builder) -> Kernel:
     keys = node.inputs[0]
     rows, columns = prod(node.spec.shape[:-1]), node.spec.shape[-1]
-    lanes = min(BLOCK, emit.limits.workgroup_size)
+    lanes = min(BLOCK, build.limits.workgroup_size)
     blocks = -(-columns // BLOCK)
-    emit.declarations.append(f"var<workgroup> keys_of: array<u32, {BLOCK}>;")
-    emit.line(f"let row = group / {blocks}u;")
-    emit.line(f"let first = group % {blocks}u * {BLOCK}u;")
-    emit.line(f"let count = min({BLOCK}u, {columns}u - first);")
-    with emit.block(f"for (var k = lane; k < count; k += {lanes}u)"):
-        emit.line("let column = first + k;")
-        emit.line(f"keys_of[k] = {emit.value(keys, _row(node, 'row', 'column'))};")
-    emit.line("workgroupBarrier();")
-    with emit.block(f"for (var own = lane; own < count; own += {lanes}u)"):
-        emit.line("let key = keys_of[own];")
-        emit.line("var rank = first;")
-        with emit.block("for (var k = 0u; k < count; k++)"):
-            emit.line("rank += select(0u, 1u, keys_of[k] < key || (keys_of[k] == key && k < own));")
-        emit.store(node, flatten(_row(node, "row", "rank"), node.spec.shape), "i32(first + own)")
-    return emit.kernel("sort_block", lanes, rows * blocks)
+    shared = build.workgroup_array("keys_of", U32, BLOCK)
+    row = build.let(GROUP // blocks, "row")
+    first = build.let(GROUP % blocks * BLOCK, "first")
+    count = build.let(smaller(Const(U32, BLOCK), columns - first), "count")
+    with build.loop("k", LANE, count, lanes) as k:
+        column = build.let(first + k, "column")
+        build.assign(shared[k], build.value(keys, _at(node, row, column)))
+    build.barrier()
+    with build.loop("own", LANE, count, lanes) as own:
+        key = build.let(shared[own], "key")
+        rank = build.var(first, "rank")
+        with build.loop("k", 0, count) as k:
+            before = (shared[k] < key) | (shared[k].eq(key) & (k < own))
+            build.assign(rank, select(0, Const(U32, 1), before), "+=")
+        build.store(node, flatten(_at(node, row, rank), node.spec.shape), construct(I32, first + own))
+    return build.kernel("sort_block", lanes, rows * blocks)
 
 
-def generate_merge(node: Node, emit: Emitter) -> Kernel:
+def generate_merge(node: Node, build: Builder) -> Kernel:
     keys, order = node.inputs
     width: int = node.attrs["width"]
     size, columns = prod(node.spec.shape), node.spec.shape[-1]
-    lanes = emit.limits.workgroup_size
-    emit.line(f"let i = group * {lanes}u + lane;")
-    emit.line(f"if (i >= {size}u) {{ return; }}")
-    emit.line(f"let row = i / {columns}u;")
-    emit.line(f"let place = i % {columns}u;")
-    emit.line(f"let start = place / {2 * width}u * {2 * width}u;")
-    emit.line(f"let middle = min(start + {width}u, {columns}u);")
-    emit.line(f"let end = min(start + {2 * width}u, {columns}u);")
-    emit.line(f"let own = u32({emit.value(order, _row(node, 'row', 'place'))});")
-    emit.line(f"let key = {emit.value(keys, _row(node, 'row', 'own'))};")
-    emit.line("let left = place < middle;")
-    emit.line("var low = select(start, middle, left);")
-    emit.line("var high = select(middle, end, left);")
-    emit.line("let other = low;")
-    with emit.block("while (low < high)"):
-        emit.line("let half = (low + high) / 2u;")
-        emit.line(f"let there = u32({emit.value(order, _row(node, 'row', 'half'))});")
-        rival = emit.value(keys, _row(node, "row", "there"))
-        emit.line(f"let before = select({rival} <= key, {rival} < key, left);")
-        emit.line("if (before) { low = half + 1u; } else { high = half; }")
-    emit.line("let rank = start + (place - select(middle, start, left)) + (low - other);")
-    emit.store(node, flatten(_row(node, "row", "rank"), node.spec.shape), "i32(own)")
-    return emit.kernel("sort_merge", lanes, -(-size // lanes))
+    lanes = build.limits.workgroup_size
+    i = build.let(GROUP * lanes + LANE, "i")
+    build.jump("return", i >= size)
+    row = build.let(i // columns, "row")
+    place = build.let(i % columns, "place")
+    start = build.let(place // (2 * width) * (2 * width), "start")
+    middle = build.let(smaller(start + width, columns), "middle")
+    end = build.let(smaller(start + 2 * width, columns), "end")
+    own = build.let(construct(U32, build.value(order, _at(node, row, place))), "own")
+    key = build.let(build.value(keys, _at(node, row, own)), "key")
+    left = build.let(place < middle, "left")
+    low = build.var(select(start, middle, left), "low")
+    high = build.var(select(middle, end, left), "high")
+    other = build.let(low, "other")
+    with build.while_(low < high):
+        half = build.let((low + high) // 2, "half")
+        there = build.let(construct(U32, build.value(order, _at(node, row, half))), "there")
+        rival = build.value(keys, _at(node, row, there))
+        before = build.let(select(rival <= key, rival < key, left), "before")
+        build.bisect(low, high, half, before)
+    rank = build.let(start + (place - select(middle, start, left)) + (low - other), "rank")
+    build.store(node, flatten(_at(node, row, rank), node.spec.shape), construct(I32, own))
+    return build.kernel("sort_merge", lanes, -(-size // lanes))

@@ -92,7 +92,9 @@ def check_bound(name: str, bound: list[tuple[Slot, bool]]) -> None:
 
 
 def workgroup_bytes(found: Kernel) -> int:
-    return sum(4 * int(n) for n in re.findall(r"var<workgroup> \w+: array<\w+, (\d+)>", found.wgsl))
+    arrays = re.findall(r"var<workgroup> \w+: array<(?:vec(\d)<)?\w+>?, (\d+)>", found.wgsl)
+    assert len(arrays) == found.wgsl.count("var<workgroup>")
+    return sum(4 * int(width or 1) * int(n) for width, n in arrays)
 
 
 def lanes(found: Kernel) -> int:

@@ -1,7 +1,7 @@
 // map_random_bits_where: grid (32, 1, 1), writes b1
 @group(0) @binding(0) var<storage, read> b0: array<f32>;
 @group(0) @binding(1) var<storage, read_write> b1: array<f32>;
-@group(0) @binding(2) var<uniform> numbers: array<vec4u, 1>;
+@group(0) @binding(2) var<uniform> numbers: array<vec4<u32>, 1>;
 fn p_mulhi(a: u32, b: u32) -> u32 {
   let low = (a & 0xffffu) * (b & 0xffffu);
   let left = (a >> 16u) * (b & 0xffffu);
@@ -38,7 +38,7 @@ fn main(@builtin(workgroup_id) w: vec3u, @builtin(local_invocation_index) lane: 
   let group = w.x;
   let i = group * 256u + lane;
   if (i >= 8192u) { return; }
-  let v1 = p_philox(i, numbers[0].x, numbers[0].y, numbers[0].z, numbers[0].w);
+  let v1 = p_philox(i, numbers[0u].x, numbers[0u].y, numbers[0u].z, numbers[0u].w);
   let v2 = u32(v1 >= 1073741824u);
   let v3 = b0[i];
   let v4 = (v3 * 1.3333333730697632);

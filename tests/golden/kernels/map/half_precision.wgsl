@@ -2,7 +2,7 @@
 @group(0) @binding(0) var<storage, read> b0: array<f32>;
 @group(0) @binding(1) var<storage, read> b1: array<f32>;
 @group(0) @binding(2) var<storage, read_write> b2: array<f32>;
-@group(0) @binding(3) var<uniform> numbers: array<vec4u, 1>;
+@group(0) @binding(3) var<uniform> numbers: array<vec4<u32>, 1>;
 fn p_isnan(x: f32) -> bool { return (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u; }
 fn p_isinf(x: f32) -> bool { return (bitcast<u32>(x) & 0x7fffffffu) == 0x7f800000u; }
 var<private> p_bits: vec2u = vec2u(0x7f800000u, 0x7fc00000u);
@@ -22,6 +22,6 @@ fn main(@builtin(workgroup_id) w: vec3u, @builtin(local_invocation_index) lane: 
   let v1 = b0[i];
   let v2 = b1[i];
   let v3 = p_half((v1 * v2));
-  let v4 = p_half((v3 + bitcast<f32>(numbers[0].x)));
+  let v4 = p_half((v3 + bitcast<f32>(numbers[0u].x)));
   b2[i] = p_half(v4);
 }

@@ -3,7 +3,7 @@
 @group(0) @binding(1) var<storage, read_write> b1: array<f32>;
 @group(0) @binding(2) var<storage, read_write> b2: array<f32>;
 @group(0) @binding(3) var<storage, read_write> b3: array<f32>;
-@group(0) @binding(4) var<uniform> numbers: array<vec4u, 1>;
+@group(0) @binding(4) var<uniform> numbers: array<vec4<u32>, 1>;
 fn p_isnan(x: f32) -> bool { return (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u; }
 fn p_exp(x: f32) -> f32 { return select(exp(x), x, p_isnan(x)); }
 fn p_mulhi(a: u32, b: u32) -> u32 {
@@ -68,7 +68,7 @@ fn main(@builtin(workgroup_id) w: vec3u, @builtin(local_invocation_index) lane: 
   let v1 = b0[i];
   let v2 = p_sin(v1);
   let v3 = p_exp(v1);
-  let v4 = (v1 * bitcast<f32>(numbers[0].x));
+  let v4 = (v1 * bitcast<f32>(numbers[0u].x));
   b1[i] = v2;
   b2[i] = v3;
   b3[i] = v4;

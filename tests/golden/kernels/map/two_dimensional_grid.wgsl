@@ -1,7 +1,7 @@
 // map_add: grid (65535, 2, 1), writes b1
 @group(0) @binding(0) var<storage, read> b0: array<f32>;
 @group(0) @binding(1) var<storage, read_write> b1: array<f32>;
-@group(0) @binding(2) var<uniform> numbers: array<vec4u, 1>;
+@group(0) @binding(2) var<uniform> numbers: array<vec4<u32>, 1>;
 @compute @workgroup_size(256)
 fn main(@builtin(workgroup_id) w: vec3u, @builtin(local_invocation_index) lane: u32) {
   let group = w.x + w.y * 65535u;
@@ -9,6 +9,6 @@ fn main(@builtin(workgroup_id) w: vec3u, @builtin(local_invocation_index) lane: 
   let i = group * 256u + lane;
   if (i >= 16777217u) { return; }
   let v1 = b0[i];
-  let v2 = (v1 + bitcast<f32>(numbers[0].x));
+  let v2 = (v1 + bitcast<f32>(numbers[0u].x));
   b1[i] = v2;
 }

@@ -8,7 +8,7 @@ fn main(@builtin(workgroup_id) w: vec3u, @builtin(local_invocation_index) lane: 
   let i = group * 256u + lane;
   if (i >= 64u) { return; }
   var v1: f32;
-  if (((i / 8u) - 2u) <= 1u && ((i % 8u)) <= 6u && ((i % 8u)) % 2u == 0u) {
+  if (((i / 8u) - 2u <= 1u && (i % 8u) <= 6u) && (i % 8u) % 2u == 0u) {
     let v2 = b0[(i / 2u) - 8u];
     v1 = v2;
   }

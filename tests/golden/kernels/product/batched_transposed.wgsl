@@ -8,7 +8,7 @@ var<workgroup> tile_n: array<vec4<f32>, 64>;
 fn main(@builtin(workgroup_id) w: vec3u, @builtin(local_invocation_index) lane: u32) {
   let group = w.x;
   let batch = group / 1u;
-  let first_m = (group / 1u) % 1u * 16u;
+  let first_m = group / 1u % 1u * 16u;
   let first_n = group % 1u * 16u;
   let block = lane;
   let slice = lane / 16u;
@@ -86,7 +86,7 @@ fn main(@builtin(workgroup_id) w: vec3u, @builtin(local_invocation_index) lane: 
     workgroupBarrier();
   }
   var results = array<vec4<f32>, 4>(r0, r1, r2, r3);
-  for (var at = slice; at < 16u; at += 1u) {
+  for (var at = slice; at < 16u; at++) {
     let m = own_m + at / 4u;
     let n = own_n + at % 4u;
     if (m < 9u && n < 7u) {

@@ -13,7 +13,7 @@ var<workgroup> tile_n: array<vec4<f32>, 128>;
 fn main(@builtin(workgroup_id) w: vec3u, @builtin(local_invocation_index) lane: u32) {
   let group = w.x;
   let batch = group / 8u;
-  let first_m = (group / 2u) % 4u * 16u;
+  let first_m = group / 2u % 4u * 16u;
   let first_n = group % 2u * 16u;
   let block = lane % 16u;
   let slice = lane / 16u;

@@ -14,10 +14,10 @@ fn main(@builtin(workgroup_id) w: vec3u, @builtin(local_invocation_index) lane: 
   let row = min(wanted, 63u);
   let place = lane % 32u;
   var acc1 = (-p_inf());
-  var acc2 = 0xffffffffu;
+  var acc2 = 4294967295u;
   for (var column = place; column < 128u; column += 32u) {
     let v3 = b0[row * 128u + column];
-    if (((((v3 > acc1) || (p_isnan(v3) && !p_isnan(acc1))) && !p_isnan(acc1)) || (p_isnan(v3) && !p_isnan(acc1))) || (((v3 == acc1) || (p_isnan(v3) && p_isnan(acc1))) && column < acc2)) {
+    if (((v3 > acc1 || p_isnan(v3)) && !p_isnan(acc1)) || ((v3 == acc1 || (p_isnan(v3) && p_isnan(acc1))) && column < acc2)) {
       acc1 = v3;
       acc2 = column;
     }
@@ -29,12 +29,12 @@ fn main(@builtin(workgroup_id) w: vec3u, @builtin(local_invocation_index) lane: 
     if (place < step) {
       let v4 = shared_f32_0[lane + step * 1u];
       let v5 = shared_place_0[lane + step * 1u];
-      if (((((v4 > acc1) || (p_isnan(v4) && !p_isnan(acc1))) && !p_isnan(acc1)) || (p_isnan(v4) && !p_isnan(acc1))) || (((v4 == acc1) || (p_isnan(v4) && p_isnan(acc1))) && v5 < acc2)) {
+      if (((v4 > acc1 || p_isnan(v4)) && !p_isnan(acc1)) || ((v4 == acc1 || (p_isnan(v4) && p_isnan(acc1))) && v5 < acc2)) {
         acc1 = v4;
         acc2 = v5;
       }
-      shared_place_0[lane] = acc2;
       shared_f32_0[lane] = acc1;
+      shared_place_0[lane] = acc2;
     }
     workgroupBarrier();
   }

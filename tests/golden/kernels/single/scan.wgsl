@@ -7,16 +7,23 @@ fn main(@builtin(workgroup_id) w: vec3u, @builtin(local_invocation_index) lane: 
   let group = w.x;
   let start = lane * 2u;
   let end = min(start + 2u, 300u);
-  var fold = f32(0);
+  var fold = 0.0;
   for (var column = start; column < end; column++) {
     let v1 = b0[group * 300u + column];
-    if (column == start) { fold = v1; } else { fold = (fold + v1); }
+    if (column == start) {
+      fold = v1;
+    }
+    else {
+      fold = fold + v1;
+    }
   }
   folds[lane] = fold;
   workgroupBarrier();
   for (var step = 1u; step < 256u; step <<= 1u) {
     var joined = folds[lane];
-    if (lane >= step && start < end) { joined = (folds[lane - step] + joined); }
+    if (step <= lane && start < end) {
+      joined = folds[lane - step] + joined;
+    }
     workgroupBarrier();
     folds[lane] = joined;
     workgroupBarrier();
@@ -24,7 +31,12 @@ fn main(@builtin(workgroup_id) w: vec3u, @builtin(local_invocation_index) lane: 
   var total = folds[max(lane, 1u) - 1u];
   for (var column = start; column < end; column++) {
     let v2 = b0[group * 300u + column];
-    if (column == 0u) { total = v2; } else { total = (total + v2); }
+    if (column == 0u) {
+      total = v2;
+    }
+    else {
+      total = total + v2;
+    }
     b1[group * 300u + column] = total;
   }
 }

@@ -26,7 +26,12 @@ fn main(@builtin(workgroup_id) w: vec3u, @builtin(local_invocation_index) lane: 
     let there = u32(v3);
     let v4 = b1[row * 500u + there];
     let before = select(v4 <= key, v4 < key, left);
-    if (before) { low = half + 1u; } else { high = half; }
+    if (before) {
+      low = half + 1u;
+    }
+    else {
+      high = half;
+    }
   }
   let rank = start + (place - select(middle, start, left)) + (low - other);
   b2[row * 500u + rank] = i32(own);

@@ -1,0 +1,334 @@
+"""Makes a kernel: statements and blocks, and elements of nodes as expressions.
+
+`Builder.value(node, at)` gives the node's element at symbolic coordinates, adding what is needed to compute it to the
+current block. Views only change the coordinates. What was computed before at the same position is found again, so a
+kernel generator puts the results of its own loops (a row's sum, a tile's product) there with `define`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import reduce
+from math import prod
+from operator import and_
+from typing import Any
+
+from pywebgpu import dtypes
+from pywebgpu.dtypes import DType
+from pywebgpu.errors import CompileError
+from pywebgpu.graph.ir import HOST, Custom, Generator, Movement, Node, Pointwise, Reduction, Structural
+from pywebgpu.kernels import hoisting, ir, wgsl
+from pywebgpu.kernels.ir import U32, Expr, Var
+from pywebgpu.kernels.kernel import Kernel, Limits
+from pywebgpu.ops import indexing, movement, pointwise
+from pywebgpu.symbolic import Sym, flatten, unflatten
+
+Coords = tuple[Sym, ...]
+
+
+class Builder:
+    """Makes one kernel. `stored` are ids of nodes that have a buffer; `numbers` says where host numbers lie.
+
+    alias: id of a node that is written -> the node whose buffer it takes over.
+    """
+
+    def __init__(
+        self, stored: Collection[int], numbers: Mapping[int, int], alias: Mapping[int, Node], limits: Limits
+    ) -> None:
+        self._stored, self._numbers, self._alias = stored, numbers, alias
+        self.limits = limits
+        self.bound: dict[int, tuple[Node, ir.Array]] = {}  # id of the buffer's node -> node, binding
+        self._shared: dict[str, ir.Array] = {}
+        self._host_numbers = ir.Array("uniform", "numbers", ir.Type("u32", 4), -(-len(numbers) // 4))
+        self._body: ir.Block = []
+        self._known: list[dict[tuple[int, Sym], Expr]] = [{}]
+        self._named = 0
+
+    # Statements
+
+    @contextmanager
+    def _inside(self, body: ir.Block) -> Iterator[None]:
+        """What is computed inside of a block is not known outside."""
+        outer, self._body = self._body, body
+        self._known.append({})
+        yield
+        self._known.pop()
+        self._body = outer
+
+    def fresh(self, letter: str = "v") -> str:
+        self._named += 1
+        return f"{letter}{self._named}"
+
+    def let(self, value: Expr, name: str = "") -> Var:
+        found = Var(value.type, name or self.fresh())
+        self._body.append(ir.Declare("let", found, value))
+        return found
+
+    def var(self, value: Expr | ir.Type, name: str = "") -> Var:
+        """A variable that may be assigned to: with a value, or of a type."""
+        start, kind = (value, value.type) if isinstance(value, Expr) else (None, value)
+        found = Var(kind, name or self.fresh())
+        self._body.append(ir.Declare("var", found, start))
+        return found
+
+    def local_array(self, name: str, values: Sequence[Expr]) -> ir.Array:
+        """An array of the invocation's own, which may be read at any index."""
+        found = ir.Array("function", name, values[0].type, len(values))
+        value = ir.call(f"array<{found.type}, {found.length}>", found.type, *values)
+        self._body.append(ir.Declare("var", found, value))
+        return found
+
+    def workgroup_array(self, name: str, type: ir.Type, length: int) -> ir.Array:
+        """An array that a workgroup shares. Who asks for the same again gets the same."""
+        return self._shared.setdefault(name, ir.Array("workgroup", name, type, length))
+
+    def assign(self, target: Expr, value: ir.Operand, sign: str = "=") -> None:
+        self._body.append(ir.Assign(target, ir.like(target, value), sign))
+
+    def if_(self, *conditions: Expr) -> AbstractContextManager[None]:
+        """A block for where all conditions hold; of none, no block."""
+        if not conditions:
+            return nullcontext()
+        found = ir.If(ir.truth(reduce(and_, conditions)), [], [])
+        self._body.append(found)
+        return self._inside(found.body)
+
+    def else_(self) -> AbstractContextManager[None]:
+        """A block for where the condition of the `if_` just before did not hold."""
+        return self._inside(self._body[-1].otherwise)
+
+    @contextmanager
+    def loop(
+        self, name: str, start: ir.Operand, end: ir.Operand, step: ir.Operand = 1, sign: str = "+="
+    ) -> Iterator[Var]:
+        """A block for each number from start to end, which is left out; sign ">>=": downwards, by halves."""
+        at = Var(U32, name)
+        head = ir.Declare("var", at, ir.like(at, start)), ir.Assign(at, ir.like(at, step), sign)
+        found = ir.Loop(at > end if sign == ">>=" else at < end, [], head)
+        self._body.append(found)
+        with self._inside(found.body):
+            yield at
+
+    def while_(self, condition: Expr) -> AbstractContextManager[None]:
+        found = ir.Loop(ir.truth(condition), [])
+        self._body.append(found)
+        return self._inside(found.body)
+
+    def scope(self) -> AbstractContextManager[None]:
+        found = ir.Scope([])
+        self._body.append(found)
+        return self._inside(found.body)
+
+    def jump(self, word: str, condition: Expr | None = None) -> None:
+        """return or break, where the condition holds."""
+        one = ir.Jump(word)
+        self._body.append(one if condition is None else ir.If(ir.truth(condition), [one], []))
+
+    def barrier(self) -> None:
+        self.jump("workgroupBarrier()")
+
+    def bisect(self, low: Var, high: Var, half: Var, is_below: Expr) -> None:
+        """Goes on with the upper half of low..high where what lies at `half` is below what is looked for."""
+        with self.if_(is_below):
+            self.assign(low, half + 1)
+        with self.else_():
+            self.assign(high, half)
+
+    # Buffers
+
+    def buffer(self, node: Node) -> ir.Array:
+        """The binding of the node's buffer."""
+        owner = self._alias.get(id(node), node)
+        found = self.bound.get(id(owner))
+        if found is None:
+            # Where a CPU plays the GPU, the length is told: it would ask at every load.
+            length = max(count(owner), 1) if self.limits.emulated else 0
+            name = f"b{len(self.bound)}"
+            self.bound[id(owner)] = found = owner, ir.Array("storage", name, ir.scalar(owner.spec.dtype), length)
+        return found[1]
+
+    def has_buffer(self, node: Node) -> bool:
+        """Whether the value is loaded rather than computed here."""
+        return node.buffer is not None or id(node) in self._stored
+
+    def store(self, node: Node, at: Sym, value: Expr) -> None:
+        self.assign(self.buffer(node)[ir.Index(at)], rounded(value, node.spec.dtype))
+
+    # Elements
+
+    def define(self, node: Node, at: Sym, value: Expr) -> None:
+        """Says that `value` is the node's element at a flat position."""
+        self._known[-1][id(node), at] = value
+
+    def value(self, node: Node, at: Coords) -> Expr:
+        """The node's element at `at`: a variable or a constant."""
+        while isinstance(node.op, Movement) and node.buffer is None and id(node) not in self._stored:
+            source = node.inputs[0]
+            inner, bounds = node.op.index(at, source.spec.shape, **node.attrs)
+            if bounds:
+                break
+            node, at = source, inner
+        else:
+            bounds = ()
+        key = id(node), flatten(at, node.spec.shape)
+        for known in reversed(self._known):
+            found = known.get(key)
+            if found is not None:
+                return found
+        found = self._guarded(node, inner, bounds) if bounds else self._compute(node, at, key[1])
+        self._known[-1][key] = found
+        return found
+
+    def _compute(self, node: Node, at: Coords, flat: Sym) -> Expr:
+        if node.op is HOST:
+            number, kind = self._numbers[id(node)], ir.scalar(node.spec.dtype)
+            word = self._host_numbers[number // 4][number % 4]
+            return word if kind == U32 else ir.call(f"bitcast<{kind}>", kind, word)
+        if node.buffer is not None or id(node) in self._stored:
+            return self.let(self.buffer(node)[ir.Index(flat)])
+        match node.op:
+            case Pointwise():
+                return self._pointwise(node, [self.value(n, at if n.spec.shape else ()) for n in node.inputs])
+            case Generator():
+                return self._generator(node, at, flat)
+            case Structural() if node.op is indexing.take:
+                return self._take(node, at)
+            case Structural() if node.op is indexing.offset_slice:
+                return self._offset_slice(node, at)
+            case Structural() if node.op is indexing.cat:
+                return self._cat(node, at)
+            case Structural() if node.op is indexing.write_slice:
+                return self._write_slice(node, at)
+            case Custom():
+                return self.value(node.inputs[0], at)
+            case Reduction() | Structural():
+                raise CompileError(f"{node.op.name}: its value is needed in a kernel that does not have it")
+            case _:
+                raise CompileError(f"{node.op.name}: no rule")
+
+    def _pointwise(self, node: Node, args: list[Expr]) -> Expr:
+        op, dtype = node.op, node.spec.dtype
+        assert isinstance(op, Pointwise)
+        text = op.wgsl if isinstance(op.wgsl, str) else op.wgsl(*(n.spec.dtype for n in node.inputs), **node.attrs)
+        intrinsic = ir.template(text)
+        if intrinsic is _SAME:
+            return args[0]
+        if all(map(ir.is_constant, args)):
+            args[0] = self.let(args[0])  # A translator refuses constant expressions that overflow or divide by 0.
+        found = ir.Call(intrinsic, ir.scalar(dtype), *args)
+        return self.let(rounded(found, dtype) if op is pointwise.cast or dtype in _NARROW else found)
+
+    def _generator(self, node: Node, at: Coords, flat: Sym) -> Expr:
+        type = ir.scalar(node.spec.dtype)
+        if node.op is pointwise.const:
+            return ir.constant(node.attrs["value"], type)
+        if node.op is pointwise.iota:
+            return ir.construct(type, ir.Index(at[node.attrs["axis"]]))
+        words = [self.value(source, ()) for source in node.inputs]
+        return self.let(ir.call("p_philox", U32, ir.Index(flat), *words))
+
+    def _guarded(self, node: Node, inner: Coords, bounds: Sequence[Any]) -> Expr:
+        source = node.inputs[0]
+        fill = ir.constant(node.attrs.get("value", 0.0), ir.scalar(node.spec.dtype))
+        if 0 in source.spec.shape:
+            return fill
+        found = self.var(fill)
+        with self.if_(*_conditions(bounds)):
+            self.assign(found, self.value(source, inner))
+        return found
+
+    def _take(self, node: Node, at: Coords) -> Expr:
+        rows, index = node.inputs
+        row = self.let(ir.construct(U32, self.value(index, at[:1])), self.fresh("i"))
+        return self.value(rows, (row.within(rows.spec.shape[0]), at[1]))
+
+    def _offset_slice(self, node: Node, at: Coords) -> Expr:
+        source, *starts = node.inputs
+        coords = [i * step for i, step in zip(at, node.attrs["steps"], strict=True)]
+        for axis, start in zip(node.attrs["axes"], starts, strict=True):
+            first = self.let(ir.construct(U32, self.value(start, ())), self.fresh("s"))
+            span = (node.spec.shape[axis] - 1) * node.attrs["steps"][axis]
+            coords[axis] = coords[axis] + first.within(source.spec.shape[axis] - span)
+        return self.value(source, tuple(coords))
+
+    def _cat(self, node: Node, at: Coords) -> Expr:
+        axis, found = node.attrs["axis"], self.var(ir.scalar(node.spec.dtype))
+        end, body, along = 0, self._body, ir.Index(at[axis])
+        for part in node.inputs:
+            start, end = end, end + part.spec.shape[axis]
+            if end == start or at[axis].low >= end or at[axis].high < start:
+                continue
+            moved = (*at[:axis], at[axis] - start, *at[axis + 1 :])
+            branch = ir.If(along < end, [], [])
+            body.append(branch)
+            with self._inside(branch.body):
+                self.assign(found, self.value(part, moved))
+            body = branch.otherwise
+        return found
+
+    def _write_slice(self, node: Node, at: Coords) -> Expr:
+        base, value = node.inputs
+        starts, steps = node.attrs["starts"], node.attrs["steps"]
+        inner, bounds = movement.place.index(at, value.spec.shape, node.spec.shape, starts, steps)
+        if not bounds:
+            return self.value(value, inner)
+        if 0 in value.spec.shape:
+            return self.value(base, at)
+        found = self.var(ir.scalar(node.spec.dtype))
+        with self.if_(*_conditions(bounds)):
+            self.assign(found, self.value(value, inner))
+        with self.else_():
+            self.assign(found, self.value(base, at))
+        return found
+
+    # The whole
+
+    def kernel(self, name: str, lanes: int, groups: int) -> Kernel:
+        """The finished kernel: `groups` workgroups of `lanes` invocations, numbered by GROUP."""
+        width = min(groups, self.limits.workgroups)
+        height = -(-groups // max(width, 1))
+        group = ir.WORKGROUP[0] + ir.WORKGROUP[1] * width if height > 1 else ir.WORKGROUP[0]
+        known = ir.GROUP
+        body: ir.Block = [ir.Declare("let", known, group)]
+        if width * height > groups:
+            body.append(ir.If(known >= groups, [ir.Jump("return")], []))
+        body += self._body
+        if self.limits.emulated:
+            body = hoisting.hoist(body)
+        bindings = tuple(array for _, array in self.bound.values())
+        shared = tuple(self._shared.values())
+        return wgsl.kernel(ir.Function(name, lanes, (width, height, 1), bindings, shared, self._host_numbers, body))
+
+
+def _conditions(bounds: Sequence[Any]) -> list[Expr]:
+    """Tests in unsigned arithmetic, where a negative number is larger than any bound."""
+    return [
+        (ir.Index(part) % high).eq(0) if low == "multiple" else ir.Index(part) <= high for part, low, high in bounds
+    ]
+
+
+_SAME = ir.template("{0}")
+_NARROW = (dtypes.int8, dtypes.uint8, dtypes.int16, dtypes.float16, dtypes.bfloat16)
+_ROUNDED = {
+    "float16": ir.template("p_half({0})"),
+    "bfloat16": ir.template("p_bfloat({0})"),
+    "uint8": ir.template("({0} & 0xffu)"),
+    "int8": ir.template("(({0} << 24u) >> 24u)"),
+    "int16": ir.template("(({0} << 16u) >> 16u)"),
+}
+
+
+def rounded(value: Expr, dtype: DType) -> Expr:
+    """Brings a value of the 32-bit type to one that the dtype can hold."""
+    intrinsic = _ROUNDED.get(dtype.name)
+    return value if intrinsic is None else ir.Call(intrinsic, value.type, value)
+
+
+def element(position: Sym, node: Node) -> Coords:
+    """Coordinates of the element at a flat position."""
+    return unflatten(position, node.spec.shape)
+
+
+def count(node: Node) -> int:
+    return prod(node.spec.shape)

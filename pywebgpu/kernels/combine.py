@@ -1,0 +1,20 @@
+"""How two values of a reduction, a scan or a scatter become one."""
+
+from pywebgpu.kernels import ir
+from pywebgpu.kernels.ir import Expr
+
+_CHECKED = {"add_checked": "p_add_checked", "prod_checked": "p_mul_checked"}
+
+
+def combine(rule: str, a: Expr, b: Expr) -> Expr:
+    """rule: the mode of a scan or scatter; or what a Reduction's record says, which may be WGSL of {0} and {1}."""
+    match rule:
+        case "add":
+            return a + b
+        case "prod":
+            return a * b
+        case "set":
+            return b
+        case "max" | "min":
+            return ir.call(f"p_{rule}" if a.type == ir.F32 else rule, a.type, a, b)
+    return ir.call(_CHECKED[rule], a.type, a, b) if rule in _CHECKED else ir.Call(ir.template(rule), a.type, a, b)

@@ -1,0 +1,140 @@
+"""A kernel's IR as WGSL: the one place that prints it, and which finds on its way what else the text must declare."""
+
+from struct import pack, unpack
+
+from pywebgpu.kernels import ir, prelude
+from pywebgpu.kernels.ir import Call, Const, Load, Var
+from pywebgpu.kernels.kernel import Kernel
+from pywebgpu.symbolic import Sym, text
+
+_SMALLEST = 1.1754943508222875e-38  # of the floats that translators do not round to 0
+
+
+def kernel(function: ir.Function) -> Kernel:
+    """The text of a kernel, and how to launch it."""
+    out = _Printer()
+    out.block(function.body, "  ")
+    helpers, faults = prelude.declarations(frozenset(out.helpers))
+    writes = tuple(array.name in out.written for array in function.bindings)
+    bindings = [
+        (f"storage, {'read_write' if written else 'read'}", array)
+        for array, written in zip(function.bindings, writes, strict=True)
+    ]
+    bindings += [("uniform", function.numbers)] * out.numbers + [("storage, read_write", ir.FAULT)] * faults
+    declared = [f"@group(0) @binding({at}) {_declared(*one)}" for at, one in enumerate(bindings)]
+    wgsl = "".join(
+        (
+            *declared,
+            helpers,
+            *(_declared("workgroup", array) for array in function.shared),
+            f"@compute @workgroup_size({function.lanes})\n",
+            "fn main(@builtin(workgroup_id) w: vec3u, @builtin(local_invocation_index) lane: u32) {\n",
+            "\n".join([*out.lines, "}", ""]),
+        )
+    )
+    return Kernel(function.name, wgsl, function.grid, writes, out.numbers, faults)
+
+
+def _declared(space: str, array: ir.Array) -> str:
+    length = f", {array.length}" if array.length else ""
+    return f"var<{space}> {array.name}: array<{array.type}{length}>;\n"
+
+
+class _Printer:
+    """lines: the text so far; helpers, written (bindings) and numbers: what was met in it."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.helpers: set[str] = set()
+        self.written: set[str] = set()
+        self.numbers = False
+
+    def block(self, body: ir.Block, indent: str) -> None:
+        add = self.lines.append
+        for one in body:
+            match one:
+                case ir.Declare():
+                    add(f"{indent}{self.declared(one)};")
+                case ir.Assign():
+                    add(f"{indent}{self.assigned(one)};")
+                case ir.Jump(word):
+                    add(f"{indent}{word};")
+                case ir.If():
+                    self.branch("if", one, indent)
+                case ir.Loop(condition, inner, None):
+                    self.inner(f"while ({self.text(condition)}) ", inner, indent)
+                case ir.Loop(condition, inner, (start, step)):
+                    head = f"for ({self.declared(start)}; {self.text(condition)}; {self.assigned(step)}) "
+                    self.inner(head, inner, indent)
+                case ir.Scope(inner):
+                    self.inner("", inner, indent)
+
+    def inner(self, head: str, body: ir.Block, indent: str) -> None:
+        self.lines.append(f"{indent}{head}{{")
+        self.block(body, indent + "  ")
+        self.lines.append(indent + "}")
+
+    def branch(self, word: str, one: ir.If, indent: str) -> None:
+        condition, body, otherwise = one
+        head = f"{word} ({self.text(condition)}) "
+        if len(body) == 1 and isinstance(body[0], ir.Jump):
+            self.lines.append(f"{indent}{head}{{ {body[0].word}; }}")
+        else:
+            self.inner(head, body, indent)
+        if len(otherwise) == 1 and isinstance(otherwise[0], ir.If):
+            self.branch("else if", otherwise[0], indent)
+        elif otherwise:
+            self.inner("else ", otherwise, indent)
+
+    def declared(self, one: ir.Declare) -> str:
+        word, target, value = one
+        return f"{word} {target.name}" + (f": {target.type}" if value is None else f" = {self.text(value)}")
+
+    def assigned(self, one: ir.Assign) -> str:
+        target, value, sign = one
+        if isinstance(target, Load):
+            self.written.add(target.array.name)
+        out, to = self.text(value), self.text(target)
+        return f"{to}++" if sign == "+=" and out == "1u" else f"{to} {sign} {out}"
+
+    def text(self, e: ir.Expr, level: int = 0) -> str:
+        """An expression; in parentheses, where it binds less tightly than `level`."""
+        if type(e) is Var:
+            return e.name
+        if type(e) is Call:
+            template, helpers, own, first, others = e.intrinsic
+            if helpers:
+                self.helpers.update(helpers)
+            if first == others:
+                out = template.format(*[self.text(arg, first) for arg in e.args])
+            else:
+                left, right = e.args
+                out = template.format(self.text(left, first), self.text(right, others))
+        elif type(e) is Const:
+            return literal(e)
+        elif type(e) is Load:
+            self.numbers = self.numbers or e.array.space == "uniform"
+            return f"{e.array.name}[{self.text(e.index)}]"
+        else:
+            assert isinstance(e, ir.Index)
+            out, own = text(e.at, "u"), _bound(e.at)
+        return f"({out})" if own < level else out
+
+
+def _bound(at: Sym) -> int:
+    """How tightly the text of an index holds together."""
+    if len(at.terms) + (at.const != 0) > 1:
+        return 3
+    return 5 if not at.terms or at.terms[0][1] == 1 else 4
+
+
+def literal(e: Const) -> str:
+    value = e.value
+    if e.type == ir.U32:
+        return f"{value}u"
+    if e.type != ir.F32:
+        return f"{value}" if value > -(2**31) else "(-2147483647 - 1)"
+    if value and abs(value) < _SMALLEST:
+        return f"bitcast<f32>({unpack('I', pack('f', value))[0]}u)"
+    out = repr(float(value))
+    return f"({out})" if value < 0 else out
