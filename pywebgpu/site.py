@@ -236,7 +236,7 @@ class Site:
 
 
 def without_comments(source: str) -> str:
-    """The same program, each line at its number, indented by one, without comments, annotations and docstrings."""
+    """The same program, each line at its number: no comments, annotations and docstrings, narrow indentation."""
     lines = source.splitlines(keepends=True)
     kept = list(lines)
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
@@ -254,14 +254,18 @@ def without_comments(source: str) -> str:
                 kept[text.lineno - 1 : text.end_lineno] = ["\n"] * (text.end_lineno - text.lineno + 1)
                 if len(node.body) == 1:
                     kept[text.lineno - 1] = " " * text.col_offset + '""\n'
-    strings = [node for node in nodes if isinstance(node, ast.Constant | ast.JoinedStr)]
-    inside = {line for node in strings for line in range(node.lineno, node.end_lineno or 0)}
-    return "".join(line if at in inside else _indented(line) for at, line in enumerate(kept))
+    return _dedented("".join(kept))
 
 
-def _indented(line: str) -> str:
-    text = line.lstrip(" ")
-    return " " * ((len(line) - len(text)) // 4) + text
+def _dedented(source: str) -> str:
+    """A program with one space a level, but for the lines inside of texts."""
+    inside: set[int] = set()
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.STRING or tokenize.tok_name[token.type].startswith("FSTRING"):
+            inside.update(range(token.start[0] + 1, token.end[0] + 1))
+    lines = source.splitlines(keepends=True)
+    depths = [0 if at in inside else len(line) - len(line.lstrip(" ")) for at, line in enumerate(lines, 1)]
+    return "".join([" " * (depth // 4) + line[depth:] for line, depth in zip(lines, depths, strict=True)])
 
 
 def _annotations(nodes: Iterable[ast.AST], lines: list[str]) -> Iterator[tuple[int, int, int]]:

@@ -3,7 +3,7 @@
 unit        what runs without a word: unit, golden, and the oracle and fuzz tests on device cpu; under a minute
 check       ruff, mypy, the import contract, the code in the docs
 lint        ruff, mypy, and tsc for the JavaScript
-gpu         oracle and fuzz on device webgpu: a GPU, or a software Vulkan driver
+gpu         oracle, fuzz and unit tests with a device, on webgpu: a GPU, or a software Vulkan driver
 node        the bridge, the Node host, and cases of every table there
 browser     the pages in a headless Chromium on its software adapter, and cases of every table there
 conformance the tables of cases on all hosts against PyTorch, as one table: [--hosts cpu,native,node,chromium] [--all]
@@ -27,11 +27,6 @@ from tests.devices import node_command, prepare_environment, why_no_node, why_no
 
 ROOT = Path(__file__).parent.parent
 CONTRACT = ("tests/unit/test_layers.py", "tests/unit/test_docs.py", "tests/unit/test_wheel.py")
-# Unit tests with an argument `device`.
-ON_DEVICES = tuple(
-    f"tests/unit/test_{name}.py"
-    for name in ("runtime", "schedule", "not_finite", "compile", "failing_values", "threads")
-)
 
 Stage = Callable[[list[str]], bool]
 
@@ -45,7 +40,7 @@ def gpu(arguments: list[str]) -> bool:
     if missing and not os.environ.get("CI"):
         print(f"not tested on device webgpu: {missing}")
         return True
-    return pytest(["tests/oracle", "tests/fuzz", *ON_DEVICES, "--device=webgpu"], arguments)
+    return pytest(["tests/oracle", "tests/fuzz", "tests/unit", "--only-on-devices", "--device=webgpu"], arguments)
 
 
 def browser(arguments: list[str]) -> bool:

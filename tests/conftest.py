@@ -2,6 +2,7 @@
 
 import gc
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -15,6 +16,7 @@ KNOWN_DEVICES = ("cpu", "webgpu", "null")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--device", default="cpu", help="devices to test, with commas between: cpu, webgpu, null")
+    parser.addoption("--only-on-devices", action="store_true", help="only tests that have an argument `device`")
     parser.addoption("--steps", default="50", help="steps that each thread takes in test_threads.py")
     parser.addoption("--update-golden", action="store_true", help="write the golden files anew; then read their diff")
 
@@ -41,11 +43,33 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("device", asked_devices(metafunc.config))
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--only-on-devices"):
+        kept = sampled([item for item in items if device_of(item) in asked_devices(config)])
+        config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+        items[:] = kept
     for item in items:
-        callspec = getattr(item, "callspec", None)
-        if callspec and callspec.params.get("device") == "webgpu" and devices.why_no_webgpu():
+        if device_of(item) == "webgpu" and devices.why_no_webgpu():
             item.add_marker(pytest.mark.skip(reason=devices.why_no_webgpu()))
+
+
+def sampled(items: list[pytest.Item]) -> list[pytest.Item]:
+    """Of a test with the mark `one_in(n)`, one run in n and the first."""
+    seen: Counter[str] = Counter()
+    kept = []
+    for item in items:
+        mark = item.get_closest_marker("one_in")
+        test = item.nodeid.split("[")[0]
+        if mark is None or seen[test] % mark.args[0] == 0:
+            kept.append(item)
+        seen[test] += 1
+    return kept
+
+
+def device_of(item: pytest.Item) -> str | None:
+    callspec = getattr(item, "callspec", None)
+    device: str | None = callspec.params.get("device") if callspec else None
+    return device
 
 
 @pytest.fixture
@@ -62,6 +86,17 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
         assert text == stored, f"tests/golden/{name} changed: python -m tests golden --update, then read the diff"
 
     return check
+
+
+@pytest.fixture
+def default_device(device: str) -> Iterator[None]:
+    """New tensors are on `device`: for tests that name none."""
+    import pywebgpu  # After the environment, which prepare_environment sets.
+
+    was = pywebgpu.get_default_device()
+    pywebgpu.set_default_device(device)
+    yield
+    pywebgpu.set_default_device(was)
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 
 from pywebgpu import chromium, devices, errors, node, site
-from pywebgpu.bench import contest, measure, peer, plans, report, workloads
+from pywebgpu.bench import contest, growth, measure, peer, plans, report, workloads
 from pywebgpu.installation import InstallationError
 
 STEPS = 20
@@ -25,6 +25,10 @@ def main(arguments: Sequence[str]) -> int:
     if options.plans:
         models = [plans.plan(name) for name in plans.MODELS]
         print(json.dumps(plans.as_data(models), indent=2) if options.json else plans.table(models))
+        return 0
+    if options.growth:
+        steps = [growth.measure(layers) for layers in growth.LAYERS]
+        print(json.dumps(growth.as_data(steps), indent=2) if options.json else growth.table(steps))
         return 0
     chosen = [workloads.WORKLOADS[name] for name in options.workloads or workloads.WORKLOADS]
     device = options.device or devices.default_device()
@@ -92,6 +96,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--compiled", action="store_true", help="measure torch.compile(step)")
     parser.add_argument("--json", action="store_true", help="print a list of JSON objects")
     parser.add_argument("--plans", action="store_true", help="instead: memory planned for whole models, by device null")
+    parser.add_argument("--growth", action="store_true", help="instead: what compiling costs as a model gets deeper")
     parser.add_argument("--no-peers", action="store_true", help="leave PyTorch out")
     return parser
 

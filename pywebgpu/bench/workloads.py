@@ -95,7 +95,9 @@ def _cnn() -> Training:
     return Training(model, batch, lambda torch, parameters: torch.optim.SGD(parameters, lr=0.05))
 
 
-def _gpt(shape: gpt.Shape) -> Training:
+def training_of(shape: gpt.Shape) -> Training:
+    """AdamW on a gpt."""
+
     def batch() -> tuple[Data, Data]:
         rows, length = shape.batch, shape.block + 1
         text = integers(shape.vocabulary, rows, length).values
@@ -164,10 +166,10 @@ def _trained(name: str, text: str, training: Training) -> Workload:
 
 _ALL = (
     _trained("mlp", "784-128-10, ReLU, batch 64, cross-entropy, SGD", _mlp()),
-    _trained("gpt", "4 layers, 4 heads, width 128, block 64, batch 8, vocabulary 65, AdamW", _gpt(gpt.Shape())),
+    _trained("gpt", "4 layers, 4 heads, width 128, block 64, batch 8, vocabulary 65, AdamW", training_of(gpt.Shape())),
     Workload("matmul", "1024 x 1024 by 1024 x 1024", _matmul),
     Workload("pointwise", "a chain of ten over 4 M elements", _pointwise),
-    _trained("gpt1", "gpt with one layer of width 8", _gpt(gpt.Shape(layers=1, width=8))),
+    _trained("gpt1", "gpt with one layer of width 8", training_of(gpt.Shape(layers=1, width=8))),
     _trained("cnn", "conv 1-16, pool, conv 16-32, pool, dense; batch 32 on 28 x 28, SGD", _cnn()),
 )
 WORKLOADS = {workload.name: workload for workload in _ALL}

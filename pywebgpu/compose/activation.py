@@ -6,7 +6,8 @@ Where a branch is not taken its argument is replaced by 0 first, so that a branc
 from math import pi, sqrt
 
 from pywebgpu import dtypes, numbers
-from pywebgpu.compose import arithmetic, precision, random, scan
+from pywebgpu.compose import arithmetic, elementwise, precision, random, scan
+from pywebgpu.dtypes import Kind
 from pywebgpu.errors import ShapeError
 from pywebgpu.graph.ir import Node
 from pywebgpu.ops import clamping, movement, pointwise
@@ -247,7 +248,8 @@ def _times(x: Node, factor: float) -> Node:
 
 
 def _held(x: Node, low: float, high: float) -> Node:
-    return clamping.hardtanh(x, arithmetic.chosen(x, low), arithmetic.chosen(x, high))
+    bounds = arithmetic.chosen(x, low), arithmetic.chosen(x, high)
+    return clamping.hardtanh(x, *bounds) if x.spec.dtype.kind is Kind.FLOAT else elementwise.clamp(x, *bounds)
 
 
 def _softplus(x: Node, beta: float, threshold: float) -> Node:

@@ -16,7 +16,7 @@ from pywebgpu.dtypes import Kind
 from pywebgpu.errors import RangeError
 from pywebgpu.graph.ir import DATA, HOST, Movement, Node
 from pywebgpu.numbers import HELD, WORD
-from pywebgpu.ops import clamping, contraction, indexing, movement, pointwise, products, reduction
+from pywebgpu.ops import contraction, indexing, movement, pointwise, products, reduction
 from pywebgpu.step_capture.capture import recorder
 
 # What to say of checked row numbers. Beside the graph, as graphs that differ by a text alone are one Program.
@@ -185,13 +185,6 @@ def _corners(combine: Callable[[int, int], int]) -> Rule:
     return rule
 
 
-def _clamp(node: Node, of: Ranges) -> Range | None:
-    x, low, high = of(0), of(1), of(2)
-    if x is None or low is None or high is None:
-        return None
-    return Range(min(max(x.low, low.low), high.low), min(max(x.high, low.high), high.high), False)
-
-
 def _remainder(node: Node, of: Ranges) -> Range | None:
     divisor = of(1)
     return None if divisor is None or divisor.low <= 0 else Range(0, divisor.high - 1, False)
@@ -338,10 +331,6 @@ _RULES: dict[str, Rule] = dict.fromkeys([op.name for op in COMPARISONS], _flag) 
     pointwise.bitwise_and.name: _masked,
     pointwise.maximum.name: _corners(max),
     pointwise.minimum.name: _corners(min),
-    clamping.clamp_min.name: _corners(max),
-    clamping.clamp_max.name: _corners(min),
-    clamping.clamp.name: _clamp,
-    clamping.hardtanh.name: _clamp,
     pointwise.remainder.name: _remainder,
     pointwise.floor_divide.name: _floor_divide,
     pointwise.where.name: _union(1),

@@ -318,8 +318,13 @@ def clamp(x: Node, low: Operand | None = None, high: Operand | None = None) -> N
     for bound in given:
         if not isinstance(bound, Node):
             numbers.check(bound, dtype)
-    op = clamping.clamp_max if low is None else clamping.clamp_min if high is None else clamping.clamp
-    return op(*arithmetic.together(x, *given, dtype=dtype))
+    x, *bounds = arithmetic.together(x, *given, dtype=dtype)
+    if dtype.kind is Kind.FLOAT:
+        op = clamping.clamp_max if low is None else clamping.clamp_min if high is None else clamping.clamp
+        return op(x, *bounds)
+    if low is not None:  # A comparison may be with a number that not every device holds.
+        x = pointwise.where(pointwise.lt(x, bounds[0]), bounds[0], x)
+    return x if high is None else pointwise.where(pointwise.gt(x, bounds[-1]), bounds[-1], x)
 
 
 def lerp(start: Node, end: Node, weight: Operand) -> Node:

@@ -39,8 +39,8 @@ def structure(order: Sequence[Node], roots: Iterable[Node]) -> Structure:
         words += (op, node.spec)
         if node.attrs and not isinstance(op, Custom):
             attrs: tuple[Any, ...] = tuple(node.attrs.values())
-            if op.name == "const":
-                attrs = (repr(attrs[0]),)  # -0.0 equals 0.0, and NaN does not equal itself.
+            if "value" in node.attrs:
+                attrs = tuple(map(repr, attrs))  # -0.0 equals 0.0, and NaN does not equal itself.
             elif op.name == "barrier":
                 attrs = (tokens.setdefault(attrs, len(tokens)),)
             words.append(attrs)
@@ -48,3 +48,8 @@ def structure(order: Sequence[Node], roots: Iterable[Node]) -> Structure:
             words.append(number[source])
     words.append(tuple([number[root] for root in roots]))
     return Structure(tuple(words))
+
+
+def attributes(node: Node) -> tuple[Any, ...]:
+    """A node's attributes by name, so that equal ones mean the same: see `structure`."""
+    return tuple([(name, repr(value) if name == "value" else value) for name, value in node.attrs.items()])

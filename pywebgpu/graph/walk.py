@@ -1,10 +1,12 @@
 """Orders and rebuilds of a graph. Pure: a walk returns new nodes and changes none. Never by recursion."""
 
-from collections.abc import Callable, Iterable, Set
+from collections.abc import Callable, Iterable, Sequence, Set
 from sys import getrefcount
 
 from pywebgpu.dtypes import float32
 from pywebgpu.graph.ir import DATA, NO_ATTRS, Movement, Node, Spec, recording
+
+Roots = tuple[Node, ...]
 
 
 def toposort(roots: Iterable[Node]) -> list[Node]:
@@ -51,20 +53,21 @@ def history(roots: Iterable[Node], stop: Set[Node] = frozenset()) -> list[Node]:
     return order
 
 
-def rebuild(roots: tuple[Node, ...], rule: Callable[[Node], Node]) -> tuple[Node, ...]:
-    """Applies `rule` once to each node, inputs first; `rule` returns the node itself to keep it."""
-    new: dict[int, Node] = {}
-    for node in toposort(roots):
+def rebuild(roots: Roots, order: Sequence[Node], rule: Callable[[Node], Node]) -> Roots:
+    """Applies `rule` once to each node of a graph that was toposorted; `rule` returns the node itself to keep it."""
+    new: dict[Node, Node] = {}
+    trace = recording.trace
+    for node in order:
         fresh = node
-        if not node.is_source:
-            inputs = tuple(new[id(source)] for source in node.inputs)
-            if any(a is not b for a, b in zip(inputs, node.inputs, strict=True)):
+        if node.inputs and node.buffer is None:
+            inputs = tuple([new[source] for source in node.inputs])
+            if inputs != node.inputs:
                 fresh = Node(node.op, inputs, node.attrs, node.spec)
             fresh = rule(fresh)
-            if recording.trace is not None:
-                recording.trace.carry(node, fresh)
-        new[id(node)] = fresh
-    return tuple(new[id(root)] for root in roots)
+            if trace is not None:
+                trace.carry(node, fresh)
+        new[node] = fresh
+    return tuple([new[root] for root in roots])
 
 
 def base(node: Node) -> Node:

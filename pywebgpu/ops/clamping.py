@@ -1,4 +1,4 @@
-"""Values held between bounds. NaN stays and gets no gradient; a bound that is NaN wins.
+"""Floats held between bounds. NaN stays and gets no gradient; a bound that is NaN wins.
 
 Apart from pointwise.py, since these are made of its comparisons, and nothing there is made of them.
 """
@@ -15,7 +15,7 @@ def _kept(g: Node, condition: Node) -> Node:
 
 clamp_min: Pointwise = Pointwise(
     "clamp_min",
-    wgsl=pointwise.by_kind("p_max({0}, {1})", "max({0}, {1})"),
+    wgsl="p_max({0}, {1})",
     reference="maximum",
     vjp=(lambda g, out, x, low: _kept(g, pointwise.ge(x, low)), lambda g, out, x, low: _kept(g, pointwise.lt(x, low))),
     cost=3,
@@ -23,7 +23,7 @@ clamp_min: Pointwise = Pointwise(
 
 clamp_max: Pointwise = Pointwise(
     "clamp_max",
-    wgsl=pointwise.by_kind("p_min({0}, {1})", "min({0}, {1})"),
+    wgsl="p_min({0}, {1})",
     reference="minimum",
     vjp=(
         lambda g, out, x, high: _kept(g, pointwise.le(x, high)),
@@ -37,7 +37,7 @@ def _clamped(xp: Any, x: Any, low: Any, high: Any) -> Any:
     return xp.minimum(xp.maximum(x, low), high)
 
 
-_CLAMP = pointwise.by_kind("p_min(p_max({0}, {1}), {2})", "min(max({0}, {1}), {2})")
+_CLAMP = "p_min(p_max({0}, {1}), {2})"
 
 clamp: Pointwise = Pointwise(
     "clamp",  # The upper bound wins where the two are crossed.

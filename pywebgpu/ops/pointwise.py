@@ -44,7 +44,7 @@ def _to_bool(*given: DType, **attrs: Any) -> DType:
     return dtypes.bool_
 
 
-def by_kind(floating: str, integer: str) -> Any:
+def _by_kind(floating: str, integer: str) -> Any:
     return lambda *given, **attrs: floating if given[-1].kind is Kind.FLOAT else integer
 
 
@@ -69,7 +69,7 @@ iota: Generator = Generator(
 
 add: Pointwise = Pointwise(
     "add",
-    wgsl=by_kind("({0} + {1})", "({0} + {1})"),
+    wgsl=_by_kind("({0} + {1})", "({0} + {1})"),
     reference="add",
     vjp=(lambda g, out, a, b: g, lambda g, out, a, b: g),
 )
@@ -155,7 +155,7 @@ pow_: Pointwise = Pointwise(
 
 maximum: Pointwise = Pointwise(
     "maximum",
-    wgsl=by_kind("p_max({0}, {1})", "max({0}, {1})"),
+    wgsl=_by_kind("p_max({0}, {1})", "max({0}, {1})"),
     reference="maximum",
     vjp=(lambda g, out, a, b: mul(g, _share(a, b)), lambda g, out, a, b: mul(g, _share(b, a))),
     cost=3,
@@ -163,7 +163,7 @@ maximum: Pointwise = Pointwise(
 
 minimum: Pointwise = Pointwise(
     "minimum",
-    wgsl=by_kind("p_min({0}, {1})", "min({0}, {1})"),
+    wgsl=_by_kind("p_min({0}, {1})", "min({0}, {1})"),
     reference="minimum",
     vjp=(lambda g, out, a, b: mul(g, _share(b, a)), lambda g, out, a, b: mul(g, _share(a, b))),
     cost=3,
@@ -211,7 +211,7 @@ def _comparison(name: str, sign: str, ufunc: str) -> Pointwise:
         "==": "!p_isnan({0}) && {0} == {1}",
         "!=": "p_isnan({0}) || p_isnan({1}) || {0} != {1}",
     }.get(sign, f"!p_isnan({{0}}) && !p_isnan({{1}}) && {integer}")
-    wgsl = by_kind(f"u32({floating})", f"u32({integer})")
+    wgsl = _by_kind(f"u32({floating})", f"u32({integer})")
     return Pointwise(name, wgsl, ufunc, vjp=(None, None), result=_to_bool)
 
 
@@ -418,7 +418,7 @@ trunc: Pointwise = Pointwise("trunc", "trunc({0})", "trunc", vjp=(_nothing,))
 round_: Pointwise = Pointwise("round", "round({0})", "rint", vjp=(_nothing,), edges=(0.5, 1.5, 2.5, -0.5))
 relu: Pointwise = Pointwise(
     "relu",
-    wgsl=by_kind("p_max({0}, 0.0)", "max({0}, 0)"),
+    wgsl=_by_kind("p_max({0}, 0.0)", "max({0}, 0)"),
     reference=lambda xp, a: xp.maximum(a, xp.zeros((), a.dtype)),
     vjp=(lambda g, out, a: where(le(out, _const(out, 0.0)), _const(g, 0.0), g),),  # NaN passes it on
     edges=(0.0, float("nan")),

@@ -1,19 +1,20 @@
 """Graph -> Program: the one driver. Each stage is a pure function; only this file calls them and only it prints."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from math import prod
 
 from pywebgpu.errors import CompileError
 from pywebgpu.graph.ir import HOST, Node, recording
 from pywebgpu.graph.show import as_text
 from pywebgpu.graph.walk import toposort
-from pywebgpu.kernels import select
 from pywebgpu.kernels.kernel import Kernel, Limits
 from pywebgpu.ops import pointwise
 from pywebgpu.program import memory, packing
+from pywebgpu.program.kernel_table import KernelTable
 from pywebgpu.program.program import Dispatch, HostCall, Program, Slot, Target
 from pywebgpu.program.reads import is_free, is_view
-from pywebgpu.program.schedule import Schedule
+from pywebgpu.program.schedule import Schedule, scheduled
 from pywebgpu.rewrite import PASSES, simplify
 from pywebgpu.settings import settings
 
@@ -36,77 +37,116 @@ def compile_graph(roots: tuple[Node, ...], target: Target, written: Written = ()
 
 
 def _device_program(roots: tuple[Node, ...], limits: Limits, written: Written, alive: list[list[Node]]) -> Program:
-    data, numbers = leaves(toposort(roots))
-    for rewrite in PASSES:
-        roots = rewrite(roots)
-        alive.append(toposort(roots))
-        _watch(f"after {rewrite.__name__}", roots)
-    roots = _stored(roots)
-    alive.append(toposort(roots))
-    placed, schedule = _scheduled(roots, limits, [(i, data[j]) for i, j in written], alive)
-    roots = placed.roots
-    stored = {id(node) for group in schedule.groups for node in group.outputs}
-    number = {id(node): at for at, node in enumerate(numbers)}
-    computed = [node for group in schedule.groups for node in group.outputs if id(node) not in placed.inside]
-    owners = [*data, *computed]  # Those with a buffer to themselves; the others lie in one of theirs.
-    nodes = [*owners, *placed.parts, *placed.windows]
-    slot = {id(node): at for at, node in enumerate(nodes)}
-    places = [(slot[id(whole)], 4 * start) for whole, start in (placed.inside[id(n)] for n in nodes[len(owners) :])]
-    kernels: list[Kernel] = []
-    found: dict[Kernel, int] = {}
-    steps: list[Dispatch] = []
-    served: list[list[Node]] = []  # the nodes of each step
-    for group in schedule.groups:
-        if not any(prod(node.spec.shape) for node in group.outputs) or packing.is_done(group.nodes[0]):
-            continue
-        rows = (group.geometry, group.levels)
-        kernel, bound = select.generate(
-            group.kind, group.nodes, group.outputs, rows, stored, number, schedule.alias, limits
-        )
-        if kernel not in found:
-            found[kernel] = len(kernels)
-            kernels.append(kernel)
-        steps.append(Dispatch(found[kernel], tuple(slot[id(node)] for node in bound)))
-        served.append(group.nodes)
-    sizes = [_bytes(node, limits) for node in owners]
-    outputs = tuple(slot[id(root)] for root in roots)
-    owner = {slot[id(node)]: slot[id(leaf)] for node, leaf in ((n, schedule.alias.get(id(n))) for n in nodes) if leaf}
-    pinned = {at: at for at in range(len(data))} | {at: owner.get(at, at) for at in outputs}
-    late = {at for at in outputs if at not in owner and at >= len(data)}
-    owning = [*range(len(owners)), *(whole for whole, _ in places)]
-    layout = memory.plan([[owning[at] for at in step.slots] for step in steps], sizes, pinned, late)
-    buffers, offsets = layout.buffers, layout.offsets
-    fixed = {buffers[at] for at in pinned}
-    within = zip(nodes[len(owners) :], places, strict=True)
-    inside = [Slot(node.spec, buffers[whole], offsets[whole] + at) for node, (whole, at) in within]
-    accepted = tuple((i, j) for i, j in written if owner.get(outputs[i]) == j)
+    order = toposort(roots)
+    data, numbers = leaves(order)
+    roots, order = _rewritten(roots, order, alive)
+    placed, schedule = _grouped(roots, order, limits, [(i, data[j]) for i, j in written], alive)
+    slots = _Slots.of(data, schedule, placed)
+    kernels, steps, served = _dispatches(schedule, slots, numbers, limits)
+    outputs = tuple(slots.number[id(root)] for root in placed.roots)
+    owner = {slots.number[at]: slots.number[id(leaf)] for at, leaf in schedule.alias.items()}
+    layout = _laid_out(steps, slots, outputs, owner, limits)
+    given = {layout.buffers[slot] for slot in (*range(len(data)), *outputs)}
     program = Program(
         kernels=tuple(kernels),
         steps=tuple(steps),
-        slots=(*(Slot(node.spec, buffers[at], offsets[at] or None) for at, node in enumerate(owners)), *inside),
+        slots=slots.placed(layout),
         inputs=tuple(range(len(data))),
         numbers=tuple(node.spec.dtype for node in numbers),
         outputs=outputs,
-        written=accepted,
+        written=tuple((i, j) for i, j in written if owner.get(outputs[i]) == j),
         sizes=tuple(layout.sizes),
-        scratch=tuple(b for b in range(len(layout.sizes)) if b not in fixed),
+        scratch=tuple(buffer for buffer in range(len(layout.sizes)) if buffer not in given),
         lower_bound=layout.least,
     )
-    _report(program, nodes, served)
+    _report(program, [*slots.owners, *slots.inside], served)
     return program
 
 
-def _scheduled(
-    roots: tuple[Node, ...], limits: Limits, written: list[tuple[int, Node]], alive: list[list[Node]]
+def _rewritten(
+    roots: tuple[Node, ...], order: list[Node], alive: list[list[Node]]
+) -> tuple[tuple[Node, ...], list[Node]]:
+    """The graph after all passes, and with a place for each root: its roots, and all of it, toposorted."""
+    for rewrite in PASSES:
+        roots = rewrite(roots, order)
+        order = toposort(roots)
+        alive.append(order)
+        _watch(f"after {rewrite.__name__}", roots)
+    roots = _stored(roots)
+    order = toposort(roots)
+    alive.append(order)
+    return roots, order
+
+
+@dataclass(frozen=True, slots=True)
+class _Slots:
+    """The values of a Program: those that have a buffer of their own, and those that lie in one of theirs.
+
+    number: by id, the slot of a value; owners come first, the data leaves before all.
+    places: for each value inside another, the slot of that, and the byte where it starts there.
+    """
+
+    owners: list[Node]
+    inside: list[Node]
+    number: dict[int, int]
+    places: list[tuple[int, int]]
+
+    @staticmethod
+    def of(data: list[Node], schedule: Schedule, placed: packing.Placed) -> "_Slots":
+        computed = [node for group in schedule.groups for node in group.outputs if id(node) not in placed.inside]
+        owners, inside = [*data, *computed], [*placed.parts, *placed.windows]
+        number = {id(node): at for at, node in enumerate((*owners, *inside))}
+        found = (placed.inside[id(node)] for node in inside)
+        return _Slots(owners, inside, number, [(number[id(whole)], 4 * start) for whole, start in found])
+
+    def placed(self, layout: memory.Layout) -> tuple[Slot, ...]:
+        """Each with its buffer, and where in it."""
+        buffers, offsets = layout.buffers, layout.offsets
+        own = [Slot(node.spec, buffers[at], offsets[at] or None) for at, node in enumerate(self.owners)]
+        within = zip(self.inside, self.places, strict=True)
+        return (*own, *[Slot(node.spec, buffers[whole], offsets[whole] + at) for node, (whole, at) in within])
+
+
+def _dispatches(
+    schedule: Schedule, slots: _Slots, numbers: list[Node], limits: Limits
+) -> tuple[list[Kernel], list[Dispatch], list[list[Node]]]:
+    """The kernels, the steps that run them, and the nodes that each step computes."""
+    stored = {id(node) for group in schedule.groups for node in group.outputs}
+    table = KernelTable(stored, {id(node): at for at, node in enumerate(numbers)}, schedule.alias, limits)
+    steps: list[Dispatch] = []
+    served: list[list[Node]] = []
+    for group in schedule.groups:
+        if any(prod(node.spec.shape) for node in group.outputs) and not packing.is_done(group.nodes[0]):
+            kernel, bound = table.find(group)
+            steps.append(Dispatch(kernel, tuple([slots.number[id(node)] for node in bound])))
+            served.append(group.nodes)
+    return table.kernels, steps, served
+
+
+def _laid_out(
+    steps: Sequence[Dispatch], slots: _Slots, outputs: Sequence[int], owner: Mapping[int, int], limits: Limits
+) -> memory.Layout:
+    """owner: the slot of a value that takes over a data leaf's buffer -> the leaf's slot."""
+    sizes = [_bytes(node, limits) for node in slots.owners]
+    data = [at for at, node in enumerate(slots.owners) if node.buffer is not None]
+    pinned = {at: at for at in data} | {at: owner.get(at, at) for at in outputs}
+    late = {at for at in outputs if at not in owner and at not in data}
+    owning = [*range(len(sizes)), *(whole for whole, _ in slots.places)]
+    return memory.plan([[owning[at] for at in step.slots] for step in steps], sizes, pinned, late)
+
+
+def _grouped(
+    roots: tuple[Node, ...], order: list[Node], limits: Limits, written: list[tuple[int, Node]], alive: list[list[Node]]
 ) -> tuple[packing.Placed, Schedule]:
     """Parts of packs that would clash get a buffer of their own, until none does."""
-    found, apart = packing.windows(roots), set[int]()
-    alive.append(toposort(found.roots))
+    found, apart = packing.windows(roots, order), set[int]()
+    order = toposort(found.roots)
+    alive.append(order)
     while True:
-        placed = packing.place(found, limits.bindings, apart)
-        alive.append(toposort(placed.roots))
-        pairs = [(placed.roots[i], leaf) for i, leaf in written]
-        schedule = Schedule(placed.roots, limits, pairs, placed)
+        placed = packing.place(found, order, limits.bindings, apart)
+        nodes = order if placed.roots is found.roots else toposort(placed.roots)
+        alive.append(nodes)
+        schedule = scheduled(placed, nodes, limits, [(placed.roots[i], leaf) for i, leaf in written])
         clashes = packing.clashes(schedule, placed)
         if not clashes:
             return placed, schedule
@@ -136,8 +176,9 @@ def _bytes(node: Node, limits: Limits) -> int:
 
 def _host_program(roots: tuple[Node, ...], written: Written) -> Program:
     """One HostCall a node: the cpu device folds nothing into another."""
-    data, numbers = leaves(toposort(roots))
-    roots = simplify.simplify(roots)
+    order = toposort(roots)
+    data, numbers = leaves(order)
+    roots = simplify.simplify(roots, order)
     order = toposort(roots)
     inner = [node for node in order if node.buffer is None]
     nodes = [*data, *numbers, *inner]

@@ -33,10 +33,10 @@ class Group:
     number: int
     kind: str
     nodes: list[Node]
-    members: int
+    members: int = 0  # bits of its nodes' numbers (see partition.py)
     levels: dict[int, str] = field(default_factory=dict)
     geometry: Geometry | None = None
-    before: int = 0  # bits of all groups that must run earlier
+    before: int = 0  # bits of all that must run earlier
     parents: set[int] = field(default_factory=set)
     outputs: list[Node] = field(default_factory=list)
 

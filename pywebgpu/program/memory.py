@@ -7,12 +7,14 @@ ranges of it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from bisect import bisect_left, insort
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate
+from itertools import accumulate, pairwise
+
+from pywebgpu.program.occupancy import Life, Occupancy, members
 
 ALIGNMENT = 256  # bytes: where WebGPU lets a range start
-Life = tuple[int, int]  # first and last step
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +28,10 @@ class Layout:
 
 
 @dataclass(slots=True)
-class _Place:
+class _Buffer:
     """A buffer in the making. `values`: the life of each value in it, where it starts and where it ends."""
 
     nbytes: int
-    members: set[int]
     values: list[tuple[Life, int, int]] = field(default_factory=list)
 
     def gap(self, life: Life, nbytes: int) -> tuple[int, int] | None:
@@ -45,6 +46,78 @@ class _Place:
                 found.append((start - free, free))
             free = max(free, -(-end // ALIGNMENT) * ALIGNMENT)
         return min(found, default=None)
+
+    def full(self, life: Life, nbytes: int) -> Iterator[Life]:
+        """When, during a life, fewer than `nbytes` bytes are free."""
+        begin, finish = life
+        taken: dict[int, int] = {}  # by step: bytes more than at the step before
+        for (first, last), start, end in self.values:
+            if first <= finish and begin <= last:
+                first, after = max(first, begin), min(last, finish) + 1
+                taken[first] = taken.get(first, 0) + end - start
+                taken[after] = taken.get(after, 0) + start - end
+        free = self.nbytes
+        for step, after in pairwise(sorted(taken)):
+            free -= taken[step]
+            if free < nbytes:
+                yield step, after - 1
+
+
+class _Buffers:
+    """All buffers in the making, and which of them have room when."""
+
+    def __init__(self, end: int) -> None:
+        self.made: list[_Buffer] = []
+        self._life = 0, end
+        self._of_size: dict[int, int] = {}  # by bytes: a set of buffers
+        self._sizes: list[int] = []  # those that occur, in order
+        self._used = Occupancy(end + 1)
+        self._full = Occupancy(end + 1)  # Where no value fits that is still to come.
+        self._least = 0  # bytes of the smallest value that `_full` is true of
+
+    def new(self, nbytes: int) -> int:
+        number = len(self.made)
+        self.made.append(_Buffer(nbytes))
+        if nbytes not in self._of_size:
+            insort(self._sizes, nbytes)
+        self._of_size[nbytes] = self._of_size.get(nbytes, 0) | 1 << number
+        return number
+
+    def put(self, number: int, offset: int, nbytes: int, life: Life) -> None:
+        self.made[number].values.append((life, offset, offset + nbytes))
+        self._used.add(life, number)
+        for time in self.made[number].full(life, self._least):
+            self._full.add(time, number)
+
+    def find(self, nbytes: int, life: Life, without: int) -> tuple[int, int] | None:
+        """The buffer with the tightest gap, and where in it. Values come by their sizes, the largest first.
+
+        Buffers that are empty meanwhile are found by their sizes; few of those in part are not full.
+        """
+        self._come_to(nbytes)
+        room = ((1 << len(self.made)) - 1) & ~(without | self._full.during(life))
+        empty = room & ~self._used.during(life)
+        found: list[tuple[int, int, int]] = []
+        for size in self._sizes[bisect_left(self._sizes, nbytes) :]:
+            fitting = self._of_size[size] & empty
+            if fitting:
+                found.append((size, next(members(fitting)), 0))
+                break
+        for number in members(room & ~empty):
+            gap = self.made[number].gap(life, nbytes)
+            if gap is not None:
+                found.append((gap[0], number, gap[1]))
+        return min(found)[1:] if found else None
+
+    def _come_to(self, nbytes: int) -> None:
+        """From now on no value is larger."""
+        least = 1 << (nbytes.bit_length() - 1)
+        if least == self._least:
+            return
+        self._least, self._full = least, Occupancy(self._life[1] + 1)
+        for number, buffer in enumerate(self.made):
+            for time in buffer.full(self._life, least):
+                self._full.add(time, number)
 
 
 def plan(
@@ -61,7 +134,7 @@ def plan(
         lives[owner] = min(lives[slot][0], lives[owner][0]) if owner in late else 0, end
     inner = [slot for slot in range(len(sizes)) if slot not in pinned]
     orders = [sorted(inner, key=lambda slot: (-sizes[slot], turn * lives[slot][turn < 0])) for turn in (1, -1)]
-    layouts = [_laid_out(order, sizes, pinned, lives, beside) for order in (orders if inner else [inner])]
+    layouts = [_laid_out(order, sizes, pinned, lives, beside, end) for order in (orders if inner else [inner])]
     buffers, offsets, bytes_of = min(layouts, key=lambda layout: sum(layout[2]))
     own = [(lives[slot], sizes[slot]) for slot in {*inner, *pinned.values()}]
     return Layout(buffers, offsets, bytes_of, _fullest(own, end))
@@ -73,36 +146,25 @@ def _laid_out(
     pinned: Mapping[int, int],
     lives: Sequence[Life],
     beside: Sequence[set[int]],
+    end: int,
 ) -> tuple[list[int], list[int], list[int]]:
     """buffer and offset of each slot, and bytes of each buffer, where slots choose in this order."""
-    buffers, offsets, places = [0] * len(sizes), [0] * len(sizes), list[_Place]()
-    number: dict[int, int] = {}
+    buffers = _Buffers(end)
+    found: dict[int, tuple[int, int]] = {}  # by slot
     for slot, owner in pinned.items():
-        if owner not in number:
-            number[owner] = len(places)
-            places.append(_Place(sizes[owner], {owner}, [(lives[owner], 0, sizes[owner])]))
-        buffers[slot] = number[owner]
-        places[number[owner]].members.add(slot)
+        if owner not in found:
+            found[owner] = buffers.new(sizes[owner]), 0
+            buffers.put(*found[owner], sizes[owner], lives[owner])
+        found[slot] = found[owner]
     for slot in order:
-        at, offset = _choose(places, sizes[slot], lives[slot], beside[slot])
-        buffers[slot], offsets[slot] = at, offset
-        places[at].members.add(slot)
-        places[at].values.append((lives[slot], offset, offset + sizes[slot]))
-    return buffers, offsets, [place.nbytes for place in places]
-
-
-def _choose(places: list[_Place], nbytes: int, life: Life, beside: set[int]) -> tuple[int, int]:
-    """The place with the tightest gap, and where in it; a new place if there is none."""
-    best: tuple[int, int, int] | None = None
-    for at, place in enumerate(places):
-        if place.nbytes >= nbytes and beside.isdisjoint(place.members):
-            gap = place.gap(life, nbytes)
-            if gap is not None and (best is None or (gap[0], at) < best[:2]):
-                best = gap[0], at, gap[1]
-    if best is not None:
-        return best[1:]
-    places.append(_Place(nbytes, set()))
-    return len(places) - 1, 0
+        without = 0
+        for other in beside[slot] & found.keys():
+            without |= 1 << found[other][0]
+        place = buffers.find(sizes[slot], lives[slot], without)
+        found[slot] = place or (buffers.new(sizes[slot]), 0)
+        buffers.put(*found[slot], sizes[slot], lives[slot])
+    numbers, offsets = zip(*(found[slot] for slot in range(len(sizes))), strict=True) if sizes else ((), ())
+    return list(numbers), list(offsets), [buffer.nbytes for buffer in buffers.made]
 
 
 def _lives(steps: Sequence[Sequence[int]], count: int) -> list[Life]:

@@ -5,11 +5,9 @@ A gradient of a weight, say, is the last reader of a wide value; run at once, th
 
 from __future__ import annotations
 
-from bisect import insort
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from math import prod
-from typing import Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from pywebgpu.graph.ir import Node
 
@@ -19,47 +17,74 @@ class Part(Protocol):
 
     number: int
     outputs: list[Node]
-    members: int
-    before: int
     parents: set[int]
 
 
 P = TypeVar("P", bound=Part)
 
 
-def ordered(groups: Iterable[P], reads: Callable[[P], Sequence[Node]], kept: Collection[int]) -> list[P]:
+class _Memory(Generic[P]):
+    """What the memory of values grows by when a group runs, after those that ran already."""
+
+    def __init__(self, groups: Sequence[P], reads: Callable[[P], Sequence[Node]], kept: Collection[int]) -> None:
+        self._kept = kept
+        self._inputs = {group.number: [node for node in reads(group) if node.buffer is None] for group in groups}
+        self._readers: dict[int, dict[int, P]] = {}  # by id of a value: those that still read it, by number
+        for group in groups:
+            for node in self._inputs[group.number]:
+                self._readers.setdefault(id(node), {})[group.number] = group
+
+    def growth(self, group: P) -> int:
+        """Elements that are live afterwards and were not before."""
+        takes = sum(prod(node.spec.shape) for node in group.outputs if id(node) not in self._kept)
+        last = (node for node in self._inputs[group.number] if len(self._readers[id(node)]) == 1)
+        return takes - sum(prod(node.spec.shape) for node in last if id(node) not in self._kept)
+
+    def run(self, group: P) -> list[P]:
+        """Those that free more now: they are the last readers of something."""
+        last: list[P] = []
+        for node in self._inputs[group.number]:
+            readers = self._readers[id(node)]
+            del readers[group.number]
+            if len(readers) == 1:
+                last += readers.values()
+        return last
+
+
+def ordered(groups: Sequence[P], reads: Callable[[P], Sequence[Node]], kept: Collection[int]) -> list[P]:
     """groups: as the graph has them. kept: ids of values whose memory is never let go, or is not their own.
 
     A group runs when all before it did: of those that can, the first one that frees more than it takes, else the first.
     """
-    waiting = list(groups)
-    inputs = {group.number: [node for node in reads(group) if node.buffer is None] for group in waiting}
-    left = Counter(id(node) for nodes in inputs.values() for node in nodes)  # groups that still read it
-    place = {group.number: at for at, group in enumerate(waiting)}
+    place = {group.number: at for at, group in enumerate(groups)}
+    memory = _Memory(groups, reads, kept)
     children: dict[int, list[P]] = {}
-    for group in waiting:
+    for group in groups:
         for number in group.parents:
             children.setdefault(number, []).append(group)
-    ready = [group for group in waiting if not group.before]
-    known = {group.number for group in ready}
+    missing = [len(group.parents) for group in groups]  # by place: groups that have to run before
+    ready: set[int] = set()  # the places of groups that can run, and of those that free more than they take
+    freeing: set[int] = set()
     found: list[P] = []
-    done = 0
 
-    def growth(group: P) -> int:
-        """Elements that are live afterwards and were not before."""
-        takes = sum(prod(node.spec.shape) for node in group.outputs if id(node) not in kept)
-        frees = sum(prod(n.spec.shape) for n in inputs[group.number] if left[id(n)] == 1 and id(n) not in kept)
-        return takes - frees
+    def offer(group: P) -> None:
+        at = place[group.number]
+        if not missing[at]:
+            ready.add(at)
+            if memory.growth(group) < 0:
+                freeing.add(at)
 
+    for group in groups:
+        offer(group)
     while ready:
-        group = next((group for group in ready if growth(group) < 0), ready[0])
-        ready.remove(group)
-        found.append(group)
-        done |= group.members
-        left.subtract(id(node) for node in inputs[group.number])
-        for child in children.get(group.number, ()):
-            if not child.before & ~done and child.number not in known:
-                known.add(child.number)
-                insort(ready, child, key=lambda group: place[group.number])
-    assert len(found) == len(waiting), "the groups of a schedule have an order"
+        at = min(freeing or ready)
+        ready.remove(at)
+        freeing.discard(at)
+        found.append(groups[at])
+        for reader in memory.run(groups[at]):
+            offer(reader)
+        for child in children.get(groups[at].number, ()):
+            missing[place[child.number]] -= 1
+            offer(child)
+    assert len(found) == len(groups), "the groups of a schedule have an order"
     return found

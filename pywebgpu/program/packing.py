@@ -10,7 +10,7 @@ No dispatch may bind a buffer for reading and for writing, not even two ranges o
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any
@@ -43,8 +43,8 @@ def is_done(node: Node) -> bool:
     return node.op is packing.pack and not (node.attrs["clean"] and packing.gaps(node))
 
 
-def windows(roots: tuple[Node, ...]) -> Placed:
-    """Replaces aligned slices of data by leaves."""
+def windows(roots: tuple[Node, ...], order: Sequence[Node]) -> Placed:
+    """Replaces aligned slices of data by leaves. `order` is the toposorted graph."""
     placed = Placed(roots)
     found: dict[tuple[int, int, Spec], Node] = {}
 
@@ -62,7 +62,7 @@ def windows(roots: tuple[Node, ...]) -> Placed:
             placed.inside[id(window)] = whole, before + start
         return found[key]
 
-    placed.roots = walk.rebuild(roots, rule)
+    placed.roots = walk.rebuild(roots, order, rule)
     return placed
 
 
@@ -86,12 +86,11 @@ def _source(node: Node) -> tuple[Node | None, int]:
     return (source if read_at(position, node.spec.shape, chain) == position + first.low else None), first.low
 
 
-def place(before: Placed, bindings: int, apart: Collection[int] = ()) -> Placed:
+def place(before: Placed, order: Sequence[Node], bindings: int, apart: Collection[int] = ()) -> Placed:
     """Finds for each part of each pack whether its producer may write it there, and copies the others.
 
-    apart: ids of values, in the graph of `before`, that keep a buffer of their own.
+    order: the toposorted graph of `before`.  apart: ids of values in it that keep a buffer of their own.
     """
-    order = walk.toposort(before.roots)
     placed = Placed(before.roots, dict(before.inside), windows=before.windows)
     if not any(node.op is packing.pack and node.buffer is None for node in order):
         return placed
@@ -100,10 +99,10 @@ def place(before: Placed, bindings: int, apart: Collection[int] = ()) -> Placed:
     for node in order:
         fresh = node
         if not node.is_source:
-            inputs = tuple(new[id(source)] for source in node.inputs)
+            inputs = tuple([new[id(source)] for source in node.inputs])
             if node.op is packing.pack:
                 fresh = _packed(node, inputs, taken, new, placed, bindings)
-            elif any(a is not b for a, b in zip(inputs, node.inputs, strict=True)):
+            elif inputs != node.inputs:
                 fresh = Node(node.op, inputs, node.attrs, node.spec)
             if recording.trace is not None:
                 recording.trace.carry(node, fresh)

@@ -7,7 +7,7 @@ them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import lru_cache
 from math import prod
 from typing import Any
@@ -46,25 +46,35 @@ def below(node: Node) -> Node:
 
 
 class Reads:
-    """`nodes` are those that kernels are made for; `edges` what each of them reads; `users` who reads a value."""
+    """`nodes` are those that kernels are made for; `edges` what each of them reads; `users` who reads a value.
+
+    wanted: ids of the nodes that are stored whoever reads them.
+    """
 
     def __init__(self, order: Sequence[Node], wanted: set[int], bindings: int) -> None:
-        self._order, self._wanted, self._bindings = order, wanted, bindings
+        self._order, self._bindings = order, bindings
+        self.wanted = wanted
         self._inline: set[int] = set()
         self._free: set[int] = set()
         self.edges: dict[int, list[Edge]] = {}
         self.users: dict[int, list[Node]] = {}
         computing = [n for n in order if n.buffer is None and not is_view(n) and not is_free(n)]
         self._choose(computing)
-        self._settle(computing)
+        self.nodes = [node for node in computing if id(node) not in self._inline]
         self._store_crowded(computing)
         for node in self.nodes:
             for producer, _, _ in self.edges[id(node)]:
                 self.users.setdefault(id(producer), []).append(node)
 
-    def _settle(self, computing: list[Node]) -> None:
-        self.nodes = [n for n in computing if id(n) not in self._inline]
-        self.edges = {id(n): self._edges_of(n) for n in self.nodes}
+    def outside(self, nodes: Sequence[Node]) -> list[Node]:
+        """The values that some nodes read, without those among them."""
+        inside = {id(node) for node in nodes}
+        found = {id(p): p for node in nodes for p, _, _ in self.edges[id(node)] if id(p) not in inside}
+        return list(found.values())
+
+    def escapes(self, node: Node, inside: Collection[int]) -> bool:
+        """Whether somebody outside of some nodes, given by their ids, reads one of them, or the caller wants it."""
+        return id(node) in self.wanted or any(id(user) not in inside for user in self.users.get(id(node), ()))
 
     def _edges_of(self, node: Node) -> list[Edge]:
         by_element = isinstance(node.op, Pointwise)
@@ -75,12 +85,12 @@ class Reads:
         ]
 
     def _choose(self, computing: list[Node]) -> None:
-        """Finds the nodes that are computed where they are used."""
+        """Finds the nodes that are computed where they are used, and what the others read."""
         readers = self._count_readers()
         costs: dict[int, int] = {}
         for node in computing:
-            if isinstance(node.op, Pointwise) and id(node) not in self._wanted:
-                edges = self._edges_of(node)
+            edges = self._edges_of(node)
+            if isinstance(node.op, Pointwise) and id(node) not in self.wanted:
                 cost = node.op.cost + sum(costs.get(id(below(source)), 0) for source in node.inputs)
                 if not edges and cost <= REPEAT_COST:
                     self._free.add(id(node))
@@ -90,6 +100,8 @@ class Reads:
                 if settings.fuse and _worth_repeating(node, edges, readers.get(id(node), []), cost):
                     self._inline.add(id(node))
                     costs[id(node)] = cost
+                    continue
+            self.edges[id(node)] = edges
 
     def _store_crowded(self, computing: list[Node]) -> None:
         """Where one node alone would bind too many buffers, what it computes in place is stored after all."""
@@ -103,7 +115,8 @@ class Reads:
                 again = again or bool(crowding)
                 self._inline -= crowding
             if again:
-                self._settle(computing)
+                self.nodes = [node for node in computing if id(node) not in self._inline]
+                self.edges = {id(node): self._edges_of(node) for node in self.nodes}
 
     def _count_readers(self) -> dict[int, list[Node]]:
         """For each node below views: who reads it."""

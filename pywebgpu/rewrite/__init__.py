@@ -1,4 +1,4 @@
-"""Passes from graph to graph: the same values, less work."""
+"""Passes from graph to graph: the same values, less work. A pass takes the roots and the toposorted graph."""
 
 from pywebgpu.rewrite import checks, lower, simplify
 

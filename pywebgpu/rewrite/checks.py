@@ -5,13 +5,13 @@ With PYWEBGPU_CHECK_INTEGERS: all arithmetic of int64. What a result can be at m
 data and host numbers are no part of a Program; what cannot leave 32 bits is not checked.
 """
 
+from collections.abc import Sequence
 from math import prod
 
 from pywebgpu import dtypes
 from pywebgpu.compose import bounds
 from pywebgpu.compose.bounds import Range
 from pywebgpu.dtypes import Kind
-from pywebgpu.graph import walk
 from pywebgpu.graph.ir import Movement, Node, Pointwise, recording
 from pywebgpu.numbers import WORD
 from pywebgpu.ops import checks, contraction, indexing, pointwise, products, reduction
@@ -24,9 +24,8 @@ _JOINING = (indexing.scan, indexing.scatter)
 _FOLDING = (reduction.sum_, products.prod_, contraction.matmul)
 
 
-def check_integers(roots: tuple[Node, ...]) -> tuple[Node, ...]:
+def check_integers(roots: tuple[Node, ...], order: Sequence[Node]) -> tuple[Node, ...]:
     """The same values; where the true number of an int64 does not fit, the kernel leaves a note."""
-    order = walk.toposort(roots)
     asked = _asked(order)
     if not asked:
         return roots
@@ -34,8 +33,7 @@ def check_integers(roots: tuple[Node, ...]) -> tuple[Node, ...]:
     new: dict[int, Node] = {}
     for node in order:
         inputs = tuple([new[id(source)] for source in node.inputs]) if not node.is_source else node.inputs
-        same = all(a is b for a, b in zip(inputs, node.inputs, strict=True))
-        fresh = node if same else Node(node.op, inputs, node.attrs, node.spec)
+        fresh = node if inputs == node.inputs else Node(node.op, inputs, node.attrs, node.spec)
         if node.spec.dtype.kind is not Kind.FLOAT:
             ranges[id(node)] = _range(node, ranges)
             if id(node) in asked and not _fits(node, ranges):
@@ -46,7 +44,7 @@ def check_integers(roots: tuple[Node, ...]) -> tuple[Node, ...]:
     return tuple([new[id(root)] for root in roots])
 
 
-def _asked(order: list[Node]) -> set[int]:
+def _asked(order: Sequence[Node]) -> set[int]:
     """Ids of the nodes that are checked where they do not fit."""
     numbering: set[int] = set()  # ids of what row numbers are made of
     asked: set[int] = set()

@@ -1,5 +1,6 @@
 """Ops without a kernel of their own become ops that have one; reductions that are too long for one pass become two."""
 
+from collections.abc import Sequence
 from math import prod
 
 from pywebgpu import dtypes
@@ -18,11 +19,14 @@ PARTS = 256  # partial results of a long reduction
 Passing = tuple[Op, Spec, int, int]  # what is read below views, its rows, and how much of k each has
 
 
-def lower(roots: tuple[Node, ...]) -> tuple[Node, ...]:
+def lower(roots: tuple[Node, ...], order: Sequence[Node]) -> tuple[Node, ...]:
     """The same values from ops that kernels exist for."""
-    roots = walk.rebuild(roots, _rule)
-    passing = _passing(roots)
-    return walk.rebuild(roots, lambda node: _split(node, passing))
+    roots = walk.rebuild(roots, order, _rule)
+    order = walk.toposort(roots)
+    if not any(_is_long(node) for node in order):
+        return roots
+    passing = _passing(order)
+    return walk.rebuild(roots, order, lambda node: _split(node, passing) if _is_long(node) else node)
 
 
 def _rule(node: Node) -> Node:
@@ -87,10 +91,10 @@ def _matmul(node: Node) -> Node:
     return movement.reshape(contraction.matmul(left, right), shape=node.spec.shape)
 
 
-def _passing(roots: tuple[Node, ...]) -> set[Passing]:
+def _passing(order: Sequence[Node]) -> set[Passing]:
     """What products bring to their kernels row by row, each row along k: a sum of such rows is made on the way."""
     found: set[Passing] = set()
-    for node in walk.toposort(roots):
+    for node in order:
         if node.op is contraction.matmul and node.buffer is None:
             for operand, rows in zip(node.inputs, node.spec.shape[1:], strict=True):
                 source = walk.base(operand)
@@ -98,17 +102,21 @@ def _passing(roots: tuple[Node, ...]) -> set[Passing]:
     return found
 
 
+def _is_long(node: Node) -> bool:
+    """Whether a reduction has much to fold, and few results to do that with."""
+    op = node.op
+    if not isinstance(op, Reduction) or op in (reduction.argmax, reduction.argmin) or node.buffer is not None:
+        return False
+    shape = node.inputs[0].spec.shape
+    return prod(shape[axis] for axis in node.attrs["axes"]) >= LONG and prod(node.spec.shape) < FEW
+
+
 def _split(node: Node, passing: set[Passing]) -> Node:
     """(n,) -> (parts, n / parts) -> (parts,) -> (): the longest folded axis is cut where it divides evenly."""
-    op = node.op
-    if not isinstance(op, Reduction) or op in (reduction.argmax, reduction.argmin):
-        return node
-    x, axes = node.inputs[0], node.attrs["axes"]
-    source = walk.base(x)
-    shape = x.spec.shape
+    op, x, axes = node.op, node.inputs[0], node.attrs["axes"]
+    assert isinstance(op, Reduction)
+    source, shape = walk.base(x), x.spec.shape
     length = prod(shape[axis] for axis in axes)
-    if length < LONG or prod(node.spec.shape) >= FEW:
-        return node
     if op is reduction.sum_ and (source.op, source.spec, prod(node.spec.shape), length) in passing:
         return node
     axis = max(axes, key=lambda a: shape[a])

@@ -4,19 +4,21 @@ Dead code needs no pass: a node that no root reaches is never seen. Random bits 
 numbers below them, so they never merge.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import copysign, inf, prod
 from typing import Any
 
 from pywebgpu import dtypes
 from pywebgpu.dtypes import Kind
-from pywebgpu.graph import walk
-from pywebgpu.graph.ir import Custom, Movement, Node, Pointwise, Reduction, Spec
+from pywebgpu.graph import key, walk
+from pywebgpu.graph.ir import Custom, Movement, Node, Op, Pointwise, Spec
 from pywebgpu.ops import contraction, indexing, movement, packing, pointwise, products, reduction
 from pywebgpu.shapes import Shape
 
+Rule = Callable[[Node], Node]  # gives the node itself where it has nothing to say
 
-def simplify(roots: tuple[Node, ...]) -> tuple[Node, ...]:
+
+def simplify(roots: tuple[Node, ...], order: Sequence[Node]) -> tuple[Node, ...]:
     """The same values from fewer nodes."""
     seen: dict[Any, Node] = {}
 
@@ -24,11 +26,10 @@ def simplify(roots: tuple[Node, ...]) -> tuple[Node, ...]:
         node = _rewrite(node)
         if node.buffer is not None or node.op is movement.barrier:
             return node
-        attrs = repr(node.attrs) if node.op is pointwise.const else tuple(node.attrs.items())
-        key = (node.op, tuple([id(source) for source in node.inputs]), attrs, node.spec)
-        return seen.setdefault(key, node)
+        found = (node.op, tuple([id(source) for source in node.inputs]), key.attributes(node), node.spec)
+        return seen.setdefault(found, node)
 
-    return walk.rebuild(roots, rule)
+    return walk.rebuild(roots, order, rule)
 
 
 def _rewrite(node: Node) -> Node:
@@ -43,43 +44,18 @@ def _rewrite(node: Node) -> Node:
 
 
 def _once(node: Node) -> Node:
-    op = node.op
+    """What the first rule makes of a node that makes something else of it."""
     if node.buffer is not None:
         return node
-    if isinstance(op, Custom) or op in (pointwise.copy, pointwise.graft, pointwise.overwrite, movement.alias):
-        return node.inputs[0]
-    if isinstance(op, Movement):
-        return _movement(node)
-    if isinstance(op, Pointwise):
-        return _grown(_pointwise(node), node.spec.shape)
-    if op is indexing.write_slice and node.inputs[1].spec.shape == node.spec.shape:
-        return node.inputs[1]
-    if op is packing.pack:
-        return _pack(node)
-    if op is reduction.sum_ or op is products.prod_:
-        if all(node.inputs[0].spec.shape[axis] == 1 for axis in node.attrs["axes"]):
-            return node.inputs[0]
-        value = constant(node.inputs[0])
-        if value is not None and op is reduction.sum_:
-            count = prod(node.inputs[0].spec.shape[axis] for axis in node.attrs["axes"])
-            return pointwise.full(value * count, node.spec)
-    if isinstance(op, Reduction) and op in (reduction.max_, reduction.min_) and not node.attrs["axes"]:
-        return node.inputs[0]
+    op = node.op
+    rules = RULES.get(op)
+    if rules is None:
+        rules = (_input,) if isinstance(op, Custom) else (_of_constant,) if isinstance(op, Movement) else ()
+    for rule in rules:
+        found = rule(node)
+        if found is not node:
+            return _grown(found, node.spec.shape) if isinstance(op, Pointwise) else found
     return node
-
-
-def _pack(node: Node) -> Node:
-    """Packing the pieces of one vector again gives that vector, where it does not matter what lies between them."""
-    first, starts = node.inputs[0], node.attrs["starts"]
-    if first.op is not packing.piece or first.buffer is not None or node.attrs["clean"]:
-        return node
-    whole = first.inputs[0]
-    for part, start in zip(node.inputs, starts, strict=True):
-        if part.op is not packing.piece or part.buffer is not None or part.inputs[0] is not whole:
-            return node
-        if part.attrs["start"] != start:
-            return node
-    return whole if whole.spec == node.spec else node
 
 
 def constant(node: Node) -> float | None:
@@ -98,38 +74,35 @@ def _grown(x: Node, shape: Shape) -> Node:
     return reduction.expand(x, shape=shape)
 
 
-def _movement(node: Node) -> Node:
-    op, x = node.op, node.inputs[0]
-    if op is movement.barrier:
-        return node
-    bounded = op in (movement.place, movement.unwindow)
-    if constant(x) is not None and not bounded:
-        return pointwise.full(x.attrs["value"], node.spec)
-    if op in (movement.reshape, reduction.expand) and x.spec.shape == node.spec.shape:
+def _input(node: Node) -> Node:
+    return node.inputs[0]
+
+
+# Movements
+
+
+def _of_constant(node: Node) -> Node:
+    x = node.inputs[0]
+    return node if constant(x) is None else pointwise.full(x.attrs["value"], node.spec)
+
+
+def _of_its_shape(node: Node) -> Node:
+    x = node.inputs[0]
+    return x if x.spec.shape == node.spec.shape else node
+
+
+def _reshape(node: Node) -> Node:
+    x = node.inputs[0]
+    return movement.reshape(x.inputs[0], shape=node.spec.shape) if _is(x, movement.reshape) else node
+
+
+def _permute(node: Node) -> Node:
+    x, order = node.inputs[0], node.attrs["order"]
+    if order == tuple(range(len(order))):
         return x
-    if op is movement.reshape and x.op is movement.reshape and x.buffer is None:
-        return movement.reshape(x.inputs[0], shape=node.spec.shape)
-    if op is movement.permute:
-        order = node.attrs["order"]
-        if order == tuple(range(len(order))):
-            return x
-        if x.op is movement.permute and x.buffer is None:
-            return movement.permute(x.inputs[0], order=tuple(x.attrs["order"][axis] for axis in order))
-        return _transposed_product(node, x, order)
-    if op is movement.slice_ and node.spec.shape == x.spec.shape and not any(node.attrs["starts"]):
-        return x
-    if op is movement.slice_ and x.op is indexing.write_slice and x.buffer is None:
-        value = x.inputs[1]
-        same = all(node.attrs[key] == x.attrs[key] for key in ("starts", "steps"))
-        if same and value.spec.shape == node.spec.shape:
-            return value
-    if op is movement.flip and not node.attrs["axes"]:
-        return x
-    if op is packing.piece and x.op is packing.pack and x.buffer is None:
-        for part, start in zip(x.inputs, x.attrs["starts"], strict=True):
-            if start == node.attrs["start"] and part.spec == node.spec and 0 not in part.spec.shape:
-                return part
-    return node
+    if _is(x, movement.permute):
+        return movement.permute(x.inputs[0], order=tuple([x.attrs["order"][axis] for axis in order]))
+    return _transposed_product(node, x, order)
 
 
 def _transposed_product(node: Node, x: Node, order: tuple[int, ...]) -> Node:
@@ -142,55 +115,128 @@ def _transposed_product(node: Node, x: Node, order: tuple[int, ...]) -> Node:
     return contraction.matmul(contraction.transposed(b), contraction.transposed(a))
 
 
-_FOLD: dict[Any, Callable[..., float]] = {
-    pointwise.add: lambda a, b: a + b,
-    pointwise.sub: lambda a, b: a - b,
-    pointwise.mul: lambda a, b: a * b,
-    pointwise.neg: lambda a: -a,
-}
-
-
-def _pointwise(node: Node) -> Node:
-    op, inputs = node.op, node.inputs
-    values = [constant(source) for source in inputs]
-    if op is pointwise.cast:
-        return _cast(node)
-    floating = node.spec.dtype.kind is Kind.FLOAT
-    if floating and op in _FOLD and None not in values:
-        return pointwise.full(_FOLD[op](*values), node.spec)
-    if op is pointwise.where and values[0] is not None:
-        return inputs[1] if values[0] else inputs[2]
-    if op is pointwise.where and inputs[1] is inputs[2]:
-        return inputs[1]
-    if op is pointwise.add:
-        if values[1] == 0:
-            return inputs[0]
-        if values[0] == 0:
-            return inputs[1]
-        if inputs[1].op is pointwise.neg and inputs[1].buffer is None:
-            return pointwise.sub(inputs[0], inputs[1].inputs[0])
-    if op is pointwise.sub and values[1] == 0:
-        return inputs[0]
-    if op is pointwise.mul:
-        for this, other in ((0, 1), (1, 0)):
-            if values[this] == 1:
-                return inputs[other]
-            if values[this] == -1 and floating:
-                return pointwise.neg(inputs[other])
-    if op is pointwise.div and values[1] == 1:
-        return inputs[0]
-    if op is pointwise.div and values[1] == 0:  # 0 / 0 is not NaN on every engine; 0 * infinity is.
-        return pointwise.mul(inputs[0], pointwise.full(copysign(inf, values[1]), node.spec))
-    if op is pointwise.neg and inputs[0].op is pointwise.neg and inputs[0].buffer is None:
-        return inputs[0].inputs[0]
-    if op is pointwise.pow_ and node.spec.dtype is dtypes.float32:
-        return _power(node, values[1])
+def _slice(node: Node) -> Node:
+    x = node.inputs[0]
+    if node.spec.shape == x.spec.shape and not any(node.attrs["starts"]):
+        return x
+    if _is(x, indexing.write_slice):
+        value = x.inputs[1]
+        same = all(node.attrs[name] == x.attrs[name] for name in ("starts", "steps"))
+        return value if same and value.spec.shape == node.spec.shape else node
     return node
 
 
-def _power(node: Node, exponent: float | None) -> Node:
+def _flip(node: Node) -> Node:
+    return node if node.attrs["axes"] else node.inputs[0]
+
+
+def _write_slice(node: Node) -> Node:
+    value = node.inputs[1]
+    return value if value.spec.shape == node.spec.shape else node
+
+
+def _piece(node: Node) -> Node:
+    x = node.inputs[0]
+    if _is(x, packing.pack):
+        for part, start in zip(x.inputs, x.attrs["starts"], strict=True):
+            if start == node.attrs["start"] and part.spec == node.spec and 0 not in part.spec.shape:
+                return part
+    return node
+
+
+def _pack(node: Node) -> Node:
+    """Packing the pieces of one vector again gives that vector, where it does not matter what lies between them."""
+    first, starts = node.inputs[0], node.attrs["starts"]
+    if first.op is not packing.piece or first.buffer is not None or node.attrs["clean"]:
+        return node
+    whole = first.inputs[0]
+    for part, start in zip(node.inputs, starts, strict=True):
+        if part.op is not packing.piece or part.buffer is not None or part.inputs[0] is not whole:
+            return node
+        if part.attrs["start"] != start:
+            return node
+    return whole if whole.spec == node.spec else node
+
+
+# Reductions
+
+
+def _fold_of_one(node: Node) -> Node:
+    """Along axes of one element."""
+    x = node.inputs[0]
+    return x if all(x.spec.shape[axis] == 1 for axis in node.attrs["axes"]) else node
+
+
+def _sum_of_constant(node: Node) -> Node:
+    x = node.inputs[0]
+    value = constant(x)
+    count = prod(x.spec.shape[axis] for axis in node.attrs["axes"])
+    return node if value is None else pointwise.full(value * count, node.spec)
+
+
+def _extreme(node: Node) -> Node:
+    return node if node.attrs["axes"] else node.inputs[0]
+
+
+# Pointwise ops: a rule may give a value of shape ().
+
+
+def _folded(node: Node) -> Node:
+    """Arithmetic of constants."""
+    values = [constant(source) for source in node.inputs]
+    if None in values or node.spec.dtype.kind is not Kind.FLOAT:
+        return node
+    return pointwise.full(_FOLD[node.op](*values), node.spec)
+
+
+def _add(node: Node) -> Node:
+    a, b = node.inputs
+    if constant(b) == 0:
+        return a
+    if constant(a) == 0:
+        return b
+    return pointwise.sub(a, b.inputs[0]) if _is(b, pointwise.neg) else node
+
+
+def _sub(node: Node) -> Node:
+    return node.inputs[0] if constant(node.inputs[1]) == 0 else node
+
+
+def _mul(node: Node) -> Node:
+    a, b = node.inputs
+    for factor, other in ((constant(a), b), (constant(b), a)):
+        if factor == 1:
+            return other
+        if factor == -1 and node.spec.dtype.kind is Kind.FLOAT:
+            return pointwise.neg(other)
+    return node
+
+
+def _div(node: Node) -> Node:
+    divisor = constant(node.inputs[1])
+    if divisor == 1:
+        return node.inputs[0]
+    if divisor == 0:  # 0 / 0 is not NaN on every engine; 0 * infinity is.
+        return pointwise.mul(node.inputs[0], pointwise.full(copysign(inf, divisor), node.spec))
+    return node
+
+
+def _neg(node: Node) -> Node:
+    x = node.inputs[0]
+    return x.inputs[0] if _is(x, pointwise.neg) else node
+
+
+def _where(node: Node) -> Node:
+    condition, a, b = node.inputs
+    known = constant(condition)
+    if known is not None:
+        return a if known else b
+    return a if a is b else node
+
+
+def _power(node: Node) -> Node:
     base = node.inputs[0]
-    match exponent:
+    match constant(node.inputs[1]) if node.spec.dtype is dtypes.float32 else None:
         case 1:
             return base
         case 2:
@@ -211,3 +257,46 @@ def _cast(node: Node) -> Node:
     if value is not None and dtype.kind is Kind.FLOAT and dtype.itemsize >= 4:
         return pointwise.full(float(value), node.spec)
     return node
+
+
+def _is(node: Node, op: Op) -> bool:
+    """Whether a node is of an op, and not computed yet."""
+    return node.op is op and node.buffer is None
+
+
+_FOLD: dict[Op, Callable[..., float]] = {
+    pointwise.add: lambda a, b: a + b,
+    pointwise.sub: lambda a, b: a - b,
+    pointwise.mul: lambda a, b: a * b,
+    pointwise.neg: lambda a: -a,
+}
+# By op, in the order in which they are tried. A movement that is not here has the rule for constants.
+RULES: dict[Op, tuple[Rule, ...]] = {
+    pointwise.copy: (_input,),
+    pointwise.graft: (_input,),
+    pointwise.overwrite: (_input,),
+    pointwise.cast: (_cast,),
+    pointwise.where: (_where,),
+    pointwise.add: (_folded, _add),
+    pointwise.sub: (_folded, _sub),
+    pointwise.mul: (_folded, _mul),
+    pointwise.div: (_div,),
+    pointwise.neg: (_folded, _neg),
+    pointwise.pow_: (_power,),
+    movement.alias: (_input,),
+    movement.barrier: (),
+    movement.place: (),  # These two have elements that are not the input's.
+    movement.unwindow: (),
+    movement.reshape: (_of_constant, _of_its_shape, _reshape),
+    movement.permute: (_of_constant, _permute),
+    movement.slice_: (_of_constant, _slice),
+    movement.flip: (_of_constant, _flip),
+    reduction.expand: (_of_constant, _of_its_shape),
+    reduction.sum_: (_fold_of_one, _sum_of_constant),
+    products.prod_: (_fold_of_one,),
+    reduction.max_: (_extreme,),
+    reduction.min_: (_extreme,),
+    indexing.write_slice: (_write_slice,),
+    packing.piece: (_of_constant, _piece),
+    packing.pack: (_pack,),
+}

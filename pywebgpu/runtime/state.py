@@ -62,10 +62,11 @@ class Runtime:
     local: `local.queues` are this thread's queues. queues: those of all threads.
     programs: Programs that were loaded, with the device's form of each, the least recently used first.
     failed: nodes whose value could not be computed.
+    is_stored: Programs may be read from disk and stored there.
     release: takes back a storage's claim on its buffer.
     """
 
-    __slots__ = ("counters", "failed", "local", "lock", "programs", "queues", "release")
+    __slots__ = ("counters", "failed", "is_stored", "local", "lock", "programs", "queues", "release")
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
@@ -73,6 +74,7 @@ class Runtime:
         self.local = _Local(self.queues)
         self.programs: OrderedDict[Any, Any] = OrderedDict()
         self.failed: WeakSet[Node] = WeakSet()
+        self.is_stored = True
         self.release = Deferred(self.lock, _release)
         self.counters = {"program_hits": 0, "program_misses": 0, "stored_hits": 0, "stored_misses": 0}
 

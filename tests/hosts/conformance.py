@@ -8,7 +8,6 @@ by name, inputs and results as bytes, and everything is compared here.
 
 import argparse
 import functools
-import importlib
 import os
 import sys
 import time
@@ -17,7 +16,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fnmatch import fnmatch
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,18 +24,12 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from tests.cases import run
 from tests.cases.case import Case, arrays
+from tests.cases.tables import AREAS, RAISING, TABLES
 from tests.hosts import packing
 from tests.hosts.host import HOSTS, Host
 from tests.hosts.stand_in import call_key, draw_key
 from tests.oracle import oracle
 
-CASES = Path(run.__file__).parent
-AREAS = sorted(
-    name
-    for name in (path.stem for path in CASES.glob("*.py"))
-    if hasattr(importlib.import_module(f"tests.cases.{name}"), "CASES")
-)
-FAIL = {"errors", "misuse"}  # areas whose cases must raise
 EVERY = 25  # without --all: one case in so many, and the first of each first word of a name
 
 Tables = dict[str, dict[str, Case]]  # the cases of each area, by name
@@ -75,7 +67,7 @@ def choose(areas: Sequence[str], pattern: str, *, all_cases: bool) -> Tables:
     for area in areas:
         words: set[str] = set()
         tables[area] = {}
-        for number, case in enumerate(importlib.import_module(f"tests.cases.{area}").CASES):
+        for number, case in enumerate(TABLES[area]):
             word = case.name.split("_")[0]
             if fnmatch(case.name, pattern) and (all_cases or word not in words or number % EVERY == 0):
                 tables[area][case.name] = case
@@ -111,7 +103,7 @@ def quiet() -> Iterator[None]:
 
 def reference(area: str, case: Case) -> run.Result | Exception | None:
     with quiet():
-        return run.failure(case, torch, "cpu") if area in FAIL else run.run(case, torch, "cpu")
+        return run.failure(case, torch, "cpu") if area in RAISING else run.run(case, torch, "cpu")
 
 
 def here(host: Host) -> Outcomes:

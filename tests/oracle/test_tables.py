@@ -1,37 +1,40 @@
-"""What holds of every table, whatever library runs it."""
+"""Every case of every table against PyTorch: outputs and gradients, or that both raise. What holds of all tables."""
 
-import importlib
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
-from tests import cases
 from tests.cases import run
 from tests.cases.case import Case, arrays, randn
-
-AREAS = sorted(
-    name
-    for name in (path.stem for path in Path(cases.__file__).parent.glob("*.py"))
-    if hasattr(importlib.import_module(f"tests.cases.{name}"), "CASES")
-)
+from tests.cases.tables import AREAS, RAISING, TABLES
+from tests.oracle import oracle
 
 
-def table(area: str) -> list[Case]:
-    return importlib.import_module(f"tests.cases.{area}").CASES
+def cases(areas: list[str]) -> list[object]:
+    return [pytest.param(case, id=f"{area}-{case.name}") for area in areas for case in TABLES[area]]
+
+
+@pytest.mark.parametrize("case", cases([area for area in AREAS if area not in RAISING]))
+def test_outputs_and_gradients_match_torch(case: Case, device: str) -> None:
+    oracle.agree(case, device)
+
+
+@pytest.mark.parametrize("case", cases(list(RAISING)))
+def test_exception_types_match_torch(case: Case, device: str) -> None:
+    oracle.agree_to_fail(case, device)
 
 
 @pytest.mark.parametrize("area", AREAS)
 def test_names_are_unique(area: str) -> None:
-    names = [case.name for case in table(area)]
+    names = [case.name for case in TABLES[area]]
     assert len(names) == len(set(names)), sorted({name for name in names if names.count(name) > 1})
 
 
 @pytest.mark.parametrize("area", AREAS)
 def test_inputs_are_the_same_each_time(area: str) -> None:
-    for case in table(area):
+    for case in TABLES[area]:
         for one, other in zip(arrays(case), arrays(case), strict=True):
             assert one.tobytes() == other.tobytes(), case.name
 

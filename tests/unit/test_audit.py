@@ -15,6 +15,8 @@ from pywebgpu.step_capture.capture import Capture
 from pywebgpu.step_capture.watch import Watch
 from tests.unit.replays import audited
 
+pytestmark = pytest.mark.usefixtures("default_device")
+
 
 def watched(work: Callable[[], Any]) -> Watch:
     watch = Watch(lambda: False, lambda: None)

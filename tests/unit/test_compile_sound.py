@@ -31,6 +31,7 @@ def few_to_collect(imported: None) -> None:
     command.set_aside()
 
 
+@pytest.mark.one_in(100)
 @pytest.mark.parametrize(("program", "scope"), RUNS)
 def test_a_compiled_program_does_what_python_does(program: Program, scope: str, device: str) -> None:
     """Globals: audits as they are due, and what is seen is read at once. Closures: guards stand alone, without audits,
@@ -38,7 +39,7 @@ def test_a_compiled_program_does_what_python_does(program: Program, scope: str, 
     alone = scope == CLOSURE and not program.audited
     reading = world.AT_ONCE if scope == GLOBALS else world.LATE
     eager = world.run(program, scope, pywebgpu, device, compiled=False, reading=reading)
-    if not program.alone:
+    if device == "cpu" and not program.alone:  # Text tells the device, which PyTorch has not.
         theirs = world.run(program, scope, torch, device, compiled=False, reading=reading)
         assert world.compared(eager, theirs, world.NEAR, same_library=False) is None, "eager and PyTorch"
     with audited("0" if alone else ""):
@@ -56,15 +57,8 @@ def test_a_compiled_program_does_what_python_does(program: Program, scope: str, 
 # Gradients
 
 
-@pytest.fixture
-def default_device(device: str) -> Iterator[None]:
-    was = pywebgpu.get_default_device()
-    pywebgpu.set_default_device(device)
-    yield
-    pywebgpu.set_default_device(was)
-
-
 @RECAPTURED
+@pytest.mark.one_in(100)
 @pytest.mark.usefixtures("default_device")
 @pytest.mark.parametrize("kind", sequences.STEPS)
 @pytest.mark.parametrize("rule", sequences.OPTIMIZERS)
@@ -84,6 +78,7 @@ def test_every_sequence_of_zeroed_gradients_leaves_what_python_leaves(rule: str,
 
 
 @RECAPTURED
+@pytest.mark.one_in(100)
 @pytest.mark.usefixtures("default_device")
 @pytest.mark.parametrize("kind", sequences.STEPS)
 @pytest.mark.parametrize("rule", sequences.OPTIMIZERS)
@@ -99,6 +94,7 @@ def test_every_sequence_of_a_new_step_leaves_what_python_leaves(rule: str, kind:
 
 
 @RECAPTURED
+@pytest.mark.one_in(100)
 @pytest.mark.usefixtures("default_device")
 @pytest.mark.parametrize("how", sequences.ZEROING)
 def test_gradients_that_are_kept_stay_what_they_were(how: str) -> None:

@@ -1,14 +1,19 @@
 """Programs on disk: a second process reads what the first one compiled, and never anything stale or broken."""
 
+import ast
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from pywebgpu.runtime import disk_cache
+
 ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "pywebgpu"
 SCRIPT = """
 import json
 import pywebgpu as torch
@@ -48,6 +53,83 @@ def test_what_cannot_be_read_is_compiled_again(text: str, tmp_path: Path) -> Non
         file.write_text(text)
     assert run(tmp_path) == (0, kernels)
     assert run(tmp_path)[0] > 0
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """The package's sources, to be changed."""
+    for file in disk_cache.sources(PACKAGE):
+        target = tmp_path / file.relative_to(PACKAGE)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(file, target)
+    return tmp_path
+
+
+def test_a_copy_of_the_compiler_has_its_fingerprint(copy: Path) -> None:
+    assert disk_cache.fingerprint(copy) == disk_cache.fingerprint(PACKAGE)
+
+
+KINDS = [
+    *disk_cache.FILES,
+    *(f"{folder}/{next((PACKAGE / folder).glob('*.py')).name}" for folder in disk_cache.FOLDERS),
+]
+
+
+@pytest.mark.parametrize("name", [*KINDS, "kernels/reduce.py", "program/wire.py", "rewrite/lower.py"])
+def test_an_edit_is_another_fingerprint(name: str, copy: Path) -> None:
+    """Of the same size and with the same time, as files of two wheels may have."""
+    before, file = disk_cache.fingerprint(copy), copy / name
+    text, known = file.read_bytes(), file.stat()
+    file.write_bytes(text[:-1] + b" " if text else b" ")
+    os.utime(file, ns=(known.st_atime_ns, known.st_mtime_ns))
+    assert disk_cache.fingerprint(copy) != before
+
+
+@pytest.mark.parametrize("name", ["kernels/library/softmax.wgsl", "kernels/templates/attention.py"])
+def test_a_file_more_is_another_fingerprint(name: str, copy: Path) -> None:
+    before, file = disk_cache.fingerprint(copy), copy / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("x")
+    found = disk_cache.fingerprint(copy)
+    assert found != before
+    file.write_text("y")
+    assert disk_cache.fingerprint(copy) != found
+
+
+def test_the_fingerprint_is_of_all_that_the_compiler_imports() -> None:
+    """But for captured steps, whose free numbers are no part of a Program."""
+    covered = {file.relative_to(PACKAGE).as_posix() for file in disk_cache.sources(PACKAGE)}
+    missing = {name for name in imported("program/compile.py") if name not in covered}
+    assert {name for name in missing if not name.startswith("step_capture/")} == set()
+
+
+def imported(start: str) -> set[str]:
+    """The files of the package that one imports, with those that they import."""
+    waiting, seen = [start], set[str]()
+    while waiting:
+        name = waiting.pop()
+        if name not in seen:
+            seen.add(name)
+            waiting += [found for module in modules(PACKAGE / name) if (found := file_of(module))]
+    return seen
+
+
+def modules(file: Path) -> set[str]:
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return found
+
+
+def file_of(module: str) -> str:
+    """The package's file of a module's name; "" where there is none, and for the package itself."""
+    package, _, rest = module.partition(".")
+    path = rest.replace(".", "/")
+    names = [f"{path}.py", f"{path}/__init__.py"] if package == "pywebgpu" and rest else []
+    return next((name for name in names if (PACKAGE / name).is_file()), "")
 
 
 def test_a_folder_that_cannot_be_written_is_no_error(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from pywebgpu.kernels.kernel import Limits
 from pywebgpu.program import memory
 from pywebgpu.utils import checkpoint
 from tests.fuzz.steps import PROFILE
+from tests.unit import plain_memory
 from tests.unit.compiled import for_limits, leaf, only
 
 slot = st.integers(0, 15)
@@ -84,6 +85,33 @@ def test_what_is_pinned_keeps_its_memory(plan: Any) -> None:
 def test_no_plan_takes_less_than_the_bound(plan: Any) -> None:
     layout = planned(plan)
     assert sum(layout.sizes) >= layout.least
+
+
+@given(plans)
+@PROFILE
+def test_a_plan_is_what_looking_at_every_gap_finds(plan: Any) -> None:
+    steps, sizes, pinned, late = plan
+    owners = {one: one for one in pinned}
+    assert memory.plan(steps, sizes, owners, pinned & late) == plain_memory.plan(steps, sizes, owners, pinned & late)
+
+
+def layers(count: int) -> tuple[list[list[int]], list[int]]:
+    """Forward and backward through layers that each keep a wide and a small value: slots by step, and sizes."""
+    kept = [(2 * at, 2 * at + 1) for at in range(count)]
+    gradients = [2 * count + at for at in range(count)]
+    forward = [[*kept[at], *kept[at - 1][: at > 0]] for at in range(count)]
+    backward = [[*kept[at], gradients[at], *gradients[at + 1 : at + 2]] for at in reversed(range(count))]
+    return forward + backward, [4096, 516] * count + [2048] * count
+
+
+def test_a_deep_models_plan_looks_at_few_gaps(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked = []
+    gap = memory._Buffer.gap
+    monkeypatch.setattr(memory._Buffer, "gap", lambda *args: looked.append(args) or gap(*args))
+    steps, sizes = layers(200)
+    layout = memory.plan(steps, sizes, {})
+    assert layout == plain_memory.plan(steps, sizes, {}, ())
+    assert len(looked) <= 2 * len(sizes)
 
 
 def test_an_output_in_place_has_the_inputs_buffer() -> None:

@@ -16,6 +16,8 @@ from pywebgpu.io import state
 from pywebgpu.nn import utils
 from pywebgpu.tensor import create, tensor
 
+pytestmark = pytest.mark.usefixtures("default_device")
+
 START = ([[0.5, -1.0, 2.0], [1.5, 0.25, -0.75]], [3.0, -2.0])
 SLOPES = ([[0.1, -0.2, 0.3], [0.4, 0.0, -0.6]], [-0.7, 0.8])
 

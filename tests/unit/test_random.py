@@ -12,6 +12,8 @@ from pywebgpu.ops import random
 from pywebgpu.tensor import create
 from pywebgpu.tensor import random as surface
 
+pytestmark = pytest.mark.usefixtures("default_device")
+
 # Random123's kat_vectors: counter, key, result of philox4x32-10.
 VECTORS = {
     "zeros": ("00000000 00000000 00000000 00000000", "00000000 00000000", "6627e8d5 e169c58d bc57ac4c 9b00dbd8"),

@@ -83,6 +83,15 @@ def test_batches_by_slicing_share_a_program(device: str) -> None:
     assert len(set(counts)) == 1
 
 
+@pytest.mark.parametrize("values", [(0.0, -0.0), (-0.0, 0.0), (math.nan, 0.0)])
+def test_programs_tell_fills_apart(values: tuple[float, float], device: str) -> None:
+    """Also where Python calls them equal."""
+    x = torch.ones(2, device=device)
+    for value in values:
+        (padded,) = torch.nn.functional.pad(x, (0, 1), value=value)[2:].numpy()
+        assert (math.isnan(padded), math.copysign(1.0, padded)) == (math.isnan(value), math.copysign(1.0, value))
+
+
 def test_steady_steps_create_nothing_on_the_device(device: str) -> None:
     x = torch.ones(16, 8, device=device)
     w = torch.ones(8, 8, device=device).requires_grad_()

@@ -17,6 +17,8 @@ from pywebgpu.io import safetensors as ours
 from pywebgpu.io import state
 from pywebgpu.tensor import create, tensor
 
+pytestmark = pytest.mark.usefixtures("default_device")
+
 
 def weight(*values: float) -> tensor.Tensor:
     return create.tensor([float(value) for value in values], device="cpu")
