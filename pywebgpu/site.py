@@ -52,6 +52,7 @@ UNTRAINED = (
     "autograd/",
     "cuda.py",
     "data/",
+    "devices/cpu.py",  # needs NumPy; without it, devices/held.py is device cpu
     "devices/null.py",
     "graph/origin.py",
     "inspector/",
