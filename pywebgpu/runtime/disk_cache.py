@@ -21,6 +21,7 @@ from pywebgpu.settings import settings
 
 MOST = 512  # files; the oldest go first
 PACKAGE = Path(__file__).parents[1]
+KINDS = (".py", ".wgsl", ".json")  # of files
 FOLDERS = ("graph", "ops", "compose", "rewrite", "kernels", "program")
 FILES = ("dtypes.py", "errors.py", "numbers.py", "settings.py", "shapes.py", "symbolic.py", "version.py")
 
@@ -56,7 +57,7 @@ def save(program: Program, file: Path) -> None:
 
 def sources(package: Path) -> list[Path]:
     """The files that decide what a Program is, and the package's version."""
-    found = [file for folder in FOLDERS for file in (package / folder).rglob("*") if file.suffix in (".py", ".wgsl")]
+    found = [file for folder in FOLDERS for file in (package / folder).rglob("*") if file.suffix in KINDS]
     return sorted([*found, *(package / name for name in FILES)])
 
 
