@@ -64,6 +64,7 @@ LEVEL = {unit: level for level, units in enumerate(LAYERS) for unit in units}
 # What a folder may import of pywebgpu where its layer alone would allow more.
 NARROWED = {"devices": {"devices", "program", "kernels", "graph"} | LAYERS[0]}
 WIDENED = {"devices/cpu.py": {"ops"}}  # It computes by the ops' own NumPy meaning.
+LATE = {"runtime/program_cache.py"}  # A page's archive leaves out what it imports there: pages store no Programs.
 
 # An optional package, and the units that may import it: as a file starts, and inside a function as well.
 OPTIONAL = {
@@ -145,7 +146,9 @@ def test_imports_go_down(file: Path) -> None:
         assert not sideways, f"{place}: {unit} and {other} are folders of one layer"
         allowed = NARROWED.get(unit, LEVEL.keys()) | WIDENED.get(relative(file), set())
         assert other in allowed, f"{place}: {unit} may not import {other}"
-        assert not found.late, f"{place}: only an optional package is imported inside a function"
+        assert not found.late or relative(file) in LATE, (
+            f"{place}: only an optional package is imported inside a function"
+        )
 
 
 @pytest.mark.parametrize("file", FILES, ids=relative)
