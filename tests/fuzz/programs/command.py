@@ -43,7 +43,8 @@ def difference(one: drawn.Recipe, device: str, *, peer: bool = True) -> str | No
         return "compiled: recorded again without a reason"
     if compiled.counted("differences") and not drawn.writes(one):
         return f"audit: {compiled.reasons()}"
-    if peer and not program.alone:
+    is_alone = program.alone or (device != "cpu" and "double" in source(program, one.scope))  # float64 is cpu's alone.
+    if peer and not is_alone:
         import torch
 
         theirs = world.run(program, one.scope, torch, device, compiled=False, reading=one.reading)
