@@ -83,5 +83,5 @@ def test_page_is_isolated_and_quiet(page: Page, address: str) -> None:
     begin(page, address)
     assert page.evaluate("globalThis.crossOriginIsolated")
     assert [url for url in traffic.sizes if not url.startswith((address, "data:", "blob:"))] == []
-    assert f"{address}training.tar.xz" in traffic.sizes
+    assert f"{address}training.xz" in traffic.sizes
     assert traffic.besides_pyodide < 300_000

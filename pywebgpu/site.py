@@ -10,7 +10,6 @@ import io
 import json
 import lzma
 import re
-import tarfile
 import threading
 import tokenize
 from collections.abc import Callable, Iterable, Iterator
@@ -53,6 +52,7 @@ UNTRAINED = (
     "autograd/",
     "cuda.py",
     "data/",
+    "devices/cpu.py",  # needs NumPy; without it, devices/held.py is device cpu
     "devices/null.py",
     "graph/origin.py",
     "inspector/",
@@ -70,7 +70,10 @@ UNTRAINED = (
     "memory.py",
     "portable/",
     "profiler/",
+    "program/stored.py",
+    "program/validate.py",
     "random.py",
+    "runtime/disk_cache.py",
     "script.py",
     "step_capture/host_data.py",
     "utils/",
@@ -145,8 +148,8 @@ class Site:
         self._lock = threading.Lock()
         self._makers: dict[str, Callable[[], bytes]] = {
             "config.json": self._config,
-            "training.tar.xz": lambda: self._archive("training.py", bare=True),
-            "editor.tar.xz": lambda: self._archive("editing.py", bare=False),
+            "training.xz": lambda: self._archive("training.py", bare=True),
+            "editor.xz": lambda: self._archive("editing.py", bare=False),
         }
 
     def file(self, address: str) -> File | None:
@@ -184,7 +187,10 @@ class Site:
         return text.encode()
 
     def _archive(self, script: str, *, bare: bool) -> bytes:
-        """The library, the demo, its text and one script of web/; bare, without comments, docstrings and types."""
+        """The library, the demo, its text and one script of web/; bare, without comments, docstrings and types.
+
+        A line of JSON with the names and lengths of files, and then the files: a tar's headers are 4 kB more, packed.
+        """
         folders = self.folders
         members = {f"pywebgpu/{path.relative_to(PACKAGE).as_posix()}": path for path in PACKAGE.rglob("*.*")}
         members |= {f"pywebgpu/js_bridge/{path.name}": path for path in folders.bridge.glob("*.mjs")}
@@ -202,13 +208,10 @@ class Site:
             elif bare and path.suffix == ".mjs":
                 content = COMMENTS.sub("", content)
             contents[name] = content.encode()
-        made = io.BytesIO()
-        with lzma.open(made, "w", filters=[PACKING]) as packed, tarfile.open(fileobj=packed, mode="w|") as archive:
-            for name in sorted(contents):
-                member = tarfile.TarInfo(name)
-                member.size = len(contents[name])
-                archive.addfile(member, io.BytesIO(contents[name]))
-        return made.getvalue()
+        names = sorted(contents)
+        index = json.dumps([(name, len(contents[name])) for name in names], separators=(",", ":"))
+        parts = [index.encode(), b"\n", *(contents[name] for name in names)]
+        return lzma.compress(b"".join(parts), filters=[PACKING])
 
     def _module(self, address: str) -> File | None:
         """A file of a package of npm, of the version that the address names."""
@@ -237,7 +240,7 @@ class Site:
 
 
 def without_comments(source: str) -> str:
-    """The same program, each line at its number: no comments and annotations, empty docstrings, narrow indentation."""
+    """The same program, each line at its number: no comments, annotations and docstrings, narrow indentation."""
     lines = source.splitlines(keepends=True)
     kept = list(lines)
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
@@ -253,7 +256,8 @@ def without_comments(source: str) -> str:
             text = node.body[0] if ast.get_docstring(node, clean=False) is not None else None
             if text is not None and text.end_lineno is not None:
                 kept[text.lineno - 1 : text.end_lineno] = ["\n"] * (text.end_lineno - text.lineno + 1)
-                kept[text.lineno - 1] = " " * text.col_offset + '""\n'
+                if len(node.body) == 1:
+                    kept[text.lineno - 1] = " " * text.col_offset + '""\n'
     return _dedented("".join(kept))
 
 

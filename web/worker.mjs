@@ -10,7 +10,17 @@
 
 const FOLDER = "/page";
 const PATH = `${FOLDER}/checkpoint.safetensors`;
-const ARCHIVES = { training: "training.tar.xz", editing: "editor.tar.xz" };
+const ARCHIVES = { training: "training.xz", editing: "editor.xz" };
+const PACKED = "/packed.xz";
+const UNPACK = `
+import json, lzma, os, pathlib
+with lzma.open("${PACKED}") as packed:
+    for name, length in json.loads(packed.readline()):
+        file = pathlib.Path("${FOLDER}", name)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(packed.read(length))
+os.remove("${PACKED}")
+del json, lzma, os, pathlib, packed, name, length, file`;
 /** Messages of output that may go out in one WINDOW of milliseconds; the rest is gathered. */
 const BURST = 20;
 const WINDOW = 100;
@@ -39,7 +49,8 @@ async function main() {
   const python = await startPython(config.pyodide);
   tell({ is: "loading", what: "pywebgpu" });
   python.FS.mkdirTree(FOLDER);
-  python.unpackArchive(await archive, "xztar", { extractDir: FOLDER });
+  python.FS.writeFile(PACKED, new Uint8Array(await archive));
+  python.runPython(UNPACK);
   if (config.is_cdn && role === "editing") await python.loadPackage("numpy", { messageCallback: () => undefined });
   connectOutput(python);
   const names = python.toPy({ folder: FOLDER });

@@ -8,6 +8,7 @@ import random
 import re
 from collections.abc import Mapping
 
+LONGEST = 176_000  # characters of the documentation: a page loads them before it trains
 VALIDATION = 0.1  # the last tenth of a text is never trained on
 
 
@@ -75,7 +76,8 @@ def python_documentation() -> str:
         from pydoc_data.topics import topics
     except ImportError:
         raise TextError("this Python lacks pydoc_data, the default text; give another with --data FILE") from None
-    return prose(topics)
+    text = prose(topics)[:LONGEST]
+    return text[: text.rindex("\n") + 1]
 
 
 def prose(topics: Mapping[str, str]) -> str:

@@ -90,13 +90,18 @@ class Builder:
         """A block for where all conditions hold; of none, no block."""
         if not conditions:
             return nullcontext()
-        found = ir.If(ir.truth(reduce(and_, conditions)), [], [])
-        self._body.append(found)
-        return self._inside(found.body)
+        return self._branch(ir.If([]), ir.truth(reduce(and_, conditions)))
 
     def else_(self) -> AbstractContextManager[None]:
         """A block for where the condition of the `if_` just before did not hold."""
-        return self._inside(self._body[-1].otherwise)
+        return self._branch(self._body[-1], None)
+
+    def _branch(self, of: ir.If, condition: Expr | None) -> AbstractContextManager[None]:
+        if not of.branches:
+            self._body.append(of)
+        body: ir.Block = []
+        of.branches.append((condition, body))
+        return self._inside(body)
 
     @contextmanager
     def loop(
@@ -123,7 +128,7 @@ class Builder:
     def jump(self, word: str, condition: Expr | None = None) -> None:
         """return or break, where the condition holds."""
         one = ir.Jump(word)
-        self._body.append(one if condition is None else ir.If(ir.truth(condition), [one], []))
+        self._body.append(one if condition is None else ir.If([(ir.truth(condition), [one])]))
 
     def barrier(self) -> None:
         self.jump("workgroupBarrier()")
@@ -254,17 +259,14 @@ class Builder:
 
     def _cat(self, node: Node, at: Coords) -> Expr:
         axis, found = node.attrs["axis"], self.var(ir.scalar(node.spec.dtype))
-        end, body, along = 0, self._body, ir.Index(at[axis])
+        end, branches, along = 0, ir.If([]), ir.Index(at[axis])
         for part in node.inputs:
             start, end = end, end + part.spec.shape[axis]
             if end == start or at[axis].low >= end or at[axis].high < start:
                 continue
             moved = (*at[:axis], at[axis] - start, *at[axis + 1 :])
-            branch = ir.If(along < end, [], [])
-            body.append(branch)
-            with self._inside(branch.body):
+            with self._branch(branches, along < end):
                 self.assign(found, self.value(part, moved))
-            body = branch.otherwise
         return found
 
     def _write_slice(self, node: Node, at: Coords) -> Expr:
@@ -292,7 +294,7 @@ class Builder:
         known = ir.GROUP
         body: ir.Block = [ir.Declare("let", known, group)]
         if width * height > groups:
-            body.append(ir.If(known >= groups, [ir.Jump("return")], []))
+            body.append(ir.If([(known >= groups, [ir.Jump("return")])]))
         body += self._body
         if self.limits.emulated:
             body = hoisting.hoist(body)

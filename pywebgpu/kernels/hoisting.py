@@ -55,8 +55,10 @@ class _Hoister:
                 return done
             case ir.Assign(target, value, sign):
                 return ir.Assign(self._expr(target), self._expr(value), sign)
-            case ir.If(condition, body, otherwise):
-                return ir.If(self._expr(condition), self.block(body), self.block(otherwise))
+            case ir.If(branches):
+                # Nothing may stand between a block and its "else".
+                conditions = [condition and self._expr(condition) for condition, _ in branches]
+                return ir.If([(one, self.block(body)) for one, (_, body) in zip(conditions, branches, strict=True)])
             case ir.Loop(condition, body, head):
                 if head:
                     start, step = head

@@ -275,9 +275,9 @@ class Assign(NamedTuple):
 
 
 class If(NamedTuple):
-    condition: Expr
-    body: Block
-    otherwise: Block
+    """The first branch whose condition holds; None holds always. As many as there are: nothing is nested for them."""
+
+    branches: list[tuple[Expr | None, Block]]
 
 
 class Loop(NamedTuple):

@@ -59,8 +59,13 @@ class _Printer:
                     add(f"{indent}{self.assigned(one)};")
                 case ir.Jump(word):
                     add(f"{indent}{word};")
-                case ir.If():
-                    self.branch("if", one, indent)
+                case ir.If(branches):
+                    for at, (condition, inner) in enumerate(branches):
+                        head = "else " * (at > 0) + (f"if ({self.text(condition)}) " if condition else "")
+                        if len(inner) == len(branches) == 1 and isinstance(inner[0], ir.Jump):
+                            add(f"{indent}{head}{{ {inner[0].word}; }}")
+                        else:
+                            self.inner(head, inner, indent)
                 case ir.Loop(condition, inner, None):
                     self.inner(f"while ({self.text(condition)}) ", inner, indent)
                 case ir.Loop(condition, inner, (start, step)):
@@ -73,18 +78,6 @@ class _Printer:
         self.lines.append(f"{indent}{head}{{")
         self.block(body, indent + "  ")
         self.lines.append(indent + "}")
-
-    def branch(self, word: str, one: ir.If, indent: str) -> None:
-        condition, body, otherwise = one
-        head = f"{word} ({self.text(condition)}) "
-        if len(body) == 1 and isinstance(body[0], ir.Jump):
-            self.lines.append(f"{indent}{head}{{ {body[0].word}; }}")
-        else:
-            self.inner(head, body, indent)
-        if len(otherwise) == 1 and isinstance(otherwise[0], ir.If):
-            self.branch("else if", otherwise[0], indent)
-        elif otherwise:
-            self.inner("else ", otherwise, indent)
 
     def declared(self, one: ir.Declare) -> str:
         word, target, value = one

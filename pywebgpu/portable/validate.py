@@ -9,7 +9,7 @@ from sys import float_info
 from typing import Any, NamedTuple
 
 from pywebgpu.documents import MAX_DEPTH, Malformed, is_shape, is_size, require
-from pywebgpu.program import wire
+from pywebgpu.program import stored
 from pywebgpu.program.program import Program
 from pywebgpu.program.validate import Data, is_dtype
 from pywebgpu.step_capture import host_data
@@ -70,7 +70,7 @@ class _Step:
         for key in ("tensors", "numbers", "sources", "takers", "notes"):
             require(isinstance(step.get(key), list), f"{name}.{key}", "it is a list")
         try:
-            program = wire.from_data(step.get("program"))
+            program = stored.from_data(step.get("program"))
         except Malformed as error:
             raise Malformed(f"{name}.{error}") from None
         named = all(_is_spec(tensor, "name") and _is_spec(tensor, "dtype") for tensor in step["tensors"])

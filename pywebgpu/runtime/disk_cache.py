@@ -14,13 +14,14 @@ from typing import Any
 
 from pywebgpu.errors import CompileError
 from pywebgpu.graph.key import Structure
-from pywebgpu.program import wire
+from pywebgpu.program import stored
 from pywebgpu.program.program import Program, Target
 from pywebgpu.runtime import state
 from pywebgpu.settings import settings
 
 MOST = 512  # files; the oldest go first
 PACKAGE = Path(__file__).parents[1]
+KINDS = (".py", ".wgsl", ".json")  # of files
 FOLDERS = ("graph", "ops", "compose", "rewrite", "kernels", "program")
 FILES = ("dtypes.py", "errors.py", "numbers.py", "settings.py", "shapes.py", "symbolic.py", "version.py")
 
@@ -36,7 +37,7 @@ def find(structure: Structure, target: Target, written: Any) -> Path | None:
 def load(file: Path) -> Program | None:
     """The stored Program, or None where there is none that can be read."""
     try:
-        program = wire.load_sealed(file)
+        program = stored.load_sealed(file)
     except (OSError, CompileError):
         state.default.counters["stored_misses"] += 1
         return None
@@ -48,15 +49,15 @@ def save(program: Program, file: Path) -> None:
     """Stores a Program, if the folder can be written to."""
     with suppress(OSError):
         file.parent.mkdir(parents=True, exist_ok=True)
-        wire.save_sealed(program, file)
-        stored = sorted(file.parent.glob("*.json"), key=lambda one: one.stat().st_mtime)
-        for old in stored[:-MOST]:
+        stored.save_sealed(program, file)
+        files = sorted(file.parent.glob("*.json"), key=lambda one: one.stat().st_mtime)
+        for old in files[:-MOST]:
             old.unlink(missing_ok=True)
 
 
 def sources(package: Path) -> list[Path]:
     """The files that decide what a Program is, and the package's version."""
-    found = [file for folder in FOLDERS for file in (package / folder).rglob("*") if file.suffix in (".py", ".wgsl")]
+    found = [file for folder in FOLDERS for file in (package / folder).rglob("*") if file.suffix in KINDS]
     return sorted([*found, *(package / name for name in FILES)])
 
 

@@ -10,7 +10,7 @@ from pywebgpu.graph import ir, key
 from pywebgpu.graph.ir import Node
 from pywebgpu.program import compile as compiler
 from pywebgpu.program.compile import Written
-from pywebgpu.runtime import disk_cache, state
+from pywebgpu.runtime import state
 from pywebgpu.settings import settings
 
 PROGRAMS = 512  # programs kept, the least recently used goes first
@@ -45,8 +45,12 @@ def clear() -> None:
 def _program(device: Device, structure: key.Structure, roots: list[Node], written: Written) -> Any:
     """From an earlier process, or compiled now. Where somebody wants to see the passes, they run."""
     is_watched = settings.debug or ir.recording.trace is not None
-    file = None if is_watched else disk_cache.find(structure, device.target, written)
-    program = None if file is None else disk_cache.load(file)
+    file = program = None
+    if settings.cache and not is_watched:
+        from pywebgpu.runtime import disk_cache  # Pages have no cache, and no such file.
+
+        file = disk_cache.find(structure, device.target, written)
+        program = None if file is None else disk_cache.load(file)
     if program is None:
         was_on = gc.isenabled()
         gc.disable()  # It makes much and no cycles; a collection this deep in calls overflows the stack of a browser.

@@ -27,7 +27,7 @@ from pywebgpu import devices
 from pywebgpu.errors import CompileError
 from pywebgpu.io import safetensors, state, torchfile
 from pywebgpu.portable import player
-from pywebgpu.program import wire
+from pywebgpu.program import stored, wire
 from tests.fuzz import mutations
 
 ROOT = Path(__file__).parents[2]
@@ -153,10 +153,10 @@ def load_cached(data: bytes, folder: Path) -> None:
     file = folder / "program.json"
     file.write_bytes(data)
     try:
-        wire.load_sealed(file)
+        stored.load_sealed(file)
     except CompileError:
         file.write_bytes(wire._digest(file, data) + data)
-        program = wire.load_sealed(file)
+        program = stored.load_sealed(file)
         json.loads(wire.to_json(program))
         return
     raise AssertionError("it was read without its seal")

@@ -220,6 +220,13 @@ def test_statements_are_printed_in_blocks() -> None:
     ]
 
 
+def test_a_chain_of_branches_is_as_long_as_it_needs_to_be() -> None:
+    """Nothing is nested for it: Python's stack, which is short in a browser, does not end it."""
+    at = Index(variable("i", 4000) // 3)
+    chain = ir.If([(at < end, [ir.Jump("return")]) for end in range(2000)])
+    assert lines(*hoisting.hoist([chain])).count("  return;") == 2000
+
+
 def test_constants_are_known_as_such() -> None:
     """A translator computes them, and refuses what overflows."""
     assert ir.is_constant(Const(F32, 1))

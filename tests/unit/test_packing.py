@@ -18,7 +18,7 @@ from pywebgpu.graph.ir import Spec
 from pywebgpu.io import safetensors
 from pywebgpu.kernels.kernel import Limits
 from pywebgpu.ops import packing, pointwise
-from pywebgpu.program import wire
+from pywebgpu.program import stored, wire
 from pywebgpu.program.program import Dispatch, Program, Slot
 from pywebgpu.runtime import state
 from pywebgpu.tensor import packed
@@ -37,7 +37,7 @@ def pack(*parts: Any, clean: bool = False) -> Any:
 def compiled(*wanted: Any, written: Any = (), limits: Limits = DEFAULT) -> Program:
     program = for_limits(limits, *wanted, written=written)
     check(program, limits)
-    assert wire.to_json(wire.from_json(wire.to_json(program))) == wire.to_json(program)
+    assert wire.to_json(stored.from_json(wire.to_json(program))) == wire.to_json(program)
     return program
 
 

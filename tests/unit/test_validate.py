@@ -17,7 +17,7 @@ from pywebgpu.graph.ir import Spec
 from pywebgpu.io import safetensors
 from pywebgpu.kernels.kernel import Limits
 from pywebgpu.portable import player
-from pywebgpu.program import wire
+from pywebgpu.program import stored, wire
 
 ROOT = Path(__file__).parents[2]
 TABLE = json.loads((ROOT / "tests" / "cases" / "broken_exports.json").read_text(encoding="utf-8"))
@@ -73,7 +73,7 @@ def test_what_is_no_document_is_refused(text: str, tmp_path: Path) -> None:
     with pytest.raises((player.PlayError, CompileError), match=r"program\.json: "):
         torch.load_program(tmp_path, "null")
     with pytest.raises(CompileError, match=r"program\.json is not a program: "):
-        wire.load(tmp_path / "program.json")
+        stored.load(tmp_path / "program.json")
 
 
 def test_damaged_weights_are_refused_by_the_same_error(tmp_path: Path) -> None:
@@ -102,12 +102,12 @@ def test_what_is_too_large_for_the_device_is_refused(limits: Limits, says: str) 
 
 
 def sealed(tmp_path: Path) -> Path:
-    wire.save_sealed(wire.from_data(TABLE["program"]["programs"]["training"]["program"]), tmp_path / "one.json")
+    stored.save_sealed(stored.from_data(TABLE["program"]["programs"]["training"]["program"]), tmp_path / "one.json")
     return tmp_path / "one.json"
 
 
 def test_a_sealed_program_is_read_back(tmp_path: Path) -> None:
-    assert wire.as_data(wire.load_sealed(sealed(tmp_path))) == TABLE["program"]["programs"]["training"]["program"]
+    assert wire.as_data(stored.load_sealed(sealed(tmp_path))) == TABLE["program"]["programs"]["training"]["program"]
 
 
 def test_every_changed_byte_breaks_a_seal(tmp_path: Path) -> None:
@@ -116,11 +116,11 @@ def test_every_changed_byte_breaks_a_seal(tmp_path: Path) -> None:
     for at in range(0, len(whole), 7):
         file.write_bytes(whole[:at] + bytes([whole[at] ^ 4]) + whole[at + 1 :])
         with pytest.raises(CompileError):
-            wire.load_sealed(file)
+            stored.load_sealed(file)
 
 
 def test_a_sealed_program_is_not_read_under_another_name(tmp_path: Path) -> None:
     file = sealed(tmp_path)
     file.rename(tmp_path / "two.json")
     with pytest.raises(CompileError, match="not what was written there"):
-        wire.load_sealed(tmp_path / "two.json")
+        stored.load_sealed(tmp_path / "two.json")
