@@ -2,7 +2,7 @@
 
 SHELL := bash
 .DEFAULT_GOAL := help
-.PHONY: help demo web test lint bench peers docs wheel vulkan modules browser
+.PHONY: help demo web test check lint bench peers docs wheel vulkan modules browser
 
 PYTHON := .venv/bin/python
 ARGS ?=
@@ -18,6 +18,9 @@ web: .venv/.ready-native modules  ## serve the page where a GPT trains in the br
 
 test: .venv/.ready-test .venv/.ready-demo .venv/.ready-dev vulkan modules browser  ## run every test, on every host: make test ARGS="-k matmul"
 	@$(PYTHON) -m tests all $(ARGS)
+
+check: .venv/.ready-test .venv/.ready-demo .venv/.ready-dev modules  ## before a commit: lint, and tests on device cpu: make check ARGS="-k matmul"
+	@$(PYTHON) -m tests check $(ARGS)
 
 lint: .venv/.ready-dev  ## ruff and mypy
 	@$(PYTHON) -m tests lint

@@ -125,6 +125,13 @@ def overflow(name: str) -> IntegerOverflowError:
     )
 
 
+def unsupported(dtype: DType, device: str) -> DTypeError:
+    return DTypeError(
+        f"Cannot convert a {device} Tensor to {dtype.name}: WebGPU has no {dtype.name}. "
+        f'Use float32 instead, or device="cpu", where {dtype.name} is exact.'
+    )
+
+
 def too_wide(value: int) -> IntegerOverflowError:
     return IntegerOverflowError(
         f"the int64 number {value} is out of range: webgpu stores int64 as int32; keep such numbers on the cpu device, "

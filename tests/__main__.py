@@ -1,7 +1,7 @@
 """`python -m tests [WHAT] [pytest arguments]`: the one command that tests this project.
 
-unit        what runs without a word: unit, golden, and the oracle and fuzz tests on device cpu; under a minute
-check       ruff, mypy, the import contract, the code in the docs
+unit        what runs without a word: unit, golden, oracle and fuzz tests on device cpu
+check       before a commit: lint, then unit, golden and oracle tests on device cpu, the longest of them by samples
 lint        ruff, mypy, and tsc for the JavaScript
 gpu         oracle, fuzz and unit tests with a device, on webgpu: a GPU, or a software Vulkan driver
 node        the bridge, the Node host, and cases of every table there
@@ -26,7 +26,6 @@ from pathlib import Path
 from tests.devices import node_command, prepare_environment, why_no_node, why_no_webgpu
 
 ROOT = Path(__file__).parent.parent
-CONTRACT = ("tests/unit/test_layers.py", "tests/unit/test_docs.py", "tests/unit/test_wheel.py")
 
 Stage = Callable[[list[str]], bool]
 
@@ -40,7 +39,8 @@ def gpu(arguments: list[str]) -> bool:
     if missing and not os.environ.get("CI"):
         print(f"not tested on device webgpu: {missing}")
         return True
-    return pytest(["tests/oracle", "tests/fuzz", "tests/unit", "--only-on-devices", "--device=webgpu"], arguments)
+    where = ["tests/oracle", "tests/fuzz", "tests/unit", "--only-on-devices", "--sample", "--device=webgpu"]
+    return pytest(where, arguments)
 
 
 def browser(arguments: list[str]) -> bool:
@@ -87,7 +87,7 @@ def fuzz_files(arguments: list[str]) -> bool:
 
 def check(arguments: list[str]) -> bool:
     clean = lint([])
-    return pytest([*CONTRACT], arguments) and clean
+    return pytest(["tests/unit", "tests/golden", "tests/oracle", "--sample", "--device=cpu"], arguments) and clean
 
 
 def lint(arguments: list[str]) -> bool:

@@ -17,6 +17,7 @@ KNOWN_DEVICES = ("cpu", "webgpu", "null")
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--device", default="cpu", help="devices to test, with commas between: cpu, webgpu, null")
     parser.addoption("--only-on-devices", action="store_true", help="only tests that have an argument `device`")
+    parser.addoption("--sample", action="store_true", help="of a test with the mark one_in(n), one run in n")
     parser.addoption("--steps", default="50", help="steps that each thread takes in test_threads.py")
     parser.addoption("--update-golden", action="store_true", help="write the golden files anew; then read their diff")
 
@@ -44,10 +45,13 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    kept = items
     if config.getoption("--only-on-devices"):
-        kept = sampled([item for item in items if device_of(item) in asked_devices(config)])
-        config.hook.pytest_deselected(items=[item for item in items if item not in kept])
-        items[:] = kept
+        kept = [item for item in kept if device_of(item) in asked_devices(config)]
+    if config.getoption("--sample"):
+        kept = sampled(kept)
+    config.hook.pytest_deselected(items=list(set(items) - set(kept)))
+    items[:] = kept
     for item in items:
         if device_of(item) == "webgpu" and devices.why_no_webgpu():
             item.add_marker(pytest.mark.skip(reason=devices.why_no_webgpu()))

@@ -45,7 +45,10 @@ def result_type(*operands: Operand) -> DType:
 
 
 def cast(x: Node, dtype: DType) -> Node:
-    return x if x.spec.dtype is dtype else pointwise.cast(x, dtype=dtype)
+    if x.spec.dtype is dtype:
+        return x
+    made = pointwise.cast(x, dtype=dtype)
+    return made if dtype.wgsl is not None else wide.note(made, 0)
 
 
 def number(value: Number, dtype: DType) -> Node:

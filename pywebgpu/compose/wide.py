@@ -1,14 +1,14 @@
-"""Whole numbers of more than 32 bits: a device that stores int64 as int32 refuses them at the call that brings them.
+"""Whole numbers of more than 32 bits, and float64: a device that cannot hold them refuses them at the call.
 
-Functions of nodes know no device. So they note such a number, and what makes a tensor of the node that they return
-asks whether its device can hold it.
+Functions of nodes know no device. So they note such a number or dtype, and what makes a tensor of the node that they
+return asks whether its device can hold it.
 """
 
 from typing import Any
 
 from pywebgpu import dtypes
 from pywebgpu.graph.ir import Node, recording
-from pywebgpu.numbers import WORD, too_wide
+from pywebgpu.numbers import WORD, too_wide, unsupported
 from pywebgpu.ops import pointwise, reduction
 
 NEAR = 256  # nodes that are looked through for a number that was noted
@@ -30,7 +30,8 @@ def noted(node: Node, *values: Any) -> Node:
 
 
 def refuse(node: Node, device: Any) -> None:
-    """Raises IntegerOverflowError where a new value needs a number that was noted and the device cannot hold.
+    """Raises IntegerOverflowError where a new value needs a number that was noted and the device cannot hold, and
+    DTypeError where it has no such dtype.
 
     Called for the first value that is made after one was noted. A comparison with such a number is known.
     """
@@ -38,6 +39,8 @@ def refuse(node: Node, device: Any) -> None:
     recording.wide.clear()
     if not device.target.wgsl:
         return
+    if node.spec.dtype.wgsl is None:
+        raise unsupported(node.spec.dtype, device.name)
     stack, seen = [node], {id(node)}
     while stack:
         at = stack.pop()

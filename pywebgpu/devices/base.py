@@ -7,8 +7,8 @@ from typing import Any, Protocol
 
 from pywebgpu.devices.timing import Timing
 from pywebgpu.dtypes import DType
-from pywebgpu.errors import DTypeError
 from pywebgpu.graph.ir import Spec
+from pywebgpu.numbers import unsupported
 from pywebgpu.program.program import Loaded, Program, Target
 
 RECOVER = "torch.webgpu.recover() opens it again"
@@ -89,7 +89,4 @@ class Buffer:
 def check_supported(dtype: DType, device: str) -> None:
     """Raises DTypeError for a dtype that WGSL cannot hold."""
     if dtype.wgsl is None:
-        raise DTypeError(
-            f"Cannot convert a {device} Tensor to {dtype.name}: WebGPU has no {dtype.name}. "
-            f'Use float32 instead, or device="cpu", where {dtype.name} is exact.'
-        )
+        raise unsupported(dtype, device)

@@ -52,13 +52,12 @@ clamp: Pointwise = Pointwise(
 )
 
 hardtanh: Pointwise = Pointwise(
-    "hardtanh",  # clamp by numbers, whose gradient is 0 on the bounds too
+    "hardtanh",  # clamp, but that the gradient is 0 on the bounds too
     wgsl=_CLAMP,
     reference=_clamped,
     vjp=(
         lambda g, out, x, low, high: _kept(g, pointwise.bitwise_and(pointwise.gt(x, low), pointwise.lt(x, high))),
-        None,
-        None,
+        *clamp.vjp[1:],
     ),
     cost=6,
 )

@@ -8,7 +8,6 @@ from typing import Any
 
 from pywebgpu import dtypes
 from pywebgpu.compose import arithmetic, elementwise, logic
-from pywebgpu.devices.base import check_supported
 from pywebgpu.graph.ir import Node, Pointwise
 from pywebgpu.ops import pointwise as ops
 from pywebgpu.tensor.base import TensorBase, apply
@@ -80,9 +79,7 @@ class PointwiseMethods(TensorBase):
         return self._new(elementwise.pow_(self._node, operand(self, exponent)), self._storage.device)
 
     def float_power(self, exponent: Any) -> Any:
-        """self to a power, in float64. Raises: DTypeError where the device has none."""
-        if self._storage.device.target.wgsl:
-            check_supported(dtypes.float64, self._storage.device.name)
+        """self to a power, in float64."""
         return self._new(elementwise.float_power(self._node, operand(self, exponent)), self._storage.device)
 
     def logaddexp2(self, other: Any) -> Any:

@@ -11,6 +11,10 @@ NO_PLACE: dict[str, Callable[[Any, str], Any]] = {
     "zeros_float64": lambda torch, device: torch.zeros(2, dtype=torch.float64, device=device),
     "tensor_float64": lambda torch, device: torch.tensor([1.0], dtype=torch.double, device=device),
     "cast_to_float64": lambda torch, device: torch.ones(2, device=device).double(),
+    "sum_float64": lambda torch, device: torch.ones(2, device=device).sum(dtype=torch.float64),
+    "softmax_float64": lambda torch, device: torch.ones(2, device=device).softmax(0, dtype=torch.float64),
+    "cumprod_float64": lambda torch, device: torch.ones(2, device=device).cumprod(0, dtype=torch.float64),
+    "float_power": lambda torch, device: torch.float_power(torch.ones(2, device=device), 2),
     "moved_float64": lambda torch, device: torch.ones(2, dtype=torch.float64, device="cpu").to(device),
 }
 
