@@ -22,7 +22,7 @@ from pywebgpu.ops import indexing, movement
 from pywebgpu.runtime import executor
 from pywebgpu.runtime.executor import Run
 from pywebgpu.runtime.storage import Storage, whole_of
-from pywebgpu.step_capture import gradients, guards, names, signature, survey
+from pywebgpu.step_capture import garbage, gradients, guards, names, signature, survey
 from pywebgpu.step_capture.capture import Capture, recorder
 from pywebgpu.step_capture.free_number import NotFreeError, plain
 from pywebgpu.step_capture.gradients import GivenGradients
@@ -131,16 +131,11 @@ class Builder:
 
     def record(self, function: Any) -> Recording:
         executor.flush()
-        threshold = gc.get_threshold()
-        gc.set_threshold(0)  # So that a look at the youngest finds all cycles that the call leaves.
-        try:
-            with executor.held():
-                result = self._call(function)
-                around = self._surroundings(function)
-                recording = Recording(self.call, self.capture, around)
-                self._finish(recording, result)
-        finally:
-            gc.set_threshold(*threshold)
+        with garbage.kept, executor.held():
+            result = self._call(function)
+            around = self._surroundings(function)
+            recording = Recording(self.call, self.capture, around)
+            self._finish(recording, result)
         return recording
 
     def _surroundings(self, function: Any) -> Surroundings | None:

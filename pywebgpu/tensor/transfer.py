@@ -12,6 +12,7 @@ from pywebgpu.graph.ir import Custom, Node, recording
 from pywebgpu.ops import pointwise
 from pywebgpu.runtime import executor
 from pywebgpu.runtime.storage import Storage
+from pywebgpu.step_capture.capture import recorder
 from pywebgpu.tensor.base import TensorBase
 
 moved: Custom = Custom("ToCopyBackward0")
@@ -58,6 +59,8 @@ def _leaving(node: Node, source: Device, target: Device) -> Storage:
 def _arrive(node: Node, storage: Storage, target: Device, data: bytes) -> Node:
     """The value there, of which `data` are the bytes."""
     arrived = ir.data(node.spec, target.upload(data, node.spec))
+    if recorder.capture is not None:
+        recorder.capture.note_upload(arrived.buffer, data)
     known = bounds.known_range(node)
     if known is not None and known.exact:  # Row numbers stay known to fit.
         arrived.attrs = {"low": known.low, "high": known.high}

@@ -299,10 +299,7 @@ STATE = (
 
 @pytest.mark.filterwarnings("ignore:.*captured anew:UserWarning", "ignore:.*cannot be replayed:UserWarning")
 @pytest.mark.parametrize("program", [*ARGUMENTS, *STATE], ids=lambda program: program.__name__)
-def test_steps_equal_eager_ones(program: Program, device: str, request: pytest.FixtureRequest) -> None:
-    if device == "webgpu" and program is arrays_that_change:
-        reason = "audits tell a copy of an array to another device apart from itself"
-        request.applymarker(pytest.mark.xfail(strict=True, reason=reason))
+def test_steps_equal_eager_ones(program: Program, device: str) -> None:
     same(program, device)
 
 

@@ -3,6 +3,7 @@
 `python -m tests threads` takes 1,000 steps a thread.
 """
 
+import gc
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -287,3 +288,29 @@ def test_a_device_is_opened_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(devices, "_open", {})
     opened = in_threads(8, lambda at: devices.open_device("null"))
     assert len({id(device) for device in opened}) == 1
+
+
+def test_garbage_is_collected_again_after_captures_that_overlap() -> None:
+    before = gc.get_threshold()
+    first_began, second_began, first_ended = (threading.Event() for _ in range(3))
+
+    def first(x: Any) -> Any:
+        first_began.set()
+        assert second_began.wait(60)
+        return x * 2
+
+    def second(x: Any) -> Any:
+        second_began.set()
+        assert first_ended.wait(60)
+        return x * 2
+
+    def record(at: int) -> None:
+        if at == 0:
+            torch.compile(first)(torch.ones(2))
+            first_ended.set()
+        else:
+            assert first_began.wait(60)
+            torch.compile(second)(torch.ones(2))
+
+    in_threads(2, record)
+    assert gc.get_threshold() == before
