@@ -22,6 +22,7 @@ from tests.unit.replays import audited
 NEAR = 2e-3  # to PyTorch: what was drawn may divide by a variance that is nearly 0
 ROUNDING = 1e-6  # of float32, after a few operations
 CHUNK = 25  # programs that a process is handed at once
+REPORTED = 500  # programs between two lines that say how far it is
 TRIES = 60  # smaller programs that are tried
 
 
@@ -149,6 +150,8 @@ def run(seeds: range, given: argparse.Namespace) -> int:
                 failed += 1
                 print(report, flush=True)
             done += len(part)
+            if done % REPORTED == 0:
+                print(f"{done} of {len(seeds)}, {failed} failed", flush=True)
             if failed >= given.most:
                 pool.shutdown(cancel_futures=True)
                 break
