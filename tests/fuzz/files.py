@@ -155,7 +155,7 @@ def load_cached(data: bytes, folder: Path) -> None:
     try:
         stored.load_sealed(file)
     except CompileError:
-        file.write_bytes(wire._digest(file, data) + data)
+        file.write_bytes(stored._digest(file, data) + data)
         program = stored.load_sealed(file)
         json.loads(wire.to_json(program))
         return
