@@ -52,6 +52,8 @@ class ConversionMethods(InplaceMethods):
         if device is not None and device is not self._storage.device:
             moved = transfer.transfer(moved, device)
         if dtype is not None and dtype is not moved.dtype:  # A dtype that only the target has.
+            if moved._storage.device.target.wgsl:
+                check_supported(dtype, moved._storage.device.name)
             moved = self._new(pointwise.cast(moved._node, dtype=dtype), moved._storage.device)
         return self.clone() if copy and moved is self else moved
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from pywebgpu.errors import CaptureError
 from pywebgpu.optim import optimizer
-from pywebgpu.step_capture.capture import recorder
+from pywebgpu.step_capture.capture import paused, recorder
 from pywebgpu.tensor import tensor
 
 Factor = Callable[[int], float]
@@ -147,7 +147,8 @@ def _noted(own: Callable[..., None]) -> Callable[..., None]:
             raise CaptureError("scheduler.step() of a metric or an epoch belongs outside of a compiled step")
         if any(isinstance(group["lr"], tensor.Tensor) for group in self.optimizer.param_groups):
             capture.reason = "a schedule writes a learning rate that is a tensor; give the optimizer a float"
-            own(self)
+            with paused():
+                own(self)
             return
         for home in (*_homes(self), *self.optimizer.param_groups):
             capture.save_dict(home)
