@@ -262,7 +262,7 @@ class Capture:
         """A replay changes `home`: it is put back where the replay cannot go on."""
         if self.meet(home):
             self.homes.append(home)
-            self.undos.append(functools.partial(_restore, home, dict.copy(home)))
+            self.undos.append(functools.partial(_restore, home, dict(dict.items(home))))
 
     def snapshot(self) -> Callable[[], None]:
         """Notes all that a replay changes; the result puts it back."""
