@@ -29,10 +29,7 @@ def _codes(waiting: list[Any]) -> Iterator[types.CodeType]:
         if isinstance(value, types.CodeType):
             yield value
             waiting += [one for one in value.co_consts if isinstance(one, types.CodeType)]
-            continue
-        if "__wrapped__" in getattr(value, "__dict__", ()):  # What a decorator, or `compile`, was given.
-            waiting.append(value.__dict__["__wrapped__"])
-        if isinstance(value, types.MethodType):
+        elif isinstance(value, types.MethodType):
             waiting += [value.__func__, type(value.__self__)]
         elif isinstance(value, types.FunctionType):
             code = value.__code__
