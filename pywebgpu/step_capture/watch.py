@@ -125,7 +125,12 @@ def origin(file: str) -> tuple[str, str]:
 
 
 def tells_numbers_apart(code: CodeType) -> bool:
-    """Whether code may see that a number is a free one. A name of a builtin may also be one of an attribute."""
+    """Whether code may see that a number is a free one. A name of a builtin may also be one of an attribute.
+
+    The methods that a dataclass is given ask for the type of the object alone.
+    """
+    if code.co_filename == "<string>" and code.co_name.startswith("__"):
+        return False
     if not TELLING.isdisjoint(code.co_names):
         return True
     if TELLING_BUILTINS.isdisjoint(code.co_names):

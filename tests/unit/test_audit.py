@@ -5,6 +5,7 @@ import pickle
 import random
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -257,3 +258,25 @@ def test_a_seed_of_the_operating_system_is_drawn_anew(draw: Any) -> None:
     step = torch.compile(lambda x: x * (draw() % 1000003))
     assert len({float(step(torch.ones(()))) for _ in range(6)}) == 6
     assert step.counters["replays"] == 0
+
+
+def test_a_frozen_dataclass_beside_a_step_leaves_its_numbers_free() -> None:
+    @dataclass(frozen=True)
+    class Settings:
+        rate: float = 0.1
+
+    settings = Settings()
+    weight = torch.nn.Parameter(torch.ones(2))
+    optimizer = torch.optim.AdamW([weight], lr=settings.rate)
+
+    @torch.compile
+    def step(x: torch.Tensor) -> torch.Tensor:
+        optimizer.zero_grad()
+        (weight * x * settings.rate).sum().backward()
+        optimizer.step()
+        return weight.detach().clone()
+
+    with audited("0"):
+        for _ in range(4):
+            step(torch.ones(2))
+    assert step.counters["replays"] == 3, step.reasons
