@@ -277,6 +277,6 @@ def test_a_frozen_dataclass_beside_a_step_leaves_its_numbers_free() -> None:
         return weight.detach().clone()
 
     with audited("0"):
-        for _ in range(4):
+        for _ in range(8):
             step(torch.ones(2))
-    assert step.counters["replays"] == 3, step.reasons
+    assert step.counters["replays"] >= 5, step.reasons
