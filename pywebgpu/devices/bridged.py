@@ -26,8 +26,9 @@ from pywebgpu.devices.timing import Timing
 from pywebgpu.errors import CompileError, DeviceError, DeviceLostError, IntegerOverflowError, PywebgpuError, RangeError
 from pywebgpu.graph.ir import Spec
 from pywebgpu.kernels.kernel import Limits
+from pywebgpu.kernels.target import Target
 from pywebgpu.program import wire
-from pywebgpu.program.program import Program, Target
+from pywebgpu.program.program import Program
 from pywebgpu.settings import settings
 
 FREE, DROP, WRITE, RUN = 1, 2, 3, 4  # the commands of js_bridge/python.mjs

@@ -29,9 +29,10 @@ from pywebgpu.dtypes import DType, Kind
 from pywebgpu.errors import CompileError, DeviceError, DeviceLostError, RangeError
 from pywebgpu.graph.ir import Spec
 from pywebgpu.kernels.kernel import Limits
+from pywebgpu.kernels.target import Target
 from pywebgpu.locking import Deferred
 from pywebgpu.numbers import overflow, too_wide
-from pywebgpu.program.program import Dispatch, Program, Target
+from pywebgpu.program.program import Dispatch, Program
 from pywebgpu.settings import settings
 
 STORAGE = wgpu.BufferUsage.STORAGE | wgpu.BufferUsage.COPY_SRC | wgpu.BufferUsage.COPY_DST

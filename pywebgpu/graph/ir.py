@@ -154,7 +154,7 @@ class Reduction:
     """Folds axes to size 1; the rank stays. `combine` joins two partial values, `identity` starts one."""
 
     name: str
-    combine: str  # WGSL expression of {0} and {1}, or the name of a rule in kernels/reduce.py
+    combine: str  # WGSL expression of {0} and {1}, or the name of a rule in kernels/combine.py
     reference: Callable[..., Any]  # (np, array, axes) -> array with folded axes of size 1
     vjp: Vjp | None
     result: Callable[[DType], DType] | None = None

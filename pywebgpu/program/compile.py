@@ -8,12 +8,13 @@ from pywebgpu.errors import CompileError
 from pywebgpu.graph.ir import HOST, Node, recording
 from pywebgpu.graph.show import as_text
 from pywebgpu.graph.walk import toposort
+from pywebgpu.kernels.access import is_free, is_view
 from pywebgpu.kernels.kernel import Kernel, Limits
+from pywebgpu.kernels.target import Target
 from pywebgpu.ops import pointwise
 from pywebgpu.program import memory, packing
 from pywebgpu.program.kernel_table import KernelTable
-from pywebgpu.program.program import Dispatch, HostCall, Program, Slot, Target
-from pywebgpu.program.reads import is_free, is_view
+from pywebgpu.program.program import Dispatch, HostCall, Program, Slot
 from pywebgpu.program.schedule import Schedule, scheduled
 from pywebgpu.rewrite import PASSES, simplify
 from pywebgpu.settings import settings
@@ -33,19 +34,19 @@ def compile_graph(roots: tuple[Node, ...], target: Target, written: Written = ()
     # What the passes make ends list by list, users before inputs: thousands of nodes that end one inside another
     # overflow the stack of a browser.
     alive: list[list[Node]] = []
-    return _device_program(roots, target.limits, written, alive) if target.wgsl else _host_program(roots, written)
+    return _device_program(roots, target, written, alive) if target.wgsl else _host_program(roots, written)
 
 
-def _device_program(roots: tuple[Node, ...], limits: Limits, written: Written, alive: list[list[Node]]) -> Program:
+def _device_program(roots: tuple[Node, ...], target: Target, written: Written, alive: list[list[Node]]) -> Program:
     order = toposort(roots)
     data, numbers = leaves(order)
     roots, order = _rewritten(roots, order, alive)
-    placed, schedule = _grouped(roots, order, limits, [(i, data[j]) for i, j in written], alive)
+    placed, schedule = _grouped(roots, order, target, [(i, data[j]) for i, j in written], alive)
     slots = _Slots.of(data, schedule, placed)
-    kernels, steps, served = _dispatches(schedule, slots, numbers, limits)
+    kernels, steps, served = _dispatches(schedule, slots, numbers, target)
     outputs = tuple(slots.number[id(root)] for root in placed.roots)
     owner = {slots.number[at]: slots.number[id(leaf)] for at, leaf in schedule.alias.items()}
-    layout = _laid_out(steps, slots, outputs, owner, limits)
+    layout = _laid_out(steps, slots, outputs, owner, target.limits)
     given = {layout.buffers[slot] for slot in (*range(len(data)), *outputs)}
     program = Program(
         kernels=tuple(kernels),
@@ -108,11 +109,11 @@ class _Slots:
 
 
 def _dispatches(
-    schedule: Schedule, slots: _Slots, numbers: list[Node], limits: Limits
+    schedule: Schedule, slots: _Slots, numbers: list[Node], target: Target
 ) -> tuple[list[Kernel], list[Dispatch], list[list[Node]]]:
     """The kernels, the steps that run them, and the nodes that each step computes."""
     stored = {id(node) for group in schedule.groups for node in group.outputs}
-    table = KernelTable(stored, {id(node): at for at, node in enumerate(numbers)}, schedule.alias, limits)
+    table = KernelTable(stored, {id(node): at for at, node in enumerate(numbers)}, schedule.alias, target)
     steps: list[Dispatch] = []
     served: list[list[Node]] = []
     for group in schedule.groups:
@@ -136,17 +137,17 @@ def _laid_out(
 
 
 def _grouped(
-    roots: tuple[Node, ...], order: list[Node], limits: Limits, written: list[tuple[int, Node]], alive: list[list[Node]]
+    roots: tuple[Node, ...], order: list[Node], target: Target, written: list[tuple[int, Node]], alive: list[list[Node]]
 ) -> tuple[packing.Placed, Schedule]:
     """Parts of packs that would clash get a buffer of their own, until none does."""
     found, apart = packing.windows(roots, order), set[int]()
     order = toposort(found.roots)
     alive.append(order)
     while True:
-        placed = packing.place(found, order, limits.bindings, apart)
+        placed = packing.place(found, order, target.limits.bindings, apart)
         nodes = order if placed.roots is found.roots else toposort(placed.roots)
         alive.append(nodes)
-        schedule = scheduled(placed, nodes, limits, [(placed.roots[i], leaf) for i, leaf in written])
+        schedule = scheduled(placed, nodes, target, [(placed.roots[i], leaf) for i, leaf in written])
         clashes = packing.clashes(schedule, placed)
         if not clashes:
             return placed, schedule

@@ -11,8 +11,10 @@ from typing import Any
 
 from pywebgpu.graph import key
 from pywebgpu.graph.ir import HOST, Node
-from pywebgpu.kernels import select
-from pywebgpu.kernels.kernel import Kernel, Limits
+from pywebgpu.kernels import launch
+from pywebgpu.kernels.builder import Builder
+from pywebgpu.kernels.kernel import Kernel
+from pywebgpu.kernels.target import Target
 from pywebgpu.ops import movement
 from pywebgpu.program.group import Group
 
@@ -27,7 +29,7 @@ class KernelTable:
     stored: set[int]
     numbers: Mapping[int, int]
     alias: Mapping[int, Node]
-    limits: Limits
+    target: Target
     kernels: list[Kernel] = field(default_factory=list)
     _number: dict[Kernel, int] = field(default_factory=dict)
     _known: dict[tuple[Any, ...], tuple[int, list[int]]] = field(default_factory=dict)
@@ -43,10 +45,12 @@ class KernelTable:
         return number, [owners[at] for at in bound_owners]
 
     def _write(self, group: Group) -> tuple[Kernel, list[Node]]:
-        rows = group.geometry, group.levels
-        return select.generate(
-            group.kind, group.nodes, group.outputs, rows, self.stored, self.numbers, self.alias, self.limits
-        )
+        template = group.template
+        stored = self.stored - {id(node) for node in group.nodes}
+        build = Builder(stored, self.numbers, self.alias, self.target.limits)
+        chosen = launch.choose(template, template.problem(group, build), self.target)
+        kernel = template.write(group, chosen, build)
+        return kernel, [node for node, _ in build.bound.values()]
 
     def _add(self, kernel: Kernel) -> int:
         if kernel not in self._number:
@@ -60,7 +64,7 @@ class KernelTable:
         In the form a node is a number: it counts from the group's own nodes down to what is read from memory. Of what
         is read only the spec and the buffer count, of which there is one for a value and the one that it overwrites.
         """
-        words: list[Any] = [group.kind, group.geometry]
+        words: list[Any] = [group.template, group.space.geometry]
         number: dict[int, int] = {}
         owners: dict[int, tuple[int, Node]] = {}
         inside = {id(node) for node in group.nodes}
@@ -88,6 +92,6 @@ class KernelTable:
             if is_read or id(node) in self.stored:
                 owner = self.alias.get(id(node), node)
                 where = owners.setdefault(id(owner), (len(owners), owner))[0], owner.spec
-            words.append((meaning, where, node.spec, group.levels.get(id(node))))
+            words.append((meaning, where, node.spec, group.space.levels.get(id(node))))
         words += [tuple([number[id(node)] for node in nodes]) for nodes in (group.nodes, group.outputs)]
         return tuple(words), [owner for _, owner in owners.values()]

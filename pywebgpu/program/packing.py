@@ -17,8 +17,8 @@ from typing import Any
 
 from pywebgpu.graph import walk
 from pywebgpu.graph.ir import DATA, HOST, NO_ATTRS, Movement, Node, Spec, recording
+from pywebgpu.kernels.access import Chain, is_free, is_view, read_at
 from pywebgpu.ops import indexing, movement, packing, pointwise
-from pywebgpu.program.reads import Chain, is_free, is_view, read_at
 from pywebgpu.symbolic import constant, variable
 
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from pywebgpu.graph.ir import Node
-from pywebgpu.program.group import Edges, Group
+from pywebgpu.kernels.access import Edges
+from pywebgpu.kernels.template import Space, Template
+from pywebgpu.program.group import Group
 
 
 class Partition:
@@ -23,9 +25,9 @@ class Partition:
         self.groups: dict[int, Group] = {}
         self.of: dict[int, Group] = {}
 
-    def place(self, node: Node, kind: str) -> Group:
+    def place(self, node: Node, template: Template, space: Space) -> Group:
         """A group of its own for a node."""
-        group = Group(self._count, kind, [node], 1 << self._count)
+        group = Group(template, [node], space, number=self._count, members=1 << self._count)
         for parent in self._producers(group):
             group.parents.add(parent.number)
             group.before |= parent.before | parent.members

@@ -14,8 +14,9 @@ from typing import Any
 
 from pywebgpu.errors import CompileError
 from pywebgpu.graph.key import Structure
+from pywebgpu.kernels.target import Target
 from pywebgpu.program import stored
-from pywebgpu.program.program import Program, Target
+from pywebgpu.program.program import Program
 from pywebgpu.runtime import state
 from pywebgpu.settings import settings
 

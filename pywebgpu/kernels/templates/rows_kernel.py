@@ -5,7 +5,7 @@ row and a tree in workgroup memory, so every lane has the result; values of the 
 Partial results are joined in an order that only the shapes decide: two runs give the same bits.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -13,6 +13,7 @@ from pywebgpu.dtypes import DType, Kind
 from pywebgpu.graph.ir import Node, Reduction
 from pywebgpu.kernels.builder import Builder, element, rounded
 from pywebgpu.kernels.combine import combine
+from pywebgpu.kernels.geometry import Geometry
 from pywebgpu.kernels.ir import (
     GROUP,
     I32,
@@ -28,42 +29,25 @@ from pywebgpu.kernels.ir import (
     scalar,
     smaller,
 )
-from pywebgpu.kernels.kernel import Kernel, Limits
+from pywebgpu.kernels.kernel import Kernel
+from pywebgpu.kernels.launch import Launch
+from pywebgpu.kernels.template import Computation
 from pywebgpu.symbolic import Sym, variable
 
 FULL, OUTER = "full", "outer"
-WIDTH = 64  # invocations of a workgroup that has several rows: what it shares is cleared first, which takes time
-SECTOR = 8  # neighbours in memory that are as cheap to read as one
-BUSY = 64  # workgroups that keep a device busy
-FEW = 32  # invocations that keep a CPU's cores busy: where there are as many rows, each has one
 PART = 8  # columns that one invocation adds before it adds them to the rest: errors stay small
-SHARE = 64  # columns, at least, for each of several that share a row there
 
 
 class Rows:
     """How a kernel walks rows: which invocation belongs to which row and column."""
 
-    def __init__(self, geometry: Any, limits: Limits) -> None:
+    def __init__(self, geometry: Geometry, launch: Launch) -> None:
         self.rows, self.columns = geometry.rows, geometry.columns
-        limit = 1 << (limits.workgroup_size.bit_length() - 1)  # A tree halves its lanes.
         self.full: Sym = geometry.full()
         self.row = variable("row", self.rows)
-        axes = [axis for axis, n in enumerate(geometry.shape) if n > 1]
-        self.along = not axes or axes[-1] in geometry.axes  # neighbours in memory lie in one row
-        if limits.emulated:
-            self.lanes = min(_power(FEW // max(self.rows, 1)), _power(self.columns // SHARE), WIDTH, limit)
-            size = max(min(_power(self.rows * self.lanes // FEW), WIDTH, limit), 4, self.lanes)
-        elif self.along:
-            self.lanes = min(_power(-(-self.columns // 4)), limit)
-            size = min(limit, WIDTH)
-        else:
-            beside = min(_power(self.rows), limit, 32 if self.columns > 8 else limit)
-            while beside > SECTOR and self.rows < BUSY * beside and limit // beside < self.columns:
-                beside //= 2
-            self.lanes = min(limit // beside, _power(self.columns))
-            size = limit
-        self.beside = max(size // self.lanes, 1)  # rows of one workgroup
-        self.size = self.lanes * self.beside
+        self.along = is_along(geometry)
+        self.lanes, self.size = launch.split, launch.threads
+        self.beside = self.size // self.lanes  # rows of one workgroup
         self.groups = -(-self.rows // self.beside)
 
     def open(self, build: Builder) -> None:
@@ -82,15 +66,16 @@ class Rows:
         return build.loop("column", self.place, self.columns, 1 if self.columns == 1 else self.lanes)
 
 
-def _power(n: int) -> int:
-    """The next power of two."""
-    return 1 << max(n - 1, 0).bit_length()
+def is_along(geometry: Geometry) -> bool:
+    """Whether neighbours in memory lie in one row."""
+    axes = [axis for axis, n in enumerate(geometry.shape) if n > 1]
+    return not axes or axes[-1] in geometry.axes
 
 
-def generate(
-    nodes: Sequence[Node], outputs: Sequence[Node], geometry: Any, levels: dict[int, str], build: Builder
-) -> Kernel:
-    walk = Rows(geometry, build.limits)
+def write(work: Computation, launch: Launch, build: Builder) -> Kernel:
+    nodes, outputs, levels, geometry = work.nodes, work.outputs, work.space.levels, work.space.geometry
+    assert geometry is not None
+    walk = Rows(geometry, launch)
     walk.open(build)
     depth = _depths(nodes, build)
     above = _ancestors(nodes, build)
@@ -126,7 +111,7 @@ def _outer_values(between: list[Node], depth: dict[int, int], level: int, walk: 
 
 
 def _reduce(
-    reductions: list[Node], nodes: Sequence[Node], above: Any, levels: dict[int, str], walk: Rows, build: Builder
+    reductions: list[Node], nodes: Sequence[Node], above: Any, levels: Mapping[int, str], walk: Rows, build: Builder
 ) -> None:
     accumulators = {id(node): _Accumulator(node, walk, build) for node in reductions}
     needed = [n for n in nodes if levels[id(n)] == FULL and any(id(n) in above[id(r)] for r in reductions)]
