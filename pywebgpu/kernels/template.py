@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pywebgpu.graph.ir import Node, Op
 from pywebgpu.kernels.access import Edges
 from pywebgpu.kernels.builder import Builder
-from pywebgpu.kernels.geometry import Geometry
+from pywebgpu.kernels.iteration_space import IterationSpace
 from pywebgpu.kernels.kernel import Kernel
 from pywebgpu.kernels.launch import Launch, Problem
 from pywebgpu.kernels.target import Target
@@ -24,15 +24,15 @@ NEVER = -1
 
 
 @dataclass(frozen=True, slots=True)
-class Space:
+class Domain:
     """Where the nodes of a kernel have their elements in what it iterates over.
 
     levels: by id of a node, of which part of that it has one for each point; the words are the template's.
-    geometry: how the rows lie, where rows are folded.
+    space: how the rows lie, where rows are folded.
     """
 
     levels: Mapping[int, str] = field(default_factory=dict)
-    geometry: Geometry | None = None
+    space: IterationSpace | None = None
 
 
 @dataclass(eq=False)
@@ -41,7 +41,7 @@ class Computation:
 
     template: Template
     nodes: list[Node]
-    space: Space = field(default_factory=Space)
+    domain: Domain = field(default_factory=Domain)
     outputs: list[Node] = field(default_factory=list)
 
 
@@ -67,20 +67,20 @@ class Template:
 
     # What joins nodes in one kernel
 
-    def start(self, node: Node) -> Space:
-        """The iteration space of a node that it claims, alone."""
-        return Space()
+    def start(self, node: Node) -> Domain:
+        """The domain of a node that it claims, alone."""
+        return Domain()
 
-    def joined(self, nodes: Sequence[Node], edges: Edges, parts: tuple[Space, Space]) -> Space | None:
-        """The iteration space of nodes, joined of two computations; None where they are no one kernel.
+    def joined(self, nodes: Sequence[Node], edges: Edges, parts: tuple[Domain, Domain]) -> Domain | None:
+        """The domain of nodes, joined of two computations; None where they are no one kernel.
 
         They are one where every value that passes inside is read at the element at which it was computed.
         """
         return None
 
-    def part(self, nodes: Sequence[Node], whole: Space) -> Space:
-        """The iteration space of some nodes of a computation that binds too much."""
-        return Space({id(node): whole.levels[id(node)] for node in nodes if whole.levels})
+    def part(self, nodes: Sequence[Node], whole: Domain) -> Domain:
+        """The domain of some nodes of a computation that binds too much."""
+        return Domain({id(node): whole.levels[id(node)] for node in nodes if whole.levels})
 
     def is_whole(self, nodes: Sequence[Node]) -> bool:
         """Whether the part of a computation that was cut still is one kernel."""

@@ -86,8 +86,8 @@ class Fusion:
         if (first, second) in self._apart or self.partition.is_path_between(first, second):
             return
         nodes = sorted([*first.nodes, *second.nodes], key=lambda node: self._rank[id(node)])
-        space = template.joined(nodes, self._reads.edges, (first.space, second.space))
-        merged = None if space is None else Group(template, nodes, space, number=first.number)
+        domain = template.joined(nodes, self._reads.edges, (first.domain, second.domain))
+        merged = None if domain is None else Group(template, nodes, domain, number=first.number)
         if merged is not None and self._is_worthwhile(merged):
             self.partition.join(first, second, merged)
         else:
@@ -141,7 +141,7 @@ class Fusion:
     def _part(self, whole: Group, nodes: list[Node]) -> Group:
         """Some nodes of a group as a group of its own."""
         template = reduce(_wider, (self._claims.of(node) for node in nodes))
-        return Group(template, nodes, template.part(nodes, whole.space), number=whole.number)
+        return Group(template, nodes, template.part(nodes, whole.domain), number=whole.number)
 
 
 def _wider(first: Template, second: Template) -> Template:

@@ -64,7 +64,7 @@ class KernelTable:
         In the form a node is a number: it counts from the group's own nodes down to what is read from memory. Of what
         is read only the spec and the buffer count, of which there is one for a value and the one that it overwrites.
         """
-        words: list[Any] = [group.template, group.space.geometry]
+        words: list[Any] = [group.template, group.domain.space]
         number: dict[int, int] = {}
         owners: dict[int, tuple[int, Node]] = {}
         inside = {id(node) for node in group.nodes}
@@ -92,6 +92,6 @@ class KernelTable:
             if is_read or id(node) in self.stored:
                 owner = self.alias.get(id(node), node)
                 where = owners.setdefault(id(owner), (len(owners), owner))[0], owner.spec
-            words.append((meaning, where, node.spec, group.space.levels.get(id(node))))
+            words.append((meaning, where, node.spec, group.domain.levels.get(id(node))))
         words += [tuple([number[id(node)] for node in nodes]) for nodes in (group.nodes, group.outputs)]
         return tuple(words), [owner for _, owner in owners.values()]

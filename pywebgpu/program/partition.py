@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from pywebgpu.graph.ir import Node
 from pywebgpu.kernels.access import Edges
-from pywebgpu.kernels.template import Space, Template
+from pywebgpu.kernels.template import Domain, Template
 from pywebgpu.program.group import Group
 
 
@@ -25,9 +25,9 @@ class Partition:
         self.groups: dict[int, Group] = {}
         self.of: dict[int, Group] = {}
 
-    def place(self, node: Node, template: Template, space: Space) -> Group:
+    def place(self, node: Node, template: Template, domain: Domain) -> Group:
         """A group of its own for a node."""
-        group = Group(template, [node], space, number=self._count, members=1 << self._count)
+        group = Group(template, [node], domain, number=self._count, members=1 << self._count)
         for parent in self._producers(group):
             group.parents.add(parent.number)
             group.before |= parent.before | parent.members

@@ -12,11 +12,11 @@ from math import prod
 from pywebgpu.graph.ir import Node, Op, Reduction
 from pywebgpu.kernels.access import GATHERS, Edges, down, reads_inside
 from pywebgpu.kernels.builder import Builder
-from pywebgpu.kernels.geometry import folded
+from pywebgpu.kernels.iteration_space import folded
 from pywebgpu.kernels.kernel import Kernel, Limits
 from pywebgpu.kernels.launch import Launch, Problem
 from pywebgpu.kernels.target import Target
-from pywebgpu.kernels.template import Computation, Space, Template
+from pywebgpu.kernels.template import Computation, Domain, Template
 from pywebgpu.kernels.templates import matmul_kernel
 from pywebgpu.kernels.templates.matmul_kernel import FULL, LEFT, RIGHT, STEPS, Tile, anchor_of, is_contiguous_in_k
 from pywebgpu.ops import contraction, reduction
@@ -46,10 +46,10 @@ class MatmulTemplate(Template):
     def claims(self, op: Op, target: Target) -> bool:
         return op is contraction.matmul
 
-    def start(self, node: Node) -> Space:
-        return Space({id(node): FULL})
+    def start(self, node: Node) -> Domain:
+        return Domain({id(node): FULL})
 
-    def joined(self, nodes: Sequence[Node], edges: Edges, parts: tuple[Space, Space]) -> Space | None:
+    def joined(self, nodes: Sequence[Node], edges: Edges, parts: tuple[Domain, Domain]) -> Domain | None:
         anchor = anchor_of(nodes)
         batches, m, n = anchor.spec.shape
         sizes = {FULL: batches * m * n, LEFT: batches * m, RIGHT: batches * n}
@@ -68,14 +68,14 @@ class MatmulTemplate(Template):
             if not reads_inside(edges[id(node)], node, inside, variable("i", sizes[level])):
                 return None
             levels[id(node)] = level
-        return Space(levels)
+        return Domain(levels)
 
     def written_at(self, work: Computation, result: Node, escapes: Callable[[Node], bool]) -> Sym:
         return variable("i", prod(result.spec.shape))
 
     def reads_on_level(self, work: Computation, node: Node, result: Node) -> bool:
         folds = isinstance(node.op, Reduction) or node.op is contraction.matmul or node.op in GATHERS
-        levels = work.space.levels
+        levels = work.domain.levels
         return not folds and levels[id(node)] == levels[id(result)]
 
     def problem(self, work: Computation, build: Builder) -> Problem:
@@ -157,11 +157,11 @@ def _summed(node: Node, anchor: Node) -> str:
     """Which operand of a product a reduction sums over k, by its level; "" if it does another thing."""
     if node.op is not reduction.sum_:
         return ""
-    geometry = folded(node)
-    own = down(node.inputs[0], geometry.coords())
+    space = folded(node)
+    own = down(node.inputs[0], space.coords())
     for level, operand, axis in ((LEFT, anchor.inputs[0], 1), (RIGHT, anchor.inputs[1], 2)):
         batches, size, depth = operand.spec.shape[0], operand.spec.shape[axis], operand.spec.shape[3 - axis]
-        if (geometry.rows, geometry.columns) == (batches * size, depth):
+        if (space.rows, space.columns) == (batches * size, depth):
             batch, place = unflatten(variable("row", batches * size), (batches, size))
             k = variable("column", depth)
             if own is not None and own == down(operand, (batch, place, k) if axis == 1 else (batch, k, place)):

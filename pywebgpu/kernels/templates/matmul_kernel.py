@@ -59,7 +59,7 @@ class Tile:
 
 
 def write(work: Computation, launch: Launch, build: Builder) -> Kernel:
-    nodes, outputs, levels = work.nodes, work.outputs, work.space.levels
+    nodes, outputs, levels = work.nodes, work.outputs, work.domain.levels
     anchor = anchor_of(nodes)
     left, right = anchor.inputs
     batches, m, n = anchor.spec.shape

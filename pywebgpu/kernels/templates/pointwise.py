@@ -10,7 +10,7 @@ from pywebgpu.kernels.ir import GROUP, LANE
 from pywebgpu.kernels.kernel import Kernel
 from pywebgpu.kernels.launch import Launch, Problem, threads
 from pywebgpu.kernels.target import Target
-from pywebgpu.kernels.template import REPEAT_COST, Computation, Space, Template
+from pywebgpu.kernels.template import REPEAT_COST, Computation, Domain, Template
 from pywebgpu.ops import indexing
 from pywebgpu.symbolic import Sym, variable
 
@@ -27,7 +27,7 @@ class PointwiseTemplate(Template):
     def claims(self, op: Op, target: Target) -> bool:
         return isinstance(op, Pointwise | Generator) or op in _BY_ELEMENT
 
-    def joined(self, nodes: Sequence[Node], edges: Edges, parts: tuple[Space, Space]) -> Space | None:
+    def joined(self, nodes: Sequence[Node], edges: Edges, parts: tuple[Domain, Domain]) -> Domain | None:
         inside = {id(node) for node in nodes}
         size = prod(nodes[0].spec.shape)
         position = variable("i", size)
@@ -36,7 +36,7 @@ class PointwiseTemplate(Template):
                 return None
             if not reads_inside(edges[id(node)], node, inside, position):
                 return None
-        return Space()
+        return Domain()
 
     def is_whole(self, nodes: Sequence[Node]) -> bool:
         """Not where a cut left nodes of rows and of elements together, without the reduction that joined them."""

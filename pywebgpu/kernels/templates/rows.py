@@ -6,11 +6,11 @@ from math import prod
 from pywebgpu.graph.ir import Node, Op, Reduction
 from pywebgpu.kernels.access import GATHERS, Edges, read_at
 from pywebgpu.kernels.builder import Builder
-from pywebgpu.kernels.geometry import Geometry, folded
+from pywebgpu.kernels.iteration_space import IterationSpace, folded
 from pywebgpu.kernels.kernel import Kernel, Limits
 from pywebgpu.kernels.launch import Launch, Problem
 from pywebgpu.kernels.target import Target
-from pywebgpu.kernels.template import REPEAT_COST, Computation, Space, Template
+from pywebgpu.kernels.template import REPEAT_COST, Computation, Domain, Template
 from pywebgpu.kernels.templates import rows_kernel
 from pywebgpu.kernels.templates.rows_kernel import FULL, OUTER, is_along
 from pywebgpu.ops import indexing, reduction
@@ -40,56 +40,56 @@ class RowsTemplate(Template):
     def claims(self, op: Op, target: Target) -> bool:
         return isinstance(op, Reduction)
 
-    def start(self, node: Node) -> Space:
-        return Space({id(node): OUTER}, folded(node))
+    def start(self, node: Node) -> Domain:
+        return Domain({id(node): OUTER}, folded(node))
 
-    def joined(self, nodes: Sequence[Node], edges: Edges, parts: tuple[Space, Space]) -> Space | None:
-        geometry = next((part.geometry for part in parts if part.geometry is not None), None)
-        assert geometry is not None
-        if geometry.columns <= 1 or geometry.rows == 0:
+    def joined(self, nodes: Sequence[Node], edges: Edges, parts: tuple[Domain, Domain]) -> Domain | None:
+        space = next((part.space for part in parts if part.space is not None), None)
+        assert space is not None
+        if space.columns <= 1 or space.rows == 0:
             return None
         if sum(isinstance(node.op, Reduction) for node in nodes) > TREES:
             return None
         levels: dict[int, str] = {}
         for node in nodes:
-            level = _level(node, geometry)
-            if level is None or not _reads_its_own(node, level, edges, levels, geometry):
+            level = _level(node, space)
+            if level is None or not _reads_its_own(node, level, edges, levels, space):
                 return None
             levels[id(node)] = level
-        return Space(levels, geometry)
+        return Domain(levels, space)
 
-    def part(self, nodes: Sequence[Node], whole: Space) -> Space:
+    def part(self, nodes: Sequence[Node], whole: Domain) -> Domain:
         levels = {id(node): FULL if whole.levels[id(node)] == FULL else OUTER for node in nodes if whole.levels}
         first = next(node for node in nodes if isinstance(node.op, Reduction))
-        return Space(levels, whole.geometry or folded(first))
+        return Domain(levels, whole.space or folded(first))
 
     def is_worthwhile(self, work: Computation, escapes: Callable[[Node], bool], target: Target) -> bool:
-        geometry = work.space.geometry
-        assert geometry is not None
+        space = work.domain.space
+        assert space is not None
         limits = target.limits
         folds = [n.op in (reduction.argmax, reduction.argmin) for n in work.nodes if isinstance(n.op, Reduction)]
         if len(folds) + sum(folds) > limits.shared_bytes // (4 * limits.workgroup_size):
             return False
-        if _are_stored_rows_fast(geometry):
+        if _are_stored_rows_fast(space):
             return True
-        return not any(work.space.levels[id(node)] == FULL and escapes(node) for node in work.nodes)
+        return not any(work.domain.levels[id(node)] == FULL and escapes(node) for node in work.nodes)
 
     def written_at(self, work: Computation, result: Node, escapes: Callable[[Node], bool]) -> Sym | None:
         # A later pass over the row, or another lane of it, would read what an earlier one wrote.
-        if any(work.space.levels[id(node)] == FULL and escapes(node) for node in work.nodes):
+        if any(work.domain.levels[id(node)] == FULL and escapes(node) for node in work.nodes):
             return None
-        geometry = work.space.geometry
-        assert geometry is not None
-        return variable("row", geometry.rows)
+        space = work.domain.space
+        assert space is not None
+        return variable("row", space.rows)
 
     def reads_on_level(self, work: Computation, node: Node, result: Node) -> bool:
         folds = isinstance(node.op, Reduction) or node.op in GATHERS
-        return not folds and work.space.levels[id(node)] != FULL
+        return not folds and work.domain.levels[id(node)] != FULL
 
     def problem(self, work: Computation, build: Builder) -> Problem:
-        geometry = work.space.geometry
-        assert geometry is not None
-        return Problem((geometry.rows, geometry.columns), layout="along" if is_along(geometry) else "across")
+        space = work.domain.space
+        assert space is not None
+        return Problem((space.rows, space.columns), layout="along" if is_along(space) else "across")
 
     def launches(self, problem: Problem, target: Target) -> Sequence[Launch]:
         rows, columns = problem.sizes
@@ -123,27 +123,27 @@ def _rule(rows: int, columns: int, along: bool, limits: Limits) -> Launch:
     return Launch(threads=max(size // lanes, 1) * lanes, split=lanes)
 
 
-def _are_stored_rows_fast(geometry: Geometry) -> bool:
+def _are_stored_rows_fast(space: IterationSpace) -> bool:
     """Elements of a row lie together: writing whole rows is as fast as writing in order."""
-    rank = len(geometry.shape)
-    trailing = geometry.axes == tuple(range(rank - len(geometry.axes), rank))
-    return trailing and (geometry.rows >= 16 or geometry.columns <= 4096)
+    rank = len(space.shape)
+    trailing = space.axes == tuple(range(rank - len(space.axes), rank))
+    return trailing and (space.rows >= 16 or space.columns <= 4096)
 
 
-def _level(node: Node, geometry: Geometry) -> str | None:
+def _level(node: Node, space: IterationSpace) -> str | None:
     """On which level a node of such rows has its elements; None where it has them on none."""
-    rows, columns = geometry.rows, geometry.columns
+    rows, columns = space.rows, space.columns
     if isinstance(node.op, Reduction):
         own = folded(node)
-        same = own == geometry or (own.rows, own.columns, own.full()) == (rows, columns, geometry.full())
+        same = own == space or (own.rows, own.columns, own.full()) == (rows, columns, space.full())
         return OUTER if same else None
     size = prod(node.spec.shape)
     return FULL if size == rows * columns else OUTER if size == rows else None
 
 
-def _reads_its_own(node: Node, level: str, edges: Edges, levels: Mapping[int, str], geometry: Geometry) -> bool:
+def _reads_its_own(node: Node, level: str, edges: Edges, levels: Mapping[int, str], space: IterationSpace) -> bool:
     """Whether what a node reads of its kernel is what was computed there. levels: of the nodes before it."""
-    full, row = geometry.full(), variable("row", geometry.rows)
+    full, row = space.full(), variable("row", space.rows)
     folds = isinstance(node.op, Reduction)
     start = full if folds or level == FULL else row
     for producer, chain, shape in edges[id(node)]:

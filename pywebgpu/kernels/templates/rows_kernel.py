@@ -13,7 +13,6 @@ from pywebgpu.dtypes import DType, Kind
 from pywebgpu.graph.ir import Node, Reduction
 from pywebgpu.kernels.builder import Builder, element, rounded
 from pywebgpu.kernels.combine import combine
-from pywebgpu.kernels.geometry import Geometry
 from pywebgpu.kernels.ir import (
     GROUP,
     I32,
@@ -29,6 +28,7 @@ from pywebgpu.kernels.ir import (
     scalar,
     smaller,
 )
+from pywebgpu.kernels.iteration_space import IterationSpace
 from pywebgpu.kernels.kernel import Kernel
 from pywebgpu.kernels.launch import Launch
 from pywebgpu.kernels.template import Computation
@@ -41,11 +41,11 @@ PART = 8  # columns that one invocation adds before it adds them to the rest: er
 class Rows:
     """How a kernel walks rows: which invocation belongs to which row and column."""
 
-    def __init__(self, geometry: Geometry, launch: Launch) -> None:
-        self.rows, self.columns = geometry.rows, geometry.columns
-        self.full: Sym = geometry.full()
+    def __init__(self, space: IterationSpace, launch: Launch) -> None:
+        self.rows, self.columns = space.rows, space.columns
+        self.full: Sym = space.full()
         self.row = variable("row", self.rows)
-        self.along = is_along(geometry)
+        self.along = is_along(space)
         self.lanes, self.size = launch.split, launch.threads
         self.beside = self.size // self.lanes  # rows of one workgroup
         self.groups = -(-self.rows // self.beside)
@@ -66,16 +66,16 @@ class Rows:
         return build.loop("column", self.place, self.columns, 1 if self.columns == 1 else self.lanes)
 
 
-def is_along(geometry: Geometry) -> bool:
+def is_along(space: IterationSpace) -> bool:
     """Whether neighbours in memory lie in one row."""
-    axes = [axis for axis, n in enumerate(geometry.shape) if n > 1]
-    return not axes or axes[-1] in geometry.axes
+    axes = [axis for axis, n in enumerate(space.shape) if n > 1]
+    return not axes or axes[-1] in space.axes
 
 
 def write(work: Computation, launch: Launch, build: Builder) -> Kernel:
-    nodes, outputs, levels, geometry = work.nodes, work.outputs, work.space.levels, work.space.geometry
-    assert geometry is not None
-    walk = Rows(geometry, launch)
+    nodes, outputs, levels, space = work.nodes, work.outputs, work.domain.levels, work.domain.space
+    assert space is not None
+    walk = Rows(space, launch)
     walk.open(build)
     depth = _depths(nodes, build)
     above = _ancestors(nodes, build)

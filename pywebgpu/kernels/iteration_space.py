@@ -13,7 +13,7 @@ from pywebgpu.symbolic import Sym, flatten, unflatten, variable
 
 
 @dataclass(frozen=True)
-class Geometry:
+class IterationSpace:
     """Rows x columns of a reduction. `full` is the flat index of an element from row and column."""
 
     shape: Shape
@@ -38,14 +38,14 @@ class Geometry:
         return flatten(self.coords(), self.shape)
 
 
-def folded(node: Node) -> Geometry:
+def folded(node: Node) -> IterationSpace:
     """Of a reduction."""
-    return Geometry(node.inputs[0].spec.shape, node.attrs["axes"])
+    return IterationSpace(node.inputs[0].spec.shape, node.attrs["axes"])
 
 
 @lru_cache(4096)
 def _coords(shape: Shape, axes: Shape) -> tuple[Sym, ...]:
-    geometry = Geometry(shape, axes)
-    row = unflatten(variable("row", geometry.rows), geometry.outer)
-    column = iter(unflatten(variable("column", geometry.columns), tuple(shape[axis] for axis in axes)))
+    space = IterationSpace(shape, axes)
+    row = unflatten(variable("row", space.rows), space.outer)
+    column = iter(unflatten(variable("column", space.columns), tuple(shape[axis] for axis in axes)))
     return tuple(next(column) if axis in axes else row[axis] for axis in range(len(shape)))
