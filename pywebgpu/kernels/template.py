@@ -65,6 +65,10 @@ class Template:
         """Whether nodes of an op are computed by this template on a target. The first in the registry has it."""
         raise NotImplementedError
 
+    def supports(self, node: Node, target: Target) -> bool:
+        """Whether it computes this node of a fused op that it claims: its shapes. Else the fallback is computed."""
+        return True
+
     # What joins nodes in one kernel
 
     def start(self, node: Node) -> Domain:

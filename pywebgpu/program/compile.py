@@ -1,6 +1,6 @@
 """Graph -> Program: the one driver. Each stage is a pure function; only this file calls them and only it prints."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -11,12 +11,13 @@ from pywebgpu.graph.walk import toposort
 from pywebgpu.kernels.access import is_free, is_view
 from pywebgpu.kernels.kernel import Kernel, Limits
 from pywebgpu.kernels.target import Target
+from pywebgpu.kernels.templates import Claims
 from pywebgpu.ops import pointwise
 from pywebgpu.program import memory, packing
 from pywebgpu.program.kernel_table import KernelTable
 from pywebgpu.program.program import Dispatch, HostCall, Program, Slot
 from pywebgpu.program.schedule import Schedule, scheduled
-from pywebgpu.rewrite import PASSES, simplify
+from pywebgpu.rewrite import PASSES, expand, simplify
 from pywebgpu.settings import settings
 
 Written = tuple[tuple[int, int], ...]
@@ -34,14 +35,15 @@ def compile_graph(roots: tuple[Node, ...], target: Target, written: Written = ()
     # What the passes make ends list by list, users before inputs: thousands of nodes that end one inside another
     # overflow the stack of a browser.
     alive: list[list[Node]] = []
-    return _device_program(roots, target, written, alive) if target.wgsl else _host_program(roots, written)
+    return _device_program(roots, target, written, alive) if target.wgsl else _host_program(roots, written, alive)
 
 
 def _device_program(roots: tuple[Node, ...], target: Target, written: Written, alive: list[list[Node]]) -> Program:
     order = toposort(roots)
     data, numbers = leaves(order)
-    roots, order = _rewritten(roots, order, alive)
-    placed, schedule = _grouped(roots, order, target, [(i, data[j]) for i, j in written], alive)
+    claims = Claims(target)
+    roots, order = _rewritten(roots, order, claims, alive)
+    placed, schedule = _grouped(roots, order, claims, [(i, data[j]) for i, j in written], alive)
     slots = _Slots.of(data, schedule, placed)
     kernels, steps, served = _dispatches(schedule, slots, numbers, target)
     outputs = tuple(slots.number[id(root)] for root in placed.roots)
@@ -65,9 +67,10 @@ def _device_program(roots: tuple[Node, ...], target: Target, written: Written, a
 
 
 def _rewritten(
-    roots: tuple[Node, ...], order: list[Node], alive: list[list[Node]]
+    roots: tuple[Node, ...], order: list[Node], claims: Claims, alive: list[list[Node]]
 ) -> tuple[tuple[Node, ...], list[Node]]:
     """The graph after all passes, and with a place for each root: its roots, and all of it, toposorted."""
+    roots, order = _expanded(roots, order, claims.is_computed, alive)
     for rewrite in PASSES:
         roots = rewrite(roots, order)
         order = toposort(roots)
@@ -77,6 +80,19 @@ def _rewritten(
     order = toposort(roots)
     alive.append(order)
     return roots, order
+
+
+def _expanded(
+    roots: tuple[Node, ...], order: list[Node], claims: Callable[[Node], bool], alive: list[list[Node]]
+) -> tuple[tuple[Node, ...], list[Node]]:
+    """Without fused ops that nothing here computes as they are."""
+    found = expand.expand(roots, order, claims)
+    if found is roots:
+        return roots, order
+    order = toposort(found)
+    alive.append(order)
+    _watch("expanded", found)
+    return found, order
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,17 +153,17 @@ def _laid_out(
 
 
 def _grouped(
-    roots: tuple[Node, ...], order: list[Node], target: Target, written: list[tuple[int, Node]], alive: list[list[Node]]
+    roots: tuple[Node, ...], order: list[Node], claims: Claims, written: list[tuple[int, Node]], alive: list[list[Node]]
 ) -> tuple[packing.Placed, Schedule]:
     """Parts of packs that would clash get a buffer of their own, until none does."""
     found, apart = packing.windows(roots, order), set[int]()
     order = toposort(found.roots)
     alive.append(order)
     while True:
-        placed = packing.place(found, order, target.limits.bindings, apart)
+        placed = packing.place(found, order, claims.target.limits.bindings, apart)
         nodes = order if placed.roots is found.roots else toposort(placed.roots)
         alive.append(nodes)
-        schedule = scheduled(placed, nodes, target, [(placed.roots[i], leaf) for i, leaf in written])
+        schedule = scheduled(placed, nodes, claims, [(placed.roots[i], leaf) for i, leaf in written])
         clashes = packing.clashes(schedule, placed)
         if not clashes:
             return placed, schedule
@@ -175,10 +191,11 @@ def _bytes(node: Node, limits: Limits) -> int:
     return size
 
 
-def _host_program(roots: tuple[Node, ...], written: Written) -> Program:
+def _host_program(roots: tuple[Node, ...], written: Written, alive: list[list[Node]]) -> Program:
     """One HostCall a node: the cpu device folds nothing into another."""
     order = toposort(roots)
     data, numbers = leaves(order)
+    roots, order = _expanded(roots, order, lambda node: False, alive)
     roots = simplify.simplify(roots, order)
     order = toposort(roots)
     inner = [node for node in order if node.buffer is None]

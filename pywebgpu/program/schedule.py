@@ -9,7 +9,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from pywebgpu.graph.ir import Node
-from pywebgpu.kernels.target import Target
 from pywebgpu.kernels.templates import Claims
 from pywebgpu.ops import checks
 from pywebgpu.program import in_place, order
@@ -32,11 +31,11 @@ class Schedule:
         return self._reads.outside(group.nodes)
 
 
-def scheduled(placed: Placed, nodes: list[Node], target: Target, written: Iterable[tuple[Node, Node]]) -> Schedule:
+def scheduled(placed: Placed, nodes: list[Node], claims: Claims, written: Iterable[tuple[Node, Node]]) -> Schedule:
     """nodes: the toposorted graph.  written: pairs of a root and a data leaf whose buffer the root may take over."""
     checks_itself = any(checks.may_fail(node) for node in nodes)
-    bindings = target.limits.bindings - checks_itself  # The device's fault words take one.
-    reads = Reads(nodes, {id(node) for node in (*placed.roots, *placed.parts)}, bindings, Claims(target))
+    bindings = claims.target.limits.bindings - checks_itself  # The device's fault words take one.
+    reads = Reads(nodes, {id(node) for node in (*placed.roots, *placed.parts)}, bindings, claims)
     windows: dict[int, list[Node]] = {}  # by id of the data in whose buffer they lie
     for window in placed.windows:
         windows.setdefault(id(placed.inside[id(window)][0]), []).append(window)

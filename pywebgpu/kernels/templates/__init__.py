@@ -32,6 +32,11 @@ class Claims:
             self._found[op] = next((one for one in ALL if one.claims(op, self.target)), None)
         return self._found[op]
 
+    def is_computed(self, node: Node) -> bool:
+        """Whether the outputs of a fused op are computed by a kernel for it."""
+        found = self.find(node.op)
+        return found is not None and found.supports(node, self.target)
+
     def of(self, node: Node) -> Template:
         found = self.find(node.op)
         if found is None:

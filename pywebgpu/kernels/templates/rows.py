@@ -12,8 +12,8 @@ from pywebgpu.kernels.launch import Launch, Problem
 from pywebgpu.kernels.target import Target
 from pywebgpu.kernels.template import REPEAT_COST, Computation, Domain, Template
 from pywebgpu.kernels.templates import rows_kernel
-from pywebgpu.kernels.templates.rows_kernel import FULL, OUTER, is_along
-from pywebgpu.ops import indexing, reduction
+from pywebgpu.kernels.templates.rows_kernel import EXTREMES, FULL, OUTER, folds, is_along, is_positional, together
+from pywebgpu.ops import indexing
 from pywebgpu.symbolic import Sym, variable
 
 WIDTH = 64  # invocations of a workgroup that has several rows: what it shares is cleared first, which takes time
@@ -38,7 +38,7 @@ class RowsTemplate(Template):
     has_prologue = True
 
     def claims(self, op: Op, target: Target) -> bool:
-        return isinstance(op, Reduction)
+        return isinstance(op, Reduction) or op in EXTREMES
 
     def start(self, node: Node) -> Domain:
         return Domain({id(node): OUTER}, folded(node))
@@ -48,7 +48,7 @@ class RowsTemplate(Template):
         assert space is not None
         if space.columns <= 1 or space.rows == 0:
             return None
-        if sum(isinstance(node.op, Reduction) for node in nodes) > TREES:
+        if len(together(nodes)) > TREES:
             return None
         levels: dict[int, str] = {}
         for node in nodes:
@@ -60,15 +60,15 @@ class RowsTemplate(Template):
 
     def part(self, nodes: Sequence[Node], whole: Domain) -> Domain:
         levels = {id(node): FULL if whole.levels[id(node)] == FULL else OUTER for node in nodes if whole.levels}
-        first = next(node for node in nodes if isinstance(node.op, Reduction))
+        first = next(node for node in nodes if folds(node))
         return Domain(levels, whole.space or folded(first))
 
     def is_worthwhile(self, work: Computation, escapes: Callable[[Node], bool], target: Target) -> bool:
         space = work.domain.space
         assert space is not None
         limits = target.limits
-        folds = [n.op in (reduction.argmax, reduction.argmin) for n in work.nodes if isinstance(n.op, Reduction)]
-        if len(folds) + sum(folds) > limits.shared_bytes // (4 * limits.workgroup_size):
+        positional = [is_positional(fold) for fold in together(work.nodes)]
+        if len(positional) + sum(positional) > limits.shared_bytes // (4 * limits.workgroup_size):
             return False
         if _are_stored_rows_fast(space):
             return True
@@ -83,8 +83,8 @@ class RowsTemplate(Template):
         return variable("row", space.rows)
 
     def reads_on_level(self, work: Computation, node: Node, result: Node) -> bool:
-        folds = isinstance(node.op, Reduction) or node.op in GATHERS
-        return not folds and work.domain.levels[id(node)] != FULL
+        gathers = folds(node) or node.op in GATHERS
+        return not gathers and work.domain.levels[id(node)] != FULL
 
     def problem(self, work: Computation, build: Builder) -> Problem:
         space = work.domain.space
@@ -133,7 +133,7 @@ def _are_stored_rows_fast(space: IterationSpace) -> bool:
 def _level(node: Node, space: IterationSpace) -> str | None:
     """On which level a node of such rows has its elements; None where it has them on none."""
     rows, columns = space.rows, space.columns
-    if isinstance(node.op, Reduction):
+    if folds(node):
         own = folded(node)
         same = own == space or (own.rows, own.columns, own.full()) == (rows, columns, space.full())
         return OUTER if same else None
@@ -144,15 +144,15 @@ def _level(node: Node, space: IterationSpace) -> str | None:
 def _reads_its_own(node: Node, level: str, edges: Edges, levels: Mapping[int, str], space: IterationSpace) -> bool:
     """Whether what a node reads of its kernel is what was computed there. levels: of the nodes before it."""
     full, row = space.full(), variable("row", space.rows)
-    folds = isinstance(node.op, Reduction)
-    start = full if folds or level == FULL else row
+    is_fold = folds(node)
+    start = full if is_fold or level == FULL else row
     for producer, chain, shape in edges[id(node)]:
         if id(producer) not in levels:
             continue
         if node.op in GATHERS or node.op is indexing.write_slice:
             return False
         wanted = full if levels[id(producer)] == FULL else row
-        if level == OUTER and not folds and wanted is full:
+        if level == OUTER and not is_fold and wanted is full:
             return False
         if read_at(start, shape, chain) != wanted:
             return False

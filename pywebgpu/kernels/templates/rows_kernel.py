@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from pywebgpu.dtypes import DType, Kind
-from pywebgpu.graph.ir import Node, Reduction
+from pywebgpu.graph.ir import WHICH, Node, Op, Reduction
 from pywebgpu.kernels.builder import Builder, element, rounded
 from pywebgpu.kernels.combine import combine
 from pywebgpu.kernels.ir import (
@@ -32,8 +32,10 @@ from pywebgpu.kernels.iteration_space import IterationSpace
 from pywebgpu.kernels.kernel import Kernel
 from pywebgpu.kernels.launch import Launch
 from pywebgpu.kernels.template import Computation
+from pywebgpu.ops import extremes, reduction
 from pywebgpu.symbolic import Sym, variable
 
+EXTREMES: dict[Op, Reduction] = {extremes.largest: reduction.max_, extremes.smallest: reduction.min_}
 FULL, OUTER = "full", "outer"
 PART = 8  # columns that one invocation adds before it adds them to the rest: errors stay small
 
@@ -66,6 +68,27 @@ class Rows:
         return build.loop("column", self.place, self.columns, 1 if self.columns == 1 else self.lanes)
 
 
+def folds(node: Node) -> bool:
+    """Whether a node's value is folded of rows."""
+    return isinstance(node.op, Reduction) or node.op in EXTREMES
+
+
+def together(nodes: Sequence[Node]) -> list[list[Node]]:
+    """The nodes that fold, those together which one walk over the row finds: the values of a fused op."""
+    found: dict[tuple[int, ...], list[Node]] = {}
+    for node in nodes:
+        if folds(node):
+            source = node.inputs[0]
+            which = (id(node.op), id(source), *node.attrs["axes"]) if node.op in EXTREMES else (id(node),)
+            found.setdefault(which, []).append(node)
+    return list(found.values())
+
+
+def is_positional(fold: Sequence[Node]) -> bool:
+    """Whether a fold keeps a position beside its value."""
+    return any(node.op in (reduction.argmax, reduction.argmin) or node.attrs.get(WHICH) == 1 for node in fold)
+
+
 def is_along(space: IterationSpace) -> bool:
     """Whether neighbours in memory lie in one row."""
     axes = [axis for axis, n in enumerate(space.shape) if n > 1]
@@ -79,8 +102,8 @@ def write(work: Computation, launch: Launch, build: Builder) -> Kernel:
     walk.open(build)
     depth = _depths(nodes, build)
     above = _ancestors(nodes, build)
-    reductions = [node for node in nodes if isinstance(node.op, Reduction)]
-    between = [node for node in nodes if levels[id(node)] == OUTER and not isinstance(node.op, Reduction)]
+    reductions = [node for node in nodes if folds(node)]
+    between = [node for node in nodes if levels[id(node)] == OUTER and not folds(node)]
     for level in sorted({depth[id(node)] for node in reductions}):
         _outer_values(between, depth, level, walk, build)
         _reduce([n for n in reductions if depth[id(n)] == level], nodes, above, levels, walk, build)
@@ -113,27 +136,26 @@ def _outer_values(between: list[Node], depth: dict[int, int], level: int, walk: 
 def _reduce(
     reductions: list[Node], nodes: Sequence[Node], above: Any, levels: Mapping[int, str], walk: Rows, build: Builder
 ) -> None:
-    accumulators = {id(node): _Accumulator(node, walk, build) for node in reductions}
+    accumulators = [_Accumulator(fold, walk, build) for fold in together(reductions)]
     needed = [n for n in nodes if levels[id(n)] == FULL and any(id(n) in above[id(r)] for r in reductions)]
     with walk.each_column(build) as column:
         for node in needed:
             build.value(node, element(walk.full, node))
-        for node in reductions:
-            source = node.inputs[0]
-            accumulators[id(node)].take(build.value(source, element(walk.full, source)), column, build)
-    for at, node in enumerate(reductions):
-        result = accumulators[id(node)].join(walk, at, build)
-        build.define(node, walk.row, result)
+        for one in accumulators:
+            one.take(build.value(one.source, element(walk.full, one.source)), column, build)
+    for at, one in enumerate(accumulators):
+        one.join(walk, at, build)
 
 
 class _Accumulator:
-    """The running value of one reduction: a variable, or a value and its place for argmax and argmin."""
+    """What is folded on one walk, of which some nodes are the results: a value, or one and its place."""
 
-    def __init__(self, node: Node, walk: Rows, build: Builder) -> None:
-        op = node.op
+    def __init__(self, nodes: Sequence[Node], walk: Rows, build: Builder) -> None:
+        op = EXTREMES.get(nodes[0].op, nodes[0].op)
         assert isinstance(op, Reduction)
-        self.name, self.dtype = op.name, node.inputs[0].spec.dtype
-        self.positional = op.name in ("argmax", "argmin")
+        self.nodes, self.source = nodes, nodes[0].inputs[0]
+        self.name, self.dtype = op.name, self.source.spec.dtype
+        self.positional = is_positional(nodes)
         self.combine = op.combine
         start = self._identity(scalar(self.dtype))
         self.value = build.var(start, build.fresh("acc"))
@@ -168,7 +190,7 @@ class _Accumulator:
 
     def _choose(self, value: Expr, place: Expr, build: Builder) -> None:
         """Takes a candidate that is larger (smaller), or equal and earlier; NaN is larger (smaller) than all."""
-        better = value > self.value if self.name == "argmax" else value < self.value
+        better = value > self.value if self.name in ("max", "argmax") else value < self.value
         same = value.eq(self.value)
         if self.dtype.kind is Kind.FLOAT:
             better = (better | isnan_(value)) & ~isnan_(self.value)
@@ -177,13 +199,16 @@ class _Accumulator:
             build.assign(self.value, value)
             build.assign(self.place, place)
 
-    def join(self, walk: Rows, at: int, build: Builder) -> Expr:
-        """Joins the lanes of a row; the result, which every lane of the row has."""
+    def join(self, walk: Rows, at: int, build: Builder) -> None:
+        """Joins the lanes of a row: every lane of the row has the results."""
         if self.part is not None:
             build.assign(self.value, self.part, "+=")
         if walk.lanes > 1:
             self._tree(walk, at, build)
-        return build.let(construct(I32, self.place) if self.positional else rounded(self.value, self.dtype))
+        for node in self.nodes:
+            is_position = self.positional and node.attrs.get(WHICH) != 0
+            found = construct(I32, self.place) if is_position else rounded(self.value, self.dtype)
+            build.define(node, walk.row, build.let(found))
 
     def _tree(self, walk: Rows, at: int, build: Builder) -> None:
         kind = self.value.type
@@ -220,7 +245,7 @@ def _depths(nodes: Sequence[Node], build: Builder) -> dict[int, int]:
     depth: dict[int, int] = {}
     for node, inner in _inner_inputs(nodes, build):
         below = max((depth[id(n)] for n in inner), default=0)
-        depth[id(node)] = below + isinstance(node.op, Reduction)
+        depth[id(node)] = below + folds(node)
     return depth
 
 
@@ -231,7 +256,7 @@ def _ancestors(nodes: Sequence[Node], build: Builder) -> dict[int, set[int]]:
         found: set[int] = set()
         for source in inner:
             found.add(id(source))
-            if not isinstance(source.op, Reduction):
+            if not folds(source):
                 found |= above[id(source)]
         above[id(node)] = found
     return above
