@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from pywebgpu.graph.ir import HOST, Generator, Movement, Node
+from pywebgpu.ir.graph import HOST, Generator, Movement, Node
 from pywebgpu.ops import indexing, random
 from pywebgpu.shapes import Shape
 from pywebgpu.symbolic import Sym, flatten, unflatten

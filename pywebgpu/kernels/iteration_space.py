@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
 
-from pywebgpu.graph.ir import Node
+from pywebgpu.ir.graph import Node
 from pywebgpu.shapes import Shape
 from pywebgpu.symbolic import Sym, flatten, unflatten, variable
 

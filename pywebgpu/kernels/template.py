@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from pywebgpu.graph.ir import Node, Op
+from pywebgpu.ir.graph import Node, Op
 from pywebgpu.kernels.access import Edges
 from pywebgpu.kernels.builder import Builder
 from pywebgpu.kernels.iteration_space import IterationSpace

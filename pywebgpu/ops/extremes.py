@@ -1,7 +1,7 @@
 """The largest or smallest element of a row together with its position: one walk over the row finds both."""
 
 from pywebgpu import dtypes
-from pywebgpu.graph.ir import Fused, Node, Reduction, Spec
+from pywebgpu.ir.graph import Fused, Node, Reduction, Spec
 from pywebgpu.ops import pointwise, reduction
 from pywebgpu.shapes import Shape
 

@@ -10,13 +10,13 @@ import pytest
 
 import pywebgpu as torch
 from pywebgpu import devices
+from pywebgpu.compiler import kernel_table
 from pywebgpu.kernels import launch, templates
 from pywebgpu.kernels.kernel import Limits
 from pywebgpu.kernels.launch import Case, Launch, Problem
 from pywebgpu.kernels.target import Target
 from pywebgpu.kernels.template import Template
 from pywebgpu.ops import indexing
-from pywebgpu.program import kernel_table
 from pywebgpu.runtime import program_cache, state
 from tests.unit.compiled import NULL, check, for_limits, only, programs
 
@@ -66,7 +66,7 @@ SUBJECTS: dict[str, list[Subject]] = {
     "scatter_sorted": [added(4100)],
     "sort_block": [lambda device: data(device, 3, 300).argsort(-1)],
     "sort_merge": [lambda device: data(device, 600).argsort(-1)],
-    "pack": [],  # It fills gaps, which nobody reads; test_packing.py looks into them.
+    "pack": [],  # It fills gaps, which nobody reads; test_suballocation.py looks into them.
 }
 
 

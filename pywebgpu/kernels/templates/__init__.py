@@ -1,7 +1,7 @@
 """The registry of templates: a kind of kernel is a module here, and a line in this file."""
 
 from pywebgpu.errors import CompileError
-from pywebgpu.graph.ir import Node, Op
+from pywebgpu.ir.graph import Node, Op
 from pywebgpu.kernels.target import Target
 from pywebgpu.kernels.template import Template
 from pywebgpu.kernels.templates import matmul, pack, pointwise, rows, scan, scatter, sort

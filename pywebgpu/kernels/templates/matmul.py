@@ -9,7 +9,7 @@ with 4 x 4 an invocation, 18 ms with 8 x 8, 16 ms with 16 x 8, which takes twice
 from collections.abc import Callable, Sequence
 from math import prod
 
-from pywebgpu.graph.ir import Node, Op, Reduction
+from pywebgpu.ir.graph import Node, Op, Reduction
 from pywebgpu.kernels.access import GATHERS, Edges, down, reads_inside
 from pywebgpu.kernels.builder import Builder
 from pywebgpu.kernels.iteration_space import folded
@@ -162,8 +162,8 @@ def _summed(node: Node, anchor: Node) -> str:
     for level, operand, axis in ((LEFT, anchor.inputs[0], 1), (RIGHT, anchor.inputs[1], 2)):
         batches, size, depth = operand.spec.shape[0], operand.spec.shape[axis], operand.spec.shape[3 - axis]
         if (space.rows, space.columns) == (batches * size, depth):
-            batch, place = unflatten(variable("row", batches * size), (batches, size))
+            batch, position = unflatten(variable("row", batches * size), (batches, size))
             k = variable("column", depth)
-            if own is not None and own == down(operand, (batch, place, k) if axis == 1 else (batch, k, place)):
+            if own is not None and own == down(operand, (batch, position, k) if axis == 1 else (batch, k, position)):
                 return level
     return ""

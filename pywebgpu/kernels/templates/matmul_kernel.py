@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from pywebgpu import symbolic
-from pywebgpu.graph.ir import Movement, Node, Reduction
+from pywebgpu.ir.graph import Movement, Node, Reduction
 from pywebgpu.kernels.builder import Builder, element, rounded
 from pywebgpu.kernels.ir import GROUP, LANE, Array, Expr, Type, Var, construct, scalar, smaller
 from pywebgpu.kernels.kernel import Kernel
@@ -135,10 +135,10 @@ class _Side:
     def tile(self, kind: Type, length: int) -> Array:
         return self._build.workgroup_array(f"tile_{self.letter}", kind, length)
 
-    def at(self, batch: Sym, place: Sym, k: Sym) -> tuple[Sym, Sym, Sym]:
-        return (batch, place, k) if self.letter == "m" else (batch, k, place)
+    def at(self, batch: Sym, position: Sym, k: Sym) -> tuple[Sym, Sym, Sym]:
+        return (batch, position, k) if self.letter == "m" else (batch, k, position)
 
-    def places(self, first: Expr, count: int) -> list[Sym]:
+    def positions(self, first: Expr, count: int) -> list[Sym]:
         """`count` rows from `first` on; past the end the last one again, whose results nobody stores."""
         found = []
         for i in range(count):
@@ -148,8 +148,8 @@ class _Side:
             found.append(self._build.let(at if fits else smaller(at, self.size - 1), name).within(self.size))
         return found
 
-    def vectors(self, batch: Sym, places: list[Sym], k: Sym) -> list[Expr]:
-        values = [self._build.value(self.source, self.at(batch, place, k)) for place in places]
+    def vectors(self, batch: Sym, positions: list[Sym], k: Sym) -> list[Expr]:
+        values = [self._build.value(self.source, self.at(batch, position, k)) for position in positions]
         fours = [values[at : at + 4] for at in range(0, len(values), 4)]
         return [construct(_fours(self.kind, len(four)), *four) for four in fours]
 
@@ -162,14 +162,14 @@ class _Side:
             at = looped or build.let(LANE, "at")
             along = is_contiguous_in_k(self.source, self.letter)
             span = tile.depth if along else fours
-            k_place = build.let(at % span if along else at // span, "k_place")
+            k_position = build.let(at % span if along else at // span, "k_position")
             four = build.let(at // span if along else at % span, "four")
-            k = build.let(first_k + k_place, "k")
+            k = build.let(first_k + k_position, "k")
             four_of = build.var(construct(_fours(self.kind, 4)), "four_of")
             with build.if_(*[k < depth] if depth % tile.depth else ()):
-                places = self.places(self.first + four * 4, 4)
-                build.assign(four_of, self.vectors(batch, places, k.within(depth))[0])
-            build.assign(self.tile(four_of.type, count)[k_place * fours + four], four_of)
+                positions = self.positions(self.first + four * 4, 4)
+                build.assign(four_of, self.vectors(batch, positions, k.within(depth))[0])
+            build.assign(self.tile(four_of.type, count)[k_position * fours + four], four_of)
 
     def finish_sums(
         self,
@@ -209,11 +209,11 @@ class _Product:
 
     def from_memory(self) -> None:
         build, pieces = self.build, self.tile.slices
-        places = [side.places(side.own, side.each) for side in self.sides]
+        positions = [side.positions(side.own, side.each) for side in self.sides]
         with build.loop("k", self.piece if pieces > 1 else 0, self.depth, pieces) as k:
             a, b = (
                 [build.let(four) for four in side.vectors(self.batch, at, k.within(self.depth))]
-                for side, at in zip(self.sides, places, strict=True)
+                for side, at in zip(self.sides, positions, strict=True)
             )
             self.multiply(a, b)
 

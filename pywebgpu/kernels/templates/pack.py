@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from pywebgpu.graph.ir import Op
+from pywebgpu.ir.graph import Op
 from pywebgpu.kernels.builder import Builder
 from pywebgpu.kernels.ir import GROUP, LANE, U32, Const, Type, constant, construct, scalar
 from pywebgpu.kernels.kernel import Kernel

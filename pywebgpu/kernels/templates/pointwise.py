@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from math import prod
 
-from pywebgpu.graph.ir import Generator, Node, Op, Pointwise
+from pywebgpu.ir.graph import Generator, Node, Op, Pointwise
 from pywebgpu.kernels.access import GATHERS, Edges, reads_inside
 from pywebgpu.kernels.builder import Builder, element
 from pywebgpu.kernels.ir import GROUP, LANE

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from math import prod
 
-from pywebgpu.graph.ir import Node, Op, Reduction
+from pywebgpu.ir.graph import Node, Op, Reduction
 from pywebgpu.kernels.access import GATHERS, Edges, read_at
 from pywebgpu.kernels.builder import Builder
 from pywebgpu.kernels.iteration_space import IterationSpace, folded

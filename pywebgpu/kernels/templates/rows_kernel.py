@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from pywebgpu.dtypes import DType, Kind
-from pywebgpu.graph.ir import WHICH, Node, Op, Reduction
+from pywebgpu.ir.graph import WHICH, Node, Op, Reduction
 from pywebgpu.kernels.builder import Builder, element, rounded
 from pywebgpu.kernels.combine import combine
 from pywebgpu.kernels.ir import (
@@ -55,17 +55,17 @@ class Rows:
     def open(self, build: Builder) -> None:
         """inside: whether there is a row. place: an invocation's number among its row's lanes. Else the last row."""
         own: Expr = LANE
-        place: Expr = Const(U32, 0)
+        position: Expr = Const(U32, 0)
         if self.lanes > 1:
             down, along = LANE // self.lanes, LANE % self.lanes
-            own, place = (down, along) if self.along else (LANE % self.beside, LANE // self.beside)
+            own, position = (down, along) if self.along else (LANE % self.beside, LANE // self.beside)
         wanted = build.let(GROUP * self.beside + own, "wanted")
         self.inside = build.let(wanted < self.rows, "inside")
         build.let(smaller(wanted, max(self.rows - 1, 0)), "row")
-        self.place = build.let(place, "place")
+        self.position = build.let(position, "position")
 
     def each_column(self, build: Builder) -> AbstractContextManager[Var]:
-        return build.loop("column", self.place, self.columns, 1 if self.columns == 1 else self.lanes)
+        return build.loop("column", self.position, self.columns, 1 if self.columns == 1 else self.lanes)
 
 
 def folds(node: Node) -> bool:
@@ -111,7 +111,7 @@ def write(work: Computation, launch: Launch, build: Builder) -> Kernel:
     _outer_values(between, depth, deepest + 1, walk, build)
     small = [node for node in outputs if levels[id(node)] == OUTER]
     if small:
-        with build.if_(walk.inside, walk.place.eq(0)):
+        with build.if_(walk.inside, walk.position.eq(0)):
             values = [build.value(node, element(walk.row, node)) for node in small]
             for node, value in zip(small, values, strict=True):
                 build.store(node, walk.row, value)
@@ -164,7 +164,7 @@ class _Accumulator:
         if floats and walk.lanes == 1 and walk.columns > PART:
             self.part = build.var(start, build.fresh("acc"))
         if self.positional:
-            self.place = build.var(Const(U32, 0xFFFFFFFF), build.fresh("acc"))
+            self.position = build.var(Const(U32, 0xFFFFFFFF), build.fresh("acc"))
 
     def _identity(self, kind: Type) -> Expr:
         match self.name:
@@ -188,16 +188,16 @@ class _Accumulator:
         else:
             build.assign(self.value, combine(self.combine, self.value, value))
 
-    def _choose(self, value: Expr, place: Expr, build: Builder) -> None:
+    def _choose(self, value: Expr, position: Expr, build: Builder) -> None:
         """Takes a candidate that is larger (smaller), or equal and earlier; NaN is larger (smaller) than all."""
         better = value > self.value if self.name in ("max", "argmax") else value < self.value
         same = value.eq(self.value)
         if self.dtype.kind is Kind.FLOAT:
             better = (better | isnan_(value)) & ~isnan_(self.value)
             same = same | (isnan_(value) & isnan_(self.value))
-        with build.if_(better | (same & (place < self.place))):
+        with build.if_(better | (same & (position < self.position))):
             build.assign(self.value, value)
-            build.assign(self.place, place)
+            build.assign(self.position, position)
 
     def join(self, walk: Rows, at: int, build: Builder) -> None:
         """Joins the lanes of a row: every lane of the row has the results."""
@@ -207,30 +207,30 @@ class _Accumulator:
             self._tree(walk, at, build)
         for node in self.nodes:
             is_position = self.positional and node.attrs.get(WHICH) != 0
-            found = construct(I32, self.place) if is_position else rounded(self.value, self.dtype)
+            found = construct(I32, self.position) if is_position else rounded(self.value, self.dtype)
             build.define(node, walk.row, build.let(found))
 
     def _tree(self, walk: Rows, at: int, build: Builder) -> None:
         kind = self.value.type
         shared = [(self.value, build.workgroup_array(f"shared_{kind}_{at}", kind, walk.size))]
         if self.positional:
-            shared.append((self.place, build.workgroup_array(f"shared_place_{at}", U32, walk.size)))
+            shared.append((self.position, build.workgroup_array(f"shared_position_{at}", U32, walk.size)))
         apart = 1 if walk.along else walk.beside
         for own, array in shared:
             build.assign(array[LANE], own)
         build.barrier()
         with build.loop("step", walk.lanes // 2, 0, 1, ">>=") as step:
-            with build.if_(walk.place < step):
-                value, *places = [build.let(array[LANE + step * apart]) for _, array in shared]
+            with build.if_(walk.position < step):
+                value, *positions = [build.let(array[LANE + step * apart]) for _, array in shared]
                 if self.positional:
-                    self._choose(value, places[0], build)
+                    self._choose(value, positions[0], build)
                 else:
                     build.assign(self.value, combine(self.combine, self.value, value))
                 for own, array in shared:
                     build.assign(array[LANE], own)
             build.barrier()
         for own, array in shared:
-            build.assign(own, array[LANE - walk.place * apart])
+            build.assign(own, array[LANE - walk.position * apart])
         build.barrier()
 
 

@@ -6,7 +6,7 @@ Every lane folds its stretch, the folds are joined from the left in workgroup me
 from collections.abc import Sequence
 from math import prod
 
-from pywebgpu.graph.ir import Op
+from pywebgpu.ir.graph import Op
 from pywebgpu.kernels.builder import Builder
 from pywebgpu.kernels.combine import combine
 from pywebgpu.kernels.ir import LANE, Const, Expr, Var, larger, scalar, smaller

@@ -7,7 +7,7 @@ looks at all of them, a workgroup reading each number once. Many: they are put i
 from collections.abc import Sequence
 from math import prod
 
-from pywebgpu.graph.ir import Op
+from pywebgpu.ir.graph import Op
 from pywebgpu.kernels.builder import Builder
 from pywebgpu.kernels.combine import combine
 from pywebgpu.kernels.ir import GROUP, LANE, U32, Const, construct, smaller
@@ -98,9 +98,9 @@ class ScatterSortedTemplate(Template):
         with build.while_(low < high):
             half = build.let((low + high) // 2, "half")
             build.bisect(low, high, half, build.value(numbers, (half.within(updates),)) < row)
-        with build.loop("place", low, updates) as place:
-            build.jump("break", build.value(numbers, (place.within(updates),)).ne(row))
-            update = build.let(construct(U32, build.value(order, (place.within(updates),))), "update")
+        with build.loop("position", low, updates) as position:
+            build.jump("break", build.value(numbers, (position.within(updates),)).ne(row))
+            update = build.let(construct(U32, build.value(order, (position.within(updates),))), "update")
             build.assign(result, combine(mode, result, build.value(source, (update.within(updates), at[1]))))
         build.store(node, flatten(at, node.spec.shape), result)
         return build.kernel(f"scatter_sorted_{mode}", lanes, -(-size // lanes))

@@ -7,7 +7,7 @@ search in the other run. So a pass is one dispatch for any size, and equal keys 
 from collections.abc import Sequence
 from math import prod
 
-from pywebgpu.graph.ir import Node, Op
+from pywebgpu.ir.graph import Node, Op
 from pywebgpu.kernels.builder import Builder
 from pywebgpu.kernels.ir import GROUP, I32, LANE, U32, Const, Var, construct, select, smaller
 from pywebgpu.kernels.kernel import Kernel
@@ -84,13 +84,13 @@ class SortMergeTemplate(Template):
         i = build.let(GROUP * lanes + LANE, "i")
         build.jump("return", i >= size)
         row = build.let(i // columns, "row")
-        place = build.let(i % columns, "place")
-        start = build.let(place // (2 * width) * (2 * width), "start")
+        position = build.let(i % columns, "position")
+        start = build.let(position // (2 * width) * (2 * width), "start")
         middle = build.let(smaller(start + width, columns), "middle")
         end = build.let(smaller(start + 2 * width, columns), "end")
-        own = build.let(construct(U32, build.value(order, _at(node, row, place))), "own")
+        own = build.let(construct(U32, build.value(order, _at(node, row, position))), "own")
         key = build.let(build.value(keys, _at(node, row, own)), "key")
-        left = build.let(place < middle, "left")
+        left = build.let(position < middle, "left")
         low = build.var(select(start, middle, left), "low")
         high = build.var(select(middle, end, left), "high")
         other = build.let(low, "other")
@@ -100,7 +100,7 @@ class SortMergeTemplate(Template):
             rival = build.value(keys, _at(node, row, there))
             before = build.let(select(rival <= key, rival < key, left), "before")
             build.bisect(low, high, half, before)
-        rank = build.let(start + (place - select(middle, start, left)) + (low - other), "rank")
+        rank = build.let(start + (position - select(middle, start, left)) + (low - other), "rank")
         build.store(node, flatten(_at(node, row, rank), node.spec.shape), construct(I32, own))
         return build.kernel("sort_merge", lanes, -(-size // lanes))
 

@@ -1,0 +1,367 @@
+"""The reverse walk: gradients of nodes as nodes.
+
+A node remembers its op and inputs, so the graph itself is the tape. The walk goes along nodes with `requires`, by a
+stack. Gradient formulas are ops like any other: they only add nodes, fuse like forward code, and can be differentiated
+again.
+"""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, Protocol
+
+from pywebgpu.autodiff import grad_mode
+from pywebgpu.ir import walk
+from pywebgpu.ir.graph import (
+    DATA,
+    NO_ATTRS,
+    Custom,
+    Fused,
+    FusedNode,
+    Generator,
+    Leaf,
+    Node,
+    Output,
+    Structural,
+    Vjp,
+    thread_state,
+)
+from pywebgpu.ops import movement, pointwise, reduction
+from pywebgpu.shapes import Shape
+
+
+class GradAccumulator(Protocol):
+    """What waits at a node for its gradient: hooks, a tensor that retains it, a leaf that accumulates it."""
+
+    def arrive(self, grad: Node, *, accumulate: bool, create_graph: bool) -> Node:
+        """Sees the whole gradient of the node; returns it, or what hooks made of it."""
+
+
+class Call(Protocol):
+    """One application of a user-written function: attrs["call"] of its Custom nodes."""
+
+    def backward(self, grads: list[Node | None]) -> Sequence[Node | None]:
+        """Gradients of the outputs -> gradients of the inputs 1.. of each Custom node."""
+
+    def release(self) -> None:
+        """Drops what was saved for backward, which will not be asked again."""
+
+
+TWICE = (
+    "Trying to backward through the graph a second time (or directly access saved tensors after they have already been "
+    "freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify "
+    "retain_graph=True if you need to backward through the graph a second time or if you need to access saved tensors "
+    "after calling backward."
+)
+MODIFIED = (
+    "one of the variables needed for gradient computation has been modified by an inplace operation: {op} needs a "
+    "{spec} whose tensor was written to afterwards. Hint: use an out-of-place operation, or .clone() before the write"
+)
+
+
+def gradients(
+    roots: Sequence[Node],
+    seeds: Sequence[Node],
+    wanted: Sequence[Node] = (),
+    *,
+    accumulate: bool,
+    create_graph: bool = False,
+    retain_graph: bool = False,
+    inside: bool = False,
+) -> list[Node | None]:
+    """d(roots)/d(w) for each w of `wanted`; leaves with an anchor receive theirs when `accumulate`.
+
+    inside: the walk ends at the nodes of `wanted`, whose hooks do not run: for a part of a larger walk.
+
+    Raises RuntimeError when the graph was freed, or a value that a formula needs was overwritten.
+    """
+    grads: dict[Node, Node] = {}
+    for root, seed in zip(roots, seeds, strict=True):
+        _accumulate(grads, root, seed)
+    asked = frozenset(wanted)
+    order = walk.history(roots, asked if inside else frozenset())
+    outputs_left: dict[int, int] = {}
+    collected: dict[int, list[Node | None]] = {}
+    parts: dict[Node, list[Node | None]] = {}  # by node of several values, the gradients of each
+    for node in order:
+        if isinstance(node.op, Custom):
+            key = id(node.attrs["call"])
+            outputs_left[key] = outputs_left.get(key, 0) + 1
+    results: dict[Node, Node] = {}
+    with grad_mode.set_grad_enabled(create_graph):
+        for node in reversed(order):
+            grad = grads.pop(node, None)
+            if inside and node in asked:
+                if grad is not None:
+                    results[node] = grad
+                continue
+            if grad is not None:
+                if node.accumulator is not None:
+                    grad = node.accumulator.arrive(grad, accumulate=accumulate, create_graph=create_graph)
+                if node in asked:
+                    results[node] = grad
+            try:
+                if type(node.op) in _SEVERAL:
+                    if isinstance(node.op, Custom):
+                        _custom(node, grad, grads, outputs_left, collected)
+                    elif node in parts:
+                        _fused(node, parts.pop(node), grads)
+                    elif grad is not None:
+                        _output(node, grad, parts)
+                elif grad is not None and node.inputs:
+                    _through(node, grad, grads)
+                elif grad is not None and node.freed:
+                    raise RuntimeError(TWICE)
+            except Exception:
+                if thread_state.origins is not None:
+                    thread_state.origins.failed(node)
+                raise
+    if not retain_graph:
+        for node in order:
+            _let_go(node)
+    return [results.get(w) for w in wanted]
+
+
+def _through(node: Node, grad: Node, grads: dict[Node, Node]) -> None:
+    inputs, attrs = node.inputs, node.attrs
+    for which, rule, reads in _formulas(node):
+        source = inputs[which]
+        if not source.requires:
+            continue
+        if reads:
+            if node.freed:
+                raise RuntimeError(TWICE)
+            _check_fresh(node, reads)
+        part = rule(grad, node, *inputs, **attrs)
+        if part is not None:
+            if part.spec.shape != source.spec.shape:
+                part = _fitted(part, source.spec.shape)
+            if thread_state.origins is not None:
+                thread_state.origins.gradient(node, part, which)
+            _accumulate(grads, source, part)
+
+
+def _fitted(part: Node, shape: Shape) -> Node:
+    """The gradient of an input that was broadcast: summed where it was of shape (), and without axes added in front."""
+    if not shape:
+        part = reduction.sum_(part, axes=tuple(range(len(part.spec.shape))))
+    return movement.reshape(part, shape=shape)
+
+
+def _accumulate(grads: dict[Node, Node], node: Node, part: Node) -> None:
+    old = grads.get(node)
+    grads[node] = part if old is None else pointwise.add(old, part)
+
+
+def _custom(
+    node: Node,
+    grad: Node | None,
+    grads: dict[Node, Node],
+    outputs_left: dict[int, int],
+    collected: dict[int, list[Node | None]],
+) -> None:
+    """Waits for all outputs of one call, then asks it for the gradients of its inputs."""
+    if not node.inputs:
+        raise RuntimeError(TWICE)
+    call, key = node.attrs["call"], id(node.attrs["call"])
+    found = collected.setdefault(key, [None] * node.attrs["outputs"])
+    found[node.attrs["index"]] = grad
+    outputs_left[key] -= 1
+    if outputs_left[key] or all(g is None for g in found):
+        return
+    for which, (source, part) in enumerate(zip(node.inputs[1:], call.backward(found), strict=True)):
+        if part is not None and source.requires:
+            if thread_state.origins is not None:
+                thread_state.origins.gradient(node, part, which)
+            _accumulate(grads, source, part)
+
+
+_SEVERAL = frozenset({Custom, Fused, Output})  # ops of several values, whose gradients are waited for
+
+
+def _output(node: Node, grad: Node, parts: dict[Node, list[Node | None]]) -> None:
+    """Keeps the gradient of one value until all are there."""
+    if not node.inputs:
+        raise RuntimeError(TWICE)
+    (whole,) = node.inputs
+    assert isinstance(whole, FusedNode)
+    found = parts.setdefault(whole, [None] * len(whole.specs))
+    index = node.attrs["index"]
+    old = found[index]
+    found[index] = grad if old is None else pointwise.add(old, grad)
+
+
+def _fused(node: Node, parts: list[Node | None], grads: dict[Node, Node]) -> None:
+    """By the op's own rule, or through what it is made of."""
+    assert isinstance(node, FusedNode)
+    reads = _read_by_fused(node)
+    if reads and node.freed:
+        raise RuntimeError(TWICE)
+    _check_fresh(node, reads)
+    made = _through_fused(node, parts)
+    for which, (source, part) in enumerate(zip(node.inputs, made, strict=True)):
+        if part is not None and source.requires:
+            if part.spec.shape != source.spec.shape:
+                part = _fitted(part, source.spec.shape)
+            if thread_state.origins is not None:
+                thread_state.origins.gradient(node, part, which)
+            _accumulate(grads, source, part)
+
+
+def _through_fused(node: FusedNode, parts: list[Node | None]) -> Sequence[Node | None]:
+    op = node.op
+    assert isinstance(op, Fused)
+    if op.vjp is not None and all(part is None or at in op.ruled for at, part in enumerate(parts)):
+        outputs = tuple([node.output(at) for at in range(len(node.specs))])
+        return op.vjp(tuple(parts), outputs, *node.inputs, **node.attrs)
+    if op.vjp is not None and any(source.stale for source in walk.toposort(node.inputs)):
+        raise RuntimeError(MODIFIED.format(op=op.name, spec="value"))  # Nobody had to keep what the rule does not read.
+    with grad_mode.set_grad_enabled(True):
+        values = op.fallback(*node.inputs, **node.attrs)
+    reached = [(value, part) for value, part in zip(values, parts, strict=True) if part is not None and value.requires]
+    wanted = list({id(source): source for source in node.inputs if source.requires}.values())
+    found = gradients(
+        [value for value, _ in reached],
+        [part for _, part in reached],
+        wanted,
+        accumulate=False,
+        create_graph=thread_state.grad,
+        retain_graph=True,  # What is below the inputs is not of this walk.
+        inside=True,
+    )
+    of = dict(zip(map(id, wanted), found, strict=True))
+    return [of.pop(id(source), None) for source in node.inputs]  # One that is there twice has all of it once.
+
+
+def _rules(node: Node) -> Sequence[Vjp | None]:
+    """The gradient formula of each input."""
+    op = node.op
+    if isinstance(op, Leaf | Generator | Custom | Fused | Output):
+        return ()
+    if isinstance(op.vjp, tuple):
+        return op.vjp
+    if isinstance(op, Structural):  # One for all: it is told which input it is asked for.
+        return [partial(op.vjp, which) for which in range(len(node.inputs))]
+    return (op.vjp,)
+
+
+# What a formula reads of its op's inputs and output: found once an op, by looking at the nodes that it makes.
+
+Formula = tuple[int, Vjp, tuple[int, ...]]  # number of the input, its rule, numbers of the inputs read (-1: the output)
+_known: dict[Any, tuple[Formula, ...]] = {}
+
+
+def _formulas(node: Node) -> tuple[Formula, ...]:
+    """The formulas of a node's op, for those inputs that have one."""
+    key = (node.op, len(node.inputs), node.attrs.get("mode"))
+    found = _known.get(key)
+    if found is None:
+        rules = [(which, rule) for which, rule in enumerate(_rules(node)) if rule is not None]
+        found = _known[key] = tuple([(which, rule, _read_by(rule, node)) for which, rule in rules])
+    return found
+
+
+def _read_by(rule: Vjp, node: Node) -> tuple[int, ...]:
+    stand_ins = [Node(DATA, (), NO_ATTRS, source.spec) for source in (*node.inputs, node, node)]
+    *inputs, out, seed = stand_ins
+    with grad_mode.no_grad():
+        made = rule(seed, out, *inputs, **node.attrs)
+    return _reads([] if made is None else [made], inputs, [out])
+
+
+_known_fused: dict[Any, tuple[int, ...]] = {}
+
+
+def _read_by_fused(node: FusedNode) -> tuple[int, ...]:
+    """What the rule of a fused op reads: numbers of inputs, and -1 - the number of an output. No rule: all inputs."""
+    op, key = node.op, (node.op, len(node.inputs))
+    assert isinstance(op, Fused)
+    if op.vjp is None:
+        return tuple(range(len(node.inputs)))
+    if key not in _known_fused:
+        inputs, outputs, seeds = (
+            [Node(DATA, (), NO_ATTRS, spec) for spec in specs]
+            for specs in ([source.spec for source in node.inputs], node.specs, node.specs)
+        )
+        given = [seed if at in op.ruled else None for at, seed in enumerate(seeds)]
+        with grad_mode.no_grad():
+            made = op.vjp(tuple(given), tuple(outputs), *inputs, **node.attrs)
+        _known_fused[key] = _reads([part for part in made if part is not None], inputs, outputs)
+    return _known_fused[key]
+
+
+def _value_read(node: Node, which: int) -> Node:
+    """An input, or where the number is negative an output."""
+    if which >= 0:
+        return node.inputs[which]
+    return node.output(-1 - which) if isinstance(node, FusedNode) else node
+
+
+def _reads(made: Sequence[Node], inputs: Sequence[Node], outputs: Sequence[Node]) -> tuple[int, ...]:
+    """Numbers of the inputs, and -1 - the numbers of the outputs, that some nodes are made of."""
+    names = {id(source): i for i, source in enumerate(inputs)} | {id(out): -1 - i for i, out in enumerate(outputs)}
+    found: set[int] = set()
+    seen: set[int] = set()
+    stack = list(made)
+    while stack:
+        at = stack.pop()
+        if id(at) in seen:
+            continue
+        seen.add(id(at))
+        if id(at) in names:
+            found.add(names[id(at)])
+        else:
+            stack.extend(at.inputs)
+    return tuple(sorted(found))
+
+
+def saved_nodes(roots: Sequence[Node]) -> list[Node]:
+    """Every pending value that a later backward from `roots` would read."""
+    found: dict[int, Node] = {}
+    for node in walk.history(roots):
+        if node.freed or not node.inputs:
+            continue
+        if isinstance(node.op, Custom):
+            for value in getattr(node.attrs["call"], "saved", ()):
+                found[id(value)] = value
+            continue
+        if isinstance(node, FusedNode):
+            for i in _read_by_fused(node):
+                value = _value_read(node, i)
+                found[id(value)] = value
+            continue
+        for which, _, reads in _formulas(node):
+            if reads and node.inputs[which].requires:
+                for i in reads:
+                    value = node if i == -1 else node.inputs[i]
+                    found[id(value)] = value
+    # Constants are made again, and so are views of what has its buffer.
+    return [n for n in found.values() if n.buffer is None and n.inputs and walk.base(n).buffer is None]
+
+
+def _check_fresh(node: Node, reads: tuple[int, ...]) -> None:
+    for i in reads:
+        value = _value_read(node, i)
+        if walk.is_stale(value):
+            raise RuntimeError(MODIFIED.format(op=node.op.name, spec=f"{value.spec.dtype} {list(value.spec.shape)}"))
+
+
+def _let_go(node: Node) -> None:
+    """Frees what the node saved. Nodes whose formulas read nothing keep their inputs, as in torch."""
+    if not node.inputs or node.freed:
+        return
+    if isinstance(node.op, Custom):
+        node.attrs["call"].release()
+    elif not _has_saved(node):
+        return
+    node.freed = True
+    if node.buffer is not None:
+        node.inputs = ()
+
+
+def _has_saved(node: Node) -> bool:
+    if type(node.op) in _SEVERAL:
+        return bool(_read_by_fused(node)) if isinstance(node, FusedNode) else any(map(_has_saved, node.inputs))
+    for which, _, reads in _formulas(node):  # noqa: SIM110 - a generator would cost more than the loop
+        if reads and node.inputs[which].requires:
+            return True
+    return False

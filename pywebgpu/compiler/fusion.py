@@ -1,0 +1,157 @@
+"""Which nodes share a kernel: going through the graph in order, a node's group joins those of its inputs, and those
+that read what it reads, where the joined group still is one kernel.
+
+One kernel: there is a template for it, no path goes out of it and back, bindings are within the limit, and each value
+that passes inside is read at the very element where it was computed (see kernels/template.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import reduce
+
+from pywebgpu.compiler.fusion_group import FusionGroup
+from pywebgpu.compiler.inlining import Inlining
+from pywebgpu.compiler.partition import Partition
+from pywebgpu.ir.graph import Node, Pointwise
+from pywebgpu.kernels import templates
+from pywebgpu.kernels.template import Template
+from pywebgpu.settings import settings
+
+LARGEST = 128  # nodes of one kernel: beyond that the text grows and nothing is won
+
+
+class Fusion:
+    """Joins the nodes of `reads` as far as it goes: see `partition`. Then groups that bind too much are divided.
+
+    overwritten: by id of a result, the id of the leaf whose buffer it may take over. Both count as one binding.
+    """
+
+    def __init__(self, reads: Inlining, bindings: int, overwritten: Mapping[int, int]) -> None:
+        self._reads, self._bindings = reads, bindings
+        self._claims = reads.claims
+        self._rank = {id(node): at for at, node in enumerate(reads.nodes)}
+        self._overwritten = overwritten
+        self._apart: set[tuple[FusionGroup, FusionGroup]] = (
+            set()
+        )  # Those that are no kernel together, and never will be.
+        self.partition = Partition(reads.edges)
+        for node in reads.nodes:
+            self._add(node)
+        for node in reads.nodes:
+            template = self.partition.of[id(node)].template
+            if template is self._claims.of(node) and self._waits(node):
+                self._join_producers(node)
+
+    def _add(self, node: Node) -> None:
+        template = self._claims.of(node)
+        self.partition.add(node, template, template.start(node))
+        if settings.fuse and not self._waits(node):
+            self._join_producers(node)
+            self._join_alike(node)
+
+    def _waits(self, node: Node) -> bool:
+        """What only kernels with a prologue read is computed in them: there it need not be stored."""
+        readers = self._reads.users.get(id(node), ())
+        only = bool(readers) and all(self._claims.of(reader).has_prologue for reader in readers)
+        return settings.fuse and only and isinstance(node.op, Pointwise) and id(node) not in self._reads.wanted
+
+    def _join_producers(self, node: Node) -> None:
+        of, groups = self.partition.of, self.partition.groups
+        producers = {of[id(p)].number for p, _, _ in self._reads.edges[id(node)] if p.buffer is None}
+        for other in sorted(producers, reverse=True):
+            current = of[id(node)]
+            if other in groups and groups[other] is not current:
+                self._join(groups[other], current)
+
+    def _join_alike(self, node: Node) -> None:
+        """Groups side by side which read the same values over the same elements share a kernel."""
+        of, users = self.partition.of, self._reads.users
+        found: dict[int, Node] = {}
+        own = of[id(node)]
+        for inner in own.nodes:
+            for producer, _, _ in self._reads.edges[id(inner)]:
+                for user in users[id(producer)] if producer.spec.shape else ():
+                    if of.get(id(user), own) is not own:
+                        found[id(user)] = user
+        # First those of other templates: a bias's gradient is made inside the weight's.
+        for user in sorted(found.values(), key=lambda user: self._claims.of(user) is self._claims.of(node)):
+            other, group = of[id(user)], of[id(node)]
+            if other is not group and _are_neighbours(other.template, group.template):
+                self._join(other, group)
+
+    def _join(self, first: FusionGroup, second: FusionGroup) -> None:
+        """Makes one group of two, where they are one kernel."""
+        template = templates.joined(first.template, second.template)
+        if template is None or len(first.nodes) + len(second.nodes) > LARGEST:
+            return
+        if (first, second) in self._apart or self.partition.is_path_between(first, second):
+            return
+        nodes = sorted([*first.nodes, *second.nodes], key=lambda node: self._rank[id(node)])
+        domain = template.joined(nodes, self._reads.edges, (first.domain, second.domain))
+        merged = None if domain is None else FusionGroup(template, nodes, domain, number=first.number)
+        if merged is not None and self._is_worthwhile(merged):
+            self.partition.join(first, second, merged)
+        else:
+            self._apart.add((first, second))
+
+    def _is_worthwhile(self, group: FusionGroup) -> bool:
+        inside = {id(node) for node in group.nodes}
+        if not group.template.is_worthwhile(group, lambda node: self._reads.escapes(node, inside), self._claims.target):
+            return False
+        # Readers that are not placed yet may still join; see `divide` for those that do not.
+        return self._width(group.nodes) <= self._bindings
+
+    # Limits
+
+    def _width(self, nodes: Sequence[Node]) -> int:
+        """Buffers that a kernel of these nodes binds, as far as it is decided who reads them."""
+        inside = {id(node) for node in nodes}
+        wanted, users, placed = self._reads.wanted, self._reads.users, self.partition.of
+        read = {id(p) for node in nodes for p, _, _ in self._reads.edges[id(node)] if id(p) not in inside}
+        writes = sum(
+            id(node) in wanted or any(id(user) not in inside and id(user) in placed for user in users.get(id(node), ()))
+            for node in nodes
+        )
+        again = sum(self._overwritten.get(id(node)) in read for node in nodes)
+        return len(read) + writes - again
+
+    def divide(self, overwritten: Mapping[int, int]) -> None:
+        """Cuts a group that ended up with too many buffers, because not all readers joined it, into two and again.
+
+        overwritten: what counts as one binding from now on.
+        """
+        self._overwritten = overwritten
+        stack = [group for group in self.partition.groups.values() if len(group.nodes) > 1]
+        while stack:
+            group = stack.pop()
+            if self._width(group.nodes) > self._bindings or not group.template.is_whole(group.nodes):
+                cut = self._best_cut(group.nodes)
+                parts = [self._part(group, nodes) for nodes in (group.nodes[:cut], group.nodes[cut:])]
+                self.partition.divide(group, parts)
+                stack += [part for part in parts if len(part.nodes) > 1]
+
+    def _best_cut(self, nodes: list[Node]) -> int:
+        """Where the two halves together bind the fewest buffers."""
+
+        def width(at: int) -> int:
+            widths = [self._width(half) for half in (nodes[:at], nodes[at:])]
+            return max(*widths, self._bindings) * 100 + sum(widths)
+
+        return min(range(1, len(nodes)), key=width)
+
+    def _part(self, whole: FusionGroup, nodes: list[Node]) -> FusionGroup:
+        """Some nodes of a group as a group of its own."""
+        template = reduce(_wider, (self._claims.of(node) for node in nodes))
+        return FusionGroup(template, nodes, template.part(nodes, whole.domain), number=whole.number)
+
+
+def _wider(first: Template, second: Template) -> Template:
+    """Of two templates with nodes in one kernel, the one that writes it."""
+    found = templates.joined(first, second)
+    assert found is not None, "what is cut was joined"
+    return found
+
+
+def _are_neighbours(first: Template, second: Template) -> bool:
+    return second.name in first.beside or first.name in second.beside

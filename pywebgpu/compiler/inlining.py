@@ -1,0 +1,139 @@
+"""What each node of a graph reads from memory, once it is known which nodes are computed where they are used.
+
+Views cost nothing, constants and counters cost nothing, and a cheap pointwise value is cheaper to compute in each of
+its readers than to store and load. What remains are nodes that share kernels (see schedule.py) and the edges between
+them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from math import prod
+
+from pywebgpu.ir.graph import HOST, Movement, Node, Pointwise
+from pywebgpu.kernels.access import Chain, Edge, below, is_free, is_view
+from pywebgpu.kernels.template import REPEAT_COST
+from pywebgpu.kernels.templates import Claims
+from pywebgpu.ops import reduction
+from pywebgpu.settings import settings
+from pywebgpu.shapes import Shape
+
+SMALL = 8  # a value this many times smaller than its reader's costs next to nothing to read
+
+
+class Inlining:
+    """`nodes` are those that kernels are made for; `edges` what each of them reads; `users` who reads a value.
+
+    wanted: ids of the nodes that are stored whoever reads them.  claims: which template computes a node.
+    """
+
+    def __init__(self, order: Sequence[Node], wanted: set[int], bindings: int, claims: Claims) -> None:
+        self._order, self._bindings = order, bindings
+        self.claims = claims
+        self.wanted = wanted
+        self._inline: set[int] = set()
+        self._free: set[int] = set()
+        self.edges: dict[int, list[Edge]] = {}
+        self.users: dict[int, list[Node]] = {}
+        computing = [n for n in order if n.buffer is None and not is_view(n) and not is_free(n)]
+        self._choose(computing)
+        self.nodes = [node for node in computing if id(node) not in self._inline]
+        self._store_crowded(computing)
+        for node in self.nodes:
+            for producer, _, _ in self.edges[id(node)]:
+                self.users.setdefault(id(producer), []).append(node)
+
+    def outside(self, nodes: Sequence[Node]) -> list[Node]:
+        """The values that some nodes read, without those among them."""
+        inside = {id(node) for node in nodes}
+        found = {id(p): p for node in nodes for p, _, _ in self.edges[id(node)] if id(p) not in inside}
+        return list(found.values())
+
+    def escapes(self, node: Node, inside: Collection[int]) -> bool:
+        """Whether somebody outside of some nodes, given by their ids, reads one of them, or the caller wants it."""
+        return id(node) in self.wanted or any(id(user) not in inside for user in self.users.get(id(node), ()))
+
+    def _edges_of(self, node: Node) -> list[Edge]:
+        by_element = isinstance(node.op, Pointwise)
+        return [
+            edge
+            for source in node.inputs
+            for edge in self._resolve(source, (node if by_element else source).spec.shape)
+        ]
+
+    def _choose(self, computing: list[Node]) -> None:
+        """Finds the nodes that are computed where they are used, and what the others read."""
+        readers = self._count_readers()
+        costs: dict[int, int] = {}
+        for node in computing:
+            edges = self._edges_of(node)
+            if isinstance(node.op, Pointwise) and id(node) not in self.wanted:
+                cost = node.op.cost + sum(costs.get(id(below(source)), 0) for source in node.inputs)
+                if not edges and cost <= REPEAT_COST:
+                    self._free.add(id(node))
+                    self._inline.add(id(node))
+                    costs[id(node)] = cost
+                    continue
+                if settings.fuse and self._is_worth_repeating(node, edges, readers.get(id(node), []), cost):
+                    self._inline.add(id(node))
+                    costs[id(node)] = cost
+                    continue
+            self.edges[id(node)] = edges
+
+    def _is_worth_repeating(self, node: Node, edges: list[Edge], readers: list[Node], cost: int) -> bool:
+        """True where computing the node again in each reader costs less than storing and loading it."""
+        inputs = {id(producer): producer for producer, _, _ in edges if producer.spec.shape}
+        size = prod(node.spec.shape)
+        large = [producer for producer in inputs.values() if prod(producer.spec.shape) * SMALL > size]
+        if len(inputs) > 3 or len(large) > 1:
+            return False
+        return cost <= min([self.claims.of(reader).repeats for reader in readers], default=REPEAT_COST)
+
+    def _store_crowded(self, computing: list[Node]) -> None:
+        """Where one node alone would bind too many buffers, what it computes in place is stored after all."""
+        again = True
+        while again:
+            again = False
+            for node in self.nodes:
+                if len({id(p) for p, _, _ in self.edges[id(node)]}) < self._bindings:
+                    continue
+                crowding = {id(below(source)) for source in node.inputs} & self._inline - self._free
+                again = again or bool(crowding)
+                self._inline -= crowding
+            if again:
+                self.nodes = [node for node in computing if id(node) not in self._inline]
+                self.edges = {id(node): self._edges_of(node) for node in self.nodes}
+
+    def _count_readers(self) -> dict[int, list[Node]]:
+        """For each node below views: who reads it."""
+        readers: dict[int, list[Node]] = {}
+        for node in self._order:
+            if node.buffer is not None or is_view(node):
+                continue
+            for source in node.inputs:
+                readers.setdefault(id(below(source)), []).append(node)
+        return readers
+
+    def _resolve(self, source: Node, shape: Shape) -> list[Edge]:
+        """The values from memory below an input that is read at `shape`, each with the views on the way to it."""
+        found: list[Edge] = []
+        stack: list[tuple[Node, Chain]] = [(source, _spread(source, shape))]
+        while stack:
+            at, views = stack.pop()
+            while is_view(at):
+                step = at.op if isinstance(at.op, Movement) else None
+                views = (*views, (step, tuple(at.attrs.items()), at.inputs[0].spec.shape))
+                at = at.inputs[0]
+            if is_free(at) or id(at) in self._inline:
+                if at.op is not HOST:
+                    stack.extend((inner, views + _spread(inner, at.spec.shape)) for inner in at.inputs)
+            else:
+                found.append((at, views, shape))
+        return found
+
+
+def _spread(operand: Node, shape: Shape) -> Chain:
+    """The views through which a pointwise op over `shape` reads an operand: those that grow one of shape ()."""
+    if operand.spec.shape or not shape:
+        return ()
+    return ((reduction.expand, (("shape", shape),), ()),)
