@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from pywebgpu.devices import adapters
-from pywebgpu.devices.base import Buffer
+from pywebgpu.devices.base import Blocking, Buffer
 from pywebgpu.devices.timing import Timing
 from pywebgpu.errors import DeviceError
 from pywebgpu.graph.ir import Spec
@@ -18,7 +18,7 @@ from pywebgpu.kernels.kernel import Limits
 from pywebgpu.program.program import Loaded, Program, Target
 
 
-class HeldDevice:
+class HeldDevice(Blocking):
     """Elements as bytes, in Python's memory."""
 
     name = "cpu"
