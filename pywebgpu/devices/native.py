@@ -276,7 +276,9 @@ class NativeDevice(Blocking):
                     self._gpu.queue.write_buffer(loaded.uniform, 0, packed + bytes(-len(packed) % 16))
                     loaded.numbers = packed
                     self.counters["ffi_calls"] += 1
-                stamps = Stamps(self._gpu, len(program.steps), _period(self._gpu.queue)) if timed else None
+                stamps = (
+                    Stamps(self._gpu, len(program.steps), _period(self._gpu.queue), self.counters) if timed else None
+                )
                 if program.steps:
                     outputs = [made[slot].handle for slot in program.outputs]
                     self._encode(loaded, loaded.bind(handles), outputs, stamps)

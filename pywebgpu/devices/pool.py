@@ -2,7 +2,7 @@
 
 Apart from the devices because both hosts of WebGPU reuse buffers by the same rule: the queue runs in order, so a buffer
 may be handed out as soon as the last submit that uses it was queued. js_bridge/pool.mjs is the same in JavaScript;
-tests/cases/pools.json holds both.
+tests/cases/device_memory.json holds both.
 """
 
 from bisect import insort
@@ -53,7 +53,8 @@ class Pool:
         insort(self._waiting.setdefault(size, []), buffer, key=self._youth)
         self._waiting.move_to_end(size)
         self.waiting_bytes += size
-        self._shrink(self.budget)
+        if self.waiting_bytes > self.budget:
+            self._shrink(self.budget)
 
     def close(self) -> None:
         """Ends what waits; what comes back later belongs to a device that is gone."""
@@ -67,7 +68,7 @@ class Pool:
         return -self._made.get(id(buffer), 0)
 
     def _shrink(self, budget: int) -> None:
-        """Ends the classes first that nothing was given to for the longest; in them the youngest, in the fewest groups."""
+        """Ends the class first that nothing was given to for longest; in it the youngest, which fewest bind groups hold."""
         for size, stack in list(self._waiting.items()):
             while stack and self.waiting_bytes > budget:
                 buffer = stack.pop(0)
