@@ -68,7 +68,7 @@ class Pool:
         return -self._made.get(id(buffer), 0)
 
     def _shrink(self, budget: int) -> None:
-        """Ends the class first that nothing was given to for longest; in it the youngest, which fewest bind groups hold."""
+        """Ends the class first that nothing was given to for longest; in it the youngest, in the fewest bind groups."""
         for size, stack in list(self._waiting.items()):
             while stack and self.waiting_bytes > budget:
                 buffer = stack.pop(0)

@@ -1,4 +1,4 @@
-"""Bringing bytes back from a wgpu device: pooled staging buffers, and the fault words where a kernel may have left some.
+"""Bringing bytes back from a wgpu device: pooled staging buffers, and fault words where a kernel may have left some.
 
 What was read after a Program's last run is brought along with its next one, in the same submit: a training loop reads
 the loss of each step. js_bridge/reader.mjs and bridge.mjs do the same.
