@@ -64,8 +64,10 @@ export class Pipelines {
   }
 
   /** @param {Kernel} kernel */
-  async #compile({ name, wgsl, bindings }) {
+  async #compile({ name, wgsl, bindings, needs = [] }) {
     const { gpu, counters } = this.host;
+    const missing = needs.filter((feature) => !gpu.features.has(feature));
+    if (missing.length) throw new BridgeError("compile", `${name}: this device lacks ${missing.join(", ")}`);
     counters.pipelines_created++;
     gpu.pushErrorScope("validation"); // The message comes from getCompilationInfo, with its line.
     const module = gpu.createShaderModule({ code: wgsl, label: name });

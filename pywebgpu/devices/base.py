@@ -8,8 +8,9 @@ from typing import Any, Protocol
 from pywebgpu.devices.timing import Timing
 from pywebgpu.dtypes import DType
 from pywebgpu.graph.ir import Spec
+from pywebgpu.kernels.target import Target
 from pywebgpu.numbers import unsupported
-from pywebgpu.program.program import Loaded, Program, Target
+from pywebgpu.program.program import Loaded, Program
 
 RECOVER = "torch.webgpu.recover() opens it again"
 GONE = (

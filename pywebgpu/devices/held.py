@@ -15,7 +15,8 @@ from pywebgpu.devices.timing import Timing
 from pywebgpu.errors import DeviceError
 from pywebgpu.graph.ir import Spec
 from pywebgpu.kernels.kernel import Limits
-from pywebgpu.program.program import Loaded, Program, Target
+from pywebgpu.kernels.target import Target
+from pywebgpu.program.program import Loaded, Program
 
 
 class HeldDevice:

@@ -20,6 +20,7 @@ import wgpu
 
 from pywebgpu import dtypes
 from pywebgpu.devices import adapters
+from pywebgpu.devices import features as adapter_features
 from pywebgpu.devices.base import GONE, RECOVER, Buffer, check_supported
 from pywebgpu.devices.loaded import Loaded, Pipelines
 from pywebgpu.devices.pool import Chunk, Pool, Scratch
@@ -29,9 +30,10 @@ from pywebgpu.dtypes import DType, Kind
 from pywebgpu.errors import CompileError, DeviceError, DeviceLostError, RangeError
 from pywebgpu.graph.ir import Spec
 from pywebgpu.kernels.kernel import Limits
+from pywebgpu.kernels.target import CLOCK, Features, Target
 from pywebgpu.locking import Deferred
 from pywebgpu.numbers import overflow, too_wide
-from pywebgpu.program.program import Dispatch, Program, Target
+from pywebgpu.program.program import Dispatch, Program
 from pywebgpu.settings import settings
 
 STORAGE = wgpu.BufferUsage.STORAGE | wgpu.BufferUsage.COPY_SRC | wgpu.BufferUsage.COPY_DST
@@ -72,8 +74,8 @@ class NativeDevice:
         adapter = _adapter(self._index)
         self.adapter = str(adapter.info["device"])
         wanted = {name: adapter.limits[name] for name in WANTED_LIMITS}
-        self.has_clock = "timestamp-query" in adapter.features
-        features: Any = ["timestamp-query"] if self.has_clock else []
+        self.has_clock = CLOCK in adapter.features
+        features: Any = adapter_features.wanted(adapter.features)
         self._gpu = adapter.request_device_sync(required_limits=wanted, required_features=features)
         limits = self._gpu.limits
         self.target = Target(
@@ -87,13 +89,14 @@ class NativeDevice:
                 shared_bytes=limits["max-compute-workgroup-storage-size"],
                 emulated=adapters.is_emulated(self.adapter),
             ),
+            features=Features() if settings.portable else adapter_features.native(adapter.info, adapter.features),
         )
         self._gone: tuple[type[DeviceError], str] | None = None  # why nothing can be done
         self._is_left = self._may_fault = False
         self._pool = Pool(lambda size: self._create(size, STORAGE), self._destroy)
         self._scratch = Scratch(self._pool)
         self._staging = Pool(lambda size: self._create(size, STAGING), self._destroy, budget=64 << 20)
-        self._pipelines = Pipelines(self._gpu, self.counters)
+        self._pipelines = Pipelines(self._gpu, self.counters, [adapter_features.NATIVE[name] for name in features])
         self._fault = self._create(FAULT_BYTES, STORAGE)
         # Keeps a handle out of cyclic garbage: there wgpu's finaliser would end it before ours gives it to the pool.
         self._held: dict[int, Any] = {}

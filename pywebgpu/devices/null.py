@@ -11,8 +11,9 @@ from pywebgpu.devices.timing import Timing
 from pywebgpu.errors import DeviceError
 from pywebgpu.graph.ir import Spec
 from pywebgpu.kernels.kernel import Limits
+from pywebgpu.kernels.target import Target
 from pywebgpu.locking import Deferred
-from pywebgpu.program.program import Program, Target
+from pywebgpu.program.program import Program
 
 DESKTOP_BINDING = (2 << 30) - 4  # bytes that desktop adapters bind at once; WebGPU itself promises 128 MiB
 

@@ -13,8 +13,8 @@ from pywebgpu.devices import null
 from pywebgpu.graph import origin
 from pywebgpu.inspector.plans import Plan, Plans, Step
 from pywebgpu.kernels.kernel import Limits
+from pywebgpu.kernels.target import Target
 from pywebgpu.program.compile import describe
-from pywebgpu.program.program import Target
 from pywebgpu.runtime import executor
 from pywebgpu.tensor.tensor import Tensor
 

@@ -14,9 +14,10 @@ from typing import Any
 from pywebgpu.graph.ir import HOST, Custom, Node, Pointwise, Reduction, Spec, Structural, recording
 from pywebgpu.graph.origin import Origin, Watcher
 from pywebgpu.kernels.kernel import Kernel
+from pywebgpu.kernels.target import Target
 from pywebgpu.ops import indexing
 from pywebgpu.program.compile import compile_graph
-from pywebgpu.program.program import Dispatch, Program, Target
+from pywebgpu.program.program import Dispatch, Program
 
 
 @dataclass(frozen=True, slots=True)

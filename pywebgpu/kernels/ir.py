@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from pywebgpu.dtypes import DType
 from pywebgpu.errors import CompileError
 from pywebgpu.kernels import prelude
+from pywebgpu.kernels.target import MATRICES, SUBGROUPS
 from pywebgpu.numbers import WORD, too_wide
 from pywebgpu.symbolic import Sym, variable
 
@@ -38,8 +39,11 @@ def scalar(dtype: DType) -> Type:
     return SCALARS[str(dtype.wgsl)]
 
 
+NEEDS = {"subgroupMatrix": MATRICES, "subgroup": SUBGROUPS}  # By how a function's name begins: what a device must have.
+
+
 class Intrinsic(NamedTuple):
-    """What a call is printed as, and which helpers that needs.
+    """What a call is printed as, which helpers that needs, and which feature of the device.
 
     level: how tightly the text binds, and what it asks of its first operand and of the others: 5 a name or a call.
     """
@@ -49,12 +53,13 @@ class Intrinsic(NamedTuple):
     level: int = 5
     first: int = 0
     others: int = 0
+    needs: str = ""
 
 
-def _operator(sign: str, *levels: int) -> Callable[[Expr, Operand], Call]:
+def _operator(sign: str, level: int, first: int, others: int) -> Callable[[Expr, Operand], Call]:
     """Of two operands of one kind, of which one may be a vector."""
-    intrinsic = Intrinsic(f"{{0}} {sign} {{1}}", (), *levels)
-    compares = levels[0] == 2
+    intrinsic = Intrinsic(f"{{0}} {sign} {{1}}", (), level, first, others)
+    compares = level == 2
 
     def apply(a: Expr, b: Operand) -> Call:
         kind = a.type
@@ -167,7 +172,8 @@ def template(text: str) -> Intrinsic:
 @lru_cache(4096)
 def _function(name: str, count: int) -> Intrinsic:
     args = ", ".join(f"{{{at}}}" for at in range(count))
-    return Intrinsic(f"{name}({args})", prelude.names_in(name))
+    needs = next((feature for word, feature in NEEDS.items() if name.startswith(word)), "")
+    return Intrinsic(f"{name}({args})", prelude.names_in(name), needs=needs)
 
 
 _NOT, _AT = template("!{0}"), Intrinsic("{0}[{1}]", (), 5, 5)

@@ -14,7 +14,6 @@ class Limits:
     bindings: int = 8  # storage buffers a kernel may bind
     binding_bytes: int = 128 << 20
     shared_bytes: int = 16 << 10
-    features: frozenset[str] = frozenset()
     emulated: bool = False  # a CPU plays a GPU, so workgroup memory and barriers cost more than they save
 
 
@@ -24,6 +23,7 @@ class Kernel:
 
     numbers: the next binding is a uniform buffer with the Program's host numbers.
     faults: the last binding is the device's fault words, where a failed check on the device leaves a note.
+    needs: features that the device must have, by WebGPU's names. The text enables them.
     """
 
     name: str
@@ -32,3 +32,4 @@ class Kernel:
     writes: tuple[bool, ...]
     numbers: bool = False
     faults: bool = False
+    needs: tuple[str, ...] = ()

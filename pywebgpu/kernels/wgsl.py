@@ -5,8 +5,10 @@ from struct import pack, unpack
 from pywebgpu.kernels import ir, prelude
 from pywebgpu.kernels.ir import Call, Const, Load, Var
 from pywebgpu.kernels.kernel import Kernel
+from pywebgpu.kernels.target import F16, MATRICES, SUBGROUPS
 from pywebgpu.symbolic import Sym, text
 
+ENABLES = {F16: "f16", SUBGROUPS: "subgroups", MATRICES: "chromium_experimental_subgroup_matrix"}  # as NEEDED has them
 _SMALLEST = 1.1754943508222875e-38  # of the floats that translators do not round to 0
 
 
@@ -22,8 +24,10 @@ def kernel(function: ir.Function) -> Kernel:
     ]
     bindings += [("uniform", function.numbers)] * out.numbers + [("storage, read_write", ir.FAULT)] * faults
     declared = [f"@group(0) @binding({at}) {_declared(*one)}" for at, one in enumerate(bindings)]
+    needs = tuple([name for name in ENABLES if name in out.needs])
     wgsl = "".join(
         (
+            *[f"enable {ENABLES[name]};\n" for name in needs],
             *declared,
             helpers,
             *(_declared("workgroup", array) for array in function.shared),
@@ -32,7 +36,7 @@ def kernel(function: ir.Function) -> Kernel:
             "\n".join([*out.lines, "}", ""]),
         )
     )
-    return Kernel(function.name, wgsl, function.grid, writes, out.numbers, faults)
+    return Kernel(function.name, wgsl, function.grid, writes, out.numbers, faults, needs)
 
 
 def _declared(space: str, array: ir.Array) -> str:
@@ -41,11 +45,12 @@ def _declared(space: str, array: ir.Array) -> str:
 
 
 class _Printer:
-    """lines: the text so far; helpers, written (bindings) and numbers: what was met in it."""
+    """lines: the text so far; helpers, needs, written (bindings) and numbers: what was met in it."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
         self.helpers: set[str] = set()
+        self.needs: set[str] = set()
         self.written: set[str] = set()
         self.numbers = False
 
@@ -95,9 +100,11 @@ class _Printer:
         if type(e) is Var:
             return e.name
         if type(e) is Call:
-            template, helpers, own, first, others = e.intrinsic
+            template, helpers, own, first, others, needs = e.intrinsic
             if helpers:
                 self.helpers.update(helpers)
+            if needs:
+                self.needs.add(needs)
             if first == others:
                 out = template.format(*[self.text(arg, first) for arg in e.args])
             else:

@@ -9,10 +9,11 @@ from pywebgpu.graph.ir import HOST, Node, recording
 from pywebgpu.graph.show import as_text
 from pywebgpu.graph.walk import toposort
 from pywebgpu.kernels.kernel import Kernel, Limits
+from pywebgpu.kernels.target import Target
 from pywebgpu.ops import pointwise
 from pywebgpu.program import memory, packing
 from pywebgpu.program.kernel_table import KernelTable
-from pywebgpu.program.program import Dispatch, HostCall, Program, Slot, Target
+from pywebgpu.program.program import Dispatch, HostCall, Program, Slot
 from pywebgpu.program.reads import is_free, is_view
 from pywebgpu.program.schedule import Schedule, scheduled
 from pywebgpu.rewrite import PASSES, simplify

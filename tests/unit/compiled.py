@@ -10,8 +10,9 @@ import pywebgpu as torch
 from pywebgpu import devices
 from pywebgpu.graph.ir import Node
 from pywebgpu.kernels.kernel import Kernel, Limits
+from pywebgpu.kernels.target import Target
 from pywebgpu.program.compile import Written, compile_graph
-from pywebgpu.program.program import Dispatch, Program, Slot, Target
+from pywebgpu.program.program import Dispatch, Program, Slot
 from pywebgpu.runtime import executor, program_cache
 
 NULL: Any = devices.open_device("null")

@@ -10,9 +10,10 @@ import pytest
 import pywebgpu as torch
 from pywebgpu.errors import CompileError
 from pywebgpu.kernels.kernel import Limits
+from pywebgpu.kernels.target import Target
 from pywebgpu.program import stored, wire
 from pywebgpu.program.compile import compile_graph
-from pywebgpu.program.program import Dispatch, Program, Target
+from pywebgpu.program.program import Dispatch, Program
 from tests.unit import compiled
 
 BRIDGE = Path(__file__).parents[2] / "js_bridge"
