@@ -231,7 +231,7 @@ export class Loaded {
   /** @param {number} at what a step names @returns {GPUBufferBinding} */
   #resource(at) {
     const { sizes, ranges } = this.wire;
-    if (at < sizes.length) return { buffer: this.#chunk(at).buffer };
+    if (at < sizes.length) return { buffer: this.#chunk(at).buffer, size: sizes[at] };
     const [buffer, offset, size] = ranges[at - sizes.length];
     return { buffer: this.#chunk(buffer).buffer, offset, size };
   }

@@ -22,7 +22,7 @@ from pyodide.ffi import JsException, can_run_sync, create_proxy, run_sync
 from pywebgpu.devices import features as adapter_features
 from pywebgpu.devices import scripts, words
 from pywebgpu.devices.adapters import SOFTWARE, AdapterInfo, is_emulated
-from pywebgpu.devices.base import GONE, RECOVER, Buffer, check_supported
+from pywebgpu.devices.base import GONE, RECOVER, Buffer, check_room, check_supported
 from pywebgpu.devices.timing import Timing
 from pywebgpu.errors import CompileError, DeviceError, DeviceLostError, IntegerOverflowError, PywebgpuError, RangeError
 from pywebgpu.graph.ir import Spec
@@ -106,6 +106,7 @@ class BridgedDevice:
                 workgroup_size=min(256, limits["maxComputeInvocationsPerWorkgroup"]),
                 bindings=min(limits["maxStorageBuffersPerShaderStage"], 16),
                 binding_bytes=min(limits["maxStorageBufferBindingSize"], limits["maxBufferSize"]),
+                buffer_bytes=limits["maxBufferSize"],
                 shared_bytes=limits["maxComputeWorkgroupStorageSize"],
                 emulated=is_emulated(self.adapter),
             ),
@@ -207,6 +208,7 @@ class BridgedDevice:
     def upload(self, data: Any, spec: Spec) -> Buffer:
         check_supported(spec.dtype, self.name)
         self._check_open()
+        check_room(spec, 4 * prod(spec.shape), self)
         content = memoryview(words.to_words(data, spec.dtype)).cast("B")
         buffer = self._new(max(4, 4 * prod(spec.shape)))
         if content.nbytes <= INLINE_BYTES:

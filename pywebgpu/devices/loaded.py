@@ -112,7 +112,7 @@ class Loaded:
 
     def _group(self, step: Dispatch, handles: dict[int, Any]) -> Any:
         program, kernel = self.program, self.program.kernels[step.kernel]
-        resources = [_resource(program.slots[slot], handles) for slot in step.slots]
+        resources = [_resource(program, program.slots[slot], handles) for slot in step.slots]
         if kernel.numbers:
             resources.append({"buffer": self.uniform})
         if kernel.faults:
@@ -124,10 +124,10 @@ class Loaded:
         return self.gpu.create_bind_group(layout=layout, entries=entries)
 
 
-def _resource(slot: Slot, handles: dict[int, Any]) -> dict[str, Any]:
-    """What stands in a bind group for a slot: the whole buffer, or the slot's range of it."""
-    buffer = handles[slot.buffer]
-    return {"buffer": buffer} if slot.offset is None else {"buffer": buffer, "offset": slot.offset, "size": slot.nbytes}
+def _resource(program: Program, slot: Slot, handles: dict[int, Any]) -> dict[str, Any]:
+    """What stands in a bind group for a slot: what the Program knows of the buffer, or the slot's range of it."""
+    size = program.sizes[slot.buffer] if slot.offset is None else slot.nbytes
+    return {"buffer": handles[slot.buffer], "offset": slot.offset or 0, "size": size}
 
 
 def _numbered(wgsl: str) -> str:

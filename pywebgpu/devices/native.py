@@ -21,7 +21,7 @@ import wgpu
 from pywebgpu import dtypes
 from pywebgpu.devices import adapters
 from pywebgpu.devices import features as adapter_features
-from pywebgpu.devices.base import GONE, RECOVER, Buffer, check_supported
+from pywebgpu.devices.base import GONE, RECOVER, Buffer, check_room, check_supported
 from pywebgpu.devices.loaded import Loaded, Pipelines
 from pywebgpu.devices.pool import Chunk, Pool, Scratch
 from pywebgpu.devices.timing import Stamps, Timing, Waiting
@@ -86,6 +86,7 @@ class NativeDevice:
                 workgroup_size=min(256, limits["max-compute-invocations-per-workgroup"]),
                 bindings=min(limits["max-storage-buffers-per-shader-stage"], 16),
                 binding_bytes=min(limits["max-storage-buffer-binding-size"], limits["max-buffer-size"]),
+                buffer_bytes=limits["max-buffer-size"],
                 shared_bytes=limits["max-compute-workgroup-storage-size"],
                 emulated=adapters.is_emulated(self.adapter),
             ),
@@ -148,6 +149,7 @@ class NativeDevice:
     def upload(self, data: Any, spec: Spec) -> Buffer:
         check_supported(spec.dtype, self.name)
         self._check_open()
+        check_room(spec, 4 * prod(spec.shape), self)
         words = _to_words(data, spec.dtype)
         with self.lock:
             buffer = self._new(max(4, 4 * prod(spec.shape)))

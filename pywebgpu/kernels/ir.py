@@ -252,15 +252,18 @@ def is_constant(value: Expr) -> bool:
 
 
 class Array:
-    """Elements in memory. length 0: as long as the buffer.
+    """Elements in memory. length 0: as long as the buffer.  size: how many elements the buffer has.
+
+    whole: the name of the array that it is a window of; its own name, where it is no window.
 
     space: "storage" (a binding), "uniform" (the host numbers), "workgroup", or "function" (an invocation's own).
     """
 
-    __slots__ = ("length", "name", "space", "type")
+    __slots__ = ("length", "name", "size", "space", "type", "whole")
 
-    def __init__(self, space: str, name: str, type: Type, length: int = 0) -> None:
-        self.space, self.name, self.type, self.length = space, name, type, length
+    def __init__(self, space: str, name: str, type: Type, length: int = 0, size: int = 0, whole: str = "") -> None:
+        self.space, self.name, self.type, self.length, self.size = space, name, type, length, size
+        self.whole = whole or name
 
     def __getitem__(self, index: Operand) -> Load:
         return Load(self, index)
@@ -308,8 +311,19 @@ Statement = Declare | Assign | If | Loop | Scope | Jump
 Block = list[Any]  # of Statements, which hold Blocks: mypy has no recursive types of tuples
 
 
+class Windowed(NamedTuple):
+    """A function that loads `width` elements of an array by windows: each with its first element (see windows.py)."""
+
+    name: str
+    width: int
+    windows: tuple[tuple[int, Array], ...]
+
+
 class Function(NamedTuple):
-    """A whole kernel. numbers: the Program's, of which this kernel may read some. shared: by a workgroup."""
+    """A whole kernel. numbers: the Program's, of which this kernel may read some. shared: by a workgroup.
+
+    windowed: functions for arrays that are bound by windows.
+    """
 
     name: str
     lanes: int
@@ -318,6 +332,7 @@ class Function(NamedTuple):
     shared: tuple[Array, ...]
     numbers: Array
     body: Block
+    windowed: tuple[Windowed, ...] = ()
 
 
 FAULT = Array("storage", "fault", Type("atomic<u32>"))  # see prelude.py

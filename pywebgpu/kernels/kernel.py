@@ -12,7 +12,9 @@ class Limits:
     workgroup_size: int = 256
     workgroups: int = 65535
     bindings: int = 8  # storage buffers a kernel may bind
-    binding_bytes: int = 128 << 20
+    binding_bytes: int = 128 << 20  # of a buffer, that one binding reaches: of a larger one a kernel binds windows
+    buffer_bytes: int = 256 << 20  # of the largest buffer, so of the largest value
+    offset_alignment: int = 256  # bytes: where a binding may start
     shared_bytes: int = 16 << 10
     emulated: bool = False  # a CPU plays a GPU, so workgroup memory and barriers cost more than they save
 

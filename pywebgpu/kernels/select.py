@@ -30,19 +30,19 @@ def generate(
     numbers: Mapping[int, int],
     alias: Mapping[int, Node],
     limits: Limits,
-) -> tuple[Kernel, list[Node]]:
-    """The kernel of a group, and the nodes whose buffers it binds, in order."""
+) -> list[tuple[Kernel, list[tuple[Node, int | None]]]]:
+    """The kernels of a group, one mostly, each with the nodes whose buffers it binds, in order, and their windows."""
     build = Builder(stored - {id(node) for node in nodes}, numbers, alias, limits)
     match kind:
         case "map":
-            kernel = pointwise.generate(nodes, outputs, build)
+            pointwise.generate(nodes, outputs, build)
         case "rows":
-            kernel = reduce.generate(nodes, outputs, *rows, build)
+            reduce.generate(nodes, outputs, *rows, build)
         case "product":
             anchor = next(node for node in nodes if node.op is products.matmul)
-            kernel = contraction.generate(anchor, nodes, outputs, rows[1], build)
+            contraction.generate(anchor, nodes, outputs, rows[1], build)
         case _:
             if nodes[0].op not in _SINGLE:
                 raise CompileError(f"{nodes[0].op.name}: no kernel")
-            kernel = _SINGLE[nodes[0].op](nodes[0], build)
-    return kernel, [node for node, _ in build.bound.values()]
+            _SINGLE[nodes[0].op](nodes[0], build)
+    return build.parts

@@ -17,7 +17,9 @@ def kernel(function: ir.Function) -> Kernel:
     out = _Printer()
     out.block(function.body, "  ")
     helpers, faults = prelude.declarations(frozenset(out.helpers))
-    writes = tuple(array.name in out.written for array in function.bindings)
+    # No kernel may bind one buffer for reading and for writing, not even two windows of it.
+    written = {array.whole for array in function.bindings if array.name in out.written}
+    writes = tuple(array.whole in written for array in function.bindings)
     bindings = [
         (f"storage, {'read_write' if written else 'read'}", array)
         for array, written in zip(function.bindings, writes, strict=True)
@@ -30,6 +32,7 @@ def kernel(function: ir.Function) -> Kernel:
             *[f"enable {ENABLES[name]};\n" for name in needs],
             *declared,
             helpers,
+            *map(_windowed, function.windowed),
             *(_declared("workgroup", array) for array in function.shared),
             f"@compute @workgroup_size({function.lanes})\n",
             "fn main(@builtin(workgroup_id) w: vec3u, @builtin(local_invocation_index) lane: u32) {\n",
@@ -37,6 +40,19 @@ def kernel(function: ir.Function) -> Kernel:
         )
     )
     return Kernel(function.name, wgsl, function.grid, writes, out.numbers, faults, needs)
+
+
+def _windowed(one: ir.Windowed) -> str:
+    """The function that finds the window of an index. No condition in the last one."""
+    kind = one.windows[0][1].type
+    kind = kind if one.width == 1 else ir.Type(kind.kind, kind.width * one.width)
+    lines = [f"fn {one.name}(i: u32) -> {kind} {{"]
+    for at, (start, array) in enumerate(one.windows):
+        place = f"i - {start}u" if start else "i"
+        test = f"if (i < {one.windows[at + 1][0]}u) " if at + 1 < len(one.windows) else ""
+        value = _Printer().text(ir.Load(array, ir.Var(ir.U32, place), one.width))
+        lines.append(f"  {test}{{ return {value}; }}" if test else f"  return {value};")
+    return "\n".join([*lines, "}", ""])
 
 
 def _declared(space: str, array: ir.Array) -> str:

@@ -16,6 +16,8 @@ from pywebgpu.kernels.kernel import Kernel, Limits
 from pywebgpu.ops import movement
 from pywebgpu.program.group import Group
 
+Bound = tuple[Node, int | None]  # a value whose buffer is bound, and which window of it, where it has several
+
 
 @dataclass(slots=True)
 class KernelTable:
@@ -30,19 +32,23 @@ class KernelTable:
     limits: Limits
     kernels: list[Kernel] = field(default_factory=list)
     _number: dict[Kernel, int] = field(default_factory=dict)
-    _known: dict[tuple[Any, ...], tuple[int, list[int]]] = field(default_factory=dict)
+    _known: dict[tuple[Any, ...], list[tuple[int, list[tuple[int, int | None]]]]] = field(default_factory=dict)
 
-    def find(self, group: Group) -> tuple[int, list[Node]]:
-        """The number of a group's kernel, and the nodes whose buffers it binds, in order."""
+    def find(self, group: Group) -> list[tuple[int, list[Bound]]]:
+        """For each kernel that a group is run by, one mostly: its number, and what it binds, in order."""
         form, owners = self._form(group)
         if form not in self._known:
-            kernel, bound = self._write(group)
             place = {id(owner): at for at, owner in enumerate(owners)}
-            self._known[form] = self._add(kernel), [place[id(node)] for node in bound]
-        number, bound_owners = self._known[form]
-        return number, [owners[at] for at in bound_owners]
+            self._known[form] = [
+                (self._add(kernel), [(place[id(node)], window) for node, window in bound])
+                for kernel, bound in self._write(group)
+            ]
+        return [
+            (number, [(owners[at], window) for at, window in bound_owners])
+            for number, bound_owners in self._known[form]
+        ]
 
-    def _write(self, group: Group) -> tuple[Kernel, list[Node]]:
+    def _write(self, group: Group) -> list[tuple[Kernel, list[Bound]]]:
         rows = group.geometry, group.levels
         return select.generate(
             group.kind, group.nodes, group.outputs, rows, self.stored, self.numbers, self.alias, self.limits

@@ -13,6 +13,8 @@ from math import prod
 from typing import Any
 
 from pywebgpu.graph.ir import HOST, Generator, Movement, Node, Pointwise, Reduction
+from pywebgpu.kernels import windows
+from pywebgpu.kernels.kernel import Limits
 from pywebgpu.ops import contraction, indexing, random, reduction
 from pywebgpu.settings import settings
 from pywebgpu.shapes import Shape
@@ -48,11 +50,12 @@ def below(node: Node) -> Node:
 class Reads:
     """`nodes` are those that kernels are made for; `edges` what each of them reads; `users` who reads a value.
 
-    wanted: ids of the nodes that are stored whoever reads them.
+    wanted: ids of the nodes that are stored whoever reads them.  long: by id, the bindings of what needs several.
     """
 
-    def __init__(self, order: Sequence[Node], wanted: set[int], bindings: int) -> None:
+    def __init__(self, order: Sequence[Node], wanted: set[int], bindings: int, limits: Limits) -> None:
         self._order, self._bindings = order, bindings
+        self.long = {id(node): count for node in order if (count := windows.count(_bytes(node), limits)) > 1}
         self.wanted = wanted
         self._inline: set[int] = set()
         self._free: set[int] = set()
@@ -71,6 +74,10 @@ class Reads:
         inside = {id(node) for node in nodes}
         found = {id(p): p for node in nodes for p, _, _ in self.edges[id(node)] if id(p) not in inside}
         return list(found.values())
+
+    def bound(self, node: Node) -> int:
+        """How many bindings a value takes where a kernel may reach all of it: one, if it is not `long`."""
+        return self.long.get(id(node), 1)
 
     def escapes(self, node: Node, inside: Collection[int]) -> bool:
         """Whether somebody outside of some nodes, given by their ids, reads one of them, or the caller wants it."""
@@ -109,7 +116,8 @@ class Reads:
         while again:
             again = False
             for node in self.nodes:
-                if len({id(p) for p, _, _ in self.edges[id(node)]}) < self._bindings:
+                read = {id(p): p for p, _, _ in self.edges[id(node)]}
+                if sum(map(self.bound, read.values())) + self.bound(node) <= self._bindings:
                     continue
                 crowding = {id(below(source)) for source in node.inputs} & self._inline - self._free
                 again = again or bool(crowding)
@@ -144,6 +152,10 @@ class Reads:
             else:
                 found.append((at, views, shape))
         return found
+
+
+def _bytes(node: Node) -> int:
+    return 4 * prod(node.spec.shape)
 
 
 def _spread(operand: Node, shape: Shape) -> Chain:

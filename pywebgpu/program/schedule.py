@@ -39,7 +39,7 @@ class Schedule:
 def scheduled(placed: Placed, nodes: list[Node], limits: Limits, written: Iterable[tuple[Node, Node]]) -> Schedule:
     """nodes: the toposorted graph.  written: pairs of a root and a data leaf whose buffer the root may take over."""
     bindings = limits.bindings - any(checks.may_fail(node) for node in nodes)  # The device's fault words take one.
-    reads = Reads(nodes, {id(node) for node in (*placed.roots, *placed.parts)}, bindings)
+    reads = Reads(nodes, {id(node) for node in (*placed.roots, *placed.parts)}, bindings, limits)
     windows: dict[int, list[Node]] = {}  # by id of the data in whose buffer they lie
     for window in placed.windows:
         windows.setdefault(id(placed.inside[id(window)][0]), []).append(window)
