@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+from pywebgpu.compiler.program import Loaded, Program
 from pywebgpu.devices.timing import Timing
 from pywebgpu.dtypes import DType
 from pywebgpu.errors import DeviceError
-from pywebgpu.graph.ir import Spec
+from pywebgpu.ir.graph import Spec
 from pywebgpu.kernels import windows
 from pywebgpu.kernels.target import Target
 from pywebgpu.numbers import unsupported
-from pywebgpu.program.program import Loaded, Program
 
 RECOVER = "torch.webgpu.recover() opens it again"
 GONE = (

@@ -19,17 +19,17 @@ from typing import Any
 
 from pyodide.ffi import JsException, can_run_sync, create_proxy, run_sync
 
+from pywebgpu.compiler import wire
+from pywebgpu.compiler.program import Program
 from pywebgpu.devices import features as adapter_features
-from pywebgpu.devices import scripts, words
+from pywebgpu.devices import js_modules, transcode
 from pywebgpu.devices.adapters import SOFTWARE, AdapterInfo, is_emulated
 from pywebgpu.devices.base import GONE, RECOVER, Buffer, check_room, check_supported
 from pywebgpu.devices.timing import Timing
 from pywebgpu.errors import CompileError, DeviceError, DeviceLostError, IntegerOverflowError, PywebgpuError, RangeError
-from pywebgpu.graph.ir import Spec
+from pywebgpu.ir.graph import Spec
 from pywebgpu.kernels.kernel import Limits
 from pywebgpu.kernels.target import CLOCK, Features, Target
-from pywebgpu.program import wire
-from pywebgpu.program.program import Program
 from pywebgpu.settings import settings
 
 FREE, DROP, WRITE, RUN = 1, 2, 3, 4  # the commands of js_bridge/python.mjs
@@ -209,7 +209,7 @@ class BridgedDevice:
         check_supported(spec.dtype, self.name)
         self._check_open()
         check_room(spec, 4 * prod(spec.shape), self)
-        content = memoryview(words.to_words(data, spec.dtype)).cast("B")
+        content = memoryview(transcode.to_words(data, spec.dtype)).cast("B")
         buffer = self._new(max(4, 4 * prod(spec.shape)))
         if content.nbytes <= INLINE_BYTES:
             padded = content if content.nbytes else bytes(4)
@@ -245,10 +245,10 @@ class BridgedDevice:
         taken = self._taken()
         if count == 1:
             arriving = self._read(taken, buffer.handle, 4)
-            return arriving, lambda word: words.from_words(int(word).to_bytes(4, "little"), spec.dtype)
+            return arriving, lambda word: transcode.from_words(int(word).to_bytes(4, "little"), spec.dtype)
         target = bytearray(4 * count)
         arriving = self._read(taken, buffer.handle, 4 * count, target)
-        return arriving, lambda _: words.from_words(target, spec.dtype)
+        return arriving, lambda _: transcode.from_words(target, spec.dtype)
 
     def free(self, handle: int, nbytes: int) -> None:
         if handle <= self._stale:
@@ -301,7 +301,7 @@ class BridgedDevice:
                 made[slot] = buffer = given or self._new(nbytes)
             command.append(buffer.handle)
         before = self._used
-        self._append(command, words.of_numbers(loaded.pack, numbers, program.numbers))
+        self._append(command, transcode.of_numbers(loaded.pack, numbers, program.numbers))
         self._counters["ffi_calls"] += 1
         if not self._call(self._flush_area, self._used):
             self._used = before
@@ -381,7 +381,7 @@ async def open_device_async(index: int = 0) -> BridgedDevice:
 
 async def _open_bridge() -> Any:
     try:
-        return await (await scripts.load("python.mjs")).open()
+        return await (await js_modules.load("python.mjs")).open()
     except JsException as error:
         raise _translated(error) from None
 

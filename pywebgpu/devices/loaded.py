@@ -8,11 +8,11 @@ from collections.abc import Collection
 from typing import Any
 from weakref import WeakValueDictionary
 
+from pywebgpu.compiler.program import Dispatch, Program, Slot
 from pywebgpu.devices.base import GONE
 from pywebgpu.devices.pool import Chunk
 from pywebgpu.errors import CompileError, DeviceLostError
 from pywebgpu.kernels.kernel import Kernel
-from pywebgpu.program.program import Dispatch, Program, Slot
 
 SUBGROUP_LINE = "enable subgroups;\n"
 GROUPS = 32  # bind groups kept for a step

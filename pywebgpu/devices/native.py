@@ -19,21 +19,21 @@ import numpy as np
 import wgpu
 
 from pywebgpu import dtypes
+from pywebgpu.compiler.program import Dispatch, Program
 from pywebgpu.devices import adapters
 from pywebgpu.devices import features as adapter_features
 from pywebgpu.devices.base import GONE, RECOVER, Buffer, check_room, check_supported
 from pywebgpu.devices.loaded import Loaded, Pipelines
 from pywebgpu.devices.pool import Chunk, Pool, Scratch
 from pywebgpu.devices.timing import Stamps, Timing, Waiting
-from pywebgpu.devices.words import of_numbers
+from pywebgpu.devices.transcode import of_numbers
 from pywebgpu.dtypes import DType, Kind
 from pywebgpu.errors import CompileError, DeviceError, DeviceLostError, RangeError
-from pywebgpu.graph.ir import Spec
+from pywebgpu.ir.graph import Spec
 from pywebgpu.kernels.kernel import Limits
 from pywebgpu.kernels.target import CLOCK, Features, Target
 from pywebgpu.locking import Deferred
 from pywebgpu.numbers import overflow, too_wide
-from pywebgpu.program.program import Dispatch, Program
 from pywebgpu.settings import settings
 
 STORAGE = wgpu.BufferUsage.STORAGE | wgpu.BufferUsage.COPY_SRC | wgpu.BufferUsage.COPY_DST

@@ -5,15 +5,15 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+from pywebgpu.compiler.program import Program
 from pywebgpu.devices.base import Buffer, check_supported
 from pywebgpu.devices.pool import Pool, Scratch
 from pywebgpu.devices.timing import Timing
 from pywebgpu.errors import DeviceError
-from pywebgpu.graph.ir import Spec
+from pywebgpu.ir.graph import Spec
 from pywebgpu.kernels.kernel import Limits
 from pywebgpu.kernels.target import Target
 from pywebgpu.locking import Deferred
-from pywebgpu.program.program import Program
 
 DESKTOP_BINDING = (2 << 30) - 4  # bytes that desktop adapters bind at once; WebGPU itself promises 128 MiB
 

@@ -17,7 +17,7 @@ from typing import Any
 from pywebgpu import dtypes
 from pywebgpu.dtypes import DType
 from pywebgpu.errors import CompileError
-from pywebgpu.graph.ir import HOST, Custom, Generator, Movement, Node, Pointwise, Reduction, Structural
+from pywebgpu.ir.graph import HOST, Custom, Generator, Movement, Node, Pointwise, Reduction, Structural
 from pywebgpu.kernels import hoisting, ir, wgsl, windows
 from pywebgpu.kernels.ir import U32, Expr, Var
 from pywebgpu.kernels.kernel import Kernel, Limits

@@ -48,9 +48,9 @@ def _windowed(one: ir.Windowed) -> str:
     kind = kind if one.width == 1 else ir.Type(kind.kind, kind.width * one.width)
     lines = [f"fn {one.name}(i: u32) -> {kind} {{"]
     for at, (start, array) in enumerate(one.windows):
-        place = f"i - {start}u" if start else "i"
+        position = f"i - {start}u" if start else "i"
         test = f"if (i < {one.windows[at + 1][0]}u) " if at + 1 < len(one.windows) else ""
-        value = _Printer().text(ir.Load(array, ir.Var(ir.U32, place), one.width))
+        value = _Printer().text(ir.Load(array, ir.Var(ir.U32, position), one.width))
         lines.append(f"  {test}{{ return {value}; }}" if test else f"  return {value};")
     return "\n".join([*lines, "}", ""])
 

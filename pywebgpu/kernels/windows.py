@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from pywebgpu.graph.ir import Spec
+from pywebgpu.ir.graph import Spec
 from pywebgpu.kernels import ir
 from pywebgpu.kernels.intervals import Intervals
 from pywebgpu.kernels.ir import Array, Expr, Load

@@ -97,11 +97,11 @@ def test_a_kernel_that_needs_nothing_says_nothing() -> None:
 
 
 def test_what_a_kernel_needs_travels_with_it() -> None:
-    from pywebgpu.program import stored, wire
+    from pywebgpu.compiler import serialization, wire
 
     program = compiled.for_limits(Limits(), compiled.leaf(8).exp())
     needing = replace(program, kernels=tuple(replace(kernel, needs=(SUBGROUPS,)) for kernel in program.kernels))
-    back = stored.from_json(wire.to_json(needing))
+    back = serialization.from_json(wire.to_json(needing))
     assert [kernel.needs for kernel in back.kernels] == [(SUBGROUPS,)]
     assert "needs" not in wire.to_json(program)
 

@@ -1,0 +1,23 @@
+"""Groups of pointwise nodes -> one kernel, one invocation an element, several outputs."""
+
+from collections.abc import Sequence
+from math import prod
+
+from pywebgpu.ir.graph import Node
+from pywebgpu.kernels.builder import Builder, element
+from pywebgpu.kernels.ir import GROUP, LANE
+from pywebgpu.kernels.kernel import Kernel
+
+
+def generate(nodes: Sequence[Node], outputs: Sequence[Node], build: Builder) -> Kernel:
+    size = prod(outputs[0].spec.shape)
+    lanes = build.limits.workgroup_size
+    i = build.let(GROUP * lanes + LANE, "i")
+    build.jump("return", i >= size)
+    position = i.within(size)
+    # Every load before any store: a result may take over the buffer that another one reads.
+    values = {id(node): build.value(node, element(position, node)) for node in nodes}
+    for node in outputs:
+        build.store(node, position, values[id(node)])
+    name = "_".join(dict.fromkeys(node.op.name for node in nodes[-3:]))
+    return build.kernel(f"map_{name}", lanes, -(-size // lanes))
