@@ -32,9 +32,8 @@ class Fusion:
         self._folds = limits.shared_bytes // (4 * limits.workgroup_size)  # arrays of a workgroup, one a reduction
         self._rank = {id(node): at for at, node in enumerate(reads.nodes)}
         self._overwritten = overwritten
-        self._apart: set[tuple[FusionGroup, FusionGroup]] = (
-            set()
-        )  # Those that are no kernel together, and never will be.
+        # Those that are no kernel together, and never will be.
+        self._apart: set[tuple[FusionGroup, FusionGroup]] = set()
         self.partition = Partition(reads.edges)
         for node in reads.nodes:
             self._add(node)

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 from pywebgpu.compiler.program import Loaded, Program
 from pywebgpu.devices import adapters
-from pywebgpu.devices.base import Buffer
+from pywebgpu.devices.base import Blocking, Buffer
 from pywebgpu.devices.timing import Timing
 from pywebgpu.errors import DeviceError
 from pywebgpu.ir.graph import Spec
@@ -19,7 +19,7 @@ from pywebgpu.kernels.kernel import Limits
 from pywebgpu.kernels.target import Target
 
 
-class CpuStorageDevice:
+class CpuStorageDevice(Blocking):
     """Elements as bytes, in Python's memory."""
 
     name = "cpu"
