@@ -1,14 +1,13 @@
 """Graph -> Program: the one driver. Each stage is a pure function; only this file calls them and only it prints."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 
 from pywebgpu import dtypes
 from pywebgpu.compiler import memory_plan, suballocation
-from pywebgpu.compiler.inlining import is_free, is_view
 from pywebgpu.compiler.kernel_table import KernelTable
-from pywebgpu.compiler.passes import PASSES, simplify
+from pywebgpu.compiler.passes import PASSES, expand, simplify
 from pywebgpu.compiler.program import Dispatch, HostCall, Program, Slot
 from pywebgpu.compiler.schedule import Schedule, scheduled
 from pywebgpu.errors import CompileError
@@ -16,8 +15,10 @@ from pywebgpu.ir.graph import HOST, Node, Spec, thread_state
 from pywebgpu.ir.show import as_text
 from pywebgpu.ir.walk import toposort
 from pywebgpu.kernels import windows
+from pywebgpu.kernels.access import is_free, is_view
 from pywebgpu.kernels.kernel import Kernel, Limits
 from pywebgpu.kernels.target import Target
+from pywebgpu.kernels.templates import Claims
 from pywebgpu.ops import pointwise
 from pywebgpu.settings import settings
 
@@ -36,24 +37,25 @@ def compile_graph(roots: tuple[Node, ...], target: Target, written: Written = ()
     # What the passes make ends list by list, users before inputs: thousands of nodes that end one inside another
     # overflow the stack of a browser.
     alive: list[list[Node]] = []
-    return _device_program(roots, target.limits, written, alive) if target.wgsl else _host_program(roots, written)
+    return _device_program(roots, target, written, alive) if target.wgsl else _host_program(roots, written, alive)
 
 
-def _device_program(roots: tuple[Node, ...], limits: Limits, written: Written, alive: list[list[Node]]) -> Program:
+def _device_program(roots: tuple[Node, ...], target: Target, written: Written, alive: list[list[Node]]) -> Program:
     order = toposort(roots)
     data, numbers = leaves(order)
-    roots, order = _rewritten(roots, order, alive)
-    placed, schedule = _grouped(roots, order, limits, [(i, data[j]) for i, j in written], alive)
+    claims = Claims(target)
+    roots, order = _rewritten(roots, order, claims, alive)
+    placed, schedule = _grouped(roots, order, claims, [(i, data[j]) for i, j in written], alive)
     slots = _Slots.of(data, schedule, placed)
-    kernels, steps, served = _dispatches(schedule, slots, numbers, limits)
+    kernels, steps, served = _dispatches(schedule, slots, numbers, target)
     outputs = tuple(slots.number[id(root)] for root in placed.roots)
     owner = {slots.number[at]: slots.number[id(leaf)] for at, leaf in schedule.alias.items()}
-    layout = _laid_out(steps, slots, outputs, owner, limits)
+    layout = _laid_out(steps, slots, outputs, owner, target.limits)
     given = {layout.buffers[slot] for slot in (*range(len(data)), *outputs)}
     program = Program(
         kernels=tuple(kernels),
         steps=tuple(steps),
-        slots=slots.placed(layout, limits),
+        slots=slots.placed(layout, target.limits),
         inputs=tuple(range(len(data))),
         numbers=tuple(node.spec.dtype for node in numbers),
         outputs=outputs,
@@ -67,9 +69,10 @@ def _device_program(roots: tuple[Node, ...], limits: Limits, written: Written, a
 
 
 def _rewritten(
-    roots: tuple[Node, ...], order: list[Node], alive: list[list[Node]]
+    roots: tuple[Node, ...], order: list[Node], claims: Claims, alive: list[list[Node]]
 ) -> tuple[tuple[Node, ...], list[Node]]:
     """The graph after all passes, and with a place for each root: its roots, and all of it, toposorted."""
+    roots, order = _expanded(roots, order, claims.is_computed, alive)
     for rewrite in PASSES:
         roots = rewrite(roots, order)
         order = toposort(roots)
@@ -79,6 +82,19 @@ def _rewritten(
     order = toposort(roots)
     alive.append(order)
     return roots, order
+
+
+def _expanded(
+    roots: tuple[Node, ...], order: list[Node], claims: Callable[[Node], bool], alive: list[list[Node]]
+) -> tuple[tuple[Node, ...], list[Node]]:
+    """Without fused ops that nothing here computes as they are."""
+    found = expand.expand(roots, order, claims)
+    if found is roots:
+        return roots, order
+    order = toposort(found)
+    alive.append(order)
+    _watch("expanded", found)
+    return found, order
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,11 +155,11 @@ def _window(whole: Slot, window: int, limits: Limits) -> Slot:
 
 
 def _dispatches(
-    schedule: Schedule, slots: _Slots, numbers: list[Node], limits: Limits
+    schedule: Schedule, slots: _Slots, numbers: list[Node], target: Target
 ) -> tuple[list[Kernel], list[Dispatch], list[list[Node]]]:
     """The kernels, the steps that run them, and the nodes that each step computes."""
     stored = {id(node) for group in schedule.groups for node in group.outputs}
-    table = KernelTable(stored, {id(node): at for at, node in enumerate(numbers)}, schedule.alias, limits)
+    table = KernelTable(stored, {id(node): at for at, node in enumerate(numbers)}, schedule.alias, target)
     steps: list[Dispatch] = []
     served: list[list[Node]] = []
     for group in schedule.groups:
@@ -167,17 +183,17 @@ def _laid_out(
 
 
 def _grouped(
-    roots: tuple[Node, ...], order: list[Node], limits: Limits, written: list[tuple[int, Node]], alive: list[list[Node]]
+    roots: tuple[Node, ...], order: list[Node], claims: Claims, written: list[tuple[int, Node]], alive: list[list[Node]]
 ) -> tuple[suballocation.Suballocation, Schedule]:
     """Parts of packs that would clash get a buffer of their own, until none does."""
     found, apart = suballocation.windows(roots, order), set[int]()
     order = toposort(found.roots)
     alive.append(order)
     while True:
-        placed = suballocation.suballocate(found, order, limits.bindings, apart)
+        placed = suballocation.suballocate(found, order, claims.target.limits.bindings, apart)
         nodes = order if placed.roots is found.roots else toposort(placed.roots)
         alive.append(nodes)
-        schedule = scheduled(placed, nodes, limits, [(placed.roots[i], leaf) for i, leaf in written])
+        schedule = scheduled(placed, nodes, claims, [(placed.roots[i], leaf) for i, leaf in written])
         clashes = suballocation.clashes(schedule, placed)
         if not clashes:
             return placed, schedule
@@ -203,10 +219,11 @@ def _bytes(node: Node, limits: Limits) -> int:
     return size
 
 
-def _host_program(roots: tuple[Node, ...], written: Written) -> Program:
+def _host_program(roots: tuple[Node, ...], written: Written, alive: list[list[Node]]) -> Program:
     """One HostCall a node: the cpu device folds nothing into another."""
     order = toposort(roots)
     data, numbers = leaves(order)
+    roots, order = _expanded(roots, order, lambda node: False, alive)
     roots = simplify.simplify(roots, order)
     order = toposort(roots)
     inner = [node for node in order if node.buffer is None]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
+from typing import Any
 
 from pywebgpu.kernels.kernel import Limits
 
@@ -46,13 +48,18 @@ class Features:
 
 @dataclass(frozen=True)
 class Target:
-    """What the compiler must know of a device. `wgsl` False: each op runs as its NumPy meaning."""
+    """What the compiler must know of a device. `wgsl` False: each op runs as its NumPy meaning.
+
+    tuning: by case, the launch that was found to be the fastest (see launch.py).
+    """
 
     wgsl: bool
     limits: Limits
     features: Features = field(default_factory=Features)
+    tuning: Mapping[Any, Any] = field(default_factory=dict, hash=False)
 
     @cached_property
     def digest(self) -> str:
         """Stands for all of it, in the keys of caches."""
-        return sha256(repr(self).encode()).hexdigest()
+        words = self.wgsl, self.limits, self.features, sorted(self.tuning.items())
+        return sha256(repr(words).encode()).hexdigest()
