@@ -5,11 +5,13 @@ from typing import Any
 
 import pytest
 
+from pywebgpu.compiler.driver import compile_graph
 from pywebgpu.devices import features, open_device
 from pywebgpu.devices.loaded import Pipelines
 from pywebgpu.errors import CompileError
-from pywebgpu.kernels import ir, wgsl
+from pywebgpu.kernels import ir, launch, wgsl
 from pywebgpu.kernels.kernel import Kernel, Limits
+from pywebgpu.kernels.launch import Launch
 from pywebgpu.kernels.target import F16, MATRICES, NEEDED, SUBGROUPS, Features, SubgroupMatrix, Target
 from pywebgpu.runtime import program_cache
 from tests.devices import why_no_webgpu
@@ -121,6 +123,19 @@ def test_naga_takes_a_kernel_of_subgroups() -> None:
     low, high = gpu.target.features.subgroup_sizes
     assert 4 <= low <= high <= 128
     Pipelines(gpu._gpu, dict(gpu.counters), gpu.target.features.names).get(shuffling())
+
+
+def test_a_variant_is_compiled_where_its_feature_is() -> None:
+    """One launch of rows shuffles: a tuning that names it counts only on a target with subgroups."""
+    x = compiled.leaf(5, 37)
+    chosen = Launch("shuffled", 64, each=(4,), split=8)
+    features_ = Features((SUBGROUPS,), (4, 4), family="swiftshader", translator="tint")
+    tuning = {launch.Case("rows", (8, 64), (), "along"): chosen}
+    for given, needs in ((features_, (SUBGROUPS,)), (Features(), ()), (replace(features_, family=""), ())):
+        roots = (x.sum(1)._node,)
+        (kernel,) = compile_graph(roots, Target(True, Limits(), given, tuning)).kernels
+        assert kernel.needs == needs
+        assert ("subgroupShuffleXor" in kernel.wgsl) == bool(needs)
 
 
 def test_other_features_are_another_key() -> None:
