@@ -1,18 +1,20 @@
 """Graph -> Program: the one driver. Each stage is a pure function; only this file calls them and only it prints."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 
+from pywebgpu import dtypes
 from pywebgpu.compiler import memory_plan, suballocation
 from pywebgpu.compiler.kernel_table import KernelTable
 from pywebgpu.compiler.passes import PASSES, expand, simplify
 from pywebgpu.compiler.program import Dispatch, HostCall, Program, Slot
 from pywebgpu.compiler.schedule import Schedule, scheduled
 from pywebgpu.errors import CompileError
-from pywebgpu.ir.graph import HOST, Node, thread_state
+from pywebgpu.ir.graph import HOST, Node, Spec, thread_state
 from pywebgpu.ir.show import as_text
 from pywebgpu.ir.walk import toposort
+from pywebgpu.kernels import windows
 from pywebgpu.kernels.access import is_free, is_view
 from pywebgpu.kernels.kernel import Kernel, Limits
 from pywebgpu.kernels.target import Target
@@ -53,7 +55,7 @@ def _device_program(roots: tuple[Node, ...], target: Target, written: Written, a
     program = Program(
         kernels=tuple(kernels),
         steps=tuple(steps),
-        slots=slots.placed(layout),
+        slots=slots.placed(layout, target.limits),
         inputs=tuple(range(len(data))),
         numbers=tuple(node.spec.dtype for node in numbers),
         outputs=outputs,
@@ -62,7 +64,7 @@ def _device_program(roots: tuple[Node, ...], target: Target, written: Written, a
         scratch=tuple(buffer for buffer in range(len(layout.sizes)) if buffer not in given),
         lower_bound=layout.least,
     )
-    _report(program, [*slots.owners, *slots.inside], served)
+    _report(program, slots.nodes(), served)
     return program
 
 
@@ -101,12 +103,14 @@ class _Slots:
 
     number: by id, the slot of a value; owners come first, the data leaves before all.
     places: for each value inside another, the slot of that, and the byte where it starts there.
+    windows: by slot of a value and number of its window, the slot of that; they come last.
     """
 
     owners: list[Node]
     inside: list[Node]
     number: dict[int, int]
     places: list[tuple[int, int]]
+    windows: dict[tuple[int, int], int] = field(default_factory=dict)
 
     @staticmethod
     def of(data: list[Node], schedule: Schedule, placed: suballocation.Suballocation) -> "_Slots":
@@ -116,12 +120,38 @@ class _Slots:
         found = (placed.inside[id(node)] for node in inside)
         return _Slots(owners, inside, number, [(number[id(whole)], 4 * start) for whole, start in found])
 
-    def placed(self, layout: memory_plan.Layout) -> tuple[Slot, ...]:
-        """Each with its buffer, and where in it."""
+    def find(self, node: Node, window: int | None) -> int:
+        """The slot of a value, or of a window of it."""
+        at = self.number[id(node)]
+        if window is None:
+            return at
+        return self.windows.setdefault((at, window), len(self.number) + len(self.windows))
+
+    def nodes(self) -> list[Node]:
+        """The node of each slot."""
+        found = [*self.owners, *self.inside]
+        return [*found, *(found[at] for at, _ in self.windows)]
+
+    def owning(self) -> list[int]:
+        """For each slot the one that has its buffer."""
+        found = [*range(len(self.owners)), *(whole for whole, _ in self.places)]
+        return [*found, *(found[at] for at, _ in self.windows)]
+
+    def placed(self, layout: memory_plan.Layout, limits: Limits) -> tuple[Slot, ...]:
+        """Each with its buffer, and where in it. A buffer that one binding reaches is bound whole."""
         buffers, offsets = layout.buffers, layout.offsets
-        own = [Slot(node.spec, buffers[at], offsets[at] or None) for at, node in enumerate(self.owners)]
+        alone = [None if size <= limits.binding_bytes else 0 for size in layout.sizes]
+        own = [Slot(node.spec, buffers[at], offsets[at] or alone[buffers[at]]) for at, node in enumerate(self.owners)]
         within = zip(self.inside, self.places, strict=True)
-        return (*own, *[Slot(node.spec, buffers[whole], offsets[whole] + at) for node, (whole, at) in within])
+        found = [*own, *[Slot(node.spec, buffers[whole], offsets[whole] + at) for node, (whole, at) in within]]
+        return (*found, *[_window(found[at], window, limits) for at, window in self.windows])
+
+
+def _window(whole: Slot, window: int, limits: Limits) -> Slot:
+    """A window of a value, as words."""
+    start = window * windows.nbytes(limits)
+    size = min(windows.nbytes(limits), whole.nbytes - start)
+    return Slot(Spec((size // 4,), dtypes.uint32), whole.buffer, (whole.offset or 0) + start)
 
 
 def _dispatches(
@@ -134,9 +164,9 @@ def _dispatches(
     served: list[list[Node]] = []
     for group in schedule.groups:
         if any(prod(node.spec.shape) for node in group.outputs) and not suballocation.is_done(group.nodes[0]):
-            kernel, bound = table.find(group)
-            steps.append(Dispatch(kernel, tuple([slots.number[id(node)] for node in bound])))
-            served.append(group.nodes)
+            for kernel, bound in table.find(group):
+                steps.append(Dispatch(kernel, tuple([slots.find(node, window) for node, window in bound])))
+                served.append(group.nodes)
     return table.kernels, steps, served
 
 
@@ -148,7 +178,7 @@ def _laid_out(
     data = [at for at, node in enumerate(slots.owners) if node.buffer is not None]
     pinned = {at: at for at in data} | {at: owner.get(at, at) for at in outputs}
     late = {at for at in outputs if at not in owner and at not in data}
-    owning = [*range(len(sizes)), *(whole for whole, _ in slots.places)]
+    owning = slots.owning()
     return memory_plan.plan([[owning[at] for at in step.slots] for step in steps], sizes, pinned, late)
 
 
@@ -183,11 +213,9 @@ def _stored(roots: tuple[Node, ...]) -> tuple[Node, ...]:
 
 def _bytes(node: Node, limits: Limits) -> int:
     size = max(4, 4 * prod(node.spec.shape))
-    if size > limits.binding_bytes:
-        raise CompileError(
-            f"{node.op.name}: a value of {node.spec.dtype.name}{list(node.spec.shape)} takes {size} bytes, more than "
-            f"the {limits.binding_bytes} that this device can bind at once"
-        )
+    trouble = windows.too_large(node.spec, size, limits)
+    if trouble:
+        raise CompileError(f"{node.op.name}: {trouble}")
     return size
 
 

@@ -107,13 +107,18 @@ class Fusion:
         """Buffers that a kernel of these nodes binds, as far as it is decided who reads them."""
         inside = {id(node) for node in nodes}
         wanted, users, placed = self._reads.wanted, self._reads.users, self.partition.of
-        read = {id(p) for node in nodes for p, _, _ in self._reads.edges[id(node)] if id(p) not in inside}
-        writes = sum(
-            id(node) in wanted or any(id(user) not in inside and id(user) in placed for user in users.get(id(node), ()))
+        read = {id(p): p for node in nodes for p, _, _ in self._reads.edges[id(node)] if id(p) not in inside}
+        written = [
+            node
             for node in nodes
-        )
-        again = sum(self._overwritten.get(id(node)) in read for node in nodes)
-        return len(read) + writes - again
+            if id(node) in wanted
+            or any(id(user) not in inside and id(user) in placed for user in users.get(id(node), ()))
+        ]
+        again = [node for node in nodes if self._overwritten.get(id(node)) in read]
+        if not self._reads.long:
+            return len(read) + len(written) - len(again)
+        read_all, written_all, again_all = (sum(map(self._reads.bound, one)) for one in (read.values(), written, again))
+        return read_all + written_all - again_all
 
     def divide(self, overwritten: Mapping[int, int]) -> None:
         """Cuts a group that ended up with too many buffers, because not all readers joined it, into two and again.

@@ -11,6 +11,7 @@ from collections.abc import Collection, Sequence
 from math import prod
 
 from pywebgpu.ir.graph import HOST, Movement, Node, Pointwise
+from pywebgpu.kernels import windows
 from pywebgpu.kernels.access import Chain, Edge, below, is_free, is_view
 from pywebgpu.kernels.template import REPEAT_COST
 from pywebgpu.kernels.templates import Claims
@@ -25,11 +26,13 @@ class Inlining:
     """`nodes` are those that kernels are made for; `edges` what each of them reads; `users` who reads a value.
 
     wanted: ids of the nodes that are stored whoever reads them.  claims: which template computes a node.
+    long: by id, the bindings of what needs several.
     """
 
     def __init__(self, order: Sequence[Node], wanted: set[int], bindings: int, claims: Claims) -> None:
         self._order, self._bindings = order, bindings
-        self.claims = claims
+        self.claims, limits = claims, claims.target.limits
+        self.long = {id(node): count for node in order if (count := windows.count(_bytes(node), limits)) > 1}
         self.wanted = wanted
         self._inline: set[int] = set()
         self._free: set[int] = set()
@@ -48,6 +51,10 @@ class Inlining:
         inside = {id(node) for node in nodes}
         found = {id(p): p for node in nodes for p, _, _ in self.edges[id(node)] if id(p) not in inside}
         return list(found.values())
+
+    def bound(self, node: Node) -> int:
+        """How many bindings a value takes where a kernel may reach all of it: one, if it is not `long`."""
+        return self.long.get(id(node), 1)
 
     def escapes(self, node: Node, inside: Collection[int]) -> bool:
         """Whether somebody outside of some nodes, given by their ids, reads one of them, or the caller wants it."""
@@ -95,7 +102,8 @@ class Inlining:
         while again:
             again = False
             for node in self.nodes:
-                if len({id(p) for p, _, _ in self.edges[id(node)]}) < self._bindings:
+                read = {id(p): p for p, _, _ in self.edges[id(node)]}
+                if sum(map(self.bound, read.values())) + self.bound(node) <= self._bindings:
                     continue
                 crowding = {id(below(source)) for source in node.inputs} & self._inline - self._free
                 again = again or bool(crowding)
@@ -130,6 +138,10 @@ class Inlining:
             else:
                 found.append((at, views, shape))
         return found
+
+
+def _bytes(node: Node) -> int:
+    return 4 * prod(node.spec.shape)
 
 
 def _spread(operand: Node, shape: Shape) -> Chain:

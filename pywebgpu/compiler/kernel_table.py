@@ -18,6 +18,8 @@ from pywebgpu.kernels.kernel import Kernel
 from pywebgpu.kernels.target import Target
 from pywebgpu.ops import movement
 
+Bound = tuple[Node, int | None]  # a value whose buffer is bound, and which window of it, where it has several
+
 
 @dataclass(slots=True)
 class KernelTable:
@@ -32,25 +34,29 @@ class KernelTable:
     target: Target
     kernels: list[Kernel] = field(default_factory=list)
     _number: dict[Kernel, int] = field(default_factory=dict)
-    _known: dict[tuple[Any, ...], tuple[int, list[int]]] = field(default_factory=dict)
+    _known: dict[tuple[Any, ...], list[tuple[int, list[tuple[int, int | None]]]]] = field(default_factory=dict)
 
-    def find(self, group: FusionGroup) -> tuple[int, list[Node]]:
-        """The number of a group's kernel, and the nodes whose buffers it binds, in order."""
+    def find(self, group: FusionGroup) -> list[tuple[int, list[Bound]]]:
+        """For each kernel that a group is run by, one mostly: its number, and what it binds, in order."""
         form, owners = self._form(group)
         if form not in self._known:
-            kernel, bound = self._write(group)
             index = {id(owner): at for at, owner in enumerate(owners)}
-            self._known[form] = self._add(kernel), [index[id(node)] for node in bound]
-        number, bound_owners = self._known[form]
-        return number, [owners[at] for at in bound_owners]
+            self._known[form] = [
+                (self._add(kernel), [(index[id(node)], window) for node, window in bound])
+                for kernel, bound in self._write(group)
+            ]
+        return [
+            (number, [(owners[at], window) for at, window in bound_owners])
+            for number, bound_owners in self._known[form]
+        ]
 
-    def _write(self, group: FusionGroup) -> tuple[Kernel, list[Node]]:
+    def _write(self, group: FusionGroup) -> list[tuple[Kernel, list[Bound]]]:
         template = group.template
         stored = self.stored - {id(node) for node in group.nodes}
         build = Builder(stored, self.numbers, self.alias, self.target.limits)
         chosen = launch.choose(template, template.problem(group, build), self.target)
-        kernel = template.write(group, chosen, build)
-        return kernel, [node for node, _ in build.bound.values()]
+        template.write(group, chosen, build)
+        return build.parts
 
     def _add(self, kernel: Kernel) -> int:
         if kernel not in self._number:

@@ -26,7 +26,9 @@ class NullDevice(Blocking):
     is_gone = False
 
     def __init__(self, limits: Limits | None = None) -> None:
-        self.target = Target(wgsl=True, limits=limits or Limits(binding_bytes=DESKTOP_BINDING))
+        self.target = Target(
+            wgsl=True, limits=limits or Limits(binding_bytes=DESKTOP_BINDING, buffer_bytes=DESKTOP_BINDING)
+        )
         self.has_clock = False
         self.lock = threading.RLock()
         self._freed = Deferred(self.lock, self._free)

@@ -18,7 +18,9 @@ from pywebgpu.kernels.target import Target
 from pywebgpu.runtime import executor
 from pywebgpu.tensor.tensor import Tensor
 
-DESKTOP = Target(wgsl=True, limits=Limits(binding_bytes=null.DESKTOP_BINDING))  # what device cpu is explained for
+DESKTOP = Target(
+    wgsl=True, limits=Limits(binding_bytes=null.DESKTOP_BINDING, buffer_bytes=null.DESKTOP_BINDING)
+)  # what device cpu is explained for
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from pywebgpu.compiler import kernel_table
 from pywebgpu.kernels import launch, templates
 from pywebgpu.kernels.kernel import Limits
 from pywebgpu.kernels.launch import Case, Launch, Problem
-from pywebgpu.kernels.target import Target
+from pywebgpu.kernels.target import SUBGROUPS, Features, Target
 from pywebgpu.kernels.template import Template
 from pywebgpu.ops import indexing
 from pywebgpu.runtime import program_cache, state
@@ -27,6 +27,7 @@ FEW = 6  # launches of a template that are run on a device; all of them are comp
 TARGETS = {
     "default": Target(True, DEFAULT),
     "emulated": Target(True, replace(DEFAULT, emulated=True)),
+    "subgroups": Target(True, DEFAULT, Features((SUBGROUPS,), (8, 32), family="nvidia", translator="tint")),
     "small": Target(True, replace(DEFAULT, workgroup_size=100, shared_bytes=8 << 10)),
 }
 

@@ -9,16 +9,27 @@ from pywebgpu.kernels.builder import Builder
 from pywebgpu.kernels.iteration_space import IterationSpace, folded
 from pywebgpu.kernels.kernel import Kernel, Limits
 from pywebgpu.kernels.launch import Launch, Problem
-from pywebgpu.kernels.target import Target
+from pywebgpu.kernels.target import SUBGROUPS, Features, Target
 from pywebgpu.kernels.template import REPEAT_COST, Computation, Domain, Template
 from pywebgpu.kernels.templates import rows_kernel
-from pywebgpu.kernels.templates.rows_kernel import EXTREMES, FULL, OUTER, folds, is_along, is_positional, together
+from pywebgpu.kernels.templates.rows_kernel import (
+    EXTREMES,
+    FULL,
+    OUTER,
+    SHUFFLED,
+    folds,
+    is_along,
+    is_positional,
+    together,
+)
 from pywebgpu.ops import indexing
 from pywebgpu.symbolic import Sym, variable
 
 WIDTH = 64  # invocations of a workgroup that has several rows: what it shares is cleared first, which takes time
 SECTOR = 8  # neighbours in memory that are as cheap to read as one
 BUSY = 64  # workgroups that keep a device busy
+# Families of adapters whose subgroups are neighbours by their numbers in the workgroup, which WGSL does not promise.
+IN_ORDER = ("nvidia", "amd", "apple", "intel", "llvmpipe", "swiftshader")
 FEW = 32  # invocations that keep a CPU's cores busy: where there are as many rows, each has one
 SHARE = 64  # columns, at least, for each of several that share a row there
 TREES = 12  # reductions of one kernel: each takes its share of workgroup memory
@@ -28,7 +39,7 @@ class RowsTemplate(Template):
     """Levels: FULL, a node has an element for each of a row; OUTER, one a row.
 
     Problem: rows, columns; layout "along" where neighbours in memory lie in one row, else "across".
-    Launch: threads, of which `split` share a row.
+    Launch: threads, of which `split` share a row; SHUFFLED: of these `each` add what they have by shuffles.
     """
 
     name = "rows"
@@ -99,10 +110,20 @@ class RowsTemplate(Template):
         most = min(_power(columns), limit)
         splits = [split for split in (1 << at for at in range(11)) if split <= most]
         others = [Launch(threads=one, split=split) for one in threads for split in splits if split <= one]
-        return [first, *(one for one in others if one != first)]
+        found = [first, *(one for one in others if one != first)]
+        shuffled = _shuffled(target.features) if problem.layout == "along" else 0
+        ways = [(one, min(shuffled, one.split)) for one in found]
+        return [*found, *(one._replace(way=SHUFFLED, each=(each,)) for one, each in ways if each > 1)]
 
     def write(self, work: Computation, launch: Launch, build: Builder) -> Kernel:
         return rows_kernel.write(work, launch, build)
+
+
+def _shuffled(features: Features) -> int:
+    """How many neighbours surely lie in one subgroup, as a power of two; 0 where that is not known."""
+    if SUBGROUPS not in features or features.family not in IN_ORDER:
+        return 0
+    return _power_below(features.subgroup_sizes[0])
 
 
 def _rule(rows: int, columns: int, along: bool, limits: Limits) -> Launch:

@@ -22,6 +22,7 @@ from pywebgpu.kernels.ir import (
     Expr,
     Type,
     Var,
+    call,
     constant,
     construct,
     isnan_,
@@ -37,6 +38,7 @@ from pywebgpu.symbolic import Sym, variable
 
 EXTREMES: dict[Op, Reduction] = {extremes.largest: reduction.max_, extremes.smallest: reduction.min_}
 FULL, OUTER = "full", "outer"
+SHUFFLED = "shuffled"
 PART = 8  # columns that one invocation adds before it adds them to the rest: errors stay small
 
 
@@ -49,6 +51,7 @@ class Rows:
         self.row = variable("row", self.rows)
         self.along = is_along(space)
         self.lanes, self.size = launch.split, launch.threads
+        self.shuffled = launch.each[0] if launch.way == SHUFFLED else 1
         self.beside = self.size // self.lanes  # rows of one workgroup
         self.groups = -(-self.rows // self.beside)
 
@@ -204,14 +207,19 @@ class _Accumulator:
         if self.part is not None:
             build.assign(self.value, self.part, "+=")
         if walk.lanes > 1:
-            self._tree(walk, at, build)
+            # Others than sums tell the order of two operands, by the sign of a zero.
+            self._tree(walk, at, walk.shuffled if self.name == "sum" else 1, build)
         for node in self.nodes:
             is_position = self.positional and node.attrs.get(WHICH) != 0
             found = construct(I32, self.position) if is_position else rounded(self.value, self.dtype)
             build.define(node, walk.row, build.let(found))
 
-    def _tree(self, walk: Rows, at: int, build: Builder) -> None:
+    def _tree(self, walk: Rows, at: int, shuffled: int, build: Builder) -> None:
+        """By halves, in workgroup memory down to `shuffled` lanes, which then shuffle; the sums are the same."""
         kind = self.value.type
+        if walk.lanes == shuffled:
+            self._shuffle(shuffled, build)
+            return
         shared = [(self.value, build.workgroup_array(f"shared_{kind}_{at}", kind, walk.size))]
         if self.positional:
             shared.append((self.position, build.workgroup_array(f"shared_position_{at}", U32, walk.size)))
@@ -219,7 +227,7 @@ class _Accumulator:
         for own, array in shared:
             build.assign(array[LANE], own)
         build.barrier()
-        with build.loop("step", walk.lanes // 2, 0, 1, ">>=") as step:
+        with build.loop("step", walk.lanes // 2, shuffled // 2, 1, ">>=") as step:
             with build.if_(walk.position < step):
                 value, *positions = [build.let(array[LANE + step * apart]) for _, array in shared]
                 if self.positional:
@@ -229,9 +237,20 @@ class _Accumulator:
                 for own, array in shared:
                     build.assign(array[LANE], own)
             build.barrier()
+        if shuffled > 1:
+            self._shuffle(shuffled, build)
+            with build.if_(walk.position.eq(0)):
+                build.assign(shared[0][1][LANE], self.value)
+            build.barrier()
         for own, array in shared:
             build.assign(own, array[LANE - walk.position * apart])
         build.barrier()
+
+    def _shuffle(self, lanes: int, build: Builder) -> None:
+        while lanes > 1:
+            lanes //= 2
+            other = call("subgroupShuffleXor", self.value.type, self.value, Const(U32, lanes))
+            build.assign(self.value, combine(self.combine, self.value, build.let(other)))
 
 
 def _extreme(dtype: DType, kind: Type, *, low: bool) -> Expr:
