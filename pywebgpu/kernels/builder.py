@@ -238,7 +238,7 @@ class Builder:
     def _guarded(self, node: Node, inner: Coords, bounds: Sequence[Any]) -> Expr:
         source = node.inputs[0]
         fill = ir.constant(node.attrs.get("value", 0.0), ir.scalar(node.spec.dtype))
-        if 0 in source.spec.shape:
+        if 0 in source.spec.shape or _is_outside(bounds):
             return fill
         found = self.var(fill)
         with self.if_(*_conditions(bounds)):
@@ -287,12 +287,13 @@ class Builder:
         base, value = node.inputs
         starts, steps = node.attrs["starts"], node.attrs["steps"]
         inner, bounds = movement.place.index(at, value.spec.shape, node.spec.shape, starts, steps)
-        if not bounds:
-            return self.value(value, inner)
-        if 0 in value.spec.shape:
+        if 0 in value.spec.shape or _is_outside(bounds):
             return self.value(base, at)
+        conditions = _conditions(bounds)
+        if not conditions:
+            return self.value(value, inner)
         found = self.var(ir.scalar(node.spec.dtype))
-        with self.if_(*_conditions(bounds)):
+        with self.if_(*conditions):
             self.assign(found, self.value(value, inner))
         with self.else_():
             self.assign(found, self.value(base, at))
@@ -344,10 +345,20 @@ class Builder:
 
 
 def _conditions(bounds: Sequence[Any]) -> list[Expr]:
-    """Tests in unsigned arithmetic, where a negative number is larger than any bound."""
+    """Tests in unsigned arithmetic, where a negative number is larger than any bound. None of what is known."""
     return [
-        (ir.Index(part) % high).eq(0) if low == "multiple" else ir.Index(part) <= high for part, low, high in bounds
+        (ir.Index(part) % high).eq(0) if low == "multiple" else ir.Index(part) <= high
+        for part, low, high in bounds
+        if not part.is_constant
     ]
+
+
+def _is_outside(bounds: Sequence[Any]) -> bool:
+    """Whether it is known that a test fails: a translator refuses constants below 0."""
+    return any(
+        part.is_constant and (part.const % high != 0 if low == "multiple" else not 0 <= part.const <= high)
+        for part, low, high in bounds
+    )
 
 
 _SAME = ir.template("{0}")

@@ -14,6 +14,7 @@ from pywebgpu.kernels.template import REPEAT_COST, Computation, Domain, Template
 from pywebgpu.ops import indexing
 from pywebgpu.symbolic import Sym, variable
 
+LARGE = 1 << 16  # elements from which memory takes longer than all else: vectors are longer texts
 WRITTEN = 128  # nodes times neighbours, at most: each is written out, and a translator takes its time
 _BY_ELEMENT = (*GATHERS, indexing.write_slice)
 
@@ -57,11 +58,11 @@ class PointwiseTemplate(Template):
         return Problem((size, len(work.nodes)), layout=str(next(width for width in (4, 2, 1) if size % width == 0)))
 
     def launches(self, problem: Problem, target: Target) -> Sequence[Launch]:
-        widths = [1, *(width for width in (4, 2) if width <= int(problem.layout) and self._is_short(problem, width))]
+        size, nodes = problem.sizes
+        widths = [width for width in (4, 2, 1) if width <= int(problem.layout) and nodes * width <= WRITTEN]
+        if size < LARGE or not widths:
+            widths = [1, *(width for width in widths if width > 1)]
         return [Launch(threads=one, vector=width) for width in widths for one in threads(target.limits.workgroup_size)]
-
-    def _is_short(self, problem: Problem, width: int) -> bool:
-        return problem.sizes[1] * width <= WRITTEN
 
     def write(self, work: Computation, launch: Launch, build: Builder) -> Kernel:
         invocations = prod(work.outputs[0].spec.shape) // launch.vector
