@@ -19,7 +19,7 @@ from pywebgpu.ops import movement
 
 @dataclass(slots=True)
 class KernelTable:
-    """stored: ids of the values that have a buffer.  numbers: by id, the place of a host number.
+    """stored: ids of the values that have a buffer.  numbers: by id, the index of a host number.
 
     alias: by id, a value -> the one whose buffer it takes over.
     """

@@ -148,8 +148,8 @@ def local_response_norm(x: Node, size: int, alpha: float = 1e-4, beta: float = 0
     shape = list(x.spec.shape)
     shape[1] += size - 1
     starts = tuple(size // 2 if axis == 1 else 0 for axis in range(rank))
-    placed = movement.place(pointwise.mul(wide, wide), shape=tuple(shape), starts=starts, steps=(1,) * rank)
-    windows = movement.window(placed, axis=1, size=size, step=1, dilation=1)
+    padded = movement.pad(pointwise.mul(wide, wide), shape=tuple(shape), starts=starts, steps=(1,) * rank)
+    windows = movement.window(padded, axis=1, size=size, step=1, dilation=1)
     square = reduce.drop(reduce.row_mean(windows, (rank,)), (rank,), keepdim=False)
     scale = pointwise.add(pointwise.mul(square, arithmetic.like(square, alpha)), arithmetic.like(square, k))
     out = pointwise.div(wide, pointwise.pow_(scale, arithmetic.like(scale, beta)))

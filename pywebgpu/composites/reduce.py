@@ -63,8 +63,8 @@ def picked(x: Node, index: Node, axis: int) -> Node:
     One pass over the row and no gather, so it joins the other folds of the row in one kernel. The gradient goes to the
     picked element alone.  An index out of range picks 0.
     """
-    places = pointwise.iota(spec=Spec(x.spec.shape, index.spec.dtype), axis=axis)
-    hit = pointwise.eq(places, arithmetic.broadcast_to(index, x.spec.shape))
+    positions = pointwise.iota(spec=Spec(x.spec.shape, index.spec.dtype), axis=axis)
+    hit = pointwise.eq(positions, arithmetic.broadcast_to(index, x.spec.shape))
     return reduction.sum_(pointwise.where(hit, x, arithmetic.like(x, 0)), (axis,))
 
 
