@@ -10,14 +10,13 @@ import struct
 from dataclasses import dataclass
 from typing import Any
 
-import wgpu
-
 from pywebgpu.devices.loaded import Loaded
 from pywebgpu.devices.pool import Pool
 from pywebgpu.errors import RangeError
 from pywebgpu.numbers import overflow
 
 FAULT_BYTES = 16
+READ = 1  # GPUMapMode.READ, as WebGPU counts
 FORESEEN_BYTES = 4096  # a result up to this size may be brought back before anybody asks
 
 
@@ -38,7 +37,7 @@ class Reading:
 
     def start(self) -> Reading:
         """After the submit, once somebody waits for it: wgpu-py polls from a thread of its own from then on."""
-        self.arriving = self.staging.map_async(wgpu.MapMode.READ, 0, self.total)
+        self.arriving = self.staging.map_async(READ, 0, self.total)
         return self
 
 
