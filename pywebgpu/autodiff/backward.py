@@ -1,8 +1,8 @@
 """The reverse walk: gradients of nodes as nodes.
 
-A node remembers its op and inputs, so the graph itself is the tape. The walk goes along nodes with `requires`, by a
-stack. Gradient formulas are ops like any other: they only add nodes, fuse like forward code, and can be differentiated
-again.
+A node remembers its op and inputs, so the graph itself is the backward graph. The walk goes along nodes with
+`requires`, by a stack. Gradient formulas are ops like any other: they only add nodes, fuse like forward code, and can
+be differentiated again.
 """
 
 from collections.abc import Sequence

@@ -41,7 +41,7 @@ class Check:
         # The submit takes inputs from nodes that have their value then.
         self._inputs = {node: () if node.buffer is not None else node.inputs for node in walk.toposort(nodes)}
         # Nothing is overwritten: what went wrong is computed again from what was there.
-        self._homes: list[Buffer] = [s.home for s in executor.live(device) if s.home is not None]
+        self._homes: list[Buffer] = [s.home for s in executor.pending(device) if s.home is not None]
         for home in self._homes:
             home.holders += 1
         self._counts = _Counts(device, nodes, infinity=infinity)

@@ -32,15 +32,15 @@ def compile_graph(roots: tuple[Node, ...], target: Target, written: Written = ()
     _watch("recorded", roots)
     # What the passes make ends list by list, users before inputs: thousands of nodes that end one inside another
     # overflow the stack of a browser.
-    alive: list[list[Node]] = []
-    return _device_program(roots, target.limits, written, alive) if target.wgsl else _host_program(roots, written)
+    kept: list[list[Node]] = []
+    return _device_program(roots, target.limits, written, kept) if target.wgsl else _host_program(roots, written)
 
 
-def _device_program(roots: tuple[Node, ...], limits: Limits, written: Written, alive: list[list[Node]]) -> Program:
+def _device_program(roots: tuple[Node, ...], limits: Limits, written: Written, kept: list[list[Node]]) -> Program:
     order = toposort(roots)
     data, numbers = leaves(order)
-    roots, order = _rewritten(roots, order, alive)
-    placed, schedule = _grouped(roots, order, limits, [(i, data[j]) for i, j in written], alive)
+    roots, order = _rewritten(roots, order, kept)
+    placed, schedule = _grouped(roots, order, limits, [(i, data[j]) for i, j in written], kept)
     slots = _Slots.of(data, schedule, placed)
     kernels, steps, served = _dispatches(schedule, slots, numbers, limits)
     outputs = tuple(slots.number[id(root)] for root in placed.roots)
@@ -64,17 +64,17 @@ def _device_program(roots: tuple[Node, ...], limits: Limits, written: Written, a
 
 
 def _rewritten(
-    roots: tuple[Node, ...], order: list[Node], alive: list[list[Node]]
+    roots: tuple[Node, ...], order: list[Node], kept: list[list[Node]]
 ) -> tuple[tuple[Node, ...], list[Node]]:
     """The graph after all passes, and with a buffer for each root: its roots, and all of it, toposorted."""
     for rewrite in PASSES:
         roots = rewrite(roots, order)
         order = toposort(roots)
-        alive.append(order)
+        kept.append(order)
         _watch(f"after {rewrite.__name__}", roots)
     roots = _stored(roots)
     order = toposort(roots)
-    alive.append(order)
+    kept.append(order)
     return roots, order
 
 
@@ -136,16 +136,16 @@ def _laid_out(
 
 
 def _grouped(
-    roots: tuple[Node, ...], order: list[Node], limits: Limits, written: list[tuple[int, Node]], alive: list[list[Node]]
+    roots: tuple[Node, ...], order: list[Node], limits: Limits, written: list[tuple[int, Node]], kept: list[list[Node]]
 ) -> tuple[suballocation.Suballocation, Schedule]:
     """Parts of packs that would clash get a buffer of their own, until none does."""
     found, apart = suballocation.windows(roots, order), set[int]()
     order = toposort(found.roots)
-    alive.append(order)
+    kept.append(order)
     while True:
         placed = suballocation.suballocate(found, order, limits.bindings, apart)
         nodes = order if placed.roots is found.roots else toposort(placed.roots)
-        alive.append(nodes)
+        kept.append(nodes)
         schedule = scheduled(placed, nodes, limits, [(placed.roots[i], leaf) for i, leaf in written])
         clashes = suballocation.clashes(schedule, placed)
         if not clashes:

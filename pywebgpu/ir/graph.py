@@ -142,6 +142,7 @@ class Movement:
     # ^ (coords, shape of the input, **attrs) -> coordinates of the input, expressions that must be in range (see pad)
     reference: Callable[..., Any]  # (np, array, **attrs) -> array or view
     vjp: Vjp
+    is_barrier: bool = False  # its attribute is a token: it keeps equal values apart, and means nothing else
 
     def __call__(self, x: Node, **attrs: Hashable) -> Node:
         own = x.spec
@@ -174,6 +175,7 @@ class Structural:
     infer: Callable[..., Spec]  # (*specs, **attrs) -> Spec
     reference: Callable[..., Any]  # (np, *arrays, **attrs) -> array
     vjp: tuple[Vjp | None, ...] | Vjp  # a function (index, grad, out, *inputs) where the number of inputs varies
+    is_view: bool = False  # it only changes where its first input is read, as a Movement does
 
     def __call__(self, *inputs: Node, **attrs: Hashable) -> Node:
         spec = self.infer(*[n.spec for n in inputs], **attrs)
@@ -235,6 +237,11 @@ class Node:
     def is_source(self) -> bool:
         """True where a walk stops: the value is there, or comes from outside."""
         return self.buffer is not None or not self.inputs
+
+
+def is_view(op: Op) -> bool:
+    """Whether an op changes where its first input is read, and computes nothing."""
+    return isinstance(op, Movement) or (isinstance(op, Structural) and op.is_view)
 
 
 def data(spec: Spec, buffer: Any) -> Node:

@@ -153,6 +153,7 @@ offset_slice: Structural = Structural(
     infer=lambda x, *starts, axes, sizes, steps: Spec(sizes, x.dtype),
     reference=_offset_slice,
     vjp=(None,),
+    is_view=True,
 )
 
 

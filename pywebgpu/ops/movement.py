@@ -175,6 +175,7 @@ barrier: Movement = Movement(
     index=lambda at, x, token: (at, NO_BOUNDS),
     reference=lambda xp, a, token: a,
     vjp=lambda g, out, x, token: g,
+    is_barrier=True,
 )
 
 alias: Movement = Movement(

@@ -317,7 +317,7 @@ class Builder:
         return seen
 
     def _find_born(self) -> None:
-        """The storages that were made in the step and are still there. What only a cycle or the tape holds is not."""
+        """The storages that were made in the step and are still there, by more than a cycle or the backward graph."""
         for ref in self.capture.storages:
             self.capture.begun.pop(id(ref()), None)
         gc.collect(0)  # All that the call made is young: see `record`.
@@ -345,7 +345,7 @@ class Builder:
         """A shape or an attribute of an op is part of the Program, whatever computed it."""
         if not self.capture.is_free:
             return
-        for node in walk.toposort([storage.node for device in devices for storage in executor.live(device)]):
+        for node in walk.toposort([storage.node for device in devices for storage in executor.pending(device)]):
             if node.attrs:
                 for value in node.attrs.values():
                     for one in value if type(value) is tuple else (value,):

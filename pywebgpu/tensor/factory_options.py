@@ -38,8 +38,8 @@ class FactoryOptions:
         if self.device.target.wgsl:
             check_supported(self.dtype, self.device.name)
 
-    def made(self, node: Node) -> Tensor:
-        """The tensor of a node that was made to this order."""
+    def tensor(self, node: Node) -> Tensor:
+        """The tensor of a node, as the options want it."""
         result: Tensor = Tensor._new(node, self.device)
         if self.out is not None:
             if tuple(self.out.shape) != node.spec.shape:

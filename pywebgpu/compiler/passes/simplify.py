@@ -24,7 +24,7 @@ def simplify(roots: tuple[Node, ...], order: Sequence[Node]) -> tuple[Node, ...]
 
     def rule(node: Node) -> Node:
         node = _rewrite(node)
-        if node.buffer is not None or node.op is movement.barrier:
+        if node.buffer is not None or (isinstance(node.op, Movement) and node.op.is_barrier):
             return node
         found = (node.op, tuple([id(source) for source in node.inputs]), key.attributes(node), node.spec)
         return seen.setdefault(found, node)
