@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
-from pywebgpu.compiler.inlining import Chain, is_free, is_view, read_at
 from pywebgpu.ir import walk
 from pywebgpu.ir.graph import DATA, HOST, NO_ATTRS, Movement, Node, Spec, thread_state
+from pywebgpu.kernels.access import Chain, is_free, is_view, read_at
 from pywebgpu.ops import indexing, movement, packing, pointwise
 from pywebgpu.symbolic import constant, variable
 
@@ -173,7 +173,7 @@ def _joined(copied: list[tuple[int, Node]], end: int) -> Node:
 
 
 def clashes(schedule: Any, placed: Suballocation) -> set[int]:
-    """Ids, in the graph before `place`, of parts that a kernel reads while it writes another part of the same pack."""
+    """Ids, in the graph before `suballocate`, of parts that a kernel reads while it writes another part of its pack."""
     found: set[int] = set()
     for group in schedule.groups:
         written = {id(placed.inside[id(node)][0]) for node in group.outputs if id(node) in placed.inside}
