@@ -1,4 +1,4 @@
-"""GLOSSARY.md: each word once, and each is the name of something."""
+"""GLOSSARY.md has each word once, and each is the name of something; docs/architecture.md names every file."""
 
 import ast
 import re
@@ -36,3 +36,15 @@ def test_every_folder_with_a_name_of_its_own_is_a_word() -> None:
     named = {path.partition("/")[0] for _, path, _ in ROWS}
     assert set(own) <= named
     assert all((PACKAGE / folder).is_dir() for folder in own)
+
+
+MAP = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+FAMILIES = ("composites", "nn", "utils/data", "optim/lr_scheduler")  # A name each would say no more than the folder.
+
+
+@pytest.mark.parametrize("folder", sorted({path.parent for path in PACKAGE.rglob("*.py")}), ids=lambda path: path.name)
+def test_the_map_names_every_file(folder: Path) -> None:
+    if folder.relative_to(PACKAGE).as_posix().startswith(FAMILIES):
+        return
+    names = {path.name for path in folder.glob("*.py") if not path.name.startswith("__")}
+    assert {name for name in names if not re.search(rf"(?<![\w.]){re.escape(name)}", MAP)} == set()
