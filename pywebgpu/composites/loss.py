@@ -53,8 +53,8 @@ def cross_entropy(
     precision.require_floating("cross_entropy_loss", x)
     axis = _class_axis(x)
     _check_weight(x, axis, weight)
-    wide = precision.wide(x)
-    scales = None if weight is None else _along(precision.wide(weight), wide, axis)
+    wide = precision.upcast(x)
+    scales = None if weight is None else _along(precision.upcast(weight), wide, axis)
     if target.spec.dtype.kind is Kind.FLOAT:
         out = _against_probabilities(wide, target, scales, axis, reduction, label_smoothing)
         return arithmetic.cast(out, x.spec.dtype)
@@ -87,12 +87,12 @@ def nll_loss(
     precision.require_floating("nll_loss", x)
     axis = _class_axis(x)
     _check_weight(x, axis, weight)
-    wide = precision.wide(x)
+    wide = precision.upcast(x)
     classes, ignored = _checked(_class_indices(x, target, axis), x.spec.shape[axis], ignore_index)
     loss = pointwise.neg(reduce.picked(wide, classes, axis))
     factor = None
     if weight is not None:
-        factor = reduce.picked(_along(precision.wide(weight), wide, axis), classes, axis)
+        factor = reduce.picked(_along(precision.upcast(weight), wide, axis), classes, axis)
         loss = pointwise.mul(loss, factor)
     out = _over_classes(loss, factor, ignored, axis, reduction)
     return arithmetic.cast(out, x.spec.dtype)
@@ -135,7 +135,7 @@ def binary_cross_entropy(x: Node, target: Node, weight: Node | None = None, *, r
     _check_same_shape("binary_cross_entropy", x, target)
     precision.require_floating("binary_cross_entropy", x, target)
     dtype = precision.require_same("binary_cross_entropy", x, target)
-    wide, goal = precision.wide(x), precision.wide(target)
+    wide, goal = precision.upcast(x), precision.upcast(target)
     one = arithmetic.like(wide, 1)
     hit = pointwise.mul(goal, _clipped_log(wide))
     miss = pointwise.mul(pointwise.sub(one, goal), _clipped_log(pointwise.sub(one, wide)))
@@ -161,13 +161,13 @@ def binary_cross_entropy_with_logits(
         )
     precision.require_floating("binary_cross_entropy_with_logits", x)
     dtype = arithmetic.result_type(x, target)
-    wide = precision.wide(x)
+    wide = precision.upcast(x)
     goal = arithmetic.cast(target, wide.spec.dtype)
     zero, one = arithmetic.like(wide, 0), arithmetic.like(wide, 1)
     tail = pointwise.log1p(pointwise.exp(pointwise.neg(pointwise.abs_(wide))))
     below = pointwise.sub(tail, pointwise.minimum(wide, zero))  # -log(sigmoid(x))
     if pos_weight is not None:
-        scale = arithmetic.broadcast_to(precision.wide(pos_weight), wide.spec.shape)
+        scale = arithmetic.broadcast_to(precision.upcast(pos_weight), wide.spec.shape)
         below = pointwise.mul(below, pointwise.add(pointwise.mul(pointwise.sub(scale, one), goal), one))
     loss = pointwise.add(pointwise.mul(pointwise.sub(one, goal), wide), below)
     return _weighted(loss, weight, reduction, dtype)
@@ -351,5 +351,5 @@ def _clipped_log(x: Node) -> Node:
 
 def _weighted(loss: Node, weight: Node | None, reduction: str, dtype: DType) -> Node:
     if weight is not None:
-        loss = pointwise.mul(loss, arithmetic.broadcast_to(precision.wide(weight), loss.spec.shape))
+        loss = pointwise.mul(loss, arithmetic.broadcast_to(precision.upcast(weight), loss.spec.shape))
     return arithmetic.cast(reduced(loss, reduction), dtype)

@@ -91,7 +91,7 @@ def avg_pool(
     pad, ones = sizes("padding", padding, rank), (1,) * rank
     space = _space(name, x, rank)
     after = _after(name, space, kernel, step, pad, ones, ceil_mode=ceil_mode)
-    wide = precision.wide(x)
+    wide = precision.upcast(x)
     seen = convolution.windows(convolution.padded(wide, pad, after), kernel, step, ones)
     inner = tuple(range(len(seen.spec.shape) - rank, len(seen.spec.shape)))
     total = reduce.drop(reduction.sum_(seen, inner), inner, keepdim=False)
@@ -144,7 +144,7 @@ def adaptive_avg_pool(x: Node, output_size: int | Sequence[int | None], *, rank:
     Window i goes from floor(i n / size) to ceil((i + 1) n / size); a size of None keeps the axis.
     """
     precision.require_floating(f"adaptive_avg_pool{rank}d", x)
-    dtype, x = x.spec.dtype, precision.wide(x)
+    dtype, x = x.spec.dtype, precision.upcast(x)
     for axis, size in _outputs(f"adaptive_avg_pool{rank}d", x, output_size, rank):
         parts = _split_evenly(x, axis, size)
         if isinstance(parts, Node):

@@ -159,7 +159,7 @@ def multinomial(seed: Seed, p: Node, count: int, *, replacement: bool = False) -
         raise ShapeError("cannot sample n_sample <= 0 samples")
     if not replacement and count > n:
         raise ShapeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
-    p = precision.wide(reduce.stop_gradient(p))
+    p = precision.upcast(reduce.stop_gradient(p))
     found = _searched(seed, p, count) if replacement and count > 1 else _raced(seed, p, count)
     lowest, total = reduce.amin(p, -1, keepdim=True), reduce.sum(p, -1, keepdim=True)
     valid = pointwise.bitwise_and(

@@ -168,7 +168,7 @@ def _linear(x: Node, axis: int, n_out: int, scale: float, *, align_corners: bool
     if n_out == n and (align_corners or scale == 1):
         return x
     dtype = x.spec.dtype
-    wide = precision.wide(x)
+    wide = precision.upcast(x)
     spec = Spec((n_out, n), wide.spec.dtype)
     position = pointwise.iota(spec=spec, axis=0)
     if align_corners:

@@ -51,7 +51,7 @@ def logcumsumexp(x: Node, dim: int) -> Node:
     if not x.spec.shape:
         return movement.alias(x)
     axis = axis_of(dim, len(x.spec.shape))
-    rows = swapped(precision.wide(x), axis)
+    rows = swapped(precision.upcast(x), axis)
     n = rows.spec.shape[-1]
     square = (*rows.spec.shape, n)
     terms = reduction.expand(movement.reshape(rows, shape=(*rows.spec.shape[:-1], 1, n)), shape=square)

@@ -128,6 +128,7 @@ class Generator:
 
     name: str
     reference: Callable[..., Any]  # (np, *arrays, spec=..., **attrs) -> array
+    is_free: bool = True  # computed again wherever it is needed, and never stored
 
     def __call__(self, *inputs: Node, spec: Spec, **attrs: Hashable) -> Node:
         return Node(self, inputs, attrs, spec, False)
@@ -177,6 +178,8 @@ class Structural:
     reference: Callable[..., Any]  # (np, *arrays, **attrs) -> array
     vjp: tuple[Vjp | None, ...] | Vjp  # a function (index, grad, out, *inputs) where the number of inputs varies
     is_view: bool = False  # it only changes where its first input is read, as a Movement does
+    by_element: bool = False  # an element of it can be computed alone, as of a Pointwise op
+    gathers: bool = False  # an element of it is read at another position of an input
 
     def __call__(self, *inputs: Node, **attrs: Hashable) -> Node:
         spec = self.infer(*[n.spec for n in inputs], **attrs)

@@ -27,6 +27,8 @@ take: Structural = Structural(
         lambda g, out, x, index: scatter(pointwise.full(0.0, x.spec), index, g, mode="add"),
         None,
     ),
+    by_element=True,
+    gathers=True,
 )
 
 MODES = ("set", "add", "prod", "max", "min")
@@ -117,6 +119,8 @@ cat: Structural = Structural(
     infer=_cat_spec,
     reference=lambda xp, *parts, axis: xp.concatenate(parts, axis=axis),
     vjp=_cat_vjp,
+    by_element=True,
+    gathers=True,
 )
 
 
@@ -138,6 +142,7 @@ write_slice: Structural = Structural(
             g, starts=starts, sizes=value.spec.shape, steps=steps
         ),
     ),
+    by_element=True,
 )
 
 
@@ -169,7 +174,7 @@ def slice_of_data(x: Node, starts: Shape, sizes: Shape, steps: Shape) -> Node:
 
 def _scan(xp: Any, x: Any, mode: str) -> Any:
     if mode in ("add", "prod"):
-        return getattr(xp, {"add": "cumsum", "prod": "cumprod"}[mode])(special.wide(xp, x), axis=-1).astype(x.dtype)
+        return getattr(xp, {"add": "cumsum", "prod": "cumprod"}[mode])(special.upcast(xp, x), axis=-1).astype(x.dtype)
     return {"max": xp.maximum, "min": xp.minimum}[mode].accumulate(x, axis=-1)
 
 

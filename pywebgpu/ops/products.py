@@ -14,7 +14,7 @@ from pywebgpu.shapes import Shape
 
 
 def _reference(xp: Any, a: Any, axes: Shape) -> Any:
-    return xp.prod(special.wide(xp, a), axis=axes, keepdims=True).astype(a.dtype)
+    return xp.prod(special.upcast(xp, a), axis=axes, keepdims=True).astype(a.dtype)
 
 
 def _prod_vjp(g: Node, out: Node, x: Node, axes: Shape) -> Node:
