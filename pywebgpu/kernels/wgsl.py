@@ -1,4 +1,4 @@
-"""A kernel's IR as WGSL: the one place that prints it, and which finds on its way what else the text must declare."""
+"""A kernel's IR as WGSL: the one file that prints it, and which finds on its way what else the text must declare."""
 
 from struct import pack, unpack
 

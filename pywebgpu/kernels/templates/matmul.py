@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from math import prod
 
 from pywebgpu.ir.graph import Node, Op, Reduction
-from pywebgpu.kernels.access import GATHERS, Edges, down, reads_inside
+from pywebgpu.kernels.access import Edges, down, gathers, reads_inside
 from pywebgpu.kernels.builder import Builder
 from pywebgpu.kernels.iteration_space import folded
 from pywebgpu.kernels.kernel import Kernel, Limits
@@ -80,7 +80,7 @@ class MatmulTemplate(Template):
         return variable("i", prod(result.spec.shape))
 
     def reads_on_level(self, work: Computation, node: Node, result: Node) -> bool:
-        folds = isinstance(node.op, Reduction) or node.op is contraction.matmul or node.op in GATHERS
+        folds = isinstance(node.op, Reduction) or node.op is contraction.matmul or gathers(node.op)
         levels = work.domain.levels
         return not folds and levels[id(node)] == levels[id(result)]
 
