@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from pywebgpu.ir.graph import Node, Op
+from pywebgpu.ir.graph import WHICH, Fused, Node, Op
 from pywebgpu.kernels.access import Edges
 from pywebgpu.kernels.builder import Builder
 from pywebgpu.kernels.iteration_space import IterationSpace
@@ -117,3 +117,22 @@ class Template:
     def write(self, work: Computation, launch: Launch, build: Builder) -> Kernel:
         """The kernel. Whatever the launch, the values are the same but for the order of sums."""
         raise NotImplementedError
+
+
+class FusedTemplate(Template):
+    """One that computes all values of a fused op, `op`, and nothing else. What they read may be computed on load."""
+
+    op: Fused
+    repeats = REPEAT_COST
+
+    def claims(self, op: Op, target: Target) -> bool:
+        return op is self.op
+
+    def joined(self, nodes: Sequence[Node], edges: Edges, parts: tuple[Domain, Domain]) -> Domain | None:
+        """The values of one call: they are nodes that read the same, each with its number (see passes/expand.py)."""
+        return Domain() if len({_call(node) for node in nodes}) == 1 else None
+
+
+def _call(node: Node) -> tuple[object, ...]:
+    attrs = tuple([(name, value) for name, value in node.attrs.items() if name != WHICH])
+    return (node.op, *map(id, node.inputs), attrs)
