@@ -7,6 +7,7 @@ with 4 x 4 an invocation, 18 ms with 8 x 8, 16 ms with 16 x 8, which takes twice
 """
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from math import prod
 
 from pywebgpu.ir.graph import Node, Op, Reduction
@@ -94,6 +95,7 @@ class MatmulTemplate(Template):
         return matmul_kernel.write(work, launch, build)
 
 
+@lru_cache(16)
 def _tiles(limits: Limits) -> list[Tile]:
     """Those that a device of these limits can run."""
     through = [
