@@ -7,6 +7,7 @@ with 4 x 4 an invocation, 18 ms with 8 x 8, 16 ms with 16 x 8, which takes twice
 """
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from math import prod
 
 from pywebgpu.ir.graph import Node, Op, Reduction
@@ -108,6 +109,7 @@ def _blocks(layout: str, limits: Limits) -> list[Block]:
     return [block for block in blocks if block.shared_bytes(layout) <= limits.shared_bytes]
 
 
+@lru_cache(16)
 def _tiles(limits: Limits) -> list[Tile]:
     """Those that a device of these limits can run."""
     through = [

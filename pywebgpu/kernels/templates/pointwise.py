@@ -16,6 +16,7 @@ from pywebgpu.symbolic import Sym, variable
 LARGE = 1 << 16  # elements from which memory takes longer than all else: vectors are longer texts
 WRITTEN = 128  # nodes times neighbours, at most: each is written out, and a translator takes its time
 
+
 class PointwiseTemplate(Template):
     """Problem: the number of elements, and of nodes; layout: the largest vector that divides the elements.
 
