@@ -1,7 +1,8 @@
 """A pass that loads and stores several elements at a time, where a kernel computes neighbours one after the other.
 
 An array is read as vectors where each of its loads and stores has a known place in an aligned vector (its index is a
-multiple of the width plus a constant) and stores come in whole vectors. Others stay as they are.
+multiple of the width plus a constant), stores come in whole vectors, each within a block, and so do loads in blocks
+that not every invocation enters. Others stay as they are.
 """
 
 from __future__ import annotations
@@ -13,46 +14,77 @@ from pywebgpu.kernels import ir
 from pywebgpu.kernels.ir import Array, Expr, Index, Load, Type, Var
 from pywebgpu.symbolic import Sym
 
+Place = tuple[int, Sym]  # a block, by its id, and a vector
+
 
 @dataclass(slots=True)
 class _Use:
-    """How a kernel uses an array. at: by number of a statement, the vector and the component that it loads or stores.
+    """How a kernel uses an array. at: by id of a statement, the vector and the component that it loads or stores.
 
-    stored: by vector, the values of the components that are stored, and the number of the last statement that does.
+    stored: by block and vector, the values of the components that are stored, and the last statement that does.
+    loaded: by block and vector, the components that are loaded; not of the body itself.
     """
 
     is_aligned: bool = True
     at: dict[int, tuple[Sym, int]] = field(default_factory=dict)
-    stored: dict[Sym, dict[int, Expr]] = field(default_factory=dict)
-    last: dict[Sym, int] = field(default_factory=dict)
+    stored: dict[Place, dict[int, Expr]] = field(default_factory=dict)
+    last: dict[Place, int] = field(default_factory=dict)
+    loaded: dict[Place, set[int]] = field(default_factory=dict)
 
 
 def vectorize(body: ir.Block, arrays: Sequence[Array], width: int) -> tuple[ir.Block, dict[Array, Array]]:
     """The body with vectors of `width`, and by array the array of vectors in its place."""
     uses = {array: _Use(array.size % width == 0) for array in arrays}
-    for at, statement in enumerate(body):
-        _note(at, statement, uses, width)
+    _note_block(body, uses, width, is_inner=False)
     made = {array: _vectors(array, width) for array, use in uses.items() if _is_whole(use, width)}
-    found: ir.Block = []
-    loaded: dict[tuple[Array, Sym], Var] = {}
-    for at, statement in enumerate(body):
-        load = _access(statement)
-        if load is None or load.array not in made:
-            found.append(statement)
-            continue
-        vector, component = uses[load.array].at[at]
-        array = made[load.array]
-        if isinstance(statement, ir.Declare):
-            key = load.array, vector
-            if key not in loaded:
-                loaded[key] = Var(array.type, f"q{len(loaded)}")
-                found.append(ir.Declare("let", loaded[key], array[Index(vector)]))
-            found.append(ir.Declare(statement.word, statement.target, loaded[key][component]))
-        elif uses[load.array].last[vector] == at:
-            values = uses[load.array].stored[vector]
-            whole = ir.construct(array.type, *[values[component] for component in range(width)])
-            found.append(ir.Assign(array[Index(vector)], whole))
-    return found, made
+    return (_Vectors(uses, made, width).block(body) if made else body), made
+
+
+class _Vectors:
+    """Rewrites blocks. Vectors have names of their own in the whole kernel."""
+
+    def __init__(self, uses: dict[Array, _Use], made: dict[Array, Array], width: int) -> None:
+        self._uses, self._made, self._width = uses, made, width
+        self._named = 0
+
+    def block(self, body: ir.Block) -> ir.Block:
+        found: ir.Block = []
+        loaded: dict[tuple[Array, Sym], Var] = {}
+        for statement in body:
+            load = _access(statement)
+            if load is None or load.array not in self._made:
+                found.append(self._inside(statement))
+            elif isinstance(statement, ir.Declare):
+                vector, component = self._uses[load.array].at[id(statement)]
+                key = load.array, vector
+                if key not in loaded:
+                    loaded[key] = Var(self._made[load.array].type, f"q{self._named}")
+                    self._named += 1
+                    found.append(ir.Declare("let", loaded[key], self._made[load.array][Index(vector)]))
+                found.append(ir.Declare(statement.word, statement.target, loaded[key][component]))
+            else:
+                found += self._stored(load, statement)
+        return found
+
+    def _stored(self, load: Load, statement: ir.Assign) -> ir.Block:
+        """The store of a whole vector, in the place of the last of its components."""
+        use, array = self._uses[load.array], self._made[load.array]
+        place = next((place for place, last in use.last.items() if last == id(statement)), None)
+        if place is None:
+            return []
+        values, (_, vector) = use.stored[place], place
+        whole = ir.construct(array.type, *[values[component] for component in range(self._width)])
+        return [ir.Assign(array[Index(vector)], whole)]
+
+    def _inside(self, statement: ir.Statement) -> ir.Statement:
+        match statement:
+            case ir.If(branches):
+                return ir.If([(condition, self.block(body)) for condition, body in branches])
+            case ir.Loop(condition, body, head):
+                return ir.Loop(condition, self.block(body), head)
+            case ir.Scope(body):
+                return ir.Scope(self.block(body))
+        return statement
 
 
 def _vectors(array: Array, width: int) -> Array:
@@ -61,7 +93,8 @@ def _vectors(array: Array, width: int) -> Array:
 
 
 def _is_whole(use: _Use, width: int) -> bool:
-    return use.is_aligned and bool(use.at) and all(len(values) == width for values in use.stored.values())
+    parts = [*use.stored.values(), *use.loaded.values()]
+    return use.is_aligned and bool(use.at) and all(len(part) == width for part in parts)
 
 
 def _access(statement: ir.Statement) -> Load | None:
@@ -74,25 +107,45 @@ def _access(statement: ir.Statement) -> Load | None:
     return None
 
 
-def _note(at: int, statement: ir.Statement, uses: dict[Array, _Use], width: int) -> None:
-    """Adds what a statement does with arrays."""
+def _note_block(body: ir.Block, uses: dict[Array, _Use], width: int, *, is_inner: bool) -> None:
+    """Adds what the statements of a block do with arrays."""
+    for statement in body:
+        match statement:
+            case ir.If(branches):
+                outside: list[object] = [condition for condition, _ in branches]
+                inner = [block for _, block in branches]
+            case ir.Loop(condition, block, head):
+                outside, inner = [condition, head], [block]
+            case ir.Scope(block):
+                outside, inner = [], [block]
+            case _:
+                outside, inner = _note(statement, id(body) if is_inner else 0, uses, width), []
+        for array in _arrays(outside):
+            if array in uses:
+                uses[array].is_aligned = False
+        for block in inner:
+            _note_block(block, uses, width, is_inner=True)
+
+
+def _note(statement: ir.Statement, block: int, uses: dict[Array, _Use], width: int) -> list[object]:
+    """Adds what a statement does with the array that it does nothing else than load or store; gives all else in it."""
     load = _access(statement)
-    if load is not None and load.array in uses:
-        use = uses[load.array]
-        place = _place(load.index, width)
-        again = place is not None and isinstance(statement, ir.Assign) and place[1] in use.stored.get(place[0], {})
-        if place is None or again or load.width != 1 or load.array.type.width != 1:
-            use.is_aligned = False
-        else:
-            use.at[at] = place
-            if isinstance(statement, ir.Assign):
-                use.stored.setdefault(place[0], {})[place[1]] = statement.value
-                use.last[place[0]] = at
-            elif use.stored:
-                use.is_aligned = False  # It is read after it was written.
-    for inner in _arrays(statement, is_access=load is not None):
-        if inner in uses:
-            uses[inner].is_aligned = False
+    if load is None or load.array not in uses:
+        return list(statement)
+    use, place = uses[load.array], _place(load.index, width)
+    again = place is not None and isinstance(statement, ir.Assign) and place[1] in use.stored.get((block, place[0]), {})
+    if place is None or again or load.width != 1 or load.array.type.width != 1:
+        use.is_aligned = False
+    else:
+        use.at[id(statement)] = place
+        if isinstance(statement, ir.Assign):
+            use.stored.setdefault((block, place[0]), {})[place[1]] = statement.value
+            use.last[block, place[0]] = id(statement)
+        elif use.stored:
+            use.is_aligned = False  # It is read after it was written.
+        elif block:
+            use.loaded.setdefault((block, place[0]), set()).add(place[1])
+    return [load.index, statement.value] if isinstance(statement, ir.Assign) else [load.index]
 
 
 def _place(index: Expr, width: int) -> tuple[Sym, int] | None:
@@ -104,13 +157,8 @@ def _place(index: Expr, width: int) -> tuple[Sym, int] | None:
     return Sym(terms, index.at.const // width), component
 
 
-def _arrays(statement: ir.Statement, *, is_access: bool) -> list[Array]:
-    """The arrays that a statement uses, but for the one that it does nothing else than load or store."""
-    stack: list[object] = list(statement)
-    if is_access and isinstance(statement, ir.Assign):
-        stack = [statement.value, statement.target.index]  # type: ignore[attr-defined]
-    elif is_access:
-        stack = [statement.value.index]  # type: ignore[union-attr]
+def _arrays(stack: list[object]) -> list[Array]:
+    """The arrays that expressions use."""
     found: list[Array] = []
     while stack:
         one = stack.pop()
