@@ -82,9 +82,9 @@ class Builder:
         self._body.append(ir.Declare("var", found, value))
         return found
 
-    def workgroup_array(self, name: str, type: ir.Type, length: int) -> ir.Array:
-        """An array that a workgroup shares. Who asks for the same again gets the same."""
-        return self._shared.setdefault(name, ir.Array("workgroup", name, type, length))
+    def workgroup_array(self, name: str, type: ir.Type, length: int, rows: int = 0) -> ir.Array:
+        """An array that a workgroup shares, of one or two dimensions. Who asks for the same again gets the same."""
+        return self._shared.setdefault(name, ir.Array("workgroup", name, type, length, rows=rows))
 
     def assign(self, target: Expr, value: ir.Operand, sign: str = "=") -> None:
         self._body.append(ir.Assign(target, ir.like(target, value), sign))
@@ -287,7 +287,7 @@ class Builder:
     def _write_slice(self, node: Node, at: Coords) -> Expr:
         base, value = node.inputs
         starts, steps = node.attrs["starts"], node.attrs["steps"]
-        inner, bounds = movement.place.index(at, value.spec.shape, node.spec.shape, starts, steps)
+        inner, bounds = movement.pad.index(at, value.spec.shape, node.spec.shape, starts, steps)
         if 0 in value.spec.shape or _is_outside(bounds):
             return self.value(base, at)
         conditions = _conditions(bounds)

@@ -3,20 +3,18 @@
 from collections.abc import Callable, Sequence
 from math import prod
 
-from pywebgpu.ir.graph import Generator, Node, Op, Pointwise
-from pywebgpu.kernels.access import GATHERS, Edges, reads_inside
+from pywebgpu.ir.graph import Generator, Node, Op, Pointwise, Structural
+from pywebgpu.kernels.access import Edges, gathers, reads_inside
 from pywebgpu.kernels.builder import Builder, element
 from pywebgpu.kernels.ir import GROUP, LANE
 from pywebgpu.kernels.kernel import Kernel
 from pywebgpu.kernels.launch import Launch, Problem, threads
 from pywebgpu.kernels.target import Target
 from pywebgpu.kernels.template import REPEAT_COST, Computation, Domain, Template
-from pywebgpu.ops import indexing
 from pywebgpu.symbolic import Sym, variable
 
 LARGE = 1 << 16  # elements from which memory takes longer than all else: vectors are longer texts
 WRITTEN = 128  # nodes times neighbours, at most: each is written out, and a translator takes its time
-_BY_ELEMENT = (*GATHERS, indexing.write_slice)
 
 
 class PointwiseTemplate(Template):
@@ -30,7 +28,7 @@ class PointwiseTemplate(Template):
     repeats = REPEAT_COST
 
     def claims(self, op: Op, target: Target) -> bool:
-        return isinstance(op, Pointwise | Generator) or op in _BY_ELEMENT
+        return isinstance(op, Pointwise | Generator) or (isinstance(op, Structural) and op.by_element)
 
     def joined(self, nodes: Sequence[Node], edges: Edges, parts: tuple[Domain, Domain]) -> Domain | None:
         inside = {id(node) for node in nodes}
@@ -51,7 +49,7 @@ class PointwiseTemplate(Template):
         return variable("i", prod(result.spec.shape))
 
     def reads_on_level(self, work: Computation, node: Node, result: Node) -> bool:
-        return node.op not in GATHERS
+        return not gathers(node.op)
 
     def problem(self, work: Computation, build: Builder) -> Problem:
         size = prod(work.outputs[0].spec.shape)
