@@ -80,7 +80,7 @@ class NativeDevice(Blocking):
         limits = self._gpu.limits
         profile = adapter_features.native(adapter.info, adapter.features)
         own = tunings.load(adapter.info)
-        self.target = adapter_features.target(limits, profile, own, emulated=adapters.is_emulated(self.adapter))
+        self.target = adapter_features.target(limits, profile, own)
         self._info = adapter.info
         self._gone: tuple[type[DeviceError], str] | None = None  # why nothing can be done
         self._is_left = False
