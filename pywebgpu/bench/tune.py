@@ -41,46 +41,49 @@ def main(arguments: Sequence[str]) -> int:
     )
     parser.add_argument("--rounds", type=int, default=ROUNDS, help=f"launches tried a kernel ({ROUNDS}); 0: all")
     parser.add_argument("--host", choices=("native", "node"), default="native", help="node: Dawn, in Pyodide there")
-    parser.add_argument("--out", metavar="FILE", help="writes what was found to a file, and keeps nothing")
+    parser.add_argument("--out", metavar="FILE", default="", help="writes what was found there instead")
     options = parser.parse_args(arguments)
     names = options.workloads or list(WORKLOADS)
     if options.host == "node":
         out = ["--out", options.out] if options.out else []
         return node.run(["-m", "pywebgpu", "tune", *names, "--rounds", str(options.rounds), *out])
     try:
-        found = tune(names, rounds=options.rounds, keeps=not options.out, say=print)
+        tune(names, rounds=options.rounds, out=options.out, say=print)
     except DeviceError as error:
         print(f"pywebgpu tune: {error}", file=sys.stderr)
         return 1
-    if options.out:
-        Path(options.out).write_text(tuning.to_text(found), encoding="utf-8")
     return 0
 
 
 def tune(
-    names: Sequence[str] = tuple(WORKLOADS), *, rounds: int = ROUNDS, keeps: bool = True, say: Say = lambda line: None
+    names: Sequence[str] = tuple(WORKLOADS), *, rounds: int = ROUNDS, out: str = "", say: Say = lambda line: None
 ) -> Tuning:
-    """The launches that were faster than the templates' own, by case. They are used from now on; `keeps`: later, too.
+    """The launches that were faster than the templates' own, by case. They are used from now on and by later processes.
 
-    It runs where Python can wait: natively, in Node, and in a page's worker. Raises DeviceError without a clock.
+    out: a file that has them instead.  It runs where Python can wait: natively, in Node, in a page's worker; after each
+    workload it keeps what was found so far. Raises DeviceError without a clock.
     """
     device: Any = devices.open_device("webgpu")
     if not device.has_clock:
         raise DeviceError(f"{device.adapter} has no clock: it lacks timestamp-query")
     given = device.target
     was_stored, state.default.is_stored = state.default.is_stored, False
-    found: list[Tuning] = []
+    best: Tuning = {}
     try:
         for name in names:
-            found.append(_Tuner(device, replace(given, tuning={}), WORKLOADS[name], say).run(rounds))
+            found = _Tuner(device, replace(given, tuning={}), WORKLOADS[name], say).run(rounds)
+            best = tuning.merged([best, found])
+            device.target = given
+            place = out
+            if out:
+                Path(out).write_text(tuning.to_text(best), encoding="utf-8")
+            else:
+                place = device.keep_tuning(tuning.merged([given.tuning, best]))
+            say(f"{len(best)} launches of {device.adapter} {f'are in {place}' if place else 'are kept nowhere'}")
     finally:
-        state.default.is_stored, device.target = was_stored, given
+        state.default.is_stored = was_stored
+        device.target = replace(given, tuning=tuning.merged([given.tuning, best]))
         program_cache.clear()
-    best = tuning.merged(found)
-    device.target = replace(given, tuning=tuning.merged([given.tuning, best]))
-    if keeps:
-        place = device.keep_tuning(device.target.tuning)
-        say(f"{len(best)} launches of {device.adapter} {f'are in {place}' if place else 'are kept nowhere'}")
     return best
 
 
