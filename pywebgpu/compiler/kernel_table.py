@@ -23,7 +23,7 @@ Bound = tuple[Node, int | None]  # a value whose buffer is bound, and which wind
 
 @dataclass(slots=True)
 class KernelTable:
-    """stored: ids of the values that have a buffer.  numbers: by id, the place of a host number.
+    """stored: ids of the values that have a buffer.  numbers: by id, the index of a host number.
 
     alias: by id, a value -> the one whose buffer it takes over.
     """

@@ -124,7 +124,7 @@ class BridgedDevice:
         wait(self.reopen_async(), "await torch.webgpu.recover_async()")
 
     async def reopen_async(self) -> None:
-        """As reopen, in any place."""
+        """As reopen, where Python cannot wait as well."""
         self._bridge.close()
         self._connect(await _open_bridge())
         self.generation += 1
@@ -221,7 +221,7 @@ class BridgedDevice:
             raise self._told(error) from None
 
     async def download_async(self, buffer: Buffer, spec: Spec) -> bytes:
-        """As download, in any place."""
+        """As download, where Python cannot wait as well."""
         arriving, finish = self._start_read(buffer, spec)
         try:
             return finish(await arriving)
@@ -315,7 +315,7 @@ class BridgedDevice:
         return found
 
     async def timings_async(self) -> list[Timing]:
-        """As timings, in any place."""
+        """As timings, where Python cannot wait as well."""
         self._check_open()
         try:
             found = json.loads(await self._bridge.timings(self._taken()))
@@ -330,7 +330,7 @@ class BridgedDevice:
         wait(self.synchronize_async(), "await torch.webgpu.synchronize_async()")
 
     async def synchronize_async(self) -> None:
-        """As synchronize, in any place."""
+        """As synchronize, where Python cannot wait as well."""
         self._check_open()
         self._unread = 0
         try:
