@@ -18,7 +18,7 @@ from pywebgpu import devices
 from pywebgpu.bench import measure
 from pywebgpu.bench.workloads import WORKLOADS, Step, Workload
 from pywebgpu.errors import CompileError, DeviceError
-from pywebgpu.hosts import node
+from pywebgpu.hosts import chromium, node
 from pywebgpu.kernels import templates, tuning
 from pywebgpu.kernels.launch import Case, Launch, Problem, Tuning
 from pywebgpu.runtime import program_cache, state
@@ -26,6 +26,8 @@ from pywebgpu.runtime import program_cache, state
 ROUNDS = 24  # launches of a kernel that are tried, spread over all that there are
 RUNS = 3  # of each round, after one that compiles; the fastest counts
 GAIN = 0.95  # of the time by the template's rule: a launch that is not faster than this is no gain
+
+HOSTS = ("native", "node", "chromium")
 
 Times = dict[Case, float]  # nanoseconds of a step that kernels of a case took
 Say = Callable[[str], None]
@@ -40,13 +42,19 @@ def main(arguments: Sequence[str]) -> int:
         "workloads", nargs="*", choices=[*WORKLOADS, []], metavar="WORKLOAD", help="those of bench; all"
     )
     parser.add_argument("--rounds", type=int, default=ROUNDS, help=f"launches tried a kernel ({ROUNDS}); 0: all")
-    parser.add_argument("--host", choices=("native", "node"), default="native", help="node: Dawn, in Pyodide there")
+    parser.add_argument("--host", choices=HOSTS, default="native", help="node, chromium: in Pyodide there")
     parser.add_argument("--out", metavar="FILE", default="", help="writes what was found there instead")
     options = parser.parse_args(arguments)
     names = options.workloads or list(WORKLOADS)
+    command = ["-m", "pywebgpu", "tune", *names, "--rounds", str(options.rounds)]
     if options.host == "node":
-        out = ["--out", options.out] if options.out else []
-        return node.run(["-m", "pywebgpu", "tune", *names, "--rounds", str(options.rounds), *out])
+        return node.run([*command, *(["--out", options.out] if options.out else [])])
+    if options.host == "chromium":
+        if not options.out:
+            parser.error("what that browser keeps goes with it: say --out FILE, or call tune in a page of your own")
+        status, table = chromium.run([*command, "--out", "table.json"], wanted="table.json")
+        Path(options.out).write_bytes(table)
+        return status
     try:
         tune(names, rounds=options.rounds, out=options.out, say=print)
     except DeviceError as error:

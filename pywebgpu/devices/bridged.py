@@ -347,7 +347,9 @@ class BridgedDevice:
     def keep_tuning(self, found: Tuning) -> str:
         """As NativeDevice.keep_tuning."""
         self.target = replace(self.target, tuning=found)
-        place: str = wait(self._bridge.keep(tuning.to_text(found)), "a worker, or runPythonAsync")
+        place: str = wait(
+            self._bridge.keep(tuning.own_text(self.target.features, found)), "a worker, or runPythonAsync"
+        )
         return place
 
     def close(self) -> None:
