@@ -83,13 +83,13 @@ class _Slots:
     """The values of a Program: those that have a buffer of their own, and those that lie in one of theirs.
 
     number: by id, the slot of a value; owners come first, the data leaves before all.
-    places: for each value inside another, the slot of that, and the byte where it starts there.
+    ranges: for each value inside another, the slot of that, and the byte where it starts there.
     """
 
     owners: list[Node]
     inside: list[Node]
     number: dict[int, int]
-    places: list[tuple[int, int]]
+    ranges: list[tuple[int, int]]
 
     @staticmethod
     def of(data: list[Node], schedule: Schedule, placed: suballocation.Suballocation) -> "_Slots":
@@ -103,7 +103,7 @@ class _Slots:
         """Each with its buffer, and where in it."""
         buffers, offsets = layout.buffers, layout.offsets
         own = [Slot(node.spec, buffers[at], offsets[at] or None) for at, node in enumerate(self.owners)]
-        within = zip(self.inside, self.places, strict=True)
+        within = zip(self.inside, self.ranges, strict=True)
         return (*own, *[Slot(node.spec, buffers[whole], offsets[whole] + at) for node, (whole, at) in within])
 
 
@@ -131,7 +131,7 @@ def _laid_out(
     data = [at for at, node in enumerate(slots.owners) if node.buffer is not None]
     pinned = {at: at for at in data} | {at: owner.get(at, at) for at in outputs}
     late = {at for at in outputs if at not in owner and at not in data}
-    owning = [*range(len(sizes)), *(whole for whole, _ in slots.places)]
+    owning = [*range(len(sizes)), *(whole for whole, _ in slots.ranges)]
     return memory_plan.plan([[owning[at] for at in step.slots] for step in steps], sizes, pinned, late)
 
 
@@ -223,13 +223,13 @@ def describe(program: Program, level: int, purposes: Sequence[str] = ()) -> str:
     for at, step in enumerate(program.steps if level >= 2 else ()):
         purpose = purposes[at] if purposes else ""
         if not isinstance(step, Dispatch):
-            lines.append(f"  {at}: {step.op.name} {_places(program, step.slots[:-1])} -> v{step.slots[-1]}")
+            lines.append(f"  {at}: {step.op.name} {_buffers(program, step.slots[:-1])} -> v{step.slots[-1]}")
             continue
         kernel = program.kernels[step.kernel]
         reads = [slot for slot, writes in zip(step.slots, kernel.writes, strict=True) if not writes]
         writes = [slot for slot, writes in zip(step.slots, kernel.writes, strict=True) if writes]
         moved = sum(4 * prod(program.slots[slot].spec.shape) for slot in step.slots)
-        where = f"{_places(program, reads)} -> {_places(program, writes)}".strip()
+        where = f"{_buffers(program, reads)} -> {_buffers(program, writes)}".strip()
         lines.append(f"  {at}: {kernel.name} grid={kernel.grid} {where} {moved} bytes  {purpose}".rstrip())
         if level >= 3 and step.kernel not in seen:
             lines.append(kernel.wgsl)
@@ -237,6 +237,6 @@ def describe(program: Program, level: int, purposes: Sequence[str] = ()) -> str:
     return "\n".join(lines)
 
 
-def _places(program: Program, slots: Sequence[int]) -> str:
+def _buffers(program: Program, slots: Sequence[int]) -> str:
     """Slots and the buffers that hold them, as "v3@1 v4@0"."""
     return " ".join(f"v{slot}@{program.slots[slot].buffer}" for slot in slots)

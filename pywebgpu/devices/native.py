@@ -264,11 +264,11 @@ class NativeDevice(Blocking):
                 handles[program.slots[slot].buffer] = buffer.handle
             for slot, given in zip(program.outputs, outputs, strict=True):
                 if slot not in made:
-                    place = program.slots[slot].buffer
-                    if given is None or (given.handle._device is not self._gpu and place not in handles):
+                    number = program.slots[slot].buffer
+                    if given is None or (given.handle._device is not self._gpu and number not in handles):
                         given = self._new(max(4, 4 * prod(program.slots[slot].spec.shape)))
                     made[slot] = given
-                    handles[place] = given.handle
+                    handles[number] = given.handle
             packed = of_numbers(loaded.pack, numbers, program.numbers) if program.numbers else b""
             timed = self.has_clock and self._timed is not None
             try:

@@ -89,14 +89,14 @@ def save_program(
         "cells": [_cell_data(cell) for cell in shared.cells],
         "programs": steps,
     }
-    place = Path(folder)
-    place.mkdir(parents=True, exist_ok=True)
-    safetensors.save_file(files, place / WEIGHTS)
-    atomic.write(place / PROGRAM, json.dumps(data, separators=(",", ":"), allow_nan=False))
+    folder_path = Path(folder)
+    folder_path.mkdir(parents=True, exist_ok=True)
+    safetensors.save_file(files, folder_path / WEIGHTS)
+    atomic.write(folder_path / PROGRAM, json.dumps(data, separators=(",", ":"), allow_nan=False))
     notes = {name: step["notes"] for name, step in steps.items() if step["notes"]}
     kernels = [kernel for step in steps.values() for kernel in step["program"]["kernels"]]
     n_bindings = max((len(kernel["bindings"].replace("n", "")) for kernel in kernels), default=0)
-    return Exported(place, list(steps), options, (place / WEIGHTS).stat().st_size, n_bindings, notes)
+    return Exported(folder_path, list(steps), options, (folder_path / WEIGHTS).stat().st_size, n_bindings, notes)
 
 
 def export(

@@ -95,7 +95,7 @@ class _Step:
         for key in ("cells", "program", "words"):
             require(isinstance(host.get(key), list), f"{where}.{key}", "it is a list")
         lists = {"cell": self.cells, "argument": self.step["numbers"]}
-        fits = all(self._found(place, lists) is not None for place in host["cells"])
+        fits = all(self._found(reference, lists) is not None for reference in host["cells"])
         require(fits, f"{where}.cells", "cells of the export and numbers that a run is given")
         try:
             program = host_data.from_data(host["program"], len(host["cells"]))
@@ -105,7 +105,7 @@ class _Step:
         fits = all(host["cells"][cell][0] == "cell" for cell in written)
         require(fits, f"{where}.program", "a number that a run is given stays what it is")
         fits = len(host["words"]) == len(self.step["program"]["numbers"])
-        fits = fits and all(_is_value(place, program) for place in host["words"])
+        fits = fits and all(_is_value(reference, program) for reference in host["words"])
         require(fits, f"{where}.words", "a place of a value for each number of the program")
         return program
 
@@ -155,18 +155,23 @@ class _Step:
             fits = plain is None or isinstance(plain, str | bool) or _is_number(plain)
             require(fits, where, "a tensor, a list, a dict, a number or what is plain")
 
-    def _found(self, place: Any, lists: Mapping[str, list[Any]]) -> Any:
+    def _found(self, reference: Any, lists: Mapping[str, list[Any]]) -> Any:
         """What ["state", 3] and the like name; None where it is nothing."""
-        fits = isinstance(place, list) and len(place) == 2 and isinstance(place[0], str) and place[0] in lists
-        return lists[place[0]][place[1]] if fits and _is_at(place[1], lists[place[0]]) else None
+        fits = (
+            isinstance(reference, list)
+            and len(reference) == 2
+            and isinstance(reference[0], str)
+            and reference[0] in lists
+        )
+        return lists[reference[0]][reference[1]] if fits and _is_at(reference[1], lists[reference[0]]) else None
 
 
 def _is_at(at: Any, things: list[Any]) -> bool:
     return is_size(at) and at < len(things)
 
 
-def _is_value(place: Any, host: HostProgram) -> bool:
-    return is_size(place) and place < len(host.kinds) and host.kinds[place] is not None
+def _is_value(reference: Any, host: HostProgram) -> bool:
+    return is_size(reference) and reference < len(host.kinds) and host.kinds[reference] is not None
 
 
 def _is_number(value: Any) -> bool:

@@ -220,8 +220,8 @@ class Site:
             return None
         name, version, path = named.groups()
         if self.folders.modules is None:
-            place = f"{CDN}/pyodide/v{version}/full/{path}" if name == "pyodide" else f"{CDN}/npm/{address}"
-            return File(b"", "text/plain", "", redirect=place)
+            address_elsewhere = f"{CDN}/pyodide/v{version}/full/{path}" if name == "pyodide" else f"{CDN}/npm/{address}"
+            return File(b"", "text/plain", "", redirect=address_elsewhere)
         folder = self.folders.modules / name
         description = folder / "package.json"
         if not description.exists() or json.loads(description.read_text(encoding="utf-8"))["version"] != version:

@@ -179,17 +179,19 @@ def _entry(name: str, field: Any) -> Entry:
     """Checks one entry of the header for itself."""
     if not isinstance(field, dict) or not {"dtype", "shape", "data_offsets"} <= field.keys():
         raise SafetensorError(f"{shown(name)} needs dtype, shape and data_offsets")
-    dtype, shape, place = field["dtype"], field["shape"], field["data_offsets"]
+    dtype, shape, offsets = field["dtype"], field["shape"], field["data_offsets"]
     if not isinstance(dtype, str) or dtype not in ITEM_SIZES:
         raise SafetensorError(f"{shown(name)} has dtype {shown(dtype)}; known are {', '.join(ITEM_SIZES)}")
     if not is_shape(shape):
         raise SafetensorError(f"{shown(name)} has shape {shown(shape)}")
-    if not isinstance(place, list) or len(place) != 2 or not all(map(is_size, place)) or place[0] > place[1]:
-        raise SafetensorError(f"{shown(name)} has data_offsets {shown(place)}")
+    if not isinstance(offsets, list) or len(offsets) != 2 or not all(map(is_size, offsets)) or offsets[0] > offsets[1]:
+        raise SafetensorError(f"{shown(name)} has data_offsets {shown(offsets)}")
     needed = math.prod(shape) * ITEM_SIZES[dtype]
-    if needed != place[1] - place[0]:
-        raise SafetensorError(f"{shown(name)} of dtype {dtype} and shape {shape} needs {needed} bytes, but has {place}")
-    return Entry(dtype, tuple(shape), place[0], place[1])
+    if needed != offsets[1] - offsets[0]:
+        raise SafetensorError(
+            f"{shown(name)} of dtype {dtype} and shape {shape} needs {needed} bytes, but has {offsets}"
+        )
+    return Entry(dtype, tuple(shape), offsets[0], offsets[1])
 
 
 def _exactly(file: BinaryIO, n_bytes: int) -> bytes:

@@ -138,8 +138,8 @@ class _Encoder:
         if type(value).__module__ == "numpy" and getattr(value, "shape", None) == ():
             return self.encode(value.item(), path)
         hint = "; save its state_dict() instead" if hasattr(value, "state_dict") else ""
-        place = "".join(f"[{key!r}]" for key in path) or "the object"
-        raise TypeError(f"save: {place} is a {type(value).__name__}, which a checkpoint cannot hold{hint}")
+        path_in_object = "".join(f"[{key!r}]" for key in path) or "the object"
+        raise TypeError(f"save: {path_in_object} is a {type(value).__name__}, which a checkpoint cannot hold{hint}")
 
     def tensor(self, value: tensor.Tensor, path: tuple[Any, ...]) -> Any:
         if id(value) not in self.names:

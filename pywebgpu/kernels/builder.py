@@ -272,7 +272,7 @@ class Builder:
     def _write_slice(self, node: Node, at: Coords) -> Expr:
         base, value = node.inputs
         starts, steps = node.attrs["starts"], node.attrs["steps"]
-        inner, bounds = movement.place.index(at, value.spec.shape, node.spec.shape, starts, steps)
+        inner, bounds = movement.pad.index(at, value.spec.shape, node.spec.shape, starts, steps)
         if not bounds:
             return self.value(value, inner)
         if 0 in value.spec.shape:

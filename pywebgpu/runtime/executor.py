@@ -279,13 +279,13 @@ def _run(device: Device, roots: list[Node], work: Work, kept: set[int], *, dry: 
     """kept: the ids of buffers that are not to be written to."""
     order = walk.toposort(roots)
     data, numbers = compiler.leaves(order)
-    place = {id(root): at for at, root in enumerate(roots)}
+    position = {id(root): at for at, root in enumerate(roots)}
     outputs: list[Buffer | None] = [None] * len(roots)
     leaf_of = {id(node.buffer): at for at, node in enumerate(data)}
     written = []
     takers: list[list[Storage]] = [[] for _ in roots]
     for storage, node, may_write in work:
-        home, at = storage.home, place[id(node)]
+        home, at = storage.home, position[id(node)]
         takers[at].append(storage)
         if home is None or outputs[at] is not None or not may_write or home.holders != 1 or id(home) in kept:
             continue
@@ -358,8 +358,8 @@ def _alone(storage: Storage) -> Storage:
     if storage.whole is None:
         return storage
     flat = _force(storage.whole)
-    shape = storage.place["shape"]
-    cut = {"starts": (storage.place["start"],), "sizes": (prod(shape),), "steps": (1,)}
+    shape = storage.location["shape"]
+    cut = {"starts": (storage.location["start"],), "sizes": (prod(shape),), "steps": (1,)}
     node = movement.reshape(indexing.slice_of_data(flat, **cut), shape=shape)
     return Storage(pointwise.copy(node), storage.device)
 

@@ -178,4 +178,4 @@ def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Source | N
         found = arithmetic.result_type(*(part._node for part in tensors))
         order = asked.FactoryOptions("normal", options, found, tensors[0]._storage.device)
     scale, start = (reduce.stop_gradient(part._node) if isinstance(part, TensorBase) else part for part in (std, mean))
-    return order.made(random.placed(random.normal(sources.draw(generator), shape, order.dtype), scale, start))
+    return order.made(random.scaled(random.normal(sources.draw(generator), shape, order.dtype), scale, start))

@@ -285,7 +285,7 @@ RULES: dict[Op, tuple[Rule, ...]] = {
     pointwise.pow_: (_power,),
     movement.alias: (_input,),
     movement.barrier: (),
-    movement.place: (),  # These two have elements that are not the input's.
+    movement.pad: (),  # These two have elements that are not the input's.
     movement.unwindow: (),
     movement.reshape: (_of_constant, _of_its_shape, _reshape),
     movement.permute: (_of_constant, _permute),
