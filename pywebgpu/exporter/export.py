@@ -44,6 +44,7 @@ class Exported:
     n_bytes: int
     n_bindings: int  # storage buffers that a kernel binds, at most
     notes: dict[str, list[str]] = field(default_factory=dict)
+    needs: list[str] = field(default_factory=list)  # features that a device must have, and not every one has
 
     def __str__(self) -> str:
         lines = [f"{self.folder}: {', '.join(self.programs)}; {self.n_bytes:,} bytes of weights"]
@@ -52,6 +53,8 @@ class Exported:
         if self.n_bindings > Limits().bindings:
             few = f"{Limits().bindings} are everywhere, and PYWEBGPU_PORTABLE=1 keeps to that"
             lines.append(f"needs a device that binds {self.n_bindings} storage buffers; {few}")
+        if self.needs:
+            lines.append(f"needs a device with {', '.join(self.needs)}; PYWEBGPU_PORTABLE=1 does without")
         lines += [f"{name}: {note}" for name, notes in self.notes.items() for note in notes]
         return "\n".join(lines)
 
@@ -96,7 +99,8 @@ def save_program(
     notes = {name: step["notes"] for name, step in steps.items() if step["notes"]}
     kernels = [kernel for step in steps.values() for kernel in step["program"]["kernels"]]
     n_bindings = max((len(kernel["bindings"].replace("n", "")) for kernel in kernels), default=0)
-    return Exported(folder_path, list(steps), options, (folder_path / WEIGHTS).stat().st_size, n_bindings, notes)
+    needs = sorted({name for kernel in kernels for name in kernel.get("needs", ())})
+    return Exported(folder_path, list(steps), options, (folder_path / WEIGHTS).stat().st_size, n_bindings, notes, needs)
 
 
 def export(

@@ -57,7 +57,8 @@ def _windowed(one: ir.Windowed) -> str:
 
 def _declared(space: str, array: ir.Array) -> str:
     length = f", {array.length}" if array.length else ""
-    return f"var<{space}> {array.name}: array<{array.type}{length}>;\n"
+    found = f"array<{array.type}{length}>"
+    return f"var<{space}> {array.name}: {f'array<{found}, {array.rows}>' if array.rows else found};\n"
 
 
 class _Printer:
