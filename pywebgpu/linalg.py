@@ -7,7 +7,7 @@ from typing import Any
 
 from pywebgpu.composites import reduce
 from pywebgpu.dtypes import DType
-from pywebgpu.tensor.base import apply
+from pywebgpu.tensor.apply import apply
 
 
 def vector_norm(x: Any, ord: float = 2, dim: Any = None, keepdim: bool = False, *, dtype: DType | None = None) -> Any:

@@ -9,7 +9,8 @@ from pywebgpu.autodiff import grad_mode
 from pywebgpu.composites import joining
 from pywebgpu.ops import pointwise
 from pywebgpu.tensor import gradient
-from pywebgpu.tensor.base import TensorBase, apply
+from pywebgpu.tensor.apply import apply
+from pywebgpu.tensor.base import TensorBase
 
 Tensors = Any  # one tensor or a tuple of them
 Call = Callable[..., Any]

@@ -99,7 +99,11 @@ class WeightedRandomSampler(Sampler[int]):
     """
 
     def __init__(
-        self, weights: Sequence[float], num_samples: int, replacement: bool = True, generator: Source = None
+        self,
+        weights: Sequence[float] | tensor.Tensor,
+        num_samples: int,
+        replacement: bool = True,
+        generator: Source = None,
     ) -> None:
         _require_positive(num_samples, "num_samples")
         _require_bool(replacement, "replacement", ValueError)

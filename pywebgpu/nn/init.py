@@ -30,13 +30,13 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Tensor:
     """Draws from [a, b)."""
     with grad_mode.no_grad():
-        return tensor.uniform_(a, b, generator=generator)  # type: ignore[no-any-return]
+        return tensor.uniform_(a, b, generator=generator)
 
 
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Tensor:
     """Draws from the normal distribution."""
     with grad_mode.no_grad():
-        return tensor.normal_(mean, std, generator=generator)  # type: ignore[no-any-return]
+        return tensor.normal_(mean, std, generator=generator)
 
 
 def trunc_normal_(
@@ -53,13 +53,13 @@ def trunc_normal_(
         tensor.uniform_(low, high, generator=generator)
         tensor.erfinv_()
         tensor.mul_(std * math.sqrt(2)).add_(mean)
-        return tensor.clamp_(min=a, max=b)  # type: ignore[no-any-return]
+        return tensor.clamp_(min=a, max=b)
 
 
 def constant_(tensor: Tensor, val: float) -> Tensor:
     """Fills with `val`."""
     with grad_mode.no_grad():
-        return tensor.fill_(val)  # type: ignore[no-any-return]
+        return tensor.fill_(val)
 
 
 def ones_(tensor: Tensor) -> Tensor:
@@ -148,7 +148,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tenso
     with grad_mode.no_grad():
         drawn = normal_(tensor.new_empty((long, short)), generator=generator)
         q = _polar(drawn / (1.1 * (math.sqrt(long) + math.sqrt(short))))
-        return tensor.copy_((q.t() if rows < columns else q).reshape(tensor.shape)).mul_(gain)  # type: ignore[no-any-return]
+        return tensor.copy_((q.t() if rows < columns else q).reshape(tensor.shape)).mul_(gain)
 
 
 def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any = None) -> Tensor:
@@ -160,7 +160,7 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any =
     with grad_mode.no_grad():
         normal_(tensor, 0, std, generator)
         order = uniform_(tensor.new_empty(tensor.shape), generator=generator).argsort(0).argsort(0)
-        return tensor.mul_((order >= n_zeros).to(dtype=tensor.dtype))  # type: ignore[no-any-return]
+        return tensor.mul_((order >= n_zeros).to(dtype=tensor.dtype))
 
 
 def _fan(tensor: Tensor, mode: str) -> int:

@@ -15,7 +15,7 @@ class Parameter(Tensor):
     __slots__ = ()
 
     def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Self:
-        made = (create.zeros(0) if data is None else data).detach()
+        made: Any = (create.zeros(0) if data is None else data).detach()
         made.__class__ = cls
         made.requires_grad_(requires_grad)
         return made  # type: ignore[no-any-return]
@@ -44,7 +44,7 @@ class Buffer(Tensor):
     persistent: bool
 
     def __new__(cls, data: Tensor | None = None, *, persistent: bool = True) -> Self:
-        made = (create.zeros(0) if data is None else data).detach()
+        made: Any = (create.zeros(0) if data is None else data).detach()
         made.__class__ = cls
         made.persistent = persistent
         made.requires_grad_(data is not None and data.requires_grad)

@@ -7,7 +7,8 @@ from pywebgpu.composites import recurrent
 from pywebgpu.nn import functional, init
 from pywebgpu.nn.module import Module
 from pywebgpu.nn.parameter import Parameter
-from pywebgpu.tensor import base, create
+from pywebgpu.tensor import create
+from pywebgpu.tensor.apply import apply
 from pywebgpu.tensor.functions import stack
 from pywebgpu.tensor.movement import cat
 from pywebgpu.tensor.tensor import Tensor
@@ -94,7 +95,7 @@ class RNNBase(Module):
             for direction in range(self._directions):
                 place = layer * self._directions + direction
                 weights = {name.split("_l")[0]: getattr(self, name) for name in self._names[place]}
-                out, *last = base.apply(
+                out, *last = apply(
                     recurrent.layer,
                     self.mode,
                     x,
@@ -215,9 +216,7 @@ class RNNCellBase(Module):
             state = list(hx) if count == 2 else [hx]
             if not batched:
                 state = [part.unsqueeze(0) for part in state]
-        out = base.apply(
-            recurrent.cell, self.kind, x, state, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh
-        )
+        out = apply(recurrent.cell, self.kind, x, state, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
         if not batched:
             out = tuple(part.squeeze(0) for part in out)
         return tuple(out) if count == 2 else out[0]

@@ -257,7 +257,7 @@ class Transformer(Module):
     @staticmethod
     def generate_square_subsequent_mask(sz: int, device: Any = None, dtype: Any = None) -> Tensor:
         """(sz, sz): -inf above the diagonal, 0 elsewhere."""
-        return create.full((sz, sz), float("-inf"), device=device, dtype=dtype).triu(1)  # type: ignore[no-any-return]
+        return create.full((sz, sz), float("-inf"), device=device, dtype=dtype).triu(1)
 
 
 def _activation(given: Activation) -> Callable[[Tensor], Tensor]:

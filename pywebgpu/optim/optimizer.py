@@ -299,7 +299,7 @@ class UpdateRule(Optimizer):
         return [[params[at] for at in bundle] for bundle in flat_parameters.bundles(params, kinds)]
 
     def _update_together(self, params: list[tensor.Tensor], group: Group) -> None:
-        given = [parameter.grad for parameter in params]
+        given: list[Any] = [parameter.grad for parameter in params]
         gradients = flat_parameters.gather(given, move=flat_parameters.are_new(given))
         states = self._states(params, group)
         before = {name: states[0][name] for name in states[0]}
@@ -318,7 +318,8 @@ class UpdateRule(Optimizer):
         self._keep(params, states)
 
     def _update_alone(self, parameter: tensor.Tensor, group: Group) -> None:
-        gradient = -parameter.grad if group["maximize"] else parameter.grad
+        gradient: Any = parameter.grad
+        gradient = -gradient if group["maximize"] else gradient
         states = self._states([parameter], group)
         self._update(parameter, gradient, states[0], group)
         self._keep([parameter], states)

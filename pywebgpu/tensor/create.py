@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from operator import index
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pywebgpu import devices, dtypes, numbers
 from pywebgpu.composites import creation
@@ -15,6 +15,11 @@ from pywebgpu.tensor import factory_options as asked
 from pywebgpu.tensor import from_data
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.tensor import Tensor
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from pywebgpu.tensor.types import Operand, Sizes
 
 # From data
 
@@ -77,7 +82,7 @@ def asarray(
     return made.requires_grad_() if requires_grad else made
 
 
-def from_numpy(array: Any) -> Tensor:
+def from_numpy(array: NDArray[Any]) -> Tensor:
     """A tensor with a copy of a NumPy array (torch shares the memory; a lazy library cannot)."""
     if not from_data.is_array(array):
         raise TypeError(f"expected np.ndarray (got {type(array).__name__})")
@@ -139,7 +144,7 @@ def empty(*size: Any, **options: Any) -> Tensor:
     return order.made(creation.full(0, shape, order.dtype))
 
 
-def full(size: Any, fill_value: Any, **options: Any) -> Tensor:
+def full(size: Sizes, fill_value: Operand, **options: Any) -> Tensor:
     """A tensor of one number; its dtype is the number's unless one is given."""
     value = asked.number(fill_value)
     if isinstance(size, int):
@@ -190,13 +195,13 @@ def range(start: float = 0, end: float | None = None, step: float = 1, **options
     return order.made(creation.arange(start, start + (count - 0.5) * step, step, order.dtype))
 
 
-def linspace(start: Any, end: Any, steps: int, **options: Any) -> Tensor:
+def linspace(start: Operand, end: Operand, steps: int, **options: Any) -> Tensor:
     """`steps` numbers from start to end, both included, at equal distances."""
     order = asked.FactoryOptions("linspace", options)
     return order.made(creation.linspace(asked.number(start), asked.number(end), index(steps), order.dtype))
 
 
-def logspace(start: Any, end: Any, steps: int, base: float = 10.0, **options: Any) -> Tensor:
+def logspace(start: Operand, end: Operand, steps: int, base: float = 10.0, **options: Any) -> Tensor:
     """base to the power of linspace."""
     order = asked.FactoryOptions("logspace", options)
     return order.made(creation.logspace(asked.number(start), asked.number(end), index(steps), base, order.dtype))
@@ -234,7 +239,7 @@ def empty_like(input: Tensor, **options: Any) -> Tensor:
     return zeros_like(input, **options)
 
 
-def full_like(input: Tensor, fill_value: Any, **options: Any) -> Tensor:
+def full_like(input: Tensor, fill_value: Operand, **options: Any) -> Tensor:
     """One number in another tensor's shape, dtype and device."""
     order = asked.like("full_like", input, options)
     value = asked.number(fill_value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from operator import index
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pywebgpu import devices, dtypes
 from pywebgpu.devices.base import Device, check_supported
@@ -15,6 +15,9 @@ from pywebgpu.shapes import Shape
 from pywebgpu.step_capture.free_number import NUMBERS
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.tensor import Tensor
+
+if TYPE_CHECKING:
+    from pywebgpu.step_capture.free_number import Number
 
 DeviceLike = str | devices.device | None
 IGNORED = {"layout", "pin_memory", "memory_format", "names"}
@@ -80,12 +83,13 @@ def size(name: str, args: Sequence[Any], options: dict[str, Any]) -> Shape:
     return sizes(args, name)
 
 
-def number(value: Any) -> Any:
+def number(value: object) -> Number:
     """A Python number of one, or of what stands for one (a tensor or array of a single element)."""
     if isinstance(value, NUMBERS):
         return value
     if hasattr(value, "item"):
-        return value.item()
+        found: Number = value.item()
+        return found
     raise TypeError(f"expected a number, but got {type(value).__name__}")
 
 

@@ -7,7 +7,7 @@ import functools
 import struct
 from collections.abc import Sequence
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from pywebgpu import dtypes
 from pywebgpu.composites import arithmetic
@@ -20,6 +20,9 @@ from pywebgpu.shapes import Shape
 from pywebgpu.step_capture.capture import capture_state
 from pywebgpu.step_capture.free_number import FREE, FreeFloat, fixed
 from pywebgpu.tensor.base import TensorBase
+
+if TYPE_CHECKING:
+    from pywebgpu.tensor.types import Array
 
 LOOKED_AT = 1 << 20  # whole numbers up to this many are looked through for their range
 
@@ -62,7 +65,7 @@ def from_data(data: Any, dtype: DType | None, device: Device) -> Node:
     return from_bytes(pack(flat, found), found, shape, device)
 
 
-def from_array(data: Any, dtype: DType | None, device: Device) -> Node:
+def from_array(data: Array, dtype: DType | None, device: Device) -> Node:
     """What has NumPy's array interface, in its own dtype, or in `dtype` where the device does not have its own.
 
     Raises: TypeError for a dtype that is not known here.
@@ -78,11 +81,11 @@ def from_array(data: Any, dtype: DType | None, device: Device) -> Node:
     return from_bytes(data.tobytes(), dtypes.BY_NAME[name], data.shape, device)
 
 
-def is_array(data: Any) -> bool:
+def is_array(data: object) -> TypeGuard[Array]:
     return hasattr(data, "__array_interface__") and not isinstance(data, TensorBase)
 
 
-def is_sequence(data: Any) -> bool:
+def is_sequence(data: object) -> TypeGuard[Sequence[Any]]:
     return isinstance(data, Sequence | array.array) and not isinstance(data, str | bytes)
 
 
@@ -94,7 +97,7 @@ def flatten(data: Any, flat: list[Any], kinds: set[Any], depth: int = 1) -> Shap
     if isinstance(data, TensorBase) or is_array(data):
         kinds.add(dtypes.BY_NAME.get(str(data.dtype), float) if is_array(data) else data.dtype)
         shape = tuple(data.shape)
-        flat.extend(_elements(data.tolist(), len(shape)))
+        flat.extend(_elements(data.tolist(), len(shape)))  # type: ignore[union-attr]
         return shape
     if not is_sequence(data):
         flat.append(data)

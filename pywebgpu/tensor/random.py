@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pywebgpu import devices, dtypes
 from pywebgpu.composites import arithmetic, random, reduce
@@ -17,6 +17,9 @@ from pywebgpu.tensor import generator as sources
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.generator import Source, State
 from pywebgpu.tensor.tensor import Tensor
+
+if TYPE_CHECKING:
+    from pywebgpu.tensor.types import Operand, Sizes
 
 
 class Generator(Source):
@@ -79,7 +82,7 @@ def set_rng_state(new_state: Tensor) -> None:
 
 
 @contextmanager
-def fork_rng(devices: Any = (), enabled: bool = True, **options: Any) -> Iterator[None]:
+def fork_rng(devices: Iterable[object] = (), enabled: bool = True, **options: Any) -> Iterator[None]:
     """Draws inside the block leave the default generator as it was."""
     before = default_generator.state
     try:
@@ -89,7 +92,7 @@ def fork_rng(devices: Any = (), enabled: bool = True, **options: Any) -> Iterato
             default_generator.restore(before)
 
 
-def seed_node(device: Any = None, generator: Source | None = None) -> Seed:
+def seed_node(device: object = None, generator: Source | None = None) -> Seed:
     """The seed of one draw, for functions of nodes that take one."""
     return sources.draw(generator)
 
@@ -166,7 +169,9 @@ def randint_like(input: Tensor, *args: Any, generator: Source | None = None, **o
     return order.made(random.integers(sources.draw(generator), tuple(input.shape), low, high, order.dtype))
 
 
-def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Source | None = None, **options: Any) -> Tensor:
+def normal(
+    mean: Operand, std: Operand = 1.0, size: Sizes | None = None, *, generator: Source | None = None, **options: Any
+) -> Tensor:
     """Normal numbers with a mean and a spread of their own each (tensors), or with one of each in `size`."""
     random_inplace.require_spread(std)
     tensors = [part for part in (mean, std) if isinstance(part, TensorBase)]

@@ -1,6 +1,8 @@
 """Shapes as tensors report them."""
 
-from typing import Any
+from __future__ import annotations
+
+from typing import Any, SupportsIndex
 
 
 class Size(tuple[int, ...]):
@@ -17,6 +19,6 @@ class Size(tuple[int, ...]):
             total *= n
         return total
 
-    def __getitem__(self, at: Any) -> Any:
+    def __getitem__(self, at: SupportsIndex | slice) -> Any:
         found = tuple.__getitem__(self, at)
         return Size(found) if isinstance(found, tuple) else found

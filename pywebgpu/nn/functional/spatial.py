@@ -7,13 +7,12 @@ from typing import Any as _Any
 from pywebgpu.composites import convolution as _convolution
 from pywebgpu.composites import pooling as _pooling
 from pywebgpu.composites import resample as _resample
-from pywebgpu.tensor import base as _base
 from pywebgpu.tensor import tensor as _tensor
+from pywebgpu.tensor.apply import apply as _apply
 
 _T = _tensor.Tensor
 _Sizes = int | _Sequence[int]
 _Outputs = int | _Sequence[int | None]
-_apply: _Callable[..., _T] = _base.apply
 
 
 def conv1d(
@@ -132,7 +131,7 @@ def _max_pool(rank: int) -> _Callable[..., _Any]:
         return_indices: bool = False,
     ) -> _Any:
         function = _pooling.max_pool_with_indices if return_indices else _pooling.max_pool
-        return _base.apply(function, input, kernel_size, stride or None, padding, dilation, ceil_mode, rank=rank)
+        return _apply(function, input, kernel_size, stride or None, padding, dilation, ceil_mode, rank=rank)
 
     max_pool.__name__ = f"max_pool{rank}d"
     max_pool.__doc__ = f"""The largest element of each window over the last {rank} axes; the first has the gradient.
@@ -240,7 +239,7 @@ def adaptive_avg_pool3d(input: _T, output_size: _Outputs) -> _T:
 def _adaptive_max_pool(rank: int) -> _Callable[..., _Any]:
     def adaptive_max_pool(input: _T, output_size: _Outputs, return_indices: bool = False) -> _Any:
         function = _pooling.adaptive_max_pool_with_indices if return_indices else _pooling.adaptive_max_pool
-        return _base.apply(function, input, output_size, rank=rank)
+        return _apply(function, input, output_size, rank=rank)
 
     adaptive_max_pool.__name__ = f"adaptive_max_pool{rank}d"
     adaptive_max_pool.__doc__ = f"The largest elements of `output_size` windows which cover the last {rank} axes."
