@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import traceback
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, TypeVar
 from weakref import WeakKeyDictionary
 
 from pywebgpu import devices
@@ -25,6 +26,9 @@ from pywebgpu.runtime import executor
 from pywebgpu.step_capture.capture import capture_state
 from pywebgpu.tensor import show
 
+if TYPE_CHECKING:
+    from pywebgpu.runtime.storage import Storage
+
 ENABLED = (
     "Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled for debugging."
 )
@@ -33,6 +37,8 @@ UNKNOWN = (
     "Error detected in {name}. No forward pass information available. Enable detect anomaly during forward pass for "
     "more information."
 )
+
+T = TypeVar("T")
 
 
 class Guard(origin.Watcher):
@@ -65,7 +71,7 @@ class Guard(origin.Watcher):
 
     # What the program does
 
-    def made(self, storage: Any, origin: Origin) -> None:
+    def made(self, storage: Storage, origin: Origin) -> None:
         if not self._busy:
             self._devices[storage.node] = storage.device
             if self.nans != "0":
@@ -112,7 +118,7 @@ class Guard(origin.Watcher):
         if node.spec.dtype.kind is Kind.FLOAT and 0 not in node.spec.shape and not _is_given(node):
             self._candidates.setdefault(node, candidate)
 
-    def _quietly(self, action: Any) -> Any:
+    def _quietly(self, action: Callable[[], T]) -> T:
         """What the search itself computes is not searched."""
         self._busy = True
         try:

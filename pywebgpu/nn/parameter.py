@@ -1,6 +1,8 @@
 """Tensors that a Module owns: parameters, which are trained, and buffers, which are not."""
 
-from typing import Any, Self
+from __future__ import annotations
+
+from typing import Any, Self, SupportsIndex
 
 from pywebgpu.tensor import create
 from pywebgpu.tensor.tensor import Tensor
@@ -30,7 +32,7 @@ class Parameter(Tensor):
             memo[id(self)] = type(self)(self.detach().clone(), self.requires_grad)
         return memo[id(self)]  # type: ignore[no-any-return]
 
-    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+    def __reduce_ex__(self, protocol: SupportsIndex) -> tuple[Any, ...]:
         return type(self), (self.detach(), self.requires_grad)
 
 

@@ -155,7 +155,7 @@ class Optimizer:
                 if parameter is None:
                     state[key] = value
                 else:
-                    state[parameter] = grouping.restored(parameter, value, self.state.get(parameter, {}))
+                    state[parameter] = grouping.restored(parameter, value, self.state.get(parameter, {}))  # type: ignore[assignment]
         for group, new in zip(self.param_groups, saved, strict=True):
             new["params"] = group["params"]
             if "param_names" in group:
@@ -367,18 +367,19 @@ class UpdateRule(Optimizer):
         raise NotImplementedError
 
 
-def _copied(value: Any, old: Any) -> Any:
+def _copied(value: Any, old: object) -> Any:
     """An option, on the device where it is now."""
     copied = copy.deepcopy(value)
-    both = isinstance(copied, tensor.Tensor) and isinstance(old, tensor.Tensor)
-    return copied.to(old.device) if both else copied
+    if isinstance(copied, tensor.Tensor) and isinstance(old, tensor.Tensor):
+        return copied.to(old.device)
+    return copied
 
 
 def _plain(state: State) -> State:
     return dict(state) if isinstance(state, numbers.Options) else state
 
 
-def _kind(parameter: tensor.Tensor, state: State) -> Any:
+def _kind(parameter: tensor.Tensor, state: State) -> object:
     """What parameters that are updated together have in common; something new for one that must be alone."""
     found: list[Any] = []
     for name, value in dict.items(state):  # As they are: nothing is read anew here.

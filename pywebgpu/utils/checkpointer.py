@@ -120,7 +120,7 @@ def _restore(found: Any, state: Any) -> None:
         found.zero_grad(set_to_none=True)
 
 
-def _mapped(value: Any, function: Callable[[Tensor], Any]) -> Any:
+def _mapped(value: object, function: Callable[[Tensor], Any]) -> object:
     """A copy of a nest of containers, with what `function` makes of each tensor in its place."""
     if isinstance(value, Tensor):
         return function(value)
@@ -130,7 +130,7 @@ def _mapped(value: Any, function: Callable[[Tensor], Any]) -> Any:
         return made
     if isinstance(value, list | tuple):
         items = [_mapped(inner, function) for inner in value]
-        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)  # type: ignore[arg-type]
     return copy.deepcopy(value)
 
 
