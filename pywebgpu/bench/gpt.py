@@ -3,8 +3,13 @@
 Pre-norm blocks, causal attention, GELU by tanh, no dropout, a head of its own.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pywebgpu.tensor.tensor import Tensor
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +34,7 @@ def model(torch: Any, shape: Shape) -> Any:
             self.into = nn.Linear(shape.width, 3 * shape.width)
             self.out = nn.Linear(shape.width, shape.width)
 
-        def forward(self, x: Any) -> Any:
+        def forward(self, x: Tensor) -> Any:
             batch, length, width = x.shape
             parts = self.into(x).split(width, dim=-1)
             query, key, value = (part.view(batch, length, shape.heads, -1).transpose(1, 2) for part in parts)
@@ -43,7 +48,7 @@ def model(torch: Any, shape: Shape) -> Any:
             self.network_norm = nn.LayerNorm(shape.width)
             self.wide, self.narrow = nn.Linear(shape.width, 4 * shape.width), nn.Linear(4 * shape.width, shape.width)
 
-        def forward(self, x: Any) -> Any:
+        def forward(self, x: Tensor) -> Any:
             x = x + self.attention(self.attention_norm(x))
             return x + self.narrow(nn.functional.gelu(self.wide(self.network_norm(x)), approximate="tanh"))
 
@@ -56,7 +61,7 @@ def model(torch: Any, shape: Shape) -> Any:
             self.norm = nn.LayerNorm(shape.width)
             self.head = nn.Linear(shape.width, shape.vocabulary, bias=False)
 
-        def forward(self, characters: Any) -> Any:
+        def forward(self, characters: Tensor) -> Any:
             places = torch.arange(characters.shape[1], device=characters.device)
             x = self.character(characters) + self.position(places)
             for block in self.blocks:

@@ -70,7 +70,7 @@ def _step(shape: gpt.Shape, is_tied: bool) -> Callable[[], Any]:
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
     executor.submit(devices.open_device("null"))
 
-    def step() -> Any:
+    def step() -> object:
         optimizer.zero_grad()
         loss = torch.nn.functional.cross_entropy(model(characters).flatten(0, 1), targets)
         loss.backward()

@@ -38,7 +38,7 @@ class Training:
         inputs, targets = [_tensor(torch, device, data) for data in self.batch()]
         optimizer = self.optimizer(torch, model.parameters())
 
-        def step() -> Any:
+        def step() -> object:
             """The ordinary loop's body."""
             optimizer.zero_grad()
             loss = torch.nn.functional.cross_entropy(model(inputs).flatten(0, -2), targets)
@@ -121,7 +121,7 @@ def _matmul(torch: Any, device: str) -> Step:
 def _pointwise(torch: Any, device: str) -> Step:
     x = torch.linspace(-2.0, 2.0, 4 << 20, device=device)
 
-    def step() -> Any:
+    def step() -> object:
         y = (x * 1.5 + 0.25).sin()
         y = (y * x - 0.5).tanh()
         return ((-y).exp() + 1.0).sqrt() / 3.0

@@ -6,10 +6,10 @@ taken down when a Program is compiled while somebody watches, or, for one that i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING
 
 from pywebgpu.compiler.driver import compile_graph
 from pywebgpu.compiler.program import Dispatch, Program, Target
@@ -17,6 +17,10 @@ from pywebgpu.ir.graph import HOST, Custom, Node, Pointwise, Reduction, Spec, St
 from pywebgpu.ir.origin import Origin, Watcher
 from pywebgpu.kernels.kernel import Kernel
 from pywebgpu.ops import indexing
+
+if TYPE_CHECKING:
+    from pywebgpu.compiler.driver import Written
+    from pywebgpu.devices.base import Device
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +108,7 @@ class Plans(Watcher):
         self._last: Plan | None = None
         self._found: dict[int, tuple[Program, Plan]] = {}
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[Plan]:
         """In the order in which they first ran."""
         return iter([plan for _, plan in self._found.values()])
 
@@ -115,7 +119,7 @@ class Plans(Watcher):
     def compiled(self, program: Program, values: Sequence[Node], steps: Sequence[Sequence[Node]]) -> None:
         self._last = _plan(program, values, steps)
 
-    def loading(self, device: Any, program: Program, roots: Sequence[Node], written: Any) -> None:
+    def loading(self, device: Device, program: Program, roots: Sequence[Node], written: Written) -> None:
         if id(program) in self._found:
             return
         target = device.target if self._target is None or device.target.wgsl else self._target
@@ -126,7 +130,7 @@ class Plans(Watcher):
         own = target is device.target
         self._found[id(program)] = program, replace(self._last, program=program) if own else self._last
 
-    def again(self, device: Any, program: Program) -> None:
+    def again(self, device: Device, program: Program) -> None:
         self._found.setdefault(id(program), (program, bare(program)))
 
     def compile(self, roots: Sequence[Node], target: Target) -> Plan:

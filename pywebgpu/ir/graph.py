@@ -10,13 +10,16 @@ import threading
 from collections.abc import Callable, Hashable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pywebgpu.dtypes import DType, Kind
 from pywebgpu.errors import DTypeError, ShapeError
 from pywebgpu.shapes import Shape
 from pywebgpu.step_capture.free_number import FreeNumber
 from pywebgpu.symbolic import Sym
+
+if TYPE_CHECKING:
+    from pywebgpu.ir.origin import Origins
 
 Attrs = Mapping[str, Any]
 NO_ATTRS: Attrs = {}
@@ -44,7 +47,7 @@ class ThreadState(threading.local):
         self.origins: Any = None
         self.wide: list[tuple[Node, int]] = []
 
-    def watch(self, origins: Any) -> None:
+    def watch(self, origins: Origins | None) -> None:
         """Sets who is told in this thread; None ends it."""
         used.origins = True
         self.origins = origins
@@ -237,7 +240,7 @@ class Node:
         return self.buffer is not None or not self.inputs
 
 
-def data(spec: Spec, buffer: Any) -> Node:
+def data(spec: Spec, buffer: object) -> Node:
     """A leaf whose value is in a device's buffer."""
     node = Node(DATA, (), NO_ATTRS, spec)
     node.buffer = buffer

@@ -81,7 +81,7 @@ class Watcher:
     def compiled(self, program: Any, values: Sequence[Node], steps: Sequence[Sequence[Node]]) -> None:
         """A graph became a Program: the node of each slot, the nodes that each step computes."""
 
-    def loading(self, device: Any, program: Any, roots: Sequence[Node], written: Any) -> None:
+    def loading(self, device: Any, program: Any, roots: Sequence[Node], written: tuple[tuple[int, int], ...]) -> None:
         """A Program, just compiled or known, is about to run for these roots."""
 
     def again(self, device: Any, program: Any) -> None:
@@ -171,7 +171,7 @@ class Origins:
         for watcher in self.watchers:
             watcher.compiled(program, values, steps)
 
-    def loading(self, device: Any, program: Any, roots: Sequence[Node], written: Any) -> None:
+    def loading(self, device: Any, program: Any, roots: Sequence[Node], written: tuple[tuple[int, int], ...]) -> None:
         for watcher in self.watchers:
             watcher.loading(device, program, roots, written)
 

@@ -132,7 +132,8 @@ def _max_pool(rank: int) -> _Callable[..., _Pooled]:
         return_indices: bool = False,
     ) -> _Pooled:
         function: _Callable[..., _Any] = _pooling.max_pool_with_indices if return_indices else _pooling.max_pool
-        return _apply(function, input, kernel_size, stride or None, padding, dilation, ceil_mode, rank=rank)
+        found: _Pooled = _apply(function, input, kernel_size, stride or None, padding, dilation, ceil_mode, rank=rank)
+        return found
 
     max_pool.__name__ = f"max_pool{rank}d"
     max_pool.__doc__ = f"""The largest element of each window over the last {rank} axes; the first has the gradient.
@@ -239,8 +240,10 @@ def adaptive_avg_pool3d(input: _T, output_size: _Outputs) -> _T:
 
 def _adaptive_max_pool(rank: int) -> _Callable[..., _Pooled]:
     def adaptive_max_pool(input: _T, output_size: _Outputs, return_indices: bool = False) -> _Pooled:
-        function = _pooling.adaptive_max_pool_with_indices if return_indices else _pooling.adaptive_max_pool
-        return _apply(function, input, output_size, rank=rank)
+        function: _Callable[..., _Any] = _pooling.adaptive_max_pool
+        function = _pooling.adaptive_max_pool_with_indices if return_indices else function
+        found: _Pooled = _apply(function, input, output_size, rank=rank)
+        return found
 
     adaptive_max_pool.__name__ = f"adaptive_max_pool{rank}d"
     adaptive_max_pool.__doc__ = f"The largest elements of `output_size` windows which cover the last {rank} axes."
