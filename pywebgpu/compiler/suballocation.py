@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
-from pywebgpu.compiler.inlining import Chain, is_free, is_view, read_at
 from pywebgpu.ir import walk
 from pywebgpu.ir.graph import DATA, HOST, NO_ATTRS, Movement, Node, Spec, thread_state
+from pywebgpu.kernels.access import Chain, is_free, is_view, read_at
 from pywebgpu.ops import indexing, movement, packing, pointwise
 from pywebgpu.symbolic import constant, variable
 

@@ -112,7 +112,15 @@ def test_the_table_fits_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_the_table_tells_of_losses_that_are_not_the_peers() -> None:
-    peer = {"ms": 1.0, "version": "2.0", "threads": 2, "loss_first": 2.3, "loss_last": 2.3}
+    peer = {
+        "ms": 1.0,
+        "ms_min": 1.0,
+        "ms_max": 1.0,
+        "version": "2.0",
+        "threads": 2,
+        "loss_first": 2.3,
+        "loss_last": 2.3,
+    }
     numbers = dict.fromkeys(KEYS, 1) | {"name": "mlp", "host": "native", "device": "cpu", "adapter": None}
     numbers |= {"loss_first": 2.3, "loss_last": 2.2, "peers": {"torch-cpu": peer}}
     found = report.table([measure.Measurement(**numbers)])
