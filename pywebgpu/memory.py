@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Self
 from weakref import WeakKeyDictionary
 
 from pywebgpu import devices
+from pywebgpu.compiler.program import Program
+from pywebgpu.devices.base import Device
 from pywebgpu.dtypes import DType
 from pywebgpu.ir import origin
 from pywebgpu.ir.origin import Origin
@@ -78,7 +80,7 @@ class Live:
         return f"{self.dtype.name}{list(self.shape)}"
 
 
-class Tracking(origin.Watcher):
+class Tracking(origin.Watcher[Storage, Program, Device]):
     """Remembers the line that made each tensor, until `stop` or the end of a `with` block."""
 
     lines = True

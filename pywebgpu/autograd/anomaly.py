@@ -10,11 +10,12 @@ import traceback
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 from weakref import WeakKeyDictionary
 
 from pywebgpu import devices
 from pywebgpu.autograd.nonfinite import Candidate, Check
+from pywebgpu.compiler.program import Program
 from pywebgpu.devices.base import Buffer, Device
 from pywebgpu.dtypes import Kind
 from pywebgpu.errors import CaptureError
@@ -23,11 +24,9 @@ from pywebgpu.ir.graph import Generator, Movement, Node, thread_state
 from pywebgpu.ir.origin import BACKWARD, Origin, Span
 from pywebgpu.ops import pointwise
 from pywebgpu.runtime import executor
+from pywebgpu.runtime.storage import Storage
 from pywebgpu.step_capture.capture import capture_state
 from pywebgpu.tensor import show
-
-if TYPE_CHECKING:
-    from pywebgpu.runtime.storage import Storage
 
 ENABLED = (
     "Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled for debugging."
@@ -41,7 +40,7 @@ UNKNOWN = (
 T = TypeVar("T")
 
 
-class Guard(origin.Watcher):
+class Guard(origin.Watcher[Storage, Program, Device]):
     """What watches. anomaly, check_nan: PyTorch's modes.  nans: as `Settings.nans`."""
 
     lines = stacks = checks = True

@@ -62,7 +62,7 @@ def as_data(found: list[Planned]) -> list[dict[str, Any]]:
 def _step(shape: gpt.Shape, is_tied: bool) -> Callable[[], Any]:
     torch = importlib.import_module("pywebgpu")
     with torch.device("null"):
-        model = gpt.model(torch, shape)
+        model: Any = gpt.model(torch, shape)
         characters = torch.zeros(shape.batch, shape.block, dtype=torch.int64)
         targets = torch.zeros(shape.batch * shape.block, dtype=torch.int64)
     if is_tied:

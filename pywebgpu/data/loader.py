@@ -30,7 +30,7 @@ class DataLoader(Generic[T_co]):
 
     def __init__(
         self,
-        dataset: Any,
+        dataset: dataset.Dataset[T_co] | Sequence[T_co],
         batch_size: int | None = 1,
         shuffle: bool | None = None,
         sampler: Iterable[Any] | None = None,
@@ -50,7 +50,7 @@ class DataLoader(Generic[T_co]):
         in_order: bool = True,
     ) -> None:
         _check_workers(num_workers, timeout, prefetch_factor, persistent_workers, multiprocessing_context)
-        self.dataset = dataset
+        self.dataset: Any = dataset
         self.num_workers = num_workers
         self.pin_memory = pin_memory
         self.timeout = timeout
@@ -64,7 +64,7 @@ class DataLoader(Generic[T_co]):
         batched = collate.default_collate if self._is_batched else collate.default_convert
         self.collate_fn = batched if collate_fn is None else collate_fn
 
-    def __iter__(self) -> Iterator[T_co]:
+    def __iter__(self) -> Iterator[Any]:
         if isinstance(self.dataset, dataset.IterableDataset):
             return self._iterate_stream(iter(self.dataset))
         return self._iterate_indices()

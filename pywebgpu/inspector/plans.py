@@ -13,15 +13,16 @@ from typing import TYPE_CHECKING
 
 from pywebgpu.compiler.driver import compile_graph
 from pywebgpu.compiler.program import Dispatch, Program
+from pywebgpu.devices.base import Device
 from pywebgpu.ir.graph import HOST, Custom, Node, Pointwise, Reduction, Spec, Structural, thread_state
 from pywebgpu.ir.origin import Origin, Watcher
 from pywebgpu.kernels.kernel import Kernel
 from pywebgpu.kernels.target import Target
 from pywebgpu.ops import indexing
+from pywebgpu.runtime.storage import Storage
 
 if TYPE_CHECKING:
     from pywebgpu.compiler.driver import Written
-    from pywebgpu.devices.base import Device
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +101,7 @@ class Plan:
         return self.program.lower_bound
 
 
-class Plans(Watcher):
+class Plans(Watcher[Storage, Program, Device]):
     """The plans of all Programs that ran while it watched. `target`: what to compile for instead of the device."""
 
     def __init__(self, target: Target | None = None, *, lines: bool = False) -> None:

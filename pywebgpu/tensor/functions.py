@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from itertools import pairwise, product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from pywebgpu import dtypes, shapes
 from pywebgpu.composites import arithmetic, joining, linear
@@ -177,21 +177,39 @@ def block_diag(*tensors: Tensor) -> Tensor:
     return cat(rows, 0)
 
 
-def _each(function: Callable[[Tensor], Tensor], tensors: tuple[Any, ...]) -> Any:
+def _each(function: Callable[[Tensor], Tensor], tensors: tuple[Any, ...]) -> Tensor | tuple[Tensor, ...]:
     if len(tensors) == 1 and isinstance(tensors[0], TensorBase):
         return function(tensors[0])  # type: ignore[arg-type]
     return tuple(function(t) for t in (tensors[0] if len(tensors) == 1 else tensors))
 
 
-def atleast_1d(*tensors: Any) -> Any:
+@overload
+def atleast_1d(tensor: Tensor, /) -> Tensor: ...
+@overload
+def atleast_1d(tensor: Tensor, other: Tensor, /, *tensors: Tensor) -> tuple[Tensor, ...]: ...
+@overload
+def atleast_1d(tensors: Sequence[Tensor], /) -> tuple[Tensor, ...]: ...
+def atleast_1d(*tensors: Any) -> Tensor | tuple[Tensor, ...]:
     return _each(lambda t: t if t.ndim else t.reshape(1), tensors)
 
 
-def atleast_2d(*tensors: Any) -> Any:
+@overload
+def atleast_2d(tensor: Tensor, /) -> Tensor: ...
+@overload
+def atleast_2d(tensor: Tensor, other: Tensor, /, *tensors: Tensor) -> tuple[Tensor, ...]: ...
+@overload
+def atleast_2d(tensors: Sequence[Tensor], /) -> tuple[Tensor, ...]: ...
+def atleast_2d(*tensors: Any) -> Tensor | tuple[Tensor, ...]:
     return _each(lambda t: t if t.ndim >= 2 else t.reshape(1, t.numel()), tensors)
 
 
-def atleast_3d(*tensors: Any) -> Any:
+@overload
+def atleast_3d(tensor: Tensor, /) -> Tensor: ...
+@overload
+def atleast_3d(tensor: Tensor, other: Tensor, /, *tensors: Tensor) -> tuple[Tensor, ...]: ...
+@overload
+def atleast_3d(tensors: Sequence[Tensor], /) -> tuple[Tensor, ...]: ...
+def atleast_3d(*tensors: Any) -> Tensor | tuple[Tensor, ...]:
     return _each(_three, tensors)
 
 
@@ -283,11 +301,15 @@ def chain_matmul(*matrices: Tensor) -> Tensor:
 # Others
 
 
+@overload
+def where(condition: TensorBase) -> tuple[Tensor, ...]: ...
+@overload
+def where(condition: TensorBase, input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor: ...
 def where(
     condition: TensorBase, input: Operand | None = None, other: Operand | None = None, *, out: Tensor | None = None
-) -> Any:
+) -> object:
     """`input` where the condition holds, else `other`; alone, the places where it holds."""
-    result = pointwise.where(condition, input, other)
+    result: Any = pointwise.where(condition, input, other)  # type: ignore[arg-type]
     return result if out is None else into(out, result)
 
 

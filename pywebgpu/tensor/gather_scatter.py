@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from math import prod
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, Self, TypeVar, overload
 
 from pywebgpu import dtypes
 from pywebgpu.composites import indexing, masks, matrix, scattering
@@ -51,6 +52,7 @@ def _form(
 ) -> Callable[Concatenate[S, P], Tensor]:
     """The form in place of a method. reads_itself: its gradient needs the value before the write, so that is copied."""
 
+    @functools.wraps(method)
     def written(self: S, /, *args: P.args, **options: P.kwargs) -> Tensor:
         before: Any = self
         if reads_itself and thread_state.grad:
@@ -160,7 +162,11 @@ class GatherScatterMethods(index.Subscripts, ReshapingMethods):
         grown, chosen = self.expand(shape), mask.expand(shape)
         return grown[chosen] if shape else grown.reshape(1)[chosen.reshape(1)]
 
-    def nonzero(self, *, as_tuple: bool = False) -> Any:
+    @overload
+    def nonzero(self, *, as_tuple: Literal[False] = False) -> Tensor: ...
+    @overload
+    def nonzero(self, *, as_tuple: Literal[True]) -> tuple[Tensor, ...]: ...
+    def nonzero(self, *, as_tuple: bool = False) -> Tensor | tuple[Tensor, ...]:
         """The coordinates of the elements that are not 0: (count, rank), or a vector an axis.
 
         Reads their number from the device.
@@ -178,8 +184,7 @@ class GatherScatterMethods(index.Subscripts, ReshapingMethods):
 
     def argwhere(self) -> Tensor:
         """As nonzero."""
-        found: Tensor = self.nonzero()
-        return found
+        return self.nonzero()
 
     # Triangles and diagonals
 

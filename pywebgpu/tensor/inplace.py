@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
@@ -23,6 +24,7 @@ S = TypeVar("S", bound=TensorBase)
 def _form(method: Callable[Concatenate[S, P], Tensor]) -> Callable[Concatenate[S, P], Tensor]:
     """The form in place of a method."""
 
+    @functools.wraps(method)
     def written(self: S, /, *args: P.args, **options: P.kwargs) -> Tensor:
         # The op saves a copy, so that its own write does not make what it saved stale.
         before: Any = self._new(pointwise.copy(self._node), self._storage.device) if thread_state.grad else self

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from pywebgpu import shapes
 from pywebgpu.composites import joining
@@ -15,6 +15,7 @@ from pywebgpu.tensor.apply import apply
 from pywebgpu.tensor.base import TensorBase, as_tuple, strides_of
 
 if TYPE_CHECKING:
+    from pywebgpu.tensor.size import Size
     from pywebgpu.tensor.tensor import Tensor
 
 
@@ -25,7 +26,11 @@ class MovementMethods(TensorBase):
 
     # Facts of the layout
 
-    def size(self, dim: int | None = None) -> Any:
+    @overload
+    def size(self, dim: None = None) -> Size: ...
+    @overload
+    def size(self, dim: int) -> int: ...
+    def size(self, dim: int | None = None) -> Size | int:
         return self.shape if dim is None else self.shape[shapes.axis(dim, self.ndim)]
 
     def dim(self) -> int:
@@ -37,7 +42,11 @@ class MovementMethods(TensorBase):
     def nelement(self) -> int:
         return self.numel()
 
-    def stride(self, dim: int | None = None) -> Any:
+    @overload
+    def stride(self, dim: None = None) -> tuple[int, ...]: ...
+    @overload
+    def stride(self, dim: int) -> int: ...
+    def stride(self, dim: int | None = None) -> tuple[int, ...] | int:
         found = strides_of(self)[0]
         return found if dim is None else found[shapes.axis(dim, self.ndim)]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from pywebgpu import dtypes
 from pywebgpu.composites import arithmetic, elementwise, logic
@@ -161,9 +161,9 @@ class PointwiseMethods(TensorBase):
         """self + value tensor1 / tensor2"""
         return apply(elementwise.addcdiv, self, tensor1, tensor2, value)
 
-    def where(self, condition: Tensor, other: Operand | None) -> Tensor:
+    def where(self, condition: Tensor, other: Operand) -> Tensor:
         """self where `condition`, else `other`."""
-        return where(condition, self, other)  # type: ignore[no-any-return]
+        return where(condition, self, other)
 
     # Comparison and logic
 
@@ -201,7 +201,11 @@ class PointwiseMethods(TensorBase):
         return tuple(self.shape) == tuple(other.shape) and bool(self.eq(other).all().item())
 
 
-def where(condition: TensorBase, input: Operand | None = None, other: Operand | None = None) -> Any:
+@overload
+def where(condition: TensorBase) -> tuple[Tensor, ...]: ...
+@overload
+def where(condition: TensorBase, input: Operand, other: Operand) -> Tensor: ...
+def where(condition: TensorBase, input: Operand | None = None, other: Operand | None = None) -> object:
     """`input` where the condition holds, else `other`; with the condition alone, where it holds (see nonzero)."""
     if input is None and other is None:
         held: Any = condition

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, overload
 
 from pywebgpu.composites import quantile, reduce, scan
 from pywebgpu.dtypes import DType
@@ -89,13 +89,29 @@ class ReductionMethods(PointwiseMethods):
         """The smallest element over `dim`; equal ones share the gradient."""
         return apply(reduce.amin, self, None if dim == () else dim, keepdim)
 
+    @overload
+    def max(self) -> Tensor: ...
+    @overload
+    def max(self, dim: Tensor) -> Tensor: ...
+    @overload
+    def max(self, dim: int, keepdim: bool = False) -> Extreme: ...
+    @overload
+    def max(self, *, other: Tensor) -> Tensor: ...
     @aliased
-    def max(self, dim: Dims | Tensor = None, keepdim: bool = False, *, other: Tensor | None = None) -> Any:
+    def max(self, dim: Dims | Tensor = None, keepdim: bool = False, *, other: Tensor | None = None) -> Tensor | Extreme:
         """The largest of all; with an axis, values and indices along it; with a tensor, the larger of both."""
         return self._extreme("max", dim, keepdim, other)
 
+    @overload
+    def min(self) -> Tensor: ...
+    @overload
+    def min(self, dim: Tensor) -> Tensor: ...
+    @overload
+    def min(self, dim: int, keepdim: bool = False) -> Extreme: ...
+    @overload
+    def min(self, *, other: Tensor) -> Tensor: ...
     @aliased
-    def min(self, dim: Dims | Tensor = None, keepdim: bool = False, *, other: Tensor | None = None) -> Any:
+    def min(self, dim: Dims | Tensor = None, keepdim: bool = False, *, other: Tensor | None = None) -> Tensor | Extreme:
         """The smallest of all; with an axis, values and indices along it; with a tensor, the smaller of both."""
         return self._extreme("min", dim, keepdim, other)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, SupportsIndex
+from typing import SupportsIndex, overload
 
 
 class Size(tuple[int, ...]):
@@ -19,6 +19,10 @@ class Size(tuple[int, ...]):
             total *= n
         return total
 
-    def __getitem__(self, at: SupportsIndex | slice) -> Any:
+    @overload
+    def __getitem__(self, at: SupportsIndex) -> int: ...
+    @overload
+    def __getitem__(self, at: slice) -> Size: ...
+    def __getitem__(self, at: SupportsIndex | slice) -> int | Size:
         found = tuple.__getitem__(self, at)
         return Size(found) if isinstance(found, tuple) else found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from pywebgpu import dtypes, shapes
 from pywebgpu.composites import indexing, masks, matrix, ordering, reduce, scan
@@ -54,13 +54,21 @@ class SortingMethods(ReshapingMethods):
         """The k-th smallest element along an axis, and where it stands."""
         return Extreme(*apply(ordering.kthvalue, self, int(k), dim, keepdim))
 
+    @overload
+    def median(self) -> Tensor: ...
+    @overload
+    def median(self, dim: int, keepdim: bool = False) -> Extreme: ...
     @aliased
-    def median(self, dim: int | None = None, keepdim: bool = False) -> Any:
+    def median(self, dim: int | None = None, keepdim: bool = False) -> Tensor | Extreme:
         """The middle element, of two the smaller one: of all, or along an axis with its place."""
         return _middle(self, ordering.median, dim, keepdim)
 
+    @overload
+    def nanmedian(self) -> Tensor: ...
+    @overload
+    def nanmedian(self, dim: int, keepdim: bool = False) -> Extreme: ...
     @aliased
-    def nanmedian(self, dim: int | None = None, keepdim: bool = False) -> Any:
+    def nanmedian(self, dim: int | None = None, keepdim: bool = False) -> Tensor | Extreme:
         """The median of what is not NaN."""
         return _middle(self, ordering.nanmedian, dim, keepdim)
 
@@ -112,7 +120,7 @@ class SortingMethods(ReshapingMethods):
             low, high = (self.min().item(), self.max().item())
             if low < 0:
                 raise ShapeError("bincount only supports 1-d non-negative integral inputs.")
-            size = max(minlength, high + 1)
+            size = max(minlength, int(high) + 1)
         if weights is not None and weights.dtype.kind is not Kind.FLOAT:
             weights = weights.to(dtypes.float32 if self._storage.device.target.wgsl else dtypes.float64)
         return apply(masks.bincount, self, size, weights)

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from types import EllipsisType
 from typing import Any, Protocol, SupportsIndex
 
-from pywebgpu.composites.arithmetic import Number
 from pywebgpu.ir.graph import Node
+from pywebgpu.step_capture.free_number import Number
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.tensor import Tensor
 
