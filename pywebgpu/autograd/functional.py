@@ -161,6 +161,6 @@ def _grads(
     return [_like(x, 0) if part is None else part for x, part in zip(inputs, found, strict=True)]
 
 
-def _finished(tensors: list[Any], single: bool, create_graph: bool) -> Any:
+def _finished(tensors: list[Any], single: bool, create_graph: bool) -> Tensor | tuple[Tensor, ...]:
     done = tensors if create_graph else [tensor.detach() for tensor in tensors]
     return done[0] if single else tuple(done)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from pywebgpu.nn.module import Module
+    from pywebgpu.tensor.tensor import Tensor
 
 Step = Callable[[], Any]
 
@@ -160,9 +161,10 @@ def integers(bound: int, *shape: int) -> Data:
     return Data(shape, [draw(bound) for _ in range(prod(shape))], "int")
 
 
-def _tensor(torch: ModuleType, device: str, data: Data) -> Any:
+def _tensor(torch: ModuleType, device: str, data: Data) -> Tensor:
     dtype = torch.float32 if data.kind == "float" else torch.int64
-    return torch.tensor(data.values, dtype=dtype, device=device).reshape(data.shape).contiguous()
+    made: Tensor = torch.tensor(data.values, dtype=dtype, device=device).reshape(data.shape).contiguous()
+    return made
 
 
 def _fill(torch: ModuleType, model: Module) -> None:

@@ -44,7 +44,7 @@ class TensorDataset(Dataset[tuple[tensor.Tensor, ...]]):
             raise ValueError(f"Size mismatch between tensors: {', '.join(str(tuple(one.shape)) for one in tensors)}")
         self.tensors = tensors
 
-    def __getitem__(self, index: Any) -> tuple[tensor.Tensor, ...]:
+    def __getitem__(self, index: int) -> tuple[tensor.Tensor, ...]:
         return tuple(one[index] for one in self.tensors)
 
     def __len__(self) -> int:
@@ -69,7 +69,7 @@ class Subset(Dataset[T_co]):
         self.dataset = dataset
         self.indices = indices
 
-    def __getitem__(self, index: Any) -> T_co:
+    def __getitem__(self, index: int | list[int]) -> T_co:
         if isinstance(index, list):
             return self.dataset[[self.indices[i] for i in index]]
         return self.dataset[self.indices[index]]

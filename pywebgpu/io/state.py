@@ -91,7 +91,7 @@ def encode(obj: object) -> tuple[dict[str, tensor.Tensor], dict[str, str]]:
     return encoder.tensors, {"format": "pt", KEY: text}
 
 
-def decode(tensors: Mapping[str, tensor.Tensor], metadata: Mapping[str, str]) -> Any:
+def decode(tensors: Mapping[str, tensor.Tensor], metadata: Mapping[str, str]) -> object:
     """What `encode` was given."""
     if KEY not in metadata:
         return dict(tensors)
@@ -203,7 +203,7 @@ def _decoded(value: Any, tensors: Mapping[str, tensor.Tensor]) -> Any:
     raise ValueError(f"a value of the unknown kind {documents.shown(kind)}")
 
 
-def _read(file: BinaryIO, device: DeviceLike) -> Any:
+def _read(file: BinaryIO, device: DeviceLike) -> object:
     """Tells the formats apart by their first bytes: a safetensors header begins with a brace."""
     first = file.read(9)
     file.seek(-len(first), os.SEEK_CUR)

@@ -119,7 +119,7 @@ OPERATIONS: dict[str, Operation] = {
 }
 
 
-def is_same(now: object, before: Any) -> bool:
+def is_same(now: object, before: object) -> bool:
     """Whether Python cannot tell two numbers apart: it can 0.0 and -0.0, 1 and 1.0, and not NaN and NaN."""
     if type(now) is not type(before):
         return False

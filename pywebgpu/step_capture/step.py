@@ -237,14 +237,16 @@ def _memory(step: Step, call: Call) -> _Memory | str:
     return _Memory(inputs, outputs, takers, new, renews)
 
 
-def _input(step: Step, source: Source, call: Call) -> Any:
+def _input(step: Step, source: Source, call: Call) -> Buffer:
     if isinstance(source, Buffer):
         return source
     if isinstance(source, Storage):
-        return source.node.buffer
-    if isinstance(source, GradientOf):
-        return step.given_gradients.whole(source).node.buffer
-    return whole_of(call.tensors[source]._storage).node.buffer
+        found: Buffer = source.node.buffer
+    elif isinstance(source, GradientOf):
+        found = step.given_gradients.whole(source).node.buffer
+    else:
+        found = whole_of(call.tensors[source]._storage).node.buffer
+    return found
 
 
 def _taker(step: Step, kind: Taker, call: Call, new: dict[int, Storage], spec: Spec) -> Storage:

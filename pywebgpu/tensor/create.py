@@ -18,13 +18,14 @@ from pywebgpu.tensor.tensor import Tensor
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+    from typing_extensions import Buffer
 
     from pywebgpu.tensor.types import Operand, Sizes
 
 # From data
 
 
-def frombytes(data: Any, dtype: DType, shape: Sequence[int], device: asked.DeviceLike = None) -> Tensor:
+def frombytes(data: Buffer, dtype: DType, shape: Sequence[int], device: asked.DeviceLike = None) -> Tensor:
     """A tensor of little-endian bytes in row-major order. Raises RuntimeError when the length does not fit."""
     opened = devices.open_device(device)
     result: Tensor = Tensor._new(from_data.from_bytes(data, dtype, shape, opened), opened)
@@ -89,7 +90,9 @@ def from_numpy(array: NDArray[Any]) -> Tensor:
     return tensor(array)
 
 
-def frombuffer(buffer: Any, *, dtype: DType, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:
+def frombuffer(
+    buffer: Buffer, *, dtype: DType, count: int = -1, offset: int = 0, requires_grad: bool = False
+) -> Tensor:
     """A vector of `count` elements (-1: all) that lie in a buffer from byte `offset` on. The bytes are copied."""
     view = memoryview(buffer).cast("B")
     rest = view.nbytes - offset

@@ -22,12 +22,14 @@ from pywebgpu.step_capture.free_number import FREE, FreeFloat, fixed
 from pywebgpu.tensor.base import TensorBase
 
 if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
     from pywebgpu.tensor.types import Array
 
 LOOKED_AT = 1 << 20  # whole numbers up to this many are looked through for their range
 
 
-def from_bytes(data: Any, dtype: DType, shape: Sequence[int], device: Device) -> Node:
+def from_bytes(data: Buffer, dtype: DType, shape: Sequence[int], device: Device) -> Node:
     """Little-endian bytes in row-major order. Raises ShapeError when the length does not fit.
 
     The range of whole numbers is noted, so that using them as row numbers needs no check on the device.
@@ -132,7 +134,7 @@ def infer(kinds: set[Any], *, nested: bool) -> DType:
     return functools.reduce(dtypes.promote, [_dtype_of(kind, nested=nested) for kind in kinds])
 
 
-def _dtype_of(kind: Any, *, nested: bool) -> DType:
+def _dtype_of(kind: type | DType, *, nested: bool) -> DType:
     if isinstance(kind, DType):
         return kind
     if kind is float or kind is FreeFloat:
