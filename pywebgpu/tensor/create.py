@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from operator import index
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from pywebgpu import devices, dtypes, numbers
 from pywebgpu.composites import creation
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from typing_extensions import Buffer
 
-    from pywebgpu.tensor.types import Operand, Sizes
+    from pywebgpu.tensor.types import Made, Operand, Ranged, Sized, Sizes
 
 # From data
 
@@ -112,7 +112,7 @@ def frombuffer(
     return made.requires_grad_() if requires_grad else made
 
 
-def scalar_tensor(s: float, **options: Any) -> Tensor:
+def scalar_tensor(s: float, **options: Unpack[Made]) -> Tensor:
     """A number as a tensor of shape ()."""
     order = asked.FactoryOptions("scalar_tensor", options)
     return order.made(creation.full(s, (), order.dtype))
@@ -126,28 +126,28 @@ def filled(value: float, shape: Shape, dtype: DType, device: asked.DeviceLike, r
     return order.made(creation.full(value, shape, order.dtype))
 
 
-def zeros(*size: Any, **options: Any) -> Tensor:
+def zeros(*sizes: int | Sequence[int], **options: Unpack[Sized]) -> Tensor:
     """A tensor of zeros."""
-    shape = asked.size("zeros", size, options)
+    shape = asked.size("zeros", sizes, options)
     order = asked.FactoryOptions("zeros", options)
     return order.made(creation.full(0, shape, order.dtype))
 
 
-def ones(*size: Any, **options: Any) -> Tensor:
+def ones(*sizes: int | Sequence[int], **options: Unpack[Sized]) -> Tensor:
     """A tensor of ones."""
-    shape = asked.size("ones", size, options)
+    shape = asked.size("ones", sizes, options)
     order = asked.FactoryOptions("ones", options)
     return order.made(creation.full(1, shape, order.dtype))
 
 
-def empty(*size: Any, **options: Any) -> Tensor:
+def empty(*sizes: int | Sequence[int], **options: Unpack[Sized]) -> Tensor:
     """A tensor of zeros: nothing reads memory that was not written."""
-    shape = asked.size("empty", size, options)
+    shape = asked.size("empty", sizes, options)
     order = asked.FactoryOptions("empty", options)
     return order.made(creation.full(0, shape, order.dtype))
 
 
-def full(size: Sizes, fill_value: Operand, **options: Any) -> Tensor:
+def full(size: Sizes, fill_value: Operand, **options: Unpack[Made]) -> Tensor:
     """A tensor of one number; its dtype is the number's unless one is given."""
     value = asked.number(fill_value)
     if isinstance(size, int):
@@ -156,7 +156,7 @@ def full(size: Sizes, fill_value: Operand, **options: Any) -> Tensor:
     return order.made(creation.full(value, asked.sizes((size,), "full"), order.dtype))
 
 
-def eye(n: int, m: int | None = None, **options: Any) -> Tensor:
+def eye(n: int, m: int | None = None, **options: Unpack[Made]) -> Tensor:
     """A matrix with ones on its diagonal."""
     if n < 0 or (m is not None and m < 0):
         raise ShapeError(f"n must be greater or equal to 0, got {n if n < 0 else m}")
@@ -167,7 +167,7 @@ def eye(n: int, m: int | None = None, **options: Any) -> Tensor:
 # Counted
 
 
-def arange(*range_: Any, **options: Any) -> Tensor:
+def arange(*range_: Operand, **options: Unpack[Ranged]) -> Tensor:
     """start, start + step, ... below end: arange(end), arange(start, end) or arange(start, end, step).
 
     Dtypes: int64 of whole numbers, else the default float.
@@ -178,10 +178,10 @@ def arange(*range_: Any, **options: Any) -> Tensor:
     return order.made(creation.arange(start, end, step, order.dtype))
 
 
-def _range(name: str, given: Sequence[Any], options: dict[str, Any]) -> tuple[Any, Any, Any]:
+def _range(name: str, given: Sequence[Any], options: Ranged) -> tuple[Any, Any, Any]:
     if len(given) > 3 or (not given and "end" not in options):
         raise TypeError(f"{name}() takes from 1 to 3 numbers, got {len(given)}")
-    parts = {"start": 0, "step": 1}
+    parts: dict[str, Any] = {"start": 0, "step": 1}
     names = ("start", "end", "step") if len(given) > 1 or "end" in options else ("end",)
     parts |= dict(zip(names, given, strict=False))
     parts |= {key: options.pop(key) for key in ("start", "end", "step") if key in options}
@@ -189,7 +189,7 @@ def _range(name: str, given: Sequence[Any], options: dict[str, Any]) -> tuple[An
     return tuple(int(v) if isinstance(v, bool) else v for v in (start, end, step))  # type: ignore[return-value]
 
 
-def range(start: float = 0, end: float | None = None, step: float = 1, **options: Any) -> Tensor:
+def range(start: float = 0, end: float | None = None, step: float = 1, **options: Unpack[Made]) -> Tensor:
     """As arange with `end` included; old, kept for scripts that use it."""
     if end is None:
         start, end = 0, start
@@ -198,25 +198,25 @@ def range(start: float = 0, end: float | None = None, step: float = 1, **options
     return order.made(creation.arange(start, start + (count - 0.5) * step, step, order.dtype))
 
 
-def linspace(start: Operand, end: Operand, steps: int, **options: Any) -> Tensor:
+def linspace(start: Operand, end: Operand, steps: int, **options: Unpack[Made]) -> Tensor:
     """`steps` numbers from start to end, both included, at equal distances."""
     order = asked.FactoryOptions("linspace", options)
     return order.made(creation.linspace(asked.number(start), asked.number(end), index(steps), order.dtype))
 
 
-def logspace(start: Operand, end: Operand, steps: int, base: float = 10.0, **options: Any) -> Tensor:
+def logspace(start: Operand, end: Operand, steps: int, base: float = 10.0, **options: Unpack[Made]) -> Tensor:
     """base to the power of linspace."""
     order = asked.FactoryOptions("logspace", options)
     return order.made(creation.logspace(asked.number(start), asked.number(end), index(steps), base, order.dtype))
 
 
-def tril_indices(row: int, col: int, offset: int = 0, **options: Any) -> Tensor:
+def tril_indices(row: int, col: int, offset: int = 0, **options: Unpack[Made]) -> Tensor:
     """The coordinates (2, count) of the lower triangle of a matrix."""
     order = asked.FactoryOptions("tril_indices", options, dtypes.int64)
     return order.made(creation.triangle_indices(row, col, offset, order.dtype, upper=False))
 
 
-def triu_indices(row: int, col: int, offset: int = 0, **options: Any) -> Tensor:
+def triu_indices(row: int, col: int, offset: int = 0, **options: Unpack[Made]) -> Tensor:
     """The coordinates (2, count) of the upper triangle of a matrix."""
     order = asked.FactoryOptions("triu_indices", options, dtypes.int64)
     return order.made(creation.triangle_indices(row, col, offset, order.dtype, upper=True))
@@ -225,24 +225,24 @@ def triu_indices(row: int, col: int, offset: int = 0, **options: Any) -> Tensor:
 # Like another tensor
 
 
-def zeros_like(input: Tensor, **options: Any) -> Tensor:
+def zeros_like(input: Tensor, **options: Unpack[Made]) -> Tensor:
     """Zeros of another tensor's shape, dtype and device."""
     order = asked.like("zeros_like", input, options)
     return order.made(creation.full(0, tuple(input.shape), order.dtype))
 
 
-def ones_like(input: Tensor, **options: Any) -> Tensor:
+def ones_like(input: Tensor, **options: Unpack[Made]) -> Tensor:
     """Ones of another tensor's shape, dtype and device."""
     order = asked.like("ones_like", input, options)
     return order.made(creation.full(1, tuple(input.shape), order.dtype))
 
 
-def empty_like(input: Tensor, **options: Any) -> Tensor:
+def empty_like(input: Tensor, **options: Unpack[Made]) -> Tensor:
     """As zeros_like."""
     return zeros_like(input, **options)
 
 
-def full_like(input: Tensor, fill_value: Operand, **options: Any) -> Tensor:
+def full_like(input: Tensor, fill_value: Operand, **options: Unpack[Made]) -> Tensor:
     """One number in another tensor's shape, dtype and device."""
     order = asked.like("full_like", input, options)
     value = asked.number(fill_value)

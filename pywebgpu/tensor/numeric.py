@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import pi
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from pywebgpu import dtypes
 from pywebgpu.composites import joining
@@ -14,7 +14,7 @@ from pywebgpu.tensor.apply import apply
 from pywebgpu.tensor.tensor import Tensor
 
 if TYPE_CHECKING:
-    from pywebgpu.tensor.types import Operand
+    from pywebgpu.tensor.types import Made, Operand
 
 
 def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str | None = None) -> Tensor:
@@ -100,36 +100,36 @@ def isreal(input: Tensor) -> Tensor:
     return input.eq(input).logical_or(input.ne(input))
 
 
-def hann_window(window_length: int, periodic: bool = True, **options: Any) -> Tensor:
+def hann_window(window_length: int, periodic: bool = True, **options: Unpack[Made]) -> Tensor:
     """sin^2 from 0 to 0."""
     return _cosines(window_length, periodic, (0.5, 0.5), options)
 
 
 def hamming_window(
-    window_length: int, periodic: bool = True, alpha: float = 0.54, beta: float = 0.46, **options: Any
+    window_length: int, periodic: bool = True, alpha: float = 0.54, beta: float = 0.46, **options: Unpack[Made]
 ) -> Tensor:
     """alpha - beta cos"""
     return _cosines(window_length, periodic, (alpha, beta), options)
 
 
-def blackman_window(window_length: int, periodic: bool = True, **options: Any) -> Tensor:
+def blackman_window(window_length: int, periodic: bool = True, **options: Unpack[Made]) -> Tensor:
     """0.42 - 0.5 cos + 0.08 cos of twice the angle"""
     return _cosines(window_length, periodic, (0.42, 0.5, 0.08), options)
 
 
-def bartlett_window(window_length: int, periodic: bool = True, **options: Any) -> Tensor:
+def bartlett_window(window_length: int, periodic: bool = True, **options: Unpack[Made]) -> Tensor:
     """A triangle from 0 over 1 to 0."""
     place = _places(window_length, periodic, options)
     return _one_if_short(window_length, 1 - (place.mul(2).sub(1)).abs(), options)
 
 
-def _places(length: int, periodic: bool, options: dict[str, Any]) -> Tensor:
+def _places(length: int, periodic: bool, options: Made) -> Tensor:
     """0 to 1 over the window."""
     steps = length if periodic else length - 1
     return create.arange(length, dtype=_dtype(options), device=options.get("device")).div(max(steps, 1))
 
 
-def _cosines(length: int, periodic: bool, weights: tuple[float, ...], options: dict[str, Any]) -> Tensor:
+def _cosines(length: int, periodic: bool, weights: tuple[float, ...], options: Made) -> Tensor:
     place = _places(length, periodic, options)
     total: Any = place.mul(0).add(weights[0])
     for order, weight in enumerate(weights[1:], 1):
@@ -137,11 +137,11 @@ def _cosines(length: int, periodic: bool, weights: tuple[float, ...], options: d
     return _one_if_short(length, total, options)
 
 
-def _one_if_short(length: int, window: Tensor, options: dict[str, Any]) -> Tensor:
+def _one_if_short(length: int, window: Tensor, options: Made) -> Tensor:
     made: Tensor = window.mul(0).add(1) if length == 1 else window
     return made.requires_grad_(bool(options.get("requires_grad")))
 
 
-def _dtype(options: dict[str, Any]) -> DType:
+def _dtype(options: Made) -> DType:
     found: DType = options.get("dtype") or dtypes.default()
     return found

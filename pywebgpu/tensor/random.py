@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from pywebgpu import devices, dtypes
 from pywebgpu.composites import arithmetic, random, reduce
@@ -19,7 +19,7 @@ from pywebgpu.tensor.generator import Source, State
 from pywebgpu.tensor.tensor import Tensor
 
 if TYPE_CHECKING:
-    from pywebgpu.tensor.types import Operand, Sizes
+    from pywebgpu.tensor.types import Bounded, Made, Operand, Sized, Sizes
 
 
 class Generator(Source):
@@ -100,21 +100,21 @@ def seed_node(device: object = None, generator: Source | None = None) -> Seed:
 # Tensors
 
 
-def rand(*size: Any, generator: Source | None = None, **options: Any) -> Tensor:
+def rand(*sizes: int | Sequence[int], generator: Source | None = None, **options: Unpack[Sized]) -> Tensor:
     """Numbers of [0, 1)."""
-    shape = asked.size("rand", size, options)
+    shape = asked.size("rand", sizes, options)
     order = asked.FactoryOptions("rand", options)
     return order.made(random.uniform(sources.draw(generator), shape, order.dtype))
 
 
-def randn(*size: Any, generator: Source | None = None, **options: Any) -> Tensor:
+def randn(*sizes: int | Sequence[int], generator: Source | None = None, **options: Unpack[Sized]) -> Tensor:
     """Numbers of the standard normal distribution."""
-    shape = asked.size("randn", size, options)
+    shape = asked.size("randn", sizes, options)
     order = asked.FactoryOptions("randn", options)
     return order.made(random.normal(sources.draw(generator), shape, order.dtype))
 
 
-def randint(*args: Any, generator: Source | None = None, **options: Any) -> Tensor:
+def randint(*args: int | Sequence[int], generator: Source | None = None, **options: Unpack[Bounded]) -> Tensor:
     """Whole numbers: randint(high, size) of [0, high), randint(low, high, size) of [low, high)."""
     low, high, shape = _bounds("randint", args, options)
     order = asked.FactoryOptions("randint", options, dtypes.int64)
@@ -122,7 +122,7 @@ def randint(*args: Any, generator: Source | None = None, **options: Any) -> Tens
     return order.made(random.integers(sources.draw(generator), shape, low, high, order.dtype))
 
 
-def _bounds(name: str, args: tuple[Any, ...], options: dict[str, Any], *, sized: bool = True) -> tuple[int, int, Any]:
+def _bounds(name: str, args: tuple[Any, ...], options: Bounded, *, sized: bool = True) -> tuple[int, int, Any]:
     given = list(args)
     shape = options.pop("size", None)
     if sized and shape is None and given and not hasattr(given[-1], "__index__"):
@@ -143,25 +143,25 @@ def _require_held(low: int, high: int, dtype: dtypes.DType) -> None:
         raise ShapeError(f"from or to - 1 is out of bounds for {dtype.name}: from={low}, to={high}")
 
 
-def randperm(n: int, *, generator: Source | None = None, **options: Any) -> Tensor:
+def randperm(n: int, *, generator: Source | None = None, **options: Unpack[Made]) -> Tensor:
     """0..n-1 in random order."""
     order = asked.FactoryOptions("randperm", options, dtypes.int64)
     return order.made(random.permutation(sources.draw(generator), int(n), order.dtype))
 
 
-def rand_like(input: Tensor, *, generator: Source | None = None, **options: Any) -> Tensor:
+def rand_like(input: Tensor, *, generator: Source | None = None, **options: Unpack[Made]) -> Tensor:
     """Numbers of [0, 1) in another tensor's shape, dtype and device."""
     order = asked.like("rand_like", input, options)
     return order.made(random.uniform(sources.draw(generator), tuple(input.shape), order.dtype))
 
 
-def randn_like(input: Tensor, *, generator: Source | None = None, **options: Any) -> Tensor:
+def randn_like(input: Tensor, *, generator: Source | None = None, **options: Unpack[Made]) -> Tensor:
     """Normal numbers in another tensor's shape, dtype and device."""
     order = asked.like("randn_like", input, options)
     return order.made(random.normal(sources.draw(generator), tuple(input.shape), order.dtype))
 
 
-def randint_like(input: Tensor, *args: Any, generator: Source | None = None, **options: Any) -> Tensor:
+def randint_like(input: Tensor, *args: Any, generator: Source | None = None, **options: Unpack[Bounded]) -> Tensor:
     """Whole numbers in another tensor's shape, dtype and device."""
     low, high, _ = _bounds("randint_like", args, options, sized=False)
     order = asked.like("randint_like", input, options)
@@ -170,7 +170,12 @@ def randint_like(input: Tensor, *args: Any, generator: Source | None = None, **o
 
 
 def normal(
-    mean: Operand, std: Operand = 1.0, size: Sizes | None = None, *, generator: Source | None = None, **options: Any
+    mean: Operand,
+    std: Operand = 1.0,
+    size: Sizes | None = None,
+    *,
+    generator: Source | None = None,
+    **options: Unpack[Made],
 ) -> Tensor:
     """Normal numbers with a mean and a spread of their own each (tensors), or with one of each in `size`."""
     random_inplace.require_spread(std)

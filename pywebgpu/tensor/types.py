@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from types import EllipsisType
-from typing import Any, Protocol, SupportsIndex
+from typing import TYPE_CHECKING, Any, Protocol, SupportsIndex, TypedDict
 
 from pywebgpu.ir.graph import Node
 from pywebgpu.step_capture.free_number import Number
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.tensor import Tensor
+
+if TYPE_CHECKING:
+    from pywebgpu.dtypes import DType
+    from pywebgpu.tensor.factory_options import DeviceLike
 
 Operand = TensorBase | Number  # beside a tensor
 NodeOperand = Node | Number  # the same for functions of nodes
@@ -36,3 +40,37 @@ class Array(Protocol):
     def tobytes(self) -> bytes: ...
     def __int__(self) -> int: ...
     def tolist(self) -> Any: ...
+
+
+class Made(TypedDict, total=False):
+    """What functions that make a tensor take by keyword; see FactoryOptions."""
+
+    dtype: DType | None
+    device: DeviceLike
+    requires_grad: bool
+    out: Tensor | None
+    layout: object
+    pin_memory: bool
+    memory_format: object
+    names: object
+
+
+class Sized(Made, total=False):
+    """The same where the size may come by keyword."""
+
+    size: Sequence[int]
+
+
+class Bounded(Sized, total=False):
+    """The same for whole numbers of [low, high)."""
+
+    low: int
+    high: int
+
+
+class Ranged(Made, total=False):
+    """The same where start, end and step may come by keyword."""
+
+    start: Operand
+    end: Operand
+    step: Operand

@@ -21,3 +21,5 @@ print(x.shape.dims)  # wrong: attr-defined
 n: str = x.shape[0]  # wrong: assignment
 s: str = x.mean()  # wrong: assignment
 print(torch.float33)  # wrong: attr-defined
+torch.zeros(2, dtpe=torch.float32)  # wrong: call-arg
+torch.arange(10, device=3)  # wrong: arg-type
