@@ -38,12 +38,12 @@ export function arranged({ dtype, shape, strides }, bytes) {
   if (isDense && count === all.length) return all;
   const found = /** @type {Numbers} */ (new (/** @type {any} */ (all.constructor))(count));
   for (let at = 0; at < count; at++) {
-    let place = 0;
+    let offset = 0;
     for (let axis = shape.length - 1, left = at; axis >= 0; axis--) {
-      place += (left % shape[axis]) * strides[axis];
+      offset += (left % shape[axis]) * strides[axis];
       left = Math.floor(left / shape[axis]);
     }
-    found[at] = all[place];
+    found[at] = all[offset];
   }
   return found;
 }

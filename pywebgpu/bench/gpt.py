@@ -72,8 +72,8 @@ def model(torch: ModuleType, shape: Shape) -> object:
                 self.head.weight = self.character.weight
 
         def forward(self, characters: Tensor) -> object:
-            places = torch.arange(characters.shape[1], device=characters.device)
-            x = self.character(characters) + self.position(places)
+            positions = torch.arange(characters.shape[1], device=characters.device)
+            x = self.character(characters) + self.position(positions)
             for block in self.blocks:
                 x = block(x)
             return self.head(self.norm(x))

@@ -18,11 +18,11 @@ from pywebgpu import dtypes
 from pywebgpu.dtypes import DType
 from pywebgpu.errors import CompileError
 from pywebgpu.ir.graph import HOST, Custom, Generator, Movement, Node, Pointwise, Reduction, Structural
-from pywebgpu.kernels import hoisting, ir, wgsl, windows
+from pywebgpu.kernels import hoisting, ir, vectors, wgsl, windows
 from pywebgpu.kernels.ir import U32, Expr, Var
 from pywebgpu.kernels.kernel import Kernel, Limits
 from pywebgpu.ops import indexing, movement, pointwise
-from pywebgpu.symbolic import Sym, flatten, unflatten
+from pywebgpu.symbolic import ZERO, Sym, flatten, unflatten
 
 Coords = tuple[Sym, ...]
 
@@ -43,6 +43,7 @@ class Builder:
         self._host_numbers = ir.Array("uniform", "numbers", ir.Type("u32", 4), -(-len(numbers) // 4))
         self._body: ir.Block = []
         self._known: list[dict[tuple[int, Sym], Expr]] = [{}]
+        self._numbered: list[Expr] = []
         self._named = 0
         self.parts: list[tuple[Kernel, list[tuple[Node, int | None]]]] = []
 
@@ -80,9 +81,9 @@ class Builder:
         self._body.append(ir.Declare("var", found, value))
         return found
 
-    def workgroup_array(self, name: str, type: ir.Type, length: int) -> ir.Array:
-        """An array that a workgroup shares. Who asks for the same again gets the same."""
-        return self._shared.setdefault(name, ir.Array("workgroup", name, type, length))
+    def workgroup_array(self, name: str, type: ir.Type, length: int, rows: int = 0) -> ir.Array:
+        """An array that a workgroup shares, of one or two dimensions. Who asks for the same again gets the same."""
+        return self._shared.setdefault(name, ir.Array("workgroup", name, type, length, rows=rows))
 
     def assign(self, target: Expr, value: ir.Operand, sign: str = "=") -> None:
         self._body.append(ir.Assign(target, ir.like(target, value), sign))
@@ -237,7 +238,7 @@ class Builder:
     def _guarded(self, node: Node, inner: Coords, bounds: Sequence[Any]) -> Expr:
         source = node.inputs[0]
         fill = ir.constant(node.attrs.get("value", 0.0), ir.scalar(node.spec.dtype))
-        if 0 in source.spec.shape:
+        if 0 in source.spec.shape or _is_outside(bounds):
             return fill
         found = self.var(fill)
         with self.if_(*_conditions(bounds)):
@@ -246,14 +247,26 @@ class Builder:
 
     def _take(self, node: Node, at: Coords) -> Expr:
         rows, index = node.inputs
-        row = self.let(ir.construct(U32, self.value(index, at[:1])), self.fresh("i"))
+        row = self._number(self.value(index, at[:1]), "i")
         return self.value(rows, (row.within(rows.spec.shape[0]), at[1]))
+
+    def _number(self, value: Expr, letter: str) -> Var:
+        """A value as a part of an index; of the same value the same."""
+        key = id(value), ZERO
+        for known in reversed(self._known):
+            found = known.get(key)
+            if isinstance(found, Var):
+                return found
+        made = self.let(ir.construct(U32, value), self.fresh(letter))
+        self._known[-1][key] = made
+        self._numbered.append(value)  # It keeps its id.
+        return made
 
     def _offset_slice(self, node: Node, at: Coords) -> Expr:
         source, *starts = node.inputs
         coords = [i * step for i, step in zip(at, node.attrs["steps"], strict=True)]
         for axis, start in zip(node.attrs["axes"], starts, strict=True):
-            first = self.let(ir.construct(U32, self.value(start, ())), self.fresh("s"))
+            first = self._number(self.value(start, ()), "s")
             span = (node.spec.shape[axis] - 1) * node.attrs["steps"][axis]
             coords[axis] = coords[axis] + first.within(source.spec.shape[axis] - span)
         return self.value(source, tuple(coords))
@@ -273,13 +286,14 @@ class Builder:
     def _write_slice(self, node: Node, at: Coords) -> Expr:
         base, value = node.inputs
         starts, steps = node.attrs["starts"], node.attrs["steps"]
-        inner, bounds = movement.place.index(at, value.spec.shape, node.spec.shape, starts, steps)
-        if not bounds:
-            return self.value(value, inner)
-        if 0 in value.spec.shape:
+        inner, bounds = movement.pad.index(at, value.spec.shape, node.spec.shape, starts, steps)
+        if 0 in value.spec.shape or _is_outside(bounds):
             return self.value(base, at)
+        conditions = _conditions(bounds)
+        if not conditions:
+            return self.value(value, inner)
         found = self.var(ir.scalar(node.spec.dtype))
-        with self.if_(*_conditions(bounds)):
+        with self.if_(*conditions):
             self.assign(found, self.value(value, inner))
         with self.else_():
             self.assign(found, self.value(base, at))
@@ -287,13 +301,18 @@ class Builder:
 
     # The whole
 
-    def kernel(self, name: str, lanes: int, groups: int) -> Kernel:
+    def kernel(self, name: str, lanes: int, groups: int, *, vector: int = 1) -> Kernel:
         """The finished kernel: `groups` workgroups of `lanes` invocations, numbered by GROUP.
 
+        vector: how many elements to load and store at a time, where neighbours are computed one after the other.
         `parts` then has all that must run: the kernel, or one for each part of its workgroups, with what each binds.
         """
         owners, arrays = [owner for owner, _ in self.bound.values()], [array for _, array in self.bound.values()]
-        for parts in windows.divisions(self._body, arrays, lanes, groups, self.limits):
+        body = self._body
+        if vector > 1:
+            body, made = vectors.vectorize(body, arrays, vector)
+            arrays = [made.get(array, array) for array in arrays]
+        for parts in windows.divisions(body, arrays, lanes, groups, self.limits):
             kernels = [self._printed(name, lanes, part) for part in parts]
             if all(len(kernel.writes) + kernel.faults <= self.limits.bindings for kernel in kernels):
                 break
@@ -326,10 +345,20 @@ class Builder:
 
 
 def _conditions(bounds: Sequence[Any]) -> list[Expr]:
-    """Tests in unsigned arithmetic, where a negative number is larger than any bound."""
+    """Tests in unsigned arithmetic, where a negative number is larger than any bound. None of what is known."""
     return [
-        (ir.Index(part) % high).eq(0) if low == "multiple" else ir.Index(part) <= high for part, low, high in bounds
+        (ir.Index(part) % high).eq(0) if low == "multiple" else ir.Index(part) <= high
+        for part, low, high in bounds
+        if not part.is_constant
     ]
+
+
+def _is_outside(bounds: Sequence[Any]) -> bool:
+    """Whether it is known that a test fails: a translator refuses constants below 0."""
+    return any(
+        part.is_constant and (part.const % high != 0 if low == "multiple" else not 0 <= part.const <= high)
+        for part, low, high in bounds
+    )
 
 
 _SAME = ir.template("{0}")

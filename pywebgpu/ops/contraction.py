@@ -42,7 +42,7 @@ def _right_vjp(g: Node, out: Node, a: Node, b: Node) -> Node:
 
 
 def _reference(xp: ModuleType, a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
-    return xp.matmul(special.wide(xp, a), special.wide(xp, b)).astype(a.dtype, copy=False)
+    return xp.matmul(special.upcast(xp, a), special.upcast(xp, b)).astype(a.dtype, copy=False)
 
 
 matmul: Structural = Structural(

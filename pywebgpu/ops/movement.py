@@ -48,7 +48,7 @@ permute: Movement = Movement(
 
 
 def _slice_vjp(g: Node, out: Node, x: Node, starts: Shape, sizes: Shape, steps: Shape) -> Node:
-    return place(g, shape=x.spec.shape, starts=starts, steps=steps)
+    return pad(g, shape=x.spec.shape, starts=starts, steps=steps)
 
 
 slice_: Movement = Movement(
@@ -79,7 +79,7 @@ flip: Movement = Movement(
 )
 
 
-def _place_index(at: Coords, x: Shape, shape: Shape, starts: Shape, steps: Shape) -> tuple[Coords, tuple[Any, ...]]:
+def _pad_index(at: Coords, x: Shape, shape: Shape, starts: Shape, steps: Shape) -> tuple[Coords, tuple[Any, ...]]:
     coords: list[Sym] = []
     bounds: list[Any] = []
     for i, n, start, step in zip(at, x, starts, steps, strict=True):
@@ -92,7 +92,7 @@ def _place_index(at: Coords, x: Shape, shape: Shape, starts: Shape, steps: Shape
     return tuple(coords), tuple(bounds)
 
 
-def _place(
+def _pad(
     xp: ModuleType, a: NDArray[Any], shape: Shape, starts: Shape, steps: Shape, value: float = 0.0
 ) -> NDArray[Any]:
     out = xp.full(shape, value, a.dtype)
@@ -100,16 +100,16 @@ def _place(
     return out
 
 
-def _place_vjp(g: Node, out: Node, x: Node, shape: Shape, starts: Shape, steps: Shape, value: float = 0.0) -> Node:
+def _pad_vjp(g: Node, out: Node, x: Node, shape: Shape, starts: Shape, steps: Shape, value: float = 0.0) -> Node:
     return slice_(g, starts=starts, sizes=x.spec.shape, steps=steps)
 
 
-place: Movement = Movement(
-    "place",  # the opposite of slice: x inside a larger shape, `value` elsewhere
+pad: Movement = Movement(
+    "pad",  # the opposite of slice: x inside a larger shape, `value` elsewhere
     infer=lambda x, shape, starts, steps, value=0.0: shape,
-    index=lambda at, x, shape, starts, steps, value=0.0: _place_index(at, x, shape, starts, steps),
-    reference=_place,
-    vjp=_place_vjp,
+    index=lambda at, x, shape, starts, steps, value=0.0: _pad_index(at, x, shape, starts, steps),
+    reference=_pad,
+    vjp=_pad_vjp,
 )
 
 
@@ -184,6 +184,7 @@ barrier: Movement = Movement(
     index=lambda at, x, token: (at, NO_BOUNDS),
     reference=lambda xp, a, token: a,
     vjp=lambda g, out, x, token: g,
+    is_barrier=True,
 )
 
 alias: Movement = Movement(

@@ -42,7 +42,7 @@ def _horner(x: NDArray[Any], factors: tuple[float, ...]) -> NDArray[Any]:
 def erf(xp: ModuleType, x: NDArray[Any]) -> NDArray[Any]:
     if x.dtype == "float64":
         return xp.asarray(xp.frompyfunc(_exact_erf, 1, 1)(x), dtype="float64")
-    clipped = xp.clip(wide(xp, x), -4.0, 4.0)
+    clipped = xp.clip(upcast(xp, x), -4.0, 4.0)
     square = clipped * clipped
     return (clipped * _horner(square, ERF_P) / _horner(square, ERF_Q)).astype(x.dtype)
 
@@ -118,6 +118,6 @@ def index(xp: ModuleType, x: NDArray[Any], size: int, wrap: bool = True) -> NDAr
     return xp.where(x < 0, x + size, x)
 
 
-def wide(xp: ModuleType, x: NDArray[Any]) -> NDArray[Any]:
+def upcast(xp: ModuleType, x: NDArray[Any]) -> NDArray[Any]:
     """Sums and products of half floats are taken in float32."""
     return x.astype("float32") if x.dtype == "float16" else x

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, eq=False)
 class Cell:
-    """Where a number of the host stands: what it is called in `owner`, which is None for one with no other place.
+    """Where a number of the host is kept: its name in `owner`, which is None for one that is kept nowhere else.
 
     key: the same in each call.
     """
@@ -154,7 +154,7 @@ class Capture:
         self.cells[at].set = set
         self._current[at] = number
         if self.is_free:
-            self._program.write(at, self.place(number))  # type: ignore[arg-type]
+            self._program.write(at, self.index_of(number))  # type: ignore[arg-type]
         else:
             self.writes.append((at, number))
         set(plain(number))
@@ -181,23 +181,23 @@ class Capture:
             for number in numbers:
                 fixed(number)
             return value
-        return free_number.make(value, self._program.apply(op, *map(self.place, numbers)), self)  # type: ignore[arg-type, return-value]
+        return free_number.make(value, self._program.apply(op, *map(self.index_of, numbers)), self)  # type: ignore[arg-type, return-value]
 
-    def place(self, number: Number) -> int:
+    def index_of(self, number: Number) -> int:
         """Where the host program computes a number: a constant, unless it is a free one of this capture."""
         if type(number) in FREE and number._capture is self:  # type: ignore[union-attr]
-            return int(number._place)  # type: ignore[union-attr]
+            return int(number._index)  # type: ignore[union-attr]
         return self._program.const(fixed(number))
 
     def fix(self, number: FreeNumber) -> None:
         """Python goes on with what the number is now, so a replay needs it to be that."""
         if self.is_open:
-            self._program.guard(number._place, number._value)
+            self._program.guard(number._index, number._value)
 
     def hold(self, number: Number) -> None:
         """A free number is part of the graph itself: a replay needs it to be what it is, though the call is over."""
         if type(number) in FREE and number._capture is self:  # type: ignore[union-attr]
-            self._program.guard(number._place, number._value)  # type: ignore[union-attr]
+            self._program.guard(number._index, number._value)  # type: ignore[union-attr]
 
     def program(self) -> HostProgram:
         """What the host did up to now."""

@@ -308,7 +308,7 @@ def where(condition: TensorBase, input: Operand, other: Operand, *, out: Tensor 
 def where(
     condition: TensorBase, input: Operand | None = None, other: Operand | None = None, *, out: Tensor | None = None
 ) -> object:
-    """`input` where the condition holds, else `other`; alone, the places where it holds."""
+    """`input` where the condition holds, else `other`; alone, the positions where it holds."""
     result: Any = pointwise.where(condition, input, other)  # type: ignore[arg-type]
     return result if out is None else into(out, result)
 

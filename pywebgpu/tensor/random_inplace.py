@@ -96,7 +96,7 @@ class RandomMethods(ReshapingMethods):
 
 
 def _normal(seed: Seed, shape: Shape, mean: float, std: float, dtype: DType) -> Node:
-    return random.placed(random.normal(seed, shape, dtype), std, mean)
+    return random.scaled(random.normal(seed, shape, dtype), std, mean)
 
 
 def require_spread(std: Operand | Node) -> None:

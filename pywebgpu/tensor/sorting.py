@@ -60,7 +60,7 @@ class SortingMethods(ReshapingMethods):
     def median(self, dim: int, keepdim: bool = False) -> Extreme: ...
     @aliased
     def median(self, dim: int | None = None, keepdim: bool = False) -> Tensor | Extreme:
-        """The middle element, of two the smaller one: of all, or along an axis with its place."""
+        """The middle element, of two the smaller one: of all, or along an axis with its index."""
         return _middle(self, ordering.median, dim, keepdim)
 
     @overload
@@ -246,7 +246,7 @@ def isin(elements: Operand, test_elements: Operand, *, assume_unique: bool = Fal
 def repeat_interleave(
     input: Tensor, repeats: Tensor | int | None = None, dim: int | None = None, *, output_size: int | None = None
 ) -> Tensor:
-    """Each row `repeats` times in a row; of repeats alone, each place as often as it says. Reads the sum of repeats."""
+    """Each row `repeats` times in a row; of repeats alone, each index that often. Reads the sum of repeats."""
     if repeats is not None:
         return input.repeat_interleave(repeats, dim, output_size=output_size)
     if input.numel() and input.min().item() < 0:

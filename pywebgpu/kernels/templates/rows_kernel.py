@@ -56,7 +56,7 @@ class Rows:
         self.groups = -(-self.rows // self.beside)
 
     def open(self, build: Builder) -> None:
-        """inside: whether there is a row. place: an invocation's number among its row's lanes. Else the last row."""
+        """inside: whether there is a row. position: an invocation's number among its row's lanes. Else the last row."""
         own: Expr = LANE
         position: Expr = Const(U32, 0)
         if self.lanes > 1:
@@ -151,7 +151,7 @@ def _reduce(
 
 
 class _Accumulator:
-    """What is folded on one walk, of which some nodes are the results: a value, or one and its place."""
+    """What is folded on one walk, of which some nodes are the results: a value, or one and its position."""
 
     def __init__(self, nodes: Sequence[Node], walk: Rows, build: Builder) -> None:
         op = EXTREMES.get(nodes[0].op, nodes[0].op)
