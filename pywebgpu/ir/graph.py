@@ -333,7 +333,7 @@ class OutputNode(Node):
         return self._cell.buffer
 
     @buffer.setter
-    def buffer(self, buffer: Any) -> None:
+    def buffer(self, buffer: object) -> None:
         self._cell.buffer = buffer
 
     @property
