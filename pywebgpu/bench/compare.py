@@ -4,6 +4,8 @@ Each library has a page of its own and starts from equal weights. They take turn
 machine does meets them all, and every loss is held against PyTorch's, or against ours where that is not installed.
 """
 
+from __future__ import annotations
+
 import importlib
 import json
 import os
@@ -12,12 +14,15 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pywebgpu.bench import measure, torch_baseline, workloads
 from pywebgpu.bench.workloads import Workload
 from pywebgpu.errors import PywebgpuError
 from pywebgpu.hosts import chromium, site
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 PEERS = {"jax-js": "@jax-js/jax"}  # by name: the package that its folder installs
 FOLDER = Path(__file__).parents[2] / "tests" / "peers"
@@ -110,7 +115,7 @@ def _opened(name: str) -> Iterator[tuple[list[Entrant], str]]:
         yield [eager, compiled, _theirs(browser, address, f"{name} {pages.version(PEERS[name])}")], adapter
 
 
-def _ours(browser: Any, address: str, library: str, *, is_compiled: bool) -> tuple[Entrant, str]:
+def _ours(browser: Browser, address: str, library: str, *, is_compiled: bool) -> tuple[Entrant, str]:
     page = chromium.start_python(browser, address)
     page.evaluate(CALL, f"{OURS}; ours = page_runner.Turns(is_compiled={is_compiled})")
 
@@ -125,7 +130,7 @@ def _ours(browser: Any, address: str, library: str, *, is_compiled: bool) -> tup
     return Entrant(library, build, run), page.evaluate(CALL, "ours.adapter")
 
 
-def _theirs(browser: Any, address: str, library: str) -> Entrant:
+def _theirs(browser: Browser, address: str, library: str) -> Entrant:
     page = browser.new_page()
     page.set_default_timeout(0)
     page.goto(f"{address}peer/index.html")

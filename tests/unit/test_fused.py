@@ -20,7 +20,7 @@ from pywebgpu.kernels.kernel import Limits
 from pywebgpu.kernels.template import FusedTemplate
 from pywebgpu.ops import pointwise
 from pywebgpu.runtime import program_cache, state
-from pywebgpu.tensor.base import apply
+from pywebgpu.tensor.apply import apply
 from pywebgpu.utils import checkpoint
 from tests.unit.compiled import check, leaf, only, programs, settle
 
