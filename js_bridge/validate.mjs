@@ -6,13 +6,12 @@
 import { BridgeError, refuse } from "./errors.mjs";
 import { HostProgram } from "./host_program.mjs";
 import { VERSION } from "./program.mjs";
-import { size } from "./values.mjs";
+import { DTYPES, byteSize, size } from "./values.mjs";
 
 const MAX_GROUPS = 65535;
 const MAX_NUMBERS = 16384;
 const MAX_RANK = 64;
 const MAX_DEPTH = 100;
-const DTYPES = ["bool", "uint8", "int8", "int16", "int32", "int64", "uint32", "float16", "bfloat16", "float32"];
 /** @type {Record<string, string>} */
 const KINDS = { r: "storage, read", w: "storage, read_write", n: "uniform", f: "storage, read_write" };
 
@@ -63,7 +62,7 @@ export function checkProgram(data) {
 function checkEnds({ inputs, outputs, written, sizes, scratch, numbers }) {
   for (const [name, values] of Object.entries({ inputs, outputs })) {
     values.forEach((/** @type {any} */ value, /** @type {number} */ at) => {
-      const fits = isSpec(value, "dtype") && isAt(value.buffer, sizes) && 4 * size(value.shape) <= sizes[value.buffer];
+      const fits = isSpec(value, "dtype") && isAt(value.buffer, sizes) && byteSize(value.dtype, size(value.shape)) <= sizes[value.buffer];
       require(fits, `${name}[${at}]`, "a value has a dtype of webgpu, and a buffer that holds its shape");
     });
   }

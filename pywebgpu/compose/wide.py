@@ -39,7 +39,7 @@ def refuse(node: Node, device: Any) -> None:
     recording.wide.clear()
     if not device.target.wgsl:
         return
-    if node.spec.dtype.wgsl is None:
+    if node.spec.dtype.compute is None:
         raise unsupported(node.spec.dtype, device.name)
     stack, seen = [node], {id(node)}
     while stack:

@@ -88,5 +88,5 @@ class Buffer:
 
 def check_supported(dtype: DType, device: str) -> None:
     """Raises DTypeError for a dtype that WGSL cannot hold."""
-    if dtype.wgsl is None:
+    if dtype.compute is None:
         raise unsupported(dtype, device)

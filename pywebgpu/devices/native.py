@@ -19,13 +19,13 @@ import numpy as np
 import wgpu
 
 from pywebgpu import dtypes
-from pywebgpu.devices import adapters
+from pywebgpu.devices import adapters, transcode
 from pywebgpu.devices.base import GONE, RECOVER, Buffer, check_supported
 from pywebgpu.devices.loaded import Loaded, Pipelines
 from pywebgpu.devices.pool import Chunk, Pool, Scratch
 from pywebgpu.devices.timing import Stamps, Timing, Waiting
-from pywebgpu.devices.words import of_numbers
-from pywebgpu.dtypes import DType, Kind
+from pywebgpu.devices.transcode import of_numbers
+from pywebgpu.dtypes import DType
 from pywebgpu.errors import CompileError, DeviceError, DeviceLostError, RangeError
 from pywebgpu.graph.ir import Spec
 from pywebgpu.kernels.kernel import Limits
@@ -39,7 +39,6 @@ STAGING = wgpu.BufferUsage.MAP_READ | wgpu.BufferUsage.COPY_DST
 UNIFORM = wgpu.BufferUsage.UNIFORM | wgpu.BufferUsage.COPY_DST
 FAULT_BYTES = 16
 REFUSED = (wgpu.GPUError, RuntimeError, AttributeError)  # what wgpu-py raises where a device is lost
-WORD = {"f32": "float32", "i32": "int32", "u32": "uint32"}
 WANTED_LIMITS = (
     "max-storage-buffers-per-shader-stage",
     "max-storage-buffer-binding-size",
@@ -145,12 +144,12 @@ class NativeDevice:
     def upload(self, data: Any, spec: Spec) -> Buffer:
         check_supported(spec.dtype, self.name)
         self._check_open()
-        words = _to_words(data, spec.dtype)
+        content = memoryview(_stored(data, spec.dtype))
         with self.lock:
-            buffer = self._new(max(4, 4 * prod(spec.shape)))
-            if words.nbytes:
+            buffer = self._new(spec.dtype.format.room(prod(spec.shape)))
+            if content.nbytes:
                 try:
-                    self._gpu.queue.write_buffer(buffer.handle, 0, words)
+                    self._gpu.queue.write_buffer(buffer.handle, 0, content)
                 except REFUSED as error:
                     self._refuse(error)
                 self.counters["ffi_calls"] += 1
@@ -160,7 +159,11 @@ class NativeDevice:
         self._check_open()
         if self._is_stale(buffer.handle):
             raise DeviceLostError(f"{self.name}: {GONE}")
-        return _from_words(self._read(buffer.handle, 4 * prod(spec.shape)), spec.dtype)
+        count = prod(spec.shape)
+        raw = self._read(buffer.handle, spec.dtype.format.nbytes(count))
+        if spec.dtype is dtypes.int64:
+            return np.frombuffer(raw, "int32").astype("int64").tobytes()
+        return transcode.elements(raw, spec.dtype, count)
 
     def _read(self, handle: Any, nbytes: int) -> bytes:
         """A buffer's first bytes, once all that was queued has run. Raises for an index that was out of range."""
@@ -279,7 +282,7 @@ class NativeDevice:
                 if slot not in made:
                     place = program.slots[slot].buffer
                     if given is None or (given.handle._device is not self._gpu and place not in handles):
-                        given = self._new(max(4, 4 * prod(program.slots[slot].spec.shape)))
+                        given = self._new(program.sizes[place])
                     made[slot] = given
                     handles[place] = given.handle
             packed = of_numbers(loaded.pack, numbers, program.numbers) if program.numbers else b""
@@ -372,23 +375,15 @@ def _adapter(index: int) -> Any:
     return found[index % len(found)]
 
 
-def _to_words(data: Any, dtype: DType) -> Any:
-    """Bytes of the dtype -> the 32-bit words that a kernel sees. An int64 that does not fit is an error."""
-    if dtype is dtypes.bfloat16:
-        return np.frombuffer(data, "uint16").astype("uint32") << 16
-    array = np.frombuffer(data, dtype.name)
-    if dtype is dtypes.int64 and array.size and (array.min() < -(2**31) or array.max() >= 2**31):
-        raise too_wide(int(next(value for value in (array.min(), array.max()) if not -(2**31) <= value < 2**31)))
-    return array if dtype.itemsize == 4 else array.astype(WORD[str(dtype.wgsl)])
-
-
-def _from_words(raw: bytes, dtype: DType) -> bytes:
-    words = np.frombuffer(raw, WORD[str(dtype.wgsl)])
-    if dtype is dtypes.bfloat16:
-        return bytes((words.view("uint32") >> 16).astype("uint16").tobytes())
-    if dtype.kind is Kind.BOOL:
-        return bytes((words != 0).tobytes())
-    return raw if dtype.itemsize == 4 else bytes(words.astype(dtype.name).tobytes())
+def _stored(data: Any, dtype: DType) -> Any:
+    """As transcode.stored, with NumPy, which takes an eighth of the time."""
+    if dtype is not dtypes.int64:
+        return transcode.stored(data, dtype)
+    array = np.frombuffer(data, "int64")
+    narrow = array.astype("int32")
+    if (narrow != array).any():
+        raise too_wide(int(array[narrow != array][0]))
+    return narrow
 
 
 def _period(queue: Any) -> float:

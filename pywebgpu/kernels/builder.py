@@ -17,6 +17,7 @@ from typing import Any
 from pywebgpu import dtypes
 from pywebgpu.dtypes import DType
 from pywebgpu.errors import CompileError
+from pywebgpu.formats import WIDE, Format
 from pywebgpu.graph.ir import HOST, Custom, Generator, Movement, Node, Pointwise, Reduction, Structural
 from pywebgpu.kernels import hoisting, ir, wgsl
 from pywebgpu.kernels.ir import U32, Expr, Var
@@ -31,18 +32,25 @@ class Builder:
     """Makes one kernel. `stored` are ids of nodes that have a buffer; `numbers` says where host numbers lie.
 
     alias: id of a node that is written -> the node whose buffer it takes over.
+    wide: ids of stored nodes of which each element has a word, though their format packs several into one.
     """
 
     def __init__(
-        self, stored: Collection[int], numbers: Mapping[int, int], alias: Mapping[int, Node], limits: Limits
+        self,
+        stored: Collection[int],
+        numbers: Mapping[int, int],
+        alias: Mapping[int, Node],
+        limits: Limits,
+        wide: Collection[int] = (),
     ) -> None:
-        self._stored, self._numbers, self._alias = stored, numbers, alias
+        self._stored, self._numbers, self._alias, self._wide = stored, numbers, alias, wide
         self.limits = limits
         self.bound: dict[int, tuple[Node, ir.Array]] = {}  # id of the buffer's node -> node, binding
         self._shared: dict[str, ir.Array] = {}
         self._host_numbers = ir.Array("uniform", "numbers", ir.Type("u32", 4), -(-len(numbers) // 4))
         self._body: ir.Block = []
         self._known: list[dict[tuple[int, Sym], Expr]] = [{}]
+        self._gathered: dict[int, Var] = {}  # by id of a packed result: the bits of the word that is being made
         self._named = 0
 
     # Statements
@@ -147,18 +155,53 @@ class Builder:
         owner = self._alias.get(id(node), node)
         found = self.bound.get(id(owner))
         if found is None:
+            format_ = self._format(owner)
             # Where a CPU plays the GPU, the length is told: it would ask at every load.
-            length = max(count(owner), 1) if self.limits.emulated else 0
+            length = max(format_.words(count(owner)), 1) if self.limits.emulated else 0
             name = f"b{len(self.bound)}"
-            self.bound[id(owner)] = found = owner, ir.Array("storage", name, ir.scalar(owner.spec.dtype), length)
+            self.bound[id(owner)] = found = owner, ir.Array("storage", name, ir.SCALARS[format_.word], length)
         return found[1]
+
+    def _format(self, node: Node) -> Format:
+        """How a stored value lies in its buffer."""
+        dtype = node.spec.dtype
+        return WIDE[str(dtype.compute)] if id(node) in self._wide else dtype.format
 
     def has_buffer(self, node: Node) -> bool:
         """Whether the value is loaded rather than computed here."""
         return node.buffer is not None or id(node) in self._stored
 
+    def gather(self, nodes: Sequence[Node]) -> int:
+        """Has `store` make the words of these results, from here on. How many neighbours an invocation must visit.
+
+        One invocation stores all elements of a word, from the lowest to the highest.
+        """
+        packed = [node for node in nodes if self._format(node).per_word > 1]
+        for node in packed:
+            self._gathered[id(node)] = self.var(ir.Const(U32, 0), self.fresh("word"))
+        return max((self._format(node).per_word for node in packed), default=1)
+
     def store(self, node: Node, at: Sym, value: Expr) -> None:
-        self.assign(self.buffer(node)[ir.Index(at)], rounded(value, node.spec.dtype))
+        format_, array, value = self._format(node), self.buffer(node), rounded(value, node.spec.dtype)
+        each = format_.per_word
+        if each == 1:
+            self.assign(array[ir.Index(at)], value)
+            return
+        word = self._gathered[id(node)]
+        bits = ir.Call(ir.template(format_.pack), U32, value)
+        self.assign(word, ir.Call(_SHIFTED, U32, bits, _bits_below(at, format_)), "|=")
+        is_whole, size = ir.Index(at % each).eq(each - 1), count(node)
+        with self.if_(is_whole | ir.Index(at).eq(size - 1) if size % each else is_whole):
+            self.assign(array[ir.Index(at // each)], word)
+            self.assign(word, 0)
+
+    def _loaded(self, node: Node, at: Sym) -> Expr:
+        format_, array = self._format(self._alias.get(id(node), node)), self.buffer(node)
+        if format_.per_word == 1:
+            return array[ir.Index(at)]
+        word = array[ir.Index(at // format_.per_word)]
+        type_ = ir.scalar(node.spec.dtype)
+        return ir.Call(ir.template(format_.unpack), type_, word, _bits_below(at, format_))
 
     # Elements
 
@@ -191,7 +234,7 @@ class Builder:
             word = self._host_numbers[number // 4][number % 4]
             return word if kind == U32 else ir.call(f"bitcast<{kind}>", kind, word)
         if node.buffer is not None or id(node) in self._stored:
-            return self.let(self.buffer(node)[ir.Index(flat)])
+            return self.let(self._loaded(node, flat))
         match node.op:
             case Pointwise():
                 return self._pointwise(node, [self.value(n, at if n.spec.shape else ()) for n in node.inputs])
@@ -310,7 +353,12 @@ def _conditions(bounds: Sequence[Any]) -> list[Expr]:
     ]
 
 
-_SAME = ir.template("{0}")
+def _bits_below(at: Sym, format_: Format) -> Expr:
+    """How many bits of its word lie below an element."""
+    return ir.Index(at % format_.per_word * (8 * format_.itemsize))
+
+
+_SAME, _SHIFTED = ir.template("{0}"), ir.template("({0} << {1})")
 _NARROW = (dtypes.int8, dtypes.uint8, dtypes.int16, dtypes.float16, dtypes.bfloat16)
 _ROUNDED = {
     "float16": ir.template("p_half({0})"),

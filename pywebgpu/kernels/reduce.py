@@ -5,8 +5,8 @@ row and a tree in workgroup memory, so every lane has the result; values of the 
 Partial results are joined in an order that only the shapes decide: two runs give the same bits.
 """
 
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from pywebgpu.dtypes import DType, Kind
@@ -78,8 +78,19 @@ class Rows:
         build.let(smaller(wanted, max(self.rows - 1, 0)), "row")
         self.place = build.let(place, "place")
 
-    def each_column(self, build: Builder) -> AbstractContextManager[Var]:
-        return build.loop("column", self.place, self.columns, 1 if self.columns == 1 else self.lanes)
+    @contextmanager
+    def each_column(self, build: Builder, each: int = 1) -> Iterator[Var]:
+        """each: neighbours that one lane visits, a divisor of the columns."""
+        if each == 1:
+            with build.loop("column", self.place, self.columns, 1 if self.columns == 1 else self.lanes) as column:
+                yield column
+            return
+        step = self.lanes * each
+        with (
+            build.loop("at", self.place * each, self.columns, step) as at,
+            build.loop("column", at, at + each) as column,
+        ):
+            yield column
 
 
 def _power(n: int) -> int:
@@ -109,7 +120,8 @@ def generate(
                 build.store(node, walk.row, value)
     large = [node for node in outputs if levels[id(node)] == FULL]
     if large:
-        with build.if_(walk.inside), walk.each_column(build):
+        each = build.gather(large)
+        with build.if_(walk.inside), walk.each_column(build, each):
             for node in nodes:
                 if levels[id(node)] == FULL and any(node is o or id(node) in above[id(o)] for o in large):
                     value = build.value(node, element(walk.full, node))

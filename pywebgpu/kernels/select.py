@@ -1,6 +1,6 @@
 """Which generator makes the kernel of a group."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from pywebgpu.errors import CompileError
@@ -30,9 +30,10 @@ def generate(
     numbers: Mapping[int, int],
     alias: Mapping[int, Node],
     limits: Limits,
+    wide: Collection[int] = (),
 ) -> tuple[Kernel, list[Node]]:
     """The kernel of a group, and the nodes whose buffers it binds, in order."""
-    build = Builder(stored - {id(node) for node in nodes}, numbers, alias, limits)
+    build = Builder(stored - {id(node) for node in nodes}, numbers, alias, limits, wide)
     match kind:
         case "map":
             kernel = pointwise.generate(nodes, outputs, build)

@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from math import prod
 
 from pywebgpu.errors import CompileError
+from pywebgpu.formats import WIDE, Format
 from pywebgpu.graph.ir import HOST, Node, recording
 from pywebgpu.graph.show import as_text
 from pywebgpu.graph.walk import toposort
 from pywebgpu.kernels.kernel import Kernel, Limits
 from pywebgpu.ops import pointwise
-from pywebgpu.program import memory, packing
+from pywebgpu.program import memory, packing, words
 from pywebgpu.program.kernel_table import KernelTable
 from pywebgpu.program.program import Dispatch, HostCall, Program, Slot, Target
 from pywebgpu.program.reads import is_free, is_view
@@ -84,12 +85,14 @@ class _Slots:
 
     number: by id, the slot of a value; owners come first, the data leaves before all.
     places: for each value inside another, the slot of that, and the byte where it starts there.
+    formats: by id, how those lie in memory that do not lie as their dtypes say.
     """
 
     owners: list[Node]
     inside: list[Node]
     number: dict[int, int]
     places: list[tuple[int, int]]
+    formats: dict[int, Format]
 
     @staticmethod
     def of(data: list[Node], schedule: Schedule, placed: packing.Placed) -> "_Slots":
@@ -97,12 +100,18 @@ class _Slots:
         owners, inside = [*data, *computed], [*placed.parts, *placed.windows]
         number = {id(node): at for at, node in enumerate((*owners, *inside))}
         found = (placed.inside[id(node)] for node in inside)
-        return _Slots(owners, inside, number, [(number[id(whole)], 4 * start) for whole, start in found])
+        places = [(number[id(whole)], start * whole.spec.dtype.format.itemsize) for whole, start in found]
+        wide = words.wide(schedule.groups)
+        formats = {id(node): WIDE[str(node.spec.dtype.compute)] for node in computed if id(node) in wide}
+        return _Slots(owners, inside, number, places, formats)
 
     def placed(self, layout: memory.Layout) -> tuple[Slot, ...]:
         """Each with its buffer, and where in it."""
         buffers, offsets = layout.buffers, layout.offsets
-        own = [Slot(node.spec, buffers[at], offsets[at] or None) for at, node in enumerate(self.owners)]
+        own = [
+            Slot(node.spec, buffers[at], offsets[at] or None, self.formats.get(id(node)))
+            for at, node in enumerate(self.owners)
+        ]
         within = zip(self.inside, self.places, strict=True)
         return (*own, *[Slot(node.spec, buffers[whole], offsets[whole] + at) for node, (whole, at) in within])
 
@@ -112,7 +121,9 @@ def _dispatches(
 ) -> tuple[list[Kernel], list[Dispatch], list[list[Node]]]:
     """The kernels, the steps that run them, and the nodes that each step computes."""
     stored = {id(node) for group in schedule.groups for node in group.outputs}
-    table = KernelTable(stored, {id(node): at for at, node in enumerate(numbers)}, schedule.alias, limits)
+    table = KernelTable(
+        stored, {id(node): at for at, node in enumerate(numbers)}, schedule.alias, limits, {*slots.formats}
+    )
     steps: list[Dispatch] = []
     served: list[list[Node]] = []
     for group in schedule.groups:
@@ -127,7 +138,7 @@ def _laid_out(
     steps: Sequence[Dispatch], slots: _Slots, outputs: Sequence[int], owner: Mapping[int, int], limits: Limits
 ) -> memory.Layout:
     """owner: the slot of a value that takes over a data leaf's buffer -> the leaf's slot."""
-    sizes = [_bytes(node, limits) for node in slots.owners]
+    sizes = [_bytes(node, slots.formats.get(id(node)) or node.spec.dtype.format, limits) for node in slots.owners]
     data = [at for at, node in enumerate(slots.owners) if node.buffer is not None]
     pinned = {at: at for at in data} | {at: owner.get(at, at) for at in outputs}
     late = {at for at in outputs if at not in owner and at not in data}
@@ -154,18 +165,21 @@ def _grouped(
 
 
 def _stored(roots: tuple[Node, ...]) -> tuple[Node, ...]:
-    """Each root has a place of its own: a view, a leaf, a constant and what is wanted twice are copied into one."""
+    """Each root has a place of its own: a view, a leaf, a constant and what is wanted twice are copied into one.
+
+    So is what not every kernel can write as it lies in memory.
+    """
     seen: set[int] = set()
     found: list[Node] = []
     for root in roots:
-        shared = root.buffer is not None or is_view(root) or is_free(root) or id(root) in seen
+        shared = root.buffer is not None or is_view(root) or is_free(root) or id(root) in seen or words.needs_copy(root)
         seen.add(id(root))
         found.append(pointwise.copy(root) if shared else root)
     return tuple(found)
 
 
-def _bytes(node: Node, limits: Limits) -> int:
-    size = max(4, 4 * prod(node.spec.shape))
+def _bytes(node: Node, format_: Format, limits: Limits) -> int:
+    size = format_.room(prod(node.spec.shape))
     if size > limits.binding_bytes:
         raise CompileError(
             f"{node.op.name}: a value of {node.spec.dtype.name}{list(node.spec.shape)} takes {size} bytes, more than "
@@ -228,7 +242,7 @@ def describe(program: Program, level: int, purposes: Sequence[str] = ()) -> str:
         kernel = program.kernels[step.kernel]
         reads = [slot for slot, writes in zip(step.slots, kernel.writes, strict=True) if not writes]
         writes = [slot for slot, writes in zip(step.slots, kernel.writes, strict=True) if writes]
-        moved = sum(4 * prod(program.slots[slot].spec.shape) for slot in step.slots)
+        moved = sum(program.slots[slot].nbytes for slot in step.slots)
         where = f"{_places(program, reads)} -> {_places(program, writes)}".strip()
         lines.append(f"  {at}: {kernel.name} grid={kernel.grid} {where} {moved} bytes  {purpose}".rstrip())
         if level >= 3 and step.kernel not in seen:

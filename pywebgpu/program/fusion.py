@@ -13,9 +13,11 @@ from math import prod
 from pywebgpu.graph.ir import Node, Pointwise, Reduction
 from pywebgpu.kernels.kernel import Limits
 from pywebgpu.ops import reduction
+from pywebgpu.program import words
 from pywebgpu.program.group import FULL, OUTER, Group, fits, geometry_of, stored_rows_are_fast
 from pywebgpu.program.partition import Partition
 from pywebgpu.program.reads import Reads, kind_of
+from pywebgpu.program.words import is_packed
 from pywebgpu.settings import settings
 
 LARGEST = 128  # nodes of one kernel: beyond that the text grows and nothing is won
@@ -95,16 +97,20 @@ class Fusion:
         elif "rows" in kinds:
             merged.kind = "rows"
             merged.geometry = first.geometry or second.geometry
-        if fits(merged, self._reads.edges) and not self._stores_rows_slowly(merged) and self._is_within_limits(merged):
+        if fits(merged, self._reads.edges) and self._stores_well(merged) and self._is_within_limits(merged):
             self.partition.join(first, second, merged)
         else:
             self._apart.add((first, second))
 
-    def _stores_rows_slowly(self, group: Group) -> bool:
-        if group.kind != "rows" or group.geometry is None or stored_rows_are_fast(group.geometry):
+    def _stores_well(self, group: Group) -> bool:
+        """Whether it writes what leaves the Program as that lies in memory, and whole rows only where that is fast."""
+        wanted = self._reads.wanted
+        if not all(words.writes_words(group, node) for node in group.nodes if id(node) in wanted and is_packed(node)):
             return False
+        if group.kind != "rows" or group.geometry is None or stored_rows_are_fast(group.geometry):
+            return True
         inside = {id(node) for node in group.nodes}
-        return any(group.levels[id(node)] == FULL and self._reads.escapes(node, inside) for node in group.nodes)
+        return not any(group.levels[id(node)] == FULL and self._reads.escapes(node, inside) for node in group.nodes)
 
     # Limits
 

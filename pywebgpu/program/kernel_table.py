@@ -22,12 +22,14 @@ class KernelTable:
     """stored: ids of the values that have a buffer.  numbers: by id, the place of a host number.
 
     alias: by id, a value -> the one whose buffer it takes over.
+    wide: ids of stored values of which each element has a word (see words.py).
     """
 
     stored: set[int]
     numbers: Mapping[int, int]
     alias: Mapping[int, Node]
     limits: Limits
+    wide: set[int]
     kernels: list[Kernel] = field(default_factory=list)
     _number: dict[Kernel, int] = field(default_factory=dict)
     _known: dict[tuple[Any, ...], tuple[int, list[int]]] = field(default_factory=dict)
@@ -45,7 +47,7 @@ class KernelTable:
     def _write(self, group: Group) -> tuple[Kernel, list[Node]]:
         rows = group.geometry, group.levels
         return select.generate(
-            group.kind, group.nodes, group.outputs, rows, self.stored, self.numbers, self.alias, self.limits
+            group.kind, group.nodes, group.outputs, rows, self.stored, self.numbers, self.alias, self.limits, self.wide
         )
 
     def _add(self, kernel: Kernel) -> int:
@@ -87,7 +89,7 @@ class KernelTable:
             where: tuple[Any, ...] = ()
             if is_read or id(node) in self.stored:
                 owner = self.alias.get(id(node), node)
-                where = owners.setdefault(id(owner), (len(owners), owner))[0], owner.spec
+                where = owners.setdefault(id(owner), (len(owners), owner))[0], owner.spec, id(owner) in self.wide
             words.append((meaning, where, node.spec, group.levels.get(id(node))))
         words += [tuple([number[id(node)] for node in nodes]) for nodes in (group.nodes, group.outputs)]
         return tuple(words), [owner for _, owner in owners.values()]

@@ -19,6 +19,7 @@ from pywebgpu.graph import walk
 from pywebgpu.graph.ir import DATA, HOST, NO_ATTRS, Movement, Node, Spec, recording
 from pywebgpu.ops import indexing, movement, packing, pointwise
 from pywebgpu.program.reads import Chain, is_free, is_view, read_at
+from pywebgpu.program.words import needs_copy
 from pywebgpu.symbolic import constant, variable
 
 
@@ -80,7 +81,7 @@ def _source(node: Node) -> tuple[Node | None, int]:
     if source.buffer is None or source.op is HOST:
         return None, 0
     first = read_at(constant(0), node.spec.shape, chain)
-    if first is None or first.low % packing.ALIGNMENT:
+    if first is None or first.low % packing.alignment(node.spec.dtype):
         return None, 0
     position = variable("i", prod(node.spec.shape))
     return (source if read_at(position, node.spec.shape, chain) == position + first.low else None), first.low
@@ -129,7 +130,7 @@ def _packed(
         if 0 in source.spec.shape:
             continue
         owner = _owner(old)
-        if owner is not None and id(owner) not in taken:
+        if owner is not None and id(owner) not in taken and not needs_copy(owner):
             join(start)
             taken.add(id(owner))
             parts.append((start, new[id(owner)]))

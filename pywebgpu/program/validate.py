@@ -39,7 +39,7 @@ def check(data: Any) -> None:
 
 def is_dtype(name: Any) -> bool:
     """Whether it names a dtype of webgpu."""
-    return isinstance(name, str) and name in dtypes.BY_NAME and dtypes.BY_NAME[name].wgsl is not None
+    return isinstance(name, str) and name in dtypes.BY_NAME and dtypes.BY_NAME[name].compute is not None
 
 
 def _is_range(found: Any, sizes: list[int]) -> bool:
@@ -77,7 +77,9 @@ def _is_value(value: Any, sizes: list[int]) -> bool:
     if not (isinstance(value, dict) and is_dtype(value.get("dtype")) and is_shape(value.get("shape"))):
         return False
     buffer = value.get("buffer")
-    return is_size(buffer) and buffer < len(sizes) and 4 * prod(value["shape"]) <= sizes[buffer]
+    if not (is_size(buffer) and buffer < len(sizes)):
+        return False
+    return dtypes.BY_NAME[value["dtype"]].format.nbytes(prod(value["shape"])) <= sizes[buffer]
 
 
 def _check_kernel(where: str, kernel: Any, n_numbers: int) -> None:

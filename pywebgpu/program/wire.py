@@ -12,7 +12,7 @@ from pywebgpu.errors import CompileError
 from pywebgpu.kernels.kernel import Kernel
 from pywebgpu.program.program import Dispatch, Program, Slot
 
-VERSION = 2
+VERSION = 3
 
 
 def to_json(program: Program) -> str:

@@ -23,7 +23,7 @@ MOST = 512  # files; the oldest go first
 PACKAGE = Path(__file__).parents[1]
 KINDS = (".py", ".wgsl", ".json")  # of files
 FOLDERS = ("graph", "ops", "compose", "rewrite", "kernels", "program")
-FILES = ("dtypes.py", "errors.py", "numbers.py", "settings.py", "shapes.py", "symbolic.py", "version.py")
+FILES = ("dtypes.py", "errors.py", "formats.py", "numbers.py", "settings.py", "shapes.py", "symbolic.py", "version.py")
 
 
 def find(structure: Structure, target: Target, written: Any) -> Path | None:

@@ -1,0 +1,55 @@
+"""Elements <-> the bytes of a buffer, which are the same but for int64, and whole words.
+
+Without NumPy, by strided slices, whose loops are C: a browser has nothing else at hand.
+"""
+
+import array
+import struct
+from collections.abc import Sequence
+from typing import Any
+
+from pywebgpu import dtypes, numbers
+from pywebgpu.dtypes import DType
+from pywebgpu.formats import WORD
+
+_SIGNS = bytes(128) + b"\xff" * 128  # the top byte of a number -> the byte that its sign fills
+_TRUTHS = b"\0" + b"\1" * 255  # a byte -> that of a bool
+
+
+def stored(data: Any, dtype: DType) -> Any:
+    """Little-endian elements -> a buffer's bytes. Raises IntegerOverflowError for an int64 that no int32 can hold."""
+    if dtype is dtypes.int64:
+        return _narrowed(bytes(data))
+    if dtype is dtypes.bool_:
+        data = bytes(data).translate(_TRUTHS)  # A kernel takes it for granted that nothing else is there.
+    rest = -memoryview(data).nbytes % WORD
+    return bytes(data) + bytes(rest) if rest else data
+
+
+def elements(raw: bytes | bytearray, dtype: DType, count: int) -> bytes:
+    """The opposite, of `count` elements."""
+    if dtype is not dtypes.int64:
+        return bytes(raw[: count * dtype.itemsize])
+    found = bytearray(2 * len(raw))
+    for byte in range(4):
+        found[byte::8] = raw[byte::4]
+    found[4::8] = found[5::8] = found[6::8] = found[7::8] = bytes(raw[3::4]).translate(_SIGNS)
+    return bytes(found)
+
+
+def of_numbers(format_: struct.Struct, given: Sequence[Any], kinds: Sequence[DType]) -> bytes:
+    """The host numbers of a run as words. Raises IntegerOverflowError for an int64 that an int32 cannot hold."""
+    try:
+        return format_.pack(*given)
+    except (struct.error, OverflowError):
+        return format_.pack(*[numbers.current(value, dtype) for value, dtype in zip(given, kinds, strict=True)])
+
+
+def _narrowed(raw: bytes) -> bytearray:
+    signs = raw[3::8].translate(_SIGNS)
+    if any(raw[byte::8] != signs for byte in (4, 5, 6, 7)):
+        raise numbers.too_wide(next(value for value in array.array("q", raw) if not -(2**31) <= value < 2**31))
+    words = bytearray(len(raw) // 2)
+    for byte in range(4):
+        words[byte::4] = raw[byte::8]
+    return words
