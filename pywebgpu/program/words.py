@@ -7,7 +7,7 @@ what lies inside a pack, is then copied by a kernel that can.
 from collections.abc import Iterable
 
 from pywebgpu.graph.ir import Node
-from pywebgpu.ops import contraction
+from pywebgpu.ops import contraction, packing
 from pywebgpu.program.geometry import Geometry
 from pywebgpu.program.group import FULL, LEFT, RIGHT, Group
 from pywebgpu.program.reads import kind_of
@@ -20,7 +20,7 @@ def is_packed(node: Node) -> bool:
 
 def needs_copy(node: Node) -> bool:
     """Whether no kernel may be able to write it packed: another one, or the same after it, makes a copy."""
-    return is_packed(node) and kind_of(node) != "map"
+    return is_packed(node) and kind_of(node) != "map" and node.op is not packing.pack
 
 
 def writes_words(group: Group, node: Node) -> bool:
@@ -36,7 +36,7 @@ def writes_words(group: Group, node: Node) -> bool:
             _, m, n = next(node for node in group.nodes if node.op is contraction.matmul).spec.shape
             size = {FULL: n, LEFT: m, RIGHT: n}[group.levels[id(node)]]
             return size % each == 0
-    return False
+    return node.op is packing.pack  # Its parts are written by others.
 
 
 def _lie_along(geometry: Geometry) -> bool:
