@@ -165,7 +165,7 @@ def test_sums_are_those_of_float32(n: int, kind: str, dtype: DType, engine: str)
             other,
             rtol=2 * bound,
             atol=2 * bound,
-        )  # noqa: E501
+        )
 
 
 def test_a_long_sum_does_not_stop_where_the_dtype_would(device: str) -> None:
