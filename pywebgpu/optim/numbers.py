@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import defaultdict
 from collections.abc import Callable, ItemsView, Iterator, ValuesView
 from functools import partial
@@ -12,6 +13,7 @@ from pywebgpu.step_capture.free_number import FREE, plain
 
 Guard = Callable[[], str | None]
 _PLAIN = (bool, int, float, str, tuple)
+_PASSING_ON = (__name__, "collections.abc", "_collections_abc")
 
 
 class Options(dict[str, Any]):
@@ -102,12 +104,12 @@ class Options(dict[str, Any]):
         return type(self), (dict(self),)
 
     def _read(self, capture: Capture, name: str, value: Any) -> Any:
-        find = super().__getitem__
+        find, handed = super().__getitem__, _is_asked_by_program()
         if type(value) in self.KINDS:
-            return capture.read(name, partial(find, name), self)
+            return capture.read(name, partial(find, name), self, handed=handed)
         if isinstance(value, tuple) and value and all(isinstance(item, float) for item in value):
-            places = range(len(value))
-            return tuple([capture.read(f"{name}.{at}", lambda at=at: find(name)[at], self) for at in places])  # type: ignore[misc]
+            gets = [lambda at=at: find(name)[at] for at in range(len(value))]
+            return tuple([capture.read(f"{name}.{at}", get, self, handed=handed) for at, get in enumerate(gets)])
         return value
 
     def fixed(self) -> list[tuple[str, Any]]:
@@ -118,6 +120,14 @@ class Options(dict[str, Any]):
         if isinstance(value, tuple):
             return not all(isinstance(item, float) for item in value)
         return type(value) not in self.KINDS
+
+
+def _is_asked_by_program() -> bool:
+    """Whether code outside of this package asks one of these dicts for a value."""
+    frame = sys._getframe(2)
+    while frame.f_globals.get("__name__") in _PASSING_ON and frame.f_back is not None:
+        frame = frame.f_back
+    return not str(frame.f_globals.get("__name__")).startswith("pywebgpu.")
 
 
 class Counts(Options):

@@ -126,7 +126,7 @@ class Builder:
 
     def _is_told(self) -> None:
         self.told = self.capture.is_guarded = True
-        if self.free:
+        if self.free or self.capture.has_handed:
             raise NotFreeError("code that tells types apart was given a number that changes from run to run")
 
     def record(self, function: Any) -> Recording:

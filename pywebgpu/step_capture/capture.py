@@ -42,11 +42,12 @@ class Capture:
 
     free: the numbers that it reads are free. Where not, they are plain, nothing is written as instructions, and
     `reads` and `writes` hold, with the number of the cell, what the instructions would read and write, in their order.
-    guarded: the numbers that it reads are plain, and a replay needs them to be what they are now.
+    guarded: those that the program's code is handed are plain, and a replay needs them to be what they are now.
     """
 
     def __init__(self, *, free: bool = True, guarded: bool = False) -> None:
         self.is_free, self.is_guarded = free, guarded
+        self.has_handed = False  # the program's code was handed a free number
         self.is_open = True  # until the call is over
         self.cells: list[Cell] = []
         self.acts: list[tuple[str, Callable[[], Any]]] = []
@@ -96,8 +97,19 @@ class Capture:
 
     # Numbers
 
-    def read(self, name: str, get: Callable[[], Any], owner: Any = None) -> Any:
-        """A number that is read anew in each replay, at this point of the step: what `get` gives."""
+    def read(self, name: str, get: Callable[[], Any], owner: Any = None, *, handed: bool = False) -> Any:
+        """A number that is read anew in each replay, at this point of the step: what `get` gives.
+
+        handed: the program's code asks for it, not this package.
+        """
+        number = self._read(name, get, owner)
+        if handed and type(number) in FREE:
+            if self.is_guarded:
+                return fixed(number)
+            self.has_handed = True
+        return number
+
+    def _read(self, name: str, get: Callable[[], Any], owner: Any) -> Any:
         value, at = get(), self._cell(name, owner)
         self.cells[at].get = get
         known = self._current.get(at)
@@ -109,7 +121,7 @@ class Capture:
             return value
         kind = type(value)
         number = free_number.make(value, self._program.read(at, kind), self)
-        if kind not in (float, int) or self.is_guarded or self._is_full():
+        if kind not in (float, int) or self._is_full():
             return fixed(number)
         self._current[at] = number
         return number

@@ -33,12 +33,12 @@ class _Variants:
     """The steps of one signature, the latest first.
 
     each_call: why calls are recorded each time, where they are.
-    told: code ran that can tell a number which stands for several values from Python's own.
+    told: code ran that can tell a number which stands for several values from Python's own; None before any ran.
     """
 
     steps: list[Step] = field(default_factory=list)
     each_call: str = ""
-    told: bool = False
+    told: bool | None = None
     n_differences: int = 0
 
 
@@ -129,9 +129,10 @@ class Compiled:
         dry: bool = False,
     ) -> Any:
         """free: the float arguments that each run reads anew; None for all."""
-        guarded = variants.told or names.tells_numbers_apart(self.function, call.kept)
+        telling = bool(variants.told) or names.tells_numbers_apart(self.function, call.kept)
+        guarded = telling or (variants.told is None and not dry)
         free = frozenset(range(len(call.numbers))) if free is None else free
-        free = frozenset() if guarded else free
+        free = frozenset() if telling else free
         if reasons:
             self.counters["recompiles"] += 1
             self._say(f"{reasons[0]}, and is free from now on" if free else reasons[0])
@@ -142,7 +143,7 @@ class Compiled:
         try:
             recording = builder.record(self.function)
         finally:
-            variants.told |= builder.told
+            variants.told = bool(variants.told) or builder.told
         self.counters["captures"] += not dry
         if recording.is_open:
             self._open.add(call.key)

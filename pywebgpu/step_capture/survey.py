@@ -138,10 +138,10 @@ class _Walk:
     def _globals(self, code: types.CodeType, names: dict[str, Any]) -> None:
         if id(code) not in self.met:
             self.met[id(code)] = code
-            entry = self._note("", Lookup(names.get, sorted(code.co_names), names))
+            wanted, imported = watch.globals_of(code)
+            entry = self._note("", Lookup(names.get, sorted(wanted), names))
             self.waiting.extend(zip(entry.keys, entry.values, strict=True))
-            imported = [name for name in code.co_names if name in sys.modules and name not in names]
-            self.waiting.extend((name, sys.modules[name]) for name in imported)
+            self.waiting.extend((name, sys.modules[name]) for name in imported if name in sys.modules)
 
     # What is met
 

@@ -133,16 +133,27 @@ def tells_numbers_apart(code: CodeType) -> bool:
         return False
     if not TELLING.isdisjoint(code.co_names):
         return True
-    if TELLING_BUILTINS.isdisjoint(code.co_names):
-        return False
-    loaded = [one.argval for one in dis.get_instructions(code) if one.opname in ("LOAD_GLOBAL", "LOAD_NAME")]
-    return not TELLING_BUILTINS.isdisjoint(loaded)
+    return not (TELLING_BUILTINS.isdisjoint(code.co_names) or TELLING_BUILTINS.isdisjoint(globals_of(code)[0]))
+
+
+@functools.lru_cache(1024)
+def globals_of(code: CodeType) -> tuple[frozenset[str], frozenset[str]]:
+    """The names that code looks up as variables of its module or builtins, and the modules that it imports."""
+    found = [(one.opname, one.argval) for one in dis.get_instructions(code)]
+    looked_up = {name for op, name in found if "GLOBAL" in op or op.endswith("_NAME")}
+    return frozenset(looked_up), frozenset(name for op, name in found if op == "IMPORT_NAME")
 
 
 def _is_generated(frame: FrameType) -> bool:
     """Whether code without a file was made for a class: for a named tuple, or for a dataclass of this package."""
     module = str(frame.f_globals.get("__name__"))
     return frame.f_code.co_filename == "<string>" and module.startswith(("pywebgpu.", "namedtuple_"))
+
+
+def _is_finder(frame: FrameType) -> bool:
+    """Whether `import` asks code that other packages hooked into it where a module is."""
+    asks = frame.f_back is not None and frame.f_back.f_code.co_filename.startswith("<frozen importlib")
+    return asks and frame.f_code.co_name == "find_spec"
 
 
 def _first(inside: str) -> str:
@@ -192,7 +203,7 @@ class Watch:
             if kind is INTERNAL or id(code) in self.codes:
                 return
             if kind is USER:
-                if not self._is_paused() and not _is_generated(frame):
+                if not (self._is_paused() or _is_generated(frame) or _is_finder(frame)):
                     self.codes[id(code)] = code, frame.f_globals
                     if tells_numbers_apart(code):
                         self._tells()

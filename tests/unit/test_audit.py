@@ -6,6 +6,7 @@ import random
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -280,3 +281,83 @@ def test_a_frozen_dataclass_beside_a_step_leaves_its_numbers_free() -> None:
         for _ in range(8):
             step(torch.ones(2))
     assert step.counters["replays"] >= 5, step.reasons
+
+
+class Telling:
+    """A program that tells types apart beside an optimizer whose numbers change at each call."""
+
+    def __init__(self, optimizer: Any) -> None:
+        self.weight = torch.nn.Parameter(torch.ones(2))
+        self.optimizer = optimizer([self.weight], lr=0.1)
+        self.schedule = torch.optim.lr_scheduler.ExponentialLR(self.optimizer, 0.9)
+
+    def step(self, x: torch.Tensor) -> torch.Tensor:
+        assert type(x) is torch.Tensor
+        self.optimizer.zero_grad()
+        (self.weight * x).sum().backward()
+        self.optimizer.step()
+        return self.weight.detach().clone()
+
+
+@pytest.mark.parametrize("optimizer", [torch.optim.SGD, torch.optim.AdamW])
+def test_telling_types_apart_leaves_the_numbers_free_that_only_the_package_reads(optimizer: Any) -> None:
+    program = Telling(optimizer)
+    step = torch.compile(program.step)
+    with audited("0"):
+        for _ in range(6):
+            step(torch.ones(2))
+            program.schedule.step()
+    assert step.counters["captures"] <= 2, step.reasons
+    assert step.counters["replays"] >= 4, step.reasons
+
+
+RATES: dict[str, Callable[[Any], Any]] = {
+    "subscript": lambda program: program.optimizer.param_groups[0]["lr"],
+    "get": lambda program: program.optimizer.param_groups[0].get("lr"),
+    "items": lambda program: next(value for name, value in program.optimizer.param_groups[0].items() if name == "lr"),
+    "copy": lambda program: dict(program.optimizer.param_groups[0])["lr"],
+    "schedule": lambda program: program.schedule.get_last_lr()[0],
+}
+
+
+@pytest.mark.filterwarnings("ignore:.*captured anew:UserWarning")
+@pytest.mark.parametrize("how", RATES)
+def test_a_rate_that_the_program_asks_for_is_a_float_until_it_changes_and_free_then(how: str) -> None:
+    optimizer = torch.optim.SGD([torch.nn.Parameter(torch.ones(2))], lr=0.1)
+    program = SimpleNamespace(optimizer=optimizer, schedule=torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.9))
+    kinds = []
+
+    def step(x: torch.Tensor) -> torch.Tensor:
+        rate = RATES[how](program)
+        kinds.append(rate.__class__)
+        return x * rate
+
+    def plain(x: torch.Tensor) -> torch.Tensor:
+        return x * RATES[how](program)
+
+    telling, free = torch.compile(step), torch.compile(plain)
+    with audited("0"):
+        for n in range(10):
+            wanted = [pytest.approx(0.1 * 0.9**n)] * 2
+            assert telling(torch.ones(2)).tolist() == wanted
+            assert free(torch.ones(2)).tolist() == wanted
+            optimizer.step()
+            program.schedule.step()
+    assert set(kinds) == {float}
+    assert free.counters["captures"] == 2, free.reasons
+    assert free.counters["replays"] == 8, free.reasons
+
+
+def test_fork_rng_in_a_step_is_replayed() -> None:
+    def step(x: torch.Tensor) -> torch.Tensor:
+        with torch.random.fork_rng():
+            inner = torch.rand(3)
+        return x * (inner + torch.rand(3))
+
+    runs = []
+    for run in (step, compiled := torch.compile(step)):
+        torch.manual_seed(0)
+        with audited("0"):
+            runs.append([run(torch.ones(3)).tolist() for _ in range(6)])
+    assert runs[0] == runs[1]
+    assert compiled.counters["replays"] == 5, compiled.reasons

@@ -67,7 +67,9 @@ class LRScheduler:
         if capture is None:
             return self._last_lr
         return [
-            capture.read("lr", lambda at=at: self._last_lr[at]) if isinstance(rate, float) else rate  # type: ignore[misc]
+            capture.read("lr", lambda at=at: self._last_lr[at], handed=True)  # type: ignore[misc]
+            if isinstance(rate, float)
+            else rate
             for at, rate in enumerate(self._last_lr)
         ]
 
