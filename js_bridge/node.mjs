@@ -43,8 +43,8 @@ async function main() {
   python.FS.chdir(process.cwd());
   if (job.packages.length) await python.loadPackage(job.packages, { messageCallback: () => undefined });
   python.setInterruptBuffer(interrupt.subarray(0, 1));
-  const file = join(job.package, "script.py");
-  const script = python.toPy({ __name__: "pywebgpu.script", __file__: file });
+  const file = join(job.package, "hosts", "script.py");
+  const script = python.toPy({ __name__: "pywebgpu.hosts.script", __file__: file });
   python.runPython(readFileSync(file, "utf8"), { globals: script, filename: file });
   script.set("arguments", python.toPy([job.package, command]));
   return await python.runPythonAsync("run(*arguments)", { globals: script });

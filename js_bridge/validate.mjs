@@ -1,6 +1,6 @@
 /**
  * Whether data is an export, and its programs Programs: all of it is held against itself before anything is made of it.
- * The rules and their words are those of pywebgpu/program/validate.py and pywebgpu/portable/validate.py.
+ * The rules and their words are those of pywebgpu/compiler/validate.py and pywebgpu/exporter/validate.py.
  */
 
 import { BridgeError, refuse } from "./errors.mjs";

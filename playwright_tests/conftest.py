@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page
 
-from pywebgpu import chromium, site
+from pywebgpu.hosts import chromium, site
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "test-results"

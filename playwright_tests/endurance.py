@@ -11,7 +11,7 @@ from typing import Any
 from playwright.sync_api import Page, Worker
 
 from playwright_tests.steps import STEPPED, TINY, press, shown_loss, state, steps_done, wait_for_step
-from pywebgpu import chromium, site
+from pywebgpu.hosts import chromium, site
 from tests.hosts import memory
 
 SAMPLES = 30  # moments at which memory is looked at

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from playwright.sync_api import BrowserContext, Page, Request
 
 from playwright_tests.steps import wait_for_step
-from pywebgpu import chromium, site
+from pywebgpu.hosts import chromium, site
 
 SIZE = "layers=2&heads=2&width=32&context=32&batch=8"  # the page's own choice where the adapter is software
 PYODIDE = f"/modules/pyodide@{site.PYODIDE}/"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from playwright_tests.conftest import ROOT
-from pywebgpu.bench import contest
+from pywebgpu.bench import compare
 
 
 @pytest.mark.usefixtures("browser")  # which says what to do where there is none
@@ -21,11 +21,11 @@ def test_a_replayed_step_is_one_submit() -> None:
 
 
 @pytest.mark.usefixtures("browser")
-@pytest.mark.parametrize("name", contest.PEERS)
+@pytest.mark.parametrize("name", compare.PEERS)
 def test_a_peer_takes_turns_with_us(name: str) -> None:
     try:
-        contest.folder(name)
-    except contest.ContestError as error:
+        compare.folder(name)
+    except compare.CompareError as error:
         pytest.skip(str(error))
     eager, compiled, peer = bench("mlp", "--peer", name, "--steps", "2")
     assert (eager["library"], compiled["library"]) == ("pywebgpu", "pywebgpu, compiled")
@@ -35,7 +35,7 @@ def test_a_peer_takes_turns_with_us(name: str) -> None:
         assert one["steps"] == 2
         assert 0 < one["ms_min"] <= one["ms"] <= one["ms_max"]
         assert one["loss_last"] < one["loss_first"]
-        assert one["loss_error"] <= contest.AGREE
+        assert one["loss_error"] <= compare.AGREE
         assert one["dispatches"] > 0
     assert eager["submits"] == compiled["submits"] == 1
 

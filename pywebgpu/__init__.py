@@ -14,23 +14,23 @@ from pywebgpu import backends as _backends
 from pywebgpu import devices as _devices
 from pywebgpu import dtypes as _dtypes
 from pywebgpu import errors as errors
+from pywebgpu.autodiff.grad_mode import enable_grad as enable_grad
+from pywebgpu.autodiff.grad_mode import inference_mode as inference_mode
+from pywebgpu.autodiff.grad_mode import is_grad_enabled as is_grad_enabled
+from pywebgpu.autodiff.grad_mode import no_grad as no_grad
+from pywebgpu.autodiff.grad_mode import set_grad_enabled as set_grad_enabled
 from pywebgpu.devices import device as device
 from pywebgpu.devices import set_default_device as set_default_device
 from pywebgpu.dtypes import DType as dtype
 from pywebgpu.dtypes import default as get_default_dtype  # noqa: F401
-from pywebgpu.gradient.modes import enable_grad as enable_grad
-from pywebgpu.gradient.modes import inference_mode as inference_mode
-from pywebgpu.gradient.modes import is_grad_enabled as is_grad_enabled
-from pywebgpu.gradient.modes import no_grad as no_grad
-from pywebgpu.gradient.modes import set_grad_enabled as set_grad_enabled
-from pywebgpu.graph.ir import recording as _recording
+from pywebgpu.ir.graph import thread_state as _recording
 from pywebgpu.settings import settings as _settings
 from pywebgpu.tensor import create as _create
 from pywebgpu.tensor import functions as _functions
 from pywebgpu.tensor import limits as _limits
 from pywebgpu.tensor import numeric as _numeric
-from pywebgpu.tensor import ordered as _ordered
 from pywebgpu.tensor import random as _random
+from pywebgpu.tensor import sorting as _ordered
 from pywebgpu.tensor.limits import finfo as finfo
 from pywebgpu.tensor.limits import iinfo as iinfo
 from pywebgpu.tensor.show import get_printoptions as get_printoptions
@@ -47,15 +47,15 @@ contiguous_format, channels_last = "torch.contiguous_format", "torch.channels_la
 
 # Parts that are imported when they are first asked for.
 _PARTS = {
-    "accelerator", "amp", "autograd", "backends", "cuda", "data", "io", "linalg", "memory", "models", "nn", "optim",
+    "accelerator", "amp", "autograd", "backends", "cuda", "data", "io", "linalg", "memory", "nn", "optim",
     "profiler", "random", "utils", "version", "webgpu",
 }  # fmt: skip
 _ELSEWHERE = {"save": "pywebgpu.io.state", "load": "pywebgpu.io.state", "compile": "pywebgpu.step_capture.function"}
 _ELSEWHERE["capture"] = _ELSEWHERE["compile"]
 _ANOMALY = ("is_anomaly_enabled", "is_anomaly_check_nan_enabled", "set_anomaly_enabled")
 _ELSEWHERE |= dict.fromkeys(_ANOMALY, "pywebgpu.autograd.anomaly")
-_ELSEWHERE |= dict.fromkeys(("export", "save_program"), "pywebgpu.portable.export")
-_ELSEWHERE["load_program"] = "pywebgpu.portable.player"
+_ELSEWHERE |= dict.fromkeys(("export", "save_program"), "pywebgpu.exporter.export")
+_ELSEWHERE["load_program"] = "pywebgpu.exporter.player"
 _ELSEWHERE |= {"explain": "pywebgpu.inspector", "visualize": "pywebgpu.inspector"}
 
 

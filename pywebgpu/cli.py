@@ -7,9 +7,9 @@ from collections.abc import Sequence
 # name: (the module whose main(arguments) runs it, what it does)
 _COMMANDS = {
     "doctor": ("pywebgpu.doctor", "names adapters, limits, versions, the default device, and what is missing"),
-    "node": ("pywebgpu.node", "runs a script in Pyodide on Node, with WebGPU by Dawn"),
-    "serve": ("pywebgpu.serve", "serves the pages in which a model trains and Python can be edited and run"),
-    "export": ("pywebgpu.portable.command", "writes programs that train and infer without Python"),
+    "node": ("pywebgpu.hosts.node", "runs a script in Pyodide on Node, with WebGPU by Dawn"),
+    "serve": ("pywebgpu.hosts.serve", "serves the pages in which a model trains and Python can be edited and run"),
+    "export": ("pywebgpu.exporter.command", "writes programs that train and infer without Python"),
     "bench": ("pywebgpu.bench", "measures the workloads, next to PyTorch where that is installed"),
 }
 

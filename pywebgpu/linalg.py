@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pywebgpu.compose import reduce
+from pywebgpu.composites import reduce
 from pywebgpu.dtypes import DType
 from pywebgpu.tensor.base import apply
 

@@ -11,8 +11,8 @@ from weakref import WeakKeyDictionary
 
 from pywebgpu import devices
 from pywebgpu.dtypes import DType
-from pywebgpu.graph import origin
-from pywebgpu.graph.origin import Origin
+from pywebgpu.ir import origin
+from pywebgpu.ir.origin import Origin
 from pywebgpu.runtime import state
 from pywebgpu.runtime.storage import Storage
 

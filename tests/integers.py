@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from pywebgpu import settings
-from pywebgpu.rewrite import checks
+from pywebgpu.compiler.passes import checks
 from pywebgpu.runtime import disk_cache, program_cache
 
 

@@ -95,7 +95,7 @@ test("a shader that does not compile is a CompileError with its line", async () 
 from dataclasses import replace
 from pywebgpu import devices
 from pywebgpu.errors import CompileError
-from pywebgpu.program import wire
+from pywebgpu.compiler import wire
 device = devices.open_device("webgpu")
 original = wire.to_json
 wire.to_json = lambda program: original(replace(program, kernels=tuple(

@@ -1,10 +1,10 @@
 """Gradients as users ask for them and write them: backward, grad, Function, gradcheck, jacobian."""
 
+from pywebgpu.autodiff.grad_mode import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
 from pywebgpu.autograd import functional
 from pywebgpu.autograd.anomaly import detect_anomaly, set_detect_anomaly
 from pywebgpu.autograd.function import Function, FunctionCtx, once_differentiable
 from pywebgpu.autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
-from pywebgpu.gradient.modes import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
 from pywebgpu.tensor.gradient import backward, grad
 from pywebgpu.tensor.tensor import Tensor
 

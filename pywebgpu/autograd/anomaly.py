@@ -17,12 +17,12 @@ from pywebgpu.autograd.nonfinite import Candidate, Check
 from pywebgpu.devices.base import Buffer, Device
 from pywebgpu.dtypes import Kind
 from pywebgpu.errors import CaptureError
-from pywebgpu.graph import origin
-from pywebgpu.graph.ir import Generator, Movement, Node, recording
-from pywebgpu.graph.origin import BACKWARD, Origin, Span
+from pywebgpu.ir import origin
+from pywebgpu.ir.graph import Generator, Movement, Node, thread_state
+from pywebgpu.ir.origin import BACKWARD, Origin, Span
 from pywebgpu.ops import pointwise
 from pywebgpu.runtime import executor
-from pywebgpu.step_capture.capture import recorder
+from pywebgpu.step_capture.capture import capture_state
 from pywebgpu.tensor import show
 
 ENABLED = (
@@ -50,7 +50,7 @@ class Guard(origin.Watcher):
 
     def set(self, *, anomaly: bool | None = None, check_nan: bool | None = None, nans: str | None = None) -> None:
         """Changes what is given. Raises CaptureError inside a compiled step, whose values nobody can see yet."""
-        if recorder.capture is not None:
+        if capture_state.capture is not None:
             raise CaptureError("anomaly detection cannot change inside a compiled step; put it around the call")
         self.anomaly = self.anomaly if anomaly is None else anomaly
         self.check_nan = self.check_nan if check_nan is None else check_nan
@@ -195,7 +195,7 @@ class set_detect_anomaly:
 
 def _of_gradient(node: Node) -> Origin:
     """The origin of the op that a gradient goes through."""
-    found: Origin = recording.trace.find(node)
+    found: Origin = thread_state.origins.find(node)
     return replace(found, phase=BACKWARD)
 
 

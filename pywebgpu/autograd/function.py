@@ -10,11 +10,11 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from pywebgpu.compose import arithmetic
+from pywebgpu.autodiff import backward, grad_mode
+from pywebgpu.composites import arithmetic
 from pywebgpu.dtypes import Kind
 from pywebgpu.errors import ShapeError
-from pywebgpu.gradient import backward, modes
-from pywebgpu.graph.ir import Custom, Node, recording
+from pywebgpu.ir.graph import Custom, Node, thread_state
 from pywebgpu.ops import movement, pointwise, reduction
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.tensor import Tensor
@@ -119,9 +119,9 @@ class Function:
         """Calls forward without recording, and hangs backward on its outputs."""
         ctx = FunctionCtx()
         tensors: list[Any] = [arg if isinstance(arg, TensorBase) else None for arg in args]
-        ctx.needs_input_grad = tuple(t is not None and recording.grad and t.requires_grad for t in tensors)
+        ctx.needs_input_grad = tuple(t is not None and thread_state.grad and t.requires_grad for t in tensors)
         sources = [None if t is None else t._node for t in tensors]
-        with modes.no_grad():
+        with grad_mode.no_grad():
             if cls.setup_context is Function.setup_context:
                 output = cls.forward(ctx, *args, **kwargs)
             else:
@@ -164,7 +164,7 @@ class _Call:
             if fixed:
                 finished.append(tensor)
                 continue
-            with modes.no_grad():
+            with grad_mode.no_grad():
                 value = tensor._node
             node = op(value, *self.sources, call=self, index=at, outputs=len(results))
             dirty = any(tensor is t for t in self.ctx._dirty)
@@ -236,9 +236,9 @@ def once_differentiable(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def wrapper(ctx: FunctionCtx, *args: Any) -> Any:
-        with modes.no_grad():
+        with grad_mode.no_grad():
             results = function(ctx, *args)
-        if not recording.grad or not any(isinstance(arg, TensorBase) and arg.requires_grad for arg in args):
+        if not thread_state.grad or not any(isinstance(arg, TensorBase) and arg.requires_grad for arg in args):
             return results
         found = results if isinstance(results, tuple) else (results,)
         sources = [arg for arg in args if isinstance(arg, TensorBase) and arg.requires_grad]

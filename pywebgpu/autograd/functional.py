@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pywebgpu.compose import joining
-from pywebgpu.gradient import modes
+from pywebgpu.autodiff import grad_mode
+from pywebgpu.composites import joining
 from pywebgpu.ops import pointwise
 from pywebgpu.tensor import gradient
 from pywebgpu.tensor.base import TensorBase, apply
@@ -17,7 +17,7 @@ Call = Callable[..., Any]
 
 def vjp(func: Call, inputs: Tensors, v: Tensors = None, create_graph: bool = False, strict: bool = False) -> Any:
     """func(inputs), and v times its jacobian. v has the outputs' shape; None is 1 for one number."""
-    with modes.enable_grad():
+    with grad_mode.enable_grad():
         points, single = _points(inputs, create_graph)
         outputs, single_output = _called(func, points)
         seeds = _vectors("v", v, outputs)
@@ -30,7 +30,7 @@ def jvp(func: Call, inputs: Tensors, v: Tensors = None, create_graph: bool = Fal
 
     The product u -> u^T J is linear in u, so its own gradient is J v: two reverse walks.
     """
-    with modes.enable_grad():
+    with grad_mode.enable_grad():
         points, _ = _points(inputs, create_graph)
         outputs, single = _called(func, points)
         tangents = _vectors("v", v, points)
@@ -42,7 +42,7 @@ def jvp(func: Call, inputs: Tensors, v: Tensors = None, create_graph: bool = Fal
 
 def vhp(func: Call, inputs: Tensors, v: Tensors = None, create_graph: bool = False, strict: bool = False) -> Any:
     """func(inputs), one number, and v times its hessian."""
-    with modes.enable_grad():
+    with grad_mode.enable_grad():
         points, single = _points(inputs, create_graph)
         outputs, single_output = _called(func, points)
         first = _grads(outputs, points, None, True, strict)
@@ -62,7 +62,7 @@ def jacobian(
     strategy: str = "reverse-mode",
 ) -> Any:
     """d(output)/d(input): shape of the output, then of the input; nested tuples where there are several of either."""
-    with modes.enable_grad():
+    with grad_mode.enable_grad():
         points, single = _points(inputs, create_graph)
         outputs, single_output = _called(func, points)
         table = [_rows(output, points, create_graph, strict) for output in outputs]

@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-from pywebgpu.gradient import modes
+from pywebgpu.autodiff import grad_mode
 from pywebgpu.tensor import gradient
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.create import tensor as make
@@ -107,7 +107,7 @@ def _numerical(
         flat = moved.view(-1)
         flat[element] = flat[element] + step
         moved.requires_grad_()
-        with modes.enable_grad():
+        with grad_mode.enable_grad():
             outputs = _differentiable(func(*inputs[:at], moved, *inputs[at + 1 :]))
         sides.append(outputs[number].detach().reshape(-1).tolist())
     return [(a - b) / (2 * eps) for a, b in zip(*sides, strict=True)]

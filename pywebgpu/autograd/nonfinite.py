@@ -13,9 +13,9 @@ from pywebgpu import dtypes
 from pywebgpu.devices.base import Buffer, Device
 from pywebgpu.dtypes import Kind
 from pywebgpu.errors import NonFiniteError
-from pywebgpu.graph import walk
-from pywebgpu.graph.ir import HOST, Generator, Movement, Node, recording
-from pywebgpu.graph.origin import Origin
+from pywebgpu.ir import walk
+from pywebgpu.ir.graph import HOST, Generator, Movement, Node, thread_state
+from pywebgpu.ir.origin import Origin
 from pywebgpu.ops import movement, packing, pointwise, reduction
 from pywebgpu.runtime import executor
 from pywebgpu.runtime.storage import Storage, whole_of
@@ -100,18 +100,18 @@ class Check:
 
     def _cause(self, path: list[Node], count: int, candidate: Candidate, word: str) -> str:
         """What is at the end of a path from the candidate's value down through values that have a NaN."""
-        trace, node = recording.trace, path[-1]
+        origins, node = thread_state.origins, path[-1]
         shape = f"{node.spec.dtype.name} {list(node.spec.shape)}"
         readers = [reader for reader in path[:-1] if not isinstance(reader.op, Movement)]
         reader = node if self._inputs[node] else readers[-1] if readers else candidate.node
-        place = f"{reader.op.name}, in {_place(candidate.origin if reader is candidate.node else trace.find(reader))}"
+        place = f"{reader.op.name}, in {_place(candidate.origin if reader is candidate.node else origins.find(reader))}"
         if self._inputs[node]:
             return f"the first {word} was made by {place}: {count} of {_size(node)} elements of {shape}"
         if node.op is HOST or isinstance(node.op, Generator):
             value = plain(node.buffer) if node.op is HOST else node.attrs.get("value", node.op.name)
             return f"the number {value} is given to {place}"
         name = _name(node, path[-2] if len(path) > 1 else node)
-        line = trace.find(node).line
+        line = origins.find(node).line
         what = name or f"input {shape}" + (f" made at {line}" if line else "")
         return f"the {what} holds {word} and is given to {place}"
 
@@ -160,7 +160,7 @@ def _name(leaf: Node, reader: Node) -> str:
     if storage is None:
         return ""
     start = reader.attrs.get("start") if reader.op is packing.piece else None
-    for model in list(recording.trace.models):
+    for model in list(thread_state.origins.models):
         for kind, named in (("parameter", model.named_parameters()), ("buffer", model.named_buffers())):
             for path, tensor in named:
                 if _is_part(tensor, storage, start):

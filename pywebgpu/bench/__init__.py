@@ -6,8 +6,9 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from pywebgpu import chromium, devices, errors, node, site
-from pywebgpu.bench import contest, growth, measure, peer, plans, report, workloads
+from pywebgpu import devices, errors
+from pywebgpu.bench import compare, growth, measure, plans, report, torch_baseline, workloads
+from pywebgpu.hosts import chromium, node, site
 from pywebgpu.installation import InstallationError
 
 STEPS = 20
@@ -40,7 +41,7 @@ def main(arguments: Sequence[str]) -> int:
                 print(f"\r{workload.name} ...\x1b[K", end="", file=sys.stderr, flush=True)
             found.append(measure.measure(workload, device, options.steps, compiled=options.compiled))
             if has_peer:
-                found[-1].peers.update(peer.measure(workload, options.steps))
+                found[-1].peers.update(torch_baseline.measure(workload, options.steps))
     except errors.DeviceError as error:
         print(f"pywebgpu bench: {error}", file=sys.stderr)
         return 2
@@ -53,15 +54,15 @@ def main(arguments: Sequence[str]) -> int:
 
 def _contest(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
     """Next to a peer, in a browser."""
-    chosen = options.workloads or contest.TRAINED
-    strange = [name for name in chosen if name not in contest.TRAINED]
+    chosen = options.workloads or compare.TRAINED
+    strange = [name for name in chosen if name not in compare.TRAINED]
     if options.host != "chromium":
         parser.error(f"{options.peer} runs in a browser: say --host chromium")
     if strange or options.device not in (None, "webgpu"):
-        parser.error(f"next to {options.peer}: {', '.join(contest.TRAINED)} on device webgpu")
+        parser.error(f"next to {options.peer}: {', '.join(compare.TRAINED)} on device webgpu")
     try:
-        found = contest.run(options.peer, chosen, options.steps)
-    except (contest.ContestError, chromium.ChromiumError, site.SiteError) as error:
+        found = compare.run(options.peer, chosen, options.steps)
+    except (compare.CompareError, chromium.ChromiumError, site.SiteError) as error:
         print(f"pywebgpu bench: {error}", file=sys.stderr)
         return 2
     print(json.dumps([asdict(one) for one in found], indent=2) if options.json else report.contest(found))
@@ -91,7 +92,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("workloads", nargs="*", type=_workload, metavar="WORKLOAD", help="those below; all if none")
     parser.add_argument("--device", choices=("webgpu", "cpu", "null"), help="null compiles and counts without running")
     parser.add_argument("--host", choices=HOSTS, default="native", help="node, chromium: in Pyodide there")
-    parser.add_argument("--peer", choices=contest.PEERS, help="in turns with that library, with --host chromium")
+    parser.add_argument("--peer", choices=compare.PEERS, help="in turns with that library, with --host chromium")
     parser.add_argument("--steps", type=_count, default=STEPS, help=f"steps measured after warming up ({STEPS})")
     parser.add_argument("--compiled", action="store_true", help="measure torch.compile(step)")
     parser.add_argument("--json", action="store_true", help="print a list of JSON objects")

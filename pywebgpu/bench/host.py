@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pywebgpu.bench.workloads import Step
-from pywebgpu.graph import ir
+from pywebgpu.ir import graph
 
 STEPS = 9  # an odd number, so that a median is one of them
 
@@ -37,7 +37,7 @@ class Host:
 
 
 class Clock:
-    """Stands where a Trace does (see graph/origin.py), and notes only when things happened."""
+    """Stands where a Trace does (see ir/origin.py), and notes only when things happened."""
 
     def __init__(self) -> None:
         self.ends = [time.perf_counter()]  # of the step's beginning or the last submit, then of each op
@@ -94,14 +94,14 @@ def measure(step: Step, submit: Any, dispatches: int) -> Host:
     clocks, totals = [], []
     for _ in range(STEPS):
         clock = Clock()
-        ir.recording.watch(clock)
+        graph.thread_state.watch(clock)
         try:
             start = time.perf_counter()
             result = step()
             submit()
             totals.append(time.perf_counter() - start)
         finally:
-            ir.recording.watch(None)
+            graph.thread_state.watch(None)
         clock.close()
         clocks.append(clock)
         del result  # Its memory is the next step's.

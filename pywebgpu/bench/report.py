@@ -1,7 +1,7 @@
 """Measurements as a table for people: plain text, within 100 columns."""
 
 from pywebgpu.bench import measure
-from pywebgpu.bench.contest import Result
+from pywebgpu.bench.compare import Result
 from pywebgpu.bench.measure import Measurement
 
 AGREE = 1e-3  # relative; a loss that differs by more from PyTorch's is told of

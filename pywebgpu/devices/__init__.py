@@ -95,7 +95,7 @@ def _backend(kind: str) -> Any:
         return import_module(f"pywebgpu.devices.{_MODULES[kind]}")
     except ModuleNotFoundError as error:
         if kind == "cpu" and sys.platform == "emscripten":
-            return import_module("pywebgpu.devices.held")
+            return import_module("pywebgpu.devices.cpu_storage")
         raise DeviceError(f"device {kind} needs {error.name}, which is not installed") from None
 
 

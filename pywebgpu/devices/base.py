@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+from pywebgpu.compiler.program import Loaded, Program, Target
 from pywebgpu.devices.timing import Timing
 from pywebgpu.dtypes import DType
-from pywebgpu.graph.ir import Spec
+from pywebgpu.ir.graph import Spec
 from pywebgpu.numbers import unsupported
-from pywebgpu.program.program import Loaded, Program, Target
 
 RECOVER = "torch.webgpu.recover() opens it again"
 GONE = (

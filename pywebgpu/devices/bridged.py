@@ -19,16 +19,16 @@ from typing import Any
 
 from pyodide.ffi import JsException, can_run_sync, create_proxy, run_sync
 
-from pywebgpu.devices import scripts, transcode
+from pywebgpu.compiler import wire
+from pywebgpu.compiler.program import Program, Target
+from pywebgpu.devices import js_modules, transcode
 from pywebgpu.devices.adapters import SOFTWARE, AdapterInfo, is_emulated
 from pywebgpu.devices.base import GONE, RECOVER, Buffer, check_supported
 from pywebgpu.devices.timing import Timing
 from pywebgpu.errors import CompileError, DeviceError, DeviceLostError, IntegerOverflowError, PywebgpuError, RangeError
 from pywebgpu.formats import WORD
-from pywebgpu.graph.ir import Spec
+from pywebgpu.ir.graph import Spec
 from pywebgpu.kernels.kernel import Limits
-from pywebgpu.program import wire
-from pywebgpu.program.program import Program, Target
 from pywebgpu.settings import settings
 
 FREE, DROP, WRITE, RUN = 1, 2, 3, 4  # the commands of js_bridge/python.mjs
@@ -376,7 +376,7 @@ async def open_device_async(index: int = 0) -> BridgedDevice:
 
 async def _open_bridge() -> Any:
     try:
-        return await (await scripts.load("python.mjs")).open()
+        return await (await js_modules.load("python.mjs")).open()
     except JsException as error:
         raise _translated(error) from None
 

@@ -13,15 +13,15 @@ from typing import Any
 import numpy as np
 
 from pywebgpu import dtypes
+from pywebgpu.compiler.program import HostCall, Program, Target
 from pywebgpu.devices.base import Buffer
 from pywebgpu.devices.timing import Timing
 from pywebgpu.dtypes import DType
-from pywebgpu.graph.ir import Custom, Generator, Leaf, Movement, Pointwise, Spec
+from pywebgpu.ir.graph import Custom, Generator, Leaf, Movement, Pointwise, Spec
 from pywebgpu.kernels.kernel import Limits
 from pywebgpu.locking import Deferred
 from pywebgpu.numbers import current
 from pywebgpu.ops import indexing, special
-from pywebgpu.program.program import HostCall, Program, Target
 
 Action = tuple[Callable[..., Any], tuple[int, ...], int, int, tuple[int, ...]]
 # ^ function, slots read, slot written, slot whose memory it may take (-1: none), slots dead afterwards

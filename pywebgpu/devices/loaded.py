@@ -7,11 +7,11 @@ from collections import OrderedDict
 from typing import Any
 from weakref import WeakValueDictionary
 
+from pywebgpu.compiler.program import Dispatch, Program, Slot
 from pywebgpu.devices.base import GONE
 from pywebgpu.devices.pool import Chunk
 from pywebgpu.errors import CompileError, DeviceLostError
 from pywebgpu.kernels.kernel import Kernel
-from pywebgpu.program.program import Dispatch, Program, Slot
 
 GROUPS = 32  # bind groups kept for a step
 

@@ -19,6 +19,7 @@ import numpy as np
 import wgpu
 
 from pywebgpu import dtypes
+from pywebgpu.compiler.program import Dispatch, Program, Target
 from pywebgpu.devices import adapters, transcode
 from pywebgpu.devices.base import GONE, RECOVER, Buffer, check_supported
 from pywebgpu.devices.loaded import Loaded, Pipelines
@@ -27,11 +28,10 @@ from pywebgpu.devices.timing import Stamps, Timing, Waiting
 from pywebgpu.devices.transcode import of_numbers
 from pywebgpu.dtypes import DType
 from pywebgpu.errors import CompileError, DeviceError, DeviceLostError, RangeError
-from pywebgpu.graph.ir import Spec
+from pywebgpu.ir.graph import Spec
 from pywebgpu.kernels.kernel import Limits
 from pywebgpu.locking import Deferred
 from pywebgpu.numbers import overflow, too_wide
-from pywebgpu.program.program import Dispatch, Program, Target
 from pywebgpu.settings import settings
 
 STORAGE = wgpu.BufferUsage.STORAGE | wgpu.BufferUsage.COPY_SRC | wgpu.BufferUsage.COPY_DST

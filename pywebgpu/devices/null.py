@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
+from pywebgpu.compiler.program import Program, Target
 from pywebgpu.devices.base import Buffer, check_supported
 from pywebgpu.devices.pool import Pool, Scratch
 from pywebgpu.devices.timing import Timing
 from pywebgpu.errors import DeviceError
-from pywebgpu.graph.ir import Spec
+from pywebgpu.ir.graph import Spec
 from pywebgpu.kernels.kernel import Limits
 from pywebgpu.locking import Deferred
-from pywebgpu.program.program import Program, Target
 
 DESKTOP_BINDING = (2 << 30) - 4  # bytes that desktop adapters bind at once; WebGPU itself promises 128 MiB
 

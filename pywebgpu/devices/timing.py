@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from pywebgpu.program.program import Program
+from pywebgpu.compiler.program import Program
 
 Spans = list[tuple[int, int]]
 QUERIES = 4096  # that WebGPU allows in one set

@@ -9,12 +9,12 @@ from os.path import basename
 from typing import Any
 
 from pywebgpu import devices
+from pywebgpu.compiler.driver import describe
+from pywebgpu.compiler.program import Target
 from pywebgpu.devices import null
-from pywebgpu.graph import origin
 from pywebgpu.inspector.plans import Plan, Plans, Step
+from pywebgpu.ir import origin
 from pywebgpu.kernels.kernel import Limits
-from pywebgpu.program.compile import describe
-from pywebgpu.program.program import Target
 from pywebgpu.runtime import executor
 from pywebgpu.tensor.tensor import Tensor
 

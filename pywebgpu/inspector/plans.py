@@ -11,12 +11,12 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from pywebgpu.graph.ir import HOST, Custom, Node, Pointwise, Reduction, Spec, Structural, recording
-from pywebgpu.graph.origin import Origin, Watcher
+from pywebgpu.compiler.driver import compile_graph
+from pywebgpu.compiler.program import Dispatch, Program, Target
+from pywebgpu.ir.graph import HOST, Custom, Node, Pointwise, Reduction, Spec, Structural, thread_state
+from pywebgpu.ir.origin import Origin, Watcher
 from pywebgpu.kernels.kernel import Kernel
 from pywebgpu.ops import indexing
-from pywebgpu.program.compile import compile_graph
-from pywebgpu.program.program import Dispatch, Program, Target
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,7 @@ class Plans(Watcher):
             return
         target = device.target if self._target is None or device.target.wgsl else self._target
         if self._last is None or self._last.program is not program or target is not device.target:
-            with recording.span("compile", "compile for the profiler"):
+            with thread_state.span("compile", "compile for the profiler"):
                 compile_graph(tuple(roots), target, written)
         assert self._last is not None, "compiling tells of the plan"
         own = target is device.target
@@ -168,7 +168,7 @@ def _step(program: Program, number: int, group: Sequence[Node], slot: dict[int, 
     step = program.steps[number]
     lines = _lines(group, slot)
     main = _main(group)
-    origin = recording.trace.find(main)
+    origin = thread_state.origins.find(main)
     if not isinstance(step, Dispatch):
         return Step(number, step.op.name, main.op.name, origin, lines, step.slots[:-1], step.slots[-1:], None)
     kernel = program.kernels[step.kernel]
@@ -194,7 +194,7 @@ def _lines(group: Sequence[Node], slot: dict[int, int]) -> tuple[Line, ...]:
         names = tuple(f"%{number[id(n)]}" if id(n) in number else f"v{slot[id(n)]}" for n in inputs)
         stored = slot.get(id(node)) if id(node) in own else None
         works = isinstance(node.op, Pointwise | Reduction | Structural) and node.op is not indexing.offset_slice
-        found = recording.trace.find(node)
+        found = thread_state.origins.find(node)
         lines.append(Line(node.op.name, names, _attrs(node), node.spec, found, stored, works))
     return tuple(lines)
 

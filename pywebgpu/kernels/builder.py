@@ -18,7 +18,7 @@ from pywebgpu import dtypes
 from pywebgpu.dtypes import DType
 from pywebgpu.errors import CompileError
 from pywebgpu.formats import WIDE, Format
-from pywebgpu.graph.ir import HOST, Custom, Generator, Movement, Node, Pointwise, Reduction, Structural
+from pywebgpu.ir.graph import HOST, Custom, Generator, Movement, Node, Pointwise, Reduction, Structural
 from pywebgpu.kernels import hoisting, ir, wgsl
 from pywebgpu.kernels.ir import U32, Expr, Var
 from pywebgpu.kernels.kernel import Kernel, Limits

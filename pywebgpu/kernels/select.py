@@ -4,10 +4,10 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from pywebgpu.errors import CompileError
-from pywebgpu.graph.ir import Node
-from pywebgpu.kernels import contraction, pack, pointwise, reduce, scan, scatter, sort
+from pywebgpu.ir.graph import Node
 from pywebgpu.kernels.builder import Builder
 from pywebgpu.kernels.kernel import Kernel, Limits
+from pywebgpu.kernels.templates import contraction, pack, pointwise, reduce, scan, scatter, sort
 from pywebgpu.ops import contraction as products
 from pywebgpu.ops import indexing, packing
 

@@ -4,7 +4,7 @@ import math
 import warnings
 from typing import Any
 
-from pywebgpu.gradient import modes
+from pywebgpu.autodiff import grad_mode
 from pywebgpu.tensor.tensor import Tensor
 
 CONVOLUTIONS = ("conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d")
@@ -29,13 +29,13 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
 
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Tensor:
     """Draws from [a, b)."""
-    with modes.no_grad():
+    with grad_mode.no_grad():
         return tensor.uniform_(a, b, generator=generator)  # type: ignore[no-any-return]
 
 
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Tensor:
     """Draws from the normal distribution."""
-    with modes.no_grad():
+    with grad_mode.no_grad():
         return tensor.normal_(mean, std, generator=generator)  # type: ignore[no-any-return]
 
 
@@ -49,7 +49,7 @@ def trunc_normal_(
             stacklevel=2,
         )
     low, high = (math.erf((bound - mean) / std / math.sqrt(2)) for bound in (a, b))
-    with modes.no_grad():
+    with grad_mode.no_grad():
         tensor.uniform_(low, high, generator=generator)
         tensor.erfinv_()
         tensor.mul_(std * math.sqrt(2)).add_(mean)
@@ -58,7 +58,7 @@ def trunc_normal_(
 
 def constant_(tensor: Tensor, val: float) -> Tensor:
     """Fills with `val`."""
-    with modes.no_grad():
+    with grad_mode.no_grad():
         return tensor.fill_(val)  # type: ignore[no-any-return]
 
 
@@ -76,7 +76,7 @@ def eye_(tensor: Tensor) -> Tensor:
     """1 on the diagonal, 0 elsewhere. Raises ValueError when the tensor is not a matrix."""
     if tensor.ndim != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
-    with modes.no_grad():
+    with grad_mode.no_grad():
         tensor.zero_()
         for place in range(min(tensor.shape)):
             tensor[place, place] = 1
@@ -91,7 +91,7 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
         raise ValueError("dim 0 must be divisible by groups")
     each = tensor.shape[0] // groups
     centre = tuple(n // 2 for n in tensor.shape[2:])
-    with modes.no_grad():
+    with grad_mode.no_grad():
         tensor.zero_()
         for group in range(groups):
             for place in range(min(each, tensor.shape[1])):
@@ -145,7 +145,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tenso
     rows = tensor.shape[0]
     columns = tensor.numel() // rows
     long, short = max(rows, columns), min(rows, columns)
-    with modes.no_grad():
+    with grad_mode.no_grad():
         drawn = normal_(tensor.new_empty((long, short)), generator=generator)
         q = _polar(drawn / (1.1 * (math.sqrt(long) + math.sqrt(short))))
         return tensor.copy_((q.t() if rows < columns else q).reshape(tensor.shape)).mul_(gain)  # type: ignore[no-any-return]
@@ -157,7 +157,7 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any =
         raise ValueError("Only tensors with 2 dimensions are supported")
     rows = tensor.shape[0]
     n_zeros = math.ceil(sparsity * rows)
-    with modes.no_grad():
+    with grad_mode.no_grad():
         normal_(tensor, 0, std, generator)
         order = uniform_(tensor.new_empty(tensor.shape), generator=generator).argsort(0).argsort(0)
         return tensor.mul_((order >= n_zeros).to(dtype=tensor.dtype))  # type: ignore[no-any-return]

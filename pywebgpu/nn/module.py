@@ -4,13 +4,13 @@ from collections.abc import Callable
 from typing import Any, Self
 
 from pywebgpu import devices, dtypes
+from pywebgpu.autodiff import grad_mode
 from pywebgpu.dtypes import DType, Kind
-from pywebgpu.gradient import modes
-from pywebgpu.graph.ir import recording
+from pywebgpu.ir.graph import thread_state
 from pywebgpu.nn.state import StateDict
 from pywebgpu.step_capture import function
-from pywebgpu.step_capture.capture import recorder
-from pywebgpu.tensor.anchor import RemovableHandle
+from pywebgpu.step_capture.capture import capture_state
+from pywebgpu.tensor.grad_accumulator import RemovableHandle
 from pywebgpu.tensor.tensor import Tensor
 
 Convert = Callable[[Tensor], Tensor]
@@ -40,20 +40,20 @@ class Module(StateDict):
     # Calls
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if self._step is not None and recorder.capture is None:
+        if self._step is not None and capture_state.capture is None:
             return self._step(*args, **kwargs)
         return self._call(*args, **kwargs)
 
     def _call(self, *args: Any, **kwargs: Any) -> Any:
-        if recorder.capture is not None:
-            recorder.capture.modules[id(self)] = self
+        if capture_state.capture is not None:
+            capture_state.capture.modules[id(self)] = self
         if self._forward_pre_hooks or self._forward_hooks or self._backward_hooks or self._backward_pre_hooks:
             return self._call_with_hooks(args, kwargs)
         return self._forward(args, kwargs)
 
     def _forward(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if recording.trace is not None:
-            return recording.trace.call(self, args, kwargs)
+        if thread_state.origins is not None:
+            return thread_state.origins.call(self, args, kwargs)
         return self.forward(*args, **kwargs)
 
     def _call_with_hooks(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -153,7 +153,7 @@ class Module(StateDict):
         if recurse:
             for module in self.children():
                 module._apply(fn)
-        with modes.no_grad():
+        with grad_mode.no_grad():
             for parameter in self._parameters.values():
                 if parameter is None:
                     continue
@@ -163,7 +163,7 @@ class Module(StateDict):
             for name, buffer in self._buffers.items():
                 if buffer is not None:
                     self._buffers[name] = fn(buffer)
-        recorder.changes += 1
+        capture_state.changes += 1
         return self
 
     def to(self, *args: Any, **kwargs: Any) -> Self:
@@ -294,7 +294,7 @@ class _BackwardWatch:
         self._grad_input = [None] * len(args)
         out = list(args)
         for place, value in enumerate(args):
-            if isinstance(value, Tensor) and value.requires_grad and modes.is_grad_enabled():
+            if isinstance(value, Tensor) and value.requires_grad and grad_mode.is_grad_enabled():
                 out[place] = value.view_as(value)
                 out[place].register_hook(lambda grad, place=place: self._arrived(place, grad))
                 self._waiting += 1

@@ -3,7 +3,7 @@
 from math import sqrt
 from typing import Any
 
-from pywebgpu.compose import recurrent
+from pywebgpu.composites import recurrent
 from pywebgpu.nn import functional, init
 from pywebgpu.nn.module import Module
 from pywebgpu.nn.parameter import Parameter

@@ -4,10 +4,10 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from pywebgpu.gradient import modes
+from pywebgpu.autodiff import grad_mode
 from pywebgpu.nn.parameter import Parameter
 from pywebgpu.nn.tree import ModuleTree
-from pywebgpu.tensor.anchor import RemovableHandle
+from pywebgpu.tensor.grad_accumulator import RemovableHandle
 from pywebgpu.tensor.tensor import Tensor
 
 EXTRA = "_extra_state"
@@ -201,7 +201,7 @@ class StateDict(ModuleTree):
                 f"current model is {own.shape}."
             )
         elif not assign:
-            with modes.no_grad():
+            with grad_mode.no_grad():
                 own.copy_(value)
         elif name not in self._parameters:
             setattr(self, name, value)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from pywebgpu.nn.parameter import Buffer, Parameter
-from pywebgpu.step_capture.capture import recorder
+from pywebgpu.step_capture.capture import capture_state
 from pywebgpu.tensor.tensor import Tensor
 
 
@@ -31,7 +31,7 @@ class ModuleTree:
     # Attributes
 
     def __setattr__(self, name: str, value: Any) -> None:
-        recorder.changes += 1
+        capture_state.changes += 1
         if "_parameters" not in self.__dict__:
             if isinstance(value, Parameter | ModuleTree | Buffer):
                 raise AttributeError(f"cannot assign {name!r} before Module.__init__() call")
@@ -76,7 +76,7 @@ class ModuleTree:
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __delattr__(self, name: str) -> None:
-        recorder.changes += 1
+        capture_state.changes += 1
         for held in (self._parameters, self._buffers, self._modules):
             if name in held:
                 del held[name]
@@ -112,7 +112,7 @@ class ModuleTree:
                 f"express {name!r} as a function of another Tensor, compute the value in the forward() method."
             )
         self._parameters[name] = param
-        recorder.changes += 1
+        capture_state.changes += 1
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
         """Adds a tensor that is state, but not trained. persistent: whether the state dict holds it.
@@ -125,7 +125,7 @@ class ModuleTree:
                 f"cannot assign {type(tensor).__name__!r} object to buffer {name!r} (torch Tensor or None required)"
             )
         self._buffers[name] = tensor
-        recorder.changes += 1
+        capture_state.changes += 1
         if persistent:
             self._non_persistent_buffers_set.discard(name)
         else:

@@ -5,8 +5,8 @@ import types
 import warnings
 from collections.abc import Iterable
 
-from pywebgpu.gradient import modes
-from pywebgpu.tensor import create, functions, packed, tensor
+from pywebgpu.autodiff import grad_mode
+from pywebgpu.tensor import create, flat_parameters, functions, tensor
 
 Tensors = tensor.Tensor | Iterable[tensor.Tensor]
 
@@ -46,7 +46,7 @@ def get_total_norm(
     norm_type = float(norm_type)
     if not tensors:
         return create.tensor(0.0)
-    with modes.no_grad():
+    with grad_mode.no_grad():
         device = tensors[0].device
         norms = [one.norm(norm_type).to(device) for one in _vectors(tensors, norm_type)]
         total: tensor.Tensor = functions.stack(norms).norm(norm_type) if len(norms) > 1 else norms[0]
@@ -63,7 +63,7 @@ def clip_grads_with_norm_(
     parameters: Tensors, max_norm: float, total_norm: tensor.Tensor, foreach: bool | None = None
 ) -> None:
     """Multiplies all gradients, in place, by max_norm / total_norm where that is below 1."""
-    with modes.no_grad():
+    with grad_mode.no_grad():
         scale = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
         for gradient in _together(_gradients(_listed(parameters))):
             gradient.mul_(scale.to(gradient.device))
@@ -72,7 +72,7 @@ def clip_grads_with_norm_(
 def clip_grad_value_(parameters: Tensors, clip_value: float, foreach: bool | None = None) -> None:
     """Brings every element of all gradients, in place, between -clip_value and clip_value."""
     clip_value = float(clip_value)
-    with modes.no_grad():
+    with grad_mode.no_grad():
         for gradient in _together(_gradients(_listed(parameters))):
             gradient.clamp_(min=-clip_value, max=clip_value)
 
@@ -98,7 +98,7 @@ def vector_to_parameters(vec: tensor.Tensor, parameters: Iterable[tensor.Tensor]
     if sum(parameter.numel() for parameter in parameters) > vec.numel():
         raise ValueError(f"vec has {vec.numel()} elements, fewer than the parameters")
     start = 0
-    with modes.no_grad():
+    with grad_mode.no_grad():
         for parameter in parameters:
             end = start + parameter.numel()
             parameter.copy_(vec[start:end].reshape(parameter.shape))
@@ -115,18 +115,18 @@ def _gradients(parameters: list[tensor.Tensor]) -> list[tensor.Tensor]:
 
 def _together(tensors: list[tensor.Tensor]) -> list[tensor.Tensor]:
     """Fewer tensors, which share their elements with `tensors`."""
-    found = [[tensors[at] for at in bundle] for bundle in packed.bundles(tensors)]
-    return [packed.gather(alike) if len(alike) > 1 else alike[0] for alike in found]
+    found = [[tensors[at] for at in bundle] for bundle in flat_parameters.bundles(tensors)]
+    return [flat_parameters.gather(alike) if len(alike) > 1 else alike[0] for alike in found]
 
 
 def _vectors(tensors: list[tensor.Tensor], norm_type: float) -> list[tensor.Tensor]:
     """Fewer tensors with the same norm. What is trained stays where its optimizer put it; anything else may move."""
     if norm_type <= 0:  # The zeros between the parts would count, or the norm of norms is none of them all.
         return tensors
-    found = [[tensors[at] for at in bundle] for bundle in packed.bundles(tensors)]
+    found = [[tensors[at] for at in bundle] for bundle in flat_parameters.bundles(tensors)]
     moves = [not any(one.requires_grad for one in alike) for alike in found]
     return [
-        packed.gather(alike, clean=True, move=move) if len(alike) > 1 else alike[0]
+        flat_parameters.gather(alike, clean=True, move=move) if len(alike) > 1 else alike[0]
         for alike, move in zip(found, moves, strict=True)
     ]
 

@@ -3,7 +3,7 @@
 Import the module, not the name (`from pywebgpu.ops import pointwise`), so a new op needs no list here.
 """
 
-from pywebgpu.graph.ir import Generator, Movement, Op, Pointwise, Reduction, Structural
+from pywebgpu.ir.graph import Generator, Movement, Op, Pointwise, Reduction, Structural
 from pywebgpu.ops import (
     clamping,
     contraction,

@@ -1,6 +1,6 @@
 """Arithmetic of int64 stored in 32 bits: the same ops, which leave a note where the true result does not fit.
 
-rewrite/checks.py puts them in the place of ops whose result it cannot bound. Nobody records them, so they have no
+compiler/passes/checks.py puts them in the place of ops whose result it cannot bound. Nobody records them, so they have no
 gradient, and no line in the tables of ops.
 """
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from pywebgpu import dtypes
 from pywebgpu.dtypes import DType
-from pywebgpu.graph.ir import Node, Pointwise
+from pywebgpu.ir.graph import Node, Pointwise
 from pywebgpu.ops import pointwise
 
 

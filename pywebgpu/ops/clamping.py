@@ -5,7 +5,7 @@ Apart from pointwise.py, since these are made of its comparisons, and nothing th
 
 from typing import Any
 
-from pywebgpu.graph.ir import Node, Pointwise
+from pywebgpu.ir.graph import Node, Pointwise
 from pywebgpu.ops import pointwise
 
 

@@ -4,7 +4,7 @@ from math import prod
 from typing import Any
 
 from pywebgpu.errors import DTypeError, ShapeError
-from pywebgpu.graph.ir import Node, Spec, Structural, recording
+from pywebgpu.ir.graph import Node, Spec, Structural, thread_state
 from pywebgpu.ops import special
 from pywebgpu.ops.movement import permute, reshape
 
@@ -23,7 +23,7 @@ def transposed(x: Node) -> Node:
     rank = len(x.spec.shape)
     order = (*range(rank - 2), rank - 1, rank - 2)
     inputs = x.inputs  # Looked at once: another thread may compute x, which ends them.
-    if x.op is permute and inputs and x.attrs["order"] == order and not recording.grad:
+    if x.op is permute and inputs and x.attrs["order"] == order and not thread_state.grad:
         return inputs[0]
     return permute(x, order=order)
 

@@ -1,6 +1,6 @@
 """Reading and writing at computed places: rows taken by number, rows added by number, joining, scanning, ordering.
 
-Row numbers are in range and not negative: compose/indexing.py checks them (pointwise.index) where it cannot know.
+Row numbers are in range and not negative: composites/indexing.py checks them (pointwise.index) where it cannot know.
 """
 
 from collections.abc import Callable
@@ -8,7 +8,7 @@ from typing import Any
 
 from pywebgpu import dtypes
 from pywebgpu.errors import ShapeError
-from pywebgpu.graph.ir import Node, Spec, Structural, host, recording
+from pywebgpu.ir.graph import Node, Spec, Structural, host, thread_state
 from pywebgpu.ops import movement, pointwise, products, special
 from pywebgpu.shapes import Shape
 
@@ -180,7 +180,7 @@ def _scan_vjp(g: Node, out: Node, x: Node, mode: str) -> Node:
 
     if mode == "add":
         return reverse_sum(g)
-    if mode == "prod" and recording.grad:
+    if mode == "prod" and thread_state.grad:
         return pointwise.mul(products.earlier(x), products.weighed_tails(x, g))
     if mode == "prod":
         return _product_vjp(g, out, x, reverse_sum)

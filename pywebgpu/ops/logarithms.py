@@ -2,7 +2,7 @@
 
 from math import nan
 
-from pywebgpu.graph.ir import Node, Pointwise
+from pywebgpu.ir.graph import Node, Pointwise
 from pywebgpu.ops import pointwise
 
 xlogy: Pointwise = Pointwise(

@@ -8,7 +8,7 @@ from math import prod
 from typing import Any
 
 from pywebgpu.errors import ShapeError
-from pywebgpu.graph.ir import Movement, Node
+from pywebgpu.ir.graph import Movement, Node
 from pywebgpu.ops import reduction
 from pywebgpu.shapes import Shape
 from pywebgpu.symbolic import Sym, constant, flatten, unflatten

@@ -1,7 +1,7 @@
 """Many values in one: each has an aligned range of a flat vector, and is a piece of it.
 
 A piece starts where a device may bind a buffer, so it is read and written there without the rest: see
-program/packing.py, which makes both ops free wherever it can.
+compiler/suballocation.py, which makes both ops free wherever it can.
 """
 
 from functools import lru_cache
@@ -9,7 +9,7 @@ from math import prod
 from typing import Any, NamedTuple
 
 from pywebgpu.dtypes import DType
-from pywebgpu.graph.ir import Movement, Node, Spec, Structural
+from pywebgpu.ir.graph import Movement, Node, Spec, Structural
 from pywebgpu.ops import movement
 from pywebgpu.shapes import Shape
 from pywebgpu.symbolic import flatten

@@ -1,7 +1,7 @@
 """Ops which work element by element. To add one: write its record here, and its method in tensor/.
 
 A name in a WGSL expression that is not a builtin (`p_erf`, `p_max`) is a function of kernels/prelude.py. Inputs have
-one dtype; compose/arithmetic.py promotes before it calls.
+one dtype; composites/arithmetic.py promotes before it calls.
 """
 
 from functools import lru_cache
@@ -10,7 +10,7 @@ from typing import Any
 
 from pywebgpu import dtypes
 from pywebgpu.dtypes import DType, Kind
-from pywebgpu.graph.ir import Generator, Node, Pointwise, Spec
+from pywebgpu.ir.graph import Generator, Node, Pointwise, Spec
 from pywebgpu.ops import special
 
 

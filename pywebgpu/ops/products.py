@@ -8,7 +8,7 @@ in about log2(n) steps that only multiply and add, so that derivatives of every 
 from math import prod
 from typing import Any
 
-from pywebgpu.graph.ir import Node, Reduction, recording
+from pywebgpu.ir.graph import Node, Reduction, thread_state
 from pywebgpu.ops import movement, pointwise, reduction, special
 from pywebgpu.shapes import Shape
 
@@ -18,7 +18,7 @@ def _reference(xp: Any, a: Any, axes: Shape) -> Any:
 
 
 def _prod_vjp(g: Node, out: Node, x: Node, axes: Shape) -> Node:
-    others = _others(x, axes) if recording.grad else _quotient(x, axes)
+    others = _others(x, axes) if thread_state.grad else _quotient(x, axes)
     return pointwise.mul(reduction.grown(g, x), others)
 
 

@@ -6,7 +6,7 @@ numbers, so a Program holds no seed and a draw uploads nothing.
 
 from typing import Any
 
-from pywebgpu.graph.ir import Generator, Node, Spec
+from pywebgpu.ir.graph import Generator, Node, Spec
 
 Seed = tuple[Node, Node, Node, Node]  # low and high half of the key, stream, draw: uint32, shape ()
 

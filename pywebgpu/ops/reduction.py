@@ -8,7 +8,7 @@ from typing import Any
 
 from pywebgpu import dtypes
 from pywebgpu.dtypes import DType
-from pywebgpu.graph.ir import Movement, Node, Reduction
+from pywebgpu.ir.graph import Movement, Node, Reduction
 from pywebgpu.ops import pointwise, special
 from pywebgpu.shapes import Shape
 from pywebgpu.symbolic import ZERO

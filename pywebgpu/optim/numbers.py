@@ -8,7 +8,7 @@ from collections.abc import Callable, ItemsView, Iterator, ValuesView
 from functools import partial
 from typing import Any, Self
 
-from pywebgpu.step_capture.capture import Capture, recorder
+from pywebgpu.step_capture.capture import Capture, capture_state
 from pywebgpu.step_capture.free_number import FREE, plain
 
 Guard = Callable[[], str | None]
@@ -26,10 +26,10 @@ class Options(dict[str, Any]):
         return super().__iter__()
 
     def items(self) -> Any:
-        return super().items() if recorder.capture is None else ItemsView(self)
+        return super().items() if capture_state.capture is None else ItemsView(self)
 
     def values(self) -> Any:
-        return super().values() if recorder.capture is None else ValuesView(self)
+        return super().values() if capture_state.capture is None else ValuesView(self)
 
     def copy(self) -> dict[str, Any]:
         return dict(self)
@@ -66,7 +66,7 @@ class Options(dict[str, Any]):
 
     def __getitem__(self, name: str) -> Any:
         value = super().__getitem__(name)
-        return value if recorder.capture is None else self._read(recorder.capture, name, value)
+        return value if capture_state.capture is None else self._read(capture_state.capture, name, value)
 
     def get(self, name: str, default: Any = None) -> Any:
         return self[name] if name in self else default  # noqa: SIM401 - it would call itself
@@ -77,7 +77,7 @@ class Options(dict[str, Any]):
         return self[name]
 
     def __setitem__(self, name: str, value: Any) -> None:
-        capture = recorder.capture
+        capture = capture_state.capture
         if capture is not None:
             capture.save_dict(self)
             self._note_change(capture, name, value)
@@ -85,13 +85,13 @@ class Options(dict[str, Any]):
                 capture.write(name, value, partial(super().__setitem__, name), self)
                 return
         if type(value) not in self.KINDS or type(dict.get(self, name)) not in self.KINDS:
-            recorder.changes += 1
+            capture_state.changes += 1
         super().__setitem__(name, plain(value))
 
     def _note_removal(self) -> None:
-        recorder.changes += 1
-        if recorder.capture is not None:
-            recorder.capture.reason = "it takes an option or a state out of an optimizer"
+        capture_state.changes += 1
+        if capture_state.capture is not None:
+            capture_state.capture.reason = "it takes an option or a state out of an optimizer"
 
     def _note_change(self, capture: Capture, name: str, value: Any) -> None:
         """What a step does not read anew it may not change either: the next run begins with another value."""
@@ -143,19 +143,19 @@ class States(defaultdict[Any, Any]):
         super().__init__(Counts, items or {})
 
     def __setitem__(self, parameter: Any, state: Any) -> None:
-        recorder.changes += 1
+        capture_state.changes += 1
         super().__setitem__(parameter, state)
 
     def __delitem__(self, parameter: Any) -> None:
-        recorder.changes += 1
+        capture_state.changes += 1
         super().__delitem__(parameter)
 
     def clear(self) -> None:
-        recorder.changes += 1
+        capture_state.changes += 1
         super().clear()
 
     def pop(self, *args: Any) -> Any:
-        recorder.changes += 1
+        capture_state.changes += 1
         return super().pop(*args)
 
     def __reduce__(self) -> Any:
@@ -164,14 +164,14 @@ class States(defaultdict[Any, Any]):
 
 def watch(optimizer: Any) -> None:
     """The captured step is for the groups, the parameters, the flags and the hooks that the optimizer has now."""
-    capture = recorder.capture
+    capture = capture_state.capture
     if capture is not None and capture.meet(optimizer):
         capture.always.append(_groups_guard(optimizer))
 
 
 def watch_states(optimizer: Any) -> None:
     """The captured step is for states with the names, the tensors and what else is no number that they have now."""
-    capture = recorder.capture
+    capture = capture_state.capture
     if capture is not None and not isinstance(optimizer.state, States):
         capture.reason = "the optimizer keeps its state in a dict of the program's own, which no replay would write"
     if capture is not None and capture.meet(optimizer.state):

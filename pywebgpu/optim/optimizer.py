@@ -13,13 +13,13 @@ from math import prod
 from typing import Any
 
 from pywebgpu import devices
-from pywebgpu.gradient import modes
-from pywebgpu.graph.ir import recording
+from pywebgpu.autodiff import grad_mode
+from pywebgpu.ir.graph import thread_state
 from pywebgpu.optim import grouping, numbers
 from pywebgpu.runtime import executor
 from pywebgpu.step_capture import capture
-from pywebgpu.step_capture.capture import recorder
-from pywebgpu.tensor import anchor, create, packed, tensor
+from pywebgpu.step_capture.capture import capture_state
+from pywebgpu.tensor import create, flat_parameters, grad_accumulator, tensor
 
 Rate = float | tensor.Tensor
 Loss = tensor.Tensor | float | None
@@ -87,7 +87,7 @@ class Optimizer:
                     continue
                 if parameter.grad.grad_fn is not None:
                     parameter.grad = parameter.grad.detach()
-                with modes.no_grad():
+                with grad_mode.no_grad():
                     parameter.grad.zero_()
 
     def add_param_group(self, param_group: Group) -> None:
@@ -108,7 +108,7 @@ class Optimizer:
             if any(id(parameter) in known for parameter in group["params"]):
                 raise ValueError("some parameters appear in more than one parameter group")
         self.param_groups.append(self._group(param_group))
-        recorder.changes += 1
+        capture_state.changes += 1
 
     def state_dict(self) -> dict[str, Any]:
         """{"state": {index: state}, "param_groups": [options and indices]}, as torch's. Tensors are not copied.
@@ -149,7 +149,7 @@ class Optimizer:
         saved = [dict(group) for group in state_dict["param_groups"]]
         parameters = grouping.match(self.param_groups, saved)
         state: defaultdict[Any, State] = defaultdict(dict)
-        with modes.no_grad():
+        with grad_mode.no_grad():
             for key, value in state_dict["state"].items():
                 parameter = parameters.get(key)
                 if parameter is None:
@@ -168,24 +168,24 @@ class Optimizer:
         for hook in list(self._hooks["load_state_dict_post"].values()):
             hook(self)
 
-    def register_step_pre_hook(self, hook: Hook) -> anchor.RemovableHandle:
+    def register_step_pre_hook(self, hook: Hook) -> grad_accumulator.RemovableHandle:
         """`hook(optimizer, args, kwargs)` before each step; it may return other (args, kwargs)."""
         return self._register("step_pre", hook)
 
-    def register_step_post_hook(self, hook: Hook) -> anchor.RemovableHandle:
+    def register_step_post_hook(self, hook: Hook) -> grad_accumulator.RemovableHandle:
         """`hook(optimizer, args, kwargs)` after each step."""
         return self._register("step_post", hook)
 
-    def register_state_dict_pre_hook(self, hook: Hook) -> anchor.RemovableHandle:
+    def register_state_dict_pre_hook(self, hook: Hook) -> grad_accumulator.RemovableHandle:
         return self._register("state_dict_pre", hook)
 
-    def register_state_dict_post_hook(self, hook: Hook) -> anchor.RemovableHandle:
+    def register_state_dict_post_hook(self, hook: Hook) -> grad_accumulator.RemovableHandle:
         return self._register("state_dict_post", hook)
 
-    def register_load_state_dict_pre_hook(self, hook: Hook) -> anchor.RemovableHandle:
+    def register_load_state_dict_pre_hook(self, hook: Hook) -> grad_accumulator.RemovableHandle:
         return self._register("load_state_dict_pre", hook)
 
-    def register_load_state_dict_post_hook(self, hook: Hook) -> anchor.RemovableHandle:
+    def register_load_state_dict_post_hook(self, hook: Hook) -> grad_accumulator.RemovableHandle:
         return self._register("load_state_dict_post", hook)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -196,7 +196,7 @@ class Optimizer:
         self.param_groups = [self._group(group) for group in self.param_groups]
         kept = {key: numbers.Counts(value) if type(value) is dict else value for key, value in self.state.items()}
         self.state = numbers.States(kept)
-        recorder.changes += 1
+        capture_state.changes += 1
         if "_hooks" not in self.__dict__:
             self._make_hooks()
 
@@ -215,7 +215,7 @@ class Optimizer:
             changed = hook(self, args, kwargs)
             if changed is not None:
                 args, kwargs = changed
-        with recording.span("optimizer", type(self).__name__):
+        with thread_state.span("optimizer", type(self).__name__):
             out = step(self, *args, **kwargs)
         numbers.watch_states(self)
         self._opt_called = True
@@ -228,8 +228,8 @@ class Optimizer:
         self._hooks: defaultdict[str, dict[int, Hook]] = defaultdict(dict)
         self._opt_called = False
 
-    def _register(self, event: str, hook: Hook) -> anchor.RemovableHandle:
-        return anchor.RemovableHandle(self._hooks[event], hook)
+    def _register(self, event: str, hook: Hook) -> grad_accumulator.RemovableHandle:
+        return grad_accumulator.RemovableHandle(self._hooks[event], hook)
 
     def _check_parameter(self, parameter: object) -> None:
         if not isinstance(parameter, tensor.Tensor):
@@ -242,7 +242,7 @@ class UpdateRule(Optimizer):
     """An optimizer that updates each element on its own, from its gradient and its state, by `_update`.
 
     So all parameters of a group are updated as one flat tensor, where their dtypes, devices and step counts agree (see
-    tensor/packed.py); parameters, gradients and states are parts of flat tensors from then on, which nobody can tell.
+    tensor/flat_parameters.py); parameters, gradients and states are parts of flat tensors from then on, which nobody can tell.
     Learning rates, betas and step counts stay numbers of the host, and what depends on them alone (bias corrections)
     is computed there in double precision, so that a step is the same program at every step.
     """
@@ -256,12 +256,14 @@ class UpdateRule(Optimizer):
         super().__init__(params, defaults)
         self._seen: dict[int, tuple[list[int], int]] = {}
         moved = False
-        with modes.no_grad():  # Now, and not at the first step, so that the first step is the program of all others.
+        with (
+            grad_mode.no_grad()
+        ):  # Now, and not at the first step, so that the first step is the program of all others.
             for group in self.param_groups:
                 trained = [parameter for parameter in group["params"] if parameter.requires_grad]
-                for bundle in packed.bundles(trained):
+                for bundle in flat_parameters.bundles(trained):
                     if len(bundle) > 1:
-                        packed.gather([trained[at] for at in bundle])
+                        flat_parameters.gather([trained[at] for at in bundle])
                         moved = True
         if moved:
             _submit(parameter for group in self.param_groups for parameter in group["params"])
@@ -269,9 +271,9 @@ class UpdateRule(Optimizer):
     def step(self, closure: Closure | None = None) -> Loss:
         loss: Loss = None
         if closure is not None:
-            with modes.enable_grad():
+            with grad_mode.enable_grad():
                 loss = closure()
-        with modes.no_grad():
+        with grad_mode.no_grad():
             for number, group in enumerate(self.param_groups):
                 given = [parameter for parameter in group["params"] if parameter.grad is not None]
                 for params in self._bundles(number, given):
@@ -295,21 +297,23 @@ class UpdateRule(Optimizer):
         if changes > 1:
             return [[parameter] for parameter in params]
         kinds = [_kind(parameter, self.state.get(parameter, {})) for parameter in params]
-        return [[params[at] for at in bundle] for bundle in packed.bundles(params, kinds)]
+        return [[params[at] for at in bundle] for bundle in flat_parameters.bundles(params, kinds)]
 
     def _update_together(self, params: list[tensor.Tensor], group: Group) -> None:
         given = [parameter.grad for parameter in params]
-        gradients = packed.gather(given, move=packed.are_new(given))
+        gradients = flat_parameters.gather(given, move=flat_parameters.are_new(given))
         states = self._states(params, group)
         before = {name: states[0][name] for name in states[0]}
         for name, value in before.items():
             if isinstance(value, tensor.Tensor):
-                before[name] = packed.gather([state[name] for state in states])
+                before[name] = flat_parameters.gather([state[name] for state in states])
         after = dict(before)
-        self._update(packed.gather(params), -gradients if group["maximize"] else gradients, after, group)
+        self._update(flat_parameters.gather(params), -gradients if group["maximize"] else gradients, after, group)
         for name, value in after.items():
             if value is not before.get(name) or not isinstance(value, tensor.Tensor):
-                parts = packed.spread(value, params) if isinstance(value, tensor.Tensor) else [value] * len(params)
+                parts = (
+                    flat_parameters.spread(value, params) if isinstance(value, tensor.Tensor) else [value] * len(params)
+                )
                 for state, part in zip(states, parts, strict=True):
                     state[name] = part
         self._keep(params, states)
@@ -337,10 +341,10 @@ class UpdateRule(Optimizer):
         """Gives the parameters the state before their first step: it was there before a step that is captured."""
         with capture.paused():
             together = len(params) > 1
-            started = self._start(packed.gather(params) if together else params[0], group)
+            started = self._start(flat_parameters.gather(params) if together else params[0], group)
             for name, value in started.items():
                 is_flat = together and isinstance(value, tensor.Tensor)
-                parts = packed.spread(value, params) if is_flat else [value] * len(params)
+                parts = flat_parameters.spread(value, params) if is_flat else [value] * len(params)
                 for state, part in zip(states, parts, strict=True):
                     state[name] = part
 
@@ -379,7 +383,7 @@ def _kind(parameter: tensor.Tensor, state: State) -> Any:
     found: list[Any] = []
     for name, value in dict.items(state):  # As they are: nothing is read anew here.
         if isinstance(value, tensor.Tensor):
-            if not packed.are_alike(value, parameter):
+            if not flat_parameters.are_alike(value, parameter):
                 return object()
             found.append((name, None))
         elif isinstance(value, int | float | None):

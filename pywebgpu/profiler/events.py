@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from pywebgpu.compiler.program import Program
 from pywebgpu.devices.timing import Timing
-from pywebgpu.graph.origin import Origin, Span
 from pywebgpu.inspector.plans import Plans, Step, bare
-from pywebgpu.program.program import Program
+from pywebgpu.ir.origin import Origin, Span
 
 UNKNOWN = Origin(phase="")
 

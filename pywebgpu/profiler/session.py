@@ -14,11 +14,11 @@ from typing import Any, Self
 
 from pywebgpu import devices
 from pywebgpu.devices.timing import Timing
-from pywebgpu.graph import origin
-from pywebgpu.graph.ir import recording
 from pywebgpu.inspector.plans import Plans
+from pywebgpu.ir import origin
+from pywebgpu.ir.graph import thread_state
 from pywebgpu.profiler import averages, chrome
-from pywebgpu.profiler import events as recorded
+from pywebgpu.profiler import events as timeline
 from pywebgpu.runtime import executor
 
 
@@ -92,7 +92,7 @@ class record_function:
         self._open: list[AbstractContextManager[None]] = []
 
     def __enter__(self) -> Self:
-        self._open.append(recording.span("label", self.name))
+        self._open.append(thread_state.span("label", self.name))
         self._open[-1].__enter__()
         return self
 
@@ -102,19 +102,19 @@ class record_function:
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
         def named(*args: Any, **kwargs: Any) -> Any:
-            with recording.span("label", self.name):
+            with thread_state.span("label", self.name):
                 return function(*args, **kwargs)
 
         return named
 
 
-class _Tape(Plans):
+class _Session(Plans):
     """All that is told while it watches."""
 
     def __init__(self, *, lines: bool, memory: bool) -> None:
         super().__init__(lines=lines)
         self.spans: list[origin.Span] = []
-        self.samples: list[recorded.Sample] = []
+        self.samples: list[timeline.Sample] = []
         self.timings: dict[str, list[Timing]] = {}
         self.start = self.end = time.perf_counter()
         self._memory = memory
@@ -142,7 +142,7 @@ class _Tape(Plans):
         if self._memory:
             counters = device.counters
             now = time.perf_counter()
-            self.samples.append(recorded.Sample(device.name, now, counters["live_bytes"], counters["scratch_bytes"]))
+            self.samples.append(timeline.Sample(device.name, now, counters["live_bytes"], counters["scratch_bytes"]))
 
     def stop(self) -> None:
         for device in self._timed:
@@ -200,8 +200,8 @@ class profile:
         self.step_num = 0
         self._memory, self._lines = profile_memory, with_stack
         self._metadata: dict[str, Any] = {}
-        self._tape: _Tape | None = None
-        self._done: _Tape | None = None
+        self._session: _Session | None = None
+        self._done: _Session | None = None
         self._step: AbstractContextManager[None] | None = None
 
     # Recording
@@ -211,13 +211,13 @@ class profile:
 
     def stop(self) -> None:
         """Waits for the devices. Where Python cannot wait: stop_async."""
-        if self._tape is not None:
+        if self._session is not None:
             self._leave().stop()
             self._ready()
 
     async def stop_async(self) -> None:
         """As stop, in any place."""
-        if self._tape is not None:
+        if self._session is not None:
             await self._leave().stop_async()
             self._ready()
 
@@ -249,26 +249,26 @@ class profile:
         return ProfilerAction.RECORD if self.schedule is None else self.schedule(self.step_num)
 
     def _enter(self, action: ProfilerAction) -> None:
-        if action in _RECORDS and self._tape is None:
+        if action in _RECORDS and self._session is None:
             _submit_all()  # What waits from before is none of this.
-            self._tape = _Tape(lines=self._lines, memory=self._memory)
-            origin.watch(self._tape)
+            self._session = _Session(lines=self._lines, memory=self._memory)
+            origin.watch(self._session)
             if ProfilerActivity.WEBGPU in self.activities:
                 for device in devices.opened():
-                    self._tape.time(device)
-            self._tape.start = time.perf_counter()
-        if self._tape is not None and (self.schedule is not None or self.step_num):
-            self._mark(recording.span("step", f"ProfilerStep#{self.step_num}"))
+                    self._session.time(device)
+            self._session.start = time.perf_counter()
+        if self._session is not None and (self.schedule is not None or self.step_num):
+            self._mark(thread_state.span("step", f"ProfilerStep#{self.step_num}"))
 
-    def _leave(self) -> _Tape:
+    def _leave(self) -> _Session:
         self._mark(None)
-        tape = self._tape
-        assert tape is not None
+        session = self._session
+        assert session is not None
         _submit_all()
-        tape.end = time.perf_counter()
-        origin.unwatch(tape)
-        self._tape, self._done = None, tape
-        return tape
+        session.end = time.perf_counter()
+        origin.unwatch(session)
+        self._session, self._done = None, session
+        return session
 
     def _mark(self, span: AbstractContextManager[None] | None) -> None:
         """Ends the span of a step and begins another."""
@@ -284,28 +284,28 @@ class profile:
 
     # Results
 
-    def events(self) -> list[recorded.Event]:
+    def events(self) -> list[timeline.Event]:
         """Everything that was recorded last, in order of time. Raises RuntimeError where nothing was."""
-        tape = self._recorded()
-        found: list[recorded.Event] = []
+        session = self._finished()
+        found: list[timeline.Event] = []
         if ProfilerActivity.CPU in self.activities:
-            found += recorded.of_host(tape.spans)
+            found += timeline.of_host(session.spans)
         if ProfilerActivity.WEBGPU in self.activities:
-            for name, timings in tape.timings.items():
-                found += recorded.of_device(name, timings, tape)
+            for name, timings in session.timings.items():
+                found += timeline.of_device(name, timings, session)
         return sorted(found, key=lambda event: event.start)
 
-    def memory_timeline(self) -> list[recorded.Sample]:
+    def memory_timeline(self) -> list[timeline.Sample]:
         """What the devices held, where `profile_memory` is on."""
-        return list(self._recorded().samples)
+        return list(self._finished().samples)
 
     def key_averages(
         self, group_by_input_shape: bool = False, group_by_stack_n: int = 0, *, group_by: str = "op"
     ) -> Any:
         """Sums by "op", "kernel", "module", "phase", "label" or "line"; see `table` of the result."""
-        tape = self._recorded()
+        session = self._finished()
         group_by = "line" if group_by_stack_n else group_by
-        return averages.average(self.events(), group_by, tape.notes(), 1e6 * (tape.end - tape.start))
+        return averages.average(self.events(), group_by, session.notes(), 1e6 * (session.end - session.start))
 
     def add_metadata(self, key: str, value: str) -> None:
         self._metadata[key] = value
@@ -315,21 +315,21 @@ class profile:
 
     def export_chrome_trace(self, path: str) -> None:
         """A file for Perfetto or chrome://tracing; gzip where its name ends with .gz."""
-        chrome.write(path, self.events(), self._recorded().samples, self._metadata)
+        chrome.write(path, self.events(), self._finished().samples, self._metadata)
 
     def as_data(self) -> dict[str, Any]:
         """All of it as dictionaries and lists: sums by each key, memory, notes."""
-        tape = self._recorded()
+        session = self._finished()
         keys = ("kernel", "op", "module", "phase", "label")
         sums = {key: [asdict(row) for row in self.key_averages(group_by=key)] for key in keys}
-        memory = [asdict(sample) for sample in tape.samples]
-        wall = 1e6 * (tape.end - tape.start)
-        return {"wall_time": wall, "by": sums, "memory": memory, "notes": tape.notes(), "metadata": self._metadata}
+        memory = [asdict(sample) for sample in session.samples]
+        wall = 1e6 * (session.end - session.start)
+        return {"wall_time": wall, "by": sums, "memory": memory, "notes": session.notes(), "metadata": self._metadata}
 
     def export_json(self, path: str) -> None:
         Path(path).write_text(json.dumps(self.as_data(), indent=1), encoding="utf-8")
 
-    def _recorded(self) -> _Tape:
+    def _finished(self) -> _Session:
         if self._done is None:
             raise RuntimeError("Profiler didn't finish running")
         return self._done

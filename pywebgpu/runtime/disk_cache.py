@@ -12,17 +12,17 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from pywebgpu.compiler import serialization
+from pywebgpu.compiler.program import Program, Target
 from pywebgpu.errors import CompileError
-from pywebgpu.graph.key import Structure
-from pywebgpu.program import stored
-from pywebgpu.program.program import Program, Target
+from pywebgpu.ir.key import Structure
 from pywebgpu.runtime import state
 from pywebgpu.settings import settings
 
 MOST = 512  # files; the oldest go first
 PACKAGE = Path(__file__).parents[1]
 KINDS = (".py", ".wgsl", ".json")  # of files
-FOLDERS = ("graph", "ops", "compose", "rewrite", "kernels", "program")
+FOLDERS = ("ir", "ops", "composites", "compiler", "kernels")
 FILES = ("dtypes.py", "errors.py", "formats.py", "numbers.py", "settings.py", "shapes.py", "symbolic.py", "version.py")
 
 
@@ -37,7 +37,7 @@ def find(structure: Structure, target: Target, written: Any) -> Path | None:
 def load(file: Path) -> Program | None:
     """The stored Program, or None where there is none that can be read."""
     try:
-        program = stored.load_sealed(file)
+        program = serialization.load_sealed(file)
     except (OSError, CompileError):
         state.default.counters["stored_misses"] += 1
         return None
@@ -49,7 +49,7 @@ def save(program: Program, file: Path) -> None:
     """Stores a Program, if the folder can be written to."""
     with suppress(OSError):
         file.parent.mkdir(parents=True, exist_ok=True)
-        stored.save_sealed(program, file)
+        serialization.save_sealed(program, file)
         files = sorted(file.parent.glob("*.json"), key=lambda one: one.stat().st_mtime)
         for old in files[:-MOST]:
             old.unlink(missing_ok=True)

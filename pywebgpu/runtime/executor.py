@@ -14,19 +14,19 @@ from math import prod
 from typing import Any
 
 from pywebgpu import devices
-from pywebgpu.compose import bounds
+from pywebgpu.autodiff import backward
+from pywebgpu.compiler import driver as compiler
+from pywebgpu.composites import bounds
 from pywebgpu.devices.base import Buffer, Device
 from pywebgpu.errors import CaptureError, DeviceLostError, RangeError
-from pywebgpu.gradient import backward
-from pywebgpu.graph import ir, key, walk
-from pywebgpu.graph.ir import Node
+from pywebgpu.ir import graph, key, walk
+from pywebgpu.ir.graph import Node
 from pywebgpu.ops import indexing, movement, pointwise
-from pywebgpu.program import compile as compiler
 from pywebgpu.runtime import program_cache, state
 from pywebgpu.runtime.state import Queue
 from pywebgpu.runtime.storage import Storage
 from pywebgpu.settings import settings
-from pywebgpu.step_capture.capture import recorder
+from pywebgpu.step_capture.capture import capture_state
 from pywebgpu.step_capture.free_number import plain
 
 Work = list[tuple[Storage, Node, bool]]  # who waits for which node, and whether that may go where the last value is
@@ -47,8 +47,10 @@ def submit(device: Device, *, everyone: bool = False) -> None:
     A value that cannot be computed tells who reads it; a lost device tells everybody.
     everyone: also what other threads recorded and did not submit.
     """
-    if recorder.capture is None and (everyone or state.default.local.queues[device].storages or ir.used.trace):
-        with ir.recording.span("run", device.name):
+    if capture_state.capture is None and (
+        everyone or state.default.local.queues[device].storages or graph.used.origins
+    ):
+        with graph.thread_state.span("run", device.name):
             try:
                 submit_now(device, everyone=everyone)
             except DeviceLostError:
@@ -91,7 +93,7 @@ def forget(device: Device) -> None:
             for storage in _alive(queue):
                 storage.leave_queue()
             queue.recorded = 0
-    recorder.changes += 1  # Captured steps look whether they can still run.
+    capture_state.changes += 1  # Captured steps look whether they can still run.
 
 
 def _locks() -> list[Any]:
@@ -317,8 +319,8 @@ def run_again(
     run: Run, inputs: list[Buffer], numbers: list[float], outputs: list[Buffer | None], takers: list[list[Storage]]
 ) -> None:
     """Runs a Program once more and hands its results to the storages of `takers`."""
-    if ir.recording.trace is not None:
-        ir.recording.trace.again(run.device, run.program)
+    if graph.thread_state.origins is not None:
+        graph.thread_state.origins.again(run.device, run.program)
     with state.default.lock:
         buffers = run.device.run(run.loaded, inputs, numbers, outputs)
         for buffer, storages in zip(buffers, takers, strict=True):
@@ -333,7 +335,7 @@ def _bytes(device: Device, node: Node) -> int:
 
 def _force(storage: Storage) -> Node:
     """The node of a storage's value, which then has its buffer. Raises what the value raised, at each call."""
-    capture, node, device = recorder.capture, storage.node, storage.device
+    capture, node, device = capture_state.capture, storage.node, storage.device
     if capture is not None and not (node.buffer is not None and any(ref() is storage for ref in capture.storages)):
         raise CaptureError(
             "a value is read on the host while a compiled step is captured: the step runs as one Program, whose values "

@@ -5,11 +5,11 @@ from __future__ import annotations
 import gc
 from typing import Any
 
+from pywebgpu.compiler import driver as compiler
+from pywebgpu.compiler.driver import Written
 from pywebgpu.devices.base import Device
-from pywebgpu.graph import ir, key
-from pywebgpu.graph.ir import Node
-from pywebgpu.program import compile as compiler
-from pywebgpu.program.compile import Written
+from pywebgpu.ir import graph, key
+from pywebgpu.ir.graph import Node
 from pywebgpu.runtime import state
 from pywebgpu.settings import settings
 
@@ -23,7 +23,7 @@ def load(device: Device, order: list[Node], roots: list[Node], written: Written)
     loaded = runtime.programs.get(found)
     if loaded is None:
         runtime.counters["program_misses"] += 1
-        with ir.recording.span("compile", "compile"):
+        with graph.thread_state.span("compile", "compile"):
             program = _program(device, found[1], roots, written)
         loaded = (program, device.load(program), found[1])
         runtime.programs[found] = loaded
@@ -32,8 +32,8 @@ def load(device: Device, order: list[Node], roots: list[Node], written: Written)
     else:
         runtime.counters["program_hits"] += 1
         runtime.programs.move_to_end(found)
-    if ir.recording.trace is not None:
-        ir.recording.trace.loading(device, loaded[0], roots, written)
+    if graph.thread_state.origins is not None:
+        graph.thread_state.origins.loading(device, loaded[0], roots, written)
     return loaded
 
 
@@ -44,7 +44,7 @@ def clear() -> None:
 
 def _program(device: Device, structure: key.Structure, roots: list[Node], written: Written) -> Any:
     """From an earlier process, or compiled now. Where somebody wants to see the passes, they run."""
-    is_watched = settings.debug or ir.recording.trace is not None
+    is_watched = settings.debug or graph.thread_state.origins is not None
     file = program = None
     if settings.cache and not is_watched:
         from pywebgpu.runtime import disk_cache  # Pages have no cache, and no such file.

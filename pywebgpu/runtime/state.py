@@ -8,7 +8,7 @@ from typing import Any
 from weakref import WeakSet, ref
 
 from pywebgpu.devices.base import Buffer, Device
-from pywebgpu.graph.ir import Node
+from pywebgpu.ir.graph import Node
 from pywebgpu.locking import Deferred
 
 

@@ -9,14 +9,14 @@ import weakref
 
 from pywebgpu import dtypes
 from pywebgpu.devices.base import Buffer, Device
-from pywebgpu.graph import ir, walk
-from pywebgpu.graph.ir import Node
+from pywebgpu.ir import graph, walk
+from pywebgpu.ir.graph import Node
 from pywebgpu.ops import packing, pointwise
 from pywebgpu.runtime import state
 from pywebgpu.runtime.state import Queue
-from pywebgpu.step_capture.capture import recorder
+from pywebgpu.step_capture.capture import capture_state
 
-_UNASKED = Node(ir.DATA, (), ir.NO_ATTRS, ir.Spec((), dtypes.float32))  # of a part whose node nobody asked for
+_UNASKED = Node(graph.DATA, (), graph.NO_ATTRS, graph.Spec((), dtypes.float32))  # of a part whose node nobody asked for
 
 
 class Storage:
@@ -31,7 +31,7 @@ class Storage:
     __slots__ = ("__weakref__", "_node", "_version", "device", "home", "place", "queue", "whole")
 
     whole: Storage | None
-    place: ir.Attrs
+    place: graph.Attrs
     queue: Queue | None  # where it waits for its value
     _node: Node  # of a part: its node when it was last asked for
     _version: int  # of a part: how far it is ahead of that of the flat storage
@@ -41,10 +41,10 @@ class Storage:
         self._version = 0
         self.home: Buffer | None = None
         self.whole = None
-        if recorder.capture is not None:
-            recorder.capture.storages.append(weakref.ref(self))
-        if ir.used.trace and ir.recording.trace is not None:
-            ir.recording.trace.made(self)
+        if capture_state.capture is not None:
+            capture_state.capture.storages.append(weakref.ref(self))
+        if graph.used.origins and graph.thread_state.origins is not None:
+            graph.thread_state.origins.made(self)
         if node.buffer is None:
             self.queue = queue = state.default.local.queues[device]
             queue.storages[id(self)] = weakref.ref(self)
@@ -53,15 +53,15 @@ class Storage:
             self.settle(node)
 
     @classmethod
-    def empty(cls, spec: ir.Spec, device: Device) -> Storage:
+    def empty(cls, spec: graph.Spec, device: Device) -> Storage:
         """One whose first value a run will give."""
         made = cls.__new__(cls)
-        made._node, made.device, made._version = Node(ir.DATA, (), ir.NO_ATTRS, spec), device, 0
+        made._node, made.device, made._version = Node(graph.DATA, (), graph.NO_ATTRS, spec), device, 0
         made.home = made.whole = made.queue = None
         return made
 
     @classmethod
-    def part_of(cls, whole: Storage, place: ir.Attrs) -> Storage:
+    def part_of(cls, whole: Storage, place: graph.Attrs) -> Storage:
         """A new part of a flat storage."""
         made = cls.__new__(cls)
         made.device, made._version, made.home, made.queue = whole.device, 0, None, None
@@ -93,17 +93,17 @@ class Storage:
     def write(self, node: Node) -> None:
         """Makes `node` the value. Saved copies of the old value are stale from now on."""
         if self.whole is not None:
-            if recorder.capture is not None:
-                recorder.capture.moved.append(weakref.ref(self))
+            if capture_state.capture is not None:
+                capture_state.capture.moved.append(weakref.ref(self))
             self.leave(self.node)
-        if recorder.capture is not None:
-            recorder.capture.begun.setdefault(id(self), (self, self._node))
+        if capture_state.capture is not None:
+            capture_state.capture.begun.setdefault(id(self), (self, self._node))
             if node.buffer is not None:  # Another value's memory: each run of the step copies what is there then.
                 node = pointwise.copy(node)
         self._node.stale = True
         self.replace(node)
-        if ir.used.trace and ir.recording.trace is not None:
-            ir.recording.trace.wrote(self)
+        if graph.used.origins and graph.thread_state.origins is not None:
+            graph.thread_state.origins.wrote(self)
         if node.buffer is None:
             self.wait()
         else:
@@ -117,7 +117,7 @@ class Storage:
             return
         node = self._node
         if node.buffer is not None and not node.inputs and getattr(node, "storage", lambda: self)() is not self:
-            self.replace(ir.data(node.spec, node.buffer))
+            self.replace(graph.data(node.spec, node.buffer))
             self._node.storage = weakref.ref(self)
 
     def wait(self) -> None:
@@ -152,11 +152,11 @@ class Storage:
             buffer.holders += 1
             self.home = buffer
 
-    def move_into(self, whole: Storage, place: ir.Attrs) -> None:
+    def move_into(self, whole: Storage, place: graph.Attrs) -> None:
         """From now on the value, which stays what it is, is kept as a piece of the value of `whole`."""
-        if recorder.capture is not None:
-            recorder.capture.moved.append(weakref.ref(self))
-        recorder.changes += 1
+        if capture_state.capture is not None:
+            capture_state.capture.moved.append(weakref.ref(self))
+        capture_state.changes += 1
         self.leave_queue()
         with state.default.lock:
             self._version = self.version + 1 - whole.version  # What tensors know of the old node is of no use now.
@@ -170,7 +170,7 @@ class Storage:
 
     def leave(self, node: Node) -> None:
         """A part becomes a storage of its own with the value `node`."""
-        recorder.changes += 1
+        capture_state.changes += 1
         with state.default.lock:
             self._version = self.version
             self._node, self.whole = node, None
@@ -181,7 +181,7 @@ class Storage:
         before.stale = True
         if self.whole is not None:
             self.leave(before)
-        self._node = node = ir.data(before.spec, buffer)
+        self._node = node = graph.data(before.spec, buffer)
         self._version += 1
         self.take(node)
 

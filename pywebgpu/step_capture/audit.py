@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from pywebgpu.devices.base import Buffer
-from pywebgpu.step_capture import templates
-from pywebgpu.step_capture.builder import Recording
+from pywebgpu.step_capture import bindings
+from pywebgpu.step_capture.builder import CapturedCall
 from pywebgpu.step_capture.host_program import Bound, Changed, is_same
 from pywebgpu.step_capture.signature import Call
 from pywebgpu.step_capture.step import NOTHING, Step
@@ -35,7 +35,7 @@ def begin(step: Step, call: Call) -> list[Any]:
         step.now.current[0] = NOTHING
 
 
-def difference(step: Step, call: Recording, begun: list[Any]) -> str | None:
+def difference(step: Step, call: CapturedCall, begun: list[Any]) -> str | None:
     """What the step would have done otherwise than the ordinary call did, in words."""
     written: list[tuple[Any, Any]] = []
     try:
@@ -45,7 +45,7 @@ def difference(step: Step, call: Recording, begun: list[Any]) -> str | None:
     return next((found for found in _differences(step, call, values, written) if found is not None), None)
 
 
-def _evaluated(step: Step, call: Recording, begun: list[Any], written: list[tuple[Any, Any]]) -> list[Any]:
+def _evaluated(step: Step, call: CapturedCall, begun: list[Any], written: list[tuple[Any, Any]]) -> list[Any]:
     """The values of the host program, run on the numbers that the ordinary call read, cell by cell."""
     cells = step.capture.cells
     read: dict[Any, list[Any]] = {}
@@ -75,7 +75,7 @@ def _nothing() -> None:
 
 
 def _differences(
-    step: Step, call: Recording, values: list[Any], written: list[tuple[Any, Any]]
+    step: Step, call: CapturedCall, values: list[Any], written: list[tuple[Any, Any]]
 ) -> Iterator[str | None]:
     yield call.reason or None
     if call.run is None:
@@ -93,17 +93,17 @@ def _differences(
     cells = call.capture.cells
     if _told(step, call, written) != _told(step, call, [(cells[at].key, value) for at, value in call.capture.writes]):
         yield "it leaves other numbers on the host"
-    yield templates.difference(step.result, call.result_template, "what it returns", values)
-    yield templates.difference(step.taps, call.taps_template, "what it shows", values)
+    yield bindings.difference(step.result, call.result_template, "what it returns", values)
+    yield bindings.difference(step.taps, call.taps_template, "what it shows", values)
     old = {id(leaf): end for leaf, end in (*step.gradients.ends, *step.other_gradients)}
     new = {id(leaf): end for leaf, end in (*call.new_gradients, *call.other_gradients)}
     if old.keys() != new.keys():
         yield "it leaves gradients of other parameters"
     else:
-        yield from (templates.difference(old[at], new[at], "a gradient", values) for at in old)
+        yield from (bindings.difference(old[at], new[at], "a gradient", values) for at in old)
 
 
-def _told(step: Step, call: Recording, written: list[tuple[Any, Any]]) -> Counter[str]:
+def _told(step: Step, call: CapturedCall, written: list[tuple[Any, Any]]) -> Counter[str]:
     """What was written, each with its place; what only one of the calls knows was made in it, and goes by name."""
     both = {cell.key for cell in step.capture.cells} & {cell.key for cell in call.capture.cells}
     return Counter(repr((key if key in both else key[1], value)) for key, value in written)
@@ -113,7 +113,7 @@ def _identity(kind: Any) -> Any:
     return (type(kind), int(kind)) if isinstance(kind, int) else id(kind)
 
 
-def _source(step: Step, call: Recording, was: Any, now: Any) -> str | None:
+def _source(step: Step, call: CapturedCall, was: Any, now: Any) -> str | None:
     if _identity(was) == _identity(now):
         return None
     if isinstance(was, Buffer) and isinstance(now, Buffer):

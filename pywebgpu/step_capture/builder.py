@@ -13,22 +13,22 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
+from pywebgpu.autodiff import grad_mode
 from pywebgpu.devices.base import Buffer, Device
 from pywebgpu.errors import CaptureError
-from pywebgpu.gradient import modes
-from pywebgpu.graph import walk
-from pywebgpu.graph.ir import Node
+from pywebgpu.ir import walk
+from pywebgpu.ir.graph import Node
 from pywebgpu.ops import indexing, movement
 from pywebgpu.runtime import executor
 from pywebgpu.runtime.executor import Run
 from pywebgpu.runtime.storage import Storage, whole_of
 from pywebgpu.step_capture import garbage, gradients, guards, names, signature, survey
-from pywebgpu.step_capture.capture import Capture, recorder
+from pywebgpu.step_capture.bindings import Fresh, Given, GradientOf, Made, Source, Taker
+from pywebgpu.step_capture.capture import Capture, capture_state
 from pywebgpu.step_capture.free_number import NotFreeError, plain
 from pywebgpu.step_capture.gradients import GivenGradients
 from pywebgpu.step_capture.signature import Call
 from pywebgpu.step_capture.surroundings import Surroundings
-from pywebgpu.step_capture.templates import Fresh, Given, GradientOf, Made, Source, Taker
 from pywebgpu.step_capture.watch import Watch
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.history import History
@@ -52,7 +52,7 @@ class Replays:
 
 
 @dataclass(slots=True, eq=False)
-class Recording:
+class CapturedCall:
     """What one call did. `result` and `taps` are the values of this very call.
 
     reason: why it cannot run again; empty where it can.
@@ -122,21 +122,21 @@ class Builder:
         self._roles: dict[int, GradientOf] = {}  # by id: their storages
 
     def _is_paused(self) -> bool:
-        return recorder.capture is not self.capture
+        return capture_state.capture is not self.capture
 
     def _is_told(self) -> None:
         self.told = self.capture.is_guarded = True
         if self.free or self.capture.has_handed:
             raise NotFreeError("code that tells types apart was given a number that changes from run to run")
 
-    def record(self, function: Any) -> Recording:
+    def record(self, function: Any) -> CapturedCall:
         executor.flush()
         with garbage.kept, executor.held():
             result = self._call(function)
             around = self._surroundings(function)
-            recording = Recording(self.call, self.capture, around)
-            self._finish(recording, result)
-        return recording
+            captured = CapturedCall(self.call, self.capture, around)
+            self._finish(captured, result)
+        return captured
 
     def _surroundings(self, function: Any) -> Surroundings | None:
         if self._watch is None:
@@ -155,7 +155,7 @@ class Builder:
         for at in sorted(self.free):
             numbers[at] = capture.read("argument", lambda at=at: self.current[0].numbers[at])  # type: ignore[misc]
         try:
-            with capture.recording():
+            with capture.active():
                 capture.given = {id(whole_of(tensor._storage)) for tensor in call.tensors}
                 for tensor in call.tensors:
                     capture.see(tensor)
@@ -190,7 +190,7 @@ class Builder:
         is_made = any(ref() is whole for ref in self.capture.storages)
         if not is_made or whole.node.buffer is None:
             return value
-        with modes.no_grad():
+        with grad_mode.no_grad():
             return value.detach().clone()
 
     def _free_starts(self, at: int, tensor: TensorBase) -> None:
@@ -226,47 +226,47 @@ class Builder:
 
     # What it did
 
-    def _finish(self, recording: Recording, result: Any) -> None:
+    def _finish(self, captured: CapturedCall, result: Any) -> None:
         """Runs the Program and finds out what would have to be given and taken the next time."""
         capture = self.capture
         self.reason = capture.reason
         self._find_born()
-        self._find_gradients(recording)
-        around = recording.around
+        self._find_gradients(captured)
+        around = captured.around
         known = around.containers if around is not None else frozenset()
         self._by_name = set(around.tensors) if around is not None else set()
         self._by_name |= {id(tensor) for module in capture.modules.values() for tensor in guards.owned(module)}
         self._by_name |= {id(leaf) for leaf, _, _ in capture.leaves()}
         self._by_name |= {id(grad) for _, grad, _ in capture.leaves() if grad is not None}
-        recording.result_template = signature.copied(result, self._kept, known)
-        recording.taps_template = signature.copied(capture.taps, self._kept, known)
-        recording.shown = frozenset(map(int, self._places.values()))
+        captured.result_template = signature.copied(result, self._kept, known)
+        captured.taps_template = signature.copied(capture.taps, self._kept, known)
+        captured.shown = frozenset(map(int, self._places.values()))
         ends = [(leaf, leaf._grad) for leaf, _, _ in capture.leaves()]
         before = {id(leaf): grad for leaf, grad, _ in capture.leaves()}
         kept = [
             (leaf, gradients.UNCHANGED if grad is not None and grad is before[id(leaf)] else self._kept(grad))
             for leaf, grad in ends
         ]
-        recording.new_gradients, recording.other_gradients = gradients.ends_of(kept)
-        recording.n_fresh = len(self._places)
-        recording.seen = self._find_seen(recording, result)
+        captured.new_gradients, captured.other_gradients = gradients.ends_of(kept)
+        captured.n_fresh = len(self._places)
+        captured.seen = self._find_seen(captured, result)
         self._require_settled()
         if not self.is_open:
-            self._run(recording)
+            self._run(captured)
         for _, grad in ends:
             if grad is not None:
                 grad._storage.claim()
-        recording.reason, recording.is_open, recording.has_moved = self.reason, self.is_open, self.has_moved
-        recording.result = signature.rebuilt(result, plain)
-        recording.taps = dict(capture.taps)
+        captured.reason, captured.is_open, captured.has_moved = self.reason, self.is_open, self.has_moved
+        captured.result = signature.rebuilt(result, plain)
+        captured.taps = dict(capture.taps)
         if self._dry:
             self._undo()
         self._born, capture.storages, capture.begun, capture.undos, capture.taps = {}, [], {}, [], {}
         capture.tensors, self._made = {}, {}
 
-    def _find_gradients(self, recording: Recording) -> None:
+    def _find_gradients(self, captured: CapturedCall) -> None:
         """The gradients that it found and knows only as such: by no name, and not as arguments."""
-        around = recording.around.tensors if recording.around is not None else set()
+        around = captured.around.tensors if captured.around is not None else set()
         by_name = around | set(map(id, self.call.tensors))
         given = {id(whole_of(tensor._storage)) for tensor in self.call.tensors}
         leaves = [
@@ -279,8 +279,8 @@ class Builder:
         now = [leaf._grad for leaf, _ in leaves]
         for leaf, grad in leaves:  # As when the step began.
             leaf._grad = grad
-        recording.given_gradients = GivenGradients([leaf for leaf, _ in leaves])
-        self._roles = recording.given_gradients.wholes()
+        captured.given_gradients = GivenGradients([leaf for leaf, _ in leaves])
+        self._roles = captured.given_gradients.wholes()
         for (leaf, _), grad in zip(leaves, now, strict=True):
             leaf._grad = grad
 
@@ -294,12 +294,12 @@ class Builder:
         if any(s.node.requires for s, _ in self.capture.begun.values() if id(s) not in self._born):
             self.reason = "it writes a value with a history into a tensor that stays"
 
-    def _find_seen(self, recording: Recording, result: Any) -> list[guards.Held]:
+    def _find_seen(self, captured: CapturedCall, result: Any) -> list[guards.Held]:
         """The tensors that the step found and did not make, but for arguments. Those that are both fix the argument."""
         passed: set[int] = set(map(id, self.call.tensors))
         signature.rebuilt((result, self.capture.taps), lambda value: passed.add(id(value)))
         known = {id(leaf) for leaf, _, _ in self.capture.leaves()}
-        known |= recording.around.tensors if recording.around is not None else set()
+        known |= captured.around.tensors if captured.around is not None else set()
         known |= {id(tensor) for module in self.capture.modules.values() for tensor in guards.owned(module)}
         seen = []
         for tensor_ref, storage_ref, traits in self.capture.tensors.values():
@@ -310,7 +310,7 @@ class Builder:
                 seen.append((tensor_ref, storage, whole_of(storage), traits))
         found = {id(whole) for _, _, whole, _ in seen}
         wholes = [whole_of(tensor._storage) for tensor in self.call.tensors]
-        recording.fixed = [
+        captured.fixed = [
             tensor._storage if id(whole) in found or (tensor._flag and whole is not tensor._storage) else None
             for tensor, whole in zip(self.call.tensors, wholes, strict=True)
         ]
@@ -326,7 +326,7 @@ class Builder:
             if storage.home is not None:  # It was uploaded: a constant of the step, which no run may overwrite.
                 storage.home.holders += 1
 
-    def _run(self, recording: Recording) -> None:
+    def _run(self, captured: CapturedCall) -> None:
         devices = executor.waiting()
         if len(devices) > 1:
             names = " and ".join(device.name for device in devices)
@@ -336,10 +336,10 @@ class Builder:
         if run is None:
             self.reason = self.reason or "it computes nothing"
             return
-        self._connect(recording, run)
-        recording.numbers = [node.buffer for node in run.numbers]
+        self._connect(captured, run)
+        captured.numbers = [node.buffer for node in run.numbers]
         # The leaves are not held: memory that the step no longer needs goes back.
-        recording.run = replace(run, data=[], numbers=[], outputs=[])
+        captured.run = replace(run, data=[], numbers=[], outputs=[])
 
     def _hold_numbers(self, devices: list[Device]) -> None:
         """A shape or an attribute of an op is part of the Program, whatever computed it."""
@@ -363,10 +363,10 @@ class Builder:
         for leaf, grad, _ in self.capture.leaves():
             leaf._grad = grad
 
-    def _connect(self, recording: Recording, run: Run) -> None:
-        free = [(at, tensor) for at, tensor in enumerate(self.call.tensors) if recording.fixed[at] is None]
+    def _connect(self, captured: CapturedCall, run: Run) -> None:
+        free = [(at, tensor) for at, tensor in enumerate(self.call.tensors) if captured.fixed[at] is None]
         given = {id(whole_of(tensor._storage)): Given(at) for at, tensor in reversed(free)}
-        recording.sources = [self._source(recording, at, node, given) for at, node in enumerate(run.data)]
+        captured.sources = [self._source(captured, at, node, given) for at, node in enumerate(run.data)]
         for storages in run.outputs:
             takers: list[Taker] = []
             for storage in storages:
@@ -374,9 +374,9 @@ class Builder:
                 if at in self._born and at not in self._places:
                     self._refuse(storage)
                 takers.append(given.get(at, self._places.get(at, self._roles.get(at, storage))))
-            recording.takers.append(takers)
+            captured.takers.append(takers)
 
-    def _source(self, recording: Recording, at: int, node: Node, given: dict[int, Given]) -> Source:
+    def _source(self, captured: CapturedCall, at: int, node: Node, given: dict[int, Given]) -> Source:
         """A leaf that was a storage's value when the step began is read from there; any other is a constant."""
         found = getattr(node, "storage", None)
         storage: Storage | None = found() if found is not None else None

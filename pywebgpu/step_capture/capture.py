@@ -79,9 +79,9 @@ class Capture:
         self.reason = ""  # why the step cannot run again
 
     @contextmanager
-    def recording(self) -> Iterator[None]:
+    def active(self) -> Iterator[None]:
         """Whatever this thread does inside belongs to the capture, which is over then."""
-        recorder.capture = self
+        capture_state.capture = self
         try:
             yield
         finally:
@@ -89,11 +89,11 @@ class Capture:
                 for ending in self.endings:
                     ending()
             finally:
-                recorder.capture, self.is_open = None, False
+                capture_state.capture, self.is_open = None, False
 
     def is_current(self) -> bool:
         """Whether what happens here and now belongs to the capture."""
-        return recorder.capture is self
+        return capture_state.capture is self
 
     # Numbers
 
@@ -295,7 +295,7 @@ def _restore(home: MutableMapping[str, Any], was: dict[str, Any]) -> None:
     home.update(was)
 
 
-class Recorder(threading.local):
+class CaptureState(threading.local):
     """The capture that goes on in this thread, if one does."""
 
     capture: Capture | None = None
@@ -315,14 +315,14 @@ class Recorder(threading.local):
 
 _changes = [0]
 _numbers = itertools.count(1)
-recorder = Recorder()
+capture_state = CaptureState()
 
 
 @contextmanager
 def paused() -> Iterator[None]:
     """What happens inside is no part of the step that is being captured."""
-    capture, recorder.capture = recorder.capture, None
+    capture, capture_state.capture = capture_state.capture, None
     try:
         yield
     finally:
-        recorder.capture = capture
+        capture_state.capture = capture

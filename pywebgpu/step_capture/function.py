@@ -12,11 +12,11 @@ from collections import Counter, OrderedDict
 from dataclasses import dataclass, field
 from typing import Any
 
-from pywebgpu.graph.ir import recording
+from pywebgpu.ir.graph import thread_state
 from pywebgpu.settings import settings
 from pywebgpu.step_capture import audit, names, signature, step
-from pywebgpu.step_capture.builder import Builder, Recording
-from pywebgpu.step_capture.capture import recorder
+from pywebgpu.step_capture.builder import Builder, CapturedCall
+from pywebgpu.step_capture.capture import capture_state
 from pywebgpu.step_capture.signature import Call
 from pywebgpu.step_capture.step import Step
 from pywebgpu.tensor.base import TensorBase
@@ -75,7 +75,7 @@ class Compiled:
         return str(self.function.__qualname__)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if recorder.capture is not None or _is_checked():  # A step inside a step is a part of it.
+        if capture_state.capture is not None or _is_checked():  # A step inside a step is a part of it.
             return self.function(*args, **kwargs)
         call = Call(args, kwargs)
         if call.has_history or call.key in self._open:
@@ -114,9 +114,9 @@ class Compiled:
 
     # Recording
 
-    def _given(self, recording: Recording) -> Any:
-        result, self.captures = recording.result, recording.taps
-        recording.result, recording.taps = None, {}
+    def _given(self, captured: CapturedCall) -> Any:
+        result, self.captures = captured.result, captured.taps
+        captured.result, captured.taps = None, {}
         return result
 
     def _capture(
@@ -141,15 +141,15 @@ class Compiled:
                 self._warn(f"is captured anew at each call: {reasons[0]}")
         builder = Builder(call, free, guarded=guarded, dry=dry)
         try:
-            recording = builder.record(self.function)
+            captured = builder.record(self.function)
         finally:
             variants.told = bool(variants.told) or builder.told
         self.counters["captures"] += not dry
-        if recording.is_open:
+        if captured.is_open:
             self._open.add(call.key)
-            return self._given(recording)
-        unseen = _unseen(recording)
-        reason = unseen or recording.reason
+            return self._given(captured)
+        unseen = _unseen(captured)
+        reason = unseen or captured.reason
         if unseen:
             variants.each_call = unseen
             self._variants[call.key] = variants
@@ -157,34 +157,34 @@ class Compiled:
             self._lose(reason)
         else:
             self._lost = 0
-            self._keep(call, variants, step.made(recording, builder.current, builder.free, dry=dry))
-        return self._given(recording)
+            self._keep(call, variants, step.made(captured, builder.current, builder.free, dry=dry))
+        return self._given(captured)
 
     def _audit(self, call: Call, variants: _Variants, one: Step) -> Any:
         self.counters["audits"] += 1
         now, begun = one.now, audit.begin(one, call)
         builder = Builder(call, step.free(one, call), ordinary=True, known=now, watched=now.n_audits == 0)
-        recording = builder.record(self.function)
+        captured = builder.record(self.function)
         now.n_calls += 1
         now.n_audits += 1
         written = now.surroundings.changed()
-        found = audit.difference(one, recording, begun)
-        if recording.is_open:
+        found = audit.difference(one, captured, begun)
+        if captured.is_open:
             found = "a gradient may now be asked of what it returns"
-        unseen = f"it changes what outlives the call: {written}" if written is not None else _unseen(recording)
+        unseen = f"it changes what outlives the call: {written}" if written is not None else _unseen(captured)
         if unseen:
             variants.each_call = unseen
             variants.steps.clear()
             self._lose(unseen)
-        elif recording.has_moved:
+        elif captured.has_moved:
             variants.steps.remove(one)
-            self._lose(recording.reason)
+            self._lose(captured.reason)
         elif found is not None:
             self._differs(variants, one, found)
-        elif recording.around is not None:
-            now.surroundings = recording.around
+        elif captured.around is not None:
+            now.surroundings = captured.around
             one.gradients.keep()
-        return self._given(recording)
+        return self._given(captured)
 
     def _differs(self, variants: _Variants, one: Step, found: str) -> None:
         reason = f"call {one.now.n_calls} did something else than a replay would have done: {found}"
@@ -250,9 +250,9 @@ class Compiled:
         self._variants.clear()
 
 
-def _unseen(recording: Recording) -> str:
+def _unseen(captured: CapturedCall) -> str:
     """Why guards cannot speak for all that a call did."""
-    return "; ".join(recording.around.reasons[:3]) if recording.around is not None else ""
+    return "; ".join(captured.around.reasons[:3]) if captured.around is not None else ""
 
 
 def _words(one: Step, call: Call, numbers: list[int]) -> str:
@@ -262,7 +262,7 @@ def _words(one: Step, call: Call, numbers: list[int]) -> str:
 
 def _is_checked() -> bool:
     """Whether somebody has to see every op, as a search for NaN does: each call is then ordinary code."""
-    return getattr(recording.trace, "checks", False)
+    return getattr(thread_state.origins, "checks", False)
 
 
 def compile(
@@ -298,6 +298,6 @@ def compile(
 
 def capture(name: str, tensor: TensorBase) -> TensorBase:
     """Registers a tensor of a compiled step by a name: `step.captures[name]` after each call. Else does nothing."""
-    if recorder.capture is not None:
-        recorder.capture.taps[name] = tensor.detach()
+    if capture_state.capture is not None:
+        capture_state.capture.taps[name] = tensor.detach()
     return tensor

@@ -12,7 +12,7 @@ from sys import getrefcount
 from typing import Any
 
 from pywebgpu.runtime.storage import Storage, whole_of
-from pywebgpu.step_capture.templates import Fresh, GradientOf, Made
+from pywebgpu.step_capture.bindings import Fresh, GradientOf, Made
 from pywebgpu.tensor.base import TensorBase
 
 _LISTED = next(map(getrefcount, [object()]))  # what is counted for an object that only a list holds

@@ -48,7 +48,7 @@ def _tensors(seen: list[Held]) -> Guard:
                 return "a tensor that it reads is gone"
             if tensor._storage is not storage or whole_of(storage) is not whole:
                 return f"a tensor of shape {list(tensor.shape)} has other data"
-            alike = tensor._flag is traits[0] and tensor._anchor is None and tensor._path is traits[2]
+            alike = tensor._flag is traits[0] and tensor._accumulator is None and tensor._path is traits[2]
             if not alike and tensor._traits() != traits:
                 names = zip(("requires_grad", "hooks", "places in its memory"), tensor._traits(), traits, strict=True)
                 what = next(name for name, now, was in names if now != was)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
 from pywebgpu import devices, dtypes
-from pywebgpu.graph.ir import Spec, recording
+from pywebgpu.ir.graph import Spec, thread_state
 from pywebgpu.ops import movement
 from pywebgpu.runtime.storage import whole_of
 from pywebgpu.step_capture.free_number import plain
@@ -49,7 +49,7 @@ class Call:
         self.numbers: list[float] = []
         self.kept: list[Any] = []
         self.has_history = False
-        modes = (recording.grad, recording.inference, dtypes.default(), devices.default_device())
+        modes = (thread_state.grad, thread_state.inference, dtypes.default(), devices.default_device())
         self.key: Hashable = (modes, self._describe(args), self._describe(kwargs) if kwargs else None)
 
     def _describe(self, value: Any) -> Hashable:

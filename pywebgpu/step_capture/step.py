@@ -10,13 +10,13 @@ from pywebgpu.runtime import executor
 from pywebgpu.runtime.executor import Run
 from pywebgpu.runtime.storage import Storage, whole_of
 from pywebgpu.step_capture import guards, signature
-from pywebgpu.step_capture.builder import Recording, Replays
-from pywebgpu.step_capture.capture import Capture, recorder
+from pywebgpu.step_capture.bindings import Given, GradientOf, Made, Source, Taker
+from pywebgpu.step_capture.builder import CapturedCall, Replays
+from pywebgpu.step_capture.capture import Capture, capture_state
 from pywebgpu.step_capture.free_number import FREE
 from pywebgpu.step_capture.gradients import UNCHANGED, GivenGradients, NewGradients
 from pywebgpu.step_capture.host_program import Bound, Changed, is_same
 from pywebgpu.step_capture.signature import Call
-from pywebgpu.step_capture.templates import Given, GradientOf, Made, Source, Taker
 from pywebgpu.tensor.base import TensorBase
 
 
@@ -60,20 +60,20 @@ class Step:
 NOTHING = Call((), {})
 
 
-def made(recording: Recording, current: list[Call], free: frozenset[int], *, dry: bool) -> Step:
+def made(captured: CapturedCall, current: list[Call], free: frozenset[int], *, dry: bool) -> Step:
     """The step of a call that was captured and can run again."""
-    capture, run = recording.capture, recording.run
+    capture, run = captured.capture, captured.run
     assert run is not None
-    assert recording.around is not None
-    assert recording.given_gradients is not None
+    assert captured.around is not None
+    assert captured.given_gradients is not None
     returned: list[Any] = []
-    signature.rebuilt((recording.result_template, recording.taps_template), returned.append)
-    places = tuple([capture.place(number) for number in recording.numbers])
+    signature.rebuilt((captured.result_template, captured.taps_template), returned.append)
+    places = tuple([capture.place(number) for number in captured.numbers])
     kept_numbers = [number for number in returned if type(number) in FREE]
     for number in kept_numbers:
         capture.place(number)
-    kinds = [*recording.sources, *(kind for kinds in recording.takers for kind in kinds), *recording.fixed]
-    gradients = NewGradients(recording.new_gradients, are_shown=_are_shown(recording))
+    kinds = [*captured.sources, *(kind for kinds in captured.takers for kind in kinds), *captured.fixed]
+    gradients = NewGradients(captured.new_gradients, are_shown=_are_shown(captured))
     if not dry:
         gradients.keep()
     return Step(
@@ -81,30 +81,30 @@ def made(recording: Recording, current: list[Call], free: frozenset[int], *, dry
         capture=capture,
         host=capture.bound(),
         places=places,
-        numbers={at: number for at, number in enumerate(recording.call.numbers) if at not in free},
-        sources=tuple(recording.sources),
-        takers=tuple(map(tuple, recording.takers)),
-        n_fresh=recording.n_fresh,
-        result=recording.result_template,
-        taps=recording.taps_template,
-        fixed=tuple(recording.fixed),
+        numbers={at: number for at, number in enumerate(captured.call.numbers) if at not in free},
+        sources=tuple(captured.sources),
+        takers=tuple(map(tuple, captured.takers)),
+        n_fresh=captured.n_fresh,
+        result=captured.result_template,
+        taps=captured.taps_template,
+        fixed=tuple(captured.fixed),
         state=frozenset(id(whole_of(kind)) for kind in kinds if isinstance(kind, Storage)),
         gradients=gradients,
-        other_gradients=tuple(recording.other_gradients),
+        other_gradients=tuple(captured.other_gradients),
         always=tuple(capture.always),
         guards=(
-            *guards.all_of(capture, recording.seen, recording.given_gradients),
+            *guards.all_of(capture, captured.seen, captured.given_gradients),
             guards.of_device(run.device),
         ),
-        given_gradients=recording.given_gradients,
-        known=tuple(recording.call.kept),
-        outline=recording.call.outline(),
-        now=Replays(current, recording.around),
+        given_gradients=captured.given_gradients,
+        known=tuple(captured.call.kept),
+        outline=captured.call.outline(),
+        now=Replays(current, captured.around),
     )
 
 
-def _are_shown(recording: Recording) -> bool:
-    return any(made.storage in recording.shown for _, made in recording.new_gradients)
+def _are_shown(captured: CapturedCall) -> bool:
+    return any(made.storage in captured.shown for _, made in captured.new_gradients)
 
 
 # Whether it fits
@@ -112,7 +112,7 @@ def _are_shown(recording: Recording) -> bool:
 
 def changed(step: Step) -> str | None:
     """What the step takes for granted and is no longer so, or None."""
-    now, changes = step.now, recorder.changes
+    now, changes = step.now, capture_state.changes
     reason = now.surroundings.changed()
     if reason is not None:
         return reason
@@ -282,7 +282,7 @@ def _leave(step: Step, call: Call, values: list[Any], memory: _Memory) -> tuple[
         if leaf._grad is not end:
             leaf._grad, changed = end, True
     if changed:
-        recorder.changes += 1
+        capture_state.changes += 1
     known = step.now.surroundings.containers
     return signature.copied(step.result, make, known), signature.copied(step.taps, make, known)
 

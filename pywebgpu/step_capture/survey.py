@@ -176,8 +176,8 @@ class _Walk:
         self.tensors.add(id(tensor))
         if tensor.__dict__:
             self._names_of(title, tensor.__dict__)
-        if tensor._anchor is not None:
-            hooks = [*tensor._anchor.hooks.values(), *tensor._anchor.after.values()]
+        if tensor._accumulator is not None:
+            hooks = [*tensor._accumulator.hooks.values(), *tensor._accumulator.after.values()]
             self.waiting.extend((f"a hook of {title}", hook) for hook in hooks)
 
     def _function(self, title: str, function: types.FunctionType) -> None:

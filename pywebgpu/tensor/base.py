@@ -12,20 +12,20 @@ from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 from pywebgpu import devices
-from pywebgpu.compose import arithmetic, wide
+from pywebgpu.autodiff import grad_mode
+from pywebgpu.composites import arithmetic, wide
 from pywebgpu.devices.base import Device
 from pywebgpu.dtypes import DType, Kind
 from pywebgpu.errors import ShapeError
-from pywebgpu.gradient import modes
-from pywebgpu.graph import walk
-from pywebgpu.graph.ir import Movement, Node, recording, used
+from pywebgpu.ir import walk
+from pywebgpu.ir.graph import Movement, Node, thread_state, used
 from pywebgpu.ops import indexing, movement, pointwise
 from pywebgpu.runtime import executor
 from pywebgpu.runtime.storage import Storage
 from pywebgpu.shapes import Shape
-from pywebgpu.step_capture.capture import recorder
+from pywebgpu.step_capture.capture import capture_state
 from pywebgpu.tensor import history, layout, view
-from pywebgpu.tensor.anchor import Anchor, Hook, RemovableHandle
+from pywebgpu.tensor.grad_accumulator import GradAccumulator, Hook, RemovableHandle
 from pywebgpu.tensor.history import History
 from pywebgpu.tensor.size import Size
 from pywebgpu.tensor.view import Path, shorter
@@ -37,10 +37,10 @@ class TensorBase:
     """Storage, views, history and reading; see Tensor for the arithmetic."""
 
     __slots__ = (
-        "__dict__", "__weakref__", "_anchor", "_base", "_cached", "_flag", "_grad", "_history", "_path", "_storage",
+        "__dict__", "__weakref__", "_accumulator", "_base", "_cached", "_flag", "_grad", "_history", "_path", "_storage",
     )  # fmt: skip
 
-    _anchor: Anchor | None
+    _accumulator: GradAccumulator | None
     _base: TensorBase | None  # the tensor that a view was taken of
     _cached: tuple[int, Node] | None  # node at a version of the storage
     _history: History | None  # None: that of the storage's value
@@ -56,14 +56,14 @@ class TensorBase:
         """A tensor with a storage of its own."""
         if view.is_shared(node):
             node = pointwise.copy(node)
-        if recording.wide:
+        if thread_state.wide:
             wide.refuse(node, device)
         made = cls._class().__new__(cls._class())
         made._storage = storage = Storage(node, device)
-        made._path, made._base, made._anchor, made._cached = (), None, None, None
+        made._path, made._base, made._accumulator, made._cached = (), None, None, None
         made._flag = False
         made._grad = made._history = None
-        if used.inference and recording.inference:
+        if used.inference and thread_state.inference:
             made._inference = True
         executor.record(storage)
         return made
@@ -78,7 +78,7 @@ class TensorBase:
         """A tensor without history that shows a storage."""
         made = cls._class().__new__(cls._class())
         made._storage, made._path, made._base = storage, path, None
-        made._cached, made._anchor, made._flag, made._grad = None, None, False, None
+        made._cached, made._accumulator, made._flag, made._grad = None, None, False, None
         made._history = History(path)
         return made
 
@@ -94,9 +94,9 @@ class TensorBase:
         made._path = (*self._path, (op, attrs))
         made._base = self if self._base is None else self._base
         made._cached = (self._storage.version, node)
-        made._anchor, made._flag, made._grad = None, False, None
+        made._accumulator, made._flag, made._grad = None, False, None
         made._history = self._history
-        if not recording.grad and (own.requires or self._flag):
+        if not thread_state.grad and (own.requires or self._flag):
             made._history, made._cached = History(made._path, unrecorded=True), None
         return made
 
@@ -106,47 +106,47 @@ class TensorBase:
     def _node(self) -> Node:
         """The value now. For a leaf that wants a gradient, under gradient mode, a node that the gradient finds."""
         storage = self._storage
-        if recorder.capture is not None:
-            recorder.capture.see(self)
+        if capture_state.capture is not None:
+            capture_state.capture.see(self)
             if self._base is not None and self._base._storage is storage:
-                recorder.capture.see(self._base)
+                capture_state.capture.see(self._base)
         own = self._history
         if own is None:
             if not self._path:
                 return storage.node
         elif self._flag:
-            return own.node(storage) if recording.grad else self._raw()
+            return own.node(storage) if thread_state.grad else self._raw()
         cached = self._cached
         if cached is not None and cached[0] == storage.version and history.holds(cached[1]):
             return cached[1]
         if own is None:
             node, path = storage.node, self._path
-            if recorder.capture is not None:
-                recorder.capture.settle(storage)
+            if capture_state.capture is not None:
+                capture_state.capture.settle(storage)
         else:
             node, path = own.node(storage), self._path[len(own.path) :]
-        if recording.grad or not node.requires:
+        if thread_state.grad or not node.requires:
             node = view.through(node, path)
         else:
-            with modes.enable_grad():  # It is kept for later, when a gradient may be asked for.
+            with grad_mode.enable_grad():  # It is kept for later, when a gradient may be asked for.
                 node = view.through(node, path)
         self._cached = (storage.version, node)
         return node
 
     def _raw(self) -> Node:
         """The value without a history of its own."""
-        if recorder.capture is not None:
-            recorder.capture.settle(self._storage)
+        if capture_state.capture is not None:
+            capture_state.capture.settle(self._storage)
         return view.through(self._storage.node, self._path)
 
-    def _find_anchor(self) -> Anchor:
-        if self._anchor is None:
+    def _find_accumulator(self) -> GradAccumulator:
+        if self._accumulator is None:
             device, make = self._storage.device, self._class()._new
             with _accumulating:
-                self._anchor = self._anchor or Anchor(self, lambda grad: make(grad, device))
+                self._accumulator = self._accumulator or GradAccumulator(self, lambda grad: make(grad, device))
         if not self._flag:
-            self._node.anchor = self._anchor
-        return self._anchor
+            self._node.accumulator = self._accumulator
+        return self._accumulator
 
     # Facts
 
@@ -172,8 +172,8 @@ class TensorBase:
 
     @property
     def _version(self) -> int:
-        if recorder.capture is not None:
-            recorder.capture.reason = "it reads how often a tensor was written, which no replay counts"
+        if capture_state.capture is not None:
+            capture_state.capture.reason = "it reads how often a tensor was written, which no replay counts"
         return self._storage.version
 
     @property
@@ -195,22 +195,22 @@ class TensorBase:
             )
         if requires_grad and self.dtype.kind is not Kind.FLOAT:
             raise RuntimeError("only Tensors of floating point dtype can require gradients")
-        if recorder.capture is not None:
-            recorder.capture.see(self)
+        if capture_state.capture is not None:
+            capture_state.capture.see(self)
         if self._flag is not bool(requires_grad):
             self._flag, self._cached = bool(requires_grad), None
             if requires_grad:
-                self._history = History(self._path, anchor=self._find_anchor(), outer=self._history)
+                self._history = History(self._path, accumulator=self._find_accumulator(), outer=self._history)
             elif self._history is not None:
                 self._history = self._history.outer
-            recorder.changes += 1
+            capture_state.changes += 1
         return self
 
     @property
     def grad(self) -> Any:
         """The gradient that backward accumulated, or None."""
-        if recorder.capture is not None:
-            recorder.capture.note_gradient(self, read=True)
+        if capture_state.capture is not None:
+            capture_state.capture.note_gradient(self, read=True)
         return self._grad
 
     @grad.setter
@@ -230,9 +230,9 @@ class TensorBase:
                     f"attempting to assign a gradient of {value.dtype} on {value.device} to a tensor of {self.dtype} "
                     f"on {self.device}"
                 )
-        if recorder.capture is not None:
-            recorder.capture.note_gradient(self, read=False)
-        recorder.changes += 1
+        if capture_state.capture is not None:
+            capture_state.capture.note_gradient(self, read=False)
+        capture_state.changes += 1
         self._grad = value
 
     @grad.deleter
@@ -251,8 +251,12 @@ class TensorBase:
     def _traits(self) -> Any:
         """What a step depends on besides the value: whether it is a leaf that wants a gradient, who waits for it, which
         view of its storage it is."""
-        anchor = self._anchor
-        hooks = () if anchor is None else (*anchor.hooks.values(), *anchor.after.values(), anchor.retain)
+        accumulator = self._accumulator
+        hooks = (
+            ()
+            if accumulator is None
+            else (*accumulator.hooks.values(), *accumulator.after.values(), accumulator.retain)
+        )
         return self._flag, hooks if any(hooks) else (), self._path
 
     # Identity and history
@@ -272,8 +276,8 @@ class TensorBase:
             raise TypeError(f"Variable data has to be a tensor, but got {type(other).__name__}")
         if self._flag and other.dtype.kind is not Kind.FLOAT:
             raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
-        if recorder.capture is not None:
-            recorder.capture.see(self)
+        if capture_state.capture is not None:
+            capture_state.capture.see(self)
         if other._storage is self._storage and other._path == self._path:
             return
         before, device = self._node, self._storage.device
@@ -281,23 +285,23 @@ class TensorBase:
         self._history = _leaf_or_cut(self)
         if before.requires and not self._flag:
             now = self._history.node(self._storage)
-            with modes.enable_grad():
+            with grad_mode.enable_grad():
                 if now.spec == before.spec and self._storage.device is device:
                     now = pointwise.graft(now, before)
                 else:
                     now = history.misfit(now, before, call=history.Misfit(), index=0, outputs=1)
             self._history.keep(now, self._storage)
-        recorder.changes += 1
+        capture_state.changes += 1
 
     def _show(self, view: TensorBase) -> Self:
         """Is what `view`, of the same storage, is from now on: for changes of shape in place."""
-        if recorder.capture is not None:
-            recorder.capture.see(self)
+        if capture_state.capture is not None:
+            capture_state.capture.see(self)
         own = self._history
         self._path, self._cached = shorter(view._path, 0 if own is None or self._flag else len(own.path)), None
         if self._flag or (own is not None and self._path[: len(own.path)] != own.path):
             self._history = _leaf_or_cut(self)
-        recorder.changes += 1
+        capture_state.changes += 1
         return self
 
     def retain_grad(self) -> None:
@@ -305,33 +309,33 @@ class TensorBase:
         if not self.requires_grad:
             raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
         if not self._flag:
-            self._find_anchor().retain = True
+            self._find_accumulator().retain = True
 
     @property
     def retains_grad(self) -> bool:
-        return self._anchor is not None and self._anchor.retain
+        return self._accumulator is not None and self._accumulator.retain
 
     def register_hook(self, hook: Hook) -> RemovableHandle:
         """Calls `hook(grad)` when the gradient is computed; what it returns, if not None, replaces the gradient."""
         if not self.requires_grad:
             raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
-        return RemovableHandle(self._find_anchor().hooks, hook)
+        return RemovableHandle(self._find_accumulator().hooks, hook)
 
     def register_post_accumulate_grad_hook(self, hook: Hook) -> RemovableHandle:
         """Calls `hook(tensor)` after `.grad` was updated. Only for leaves."""
         if not self._flag:
             raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
-        return RemovableHandle(self._find_anchor().after, hook)
+        return RemovableHandle(self._find_accumulator().after, hook)
 
     def _accumulate(self, grad: Node, create_graph: bool) -> None:
         with _accumulating:
             if self.grad is None:
-                recorder.changes += 1
+                capture_state.changes += 1
                 self._grad = self._gradient(grad if create_graph else history.cut(grad))
             elif create_graph:
                 self.grad = self._new(pointwise.add(self.grad._node, grad), self._storage.device)
             else:
-                with modes.no_grad():
+                with grad_mode.no_grad():
                     self.grad._assign(pointwise.add(self.grad._node, grad))
 
     def _gradient(self, node: Node) -> Any:
@@ -349,9 +353,9 @@ class TensorBase:
     def _check_writable(self, node: Node | None = None) -> None:
         """Raises RuntimeError where autograd forbids a write in place: of `node`, or one that only moves."""
         own = self._history
-        if own is None or not recording.grad:
+        if own is None or not thread_state.grad:
             return
-        if own.anchor is not None:
+        if own.accumulator is not None:
             what = "a leaf Variable" if self._flag else "a view of a leaf Variable"
             raise RuntimeError(f"{what} that requires grad is being used in an in-place operation.")
         if own.unrecorded and node is not None and node.requires:
@@ -363,16 +367,16 @@ class TensorBase:
     def _assign(self, node: Node) -> Self:
         """Gives this tensor, and so its storage, a new value. `node` has its shape and dtype."""
         own, storage = self._history, self._storage
-        if own is not None and recording.grad:
+        if own is not None and thread_state.grad:
             self._check_writable(node)
-        if recording.wide:
+        if thread_state.wide:
             wide.refuse(node, storage.device)
-        if node.requires and not recording.grad:
+        if node.requires and not thread_state.grad:
             node = pointwise.copy(node)
-        if recorder.capture is not None:
-            recorder.capture.see(self)
-            recorder.capture.settle(storage)
-        if own is not None and (recording.grad or storage.node.requires):
+        if capture_state.capture is not None:
+            capture_state.capture.see(self)
+            capture_state.capture.settle(storage)
+        if own is not None and (thread_state.grad or storage.node.requires):
             self._assign_apart(own, node)
         else:
             before = storage.node
@@ -384,11 +388,11 @@ class TensorBase:
     def _assign_apart(self, own: History, node: Node) -> None:
         """As _assign, where the history is not the storage's: other aliases see the value, and keep their history."""
         storage, path, value = self._storage, self._path, None
-        if recording.grad and (node.requires or own.has_writes):
+        if thread_state.grad and (node.requires or own.has_writes):
             before = own.node(storage)
             value = history.after_write(before, view.written(before, path[len(own.path) :], node))
             node, path = history.cut(value), own.path
-        with modes.no_grad():
+        with grad_mode.no_grad():
             after = view.written(storage.node, path, node)
             storage.write(history.after_write(storage.node, after))
         if value is not None:
@@ -421,7 +425,7 @@ class TensorBase:
         """A storage whose value has the elements of this tensor, in their order."""
         if not self._path:
             return self._storage
-        with modes.no_grad():
+        with grad_mode.no_grad():
             dense: Storage = self._new(pointwise.copy(self._node), self._storage.device)._storage
         return dense
 
@@ -429,7 +433,7 @@ class TensorBase:
 def _leaf_or_cut(tensor: TensorBase) -> History:
     """The history of a tensor that has come to other memory, or to another view of it: a leaf stays one."""
     outer = History(tensor._path)
-    return History(tensor._path, anchor=tensor._find_anchor(), outer=outer) if tensor._flag else outer
+    return History(tensor._path, accumulator=tensor._find_accumulator(), outer=outer) if tensor._flag else outer
 
 
 def _broadcast_fails(small: Shape, large: Shape) -> bool:

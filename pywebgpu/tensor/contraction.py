@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pywebgpu import shapes
-from pywebgpu.compose import linear
+from pywebgpu.composites import linear
 from pywebgpu.tensor.base import TensorBase, apply
 from pywebgpu.tensor.methods import operand
 from pywebgpu.tensor.movement import MovementMethods

@@ -9,10 +9,10 @@ from math import prod
 from typing import Any
 
 from pywebgpu import devices, dtypes
-from pywebgpu.compose import creation
+from pywebgpu.composites import creation
 from pywebgpu.devices.base import check_supported
 from pywebgpu.dtypes import DType
-from pywebgpu.graph.ir import Spec
+from pywebgpu.ir.graph import Spec
 from pywebgpu.ops import pointwise
 from pywebgpu.tensor import transfer
 from pywebgpu.tensor.base import TensorBase, as_tuple, shows_same

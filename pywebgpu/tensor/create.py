@@ -7,12 +7,12 @@ from operator import index
 from typing import Any
 
 from pywebgpu import devices, dtypes, numbers
-from pywebgpu.compose import creation
+from pywebgpu.composites import creation
 from pywebgpu.dtypes import DType
 from pywebgpu.errors import ShapeError
 from pywebgpu.shapes import Shape
-from pywebgpu.tensor import literal
-from pywebgpu.tensor import order as asked
+from pywebgpu.tensor import factory_options as asked
+from pywebgpu.tensor import from_data
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.tensor import Tensor
 
@@ -22,7 +22,7 @@ from pywebgpu.tensor.tensor import Tensor
 def frombytes(data: Any, dtype: DType, shape: Sequence[int], device: asked.DeviceLike = None) -> Tensor:
     """A tensor of little-endian bytes in row-major order. Raises RuntimeError when the length does not fit."""
     opened = devices.open_device(device)
-    result: Tensor = Tensor._new(literal.from_bytes(data, dtype, shape, opened), opened)
+    result: Tensor = Tensor._new(from_data.from_bytes(data, dtype, shape, opened), opened)
     return result
 
 
@@ -47,11 +47,11 @@ def tensor(
         made = made.to(device=device or data.device, dtype=dtype or data.dtype)
     else:
         opened = devices.open_device(device)
-        if literal.is_array(data):
-            made = Tensor._new(literal.from_array(data, dtype, opened), opened)
+        if from_data.is_array(data):
+            made = Tensor._new(from_data.from_array(data, dtype, opened), opened)
             made = made if dtype is None else made.to(dtype)
         else:
-            made = Tensor._new(literal.from_data(data, dtype, opened), opened)
+            made = Tensor._new(from_data.from_data(data, dtype, opened), opened)
     return made.requires_grad_() if requires_grad else made
 
 
@@ -79,7 +79,7 @@ def asarray(
 
 def from_numpy(array: Any) -> Tensor:
     """A tensor with a copy of a NumPy array (torch shares the memory; a lazy library cannot)."""
-    if not literal.is_array(array):
+    if not from_data.is_array(array):
         raise TypeError(f"expected np.ndarray (got {type(array).__name__})")
     return tensor(array)
 
@@ -106,7 +106,7 @@ def frombuffer(buffer: Any, *, dtype: DType, count: int = -1, offset: int = 0, r
 
 def scalar_tensor(s: float, **options: Any) -> Tensor:
     """A number as a tensor of shape ()."""
-    order = asked.Order("scalar_tensor", options)
+    order = asked.FactoryOptions("scalar_tensor", options)
     return order.made(creation.full(s, (), order.dtype))
 
 
@@ -114,28 +114,28 @@ def scalar_tensor(s: float, **options: Any) -> Tensor:
 
 
 def filled(value: float, shape: Shape, dtype: DType, device: asked.DeviceLike, requires_grad: bool = False) -> Tensor:
-    order = asked.Order("full", {"device": device, "dtype": dtype, "requires_grad": requires_grad})
+    order = asked.FactoryOptions("full", {"device": device, "dtype": dtype, "requires_grad": requires_grad})
     return order.made(creation.full(value, shape, order.dtype))
 
 
 def zeros(*size: Any, **options: Any) -> Tensor:
     """A tensor of zeros."""
     shape = asked.size("zeros", size, options)
-    order = asked.Order("zeros", options)
+    order = asked.FactoryOptions("zeros", options)
     return order.made(creation.full(0, shape, order.dtype))
 
 
 def ones(*size: Any, **options: Any) -> Tensor:
     """A tensor of ones."""
     shape = asked.size("ones", size, options)
-    order = asked.Order("ones", options)
+    order = asked.FactoryOptions("ones", options)
     return order.made(creation.full(1, shape, order.dtype))
 
 
 def empty(*size: Any, **options: Any) -> Tensor:
     """A tensor of zeros: nothing reads memory that was not written."""
     shape = asked.size("empty", size, options)
-    order = asked.Order("empty", options)
+    order = asked.FactoryOptions("empty", options)
     return order.made(creation.full(0, shape, order.dtype))
 
 
@@ -144,7 +144,7 @@ def full(size: Any, fill_value: Any, **options: Any) -> Tensor:
     value = asked.number(fill_value)
     if isinstance(size, int):
         raise TypeError(f"full(): argument 'size' (position 1) must be tuple of ints, not {type(size).__name__}")
-    order = asked.Order("full", options, dtypes.of_scalar(value))
+    order = asked.FactoryOptions("full", options, dtypes.of_scalar(value))
     return order.made(creation.full(value, asked.sizes((size,), "full"), order.dtype))
 
 
@@ -152,7 +152,7 @@ def eye(n: int, m: int | None = None, **options: Any) -> Tensor:
     """A matrix with ones on its diagonal."""
     if n < 0 or (m is not None and m < 0):
         raise ShapeError(f"n must be greater or equal to 0, got {n if n < 0 else m}")
-    order = asked.Order("eye", options)
+    order = asked.FactoryOptions("eye", options)
     return order.made(creation.eye(n, n if m is None else m, order.dtype))
 
 
@@ -166,7 +166,7 @@ def arange(*range_: Any, **options: Any) -> Tensor:
     """
     start, end, step = _range("arange", range_, options)
     has_float = any(isinstance(value, float) for value in (start, end, step))
-    order = asked.Order("arange", options, dtypes.default() if has_float else dtypes.int64)
+    order = asked.FactoryOptions("arange", options, dtypes.default() if has_float else dtypes.int64)
     return order.made(creation.arange(start, end, step, order.dtype))
 
 
@@ -185,32 +185,32 @@ def range(start: float = 0, end: float | None = None, step: float = 1, **options
     """As arange with `end` included; old, kept for scripts that use it."""
     if end is None:
         start, end = 0, start
-    order = asked.Order("range", options)
+    order = asked.FactoryOptions("range", options)
     count = int((end - start) / step) + 1
     return order.made(creation.arange(start, start + (count - 0.5) * step, step, order.dtype))
 
 
 def linspace(start: Any, end: Any, steps: int, **options: Any) -> Tensor:
     """`steps` numbers from start to end, both included, at equal distances."""
-    order = asked.Order("linspace", options)
+    order = asked.FactoryOptions("linspace", options)
     return order.made(creation.linspace(asked.number(start), asked.number(end), index(steps), order.dtype))
 
 
 def logspace(start: Any, end: Any, steps: int, base: float = 10.0, **options: Any) -> Tensor:
     """base to the power of linspace."""
-    order = asked.Order("logspace", options)
+    order = asked.FactoryOptions("logspace", options)
     return order.made(creation.logspace(asked.number(start), asked.number(end), index(steps), base, order.dtype))
 
 
 def tril_indices(row: int, col: int, offset: int = 0, **options: Any) -> Tensor:
     """The coordinates (2, count) of the lower triangle of a matrix."""
-    order = asked.Order("tril_indices", options, dtypes.int64)
+    order = asked.FactoryOptions("tril_indices", options, dtypes.int64)
     return order.made(creation.triangle_indices(row, col, offset, order.dtype, upper=False))
 
 
 def triu_indices(row: int, col: int, offset: int = 0, **options: Any) -> Tensor:
     """The coordinates (2, count) of the upper triangle of a matrix."""
-    order = asked.Order("triu_indices", options, dtypes.int64)
+    order = asked.FactoryOptions("triu_indices", options, dtypes.int64)
     return order.made(creation.triangle_indices(row, col, offset, order.dtype, upper=True))
 
 

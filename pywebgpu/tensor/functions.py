@@ -8,10 +8,10 @@ from itertools import pairwise, product
 from typing import Any
 
 from pywebgpu import dtypes, shapes
-from pywebgpu.compose import arithmetic, joining, linear
-from pywebgpu.compose import einsum as summation
+from pywebgpu.composites import arithmetic, joining, linear
+from pywebgpu.composites import einsum as summation
 from pywebgpu.dtypes import DType
-from pywebgpu.graph.ir import recording
+from pywebgpu.ir.graph import thread_state
 from pywebgpu.step_capture.free_number import NUMBERS
 from pywebgpu.tensor import pointwise, reduction
 from pywebgpu.tensor.base import TensorBase, apply
@@ -72,7 +72,7 @@ def into(out: Any, result: Any) -> Any:
         for target, part in zip(out, result, strict=True):
             into(target, part)
         return out
-    if recording.grad and (out.requires_grad or result.requires_grad):
+    if thread_state.grad and (out.requires_grad or result.requires_grad):
         raise RuntimeError(
             "functions with out=... arguments don't support automatic differentiation, but one of the arguments "
             "requires grad."

@@ -12,9 +12,9 @@ import threading
 from typing import Any, Self
 
 from pywebgpu import devices, dtypes
-from pywebgpu.graph.ir import Node, host
+from pywebgpu.ir.graph import Node, host
 from pywebgpu.ops.random import Seed
-from pywebgpu.step_capture.capture import Capture, recorder
+from pywebgpu.step_capture.capture import Capture, capture_state
 from pywebgpu.step_capture.free_number import FREE
 
 WORD = 0xFFFFFFFF
@@ -60,8 +60,8 @@ class Source:
 
     def seed(self) -> int:
         """Starts over from a seed that the operating system draws, and returns it."""
-        if recorder.capture is not None:
-            recorder.capture.reason = "it draws a seed from the operating system"
+        if capture_state.capture is not None:
+            capture_state.capture.reason = "it draws a seed from the operating system"
         self.manual_seed(int.from_bytes(os.urandom(8), "little") % 2**63)
         return self._state.seed
 
@@ -71,7 +71,7 @@ class Source:
 
     def numbers(self) -> tuple[int, int, Any]:
         """Seed, stream and draws, of which all that a source is can be made again: `State(*numbers)`."""
-        state, capture = self.state, recorder.capture
+        state, capture = self.state, capture_state.capture
         begun = state.seed, state.stream
         if capture is not None:
             capture.always.append(
@@ -90,14 +90,14 @@ class Source:
     @property
     def state(self) -> State:
         """Small and immutable: what checkpoints and recomputations keep."""
-        if recorder.capture is not None and recorder.capture.meet(self):
-            self._enter(recorder.capture)
+        if capture_state.capture is not None and capture_state.capture.meet(self):
+            self._enter(capture_state.capture)
         return self._state
 
     def restore(self, state: State) -> None:
         """Goes back, or on, to a state."""
-        if recorder.capture is not None and recorder.capture.meet(self):
-            self._enter(recorder.capture)
+        if capture_state.capture is not None and capture_state.capture.meet(self):
+            self._enter(capture_state.capture)
         self._go_to(state)
 
     def _enter(self, capture: Capture) -> None:

@@ -1,12 +1,12 @@
-"""backward and grad for tensors: seeds, the walk of gradient/, and where its results go."""
+"""backward and grad for tensors: seeds, the walk of autodiff/, and where its results go."""
 
 from collections.abc import Sequence
 from math import prod
 from typing import Any
 
+from pywebgpu.autodiff import backward as walk
 from pywebgpu.errors import ShapeError
-from pywebgpu.gradient import backward as walk
-from pywebgpu.graph.ir import Node, recording
+from pywebgpu.ir.graph import Node, thread_state
 from pywebgpu.ops import pointwise
 from pywebgpu.tensor.base import TensorBase
 
@@ -25,12 +25,12 @@ def backward(
     roots, seeds = _seeds(tensors, grad_tensors)
     keep = create_graph if retain_graph is None else retain_graph
     if inputs is None:
-        with recording.span("backward", "backward"):
+        with thread_state.span("backward", "backward"):
             walk.gradients(roots, seeds, accumulate=True, create_graph=create_graph, retain_graph=keep)
         return
     leaves = [inputs] if isinstance(inputs, TensorBase) else list(inputs)
     nodes = [t._node for t in leaves]
-    with recording.span("backward", "backward"):
+    with thread_state.span("backward", "backward"):
         found = walk.gradients(roots, seeds, nodes, accumulate=False, create_graph=create_graph, retain_graph=keep)
     for leaf, node in zip(leaves, found, strict=True):
         if node is not None:
@@ -59,7 +59,7 @@ def grad(
             raise RuntimeError("One of the differentiated Tensors does not require grad")
     keep = create_graph if retain_graph is None else retain_graph
     nodes = [t._node for t in wanted]
-    with recording.span("backward", "backward"):
+    with thread_state.span("backward", "backward"):
         found = walk.gradients(roots, seeds, nodes, accumulate=False, create_graph=create_graph, retain_graph=keep)
     results: list[Any] = []
     for tensor, node in zip(wanted, found, strict=True):

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pywebgpu.gradient import modes
-from pywebgpu.graph.ir import NO_ATTRS, Custom, Node, recording
+from pywebgpu.autodiff import grad_mode
+from pywebgpu.ir.graph import NO_ATTRS, Custom, Node, thread_state
 from pywebgpu.ops import movement, pointwise
 from pywebgpu.runtime.storage import Storage
-from pywebgpu.step_capture.capture import recorder
-from pywebgpu.tensor.anchor import Anchor
+from pywebgpu.step_capture.capture import capture_state
+from pywebgpu.tensor.grad_accumulator import GradAccumulator
 from pywebgpu.tensor.view import Path, through
 
 
@@ -21,16 +21,21 @@ class History:
     """What a gradient finds at a tensor that has not the history of its storage's value.
 
     path: from the storage to the tensor that it is the history of; views of it go on from there.
-    anchor: a leaf's that wants a gradient.  outer: the history to go back to when it wants none any more.
+    accumulator: a leaf's that wants a gradient.  outer: the history to go back to when it wants none any more.
     unrecorded: of a view that was taken outside of gradient mode.
     """
 
-    __slots__ = ("_written", "anchor", "cached", "outer", "path", "unrecorded")
+    __slots__ = ("_written", "accumulator", "cached", "outer", "path", "unrecorded")
 
     def __init__(
-        self, path: Path, *, anchor: Anchor | None = None, outer: History | None = None, unrecorded: bool = False
+        self,
+        path: Path,
+        *,
+        accumulator: GradAccumulator | None = None,
+        outer: History | None = None,
+        unrecorded: bool = False,
     ) -> None:
-        self.path, self.anchor, self.outer, self.unrecorded = path, anchor, outer, unrecorded
+        self.path, self.accumulator, self.outer, self.unrecorded = path, accumulator, outer, unrecorded
         self.cached: tuple[int, Node] | None = None  # node at a version of the storage
         self._written: tuple[int, Storage] | None = None  # what was written with a history, and the version it made
 
@@ -44,18 +49,18 @@ class History:
         cached = self.cached
         if cached is not None and cached[0] == storage.version and holds(cached[1]):
             return cached[1]
-        if recorder.capture is not None:
-            recorder.capture.settle(storage)
+        if capture_state.capture is not None:
+            capture_state.capture.settle(storage)
         node = cut(through(storage.node, self.path))
-        if self.anchor is not None:
+        if self.accumulator is not None:
             node = Node(movement.alias, (node,), NO_ATTRS, node.spec, True)
-            node.anchor = self.anchor
+            node.accumulator = self.accumulator
         elif self._written is not None:
             version, kept = self._written
             if version == storage.version:
                 node = kept.node
             else:
-                with modes.enable_grad():
+                with grad_mode.enable_grad():
                     node = pointwise.graft(node, kept.node)
         self.cached = (storage.version, node)
         return node
@@ -73,7 +78,7 @@ class History:
 
 def holds(node: Node) -> bool:
     """A captured step reads what a view shows in each run, and no copy of it that was forced before."""
-    return recorder.capture is None or node.buffer is None
+    return capture_state.capture is None or node.buffer is None
 
 
 def cut(node: Node) -> Node:
@@ -85,8 +90,8 @@ def after_write(before: Node, after: Node) -> Node:
     """The value after a write: in gradient mode what was overwritten gets a gradient of 0, else all keeps its own."""
     if not before.requires or after.requires:
         return after
-    keeps = pointwise.overwrite if recording.grad else pointwise.graft
-    with modes.enable_grad():
+    keeps = pointwise.overwrite if thread_state.grad else pointwise.graft
+    with grad_mode.enable_grad():
         return keeps(after, before)
 
 

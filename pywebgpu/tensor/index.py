@@ -12,15 +12,15 @@ from operator import index as whole
 from typing import Any
 
 from pywebgpu import dtypes, numbers
-from pywebgpu.compose import arithmetic, bounds, indexing, masks
+from pywebgpu.composites import arithmetic, bounds, indexing, masks
 from pywebgpu.devices.base import Device
 from pywebgpu.errors import DTypeError, RangeError, ShapeError
-from pywebgpu.graph.ir import Node, Spec, recording
+from pywebgpu.ir.graph import Node, Spec, thread_state
 from pywebgpu.ops import indexing as ops
 from pywebgpu.ops import movement, pointwise
 from pywebgpu.shapes import Shape
 from pywebgpu.step_capture.free_number import NUMBERS
-from pywebgpu.tensor import conversion, literal, transfer
+from pywebgpu.tensor import conversion, from_data, transfer
 from pywebgpu.tensor.base import TensorBase
 
 LEGACY_LENGTH = 32  # torch reads a shorter list that holds sequences as a tuple
@@ -136,7 +136,7 @@ def _items(key: Any) -> list[Any]:
         return list(key)
     if isinstance(key, list) and len(key) < LEGACY_LENGTH:
         for item in key:
-            if item is None or item is Ellipsis or isinstance(item, slice | TensorBase) or literal.is_sequence(item):
+            if item is None or item is Ellipsis or isinstance(item, slice | TensorBase) or from_data.is_sequence(item):
                 return list(key)
     return [key]
 
@@ -151,11 +151,11 @@ def _item(x: TensorBase, item: Any) -> Any:
         return item
     if isinstance(item, TensorBase):
         node = item._node if item._storage.device is x._storage.device else _brought(item, x._storage.device)
-    elif literal.is_array(item):
+    elif from_data.is_array(item):
         if item.ndim == 0 and item.dtype.kind in "iu":
             return int(item)
-        node = literal.from_array(item, None, x._storage.device)
-    elif literal.is_sequence(item):
+        node = from_data.from_array(item, None, x._storage.device)
+    elif from_data.is_sequence(item):
         node = _listed(item, x._storage.device)
     elif hasattr(item, "__index__"):
         return whole(item)
@@ -190,20 +190,20 @@ def _brought(item: TensorBase, device: Device) -> Node:
 def _listed(item: Any, device: Device) -> Node:
     flat: list[Any] = []
     kinds: set[Any] = set()
-    shape = literal.flatten(item, flat, kinds)
+    shape = from_data.flatten(item, flat, kinds)
     if flat and all(isinstance(value, bool) for value in flat):
         dtype = dtypes.bool_
         if len(shape) == 1:  # The places are known here: no device is asked.
             return _rows([at for at, value in enumerate(flat) if value], len(item), device)
     else:
-        literal.infer(kinds, nested=True)
+        from_data.infer(kinds, nested=True)
         flat, dtype = [int(value) for value in flat], dtypes.int64
-    return literal.from_bytes(literal.pack(flat, dtype), dtype, shape, device)
+    return from_data.from_bytes(from_data.pack(flat, dtype), dtype, shape, device)
 
 
 def _rows(places: list[int], size: int, device: Device) -> Node:
     """The places of a list of bools, marked with the size that the indexed axis must have."""
-    node = literal.from_bytes(literal.pack(places, dtypes.int64), dtypes.int64, (len(places),), device)
+    node = from_data.from_bytes(from_data.pack(places, dtypes.int64), dtypes.int64, (len(places),), device)
     node.attrs = {**node.attrs, "mask": size}
     return node
 
@@ -384,7 +384,7 @@ def _copied(node: Node, shape: Shape) -> Node:
 
 def _overwritten(before: Node, value: Node) -> Node:
     """The value; what the old one was made of gets a gradient of 0 and not none at all, as in torch."""
-    if not (before.requires and value.requires and recording.grad):
+    if not (before.requires and value.requires and thread_state.grad):
         return value
     rank = len(before.spec.shape)
     return ops.write_slice(before, value, starts=(0,) * rank, steps=(1,) * rank)

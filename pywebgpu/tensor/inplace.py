@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from pywebgpu.compose import arithmetic, elementwise
-from pywebgpu.graph.ir import Node, recording
+from pywebgpu.composites import arithmetic, elementwise
+from pywebgpu.ir.graph import Node, thread_state
 from pywebgpu.ops import pointwise
 from pywebgpu.tensor import transfer
 from pywebgpu.tensor.base import TensorBase, shows_same
@@ -17,7 +17,7 @@ def _form(method: Any) -> Any:
 
     def written(self: Any, *args: Any, **options: Any) -> Any:
         # The op saves a copy, so that its own write does not make what it saved stale.
-        before = self._new(pointwise.copy(self._node), self._storage.device) if recording.grad else self
+        before = self._new(pointwise.copy(self._node), self._storage.device) if thread_state.grad else self
         return self._written(method(before, *args, **options))
 
     written.__name__ = written.__qualname__ = f"{method.__name__}_"
@@ -117,7 +117,7 @@ class InplaceMethods(ContractionMethods):
 
     def _changes_history(self, src: TensorBase) -> bool:
         """Whether a copy from another view of the same elements is one for the gradient."""
-        return recording.grad and src._history is not self._history and (self.requires_grad or src.requires_grad)
+        return thread_state.grad and src._history is not self._history and (self.requires_grad or src.requires_grad)
 
     def _fitted(self, value: Any) -> Node:
         """A value as a node of this tensor's shape and dtype."""
@@ -130,7 +130,7 @@ class InplaceMethods(ContractionMethods):
         else:
             node = arithmetic.stored(value, dtype)
         node = arithmetic.broadcast_to(node, _fits(node.spec.shape, old.spec.shape))
-        return elementwise.unmoved(node, self._node) if node.requires and recording.grad else node
+        return elementwise.unmoved(node, self._node) if node.requires and thread_state.grad else node
 
 
 def _fits(small: tuple[int, ...], large: tuple[int, ...]) -> tuple[int, ...]:

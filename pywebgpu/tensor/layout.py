@@ -4,7 +4,7 @@ here."""
 from collections.abc import Sequence
 from math import prod
 
-from pywebgpu.graph.ir import Attrs, Movement
+from pywebgpu.ir.graph import Attrs, Movement
 from pywebgpu.ops import movement, reduction
 from pywebgpu.shapes import Shape, strides
 

@@ -6,9 +6,9 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from pywebgpu.graph.ir import Node
+from pywebgpu.ir.graph import Node
 from pywebgpu.step_capture.free_number import NUMBERS
-from pywebgpu.tensor import literal, transfer
+from pywebgpu.tensor import from_data, transfer
 from pywebgpu.tensor.base import TensorBase
 
 ALIASES = {"axis": "dim", "keepdims": "keepdim", "axis0": "dim0", "axis1": "dim1"}  # NumPy's names; torch takes both
@@ -93,7 +93,7 @@ def operand(self: TensorBase, other: Any) -> Any:
     if isinstance(other, NUMBERS):
         return other
     if hasattr(other, "__array_interface__") and getattr(other, "ndim", True):
-        return literal.from_array(other, None, self._storage.device)
+        return from_data.from_array(other, None, self._storage.device)
     if hasattr(other, "__index__"):
         return int(other)
     if hasattr(other, "__float__"):

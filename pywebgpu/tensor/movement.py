@@ -7,7 +7,7 @@ from math import prod
 from typing import Any
 
 from pywebgpu import shapes
-from pywebgpu.compose import joining
+from pywebgpu.composites import joining
 from pywebgpu.errors import RangeError, ShapeError
 from pywebgpu.ops import movement, pointwise, reduction
 from pywebgpu.tensor import layout

@@ -7,7 +7,7 @@ from math import pi
 from typing import Any
 
 from pywebgpu import dtypes
-from pywebgpu.compose import joining
+from pywebgpu.composites import joining
 from pywebgpu.dtypes import DType
 from pywebgpu.tensor import create, functions
 from pywebgpu.tensor.base import apply

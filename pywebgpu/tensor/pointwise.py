@@ -7,8 +7,8 @@ from functools import partial
 from typing import Any
 
 from pywebgpu import dtypes
-from pywebgpu.compose import arithmetic, elementwise, logic
-from pywebgpu.graph.ir import Node, Pointwise
+from pywebgpu.composites import arithmetic, elementwise, logic
+from pywebgpu.ir.graph import Node, Pointwise
 from pywebgpu.ops import pointwise as ops
 from pywebgpu.tensor.base import TensorBase, apply
 from pywebgpu.tensor.methods import binary, named, operand, pair, unary

@@ -7,13 +7,13 @@ from contextlib import contextmanager
 from typing import Any
 
 from pywebgpu import devices, dtypes
-from pywebgpu.compose import arithmetic, random, reduce
+from pywebgpu.composites import arithmetic, random, reduce
 from pywebgpu.errors import ShapeError
 from pywebgpu.ops.random import Seed
 from pywebgpu.shapes import broadcast
-from pywebgpu.tensor import conversion, drawn, literal
+from pywebgpu.tensor import conversion, from_data, random_inplace
+from pywebgpu.tensor import factory_options as asked
 from pywebgpu.tensor import generator as sources
-from pywebgpu.tensor import order as asked
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.generator import Source, State
 from pywebgpu.tensor.tensor import Tensor
@@ -28,7 +28,7 @@ class Generator(Source):
         """The state as a tensor of bytes."""
         data = b"".join(int(part).to_bytes(8, "little") for part in self.numbers())
         device = devices.open_device()
-        result: Tensor = Tensor._new(literal.from_bytes(data, dtypes.uint8, (len(data),), device), device)
+        result: Tensor = Tensor._new(from_data.from_bytes(data, dtypes.uint8, (len(data),), device), device)
         return result
 
     def set_state(self, new_state: Tensor) -> Generator:
@@ -100,21 +100,21 @@ def seed_node(device: Any = None, generator: Source | None = None) -> Seed:
 def rand(*size: Any, generator: Source | None = None, **options: Any) -> Tensor:
     """Numbers of [0, 1)."""
     shape = asked.size("rand", size, options)
-    order = asked.Order("rand", options)
+    order = asked.FactoryOptions("rand", options)
     return order.made(random.uniform(sources.draw(generator), shape, order.dtype))
 
 
 def randn(*size: Any, generator: Source | None = None, **options: Any) -> Tensor:
     """Numbers of the standard normal distribution."""
     shape = asked.size("randn", size, options)
-    order = asked.Order("randn", options)
+    order = asked.FactoryOptions("randn", options)
     return order.made(random.normal(sources.draw(generator), shape, order.dtype))
 
 
 def randint(*args: Any, generator: Source | None = None, **options: Any) -> Tensor:
     """Whole numbers: randint(high, size) of [0, high), randint(low, high, size) of [low, high)."""
     low, high, shape = _bounds("randint", args, options)
-    order = asked.Order("randint", options, dtypes.int64)
+    order = asked.FactoryOptions("randint", options, dtypes.int64)
     _require_held(low, high, order.dtype)
     return order.made(random.integers(sources.draw(generator), shape, low, high, order.dtype))
 
@@ -135,14 +135,14 @@ def _bounds(name: str, args: tuple[Any, ...], options: dict[str, Any], *, sized:
 
 
 def _require_held(low: int, high: int, dtype: dtypes.DType) -> None:
-    top = drawn.largest(dtype)
+    top = random_inplace.largest(dtype)
     if high - 1 > top or low < max(dtype.low, -top - 1):
         raise ShapeError(f"from or to - 1 is out of bounds for {dtype.name}: from={low}, to={high}")
 
 
 def randperm(n: int, *, generator: Source | None = None, **options: Any) -> Tensor:
     """0..n-1 in random order."""
-    order = asked.Order("randperm", options, dtypes.int64)
+    order = asked.FactoryOptions("randperm", options, dtypes.int64)
     return order.made(random.permutation(sources.draw(generator), int(n), order.dtype))
 
 
@@ -168,14 +168,14 @@ def randint_like(input: Tensor, *args: Any, generator: Source | None = None, **o
 
 def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Source | None = None, **options: Any) -> Tensor:
     """Normal numbers with a mean and a spread of their own each (tensors), or with one of each in `size`."""
-    drawn.require_spread(std)
+    random_inplace.require_spread(std)
     tensors = [part for part in (mean, std) if isinstance(part, TensorBase)]
     if not tensors:
         shape = asked.sizes((size,), "normal")
-        order = asked.Order("normal", options)
+        order = asked.FactoryOptions("normal", options)
     else:
         shape = broadcast(*(tuple(part.shape) if isinstance(part, TensorBase) else () for part in (mean, std)))
         found = arithmetic.result_type(*(part._node for part in tensors))
-        order = asked.Order("normal", options, found, tensors[0]._storage.device)
+        order = asked.FactoryOptions("normal", options, found, tensors[0]._storage.device)
     scale, start = (reduce.stop_gradient(part._node) if isinstance(part, TensorBase) else part for part in (std, mean))
     return order.made(random.placed(random.normal(sources.draw(generator), shape, order.dtype), scale, start))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from pywebgpu.compose import quantile, reduce, scan
+from pywebgpu.composites import quantile, reduce, scan
 from pywebgpu.dtypes import DType
 from pywebgpu.tensor.base import TensorBase, apply
 from pywebgpu.tensor.methods import aliased

@@ -9,9 +9,9 @@ from math import ceil, inf, isfinite
 from typing import Any
 
 from pywebgpu import dtypes
+from pywebgpu.autodiff import grad_mode
 from pywebgpu.dtypes import DType
-from pywebgpu.gradient import modes
-from pywebgpu.graph.ir import Custom, Node
+from pywebgpu.ir.graph import Custom, Node
 from pywebgpu.tensor import movement
 
 
@@ -97,7 +97,7 @@ def _body(tensor: Any, indent: int) -> str:
     options = _options[0]
     summarise = tensor.numel() > options.threshold
     cut: tuple[bool, ...] = (False,) * tensor.ndim
-    with modes.no_grad():
+    with grad_mode.no_grad():
         shown = tensor.detach()
         if summarise:
             cut = tuple(n > 2 * options.edgeitems for n in tensor.shape)

@@ -7,28 +7,28 @@ from functools import partial
 from typing import Any
 
 from pywebgpu import devices, dtypes
-from pywebgpu.compose import arithmetic, elementwise, logic
+from pywebgpu.autodiff import grad_mode
+from pywebgpu.composites import arithmetic, elementwise, logic
 from pywebgpu.dtypes import Kind
-from pywebgpu.gradient import modes
-from pywebgpu.graph import ir
-from pywebgpu.graph.ir import Spec
+from pywebgpu.ir import graph
+from pywebgpu.ir.graph import Spec
 from pywebgpu.ops import pointwise as ops
 from pywebgpu.runtime.storage import Storage
+from pywebgpu.tensor import from_data, show
 from pywebgpu.tensor import gradient as walk
-from pywebgpu.tensor import literal, show
-from pywebgpu.tensor.arrange import ArrangeMethods
 from pywebgpu.tensor.base import as_tuple
-from pywebgpu.tensor.drawn import RandomMethods
+from pywebgpu.tensor.gather_scatter import GatherScatterMethods
 from pywebgpu.tensor.methods import operator, reflected
-from pywebgpu.tensor.ordered import OrderMethods
-from pywebgpu.tensor.places import PlaceMethods
+from pywebgpu.tensor.random_inplace import RandomMethods
+from pywebgpu.tensor.reshaping import ReshapingMethods
+from pywebgpu.tensor.sorting import SortingMethods
 
 
-def _compare(op: ir.Pointwise) -> Any:
+def _compare(op: graph.Pointwise) -> Any:
     return operator(partial(arithmetic.binary, op))
 
 
-class Tensor(PlaceMethods, OrderMethods, RandomMethods, ArrangeMethods):
+class Tensor(GatherScatterMethods, SortingMethods, RandomMethods, ReshapingMethods):
     """A lazy array on a device. See torch.Tensor for what each method does; the differences are in docs/torch.md."""
 
     __slots__ = ()
@@ -40,12 +40,12 @@ class Tensor(PlaceMethods, OrderMethods, RandomMethods, ArrangeMethods):
         opened = devices.open_device(device)
         if len(data) == 1 and isinstance(data[0], Tensor):
             made: Any = data[0].detach().to(device=opened.name, dtype=dtypes.default())
-        elif len(data) == 1 and (literal.is_array(data[0]) or not hasattr(data[0], "__index__")):
-            made = Tensor._new(literal.from_data(data[0], dtypes.default(), opened), opened)
+        elif len(data) == 1 and (from_data.is_array(data[0]) or not hasattr(data[0], "__index__")):
+            made = Tensor._new(from_data.from_data(data[0], dtypes.default(), opened), opened)
         else:
             made = Tensor._new(ops.full(0, Spec(as_tuple(data or (0,)), dtypes.default())), opened)
         self._storage, self._path, self._cached, self._history = made._storage, made._path, None, made._history
-        self._base, self._anchor, self._flag, self._grad = None, None, False, None
+        self._base, self._accumulator, self._flag, self._grad = None, None, False, None
 
     @classmethod
     def _class(cls) -> Any:
@@ -59,7 +59,7 @@ class Tensor(PlaceMethods, OrderMethods, RandomMethods, ArrangeMethods):
         if isinstance(data, Tensor):
             made: Any = data.detach().clone().to(device=opened.name, dtype=dtype or data.dtype)
         else:
-            made = Tensor._new(literal.from_data(data, dtype or self.dtype, opened), opened)
+            made = Tensor._new(from_data.from_data(data, dtype or self.dtype, opened), opened)
         return made.requires_grad_(requires_grad)
 
     def new(self, *data: Any) -> Any:
@@ -98,14 +98,14 @@ class Tensor(PlaceMethods, OrderMethods, RandomMethods, ArrangeMethods):
     __rrshift__ = reflected(partial(logic.shift, ops.shift_right))
     __eq__, __ne__ = _compare(ops.eq), _compare(ops.ne)
     __lt__, __le__, __gt__, __ge__ = _compare(ops.lt), _compare(ops.le), _compare(ops.gt), _compare(ops.ge)
-    __neg__, __pos__, __abs__ = ArrangeMethods.neg, ArrangeMethods.positive, ArrangeMethods.abs
-    __invert__ = ArrangeMethods.bitwise_not
-    __iadd__, __isub__, __imul__ = ArrangeMethods.add_, ArrangeMethods.sub_, ArrangeMethods.mul_
-    __itruediv__, __ifloordiv__ = ArrangeMethods.div_, ArrangeMethods.floor_divide_
-    __imod__, __ipow__ = ArrangeMethods.remainder_, ArrangeMethods.pow_
-    __iand__, __ior__ = ArrangeMethods.bitwise_and_, ArrangeMethods.bitwise_or_
-    __ixor__ = ArrangeMethods.bitwise_xor_
-    __ilshift__, __irshift__ = ArrangeMethods.bitwise_left_shift_, ArrangeMethods.bitwise_right_shift_
+    __neg__, __pos__, __abs__ = ReshapingMethods.neg, ReshapingMethods.positive, ReshapingMethods.abs
+    __invert__ = ReshapingMethods.bitwise_not
+    __iadd__, __isub__, __imul__ = ReshapingMethods.add_, ReshapingMethods.sub_, ReshapingMethods.mul_
+    __itruediv__, __ifloordiv__ = ReshapingMethods.div_, ReshapingMethods.floor_divide_
+    __imod__, __ipow__ = ReshapingMethods.remainder_, ReshapingMethods.pow_
+    __iand__, __ior__ = ReshapingMethods.bitwise_and_, ReshapingMethods.bitwise_or_
+    __ixor__ = ReshapingMethods.bitwise_xor_
+    __ilshift__, __irshift__ = ReshapingMethods.bitwise_left_shift_, ReshapingMethods.bitwise_right_shift_
 
     def __matmul__(self, other: Any) -> Any:
         return self.matmul(other) if isinstance(other, Tensor) else NotImplemented
@@ -190,7 +190,7 @@ class Tensor(PlaceMethods, OrderMethods, RandomMethods, ArrangeMethods):
         """One copy for all that show the storage: they share memory afterwards, too."""
         key = "storage", id(self._storage)
         if key not in memo:
-            with modes.no_grad():
+            with grad_mode.no_grad():
                 memo[key] = self._new(ops.copy(self._storage.node), self._storage.device)._storage
         found: Storage = memo[key]
         return found
@@ -216,7 +216,7 @@ def _rebuild(
     """A pickled tensor."""
     opened = devices.open_device(device)
     spec = Spec(shape, dtypes.BY_NAME[dtype])
-    made = Tensor._new(ir.data(spec, opened.upload(data, spec)), opened)
+    made = Tensor._new(graph.data(spec, opened.upload(data, spec)), opened)
     if kind is not Tensor:
         made.__class__ = kind
     made.__dict__.update(state)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pywebgpu.compose import bounds
+from pywebgpu.composites import bounds
 from pywebgpu.devices.base import Device, check_supported
-from pywebgpu.graph import ir
-from pywebgpu.graph.ir import Custom, Node, recording
+from pywebgpu.ir import graph
+from pywebgpu.ir.graph import Custom, Node, thread_state
 from pywebgpu.ops import pointwise
 from pywebgpu.runtime import executor
 from pywebgpu.runtime.storage import Storage
-from pywebgpu.step_capture.capture import recorder
+from pywebgpu.step_capture.capture import capture_state
 from pywebgpu.tensor.base import TensorBase
 
 moved: Custom = Custom("ToCopyBackward0")
@@ -58,13 +58,13 @@ def _leaving(node: Node, source: Device, target: Device) -> Storage:
 
 def _arrive(node: Node, storage: Storage, target: Device, data: bytes) -> Node:
     """The value there, of which `data` are the bytes."""
-    arrived = ir.data(node.spec, target.upload(data, node.spec))
-    if recorder.capture is not None:
-        recorder.capture.note_upload(arrived.buffer, data)
+    arrived = graph.data(node.spec, target.upload(data, node.spec))
+    if capture_state.capture is not None:
+        capture_state.capture.note_upload(arrived.buffer, data)
     known = bounds.known_range(node)
     if known is not None and known.exact:  # Row numbers stay known to fit.
         arrived.attrs = {"low": known.low, "high": known.high}
-    if not (node.requires and recording.grad):
+    if not (node.requires and thread_state.grad):
         return arrived
     result = moved(arrived, storage.node, call=_Back(storage.device, target), index=0, outputs=1)
     result.buffer = arrived.buffer  # Walks of one device's graph stop here; only the gradient goes on.

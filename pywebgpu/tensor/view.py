@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pywebgpu.dtypes import bool_
-from pywebgpu.graph.ir import HOST, Attrs, Movement, Node, Spec
+from pywebgpu.ir.graph import HOST, Attrs, Movement, Node, Spec
 from pywebgpu.ops import indexing, movement, pointwise, reduction
 from pywebgpu.tensor import layout
 

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from pywebgpu.autodiff import backward as reverse
+from pywebgpu.autodiff import grad_mode
 from pywebgpu.dtypes import Kind
-from pywebgpu.gradient import backward as reverse
-from pywebgpu.gradient import modes
-from pywebgpu.graph import walk
-from pywebgpu.graph.ir import Custom, Node, recording
+from pywebgpu.ir import walk
+from pywebgpu.ir.graph import Custom, Node, thread_state
 from pywebgpu.ops import movement
 from pywebgpu.tensor import generator
 from pywebgpu.tensor.base import TensorBase
@@ -36,7 +36,7 @@ def checkpoint(
 
     Gradients flow to the tensors among `args` and `kwargs`, and to all tensors that the function uses by itself.
     """
-    if not recording.grad:
+    if not thread_state.grad:
         return function(*args, **kwargs)
     state = generator.default().state if preserve_rng_state else None
     call = _Segment(function, args, kwargs, state)
@@ -88,7 +88,7 @@ class _Segment:
         sources = [*(node for node in self.nodes if node is not None and node.requires), *self.leaves]
         made = {}
         for at, (tensor, root) in enumerate(zip(found, roots, strict=True)):
-            with modes.no_grad():
+            with grad_mode.no_grad():
                 value = movement.alias(root)
             if root.requires:
                 value = segment(value, *sources, call=self, index=at, outputs=len(found))
@@ -98,8 +98,8 @@ class _Segment:
     def backward(self, grads: list[Node | None]) -> Sequence[Node | None]:
         if self.released:
             raise RuntimeError(reverse.TWICE)
-        create_graph = recording.grad
-        with modes.enable_grad(), _replayed(self.state):
+        create_graph = thread_state.grad
+        with grad_mode.enable_grad(), _replayed(self.state):
             result, copies = self._run(detached=not create_graph)
         found: list[Any] = []
         _gather(result, found)
@@ -127,7 +127,7 @@ class _Segment:
             if node is None or device is None:
                 values.append(value)
                 continue
-            with modes.set_grad_enabled(recording.grad and not detached):
+            with grad_mode.set_grad_enabled(thread_state.grad and not detached):
                 copy = movement.barrier(node, token=token)
             if node.requires and node.spec.dtype.kind is Kind.FLOAT:
                 copy.requires = True
@@ -140,7 +140,7 @@ class _Segment:
 
 def _identity(node: Node) -> int:
     """A leaf tensor's node changes when the tensor is written; what waits for its gradient stays."""
-    return id(node) if node.anchor is None else id(node.anchor)
+    return id(node) if node.accumulator is None else id(node.accumulator)
 
 
 @contextmanager

@@ -24,10 +24,10 @@ from typing import Any
 from unittest import mock
 
 from pywebgpu import devices
+from pywebgpu.compiler import serialization, wire
 from pywebgpu.errors import CompileError
+from pywebgpu.exporter import player
 from pywebgpu.io import safetensors, state, torchfile
-from pywebgpu.portable import player
-from pywebgpu.program import stored, wire
 from tests.fuzz import mutations
 
 ROOT = Path(__file__).parents[2]
@@ -153,10 +153,10 @@ def load_cached(data: bytes, folder: Path) -> None:
     file = folder / "program.json"
     file.write_bytes(data)
     try:
-        stored.load_sealed(file)
+        serialization.load_sealed(file)
     except CompileError:
-        file.write_bytes(stored._digest(file, data) + data)
-        program = stored.load_sealed(file)
+        file.write_bytes(serialization._digest(file, data) + data)
+        program = serialization.load_sealed(file)
         json.loads(wire.to_json(program))
         return
     raise AssertionError("it was read without its seal")

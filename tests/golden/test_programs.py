@@ -4,13 +4,13 @@ from collections.abc import Callable
 from typing import Any
 
 import pywebgpu as torch
-from pywebgpu import rewrite
-from pywebgpu.graph.ir import Node
-from pywebgpu.graph.show import as_text
-from pywebgpu.graph.walk import toposort
+from pywebgpu.compiler import passes
+from pywebgpu.compiler.program import Program
+from pywebgpu.ir.graph import Node
+from pywebgpu.ir.show import as_text
+from pywebgpu.ir.walk import toposort
 from pywebgpu.kernels.kernel import Limits
 from pywebgpu.nn import functional as F
-from pywebgpu.program.program import Program
 from tests.unit.compiled import check, for_limits, leaf, programs
 
 
@@ -58,7 +58,7 @@ def memory_of(program: Program) -> str:
 def test_graph_after_passes_is_the_stored_one(golden: Callable[[str, str], None]) -> None:
     roots = graph()
     golden("programs/mlp_recorded.txt", as_text(roots) + "\n")
-    for rule in rewrite.PASSES:
+    for rule in passes.PASSES:
         roots = rule(roots, toposort(roots))
     golden("programs/mlp_rewritten.txt", as_text(roots) + "\n")
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from pywebgpu import chromium
+from pywebgpu.hosts import chromium
 
 ROOT = Path(__file__).parents[2]
 PARTS = ("tests/__init__.py", "tests/cases/*.py", "tests/hosts/*.py", "demos/chargpt/*.py")

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pywebgpu import chromium
+from pywebgpu.hosts import chromium
 from tests import devices
 from tests.hosts import chromium as page
 

@@ -18,7 +18,7 @@ import js
 from pyodide.ffi import to_js
 import pywebgpu as torch
 from pywebgpu import devices
-from pywebgpu.program import wire
+from pywebgpu.compiler import wire
 
 original = wire.to_json
 

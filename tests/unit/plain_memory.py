@@ -1,8 +1,8 @@
-"""A memory plan that looks at every gap of every buffer for every value: slow, and what program/memory.py must find."""
+"""A memory plan that looks at every gap of every buffer for every value: slow, and what compiler/memory_plan.py must find."""
 
 from collections.abc import Collection, Mapping, Sequence
 
-from pywebgpu.program.memory import ALIGNMENT, Layout
+from pywebgpu.compiler.memory_plan import ALIGNMENT, Layout
 
 Life = tuple[int, int]
 Value = tuple[Life, int, int]  # its life, where it starts and where it ends

@@ -15,7 +15,7 @@ import pywebgpu as torch
 from pywebgpu import nn
 from pywebgpu.autograd import anomaly
 from pywebgpu.errors import CaptureError, NonFiniteError
-from pywebgpu.graph.ir import recording
+from pywebgpu.ir.graph import thread_state
 from pywebgpu.nn import functional as F
 
 ROOT = Path(__file__).parents[2]
@@ -27,7 +27,7 @@ def guard() -> Iterator[Callable[[str], None]]:
     """Turns PYWEBGPU_NANS on as if it had been set."""
     yield anomaly.start
     anomaly.start("0")
-    assert recording.trace is None
+    assert thread_state.origins is None
 
 
 class Attention(nn.Module):

@@ -13,8 +13,8 @@ import pytest
 
 import pywebgpu as torch
 from pywebgpu import atomic
+from pywebgpu.compiler import serialization
 from pywebgpu.io import safetensors
-from pywebgpu.program import stored
 from tests.unit import compiled
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has /proc")
@@ -26,8 +26,8 @@ WRITERS: dict[str, Callable[[Path], None]] = {
     "atomic.write": lambda path: atomic.write(path, "words"),
     "torch.save": lambda path: torch.save({"a": torch.ones(3, device="cpu")}, path),
     "safetensors.save_file": lambda path: safetensors.save_file({"a": torch.ones(3, device="cpu")}, path),
-    "stored.save": lambda path: stored.save(PROGRAM, path),
-    "stored.save_sealed": lambda path: stored.save_sealed(PROGRAM, path),
+    "stored.save": lambda path: serialization.save(PROGRAM, path),
+    "stored.save_sealed": lambda path: serialization.save_sealed(PROGRAM, path),
 }
 
 

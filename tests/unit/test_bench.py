@@ -9,7 +9,7 @@ import pytest
 
 import pywebgpu
 from pywebgpu import devices
-from pywebgpu.bench import contest, main, measure, report, workloads
+from pywebgpu.bench import compare, main, measure, report, workloads
 from pywebgpu.runtime import state
 
 KEYS = [
@@ -124,7 +124,7 @@ def test_the_table_tells_of_losses_that_are_not_the_peers() -> None:
 def test_a_peer_that_is_not_installed_says_how(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(contest, "FOLDER", tmp_path)
+    monkeypatch.setattr(compare, "FOLDER", tmp_path)
     command = ["mlp", "--host", "chromium", "--peer", "jax-js"]
     assert main(command) == 2
     assert "from a checkout" in capsys.readouterr().err
@@ -138,30 +138,30 @@ def test_a_peer_with_other_losses_is_refused(monkeypatch: pytest.MonkeyPatch) ->
         "ours": [{"loss": 2.0}, {"loss": 1.5}],
         "theirs": [{"loss": 2.00001}, {"loss": 1.50002}],
     }
-    monkeypatch.setattr(contest.peer, "losses", lambda workload, steps: [])
-    errors = contest._errors(workloads.WORKLOADS["mlp"], samples)
+    monkeypatch.setattr(compare.torch_baseline, "losses", lambda workload, steps: [])
+    errors = compare._errors(workloads.WORKLOADS["mlp"], samples)
     assert errors == {"ours": 0, "theirs": pytest.approx(2e-5)}
     for wrong in (1.501, float("nan")):
         samples["theirs"][1]["loss"] = wrong
-        with pytest.raises(contest.ContestError, match="loss of theirs in step 1"):
-            contest._errors(workloads.WORKLOADS["mlp"], samples)
+        with pytest.raises(compare.CompareError, match="loss of theirs in step 1"):
+            compare._errors(workloads.WORKLOADS["mlp"], samples)
 
 
 def test_turns_go_there_and_back() -> None:
     order: list[str] = []
 
-    def contestant(library: str, ms: float) -> contest.Contestant:
-        def take(name: str, steps: int) -> contest.Samples:
+    def contestant(library: str, ms: float) -> compare.Contestant:
+        def take(name: str, steps: int) -> compare.Samples:
             order.append(library * steps)
             return [{"ms": ms, "loss": 1.0, "counts": {"dispatches": 3, "submits": 1}}] * steps
 
-        return contest.Contestant(library, lambda workload: None, take)
+        return compare.Contestant(library, lambda workload: None, take)
 
     both = [contestant("a", 1.0), contestant("b", 2.0)]
-    samples, rounds = contest._turns(workloads.WORKLOADS["mlp"], both, steps=7)
+    samples, rounds = compare._turns(workloads.WORKLOADS["mlp"], both, steps=7)
     assert order == ["aaa", "bbb", "a", "b", "b", "a", "aa", "bb", "b", "a", "aa", "bb"]
     assert len(samples["a"]) == measure.WARM_UP + 7
-    assert contest._ratio(rounds["a"], rounds["b"]) == 0.5
+    assert compare._ratio(rounds["a"], rounds["b"]) == 0.5
 
 
 @pytest.mark.parametrize(

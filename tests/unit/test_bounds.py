@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 import pywebgpu as torch
-from pywebgpu.compose import bounds
+from pywebgpu.composites import bounds
 from pywebgpu.errors import RangeError
-from pywebgpu.graph import key, walk
+from pywebgpu.ir import key, walk
 
 KNOWN: dict[str, tuple[Callable[[], Any], tuple[int, int, bool]]] = {
     "list": (lambda: torch.tensor([3, 1, 2]), (1, 3, True)),

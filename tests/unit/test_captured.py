@@ -106,7 +106,7 @@ def test_a_capture_with_plain_numbers_is_an_ordinary_call(device: str) -> None:
         schedule = torch.optim.lr_scheduler.ExponentialLR(rule, 0.5)
         seen = []
         for _ in range(3):
-            with capture.recording() if capture else contextlib.nullcontext():
+            with capture.active() if capture else contextlib.nullcontext():
                 rule.zero_grad()
                 loss = model(torch.ones(4, 2, device=device)).square().sum()
                 loss.backward()

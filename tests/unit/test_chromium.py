@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from pywebgpu import bench, chromium, site
+from pywebgpu import bench
+from pywebgpu.hosts import chromium, site
 
 
 @pytest.fixture(autouse=True)

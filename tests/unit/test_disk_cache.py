@@ -75,7 +75,9 @@ KINDS = [
 ]
 
 
-@pytest.mark.parametrize("name", [*KINDS, "kernels/reduce.py", "program/wire.py", "rewrite/lower.py"])
+@pytest.mark.parametrize(
+    "name", [*KINDS, "kernels/templates/reduce.py", "compiler/wire.py", "compiler/passes/lower.py"]
+)
 def test_an_edit_is_another_fingerprint(name: str, copy: Path) -> None:
     """Of the same size and with the same time, as files of two wheels may have."""
     before, file = disk_cache.fingerprint(copy), copy / name
@@ -99,7 +101,7 @@ def test_a_file_more_is_another_fingerprint(name: str, copy: Path) -> None:
 def test_the_fingerprint_is_of_all_that_the_compiler_imports() -> None:
     """But for captured steps, whose free numbers are no part of a Program."""
     covered = {file.relative_to(PACKAGE).as_posix() for file in disk_cache.sources(PACKAGE)}
-    missing = {name for name in imported("program/compile.py") if name not in covered}
+    missing = {name for name in imported("compiler/driver.py") if name not in covered}
     assert {name for name in missing if not name.startswith("step_capture/")} == set()
 
 

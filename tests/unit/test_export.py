@@ -12,11 +12,11 @@ import pytest
 
 import pywebgpu as torch
 from pywebgpu import cli, nn
+from pywebgpu.compiler import serialization, wire
 from pywebgpu.errors import CaptureError, CompileError
+from pywebgpu.exporter.player import PlayError
 from pywebgpu.io import safetensors
 from pywebgpu.kernels.kernel import Limits
-from pywebgpu.portable.player import PlayError
-from pywebgpu.program import stored, wire
 from tests import devices
 from tests.unit import compiled
 
@@ -261,14 +261,14 @@ def test_command_exports_what_a_function_returns(tmp_path: Path, capsys: pytest.
 def test_a_program_is_a_file(tmp_path: Path) -> None:
     x = compiled.leaf(4)
     program = compiled.only(x.exp)
-    stored.save(program, tmp_path / "one.json")
-    assert wire.to_json(stored.load(tmp_path / "one.json")) == wire.to_json(program)
+    serialization.save(program, tmp_path / "one.json")
+    assert wire.to_json(serialization.load(tmp_path / "one.json")) == wire.to_json(program)
     (tmp_path / "none.json").write_text("{}")
     with pytest.raises(CompileError, match="a program of version None"):
-        stored.load(tmp_path / "none.json")
+        serialization.load(tmp_path / "none.json")
     (tmp_path / "none.json").write_text("words")
     with pytest.raises(CompileError, match=r"none\.json is not a program"):
-        stored.load(tmp_path / "none.json")
+        serialization.load(tmp_path / "none.json")
 
 
 DAMAGED: dict[str, Callable[[dict[str, Any]], None]] = {

@@ -11,9 +11,9 @@ import pytest
 
 import pywebgpu as torch
 from pywebgpu import devices
+from pywebgpu.compiler.program import HostCall
 from pywebgpu.errors import CompileError, DeviceError, DeviceLostError
 from pywebgpu.ops import pointwise
-from pywebgpu.program.program import HostCall
 from pywebgpu.runtime import executor, state
 from pywebgpu.tensor import base
 

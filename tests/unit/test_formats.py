@@ -15,7 +15,7 @@ from pywebgpu.dtypes import DType
 from pywebgpu.formats import Format
 from pywebgpu.ops import packing
 from pywebgpu.runtime import executor, program_cache
-from pywebgpu.tensor import packed as packed_
+from pywebgpu.tensor import flat_parameters as packed_
 
 PACKED = [dtype for dtype in dtypes.ALL if dtype.format.per_word > 1]
 FLOATS = [dtype for dtype in PACKED if dtype.is_floating_point]

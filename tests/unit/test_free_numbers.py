@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from pywebgpu.step_capture import free_number
-from pywebgpu.step_capture.capture import Capture, paused, recorder
+from pywebgpu.step_capture.capture import Capture, capture_state, paused
 from pywebgpu.step_capture.free_number import FREE, NotFreeError
 from pywebgpu.step_capture.host_program import Changed, is_same
 from tests.cases import host_numbers as cases
@@ -79,7 +79,7 @@ class Captured:
     def __init__(self, function: Expression, value: Any) -> None:
         self.value = value
         self.capture = Capture()
-        with self.capture.recording():
+        with self.capture.active():
             number = self.capture.read("k", lambda: self.value, self)
             self.number = number
             self.result = outcome(function, number)
@@ -170,7 +170,7 @@ def test_numbers_are_read_once_and_writes_are_seen() -> None:
     def rate() -> Any:
         return capture.read("rate", lambda: home["rate"], home)
 
-    with capture.recording():
+    with capture.active():
         first = rate()
         assert rate() is first
         capture.write("rate", first * 2, lambda value: home.__setitem__("rate", value), home)
@@ -190,7 +190,7 @@ def test_numbers_are_read_once_and_writes_are_seen() -> None:
 def test_a_number_that_was_changed_behind_the_capture_is_read_again() -> None:
     home = {"rate": 0.5}
     capture = Capture()
-    with capture.recording():
+    with capture.active():
         first = capture.read("rate", lambda: home["rate"], home)
         home["rate"] = 0.25
         second = capture.read("rate", lambda: home["rate"], home)
@@ -201,7 +201,7 @@ def test_a_number_that_was_changed_behind_the_capture_is_read_again() -> None:
 def test_an_action_may_change_any_number() -> None:
     home = {"rate": 0.5}
     capture = Capture()
-    with capture.recording():
+    with capture.active():
         read = functools.partial(capture.read, "rate", lambda: home["rate"], home)
         first = read()
         capture.act("schedule", lambda: home.__setitem__("rate", home["rate"] / 2))
@@ -217,7 +217,7 @@ def test_numbers_that_are_plain_are_noted() -> None:
     home = {"rate": 0.5}
     capture = Capture(free=False)
     seen = []
-    with capture.recording():
+    with capture.active():
         rate = capture.read("rate", lambda: home["rate"], home)
         assert type(rate) is float
         capture.write("rate", rate * 2, lambda value: home.__setitem__("rate", value), home)
@@ -232,7 +232,7 @@ def test_numbers_that_are_plain_are_noted() -> None:
 def test_guarded_numbers_are_plain_where_the_program_is_handed_them() -> None:
     value = 0.5
     capture = Capture(guarded=True)
-    with capture.recording():
+    with capture.active():
         assert type(capture.read("rate", lambda: value)) in FREE
         assert type(capture.read("rate", lambda: value, handed=True)) is float
     bound = capture.bound()
@@ -246,7 +246,7 @@ def test_guarded_numbers_are_plain_where_the_program_is_handed_them() -> None:
 def test_numbers_of_other_types_are_guarded(value: Any) -> None:
     now = value
     capture = Capture()
-    with capture.recording():
+    with capture.active():
         assert capture.read("rate", lambda: now) is value
     bound = capture.bound()
     bound.run()
@@ -258,7 +258,7 @@ def test_numbers_of_other_types_are_guarded(value: Any) -> None:
 def test_what_a_paused_capture_does_with_a_number_is_guarded() -> None:
     value = 0.5
     capture = Capture()
-    with capture.recording():
+    with capture.active():
         k = capture.read("rate", lambda: value)
         with paused():
             assert type(k * 2) is float
@@ -280,22 +280,22 @@ def test_a_number_of_an_earlier_step_is_a_constant() -> None:
 def test_captures_are_of_one_thread() -> None:
     capture = Capture()
     seen: list[Any] = []
-    before = recorder.changes
+    before = capture_state.changes
 
     def elsewhere(k: Any) -> None:
-        seen.append(recorder.capture)
+        seen.append(capture_state.capture)
         seen.append(type(k * 2))
-        recorder.changes += 1
+        capture_state.changes += 1
 
-    with capture.recording():
+    with capture.active():
         k = capture.read("rate", lambda: 0.5)
         thread = threading.Thread(target=elsewhere, args=(k,))
         thread.start()
         thread.join()
-        assert recorder.capture is capture
-    assert recorder.capture is None
+        assert capture_state.capture is capture
+    assert capture_state.capture is None
     assert seen == [None, float]
-    assert recorder.changes != before
+    assert capture_state.changes != before
     assert [one.op for one in capture.program().instructions] == ["read", "guard"]
 
 
@@ -305,23 +305,23 @@ def test_changes_are_never_missed_between_threads() -> None:
 
     def change() -> None:
         for _ in range(300):
-            recorder.changes += 1
-            numbers_seen.append(recorder.changes)
+            capture_state.changes += 1
+            numbers_seen.append(capture_state.changes)
 
     threads = [threading.Thread(target=change) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    end = recorder.changes
-    recorder.changes += 1
-    assert recorder.changes not in (end, *numbers_seen)
+    end = capture_state.changes
+    capture_state.changes += 1
+    assert capture_state.changes not in (end, *numbers_seen)
 
 
 def test_too_many_numbers_are_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pywebgpu.step_capture.host_program.MOST", 50)
     capture = Capture()
-    with capture.recording():
+    with capture.active():
         k = capture.read("rate", lambda: 1.0)
         total = k
         for n in range(100):
@@ -393,7 +393,7 @@ def test_random_expressions_are_what_python_computes(seed: int) -> None:
         starts = given(draw)
         cells = list(starts)
         capture = Capture()
-        with capture.recording():
+        with capture.active():
             read = [capture.read(f"k{at}", functools.partial(cells.__getitem__, at)) for at in range(3)]
             result = outcome(function, read)
         assert equal(plain(result), outcome(function, starts))

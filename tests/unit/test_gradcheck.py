@@ -8,7 +8,7 @@ import pytest
 
 import pywebgpu as torch
 from pywebgpu import ops
-from pywebgpu.graph.ir import Movement, Node, Pointwise, Reduction, Structural
+from pywebgpu.ir.graph import Movement, Node, Pointwise, Reduction, Structural
 from pywebgpu.ops import contraction, indexing, packing, pointwise
 from pywebgpu.tensor.base import apply
 

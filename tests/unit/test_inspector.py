@@ -9,7 +9,7 @@ import pytest
 
 import pywebgpu as torch
 from pywebgpu import nn
-from pywebgpu.graph.ir import recording
+from pywebgpu.ir.graph import thread_state
 
 
 def settled(*shape: int, device: str = "null") -> Any:
@@ -48,7 +48,7 @@ def test_explaining_computes_nothing() -> None:
     torch.explain(y)
     assert torch.memory.stats("null")["dispatches"] == before
     assert y._node.buffer is None
-    assert recording.trace is None
+    assert thread_state.origins is None
 
 
 def test_what_has_its_value_takes_no_kernel() -> None:

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pywebgpu import chromium, installation, node, site
+from pywebgpu import installation
+from pywebgpu.hosts import chromium, node, site
 from pywebgpu.installation import InstallationError
 from pywebgpu.settings import settings
 

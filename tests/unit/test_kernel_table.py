@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 import pywebgpu as torch
 from pywebgpu import nn
 from pywebgpu.bench import gpt, workloads
-from pywebgpu.program import kernel_table
-from pywebgpu.program.program import Program
+from pywebgpu.compiler import kernel_table
+from pywebgpu.compiler.program import Program
 from pywebgpu.utils import checkpoint
 from tests.fuzz import steps
 from tests.fuzz.test_graphs import build, node, side

@@ -31,31 +31,25 @@ LAYERS = (
         "step_capture/free_number",
         "step_capture/capture",
     },
-    {"graph"},
+    {"ir"},
     {"ops"},
-    {"compose", "gradient"},
-    {"rewrite"},
+    {"composites", "autodiff"},
     {"kernels"},
-    {"program"},
+    {"compiler"},
     {"devices"},
     {"runtime"},
     {"tensor"},
     {"step_capture"},
     {"amp", "autograd", "data", "inspector", "io", "nn", "optim"},
+    {"hosts"},
     {
         "__main__",
         "bench",
-        "chromium",
         "cli",
         "compat",
         "doctor",
-        "models",
-        "portable",
-        "node",
+        "exporter",
         "profiler",
-        "script",
-        "serve",
-        "site",
         "utils",
         *NAMES,
     },
@@ -63,7 +57,7 @@ LAYERS = (
 LEVEL = {unit: level for level, units in enumerate(LAYERS) for unit in units}
 
 # What a folder may import of pywebgpu where its layer alone would allow more.
-NARROWED = {"devices": {"devices", "program", "kernels", "graph"} | LAYERS[0]}
+NARROWED = {"devices": {"devices", "compiler", "kernels", "ir"} | LAYERS[0]}
 WIDENED = {"devices/cpu.py": {"ops"}}  # It computes by the ops' own NumPy meaning.
 LATE = {"runtime/program_cache.py"}  # A page's archive leaves out what it imports there: pages store no Programs.
 
@@ -72,9 +66,9 @@ OPTIONAL = {
     "wgpu": ({"devices/native.py", "devices/loaded.py"}, {"devices/native.py", "devices/adapters.py"}),
     "numpy": ({"devices/cpu.py", "devices/native.py"}, {"devices", "tensor", "io", "data", *LAYERS[-1]}),
     "js": ({"devices/bridged.py"}, {"devices/bridged.py", "io"}),
-    "pyodide": ({"devices/bridged.py", "devices/scripts.py"}, {"devices/bridged.py", "devices/scripts.py", "io"}),
+    "pyodide": ({"devices/bridged.py", "devices/js_modules.py"}, {"devices/bridged.py", "devices/js_modules.py", "io"}),
     "torch": (set(), {"bench"}),
-    "playwright": (set(), {"chromium"}),
+    "playwright": (set(), {"hosts"}),
 }
 
 FILES = sorted(PACKAGE.rglob("*.py"))

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from pywebgpu import nn
 from pywebgpu.autograd import grad
+from pywebgpu.compiler import memory_plan
 from pywebgpu.kernels.kernel import Limits
-from pywebgpu.program import memory
 from pywebgpu.utils import checkpoint
 from tests.fuzz.steps import PROFILE
 from tests.unit import plain_memory
@@ -33,9 +33,9 @@ def lives(steps: list[list[int]]) -> dict[int, tuple[int, int]]:
     return found
 
 
-def planned(plan: Any) -> memory.Layout:
+def planned(plan: Any) -> memory_plan.Layout:
     steps, sizes, pinned, late = plan
-    return memory.plan(steps, sizes, {one: one for one in pinned}, pinned & late)
+    return memory_plan.plan(steps, sizes, {one: one for one in pinned}, pinned & late)
 
 
 @given(plans)
@@ -51,7 +51,7 @@ def test_lives_never_overlap_on_one_byte(plan: Any) -> None:
                 assert layout.offsets[low] + sizes[low] <= layout.offsets[high], (one, other)
     for one, size in enumerate(sizes):
         assert layout.offsets[one] + size <= layout.sizes[layout.buffers[one]]
-        assert layout.offsets[one] % memory.ALIGNMENT == 0
+        assert layout.offsets[one] % memory_plan.ALIGNMENT == 0
 
 
 @given(plans)
@@ -92,7 +92,9 @@ def test_no_plan_takes_less_than_the_bound(plan: Any) -> None:
 def test_a_plan_is_what_looking_at_every_gap_finds(plan: Any) -> None:
     steps, sizes, pinned, late = plan
     owners = {one: one for one in pinned}
-    assert memory.plan(steps, sizes, owners, pinned & late) == plain_memory.plan(steps, sizes, owners, pinned & late)
+    assert memory_plan.plan(steps, sizes, owners, pinned & late) == plain_memory.plan(
+        steps, sizes, owners, pinned & late
+    )
 
 
 def layers(count: int) -> tuple[list[list[int]], list[int]]:
@@ -106,16 +108,16 @@ def layers(count: int) -> tuple[list[list[int]], list[int]]:
 
 def test_a_deep_models_plan_looks_at_few_gaps(monkeypatch: pytest.MonkeyPatch) -> None:
     looked = []
-    gap = memory._Buffer.gap
-    monkeypatch.setattr(memory._Buffer, "gap", lambda *args: looked.append(args) or gap(*args))
+    gap = memory_plan._Buffer.gap
+    monkeypatch.setattr(memory_plan._Buffer, "gap", lambda *args: looked.append(args) or gap(*args))
     steps, sizes = layers(200)
-    layout = memory.plan(steps, sizes, {})
+    layout = memory_plan.plan(steps, sizes, {})
     assert layout == plain_memory.plan(steps, sizes, {}, ())
     assert len(looked) <= 2 * len(sizes)
 
 
 def test_an_output_in_place_has_the_inputs_buffer() -> None:
-    layout = memory.plan([[0, 1], [1, 2]], [8, 8, 8], {0: 0, 2: 0})
+    layout = memory_plan.plan([[0, 1], [1, 2]], [8, 8, 8], {0: 0, 2: 0})
     assert layout.buffers[2] == layout.buffers[0] != layout.buffers[1]
     assert len(layout.sizes) == 2
 
@@ -139,12 +141,12 @@ def test_skipping_connections_take_three_buffers() -> None:
 
 
 def test_a_small_value_goes_where_a_large_one_was() -> None:
-    assert memory.plan([[0], [1], [2]], [4, 16, 64], {}).sizes == [64]
+    assert memory_plan.plan([[0], [1], [2]], [4, 16, 64], {}).sizes == [64]
 
 
 def test_small_values_lie_side_by_side_in_a_buffer_for_a_large_one() -> None:
     """Steps 0 to 3 make four values, step 4 the large one that needs none of them, 5 to 8 read those of the others."""
-    layout = memory.plan([[0], [1], [2], [0, 1], [3]], [256, 256, 256, 1024], {})
+    layout = memory_plan.plan([[0], [1], [2], [0, 1], [3]], [256, 256, 256, 1024], {})
     assert sum(layout.sizes) == 1024 + 256  # Two that one step touches lie in two buffers.
 
 

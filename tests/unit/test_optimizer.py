@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from pywebgpu import optim
-from pywebgpu.gradient import modes
+from pywebgpu.autodiff import grad_mode
 from pywebgpu.io import state
 from pywebgpu.nn import utils
 from pywebgpu.tensor import create, tensor
@@ -187,11 +187,11 @@ def test_a_closure_runs_with_gradients_on() -> None:
     optimizer = optim.SGD(params, lr=0.1)
 
     def closure() -> float:
-        assert modes.is_grad_enabled()
+        assert grad_mode.is_grad_enabled()
         give_gradients(params, 0)
         return 1.5
 
-    with modes.no_grad():
+    with grad_mode.no_grad():
         assert optimizer.step(closure) == 1.5
     assert values(params)[0] == pytest.approx(0.49)
 
@@ -228,7 +228,7 @@ def test_a_program_can_write_a_rule() -> None:
             super().__init__(params, {"lr": lr})
 
         def step(self, closure: Any = None) -> Any:
-            with modes.no_grad():
+            with grad_mode.no_grad():
                 for group in self.param_groups:
                     for parameter in group["params"]:
                         self.state[parameter]["count"] = self.state[parameter].get("count", 0) + 1
@@ -337,7 +337,7 @@ def test_clipping_nothing() -> None:
 
 def test_vectors_and_parameters() -> None:
     params = parameters()
-    with modes.no_grad():
+    with grad_mode.no_grad():
         vector = utils.parameters_to_vector(params)
         assert vector.tolist() == values(params)
         utils.vector_to_parameters(vector * 2, params)

@@ -9,7 +9,7 @@ import pytest
 
 import pywebgpu as torch
 from pywebgpu import devices, nn
-from pywebgpu.graph.ir import recording
+from pywebgpu.ir.graph import thread_state
 from pywebgpu.profiler import ProfilerAction, ProfilerActivity, profile, record_function, schedule
 
 
@@ -153,10 +153,10 @@ def test_values_are_the_same_while_somebody_watches(device: str) -> None:
 
 def test_nobody_watches_afterwards(device: str) -> None:
     recorded(device)
-    assert recording.trace is None
+    assert thread_state.origins is None
     with pytest.raises(ZeroDivisionError), profile(), record_function("trouble"):
         raise ZeroDivisionError
-    assert recording.trace is None
+    assert thread_state.origins is None
 
 
 def test_a_schedule_records_some_steps() -> None:

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from pywebgpu import dtypes
-from pywebgpu.compose import random as draws
-from pywebgpu.graph.ir import Spec, host
+from pywebgpu.composites import random as draws
+from pywebgpu.ir.graph import Spec, host
 from pywebgpu.ops import random
 from pywebgpu.tensor import create
 from pywebgpu.tensor import random as surface

@@ -10,7 +10,7 @@ import pytest
 import pywebgpu as torch
 from pywebgpu import devices
 from pywebgpu.runtime import executor
-from tests.unit.test_packing import train
+from tests.unit.test_suballocation import train
 
 ROUNDS = 10_000
 

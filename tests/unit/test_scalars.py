@@ -8,8 +8,8 @@ import pytest
 import pywebgpu as torch
 from pywebgpu import devices, ops
 from pywebgpu.bench import gpt, workloads
-from pywebgpu.graph import walk
-from pywebgpu.graph.ir import HOST, Pointwise
+from pywebgpu.ir import walk
+from pywebgpu.ir.graph import HOST, Pointwise
 from pywebgpu.ops import pointwise
 from pywebgpu.runtime import executor
 from pywebgpu.tensor.base import apply

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 import pywebgpu as torch
 from pywebgpu import devices
+from pywebgpu.compiler import fusion, inlining
 from pywebgpu.errors import CompileError
 from pywebgpu.kernels.kernel import Limits
 from pywebgpu.nn import functional as F
 from pywebgpu.ops import indexing
-from pywebgpu.program import fusion, reads
 from pywebgpu.runtime import program_cache
 from pywebgpu.settings import settings
 from pywebgpu.tensor import base
@@ -427,7 +427,7 @@ def test_values_do_not_depend_on_fusion(device: str, rows: int, columns: int, dr
     program_cache.clear()
     fused = run()
     with pytest.MonkeyPatch.context() as patch:
-        for module in (reads, fusion):
+        for module in (inlining, fusion):
             patch.setattr(module, "settings", replace(settings, fuse=False))
         program_cache.clear()
         alone = run()
@@ -438,6 +438,6 @@ def test_values_do_not_depend_on_fusion(device: str, rows: int, columns: int, dr
 
 
 def test_without_fusion_every_node_has_a_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (reads, fusion):
+    for module in (inlining, fusion):
         monkeypatch.setattr(module, "settings", replace(settings, fuse=False))
     assert dispatches((leaf(8, 8).sin().exp() + 1).softmax(1)) > 4

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from pywebgpu import serve, site
+from pywebgpu.hosts import serve, site
 
 ROOT = Path(__file__).parents[2]
 INDEX = (ROOT / "web" / "index.html").read_text(encoding="utf-8")

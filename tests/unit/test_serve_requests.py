@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pywebgpu import serve, site
+from pywebgpu.hosts import serve, site
 
 GOOD = "GET / HTTP/1.1\r\nHost: localhost:{port}\r\n\r\n"
 

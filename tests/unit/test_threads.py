@@ -13,8 +13,8 @@ import pytest
 
 import pywebgpu as torch
 from pywebgpu import devices, dtypes
-from pywebgpu.graph import origin
-from pywebgpu.graph.ir import recording
+from pywebgpu.ir import origin
+from pywebgpu.ir.graph import thread_state
 from pywebgpu.runtime import state
 
 THREADS = 20
@@ -246,7 +246,7 @@ MODES: dict[str, tuple[Callable[[], Any], Callable[[], Any]]] = {
     "inference_mode": (torch.inference_mode, torch.is_inference_mode_enabled),
     "set_default_device": (other_device, lambda: str(torch.ones(1).device)),
     "device": (lambda: torch.device("null"), lambda: str(torch.ones(1).device)),
-    "watch": (watched, lambda: recording.trace is None),
+    "watch": (watched, lambda: thread_state.origins is None),
 }
 
 

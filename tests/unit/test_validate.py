@@ -10,14 +10,14 @@ import pytest
 
 import pywebgpu as torch
 from pywebgpu import devices
+from pywebgpu.compiler import serialization, wire
 from pywebgpu.devices.null import NullDevice
 from pywebgpu.documents import Malformed
 from pywebgpu.errors import CompileError
-from pywebgpu.graph.ir import Spec
+from pywebgpu.exporter import player
 from pywebgpu.io import safetensors
+from pywebgpu.ir.graph import Spec
 from pywebgpu.kernels.kernel import Limits
-from pywebgpu.portable import player
-from pywebgpu.program import stored, wire
 
 ROOT = Path(__file__).parents[2]
 TABLE = json.loads((ROOT / "tests" / "cases" / "broken_exports.json").read_text(encoding="utf-8"))
@@ -73,7 +73,7 @@ def test_what_is_no_document_is_refused(text: str, tmp_path: Path) -> None:
     with pytest.raises((player.PlayError, CompileError), match=r"program\.json: "):
         torch.load_program(tmp_path, "null")
     with pytest.raises(CompileError, match=r"program\.json is not a program: "):
-        stored.load(tmp_path / "program.json")
+        serialization.load(tmp_path / "program.json")
 
 
 def test_damaged_weights_are_refused_by_the_same_error(tmp_path: Path) -> None:
@@ -102,12 +102,16 @@ def test_what_is_too_large_for_the_device_is_refused(limits: Limits, says: str) 
 
 
 def sealed(tmp_path: Path) -> Path:
-    stored.save_sealed(stored.from_data(TABLE["program"]["programs"]["training"]["program"]), tmp_path / "one.json")
+    serialization.save_sealed(
+        serialization.from_data(TABLE["program"]["programs"]["training"]["program"]), tmp_path / "one.json"
+    )
     return tmp_path / "one.json"
 
 
 def test_a_sealed_program_is_read_back(tmp_path: Path) -> None:
-    assert wire.as_data(stored.load_sealed(sealed(tmp_path))) == TABLE["program"]["programs"]["training"]["program"]
+    assert (
+        wire.as_data(serialization.load_sealed(sealed(tmp_path))) == TABLE["program"]["programs"]["training"]["program"]
+    )
 
 
 def test_every_changed_byte_breaks_a_seal(tmp_path: Path) -> None:
@@ -116,11 +120,11 @@ def test_every_changed_byte_breaks_a_seal(tmp_path: Path) -> None:
     for at in range(0, len(whole), 7):
         file.write_bytes(whole[:at] + bytes([whole[at] ^ 4]) + whole[at + 1 :])
         with pytest.raises(CompileError):
-            stored.load_sealed(file)
+            serialization.load_sealed(file)
 
 
 def test_a_sealed_program_is_not_read_under_another_name(tmp_path: Path) -> None:
     file = sealed(tmp_path)
     file.rename(tmp_path / "two.json")
     with pytest.raises(CompileError, match="not what was written there"):
-        stored.load_sealed(tmp_path / "two.json")
+        serialization.load_sealed(tmp_path / "two.json")

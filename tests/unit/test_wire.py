@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 import pywebgpu as torch
+from pywebgpu.compiler import serialization, wire
+from pywebgpu.compiler.driver import compile_graph
+from pywebgpu.compiler.program import Dispatch, Program, Target
 from pywebgpu.errors import CompileError
 from pywebgpu.kernels.kernel import Limits
-from pywebgpu.program import stored, wire
-from pywebgpu.program.compile import compile_graph
-from pywebgpu.program.program import Dispatch, Program, Target
 from tests.unit import compiled
 
 BRIDGE = Path(__file__).parents[2] / "js_bridge"
@@ -35,7 +35,7 @@ def step() -> Program:
 
 def test_reading_back_what_was_written_gives_the_same_json() -> None:
     text = wire.to_json(step())
-    assert wire.to_json(stored.from_json(text)) == text
+    assert wire.to_json(serialization.from_json(text)) == text
 
 
 def test_bridge_sees_buffers_and_not_slots() -> None:
@@ -63,7 +63,7 @@ def test_bindings_have_a_letter_each_in_order() -> None:
 def test_another_version_is_refused() -> None:
     data = json.loads(wire.to_json(step())) | {"version": wire.VERSION + 1}
     with pytest.raises(CompileError, match=f"a program of version {wire.VERSION + 1}"):
-        stored.from_json(json.dumps(data))
+        serialization.from_json(json.dumps(data))
 
 
 def test_a_program_of_the_cpu_device_stays_in_python() -> None:

@@ -1,4 +1,4 @@
-"""Layers as functions: torch.nn.functional's names and signatures over pywebgpu.compose.
+"""Layers as functions: torch.nn.functional's names and signatures over pywebgpu.composites.
 
 Its files import what they use under names with an underscore, so that only torch's names are public here.
 """

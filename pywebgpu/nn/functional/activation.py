@@ -4,8 +4,8 @@ from collections.abc import Callable as _Callable
 from typing import Any as _Any
 
 from pywebgpu import dtypes as _dtypes
-from pywebgpu.compose import activation as _activation
-from pywebgpu.compose import reduce as _reduce
+from pywebgpu.composites import activation as _activation
+from pywebgpu.composites import reduce as _reduce
 from pywebgpu.ops import pointwise as _pointwise
 from pywebgpu.tensor import base as _base
 from pywebgpu.tensor import create as _create

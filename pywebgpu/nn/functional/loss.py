@@ -3,8 +3,8 @@
 import warnings as _warnings
 from collections.abc import Callable as _Callable
 
-from pywebgpu.compose import distance as _distance
-from pywebgpu.compose import loss as _loss
+from pywebgpu.composites import distance as _distance
+from pywebgpu.composites import loss as _loss
 from pywebgpu.tensor import base as _base
 from pywebgpu.tensor import create as _create
 from pywebgpu.tensor import tensor as _tensor

@@ -3,11 +3,11 @@
 from collections.abc import Callable as _Callable
 from collections.abc import Sequence as _Sequence
 
-from pywebgpu.compose import attention as _attention
-from pywebgpu.compose import embedding as _embedding
-from pywebgpu.compose import linear as _linear
-from pywebgpu.compose import normalize as _normalize
-from pywebgpu.gradient import modes as _modes
+from pywebgpu.autodiff import grad_mode as _modes
+from pywebgpu.composites import attention as _attention
+from pywebgpu.composites import embedding as _embedding
+from pywebgpu.composites import linear as _linear
+from pywebgpu.composites import normalize as _normalize
 from pywebgpu.tensor import base as _base
 from pywebgpu.tensor import random as _random
 from pywebgpu.tensor import tensor as _tensor

@@ -4,9 +4,9 @@ from collections.abc import Callable as _Callable
 from collections.abc import Sequence as _Sequence
 from typing import Any as _Any
 
-from pywebgpu.compose import convolution as _convolution
-from pywebgpu.compose import pooling as _pooling
-from pywebgpu.compose import resample as _resample
+from pywebgpu.composites import convolution as _convolution
+from pywebgpu.composites import pooling as _pooling
+from pywebgpu.composites import resample as _resample
 from pywebgpu.tensor import base as _base
 from pywebgpu.tensor import tensor as _tensor
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from pywebgpu.errors import CaptureError
 from pywebgpu.optim import optimizer
-from pywebgpu.step_capture.capture import paused, recorder
+from pywebgpu.step_capture.capture import capture_state, paused
 from pywebgpu.tensor import tensor
 
 Factor = Callable[[int], float]
@@ -63,7 +63,7 @@ class LRScheduler:
 
     def get_last_lr(self) -> list[Any]:
         """The rates that the last `step()` set, one a group."""
-        capture = recorder.capture
+        capture = capture_state.capture
         if capture is None:
             return self._last_lr
         return [
@@ -141,7 +141,7 @@ class LRScheduler:
 def _noted(own: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(own)
     def step(self: LRScheduler, *args: Any, **kwargs: Any) -> None:
-        capture = recorder.capture
+        capture = capture_state.capture
         if capture is None:
             own(self, *args, **kwargs)
             return

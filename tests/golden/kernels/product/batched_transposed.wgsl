@@ -20,9 +20,9 @@ fn main(@builtin(workgroup_id) w: vec3u, @builtin(local_invocation_index) lane: 
   var r3 = vec4<f32>();
   for (var first_k = 0u; first_k < 5u; first_k += 16u) {
     for (var at = lane; at < 64u; at += 16u) {
-      let k_place = at % 16u;
+      let k_position = at % 16u;
       let four = at / 16u;
-      let k = first_k + k_place;
+      let k = first_k + k_position;
       var four_of = vec4<f32>();
       if (k < 5u) {
         let m1 = min(first_m + four * 4u, 8u);
@@ -35,12 +35,12 @@ fn main(@builtin(workgroup_id) w: vec3u, @builtin(local_invocation_index) lane: 
         let v8 = b0[batch * 45u + m4 * 5u + k];
         four_of = vec4<f32>(v5, v6, v7, v8);
       }
-      tile_m[k_place * 4u + four] = four_of;
+      tile_m[k_position * 4u + four] = four_of;
     }
     for (var at = lane; at < 64u; at += 16u) {
-      let k_place = at % 16u;
+      let k_position = at % 16u;
       let four = at / 16u;
-      let k = first_k + k_place;
+      let k = first_k + k_position;
       var four_of = vec4<f32>();
       if (k < 5u) {
         let n9 = min(first_n + four * 4u, 6u);
@@ -53,7 +53,7 @@ fn main(@builtin(workgroup_id) w: vec3u, @builtin(local_invocation_index) lane: 
         let v16 = b1[batch * 35u + n12 * 5u + k];
         four_of = vec4<f32>(v13, v14, v15, v16);
       }
-      tile_n[k_place * 4u + four] = four_of;
+      tile_n[k_position * 4u + four] = four_of;
     }
     workgroupBarrier();
     for (var at = 0u; at < 16u; at += 4u) {

@@ -26,9 +26,9 @@ fn main(@builtin(workgroup_id) w: vec3u, @builtin(local_invocation_index) lane: 
   for (var first_k = 0u; first_k < 128u; first_k += 32u) {
     {
       let at = lane;
-      let k_place = at % 32u;
+      let k_position = at % 32u;
       let four = at / 32u;
-      let k = first_k + k_place;
+      let k = first_k + k_position;
       var four_of = vec4<f32>();
       let m1 = first_m + four * 4u;
       let m2 = first_m + four * 4u + 1u;
@@ -39,13 +39,13 @@ fn main(@builtin(workgroup_id) w: vec3u, @builtin(local_invocation_index) lane: 
       let v7 = b0[m3 * 128u + k];
       let v8 = b0[m4 * 128u + k];
       four_of = vec4<f32>(v5, v6, v7, v8);
-      tile_m[k_place * 4u + four] = four_of;
+      tile_m[k_position * 4u + four] = four_of;
     }
     {
       let at = lane;
-      let k_place = at % 32u;
+      let k_position = at % 32u;
       let four = at / 32u;
-      let k = first_k + k_place;
+      let k = first_k + k_position;
       var four_of = vec4<f32>();
       let n9 = first_n + four * 4u;
       let n10 = first_n + four * 4u + 1u;
@@ -56,7 +56,7 @@ fn main(@builtin(workgroup_id) w: vec3u, @builtin(local_invocation_index) lane: 
       let v15 = b1[n11 * 128u + k];
       let v16 = b1[n12 * 128u + k];
       four_of = vec4<f32>(v13, v14, v15, v16);
-      tile_n[k_place * 4u + four] = four_of;
+      tile_n[k_position * 4u + four] = four_of;
     }
     workgroupBarrier();
     for (var at = 0u; at < 4u; at += 4u) {

@@ -8,26 +8,26 @@ fn main(@builtin(workgroup_id) w: vec3u, @builtin(local_invocation_index) lane: 
   let wanted = group * 8u + lane % 8u;
   let inside = wanted < 64u;
   let row = min(wanted, 63u);
-  let place = lane / 8u;
+  let position = lane / 8u;
   var acc1 = 0.0;
-  for (var column = place; column < 300u; column += 32u) {
+  for (var column = position; column < 300u; column += 32u) {
     let v2 = b0[column * 64u + row];
     acc1 = (acc1 + v2);
   }
   shared_f32_0[lane] = acc1;
   workgroupBarrier();
   for (var step = 16u; step > 0u; step >>= 1u) {
-    if (place < step) {
+    if (position < step) {
       let v3 = shared_f32_0[lane + step * 8u];
       acc1 = (acc1 + v3);
       shared_f32_0[lane] = acc1;
     }
     workgroupBarrier();
   }
-  acc1 = shared_f32_0[lane - place * 8u];
+  acc1 = shared_f32_0[lane - position * 8u];
   workgroupBarrier();
   let v4 = acc1;
-  if (inside && place == 0u) {
+  if (inside && position == 0u) {
     b1[row] = v4;
   }
 }

@@ -10,27 +10,27 @@ fn main(@builtin(workgroup_id) w: vec3u, @builtin(local_invocation_index) lane: 
   let wanted = group * 2u + lane / 32u;
   let inside = wanted < 64u;
   let row = min(wanted, 63u);
-  let place = lane % 32u;
+  let position = lane % 32u;
   var acc1 = 0.0;
-  for (var column = place; column < 128u; column += 32u) {
+  for (var column = position; column < 128u; column += 32u) {
     let v2 = b0[row * 128u + column];
     acc1 = (acc1 + v2);
   }
   shared_f32_0[lane] = acc1;
   workgroupBarrier();
   for (var step = 16u; step > 0u; step >>= 1u) {
-    if (place < step) {
+    if (position < step) {
       let v3 = shared_f32_0[lane + step * 1u];
       acc1 = (acc1 + v3);
       shared_f32_0[lane] = acc1;
     }
     workgroupBarrier();
   }
-  acc1 = shared_f32_0[lane - place * 1u];
+  acc1 = shared_f32_0[lane - position * 1u];
   workgroupBarrier();
   let v4 = acc1;
   var acc5 = 0.0;
-  for (var column = place; column < 128u; column += 32u) {
+  for (var column = position; column < 128u; column += 32u) {
     let v6 = b0[row * 128u + column];
     let v7 = (v4 / 128.0);
     let v8 = (v6 - v7);
@@ -40,18 +40,18 @@ fn main(@builtin(workgroup_id) w: vec3u, @builtin(local_invocation_index) lane: 
   shared_f32_0[lane] = acc5;
   workgroupBarrier();
   for (var step = 16u; step > 0u; step >>= 1u) {
-    if (place < step) {
+    if (position < step) {
       let v10 = shared_f32_0[lane + step * 1u];
       acc5 = (acc5 + v10);
       shared_f32_0[lane] = acc5;
     }
     workgroupBarrier();
   }
-  acc5 = shared_f32_0[lane - place * 1u];
+  acc5 = shared_f32_0[lane - position * 1u];
   workgroupBarrier();
   let v11 = acc5;
   if (inside) {
-    for (var column = place; column < 128u; column += 32u) {
+    for (var column = position; column < 128u; column += 32u) {
       let v12 = b0[row * 128u + column];
       let v13 = (v4 / 128.0);
       let v14 = (v12 - v13);

@@ -8,15 +8,15 @@ fn main(@builtin(workgroup_id) w: vec3u, @builtin(local_invocation_index) lane: 
   let i = group * 256u + lane;
   if (i >= 1500u) { return; }
   let row = i / 500u;
-  let place = i % 500u;
-  let start = place / 512u * 512u;
+  let position = i % 500u;
+  let start = position / 512u * 512u;
   let middle = min(start + 256u, 500u);
   let end = min(start + 512u, 500u);
-  let v1 = b0[row * 500u + place];
+  let v1 = b0[row * 500u + position];
   let own = u32(v1);
   let v2 = b1[row * 500u + own];
   let key = v2;
-  let left = place < middle;
+  let left = position < middle;
   var low = select(start, middle, left);
   var high = select(middle, end, left);
   let other = low;
@@ -33,6 +33,6 @@ fn main(@builtin(workgroup_id) w: vec3u, @builtin(local_invocation_index) lane: 
       high = half;
     }
   }
-  let rank = start + (place - select(middle, start, left)) + (low - other);
+  let rank = start + (position - select(middle, start, left)) + (low - other);
   b2[row * 500u + rank] = i32(own);
 }

@@ -1,0 +1,254 @@
+"""The reverse walk: gradients of nodes as nodes.
+
+A node remembers its op and inputs, so the graph itself is the tape. The walk goes along nodes with `requires`, by a
+stack. Gradient formulas are ops like any other: they only add nodes, fuse like forward code, and can be differentiated
+again.
+"""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, Protocol
+
+from pywebgpu.autodiff import grad_mode
+from pywebgpu.ir import walk
+from pywebgpu.ir.graph import DATA, NO_ATTRS, Custom, Generator, Leaf, Node, Structural, Vjp, thread_state
+from pywebgpu.ops import movement, pointwise, reduction
+from pywebgpu.shapes import Shape
+
+
+class GradAccumulator(Protocol):
+    """What waits at a node for its gradient: hooks, a tensor that retains it, a leaf that accumulates it."""
+
+    def arrive(self, grad: Node, *, accumulate: bool, create_graph: bool) -> Node:
+        """Sees the whole gradient of the node; returns it, or what hooks made of it."""
+
+
+class Call(Protocol):
+    """One application of a user-written function: attrs["call"] of its Custom nodes."""
+
+    def backward(self, grads: list[Node | None]) -> Sequence[Node | None]:
+        """Gradients of the outputs -> gradients of the inputs 1.. of each Custom node."""
+
+    def release(self) -> None:
+        """Drops what was saved for backward, which will not be asked again."""
+
+
+TWICE = (
+    "Trying to backward through the graph a second time (or directly access saved tensors after they have already been "
+    "freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify "
+    "retain_graph=True if you need to backward through the graph a second time or if you need to access saved tensors "
+    "after calling backward."
+)
+MODIFIED = (
+    "one of the variables needed for gradient computation has been modified by an inplace operation: {op} needs a "
+    "{spec} whose tensor was written to afterwards. Hint: use an out-of-place operation, or .clone() before the write"
+)
+
+
+def gradients(
+    roots: Sequence[Node],
+    seeds: Sequence[Node],
+    wanted: Sequence[Node] = (),
+    *,
+    accumulate: bool,
+    create_graph: bool = False,
+    retain_graph: bool = False,
+    inside: bool = False,
+) -> list[Node | None]:
+    """d(roots)/d(w) for each w of `wanted`; leaves with an anchor receive theirs when `accumulate`.
+
+    inside: the walk ends at the nodes of `wanted`, whose hooks do not run: for a part of a larger walk.
+
+    Raises RuntimeError when the graph was freed, or a value that a formula needs was overwritten.
+    """
+    grads: dict[Node, Node] = {}
+    for root, seed in zip(roots, seeds, strict=True):
+        _accumulate(grads, root, seed)
+    asked = frozenset(wanted)
+    order = walk.history(roots, asked if inside else frozenset())
+    outputs_left: dict[int, int] = {}
+    collected: dict[int, list[Node | None]] = {}
+    for node in order:
+        if isinstance(node.op, Custom):
+            key = id(node.attrs["call"])
+            outputs_left[key] = outputs_left.get(key, 0) + 1
+    results: dict[Node, Node] = {}
+    with grad_mode.set_grad_enabled(create_graph):
+        for node in reversed(order):
+            grad = grads.pop(node, None)
+            if inside and node in asked:
+                if grad is not None:
+                    results[node] = grad
+                continue
+            if grad is not None:
+                if node.accumulator is not None:
+                    grad = node.accumulator.arrive(grad, accumulate=accumulate, create_graph=create_graph)
+                if node in asked:
+                    results[node] = grad
+            try:
+                if isinstance(node.op, Custom):
+                    _custom(node, grad, grads, outputs_left, collected)
+                elif grad is not None and node.inputs:
+                    _through(node, grad, grads)
+                elif grad is not None and node.freed:
+                    raise RuntimeError(TWICE)
+            except Exception:
+                if thread_state.origins is not None:
+                    thread_state.origins.failed(node)
+                raise
+    if not retain_graph:
+        for node in order:
+            _let_go(node)
+    return [results.get(w) for w in wanted]
+
+
+def _through(node: Node, grad: Node, grads: dict[Node, Node]) -> None:
+    inputs, attrs = node.inputs, node.attrs
+    for which, rule, reads in _formulas(node):
+        source = inputs[which]
+        if not source.requires:
+            continue
+        if reads:
+            if node.freed:
+                raise RuntimeError(TWICE)
+            _check_fresh(node, reads)
+        part = rule(grad, node, *inputs, **attrs)
+        if part is not None:
+            if part.spec.shape != source.spec.shape:
+                part = _fitted(part, source.spec.shape)
+            if thread_state.origins is not None:
+                thread_state.origins.gradient(node, part, which)
+            _accumulate(grads, source, part)
+
+
+def _fitted(part: Node, shape: Shape) -> Node:
+    """The gradient of an input that was broadcast: summed where it was of shape (), and without axes added in front."""
+    if not shape:
+        part = reduction.sum_(part, axes=tuple(range(len(part.spec.shape))))
+    return movement.reshape(part, shape=shape)
+
+
+def _accumulate(grads: dict[Node, Node], node: Node, part: Node) -> None:
+    old = grads.get(node)
+    grads[node] = part if old is None else pointwise.add(old, part)
+
+
+def _custom(
+    node: Node,
+    grad: Node | None,
+    grads: dict[Node, Node],
+    outputs_left: dict[int, int],
+    collected: dict[int, list[Node | None]],
+) -> None:
+    """Waits for all outputs of one call, then asks it for the gradients of its inputs."""
+    if not node.inputs:
+        raise RuntimeError(TWICE)
+    call, key = node.attrs["call"], id(node.attrs["call"])
+    found = collected.setdefault(key, [None] * node.attrs["outputs"])
+    found[node.attrs["index"]] = grad
+    outputs_left[key] -= 1
+    if outputs_left[key] or all(g is None for g in found):
+        return
+    for which, (source, part) in enumerate(zip(node.inputs[1:], call.backward(found), strict=True)):
+        if part is not None and source.requires:
+            if thread_state.origins is not None:
+                thread_state.origins.gradient(node, part, which)
+            _accumulate(grads, source, part)
+
+
+def _rules(node: Node) -> Sequence[Vjp | None]:
+    """The gradient formula of each input."""
+    op = node.op
+    if isinstance(op, Leaf | Generator | Custom):
+        return ()
+    if isinstance(op.vjp, tuple):
+        return op.vjp
+    if isinstance(op, Structural):  # One for all: it is told which input it is asked for.
+        return [partial(op.vjp, which) for which in range(len(node.inputs))]
+    return (op.vjp,)
+
+
+# What a formula reads of its op's inputs and output: found once an op, by looking at the nodes that it makes.
+
+Formula = tuple[int, Vjp, tuple[int, ...]]  # number of the input, its rule, numbers of the inputs read (-1: the output)
+_known: dict[Any, tuple[Formula, ...]] = {}
+
+
+def _formulas(node: Node) -> tuple[Formula, ...]:
+    """The formulas of a node's op, for those inputs that have one."""
+    key = (node.op, len(node.inputs), node.attrs.get("mode"))
+    found = _known.get(key)
+    if found is None:
+        rules = [(which, rule) for which, rule in enumerate(_rules(node)) if rule is not None]
+        found = _known[key] = tuple([(which, rule, _read_by(rule, node)) for which, rule in rules])
+    return found
+
+
+def _read_by(rule: Vjp, node: Node) -> tuple[int, ...]:
+    stand_ins = [Node(DATA, (), NO_ATTRS, source.spec) for source in (*node.inputs, node, node)]
+    *inputs, out, seed = stand_ins
+    with grad_mode.no_grad():
+        return _reads(rule(seed, out, *inputs, **node.attrs), inputs, out)
+
+
+def _reads(made: Node | None, inputs: Sequence[Node], out: Node) -> tuple[int, ...]:
+    names = {id(source): i for i, source in enumerate(inputs)} | {id(out): -1}
+    found: set[int] = set()
+    seen: set[int] = set()
+    stack = [] if made is None else [made]
+    while stack:
+        at = stack.pop()
+        if id(at) in seen:
+            continue
+        seen.add(id(at))
+        if id(at) in names:
+            found.add(names[id(at)])
+        else:
+            stack.extend(at.inputs)
+    return tuple(sorted(found))
+
+
+def saved_nodes(roots: Sequence[Node]) -> list[Node]:
+    """Every pending value that a later backward from `roots` would read."""
+    found: dict[int, Node] = {}
+    for node in walk.history(roots):
+        if node.freed or not node.inputs:
+            continue
+        if isinstance(node.op, Custom):
+            for value in getattr(node.attrs["call"], "saved", ()):
+                found[id(value)] = value
+            continue
+        for which, _, reads in _formulas(node):
+            if reads and node.inputs[which].requires:
+                for i in reads:
+                    value = node if i == -1 else node.inputs[i]
+                    found[id(value)] = value
+    # Constants are made again, and so are views of what has its buffer.
+    return [n for n in found.values() if n.buffer is None and n.inputs and walk.base(n).buffer is None]
+
+
+def _check_fresh(node: Node, reads: tuple[int, ...]) -> None:
+    for i in reads:
+        value = node if i == -1 else node.inputs[i]
+        if walk.is_stale(value):
+            raise RuntimeError(MODIFIED.format(op=node.op.name, spec=f"{value.spec.dtype} {list(value.spec.shape)}"))
+
+
+def _let_go(node: Node) -> None:
+    """Frees what the node saved. Nodes whose formulas read nothing keep their inputs, as in torch."""
+    if not node.inputs or node.freed:
+        return
+    if isinstance(node.op, Custom):
+        node.attrs["call"].release()
+    elif not _has_saved(node):
+        return
+    node.freed = True
+    if node.buffer is not None:
+        node.inputs = ()
+
+
+def _has_saved(node: Node) -> bool:
+    for which, _, reads in _formulas(node):  # noqa: SIM110 - a generator would cost more than the loop
+        if reads and node.inputs[which].requires:
+            return True
+    return False

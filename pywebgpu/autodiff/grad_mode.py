@@ -1,0 +1,133 @@
+"""Switches for remembering history: no_grad, enable_grad, inference_mode, set_grad_enabled.
+
+Each is a context manager and a decorator, as in torch.
+"""
+
+import functools
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from pywebgpu.ir.graph import thread_state, used
+
+F = TypeVar("F", bound=Callable[..., Any])
+GENERATOR = 0x20  # the flag of a generator function's code
+
+
+class _Switch:
+    """Sets the mode inside a `with` block or a decorated function."""
+
+    def __init__(self, mode: bool) -> None:
+        self._mode = mode
+        self._before: list[bool] = []
+
+    def __enter__(self) -> Self:
+        self._before.append(thread_state.grad)
+        thread_state.grad = self._mode
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        thread_state.grad = self._before.pop()
+
+    def __call__(self, function: F) -> F:
+        @functools.wraps(function)
+        def wrapped(*args: Any, **kwargs: Any) -> Any:
+            with self._again():
+                return function(*args, **kwargs)
+
+        @functools.wraps(function)
+        def steps(*args: Any, **kwargs: Any) -> Any:
+            inner, sent = function(*args, **kwargs), None
+            while True:
+                with self._again():  # Around each step: the caller's code between two of them has its own mode.
+                    try:
+                        value = inner.send(sent)
+                    except StopIteration as stop:
+                        return stop.value
+                sent = yield value
+
+        code = getattr(function, "__code__", None)
+        if code is not None and code.co_flags & GENERATOR:
+            return steps  # type: ignore[return-value]  # The wrapper has the function's signature.
+        return wrapped  # type: ignore[return-value]  # The wrapper has the function's signature.
+
+    def _again(self) -> "_Switch":
+        return _Switch(self._mode)
+
+
+class no_grad(_Switch):
+    """Nothing inside is remembered for gradients."""
+
+    def __init__(self, function: Any = None) -> None:
+        super().__init__(False)
+        self._function = function
+
+    def __new__(cls, function: Any = None) -> Any:
+        made = super().__new__(cls)
+        if function is None:
+            return made
+        _Switch.__init__(made, False)
+        return made(function)
+
+
+class enable_grad(_Switch):
+    """Everything inside is remembered, also within no_grad."""
+
+    def __new__(cls, function: Any = None) -> Any:
+        made = super().__new__(cls)
+        if function is None:
+            return made
+        _Switch.__init__(made, True)
+        return made(function)
+
+    def __init__(self, function: Any = None) -> None:
+        super().__init__(True)
+
+
+class inference_mode(_Switch):
+    """As no_grad; tensors made inside say so in `is_inference`. Usable with and without parentheses, as in torch."""
+
+    def __new__(cls, mode: Any = True) -> Any:
+        made = super().__new__(cls)
+        if isinstance(mode, bool):
+            return made
+        inference_mode.__init__(made, True)
+        return made(mode)
+
+    def __init__(self, mode: bool = True) -> None:
+        super().__init__(not mode)
+        self._inference = mode
+        self._outer: list[bool] = []
+
+    def __enter__(self) -> Self:
+        self._outer.append(thread_state.inference)
+        used.inference = True
+        thread_state.inference = self._inference
+        return super().__enter__()
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        thread_state.inference = self._outer.pop()
+        super().__exit__(kind, error, at)
+
+    def _again(self) -> "_Switch":
+        return inference_mode(self._inference)
+
+
+class set_grad_enabled(_Switch):
+    """Turns remembering on or off at once; as a context manager only inside."""
+
+    def __init__(self, mode: bool) -> None:
+        if not isinstance(mode, bool | int):
+            raise TypeError(f"set_grad_enabled(): argument 'mode' must be bool, not {type(mode).__name__}")
+        super().__init__(bool(mode))
+        self._outside = thread_state.grad
+        thread_state.grad = bool(mode)
+
+    def __enter__(self) -> Self:
+        self._before.append(self._outside)
+        thread_state.grad = self._mode
+        return self
+
+
+def is_grad_enabled() -> bool:
+    return thread_state.grad

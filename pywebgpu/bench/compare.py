@@ -1,0 +1,221 @@
+"""`pywebgpu bench --host chromium --peer jax-js`: other libraries' steps next to ours, in turns in one browser.
+
+Each library has a page of its own and starts from equal weights. They take turns of a few steps, so that what else the
+machine does meets them all, and every loss is held against PyTorch's, or against ours where that is not installed.
+"""
+
+import importlib
+import json
+import os
+import statistics
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from pywebgpu.bench import measure, torch_baseline, workloads
+from pywebgpu.bench.workloads import Workload
+from pywebgpu.errors import PywebgpuError
+from pywebgpu.hosts import chromium, site
+
+PEERS = {"jax-js": "@jax-js/jax"}  # by name: the package that its folder installs
+FOLDER = Path(__file__).parents[2] / "tests" / "peers"
+ROUNDS = 5
+AGREE = 1e-4  # of a loss, or of 1 where it is smaller
+TRAINED = tuple(name for name, workload in workloads.WORKLOADS.items() if workload.training)
+CALL = "async (code) => await python.runPythonAsync(code)"
+OURS = "import os, sys; sys.path.insert(0, os.getcwd()); from pywebgpu.bench import turns"
+
+Samples = list[dict[str, Any]]  # what a Sample holds: ms, loss, counts
+
+
+class CompareError(PywebgpuError, RuntimeError):
+    """A peer is not installed, or computes something else. The message says which, and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contestant:
+    """A library in its page: `build` makes a workload ready, `run` does its next steps."""
+
+    library: str
+    build: Callable[[Workload], None]
+    run: Callable[[str, int], Samples]
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A library's steady steps of one workload; times and counts as in a Measurement.
+
+    ratio: the time next to the peer's, the median over the rounds; below 1 is faster than the peer.
+    loss_error: the largest difference from the losses that all are held against.  load: the machine's before and after
+    (see _load), and its cores.
+    """
+
+    name: str
+    library: str
+    host: str
+    adapter: str
+    ms: float
+    ms_min: float
+    ms_max: float
+    first_ms: float
+    ratio: float
+    dispatches: int
+    submits: int
+    steps: int
+    loss_first: float
+    loss_last: float
+    loss_error: float
+    load: tuple[float, float, int]
+
+
+def folder(name: str) -> Path:
+    """Where a peer is installed. Raises ContestError where it is not."""
+    found = FOLDER / name.replace("-", "")
+    if not found.is_dir():
+        raise CompareError(f"{name}: peers are measured from a checkout of pywebgpu, and {found} is not there")
+    if not (found / "node_modules" / PEERS[name] / "package.json").exists():
+        raise CompareError(f"{name} is not installed: run make peers    (or, in {found}: npm ci)")
+    return found
+
+
+def run(name: str, chosen: Sequence[str], steps: int) -> list[Result]:
+    """Measures workloads in this library, eager and compiled, and in a peer.
+
+    Raises ContestError where the peer is missing or where losses differ, ChromiumError and SiteError.
+    """
+    found = []
+    with _opened(name) as (contestants, adapter):
+        for workload in [workloads.WORKLOADS[one] for one in chosen]:
+            before = _load()
+            samples, rounds = _turns(workload, contestants, steps)
+            load = (before, _load(), os.cpu_count() or 1)
+            errors = _errors(workload, samples)
+            for library, taken in samples.items():
+                ratio = _ratio(rounds[library], rounds[contestants[-1].library])
+                facts: dict[str, Any] = {"host": "browser", "adapter": adapter, "load": load}
+                facts |= {"ratio": ratio, "loss_error": errors[library]}
+                found.append(Result(workload.name, library, **facts, **_numbers(taken)))
+    return found
+
+
+@contextmanager
+def _opened(name: str) -> Iterator[tuple[list[Contestant], str]]:
+    """This library twice, then the peer, and the adapter's name."""
+    pages = _Pages(folder(name))
+    with chromium.served(pages) as address, chromium.launched(software=False) as browser:
+        eager, adapter = _ours(browser, address, "pywebgpu", is_compiled=False)
+        compiled, _ = _ours(browser, address, "pywebgpu, compiled", is_compiled=True)
+        yield [eager, compiled, _theirs(browser, address, f"{name} {pages.version(PEERS[name])}")], adapter
+
+
+def _ours(browser: Any, address: str, library: str, *, is_compiled: bool) -> tuple[Contestant, str]:
+    page = chromium.start_python(browser, address)
+    page.evaluate(CALL, f"{OURS}; ours = turns.Turns(is_compiled={is_compiled})")
+
+    def build(workload: Workload) -> None:
+        page.evaluate(CALL, f"ours.build({workload.name!r})")
+
+    def run(name: str, steps: int) -> Samples:
+        text = "async (code) => JSON.parse(await python.runPythonAsync(code))"
+        found: Samples = page.evaluate(text, f"ours.run({name!r}, {steps})")
+        return found
+
+    return Contestant(library, build, run), page.evaluate(CALL, "ours.adapter")
+
+
+def _theirs(browser: Any, address: str, library: str) -> Contestant:
+    page = browser.new_page()
+    page.set_default_timeout(0)
+    page.goto(f"{address}peer/index.html")
+    page.evaluate("async () => { globalThis.bench = await import('/peer/bench.mjs'); }")
+
+    def build(workload: Workload) -> None:
+        page.evaluate("async ([name, start]) => await bench.build(name, start)", [workload.name, _start(workload)])
+
+    def run(name: str, steps: int) -> Samples:
+        found: Samples = page.evaluate("async ([name, steps]) => await bench.run(name, steps)", [name, steps])
+        return found
+
+    return Contestant(library, build, run)
+
+
+class _Pages(chromium.Pages):
+    """With a peer's folder as /peer/."""
+
+    def __init__(self, peer: Path) -> None:
+        super().__init__({})
+        self.peer = peer
+
+    def file(self, address: str) -> site.File | None:
+        if address.startswith("peer/"):
+            return self._read(self.peer, address.removeprefix("peer/"), "no-cache", pack=False)
+        return super().file(address)
+
+    def version(self, package: str) -> str:
+        text = (self.peer / "node_modules" / package / "package.json").read_text(encoding="utf-8")
+        return str(json.loads(text)["version"])
+
+
+def _start(workload: Workload) -> dict[str, Any]:
+    """A training's first weights and its batch, as JSON."""
+    torch, training = importlib.import_module("pywebgpu"), workload.training
+    assert training is not None
+    with torch.device("null"):
+        parameters = {name: asdict(data) for name, data in training.start(torch).items()}
+    inputs, targets = training.batch()
+    return {"parameters": parameters, "inputs": asdict(inputs), "targets": asdict(targets)}
+
+
+def _turns(
+    workload: Workload, contestants: list[Contestant], steps: int
+) -> tuple[dict[str, Samples], dict[str, list[float]]]:
+    """All samples by library, and the median ms of each round. Every other round goes the other way about."""
+    samples: dict[str, Samples] = {}
+    rounds: dict[str, list[float]] = {one.library: [] for one in contestants}
+    for one in contestants:
+        one.build(workload)
+        samples[one.library] = one.run(workload.name, measure.WARM_UP)
+    n = min(ROUNDS, steps)
+    for at in range(n):
+        share = steps * (at + 1) // n - steps * at // n
+        for one in contestants[:: -1 if at % 2 else 1]:
+            taken = one.run(workload.name, share)
+            samples[one.library] += taken
+            rounds[one.library].append(statistics.median(sample["ms"] for sample in taken))
+    return samples, rounds
+
+
+def _load() -> float:
+    """The mean number of running processes in the last minute; 0 where the system does not tell."""
+    return round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else 0.0
+
+
+def _ratio(ours: list[float], theirs: list[float]) -> float:
+    return round(statistics.median(a / b for a, b in zip(ours, theirs, strict=True)), 4)
+
+
+def _numbers(samples: Samples) -> dict[str, Any]:
+    taken = [measure.Sample(one["ms"], one["ms"], one["counts"], one["loss"]) for one in samples]
+    numbers = measure.summary(taken)
+    del numbers["host_ms"]
+    counts = [one.counts for one in taken[measure.WARM_UP :]]
+    return numbers | {
+        kind: statistics.median_low([found[kind] for found in counts]) for kind in ("dispatches", "submits")
+    }
+
+
+def _errors(workload: Workload, samples: dict[str, Samples]) -> dict[str, float]:
+    """How far each library's losses are from PyTorch's, or from ours. Raises ContestError where that is far."""
+    losses = {library: [one["loss"] for one in taken] for library, taken in samples.items()}
+    reference = next(iter(losses.values()))
+    expected = torch_baseline.losses(workload, len(reference)) or reference
+    errors = {}
+    for library, found in losses.items():
+        for at, (ours, theirs) in enumerate(zip(found, expected, strict=True)):
+            if not abs(ours - theirs) <= AGREE * max(abs(theirs), 1.0):  # So written, it tells of NaN as well.
+                wrong = f"the loss of {library} in step {at} is {ours:.7g}, not {theirs:.7g}"
+                raise CompareError(f"{workload.name}: {wrong}")
+        errors[library] = max(abs(ours - theirs) for ours, theirs in zip(found, expected, strict=True))
+    return errors

@@ -1,0 +1,256 @@
+"""Graph -> Program: the one driver. Each stage is a pure function; only this file calls them and only it prints."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from pywebgpu.compiler import memory_plan, suballocation, words
+from pywebgpu.compiler.inlining import is_free, is_view
+from pywebgpu.compiler.kernel_table import KernelTable
+from pywebgpu.compiler.passes import PASSES, simplify
+from pywebgpu.compiler.program import Dispatch, HostCall, Program, Slot, Target
+from pywebgpu.compiler.schedule import Schedule, scheduled
+from pywebgpu.errors import CompileError
+from pywebgpu.formats import WIDE, Format
+from pywebgpu.ir.graph import HOST, Node, thread_state
+from pywebgpu.ir.show import as_text
+from pywebgpu.ir.walk import toposort
+from pywebgpu.kernels.kernel import Kernel, Limits
+from pywebgpu.ops import pointwise
+from pywebgpu.settings import settings
+
+Written = tuple[tuple[int, int], ...]
+
+
+def leaves(order: Sequence[Node]) -> tuple[list[Node], list[Node]]:
+    """The data leaves and the host numbers of a toposorted graph: what a run must give."""
+    data = [node for node in order if node.buffer is not None and node.op is not HOST]
+    return data, [node for node in order if node.op is HOST]
+
+
+def compile_graph(roots: tuple[Node, ...], target: Target, written: Written = ()) -> Program:
+    """roots: the values wanted. written: pairs (root, data leaf) where the root may take the leaf's buffer over."""
+    _watch("recorded", roots)
+    # What the passes make ends list by list, users before inputs: thousands of nodes that end one inside another
+    # overflow the stack of a browser.
+    alive: list[list[Node]] = []
+    return _device_program(roots, target.limits, written, alive) if target.wgsl else _host_program(roots, written)
+
+
+def _device_program(roots: tuple[Node, ...], limits: Limits, written: Written, alive: list[list[Node]]) -> Program:
+    order = toposort(roots)
+    data, numbers = leaves(order)
+    roots, order = _rewritten(roots, order, alive)
+    placed, schedule = _grouped(roots, order, limits, [(i, data[j]) for i, j in written], alive)
+    slots = _Slots.of(data, schedule, placed)
+    kernels, steps, served = _dispatches(schedule, slots, numbers, limits)
+    outputs = tuple(slots.number[id(root)] for root in placed.roots)
+    owner = {slots.number[at]: slots.number[id(leaf)] for at, leaf in schedule.alias.items()}
+    layout = _laid_out(steps, slots, outputs, owner, limits)
+    given = {layout.buffers[slot] for slot in (*range(len(data)), *outputs)}
+    program = Program(
+        kernels=tuple(kernels),
+        steps=tuple(steps),
+        slots=slots.placed(layout),
+        inputs=tuple(range(len(data))),
+        numbers=tuple(node.spec.dtype for node in numbers),
+        outputs=outputs,
+        written=tuple((i, j) for i, j in written if owner.get(outputs[i]) == j),
+        sizes=tuple(layout.sizes),
+        scratch=tuple(buffer for buffer in range(len(layout.sizes)) if buffer not in given),
+        lower_bound=layout.least,
+    )
+    _report(program, [*slots.owners, *slots.inside], served)
+    return program
+
+
+def _rewritten(
+    roots: tuple[Node, ...], order: list[Node], alive: list[list[Node]]
+) -> tuple[tuple[Node, ...], list[Node]]:
+    """The graph after all passes, and with a place for each root: its roots, and all of it, toposorted."""
+    for rewrite in PASSES:
+        roots = rewrite(roots, order)
+        order = toposort(roots)
+        alive.append(order)
+        _watch(f"after {rewrite.__name__}", roots)
+    roots = _stored(roots)
+    order = toposort(roots)
+    alive.append(order)
+    return roots, order
+
+
+@dataclass(frozen=True, slots=True)
+class _Slots:
+    """The values of a Program: those that have a buffer of their own, and those that lie in one of theirs.
+
+    number: by id, the slot of a value; owners come first, the data leaves before all.
+    places: for each value inside another, the slot of that, and the byte where it starts there.
+    formats: by id, how those lie in memory that do not lie as their dtypes say.
+    """
+
+    owners: list[Node]
+    inside: list[Node]
+    number: dict[int, int]
+    places: list[tuple[int, int]]
+    formats: dict[int, Format]
+
+    @staticmethod
+    def of(data: list[Node], schedule: Schedule, placed: suballocation.Suballocation) -> "_Slots":
+        computed = [node for group in schedule.groups for node in group.outputs if id(node) not in placed.inside]
+        owners, inside = [*data, *computed], [*placed.parts, *placed.windows]
+        number = {id(node): at for at, node in enumerate((*owners, *inside))}
+        found = (placed.inside[id(node)] for node in inside)
+        places = [(number[id(whole)], start * whole.spec.dtype.format.itemsize) for whole, start in found]
+        wide = words.wide(schedule.groups)
+        formats = {id(node): WIDE[str(node.spec.dtype.compute)] for node in computed if id(node) in wide}
+        return _Slots(owners, inside, number, places, formats)
+
+    def placed(self, layout: memory_plan.Layout) -> tuple[Slot, ...]:
+        """Each with its buffer, and where in it."""
+        buffers, offsets = layout.buffers, layout.offsets
+        own = [
+            Slot(node.spec, buffers[at], offsets[at] or None, self.formats.get(id(node)))
+            for at, node in enumerate(self.owners)
+        ]
+        within = zip(self.inside, self.places, strict=True)
+        return (*own, *[Slot(node.spec, buffers[whole], offsets[whole] + at) for node, (whole, at) in within])
+
+
+def _dispatches(
+    schedule: Schedule, slots: _Slots, numbers: list[Node], limits: Limits
+) -> tuple[list[Kernel], list[Dispatch], list[list[Node]]]:
+    """The kernels, the steps that run them, and the nodes that each step computes."""
+    stored = {id(node) for group in schedule.groups for node in group.outputs}
+    table = KernelTable(
+        stored, {id(node): at for at, node in enumerate(numbers)}, schedule.alias, limits, {*slots.formats}
+    )
+    steps: list[Dispatch] = []
+    served: list[list[Node]] = []
+    for group in schedule.groups:
+        if any(prod(node.spec.shape) for node in group.outputs) and not suballocation.is_done(group.nodes[0]):
+            kernel, bound = table.find(group)
+            steps.append(Dispatch(kernel, tuple([slots.number[id(node)] for node in bound])))
+            served.append(group.nodes)
+    return table.kernels, steps, served
+
+
+def _laid_out(
+    steps: Sequence[Dispatch], slots: _Slots, outputs: Sequence[int], owner: Mapping[int, int], limits: Limits
+) -> memory_plan.Layout:
+    """owner: the slot of a value that takes over a data leaf's buffer -> the leaf's slot."""
+    sizes = [_bytes(node, slots.formats.get(id(node)) or node.spec.dtype.format, limits) for node in slots.owners]
+    data = [at for at, node in enumerate(slots.owners) if node.buffer is not None]
+    pinned = {at: at for at in data} | {at: owner.get(at, at) for at in outputs}
+    late = {at for at in outputs if at not in owner and at not in data}
+    owning = [*range(len(sizes)), *(whole for whole, _ in slots.places)]
+    return memory_plan.plan([[owning[at] for at in step.slots] for step in steps], sizes, pinned, late)
+
+
+def _grouped(
+    roots: tuple[Node, ...], order: list[Node], limits: Limits, written: list[tuple[int, Node]], alive: list[list[Node]]
+) -> tuple[suballocation.Suballocation, Schedule]:
+    """Parts of packs that would clash get a buffer of their own, until none does."""
+    found, apart = suballocation.windows(roots, order), set[int]()
+    order = toposort(found.roots)
+    alive.append(order)
+    while True:
+        placed = suballocation.suballocate(found, order, limits.bindings, apart)
+        nodes = order if placed.roots is found.roots else toposort(placed.roots)
+        alive.append(nodes)
+        schedule = scheduled(placed, nodes, limits, [(placed.roots[i], leaf) for i, leaf in written])
+        clashes = suballocation.clashes(schedule, placed)
+        if not clashes:
+            return placed, schedule
+        apart |= clashes
+
+
+def _stored(roots: tuple[Node, ...]) -> tuple[Node, ...]:
+    """Each root has a place of its own: a view, a leaf, a constant and what is wanted twice are copied into one.
+
+    So is what not every kernel can write as it lies in memory.
+    """
+    seen: set[int] = set()
+    found: list[Node] = []
+    for root in roots:
+        shared = root.buffer is not None or is_view(root) or is_free(root) or id(root) in seen or words.needs_copy(root)
+        seen.add(id(root))
+        found.append(pointwise.copy(root) if shared else root)
+    return tuple(found)
+
+
+def _bytes(node: Node, format_: Format, limits: Limits) -> int:
+    size = format_.room(prod(node.spec.shape))
+    if size > limits.binding_bytes:
+        raise CompileError(
+            f"{node.op.name}: a value of {node.spec.dtype.name}{list(node.spec.shape)} takes {size} bytes, more than "
+            f"the {limits.binding_bytes} that this device can bind at once"
+        )
+    return size
+
+
+def _host_program(roots: tuple[Node, ...], written: Written) -> Program:
+    """One HostCall a node: the cpu device folds nothing into another."""
+    order = toposort(roots)
+    data, numbers = leaves(order)
+    roots = simplify.simplify(roots, order)
+    order = toposort(roots)
+    inner = [node for node in order if node.buffer is None]
+    nodes = [*data, *numbers, *inner]
+    slot = {id(node): at for at, node in enumerate(nodes)}
+    steps = tuple(
+        HostCall(node.op, node.attrs, (*(slot[id(source)] for source in node.inputs), slot[id(node)])) for node in inner
+    )
+    program = Program(
+        kernels=(),
+        steps=steps,
+        slots=tuple(Slot(node.spec, at) for at, node in enumerate(nodes)),
+        inputs=tuple(slot[id(node)] for node in data),
+        numbers=tuple(node.spec.dtype for node in numbers),
+        outputs=tuple(slot[id(root)] for root in roots),
+        written=written,
+        sizes=(),
+        scratch=(),
+    )
+    _report(program, nodes, [[node] for node in inner])
+    return program
+
+
+def _watch(stage: str, roots: tuple[Node, ...]) -> None:
+    if settings.debug >= 4:
+        print(f"--- {stage}\n{as_text(roots)}")
+
+
+def _report(program: Program, values: Sequence[Node], steps: Sequence[Sequence[Node]]) -> None:
+    """Prints what was asked for, and tells who watches: the node of each slot, the nodes that each step computes."""
+    if settings.debug >= 1:
+        print(describe(program, settings.debug, [", ".join(node.op.name for node in group) for group in steps]))
+    if thread_state.origins is not None:
+        thread_state.origins.compiled(program, values, steps)
+
+
+def describe(program: Program, level: int, purposes: Sequence[str] = ()) -> str:
+    """A Program as text: 1 a line, 2 a line a step as well, 3 the WGSL of each. `purposes`: what each step is for."""
+    total, least, inside = program.peak_bytes, program.lower_bound, program.scratch_bytes
+    memory = f", {total} bytes, {inside} of them inside, at least {least}" if program.kernels else ""
+    lines = [f"program: {len(program.steps)} steps, {len(program.slots)} values{memory}"]
+    seen: set[int] = set()
+    for at, step in enumerate(program.steps if level >= 2 else ()):
+        purpose = purposes[at] if purposes else ""
+        if not isinstance(step, Dispatch):
+            lines.append(f"  {at}: {step.op.name} {_places(program, step.slots[:-1])} -> v{step.slots[-1]}")
+            continue
+        kernel = program.kernels[step.kernel]
+        reads = [slot for slot, writes in zip(step.slots, kernel.writes, strict=True) if not writes]
+        writes = [slot for slot, writes in zip(step.slots, kernel.writes, strict=True) if writes]
+        moved = sum(program.slots[slot].nbytes for slot in step.slots)
+        where = f"{_places(program, reads)} -> {_places(program, writes)}".strip()
+        lines.append(f"  {at}: {kernel.name} grid={kernel.grid} {where} {moved} bytes  {purpose}".rstrip())
+        if level >= 3 and step.kernel not in seen:
+            lines.append(kernel.wgsl)
+        seen.add(step.kernel)
+    return "\n".join(lines)
+
+
+def _places(program: Program, slots: Sequence[int]) -> str:
+    """Slots and the buffers that hold them, as "v3@1 v4@0"."""
+    return " ".join(f"v{slot}@{program.slots[slot].buffer}" for slot in slots)

@@ -1,0 +1,83 @@
+"""Which results take over the buffer of a data leaf.
+
+Every other reader of the leaf has to run first, and who writes may read no element of it but the one that it writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from math import prod
+
+from pywebgpu.compiler.fusion_group import FULL, FusionGroup
+from pywebgpu.compiler.inlining import Edge, Inlining, read_at
+from pywebgpu.compiler.partition import Partition
+from pywebgpu.ir.graph import Node, Reduction
+from pywebgpu.ops import contraction, indexing, packing
+from pywebgpu.symbolic import Sym, variable
+
+
+def allowed(
+    wanted: Iterable[tuple[Node, Node]], windows: Mapping[int, Sequence[Node]], partition: Partition, reads: Inlining
+) -> dict[int, Node]:
+    """By id of a result, the leaf whose buffer it takes over. Its group runs after the leaf's other readers from now.
+
+    wanted: pairs of a result and a leaf.  windows: by id of a leaf, the slices of it that are bound by themselves.
+    """
+    found: dict[int, Node] = {}
+    for result, leaf in wanted:
+        writer = partition.of.get(id(result))
+        if writer is None or result.op is packing.pack:
+            continue
+        readers = _groups_that_read([leaf], partition, reads)
+        sliced = _groups_that_read(windows.get(id(leaf), ()), partition, reads)
+        others = [group for group in (readers | sliced).values() if group is not writer]
+        if writer.number in sliced or any(group.before & writer.members for group in others):
+            continue
+        if writer.number in readers and not _reads_what_it_writes(writer, result, leaf, reads):
+            continue
+        partition.run_after(writer, others)
+        found[id(result)] = leaf
+    return found
+
+
+def _groups_that_read(values: Iterable[Node], partition: Partition, reads: Inlining) -> dict[int, FusionGroup]:
+    found = (partition.of[id(user)] for value in values for user in reads.users.get(id(value), ()))
+    return {group.number: group for group in found}
+
+
+def _reads_what_it_writes(writer: FusionGroup, result: Node, leaf: Node, reads: Inlining) -> bool:
+    """Whether each invocation reads of the leaf only what it writes itself, and writes after it has read."""
+    position = _written_at(writer, result, reads)
+    return position is not None and all(
+        _is_read_at(position, node, edge, writer, result)
+        for node in writer.nodes
+        for edge in reads.edges[id(node)]
+        if edge[0] is leaf
+    )
+
+
+def _written_at(writer: FusionGroup, result: Node, reads: Inlining) -> Sym | None:
+    """The element that an invocation writes; None where it might be read again afterwards."""
+    if writer.kind == "single":
+        return None
+    if writer.kind != "rows":
+        return variable("i", prod(result.spec.shape))
+    space = writer.space
+    assert space is not None
+    inside = {id(node) for node in writer.nodes}
+    # A later pass over the row, or another lane of it, would read what an earlier one wrote.
+    if any(writer.levels[id(node)] == FULL and reads.escapes(node, inside) for node in writer.nodes):
+        return None
+    return variable("row", space.rows)
+
+
+def _is_read_at(position: Sym, node: Node, edge: Edge, writer: FusionGroup, result: Node) -> bool:
+    """Whether a node of the writer reads just this element, at the level on which the result is written."""
+    _, chain, shape = edge
+    if isinstance(node.op, Reduction) or node.op in (contraction.matmul, indexing.take, indexing.cat):
+        return False
+    if writer.kind == "rows" and writer.levels[id(node)] == FULL:
+        return False
+    if writer.kind == "product" and writer.levels[id(node)] != writer.levels[id(result)]:
+        return False
+    return shape == node.spec.shape and read_at(position, shape, chain) == position

@@ -1,0 +1,45 @@
+"""How a reduction sees its input: rows that give a result each, and the columns that are folded.
+
+Apart from the schedule because two reductions share a kernel where their geometries agree, symbol by symbol.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from math import prod
+
+from pywebgpu.shapes import Shape
+from pywebgpu.symbolic import Sym, flatten, unflatten, variable
+
+
+@dataclass(frozen=True)
+class IterationSpace:
+    """Rows x columns of a reduction. `full` is the flat index of an element from row and column."""
+
+    shape: Shape
+    axes: Shape
+
+    @property
+    def rows(self) -> int:
+        return prod(n for axis, n in enumerate(self.shape) if axis not in self.axes)
+
+    @property
+    def columns(self) -> int:
+        return prod(n for axis, n in enumerate(self.shape) if axis in self.axes)
+
+    @property
+    def outer(self) -> Shape:
+        return tuple(1 if axis in self.axes else n for axis, n in enumerate(self.shape))
+
+    def coords(self) -> tuple[Sym, ...]:
+        return _coords(self.shape, self.axes)
+
+    def full(self) -> Sym:
+        return flatten(self.coords(), self.shape)
+
+
+@lru_cache(4096)
+def _coords(shape: Shape, axes: Shape) -> tuple[Sym, ...]:
+    space = IterationSpace(shape, axes)
+    row = unflatten(variable("row", space.rows), space.outer)
+    column = iter(unflatten(variable("column", space.columns), tuple(shape[axis] for axis in axes)))
+    return tuple(next(column) if axis in axes else row[axis] for axis in range(len(shape)))

@@ -1,0 +1,95 @@
+"""The kernels of a Program, each written once: groups that differ in nothing but their buffers share one.
+
+A model's layers are alike, so most of its groups are; to compare two costs a fraction of writing one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pywebgpu.compiler.fusion_group import FusionGroup
+from pywebgpu.ir import key
+from pywebgpu.ir.graph import HOST, Node
+from pywebgpu.kernels import select
+from pywebgpu.kernels.kernel import Kernel, Limits
+from pywebgpu.ops import movement
+
+
+@dataclass(slots=True)
+class KernelTable:
+    """stored: ids of the values that have a buffer.  numbers: by id, the place of a host number.
+
+    alias: by id, a value -> the one whose buffer it takes over.
+    wide: ids of stored values of which each element has a word (see words.py).
+    """
+
+    stored: set[int]
+    numbers: Mapping[int, int]
+    alias: Mapping[int, Node]
+    limits: Limits
+    wide: set[int]
+    kernels: list[Kernel] = field(default_factory=list)
+    _number: dict[Kernel, int] = field(default_factory=dict)
+    _known: dict[tuple[Any, ...], tuple[int, list[int]]] = field(default_factory=dict)
+
+    def find(self, group: FusionGroup) -> tuple[int, list[Node]]:
+        """The number of a group's kernel, and the nodes whose buffers it binds, in order."""
+        form, owners = self._form(group)
+        if form not in self._known:
+            kernel, bound = self._write(group)
+            index = {id(owner): at for at, owner in enumerate(owners)}
+            self._known[form] = self._add(kernel), [index[id(node)] for node in bound]
+        number, bound_owners = self._known[form]
+        return number, [owners[at] for at in bound_owners]
+
+    def _write(self, group: FusionGroup) -> tuple[Kernel, list[Node]]:
+        rows = group.space, group.levels
+        return select.generate(
+            group.kind, group.nodes, group.outputs, rows, self.stored, self.numbers, self.alias, self.limits, self.wide
+        )
+
+    def _add(self, kernel: Kernel) -> int:
+        if kernel not in self._number:
+            self._number[kernel] = len(self.kernels)
+            self.kernels.append(kernel)
+        return self._number[kernel]
+
+    def _form(self, group: FusionGroup) -> tuple[tuple[Any, ...], list[Node]]:
+        """All that a group's kernel may depend on, and the nodes that have the buffers it may bind.
+
+        In the form a node is a number: it counts from the group's own nodes down to what is read from memory. Of what
+        is read only the spec and the buffer count, of which there is one for a value and the one that it overwrites.
+        """
+        words: list[Any] = [group.kind, group.space]
+        number: dict[int, int] = {}
+        owners: dict[int, tuple[int, Node]] = {}
+        inside = {id(node) for node in group.nodes}
+        stack = group.nodes[::-1]
+        while stack:
+            node = stack[-1]
+            if id(node) in number:
+                stack.pop()
+                continue
+            is_read = node.buffer is not None or (id(node) in self.stored and id(node) not in inside)
+            waiting = [] if is_read else [source for source in node.inputs if id(source) not in number]
+            if waiting:
+                stack += waiting[::-1]
+                continue
+            stack.pop()
+            number[id(node)] = len(number)
+            if node.op is HOST:
+                words.append(("host", node.spec, self.numbers[id(node)]))
+                continue
+            meaning: tuple[Any, ...] = ()
+            if not is_read:
+                attrs = () if node.op is movement.barrier else key.attributes(node)  # Its token is no kernel's matter.
+                meaning = node.op, attrs, *[number[id(source)] for source in node.inputs]
+            where: tuple[Any, ...] = ()
+            if is_read or id(node) in self.stored:
+                owner = self.alias.get(id(node), node)
+                where = owners.setdefault(id(owner), (len(owners), owner))[0], owner.spec, id(owner) in self.wide
+            words.append((meaning, where, node.spec, group.levels.get(id(node))))
+        words += [tuple([number[id(node)] for node in nodes]) for nodes in (group.nodes, group.outputs)]
+        return tuple(words), [owner for _, owner in owners.values()]

@@ -1,0 +1,131 @@
+"""Ops without a kernel of their own become ops that have one; reductions that are too long for one pass become two."""
+
+from collections.abc import Sequence
+from math import prod
+
+from pywebgpu import dtypes
+from pywebgpu.composites import ordering, wide
+from pywebgpu.ir import walk
+from pywebgpu.ir.graph import Node, Op, Reduction, Spec
+from pywebgpu.ops import contraction, indexing, movement, pointwise, reduction
+
+BLOCK = 256  # elements of a row that one workgroup orders
+MANY = 4096  # updates from which putting them in order first costs less than comparing each with each row
+JOINED = 6  # parts that one kernel joins
+LONG = 8192  # elements of a reduction from which it is worth a second pass
+FEW = 64  # results below which one pass would leave most of a device idle
+PARTS = 256  # partial results of a long reduction
+
+Passing = tuple[Op, Spec, int, int]  # what is read below views, its rows, and how much of k each has
+
+
+def lower(roots: tuple[Node, ...], order: Sequence[Node]) -> tuple[Node, ...]:
+    """The same values from ops that kernels exist for."""
+    roots = walk.rebuild(roots, order, _rule)
+    order = walk.toposort(roots)
+    if not any(_is_long(node) for node in order):
+        return roots
+    passing = _passing(order)
+    return walk.rebuild(roots, order, lambda node: _split(node, passing) if _is_long(node) else node)
+
+
+def _rule(node: Node) -> Node:
+    known = wide.compared(node)
+    if known is not None:
+        return pointwise.full(known, node.spec)
+    if node.op is indexing.argsort:
+        return _argsort(node)
+    if node.op is indexing.scatter and node.inputs[1].spec.shape[0] >= MANY:
+        return _scatter(node)
+    if node.op is indexing.cat and len(node.inputs) > JOINED:
+        return _cat(node)
+    if node.op is contraction.matmul and not all(len(source.spec.shape) == 3 for source in node.inputs):
+        return _matmul(node)
+    return node
+
+
+def _scatter(node: Node) -> Node:
+    """Updates in the order of their rows: each row then finds its own by a search and not by looking at all."""
+    base, index, source = node.inputs
+    keys = pointwise.cast(index, dtype=dtypes.uint32)
+    order = _order(keys)
+    count = index.spec.shape[0]
+    column = movement.reshape(keys, shape=(count, 1))
+    numbers = movement.reshape(indexing.take(column, order), shape=(count,))
+    return indexing.scatter_sorted(base, numbers, order, source, mode=node.attrs["mode"])
+
+
+def _argsort(node: Node) -> Node:
+    keys = ordering.sort_keys(node.inputs[0], node.attrs["descending"])
+    return pointwise.cast(_order(keys), dtype=dtypes.int64)
+
+
+def _order(keys: Node) -> Node:
+    """Blocks in order, then runs of twice the width, again and again."""
+    order = indexing.sort_block(keys, size=BLOCK)
+    width = BLOCK
+    while width < keys.spec.shape[-1]:
+        order = indexing.sort_merge(keys, order, width=width)
+        width *= 2
+    return order
+
+
+def _cat(node: Node) -> Node:
+    """Many parts are joined a few at a time: a kernel binds only so many buffers."""
+    parts = list(node.inputs)
+    while len(parts) > 1:
+        parts = [
+            indexing.cat(*parts[at : at + JOINED], **node.attrs) if len(parts) > at + 1 else parts[at]
+            for at in range(0, len(parts), JOINED)
+        ]
+    return parts[0]
+
+
+def _matmul(node: Node) -> Node:
+    """(..., m, k) x (..., k, n) -> (batch, m, k) x (batch, k, n). Where b is one matrix, so are all rows of a."""
+    a, b = node.inputs
+    *lead, m, k = a.spec.shape
+    batches, rows = (1, prod(lead) * m) if len(b.spec.shape) == 2 else (prod(lead), m)
+    left = movement.reshape(a, shape=(batches, rows, k))
+    right = movement.reshape(b, shape=(batches, *b.spec.shape[-2:]))
+    return movement.reshape(contraction.matmul(left, right), shape=node.spec.shape)
+
+
+def _passing(order: Sequence[Node]) -> set[Passing]:
+    """What products bring to their kernels row by row, each row along k: a sum of such rows is made on the way."""
+    found: set[Passing] = set()
+    for node in order:
+        if node.op is contraction.matmul and node.buffer is None:
+            for operand, rows in zip(node.inputs, node.spec.shape[1:], strict=True):
+                source = walk.base(operand)
+                found.add((source.op, source.spec, node.spec.shape[0] * rows, node.inputs[1].spec.shape[1]))
+    return found
+
+
+def _is_long(node: Node) -> bool:
+    """Whether a reduction has much to fold, and few results to do that with."""
+    op = node.op
+    if not isinstance(op, Reduction) or op in (reduction.argmax, reduction.argmin) or node.buffer is not None:
+        return False
+    shape = node.inputs[0].spec.shape
+    return prod(shape[axis] for axis in node.attrs["axes"]) >= LONG and prod(node.spec.shape) < FEW
+
+
+def _split(node: Node, passing: set[Passing]) -> Node:
+    """(n,) -> (parts, n / parts) -> (parts,) -> (): the longest folded axis is cut where it divides evenly."""
+    op, x, axes = node.op, node.inputs[0], node.attrs["axes"]
+    assert isinstance(op, Reduction)
+    source, shape = walk.base(x), x.spec.shape
+    length = prod(shape[axis] for axis in axes)
+    if op is reduction.sum_ and (source.op, source.spec, prod(node.spec.shape), length) in passing:
+        return node
+    axis = max(axes, key=lambda a: shape[a])
+    n = shape[axis]
+    parts = next((p for p in range(PARTS, 1, -1) if n % p == 0), 1)
+    if parts < 8:
+        return node
+    cut = movement.reshape(x, shape=(*shape[:axis], parts, n // parts, *shape[axis + 1 :]))
+    inner = tuple(a + (a > axis) for a in axes if a != axis)
+    first = op(cut, axes=tuple(sorted((*inner, axis + 1))))
+    merged = movement.reshape(first, shape=tuple(parts if a == axis else m for a, m in enumerate(node.spec.shape)))
+    return op(merged, axes=(axis,))

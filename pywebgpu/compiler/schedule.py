@@ -1,0 +1,72 @@
+"""Which kernels a graph becomes, and in which order they run.
+
+The graph is cut into groups, each of one kind, each one kernel:
+
+map        pointwise nodes over one number of elements, several of them stored
+rows       reductions over the same rows, with pointwise work before, between and after (softmax, norms, losses)
+product    one contraction, with pointwise work on its result before it is stored, and sums of its operands over k
+single     any other op alone
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from pywebgpu.compiler import in_place, memory_scheduler
+from pywebgpu.compiler.fusion import Fusion
+from pywebgpu.compiler.fusion_group import FusionGroup
+from pywebgpu.compiler.inlining import Inlining
+from pywebgpu.compiler.suballocation import Suballocation
+from pywebgpu.ir.graph import Node
+from pywebgpu.kernels.kernel import Limits
+from pywebgpu.ops import checks
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """groups: in an order that may run.  alias: by id of a result, the data leaf whose buffer it takes over."""
+
+    groups: list[FusionGroup]
+    alias: dict[int, Node]
+    _reads: Inlining
+
+    def reads(self, group: FusionGroup) -> list[Node]:
+        """Values from outside that a group reads."""
+        return self._reads.outside(group.nodes)
+
+
+def scheduled(
+    placed: Suballocation, nodes: list[Node], limits: Limits, written: Iterable[tuple[Node, Node]]
+) -> Schedule:
+    """nodes: the toposorted graph.  written: pairs of a root and a data leaf whose buffer the root may take over."""
+    bindings = limits.bindings - any(checks.may_fail(node) for node in nodes)  # The device's fault words take one.
+    reads = Inlining(nodes, {id(node) for node in (*placed.roots, *placed.parts)}, bindings)
+    windows: dict[int, list[Node]] = {}  # by id of the data in whose buffer they lie
+    for window in placed.windows:
+        windows.setdefault(id(placed.inside[id(window)][0]), []).append(window)
+    pairs = list({id(result): (result, leaf) for result, leaf in written}.values())
+    fusion = Fusion(reads, bindings, limits, _ids(pairs))
+    while True:
+        # While joining, what may be overwritten counted once. Where it may not be, groups are looked at again.
+        fusion.divide(_ids(pairs))
+        fusion.partition.settle()
+        alias = in_place.allowed(pairs, windows, fusion.partition, reads)
+        if len(alias) == len(pairs):
+            break
+        pairs = [pair for pair in pairs if id(pair[0]) in alias]
+    return Schedule(_ordered(fusion, reads, alias, nodes), alias, reads)
+
+
+def _ids(pairs: Iterable[tuple[Node, Node]]) -> dict[int, int]:
+    return {id(result): id(leaf) for result, leaf in pairs}
+
+
+def _ordered(fusion: Fusion, reads: Inlining, alias: dict[int, Node], nodes: list[Node]) -> list[FusionGroup]:
+    """As the graph has them, by their last nodes, but early what lets memory go."""
+    rank = {id(node): at for at, node in enumerate(nodes)}
+    groups = sorted(fusion.partition.groups.values(), key=lambda group: rank[id(group.nodes[-1])])
+    for group in groups:
+        inside = {id(node) for node in group.nodes}
+        group.outputs = [node for node in group.nodes if reads.escapes(node, inside)]
+    return memory_scheduler.ordered(groups, lambda group: reads.outside(group.nodes), reads.wanted | alias.keys())

@@ -1,0 +1,186 @@
+"""Values that lie inside another value's buffer: pieces of a stored vector, and the parts of a pack.
+
+A slice of data that is contiguous and aligned is a value of its own, a window: kernels read it like any other leaf, so
+those of equal layers are equal. A part of a pack is written by its producer where the pack wants it. Parts that cannot
+be (leaves, what a caller wants for itself, what two packs want) are copied, neighbours by one kernel; so a pack itself
+has nothing left to do but to fill gaps.
+
+No dispatch may bind a buffer for reading and for writing, not even two ranges of it: see `clashes`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any
+
+from pywebgpu.compiler.inlining import Chain, is_free, is_view, read_at
+from pywebgpu.compiler.words import needs_copy
+from pywebgpu.ir import walk
+from pywebgpu.ir.graph import DATA, HOST, NO_ATTRS, Movement, Node, Spec, thread_state
+from pywebgpu.ops import indexing, movement, packing, pointwise
+from pywebgpu.symbolic import constant, variable
+
+
+@dataclass(slots=True)
+class Suballocation:
+    """The graph with windows for slices and with copies where a pack needs them.
+
+    inside: by id, a value -> the value in whose buffer it lies, and at which element it starts.
+    parts: those of them that kernels write.  windows: those that are leaves.
+    origin: by id, a node -> the id of what it was before it was rebuilt.
+    """
+
+    roots: tuple[Node, ...]
+    inside: dict[int, tuple[Node, int]] = field(default_factory=dict)
+    parts: list[Node] = field(default_factory=list)
+    windows: list[Node] = field(default_factory=list)
+    origin: dict[int, int] = field(default_factory=dict)
+
+
+def is_done(node: Node) -> bool:
+    """Whether a pack has nothing left to do once its parts are there."""
+    return node.op is packing.pack and not (node.attrs["clean"] and packing.gaps(node))
+
+
+def windows(roots: tuple[Node, ...], order: Sequence[Node]) -> Suballocation:
+    """Replaces aligned slices of data by leaves. `order` is the toposorted graph."""
+    placed = Suballocation(roots)
+    found: dict[tuple[int, int, Spec], Node] = {}
+
+    def rule(node: Node) -> Node:
+        source, start = _source(node)
+        if source is None:
+            return node
+        whole, before = placed.inside.get(id(source), (source, 0))
+        key = (id(whole), before + start, node.spec)
+        if key not in found:
+            window = Node(DATA, (), NO_ATTRS, node.spec)
+            window.buffer = whole.buffer
+            found[key] = window
+            placed.windows.append(window)
+            placed.inside[id(window)] = whole, before + start
+        return found[key]
+
+    placed.roots = walk.rebuild(roots, order, rule)
+    return placed
+
+
+def _source(node: Node) -> tuple[Node | None, int]:
+    """The data that a slice is one run of elements of, which may be bound by itself, and where it starts; or None."""
+    if node.op not in (movement.slice_, packing.piece) or node.buffer is not None or 0 in node.spec.shape:
+        return None, 0
+    chain: Chain = ()
+    source = node
+    while source is node or (source.buffer is None and source.op is movement.reshape):
+        assert isinstance(source.op, Movement)
+        below = source.inputs[0]
+        chain = (*chain, (source.op, tuple(source.attrs.items()), below.spec.shape))
+        source = below
+    if source.buffer is None or source.op is HOST:
+        return None, 0
+    first = read_at(constant(0), node.spec.shape, chain)
+    if first is None or first.low % packing.alignment(node.spec.dtype):
+        return None, 0
+    position = variable("i", prod(node.spec.shape))
+    return (source if read_at(position, node.spec.shape, chain) == position + first.low else None), first.low
+
+
+def suballocate(
+    before: Suballocation, order: Sequence[Node], bindings: int, apart: Collection[int] = ()
+) -> Suballocation:
+    """Finds for each part of each pack whether its producer may write it there, and copies the others.
+
+    order: the toposorted graph of `before`.  apart: ids of values in it that keep a buffer of their own.
+    """
+    placed = Suballocation(before.roots, dict(before.inside), windows=before.windows)
+    if not any(node.op is packing.pack and node.buffer is None for node in order):
+        return placed
+    taken = {id(root) for root in before.roots} | set(apart)
+    new: dict[int, Node] = {}
+    for node in order:
+        fresh = node
+        if not node.is_source:
+            inputs = tuple([new[id(source)] for source in node.inputs])
+            if node.op is packing.pack:
+                fresh = _packed(node, inputs, taken, new, placed, bindings)
+            elif inputs != node.inputs:
+                fresh = Node(node.op, inputs, node.attrs, node.spec)
+            if thread_state.origins is not None:
+                thread_state.origins.carry(node, fresh)
+        new[id(node)] = fresh
+    placed.roots = tuple(new[id(root)] for root in before.roots)
+    placed.origin = {id(fresh): at for at, fresh in new.items()}
+    return placed
+
+
+def _packed(
+    node: Node, inputs: tuple[Node, ...], taken: set[int], new: dict[int, Node], placed: Suballocation, bindings: int
+) -> Node:
+    """The pack of parts that are computed where they belong. `inputs` are those of `node` in the new graph."""
+    parts: list[tuple[int, Node]] = []
+    copied: list[tuple[int, Node]] = []  # neighbours that no kernel of their own computes
+    ends = (*node.attrs["starts"][1:], node.attrs["size"])
+
+    def join(end: int) -> None:
+        if copied:
+            parts.append((copied[0][0], _joined(copied, end)))
+            copied.clear()
+
+    for start, end, old, source in zip(node.attrs["starts"], ends, node.inputs, inputs, strict=True):
+        if 0 in source.spec.shape:
+            continue
+        owner = _owner(old)
+        if owner is not None and id(owner) not in taken and not needs_copy(owner):
+            join(start)
+            taken.add(id(owner))
+            parts.append((start, new[id(owner)]))
+        elif owner is not None:
+            join(start)
+            parts.append((start, pointwise.copy(source)))
+        else:
+            copied.append((start, source))
+            if len(copied) == bindings - 2:
+                join(end)
+    join(node.attrs["size"])
+    attrs = {**node.attrs, "starts": tuple([start for start, _ in parts])}
+    made = Node(packing.pack, tuple([part for _, part in parts]), attrs, node.spec)
+    for start, part in parts:
+        placed.inside[id(part)] = made, start
+        placed.parts.append(part)
+    return made
+
+
+def _owner(source: Node) -> Node | None:
+    """The computed value that has exactly the elements of `source`, in their order; None where a kernel must copy."""
+    while source.buffer is None and source.op in (movement.reshape, movement.alias, movement.barrier):
+        source = source.inputs[0]
+    if source.buffer is not None or is_view(source) or is_free(source) or source.op is packing.pack:
+        return None
+    return source
+
+
+def _joined(copied: list[tuple[int, Node]], end: int) -> Node:
+    """One vector of neighbours, with zeros between them, up to `end`."""
+    pieces: list[Node] = []
+    ends = [*(start for start, _ in copied[1:]), end]
+    for (start, source), after in zip(copied, ends, strict=True):
+        count = prod(source.spec.shape)
+        pieces.append(movement.reshape(source, shape=(count,)))
+        if start + count < after:
+            pieces.append(pointwise.full(0.0, Spec((after - start - count,), source.spec.dtype)))
+    return indexing.cat(*pieces, axis=0) if len(pieces) > 1 else pointwise.copy(pieces[0])
+
+
+def clashes(schedule: Any, placed: Suballocation) -> set[int]:
+    """Ids, in the graph before `place`, of parts that a kernel reads while it writes another part of the same pack."""
+    found: set[int] = set()
+    for group in schedule.groups:
+        written = {id(placed.inside[id(node)][0]) for node in group.outputs if id(node) in placed.inside}
+        if not written:
+            continue
+        for node in schedule.reads(group):
+            if id(node) in placed.inside and id(placed.inside[id(node)][0]) in written:
+                found.add(placed.origin[id(node)])
+    return found

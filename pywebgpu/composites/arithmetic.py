@@ -1,0 +1,250 @@
+"""Broadcasting and type promotion, once for all ops.
+
+An operand is a node or a Python number. A number becomes a host leaf, so that a loop whose numbers change compiles
+once; a number that never changes is written with `like`, and the compiler may use what it is.
+"""
+
+from pywebgpu import dtypes, numbers
+from pywebgpu.composites import wide
+from pywebgpu.dtypes import DType, Kind
+from pywebgpu.ir.graph import Node, Pointwise, Spec, host
+from pywebgpu.ops import pointwise, reduction
+from pywebgpu.shapes import Shape, broadcast, broadcast_all
+from pywebgpu.step_capture import free_number
+from pywebgpu.step_capture.free_number import FREE, fixed, plain
+
+Number = bool | int | float
+Operand = Node | Number
+_FLOAT = Kind.FLOAT
+
+
+def result_type(*operands: Operand) -> DType:
+    """torch's rule: tensors with axes decide, then tensors without, then numbers; a higher kind always wins."""
+    if len(operands) == 2:  # What nearly every call asks.
+        a, b = operands
+        if isinstance(a, Node):
+            own = a.spec.dtype
+            if own is b.spec.dtype if isinstance(b, Node) else own.kind is _FLOAT:
+                return own
+    best: list[DType | None] = [None, None, None]
+    for operand in operands:
+        if isinstance(operand, Node):
+            rank, dtype = (0 if operand.spec.shape else 1), operand.spec.dtype
+        else:
+            rank, dtype = 2, dtypes.of_scalar(operand)
+        known = best[rank]
+        best[rank] = dtype if known is None else dtypes.promote(known, dtype)
+    result: DType | None = None
+    for dtype_ in best:
+        if dtype_ is not None and (result is None or dtype_.kind > result.kind):
+            if result is not None and dtype_ is best[2] and dtype_.kind is Kind.FLOAT:
+                dtype_ = dtypes.default()
+            result = dtype_
+    assert result is not None
+    return result
+
+
+def cast(x: Node, dtype: DType) -> Node:
+    if x.spec.dtype is dtype:
+        return x
+    made = pointwise.cast(x, dtype=dtype)
+    return made if dtype.compute is not None else wide.note(made, 0)
+
+
+def number(value: Number, dtype: DType) -> Node:
+    """A Python number of arithmetic as a node of shape (), as torch takes it: too large a float is an infinity, and a
+    whole number wraps. See `stored` for what is not computed with.
+    """
+    return _node_of(value, dtype, is_rounded=False)
+
+
+def stored(value: Number, dtype: DType) -> Node:
+    """A number that becomes an element: a node of shape ().
+
+    Raises: DTypeError where the dtype cannot hold it.  Against torch: the same, for negative numbers in unsigned dtypes
+    too, which wrap.
+    """
+    numbers.check(value, dtype)
+    half = dtype.itemsize == 2 and dtype.kind is Kind.FLOAT  # Nothing else may round it where it is only copied.
+    return _node_of(value, dtype, is_rounded=half)
+
+
+def _node_of(value: Number, dtype: DType, *, is_rounded: bool) -> Node:
+    if type(value) in FREE:
+        if free_number.is_free(value) and numbers.may_change(value, dtype):
+            return host(value, dtype)
+        value = fixed(value)
+    low, high = numbers.HELD[dtype]
+    if low <= value <= high:
+        held = int(value) if dtype.kind is Kind.INT else numbers.finite(value, dtype) if is_rounded else value
+        return host(held, dtype)
+    return _outside(value, dtype)
+
+
+def _outside(value: float, dtype: DType) -> Node:
+    """A number of arithmetic that not every device holds, as a constant."""
+    numbers.check_size(value)
+    if dtype.kind is Kind.BOOL:
+        return pointwise.scalar(bool(value), dtype)
+    if dtype.kind is Kind.FLOAT:
+        return pointwise.scalar(
+            numbers.finite(float(value), dtypes.float64 if dtype is dtypes.float64 else dtypes.float32), dtype
+        )
+    whole = numbers.wrapped(value, dtype)
+    if dtype is not dtypes.int64 or numbers.WORD[0] <= whole <= numbers.WORD[1]:
+        return host(whole, dtype)
+    return wide.note(pointwise.full(whole, Spec((), dtype)), whole)
+
+
+def node(operand: Operand, dtype: DType) -> Node:
+    return cast(operand, dtype) if isinstance(operand, Node) else number(operand, dtype)
+
+
+def beside(x: Node, shape: Shape) -> Node:
+    """x as an operand of a pointwise op over `shape`: one of shape () stays as it is."""
+    return broadcast_to(x, shape) if x.spec.shape else x
+
+
+def broadcast_to(x: Node, shape: Shape) -> Node:
+    """(3,) -> (4, 3): axes are added in front, then axes of size 1 grow."""
+    have = x.spec.shape
+    if have == shape:
+        return x
+    if x.op is pointwise.const and x.buffer is None:
+        return pointwise.full(x.attrs["value"], Spec(broadcast(have, shape), x.spec.dtype))
+    return reduction.expand(x, shape=shape)
+
+
+def binary(op: Pointwise, a: Operand, b: Operand, dtype: DType | None = None) -> Node:
+    """op(a, b), after both took their common shape and dtype.
+
+    With half floats, numbers are compared as one, and computed with as float32: there may be none of the kind.
+    """
+    if dtype is None:
+        dtype = result_type(a, b)
+    if dtype.itemsize == 2 and dtype.kind is _FLOAT:
+        if op in wide.COMPARISONS:
+            a, b = (x if isinstance(x, Node) else numbers.number_of(x, dtype) for x in (a, b))
+        elif any(not isinstance(x, Node) and not dtype.low <= plain(x) <= dtype.high for x in (a, b)):
+            return cast(op(*together(a, b, dtype=dtypes.float32)), dtype)
+    left = a if isinstance(a, Node) and a.spec.dtype is dtype else node(a, dtype)
+    right = b if isinstance(b, Node) and b.spec.dtype is dtype else node(b, dtype)
+    one, other = left.spec.shape, right.spec.shape
+    if one == other or not one or not other:
+        return op(left, right)
+    shape = broadcast(one, other)
+    return op(broadcast_to(left, shape), broadcast_to(right, shape))
+
+
+def together(*operands: Operand, dtype: DType | None = None) -> tuple[Node, ...]:
+    """The operands as nodes of one dtype and one shape, but for numbers, which stay of shape ()."""
+    dtype = dtype or result_type(*operands)
+    nodes = [node(operand, dtype) for operand in operands]
+    shape = broadcast_all([n.spec.shape for n in nodes])
+    return tuple(
+        [broadcast_to(n, shape) if isinstance(given, Node) else n for n, given in zip(nodes, operands, strict=True)]
+    )
+
+
+def real(*operands: Operand) -> tuple[DType, tuple[Node, ...]]:
+    """The floating dtype of a function of real numbers, and its operands, wide."""
+    dtype = result_type(*operands)
+    dtype = dtype if dtype.kind is Kind.FLOAT else dtypes.default()
+    return dtype, together(*operands, dtype=dtypes.float32 if dtype.itemsize == 2 else dtype)
+
+
+def floating(x: Operand) -> DType:
+    """The dtype in which a function of real numbers works on x: integers become the default float."""
+    dtype = result_type(x)
+    return dtype if dtype.kind is Kind.FLOAT else dtypes.default()
+
+
+def unary_float(op: Pointwise, x: Node) -> Node:
+    return op(cast(x, floating(x)))
+
+
+def like(x: Node, value: float) -> Node:
+    """A constant operand beside x, of its dtype. It is part of the program: for numbers that never change."""
+    return pointwise.scalar(value, x.spec.dtype)
+
+
+def chosen(x: Node, value: Number) -> Node:
+    """As `like`, of a number that the user chose. Raises: DTypeError where x's dtype cannot hold it."""
+    dtype = x.spec.dtype
+    numbers.check(value, dtype)
+    return like(x, value) if dtype.kind is Kind.FLOAT else stored(value, dtype)
+
+
+def factor(value: Number, dtype: DType) -> Number:
+    """A number that scales an operand. Raises DTypeError where the dtype cannot hold it, RuntimeError for a fraction of
+    whole numbers and for True."""
+    if dtype.kind is not Kind.FLOAT and isinstance(plain(value), float):
+        raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
+    if isinstance(value, bool) and dtype.kind is not Kind.BOOL:
+        raise RuntimeError("Boolean alpha only supported for Boolean results.")
+    numbers.check(value, dtype)
+    return value
+
+
+def weight(value: Number, dtype: DType) -> Number:
+    """As `factor`; of whole numbers a fraction is cut off, and half floats are computed with in float32."""
+    numbers.check(value, dtypes.float32 if dtype.itemsize == 2 and dtype.kind is _FLOAT else dtype)
+    return int(value) if dtype.kind is Kind.INT and isinstance(plain(value), float) else value
+
+
+# Arithmetic with torch's dtypes
+
+
+def add(a: Operand, b: Operand, alpha: Number = 1) -> Node:
+    dtype = result_type(a, b)
+    if alpha is True or alpha != 1:
+        factor(alpha, dtype)
+        alpha = bool(alpha) if dtype is dtypes.bool_ else alpha
+        b = mul(b, alpha) if isinstance(b, Node) else b * alpha
+    return binary(pointwise.bitwise_or if dtype is dtypes.bool_ else pointwise.add, a, b, dtype)
+
+
+def sub(a: Operand, b: Operand, alpha: Number = 1) -> Node:
+    dtype = result_type(a, b)
+    if _is_bool(a) or _is_bool(b):
+        raise RuntimeError(
+            "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, "
+            "use the `~` or `logical_not()` operator instead."
+        )
+    if alpha is True or alpha != 1:
+        factor(alpha, dtype)
+        b = mul(b, alpha) if isinstance(b, Node) else b * alpha
+    return binary(pointwise.sub, a, b, dtype)
+
+
+def _is_bool(x: Operand) -> bool:
+    return x.spec.dtype is dtypes.bool_ if isinstance(x, Node) else isinstance(x, bool)
+
+
+def mul(a: Operand, b: Operand) -> Node:
+    dtype = result_type(a, b)
+    return binary(pointwise.bitwise_and if dtype is dtypes.bool_ else pointwise.mul, a, b, dtype)
+
+
+def div(a: Operand, b: Operand, rounding_mode: str | None = None) -> Node:
+    dtype = result_type(a, b)
+    if rounding_mode is None:
+        return binary(pointwise.div, a, b, dtype if dtype.kind is Kind.FLOAT else dtypes.default())
+    if rounding_mode == "floor":
+        return binary(pointwise.floor_divide, a, b, dtype)
+    if rounding_mode != "trunc":
+        raise RuntimeError(
+            f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found {rounding_mode!r}"
+        )
+    if dtype.kind is Kind.FLOAT:
+        return binary(pointwise.trunc_divide, a, b, dtype)
+    rest = binary(pointwise.fmod, a, b, dtype)
+    return binary(pointwise.floor_divide, binary(pointwise.sub, a, rest, dtype), b, dtype)
+
+
+def where(condition: Node, a: Operand, b: Operand) -> Node:
+    dtype = result_type(a, b)
+    left, right = (cast(x, dtype) if isinstance(x, Node) else stored(numbers.rounded(x, dtype), dtype) for x in (a, b))
+    shape = broadcast(condition.spec.shape, broadcast(left.spec.shape, right.spec.shape))
+    chosen = cast(condition, dtypes.bool_)
+    return pointwise.where(beside(chosen, shape), beside(left, shape), beside(right, shape))

@@ -1,0 +1,137 @@
+"""Tensors that a few numbers describe: ranges, constants, unit matrices. All are computed from positions."""
+
+import struct
+from math import ceil, frexp, isfinite, ldexp, prod
+from operator import index
+
+from pywebgpu import dtypes, numbers
+from pywebgpu.composites import arithmetic, indexing, masks, matrix, wide
+from pywebgpu.composites.arithmetic import Number
+from pywebgpu.dtypes import DType, Kind
+from pywebgpu.errors import ShapeError
+from pywebgpu.ir.graph import Node, Spec
+from pywebgpu.ops import indexing as ops
+from pywebgpu.ops import pointwise
+from pywebgpu.shapes import Shape
+
+EXACT = 1 << 24  # whole numbers up to here are exact in float32
+
+
+def full(value: Number, shape: Shape, dtype: DType) -> Node:
+    """One number everywhere. Raises: DTypeError where the dtype cannot hold it."""
+    return arithmetic.broadcast_to(
+        arithmetic.stored(numbers.rounded(value, dtype) if prod(shape) == 1 else value, dtype), shape
+    )
+
+
+def arange(start: Number, end: Number, step: Number, dtype: DType) -> Node:
+    """start, start + step, ... below end (above it for a negative step).
+
+    Raises: ShapeError for a step of 0 or one that leads away from end.  Against torch: within the last bit.
+    """
+    if not (isfinite(start) and isfinite(end)):
+        raise ShapeError(f"unsupported range: {start} -> {end}")
+    if step == 0:
+        raise ShapeError("step must be nonzero")
+    if (end < start) if step > 0 else (end > start):
+        raise ShapeError(
+            f"upper bound and lower bound inconsistent with step sign: start={start}, end={end}, step={step}"
+        )
+    if isinstance(start, int) and isinstance(end, int) and isinstance(step, int):
+        count = -((start - end) // step) if step > 0 else -((end - start) // -step)
+    else:
+        count = ceil((end - start) / step)
+    return _stepped(index(count), start, step, dtype)
+
+
+def _stepped(count: int, start: Number, step: Number, dtype: DType) -> Node:
+    """start + i * step for i below count."""
+    if dtype.kind is not Kind.FLOAT or dtype is dtypes.float64:
+        work = dtype if dtype.kind is Kind.FLOAT else dtypes.int64
+        line = _line(count, start, step, work)
+        if count and work is dtypes.int64 and not isinstance(start, float) and not isinstance(step, float):
+            line = wide.noted(line, start, start + step * (count - 1))
+        return arithmetic.cast(line, dtype)
+    if abs(step) > dtypes.float32.high:
+        return _leap(count, start, step, dtype)
+    whole = float(start).is_integer() and float(step).is_integer()
+    if whole and max(abs(start), abs(start + step * count)) < EXACT:
+        return arithmetic.cast(_line(count, start, step, dtypes.float32), dtype)
+    # A step of few bits, whose multiples are exact, and the rest of it: as close as a product in float64.
+    coarse = _of_bits(float(step), max(24 - count.bit_length(), 1))
+    first = struct.unpack("<f", struct.pack("<f", start))[0]
+    out = pointwise.add(
+        _line(count, first, coarse, dtypes.float32),
+        _line(count, float(start) - first, float(step) - coarse, dtypes.float32),
+    )
+    return arithmetic.cast(out, dtype)
+
+
+def _leap(count: int, start: Number, step: Number, dtype: DType) -> Node:
+    """start, and infinities after it: the step is one in float32."""
+    places = pointwise.iota(spec=Spec((count,), dtypes.float32), axis=0)
+    first = pointwise.eq(places, arithmetic.like(places, 0))
+    return arithmetic.cast(
+        pointwise.where(first, *(arithmetic.number(n, dtypes.float32) for n in (start, step))), dtype
+    )
+
+
+def _line(count: int, start: Number, step: Number, dtype: DType) -> Node:
+    places = pointwise.iota(spec=Spec((count,), dtype), axis=0)
+    if step != 1:
+        places = pointwise.mul(places, arithmetic.number(step, dtype))
+    return places if start == 0 else pointwise.add(places, arithmetic.number(start, dtype))
+
+
+def _of_bits(value: float, bits: int) -> float:
+    """The value rounded to `bits` binary digits."""
+    fraction, exponent = frexp(value)
+    return ldexp(round(ldexp(fraction, bits)), exponent - bits)
+
+
+def linspace(start: Number, end: Number, steps: int, dtype: DType) -> Node:
+    """`steps` numbers from start to end, both included, at equal distances; whole numbers are cut off."""
+    if steps < 0:
+        raise ShapeError("number of steps must be non-negative")
+    for value in (start, end):
+        numbers.check(value, dtype)
+    if steps < 2:
+        return full(start, (steps,), dtype)
+    if dtype.kind is not Kind.FLOAT:
+        first, last = int(start) * (steps - 1), int(end) * (steps - 1)
+        whole = wide.noted(_line(steps, first, int(end) - int(start), dtypes.int64), first, last)
+        return arithmetic.cast(arithmetic.div(whole, steps - 1, "trunc"), dtype)
+    work = dtype if dtype is dtypes.float64 else dtypes.float32
+    step = full((end - start) / (steps - 1), (steps,), work)
+    places = pointwise.iota(spec=Spec((steps,), work), axis=0)
+    back = pointwise.sub(full(steps - 1, (steps,), work), places)
+    rising = pointwise.add(full(start, (steps,), work), pointwise.mul(step, places))
+    falling = pointwise.sub(full(end, (steps,), work), pointwise.mul(step, back))
+    return arithmetic.cast(pointwise.where(pointwise.lt(places, back), rising, falling), dtype)
+
+
+def logspace(start: Number, end: Number, steps: int, base: float, dtype: DType) -> Node:
+    """base to the power of linspace."""
+    work = dtype if dtype.kind is Kind.FLOAT else dtypes.float32
+    powers = linspace(start, end, steps, work)
+    return arithmetic.cast(pointwise.pow_(full(float(base), (steps,), work), powers), dtype)
+
+
+def eye(n: int, m: int, dtype: DType) -> Node:
+    """1 on the diagonal, 0 elsewhere."""
+    places = Spec((n, m), dtypes.int32)
+    return pointwise.cast(
+        pointwise.eq(pointwise.iota(spec=places, axis=0), pointwise.iota(spec=places, axis=1)), dtype=dtype
+    )
+
+
+def triangle_indices(rows: int, columns: int, offset: int, dtype: DType, *, upper: bool) -> Node:
+    """The coordinates (2, count) of a triangle of a matrix, row by row."""
+    lower = offset - 1 if upper else offset
+    under = sum(min(max(row + lower + 1, 0), columns) for row in range(rows))
+    mask = matrix.below((rows, columns), lower)
+    flat = pointwise.bitwise_not(mask) if upper else mask
+    flat = indexing.shaped(flat, (rows * columns,))
+    places = masks.held(masks.counted(flat), rows * columns - under if upper else under)
+    lines = [indexing.shaped(part, (1, *part.spec.shape)) for part in masks.coordinates(places, (rows, columns))]
+    return arithmetic.cast(ops.cat(*lines, axis=0), dtype)

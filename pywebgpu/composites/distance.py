@@ -1,0 +1,174 @@
+"""How far apart numbers, vectors and pairs are: regression losses, similarities, ranking losses."""
+
+import warnings
+
+from pywebgpu.composites import arithmetic, precision, reduce
+from pywebgpu.composites.loss import reduced
+from pywebgpu.errors import ShapeError
+from pywebgpu.ir.graph import Node
+from pywebgpu.ops import pointwise
+
+
+def mse_loss(x: Node, target: Node, weight: Node | None = None, *, reduction: str = "mean") -> Node:
+    """(x - target)^2. Shapes: broadcast, with a warning where they differ."""
+    apart = _apart("mse_loss", x, target)
+    return _weighted(pointwise.mul(apart, apart), weight, reduction)
+
+
+def l1_loss(x: Node, target: Node, weight: Node | None = None, *, reduction: str = "mean") -> Node:
+    """|x - target|. Shapes: broadcast, with a warning where they differ."""
+    return _weighted(pointwise.abs_(_apart("l1_loss", x, target)), weight, reduction)
+
+
+def smooth_l1_loss(x: Node, target: Node, *, reduction: str = "mean", beta: float = 1.0) -> Node:
+    """d^2 / (2 beta) where d = |x - target| < beta, else d - beta / 2."""
+    if beta < 0:
+        raise ShapeError(f"smooth_l1_loss does not support negative values for beta, got {beta}")
+    if beta == 0:
+        return l1_loss(x, target, reduction=reduction)
+    loss = huber(_apart("smooth_l1_loss", x, target), beta)
+    return reduced(pointwise.div(loss, arithmetic.like(loss, beta)), reduction)
+
+
+def huber_loss(
+    x: Node, target: Node, weight: Node | None = None, *, reduction: str = "mean", delta: float = 1.0
+) -> Node:
+    """d^2 / 2 where d = |x - target| <= delta, else delta (d - delta / 2)."""
+    if delta <= 0:
+        raise ShapeError(f"huber_loss does not support non-positive values for delta, got {delta}")
+    return _weighted(huber(_apart("huber_loss", x, target), delta), weight, reduction)
+
+
+def huber(apart: Node, delta: float) -> Node:
+    size = pointwise.abs_(apart)
+    far = pointwise.ge(size, arithmetic.like(size, delta))
+    small = pointwise.where(far, arithmetic.like(apart, 0), apart)
+    square = pointwise.mul(pointwise.mul(small, small), arithmetic.like(apart, 0.5))
+    line = pointwise.mul(arithmetic.like(size, delta), pointwise.sub(size, arithmetic.like(size, 0.5 * delta)))
+    return pointwise.where(far, line, square)
+
+
+def soft_margin_loss(x: Node, target: Node, *, reduction: str = "mean") -> Node:
+    """log(1 + exp(-target x))"""
+    return reduced(
+        arithmetic.unary_float(pointwise.log1p, pointwise.exp(pointwise.neg(arithmetic.mul(target, x)))), reduction
+    )
+
+
+# Vectors
+
+
+def cosine_similarity(a: Node, b: Node, dim: int = 1, eps: float = 1e-8) -> Node:
+    """a . b / (|a| |b|) along `dim`, each norm held at `eps` or more. Shapes: broadcast, then without `dim`."""
+    dtype = arithmetic.result_type(a, b)
+    precision.require_floating("cosine_similarity", a, b)
+    a, b = arithmetic.cast(a, dtype), arithmetic.cast(b, dtype)
+    return reduce.sum(arithmetic.mul(_directed(a, dim, eps), _directed(b, dim, eps)), dim)
+
+
+def pairwise_distance(a: Node, b: Node, p: float = 2.0, eps: float = 1e-6, *, keepdim: bool = False) -> Node:
+    """The p-norm of a - b + eps along the last axis."""
+    apart = arithmetic.sub(a, b)
+    return reduce.norm(pointwise.add(apart, arithmetic.like(apart, eps)), p, -1, keepdim)
+
+
+def cosine_embedding_loss(a: Node, b: Node, target: Node, *, margin: float = 0.0, reduction: str = "mean") -> Node:
+    """1 - cos(a, b) where target is 1, max(0, cos(a, b) - margin) where it is -1. Shapes: a, b (n, d), target (n,)."""
+    if len(target.spec.shape) not in (0, 1) or a.spec.shape != b.spec.shape:
+        raise ShapeError(
+            f"cosine_embedding_loss: needs (n, d), (n, d) and (n,), got {a.spec.shape}, {b.spec.shape} and "
+            f"{target.spec.shape}"
+        )
+    rows = -1
+    dot = reduce.sum(pointwise.mul(a, b), rows)
+    squares = [
+        pointwise.add(s, arithmetic.like(s, 1e-12)) for s in (reduce.sum(pointwise.mul(v, v), rows) for v in (a, b))
+    ]
+    cosine = pointwise.div(dot, pointwise.sqrt(pointwise.mul(*squares)))
+    alike = pointwise.sub(arithmetic.like(cosine, 1), cosine)
+    apart = pointwise.relu(pointwise.sub(cosine, arithmetic.like(cosine, margin)))
+    none = arithmetic.like(cosine, 0)
+    goal = arithmetic.broadcast_to(target, cosine.spec.shape)
+    is_one, is_minus = (pointwise.eq(goal, arithmetic.like(goal, v)) for v in (1, -1))
+    return reduced(
+        pointwise.add(pointwise.where(is_one, alike, none), pointwise.where(is_minus, apart, none)), reduction
+    )
+
+
+def margin_ranking_loss(a: Node, b: Node, target: Node, *, margin: float = 0.0, reduction: str = "mean") -> Node:
+    """max(0, -target (a - b) + margin). Raises ShapeError when the ranks differ."""
+    if not len(a.spec.shape) == len(b.spec.shape) == len(target.spec.shape):
+        raise ShapeError(
+            f"margin_ranking_loss : All input tensors should have same dimension but got sizes: input1: "
+            f"{a.spec.shape}, input2: {b.spec.shape}, target: {target.spec.shape} "
+        )
+    product = pointwise.neg(arithmetic.mul(target, arithmetic.sub(a, b)))
+    return reduced(_held(product, margin), reduction)
+
+
+def hinge_embedding_loss(x: Node, target: Node, *, margin: float = 1.0, reduction: str = "mean") -> Node:
+    """x where target is 1, max(0, margin - x) where it is -1."""
+    none = arithmetic.like(x, 0)
+    goal = arithmetic.broadcast_to(target, x.spec.shape)
+    apart = pointwise.relu(pointwise.sub(arithmetic.like(x, margin), x))
+    is_one, is_minus = (pointwise.eq(goal, arithmetic.like(goal, v)) for v in (1, -1))
+    near, far = pointwise.where(is_minus, none, x), pointwise.where(is_one, none, apart)
+    return reduced(pointwise.add(near, far), reduction)
+
+
+def triplet_margin_loss(
+    anchor: Node,
+    positive: Node,
+    negative: Node,
+    *,
+    margin: float = 1.0,
+    p: float = 2.0,
+    eps: float = 1e-6,
+    swap: bool = False,
+    reduction: str = "mean",
+) -> Node:
+    """max(0, |anchor - positive| - |anchor - negative| + margin); `swap` takes the nearer of both for the negative."""
+    near = pairwise_distance(anchor, positive, p, eps)
+    far = pairwise_distance(anchor, negative, p, eps)
+    if swap:
+        far = pointwise.minimum(far, pairwise_distance(positive, negative, p, eps))
+    return reduced(_held(pointwise.sub(near, far), margin), reduction)
+
+
+# Parts
+
+
+def _directed(x: Node, dim: int, eps: float) -> Node:
+    """x over its norm along `dim`, which counts as `eps` at least; no gradient flows where it does."""
+    size = reduce.norm(x, 2, dim, keepdim=True)
+    bound = arithmetic.like(size, eps)
+    return arithmetic.div(x, pointwise.where(pointwise.lt(size, bound), bound, size))
+
+
+def _held(x: Node, margin: float) -> Node:
+    """max(0, x + margin), with the gradient of torch's clamp_min: 1 at 0."""
+    over = pointwise.add(x, arithmetic.like(x, margin))
+    zero = arithmetic.like(over, 0)
+    return pointwise.where(pointwise.lt(over, zero), zero, over)
+
+
+def _apart(name: str, x: Node, target: Node) -> Node:
+    if x.spec.shape != target.spec.shape:
+        warnings.warn(
+            f"{name}: using a target size ({list(target.spec.shape)}) that is different to the input size "
+            f"({list(x.spec.shape)}). This will likely lead to incorrect results due to broadcasting. Please ensure "
+            f"they have the same size.",
+            stacklevel=5,
+        )
+    return arithmetic.sub(x, target)
+
+
+def _weighted(loss: Node, weight: Node | None, reduction: str) -> Node:
+    if weight is None:
+        return reduced(loss, reduction)
+    if weight.spec.shape != loss.spec.shape:
+        raise ValueError(f"Inputs and weights must have the same size, got {loss.spec.shape} and {weight.spec.shape}")
+    loss = arithmetic.mul(loss, weight)
+    if reduction == "mean":
+        return arithmetic.div(reduce.sum(loss), reduce.sum(weight))
+    return reduced(loss, reduction)

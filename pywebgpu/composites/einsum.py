@@ -1,0 +1,153 @@
+"""Einstein sums: a string says which axes meet. Operands are joined from left to right, a contraction a pair."""
+
+from math import prod
+
+from pywebgpu.composites import arithmetic, linear, precision, reduce
+from pywebgpu.errors import ShapeError
+from pywebgpu.ir.graph import Node
+from pywebgpu.ops import movement, pointwise
+
+Labels = tuple[str, ...]
+
+
+def einsum(equation: str, *operands: Node) -> Node:
+    """Sums products over the labels that the output does not name: "bij,bjk->bik".
+
+    Without "->" the output has the labels that occur once, in the order of the alphabet. "..." stands for axes that
+    broadcast; a label repeated in one operand takes its diagonal.
+    Raises: ShapeError when the equation and the shapes do not fit.
+    """
+    terms, output = _parse(equation, operands)
+    sizes = _sizes(equation, terms, output, operands)
+    joined: Node | None = None
+    held: Labels = ()
+    for place, (labels, node) in enumerate(zip(terms, operands, strict=True)):
+        later = {label for term in terms[place + 1 :] for label in term} | set(output)
+        alone, x = _diagonals(labels, node)
+        if joined is None:
+            held, joined = _summed(alone, x, later)
+        else:
+            others = set(held) | later
+            alone, x = _summed(alone, x, others)
+            held, joined = _pair(held, joined, alone, x, later, sizes)
+    assert joined is not None
+    return _arranged(held, joined, output, sizes)
+
+
+def _parse(equation: str, operands: tuple[Node, ...]) -> tuple[list[Labels], Labels]:
+    """The labels of each axis; axes under "..." are named "0", "1" and so on from the right."""
+    text = equation.replace(" ", "")
+    left, arrow, right = text.partition("->")
+    parts = left.split(",")
+    if len(parts) != len(operands):
+        raise ShapeError(f"einsum(): {equation!r} names {len(parts)} operands, but {len(operands)} were given")
+    terms = [_labels(equation, part, len(x.spec.shape)) for part, x in zip(parts, operands, strict=True)]
+    hidden = max((sum(label.isdigit() for label in term) for term in terms), default=0)
+    ellipsis = tuple(str(i) for i in reversed(range(hidden)))
+    if arrow:
+        found = right.replace("...", ".")
+        output = tuple(label for char in found for label in (ellipsis if char == "." else (char,)))
+    else:
+        letters = sorted({label for term in terms for label in term if not label.isdigit()})
+        output = ellipsis + tuple(c for c in letters if sum(term.count(c) for term in terms) == 1)
+    known = {label for term in terms for label in term}
+    for label in output:
+        if label not in known:
+            raise ShapeError(f"einsum(): output subscript {label} does not appear in the equation {equation!r}")
+        if output.count(label) > 1:
+            raise ShapeError(f"einsum(): output subscript {label} appears more than once in {equation!r}")
+    return terms, output
+
+
+def _labels(equation: str, part: str, rank: int) -> Labels:
+    before, dots, after = part.partition("...")
+    if not all(char.isalpha() for char in before + after):
+        raise ShapeError(f"einsum(): subscripts must be letters, got {part!r} in {equation!r}")
+    hidden = rank - len(before) - len(after)
+    if hidden < 0 or (hidden and not dots):
+        raise ShapeError(
+            f"einsum(): the number of subscripts in {part!r} does not match the number of dimensions ({rank})"
+        )
+    return (*before, *(str(i) for i in reversed(range(hidden))), *after)
+
+
+def _sizes(equation: str, terms: list[Labels], output: Labels, operands: tuple[Node, ...]) -> dict[str, int]:
+    sizes: dict[str, int] = {}
+    for term, x in zip(terms, operands, strict=True):
+        for label, n in zip(term, x.spec.shape, strict=True):
+            known = sizes.get(label, 1)
+            if n not in (1, known) and known != 1:
+                raise ShapeError(
+                    f"einsum(): operands do not broadcast with remapped shapes: {label!r} is {known} and {n} in "
+                    f"{equation!r} for {[y.spec.shape for y in operands]}"
+                )
+            sizes[label] = n if known == 1 else known
+    precision.require_same("einsum", *operands)
+    return sizes
+
+
+def _diagonals(labels: Labels, x: Node) -> tuple[Labels, Node]:
+    """Axes with one label become one axis, their diagonal: every (n + 1)-th element of both, merged."""
+    while len(set(labels)) != len(labels):
+        label = next(c for c in labels if labels.count(c) > 1)
+        first = labels.index(label)
+        second = labels.index(label, first + 1)
+        n = x.spec.shape[first]
+        if x.spec.shape[second] != n:
+            raise ShapeError(f"einsum(): subscript {label} is repeated for sizes {n} and {x.spec.shape[second]}")
+        rest = [axis for axis in range(len(labels)) if axis not in (first, second)]
+        kept = tuple(x.spec.shape[axis] for axis in rest)
+        square = movement.permute(x, order=(*rest, first, second))
+        flat = movement.reshape(square, shape=(*kept, n * n))
+        x = movement.slice_(flat, starts=(0,) * (len(kept) + 1), sizes=(*kept, n), steps=(*(1,) * len(kept), n + 1))
+        labels = (*(labels[axis] for axis in rest), label)
+    return labels, x
+
+
+def _summed(labels: Labels, x: Node, needed: set[str]) -> tuple[Labels, Node]:
+    """Without the labels that nobody else needs."""
+    axes = tuple(axis for axis, label in enumerate(labels) if label not in needed)
+    if axes:
+        x = reduce.sum(x, axes, dtype=x.spec.dtype)
+    return tuple(label for label in labels if label in needed), x
+
+
+def _pair(
+    left: Labels, a: Node, right: Labels, b: Node, needed: set[str], sizes: dict[str, int]
+) -> tuple[Labels, Node]:
+    """One product of two operands; labels of both that are not needed later are summed."""
+    shared = [label for label in left if label in right]
+    # An axis of size 1 on one side only cannot be summed over by a contraction: that side lacks the axis.
+    a_only_one = {label for label in shared if a.spec.shape[left.index(label)] != b.spec.shape[right.index(label)]}
+    summed = [label for label in shared if label not in needed]
+    if not summed or a_only_one:
+        labels = (*left, *(label for label in right if label not in left))
+        out = pointwise.mul(_grown(left, a, labels, sizes), _grown(right, b, labels, sizes))
+        return _summed(labels, out, needed)
+    batch = [label for label in shared if label in needed]
+    rows = [label for label in left if label not in shared]
+    columns = [label for label in right if label not in shared]
+    count = {kind: prod(sizes[label] for label in names) for kind, names in
+             (("batch", batch), ("rows", rows), ("columns", columns), ("summed", summed))}  # fmt: skip
+    a = movement.permute(a, order=tuple(left.index(label) for label in (*batch, *rows, *summed)))
+    b = movement.permute(b, order=tuple(right.index(label) for label in (*batch, *summed, *columns)))
+    product = linear.matmul(
+        movement.reshape(a, shape=(count["batch"], count["rows"], count["summed"])),
+        movement.reshape(b, shape=(count["batch"], count["summed"], count["columns"])),
+    )
+    labels = (*batch, *rows, *columns)
+    return labels, movement.reshape(product, shape=tuple(sizes[label] for label in labels))
+
+
+def _grown(labels: Labels, x: Node, wanted: Labels, sizes: dict[str, int]) -> Node:
+    """x with the axes `wanted`, in that order, those that it lacks grown to their size."""
+    order = tuple(labels.index(label) for label in wanted if label in labels)
+    x = movement.permute(x, order=order)
+    sizes_of_x = dict(zip((labels[axis] for axis in order), x.spec.shape, strict=True))
+    x = movement.reshape(x, shape=tuple(sizes_of_x.get(label, 1) for label in wanted))
+    return arithmetic.broadcast_to(x, tuple(sizes[label] for label in wanted))
+
+
+def _arranged(labels: Labels, x: Node, output: Labels, sizes: dict[str, int]) -> Node:
+    x = movement.permute(x, order=tuple(labels.index(label) for label in output))
+    return arithmetic.broadcast_to(x, tuple(sizes[label] for label in output))

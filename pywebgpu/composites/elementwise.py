@@ -1,0 +1,374 @@
+"""Functions of one number a position, made of a few ops each; broadcasting and dtypes as torch's.
+
+An operand is a node or a Python number. Half floats are computed in float32 and rounded once.
+"""
+
+from math import log as natural_log
+from math import pi
+
+from pywebgpu import dtypes, numbers
+from pywebgpu.composites import arithmetic, logic, precision
+from pywebgpu.composites.arithmetic import Number, Operand
+from pywebgpu.dtypes import DType, Kind
+from pywebgpu.ir.graph import Node, Pointwise
+from pywebgpu.ops import clamping, logarithms, pointwise
+
+
+def unmoved(value: Node, source: Node) -> Node:
+    """`value`; `source`, of its shape and dtype, has a gradient, which is 0."""
+    if not source.requires:
+        return value
+    return pointwise.where(pointwise.scalar(False, dtypes.bool_), source, value)
+
+
+# One argument
+
+
+def neg(x: Node) -> Node:
+    if x.spec.dtype is dtypes.bool_:
+        raise RuntimeError(
+            "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use "
+            "the `~` or `logical_not()` operator instead."
+        )
+    return pointwise.neg(x)
+
+
+def abs_(x: Node) -> Node:
+    if x.spec.dtype is dtypes.bool_:
+        raise NotImplementedError("\"abs_cpu\" not implemented for 'Bool'")
+    return pointwise.abs_(x)
+
+
+def sign(x: Node) -> Node:
+    return pointwise.copy(x) if x.spec.dtype is dtypes.bool_ else pointwise.sign(x)
+
+
+def relu(x: Node) -> Node:
+    if x.spec.dtype is dtypes.bool_:
+        raise RuntimeError("Boolean inputs not supported for relu")
+    return pointwise.relu(x)
+
+
+def whole(op: Pointwise, x: Node) -> Node:
+    """floor, ceil, trunc, round: whole numbers stay as they are."""
+    if x.spec.dtype is dtypes.bool_:
+        raise NotImplementedError(f"\"{op.name}\" not implemented for 'Bool'")
+    return op(x) if x.spec.dtype.kind is Kind.FLOAT else pointwise.copy(x)
+
+
+def round_(x: Node, decimals: int = 0) -> Node:
+    """The nearest number with `decimals` digits, halves to even."""
+    if decimals == 0 or x.spec.dtype.kind is not Kind.FLOAT:
+        return whole(pointwise.round_, x)
+    scale = arithmetic.like(x, 10.0 ** abs(decimals))
+    if decimals > 0:
+        return pointwise.div(pointwise.round_(pointwise.mul(x, scale)), scale)
+    return pointwise.mul(pointwise.round_(pointwise.div(x, scale)), scale)
+
+
+def frac(x: Node) -> Node:
+    if x.spec.dtype.kind is not Kind.FLOAT:
+        raise NotImplementedError(f'"frac_cpu" not implemented for {logic.title(x.spec.dtype)!r}')
+    return pointwise.sub(x, pointwise.trunc(x))
+
+
+def square(x: Node) -> Node:
+    x = arithmetic.cast(x, dtypes.int64) if x.spec.dtype is dtypes.bool_ else x
+    return pointwise.mul(x, x)
+
+
+def _scaled_log(x: Node, base: float) -> Node:
+    dtype, (x,) = arithmetic.real(x)
+    return arithmetic.cast(pointwise.mul(pointwise.log(x), arithmetic.like(x, 1 / natural_log(base))), dtype)
+
+
+def log2(x: Node) -> Node:
+    return _scaled_log(x, 2.0)
+
+
+def log10(x: Node) -> Node:
+    return _scaled_log(x, 10.0)
+
+
+def exp2(x: Node) -> Node:
+    dtype, (x,) = arithmetic.real(x)
+    return arithmetic.cast(pointwise.exp(pointwise.mul(x, arithmetic.like(x, natural_log(2.0)))), dtype)
+
+
+def erfc(x: Node) -> Node:
+    dtype, (x,) = arithmetic.real(x)
+    return arithmetic.cast(pointwise.sub(arithmetic.like(x, 1.0), pointwise.erf(x)), dtype)
+
+
+def logit(x: Node, eps: float | None = None) -> Node:
+    """log(x / (1 - x)), with x held in [eps, 1 - eps]."""
+    dtype, (x,) = arithmetic.real(x)
+    if eps is not None:
+        x = clamp(x, eps, 1 - eps)
+    return arithmetic.cast(logarithms.logit(x), dtype)
+
+
+def sinc(x: Node) -> Node:
+    """sin(pi x) / (pi x), 1 at 0."""
+    dtype, (x,) = arithmetic.real(x)
+    zero = pointwise.eq(pointwise.mul(x, x), arithmetic.like(x, 0.0))  # The gradient divides by the square.
+    angle = pointwise.mul(pointwise.where(zero, arithmetic.like(x, 1.0), x), arithmetic.like(x, pi))
+    out = pointwise.where(zero, arithmetic.like(x, 1.0), pointwise.div(pointwise.sin(angle), angle))
+    return arithmetic.cast(out, dtype)
+
+
+def deg2rad(x: Node) -> Node:
+    dtype, (x,) = arithmetic.real(x)
+    return arithmetic.cast(pointwise.mul(x, arithmetic.like(x, pi / 180)), dtype)
+
+
+def rad2deg(x: Node) -> Node:
+    dtype, (x,) = arithmetic.real(x)
+    return arithmetic.cast(pointwise.mul(x, arithmetic.like(x, 180 / pi)), dtype)
+
+
+def nan_to_num(x: Node, nan: float | None = None, posinf: float | None = None, neginf: float | None = None) -> Node:
+    """x with NaN and the infinities replaced; by 0 and by the largest numbers of the dtype where none is given."""
+    dtype = x.spec.dtype
+    if dtype.kind is not Kind.FLOAT:
+        return pointwise.copy(x)
+    high, low = (dtype.high if posinf is None else posinf), (dtype.low if neginf is None else neginf)
+    infinities = pointwise.isinf(x)
+    above = pointwise.gt(x, arithmetic.like(x, 0.0))
+    ends = pointwise.where(above, arithmetic.like(x, high), arithmetic.like(x, low))
+    out = pointwise.where(infinities, ends, x)
+    return pointwise.where(pointwise.isnan(x), arithmetic.like(x, nan or 0.0), out)
+
+
+# Two arguments
+
+
+def rsub(a: Operand, b: Operand, alpha: Number = 1) -> Node:
+    return arithmetic.sub(b, a, alpha)
+
+
+def remainder(a: Operand, b: Operand) -> Node:
+    """a mod b with the sign of b."""
+    return _divided("remainder", pointwise.remainder, a, b)
+
+
+def fmod(a: Operand, b: Operand) -> Node:
+    """a mod b with the sign of a."""
+    return _divided("fmod", pointwise.fmod, a, b)
+
+
+def floor_divide(a: Operand, b: Operand) -> Node:
+    dtype = arithmetic.result_type(a, b)
+    if dtype is dtypes.bool_:
+        raise NotImplementedError("\"div_floor_cpu\" not implemented for 'Bool'")
+    if dtype.kind is Kind.INT and not isinstance(b, Node) and numbers.is_zero(b, dtype):
+        raise RuntimeError("ZeroDivisionError")
+    return arithmetic.div(a, b, "floor")
+
+
+def _divided(name: str, op: Pointwise, a: Operand, b: Operand) -> Node:
+    dtype = arithmetic.result_type(a, b)
+    if dtype is dtypes.bool_:
+        raise NotImplementedError(f"\"{name}_cpu\" not implemented for 'Bool'")
+    if dtype.kind is Kind.INT and not isinstance(b, Node) and numbers.is_zero(b, dtype):
+        raise RuntimeError("ZeroDivisionError")
+    return arithmetic.binary(op, a, b, dtype)
+
+
+def pow_(a: Operand, b: Operand) -> Node:
+    """a to the power b. Raises RuntimeError for integers to a negative integer power."""
+    dtype = arithmetic.result_type(a, b)
+    if dtype is dtypes.bool_:
+        if isinstance(a, Node) and not isinstance(b, Node):
+            return pointwise.copy(a) if b else pointwise.full(1, a.spec)
+        raise NotImplementedError("\"pow\" not implemented for 'Bool'")
+    if not isinstance(b, Node) and (dtype.kind is Kind.INT or dtype.itemsize == 2):
+        numbers.check(b, dtype)
+    if dtype.kind is Kind.INT:
+        return _integer_power(a, b, dtype)
+    if isinstance(a, Node) and not isinstance(b, Node):
+        known = _known_power(arithmetic.cast(a, dtype), b)
+        if known is not None:
+            return known
+    return arithmetic.binary(pointwise.pow_, a, b, dtype)
+
+
+def _known_power(x: Node, b: Number) -> Node | None:
+    """Powers that are a product, a quotient or a root."""
+    if b == 2:
+        return pointwise.mul(x, x)
+    if b == 3:
+        return pointwise.mul(pointwise.mul(x, x), x)
+    if b == 1:
+        return pointwise.copy(x)
+    if b == 0.5:
+        return pointwise.sqrt(x)
+    if b == -1:
+        return pointwise.reciprocal(x)
+    if b == -0.5:
+        return pointwise.rsqrt(x)
+    if b == -2:
+        inverse = pointwise.reciprocal(x)  # Of the square, the gradient at 0 would be infinity times 0.
+        return pointwise.mul(inverse, inverse)
+    return None
+
+
+def _integer_power(a: Operand, b: Operand, dtype: DType) -> Node:
+    if not isinstance(b, Node):
+        if b < 0:
+            raise RuntimeError("Integers to negative integer powers are not allowed.")
+        if b == 2 and isinstance(a, Node):
+            x = arithmetic.cast(a, dtype)
+            return pointwise.mul(x, x)
+        return arithmetic.binary(pointwise.pow_, a, b, dtype)
+    x, y = arithmetic.together(a, b, dtype=dtype)
+    if dtype.low == 0:
+        return pointwise.pow_(x, y)
+    zero, one, minus = arithmetic.like(x, 0), arithmetic.like(x, 1), arithmetic.like(x, -1)
+    odd = pointwise.eq(pointwise.bitwise_and(y, one), one)
+    alternating = pointwise.where(odd, minus, one)
+    inverse = pointwise.where(pointwise.eq(x, one), one, pointwise.where(pointwise.eq(x, minus), alternating, zero))
+    power = pointwise.pow_(x, pointwise.maximum(y, zero))
+    return pointwise.where(pointwise.lt(y, zero), inverse, power)
+
+
+def float_power(a: Operand, b: Operand) -> Node:
+    """a to the power b, in float64."""
+    return arithmetic.binary(pointwise.pow_, a, b, dtypes.float64)
+
+
+def ldexp(a: Operand, b: Operand) -> Node:
+    """a times 2 to the power b."""
+    dtype, (x, y) = arithmetic.real(a, b)
+    return arithmetic.cast(pointwise.mul(x, pointwise.pow_(arithmetic.like(y, 2.0), y)), dtype)
+
+
+def fmax(a: Operand, b: Operand) -> Node:
+    """The larger one; the number where the other is NaN."""
+    x, y = arithmetic.together(a, b)
+    return pointwise.where(pointwise.bitwise_or(pointwise.ge(x, y), logic.isnan(y)), x, y)
+
+
+def fmin(a: Operand, b: Operand) -> Node:
+    """The smaller one; the number where the other is NaN."""
+    x, y = arithmetic.together(a, b)
+    return pointwise.where(pointwise.bitwise_or(pointwise.le(x, y), logic.isnan(y)), x, y)
+
+
+def atan2(a: Operand, b: Operand) -> Node:
+    dtype, (x, y) = arithmetic.real(a, b)
+    return arithmetic.cast(pointwise.atan2(x, y), dtype)
+
+
+def hypot(a: Operand, b: Operand) -> Node:
+    dtype, (x, y) = arithmetic.real(a, b)
+    return arithmetic.cast(pointwise.hypot(x, y), dtype)
+
+
+def copysign(a: Operand, b: Operand) -> Node:
+    """The size of a with the sign of b."""
+    dtype, (x, y) = arithmetic.real(a, b)
+    size = pointwise.abs_(x)
+    out = pointwise.where(logic.signbit(y), pointwise.neg(size), size)
+    return arithmetic.cast(unmoved(out, y), dtype)
+
+
+def heaviside(a: Node, values: Node) -> Node:
+    """0 below 0, 1 above, `values` at 0."""
+    if a.spec.dtype is not values.spec.dtype:
+        raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
+    x, at_zero = arithmetic.together(a, values)
+    zero = arithmetic.like(x, 0)
+    step = arithmetic.cast(pointwise.gt(x, zero), x.spec.dtype)
+    return pointwise.where(pointwise.eq(x, zero), at_zero, step)
+
+
+def xlogy(a: Operand, b: Operand) -> Node:
+    """a log(b), which is 0 where a is 0 and b is not NaN."""
+    dtype, (x, y) = arithmetic.real(a, b)
+    return arithmetic.cast(logarithms.xlogy(x, y), dtype)
+
+
+def logaddexp(a: Operand, b: Operand, base: float | None = None) -> Node:
+    """log(exp(a) + exp(b)), or the same with powers and logarithm of `base`."""
+    dtype, (x, y) = arithmetic.real(a, b)
+    scale = 1.0 if base is None else natural_log(base)
+    peak, apart = pointwise.maximum(x, y), pointwise.abs_(pointwise.sub(x, y))
+    if base is not None:
+        apart = pointwise.mul(apart, arithmetic.like(apart, scale))
+    tail = pointwise.log1p(pointwise.exp(pointwise.neg(apart)))
+    if base is not None:
+        tail = pointwise.mul(tail, arithmetic.like(tail, 1 / scale))
+    same = pointwise.bitwise_and(pointwise.eq(x, y), pointwise.isinf(x))
+    out = pointwise.where(same, x, pointwise.add(peak, tail))
+    return arithmetic.cast(out, dtype)
+
+
+# Three arguments
+
+
+def clamp(x: Node, low: Operand | None = None, high: Operand | None = None) -> Node:
+    """x held between `low` and `high`; NaN stays, and `high` wins where the two are crossed."""
+    given = [bound for bound in (low, high) if bound is not None]
+    if not given:
+        raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
+    dtype = arithmetic.result_type(x, *given)
+    if dtype is dtypes.bool_ and not all(isinstance(bound, Node) for bound in given):
+        raise NotImplementedError("\"clamp_scalar_cpu\" not implemented for 'Bool'")
+    for bound in given:
+        if not isinstance(bound, Node):
+            numbers.check(bound, dtype)
+    x, *bounds = arithmetic.together(x, *given, dtype=dtype)
+    if dtype.kind is Kind.FLOAT:
+        op = clamping.clamp_max if low is None else clamping.clamp_min if high is None else clamping.clamp
+        return op(x, *bounds)
+    if low is not None:  # A comparison may be with a number that not every device holds.
+        x = pointwise.where(pointwise.lt(x, bounds[0]), bounds[0], x)
+    return x if high is None else pointwise.where(pointwise.gt(x, bounds[-1]), bounds[-1], x)
+
+
+def lerp(start: Node, end: Node, weight: Operand) -> Node:
+    """start + weight (end - start), exact at both ends."""
+    _same("lerp", start, end)
+    if start.spec.dtype.kind is not Kind.FLOAT:
+        raise NotImplementedError(f'"lerp" not implemented for {logic.title(start.spec.dtype)!r}')
+    if isinstance(weight, Node):
+        _same("lerp", start, weight)
+        a, b, w = arithmetic.together(start, end, weight)
+        apart = pointwise.sub(b, a)
+        near = pointwise.add(a, pointwise.mul(w, apart))
+        far = pointwise.sub(b, pointwise.mul(apart, pointwise.sub(arithmetic.like(w, 1.0), w)))
+        return pointwise.where(pointwise.lt(pointwise.abs_(w), arithmetic.like(w, 0.5)), near, far)
+    numbers.check(weight, precision.computing(start.spec.dtype))
+    a, b = arithmetic.together(start, end)
+    apart = pointwise.sub(b, a)
+    if abs(weight) < 0.5:
+        return pointwise.add(a, arithmetic.mul(apart, weight))
+    return pointwise.sub(b, arithmetic.mul(apart, 1.0 - weight))
+
+
+def addcmul(x: Node, a: Node, b: Node, value: Number = 1) -> Node:
+    """x + value * a * b"""
+    dtype = arithmetic.result_type(x, a, b)
+    if dtype is dtypes.bool_:
+        raise NotImplementedError("\"addcmul\" not implemented for 'Bool'")
+    value = arithmetic.weight(value, dtype)
+    product = arithmetic.mul(a, b)
+    return arithmetic.add(x, product if value == 1 else arithmetic.mul(product, value))
+
+
+def addcdiv(x: Node, a: Node, b: Node, value: Number = 1) -> Node:
+    """x + value * a / b. Raises RuntimeError for the division of integers."""
+    if arithmetic.result_type(a, b).kind is not Kind.FLOAT:
+        raise RuntimeError(
+            "Integer division with addcdiv is no longer supported, and in a future release addcdiv will perform a true "
+            "division of tensor1 and tensor2."
+        )
+    numbers.check(value, precision.computing(arithmetic.result_type(x, a, b)))
+    quotient = arithmetic.div(a, b)
+    return arithmetic.add(x, quotient if value == 1 else arithmetic.mul(quotient, value))
+
+
+def _same(name: str, a: Node, b: Node) -> None:
+    if a.spec.dtype is not b.spec.dtype:
+        raise RuntimeError(f"{name}: expected dtype {a.spec.dtype.name} but got dtype {b.spec.dtype.name}")

@@ -1,0 +1,56 @@
+"""Rows looked up by number, and numbers written as rows."""
+
+from math import prod
+
+from pywebgpu import dtypes
+from pywebgpu.composites import arithmetic, bounds, reduce
+from pywebgpu.dtypes import Kind
+from pywebgpu.errors import DTypeError, ShapeError
+from pywebgpu.ir.graph import Node, Spec
+from pywebgpu.ops import indexing, movement, pointwise
+
+
+def embedding(index: Node, weight: Node, padding_idx: int | None = None) -> Node:
+    """weight[index]: a row for each number; the row `padding_idx` gets no gradient.
+
+    Shapes: index (...), weight (n, d) -> (..., d).
+    Dtypes: index of whole numbers.
+    Raises: ShapeError when weight has not two axes; DTypeError for another index; RangeError when a number is not in
+    0..n-1: at once where it is known, else when a value is read.
+    """
+    if index.spec.dtype not in (dtypes.int32, dtypes.int64):
+        raise DTypeError(
+            f"Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
+            f"{index.spec.dtype} instead (while checking arguments for embedding)"
+        )
+    if len(weight.spec.shape) != 2:
+        raise ShapeError(f"'weight' must be 2-D, got {weight.spec.shape}")
+    n, d = weight.spec.shape
+    if padding_idx is not None:
+        if not -n <= padding_idx < n:
+            raise AssertionError("Padding_idx must be within num_embeddings")
+        padding_idx %= n
+    flat = movement.reshape(index, shape=(prod(index.spec.shape),))
+    flat = bounds.checked(flat, n, wrap=False, text="index out of range in self: {index} of {size} rows")
+    rows = indexing.take(weight, flat)
+    if padding_idx is not None and rows.requires:
+        column = movement.reshape(flat, shape=(*flat.spec.shape, 1))
+        padding = arithmetic.broadcast_to(pointwise.eq(column, arithmetic.like(column, padding_idx)), rows.spec.shape)
+        rows = pointwise.where(padding, reduce.stop_gradient(rows), rows)
+    return movement.reshape(rows, shape=(*index.spec.shape, d))
+
+
+def one_hot(index: Node, num_classes: int) -> Node:
+    """1 at index, 0 elsewhere, as int64. Shapes: index (...) -> (..., num_classes)."""
+    if index.spec.dtype.kind is not Kind.INT:
+        raise DTypeError(f"one_hot is only applicable to index tensor of type LongTensor, got {index.spec.dtype}")
+    if num_classes < 1:
+        raise ShapeError(f"num_classes should be positive, got {num_classes}")
+    known = bounds.known_range(index)
+    if known is not None and known.exact and not 0 <= known.low <= known.high < num_classes:
+        raise ShapeError(f"Class values must be in 0..{num_classes - 1}, got {known.low}..{known.high}")
+    index = bounds.checked(index, num_classes, wrap=False, text="Class value {index} must be smaller than {size}")
+    shape = (*index.spec.shape, num_classes)
+    column = movement.reshape(arithmetic.cast(index, dtypes.int64), shape=(*index.spec.shape, 1))
+    places = pointwise.iota(spec=Spec(shape, dtypes.int64), axis=len(shape) - 1)
+    return arithmetic.cast(pointwise.eq(places, arithmetic.broadcast_to(column, shape)), dtypes.int64)

@@ -1,0 +1,239 @@
+"""Reading and writing at computed rows: subscripts with index tensors, and torch's index_ functions.
+
+Two ops carry all of it: `take` reads rows by number and `scatter` writes them. Here places become row numbers; see
+bounds.py for how they are checked. Single elements are in scattering.py, masks in masks.py.
+"""
+
+from collections.abc import Sequence
+from math import prod
+
+from pywebgpu import dtypes, shapes
+from pywebgpu.composites import arithmetic, bounds
+from pywebgpu.composites.arithmetic import Number
+from pywebgpu.dtypes import Kind
+from pywebgpu.errors import DTypeError, RangeError, ShapeError
+from pywebgpu.ir.graph import Node
+from pywebgpu.ops import indexing, movement, pointwise
+from pywebgpu.shapes import Shape
+
+REDUCTIONS = {"sum": "add", "mean": "add", "prod": "prod", "amax": "max", "amin": "min", "max": "max", "min": "min"}
+
+
+# Subscripts with index tensors
+
+
+def get(x: Node, axes: Sequence[int], indices: Sequence[Node], at: int) -> Node:
+    """x[..., index, ...] with index tensors on `axes`; the axes of what they broadcast to stand at axis `at`."""
+    places, lead = _row_numbers(x.spec.shape, axes, indices)
+    front, rest = fronted(x, axes)
+    taken = indexing.take(front, places)
+    kept = tuple(x.spec.shape[axis] for axis in rest)
+    return _moved_block(shaped(taken, (*lead, *kept)), 0, len(lead), at)
+
+
+def put(x: Node, axes: Sequence[int], indices: Sequence[Node], at: int, value: Node, accumulate: bool = False) -> Node:
+    """x after x[..., index, ...] = value, or += value where places that meet twice add up. See get.
+
+    Raises: ShapeError when the value does not broadcast to what get would return.
+    """
+    places, lead = _row_numbers(x.spec.shape, axes, indices)
+    front, rest = fronted(x, axes)
+    kept = tuple(x.spec.shape[axis] for axis in rest)
+    target = (*kept[:at], *lead, *kept[at:])
+    given = value.spec.shape
+    value = shaped(value, without_leading(given, len(target)))
+    if not fits(value.spec.shape, target):
+        raise ShapeError(
+            f"shape mismatch: value tensor of shape {list(given)} cannot be broadcast to indexing result of shape "
+            f"{list(target)}"
+        )
+    value = arithmetic.broadcast_to(value, target)
+    source = shaped(_moved_block(value, at, len(lead), 0), (prod(lead), prod(kept)))
+    mode = "add" if accumulate else "set"
+    written = shaped(
+        indexing.scatter(front, places, source, mode=mode), tuple(x.spec.shape[axis] for axis in (*axes, *rest))
+    )
+    order = (*axes, *rest)
+    return permuted(written, tuple(order.index(axis) for axis in range(len(order))))
+
+
+def without_leading(shape: Shape, rank: int) -> Shape:
+    """A shape without the axes of size 1 in front that a tensor of `rank` has no place for."""
+    while len(shape) > rank and shape[0] == 1:
+        shape = shape[1:]
+    return shape
+
+
+def fits(shape: Shape, target: Shape) -> bool:
+    """Whether a value of `shape` broadcasts to `target`."""
+    padded = (1,) * (len(target) - len(shape)) + shape
+    return len(shape) <= len(target) and all(m in (1, n) for m, n in zip(padded, target, strict=True))
+
+
+def _row_numbers(shape: Shape, axes: Sequence[int], indices: Sequence[Node]) -> tuple[Node, Shape]:
+    """Index tensors on `axes` -> the number of the row that each element names, and their common shape."""
+    lead: Shape = ()
+    for index in indices:
+        try:
+            lead = shapes.broadcast(lead, index.spec.shape)
+        except ShapeError:
+            given = ", ".join(str(list(index.spec.shape)) for index in indices)
+            raise RangeError(
+                f"shape mismatch: indexing tensors could not be broadcast together with shapes {given}"
+            ) from None
+    total: Node | None = None
+    step = 1
+    for axis, index in zip(reversed(axes), reversed(indices), strict=True):
+        part = arithmetic.cast(index, dtypes.int64)
+        if 0 not in lead:
+            part = bounds.checked(part, shape[axis], axis)
+        part = arithmetic.broadcast_to(scaled(part, step), lead)
+        total = part if total is None else pointwise.add(total, part)
+        step *= shape[axis]
+    assert total is not None
+    return shaped(total, (prod(lead),)), lead
+
+
+def fronted(x: Node, axes: Sequence[int]) -> tuple[Node, tuple[int, ...]]:
+    """x as (elements of `axes`, elements of the others), and the others."""
+    rest = tuple(axis for axis in range(len(x.spec.shape)) if axis not in axes)
+    rows = prod(x.spec.shape[axis] for axis in axes)
+    return shaped(permuted(x, (*axes, *rest)), (rows, prod(x.spec.shape[axis] for axis in rest))), rest
+
+
+def _moved_block(x: Node, start: int, count: int, to: int) -> Node:
+    """`count` axes from `start` on stand at `to` afterwards."""
+    block = list(range(start, start + count))
+    others = [axis for axis in range(len(x.spec.shape)) if axis not in block]
+    return permuted(x, (*others[:to], *block, *others[to:]))
+
+
+# Whole rows
+
+
+def index_select(x: Node, dim: int, index: Node) -> Node:
+    """Rows of `dim` by number. Shapes: index (m,) or (). Raises: DTypeError, RangeError."""
+    axis = shapes.axis(dim, len(x.spec.shape))
+    require_index("index_select", index)
+    if len(index.spec.shape) > 1:
+        raise RangeError("index_select(): Index is supposed to be a vector")
+    if not x.spec.shape:
+        return shaped(index_select(shaped(x, (1,)), 0, index), ())
+    places = bounds.checked(shaped(index, (prod(index.spec.shape),)), x.spec.shape[axis], axis, wrap=False,
+                            text="index out of range in self: {index} is not in 0 ... {size} - 1")  # fmt: skip
+    return get(x, (axis,), (places,), axis)
+
+
+def index_add(x: Node, dim: int, index: Node, source: Node, *, alpha: Number = 1) -> Node:
+    """x after x[index[i]] += alpha * source[i] along `dim`, in order."""
+    if alpha != 1:
+        source = pointwise.mul(source, scalar(alpha, source))
+    return _onto_rows("index_add_", x, dim, index, source, "add")
+
+
+def index_copy(x: Node, dim: int, index: Node, source: Node) -> Node:
+    """x after x[index[i]] = source[i] along `dim`; of equal numbers the last one stays."""
+    return _onto_rows("index_copy_", x, dim, index, source, "set")
+
+
+def index_reduce(x: Node, dim: int, index: Node, source: Node, reduce: str, *, include_self: bool = True) -> Node:
+    """Rows of source folded into rows of x by prod, mean, amax or amin."""
+    if reduce not in ("prod", "mean", "amax", "amin"):
+        raise ShapeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
+    return _onto_rows("index_reduce_", x, dim, index, source, reduce, include_self=include_self)
+
+
+def index_fill(x: Node, dim: int, index: Node, value: Node | Number) -> Node:
+    """x after x[index[i]] = value along `dim`."""
+    axis = shapes.axis(dim, len(x.spec.shape))
+    require_index("index_fill_", index)
+    if len(index.spec.shape) > 1:
+        raise ShapeError("index_fill_(): Index is supposed to be a vector")
+    if not x.spec.shape:
+        return shaped(index_fill(shaped(x, (1,)), 0, index, value), ())
+    return put(x, (axis,), (shaped(index, (prod(index.spec.shape),)),), axis, scalar(value, x))
+
+
+def _onto_rows(name: str, x: Node, dim: int, index: Node, source: Node, how: str, *, include_self: bool = True) -> Node:
+    axis = shapes.axis(dim, len(x.spec.shape))
+    require_index(name, index)
+    if len(index.spec.shape) > 1:
+        raise RangeError(f"{name}(): Index is supposed to be a vector, but got dim: {len(index.spec.shape)}")
+    if not x.spec.shape:
+        return shaped(_onto_rows(name, shaped(x, (1,)), 0, index, shaped(source, (1,)), how), ())
+    require_dtype(name, x, source)
+    count = prod(index.spec.shape)
+    if not source.spec.shape:
+        source = shaped(source, (1,) * len(x.spec.shape))
+    if len(source.spec.shape) <= axis or source.spec.shape[axis] != count:
+        raise RangeError(
+            f"{name}(): Number of indices ({count}) should be equal to source.size(dim): for dim: {axis}, "
+            f"source {list(source.spec.shape)}"
+        )
+    expected = (*x.spec.shape[:axis], count, *x.spec.shape[axis + 1 :])
+    if source.spec.shape != expected:
+        raise ShapeError(
+            "source tensor shape must match self tensor shape, excluding the specified dimension. "
+            f"Got self.shape = {list(x.spec.shape)} source.shape = {list(source.spec.shape)}"
+        )
+    places = bounds.checked(shaped(index, (count,)), x.spec.shape[axis], axis, wrap=False)
+    base, _ = fronted(x, (axis,))
+    rows, _ = fronted(source, (axis,))
+    if how in ("add", "set"):
+        out = indexing.scatter(base, places, rows, mode=how)
+    else:
+        out = combined(base, places, rows, how, include_self=include_self)
+    rest = tuple(n for a, n in enumerate(x.spec.shape) if a != axis)
+    return _moved_block(shaped(out, (x.spec.shape[axis], *rest)), 0, 1, axis)
+
+
+def combined(base: Node, places: Node, source: Node, reduce: str, *, include_self: bool) -> Node:
+    """Rows of `source` (m, d) folded into rows of `base` (n, d)."""
+    mode, dtype = REDUCTIONS[reduce], base.spec.dtype
+    if not include_self:
+        start = source  # The largest of whole numbers is one of them: none has to stand for "no number yet".
+        if mode in ("add", "prod") or dtype.kind is Kind.FLOAT:
+            start = pointwise.full({"add": 0, "prod": 1, "max": float("-inf"), "min": float("inf")}[mode], source.spec)
+        base = indexing.scatter(base, places, start, mode="set")
+    out = indexing.scatter(base, places, source, mode=mode)
+    if reduce != "mean":
+        return out
+    one, zero = pointwise.full(1, source.spec), pointwise.full(int(include_self), base.spec)
+    count = indexing.scatter(zero, places, one, mode="add")
+    count = pointwise.maximum(count, pointwise.full(1, count.spec))
+    return arithmetic.div(out, count, None if dtype.kind is Kind.FLOAT else "floor")
+
+
+# Parts
+
+
+def shaped(x: Node, shape: Shape) -> Node:
+    return x if x.spec.shape == shape else movement.reshape(x, shape=shape)
+
+
+def permuted(x: Node, order: tuple[int, ...]) -> Node:
+    return x if order == tuple(range(len(order))) else movement.permute(x, order=order)
+
+
+def scaled(x: Node, factor: int) -> Node:
+    return x if factor == 1 else pointwise.mul(x, arithmetic.like(x, factor))
+
+
+def scalar(value: Node | Number, like: Node) -> Node:
+    """A number in the dtype of `like`; whole numbers lose a fraction. Raises: DTypeError where it does not fit."""
+    dtype = like.spec.dtype
+    if isinstance(value, Node):
+        return arithmetic.cast(value, dtype)
+    return arithmetic.stored(value, dtype)
+
+
+def require_index(name: str, index: Node) -> None:
+    if index.spec.dtype not in (dtypes.int32, dtypes.int64):
+        raise DTypeError(f"{name}(): Expected dtype int32/int64 for index, got {index.spec.dtype}")
+
+
+def require_dtype(name: str, x: Node, source: Node) -> None:
+    if x.spec.dtype is not source.spec.dtype:
+        raise DTypeError(
+            f"{name}(): Expected self.dtype to be equal to src.dtype, got {x.spec.dtype} and {source.spec.dtype}"
+        )

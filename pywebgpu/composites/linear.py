@@ -1,0 +1,203 @@
+"""Products of matrices under torch's names and rank rules, all over one op: (..., m, k) x (..., k, n)."""
+
+from collections.abc import Sequence
+from math import prod
+
+from pywebgpu.composites import arithmetic, elementwise, precision, reduce
+from pywebgpu.composites.arithmetic import Number
+from pywebgpu.errors import ShapeError
+from pywebgpu.ir.graph import Node
+from pywebgpu.ops import contraction, movement, pointwise
+from pywebgpu.shapes import axis as axis_of
+from pywebgpu.shapes import broadcast
+
+
+def matmul(a: Node, b: Node) -> Node:
+    """The matrix product, by rank: vectors dot, matrices multiply, further leading axes are batches which broadcast.
+
+    Shapes: (k), (k) -> (); (m, k), (k) -> (m); (k), (..., k, n) -> (..., n); (..., m, k), (..., k, n) -> (..., m, n).
+    Dtypes: equal.
+    Raises: ShapeError when k or the batches differ, or an input has no axis; DTypeError when dtypes differ.
+    """
+    _check("matmul", a, b)
+    if len(a.spec.shape) == 1 and len(b.spec.shape) == 1:
+        return dot(a, b)
+    if len(b.spec.shape) == 1:
+        out = matmul(a, movement.reshape(b, shape=(*b.spec.shape, 1)))
+        return movement.reshape(out, shape=out.spec.shape[:-1])
+    if len(a.spec.shape) == 1:
+        out = matmul(movement.reshape(a, shape=(1, *a.spec.shape)), b)
+        return movement.reshape(out, shape=(*out.spec.shape[:-2], out.spec.shape[-1]))
+    if len(b.spec.shape) == 2:
+        return contraction.matmul(a, b)
+    lead = broadcast(a.spec.shape[:-2], b.spec.shape[:-2])
+    return contraction.matmul(*[arithmetic.broadcast_to(x, (*lead, *x.spec.shape[-2:])) for x in (a, b)])
+
+
+def mm(a: Node, b: Node) -> Node:
+    """(m, k) x (k, n) -> (m, n)."""
+    _require_ranks("mm", (a, 2), (b, 2))
+    return matmul(a, b)
+
+
+def bmm(a: Node, b: Node) -> Node:
+    """(b, m, k) x (b, k, n) -> (b, m, n)."""
+    _require_ranks("bmm", (a, 3), (b, 3))
+    if a.spec.shape[0] != b.spec.shape[0]:
+        raise ShapeError(f"bmm: batches must be equal, got {a.spec.shape} and {b.spec.shape}")
+    return matmul(a, b)
+
+
+def mv(a: Node, b: Node) -> Node:
+    """(m, k) x (k) -> (m)."""
+    _require_ranks("mv", (a, 2), (b, 1))
+    return matmul(a, b)
+
+
+def dot(a: Node, b: Node) -> Node:
+    """(n) x (n) -> (): the sum of products."""
+    _require_ranks("dot", (a, 1), (b, 1))
+    if a.spec.shape != b.spec.shape:
+        raise ShapeError(
+            f"inconsistent tensor size, expected tensor [{a.spec.shape[0]}] and src [{b.spec.shape[0]}] to have the "
+            f"same number of elements"
+        )
+    dtype = precision.require_same("dot", a, b)
+    products = pointwise.mul(precision.wide(a), precision.wide(b))
+    return arithmetic.cast(reduce.sum(products), dtype)
+
+
+def inner(a: Node, b: Node) -> Node:
+    """The sum of products over the last axis of both: (..., k), (*, k) -> (..., *)."""
+    if not a.spec.shape or not b.spec.shape:
+        return arithmetic.mul(a, b)
+    return tensordot(a, b, ([-1], [-1]))
+
+
+def outer(a: Node, b: Node) -> Node:
+    """(m), (n) -> (m, n): all products."""
+    _require_ranks("outer", (a, 1), (b, 1))
+    return arithmetic.mul(movement.reshape(a, shape=(*a.spec.shape, 1)), b)
+
+
+def linear(x: Node, weight: Node, bias: Node | None = None) -> Node:
+    """x weight^T + bias.
+
+    Shapes: x (..., k), weight (n, k) or (k), bias (n) or () -> (..., n) or (...).
+    Raises: ShapeError when k differs; DTypeError when dtypes differ.
+    """
+    if len(weight.spec.shape) == 2 and x.spec.shape and x.spec.shape[-1] != weight.spec.shape[1]:
+        m = prod(x.spec.shape[:-1])
+        n, k = weight.spec.shape
+        raise ShapeError(
+            f"mat1 and mat2 shapes cannot be multiplied ({m}x{x.spec.shape[-1]} and {k}x{n}): linear has input "
+            f"{x.spec.shape} and weight {weight.spec.shape}"
+        )
+    out = matmul(x, weight if len(weight.spec.shape) == 1 else contraction.transposed(weight))
+    return out if bias is None else arithmetic.add(out, bias)
+
+
+def bilinear(a: Node, b: Node, weight: Node, bias: Node | None = None) -> Node:
+    """out[..., o] = sum over i, j of a[..., i] weight[o, i, j] b[..., j], plus bias.
+
+    Shapes: a (..., m), b (..., n), weight (o, m, n), bias (o) -> (..., o).
+    """
+    _require_ranks("bilinear", (weight, 3))
+    n_out, m, n = weight.spec.shape
+    if a.spec.shape[:-1] != b.spec.shape[:-1] or a.spec.shape[-1:] != (m,) or b.spec.shape[-1:] != (n,):
+        raise ShapeError(
+            f"bilinear: needs (..., {m}) and (..., {n}) for weight {weight.spec.shape}, got {a.spec.shape} and "
+            f"{b.spec.shape}"
+        )
+    lead = a.spec.shape[:-1]
+    flat = movement.reshape(movement.permute(weight, order=(1, 0, 2)), shape=(m, n_out * n))
+    left = movement.reshape(matmul(a, flat), shape=(*lead, n_out, n))
+    right = movement.reshape(b, shape=(*lead, n, 1))
+    out = movement.reshape(matmul(left, right), shape=(*lead, n_out))
+    return out if bias is None else arithmetic.add(out, bias)
+
+
+# Products with a sum
+
+
+def addmm(base: Node, a: Node, b: Node, *, beta: Number = 1, alpha: Number = 1) -> Node:
+    """beta base + alpha (a x b). Shapes: a (m, k), b (k, n), base broadcasts to (m, n)."""
+    return _plus("addmm", base, mm(a, b), beta, alpha)
+
+
+def addmv(base: Node, a: Node, b: Node, *, beta: Number = 1, alpha: Number = 1) -> Node:
+    """beta base + alpha (a x b). Shapes: a (m, k), b (k), base broadcasts to (m)."""
+    return _plus("addmv", base, mv(a, b), beta, alpha)
+
+
+def addr(base: Node, a: Node, b: Node, *, beta: Number = 1, alpha: Number = 1) -> Node:
+    """beta base + alpha outer(a, b). Shapes: a (m), b (n), base broadcasts to (m, n)."""
+    return _plus("addr", base, outer(a, b), beta, alpha)
+
+
+def baddbmm(base: Node, a: Node, b: Node, *, beta: Number = 1, alpha: Number = 1) -> Node:
+    """beta base + alpha (a x b). Shapes: a (b, m, k), b (b, k, n), base broadcasts to (b, m, n)."""
+    return _plus("baddbmm", base, bmm(a, b), beta, alpha)
+
+
+def addbmm(base: Node, a: Node, b: Node, *, beta: Number = 1, alpha: Number = 1) -> Node:
+    """beta base + alpha (sum over the batch of a x b). Shapes: a (b, m, k), b (b, k, n), base broadcasts to (m, n)."""
+    return _plus("addbmm", base, reduce.sum(bmm(a, b), 0), beta, alpha)
+
+
+def tensordot(a: Node, b: Node, dims: int | Sequence[Sequence[int]] = 2) -> Node:
+    """Sums products over axes of both: the last `dims` of a and the first of b, or two lists of axes.
+
+    Raises: ShapeError when the sizes of paired axes differ.
+    """
+    rank_a, rank_b = len(a.spec.shape), len(b.spec.shape)
+    if isinstance(dims, int):
+        if dims < 0:
+            raise ShapeError(f"tensordot expects dims >= 0, but got dims={dims}")
+        dims = (range(rank_a - dims, rank_a), range(dims))
+    left = [axis_of(d, rank_a) for d in dims[0]]
+    right = [axis_of(d, rank_b) for d in dims[1]]
+    sizes = [a.spec.shape[d] for d in left]
+    if len(left) != len(right) or sizes != [b.spec.shape[d] for d in right]:
+        raise ShapeError(
+            f"contracted dimensions need to match, but got axes {left} of {a.spec.shape} and {right} of {b.spec.shape}"
+        )
+    free_a = [d for d in range(rank_a) if d not in left]
+    free_b = [d for d in range(rank_b) if d not in right]
+    shape_a, shape_b = (tuple(x.spec.shape[d] for d in free) for x, free in ((a, free_a), (b, free_b)))
+    k = prod(sizes)
+    rows = movement.reshape(movement.permute(a, order=(*free_a, *left)), shape=(prod(shape_a), k))
+    columns = movement.reshape(movement.permute(b, order=(*right, *free_b)), shape=(k, prod(shape_b)))
+    return movement.reshape(mm(rows, columns), shape=(*shape_a, *shape_b))
+
+
+# Parts
+
+
+def _check(name: str, a: Node, b: Node) -> None:
+    have = a.spec.shape, b.spec.shape
+    if not have[0] or not have[1]:
+        raise ShapeError(f"both arguments to {name} need to be at least 1D, but they are {have[0]} and {have[1]}")
+    k = have[1][0] if len(have[1]) == 1 else have[1][-2]
+    if have[0][-1] != k:
+        raise ShapeError(f"mat1 and mat2 shapes cannot be multiplied: {name} got {have[0]} and {have[1]}")
+    precision.require_same(name, a, b)
+
+
+def _require_ranks(name: str, *given: tuple[Node, int]) -> None:
+    for x, rank in given:
+        if len(x.spec.shape) != rank:
+            raise ShapeError(f"{name}: expected a tensor of {rank} dimensions, got one of shape {x.spec.shape}")
+
+
+def _plus(name: str, base: Node, product: Node, beta: Number, alpha: Number) -> Node:
+    shape = product.spec.shape
+    if broadcast(base.spec.shape, shape) != shape:
+        raise ShapeError(f"{name}: input {base.spec.shape} does not broadcast to {shape}")
+    precision.require_same(name, base, product)
+    alpha, beta = (arithmetic.weight(value, product.spec.dtype) for value in (alpha, beta))
+    if alpha != 1:
+        product = arithmetic.mul(product, alpha)
+    if beta == 0:
+        return elementwise.unmoved(product, arithmetic.broadcast_to(base, shape))
+    return arithmetic.add(product, base if beta == 1 else arithmetic.mul(base, beta))

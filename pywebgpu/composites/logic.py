@@ -1,0 +1,113 @@
+"""Questions about numbers and their bits: comparisons, finiteness, signs, logic; broadcasting and dtypes as torch's."""
+
+from pywebgpu import dtypes
+from pywebgpu.composites import arithmetic
+from pywebgpu.composites.arithmetic import Operand
+from pywebgpu.dtypes import DType, Kind
+from pywebgpu.ir.graph import Node, Pointwise
+from pywebgpu.ops import pointwise
+
+
+def signbit(x: Node) -> Node:
+    if x.spec.dtype.kind is Kind.FLOAT:
+        return _sign_bit(x)
+    return pointwise.lt(x, arithmetic.like(x, 0))
+
+
+def isnan(x: Node) -> Node:
+    if x.spec.dtype.kind is Kind.FLOAT:
+        return pointwise.isnan(x)
+    return pointwise.ne(x, x)
+
+
+def isinf(x: Node) -> Node:
+    if x.spec.dtype.kind is Kind.FLOAT:
+        return pointwise.isinf(x)
+    return pointwise.ne(x, x)
+
+
+def isfinite(x: Node) -> Node:
+    if x.spec.dtype.kind is Kind.FLOAT:
+        return pointwise.bitwise_not(pointwise.bitwise_or(pointwise.isnan(x), pointwise.isinf(x)))
+    return pointwise.eq(x, x)
+
+
+def isposinf(x: Node) -> Node:
+    return _infinite(x, pointwise.gt)
+
+
+def isneginf(x: Node) -> Node:
+    return _infinite(x, pointwise.lt)
+
+
+# Comparison and logic
+
+
+def logical_not(x: Node) -> Node:
+    return pointwise.bitwise_not(arithmetic.cast(x, dtypes.bool_))
+
+
+def logical(op: Pointwise, a: Node, b: Node) -> Node:
+    return arithmetic.binary(op, arithmetic.cast(a, dtypes.bool_), arithmetic.cast(b, dtypes.bool_))
+
+
+def bitwise(op: Pointwise, a: Operand, b: Operand) -> Node:
+    dtype = arithmetic.result_type(a, b)
+    if dtype.kind is Kind.FLOAT:
+        raise NotImplementedError(f'"{op.name}_cpu" not implemented for {title(dtype)!r}')
+    return arithmetic.binary(op, a, b, dtype)
+
+
+def bitwise_not(x: Node) -> Node:
+    if x.spec.dtype.kind is Kind.FLOAT:
+        raise TypeError("~ (operator.invert) is only implemented on integer and Boolean-type tensors")
+    return pointwise.bitwise_not(x)
+
+
+def shift(op: Pointwise, a: Operand, b: Operand) -> Node:
+    dtype = arithmetic.result_type(a, b)
+    if dtype.kind is not Kind.INT:
+        raise NotImplementedError(f'"{op.name}_cpu" not implemented for {title(dtype)!r}')
+    return arithmetic.binary(op, a, b, dtype)
+
+
+def isclose(a: Node, b: Node, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Node:
+    """|a - b| <= atol + rtol |b|; equal infinities are close, and NaNs where `equal_nan`."""
+    if a.spec.dtype is not b.spec.dtype:
+        raise RuntimeError(f"{title(a.spec.dtype)} did not match {title(b.spec.dtype)}")
+    same = arithmetic.binary(pointwise.eq, a, b)
+    if a.spec.dtype is dtypes.bool_:
+        return same
+    dtype = arithmetic.floating(a)
+    x, y = arithmetic.together(a, b, dtype=dtype)
+    if a.spec.dtype.kind is Kind.FLOAT and equal_nan:
+        same = pointwise.bitwise_or(same, pointwise.bitwise_and(pointwise.isnan(x), pointwise.isnan(y)))
+    allowed = pointwise.add(arithmetic.like(y, atol), pointwise.mul(pointwise.abs_(y), arithmetic.like(y, rtol)))
+    apart = pointwise.abs_(pointwise.sub(x, y))
+    near = pointwise.bitwise_and(pointwise.le(apart, allowed), isfinite(apart))
+    return pointwise.bitwise_or(same, near)
+
+
+def _sign_bit(x: Node) -> Node:
+    """True where the sign bit of a floating x is set, -0.0 included."""
+    if x.spec.dtype is dtypes.float64:
+        zero = arithmetic.like(x, 0.0)
+        below = pointwise.lt(pointwise.reciprocal(x), zero)
+        return pointwise.bitwise_or(pointwise.lt(x, zero), pointwise.bitwise_and(pointwise.eq(x, zero), below))
+    bits = pointwise.bitcast(arithmetic.cast(x, dtypes.float32), dtype=dtypes.int32)
+    return pointwise.lt(bits, arithmetic.like(bits, 0))
+
+
+def _infinite(x: Node, side: Pointwise) -> Node:
+    if x.spec.dtype.kind is not Kind.FLOAT:
+        return pointwise.ne(x, x)
+    return pointwise.bitwise_and(pointwise.isinf(x), side(x, arithmetic.like(x, 0.0)))
+
+
+_TITLES = {"float32": "Float", "float64": "Double", "float16": "Half", "bfloat16": "BFloat16", "int64": "Long"}
+_TITLES |= {"int32": "Int", "int16": "Short", "int8": "Char", "uint8": "Byte", "uint32": "UInt32", "bool": "Bool"}
+
+
+def title(dtype: DType) -> str:
+    """The name of a dtype in torch's messages."""
+    return _TITLES[dtype.name]

@@ -1,0 +1,355 @@
+"""Losses over classes and probabilities.
+
+A loss over classes is one pass over each row: the picked class is a sum over where(position == target, x, 0), never a
+gather. `reduction` is torch's: "none", "mean" or "sum".
+"""
+
+from math import log, pi
+
+from pywebgpu import dtypes
+from pywebgpu.composites import arithmetic, bounds, precision, reduce
+from pywebgpu.dtypes import DType, Kind
+from pywebgpu.errors import DTypeError, RangeError, ShapeError
+from pywebgpu.ir.graph import Node, Spec
+from pywebgpu.ops import movement, pointwise, reduction
+
+OUT_OF_BOUNDS = "Target {index} is out of bounds: there are {size} classes."
+
+
+def reduced(loss: Node, reduction: str) -> Node:
+    """The loss of each element, their mean, or their sum."""
+    if reduction == "mean":
+        return reduce.mean(loss)
+    if reduction == "sum":
+        return reduce.sum(loss)
+    if reduction != "none":
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    return loss
+
+
+# Classes
+
+
+def cross_entropy(
+    x: Node,
+    target: Node,
+    weight: Node | None = None,
+    *,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+) -> Node:
+    """-log(softmax(x))[target] of each row, or -sum(target * log_softmax(x)) for a target of probabilities.
+
+    Shapes: x (c,), (n, c) or (n, c, ...); target x without its class axis (whole numbers) or as x (floating);
+    weight (c,) -> x without its class axis, or () for "mean" and "sum".
+    Dtypes: floating x; computed in float32 for half floats.
+    Raises: ValueError when the batches differ; ShapeError for other shapes; DTypeError for dtypes; RangeError for a
+    target outside 0..c-1, at once where it is known, else when a value is read.
+    Against torch: the same.
+    """
+    if not 0 <= label_smoothing <= 1:
+        raise ShapeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
+    precision.require_floating("cross_entropy_loss", x)
+    axis = _class_axis(x)
+    _check_weight(x, axis, weight)
+    wide = precision.wide(x)
+    scales = None if weight is None else _along(precision.wide(weight), wide, axis)
+    if target.spec.dtype.kind is Kind.FLOAT:
+        out = _against_probabilities(wide, target, scales, axis, reduction, label_smoothing)
+        return arithmetic.cast(out, x.spec.dtype)
+    places, ignored = _checked(_places(x, target, axis), x.spec.shape[axis], ignore_index)
+    shifted, _, total = reduce.shifted_exponentials(wide, axis)
+    logs = pointwise.log(total)
+    loss = pointwise.sub(logs, reduce.picked(shifted, places, axis))
+    factor = None if scales is None else reduce.picked(scales, places, axis)
+    if factor is not None:
+        loss = pointwise.mul(loss, factor)
+    if label_smoothing:
+        spread = pointwise.sub(arithmetic.broadcast_to(logs, shifted.spec.shape), shifted)
+        if scales is not None:
+            spread = pointwise.mul(spread, scales)
+        even = arithmetic.like(loss, label_smoothing / x.spec.shape[axis])
+        loss = pointwise.mul(loss, arithmetic.like(loss, 1 - label_smoothing))
+        loss = pointwise.add(loss, pointwise.mul(_row_sum(spread, axis), even))
+    out = _over_classes(loss, factor, ignored, axis, reduction)
+    return arithmetic.cast(out, x.spec.dtype)
+
+
+def nll_loss(
+    x: Node, target: Node, weight: Node | None = None, *, ignore_index: int = -100, reduction: str = "mean"
+) -> Node:
+    """-x[target] of each row of logarithms of probabilities.
+
+    Shapes: x (c,), (n, c) or (n, c, ...); target x without its class axis; weight (c,) -> as cross_entropy.
+    Raises: as cross_entropy.
+    """
+    precision.require_floating("nll_loss", x)
+    axis = _class_axis(x)
+    _check_weight(x, axis, weight)
+    wide = precision.wide(x)
+    places, ignored = _checked(_places(x, target, axis), x.spec.shape[axis], ignore_index)
+    loss = pointwise.neg(reduce.picked(wide, places, axis))
+    factor = None
+    if weight is not None:
+        factor = reduce.picked(_along(precision.wide(weight), wide, axis), places, axis)
+        loss = pointwise.mul(loss, factor)
+    out = _over_classes(loss, factor, ignored, axis, reduction)
+    return arithmetic.cast(out, x.spec.dtype)
+
+
+def multi_margin_loss(
+    x: Node, target: Node, p: int = 1, margin: float = 1.0, weight: Node | None = None, *, reduction: str = "mean"
+) -> Node:
+    """sum over the other classes of max(0, margin - x[target] + x[c])^p, over their number. Shapes: as nll_loss."""
+    precision.require_floating("multi_margin_loss", x)
+    if p not in (1, 2):
+        raise ValueError("only p == 1 and p == 2 supported")
+    axis = _class_axis(x)
+    places, _ = _checked(_places(x, target, axis), x.spec.shape[axis], ignore_index=-1 - x.spec.shape[axis])
+    own = arithmetic.broadcast_to(reduce.picked(x, places, axis), x.spec.shape)
+    over = _positive(pointwise.add(pointwise.sub(x, own), arithmetic.like(x, margin)))
+    if p == 2:
+        over = pointwise.mul(over, over)
+    if weight is not None:
+        _check_weight(x, axis, weight)
+        factor = reduce.picked(_along(weight, x, axis), places, axis)
+        over = pointwise.mul(over, arithmetic.broadcast_to(factor, x.spec.shape))
+    here = pointwise.iota(spec=Spec(x.spec.shape, dtypes.int64), axis=axis)
+    mine = pointwise.eq(here, arithmetic.broadcast_to(places, x.spec.shape))
+    loss = _row_sum(pointwise.where(mine, arithmetic.like(x, 0), over), axis)
+    loss = pointwise.div(loss, arithmetic.like(loss, x.spec.shape[axis]))
+    return reduced(reduce.drop(loss, (axis,), keepdim=False), reduction)
+
+
+# Probabilities
+
+
+def binary_cross_entropy(x: Node, target: Node, weight: Node | None = None, *, reduction: str = "mean") -> Node:
+    """-(target log(x) + (1 - target) log(1 - x)), each logarithm held at -100 or more.
+
+    Shapes: x and target equal; weight broadcasts to them.
+    Raises: ValueError when the shapes differ; DTypeError when the dtypes do.
+    Against torch: the same but for the gradient where x is exactly 0 or 1, which is 0 here for the clipped term.
+    """
+    _check_same_shape("binary_cross_entropy", x, target)
+    precision.require_floating("binary_cross_entropy", x, target)
+    dtype = precision.require_same("binary_cross_entropy", x, target)
+    wide, goal = precision.wide(x), precision.wide(target)
+    one = arithmetic.like(wide, 1)
+    hit = pointwise.mul(goal, _clipped_log(wide))
+    miss = pointwise.mul(pointwise.sub(one, goal), _clipped_log(pointwise.sub(one, wide)))
+    return _weighted(pointwise.neg(pointwise.add(hit, miss)), weight, reduction, dtype)
+
+
+def binary_cross_entropy_with_logits(
+    x: Node,
+    target: Node,
+    weight: Node | None = None,
+    *,
+    pos_weight: Node | None = None,
+    reduction: str = "mean",
+) -> Node:
+    """binary_cross_entropy of sigmoid(x), computed without the sigmoid so that it never overflows.
+
+    Shapes: x and target equal; weight and pos_weight broadcast to them.
+    Raises: ValueError when the shapes differ.
+    """
+    if x.spec.shape != target.spec.shape:
+        raise ValueError(
+            f"Target size ({list(target.spec.shape)}) must be the same as input size ({list(x.spec.shape)})"
+        )
+    precision.require_floating("binary_cross_entropy_with_logits", x)
+    dtype = arithmetic.result_type(x, target)
+    wide = precision.wide(x)
+    goal = arithmetic.cast(target, wide.spec.dtype)
+    zero, one = arithmetic.like(wide, 0), arithmetic.like(wide, 1)
+    tail = pointwise.log1p(pointwise.exp(pointwise.neg(pointwise.abs_(wide))))
+    below = pointwise.sub(tail, pointwise.minimum(wide, zero))  # -log(sigmoid(x))
+    if pos_weight is not None:
+        scale = arithmetic.broadcast_to(precision.wide(pos_weight), wide.spec.shape)
+        below = pointwise.mul(below, pointwise.add(pointwise.mul(pointwise.sub(scale, one), goal), one))
+    loss = pointwise.add(pointwise.mul(pointwise.sub(one, goal), wide), below)
+    return _weighted(loss, weight, reduction, dtype)
+
+
+def multilabel_soft_margin_loss(x: Node, target: Node, weight: Node | None = None, *, reduction: str = "mean") -> Node:
+    """The mean over classes (the last axis) of binary_cross_entropy_with_logits."""
+    loss = binary_cross_entropy_with_logits(x, target, weight, reduction="none")
+    return reduced(reduce.mean(loss, -1), reduction)
+
+
+def kl_div(x: Node, target: Node, *, reduction: str = "mean", log_target: bool = False) -> Node:
+    """target * (log(target) - x) for logarithms x; `log_target` says that the target is one, too.
+
+    Shapes: x and target broadcast. reduction "batchmean" divides the sum by the length of the first axis of x.
+    """
+    precision.require_floating("kl_div", x, target)
+    if log_target:
+        loss = arithmetic.mul(pointwise.exp(target), arithmetic.sub(target, x))
+    else:
+        none = pointwise.eq(target, arithmetic.like(target, 0))
+        logs = pointwise.log(pointwise.where(none, arithmetic.like(target, 1), target))
+        loss = arithmetic.sub(pointwise.mul(target, logs), arithmetic.mul(target, x))
+    if reduction == "batchmean":
+        return arithmetic.div(reduce.sum(loss), x.spec.shape[0] if x.spec.shape else 1)
+    return reduced(loss, reduction)
+
+
+def poisson_nll_loss(
+    x: Node, target: Node, *, log_input: bool = True, full: bool = False, eps: float = 1e-8, reduction: str = "mean"
+) -> Node:
+    """exp(x) - target x, or x - target log(x + eps) without `log_input`; `full` adds Stirling's term."""
+    if log_input:
+        loss = arithmetic.sub(pointwise.exp(x), arithmetic.mul(target, x))
+    else:
+        logs = pointwise.log(pointwise.add(x, arithmetic.like(x, eps)))
+        loss = arithmetic.sub(x, arithmetic.mul(target, logs))
+    if full:
+        goal = arithmetic.cast(target, loss.spec.dtype)
+        one = arithmetic.like(goal, 1)
+        large = pointwise.gt(goal, one)
+        safe = pointwise.where(large, goal, one)
+        logs = pointwise.log(pointwise.mul(safe, arithmetic.like(goal, 2 * pi)))
+        term = pointwise.add(
+            pointwise.sub(pointwise.mul(safe, pointwise.log(safe)), safe),
+            pointwise.mul(logs, arithmetic.like(goal, 0.5)),
+        )
+        loss = arithmetic.add(loss, pointwise.where(large, term, arithmetic.like(goal, 0)))
+    return reduced(loss, reduction)
+
+
+def gaussian_nll_loss(
+    x: Node, target: Node, variance: Node, *, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
+) -> Node:
+    """(log(variance) + (x - target)^2 / variance) / 2, where the variance counts as `eps` at least and as constant."""
+    bound = arithmetic.like(variance, eps)
+    floor = reduce.stop_gradient(variance)
+    held = pointwise.add(variance, pointwise.sub(pointwise.maximum(floor, bound), floor))
+    apart = arithmetic.sub(x, target)
+    loss = arithmetic.mul(arithmetic.add(pointwise.log(held), arithmetic.div(arithmetic.mul(apart, apart), held)), 0.5)
+    if full:
+        loss = pointwise.add(loss, arithmetic.like(loss, 0.5 * log(2 * pi)))
+    return reduced(loss, reduction)
+
+
+# Parts
+
+
+def _row_sum(x: Node, axis: int) -> Node:
+    return reduction.sum_(x, (axis,))
+
+
+def _positive(x: Node) -> Node:
+    return pointwise.relu(x)
+
+
+def _along(weight: Node, x: Node, axis: int) -> Node:
+    """(c,) -> x's shape, along `axis`."""
+    shape = tuple(n if a == axis else 1 for a, n in enumerate(x.spec.shape))
+    return arithmetic.broadcast_to(movement.reshape(weight, shape=shape), x.spec.shape)
+
+
+def _class_axis(x: Node) -> int:
+    if not x.spec.shape:
+        raise ShapeError("input of a loss over classes should be 1D or more, got a tensor of shape ()")
+    return 0 if len(x.spec.shape) == 1 else 1
+
+
+def _check_weight(x: Node, axis: int, weight: Node | None) -> None:
+    if weight is not None and weight.spec.shape != (x.spec.shape[axis],):
+        raise ShapeError(
+            f"weight tensor should be defined either for all {x.spec.shape[axis]} classes or no classes but got weight "
+            f"tensor of shape: {list(weight.spec.shape)}"
+        )
+
+
+def _places(x: Node, target: Node, axis: int) -> Node:
+    """The target as int64, with size 1 at the class axis."""
+    if target.spec.dtype.kind is not Kind.INT:
+        raise DTypeError(f"expected target of whole numbers (torch.int64), got {target.spec.dtype}")
+    have, want = target.spec.shape, x.spec.shape[:axis] + x.spec.shape[axis + 1 :]
+    if have != want:
+        if have and want and have[0] != want[0]:
+            raise ValueError(
+                f"Expected input batch_size ({want[0]}) to match target batch_size ({have[0]}): input "
+                f"{list(x.spec.shape)}, target {list(have)}."
+            )
+        raise ShapeError(f"Expected target size {list(want)}, got {list(have)} for input of size {list(x.spec.shape)}")
+    shape = x.spec.shape[:axis] + (1,) + x.spec.shape[axis + 1 :]
+    return movement.reshape(arithmetic.cast(target, dtypes.int64), shape=shape)
+
+
+def _checked(places: Node, n_classes: int, ignore_index: int) -> tuple[Node, Node | None]:
+    """The target where it is not ignored (else 0), and where it is ignored; None where it is known that none is."""
+    known = bounds.known_range(places)
+    if known is not None and known.exact:
+        for number in (known.low, known.high):
+            if number != ignore_index and not 0 <= number < n_classes:
+                raise RangeError(f"Target {number} is out of bounds: there are {n_classes} classes.")
+    inside = known is not None and known.low >= 0 and known.high < n_classes
+    if inside and not 0 <= ignore_index < n_classes:
+        return places, None
+    ignored = pointwise.eq(places, arithmetic.like(places, ignore_index))
+    kept = pointwise.where(ignored, arithmetic.like(places, 0), places)
+    return bounds.checked(kept, n_classes, wrap=False, text=OUT_OF_BOUNDS), ignored
+
+
+def _over_classes(loss: Node, factor: Node | None, ignored: Node | None, axis: int, reduction: str) -> Node:
+    """Ignored rows count nothing; "mean" is over the factors of the rows that count."""
+    zero = arithmetic.like(loss, 0)
+    if ignored is not None:
+        loss = pointwise.where(ignored, zero, loss)
+    loss = reduce.drop(loss, (axis,), keepdim=False)
+    if reduction != "mean" or (factor is None and ignored is None):
+        return reduced(loss, reduction)
+    counted = arithmetic.like(zero, 1) if factor is None else factor
+    if ignored is not None:
+        counted = pointwise.where(ignored, zero, counted)
+    return pointwise.div(reduce.sum(loss), reduce.sum(counted))
+
+
+def _against_probabilities(
+    x: Node, target: Node, scales: Node | None, axis: int, reduction: str, label_smoothing: float
+) -> Node:
+    if target.spec.shape != x.spec.shape:
+        raise ShapeError(
+            f"cross_entropy: expected a target of probabilities with the shape of the input {list(x.spec.shape)}, got "
+            f"{list(target.spec.shape)}"
+        )
+    goal = arithmetic.cast(target, x.spec.dtype)
+    n_classes = x.spec.shape[axis]
+    if label_smoothing:
+        goal = pointwise.mul(goal, arithmetic.like(goal, 1 - label_smoothing))
+        goal = pointwise.add(goal, arithmetic.like(goal, label_smoothing / n_classes))
+    terms = pointwise.mul(reduce.log_softmax(x, axis), goal)
+    if scales is not None:
+        terms = pointwise.mul(terms, scales)
+    loss = pointwise.neg(reduce.sum(terms, axis))
+    if reduction != "mean":
+        return reduced(loss, reduction)
+    n_rows = reduce.count(loss, tuple(range(len(loss.spec.shape))))
+    total = reduce.sum(loss)
+    return pointwise.div(total, arithmetic.like(total, n_rows))
+
+
+def _check_same_shape(name: str, x: Node, target: Node) -> None:
+    if x.spec.shape != target.spec.shape:
+        raise ValueError(
+            f"{name}: using a target size ({list(target.spec.shape)}) that is different to the input size "
+            f"({list(x.spec.shape)}) is deprecated. Please ensure they have the same size."
+        )
+
+
+def _clipped_log(x: Node) -> Node:
+    """log(x), -100 at least; its gradient is 0 where it is held."""
+    none = pointwise.eq(x, arithmetic.like(x, 0))
+    bound = arithmetic.like(x, -100)
+    logs = pointwise.log(pointwise.where(none, arithmetic.like(x, 1), x))
+    return pointwise.where(none, bound, pointwise.where(pointwise.lt(logs, bound), bound, logs))
+
+
+def _weighted(loss: Node, weight: Node | None, reduction: str, dtype: DType) -> Node:
+    if weight is not None:
+        loss = pointwise.mul(loss, arithmetic.broadcast_to(precision.wide(weight), loss.spec.shape))
+    return arithmetic.cast(reduced(loss, reduction), dtype)

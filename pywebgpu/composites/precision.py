@@ -1,0 +1,51 @@
+"""The dtype in which a composite computes: half floats in float32, rounded once at the end, as torch does."""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Concatenate, ParamSpec
+
+from pywebgpu import dtypes
+from pywebgpu.composites import arithmetic
+from pywebgpu.dtypes import DType, Kind
+from pywebgpu.errors import DTypeError
+from pywebgpu.ir.graph import Node
+
+Options = ParamSpec("Options")
+Composite = Callable[Concatenate[Node, Options], Node]
+
+
+def computing(dtype: DType) -> DType:
+    """float32 for half floats, any other dtype as it is."""
+    return dtypes.float32 if dtype.kind is Kind.FLOAT and dtype.itemsize == 2 else dtype
+
+
+def wide(x: Node) -> Node:
+    """float16 and bfloat16 as float32, any other dtype as it is."""
+    return arithmetic.cast(x, computing(x.spec.dtype))
+
+
+def require_floating(name: str, *inputs: Node) -> None:
+    """Raises DTypeError when an input is not floating."""
+    for x in inputs:
+        if x.spec.dtype.kind is not Kind.FLOAT:
+            raise DTypeError(f'"{name}" not implemented for {x.spec.dtype.name!r}: it needs a floating dtype')
+
+
+def require_same(name: str, first: Node, *others: Node) -> DType:
+    """The one dtype of all inputs. Raises DTypeError when they differ."""
+    for x in others:
+        if x.spec.dtype is not first.spec.dtype:
+            raise DTypeError(f"{name}: expected one dtype, but got {first.spec.dtype} and {x.spec.dtype}")
+    return first.spec.dtype
+
+
+def widened(function: Composite[Options]) -> Composite[Options]:
+    """Decorates a function of real numbers: checks that its input is floating, and computes half floats wide."""
+    name = function.__name__.rstrip("_")
+
+    @wraps(function)
+    def call(x: Node, /, *args: Options.args, **options: Options.kwargs) -> Node:
+        require_floating(name, x)
+        return arithmetic.cast(function(wide(x), *args, **options), x.spec.dtype)
+
+    return call

@@ -1,0 +1,147 @@
+"""Running sums, products and extremes along one axis, and differences between neighbours.
+
+The op runs along the last axis; here any axis is brought there and back.
+"""
+
+from pywebgpu import dtypes
+from pywebgpu.composites import arithmetic, precision, reduce
+from pywebgpu.dtypes import DType, Kind
+from pywebgpu.errors import ShapeError
+from pywebgpu.ir.graph import Node, Spec
+from pywebgpu.ops import indexing, movement, pointwise, reduction
+from pywebgpu.shapes import axis as axis_of
+
+
+def swapped(x: Node, axis: int) -> Node:
+    """`axis` exchanged with the last one; its own opposite."""
+    last = len(x.spec.shape) - 1
+    if axis == last:
+        return x
+    order = list(range(last + 1))
+    order[axis], order[last] = last, axis
+    return movement.permute(x, order=tuple(order))
+
+
+def cumsum(x: Node, dim: int, *, dtype: DType | None = None) -> Node:
+    """out[i] = x[0] + ... + x[i] along `dim`; of whole numbers and bools in int64."""
+    return _scan(x, dim, dtype, "add")
+
+
+def cumprod(x: Node, dim: int, *, dtype: DType | None = None) -> Node:
+    """out[i] = x[0] * ... * x[i] along `dim`; of whole numbers and bools in int64."""
+    return _scan(x, dim, dtype, "prod")
+
+
+def cummax(x: Node, dim: int) -> tuple[Node, Node]:
+    """The largest of x[0] ... x[i] along `dim`, and where the last of them is (int64); the gradient goes there."""
+    return _running_extreme(x, dim, "max")
+
+
+def cummin(x: Node, dim: int) -> tuple[Node, Node]:
+    """The smallest of x[0] ... x[i] along `dim`, and where the last of them is (int64); the gradient goes there."""
+    return _running_extreme(x, dim, "min")
+
+
+def logcumsumexp(x: Node, dim: int) -> Node:
+    """out[i] = log(exp(x[0]) + ... + exp(x[i])) along `dim`, each sum shifted by its own largest term.
+
+    Work: n^2 for an axis of length n, with nothing stored where kernels fuse.
+    """
+    precision.require_floating("logcumsumexp", x)
+    if not x.spec.shape:
+        return movement.alias(x)
+    axis = axis_of(dim, len(x.spec.shape))
+    rows = swapped(precision.wide(x), axis)
+    n = rows.spec.shape[-1]
+    square = (*rows.spec.shape, n)
+    terms = reduction.expand(movement.reshape(rows, shape=(*rows.spec.shape[:-1], 1, n)), shape=square)
+    places = Spec(square, dtypes.int32)
+    rank = len(square)
+    seen = pointwise.le(pointwise.iota(spec=places, axis=rank - 1), pointwise.iota(spec=places, axis=rank - 2))
+    terms = pointwise.where(seen, terms, arithmetic.like(terms, float("-inf")))
+    return swapped(arithmetic.cast(reduce.logsumexp(terms, -1), x.spec.dtype), axis)
+
+
+def diff(x: Node, n: int = 1, dim: int = -1) -> Node:
+    """x[i + 1] - x[i] along `dim`, n times."""
+    if not x.spec.shape:
+        raise ShapeError("diff expects input to be at least one-dimensional")
+    axis = axis_of(dim, len(x.spec.shape))
+    for _ in range(n):
+        size = x.spec.shape[axis]
+        if size == 0:
+            break
+        later, earlier = part(x, axis, 1, size), part(x, axis, 0, size - 1)
+        if x.spec.dtype is dtypes.bool_:
+            x = pointwise.ne(later, earlier)
+        else:
+            x = pointwise.sub(later, earlier)
+    return x
+
+
+def trapezoid(y: Node, x: Node | None = None, *, dx: float = 1, dim: int = -1) -> Node:
+    """The integral along `dim` of the straight lines between the points y, which lie dx apart or at x."""
+    axis = axis_of(dim, len(y.spec.shape))
+    size = y.spec.shape[axis]
+    pairs = pointwise.add(part(y, axis, 1, size), part(y, axis, 0, size - 1))
+    if x is None:
+        return arithmetic.mul(reduce.sum(pairs, axis), dx / 2)
+    if len(x.spec.shape) == 1:
+        x = movement.reshape(x, shape=tuple(size if a == axis else 1 for a in range(len(y.spec.shape))))
+    return arithmetic.mul(reduce.sum(arithmetic.mul(pairs, diff(x, dim=axis)), axis), 0.5)
+
+
+def part(x: Node, axis: int, start: int, stop: int, step: int = 1) -> Node:
+    """x[start:stop:step] along `axis`."""
+    shape = x.spec.shape
+    size = max((stop - start + step - 1) // step, 0)
+    if size == shape[axis]:
+        return x
+    return movement.slice_(
+        x,
+        starts=tuple(start if a == axis else 0 for a in range(len(shape))),
+        sizes=(*shape[:axis], size, *shape[axis + 1 :]),
+        steps=tuple(step if a == axis else 1 for a in range(len(shape))),
+    )
+
+
+def _scan(x: Node, dim: int, dtype: DType | None, mode: str) -> Node:
+    axis = axis_of(dim, len(x.spec.shape))
+    if dtype is None:
+        dtype = x.spec.dtype if x.spec.dtype.kind is Kind.FLOAT else dtypes.int64
+    x = arithmetic.cast(x, dtype)
+    if not x.spec.shape or 0 in x.spec.shape:
+        return movement.alias(x)
+    return swapped(indexing.scan(swapped(x, axis), mode=mode), axis)
+
+
+def _running_extreme(x: Node, dim: int, mode: str) -> tuple[Node, Node]:
+    axis = axis_of(dim, len(x.spec.shape))
+    if not x.spec.shape or 0 in x.spec.shape:
+        return movement.alias(x), pointwise.full(0, Spec(x.spec.shape, dtypes.int64))
+    rows = swapped(x, axis)
+    fixed = reduce.stop_gradient(rows)
+    best = indexing.scan(fixed, mode=mode)
+    is_record = pointwise.eq(fixed, best)
+    if x.spec.dtype.kind is Kind.FLOAT:
+        is_record = pointwise.bitwise_or(is_record, pointwise.isnan(fixed))
+    shape = rows.spec.shape
+    last = len(shape) - 1
+    place = pointwise.iota(spec=Spec(shape, dtypes.int64), axis=last)
+    index = indexing.scan(pointwise.where(is_record, place, arithmetic.like(place, 0)), mode="max")
+    if x.requires:
+        best = take_along_rows(rows, index)
+    return swapped(best, axis), swapped(index, axis)
+
+
+def take_along_rows(x: Node, index: Node) -> Node:
+    """out[..., i] = x[..., index[..., i]]; all leading axes are equal."""
+    n = x.spec.shape[-1]
+    count = 1
+    for size in x.spec.shape[:-1]:
+        count *= size
+    picks = movement.reshape(index, shape=(count, index.spec.shape[-1]))
+    first = arithmetic.mul(pointwise.iota(spec=picks.spec, axis=0), arithmetic.like(picks, n))
+    flat = movement.reshape(pointwise.add(picks, first), shape=(count * index.spec.shape[-1],))
+    taken = indexing.take(movement.reshape(x, shape=(count * n, 1)), flat)
+    return movement.reshape(taken, shape=index.spec.shape)

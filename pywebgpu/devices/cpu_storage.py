@@ -1,0 +1,75 @@
+"""Device cpu where NumPy is not installed, as in most browsers: it holds values, and computes none.
+
+So `x.cpu().tolist()` works everywhere, and a state that was brought to the host can go back to a device.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+from pywebgpu.compiler.program import Loaded, Program, Target
+from pywebgpu.devices import adapters
+from pywebgpu.devices.base import Buffer
+from pywebgpu.devices.timing import Timing
+from pywebgpu.errors import DeviceError
+from pywebgpu.ir.graph import Spec
+from pywebgpu.kernels.kernel import Limits
+
+
+class CpuStorageDevice:
+    """Elements as bytes, in Python's memory."""
+
+    name = "cpu"
+    target = Target(wgsl=False, limits=Limits())
+    has_clock = False
+    generation = 0
+    is_gone = False
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()  # Where there is no NumPy there is one thread.
+        self.counters = {"dispatches": 0, "submits": 0, "buffers_created": 0, "pipelines_created": 0, "live_bytes": 0}
+        self.counters |= {"peak_bytes": 0, "live_buffers": 0, "ffi_calls": 0, "bind_groups_created": 0}
+        self.counters["scratch_bytes"] = 0
+
+    def upload(self, data: Any, spec: Spec) -> Buffer:
+        held = bytes(data)
+        counters = self.counters
+        counters["live_bytes"] += len(held)
+        counters["live_buffers"] += 1
+        counters["peak_bytes"] = max(counters["peak_bytes"], counters["live_bytes"])
+        return Buffer(self, held, len(held))
+
+    def download(self, buffer: Buffer, spec: Spec) -> bytes:
+        held: bytes = buffer.handle
+        return held
+
+    def load(self, program: Program) -> NoReturn:
+        trouble = adapters.problem()
+        other = f"there is no other device ({trouble})" if trouble else "compute on webgpu"
+        raise DeviceError(f"device cpu computes with NumPy, which is not installed; {other}, or install NumPy")
+
+    def run(
+        self, loaded: Loaded, inputs: Sequence[Buffer], numbers: Sequence[float], outputs: Sequence[Buffer | None]
+    ) -> NoReturn:
+        raise DeviceError("device cpu computes with NumPy, which is not installed")
+
+    def free(self, handle: Any, nbytes: int) -> None:
+        self.counters["live_bytes"] -= nbytes
+        self.counters["live_buffers"] -= 1
+
+    def time(self, on: bool) -> None: ...
+
+    def timings(self) -> list[Timing]:
+        return []
+
+    def synchronize(self) -> None: ...
+
+    def reopen(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+def open_device(index: int = 0) -> CpuStorageDevice:
+    return CpuStorageDevice()

@@ -1,0 +1,218 @@
+"""Writing an export: program.json, weights.safetensors, and what plays them in a page without Python.
+
+The weights are those of now. Names come from a module and an optimizer; what has no name is kept all the same.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import prod
+from pathlib import Path
+from typing import Any
+
+from pywebgpu import atomic
+from pywebgpu.devices.base import Buffer
+from pywebgpu.errors import CaptureError
+from pywebgpu.exporter import manifest
+from pywebgpu.exporter import names as naming
+from pywebgpu.exporter.manifest import Cell, Data, Shared, State
+from pywebgpu.installation import find_bridge
+from pywebgpu.io import safetensors
+from pywebgpu.kernels.kernel import Limits
+from pywebgpu.optim.optimizer import Optimizer
+from pywebgpu.runtime import executor
+from pywebgpu.runtime.storage import Storage
+from pywebgpu.tensor import create
+from pywebgpu.tensor.tensor import Tensor
+from pywebgpu.version import __version__
+
+VERSION = 3
+PROGRAM, WEIGHTS = "program.json", "weights.safetensors"
+PLAYER = ("player.mjs", "player.d.mts", "dawn.mjs")  # and what they import
+
+
+@dataclass(slots=True)
+class Exported:
+    """What was written: the folder, and for each program what of its host code stays behind."""
+
+    folder: Path
+    programs: list[str]
+    options: list[str]
+    n_bytes: int
+    n_bindings: int  # storage buffers that a kernel binds, at most
+    notes: dict[str, list[str]] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        lines = [f"{self.folder}: {', '.join(self.programs)}; {self.n_bytes:,} bytes of weights"]
+        if self.options:
+            lines.append(f"numbers that can be set: {', '.join(self.options)}")
+        if self.n_bindings > Limits().bindings:
+            few = f"{Limits().bindings} are everywhere, and PYWEBGPU_PORTABLE=1 keeps to that"
+            lines.append(f"needs a device that binds {self.n_bindings} storage buffers; {few}")
+        lines += [f"{name}: {note}" for name, notes in self.notes.items() for note in notes]
+        return "\n".join(lines)
+
+
+def save_program(
+    folder: str | Path,
+    programs: Mapping[str, Any],
+    names: naming.Names = None,
+    optimizer: Optimizer | None = None,
+) -> Exported:
+    """Writes captured steps, what they keep, and its names: what `load_program` and the player read.
+
+    programs: functions that pywebgpu.compile made, each called before (or warmed up) with what it will be given.
+    names: a module, or a mapping to modules and tensors. optimizer: whose states get names, and can be reset.
+    Raises: CaptureError for what cannot leave Python.
+    """
+    shared = Shared()
+    for name, compiled in programs.items():
+        shared.note_reads(manifest.step_of(name, compiled))
+    steps = {name: manifest.step_data(name, compiled, shared) for name, compiled in programs.items()}
+    devices = {manifest.step_of(name, compiled).run.device for name, compiled in programs.items()}
+    if len(devices) != 1:
+        raise CaptureError(f"an export has programs of one device, not of {len(devices)}")
+    for device in devices:
+        executor.submit(device)
+    _refuse_shared_memory(steps)
+    tensors, files, states = _kept(shared, names, optimizer)
+    options = _titles(shared.cells)
+    data = {
+        "format": "pywebgpu",
+        "version": VERSION,
+        "made by": f"pywebgpu {__version__}",
+        "states": states,
+        "tensors": tensors,
+        "cells": [_cell_data(cell) for cell in shared.cells],
+        "programs": steps,
+    }
+    place = Path(folder)
+    place.mkdir(parents=True, exist_ok=True)
+    safetensors.save_file(files, place / WEIGHTS)
+    atomic.write(place / PROGRAM, json.dumps(data, separators=(",", ":"), allow_nan=False))
+    notes = {name: step["notes"] for name, step in steps.items() if step["notes"]}
+    kernels = [kernel for step in steps.values() for kernel in step["program"]["kernels"]]
+    n_bindings = max((len(kernel["bindings"].replace("n", "")) for kernel in kernels), default=0)
+    return Exported(place, list(steps), options, (place / WEIGHTS).stat().st_size, n_bindings, notes)
+
+
+def export(
+    folder: str | Path,
+    programs: Mapping[str, Any],
+    names: naming.Names = None,
+    optimizer: Optimizer | None = None,
+    *,
+    page: str | Path | None = None,
+    files: Mapping[str, str | bytes] | None = None,
+) -> Exported:
+    """As save_program, and beside it the player with all that it imports, and a page.
+
+    page: a folder whose files are copied; without one, a page that shows what there is. files: further ones by name.
+    """
+    done = save_program(folder, programs, names, optimizer)
+    bridge = find_bridge()
+    for name in _imported(bridge, PLAYER):
+        atomic.write(done.folder / name, (bridge / name).read_bytes())
+    for path in Path(bridge / "page" if page is None else page).iterdir():
+        if path.is_file():
+            atomic.write(done.folder / path.name, path.read_bytes())
+    for name, content in (files or {}).items():
+        atomic.write(done.folder / name, content)
+    return done
+
+
+def _imported(folder: Path, names: tuple[str, ...]) -> list[str]:
+    """These modules and all that they import, also for types."""
+    found = list(names)
+    for name in found:
+        text = (folder / name).read_text(encoding="utf-8")
+        for other in re.findall(r"""(?:from |import\()["']\./([\w.-]+)["']""", text):
+            if other not in found:
+                found.append(other)
+    return found
+
+
+# States
+
+
+def _refuse_shared_memory(steps: Mapping[str, Data]) -> None:
+    """Two states that take one value share its memory from then on, so no Program may write one of them in place."""
+    together = {state for step in steps.values() for taken in step["takers"] if len(taken) > 1 for state in taken}
+    for name, step in steps.items():
+        for _, given in step["program"]["written"]:
+            kind, state = step["sources"][given]
+            if kind == "state" and state in together:
+                raise CaptureError(f"{name} writes a tensor in place that shares its memory with another one")
+
+
+def _kept(
+    shared: Shared, wanted: naming.Names, optimizer: Optimizer | None
+) -> tuple[list[Data], dict[str, Tensor], list[Data]]:
+    """The named tensors, the contents of the weights' file, and of what in it each state is made."""
+    tensors: list[Data] = []
+    pieces: dict[int, list[tuple[str, naming.View]]] = {}
+    for named in naming.of(wanted, optimizer):
+        storage, view = naming.home(named.tensor)
+        at = shared.known(storage)
+        if at is None or view is None or not view.is_dense:
+            continue  # No program uses it, or it is no range of what one uses.
+        tensors.append(
+            {"name": named.name, "kind": named.kind, "state": at, "offset": view.offset, "shape": list(view.shape)}
+        )
+        title = named.name if named.kind in ("parameter", "buffer") else f"{named.kind}/{named.name}"
+        pieces.setdefault(at, []).append((title, view))
+    files: dict[str, Tensor] = {}
+    states = []
+    for at, state in enumerate(shared.states):
+        parts = _parts(at, state, pieces.get(at, [])) if state.is_read else {}
+        files |= {title: tensor for title, (tensor, _) in parts.items()}
+        places = [[title, offset] for title, (_, offset) in parts.items()]
+        states.append({"dtype": state.spec.dtype.name, "shape": list(state.spec.shape), "parts": places})
+    return tensors, files, states
+
+
+def _parts(at: int, state: State, pieces: list[tuple[str, naming.View]]) -> dict[str, tuple[Tensor, int]]:
+    """What a state is made of, by name, with the first element of each: its pieces, or where they miss some, all."""
+    data, dtype = _bytes(state), state.spec.dtype
+    left = bytearray(data)
+    found: dict[str, tuple[Tensor, int]] = {}
+    taken: set[tuple[int, int]] = set()
+    for title, view in pieces:
+        begin, end = (dtype.itemsize * n for n in (view.offset, view.offset + prod(view.shape)))
+        if (begin, end) in taken:  # A tensor with two names is there once.
+            continue
+        if any(begin < other_end and other < end for other, other_end in taken):
+            return _whole(at, state, data)
+        taken.add((begin, end))
+        behind = min(end + dtype.itemsize * view.gap, len(left))
+        left[begin:behind] = bytes(behind - begin)
+        found[title] = (create.frombytes(data[begin:end], dtype, view.shape, "cpu"), view.offset)
+    return found if pieces and not any(left) else _whole(at, state, data)
+
+
+def _whole(at: int, state: State, data: bytes) -> dict[str, tuple[Tensor, int]]:
+    kind = "constant" if isinstance(state.home, Buffer) else "state"
+    return {f"{kind}/{at}": (create.frombytes(data, state.spec.dtype, state.spec.shape, "cpu"), 0)}
+
+
+def _bytes(state: State) -> bytes:
+    if isinstance(state.home, Storage):
+        return executor.read(state.home)
+    found: bytes = state.home.device.download(state.home, state.spec)
+    return found
+
+
+# Cells
+
+
+def _cell_data(cell: Cell) -> Data:
+    kind = "option" if not cell.is_count else "count" if isinstance(cell.owner, Mapping) else "draws"
+    return {"name": cell.name, "value": cell.value, "kind": kind}
+
+
+def _titles(cells: list[Cell]) -> list[str]:
+    """Names of the cells that nothing but the user sets."""
+    return list(dict.fromkeys(cell.name for cell in cells if not cell.is_count))

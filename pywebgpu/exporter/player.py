@@ -1,0 +1,300 @@
+"""Playing an export natively: the same programs, and the same API, as js_bridge/player.mjs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from math import prod
+from pathlib import Path
+from typing import Any
+
+from pywebgpu import devices, documents, dtypes
+from pywebgpu.compiler.program import Program
+from pywebgpu.devices.base import Buffer, Device
+from pywebgpu.documents import Malformed, require
+from pywebgpu.errors import CompileError
+from pywebgpu.exporter import validate
+from pywebgpu.exporter.export import PROGRAM, VERSION, WEIGHTS
+from pywebgpu.exporter.host import Host, PlayError
+from pywebgpu.io import safetensors
+from pywebgpu.ir import graph
+from pywebgpu.ir.graph import Spec
+from pywebgpu.runtime import executor
+from pywebgpu.runtime.storage import Storage
+from pywebgpu.shapes import strides
+from pywebgpu.tensor import create
+from pywebgpu.tensor.tensor import Tensor
+
+Data = dict[str, Any]
+
+
+def load_program(folder: str | Path, device: Any = None) -> Player:
+    """What `export` or `save_program` wrote, on a device with kernels (the default one when None).
+
+    Raises: CompileError for files of another version; PlayError for files that are damaged or do not fit together, and
+    for a device that runs no kernels, or smaller ones; OSError for files that cannot be read.
+    """
+    place = Path(folder)
+    opened = devices.open_device(device)
+    if not opened.target.wgsl:
+        raise PlayError(f"a program is kernels, and device {opened.name} runs none; load it on webgpu")
+    try:
+        weights = safetensors.load_file(place / WEIGHTS, "cpu")
+        return read(documents.read(place / PROGRAM), weights, opened)
+    except (Malformed, CompileError) as error:
+        raise (PlayError if isinstance(error, Malformed) else CompileError)(f"{place / PROGRAM}: {error}") from None
+    except safetensors.SafetensorError as error:
+        raise PlayError(str(error)) from None
+
+
+def read(text: bytes, weights: Mapping[str, Tensor], device: Device) -> Player:
+    """The player of a program.json, once all of it is checked. Raises Malformed and CompileError."""
+    data = documents.parse(text)
+    form = [data.get(key) if isinstance(data, dict) else None for key in ("format", "version")]
+    if form != ["pywebgpu", VERSION] or type(form[1]) is not int:
+        said = " ".join(part if isinstance(part, str) else documents.shown(part) for part in form)[:80]
+        raise CompileError(f"an export of the format {said}; this pywebgpu reads pywebgpu {VERSION}")
+    checked = validate.checked(data, {name: weight.shape for name, weight in weights.items()})
+    limits = device.target.limits
+    for name, found in checked.items():
+        needed = max((len(kernel.writes) + kernel.faults for kernel in found.program.kernels), default=0)
+        require(needed <= limits.bindings, name, f"it binds {needed} buffers; this device allows {limits.bindings}")
+    largest = max((4 * prod(state["shape"]) for state in data["states"]), default=0)
+    largest = max([largest, *(size for found in checked.values() for size in found.program.sizes)])
+    allowed = limits.binding_bytes
+    require(largest <= allowed, "an export", f"it has a buffer of {largest} bytes; this device allows {allowed}")
+    return Player(data, checked, weights, device)
+
+
+class Player:
+    """The programs of an export and what they keep, which they share.
+
+    params, gradients, optimizer: tensors by name. options: the numbers of the host. captures: tensors of the last runs.
+    notes: by program, what of its host code stayed in Python.
+    """
+
+    def __init__(
+        self, data: Data, checked: Mapping[str, validate.Checked], files: Mapping[str, Tensor], device: Device
+    ) -> None:
+        self.device = device
+        self.programs: dict[str, Data] = data["programs"]
+        self.notes = {name: step["notes"] for name, step in self.programs.items()}
+        self.captures: dict[str, Tensor] = {}
+        self._specs = [Spec(tuple(state["shape"]), dtypes.BY_NAME[state["dtype"]]) for state in data["states"]]
+        self._buffers = [
+            device.upload(_bytes(spec, state["parts"], files), spec)
+            for spec, state in zip(self._specs, data["states"], strict=True)
+        ]
+        self._cells = [cell["value"] for cell in data["cells"]]
+        self._kinds = [cell["kind"] for cell in data["cells"]]
+        titles = [cell["name"] for cell in data["cells"]]
+        self._loaded = {name: (found.program, device.load(found.program)) for name, found in checked.items()}
+        self._hosts = {name: Host(step["host"], checked[name].host, titles) for name, step in self.programs.items()}
+        named = data["tensors"]
+        self.params = Tensors(self, [entry for entry in named if entry["kind"] in ("parameter", "buffer")])
+        self.gradients = Tensors(self, [entry for entry in named if entry["kind"] == "gradient"])
+        self.optimizer = Moments(self, [entry for entry in named if entry["kind"] == "optimizer"])
+        self.options = Options(self._cells, [cell["name"] for cell in data["cells"]])
+
+    def run(self, name: str, inputs: Mapping[str, Any] | None = None) -> Any:
+        """Runs a program: inputs by name, tensors or what becomes one. Returns what its function returned."""
+        step = self.programs.get(name)
+        if step is None:
+            raise PlayError(f"there is no program {name!r}; there are {', '.join(self.programs)}")
+        given, numbers = self._given(name, step, inputs or {})
+        host = self._hosts[name]
+        cells, values = host.run(name, self._cells, numbers)
+        program, loaded = self._loaded[name]
+        held = [tensor._storage.node.buffer for tensor in given]
+        sources = [held[at] if kind == "argument" else self._buffers[at] for kind, at in step["sources"]]
+        words = [values[place] for place in host.words]
+        outputs = self.device.run(loaded, sources, words, self._homes(step, program, sources))
+        for taken, buffer in zip(step["takers"], outputs, strict=True):
+            for state in taken:
+                self._buffers[state] = buffer
+        self._cells[:] = cells
+        shown = _Shown(self, step, program, given, outputs, values)
+        self.captures |= {key: shown.made(template) for key, template in step["captures"].items()}
+        return shown.made(step["result"])
+
+    step = run
+
+    def _given(self, name: str, step: Data, inputs: Mapping[str, Any]) -> tuple[list[Tensor], list[float]]:
+        wanted = [entry["name"] for entry in step["tensors"]] + step["numbers"]
+        if set(wanted) != set(inputs):
+            said = ", ".join(inputs) or "nothing"
+            raise PlayError(f"{name} takes {', '.join(wanted) or 'nothing'}; it was given {said}")
+        tensors = []
+        for entry in step["tensors"]:
+            dtype = dtypes.BY_NAME[entry["dtype"]]
+            made = create.as_tensor(inputs[entry["name"]], dtype=dtype, device=self.device.name)
+            if list(made.shape) != entry["shape"]:
+                raise PlayError(f"{name}: {entry['name']} has shape {list(made.shape)}, not {entry['shape']}")
+            tensors.append(made.clone() if made._path or made._storage.whole is not None else made)
+        executor.submit(self.device)
+        return tensors, [float(inputs[entry]) for entry in step["numbers"]]
+
+    def _homes(self, step: Data, program: Any, sources: list[Buffer]) -> list[Buffer | None]:
+        """Where outputs go: over the input that they replace, into a state's own memory, or (None) somewhere new."""
+        over = dict(program.written)
+        homes: list[Buffer | None] = []
+        for at, taken in enumerate(step["takers"]):
+            own = self._buffers[taken[0]] if len(taken) == 1 else None
+            alone = own is not None and sum(own is buffer for buffer in self._buffers) == 1
+            free = alone and not any(own is source for source in sources)
+            homes.append(sources[over[at]] if at in over else own if free else None)
+        return homes
+
+
+class _Shown:
+    """What one run returns."""
+
+    def __init__(
+        self,
+        player: Player,
+        step: Data,
+        program: Program,
+        given: list[Tensor],
+        outputs: list[Buffer],
+        values: list[Any],
+    ) -> None:
+        self.player, self.step, self.program = player, step, program
+        self.given, self.outputs, self.values = given, outputs, values
+
+    def made(self, template: Data) -> Any:
+        if "tensor" in template:
+            return self._tensor(template)
+        if "list" in template:
+            return [self.made(item) for item in template["list"]]
+        if "dict" in template:
+            return {key: self.made(item) for key, item in template["dict"].items()}
+        return self.values[template["number"]] if "number" in template else template["plain"]
+
+    def _tensor(self, template: Data) -> Tensor:
+        kind: str = template["tensor"][0]
+        at: int = template["tensor"][1]
+        if kind == "argument":
+            return self.given[at]
+        spec = self.player._specs[at] if kind == "state" else self.program.slots[self.program.outputs[at]].spec
+        buffer = self.player._buffers[at] if kind == "state" else self.outputs[at]
+        whole = _tensor(buffer, spec, self.player.device)
+        shape = tuple(template["shape"])
+        if template["offset"] or shape != spec.shape or tuple(template["strides"]) != strides(shape):
+            whole = whole.reshape(-1).as_strided(shape, template["strides"], template["offset"])
+        elif kind == "state" or self.step["takers"][at]:
+            whole = whole.clone()
+        return whole
+
+
+class Tensors:
+    """Tensors by name, each a range of a state."""
+
+    def __init__(self, player: Player, entries: list[Data]) -> None:
+        self._player = player
+        self._entries = {entry["name"]: entry for entry in entries}
+
+    @property
+    def names(self) -> list[str]:
+        return list(self._entries)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries)
+
+    def shape(self, name: str) -> list[int]:
+        found: list[int] = self._entry(name)["shape"]
+        return found
+
+    def get(self, name: str) -> Tensor:
+        """A copy of its present value."""
+        entry, player = self._entry(name), self._player
+        whole = _tensor(player._buffers[entry["state"]], player._specs[entry["state"]], player.device)
+        begin, shape = entry["offset"], tuple(entry["shape"])
+        found: Tensor = whole.reshape(-1)[begin : begin + prod(shape)].reshape(shape).clone()
+        return found
+
+    def all(self) -> dict[str, Tensor]:
+        """Copies of all of them."""
+        return {name: self.get(name) for name in self._entries}
+
+    def set(self, values: Mapping[str, Any]) -> None:
+        """New values for some of them; where one does not fit, none is set. Raises PlayError."""
+        made = {name: create.as_tensor(value, device="cpu") for name, value in values.items()}
+        for name, value in made.items():
+            if value.numel() != prod(self.shape(name)):
+                raise PlayError(f"{name} has {prod(self.shape(name))} elements; it was given {value.numel()}")
+        for name, value in made.items():
+            self._write(self._entry(name), value)
+
+    def _entry(self, name: str) -> Data:
+        if name not in self._entries:
+            raise PlayError(f"there is no tensor {name!r}; there are {', '.join(self._entries) or 'none'}")
+        return self._entries[name]
+
+    def _write(self, entry: Data, value: Tensor) -> None:
+        player, at = self._player, entry["state"]
+        spec, old = player._specs[at], player._buffers[at]
+        data = bytearray(player.device.download(old, spec))
+        new = value.to(dtype=spec.dtype).contiguous().tobytes()
+        begin = spec.dtype.itemsize * entry["offset"]
+        data[begin : begin + len(new)] = new
+        buffer = player.device.upload(bytes(data), spec)
+        player._buffers[:] = [buffer if found is old else found for found in player._buffers]
+
+
+class Moments(Tensors):
+    """What the optimizer keeps of each parameter."""
+
+    def reset(self) -> None:
+        """Forgets all steps: what it keeps becomes zero, and so do the counts of steps."""
+        self.set({name: create.zeros(self.shape(name), device="cpu") for name in self.names})
+        cells = self._player._cells
+        cells[:] = [0 if kind == "count" else n for kind, n in zip(self._player._kinds, cells, strict=True)]
+
+
+class Options:
+    """The numbers of the host, by name. `lr` is that of all groups that have one; `lr:1` that of the second."""
+
+    _cells: list[float]
+    _found: dict[str, list[int]]
+
+    def __init__(self, cells: list[float], names: list[str]) -> None:
+        found: dict[str, list[int]] = {}
+        for at, name in enumerate(names):
+            found.setdefault(name, []).append(at)
+        found |= {f"{name}:{k}": [at] for name, places in list(found.items()) for k, at in enumerate(places)}
+        self.__dict__["_cells"], self.__dict__["_found"] = cells, found
+
+    def __dir__(self) -> list[str]:
+        return list(self._found)
+
+    def __getattr__(self, name: str) -> float:
+        return self[name]
+
+    def __setattr__(self, name: str, value: float) -> None:
+        self[name] = value
+
+    def __getitem__(self, name: str) -> float:
+        return self._cells[self._places(name)[0]]
+
+    def __setitem__(self, name: str, value: float) -> None:
+        for at in self._places(name):
+            self._cells[at] = value
+
+    def _places(self, name: str) -> list[int]:
+        if name not in self._found:
+            known = ", ".join(found for found in self._found if ":" not in found)
+            raise PlayError(f"there is no option {name!r}; there are {known or 'none'}")
+        return self._found[name]
+
+
+def _bytes(spec: Spec, parts: list[Any], files: Mapping[str, Tensor]) -> bytes:
+    data = bytearray(prod(spec.shape) * spec.dtype.itemsize)
+    for name, offset in parts:
+        part = files[name].to(spec.dtype).tobytes()
+        begin = offset * spec.dtype.itemsize
+        data[begin : begin + len(part)] = part
+    return bytes(data)
+
+
+def _tensor(buffer: Buffer, spec: Spec, device: Device) -> Tensor:
+    found: Tensor = Tensor._of(Storage(graph.data(spec, buffer), device), ())
+    return found

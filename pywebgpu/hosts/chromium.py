@@ -1,0 +1,186 @@
+"""Chromium without a window, by Playwright: a browser to drive, and `run`, which runs a script in Pyodide in a page.
+
+The script sees no file of this machine but those that it is given. Playwright is imported only when a browser starts.
+"""
+
+import glob
+import io
+import os
+import sys
+import threading
+import zipfile
+from base64 import b64decode
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from pywebgpu import installation
+from pywebgpu.errors import PywebgpuError
+from pywebgpu.hosts import serve, site
+
+PACKAGE = Path(__file__).parents[1]
+NO_PLAYWRIGHT = "Playwright is not installed: pip install playwright==1.65.2"
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+SILENCED = ("quic", "background-networking", "component-update", "sync")  # nothing but the page uses the network
+SOFTWARE = ("--use-webgpu-adapter=swiftshader",)
+HARDWARE = ("--ignore-gpu-blocklist", "--enable-features=Vulkan", "--use-angle=vulkan", "--disable-vulkan-surface")
+MEMORY = ("--enable-precise-memory-info", "--enable-blink-features=ForceEagerMeasureMemory")  # told when asked
+GPU_NODES = ("/dev/dri/renderD*", "/dev/nvidia[0-9]*", "/dev/dxg")
+
+START = """async ({ modules, env }) => {
+  const { loadPyodide } = await import(`${modules}pyodide.mjs`);
+  const python = await loadPyodide({ indexURL: modules, env });
+  const stream = (name) => {
+    const decoder = new TextDecoder();
+    return (bytes) => {
+      globalThis.said = globalThis.say(name, decoder.decode(bytes, { stream: true }));
+      return bytes.length;
+    };
+  };
+  python.setStdin({ error: true });
+  python.setStdout({ write: stream("stdout"), isatty: false });
+  python.setStderr({ write: stream("stderr"), isatty: false });
+  python.unpackArchive(await (await fetch("/files.zip")).arrayBuffer(), "zip");
+  globalThis.python = python;
+}"""
+
+SCRIPT = """async ({ command, wanted }) => {
+  const names = python.toPy({ __name__: "pywebgpu.hosts.script", __file__: "hosts/script.py" });
+  python.runPython(python.FS.readFile("pywebgpu/hosts/script.py", { encoding: "utf8" }), { globals: names });
+  names.set("arguments", python.toPy([`${python.FS.cwd()}/pywebgpu`, command]));
+  const status = await python.runPythonAsync("run(*arguments)", { globals: names });
+  await globalThis.said;
+  return { status, data: wanted && status === 0 ? python.FS.readFile(wanted).toBase64() : "" };
+}"""
+
+
+class ChromiumError(PywebgpuError, RuntimeError):
+    """There is no Playwright, or no browser for it. The message says what to install."""
+
+
+class Pages(site.Site):
+    """An empty page, an archive of the library and of files, and Pyodide."""
+
+    def __init__(self, files: Mapping[str, bytes]) -> None:
+        super().__init__(site.find_folders(cdn=False))
+        self._own = {
+            "": site.File(b"<!doctype html><title>pywebgpu</title>", "text/html", '"page"'),
+            "files.zip": site.File(_archive(files), "application/zip", '"files"'),
+            "favicon.ico": site.File(b"", "image/x-icon", '"icon"'),
+        }
+
+    def file(self, address: str) -> site.File | None:
+        return self._own.get(address) or super().file(address)
+
+
+@contextmanager
+def launched(*, software: bool) -> Iterator[Any]:
+    """A Browser of Playwright; where `software` is asked for, or no GPU is seen, with the adapter inside Chromium.
+
+    Chromium is what PYWEBGPU_CHROMIUM names, Playwright's own, or the system's. Raises ChromiumError.
+    """
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        raise ChromiumError(NO_PLAYWRIGHT) from None
+    with sync_playwright() as playwright:
+        path = _executable(playwright)
+        browser = playwright.chromium.launch(executable_path=path, args=_arguments(software=software))
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+def why_missing() -> str:
+    """Why there is no browser; "" where there is one."""
+    try:
+        from playwright.sync_api import sync_playwright
+
+        with sync_playwright() as playwright:
+            _executable(playwright)
+    except ImportError:
+        return NO_PLAYWRIGHT
+    except ChromiumError as error:
+        return str(error)
+    return ""
+
+
+def _executable(playwright: Any) -> str:
+    own = playwright.chromium.executable_path
+    places = [os.environ.get("PYWEBGPU_CHROMIUM"), own, *map(installation.on_path, NAMES)]
+    path: str | None = next((place for place in places if place and Path(place).exists()), None)
+    if path is None:
+        raise ChromiumError("no Chromium; install one: apt-get install chromium, or playwright install chromium")
+    return path
+
+
+def _arguments(*, software: bool) -> list[str]:
+    sees_gpu = sys.platform != "linux" or any(glob.glob(pattern) for pattern in GPU_NODES)
+    adapter = HARDWARE if sees_gpu and not software and sys.platform == "linux" else ()
+    found = [
+        "--enable-unsafe-webgpu",
+        *MEMORY,
+        *(adapter if sees_gpu and not software else SOFTWARE),
+    ]
+    is_root = hasattr(os, "geteuid") and os.geteuid() == 0
+    found += ["--no-first-run", *(f"--disable-{name}" for name in SILENCED)]
+    return [*found, "--no-sandbox"] if is_root else found
+
+
+@contextmanager
+def served(pages: site.Site) -> Iterator[str]:
+    """The address at which a thread serves pages."""
+    with serve.start(0, pages) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        try:
+            yield serve.address(server)
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def run(
+    command: Sequence[str], *, files: Mapping[str, bytes] | None = None, wanted: str = "", software: bool = False
+) -> tuple[int, bytes]:
+    """Runs SCRIPT, -m MODULE or -c CODE with its arguments; what it prints goes to this Python's streams.
+
+    `files` and `wanted` are names in its working folder: what it is given, and what to bring back. Returns its exit
+    status and the bytes of that file. Raises ChromiumError and SiteError.
+    """
+    with served(Pages(files or {})) as address, launched(software=software) as browser:
+        page = start_python(browser, address)
+        found = page.evaluate(SCRIPT, {"command": list(command), "wanted": wanted})
+    return int(found["status"]), b64decode(found["data"])
+
+
+def start_python(browser: Any, address: str) -> Any:
+    """A new page of Pages where Pyodide has started, by the name `python`; the archive's files are where it works."""
+    env = {name: value for name, value in os.environ.items() if name.startswith("PYWEBGPU_")}
+    page = browser.new_page()
+    page.set_default_timeout(0)
+    page.expose_function("say", _say)
+    page.goto(address)
+    page.evaluate(START, {"modules": f"/modules/pyodide@{site.PYODIDE}/", "env": env})
+    return page
+
+
+def _say(stream: str, text: str) -> None:
+    print(text, end="", file=sys.stderr if stream == "stderr" else sys.stdout, flush=True)
+
+
+def _archive(files: Mapping[str, bytes]) -> bytes:
+    """The library and files."""
+    bridge = {path.name: path for path in site.find_folders(cdn=True).bridge.glob("*.mjs")}
+    members = {f"js_bridge/{name}": path for name, path in bridge.items()}
+    members |= {path.relative_to(PACKAGE).as_posix(): path for path in PACKAGE.rglob("*.*")}
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_STORED) as archive:
+        for name, path in members.items():
+            if path.suffix in site.CARRIED:
+                archive.write(path, f"pywebgpu/{name}")
+        for name, data in files.items():
+            archive.writestr(name, data)
+    return packed.getvalue()

@@ -1,0 +1,88 @@
+"""`pywebgpu node SCRIPT`: runs a script in Pyodide on Node, with WebGPU by Dawn.
+
+The script is unchanged, and so is what it sees: working folder, files, arguments, streams, exit status, Ctrl-C.
+Node and its packages are those of the installation (see installation.py), whatever the working folder holds.
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from pywebgpu import installation
+from pywebgpu.hosts import script
+from pywebgpu.installation import InstallationError
+
+
+def main(arguments: Sequence[str]) -> int:
+    """The command: exits as the script does."""
+    parser = argparse.ArgumentParser(
+        prog="pywebgpu node", description=__doc__, usage="%(prog)s [--with NAME]... (SCRIPT | -m MODULE | -c CODE) ..."
+    )
+    parser.add_argument(
+        "--with", dest="packages", action="append", default=[], metavar="NAME", help="load a package of Pyodide"
+    )
+    own, command = _split(arguments)
+    options = parser.parse_args(own)
+    if not command:
+        parser.error("which script?")
+    try:
+        return run(command, packages=options.packages)
+    except InstallationError as error:
+        print(f"pywebgpu node: {error}", file=sys.stderr)
+        return 2
+
+
+def _split(arguments: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
+    """What is for this command, and from the script on what is not."""
+    at = 0
+    while at < len(arguments) and arguments[at].startswith("-") and arguments[at] not in ("-m", "-c"):
+        at += 2 if arguments[at] == "--with" else 1
+    return arguments[:at], arguments[at:]
+
+
+def run(command: Sequence[str], *, packages: Sequence[str] = (), **options: Any) -> int:
+    """Runs a command in Node and waits for it; `options` go to subprocess.Popen. Raises InstallationError."""
+    with started(command, packages=packages, **options) as child:
+        status: int = child.wait()
+    if status == script.INTERRUPTED:  # As Python itself ends after a Ctrl-C, so that a shell stops its loop.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGINT)
+    return status if status >= 0 else 128 - status
+
+
+@contextlib.contextmanager
+def started(command: Sequence[str], *, packages: Sequence[str] = (), **options: Any) -> Iterator[subprocess.Popen[Any]]:
+    """The process while it runs. Ctrl-C goes to the script and not to this Python."""
+    if sys.platform == "win32":
+        raise InstallationError("not on Windows yet; use the Windows Subsystem for Linux")
+    modules, node = installation.find_modules().path, installation.find_node().path
+    package, program = str(installation.PACKAGE), str(installation.find_bridge() / "node.mjs")
+    reader, writer = os.pipe()
+    job = {"modules": str(modules), "package": package, "packages": list(packages), "interrupts": reader}
+    words = [str(node), "--no-warnings", program, json.dumps(job), *command]
+    with _interrupts_to(writer):
+        child = subprocess.Popen(words, pass_fds=(reader,), **options)
+        os.close(reader)
+        stop = signal.signal(signal.SIGTERM, lambda *_: child.terminate())
+        try:
+            yield child
+        finally:
+            signal.signal(signal.SIGTERM, stop)
+            if child.poll() is None:
+                child.terminate()
+            os.close(writer)
+
+
+@contextlib.contextmanager
+def _interrupts_to(pipe: int) -> Iterator[None]:
+    before = signal.signal(signal.SIGINT, lambda *_: os.write(pipe, b"c"))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -1,0 +1,222 @@
+"""`pywebgpu serve`: the pages of web/ on this machine, where a small GPT trains and Python can be edited and run."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import socket
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import partial
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from pywebgpu.hosts import site
+
+PORT = 8765
+NAMES = ("localhost", "127.0.0.1", "[::1]")  # of this machine: any other name may be an attacker's (DNS rebinding)
+LONGEST = 2048  # characters of an address
+SECONDS = 30.0  # for a request to arrive, the wait for it included, and for an answer to be taken
+CONNECTIONS = 64  # at a time; a browser opens six
+BUSY = b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Length: 0\r\nRetry-After: 1\r\n\r\n"
+HEADERS = {
+    # Memory shared with a worker, by which Python is interrupted, exists on isolated pages only.
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Embedder-Policy": "require-corp",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+}
+
+
+def main(arguments: Sequence[str]) -> int:
+    """The command: serves until Ctrl-C."""
+    parser = argparse.ArgumentParser(prog="pywebgpu serve", description=__doc__)
+    parser.add_argument("--port", type=int, default=PORT, help=f"the port of this machine ({PORT}); 0 takes a free one")
+    parser.add_argument("--cdn", action="store_true", help="load Pyodide and the page's libraries from the network")
+    options = parser.parse_args(arguments)
+    try:
+        server = start(options.port, site.Site(site.find_folders(cdn=options.cdn)))
+    except (site.SiteError, OSError, OverflowError) as error:
+        print(f"pywebgpu serve: {error}", file=sys.stderr)
+        return 2
+    with server:
+        print(f"{address(server)}  (Ctrl-C ends)", flush=True)
+        try:
+            server.serve_forever()
+        except KeyboardInterrupt:
+            print()
+    return 0
+
+
+def start(port: int, pages: site.Site) -> Server:
+    """A server that listens; its serve_forever answers. Raises OSError for a port that is taken."""
+    return Server(("127.0.0.1", port), partial(Handler, pages))
+
+
+def address(server: Server) -> str:
+    """The page's address: by this name, because only that, or https, may use WebGPU."""
+    return f"http://localhost:{server.server_address[1]}/"
+
+
+class Server(ThreadingHTTPServer):
+    """A thread a connection, of which there are at most CONNECTIONS; one more is told to come again."""
+
+    daemon_threads = True
+    request_queue_size = CONNECTIONS
+
+    def __init__(self, *rest: Any) -> None:
+        super().__init__(*rest)
+        self._free = threading.Semaphore(CONNECTIONS)
+        names, port = {*NAMES, str(self.server_address[0])}, self.server_address[1]
+        self.names = {f"{name}:{port}" for name in names} | (names if port == 80 else set())  # a request's Host
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        if self._free.acquire(blocking=False):
+            super().process_request(request, client_address)
+            return
+        with suppress(OSError):
+            request.settimeout(0)
+            request.sendall(BUSY)
+        self.close_request(request)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._free.release()
+
+    def shutdown_request(self, request: Any) -> None:
+        """Takes what still arrives for a moment: an end with unread bytes would take the answer from the client."""
+        end = time.monotonic() + 1
+        with suppress(OSError):
+            request.shutdown(socket.SHUT_WR)
+            while (left := end - time.monotonic()) > 0:
+                request.settimeout(left)
+                if not request.recv(1 << 16):
+                    break
+        self.close_request(request)
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A page that goes away while it loads is nothing to tell."""
+        if not isinstance(sys.exception(), ConnectionError | TimeoutError):
+            super().handle_error(request, client_address)  # type: ignore[arg-type]
+
+
+class _Requests(io.RawIOBase):
+    """What a connection sends, up to a time that all reads of one request share."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self.connection, self.end = connection, 0.0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        left = self.end - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        self.connection.settimeout(left)
+        return self.connection.recv_into(buffer)
+
+
+class Handler(BaseHTTPRequestHandler):
+    """GET and HEAD; connections stay open."""
+
+    protocol_version = "HTTP/1.1"
+    default_request_version = "HTTP/1.0"  # of a first line without one: its answer has a status, too
+    server_version, sys_version = "pywebgpu", ""
+    server: Server
+
+    def __init__(self, pages: site.Site, *rest: object) -> None:
+        self.pages = pages
+        super().__init__(*rest)  # type: ignore[arg-type]
+
+    def setup(self) -> None:
+        super().setup()
+        self.rfile.close()
+        self._requests = _Requests(self.connection)
+        self.rfile = io.BufferedReader(self._requests)
+
+    def handle_one_request(self) -> None:
+        self._requests.end = time.monotonic() + SECONDS
+        super().handle_one_request()
+
+    def parse_request(self) -> bool:
+        """Also refuses what no page of this server asks. The answer is then sent."""
+        if not super().parse_request():
+            return False
+        wrong = self._wrong()
+        if wrong is not None:
+            self.send_error(*wrong)
+        return wrong is None
+
+    def _wrong(self) -> tuple[HTTPStatus, str] | None:
+        hosts = self.headers.get_all("Host", [])
+        if len(hosts) != 1:
+            return HTTPStatus.BAD_REQUEST, f"Needs one Host, got {len(hosts)}"
+        if hosts[0].strip().lower() not in self.server.names:
+            return HTTPStatus.MISDIRECTED_REQUEST, f"This server is {', '.join(sorted(self.server.names))}"
+        if not self.path.startswith("/"):
+            return HTTPStatus.BAD_REQUEST, "An address starts with a slash"
+        if len(self.path) > LONGEST:
+            return HTTPStatus.REQUEST_URI_TOO_LONG, f"An address has at most {LONGEST} characters"
+        if "Transfer-Encoding" in self.headers or self.headers.get("Content-Length", "0") != "0":
+            self.close_connection = True  # Nobody reads the body, which would look like another request.
+        return None
+
+    def send_response(self, code: int, message: str | None = None) -> None:
+        self.connection.settimeout(SECONDS)
+        super().send_response(code, message)
+
+    def end_headers(self) -> None:
+        for name, value in HEADERS.items():
+            self.send_header(name, value)
+        super().end_headers()
+
+    def do_GET(self) -> None:
+        try:
+            found = self.pages.file(unquote(urlsplit(self.path).path).lstrip("/"))
+        except (site.SiteError, ValueError) as error:  # A ValueError of urlsplit.
+            self._answer(HTTPStatus.NOT_FOUND, f"{error}\n".encode(), {"Content-Type": "text/plain; charset=utf-8"})
+            return
+        if found is None:
+            self._answer(HTTPStatus.NOT_FOUND, b"not found\n", {"Content-Type": "text/plain; charset=utf-8"})
+        elif found.redirect:
+            self._answer(HTTPStatus.FOUND, b"", {"Location": found.redirect})
+        else:
+            self._send(found)
+
+    do_HEAD = do_GET
+
+    def _send(self, found: site.File) -> None:
+        headers = {"Cache-Control": found.cache, "ETag": found.tag, "Vary": "Accept-Encoding"}
+        if self.headers.get("If-None-Match") == found.tag:
+            self._answer(HTTPStatus.NOT_MODIFIED, None, headers)
+            return
+        body = found.body
+        if found.packed and "gzip" in self.headers.get("Accept-Encoding", ""):
+            body, headers["Content-Encoding"] = found.packed, "gzip"
+        is_text = found.kind.startswith(site.TEXTS)
+        headers["Content-Type"] = f"{found.kind}; charset=utf-8" if is_text else found.kind
+        self._answer(HTTPStatus.OK, body, headers)
+
+    def _answer(self, status: HTTPStatus, body: bytes | None, headers: dict[str, str]) -> None:
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        if self.close_connection:
+            self.send_header("Connection", "close")
+        if body is not None:
+            self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if body and self.command != "HEAD":
+            self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Silent: the page itself says what is missing."""

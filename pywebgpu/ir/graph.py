@@ -1,0 +1,250 @@
+"""The graph's types: Spec, the kinds of Op, and Node.
+
+They refer to one another, so they live in one file. Data only: no WGSL, no device. A node is immutable in what it
+means; what changes is what is known of it: its value once computed (`buffer`), and then its history is let go.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Hashable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from pywebgpu.dtypes import DType, Kind
+from pywebgpu.errors import DTypeError, ShapeError
+from pywebgpu.shapes import Shape
+from pywebgpu.step_capture.free_number import FreeNumber
+from pywebgpu.symbolic import Sym
+
+Attrs = Mapping[str, Any]
+NO_ATTRS: Attrs = {}
+_FLOAT = Kind.FLOAT  # Looked up once: a member of an enum is found by a call.
+Vjp = Callable[..., "Node | None"]  # (grad, out, *inputs, **attrs) -> the gradient of one input
+
+
+class Spec(NamedTuple):
+    """What is known of a value before it is computed."""
+
+    shape: Shape
+    dtype: DType
+
+
+class ThreadState(threading.local):
+    """Whether new nodes remember that a gradient may flow; whether new tensors say that they never will.
+
+    origins: who is told where nodes come from (see origin.py), mostly None.
+    wide: nodes of whole numbers that not every device can hold, and the numbers, until a tensor is made of them.
+    Each thread has its own, and begins with these.
+    """
+
+    def __init__(self) -> None:
+        self.grad, self.inference = True, False
+        self.origins: Any = None
+        self.wide: list[tuple[Node, int]] = []
+
+    def watch(self, origins: Any) -> None:
+        """Sets the trace of this thread; None ends it."""
+        used.origins = True
+        self.origins = origins
+
+    def span(self, kind: str, name: str) -> AbstractContextManager[None]:
+        """Tells the trace, where there is one, what runs inside the `with` block."""
+        return _UNSEEN if self.origins is None else self.origins.span(kind, name)
+
+
+class Used:
+    """Whether any thread was ever watched, or in inference mode. To ask a thread itself takes ten times as long."""
+
+    __slots__ = ("inference", "origins")
+
+    def __init__(self) -> None:
+        self.inference = self.origins = False
+
+
+used = Used()
+_UNSEEN = nullcontext()
+thread_state = ThreadState()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Leaf:
+    """A value from outside: data with a buffer, or a host number which may change from run to run."""
+
+    name: str
+
+
+DATA = Leaf("data")
+HOST = Leaf("host")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pointwise:
+    """Output element i depends on element i of each input.
+
+    Inputs have one shape, but for those of shape (), which stand for that number everywhere. Else the graph never
+    broadcasts. The gradient of an input of shape () is summed (see autodiff/backward.py): a formula need not know.
+    """
+
+    name: str
+    wgsl: str | Callable[..., str]  # expression with {0}, {1}; or (dtypes of the inputs, **attrs) -> expression
+    reference: str | Callable[..., Any]  # NumPy ufunc's name, or (np, *arrays, **attrs) -> array
+    vjp: tuple[Vjp | None, ...]  # one an input; None where no gradient flows
+    result: Callable[..., DType] | None = None  # (*dtypes, **attrs) -> dtype; None: the last input's
+    domain: tuple[float, float] = (-3.0, 3.0)  # where tests draw their inputs
+    edges: tuple[float, ...] = ()  # further inputs, for one-argument ops
+    cost: int = 1  # rough number of arithmetic instructions
+
+    def __call__(self, *inputs: Node, **attrs: Hashable) -> Node:
+        spec = inputs[-1].spec
+        for node in inputs:
+            if node.spec is not spec:
+                spec = self._spec(inputs)
+                break
+        if self.result is not None:
+            dtype = self.result(*[n.spec.dtype for n in inputs], **attrs)
+            spec = spec if spec.dtype is dtype else Spec(spec.shape, dtype)
+        return Node(self, inputs, attrs or NO_ATTRS, spec, _flows(self.vjp, inputs, spec.dtype))
+
+    def _spec(self, inputs: tuple[Node, ...]) -> Spec:
+        """The inputs' common shape, and their dtype."""
+        found = inputs[-1].spec
+        for node in inputs:
+            own = node.spec
+            if own.shape != found.shape:
+                if own.shape and found.shape:
+                    raise ShapeError(f"{self.name}: inputs must have one shape, got {[n.spec.shape for n in inputs]}")
+                found = own if own.shape else found
+            if own.dtype is not found.dtype and self.result is None:
+                raise DTypeError(f"{self.name}: inputs must have one dtype, got {[n.spec.dtype for n in inputs]}")
+        return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Generator:
+    """A value computed from its position alone (and a few words of seed): constants, counters, random bits."""
+
+    name: str
+    reference: Callable[..., Any]  # (np, *arrays, spec=..., **attrs) -> array
+
+    def __call__(self, *inputs: Node, spec: Spec, **attrs: Hashable) -> Node:
+        return Node(self, inputs, attrs, spec, False)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Movement:
+    """Moves elements and computes none: a map from output coordinates to input coordinates, folded into loads."""
+
+    name: str
+    infer: Callable[..., Shape]  # (shape, **attrs) -> shape
+    index: Callable[..., tuple[tuple[Sym, ...], tuple[Sym, ...]]]
+    # ^ (coords, shape of the input, **attrs) -> coordinates of the input, expressions that must be in range (see pad)
+    reference: Callable[..., Any]  # (np, array, **attrs) -> array or view
+    vjp: Vjp
+
+    def __call__(self, x: Node, **attrs: Hashable) -> Node:
+        own = x.spec
+        spec = Spec(self.infer(own.shape, **attrs), own.dtype)
+        return Node(self, (x,), attrs, spec, x.requires and thread_state.grad)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reduction:
+    """Folds axes to size 1; the rank stays. `combine` joins two partial values, `identity` starts one."""
+
+    name: str
+    combine: str  # WGSL expression of {0} and {1}, or the name of a rule in kernels/templates/reduce.py
+    reference: Callable[..., Any]  # (np, array, axes) -> array with folded axes of size 1
+    vjp: Vjp | None
+    result: Callable[[DType], DType] | None = None
+
+    def __call__(self, x: Node, axes: Shape) -> Node:
+        shape = tuple([1 if axis in axes else n for axis, n in enumerate(x.spec.shape)])
+        dtype = x.spec.dtype if self.result is None else self.result(x.spec.dtype)
+        flows = self.vjp is not None and x.requires and thread_state.grad
+        return Node(self, (x,), {"axes": axes}, Spec(shape, dtype), flows)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Structural:
+    """Any other op: contraction, gather, scatter, scan, sort. `infer` gives the output's Spec."""
+
+    name: str
+    infer: Callable[..., Spec]  # (*specs, **attrs) -> Spec
+    reference: Callable[..., Any]  # (np, *arrays, **attrs) -> array
+    vjp: tuple[Vjp | None, ...] | Vjp  # a function (index, grad, out, *inputs) where the number of inputs varies
+
+    def __call__(self, *inputs: Node, **attrs: Hashable) -> Node:
+        spec = self.infer(*[n.spec for n in inputs], **attrs)
+        return Node(self, inputs, attrs or NO_ATTRS, spec, _flows(self.vjp, inputs, spec.dtype))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Custom:
+    """A value whose gradient the user wrote: its first input, unchanged; the others are what the gradient goes to."""
+
+    name: str
+
+    def __call__(self, value: Node, *sources: Node, **attrs: Any) -> Node:
+        flows = any(n.requires for n in sources) and value.spec.dtype.kind is _FLOAT and thread_state.grad
+        return Node(self, (value, *sources), attrs, value.spec, flows)
+
+
+Op = Leaf | Pointwise | Generator | Movement | Reduction | Structural | Custom
+
+
+def _flows(vjp: tuple[Vjp | None, ...] | Vjp, inputs: tuple[Node, ...], dtype: DType) -> bool:
+    for which, node in enumerate(inputs):
+        if node.requires and dtype.kind is _FLOAT and (not isinstance(vjp, tuple) or vjp[which] is not None):
+            return thread_state.grad
+    return False
+
+
+class Node:
+    """One value of the graph; compared by identity.
+
+    buffer: the computed value: a device buffer, or the number of a HOST leaf. None while pending.
+    requires: a gradient may flow through it.  freed: backward went through it and let its history go.
+    stale: an in-place write replaced it in its tensor after it was read.
+    storage: a weak reference to the tensor storage whose value it became; not set before.
+    accumulator: what wants to see the gradient that arrives here (a leaf tensor, hooks); see autograd.
+    """
+
+    __slots__ = (
+        "__weakref__", "accumulator", "attrs", "buffer", "freed", "inputs", "op", "requires", "spec", "stale", "storage",
+    )  # fmt: skip
+
+    def __init__(self, op: Op, inputs: tuple[Node, ...], attrs: Attrs, spec: Spec, requires: bool = False) -> None:
+        self.op = op
+        self.inputs = inputs
+        self.attrs = attrs
+        self.spec = spec
+        self.requires = requires
+        self.buffer: Any = None
+        self.freed = self.stale = False
+        self.accumulator: Any = None
+
+    storage: Any
+
+    def __repr__(self) -> str:
+        return f"<{self.op.name} {self.spec.dtype.name}{list(self.spec.shape)}>"
+
+    @property
+    def is_source(self) -> bool:
+        """True where a walk stops: the value is there, or comes from outside."""
+        return self.buffer is not None or not self.inputs
+
+
+def data(spec: Spec, buffer: Any) -> Node:
+    """A leaf whose value is in a device's buffer."""
+    node = Node(DATA, (), NO_ATTRS, spec)
+    node.buffer = buffer
+    return node
+
+
+def host(value: float | int | bool | FreeNumber, dtype: DType) -> Node:
+    """A number of the host, shape (). It may change from run to run: a Program never holds it."""
+    node = Node(HOST, (), NO_ATTRS, Spec((), dtype))
+    node.buffer = value
+    return node

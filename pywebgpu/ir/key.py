@@ -1,0 +1,55 @@
+"""The fingerprint of a graph: everything that a Program may depend on, and no value."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from pywebgpu.ir.graph import HOST, Custom, Node
+
+
+class Structure:
+    """Ops, wiring, attributes and specs of a graph, one after the other. Equal structures compute the same function."""
+
+    __slots__ = ("_hash", "_words")
+
+    def __init__(self, words: tuple[Any, ...]) -> None:
+        self._words, self._hash = words, hash(words)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def text(self) -> str:
+        """The same in every process."""
+        return repr([getattr(word, "name", word) for word in self._words])
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Structure) and self._hash == other._hash and self._words == other._words
+
+
+def structure(order: Sequence[Node], roots: Iterable[Node]) -> Structure:
+    """The structure of a toposorted graph. A node is its op, its spec, its attributes and the numbers of its inputs."""
+    number: dict[Node, int] = {}
+    tokens: dict[Any, int] = {}
+    words: list[Any] = []
+    for node in order:
+        number[node] = len(number)
+        op = node.op
+        if node.buffer is not None:
+            words += ("host" if op is HOST else "data", node.spec)
+            continue
+        words += (op, node.spec)
+        if node.attrs and not isinstance(op, Custom):
+            attrs: tuple[Any, ...] = tuple(node.attrs.values())
+            if "value" in node.attrs:
+                attrs = tuple(map(repr, attrs))  # -0.0 equals 0.0, and NaN does not equal itself.
+            elif op.name == "barrier":
+                attrs = (tokens.setdefault(attrs, len(tokens)),)
+            words.append(attrs)
+        for source in node.inputs:
+            words.append(number[source])
+    words.append(tuple([number[root] for root in roots]))
+    return Structure(tuple(words))
+
+
+def attributes(node: Node) -> tuple[Any, ...]:
+    """A node's attributes by name, so that equal ones mean the same: see `structure`."""
+    return tuple([(name, repr(value) if name == "value" else value) for name, value in node.attrs.items()])

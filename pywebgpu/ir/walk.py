@@ -1,0 +1,117 @@
+"""Orders and rebuilds of a graph. Pure: a walk returns new nodes and changes none. Never by recursion."""
+
+from collections.abc import Callable, Iterable, Sequence, Set
+from sys import getrefcount
+
+from pywebgpu.dtypes import float32
+from pywebgpu.ir.graph import DATA, NO_ATTRS, Movement, Node, Spec, thread_state
+
+Roots = tuple[Node, ...]
+
+
+def toposort(roots: Iterable[Node]) -> list[Node]:
+    """Inputs before users, each node once; a node that has its value is listed and not walked past."""
+    order: list[Node] = []
+    seen: set[Node] = set()
+    stack: list[Node | None] = [*reversed(list(roots))]
+    path: list[Node] = []
+    while stack:
+        node = stack.pop()
+        if node is None:
+            order.append(path.pop())
+        elif node not in seen:
+            seen.add(node)
+            inputs = node.inputs
+            if not inputs or node.buffer is not None:
+                order.append(node)
+            else:
+                path.append(node)
+                stack.append(None)
+                stack += inputs[::-1]
+    return order
+
+
+def history(roots: Iterable[Node], stop: Set[Node] = frozenset()) -> list[Node]:
+    """Like toposort, along nodes that a gradient may flow through, whether or not they have their value.
+
+    Nodes in `stop` are listed and not walked past.
+    """
+    order: list[Node] = []
+    seen: set[Node] = set()
+    stack: list[Node | None] = [root for root in roots if root.requires]
+    path: list[Node] = []
+    while stack:
+        node = stack.pop()
+        if node is None:
+            order.append(path.pop())
+        elif node not in seen:
+            seen.add(node)
+            path.append(node)
+            stack.append(None)
+            if node not in stop:
+                stack += [n for n in node.inputs[::-1] if n.requires]
+    return order
+
+
+def rebuild(roots: Roots, order: Sequence[Node], rule: Callable[[Node], Node]) -> Roots:
+    """Applies `rule` once to each node of a graph that was toposorted; `rule` returns the node itself to keep it."""
+    new: dict[Node, Node] = {}
+    origins = thread_state.origins
+    for node in order:
+        fresh = node
+        if node.inputs and node.buffer is None:
+            inputs = tuple([new[source] for source in node.inputs])
+            if inputs != node.inputs:
+                fresh = Node(node.op, inputs, node.attrs, node.spec)
+            fresh = rule(fresh)
+            if origins is not None:
+                origins.carry(node, fresh)
+        new[node] = fresh
+    return tuple([new[root] for root in roots])
+
+
+def base(node: Node) -> Node:
+    """The node below a chain of views; a view that has its value is not looked through."""
+    below: Node | None = node
+    while below is not None:
+        node, below = below, _below(below)
+    return node
+
+
+def is_stale(node: Node) -> bool:
+    """Whether the value, or what it is a view of, was replaced by a write in place."""
+    below: Node | None = node
+    while below is not None and not below.stale:
+        below = _below(below)
+    return below is not None
+
+
+def _below(node: Node) -> Node | None:
+    """What a view is of, unless it has its value. Another thread may give it that meanwhile, and end its inputs."""
+    inputs = node.inputs
+    if inputs and node.buffer is None and (isinstance(node.op, Movement) or node.op.name == "offset_slice"):
+        return inputs[0]
+    return None
+
+
+def let_go(held: list[Node]) -> None:
+    """Ends the nodes of a list, and what nobody else holds below them, one after the other.
+
+    Left to themselves they would end one inside another. CPython copes with that; in a browser the stack overflows
+    after some two thousand.
+    """
+    while held:
+        node = held.pop()
+        if node.inputs and getrefcount(node) == _ALONE:
+            held.extend(node.inputs)
+            node.inputs = ()
+
+
+def _alone() -> int:
+    """What getrefcount says of a node that one local variable holds; interpreters count differently."""
+    held = [Node(DATA, (), NO_ATTRS, Spec((), float32))]
+    node = held.pop()
+    return getrefcount(node)
+
+
+_ALONE = _alone()

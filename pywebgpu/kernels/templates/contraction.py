@@ -1,0 +1,371 @@
+"""Batched matrix product with holes: operands are any nodes read at (batch, row, k), results pass through an epilogue.
+
+Each invocation keeps a small block of results in registers. Tiles of both operands go through workgroup memory; where
+a CPU plays the GPU (Limits.emulated), operands are read from memory as they are needed. What passes by in registers may
+be summed over k on its way: so a bias's gradient is made inside the weight's.
+
+Against other tiles on an H100: 2048 x 2048 by 2048 x 2048 takes 0.84 ms with fours of registers in vectors and 4 steps
+of k written out, 0.87 ms without the latter, 1.39 ms with 16 numbers. Smaller tiles lose even where few workgroups run.
+On SwiftShader a load costs as much as eight multiplications, so blocks are large: 512 x 128 by 128 x 384 takes 28 ms
+with 4 x 4 an invocation, 18 ms with 8 x 8, 16 ms with 16 x 8, which takes twice as long to translate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from pywebgpu import symbolic
+from pywebgpu.ir.graph import Movement, Node, Reduction
+from pywebgpu.kernels.builder import Builder, element, rounded
+from pywebgpu.kernels.ir import GROUP, LANE, Array, Expr, Type, Var, construct, scalar, smaller
+from pywebgpu.kernels.kernel import Kernel, Limits
+from pywebgpu.symbolic import Sym, flatten, variable
+
+FULL, LEFT, RIGHT = "full", "left", "right"  # a node of a product has an element a result, a row, or a column
+BUSY = 96  # workgroups that keep a device busy: a result that fills fewer has smaller ones, and shares them out by k
+SHARE = 16  # of k, at least, for each that shares
+EMULATED_LANES = 16  # of a workgroup on a CPU, which runs four at a time, and workgroups on its cores
+FEW = 64  # invocations that keep a CPU's cores busy
+LONG = 512  # of k, at least, for each that shares there: workgroup memory takes long to clear
+STEPS = 4  # of k that are written out: what one reads does not wait for what another multiplies
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """A workgroup's block of the result: rows x columns, `high` x `wide` an invocation.
+
+    depth: how much of k goes through workgroup memory at a time; 0: operands are read from memory.
+    slices: invocations that share a block of results: each multiplies its part of the depth, and in the end they add.
+    """
+
+    rows: int
+    columns: int
+    depth: int
+    high: int = 4
+    wide: int = 4
+    slices: int = 1
+
+    @property
+    def blocks(self) -> int:
+        return (self.rows // self.high) * (self.columns // self.wide)
+
+    @property
+    def lanes(self) -> int:
+        return self.blocks * self.slices
+
+    def groups(self, m: int, n: int) -> int:
+        return -(-m // self.rows) * -(-n // self.columns)
+
+
+def choose(batches: int, m: int, n: int, depth: int, limits: Limits) -> Tile:
+    if limits.emulated:
+        return _choose_emulated(batches, m, n, depth, limits)
+    rows, columns = (min(64, max(16, _power(size))) for size in (m, n))
+    while max(rows, columns) > 16 and (
+        rows * columns > 16 * limits.workgroup_size or batches * Tile(rows, columns, 0).groups(m, n) < BUSY
+    ):
+        rows, columns = (rows // 2, columns) if rows >= columns else (rows, columns // 2)
+    slices = max(limits.workgroup_size * 16 // (rows * columns), 1)
+    while slices > 1 and slices * SHARE > depth:
+        slices //= 2
+    slices = 1 << (slices.bit_length() - 1)  # Halves are added to halves.
+    return Tile(rows, columns, max(16, min(rows, columns) * slices // 4), slices=slices)
+
+
+def _choose_emulated(batches: int, m: int, n: int, depth: int, limits: Limits) -> Tile:
+    high, wide = (1 if size == 1 else 4 if size <= 4 or 8 < size <= 12 else 8 for size in (m, n))
+    down, across = -(-m // high), -(-n // wide)
+    blocks = batches * down * across
+    lanes = min(EMULATED_LANES, limits.workgroup_size, max(4, _power(blocks // 32)))
+    per_row = min(_power(across), 4)
+    slices = min(FEW // _power(blocks), limits.workgroup_size // lanes, _power(depth // LONG)) if blocks < FEW else 1
+    return Tile(lanes // per_row * high, per_row * wide, 0, high, wide, max(slices, 1))
+
+
+def _power(n: int) -> int:
+    """The next power of two."""
+    return 1 << max(n - 1, 0).bit_length()
+
+
+def generate(
+    anchor: Node, nodes: Sequence[Node], outputs: Sequence[Node], levels: dict[int, str], build: Builder
+) -> Kernel:
+    left, right = anchor.inputs
+    batches, m, n = anchor.spec.shape
+    kind, depth = scalar(anchor.spec.dtype), left.spec.shape[2]
+    tile = choose(batches, m, n, depth, build.limits)
+    down, across = -(-m // tile.rows), -(-n // tile.columns)
+    per_row = tile.columns // tile.wide
+    batch = build.let(GROUP // (across * down), "batch")
+    first_m = build.let(GROUP // across % down * tile.rows, "first_m")
+    first_n = build.let(GROUP % across * tile.columns, "first_n")
+    block = build.let(LANE % tile.blocks if tile.slices > 1 else LANE, "block")
+    piece = build.let(LANE // tile.blocks, "slice")
+    own_m = build.let(first_m + block // per_row * tile.high, "own_m")
+    own_n = build.let(first_n + block % per_row * tile.wide, "own_n")
+    results = [one for i in range(tile.high) for one in _zeros(f"r{i}", kind, tile.wide, build)]
+    summed = {level for level in levels.values() if level != FULL}
+    sides = (
+        _Side(left, m, tile.rows, tile.high, "m", first_m, own_m, LEFT in summed, build),
+        _Side(right, n, tile.columns, tile.wide, "n", first_n, own_n, RIGHT in summed, build),
+    )
+    product = _Product(tile, results, sides, batch.within(batches), block, piece, depth, build)
+    if depth:
+        (product.through_tiles if tile.depth else product.from_memory)()
+    if tile.slices > 1:
+        product.add_slices()
+    product.finish(anchor, nodes, outputs, levels)
+    for side, other in (sides, sides[::-1]):
+        if side.sums:
+            side.finish_sums(other, batches, piece, nodes, outputs, levels)
+    way = f"{tile.rows}x{tile.columns}" if tile.depth else "small"
+    return build.kernel("_".join(["matmul", way, *["sum"] * len(summed)]), tile.lanes, batches * across * down)
+
+
+def _fours(kind: Type, size: int) -> Type:
+    """What holds `size` numbers, or four of them if there are more."""
+    return Type(kind.kind, min(size, 4))
+
+
+def _zeros(name: str, kind: Type, size: int, build: Builder) -> list[Var]:
+    """Variables for `size` numbers, in vectors of four."""
+    names = [name] if size <= 4 else [f"{name}_{at}" for at in range(size // 4)]
+    return [build.var(construct(_fours(kind, size)), one) for one in names]
+
+
+def _part(values: Sequence[Expr], at: int, size: int) -> Expr:
+    return values[0] if size == 1 else values[at // 4][at % 4]
+
+
+class _Side:
+    """An operand: `size` rows (columns), `extent` of them a workgroup, `each` an invocation.
+
+    first, own: the first of the workgroup's and of the invocation's.  sums: over k, where somebody wants them.
+    """
+
+    def __init__(
+        self,
+        source: Node,
+        size: int,
+        extent: int,
+        each: int,
+        letter: str,
+        first: Var,
+        own: Var,
+        sums: bool,
+        build: Builder,
+    ) -> None:
+        self.source, self.size, self.extent, self.each, self.letter = source, size, extent, each, letter
+        self.first, self.own, self._build = first, own, build
+        self.kind = scalar(source.spec.dtype)
+        self.level = LEFT if letter == "m" else RIGHT
+        self.sums = _zeros(f"sum_{letter}", self.kind, each, build) if sums else []
+
+    def tile(self, kind: Type, length: int) -> Array:
+        return self._build.workgroup_array(f"tile_{self.letter}", kind, length)
+
+    def at(self, batch: Sym, position: Sym, k: Sym) -> tuple[Sym, Sym, Sym]:
+        return (batch, position, k) if self.letter == "m" else (batch, k, position)
+
+    def positions(self, first: Expr, count: int) -> list[Sym]:
+        """`count` rows from `first` on; past the end the last one again, whose results nobody stores."""
+        found = []
+        for i in range(count):
+            at = first + i if i else first
+            fits = self.size % self.extent == 0
+            name = self._build.fresh(self.letter)
+            found.append(self._build.let(at if fits else smaller(at, self.size - 1), name).within(self.size))
+        return found
+
+    def vectors(self, batch: Sym, positions: list[Sym], k: Sym) -> list[Expr]:
+        values = [self._build.value(self.source, self.at(batch, position, k)) for position in positions]
+        fours = [values[at : at + 4] for at in range(0, len(values), 4)]
+        return [construct(_fours(self.kind, len(four)), *four) for four in fours]
+
+    def load(self, batch: Sym, depth: int, first_k: Expr, tile: Tile) -> None:
+        """One tile into workgroup memory: for each k, fours of rows. Neighbours read neighbours."""
+        build, fours = self._build, self.extent // 4
+        count = fours * tile.depth
+        once = count == tile.lanes
+        with build.scope() if once else build.loop("at", LANE, count, tile.lanes) as looped:
+            at = looped or build.let(LANE, "at")
+            along = _is_contiguous_in_k(self)
+            span = tile.depth if along else fours
+            k_position = build.let(at % span if along else at // span, "k_position")
+            four = build.let(at // span if along else at % span, "four")
+            k = build.let(first_k + k_position, "k")
+            four_of = build.var(construct(_fours(self.kind, 4)), "four_of")
+            with build.if_(*[k < depth] if depth % tile.depth else ()):
+                positions = self.positions(self.first + four * 4, 4)
+                build.assign(four_of, self.vectors(batch, positions, k.within(depth))[0])
+            build.assign(self.tile(four_of.type, count)[k_position * fours + four], four_of)
+
+    def finish_sums(
+        self,
+        other: _Side,
+        batches: int,
+        piece: Expr,
+        nodes: Sequence[Node],
+        outputs: Sequence[Node],
+        levels: dict[int, str],
+    ) -> None:
+        """Stores the sums over k: those do it who have the first column (row) of the result."""
+        build = self._build
+        many = build.local_array(f"sums_{self.letter}", self.sums) if len(self.sums) > 1 else None
+        build.gather([node for node in outputs if levels[id(node)] == self.level])
+        with build.if_(other.own.eq(0), piece.eq(0)), build.loop("at", 0, self.each) as at:
+            own = build.let(self.own + at, self.letter)
+            with build.if_(*[own < self.size] if self.size % self.extent else ()):
+                total = many[at // 4][at % 4] if many else self.sums[0][at] if self.each > 1 else self.sums[0]
+                position = flatten((variable("batch", batches), own.within(self.size)), (batches, self.size))
+                for node in nodes:
+                    if levels[id(node)] == self.level and isinstance(node.op, Reduction):
+                        build.define(node, position, build.let(rounded(total, node.spec.dtype)))
+                _store(self.level, position, nodes, outputs, levels, build)
+
+
+@dataclass(frozen=True, slots=True)
+class _Product:
+    """An invocation's sums. results: row by row, in vectors.  block, piece: which of them, and which part of k."""
+
+    tile: Tile
+    results: list[Var]
+    sides: tuple[_Side, _Side]
+    batch: Sym
+    block: Var
+    piece: Var
+    depth: int
+    build: Builder
+
+    def from_memory(self) -> None:
+        build, pieces = self.build, self.tile.slices
+        positions = [side.positions(side.own, side.each) for side in self.sides]
+        with build.loop("k", self.piece if pieces > 1 else 0, self.depth, pieces) as k:
+            a, b = (
+                [build.let(four) for four in side.vectors(self.batch, at, k.within(self.depth))]
+                for side, at in zip(self.sides, positions, strict=True)
+            )
+            self.multiply(a, b)
+
+    def through_tiles(self) -> None:
+        build, tile = self.build, self.tile
+        tiles = [side.tile(_fours(side.kind, 4), side.extent * tile.depth // 4) for side in self.sides]
+        with build.loop("first_k", 0, self.depth, tile.depth) as first_k:
+            for side in self.sides:
+                side.load(self.batch, self.depth, first_k, tile)
+            build.barrier()
+            share = tile.depth // tile.slices
+            with build.loop("at", 0, share, STEPS) as at:
+                k = build.let(self.piece * share + at if tile.slices > 1 else at, "k")
+                for step in range(STEPS):
+                    here = k + step if step else k
+                    a, b = (
+                        build.let(found[here * (side.extent // 4) + (side.own - side.first) // 4])
+                        for found, side in zip(tiles, self.sides, strict=True)
+                    )
+                    self.multiply([a], [b])
+            build.barrier()
+
+    def multiply(self, a: Sequence[Var], b: Sequence[Var]) -> None:
+        build, wide = self.build, len(b)
+        for at, result in enumerate(self.results):
+            build.assign(result, _part(a, at // wide, self.tile.high) * b[at % wide], "+=")
+        for own, side in zip((a, b), self.sides, strict=True):
+            for total, value in zip(side.sums, own, strict=True) if side.sums else ():
+                build.assign(total, value, "+=")
+
+    def add_slices(self) -> None:
+        """Adds what the slices of a block have found; all of them then have the sums."""
+        build, tile = self.build, self.tile
+        kind = self.results[0].type
+        largest = max(self.sides, key=lambda side: side.extent).tile(kind, tile.lanes)
+        for own in [*self.results, *(total for side in self.sides for total in side.sums)]:
+            same = own.type == kind
+            shared = largest if same else build.workgroup_array(f"shared_{own.type.width}", own.type, tile.lanes)
+            build.assign(shared[LANE], own)
+            build.barrier()
+            with build.loop("half", tile.slices // 2, 0, 1, ">>=") as half:
+                with build.if_(self.piece < half):
+                    build.assign(shared[LANE], shared[LANE + half * tile.blocks], "+=")
+                build.barrier()
+            build.assign(own, shared[self.block])
+            build.barrier()
+
+    def finish(self, anchor: Node, nodes: Sequence[Node], outputs: Sequence[Node], levels: dict[int, str]) -> None:
+        """Stores an invocation's results through the epilogue."""
+        batches, m, n = anchor.spec.shape
+        build, tile = self.build, self.tile
+        each = build.gather([node for node in outputs if levels[id(node)] == FULL])
+        with self.each_result(each) as (row, column, found):
+            guards = [at < size for at, size, by in ((row, m, tile.rows), (column, n, tile.columns)) if size % by]
+            with build.if_(*guards):
+                result = build.let(rounded(found, anchor.spec.dtype))
+                position = flatten((variable("batch", batches), row.within(m), column.within(n)), anchor.spec.shape)
+                build.define(anchor, position, result)
+                _store(FULL, position, nodes, outputs, levels, build)
+
+    @contextmanager
+    def each_result(self, each: int) -> Iterator[tuple[Var, Var, Expr]]:
+        """A loop over an invocation's results: row and column of each.
+
+        each: neighbours of a row that one invocation visits, where several share a block.
+        """
+        build, high, wide = self.build, self.tile.high, self.tile.wide
+        own_m, own_n = (side.own for side in self.sides)
+        width = min(wide, 4)
+        if build.limits.emulated:  # A division takes as long there as many multiplications.
+            parts = [_part([one], at, width) for one in self.results for at in range(width)]
+            results = build.local_array("results", parts)
+            with build.loop("i", 0, high) as i:
+                row = build.let(own_m + i, "m")
+                with self.each_neighbour("j", wide, each) as j:
+                    yield row, build.let(own_n + j, "n"), results[i * wide + j]
+            return
+        results = build.local_array("results", self.results)
+        with self.each_neighbour("at", high * wide, each) as at:
+            row = build.let(own_m + at // wide, "m")
+            column = build.let(own_n + at % wide, "n")
+            found = results[at // width]
+            yield row, column, found[at % width] if width > 1 else found
+
+    @contextmanager
+    def each_neighbour(self, name: str, end: int, each: int) -> Iterator[Var]:
+        build, slices = self.build, self.tile.slices
+        if each == 1 or slices == 1:
+            with build.loop(name, self.piece, end, slices) as at:
+                yield at
+            return
+        with (
+            build.loop("start", self.piece * each, end, slices * each) as start,
+            build.loop(name, start, start + each) as at,
+        ):
+            yield at
+
+
+def _store(
+    level: str,
+    position: Sym,
+    nodes: Sequence[Node],
+    outputs: Sequence[Node],
+    levels: dict[int, str],
+    build: Builder,
+) -> None:
+    """After every load: a result may take over the buffer that another one reads."""
+    values = {id(node): build.value(node, element(position, node)) for node in nodes if levels[id(node)] == level}
+    for node in outputs:
+        if levels[id(node)] == level:
+            build.store(node, position, values[id(node)])
+
+
+def _is_contiguous_in_k(side: _Side) -> bool:
+    """Whether stepping k steps one element in the memory below the views."""
+    source = side.source
+    names = ("batch", "m", "k") if side.letter == "m" else ("batch", "k", "n")
+    at = tuple(variable(name, n) for name, n in zip(names, source.spec.shape, strict=True))
+    while isinstance(source.op, Movement) and source.buffer is None:
+        at, _ = source.op.index(at, source.inputs[0].spec.shape, **source.attrs)
+        source = source.inputs[0]
+    flat = flatten(at, source.spec.shape)
+    return any(isinstance(atom, symbolic.Var) and atom.name == "k" and factor == 1 for atom, factor in flat.terms)

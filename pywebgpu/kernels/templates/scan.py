@@ -1,0 +1,52 @@
+"""Running sums, products and extremes along the last axis: one workgroup a row, each lane a stretch of it.
+
+Every lane folds its stretch, the folds are joined from the left in workgroup memory, and the stretch is walked again.
+"""
+
+from math import prod
+
+from pywebgpu.ir.graph import Node
+from pywebgpu.kernels.builder import Builder
+from pywebgpu.kernels.combine import combine
+from pywebgpu.kernels.ir import LANE, Const, Expr, Var, larger, scalar, smaller
+from pywebgpu.kernels.kernel import Kernel
+from pywebgpu.symbolic import flatten, unflatten, variable
+
+
+def generate(node: Node, build: Builder) -> Kernel:
+    source, mode = node.inputs[0], node.attrs["mode"]
+    columns = node.spec.shape[-1]
+    rows = prod(node.spec.shape[:-1])
+    lanes = min(build.limits.workgroup_size, 1 << max(columns - 1, 0).bit_length())
+    stretch = -(-columns // lanes)
+    kind = scalar(node.spec.dtype)
+    plain = mode.removesuffix("_checked")
+    folds = build.workgroup_array("folds", kind, lanes)
+    coords = (*unflatten(variable("group", rows), node.spec.shape[:-1]), variable("column", columns))
+    start = build.let(LANE * stretch, "start")
+    end = build.let(smaller(start + stretch, columns), "end")
+    fold = build.var(Const(kind, 0), "fold")
+    with build.loop("column", start, end) as column:
+        _take(plain, fold, build.value(source, coords), column.eq(start), build)
+    build.assign(folds[LANE], fold)
+    build.barrier()
+    with build.loop("step", 1, lanes, 1, "<<=") as step:
+        joined = build.var(folds[LANE], "joined")
+        with build.if_(step <= LANE, start < end):
+            build.assign(joined, combine(plain, folds[LANE - step], joined))
+        build.barrier()
+        build.assign(folds[LANE], joined)
+        build.barrier()
+    total = build.var(folds[larger(LANE, 1) - 1], "total")
+    with build.loop("column", start, end) as column:
+        # Where all before them fit, these sums are true ones: here, and only here, they are checked.
+        _take(mode, total, build.value(source, coords), column.eq(0), build)
+        build.store(node, flatten(coords, node.spec.shape), total)
+    return build.kernel(f"scan_{mode}", lanes, rows)
+
+
+def _take(mode: str, total: Var, value: Expr, is_first: Expr, build: Builder) -> None:
+    with build.if_(is_first):
+        build.assign(total, value)
+    with build.else_():
+        build.assign(total, combine(mode, total, value))

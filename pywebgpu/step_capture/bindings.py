@@ -1,0 +1,75 @@
+"""Where a captured step finds its inputs, where its outputs go, and what it returns: as data that each run reads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pywebgpu.devices.base import Buffer
+from pywebgpu.ir.graph import Attrs
+from pywebgpu.runtime.storage import Storage
+from pywebgpu.step_capture import signature, surroundings
+from pywebgpu.step_capture.free_number import FREE
+from pywebgpu.tensor.base import TensorBase
+from pywebgpu.tensor.view import Path as Views
+
+
+class Given(int):
+    """The number of an argument."""
+
+
+class Fresh(int):
+    """The number of a storage that each run makes anew."""
+
+
+class GradientOf(int):
+    """The gradient that a parameter has when the step begins, or its memory, by the number of the parameter."""
+
+
+Source = Given | GradientOf | Storage | Buffer  # where an input comes from; a buffer is a constant
+Taker = Given | GradientOf | Fresh | Storage  # who takes an output
+
+
+class Made:
+    """A tensor that each run makes anew: on a storage (new, an argument's, or one that stays) or a part, through views.
+
+    No dataclass, which would be a container of results.
+    """
+
+    __slots__ = ("is_inference", "kind", "part", "storage", "views")
+
+    def __init__(
+        self, storage: Fresh | Given | GradientOf | Storage, part: Attrs | None, views: Views, like: TensorBase
+    ) -> None:
+        self.storage, self.part, self.views = storage, part, views
+        self.kind: Any = like._class()
+        self.is_inference = like._inference
+
+    def is_like(self, other: Made) -> bool:
+        mine, its = ([getattr(one, name) for name in self.__slots__] for one in (self, other))
+        return mine == its and type(self.storage) is type(other.storage)
+
+    def tensor(self, storage: Storage, path: Views) -> Any:
+        made = self.kind._of(storage, (*path, *self.views))
+        if self.is_inference:
+            made._inference = True
+        return made
+
+
+def difference(old: Any, new: Any, title: str, values: Sequence[Any]) -> str | None:
+    """In what two templates of results differ, in words. values: those of the first one's free numbers."""
+    if old is new or (isinstance(old, Made) and isinstance(new, Made) and old.is_like(new)):
+        return None
+    if isinstance(old, Given | GradientOf) and type(old) is type(new):
+        return None if old == new else f"{title} is another tensor"
+    if type(old) in FREE:
+        old = values[old._place]
+    if signature.is_container(old) and type(old) is type(new):
+        (places, items), (others, found) = signature.items_of(old), signature.items_of(new)
+        if places != others:
+            return f"{title} has other items"
+        inner = [difference(a, b, f"{title}[{at!r}]", values) for at, a, b in zip(places, items, found, strict=True)]
+        return next((reason for reason in inner if reason is not None), None)
+    if type(old) in signature.MUTABLE and type(old) is type(new):
+        return None if old == new else f"{title} has other content"
+    return None if surroundings.is_same(old, new) else f"{title} is another {type(new).__name__}"

@@ -1,0 +1,95 @@
+"""What all functions that make tensors take: a size, and by keyword a dtype, a device and more."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import index
+from typing import Any
+
+from pywebgpu import devices, dtypes
+from pywebgpu.devices.base import Device, check_supported
+from pywebgpu.dtypes import DType
+from pywebgpu.errors import ShapeError
+from pywebgpu.ir.graph import Node
+from pywebgpu.shapes import Shape
+from pywebgpu.step_capture.free_number import NUMBERS
+from pywebgpu.tensor.base import TensorBase
+from pywebgpu.tensor.tensor import Tensor
+
+DeviceLike = str | devices.device | None
+IGNORED = {"layout", "pin_memory", "memory_format", "names"}
+
+
+class FactoryOptions:
+    """What all functions here take by keyword: dtype, device, requires_grad, out; some more are accepted and unused."""
+
+    __slots__ = ("device", "dtype", "out", "requires_grad")
+
+    def __init__(self, name: str, options: dict[str, Any], dtype: DType | None = None, device: Device | None = None):
+        self.dtype: DType = options.pop("dtype", None) or dtype or dtypes.default()
+        place = options.pop("device", None)
+        self.requires_grad: bool = options.pop("requires_grad", False)
+        self.out: Any = options.pop("out", None)
+        if not isinstance(self.dtype, DType):
+            raise TypeError(f"{name}(): argument 'dtype' must be torch.dtype, not {type(self.dtype).__name__}")
+        for unknown in set(options) - IGNORED:
+            raise TypeError(f"{name}() got an unexpected keyword argument '{unknown}'")
+        self.device: Device = device if device is not None and place is None else devices.open_device(place)
+        if self.device.target.wgsl:
+            check_supported(self.dtype, self.device.name)
+
+    def made(self, node: Node) -> Tensor:
+        """The tensor of a node that was made to this order."""
+        result: Tensor = Tensor._new(node, self.device)
+        if self.out is not None:
+            if tuple(self.out.shape) != node.spec.shape:
+                self.out.data = result.to(self.out.dtype)
+            else:
+                self.out.copy_(result)
+            result = self.out
+        return result.requires_grad_() if self.requires_grad else result
+
+
+def like(name: str, other: Tensor, options: dict[str, Any]) -> FactoryOptions:
+    if not isinstance(other, TensorBase):
+        raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(other).__name__}")
+    return FactoryOptions(name, options, other.dtype, other._storage.device)
+
+
+def sizes(args: Sequence[Any], name: str = "size") -> Shape:
+    """f(2, 3), f((2, 3)) and f([2, 3]) -> (2, 3). Raises TypeError for what is no whole number."""
+    raw = args[0] if len(args) == 1 and not hasattr(args[0], "__index__") else args
+    if not isinstance(raw, list | tuple):
+        raise TypeError(f"{name}(): argument 'size' (position 1) must be tuple of ints, not {type(raw).__name__}")
+    try:
+        out = tuple(index(n) for n in raw)
+    except TypeError:
+        kinds = ", ".join(type(n).__name__ for n in raw)
+        raise TypeError(f"{name}(): argument 'size' must be tuple of ints, but found ({kinds})") from None
+    if any(n < 0 for n in out):
+        raise ShapeError(f"Trying to create tensor with negative dimension {min(out)}: {list(out)}")
+    return out
+
+
+def size(name: str, args: Sequence[Any], options: dict[str, Any]) -> Shape:
+    """The size given by position or as `size`."""
+    if "size" in options:
+        args = (*args, options.pop("size"))
+    if not args:
+        raise TypeError(f'{name}() missing 1 required positional arguments: "size"')
+    return sizes(args, name)
+
+
+def number(value: Any) -> Any:
+    """A Python number of one, or of what stands for one (a tensor or array of a single element)."""
+    if isinstance(value, NUMBERS):
+        return value
+    if hasattr(value, "item"):
+        return value.item()
+    raise TypeError(f"expected a number, but got {type(value).__name__}")
+
+
+def check_dtype(dtype: DType, device: DeviceLike) -> None:
+    opened = devices.open_device(device)
+    if opened.target.wgsl:
+        check_supported(dtype, opened.name)

@@ -1,0 +1,130 @@
+"""Many tensors as one flat tensor: what is done to all of them is then done at once.
+
+The tensors stay what they are. Their storages become parts of the flat one's: a write to the flat tensor is seen by all
+of them, and a write to one of them takes it out. Nothing is copied for a value that is still to be computed, nor for
+tensors that already are the parts of one flat tensor (compiler/suballocation.py).
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from typing import Any
+
+from pywebgpu.dtypes import DType
+from pywebgpu.ir.graph import Attrs, Spec
+from pywebgpu.ops import packing
+from pywebgpu.runtime.storage import Storage
+from pywebgpu.shapes import Shape
+from pywebgpu.step_capture.capture import capture_state
+from pywebgpu.tensor.tensor import Tensor
+
+LARGEST = 64 << 20  # bytes of a flat tensor; a larger tensor stays alone
+
+
+@lru_cache(1024)
+def _places(shapes: tuple[Shape, ...], dtype: DType) -> tuple[Attrs, ...]:
+    starts = packing.layout(shapes, dtype).starts
+    return tuple([{"start": start, "shape": shape} for start, shape in zip(starts, shapes, strict=True)])
+
+
+def _spec(storage: Storage) -> Spec:
+    """That of a storage's value. It asks no part for its node, which would be made for this alone."""
+    if storage.whole is not None:
+        return Spec(storage.place["shape"], storage.whole.node.spec.dtype)
+    return storage.node.spec
+
+
+def may_move(tensor: Tensor) -> bool:
+    """Whether the tensor's storage may become a part: it is all of it, has elements, and no history goes through it."""
+    if tensor._path:
+        return False
+    storage = tensor._storage
+    return storage.whole is not None or not (storage.node.requires or 0 in storage.node.spec.shape)
+
+
+def are_alike(one: Tensor, other: Tensor) -> bool:
+    """Whether both have one shape and dtype, and may become parts."""
+    return may_move(one) and may_move(other) and _spec(one._storage) == _spec(other._storage)
+
+
+def are_new(tensors: Sequence[Tensor]) -> bool:
+    """Whether a step that is captured made all of them; true where none is. What was there before stays where it is."""
+    if capture_state.capture is None:
+        return True
+    made = {id(storage) for ref in capture_state.capture.storages if (storage := ref()) is not None}
+    return all(id(tensor._storage) in made for tensor in tensors)
+
+
+def bundles(tensors: Iterable[Tensor], keys: Iterable[Any] | None = None) -> Iterator[list[int]]:
+    """The numbers of the tensors that may be one flat tensor: of one device and dtype, of one key, not too large.
+
+    What may not, or is the only one of its kind, comes alone.
+    """
+    listed = list(tensors)
+    open_: dict[Any, tuple[list[int], int]] = {}
+    seen: set[int] = set()
+    for at, (tensor, key) in enumerate(zip(listed, keys or [None] * len(listed), strict=True)):
+        storage = tensor._storage
+        if id(storage) in seen or not may_move(tensor):
+            yield [at]
+            continue
+        seen.add(id(storage))
+        spec = _spec(storage)
+        nbytes = packing.layout((spec.shape,), spec.dtype).size * spec.dtype.format.itemsize
+        kind = (storage.device, spec.dtype, key)
+        found, taken = open_.get(kind, ([], 0))
+        if found and taken + nbytes > LARGEST:
+            yield found
+            found, taken = [], 0
+        found.append(at)
+        open_[kind] = found, taken + nbytes
+    for found, _ in open_.values():
+        yield found
+
+
+def gather(tensors: Sequence[Tensor], *, clean: bool = False, move: bool = True) -> Tensor:
+    """The elements of all tensors, of one device and dtype, in one dimension. Between them anything, or zeros.
+
+    move: their storages become parts of the result's, where they may; a write to it is then a write to all of them.
+    """
+    if capture_state.capture is not None:
+        for tensor in tensors:
+            capture_state.capture.see(tensor)
+            capture_state.capture.settle(tensor._storage)
+    storages = [tensor._storage for tensor in tensors]
+    found = None if clean or any(tensor._path for tensor in tensors) else _whole(storages)
+    if found is not None:
+        return Tensor._of(found, ())  # type: ignore[no-any-return]
+    nodes = [tensor._node if tensor._path else tensor._storage.node for tensor in tensors]
+    shapes = tuple([node.spec.shape for node in nodes])
+    starts, size = packing.layout(shapes, nodes[0].spec.dtype)
+    flat: Tensor = Tensor._new(packing.pack(*nodes, starts=starts, size=size, clean=clean), storages[0].device)
+    if move:
+        moved: set[int] = set()
+        for tensor, place in zip(tensors, _places(shapes, nodes[0].spec.dtype), strict=True):
+            if may_move(tensor) and id(tensor._storage) not in moved:
+                moved.add(id(tensor._storage))
+                tensor._storage.move_into(flat._storage, place)
+    return flat
+
+
+def _whole(storages: list[Storage]) -> Storage | None:
+    """The storage that these are all the parts of, in this order."""
+    whole = storages[0].whole
+    if whole is None or any(storage.whole is not whole for storage in storages):
+        return None
+    shapes = tuple([storage.place["shape"] for storage in storages])
+    dtype = whole.node.spec.dtype
+    if any(storage.place != place for storage, place in zip(storages, _places(shapes, dtype), strict=True)):
+        return None
+    return whole if whole.node.spec.shape == (packing.layout(shapes, dtype).size,) else None
+
+
+def spread(flat: Tensor, alike: Sequence[Tensor]) -> list[Tensor]:
+    """New tensors, the parts of `flat` in the places that `gather` gives tensors of the shapes of `alike`."""
+    shapes = tuple([tuple(tensor.shape) for tensor in alike])
+    made: list[Tensor] = []
+    for place in _places(shapes, flat.dtype):
+        node = packing.piece(flat._node, **place)
+        made.append(Tensor._new(node, flat._storage.device))
+        made[-1]._storage.move_into(flat._storage, place)
+    return made

@@ -1,0 +1,184 @@
+"""Python data, and bytes, as nodes: what tensors, index lists and assigned values are made of."""
+
+from __future__ import annotations
+
+import array
+import functools
+import struct
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+from pywebgpu import dtypes
+from pywebgpu.composites import arithmetic
+from pywebgpu.devices.base import Device, check_supported
+from pywebgpu.dtypes import DType, Kind
+from pywebgpu.errors import ShapeError
+from pywebgpu.ir import graph
+from pywebgpu.ir.graph import Node, Spec
+from pywebgpu.shapes import Shape
+from pywebgpu.step_capture.capture import capture_state
+from pywebgpu.step_capture.free_number import FREE, FreeFloat, fixed
+from pywebgpu.tensor.base import TensorBase
+
+LOOKED_AT = 1 << 20  # whole numbers up to this many are looked through for their range
+
+
+def from_bytes(data: Any, dtype: DType, shape: Sequence[int], device: Device) -> Node:
+    """Little-endian bytes in row-major order. Raises ShapeError when the length does not fit.
+
+    The range of whole numbers is noted, so that using them as row numbers needs no check on the device.
+    """
+    if device.target.wgsl:
+        check_supported(dtype, device.name)
+    count = prod(shape)
+    view = memoryview(data).cast("B") if count else memoryview(b"")
+    if view.nbytes != count * dtype.itemsize:
+        raise ShapeError(
+            f"frombytes: {dtype.name}{list(shape)} takes {count * dtype.itemsize} bytes, got {view.nbytes}"
+        )
+    spec = Spec(tuple(shape), dtype)
+    node = graph.data(spec, device.upload(view, spec))
+    if capture_state.capture is not None:
+        capture_state.capture.note_upload(node.buffer, view)
+    if dtype in (dtypes.int32, dtypes.int64) and 0 < count <= LOOKED_AT:
+        values = array.array(dtype.code)
+        values.frombytes(view)
+        node.attrs = {"low": min(values), "high": max(values)}
+    return node
+
+
+def from_data(data: Any, dtype: DType | None, device: Device) -> Node:
+    """Numbers, or nested sequences of them; see tensor() in create.py."""
+    if type(data) in FREE or (
+        capture_state.capture is not None and type(data) is float
+    ):  # Alike, so that audits agree.
+        return arithmetic.number(data, dtype or dtypes.of_scalar(data))
+    flat: list[Any] = []
+    kinds: set[Any] = set()
+    shape = flatten(data, flat, kinds)
+    flat = [*map(fixed, flat)]
+    found = dtype or infer(kinds, nested=bool(shape))
+    return from_bytes(pack(flat, found), found, shape, device)
+
+
+def from_array(data: Any, dtype: DType | None, device: Device) -> Node:
+    """What has NumPy's array interface, in its own dtype, or in `dtype` where the device does not have its own.
+
+    Raises: TypeError for a dtype that is not known here.
+    """
+    name = str(data.dtype)
+    if name == "float64" and dtype not in (None, dtypes.float64) and device.target.wgsl:
+        name = "float32" if dtype is dtypes.bfloat16 else dtype.name
+        data = data.astype(name)
+    if name not in dtypes.BY_NAME:
+        raise TypeError(
+            f"can't convert np.ndarray of type numpy.{name}. The supported types are: {', '.join(dtypes.BY_NAME)}."
+        )
+    return from_bytes(data.tobytes(), dtypes.BY_NAME[name], data.shape, device)
+
+
+def is_array(data: Any) -> bool:
+    return hasattr(data, "__array_interface__") and not isinstance(data, TensorBase)
+
+
+def is_sequence(data: Any) -> bool:
+    return isinstance(data, Sequence | array.array) and not isinstance(data, str | bytes)
+
+
+def flatten(data: Any, flat: list[Any], kinds: set[Any], depth: int = 1) -> Shape:
+    """Appends the numbers of nested sequences to `flat`; returns the shape. Raises ValueError where it is ragged.
+
+    kinds: takes their types, and the dtypes of arrays and tensors among them.
+    """
+    if isinstance(data, TensorBase) or is_array(data):
+        kinds.add(dtypes.BY_NAME.get(str(data.dtype), float) if is_array(data) else data.dtype)
+        shape = tuple(data.shape)
+        flat.extend(_elements(data.tolist(), len(shape)))
+        return shape
+    if not is_sequence(data):
+        flat.append(data)
+        kinds.add(type(data))
+        return ()
+    if not any(is_sequence(item) or hasattr(item, "tolist") for item in data):
+        flat.extend(data)
+        kinds.update(map(type, data))
+        return (len(data),)
+    inner: Shape | None = None
+    for item in data:
+        shape = flatten(item, flat, kinds, depth + 1)
+        if inner is not None and shape != inner:
+            if not shape or not inner:
+                raise TypeError(f"expected one depth of nesting at dim {depth}, got a number among sequences")
+            raise ValueError(f"expected sequence of length {inner[0]} at dim {depth} (got {shape[0]})")
+        inner = shape
+    return (len(data), *(inner or ()))
+
+
+def _elements(nested: Any, rank: int) -> list[Any]:
+    for _ in range(rank - 1):
+        nested = [item for inner in nested for item in inner]
+    return nested if rank else [nested]
+
+
+def infer(kinds: set[Any], *, nested: bool) -> DType:
+    """The dtype of numbers of these types: bool, int64, or the default float where there is a float, or nothing; with
+    those of NumPy's numbers and of tensors, what holds all."""
+    if not kinds:
+        return dtypes.default()
+    return functools.reduce(dtypes.promote, [_dtype_of(kind, nested=nested) for kind in kinds])
+
+
+def _dtype_of(kind: Any, *, nested: bool) -> DType:
+    if isinstance(kind, DType):
+        return kind
+    if kind is float or kind is FreeFloat:
+        return dtypes.default()
+    if kind is bool:
+        return dtypes.bool_
+    if issubclass(kind, str):
+        raise ValueError("too many dimensions 'str'") if nested else TypeError("new(): invalid data type 'str'")
+    if not hasattr(kind, "__float__") and not hasattr(kind, "__index__"):
+        raise RuntimeError(f"Could not infer dtype of {kind.__name__}")
+    return dtypes.int64 if hasattr(kind, "__index__") else dtypes.default()
+
+
+def pack(flat: list[Any], dtype: DType) -> bytes:
+    """Numbers as little-endian bytes. Raises RuntimeError for one that the dtype cannot hold, TypeError for others."""
+    count = len(flat)
+    try:
+        if dtype.kind is Kind.BOOL:
+            return struct.pack(f"<{count}?", *map(bool, flat))
+        if dtype.kind is Kind.INT:
+            return struct.pack(f"<{count}{dtype.code}", *map(int, flat))
+        values = list(map(float, flat))
+    except (struct.error, OverflowError):
+        if any(isinstance(value, int) and not -(2**63) <= value < 2**63 for value in flat):
+            raise ValueError("Overflow when unpacking long long") from None
+        if dtype.low == 0 and all(-dtype.high <= value <= dtype.high for value in flat):
+            return struct.pack(f"<{count}{dtype.code}", *[int(value) % (int(dtype.high) + 1) for value in flat])
+        raise RuntimeError(f"value cannot be converted to type {dtype.name} without overflow") from None
+    except (TypeError, ValueError) as error:
+        if dtype.kind is Kind.INT and any(value != value for value in flat):
+            raise RuntimeError(f"value cannot be converted to type {dtype.name} without overflow: nan") from None
+        raise TypeError(f"new(): invalid data for {dtype.name}: {error}") from None
+    if dtype is dtypes.bfloat16:
+        words = struct.unpack(f"<{count}I", _floats(values, "f"))
+        rounded = ((w + 0x7FFF + ((w >> 16) & 1)) >> 16 if w & 0x7FFFFFFF <= 0x7F800000 else 0x7FC0 for w in words)
+        return array.array("H", [w & 0xFFFF for w in rounded]).tobytes()
+    return _floats(values, dtype.code)
+
+
+def _floats(values: list[float], code: str) -> bytes:
+    """Rounded to the format; too large a number is an infinity."""
+    try:
+        return struct.pack(f"<{len(values)}{code}", *values)
+    except OverflowError:
+        return b"".join(_float(value, code) for value in values)
+
+
+def _float(value: float, code: str) -> bytes:
+    try:
+        return struct.pack(f"<{code}", value)
+    except OverflowError:
+        return struct.pack(f"<{code}", float("inf") if value > 0 else float("-inf"))

@@ -1,0 +1,236 @@
+"""Methods that read and write at computed places: gather, scatter, index_, masked_, triangles, diagonals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+from typing import Any
+
+from pywebgpu import dtypes
+from pywebgpu.composites import indexing, masks, matrix, scattering
+from pywebgpu.dtypes import Kind
+from pywebgpu.errors import DTypeError, ShapeError
+from pywebgpu.ir.graph import Node, Spec, thread_state
+from pywebgpu.ops import indexing as ops
+from pywebgpu.ops import pointwise
+from pywebgpu.shapes import broadcast
+from pywebgpu.tensor import index
+from pywebgpu.tensor.base import TensorBase, apply
+from pywebgpu.tensor.methods import aliased, elsewhere, named, operand
+
+
+def _method(function: Callable[..., Node]) -> Any:
+    """A method of a function of nodes; tensors of shape () on device cpu may come along."""
+
+    def method(self: Any, *args: Any, **options: Any) -> Any:
+        given = [_operand(self, arg) for arg in args]
+        named_ = {name: _operand(self, value) for name, value in options.items()} if options else options
+        return self._new(function(self._node, *given, **named_), self._storage.device)
+
+    return aliased(named(method, function))
+
+
+def _operand(self: TensorBase, value: Any) -> Any:
+    if not isinstance(value, TensorBase):
+        return value
+    return value._node if value._storage.device is self._storage.device else elsewhere(self, value)
+
+
+def _form(method: Callable[..., Any], *, reads_itself: bool = False) -> Any:
+    """The form in place of a method. reads_itself: its gradient needs the value before the write, so that is copied."""
+
+    def written(self: Any, *args: Any, **options: Any) -> Any:
+        before = self
+        if reads_itself and thread_state.grad:
+            before = self._new(pointwise.copy(self._node), self._storage.device)
+        return self._written(method(before, *args, **options))
+
+    written.__name__ = written.__qualname__ = f"{method.__name__}_"
+    written.__doc__ = f"{method.__name__}, written into this tensor."
+    return written
+
+
+class GatherScatterMethods(index.Subscripts):
+    """Reading and writing by number and by mask."""
+
+    __slots__ = ()
+
+    # By number along an axis
+
+    @aliased
+    def gather(self, dim: int, index: Any, *, sparse_grad: bool = False) -> Any:
+        """out[i][j] = self[index[i][j]][j] for dim 0."""
+        return apply(scattering.gather, self, dim, index)
+
+    @aliased
+    def take_along_dim(self, indices: Any, dim: int | None = None) -> Any:
+        """As gather, after broadcasting; None flattens both."""
+        return apply(scattering.take_along_dim, self, indices, dim)
+
+    @aliased
+    def scatter(self, dim: int, index: Any, src: Any = None, *, value: Any = None, reduce: str | None = None) -> Any:
+        """A copy in which out[index[i][j]][j] = src[i][j] for dim 0; src may be a number."""
+        source = value if src is None else src
+        if source is None:
+            raise TypeError("scatter() missing 1 required argument: 'src' or 'value'")
+        return apply(scattering.scatter, self, dim, index, operand(self, source), reduce=reduce)
+
+    @aliased
+    def scatter_add(self, dim: int, index: Any, src: Any) -> Any:
+        """A copy in which out[index[i][j]][j] += src[i][j] for dim 0."""
+        return apply(scattering.scatter_add, self, dim, index, src)
+
+    @aliased
+    def scatter_reduce(self, dim: int, index: Any, src: Any, reduce: str, *, include_self: bool = True) -> Any:
+        """A copy in which src is combined into its places by sum, prod, mean, amax or amin."""
+        return apply(scattering.scatter_reduce, self, dim, index, src, reduce, include_self=include_self)
+
+    scatter_, scatter_add_ = _form(scatter, reads_itself=True), _form(scatter_add)
+    scatter_reduce_ = _form(scatter_reduce, reads_itself=True)
+
+    # Whole rows
+
+    @aliased
+    def index_select(self, dim: int, index: Any) -> Any:
+        """Rows of an axis by number."""
+        return apply(indexing.index_select, self, dim, index)
+
+    @aliased
+    def index_add(self, dim: int, index: Any, source: Any, *, alpha: float = 1) -> Any:
+        """A copy in which out[index[i]] += alpha * source[i] along an axis."""
+        return apply(indexing.index_add, self, dim, index, source, alpha=alpha)
+
+    @aliased
+    def index_copy(self, dim: int, index: Any, source: Any) -> Any:
+        """A copy in which out[index[i]] = source[i] along an axis."""
+        return apply(indexing.index_copy, self, dim, index, source)
+
+    @aliased
+    def index_reduce(self, dim: int, index: Any, source: Any, reduce: str, *, include_self: bool = True) -> Any:
+        """A copy in which rows of source are combined into theirs by prod, mean, amax or amin."""
+        return apply(indexing.index_reduce, self, dim, index, source, reduce, include_self=include_self)
+
+    index_fill = _method(indexing.index_fill)
+    index_add_, index_copy_, index_fill_ = _form(index_add), _form(index_copy), _form(index_fill)
+    index_reduce_ = _form(index_reduce, reads_itself=True)
+
+    # Flat places
+
+    take = _method(scattering.take)
+
+    def put(self, index: Any, source: Any, accumulate: bool = False) -> Any:
+        """A copy in which flattened out[index[i]] = source[i], or += with accumulate."""
+        return apply(scattering.put_flat, self, index, source, accumulate=accumulate)
+
+    put_ = _form(put)
+
+    # By mask
+
+    masked_fill = _method(masks.masked_fill)
+    masked_scatter = _method(masks.masked_scatter)
+    masked_fill_, masked_scatter_ = _form(masked_fill), _form(masked_scatter)
+
+    def masked_select(self, mask: Any) -> Any:
+        """The elements where the mask holds, as a vector. Reads their number from the device."""
+        if mask.dtype is not dtypes.bool_:
+            raise DTypeError("masked_select: expected BoolTensor for mask")
+        shape = broadcast(tuple(self.shape), tuple(mask.shape))
+        grown, chosen = self.expand(shape), mask.expand(shape)  # type: ignore[attr-defined]
+        return grown[chosen] if shape else grown.reshape(1)[chosen.reshape(1)]
+
+    def nonzero(self, *, as_tuple: bool = False) -> Any:
+        """The coordinates of the elements that are not 0: (count, rank), or a vector an axis.
+
+        Reads their number from the device.
+        """
+        node, device, shape = self._node, self._storage.device, tuple(self.shape)
+        mask = node if node.spec.dtype is dtypes.bool_ else pointwise.cast(node, dtype=dtypes.bool_)
+        places = index.held_places(indexing.shaped(mask, (prod(shape),)), device)
+        if as_tuple:
+            return tuple(self._new(part, device) for part in masks.coordinates(places, shape) or [places])
+        count = places.spec.shape[0]
+        lines = [indexing.shaped(part, (count, 1)) for part in masks.coordinates(places, shape)]
+        if not lines:
+            return self._new(pointwise.full(0, Spec((count, 0), dtypes.int64)), device)
+        return self._new(ops.cat(*lines, axis=1), device)
+
+    def argwhere(self) -> Any:
+        """As nonzero."""
+        return self.nonzero()
+
+    # Triangles and diagonals
+
+    tril, triu = _method(matrix.tril), _method(matrix.triu)
+    tril_, triu_ = _form(tril), _form(triu)
+    trace, diagflat, kron = _method(matrix.trace), _method(matrix.diagflat), _method(matrix.kron)
+
+    def diag(self, diagonal: int = 0) -> Any:
+        """(n,) -> a matrix with it on its diagonal; (n, m) -> its diagonal."""
+        return apply(matrix.diag, self, diagonal)
+
+    def diag_embed(self, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
+        """The last axis on a diagonal of two new axes, 0 elsewhere."""
+        return apply(matrix.diag_embed, self, offset, dim1, dim2)
+
+    def fill_diagonal_(self, fill_value: float, wrap: bool = False) -> Any:
+        """Writes a number onto the diagonal of a matrix, or of a tensor whose axes are all equal."""
+        if self.ndim < 2:
+            raise ShapeError("dimensions must larger than 1")
+        if self.ndim > 2 and len(set(self.shape)) > 1:
+            raise ShapeError("all dimensions of input must be of equal length")
+        step, size = sum(_steps(tuple(self.shape))), prod(self.shape)
+        last = size if wrap and self.ndim == 2 else min(size, min(self.shape) * step)
+        flat = pointwise.iota(spec=Spec((size,), dtypes.int32), axis=0)
+        on = pointwise.eq(pointwise.remainder(flat, pointwise.full(step, flat.spec)), pointwise.full(0, flat.spec))
+        on = pointwise.bitwise_and(on, pointwise.lt(flat, pointwise.full(last, flat.spec)))
+        return self._assign(masks.masked_fill(self._node, indexing.shaped(on, tuple(self.shape)), fill_value))
+
+    # Parts replaced
+
+    def diagonal_scatter(self, src: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
+        """A copy whose diagonal is `src`."""
+        return _replaced(self, lambda x: x.diagonal(offset, dim1, dim2), src)
+
+    def select_scatter(self, src: Any, dim: int, index: int) -> Any:
+        """A copy whose row `index` is `src`."""
+        return _replaced(self, lambda x: x.select(dim, index), src)
+
+    def slice_scatter(
+        self, src: Any, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
+    ) -> Any:
+        """A copy whose slice along an axis is `src`."""
+        place = (slice(None),) * (dim % max(self.ndim, 1)) + (slice(start, end, step),)
+        return _replaced(self, lambda x: x[place], src)
+
+    @aliased
+    def repeat_interleave(self, repeats: Any, dim: int | None = None, *, output_size: int | None = None) -> Any:
+        """Each row `repeats` times in a row; a tensor of repeats without output_size has their sum read."""
+        if not isinstance(repeats, TensorBase):
+            return apply(matrix.repeat_interleave, self, repeats, dim)
+        _require_repeats(repeats)
+        size = prod(self.shape) if dim is None else self.shape[dim] if self.ndim else 1
+        total = output_size
+        if total is None:
+            every = 1 if repeats._node.spec.shape == (size,) else size
+            total = int(repeats.sum().item()) * every  # type: ignore[attr-defined]
+        return apply(matrix.repeat_interleave, self, repeats, dim, total)
+
+
+def _replaced(x: Any, part: Callable[[Any], Any], src: Any) -> Any:
+    made = x.clone()
+    target = part(made)
+    if tuple(target.shape) != tuple(src.shape):
+        raise ShapeError(f"expected src to have a size equal to {list(target.shape)} but got {list(src.shape)}")
+    target._assign(src._node if src.dtype is x.dtype else src.to(x.dtype)._node)
+    return made
+
+
+def _steps(shape: tuple[int, ...]) -> list[int]:
+    return [prod(shape[axis + 1 :]) for axis in range(len(shape))]
+
+
+def _require_repeats(repeats: Any) -> None:
+    if repeats.dtype not in (dtypes.int32, dtypes.int64):
+        raise DTypeError(f"repeats has to be Long or Int tensor, got {repeats.dtype}")
+    if repeats.dtype.kind is Kind.INT and repeats.numel() and repeats.min().item() < 0:
+        raise ShapeError("repeats can not be negative")

@@ -1,0 +1,103 @@
+"""Methods that fill a tensor with random numbers in place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pywebgpu import dtypes
+from pywebgpu.composites import arithmetic, random
+from pywebgpu.dtypes import DType, Kind
+from pywebgpu.errors import DTypeError, ShapeError
+from pywebgpu.ir.graph import Node
+from pywebgpu.tensor import generator as sources
+from pywebgpu.tensor.base import TensorBase
+from pywebgpu.tensor.generator import Source
+
+Draws = Source | None
+
+
+class RandomMethods(TensorBase):
+    """Random numbers, written into the tensor."""
+
+    __slots__ = ()
+
+    def _drawn(self, function: Callable[..., Node], generator: Draws, *args: Any) -> Any:
+        node = function(sources.draw(generator), tuple(self.shape), *args, self.dtype)
+        return self._assign(arithmetic.cast(node, self.dtype))
+
+    def uniform_(self, from_: float = 0, to: float = 1, *, generator: Draws = None, **options: Any) -> Any:
+        """Numbers of [from, to)."""
+        low = options.pop("from", from_)  # A keyword of Python, so it comes this way.
+        if options:
+            raise TypeError(f"uniform_() got an unexpected keyword argument '{next(iter(options))}'")
+        random.require_floating("uniform", self.dtype)
+        for called, bound in (("from", low), ("to", to)):
+            if not self.dtype.low <= bound <= self.dtype.high:
+                raise ShapeError(f"{called} is out of bounds for {self.dtype.name}: {bound}")
+        if low > to:
+            raise ShapeError(f"uniform_ expects to return a [from, to) range, but found from={low} > to={to}")
+        return self._drawn(random.between, generator, low, to)
+
+    def normal_(self, mean: float = 0, std: float = 1, *, generator: Draws = None) -> Any:
+        """Numbers of the normal distribution."""
+        require_spread(std)
+        return self._drawn(_normal, generator, mean, std)
+
+    def log_normal_(self, mean: float = 1, std: float = 2, *, generator: Draws = None) -> Any:
+        """Numbers whose logarithms are normal."""
+        self.normal_(mean, std, generator=generator)
+        return self.exp_()  # type: ignore[attr-defined]
+
+    def random_(self, *range_: int, generator: Draws = None) -> Any:
+        """Whole numbers: random_() of all that the dtype holds, random_(to) of [0, to), random_(from, to) between."""
+        low, high = (0, largest(self.dtype) + 1) if not range_ else (0, range_[0]) if len(range_) == 1 else range_
+        for called, bound in (("from", low), ("to - 1", high - 1)):
+            if self.dtype.kind is not Kind.FLOAT and low < high and not self.dtype.low <= bound <= self.dtype.high:
+                raise ShapeError(f"{called} is out of bounds for {self.dtype.name}: {bound}")
+        return self._drawn(random.integers, generator, int(low), int(high))
+
+    def bernoulli_(self, p: Any = 0.5, *, generator: Draws = None) -> Any:
+        """1 with probability p, else 0."""
+        return self._drawn(random.bernoulli, generator, p._node if isinstance(p, TensorBase) else p)
+
+    def exponential_(self, lambd: float = 1, *, generator: Draws = None) -> Any:
+        """Numbers with density lambd * exp(-lambd * x)."""
+        return self._drawn(random.exponential, generator, lambd)
+
+    def geometric_(self, p: float, *, generator: Draws = None) -> Any:
+        """How many trials of probability p it takes until one succeeds."""
+        return self._drawn(random.geometric, generator, p)
+
+    def cauchy_(self, median: float = 0, sigma: float = 1, *, generator: Draws = None) -> Any:
+        """median + sigma * tan(pi * (u - 1/2))"""
+        return self._drawn(random.cauchy, generator, median, sigma)
+
+    def bernoulli(self, p: float | None = None, *, generator: Draws = None) -> Any:
+        """1 with the probability that each element says (or with p), else 0."""
+        if self.dtype.kind is not Kind.FLOAT and p is None:
+            raise DTypeError(f'"bernoulli" not implemented for {self.dtype.name!r}')
+        chance = self._node if p is None else p
+        node = random.bernoulli(sources.draw(generator), tuple(self.shape), chance, self.dtype)
+        return self._new(node, self._storage.device)
+
+    def multinomial(self, num_samples: int, replacement: bool = False, *, generator: Draws = None) -> Any:
+        """Numbers of categories for each row, as likely as the row's weights say."""
+        node = random.multinomial(sources.draw(generator), self._node, int(num_samples), replacement=bool(replacement))
+        return self._new(node, self._storage.device)
+
+
+def _normal(seed: Any, shape: Any, mean: float, std: float, dtype: DType) -> Node:
+    return random.placed(random.normal(seed, shape, dtype), std, mean)
+
+
+def require_spread(std: Any) -> None:
+    if not isinstance(std, TensorBase | Node) and std < 0:
+        raise ShapeError(f"normal expects std >= 0.0, but found std {std}")
+
+
+def largest(dtype: DType) -> int:
+    """The largest whole number up to which a dtype holds all of them."""
+    if dtype.kind is Kind.FLOAT:
+        return {"float16": 2**11, "bfloat16": 2**8, "float32": 2**24, "float64": 2**53}[dtype.name]
+    return int(min(dtype.high, dtypes.int64.high))

@@ -1,0 +1,190 @@
+"""Methods that pick and arrange elements: diagonals, triangles, uneven splits, changes of shape in place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from math import prod
+from typing import Any
+
+from pywebgpu import dtypes, shapes
+from pywebgpu.composites import arithmetic
+from pywebgpu.dtypes import DType
+from pywebgpu.errors import RangeError, ShapeError
+from pywebgpu.ir.graph import Node, Spec
+from pywebgpu.ops import indexing, movement, pointwise
+from pywebgpu.step_capture.capture import capture_state
+from pywebgpu.tensor.base import TensorBase, apply, as_tuple
+from pywebgpu.tensor.conversion import ConversionMethods
+from pywebgpu.tensor.history import History
+from pywebgpu.tensor.methods import aliased
+from pywebgpu.tensor.movement import cat
+
+
+class ReshapingMethods(ConversionMethods):
+    """Elements of a tensor in other places."""
+
+    __slots__ = ()
+
+    # Splits
+
+    def split_with_sizes(self, split_sizes: Sequence[int], dim: int = 0) -> tuple[Any, ...]:
+        return self.split(list(split_sizes), dim)
+
+    def tensor_split(self, indices_or_sections: Any, dim: int = 0) -> tuple[Any, ...]:
+        """Parts of nearly equal size, or parts that end at the given places."""
+        n = self.shape[shapes.axis(dim, self.ndim)]
+        if isinstance(indices_or_sections, TensorBase):
+            indices_or_sections = indices_or_sections.tolist()  # type: ignore[attr-defined]
+        if isinstance(indices_or_sections, int):
+            count = indices_or_sections
+            if count < 1:
+                raise ShapeError(f"number of sections must be larger than 0, got {count}")
+            short, longer = divmod(n, count)
+            return self.split([short + 1] * longer + [short] * (count - longer), dim)
+        ends = [0, *(slice(None, at).indices(n)[1] for at in indices_or_sections), n]
+        return tuple(self.narrow(dim, start, max(end - start, 0)) for start, end in pairwise(ends))
+
+    def hsplit(self, indices_or_sections: Any) -> tuple[Any, ...]:
+        return self.tensor_split(indices_or_sections, 0 if self.ndim == 1 else 1)
+
+    def vsplit(self, indices_or_sections: Any) -> tuple[Any, ...]:
+        return self.tensor_split(indices_or_sections, 0)
+
+    def dsplit(self, indices_or_sections: Any) -> tuple[Any, ...]:
+        return self.tensor_split(indices_or_sections, 2)
+
+    # Copies in another order
+
+    def rot90(self, k: int = 1, dims: Sequence[int] = (0, 1)) -> Any:
+        """A quarter turn, k times, in the plane of two axes."""
+        a, b = dims
+        if k % 4 == 0:
+            return self.clone()
+        if k % 4 == 2:
+            return self.flip(a, b)
+        turned = self.flip(b if k % 4 == 1 else a)
+        return turned.transpose(a, b).clone()
+
+    def as_strided(self, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Any:
+        """Elements at computed places of the tensor's memory, as a copy."""
+        base: Any = self._base
+        shares = base is not None and base._storage is self._storage
+        flat = (base if shares and not self.is_contiguous() else self).reshape(-1)
+        offset = self.storage_offset() if storage_offset is None else storage_offset
+        return apply(_strided, flat, tuple(size), tuple(stride), offset)
+
+    def sum_to_size(self, *size: Any) -> Any:
+        """Sums over the axes along which a tensor of `size` would broadcast to this one."""
+        wanted = as_tuple(size)
+        lead = self.ndim - len(wanted)
+        fits = lead >= 0 and all(n in (1, m) for n, m in zip(wanted, self.shape[lead:], strict=True))
+        if not fits:
+            raise ShapeError(f"size {{{list(wanted)}}} is not expandable to size {{{list(self.shape)}}}.")
+        axes = [*range(lead), *(lead + a for a, n in enumerate(wanted) if n == 1 and self.shape[lead + a] != 1)]
+        return self.sum(axes, keepdim=True).reshape(wanted) if axes else self
+
+    def view(self, *shape: Any, **named: Any) -> Any:
+        """Another shape of the same memory; of a dtype of the same size, a copy of the same bits."""
+        if len(shape) != 1 or not isinstance(shape[0], DType):
+            return super().view(*shape, **named)
+        dtype = shape[0]
+        if dtype is self.dtype:
+            return super().view(self.shape)
+        if dtype.itemsize != 4 or self.dtype.itemsize != 4:
+            raise RuntimeError(
+                f"view: bits are read as another dtype between dtypes of 4 bytes, not {self.dtype} as {dtype}"
+            )
+        return self._new(pointwise.bitcast(self._node, dtype=dtype), self._storage.device)
+
+    def ndimension(self) -> int:
+        return self.ndim
+
+    swapaxes = swapdims = aliased(ConversionMethods.transpose)
+
+    def conj(self) -> Any:
+        """The tensor itself: it is real."""
+        return self
+
+    resolve_conj = resolve_neg = conj
+    real = property(lambda self: self)
+
+    # Transposed
+
+    def adjoint(self) -> Any:
+        return self.mT
+
+    H = property(lambda self: self.t())
+    mH = property(lambda self: self.mT)
+
+    # In place: the tensor becomes another view, or leaves its history
+
+    def detach_(self) -> Any:
+        """Forgets the history of this tensor, which shares its storage still."""
+        if self._base is not None:
+            raise RuntimeError("Can't detach views in-place. Use detach() instead.")
+        if self.requires_grad:
+            self._flag, self._accumulator, self._cached, self._history = False, None, None, History(self._path)
+            capture_state.changes += 1
+        return self
+
+    def resize_(self, *size: Any) -> Any:
+        """Another shape of the same memory, from where the tensor starts; where that ends, of new memory with zeros."""
+        if self.requires_grad:
+            raise RuntimeError("cannot resize variables that require grad")
+        shape, whole = as_tuple(size), self._storage.node.spec.shape
+        if shape == tuple(self.shape):
+            return self
+        start, count = self.storage_offset(), prod(shape)
+        if start + count > prod(whole):
+            rest = self.new_zeros(start + count - prod(whole))
+            self.data = cat([self._of(self._storage, ()).reshape(-1), rest])
+        flat = self._of(self._storage, ()).reshape(-1)
+        return self._show(flat._sliced(0, start, count).view(shape))
+
+    def resize_as_(self, other: TensorBase) -> Any:
+        return self.resize_(other.shape)
+
+    def set_(self, source: Any) -> Any:
+        """Shares the storage of `source` from now on."""
+        self._check_writable()
+        self.data = source
+        return self
+
+    def _become(self, view: Any) -> Any:
+        """Is what a view of it is, in place."""
+        self._check_writable()
+        return self._show(view)
+
+    def squeeze_(self, dim: Any = None) -> Any:
+        return self._become(self.squeeze(dim))
+
+    def unsqueeze_(self, dim: int) -> Any:
+        return self._become(self.unsqueeze(dim))
+
+    def transpose_(self, dim0: int, dim1: int) -> Any:
+        return self._become(self.transpose(dim0, dim1))
+
+    swapaxes_ = swapdims_ = transpose_
+
+    def t_(self) -> Any:
+        return self._become(self.t())
+
+
+def _strided(x: Node, size: shapes.Shape, stride: shapes.Shape, offset: int) -> Node:
+    if len(size) != len(stride):
+        raise RuntimeError("mismatch in length of strides and shape")
+    last = offset + sum((n - 1) * step for n, step in zip(size, stride, strict=True))
+    if 0 not in size and last >= x.spec.shape[0]:
+        raise RangeError(f"as_strided: place {last} is outside of a memory of {x.spec.shape[0]} elements")
+    places = Spec(size, dtypes.int32)
+    at = pointwise.full(offset, places)
+    for axis, step in enumerate(stride):
+        along = pointwise.iota(spec=places, axis=axis)
+        at = pointwise.add(at, pointwise.mul(along, arithmetic.like(along, step)))
+    count = 1
+    for n in size:
+        count *= n
+    rows = movement.reshape(x, shape=(x.spec.shape[0], 1))
+    taken = indexing.take(rows, movement.reshape(at, shape=(count,)))
+    return movement.reshape(taken, shape=size)
