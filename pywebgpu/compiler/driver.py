@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from pywebgpu.compiler import memory_plan, suballocation, words
+from pywebgpu.compiler import memory_plan, packed_stores, suballocation
 from pywebgpu.compiler.inlining import is_free, is_view
 from pywebgpu.compiler.kernel_table import KernelTable
 from pywebgpu.compiler.passes import PASSES, simplify
@@ -101,8 +101,8 @@ class _Slots:
         number = {id(node): at for at, node in enumerate((*owners, *inside))}
         found = (placed.inside[id(node)] for node in inside)
         places = [(number[id(whole)], start * whole.spec.dtype.format.itemsize) for whole, start in found]
-        wide = words.wide(schedule.groups)
-        formats = {id(node): WIDE[str(node.spec.dtype.compute)] for node in computed if id(node) in wide}
+        unpacked = packed_stores.unpacked(schedule.groups)
+        formats = {id(node): WIDE[str(node.spec.dtype.compute)] for node in computed if id(node) in unpacked}
         return _Slots(owners, inside, number, places, formats)
 
     def placed(self, layout: memory_plan.Layout) -> tuple[Slot, ...]:
@@ -172,7 +172,8 @@ def _stored(roots: tuple[Node, ...]) -> tuple[Node, ...]:
     seen: set[int] = set()
     found: list[Node] = []
     for root in roots:
-        shared = root.buffer is not None or is_view(root) or is_free(root) or id(root) in seen or words.needs_copy(root)
+        shared = root.buffer is not None or is_view(root) or is_free(root) or id(root) in seen
+        shared = shared or packed_stores.needs_copy(root)
         seen.add(id(root))
         found.append(pointwise.copy(root) if shared else root)
     return tuple(found)

@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import prod
 
-from pywebgpu.compiler import words
+from pywebgpu.compiler import packed_stores
 from pywebgpu.compiler.fusion_group import FULL, OUTER, FusionGroup, fits, iteration_space_of, stored_rows_are_fast
 from pywebgpu.compiler.inlining import Inlining, kind_of
 from pywebgpu.compiler.partition import Partition
-from pywebgpu.compiler.words import is_packed
 from pywebgpu.ir.graph import Node, Pointwise, Reduction
 from pywebgpu.kernels.kernel import Limits
 from pywebgpu.ops import reduction
@@ -34,9 +33,8 @@ class Fusion:
         self._folds = limits.shared_bytes // (4 * limits.workgroup_size)  # arrays of a workgroup, one a reduction
         self._rank = {id(node): at for at, node in enumerate(reads.nodes)}
         self._overwritten = overwritten
-        self._apart: set[tuple[FusionGroup, FusionGroup]] = (
-            set()
-        )  # Those that are no kernel together, and never will be.
+        # Those that are no kernel together, and never will be.
+        self._apart: set[tuple[FusionGroup, FusionGroup]] = set()
         self.partition = Partition(reads.edges)
         for node in reads.nodes:
             self._add(node)
@@ -107,7 +105,7 @@ class Fusion:
     def _stores_well(self, group: FusionGroup) -> bool:
         """Whether it writes what leaves the Program as that lies in memory, and whole rows only where that is fast."""
         wanted = self._reads.wanted
-        if not all(words.writes_words(group, node) for node in group.nodes if id(node) in wanted and is_packed(node)):
+        if not all(packed_stores.stores(group, node) for node in group.nodes if id(node) in wanted):
             return False
         if group.kind != "rows" or group.space is None or stored_rows_are_fast(group.space):
             return True

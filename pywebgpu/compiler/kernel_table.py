@@ -22,14 +22,14 @@ class KernelTable:
     """stored: ids of the values that have a buffer.  numbers: by id, the place of a host number.
 
     alias: by id, a value -> the one whose buffer it takes over.
-    wide: ids of stored values of which each element has a word (see words.py).
+    unpacked: ids of stored values of which each element has a word (see packed_stores.py).
     """
 
     stored: set[int]
     numbers: Mapping[int, int]
     alias: Mapping[int, Node]
     limits: Limits
-    wide: set[int]
+    unpacked: set[int]
     kernels: list[Kernel] = field(default_factory=list)
     _number: dict[Kernel, int] = field(default_factory=dict)
     _known: dict[tuple[Any, ...], tuple[int, list[int]]] = field(default_factory=dict)
@@ -46,9 +46,8 @@ class KernelTable:
 
     def _write(self, group: FusionGroup) -> tuple[Kernel, list[Node]]:
         rows = group.space, group.levels
-        return select.generate(
-            group.kind, group.nodes, group.outputs, rows, self.stored, self.numbers, self.alias, self.limits, self.wide
-        )
+        given = self.numbers, self.alias, self.limits, self.unpacked
+        return select.generate(group.kind, group.nodes, group.outputs, rows, self.stored, *given)
 
     def _add(self, kernel: Kernel) -> int:
         if kernel not in self._number:
@@ -89,7 +88,7 @@ class KernelTable:
             where: tuple[Any, ...] = ()
             if is_read or id(node) in self.stored:
                 owner = self.alias.get(id(node), node)
-                where = owners.setdefault(id(owner), (len(owners), owner))[0], owner.spec, id(owner) in self.wide
+                where = owners.setdefault(id(owner), (len(owners), owner))[0], owner.spec, id(owner) in self.unpacked
             words.append((meaning, where, node.spec, group.levels.get(id(node))))
         words += [tuple([number[id(node)] for node in nodes]) for nodes in (group.nodes, group.outputs)]
         return tuple(words), [owner for _, owner in owners.values()]

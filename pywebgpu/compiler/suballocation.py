@@ -16,7 +16,7 @@ from math import prod
 from typing import Any
 
 from pywebgpu.compiler.inlining import Chain, is_free, is_view, read_at
-from pywebgpu.compiler.words import needs_copy
+from pywebgpu.compiler.packed_stores import needs_copy
 from pywebgpu.ir import walk
 from pywebgpu.ir.graph import DATA, HOST, NO_ATTRS, Movement, Node, Spec, thread_state
 from pywebgpu.ops import indexing, movement, packing, pointwise

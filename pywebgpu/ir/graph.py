@@ -32,7 +32,7 @@ class Spec(NamedTuple):
 
 
 class ThreadState(threading.local):
-    """Whether new nodes remember that a gradient may flow; whether new tensors say that they never will.
+    """The modes of a thread: whether new nodes remember that a gradient may flow, whether tensors never will.
 
     origins: who is told where nodes come from (see origin.py), mostly None.
     wide: nodes of whole numbers that not every device can hold, and the numbers, until a tensor is made of them.
@@ -45,12 +45,12 @@ class ThreadState(threading.local):
         self.wide: list[tuple[Node, int]] = []
 
     def watch(self, origins: Any) -> None:
-        """Sets the trace of this thread; None ends it."""
+        """Sets who is told in this thread; None ends it."""
         used.origins = True
         self.origins = origins
 
     def span(self, kind: str, name: str) -> AbstractContextManager[None]:
-        """Tells the trace, where there is one, what runs inside the `with` block."""
+        """Tells who watches, if somebody does, what runs inside the `with` block."""
         return _UNSEEN if self.origins is None else self.origins.span(kind, name)
 
 
@@ -212,7 +212,8 @@ class Node:
     """
 
     __slots__ = (
-        "__weakref__", "accumulator", "attrs", "buffer", "freed", "inputs", "op", "requires", "spec", "stale", "storage",
+        "__weakref__", "accumulator", "attrs", "buffer", "freed", "inputs", "op", "requires", "spec", "stale",
+        "storage",
     )  # fmt: skip
 
     def __init__(self, op: Op, inputs: tuple[Node, ...], attrs: Attrs, spec: Spec, requires: bool = False) -> None:

@@ -1,8 +1,8 @@
 """Which part of a program made a node: its phase, module, label and line. Kept beside the graph, and only on request.
 
-`ir.recording.trace` is None until somebody watches; asking that is all that recording pays. Origins then travel from a
-node to what rewriting makes of it, so that a kernel can say what it is for. Nothing is computed otherwise because of
-them: no origin is part of a key or of a Program.
+`thread_state.origins` is None until somebody watches; asking that is all that recording pays. Origins then travel from
+a node to what rewriting makes of it, so that a kernel can say what it is for. Nothing is computed otherwise because
+of them: no origin is part of a key or of a Program.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class Origins:
     """What is running now, the origins of nodes, and those who watch."""
 
     def __init__(self) -> None:
-        self.origins: WeakKeyDictionary[Node, Origin] = WeakKeyDictionary()
+        self.known: WeakKeyDictionary[Node, Origin] = WeakKeyDictionary()
         self.watchers: list[Watcher] = []
         self._stack = [Origin()]
         self._names: dict[int, str] = {}  # of the modules below the outermost one that runs
@@ -201,7 +201,7 @@ class Origins:
         stack = [node]
         while stack:
             at = stack.pop()
-            known = self.origins.get(at)
+            known = self.known.get(at)
             if known is not None:
                 if known.phase == BACKWARD and origin.phase == FORWARD:
                     origin = replace(origin, phase=BACKWARD)
@@ -211,14 +211,14 @@ class Origins:
                 if at.buffer is None:
                     stack.extend(at.inputs)
         for at in found:
-            self.origins[at] = origin
+            self.known[at] = origin
 
     def find(self, node: Node) -> Origin:
         """The origin of a node, or of the first one below it that has one."""
         at = node
-        while at not in self.origins and at.inputs:
+        while at not in self.known and at.inputs:
             at = at.inputs[0]
-        return self.origins.get(at, Origin())
+        return self.known.get(at, Origin())
 
 
 def watch(watcher: Watcher) -> Origins:

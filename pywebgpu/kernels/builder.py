@@ -32,7 +32,7 @@ class Builder:
     """Makes one kernel. `stored` are ids of nodes that have a buffer; `numbers` says where host numbers lie.
 
     alias: id of a node that is written -> the node whose buffer it takes over.
-    wide: ids of stored nodes of which each element has a word, though their format packs several into one.
+    unpacked: ids of stored nodes of which each element has a word, though their format packs several into one.
     """
 
     def __init__(
@@ -41,9 +41,9 @@ class Builder:
         numbers: Mapping[int, int],
         alias: Mapping[int, Node],
         limits: Limits,
-        wide: Collection[int] = (),
+        unpacked: Collection[int] = (),
     ) -> None:
-        self._stored, self._numbers, self._alias, self._wide = stored, numbers, alias, wide
+        self._stored, self._numbers, self._alias, self._unpacked = stored, numbers, alias, unpacked
         self.limits = limits
         self.bound: dict[int, tuple[Node, ir.Array]] = {}  # id of the buffer's node -> node, binding
         self._shared: dict[str, ir.Array] = {}
@@ -165,7 +165,7 @@ class Builder:
     def _format(self, node: Node) -> Format:
         """How a stored value lies in its buffer."""
         dtype = node.spec.dtype
-        return WIDE[str(dtype.compute)] if id(node) in self._wide else dtype.format
+        return WIDE[str(dtype.compute)] if id(node) in self._unpacked else dtype.format
 
     def has_buffer(self, node: Node) -> bool:
         """Whether the value is loaded rather than computed here."""

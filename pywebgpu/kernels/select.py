@@ -30,10 +30,10 @@ def generate(
     numbers: Mapping[int, int],
     alias: Mapping[int, Node],
     limits: Limits,
-    wide: Collection[int] = (),
+    unpacked: Collection[int] = (),
 ) -> tuple[Kernel, list[Node]]:
     """The kernel of a group, and the nodes whose buffers it binds, in order."""
-    build = Builder(stored - {id(node) for node in nodes}, numbers, alias, limits, wide)
+    build = Builder(stored - {id(node) for node in nodes}, numbers, alias, limits, unpacked)
     match kind:
         case "map":
             kernel = pointwise.generate(nodes, outputs, build)

@@ -1,7 +1,7 @@
 """Arithmetic of int64 stored in 32 bits: the same ops, which leave a note where the true result does not fit.
 
-compiler/passes/checks.py puts them in the place of ops whose result it cannot bound. Nobody records them, so they have no
-gradient, and no line in the tables of ops.
+compiler/passes/checks.py puts them instead of ops whose result it cannot bound. Nobody records them, so they have
+no gradient, and no line in the tables of ops.
 """
 
 from typing import Any

@@ -242,9 +242,9 @@ class UpdateRule(Optimizer):
     """An optimizer that updates each element on its own, from its gradient and its state, by `_update`.
 
     So all parameters of a group are updated as one flat tensor, where their dtypes, devices and step counts agree (see
-    tensor/flat_parameters.py); parameters, gradients and states are parts of flat tensors from then on, which nobody can tell.
-    Learning rates, betas and step counts stay numbers of the host, and what depends on them alone (bias corrections)
-    is computed there in double precision, so that a step is the same program at every step.
+    tensor/flat_parameters.py); parameters, gradients and states are parts of flat tensors from then on, which nobody
+    can tell. Learning rates, betas and step counts stay numbers of the host, and what depends on them alone (bias
+    corrections) is computed there in double precision, so that a step is the same program at every step.
     """
 
     _begins_states = True
@@ -256,9 +256,8 @@ class UpdateRule(Optimizer):
         super().__init__(params, defaults)
         self._seen: dict[int, tuple[list[int], int]] = {}
         moved = False
-        with (
-            grad_mode.no_grad()
-        ):  # Now, and not at the first step, so that the first step is the program of all others.
+        # Now, and not at the first step, so that the first step is the program of all others.
+        with grad_mode.no_grad():
             for group in self.param_groups:
                 trained = [parameter for parameter in group["params"] if parameter.requires_grad]
                 for bundle in flat_parameters.bundles(trained):

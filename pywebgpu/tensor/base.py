@@ -37,7 +37,8 @@ class TensorBase:
     """Storage, views, history and reading; see Tensor for the arithmetic."""
 
     __slots__ = (
-        "__dict__", "__weakref__", "_accumulator", "_base", "_cached", "_flag", "_grad", "_history", "_path", "_storage",
+        "__dict__", "__weakref__", "_accumulator", "_base", "_cached", "_flag", "_grad", "_history", "_path",
+        "_storage",
     )  # fmt: skip
 
     _accumulator: GradAccumulator | None
@@ -252,11 +253,9 @@ class TensorBase:
         """What a step depends on besides the value: whether it is a leaf that wants a gradient, who waits for it, which
         view of its storage it is."""
         accumulator = self._accumulator
-        hooks = (
-            ()
-            if accumulator is None
-            else (*accumulator.hooks.values(), *accumulator.after.values(), accumulator.retain)
-        )
+        hooks: tuple[Any, ...] = ()
+        if accumulator is not None:
+            hooks = (*accumulator.hooks.values(), *accumulator.after.values(), accumulator.retain)
         return self._flag, hooks if any(hooks) else (), self._path
 
     # Identity and history

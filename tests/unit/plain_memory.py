@@ -1,4 +1,4 @@
-"""A memory plan that looks at every gap of every buffer for every value: slow, and what compiler/memory_plan.py must find."""
+"""A memory plan that looks at every gap of every buffer for every value: slow, and what memory_plan.py must find."""
 
 from collections.abc import Collection, Mapping, Sequence
 

@@ -23,9 +23,11 @@ def needs_copy(node: Node) -> bool:
     return is_packed(node) and kind_of(node) != "map" and node.op is not packing.pack
 
 
-def writes_words(group: FusionGroup, node: Node) -> bool:
-    """Whether a group's kernel writes whole words of a packed value."""
+def stores(group: FusionGroup, node: Node) -> bool:
+    """Whether a group's kernel can write a value as its dtype lies in memory: each element, or whole words of them."""
     each = node.spec.dtype.format.per_word
+    if each == 1:
+        return True
     match group.kind:
         case "map":
             return True
@@ -45,6 +47,6 @@ def _lie_along(space: IterationSpace) -> bool:
     return space.full() == row * space.columns + column
 
 
-def wide(groups: Iterable[FusionGroup]) -> set[int]:
+def unpacked(groups: Iterable[FusionGroup]) -> set[int]:
     """Ids of the results that have a word for each element though their format packs several into one."""
-    return {id(node) for group in groups for node in group.outputs if is_packed(node) and not writes_words(group, node)}
+    return {id(node) for group in groups for node in group.outputs if not stores(group, node)}
