@@ -1,7 +1,7 @@
 """Elements of which several share a word: every format, by what reads, moves and writes it, in sizes around a word."""
 
 import gc
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -15,81 +15,23 @@ from pywebgpu.dtypes import DType
 from pywebgpu.formats import Format
 from pywebgpu.ops import packing
 from pywebgpu.runtime import executor, program_cache
-from pywebgpu.tensor import flat_parameters as packed_
+from pywebgpu.tensor import flat_parameters
+from tests.cases.case import Case
+from tests.cases.formats import CASES, drawn
+from tests.oracle import oracle
 
 PACKED = [dtype for dtype in dtypes.ALL if dtype.format.per_word > 1]
 FLOATS = [dtype for dtype in PACKED if dtype.is_floating_point]
-SIZES = range(18)
 BITS = {1: "uint8", 2: "uint16", 4: "uint32"}
 
 packed = pytest.mark.parametrize("dtype", PACKED, ids=lambda dtype: dtype.name)
 floats = pytest.mark.parametrize("dtype", FLOATS, ids=lambda dtype: dtype.name)
 
 
-def numbers(count: int, seed: int = 0) -> list[int]:
-    return [(7 * at + 3 * seed) % 11 - 5 for at in range(count)]
-
-
-def drawn(library: Any, dtype: DType, count: int, device: str, seed: int = 0) -> Any:
-    """Small whole numbers, which every format holds."""
-    found = library.tensor(numbers(count, seed), dtype=library.float32, device=device)
-    return (found.abs() if dtype is dtypes.uint8 else found).to(getattr(library, dtype.name))
-
-
-def _written(x: Any, at: slice, value: Any) -> Any:
-    y = x.clone()
-    y[at] = value
-    return y
-
-
-def _in_steps(x: Any) -> Any:
-    """Written in place, through views, and once more after it was computed."""
-    y = x.clone()
-    y.tolist()
-    y[1:4] = x[:3].flip(0)[: y[1:4].numel()]
-    y[::2] = y.flip(0)[::2].clone()
-    y.tolist()
-    y.view(-1)[-3:].fill_(1)
-    return y
-
-
-# What is done to n elements. Views, and what copies them: no rule of arithmetic is in question here.
-MOVES: dict[str, Callable[[Any, Any], Any]] = {
-    "clone": lambda library, x: x.clone(),
-    "flip": lambda library, x: x.flip(0),
-    "tail": lambda library, x: x[1:].clone(),
-    "every third": lambda library, x: x[2::3].clone(),
-    "cat": lambda library, x: library.cat([x[3:], x, x[:2]]),
-    "roll": lambda library, x: x.roll(1, 0),
-    "columns": lambda library, x: x.repeat(3).view(3, -1).t().contiguous(),
-    "broadcast": lambda library, x: x[:, None].expand(-1, 3).clone(),
-    "padded": lambda library, x: library.nn.functional.pad(x, (1, 2)),
-    "slice written": lambda library, x: _written(x, slice(1, 4), x[:3].flip(0)[: x[1:4].numel()]),
-    "every second written": lambda library, x: _written(x, slice(None, None, 2), x[::2] == x[::2]),
-    "written in place": lambda library, x: _in_steps(x),
-    "rows": lambda library, x: x[library.arange(x.numel(), device=x.device) // 2],
-    "where": lambda library, x: library.where(x > 0, x, x.flip(0)),
-    "mask": lambda library, x: x > 1,
-    "sorted": lambda library, x: x.sort(0)[0],
-    "put": lambda library, x: x.clone().index_copy_(0, library.arange(x.numel() // 2, device=x.device), x[x.numel() - x.numel() // 2 :]),  # noqa: E501
-    "largest": lambda library, x: x.repeat(3).view(3, -1).amax(1) if x.numel() else x,
-    "any": lambda library, x: (x > 4).repeat(2).view(2, -1).any(1),
-}  # fmt: skip
-
-
 def same(found: Any, wanted: Any) -> None:
     assert list(found.shape) == list(wanted.shape)
     assert str(found.dtype) == str(wanted.dtype)
     assert found.tolist() == wanted.tolist()
-
-
-@packed
-@pytest.mark.parametrize("move", MOVES)
-@pytest.mark.one_in(6)
-def test_elements_are_moved_as_in_torch(move: str, dtype: DType, device: str) -> None:
-    found = [MOVES[move](torch, drawn(torch, dtype, n, device)) for n in SIZES]
-    for n, value in enumerate(found):
-        same(value, MOVES[move](peer, drawn(peer, dtype, n, "cpu")))
 
 
 @packed
@@ -115,57 +57,23 @@ def test_numbers_are_rounded_once_and_as_in_torch(dtype: DType, device: str) -> 
     np.testing.assert_array_equal(found.float().numpy(), wanted.float().numpy())
 
 
-def _row_kernels(library: Any, x: Any) -> list[Any]:
-    rows = x.repeat(3).view(3, -1) / 4
-    return [
-        rows.softmax(1),
-        library.nn.functional.layer_norm(rows, rows.shape[1:]),
-        rows.sum(1),
-        rows.mean(0),
-        (rows * rows).mean(1),
-    ]
-
-
-def _products(library: Any, x: Any) -> list[Any]:
-    rows = x.repeat(3).view(3, -1) / 4
-    down, across = rows @ rows.t(), rows.t() @ rows
-    return [down, across, library.relu(across + across[0]), (rows[None] @ rows.t()[None]).sum(2), across * 2 - 1]
-
-
-KERNELS = {"rows": _row_kernels, "products": _products}
-
-
-@pytest.fixture(params=[True, False], ids=["cpu plays gpu", "gpu"])
-def engine(request: pytest.FixtureRequest, device: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """The device, compiled for as a CPU that plays a GPU, and as a GPU: their kernels share work in other ways."""
+@pytest.fixture
+def gpu(device: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The device, compiled for as a GPU also where a CPU plays one: kernels share their work in another way."""
     opened: Any = devices.open_device(device)
-    if not opened.target.wgsl and not request.param:
+    if not opened.target.wgsl:
         pytest.skip("device cpu has no kernels")
-    limits = replace(opened.target.limits, emulated=request.param)
-    monkeypatch.setattr(type(opened) if device == "cpu" else opened, "target", replace(opened.target, limits=limits))
+    limits = replace(opened.target.limits, emulated=False)
+    monkeypatch.setattr(opened, "target", replace(opened.target, limits=limits))
     program_cache.clear()
     yield device
     program_cache.clear()
 
 
-@floats
-@pytest.mark.parametrize("kind", KERNELS)
-@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 8, 17, 64, 65])
-@pytest.mark.one_in(6)
-def test_sums_are_those_of_float32(n: int, kind: str, dtype: DType, engine: str) -> None:
-    """Against float64, with one rounding to the dtype: sums in the dtype itself would be further away."""
-    found = KERNELS[kind](torch, drawn(torch, dtype, n, engine))
-    wanted = KERNELS[kind](peer, drawn(peer, dtype, n, "cpu").double())
-    bound = {dtypes.float16: 2e-3, dtypes.bfloat16: 1.6e-2}[dtype]
-    for one, other in zip(found, wanted, strict=True):
-        assert one.dtype is dtype
-        other = other.numpy()
-        np.testing.assert_allclose(
-            one.double().cpu().numpy() if engine == "cpu" else one.float().numpy(),
-            other,
-            rtol=2 * bound,
-            atol=2 * bound,
-        )
+@pytest.mark.parametrize("case", [case for case in CASES if case.name.endswith("float16")], ids=lambda case: case.name)
+@pytest.mark.one_in(4)
+def test_kernels_of_a_gpu_give_what_torch_gives(case: Case, gpu: str) -> None:
+    oracle.agree(case, gpu)
 
 
 def test_a_long_sum_does_not_stop_where_the_dtype_would(device: str) -> None:
@@ -197,11 +105,11 @@ def test_one_kernel_writes_several_formats(device: str) -> None:
 def test_a_part_of_a_flat_tensor_lies_at_a_word(dtype: DType, device: str) -> None:
     """Computed where it belongs, copied, written to; what lies between parts is zero."""
     sizes = (1, 3, 64, 5, 127, 130, 2)
-    parts = [drawn(torch, dtype, n, device, n) for n in sizes]
+    parts = [drawn(torch, dtype.name, n, n).to(device) for n in sizes]
     parts = [part * 1 if at % 2 and dtype is not dtypes.bool_ else part for at, part in enumerate(parts)]
-    flat = packed_.gather(parts, clean=True)
+    flat = flat_parameters.gather(parts, clean=True)
     step = packing.alignment(dtype)
-    wanted = [drawn(peer, dtype, n, "cpu", n) for n in sizes]
+    wanted = [drawn(peer, dtype.name, n, n) for n in sizes]
     lying = [value for part in wanted for value in part.tolist() + [0] * (-len(part) % step)]
     assert flat.tolist() == lying
     for part, other in zip(parts, wanted, strict=True):
