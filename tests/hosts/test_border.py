@@ -50,7 +50,7 @@ from pyodide.code import run_js
 from pyodide.ffi import run_sync
 import pywebgpu as torch
 from pywebgpu import devices
-from pywebgpu.devices import scripts
+from pywebgpu.devices import js_modules
 
 watch = run_js('''({ PythonBridge: { prototype } }) => {
   const seen = { calls: 0 };
@@ -63,7 +63,7 @@ watch = run_js('''({ PythonBridge: { prototype } }) => {
   }
   return seen;
 }''')
-seen = watch(run_sync(scripts.load("python.mjs")))
+seen = watch(run_sync(js_modules.load("python.mjs")))
 device = devices.open_device("webgpu")
 x = torch.rand(60, 60)
 for _ in range(3):
