@@ -41,12 +41,9 @@ async def init() -> None:
 
 async def synchronize_async(device: Any = None) -> None:
     """As synchronize, also where Python cannot wait."""
-    opened: Any = devices.open_device(device)
+    opened = devices.open_device(device)
     executor.submit(opened, everyone=True)
-    if hasattr(opened, "synchronize_async"):
-        await opened.synchronize_async()
-    else:
-        opened.synchronize()
+    await opened.synchronize_async()
 
 
 def synchronize(device: Any = None) -> None:
@@ -63,7 +60,7 @@ def recover(device: Any = None) -> bool:
     raises DeviceLostError where its value is needed, until it was written as a whole, which `load_state_dict`,
     `copy_`, `zero_` and `utils.Checkpointer` do. Raises DeviceError where the adapter does not come back.
     """
-    opened: Any = devices.open_device("webgpu" if device is None else device)
+    opened = devices.open_device("webgpu" if device is None else device)
     if not opened.is_gone:
         with suppress(DeviceLostError):
             opened.synchronize()
@@ -76,9 +73,7 @@ def recover(device: Any = None) -> bool:
 
 async def recover_async(device: Any = None) -> bool:
     """As recover, also where Python cannot wait."""
-    opened: Any = await devices.open_device_async("webgpu" if device is None else device)
-    if not hasattr(opened, "reopen_async"):
-        return recover(device)
+    opened = await devices.open_device_async("webgpu" if device is None else device)
     if not opened.is_gone:
         with suppress(DeviceLostError):
             await opened.synchronize_async()

@@ -12,6 +12,7 @@ from pywebgpu.hosts import chromium, node, site
 from pywebgpu.installation import InstallationError
 
 STEPS = 20
+TOKENS = 512
 HOSTS = ("native", "node", "chromium")
 
 
@@ -31,7 +32,7 @@ def main(arguments: Sequence[str]) -> int:
         steps = [growth.measure(layers) for layers in growth.LAYERS]
         print(json.dumps(growth.as_data(steps), indent=2) if options.json else growth.table(steps))
         return 0
-    chosen = [workloads.WORKLOADS[name] for name in options.workloads or workloads.WORKLOADS]
+    chosen = [_chosen(name, options.tokens) for name in options.workloads or workloads.WORKLOADS]
     device = options.device or devices.default_device()
     has_peer = not options.no_peers and device != "null"
     found = []
@@ -82,18 +83,22 @@ def _run_in(host: str, arguments: Sequence[str]) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    listing = "\n".join(f"  {workload.name:10}{workload.text}" for workload in workloads.WORKLOADS.values())
+    every = [*workloads.WORKLOADS.values(), *(make(TOKENS) for make in workloads.LARGE.values())]
+    listing = "\n".join(f"  {workload.name:11}{workload.text}" for workload in every)
     parser = argparse.ArgumentParser(
         prog="pywebgpu bench",
         description="Measures training steps and kernels, next to PyTorch on the CPU where that is installed.",
         epilog=f"workloads:\n{listing}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("workloads", nargs="*", type=_workload, metavar="WORKLOAD", help="those below; all if none")
+    parser.add_argument(
+        "workloads", nargs="*", type=_workload, metavar="WORKLOAD", help="those below; all but distilgpt2 if none"
+    )
     parser.add_argument("--device", choices=("webgpu", "cpu", "null"), help="null compiles and counts without running")
     parser.add_argument("--host", choices=HOSTS, default="native", help="node, chromium: in Pyodide there")
     parser.add_argument("--peer", choices=compare.PEERS, help="in turns with that library, with --host chromium")
     parser.add_argument("--steps", type=_count, default=STEPS, help=f"steps measured after warming up ({STEPS})")
+    parser.add_argument("--tokens", type=_count, default=TOKENS, help=f"of distilgpt2 ({TOKENS})")
     parser.add_argument("--compiled", action="store_true", help="measure torch.compile(step)")
     parser.add_argument("--json", action="store_true", help="print a list of JSON objects")
     parser.add_argument("--plans", action="store_true", help="instead: memory planned for whole models, by device null")
@@ -102,8 +107,12 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _chosen(name: str, tokens: int) -> workloads.Workload:
+    return workloads.WORKLOADS.get(name) or workloads.LARGE[name](tokens)
+
+
 def _workload(name: str) -> str:
-    if name not in workloads.WORKLOADS:
+    if name not in (*workloads.WORKLOADS, *workloads.LARGE):
         raise argparse.ArgumentTypeError(f"there is no workload {name!r}; there are {', '.join(workloads.WORKLOADS)}")
     return name
 

@@ -1,6 +1,6 @@
 """The GPT of the workloads, written against PyTorch's API: `torch` is pywebgpu or PyTorch.
 
-Pre-norm blocks, causal attention, GELU by tanh, no dropout, a head of its own.
+Pre-norm blocks, causal attention, GELU by tanh, no dropout.
 """
 
 from dataclasses import dataclass
@@ -9,7 +9,11 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What sets one GPT apart from another. `block` is the length of the sequences."""
+    """What sets one GPT apart from another.
+
+    block: the length of the sequences.  positions: that there could be; 0: no more.  is_tied: the head has the weights
+    of the embedding.
+    """
 
     layers: int = 4
     heads: int = 4
@@ -17,6 +21,8 @@ class Shape:
     block: int = 64
     batch: int = 8
     vocabulary: int = 65
+    positions: int = 0
+    is_tied: bool = False
 
 
 def model(torch: Any, shape: Shape) -> Any:
@@ -51,10 +57,12 @@ def model(torch: Any, shape: Shape) -> Any:
         def __init__(self) -> None:
             super().__init__()
             self.character = nn.Embedding(shape.vocabulary, shape.width)
-            self.position = nn.Embedding(shape.block, shape.width)
+            self.position = nn.Embedding(shape.positions or shape.block, shape.width)
             self.blocks = nn.ModuleList([Block() for _ in range(shape.layers)])
             self.norm = nn.LayerNorm(shape.width)
             self.head = nn.Linear(shape.width, shape.vocabulary, bias=False)
+            if shape.is_tied:
+                self.head.weight = self.character.weight
 
         def forward(self, characters: Any) -> Any:
             places = torch.arange(characters.shape[1], device=characters.device)

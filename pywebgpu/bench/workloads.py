@@ -26,15 +26,19 @@ class Data:
 
 @dataclass(frozen=True, slots=True)
 class Training:
-    """`model(torch)`, trained on the inputs and targets that `batch()` gives, by `optimizer(torch, parameters)`."""
+    """`model(torch)`, trained on the inputs and targets that `batch()` gives, by `optimizer(torch, parameters)`.
+
+    is_large: weights are computed where they will be, by a formula.
+    """
 
     model: Callable[[Any], Any]
     batch: Callable[[], tuple[Data, Data]]
     optimizer: Callable[[Any, Any], Any]
+    is_large: bool = False
 
     def build(self, torch: Any, device: str) -> Step:
         model = self.model(torch).to(device)
-        _fill(torch, model)
+        (_fill_by_formula if self.is_large else _fill)(torch, model)
         inputs, targets = [_tensor(torch, device, data) for data in self.batch()]
         optimizer = self.optimizer(torch, model.parameters())
 
@@ -95,7 +99,7 @@ def _cnn() -> Training:
     return Training(model, batch, lambda torch, parameters: torch.optim.SGD(parameters, lr=0.05))
 
 
-def training_of(shape: gpt.Shape) -> Training:
+def training_of(shape: gpt.Shape, *, is_large: bool = False) -> Training:
     """AdamW on a gpt."""
 
     def batch() -> tuple[Data, Data]:
@@ -110,6 +114,7 @@ def training_of(shape: gpt.Shape) -> Training:
         lambda torch: gpt.model(torch, shape),
         batch,
         lambda torch, parameters: torch.optim.AdamW(parameters, lr=1e-3),
+        is_large,
     )
 
 
@@ -160,6 +165,19 @@ def _fill(torch: Any, model: Any) -> None:
             parameter.copy_(_tensor(torch, str(parameter.device), data))
 
 
+def _fill_by_formula(torch: Any, model: Any) -> None:
+    """The same in every library, as it is of small whole numbers."""
+    with torch.no_grad():
+        for at, parameter in enumerate(model.parameters()):
+            if parameter.ndim == 1:  # Libraries agree on the scales of norms, which are ones.
+                continue
+            n = torch.arange(parameter.numel(), device=parameter.device)
+            drawn = ((n % 4099) * 53 + (n % 613) * 97 + 31 * at) % 1009
+            parameter.copy_(((drawn.float() / 504.0 - 1.0) * parameter.shape[1] ** -0.5).reshape(parameter.shape))
+        for parameter in [one for name, one in model.named_parameters() if one.ndim == 1 and name.endswith("bias")]:
+            parameter.zero_()
+
+
 def _trained(name: str, text: str, training: Training) -> Workload:
     return Workload(name, text, training.build, training)
 
@@ -173,3 +191,15 @@ _ALL = (
     _trained("cnn", "conv 1-16, pool, conv 16-32, pool, dense; batch 32 on 28 x 28, SGD", _cnn()),
 )
 WORKLOADS = {workload.name: workload for workload in _ALL}
+
+
+def distilgpt2(tokens: int) -> Workload:
+    """A step of a model as large as DistilGPT-2, on one sequence. For a GPU: not among the WORKLOADS."""
+    shape = gpt.Shape(
+        layers=6, heads=12, width=768, block=tokens, batch=1, vocabulary=50257, positions=1024, is_tied=True
+    )
+    text = f"6 layers, 12 heads, width 768, vocabulary 50,257, {tokens} tokens, AdamW"
+    return _trained("distilgpt2", text, training_of(shape, is_large=True))
+
+
+LARGE = {"distilgpt2": distilgpt2}

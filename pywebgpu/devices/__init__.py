@@ -72,9 +72,8 @@ def opened() -> list[Device]:
 def leave() -> list[Device]:
     """In a forked process: gives up the devices that only the parent can reach, and returns them."""
     adapters.leave()
-    left = {key: opened for key, opened in _open.items() if hasattr(opened, "leave")}
-    for key, opened in left.items():
-        opened.leave()
+    left = {key: opened for key, opened in _open.items() if opened.leave()}
+    for key in left:
         del _open[key]
     return list(left.values())
 

@@ -21,6 +21,8 @@ GONE = (
 class Device(Protocol):
     """One opened device. `name` is what `str(tensor.device)` says.
 
+    What waits has a form to await, for hosts where Python cannot wait: the names with `_async`.
+
     A device that was lost may be opened again, and stays the same object: its tensors can be written anew, and what
     they held is gone. `generation` counts that; what was loaded for an earlier one cannot run.
     """
@@ -45,6 +47,8 @@ class Device(Protocol):
     def download(self, buffer: Buffer, spec: Spec) -> bytes:
         """The opposite of upload. Waits for the device."""
 
+    async def download_async(self, buffer: Buffer, spec: Spec) -> bytes: ...
+
     def load(self, program: Program) -> Loaded:
         """Makes what a Program needs once: pipelines, scratch. The result goes to `run`."""
 
@@ -62,12 +66,41 @@ class Device(Protocol):
     def timings(self) -> list[Timing]:
         """The runs that were timed and not asked for yet. Waits for them."""
 
-    def synchronize(self) -> None: ...
+    async def timings_async(self) -> list[Timing]: ...
+
+    def synchronize(self) -> None:
+        """Waits until all that was queued is done."""
+
+    async def synchronize_async(self) -> None: ...
 
     def reopen(self) -> None:
         """Opens it again after a loss."""
 
+    async def reopen_async(self) -> None: ...
+
+    def leave(self) -> bool:
+        """Called in a forked process: whether only the parent can reach it, so that nothing here may from now on."""
+
     def close(self) -> None: ...
+
+
+class Blocking:
+    """A device in a place where Python can always wait: its forms to await are done when they are called."""
+
+    async def download_async(self: Device, buffer: Buffer, spec: Spec) -> bytes:
+        return self.download(buffer, spec)
+
+    async def timings_async(self: Device) -> list[Timing]:
+        return self.timings()
+
+    async def synchronize_async(self: Device) -> None:
+        self.synchronize()
+
+    async def reopen_async(self: Device) -> None:
+        self.reopen()
+
+    def leave(self) -> bool:
+        return False
 
 
 class Buffer:

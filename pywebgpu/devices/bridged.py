@@ -139,6 +139,9 @@ class BridgedDevice:
         self.generation += 1
         self._timed = None if self._timed is None else []
 
+    def leave(self) -> bool:
+        return False  # Pyodide does not fork.
+
     def _check_open(self) -> None:
         if self._gone is not None:
             kind, text = self._gone

@@ -14,7 +14,7 @@ import numpy as np
 
 from pywebgpu import dtypes
 from pywebgpu.compiler.program import HostCall, Program, Target
-from pywebgpu.devices.base import Buffer
+from pywebgpu.devices.base import Blocking, Buffer
 from pywebgpu.devices.timing import Timing
 from pywebgpu.dtypes import DType
 from pywebgpu.ir.graph import Custom, Generator, Leaf, Movement, Pointwise, Spec
@@ -27,7 +27,7 @@ Action = tuple[Callable[..., Any], tuple[int, ...], int, int, tuple[int, ...]]
 # ^ function, slots read, slot written, slot whose memory it may take (-1: none), slots dead afterwards
 
 
-class CpuDevice:
+class CpuDevice(Blocking):
     """Arrays in host memory. float64 and int64 are exact here."""
 
     target = Target(wgsl=False, limits=Limits())

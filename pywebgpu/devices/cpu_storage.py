@@ -11,14 +11,14 @@ from typing import Any, NoReturn
 
 from pywebgpu.compiler.program import Loaded, Program, Target
 from pywebgpu.devices import adapters
-from pywebgpu.devices.base import Buffer
+from pywebgpu.devices.base import Blocking, Buffer
 from pywebgpu.devices.timing import Timing
 from pywebgpu.errors import DeviceError
 from pywebgpu.ir.graph import Spec
 from pywebgpu.kernels.kernel import Limits
 
 
-class CpuStorageDevice:
+class CpuStorageDevice(Blocking):
     """Elements as bytes, in Python's memory."""
 
     name = "cpu"

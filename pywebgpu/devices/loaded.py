@@ -54,6 +54,7 @@ class Loaded:
         self.gpu, self._device, self._fault = fault._device, device, fault
         self._scratch = {buffer: chunk.buffer for buffer, chunk in chunks.items()}
         self.numbers = b""
+        self.wanted: tuple[int, int] | None = None  # the output that was read after the last run, and its bytes
         self._bound: dict[int, int] = {}  # the handle that each buffer of an input or output had in the last run
         self._groups: list[Any] = [None] * len(program.steps)  # of each step, for those handles
         self._kept: list[OrderedDict[tuple[int, ...], tuple[Any, list[Any]]]] = [OrderedDict() for _ in program.steps]

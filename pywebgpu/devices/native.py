@@ -7,7 +7,6 @@ DeviceLostError, until `reopen`. What was made before is told from what is there
 
 from __future__ import annotations
 
-import struct
 import threading
 import time
 from collections.abc import Sequence
@@ -21,23 +20,23 @@ import wgpu
 from pywebgpu import dtypes
 from pywebgpu.compiler.program import Dispatch, Program, Target
 from pywebgpu.devices import adapters, transcode
-from pywebgpu.devices.base import GONE, RECOVER, Buffer, check_supported
+from pywebgpu.devices.base import GONE, RECOVER, Blocking, Buffer, check_supported
 from pywebgpu.devices.loaded import Loaded, Pipelines
 from pywebgpu.devices.pool import Chunk, Pool, Scratch
+from pywebgpu.devices.reader import FAULT_BYTES, Reader
 from pywebgpu.devices.timing import Stamps, Timing, Waiting
 from pywebgpu.devices.transcode import of_numbers
 from pywebgpu.dtypes import DType
-from pywebgpu.errors import CompileError, DeviceError, DeviceLostError, RangeError
+from pywebgpu.errors import CompileError, DeviceError, DeviceLostError, PywebgpuError
 from pywebgpu.ir.graph import Spec
 from pywebgpu.kernels.kernel import Limits
 from pywebgpu.locking import Deferred
-from pywebgpu.numbers import overflow, too_wide
+from pywebgpu.numbers import too_wide
 from pywebgpu.settings import settings
 
 STORAGE = wgpu.BufferUsage.STORAGE | wgpu.BufferUsage.COPY_SRC | wgpu.BufferUsage.COPY_DST
 STAGING = wgpu.BufferUsage.MAP_READ | wgpu.BufferUsage.COPY_DST
 UNIFORM = wgpu.BufferUsage.UNIFORM | wgpu.BufferUsage.COPY_DST
-FAULT_BYTES = 16
 REFUSED = (wgpu.GPUError, RuntimeError, AttributeError)  # what wgpu-py raises where a device is lost
 WANTED_LIMITS = (
     "max-storage-buffers-per-shader-stage",
@@ -49,7 +48,7 @@ WANTED_LIMITS = (
 )
 
 
-class NativeDevice:
+class NativeDevice(Blocking):
     """One wgpu device. Contexts are objects: several live side by side."""
 
     def __init__(self, index: int = 0) -> None:
@@ -88,12 +87,13 @@ class NativeDevice:
             ),
         )
         self._gone: tuple[type[DeviceError], str] | None = None  # why nothing can be done
-        self._is_left = self._may_fault = False
+        self._is_left = False
         self._pool = Pool(lambda size: self._create(size, STORAGE), self._destroy)
         self._scratch = Scratch(self._pool)
         self._staging = Pool(lambda size: self._create(size, STAGING), self._destroy, budget=64 << 20)
         self._pipelines = Pipelines(self._gpu, self.counters)
         self._fault = self._create(FAULT_BYTES, STORAGE)
+        self._reader = Reader(self._gpu, self._staging, self._fault, self.counters)
         # Keeps a handle out of cyclic garbage: there wgpu's finaliser would end it before ours gives it to the pool.
         self._held: dict[int, Any] = {}
 
@@ -114,10 +114,10 @@ class NativeDevice:
             self.generation += 1
             self._timed = None if self._timed is None else []
 
-    def leave(self) -> None:
-        """In a forked process: it belongs to the parent, and nothing here may reach the driver."""
+    def leave(self) -> bool:
         self._gone = DeviceError, adapters.FORKED
         self._is_left = True
+        return True
 
     def _check_open(self) -> None:
         if self._gone is not None:
@@ -147,6 +147,7 @@ class NativeDevice:
         content = memoryview(_stored(data, spec.dtype))
         with self.lock:
             buffer = self._new(spec.dtype.format.room(prod(spec.shape)))
+            self._reader.forget(buffer.handle)
             if content.nbytes:
                 try:
                     self._gpu.queue.write_buffer(buffer.handle, 0, content)
@@ -170,31 +171,17 @@ class NativeDevice:
         try:
             with self.lock:
                 self._check_open()
-                may_fault, total = self._may_fault, nbytes + (FAULT_BYTES if self._may_fault else 0)
-                if not total:
-                    return b""
-                staging = self._staging.take(total)
-                encoder = self._gpu.create_command_encoder()
-                if nbytes:
-                    encoder.copy_buffer_to_buffer(handle, 0, staging, 0, nbytes)
-                if may_fault:
-                    encoder.copy_buffer_to_buffer(self._fault, 0, staging, nbytes, FAULT_BYTES)
-                    encoder.clear_buffer(self._fault)
-                self._gpu.queue.submit([encoder.finish()])
-                self._may_fault = False
-                arriving = staging.map_async(wgpu.MapMode.READ, 0, total)
-            arriving.sync_wait()  # Other threads go on meanwhile.
+                reader = self._reader
+                reading = reader.begin(handle, nbytes)
+            if reading is None:
+                return b""
+            reading.arriving.sync_wait()  # Other threads go on meanwhile.
             with self.lock:
-                raw = bytes(staging.read_mapped(0, total))
-                staging.unmap()
-                if not self._is_stale(staging):
-                    self._staging.give(staging, total)
-                self.counters["ffi_calls"] += 7
+                return reader.finish(reading)
+        except PywebgpuError:
+            raise
         except REFUSED as error:
             self._refuse(error)
-        if may_fault:
-            _raise_fault(raw[nbytes:])
-        return raw[:nbytes]
 
     def free(self, handle: Any, nbytes: int) -> None:
         self._freed(handle, nbytes)
@@ -292,14 +279,16 @@ class NativeDevice:
                     self._gpu.queue.write_buffer(loaded.uniform, 0, packed + bytes(-len(packed) % 16))
                     loaded.numbers = packed
                     self.counters["ffi_calls"] += 1
-                stamps = Stamps(self._gpu, len(program.steps), _period(self._gpu.queue)) if timed else None
+                stamps = (
+                    Stamps(self._gpu, len(program.steps), _period(self._gpu.queue), self.counters) if timed else None
+                )
                 if program.steps:
-                    self._encode(loaded, loaded.bind(handles), stamps)
+                    outputs = [made[slot].handle for slot in program.outputs]
+                    self._encode(loaded, loaded.bind(handles), outputs, stamps)
             except REFUSED as error:
                 self._refuse(error)
             if self._timed is not None:
                 self._timed.append(self._waiting(program, start, stamps))
-            self._may_fault |= loaded.faults
             return [made[slot] for slot in program.outputs]
 
     def time(self, on: bool) -> None:
@@ -324,7 +313,7 @@ class NativeDevice:
         span = round(start * 1e9), time.perf_counter_ns()
         return Waiting(program, start, end, lambda: [span], whole=True)
 
-    def _encode(self, loaded: Loaded, groups: list[Any], stamps: Stamps | None) -> None:
+    def _encode(self, loaded: Loaded, groups: list[Any], outputs: list[Any], stamps: Stamps | None) -> None:
         encoder = self._gpu.create_command_encoder()
         computing: Any = encoder.begin_compute_pass() if stamps is None else None
         kernels, pipelines = loaded.program.kernels, loaded.pipelines
@@ -340,6 +329,8 @@ class NativeDevice:
         computing.end()
         if stamps is not None:
             stamps.resolve(encoder)
+        self._reader.may_fault |= loaded.faults
+        self._reader.foresee(loaded, outputs, encoder)
         self._gpu.queue.submit([encoder.finish()])
         counters = self.counters
         counters["dispatches"] += len(groups)
@@ -397,12 +388,3 @@ def _period(queue: Any) -> float:
 
 def open_device(index: int = 0) -> NativeDevice:
     return NativeDevice(index)
-
-
-def _raise_fault(words: bytes) -> None:
-    """Tells of an index that was out of range, or an int64 too large, in a kernel since the last read."""
-    happened, index, size, is_overflow = struct.unpack("<IiiI", words)
-    if is_overflow and happened:
-        raise overflow(words[4:12].rstrip(b"\0").decode())
-    if happened:
-        raise RangeError(f"index {index} is out of bounds for dimension with size {size}")

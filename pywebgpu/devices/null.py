@@ -7,7 +7,7 @@ from math import prod
 from typing import Any
 
 from pywebgpu.compiler.program import Program, Target
-from pywebgpu.devices.base import Buffer, check_supported
+from pywebgpu.devices.base import Blocking, Buffer, check_supported
 from pywebgpu.devices.pool import Pool, Scratch
 from pywebgpu.devices.timing import Timing
 from pywebgpu.errors import DeviceError
@@ -18,7 +18,7 @@ from pywebgpu.locking import Deferred
 DESKTOP_BINDING = (2 << 30) - 4  # bytes that desktop adapters bind at once; WebGPU itself promises 128 MiB
 
 
-class NullDevice:
+class NullDevice(Blocking):
     """Counts what a WebGPU device would do. `loaded` holds every Program that it was given."""
 
     name = "null"

@@ -1,9 +1,11 @@
 """Buffers that wait to be used again, by size class, within a budget.
 
 Apart from the devices because both hosts of WebGPU reuse buffers by the same rule: the queue runs in order, so a buffer
-may be handed out as soon as the last submit that uses it was queued.
+may be handed out as soon as the last submit that uses it was queued. js_bridge/pool.mjs is the same in JavaScript;
+tests/cases/device_memory.json holds both.
 """
 
+from bisect import insort
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -28,7 +30,8 @@ class Pool:
         self.budget = budget
         self.waiting_bytes = self.created = self.reused = 0
         self._closed = False
-        self._waiting: OrderedDict[int, list[Any]] = OrderedDict()
+        self._waiting: OrderedDict[int, list[Any]] = OrderedDict()  # by class, the one last given to last; each by age
+        self._made: dict[int, int] = {}  # by id of a buffer: the how-manieth it was
 
     def take(self, nbytes: int) -> Any:
         size = size_class(nbytes)
@@ -36,22 +39,22 @@ class Pool:
         if stack:
             self.waiting_bytes -= size
             self.reused += 1
-            self._waiting.move_to_end(size)
             return stack.pop()
         self.created += 1
-        return self._make(size)
+        buffer = self._make(size)
+        self._made[id(buffer)] = self.created
+        return buffer
 
     def give(self, buffer: Any, nbytes: int) -> None:
         if self._closed:
             return
         size = size_class(nbytes)
-        self._waiting.setdefault(size, []).append(buffer)
+        # The oldest on top: the same requests get the same buffers again, so bind groups made for them serve again.
+        insort(self._waiting.setdefault(size, []), buffer, key=self._youth)
         self._waiting.move_to_end(size)
         self.waiting_bytes += size
-        while self.waiting_bytes > self.budget:
-            oldest = next(size for size, stack in self._waiting.items() if stack)
-            self._destroy(self._waiting[oldest].pop(0))
-            self.waiting_bytes -= oldest
+        if self.waiting_bytes > self.budget:
+            self._shrink(self.budget)
 
     def close(self) -> None:
         """Ends what waits; what comes back later belongs to a device that is gone."""
@@ -59,11 +62,21 @@ class Pool:
         self._closed = True
 
     def clear(self) -> None:
-        for stack in self._waiting.values():
-            for buffer in stack:
+        self._shrink(0)
+
+    def _youth(self, buffer: Any) -> int:
+        return -self._made.get(id(buffer), 0)
+
+    def _shrink(self, budget: int) -> None:
+        """Ends the class first that nothing was given to for longest; in it the youngest, in the fewest bind groups."""
+        for size, stack in list(self._waiting.items()):
+            while stack and self.waiting_bytes > budget:
+                buffer = stack.pop(0)
+                self._made.pop(id(buffer), None)
+                self.waiting_bytes -= size
                 self._destroy(buffer)
-        self._waiting.clear()
-        self.waiting_bytes = 0
+            if not stack:
+                del self._waiting[size]
 
 
 @dataclass(slots=True, eq=False)

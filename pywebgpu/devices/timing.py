@@ -48,12 +48,13 @@ class Waiting:
 class Stamps:
     """Timestamps around each step of one run on a wgpu device with the feature timestamp-query."""
 
-    def __init__(self, gpu: Any, steps: int, period: float) -> None:
-        """period: nanoseconds of a tick."""
-        self._gpu, self._period = gpu, period
+    def __init__(self, gpu: Any, steps: int, period: float, counters: dict[str, int]) -> None:
+        """period: nanoseconds of a tick. counters: the device's."""
+        self._gpu, self._period, self._counters = gpu, period, counters
         counts = [min(QUERIES, 2 * steps - at) for at in range(0, 2 * steps, QUERIES)]
         self._sets = [gpu.create_query_set(type="timestamp", count=count) for count in counts]
         self._results = [gpu.create_buffer(size=8 * count, usage=USAGES) for count in counts]
+        counters["ffi_calls"] += 2 * len(counts)
 
     def around(self, step: int) -> dict[str, Any]:
         """The timestamp_writes of the pass that is this step."""
@@ -65,9 +66,12 @@ class Stamps:
     def resolve(self, encoder: Any) -> None:
         for queries, result in zip(self._sets, self._results, strict=True):
             encoder.resolve_query_set(queries, 0, result.size // 8, result, 0)
+            self._counters["ffi_calls"] += 1
 
     def read(self) -> Spans:
         """Waits for the run."""
+        self._counters["submits"] += len(self._results)  # wgpu-py's read_buffer copies by one of its own.
+        self._counters["ffi_calls"] += 9 * len(self._results)
         ticks = [tick for result in self._results for tick in self._gpu.queue.read_buffer(result).cast("Q")]
         for thing in (*self._sets, *self._results):
             thing.destroy()

@@ -151,8 +151,7 @@ class _Session(Plans):
 
     async def stop_async(self) -> None:
         for device in self._timed:
-            wait = getattr(device, "timings_async", None)
-            self.timings[device.name] = device.timings() if wait is None else await wait()
+            self.timings[device.name] = await device.timings_async()
         self._finish()
 
     def _finish(self) -> None:

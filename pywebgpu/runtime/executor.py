@@ -370,14 +370,10 @@ def read(storage: Storage) -> bytes:
 
 
 async def read_async(storage: Storage) -> bytes:
-    """As read, also where Python cannot wait. Only a device behind the bridge has to be awaited."""
+    """As read, also where Python cannot wait."""
     storage = _alone(storage)
     node = _force(storage)
-    download = getattr(storage.device, "download_async", None)
-    if download is None:
-        return storage.device.download(node.buffer, node.spec)
-    found: bytes = await download(node.buffer, node.spec)
-    return found
+    return await storage.device.download_async(node.buffer, node.spec)
 
 
 def live(device: Device) -> Iterable[Storage]:

@@ -1,0 +1,119 @@
+"""Bringing bytes back from a wgpu device: pooled staging buffers, and fault words where a kernel may have left some.
+
+What was read after a Program's last run is brought along with its next one, in the same submit: a training loop reads
+the loss of each step. js_bridge/reader.mjs and bridge.mjs do the same.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from typing import Any
+
+from pywebgpu.devices.loaded import Loaded
+from pywebgpu.devices.pool import Pool
+from pywebgpu.errors import RangeError
+from pywebgpu.numbers import overflow
+
+FAULT_BYTES = 16
+READ = 1  # GPUMapMode.READ, as WebGPU counts
+FORESEEN_BYTES = 4096  # a result up to this size may be brought back before anybody asks
+
+
+@dataclass(slots=True, eq=False)
+class Reading:
+    """Bytes on their way. `handle` is the buffer that they come from."""
+
+    handle: Any
+    nbytes: int
+    with_fault: bool
+    staging: Any
+    loaded: Loaded | None = None  # whose run brought them before anybody asked
+    arriving: Any = None
+
+    @property
+    def total(self) -> int:
+        return self.nbytes + (FAULT_BYTES if self.with_fault else 0)
+
+    def start(self) -> Reading:
+        """After the submit, once somebody waits for it: wgpu-py polls from a thread of its own from then on."""
+        self.arriving = self.staging.map_async(READ, 0, self.total)
+        return self
+
+
+class Reader:
+    """The reads of one opening of a device, in the order of its queue. Its device's lock is held in every call."""
+
+    def __init__(self, gpu: Any, staging: Pool, fault: Any, counters: dict[str, int]) -> None:
+        self._gpu, self._staging, self._fault, self._counters = gpu, staging, fault, counters
+        self._foreseen: Reading | None = None
+        self._last: tuple[Loaded, list[Any]] | None = None  # the last run, and the buffers of its outputs
+        self.may_fault = False  # a kernel may have left a fault that no read has told of
+
+    def foresee(self, loaded: Loaded, outputs: list[Any], encoder: Any) -> None:
+        """Called in each run before its submit: adds what was read after this Program's last run."""
+        self.forget()
+        self._last = loaded, outputs
+        if loaded.wanted is not None:
+            at, nbytes = loaded.wanted
+            self._foreseen = self._encode(encoder, outputs[at], nbytes)
+            self._foreseen.loaded = loaded
+
+    def forget(self, handle: Any = None) -> None:
+        """Nobody read what was foreseen, or that buffer is written: it is not foreseen again."""
+        foreseen = self._foreseen
+        if foreseen is not None and (handle is None or foreseen.handle is handle):
+            assert foreseen.loaded is not None
+            foreseen.loaded.wanted, self._foreseen = None, None
+            self.may_fault |= foreseen.with_fault
+            self._staging.give(foreseen.staging, foreseen.total)
+
+    def begin(self, handle: Any, nbytes: int) -> Reading | None:
+        """Starts to read a buffer's first bytes, or finds them on their way. None where there is nothing to read."""
+        foreseen = self._foreseen
+        if foreseen is not None and foreseen.handle is handle and foreseen.nbytes == nbytes:
+            self._foreseen = None
+            return foreseen.start()
+        if foreseen is not None and foreseen.with_fault:
+            self.forget()  # A fault is told by the next read, and that is this one.
+        if not nbytes and not self.may_fault:
+            return None
+        encoder = self._gpu.create_command_encoder()
+        reading = self._encode(encoder, handle, nbytes)
+        self._gpu.queue.submit([encoder.finish()])
+        self._counters["submits"] += 1
+        self._counters["ffi_calls"] += 4
+        if self._last is not None and nbytes <= FORESEEN_BYTES:
+            loaded, outputs = self._last
+            at = next((at for at, output in enumerate(outputs) if output is handle), None)
+            loaded.wanted = loaded.wanted if at is None else (at, nbytes)
+        return reading.start()
+
+    def finish(self, reading: Reading) -> bytes:
+        """The bytes, once they arrived. Raises for an index that was out of range in a kernel since the last read."""
+        raw = bytes(reading.staging.read_mapped(0, reading.total))
+        reading.staging.unmap()
+        self._counters["ffi_calls"] += 4
+        self._staging.give(reading.staging, reading.total)
+        if reading.with_fault:
+            self._check_fault(raw[reading.nbytes :])
+        return raw[: reading.nbytes]
+
+    def _encode(self, encoder: Any, handle: Any, nbytes: int) -> Reading:
+        with_fault, self.may_fault = self.may_fault, False
+        staging = self._staging.take(nbytes + (FAULT_BYTES if with_fault else 0))
+        if nbytes:
+            encoder.copy_buffer_to_buffer(handle, 0, staging, 0, nbytes)
+        if with_fault:
+            encoder.copy_buffer_to_buffer(self._fault, 0, staging, nbytes, FAULT_BYTES)
+        self._counters["ffi_calls"] += 2
+        return Reading(handle, nbytes, with_fault, staging)
+
+    def _check_fault(self, words: bytes) -> None:
+        happened, index, size, is_overflow = struct.unpack("<IiiI", words)
+        if happened:
+            self._gpu.queue.write_buffer(self._fault, 0, bytes(FAULT_BYTES))
+            self._counters["ffi_calls"] += 1
+            if is_overflow:
+                raise overflow(words[4:12].rstrip(b"\0").decode())
+            raise RangeError(f"index {index} is out of bounds for dimension with size {size}")
