@@ -7,7 +7,7 @@
  */
 
 import { BridgeError, as } from "./errors.mjs";
-import { Pool, Scratch } from "./pool.mjs";
+import { Pool, Scratch, WORD } from "./pool.mjs";
 import { Loaded, Pipelines, VERSION } from "./program.mjs";
 import { FAULT_BYTES, Reader } from "./reader.mjs";
 import { Stamps, Watch } from "./timing.mjs";
@@ -136,7 +136,7 @@ export class Bridge {
    * @param {number} id @param {Uint8Array} data @param {number} offset in bytes
    */
   write(id, data, offset = 0) {
-    if (offset % 4 || data.byteLength % 4) {
+    if (offset % WORD || data.byteLength % WORD) {
       this.#patch(id, data, offset);
       return;
     }
@@ -146,8 +146,8 @@ export class Bridge {
 
   /** Bytes that are no whole words. What comes after waits until they are there. @param {number} id @param {Uint8Array} data @param {number} offset */
   #patch(id, data, offset) {
-    const begin = offset - (offset % 4);
-    const whole = new Uint8Array(Math.ceil((offset + data.byteLength) / 4) * 4 - begin);
+    const begin = offset - (offset % WORD);
+    const whole = new Uint8Array(Math.ceil((offset + data.byteLength) / WORD) * WORD - begin);
     const kept = data.slice();
     const merge = (/** @type {Uint8Array} */ found) => {
       whole.set(found);

@@ -13,6 +13,7 @@
 import { Bridge } from "./bridge.mjs";
 import { BridgeError, refuse } from "./errors.mjs";
 import { VERSION, checked, fetched } from "./files.mjs";
+import { WORD } from "./pool.mjs";
 import { Runner } from "./runner.mjs";
 import { around, byteSize, elements, itemSize, size, toBytes } from "./values.mjs";
 
@@ -63,7 +64,7 @@ class Player {
     this.#requireLimits();
     for (const state of data.states) {
       const id = this.#nextBuffer++;
-      const whole = new Uint8Array(Math.max(4, byteSize(state.dtype, size(state.shape))));
+      const whole = new Uint8Array(Math.max(WORD, byteSize(state.dtype, size(state.shape))));
       for (const [name, offset] of state.parts) {
         const entry = /** @type {import("./safetensors.mjs").Entry} */ (weights.get(name));
         const bytes = (entry.dtype === state.dtype && entry.stored()) || toBytes(state.dtype, entry.elements());

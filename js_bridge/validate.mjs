@@ -5,6 +5,7 @@
 
 import { BridgeError, refuse } from "./errors.mjs";
 import { HostProgram } from "./host_program.mjs";
+import { WORD } from "./pool.mjs";
 import { VERSION } from "./program.mjs";
 import { DTYPES, byteSize, size } from "./values.mjs";
 
@@ -46,9 +47,9 @@ export function checkProgram(data) {
   if (data.version !== VERSION) throw new BridgeError("compile", `a program of version ${data.version}; this player runs version ${VERSION}`);
   for (const name of ["kernels", "steps", "sizes", "ranges", "scratch", "inputs", "outputs", "numbers", "written"]) require(isList(data[name]), name, "it is a list");
   const { kernels, sizes, ranges, numbers } = data;
-  sizes.forEach((/** @type {any} */ bytes, /** @type {number} */ at) => require(isSize(bytes) && bytes >= 4 && bytes % 4 === 0, `sizes[${at}]`, "a buffer has words, one at least"));
+  sizes.forEach((/** @type {any} */ bytes, /** @type {number} */ at) => require(isSize(bytes) && bytes >= WORD && bytes % WORD === 0, `sizes[${at}]`, "a buffer has words, one at least"));
   ranges.forEach((/** @type {any} */ found, /** @type {number} */ at) => {
-    const fits = areSizes(found, 3) && found[0] < sizes.length && found[1] % 256 === 0 && found[2] % 4 === 0 && found[2] > 0 && found[1] + found[2] <= sizes[found[0]];
+    const fits = areSizes(found, 3) && found[0] < sizes.length && found[1] % 256 === 0 && found[2] % WORD === 0 && found[2] > 0 && found[1] + found[2] <= sizes[found[0]];
     require(fits, `ranges[${at}]`, "a buffer, a multiple of 256, and bytes that it has");
   });
   checkEnds(data);

@@ -1,10 +1,10 @@
 /** Elements on the host and on the device, where they lie as pywebgpu/formats.py says: torch's bytes, in whole words, and int64 as int32. */
 
 import { BridgeError } from "./errors.mjs";
+import { WORD } from "./pool.mjs";
 
 /** @typedef {import("./player.d.mts").Numbers} Numbers */
 
-const WORD = 4;
 /** What holds the bytes of a dtype's elements. @type {Record<string, any>} */
 const STORED = {
   bool: Uint8Array,

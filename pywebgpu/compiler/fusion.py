@@ -14,6 +14,7 @@ from pywebgpu.compiler import packed_stores
 from pywebgpu.compiler.fusion_group import FULL, OUTER, FusionGroup, fits, iteration_space_of, stored_rows_are_fast
 from pywebgpu.compiler.inlining import Inlining, kind_of
 from pywebgpu.compiler.partition import Partition
+from pywebgpu.formats import WORD
 from pywebgpu.ir.graph import Node, Pointwise, Reduction
 from pywebgpu.kernels.kernel import Limits
 from pywebgpu.ops import reduction
@@ -30,7 +31,7 @@ class Fusion:
 
     def __init__(self, reads: Inlining, bindings: int, limits: Limits, overwritten: Mapping[int, int]) -> None:
         self._reads, self._bindings = reads, bindings
-        self._folds = limits.shared_bytes // (4 * limits.workgroup_size)  # arrays of a workgroup, one a reduction
+        self._folds = limits.shared_bytes // (WORD * limits.workgroup_size)  # arrays of a workgroup, one a reduction
         self._rank = {id(node): at for at, node in enumerate(reads.nodes)}
         self._overwritten = overwritten
         # Those that are no kernel together, and never will be.

@@ -182,7 +182,9 @@ class Builder:
         return max((self._format(node).per_word for node in packed), default=1)
 
     def store(self, node: Node, at: Sym, value: Expr) -> None:
-        format_, array, value = self._format(node), self.buffer(node), rounded(value, node.spec.dtype)
+        format_, array = self._format(node), self.buffer(node)
+        if not self._is_rounded(node):
+            value = rounded(value, node.spec.dtype)
         each = format_.per_word
         if each == 1:
             self.assign(array[ir.Index(at)], value)
@@ -194,6 +196,10 @@ class Builder:
         with self.if_(is_whole | ir.Index(at).eq(size - 1) if size % each else is_whole):
             self.assign(array[ir.Index(at // each)], word)
             self.assign(word, 0)
+
+    def _is_rounded(self, node: Node) -> bool:
+        """Whether its elements are what its dtype can hold as soon as they are computed."""
+        return isinstance(node.op, Reduction) or (isinstance(node.op, Pointwise) and node.op.wgsl != "{0}")
 
     def _loaded(self, node: Node, at: Sym) -> Expr:
         format_, array = self._format(self._alias.get(id(node), node)), self.buffer(node)

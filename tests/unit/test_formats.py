@@ -1,7 +1,7 @@
 """Elements of which several share a word: every format, by what reads, moves and writes it, in sizes around a word."""
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -11,15 +11,19 @@ import torch as peer
 
 import pywebgpu as torch
 from pywebgpu import devices, dtypes, memory
+from pywebgpu.compiler.program import Dispatch, Program
 from pywebgpu.dtypes import DType
 from pywebgpu.formats import Format
+from pywebgpu.kernels.kernel import Limits
 from pywebgpu.ops import packing
 from pywebgpu.runtime import executor, program_cache
 from pywebgpu.tensor import flat_parameters
 from tests.cases.case import Case
 from tests.cases.formats import CASES, drawn
 from tests.oracle import oracle
+from tests.unit.compiled import check, for_limits, leaf
 
+HALF = torch.float16
 PACKED = [dtype for dtype in dtypes.ALL if dtype.format.per_word > 1]
 FLOATS = [dtype for dtype in PACKED if dtype.is_floating_point]
 BITS = {1: "uint8", 2: "uint16", 4: "uint32"}
@@ -148,3 +152,48 @@ def test_a_format_may_take_several_words() -> None:
 @packed
 def test_whole_words_are_written_in_every_size(dtype: DType) -> None:
     assert [dtype.format.nbytes(n) for n in range(6)] == [-(-n * dtype.itemsize // 4) * 4 for n in range(6)]
+
+
+def stored(program: Program) -> list[tuple[str, str, int]]:
+    """By each step: the values that it writes, with the format that they lie in, and their bytes."""
+    found = []
+    for step in program.steps:
+        assert isinstance(step, Dispatch)
+        for slot, writes in zip(step.slots, program.kernels[step.kernel].writes, strict=True):
+            value = program.slots[slot]
+            if writes:
+                format_ = value.format or value.spec.dtype.format
+                found.append((value.spec.dtype.name, format_.name, value.nbytes))
+    return found
+
+
+def _chain() -> Any:
+    x, y, z = (leaf(*shape, dtype=HALF) for shape in ((3, 4), (4, 5), (5, 2)))
+    return (x @ y) @ z
+
+
+# What is computed -> the values that its steps write: dtype, format, bytes.
+STORED: dict[str, tuple[Callable[[], Any], list[tuple[str, str, int]]]] = {
+    "a product of even rows": (lambda: leaf(3, 4, dtype=HALF) @ leaf(4, 6, dtype=HALF), [("float16", "f16", 36)]),
+    "a product of odd rows": (
+        lambda: leaf(3, 4, dtype=HALF) @ leaf(4, 5, dtype=HALF),
+        [("float16", "f32", 60), ("float16", "f16", 32)],
+    ),
+    "its use inside": (_chain, [("float16", "f32", 60), ("float16", "f16", 12)]),
+    "rows": (lambda: leaf(3, 6, dtype=HALF).softmax(1), [("float16", "f16", 36)]),
+    "odd rows": (lambda: leaf(3, 5, dtype=HALF).softmax(1), [("float32", "f32", 60), ("float16", "f16", 32)]),
+    "one a row": (lambda: leaf(3, 6, dtype=HALF).sum(1), [("float16", "f32", 12), ("float16", "f16", 8)]),
+    "a mask": (lambda: leaf(5) > 0, [("bool", "u8", 8)]),
+    "scattered": (
+        lambda: leaf(5, dtype=HALF).index_add(0, leaf(2, dtype=torch.int64), leaf(2, dtype=HALF)),
+        [("int64", "i32", 8), ("float16", "f32", 20), ("float16", "f16", 12)],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", STORED)
+def test_what_a_kernel_cannot_pack_has_a_word_until_it_leaves(name: str) -> None:
+    build, wanted = STORED[name]
+    program = for_limits(Limits(), build())
+    check(program, Limits())
+    assert stored(program) == wanted

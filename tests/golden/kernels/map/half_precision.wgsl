@@ -33,7 +33,7 @@ fn main(@builtin(workgroup_id) w: vec3u, @builtin(local_invocation_index) lane: 
     let v3 = unpack2x16float(b1[(i / 2u)] >> ((i % 2u) * 16u)).x;
     let v4 = p_half((v2 * v3));
     let v5 = p_half((v4 + bitcast<f32>(numbers[0u].x)));
-    word1 |= (p_half_bits(p_half(v5)) << ((i % 2u) * 16u));
+    word1 |= (p_half_bits(v5) << ((i % 2u) * 16u));
     if ((i % 2u) == 1u) {
       b2[(i / 2u)] = word1;
       word1 = 0u;
