@@ -24,12 +24,14 @@ const LIMITS = /** @type {const} */ ([
   "maxComputeWorkgroupStorageSize",
   "maxComputeWorkgroupsPerDimension",
 ]);
-const FEATURES = /** @type {GPUFeatureName[]} */ (["shader-f16", "subgroups", "timestamp-query"]);
+const MATRICES = "chromium-experimental-subgroup-matrix";
+const FEATURES = /** @type {GPUFeatureName[]} */ (["shader-f16", "subgroups", "timestamp-query", MATRICES]);
 
 /**
  * @typedef {import("./pool.mjs").Chunk} Chunk
  * @typedef {{ host: "node" | "browser", name: string, vendor: string, architecture: string, isFallback: boolean,
- *   limits: Record<string, number>, features: string[] }} Info
+ *   limits: Record<string, number>, features: string[], subgroupSizes: [number, number],
+ *   matrices: [string, string, number, number, number][] }} Info
  */
 
 export class Bridge {
@@ -76,6 +78,8 @@ export class Bridge {
       isFallback: Boolean(adapter.isFallbackAdapter),
       limits: Object.fromEntries(LIMITS.map((name) => [name, gpu.limits[name]])),
       features: FEATURES.filter((name) => gpu.features.has(name)),
+      subgroupSizes: [adapter.subgroupMinSize ?? 0, adapter.subgroupMaxSize ?? 0],
+      matrices: matrices(adapter),
     };
     this.counters = {
       dispatches: 0,
@@ -435,4 +439,10 @@ export class Bridge {
     if (!found) throw new BridgeError("device", `there is no program ${id}`);
     return found;
   }
+}
+
+/** The subgroup matrices that Dawn offers: kinds of the operands and of the sums, then m, n, k. @param {any} adapter @returns {Info["matrices"]} */
+function matrices(adapter) {
+  const found = /** @type {any[]} */ (Array.from(adapter.subgroupMatrixConfigs ?? []));
+  return found.map(({ componentType, resultType, M, N, K }) => [componentType, resultType, M, N, K]);
 }

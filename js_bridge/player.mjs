@@ -149,11 +149,14 @@ class Player {
 
   #requireLimits() {
     const { maxStorageBuffersPerShaderStage: most, maxStorageBufferBindingSize, maxBufferSize } = this.bridge.info.limits;
-    const allowed = Math.min(maxStorageBufferBindingSize, maxBufferSize);
     const states = this.#data.states.map(({ dtype, shape }) => byteSize(dtype, size(shape)));
     for (const [name, { program }] of Object.entries(this.#data.programs)) {
       const largest = [...states, ...program.sizes].reduce((n, m) => Math.max(n, m), 0);
-      if (largest > allowed) throw refuse(`${name} has a buffer of ${largest} bytes; this device allows ${allowed}`);
+      if (largest > maxBufferSize) throw refuse(`${name} has a buffer of ${largest} bytes; this device allows ${maxBufferSize}`);
+      const { sizes, ranges } = program;
+      const bound = program.steps.flatMap((step) => step.slice(1)).map((at) => (at < sizes.length ? sizes[at] : ranges[at - sizes.length][2]));
+      const widest = bound.reduce((n, m) => Math.max(n, m), 0);
+      if (widest > maxStorageBufferBindingSize) throw refuse(`${name} binds ${widest} bytes at once; this device allows ${maxStorageBufferBindingSize}`);
       const needed = Math.max(0, ...program.kernels.map(({ bindings }) => bindings.replace("n", "").length));
       if (needed > most) throw new BridgeError("compile", `${name} binds ${needed} buffers at once; this device allows ${most}`);
     }

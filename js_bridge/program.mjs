@@ -64,8 +64,10 @@ export class Pipelines {
   }
 
   /** @param {Kernel} kernel */
-  async #compile({ name, wgsl, bindings }) {
+  async #compile({ name, wgsl, bindings, needs = [] }) {
     const { gpu, counters } = this.host;
+    const missing = needs.filter((feature) => !gpu.features.has(feature));
+    if (missing.length) throw new BridgeError("compile", `${name}: this device lacks ${missing.join(", ")}`);
     counters.pipelines_created++;
     gpu.pushErrorScope("validation"); // The message comes from getCompilationInfo, with its line.
     const module = gpu.createShaderModule({ code: wgsl, label: name });
@@ -229,7 +231,7 @@ export class Loaded {
   /** @param {number} at what a step names @returns {GPUBufferBinding} */
   #resource(at) {
     const { sizes, ranges } = this.wire;
-    if (at < sizes.length) return { buffer: this.#chunk(at).buffer };
+    if (at < sizes.length) return { buffer: this.#chunk(at).buffer, size: sizes[at] };
     const [buffer, offset, size] = ranges[at - sizes.length];
     return { buffer: this.#chunk(buffer).buffer, offset, size };
   }

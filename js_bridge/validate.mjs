@@ -13,6 +13,7 @@ const MAX_GROUPS = 65535;
 const MAX_NUMBERS = 16384;
 const MAX_RANK = 64;
 const MAX_DEPTH = 100;
+const NEEDED = ["shader-f16", "subgroups", "chromium-experimental-subgroup-matrix"];
 /** @type {Record<string, string>} */
 const KINDS = { r: "storage, read", w: "storage, read_write", n: "uniform", f: "storage, read_write" };
 
@@ -94,6 +95,9 @@ function checkKernel(where, kernel, count) {
   const fits = declared.join() === [...bindings].map((letter, at) => at + KINDS[letter]).join();
   const isWhole = wgsl.split("@binding(").length === bindings.length + 1 && /@compute\b[^{}]*\bfn main\(/.test(wgsl);
   require(fits && isWhole, where, "its text has the entry main, and binds what the letters say");
+  const needs = kernel.needs ?? [];
+  const areKnown = isList(needs) && areDistinct(needs) && needs.every((/** @type {any} */ name) => NEEDED.includes(name));
+  require(areKnown, where, "it needs features that kernels may need, each told once");
 }
 
 /** @param {any} data */

@@ -13,6 +13,8 @@ export interface Kernel {
   grid: [number, number, number];
   /** A letter a binding, in order: r is read, w is written, n the host numbers, f the fault words. */
   bindings: string;
+  /** Features that the device must have, where it needs any. */
+  needs?: string[];
 }
 
 export interface Program {

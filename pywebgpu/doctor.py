@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from importlib import metadata
 
 from pywebgpu import installation
-from pywebgpu.devices import adapters
+from pywebgpu.devices import adapters, features
 from pywebgpu.devices.adapters import AdapterInfo
 from pywebgpu.installation import Found, InstallationError
 
@@ -25,7 +25,6 @@ _SHOWN_LIMITS = (
     "max-compute-invocations-per-workgroup",
     "max-compute-workgroups-per-dimension",
 )
-_SHOWN_FEATURES = ("shader-f16", "subgroup", "subgroup-barrier", "timestamp-query", "shader-float32-atomic")
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,10 +104,13 @@ def main(arguments: Sequence[str]) -> int:
 def _adapter_lines(number: int, adapter: AdapterInfo) -> list[str]:
     nature = "software" if adapter.is_software else "hardware"
     limits = [f"    {name} = {adapter.limits[name]:,}" for name in _SHOWN_LIMITS if name in adapter.limits]
-    features = ", ".join(name for name in _SHOWN_FEATURES if name in adapter.features) or "none of those that it uses"
+    profile = adapter.profile
+    family = f"{profile.family or 'not known'}{f' under {profile.translator}' if profile.translator else ''}"
+    cores = f", {profile.cores} cores" if profile.cores else ""
     nature += "" if adapter.is_complete else ", not used"
     head = f"adapter {number}: {adapter.name}, {adapter.backend}, {adapter.kind} ({nature})"
-    return [head, f"    driver: {adapter.driver or 'not named'}", *limits, f"    features: {features}"]
+    lines = [f"    driver: {adapter.driver or 'not named'}", f"    family: {family}{cores}", *limits]
+    return [head, *lines, f"    features: {features.described(profile)}"]
 
 
 def _node() -> dict[str, Used]:

@@ -35,6 +35,34 @@ test("the device is described", async () => {
   const bridge = await open();
   assert.ok(bridge.info.name);
   assert.ok(bridge.info.limits.maxStorageBuffersPerShaderStage >= 8);
+  const { features, subgroupSizes, matrices } = bridge.info;
+  if (features.includes("subgroups")) assert.ok(subgroupSizes[0] >= 4 && subgroupSizes[0] <= subgroupSizes[1]);
+  assert.equal(matrices.length > 0, features.includes("chromium-experimental-subgroup-matrix"));
+  bridge.close();
+});
+
+const SHUFFLED = `enable subgroups;
+@group(0) @binding(0) var<storage, read> x: array<f32>;
+@group(0) @binding(1) var<storage, read_write> y: array<f32>;
+@compute @workgroup_size(4) fn main(@builtin(local_invocation_index) lane: u32) {
+  y[lane] = subgroupShuffleXor(x[lane], 1u);
+}`;
+
+test("a kernel that needs a feature runs where it is", async (t) => {
+  const bridge = await open();
+  if (!bridge.info.features.includes("subgroups")) return t.skip("this adapter has no subgroups");
+  bridge.write(1, floats([0, 1, 2, 3]));
+  bridge.load(1, program({ kernels: [{ ...kernel("", "rw"), wgsl: SHUFFLED, needs: ["subgroups"] }], numbers: [] }));
+  bridge.run(1, [1], [2], none);
+  assert.deepEqual(asFloats(await bridge.read(2, 16)), [1, 0, 3, 2]);
+  bridge.close();
+});
+
+test("a kernel that needs what the device lacks says so", async () => {
+  const bridge = await open();
+  bridge.write(1, floats([0, 1, 2, 3]));
+  bridge.load(1, program({ kernels: [{ ...kernel(""), name: "warped", needs: ["warp-drive"] }] }));
+  await rejects(bridge.prepared(1), "compile", /^warped: this device lacks warp-drive$/);
   bridge.close();
 });
 

@@ -11,7 +11,20 @@ from typing import Any, Protocol
 
 from pywebgpu.autodiff import grad_mode
 from pywebgpu.ir import walk
-from pywebgpu.ir.graph import DATA, NO_ATTRS, Custom, Generator, Leaf, Node, Structural, Vjp, thread_state
+from pywebgpu.ir.graph import (
+    DATA,
+    NO_ATTRS,
+    Custom,
+    Fused,
+    FusedNode,
+    Generator,
+    Leaf,
+    Node,
+    Output,
+    Structural,
+    Vjp,
+    thread_state,
+)
 from pywebgpu.ops import movement, pointwise, reduction
 from pywebgpu.shapes import Shape
 
@@ -68,6 +81,7 @@ def gradients(
     order = walk.history(roots, asked if inside else frozenset())
     outputs_left: dict[int, int] = {}
     collected: dict[int, list[Node | None]] = {}
+    parts: dict[Node, list[Node | None]] = {}  # by node of several values, the gradients of each
     for node in order:
         if isinstance(node.op, Custom):
             key = id(node.attrs["call"])
@@ -86,8 +100,13 @@ def gradients(
                 if node in asked:
                     results[node] = grad
             try:
-                if isinstance(node.op, Custom):
-                    _custom(node, grad, grads, outputs_left, collected)
+                if type(node.op) in _SEVERAL:
+                    if isinstance(node.op, Custom):
+                        _custom(node, grad, grads, outputs_left, collected)
+                    elif node in parts:
+                        _fused(node, parts.pop(node), grads)
+                    elif grad is not None:
+                        _output(node, grad, parts)
                 elif grad is not None and node.inputs:
                     _through(node, grad, grads)
                 elif grad is not None and node.freed:
@@ -156,10 +175,67 @@ def _custom(
             _accumulate(grads, source, part)
 
 
+_SEVERAL = frozenset({Custom, Fused, Output})  # ops of several values, whose gradients are waited for
+
+
+def _output(node: Node, grad: Node, parts: dict[Node, list[Node | None]]) -> None:
+    """Keeps the gradient of one value until all are there."""
+    if not node.inputs:
+        raise RuntimeError(TWICE)
+    (whole,) = node.inputs
+    assert isinstance(whole, FusedNode)
+    found = parts.setdefault(whole, [None] * len(whole.specs))
+    index = node.attrs["index"]
+    old = found[index]
+    found[index] = grad if old is None else pointwise.add(old, grad)
+
+
+def _fused(node: Node, parts: list[Node | None], grads: dict[Node, Node]) -> None:
+    """By the op's own rule, or through what it is made of."""
+    assert isinstance(node, FusedNode)
+    reads = _read_by_fused(node)
+    if reads and node.freed:
+        raise RuntimeError(TWICE)
+    _check_fresh(node, reads)
+    made = _through_fused(node, parts)
+    for which, (source, part) in enumerate(zip(node.inputs, made, strict=True)):
+        if part is not None and source.requires:
+            if part.spec.shape != source.spec.shape:
+                part = _fitted(part, source.spec.shape)
+            if thread_state.origins is not None:
+                thread_state.origins.gradient(node, part, which)
+            _accumulate(grads, source, part)
+
+
+def _through_fused(node: FusedNode, parts: list[Node | None]) -> Sequence[Node | None]:
+    op = node.op
+    assert isinstance(op, Fused)
+    if op.vjp is not None and all(part is None or at in op.ruled for at, part in enumerate(parts)):
+        outputs = tuple([node.output(at) for at in range(len(node.specs))])
+        return op.vjp(tuple(parts), outputs, *node.inputs, **node.attrs)
+    if op.vjp is not None and any(source.stale for source in walk.toposort(node.inputs)):
+        raise RuntimeError(MODIFIED.format(op=op.name, spec="value"))  # Nobody had to keep what the rule does not read.
+    with grad_mode.set_grad_enabled(True):
+        values = op.fallback(*node.inputs, **node.attrs)
+    reached = [(value, part) for value, part in zip(values, parts, strict=True) if part is not None and value.requires]
+    wanted = list({id(source): source for source in node.inputs if source.requires}.values())
+    found = gradients(
+        [value for value, _ in reached],
+        [part for _, part in reached],
+        wanted,
+        accumulate=False,
+        create_graph=thread_state.grad,
+        retain_graph=True,  # What is below the inputs is not of this walk.
+        inside=True,
+    )
+    of = dict(zip(map(id, wanted), found, strict=True))
+    return [of.pop(id(source), None) for source in node.inputs]  # One that is there twice has all of it once.
+
+
 def _rules(node: Node) -> Sequence[Vjp | None]:
     """The gradient formula of each input."""
     op = node.op
-    if isinstance(op, Leaf | Generator | Custom):
+    if isinstance(op, Leaf | Generator | Custom | Fused | Output):
         return ()
     if isinstance(op.vjp, tuple):
         return op.vjp
@@ -188,14 +264,44 @@ def _read_by(rule: Vjp, node: Node) -> tuple[int, ...]:
     stand_ins = [Node(DATA, (), NO_ATTRS, source.spec) for source in (*node.inputs, node, node)]
     *inputs, out, seed = stand_ins
     with grad_mode.no_grad():
-        return _reads(rule(seed, out, *inputs, **node.attrs), inputs, out)
+        made = rule(seed, out, *inputs, **node.attrs)
+    return _reads([] if made is None else [made], inputs, [out])
 
 
-def _reads(made: Node | None, inputs: Sequence[Node], out: Node) -> tuple[int, ...]:
-    names = {id(source): i for i, source in enumerate(inputs)} | {id(out): -1}
+_known_fused: dict[Any, tuple[int, ...]] = {}
+
+
+def _read_by_fused(node: FusedNode) -> tuple[int, ...]:
+    """What the rule of a fused op reads: numbers of inputs, and -1 - the number of an output. No rule: all inputs."""
+    op, key = node.op, (node.op, len(node.inputs))
+    assert isinstance(op, Fused)
+    if op.vjp is None:
+        return tuple(range(len(node.inputs)))
+    if key not in _known_fused:
+        inputs, outputs, seeds = (
+            [Node(DATA, (), NO_ATTRS, spec) for spec in specs]
+            for specs in ([source.spec for source in node.inputs], node.specs, node.specs)
+        )
+        given = [seed if at in op.ruled else None for at, seed in enumerate(seeds)]
+        with grad_mode.no_grad():
+            made = op.vjp(tuple(given), tuple(outputs), *inputs, **node.attrs)
+        _known_fused[key] = _reads([part for part in made if part is not None], inputs, outputs)
+    return _known_fused[key]
+
+
+def _value_read(node: Node, which: int) -> Node:
+    """An input, or where the number is negative an output."""
+    if which >= 0:
+        return node.inputs[which]
+    return node.output(-1 - which) if isinstance(node, FusedNode) else node
+
+
+def _reads(made: Sequence[Node], inputs: Sequence[Node], outputs: Sequence[Node]) -> tuple[int, ...]:
+    """Numbers of the inputs, and -1 - the numbers of the outputs, that some nodes are made of."""
+    names = {id(source): i for i, source in enumerate(inputs)} | {id(out): -1 - i for i, out in enumerate(outputs)}
     found: set[int] = set()
     seen: set[int] = set()
-    stack = [] if made is None else [made]
+    stack = list(made)
     while stack:
         at = stack.pop()
         if id(at) in seen:
@@ -218,6 +324,11 @@ def saved_nodes(roots: Sequence[Node]) -> list[Node]:
             for value in getattr(node.attrs["call"], "saved", ()):
                 found[id(value)] = value
             continue
+        if isinstance(node, FusedNode):
+            for i in _read_by_fused(node):
+                value = _value_read(node, i)
+                found[id(value)] = value
+            continue
         for which, _, reads in _formulas(node):
             if reads and node.inputs[which].requires:
                 for i in reads:
@@ -229,7 +340,7 @@ def saved_nodes(roots: Sequence[Node]) -> list[Node]:
 
 def _check_fresh(node: Node, reads: tuple[int, ...]) -> None:
     for i in reads:
-        value = node if i == -1 else node.inputs[i]
+        value = _value_read(node, i)
         if walk.is_stale(value):
             raise RuntimeError(MODIFIED.format(op=node.op.name, spec=f"{value.spec.dtype} {list(value.spec.shape)}"))
 
@@ -248,6 +359,8 @@ def _let_go(node: Node) -> None:
 
 
 def _has_saved(node: Node) -> bool:
+    if type(node.op) in _SEVERAL:
+        return bool(_read_by_fused(node)) if isinstance(node, FusedNode) else any(map(_has_saved, node.inputs))
     for which, _, reads in _formulas(node):  # noqa: SIM110 - a generator would cost more than the loop
         if reads and node.inputs[which].requires:
             return True

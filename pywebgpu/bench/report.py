@@ -103,7 +103,7 @@ def _disagreements(found: list[Measurement]) -> list[str]:
     """A line for each workload whose losses are not PyTorch's."""
     lines = []
     for one in found:
-        peer = next(iter(one.peers.values()), {})
+        peer: dict[str, Any] = next(iter(one.peers.values()), {})
         for when, key in (("first", "loss_first"), ("last", "loss_last")):
             ours, theirs = getattr(one, key), peer.get(key)
             if ours is None or theirs is None:

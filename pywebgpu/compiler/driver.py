@@ -1,21 +1,25 @@
 """Graph -> Program: the one driver. Each stage is a pure function; only this file calls them and only it prints."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from math import prod
 
+from pywebgpu import dtypes
 from pywebgpu.compiler import memory_plan, packed_stores, suballocation
-from pywebgpu.compiler.inlining import is_free, is_view
 from pywebgpu.compiler.kernel_table import KernelTable
-from pywebgpu.compiler.passes import PASSES, simplify
-from pywebgpu.compiler.program import Dispatch, HostCall, Program, Slot, Target
+from pywebgpu.compiler.passes import PASSES, expand, simplify
+from pywebgpu.compiler.program import Dispatch, HostCall, Program, Slot
 from pywebgpu.compiler.schedule import Schedule, scheduled
 from pywebgpu.errors import CompileError
-from pywebgpu.formats import WIDE, Format
-from pywebgpu.ir.graph import HOST, Node, thread_state
+from pywebgpu.formats import WIDE, WORD, Format
+from pywebgpu.ir.graph import HOST, Node, Spec, thread_state
 from pywebgpu.ir.show import as_text
 from pywebgpu.ir.walk import toposort
+from pywebgpu.kernels import windows
+from pywebgpu.kernels.access import is_free, is_view
 from pywebgpu.kernels.kernel import Kernel, Limits
+from pywebgpu.kernels.target import Target
+from pywebgpu.kernels.templates import Claims
 from pywebgpu.ops import pointwise
 from pywebgpu.settings import settings
 
@@ -34,24 +38,25 @@ def compile_graph(roots: tuple[Node, ...], target: Target, written: Written = ()
     # What the passes make ends list by list, users before inputs: thousands of nodes that end one inside another
     # overflow the stack of a browser.
     alive: list[list[Node]] = []
-    return _device_program(roots, target.limits, written, alive) if target.wgsl else _host_program(roots, written)
+    return _device_program(roots, target, written, alive) if target.wgsl else _host_program(roots, written, alive)
 
 
-def _device_program(roots: tuple[Node, ...], limits: Limits, written: Written, alive: list[list[Node]]) -> Program:
+def _device_program(roots: tuple[Node, ...], target: Target, written: Written, alive: list[list[Node]]) -> Program:
     order = toposort(roots)
     data, numbers = leaves(order)
-    roots, order = _rewritten(roots, order, alive)
-    placed, schedule = _grouped(roots, order, limits, [(i, data[j]) for i, j in written], alive)
+    claims = Claims(target)
+    roots, order = _rewritten(roots, order, claims, alive)
+    placed, schedule = _grouped(roots, order, claims, [(i, data[j]) for i, j in written], alive)
     slots = _Slots.of(data, schedule, placed)
-    kernels, steps, served = _dispatches(schedule, slots, numbers, limits)
+    kernels, steps, served = _dispatches(schedule, slots, numbers, target)
     outputs = tuple(slots.number[id(root)] for root in placed.roots)
     owner = {slots.number[at]: slots.number[id(leaf)] for at, leaf in schedule.alias.items()}
-    layout = _laid_out(steps, slots, outputs, owner, limits)
+    layout = _laid_out(steps, slots, outputs, owner, target.limits)
     given = {layout.buffers[slot] for slot in (*range(len(data)), *outputs)}
     program = Program(
         kernels=tuple(kernels),
         steps=tuple(steps),
-        slots=slots.placed(layout),
+        slots=slots.placed(layout, target.limits),
         inputs=tuple(range(len(data))),
         numbers=tuple(node.spec.dtype for node in numbers),
         outputs=outputs,
@@ -60,23 +65,37 @@ def _device_program(roots: tuple[Node, ...], limits: Limits, written: Written, a
         scratch=tuple(buffer for buffer in range(len(layout.sizes)) if buffer not in given),
         lower_bound=layout.least,
     )
-    _report(program, [*slots.owners, *slots.inside], served)
+    _report(program, slots.nodes(), served)
     return program
 
 
 def _rewritten(
-    roots: tuple[Node, ...], order: list[Node], alive: list[list[Node]]
+    roots: tuple[Node, ...], order: list[Node], claims: Claims, alive: list[list[Node]]
 ) -> tuple[tuple[Node, ...], list[Node]]:
     """The graph after all passes, and with a place for each root: its roots, and all of it, toposorted."""
+    roots, order = _expanded(roots, order, claims.is_computed, alive)
     for rewrite in PASSES:
         roots = rewrite(roots, order)
         order = toposort(roots)
         alive.append(order)
         _watch(f"after {rewrite.__name__}", roots)
-    roots = _stored(roots)
+    roots = _stored(roots, claims)
     order = toposort(roots)
     alive.append(order)
     return roots, order
+
+
+def _expanded(
+    roots: tuple[Node, ...], order: list[Node], claims: Callable[[Node], bool], alive: list[list[Node]]
+) -> tuple[tuple[Node, ...], list[Node]]:
+    """Without fused ops that nothing here computes as they are."""
+    found = expand.expand(roots, order, claims)
+    if found is roots:
+        return roots, order
+    order = toposort(found)
+    alive.append(order)
+    _watch("expanded", found)
+    return found, order
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +105,7 @@ class _Slots:
     number: by id, the slot of a value; owners come first, the data leaves before all.
     places: for each value inside another, the slot of that, and the byte where it starts there.
     formats: by id, how those lie in memory that do not lie as their dtypes say.
+    windows: by slot of a value and number of its window, the slot of that; they come last.
     """
 
     owners: list[Node]
@@ -93,6 +113,7 @@ class _Slots:
     number: dict[int, int]
     places: list[tuple[int, int]]
     formats: dict[int, Format]
+    windows: dict[tuple[int, int], int] = field(default_factory=dict)
 
     @staticmethod
     def of(data: list[Node], schedule: Schedule, placed: suballocation.Suballocation) -> "_Slots":
@@ -105,32 +126,57 @@ class _Slots:
         formats = {id(node): WIDE[str(node.spec.dtype.compute)] for node in computed if id(node) in unpacked}
         return _Slots(owners, inside, number, places, formats)
 
-    def placed(self, layout: memory_plan.Layout) -> tuple[Slot, ...]:
-        """Each with its buffer, and where in it."""
+    def find(self, node: Node, window: int | None) -> int:
+        """The slot of a value, or of a window of it."""
+        at = self.number[id(node)]
+        if window is None:
+            return at
+        return self.windows.setdefault((at, window), len(self.number) + len(self.windows))
+
+    def nodes(self) -> list[Node]:
+        """The node of each slot."""
+        found = [*self.owners, *self.inside]
+        return [*found, *(found[at] for at, _ in self.windows)]
+
+    def owning(self) -> list[int]:
+        """For each slot the one that has its buffer."""
+        found = [*range(len(self.owners)), *(whole for whole, _ in self.places)]
+        return [*found, *(found[at] for at, _ in self.windows)]
+
+    def placed(self, layout: memory_plan.Layout, limits: Limits) -> tuple[Slot, ...]:
+        """Each with its buffer, and where in it. A buffer that one binding reaches is bound whole."""
         buffers, offsets = layout.buffers, layout.offsets
+        alone = [None if size <= limits.binding_bytes else 0 for size in layout.sizes]
         own = [
-            Slot(node.spec, buffers[at], offsets[at] or None, self.formats.get(id(node)))
+            Slot(node.spec, buffers[at], offsets[at] or alone[buffers[at]], self.formats.get(id(node)))
             for at, node in enumerate(self.owners)
         ]
         within = zip(self.inside, self.places, strict=True)
-        return (*own, *[Slot(node.spec, buffers[whole], offsets[whole] + at) for node, (whole, at) in within])
+        found = [*own, *[Slot(node.spec, buffers[whole], offsets[whole] + at) for node, (whole, at) in within]]
+        return (*found, *[_window(found[at], window, limits) for at, window in self.windows])
+
+
+def _window(whole: Slot, window: int, limits: Limits) -> Slot:
+    """A window of a value, as words."""
+    start = window * windows.nbytes(limits)
+    size = min(windows.nbytes(limits), whole.nbytes - start)
+    return Slot(Spec((size // WORD,), dtypes.uint32), whole.buffer, (whole.offset or 0) + start)
 
 
 def _dispatches(
-    schedule: Schedule, slots: _Slots, numbers: list[Node], limits: Limits
+    schedule: Schedule, slots: _Slots, numbers: list[Node], target: Target
 ) -> tuple[list[Kernel], list[Dispatch], list[list[Node]]]:
     """The kernels, the steps that run them, and the nodes that each step computes."""
     stored = {id(node) for group in schedule.groups for node in group.outputs}
-    table = KernelTable(
-        stored, {id(node): at for at, node in enumerate(numbers)}, schedule.alias, limits, {*slots.formats}
-    )
+    places = {id(node): at for at, node in enumerate(numbers)}
+    table = KernelTable(stored, places, schedule.alias, target, {*slots.formats})
     steps: list[Dispatch] = []
     served: list[list[Node]] = []
     for group in schedule.groups:
         if any(prod(node.spec.shape) for node in group.outputs) and not suballocation.is_done(group.nodes[0]):
-            kernel, bound = table.find(group)
-            steps.append(Dispatch(kernel, tuple([slots.number[id(node)] for node in bound])))
-            served.append(group.nodes)
+            for kernel, bound in table.find(group):
+                steps.append(Dispatch(kernel, tuple([slots.find(node, window) for node, window in bound])))
+                served.append(group.nodes)
     return table.kernels, steps, served
 
 
@@ -142,29 +188,29 @@ def _laid_out(
     data = [at for at, node in enumerate(slots.owners) if node.buffer is not None]
     pinned = {at: at for at in data} | {at: owner.get(at, at) for at in outputs}
     late = {at for at in outputs if at not in owner and at not in data}
-    owning = [*range(len(sizes)), *(whole for whole, _ in slots.places)]
+    owning = slots.owning()
     return memory_plan.plan([[owning[at] for at in step.slots] for step in steps], sizes, pinned, late)
 
 
 def _grouped(
-    roots: tuple[Node, ...], order: list[Node], limits: Limits, written: list[tuple[int, Node]], alive: list[list[Node]]
+    roots: tuple[Node, ...], order: list[Node], claims: Claims, written: list[tuple[int, Node]], alive: list[list[Node]]
 ) -> tuple[suballocation.Suballocation, Schedule]:
     """Parts of packs that would clash get a buffer of their own, until none does."""
     found, apart = suballocation.windows(roots, order), set[int]()
     order = toposort(found.roots)
     alive.append(order)
     while True:
-        placed = suballocation.suballocate(found, order, limits.bindings, apart)
+        placed = suballocation.suballocate(found, order, claims, apart)
         nodes = order if placed.roots is found.roots else toposort(placed.roots)
         alive.append(nodes)
-        schedule = scheduled(placed, nodes, limits, [(placed.roots[i], leaf) for i, leaf in written])
+        schedule = scheduled(placed, nodes, claims, [(placed.roots[i], leaf) for i, leaf in written])
         clashes = suballocation.clashes(schedule, placed)
         if not clashes:
             return placed, schedule
         apart |= clashes
 
 
-def _stored(roots: tuple[Node, ...]) -> tuple[Node, ...]:
+def _stored(roots: tuple[Node, ...], claims: Claims) -> tuple[Node, ...]:
     """Each root has a place of its own: a view, a leaf, a constant and what is wanted twice are copied into one.
 
     So is what not every kernel can write as it lies in memory.
@@ -173,7 +219,7 @@ def _stored(roots: tuple[Node, ...]) -> tuple[Node, ...]:
     found: list[Node] = []
     for root in roots:
         shared = root.buffer is not None or is_view(root) or is_free(root) or id(root) in seen
-        shared = shared or packed_stores.needs_copy(root)
+        shared = shared or packed_stores.needs_copy(root, claims)
         seen.add(id(root))
         found.append(pointwise.copy(root) if shared else root)
     return tuple(found)
@@ -181,18 +227,17 @@ def _stored(roots: tuple[Node, ...]) -> tuple[Node, ...]:
 
 def _bytes(node: Node, format_: Format, limits: Limits) -> int:
     size = format_.room(prod(node.spec.shape))
-    if size > limits.binding_bytes:
-        raise CompileError(
-            f"{node.op.name}: a value of {node.spec.dtype.name}{list(node.spec.shape)} takes {size} bytes, more than "
-            f"the {limits.binding_bytes} that this device can bind at once"
-        )
+    trouble = windows.too_large(node.spec, size, limits)
+    if trouble:
+        raise CompileError(f"{node.op.name}: {trouble}")
     return size
 
 
-def _host_program(roots: tuple[Node, ...], written: Written) -> Program:
+def _host_program(roots: tuple[Node, ...], written: Written, alive: list[list[Node]]) -> Program:
     """One HostCall a node: the cpu device folds nothing into another."""
     order = toposort(roots)
     data, numbers = leaves(order)
+    roots, order = _expanded(roots, order, lambda node: False, alive)
     roots = simplify.simplify(roots, order)
     order = toposort(roots)
     inner = [node for node in order if node.buffer is None]

@@ -6,14 +6,14 @@ Every other reader of the leaf has to run first, and who writes may read no elem
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from math import prod
 
-from pywebgpu.compiler.fusion_group import FULL, FusionGroup
-from pywebgpu.compiler.inlining import Edge, Inlining, read_at
+from pywebgpu.compiler.fusion_group import FusionGroup
+from pywebgpu.compiler.inlining import Inlining
 from pywebgpu.compiler.partition import Partition
-from pywebgpu.ir.graph import Node, Reduction
-from pywebgpu.ops import contraction, indexing, packing
-from pywebgpu.symbolic import Sym, variable
+from pywebgpu.ir.graph import Node
+from pywebgpu.kernels.access import Edge, read_at
+from pywebgpu.ops import packing
+from pywebgpu.symbolic import Sym
 
 
 def allowed(
@@ -47,7 +47,8 @@ def _groups_that_read(values: Iterable[Node], partition: Partition, reads: Inlin
 
 def _reads_what_it_writes(writer: FusionGroup, result: Node, leaf: Node, reads: Inlining) -> bool:
     """Whether each invocation reads of the leaf only what it writes itself, and writes after it has read."""
-    position = _written_at(writer, result, reads)
+    inside = {id(node) for node in writer.nodes}
+    position = writer.template.written_at(writer, result, lambda node: reads.escapes(node, inside))
     return position is not None and all(
         _is_read_at(position, node, edge, writer, result)
         for node in writer.nodes
@@ -56,28 +57,9 @@ def _reads_what_it_writes(writer: FusionGroup, result: Node, leaf: Node, reads: 
     )
 
 
-def _written_at(writer: FusionGroup, result: Node, reads: Inlining) -> Sym | None:
-    """The element that an invocation writes; None where it might be read again afterwards."""
-    if writer.kind == "single":
-        return None
-    if writer.kind != "rows":
-        return variable("i", prod(result.spec.shape))
-    space = writer.space
-    assert space is not None
-    inside = {id(node) for node in writer.nodes}
-    # A later pass over the row, or another lane of it, would read what an earlier one wrote.
-    if any(writer.levels[id(node)] == FULL and reads.escapes(node, inside) for node in writer.nodes):
-        return None
-    return variable("row", space.rows)
-
-
 def _is_read_at(position: Sym, node: Node, edge: Edge, writer: FusionGroup, result: Node) -> bool:
     """Whether a node of the writer reads just this element, at the level on which the result is written."""
     _, chain, shape = edge
-    if isinstance(node.op, Reduction) or node.op in (contraction.matmul, indexing.take, indexing.cat):
-        return False
-    if writer.kind == "rows" and writer.levels[id(node)] == FULL:
-        return False
-    if writer.kind == "product" and writer.levels[id(node)] != writer.levels[id(result)]:
+    if not writer.template.reads_on_level(writer, node, result):
         return False
     return shape == node.spec.shape and read_at(position, shape, chain) == position

@@ -8,51 +8,32 @@ them.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from functools import lru_cache
 from math import prod
-from typing import Any
 
-from pywebgpu.ir.graph import HOST, Generator, Movement, Node, Pointwise, Reduction
-from pywebgpu.ops import contraction, indexing, random, reduction
+from pywebgpu.formats import WORD
+from pywebgpu.ir.graph import HOST, Movement, Node, Pointwise
+from pywebgpu.kernels import windows
+from pywebgpu.kernels.access import Chain, Edge, below, is_free, is_view
+from pywebgpu.kernels.template import REPEAT_COST
+from pywebgpu.kernels.templates import Claims
+from pywebgpu.ops import reduction
 from pywebgpu.settings import settings
 from pywebgpu.shapes import Shape
-from pywebgpu.symbolic import Sym, flatten, unflatten
 
-Chain = tuple[tuple[Movement | None, tuple[tuple[str, Any], ...], Shape], ...]  # views down to a producer
-Edge = tuple[Node, Chain, Shape]  # producer, views, shape at which the consumer reads
-
-REPEAT_COST = 48  # pointwise instructions that are repeated in each reader rather than stored between kernels
-CHEAP_COST = 4  # the same where the reader is a contraction, which reads each element many times
 SMALL = 8  # a value this many times smaller than its reader's costs next to nothing to read
-
-
-def is_free(node: Node) -> bool:
-    """Costs nothing wherever it is needed: constants, counters, host numbers."""
-    if node.op is HOST:
-        return True
-    return node.buffer is None and isinstance(node.op, Generator) and node.op is not random.bits
-
-
-def is_view(node: Node) -> bool:
-    """Changes where its input is read, and nothing else."""
-    return node.buffer is None and (isinstance(node.op, Movement) or node.op is indexing.offset_slice)
-
-
-def below(node: Node) -> Node:
-    """The node under a chain of views."""
-    while is_view(node):
-        node = node.inputs[0]
-    return node
 
 
 class Inlining:
     """`nodes` are those that kernels are made for; `edges` what each of them reads; `users` who reads a value.
 
-    wanted: ids of the nodes that are stored whoever reads them.
+    wanted: ids of the nodes that are stored whoever reads them.  claims: which template computes a node.
+    long: by id, the bindings of what needs several.
     """
 
-    def __init__(self, order: Sequence[Node], wanted: set[int], bindings: int) -> None:
+    def __init__(self, order: Sequence[Node], wanted: set[int], bindings: int, claims: Claims) -> None:
         self._order, self._bindings = order, bindings
+        self.claims, limits = claims, claims.target.limits
+        self.long = {id(node): count for node in order if (count := windows.count(_bytes(node, claims), limits)) > 1}
         self.wanted = wanted
         self._inline: set[int] = set()
         self._free: set[int] = set()
@@ -71,6 +52,10 @@ class Inlining:
         inside = {id(node) for node in nodes}
         found = {id(p): p for node in nodes for p, _, _ in self.edges[id(node)] if id(p) not in inside}
         return list(found.values())
+
+    def bound(self, node: Node) -> int:
+        """How many bindings a value takes where a kernel may reach all of it: one, if it is not `long`."""
+        return self.long.get(id(node), 1)
 
     def escapes(self, node: Node, inside: Collection[int]) -> bool:
         """Whether somebody outside of some nodes, given by their ids, reads one of them, or the caller wants it."""
@@ -97,11 +82,20 @@ class Inlining:
                     self._inline.add(id(node))
                     costs[id(node)] = cost
                     continue
-                if settings.fuse and _worth_repeating(node, edges, readers.get(id(node), []), cost):
+                if settings.fuse and self._is_worth_repeating(node, edges, readers.get(id(node), []), cost):
                     self._inline.add(id(node))
                     costs[id(node)] = cost
                     continue
             self.edges[id(node)] = edges
+
+    def _is_worth_repeating(self, node: Node, edges: list[Edge], readers: list[Node], cost: int) -> bool:
+        """True where computing the node again in each reader costs less than storing and loading it."""
+        inputs = {id(producer): producer for producer, _, _ in edges if producer.spec.shape}
+        size = prod(node.spec.shape)
+        large = [producer for producer in inputs.values() if prod(producer.spec.shape) * SMALL > size]
+        if len(inputs) > 3 or len(large) > 1:
+            return False
+        return cost <= min([self.claims.of(reader).repeats for reader in readers], default=REPEAT_COST)
 
     def _store_crowded(self, computing: list[Node]) -> None:
         """Where one node alone would bind too many buffers, what it computes in place is stored after all."""
@@ -109,7 +103,8 @@ class Inlining:
         while again:
             again = False
             for node in self.nodes:
-                if len({id(p) for p, _, _ in self.edges[id(node)]}) < self._bindings:
+                read = {id(p): p for p, _, _ in self.edges[id(node)]}
+                if sum(map(self.bound, read.values())) + self.bound(node) <= self._bindings:
                     continue
                 crowding = {id(below(source)) for source in node.inputs} & self._inline - self._free
                 again = again or bool(crowding)
@@ -146,62 +141,15 @@ class Inlining:
         return found
 
 
+def _bytes(node: Node, claims: Claims) -> int:
+    """At most: whether a kernel can pack what it computes is decided later."""
+    template = None if node.buffer is not None else claims.find(node.op)
+    size = prod(node.spec.shape)
+    return node.spec.dtype.format.nbytes(size) if template is None or template.packs_any else WORD * size
+
+
 def _spread(operand: Node, shape: Shape) -> Chain:
     """The views through which a pointwise op over `shape` reads an operand: those that grow one of shape ()."""
     if operand.spec.shape or not shape:
         return ()
     return ((reduction.expand, (("shape", shape),), ()),)
-
-
-def _worth_repeating(node: Node, edges: list[Edge], readers: list[Node], cost: int) -> bool:
-    """True where computing the node again in each reader costs less than storing and loading it."""
-    inputs = {id(producer): producer for producer, _, _ in edges if producer.spec.shape}
-    size = prod(node.spec.shape)
-    large = [producer for producer in inputs.values() if prod(producer.spec.shape) * SMALL > size]
-    if len(inputs) > 3 or len(large) > 1:
-        return False
-    product = any(reader.op is contraction.matmul for reader in readers)
-    if any(kind_of(reader) == "single" for reader in readers):
-        return False
-    return cost <= (CHEAP_COST if product else REPEAT_COST)
-
-
-def kind_of(node: Node) -> str:
-    match node.op:
-        case Reduction():
-            return "rows"
-        case Pointwise() | Generator():
-            return "map"
-        case op if op is contraction.matmul:
-            return "product"
-        case op if op in (indexing.take, indexing.cat, indexing.write_slice):
-            return "map"
-        case _:
-            return "single"
-
-
-@lru_cache(65536)
-def read_at(start: Sym, shape: Shape, chain: Chain) -> Sym | None:
-    """The flat index of the producer's element that is read for the consumer's element `start`."""
-    at = unflatten(start, shape)
-    last = shape
-    for op, attrs, source in chain:
-        if op is None:
-            return None
-        at, bounds = op.index(at, source, **dict(attrs))
-        if bounds:
-            return None
-        last = source
-    return flatten(at, last)
-
-
-def down(node: Node, at: tuple[Sym, ...]) -> tuple[int, Sym] | None:
-    """The id of the node below a chain of views, and the flat index there; None where an element may lie outside."""
-    while is_view(node):
-        if not isinstance(node.op, Movement):
-            return None
-        at, bounds = node.op.index(at, node.inputs[0].spec.shape, **node.attrs)
-        if bounds:
-            return None
-        node = node.inputs[0]
-    return id(node), flatten(at, node.spec.shape)

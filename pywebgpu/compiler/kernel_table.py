@@ -12,9 +12,13 @@ from typing import Any
 from pywebgpu.compiler.fusion_group import FusionGroup
 from pywebgpu.ir import key
 from pywebgpu.ir.graph import HOST, Node
-from pywebgpu.kernels import select
-from pywebgpu.kernels.kernel import Kernel, Limits
+from pywebgpu.kernels import launch
+from pywebgpu.kernels.builder import Builder
+from pywebgpu.kernels.kernel import Kernel
+from pywebgpu.kernels.target import Target
 from pywebgpu.ops import movement
+
+Bound = tuple[Node, int | None]  # a value whose buffer is bound, and which window of it, where it has several
 
 
 @dataclass(slots=True)
@@ -28,26 +32,33 @@ class KernelTable:
     stored: set[int]
     numbers: Mapping[int, int]
     alias: Mapping[int, Node]
-    limits: Limits
+    target: Target
     unpacked: set[int]
     kernels: list[Kernel] = field(default_factory=list)
     _number: dict[Kernel, int] = field(default_factory=dict)
-    _known: dict[tuple[Any, ...], tuple[int, list[int]]] = field(default_factory=dict)
+    _known: dict[tuple[Any, ...], list[tuple[int, list[tuple[int, int | None]]]]] = field(default_factory=dict)
 
-    def find(self, group: FusionGroup) -> tuple[int, list[Node]]:
-        """The number of a group's kernel, and the nodes whose buffers it binds, in order."""
+    def find(self, group: FusionGroup) -> list[tuple[int, list[Bound]]]:
+        """For each kernel that a group is run by, one mostly: its number, and what it binds, in order."""
         form, owners = self._form(group)
         if form not in self._known:
-            kernel, bound = self._write(group)
             index = {id(owner): at for at, owner in enumerate(owners)}
-            self._known[form] = self._add(kernel), [index[id(node)] for node in bound]
-        number, bound_owners = self._known[form]
-        return number, [owners[at] for at in bound_owners]
+            self._known[form] = [
+                (self._add(kernel), [(index[id(node)], window) for node, window in bound])
+                for kernel, bound in self._write(group)
+            ]
+        return [
+            (number, [(owners[at], window) for at, window in bound_owners])
+            for number, bound_owners in self._known[form]
+        ]
 
-    def _write(self, group: FusionGroup) -> tuple[Kernel, list[Node]]:
-        rows = group.space, group.levels
-        given = self.numbers, self.alias, self.limits, self.unpacked
-        return select.generate(group.kind, group.nodes, group.outputs, rows, self.stored, *given)
+    def _write(self, group: FusionGroup) -> list[tuple[Kernel, list[Bound]]]:
+        template = group.template
+        stored = self.stored - {id(node) for node in group.nodes}
+        build = Builder(stored, self.numbers, self.alias, self.target.limits, self.unpacked)
+        chosen = launch.choose(template, template.problem(group, build), self.target)
+        template.write(group, chosen, build)
+        return build.parts
 
     def _add(self, kernel: Kernel) -> int:
         if kernel not in self._number:
@@ -61,7 +72,7 @@ class KernelTable:
         In the form a node is a number: it counts from the group's own nodes down to what is read from memory. Of what
         is read only the spec and the buffer count, of which there is one for a value and the one that it overwrites.
         """
-        words: list[Any] = [group.kind, group.space]
+        words: list[Any] = [group.template, group.domain.space]
         number: dict[int, int] = {}
         owners: dict[int, tuple[int, Node]] = {}
         inside = {id(node) for node in group.nodes}
@@ -89,6 +100,6 @@ class KernelTable:
             if is_read or id(node) in self.stored:
                 owner = self.alias.get(id(node), node)
                 where = owners.setdefault(id(owner), (len(owners), owner))[0], owner.spec, id(owner) in self.unpacked
-            words.append((meaning, where, node.spec, group.levels.get(id(node))))
+            words.append((meaning, where, node.spec, group.domain.levels.get(id(node))))
         words += [tuple([number[id(node)] for node in nodes]) for nodes in (group.nodes, group.outputs)]
         return tuple(words), [owner for _, owner in owners.values()]

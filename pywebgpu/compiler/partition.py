@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from pywebgpu.compiler.fusion_group import Edges, FusionGroup
+from pywebgpu.compiler.fusion_group import FusionGroup
 from pywebgpu.ir.graph import Node
+from pywebgpu.kernels.access import Edges
+from pywebgpu.kernels.template import Domain, Template
 
 
 class Partition:
@@ -23,9 +25,9 @@ class Partition:
         self.groups: dict[int, FusionGroup] = {}
         self.of: dict[int, FusionGroup] = {}
 
-    def add(self, node: Node, kind: str) -> FusionGroup:
+    def add(self, node: Node, template: Template, domain: Domain) -> FusionGroup:
         """A group of its own for a node."""
-        group = FusionGroup(self._count, kind, [node], 1 << self._count)
+        group = FusionGroup(template, [node], domain, number=self._count, members=1 << self._count)
         for parent in self._producers(group):
             group.parents.add(parent.number)
             group.before |= parent.before | parent.members

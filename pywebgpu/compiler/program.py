@@ -7,15 +7,7 @@ from typing import Any
 from pywebgpu.dtypes import DType
 from pywebgpu.formats import Format
 from pywebgpu.ir.graph import Attrs, Op, Spec
-from pywebgpu.kernels.kernel import Kernel, Limits
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """What the compiler must know of a device. `wgsl` False: each op runs as its NumPy meaning."""
-
-    wgsl: bool
-    limits: Limits
+from pywebgpu.kernels.kernel import Kernel
 
 
 @dataclass(frozen=True, slots=True)

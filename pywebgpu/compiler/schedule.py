@@ -1,11 +1,6 @@
 """Which kernels a graph becomes, and in which order they run.
 
-The graph is cut into groups, each of one kind, each one kernel:
-
-map        pointwise nodes over one number of elements, several of them stored
-rows       reductions over the same rows, with pointwise work before, between and after (softmax, norms, losses)
-product    one contraction, with pointwise work on its result before it is stored, and sums of its operands over k
-single     any other op alone
+The graph is cut into groups, each one kernel of a template (kernels/templates/), which says what belongs in it.
 """
 
 from __future__ import annotations
@@ -19,7 +14,7 @@ from pywebgpu.compiler.fusion_group import FusionGroup
 from pywebgpu.compiler.inlining import Inlining
 from pywebgpu.compiler.suballocation import Suballocation
 from pywebgpu.ir.graph import Node
-from pywebgpu.kernels.kernel import Limits
+from pywebgpu.kernels.templates import Claims
 from pywebgpu.ops import checks
 
 
@@ -37,16 +32,17 @@ class Schedule:
 
 
 def scheduled(
-    placed: Suballocation, nodes: list[Node], limits: Limits, written: Iterable[tuple[Node, Node]]
+    placed: Suballocation, nodes: list[Node], claims: Claims, written: Iterable[tuple[Node, Node]]
 ) -> Schedule:
     """nodes: the toposorted graph.  written: pairs of a root and a data leaf whose buffer the root may take over."""
-    bindings = limits.bindings - any(checks.may_fail(node) for node in nodes)  # The device's fault words take one.
-    reads = Inlining(nodes, {id(node) for node in (*placed.roots, *placed.parts)}, bindings)
+    checks_itself = any(checks.may_fail(node) for node in nodes)
+    bindings = claims.target.limits.bindings - checks_itself  # The device's fault words take one.
+    reads = Inlining(nodes, {id(node) for node in (*placed.roots, *placed.parts)}, bindings, claims)
     windows: dict[int, list[Node]] = {}  # by id of the data in whose buffer they lie
     for window in placed.windows:
         windows.setdefault(id(placed.inside[id(window)][0]), []).append(window)
     pairs = list({id(result): (result, leaf) for result, leaf in written}.values())
-    fusion = Fusion(reads, bindings, limits, _ids(pairs))
+    fusion = Fusion(reads, bindings, _ids(pairs))
     while True:
         # While joining, what may be overwritten counted once. Where it may not be, groups are looked at again.
         fusion.divide(_ids(pairs))

@@ -106,6 +106,7 @@ def _kernel(data: dict[str, Any]) -> Kernel:
         writes=tuple(letter == "w" for letter in letters if letter in "rw"),
         numbers="n" in letters,
         faults="f" in letters,
+        needs=tuple(data.get("needs", ())),
     )
 
 

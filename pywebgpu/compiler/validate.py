@@ -10,6 +10,7 @@ from typing import Any
 from pywebgpu import dtypes
 from pywebgpu.documents import EXACT, is_shape, is_size, require
 from pywebgpu.formats import WORD
+from pywebgpu.kernels.target import NEEDED
 
 LISTS = ("kernels", "steps", "sizes", "ranges", "scratch", "inputs", "outputs", "numbers", "written")
 MAX_GROUPS = 65535  # workgroups along an axis, and
@@ -95,6 +96,9 @@ def _check_kernel(where: str, kernel: Any, n_numbers: int) -> None:
     fits = declared == [(at, KINDS[letter]) for at, letter in enumerate(letters)]
     fits = fits and text.count("@binding(") == len(letters) and ENTRY.search(text) is not None
     require(fits, where, "its text has the entry main, and binds what the letters say")
+    needs = kernel.get("needs", [])
+    fits = isinstance(needs, list) and all(isinstance(name, str) for name in needs) and len({*needs}) == len(needs)
+    require(fits and {*needs} <= {*NEEDED}, where, "it needs features that kernels may need, each told once")
 
 
 def _check_steps(data: Data) -> None:

@@ -50,10 +50,14 @@ def as_data(program: Program) -> dict[str, Any]:
 
 
 def _kernel_data(kernel: Kernel) -> dict[str, Any]:
-    """`bindings`: a letter a binding, in order: r is read, w is written, n the host numbers, f the fault words."""
+    """`bindings`: a letter a binding, in order: r is read, w is written, n the host numbers, f the fault words.
+
+    `needs`: features that the device must have, where it must have any.
+    """
     letters = "".join("w" if writes else "r" for writes in kernel.writes)
     letters += "n" * kernel.numbers + "f" * kernel.faults
-    return {"name": kernel.name, "wgsl": kernel.wgsl, "grid": list(kernel.grid), "bindings": letters}
+    data = {"name": kernel.name, "wgsl": kernel.wgsl, "grid": list(kernel.grid), "bindings": letters}
+    return data | ({"needs": list(kernel.needs)} if kernel.needs else {})
 
 
 def _value_data(slot: Slot) -> dict[str, Any]:

@@ -14,9 +14,9 @@ from pywebgpu.composites import arithmetic
 from pywebgpu.composites.wide import COMPARISONS
 from pywebgpu.dtypes import Kind
 from pywebgpu.errors import RangeError
-from pywebgpu.ir.graph import DATA, HOST, Movement, Node
+from pywebgpu.ir.graph import DATA, HOST, OUTPUT, WHICH, Movement, Node
 from pywebgpu.numbers import HELD, WORD
-from pywebgpu.ops import contraction, indexing, movement, pointwise, products, reduction
+from pywebgpu.ops import contraction, extremes, indexing, movement, pointwise, products, reduction
 from pywebgpu.step_capture.capture import capture_state
 
 # What to say of checked row numbers. Beside the graph, as graphs that differ by a text alone are one Program.
@@ -167,6 +167,12 @@ def _position(node: Node, of: Ranges) -> Range:
     return Range(0, _folded_count(node) - 1, False)
 
 
+def _output(node: Node, of: Ranges) -> Range | None:
+    """Of a fused op that finds positions."""
+    (whole,) = node.inputs
+    return _position(whole, of) if whole.op in _FIRST and node.attrs["index"] == 1 else None
+
+
 def _order(node: Node, of: Ranges) -> Range:
     return Range(0, node.spec.shape[-1] - 1, True)
 
@@ -301,6 +307,7 @@ _FOLDS: dict[str, Rule] = {
     indexing.scatter.name: _scatter,
     contraction.matmul.name: _matmul,
 }
+_FIRST = (extremes.largest, extremes.smallest)
 _COMPARISONS = (
     pointwise.eq,
     pointwise.ne,
@@ -321,6 +328,8 @@ _RULES: dict[str, Rule] = dict.fromkeys([op.name for op in COMPARISONS], _flag) 
     pointwise.index.name: _index,
     reduction.argmax.name: _position,
     reduction.argmin.name: _position,
+    OUTPUT.name: _output,
+    **{op.name: lambda node, of: _position(node, of) if node.attrs[WHICH] == 1 else None for op in _FIRST},
     indexing.argsort.name: _order,
     pointwise.add.name: _corners(lambda x, y: x + y),
     pointwise.sub.name: _corners(lambda x, y: x - y),

@@ -9,7 +9,7 @@ from pywebgpu.composites.convolution import Sizes, sizes
 from pywebgpu.dtypes import Kind
 from pywebgpu.errors import ShapeError
 from pywebgpu.ir.graph import Node, Spec, thread_state
-from pywebgpu.ops import movement, pointwise, reduction
+from pywebgpu.ops import extremes, movement, pointwise, reduction
 from pywebgpu.shapes import Shape
 
 
@@ -32,8 +32,8 @@ def max_pool(
     last = len(seen.spec.shape) - 1
     if not (x.requires and thread_state.grad):
         return reduce.drop(reduction.max_(seen, (last,)), (last,), keepdim=False)
-    where = reduction.argmax(seen, (last,))
-    return reduce.drop(reduce.picked(seen, where, last), (last,), keepdim=False)
+    value, _ = extremes.largest(seen, axes=(last,))
+    return reduce.drop(value, (last,), keepdim=False)
 
 
 def max_pool_with_indices(
@@ -49,8 +49,8 @@ def max_pool_with_indices(
     """As max_pool, and where each largest element is: its position in the flattened axes s, as int64."""
     seen, step, before = _max_windows(x, kernel_size, stride, padding, dilation, ceil_mode, rank)
     last = len(seen.spec.shape) - 1
-    where = reduction.argmax(seen, (last,))
-    values = reduce.drop(reduce.picked(seen, where, last), (last,), keepdim=False)
+    value, where = extremes.largest(seen, axes=(last,))
+    values = reduce.drop(value, (last,), keepdim=False)
     offset = reduce.drop(where, (last,), keepdim=False)
     kernel, apart = sizes("kernel_size", kernel_size, rank), sizes("dilation", dilation, rank)
     space = x.spec.shape[len(x.spec.shape) - rank :]
@@ -174,8 +174,8 @@ def adaptive_max_pool_with_indices(x: Node, output_size: int | Sequence[int | No
         values, places = [], []
         for start, stop in _bounds(x.spec.shape[axis], size):
             part, at = scan.part(x, axis, start, stop), scan.part(index, axis, start, stop)
-            where = reduction.argmax(part, (axis,))
-            values.append(reduce.picked(part, where, axis))
+            value, where = extremes.largest(part, axes=(axis,))
+            values.append(value)
             places.append(reduce.picked(at, where, axis))
         x, index = joining.cat(values, axis), joining.cat(places, axis)
     assert index is not None

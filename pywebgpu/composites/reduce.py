@@ -12,8 +12,8 @@ from pywebgpu import dtypes
 from pywebgpu.composites import arithmetic, precision
 from pywebgpu.dtypes import DType, Kind
 from pywebgpu.errors import DTypeError, RangeError, ShapeError
-from pywebgpu.ir.graph import Node, Reduction, Spec, thread_state
-from pywebgpu.ops import movement, pointwise, products, reduction
+from pywebgpu.ir.graph import Fused, Node, Reduction, Spec, thread_state
+from pywebgpu.ops import extremes, movement, pointwise, products, reduction
 from pywebgpu.shapes import Shape
 from pywebgpu.shapes import axes as axes_of
 from pywebgpu.shapes import axis as axis_of
@@ -154,12 +154,12 @@ def amin(x: Node, dim: Dims = None, keepdim: bool = False, *, name: str = "amin"
 
 def max(x: Node, dim: int, keepdim: bool = False) -> tuple[Node, Node]:
     """The largest element along `dim`, and where the first of them is (int64); the gradient goes there."""
-    return _first(reduction.max_, reduction.argmax, x, dim, keepdim, "max")
+    return _first(extremes.largest, x, dim, keepdim, "max")
 
 
 def min(x: Node, dim: int, keepdim: bool = False) -> tuple[Node, Node]:
     """The smallest element along `dim`, and where the first of them is (int64); the gradient goes there."""
-    return _first(reduction.min_, reduction.argmin, x, dim, keepdim, "min")
+    return _first(extremes.smallest, x, dim, keepdim, "min")
 
 
 def aminmax(x: Node, *, dim: int | None = None, keepdim: bool = False) -> tuple[Node, Node]:
@@ -354,13 +354,13 @@ def _require_some(name: str, x: Node, axes: Shape, *, given: bool, error: type[E
     raise RangeError(f"{name}(): Expected reduction dim {empty} to have non-zero size, got shape {x.spec.shape}.")
 
 
-def _first(op: Reduction, arg: Reduction, x: Node, dim: int, keepdim: bool, name: str) -> tuple[Node, Node]:
+def _first(op: Fused, x: Node, dim: int, keepdim: bool, name: str) -> tuple[Node, Node]:
     axis = axis_of(dim, len(x.spec.shape))
     if not x.spec.shape:
         return movement.alias(x), pointwise.full(0, Spec((), dtypes.int64))
     _require_some(name, x, (axis,), given=True)
-    index = arg(x, (axis,))
-    value = picked(x, index, axis) if x.requires and thread_state.grad else op(x, (axis,))
+    is_float = x.spec.dtype.kind is Kind.FLOAT  # The range of whole numbers is known of the ops that this is made of.
+    value, index = op(x, axes=(axis,)) if is_float else op.fallback(x, axes=(axis,))
     return drop(value, (axis,), keepdim=keepdim), drop(index, (axis,), keepdim=keepdim)
 
 

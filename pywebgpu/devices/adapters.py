@@ -11,10 +11,12 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from pywebgpu.devices import features as adapter_features
 from pywebgpu.errors import DeviceError
+from pywebgpu.kernels.target import Features
 from pywebgpu.settings import settings
 
 SOFTWARE = ("llvmpipe", "lavapipe", "swiftshader", "softpipe", "basic render driver")
@@ -39,6 +41,7 @@ class AdapterInfo:
     is_software: bool
     limits: dict[str, int]
     features: tuple[str, ...]
+    profile: Features = field(default_factory=Features)  # what a device of it would have for kernels
 
     @property
     def is_complete(self) -> bool:
@@ -141,7 +144,8 @@ def _describe(adapter: Any) -> AdapterInfo:
     is_software = kind == "CPU" or any(word in name.lower() for word in SOFTWARE)
     limits = {str(key): int(value) for key, value in sorted(adapter.limits.items())}
     features = tuple(sorted(adapter.features))
-    return AdapterInfo(name, str(info["backend_type"]), kind, str(info["description"]), is_software, limits, features)
+    driver, profile = str(info["description"]), adapter_features.native(info, features)
+    return AdapterInfo(name, str(info["backend_type"]), kind, driver, is_software, limits, features, profile)
 
 
 @contextmanager

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any, Protocol
 
-from pywebgpu.compiler.program import Loaded, Program, Target
+from pywebgpu.compiler.program import Loaded, Program
 from pywebgpu.devices.timing import Timing
 from pywebgpu.dtypes import DType
+from pywebgpu.errors import DeviceError
 from pywebgpu.ir.graph import Spec
+from pywebgpu.kernels import windows
+from pywebgpu.kernels.target import Target
 from pywebgpu.numbers import unsupported
 
 RECOVER = "torch.webgpu.recover() opens it again"
@@ -117,6 +121,13 @@ class Buffer:
 
     def __del__(self) -> None:
         self.device.free(self.handle, self.nbytes)
+
+
+def check_room(spec: Spec, device: Device) -> None:
+    """Raises DeviceError for a value that no buffer of the device can hold."""
+    trouble = windows.too_large(spec, spec.dtype.format.room(prod(spec.shape)), device.target.limits)
+    if trouble:
+        raise DeviceError(f"{device.name}: {trouble}")
 
 
 def check_supported(dtype: DType, device: str) -> None:

@@ -20,15 +20,17 @@ from typing import Any
 from pyodide.ffi import JsException, can_run_sync, create_proxy, run_sync
 
 from pywebgpu.compiler import wire
-from pywebgpu.compiler.program import Program, Target
+from pywebgpu.compiler.program import Program
+from pywebgpu.devices import features as adapter_features
 from pywebgpu.devices import js_modules, transcode
 from pywebgpu.devices.adapters import SOFTWARE, AdapterInfo, is_emulated
-from pywebgpu.devices.base import GONE, RECOVER, Buffer, check_supported
+from pywebgpu.devices.base import GONE, RECOVER, Buffer, check_room, check_supported
 from pywebgpu.devices.timing import Timing
 from pywebgpu.errors import CompileError, DeviceError, DeviceLostError, IntegerOverflowError, PywebgpuError, RangeError
 from pywebgpu.formats import WORD
 from pywebgpu.ir.graph import Spec
 from pywebgpu.kernels.kernel import Limits
+from pywebgpu.kernels.target import CLOCK, Features, Target
 from pywebgpu.settings import settings
 
 FREE, DROP, WRITE, RUN = 1, 2, 3, 4  # the commands of js_bridge/python.mjs
@@ -105,9 +107,11 @@ class BridgedDevice:
                 workgroup_size=min(256, limits["maxComputeInvocationsPerWorkgroup"]),
                 bindings=min(limits["maxStorageBuffersPerShaderStage"], 16),
                 binding_bytes=min(limits["maxStorageBufferBindingSize"], limits["maxBufferSize"]),
+                buffer_bytes=limits["maxBufferSize"],
                 shared_bytes=limits["maxComputeWorkgroupStorageSize"],
                 emulated=is_emulated(self.adapter),
             ),
+            features=Features() if settings.portable else self.info.profile,
         )
         self._bridge = bridge
         self._flush_area, self._read = bridge.flush, bridge.read
@@ -115,7 +119,7 @@ class BridgedDevice:
         self._used = self._unread = self._freed_bytes = 0
         self._stale = self._numbers
         self._freed: list[int] = []
-        self.has_clock = "timestamp-query" in info["features"]
+        self.has_clock = CLOCK in info["features"]
         self.dropped: list[int] = []
         self._gone: tuple[type[DeviceError], str] | None = None  # why nothing can be done
         self._area = bytearray()
@@ -208,6 +212,7 @@ class BridgedDevice:
     def upload(self, data: Any, spec: Spec) -> Buffer:
         check_supported(spec.dtype, self.name)
         self._check_open()
+        check_room(spec, self)
         content = memoryview(transcode.stored(data, spec.dtype)).cast("B")
         buffer = self._new(spec.dtype.format.room(prod(spec.shape)))
         if content.nbytes <= INLINE_BYTES:
@@ -369,7 +374,9 @@ def _described(info: dict[str, Any]) -> AdapterInfo:
     name = str(info["name"])
     is_software = bool(info["isFallback"]) or any(word in f"{name} {info['architecture']}".lower() for word in SOFTWARE)
     features = tuple(sorted(info["features"]))
-    return AdapterInfo(name, "WebGPU", "CPU" if is_software else "Unknown", "", is_software, info["limits"], features)
+    profile = adapter_features.bridged(info, is_software=is_software)
+    kind = "CPU" if is_software else "Unknown"
+    return AdapterInfo(name, "WebGPU", kind, "", is_software, info["limits"], features, profile)
 
 
 async def open_device_async(index: int = 0) -> BridgedDevice:

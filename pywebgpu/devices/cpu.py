@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 
 from pywebgpu import dtypes
-from pywebgpu.compiler.program import HostCall, Program, Target
+from pywebgpu.compiler.program import HostCall, Program
 from pywebgpu.devices.base import Blocking, Buffer
 from pywebgpu.devices.timing import Timing
 from pywebgpu.dtypes import DType
-from pywebgpu.ir.graph import Custom, Generator, Leaf, Movement, Pointwise, Spec
+from pywebgpu.ir.graph import Custom, Fused, Generator, Leaf, Movement, Output, Pointwise, Spec
 from pywebgpu.kernels.kernel import Limits
+from pywebgpu.kernels.target import Target
 from pywebgpu.locking import Deferred
 from pywebgpu.numbers import current
 from pywebgpu.ops import indexing, special
@@ -176,7 +177,7 @@ def _function(step: HostCall, spec: Spec) -> Callable[..., Any]:
     op, attrs = step.op, dict(step.attrs)
     if isinstance(op, Custom):
         return lambda value, *sources: value
-    assert not isinstance(op, Leaf)
+    assert not isinstance(op, Leaf | Fused | Output), "what has no meaning of its own was replaced"
     reference: Any = op.reference
     if isinstance(reference, str):
         function = getattr(np, reference)

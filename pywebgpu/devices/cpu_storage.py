@@ -9,13 +9,14 @@ import threading
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from pywebgpu.compiler.program import Loaded, Program, Target
+from pywebgpu.compiler.program import Loaded, Program
 from pywebgpu.devices import adapters
 from pywebgpu.devices.base import Blocking, Buffer
 from pywebgpu.devices.timing import Timing
 from pywebgpu.errors import DeviceError
 from pywebgpu.ir.graph import Spec
 from pywebgpu.kernels.kernel import Limits
+from pywebgpu.kernels.target import Target
 
 
 class CpuStorageDevice(Blocking):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections import OrderedDict
+from collections.abc import Collection
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -13,25 +14,31 @@ from pywebgpu.devices.pool import Chunk
 from pywebgpu.errors import CompileError, DeviceLostError
 from pywebgpu.kernels.kernel import Kernel
 
+SUBGROUP_LINE = "enable subgroups;\n"
 GROUPS = 32  # bind groups kept for a step
 
 
 class Pipelines:
     """Pipelines by their text: equal kernels of all Programs share one, which goes with the last of them."""
 
-    def __init__(self, gpu: Any, counters: dict[str, int]) -> None:
-        self._gpu, self._counters = gpu, counters
+    def __init__(self, gpu: Any, counters: dict[str, int], features: Collection[str]) -> None:
+        self._gpu, self._counters, self._features = gpu, counters, features
         self._found: WeakValueDictionary[str, Any] = WeakValueDictionary()
 
     def __len__(self) -> int:
         return len(self._found)
 
     def get(self, kernel: Kernel) -> Any:
-        """Raises CompileError with the kernel's lines where the driver refuses it."""
+        """Raises CompileError with the kernel's lines where the driver refuses it, or lacks a feature."""
         found = self._found.get(kernel.wgsl)
         if found is None:
+            missing = [name for name in kernel.needs if name not in self._features]
+            if missing:
+                raise CompileError(f"{kernel.name}: this device lacks {', '.join(missing)}")
+            # Naga knows the functions of subgroups, and not the line that enables them.
+            code = kernel.wgsl.replace(SUBGROUP_LINE, "", 1)
             try:
-                module = self._gpu.create_shader_module(code=kernel.wgsl, label=kernel.name)
+                module = self._gpu.create_shader_module(code=code, label=kernel.name)
                 compute = {"module": module, "entry_point": "main"}
                 found = self._gpu.create_compute_pipeline(layout="auto", compute=compute, label=kernel.name)
             except Exception as error:  # Whatever wgpu-py raises: it is about this shader, or the device is gone.
@@ -106,7 +113,7 @@ class Loaded:
 
     def _group(self, step: Dispatch, handles: dict[int, Any]) -> Any:
         program, kernel = self.program, self.program.kernels[step.kernel]
-        resources = [_resource(program.slots[slot], handles) for slot in step.slots]
+        resources = [_resource(program, program.slots[slot], handles) for slot in step.slots]
         if kernel.numbers:
             resources.append({"buffer": self.uniform})
         if kernel.faults:
@@ -118,10 +125,10 @@ class Loaded:
         return self.gpu.create_bind_group(layout=layout, entries=entries)
 
 
-def _resource(slot: Slot, handles: dict[int, Any]) -> dict[str, Any]:
-    """What stands in a bind group for a slot: the whole buffer, or the slot's range of it."""
-    buffer = handles[slot.buffer]
-    return {"buffer": buffer} if slot.offset is None else {"buffer": buffer, "offset": slot.offset, "size": slot.nbytes}
+def _resource(program: Program, slot: Slot, handles: dict[int, Any]) -> dict[str, Any]:
+    """What stands in a bind group for a slot: what the Program knows of the buffer, or the slot's range of it."""
+    size = program.sizes[slot.buffer] if slot.offset is None else slot.nbytes
+    return {"buffer": handles[slot.buffer], "offset": slot.offset or 0, "size": size}
 
 
 def _numbered(wgsl: str) -> str:

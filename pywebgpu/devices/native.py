@@ -18,9 +18,10 @@ import numpy as np
 import wgpu
 
 from pywebgpu import dtypes
-from pywebgpu.compiler.program import Dispatch, Program, Target
+from pywebgpu.compiler.program import Dispatch, Program
 from pywebgpu.devices import adapters, transcode
-from pywebgpu.devices.base import GONE, RECOVER, Blocking, Buffer, check_supported
+from pywebgpu.devices import features as adapter_features
+from pywebgpu.devices.base import GONE, RECOVER, Blocking, Buffer, check_room, check_supported
 from pywebgpu.devices.loaded import Loaded, Pipelines
 from pywebgpu.devices.pool import Chunk, Pool, Scratch
 from pywebgpu.devices.reader import FAULT_BYTES, Reader
@@ -30,6 +31,7 @@ from pywebgpu.dtypes import DType
 from pywebgpu.errors import CompileError, DeviceError, DeviceLostError, PywebgpuError
 from pywebgpu.ir.graph import Spec
 from pywebgpu.kernels.kernel import Limits
+from pywebgpu.kernels.target import CLOCK, Features, Target
 from pywebgpu.locking import Deferred
 from pywebgpu.numbers import too_wide
 from pywebgpu.settings import settings
@@ -70,8 +72,8 @@ class NativeDevice(Blocking):
         adapter = _adapter(self._index)
         self.adapter = str(adapter.info["device"])
         wanted = {name: adapter.limits[name] for name in WANTED_LIMITS}
-        self.has_clock = "timestamp-query" in adapter.features
-        features: Any = ["timestamp-query"] if self.has_clock else []
+        self.has_clock = CLOCK in adapter.features
+        features: Any = adapter_features.wanted(adapter.features)
         self._gpu = adapter.request_device_sync(required_limits=wanted, required_features=features)
         limits = self._gpu.limits
         self.target = Target(
@@ -82,16 +84,18 @@ class NativeDevice(Blocking):
                 workgroup_size=min(256, limits["max-compute-invocations-per-workgroup"]),
                 bindings=min(limits["max-storage-buffers-per-shader-stage"], 16),
                 binding_bytes=min(limits["max-storage-buffer-binding-size"], limits["max-buffer-size"]),
+                buffer_bytes=limits["max-buffer-size"],
                 shared_bytes=limits["max-compute-workgroup-storage-size"],
                 emulated=adapters.is_emulated(self.adapter),
             ),
+            features=Features() if settings.portable else adapter_features.native(adapter.info, adapter.features),
         )
         self._gone: tuple[type[DeviceError], str] | None = None  # why nothing can be done
         self._is_left = False
         self._pool = Pool(lambda size: self._create(size, STORAGE), self._destroy)
         self._scratch = Scratch(self._pool)
         self._staging = Pool(lambda size: self._create(size, STAGING), self._destroy, budget=64 << 20)
-        self._pipelines = Pipelines(self._gpu, self.counters)
+        self._pipelines = Pipelines(self._gpu, self.counters, [adapter_features.NATIVE[name] for name in features])
         self._fault = self._create(FAULT_BYTES, STORAGE)
         self._reader = Reader(self._gpu, self._staging, self._fault, self.counters)
         # Keeps a handle out of cyclic garbage: there wgpu's finaliser would end it before ours gives it to the pool.
@@ -144,6 +148,7 @@ class NativeDevice(Blocking):
     def upload(self, data: Any, spec: Spec) -> Buffer:
         check_supported(spec.dtype, self.name)
         self._check_open()
+        check_room(spec, self)
         content = memoryview(_stored(data, spec.dtype))
         with self.lock:
             buffer = self._new(spec.dtype.format.room(prod(spec.shape)))

@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
-from pywebgpu.compiler.program import Program, Target
+from pywebgpu.compiler.program import Program
 from pywebgpu.devices.base import Blocking, Buffer, check_supported
 from pywebgpu.devices.pool import Pool, Scratch
 from pywebgpu.devices.timing import Timing
 from pywebgpu.errors import DeviceError
 from pywebgpu.ir.graph import Spec
 from pywebgpu.kernels.kernel import Limits
+from pywebgpu.kernels.target import Target
 from pywebgpu.locking import Deferred
 
 DESKTOP_BINDING = (2 << 30) - 4  # bytes that desktop adapters bind at once; WebGPU itself promises 128 MiB
@@ -26,7 +27,9 @@ class NullDevice(Blocking):
     is_gone = False
 
     def __init__(self, limits: Limits | None = None) -> None:
-        self.target = Target(wgsl=True, limits=limits or Limits(binding_bytes=DESKTOP_BINDING))
+        self.target = Target(
+            wgsl=True, limits=limits or Limits(binding_bytes=DESKTOP_BINDING, buffer_bytes=DESKTOP_BINDING)
+        )
         self.has_clock = False
         self.lock = threading.RLock()
         self._freed = Deferred(self.lock, self._free)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pywebgpu import devices, documents, dtypes
-from pywebgpu.compiler.program import Program
+from pywebgpu.compiler.program import Dispatch, Program
 from pywebgpu.devices.base import Buffer, Device
 from pywebgpu.documents import Malformed, require
 from pywebgpu.errors import CompileError
@@ -60,9 +60,21 @@ def read(text: bytes, weights: Mapping[str, Tensor], device: Device) -> Player:
         require(needed <= limits.bindings, name, f"it binds {needed} buffers; this device allows {limits.bindings}")
     states = (dtypes.BY_NAME[state["dtype"]].format.nbytes(prod(state["shape"])) for state in data["states"])
     largest = max([0, *states, *(size for found in checked.values() for size in found.program.sizes)])
-    allowed = limits.binding_bytes
+    allowed = limits.buffer_bytes
     require(largest <= allowed, "an export", f"it has a buffer of {largest} bytes; this device allows {allowed}")
+    bound, allowed = (
+        max([_largest_binding(found.program) for found in checked.values()], default=0),
+        limits.binding_bytes,
+    )
+    require(bound <= allowed, "an export", f"it binds {bound} bytes at once; this device allows {allowed}")
     return Player(data, checked, weights, device)
+
+
+def _largest_binding(program: Program) -> int:
+    """Bytes of the largest binding: of a whole buffer, or of a range of it."""
+    bound = {slot for step in program.steps if isinstance(step, Dispatch) for slot in step.slots}
+    slots = [program.slots[slot] for slot in bound]
+    return max((program.sizes[slot.buffer] if slot.offset is None else slot.nbytes for slot in slots), default=0)
 
 
 class Player:

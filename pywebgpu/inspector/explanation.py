@@ -10,15 +10,17 @@ from typing import Any
 
 from pywebgpu import devices
 from pywebgpu.compiler.driver import describe
-from pywebgpu.compiler.program import Target
 from pywebgpu.devices import null
 from pywebgpu.inspector.plans import Plan, Plans, Step
 from pywebgpu.ir import origin
 from pywebgpu.kernels.kernel import Limits
+from pywebgpu.kernels.target import Target
 from pywebgpu.runtime import executor
 from pywebgpu.tensor.tensor import Tensor
 
-DESKTOP = Target(wgsl=True, limits=Limits(binding_bytes=null.DESKTOP_BINDING))  # what device cpu is explained for
+DESKTOP = Target(
+    wgsl=True, limits=Limits(binding_bytes=null.DESKTOP_BINDING, buffer_bytes=null.DESKTOP_BINDING)
+)  # what device cpu is explained for
 
 
 @dataclass(frozen=True)

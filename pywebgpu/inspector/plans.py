@@ -12,10 +12,11 @@ from functools import cached_property
 from typing import Any
 
 from pywebgpu.compiler.driver import compile_graph
-from pywebgpu.compiler.program import Dispatch, Program, Target
+from pywebgpu.compiler.program import Dispatch, Program
 from pywebgpu.ir.graph import HOST, Custom, Node, Pointwise, Reduction, Spec, Structural, thread_state
 from pywebgpu.ir.origin import Origin, Watcher
 from pywebgpu.kernels.kernel import Kernel
+from pywebgpu.kernels.target import Target
 from pywebgpu.ops import indexing
 
 

@@ -7,10 +7,11 @@ means; what changes is what is known of it: its value once computed (`buffer`), 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, NamedTuple
+from weakref import ref
 
 from pywebgpu.dtypes import DType, Kind
 from pywebgpu.errors import DTypeError, ShapeError
@@ -154,7 +155,7 @@ class Reduction:
     """Folds axes to size 1; the rank stays. `combine` joins two partial values, `identity` starts one."""
 
     name: str
-    combine: str  # WGSL expression of {0} and {1}, or the name of a rule in kernels/templates/reduce.py
+    combine: str  # WGSL expression of {0} and {1}, or the name of a rule in kernels/combine.py
     reference: Callable[..., Any]  # (np, array, axes) -> array with folded axes of size 1
     vjp: Vjp | None
     result: Callable[[DType], DType] | None = None
@@ -191,7 +192,41 @@ class Custom:
         return Node(self, (value, *sources), attrs, value.spec, flows)
 
 
-Op = Leaf | Pointwise | Generator | Movement | Reduction | Structural | Custom
+@dataclass(frozen=True, slots=True, eq=False)
+class Fused:
+    """Several values that one kernel may compute together, where a template claims the op on a target.
+
+    fallback: (*inputs, **attrs) -> the same values, made of other ops: what it means, and what runs everywhere else.
+    vjp: (gradients of the outputs, outputs, *inputs, **attrs) -> gradients of the inputs; a gradient may be None. It is
+    asked where no gradient came to outputs other than those of `ruled`; else the gradient is the fallback's.
+    """
+
+    name: str
+    infer: Callable[..., tuple[Spec, ...]]  # (*specs, **attrs) -> a Spec for each output
+    fallback: Callable[..., tuple[Node, ...]]
+    vjp: Callable[..., Sequence[Node | None]] | None = None
+    ruled: tuple[int, ...] = (0,)
+
+    def __call__(self, *inputs: Node, **attrs: Hashable) -> tuple[Node, ...]:
+        """The outputs."""
+        specs = self.infer(*[n.spec for n in inputs], **attrs)
+        flows = thread_state.grad and any(n.requires for n in inputs)
+        whole = FusedNode(self, inputs, attrs or NO_ATTRS, specs, flows)
+        return tuple([whole.output(at) for at in range(len(specs))])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Output:
+    """One value of a Fused op: its only input is that op's node, attrs["index"] says which."""
+
+    name: str
+
+
+OUTPUT = Output("output")
+WHICH = (
+    "output"  # the attribute that says which value, where each is a node of the Fused op (compiler/passes/expand.py)
+)
+Op = Leaf | Pointwise | Generator | Movement | Reduction | Structural | Custom | Fused | Output
 
 
 def _flows(vjp: tuple[Vjp | None, ...] | Vjp, inputs: tuple[Node, ...], dtype: DType) -> bool:
@@ -235,6 +270,71 @@ class Node:
     def is_source(self) -> bool:
         """True where a walk stops: the value is there, or comes from outside."""
         return self.buffer is not None or not self.inputs
+
+
+class FusedNode(Node):
+    """All values of a Fused op; read as a value itself, it is the first one.
+
+    It knows what became of its outputs, though they hold it and not it them: a gradient formula may read one whose node
+    is gone.
+    """
+
+    __slots__ = ("cells", "specs")
+
+    def __init__(
+        self, op: Fused, inputs: tuple[Node, ...], attrs: Attrs, specs: Sequence[Spec], requires: bool
+    ) -> None:
+        super().__init__(op, inputs, attrs, specs[0], requires)
+        self.specs = specs
+        self.cells = [Cell() for _ in specs]
+
+    def output(self, index: int) -> OutputNode:
+        """The node of an output, or one that stands for it if that is gone."""
+        cell = self.cells[index]
+        node = None if cell.node is None else cell.node()
+        if node is None:
+            node = OutputNode(self, index, cell)
+            cell.node = ref(node)
+        return node
+
+
+class Cell:
+    """What is known of an output, whichever nodes stand for it: see Node."""
+
+    __slots__ = ("buffer", "node", "stale")
+
+    def __init__(self) -> None:
+        self.buffer: Any = None
+        self.stale = False
+        self.node: ref[OutputNode] | None = None
+
+
+class OutputNode(Node):
+    """An output of a FusedNode."""
+
+    __slots__ = ("_cell",)
+
+    def __init__(self, whole: FusedNode, index: int, cell: Cell) -> None:
+        self._cell = cell
+        spec, was = whole.specs[index], (cell.buffer, cell.stale)
+        super().__init__(OUTPUT, (whole,), {"index": index}, spec, whole.requires and spec.dtype.kind is _FLOAT)
+        cell.buffer, cell.stale = was
+
+    @property
+    def buffer(self) -> Any:
+        return self._cell.buffer
+
+    @buffer.setter
+    def buffer(self, buffer: Any) -> None:
+        self._cell.buffer = buffer
+
+    @property
+    def stale(self) -> bool:
+        return self._cell.stale
+
+    @stale.setter
+    def stale(self, stale: bool) -> None:
+        self._cell.stale = stale
 
 
 def data(spec: Spec, buffer: Any) -> Node:

@@ -19,7 +19,7 @@ from pywebgpu.dtypes import DType
 from pywebgpu.errors import CompileError
 from pywebgpu.formats import WIDE, Format
 from pywebgpu.ir.graph import HOST, Custom, Generator, Movement, Node, Pointwise, Reduction, Structural
-from pywebgpu.kernels import hoisting, ir, wgsl
+from pywebgpu.kernels import hoisting, ir, wgsl, windows
 from pywebgpu.kernels.ir import U32, Expr, Var
 from pywebgpu.kernels.kernel import Kernel, Limits
 from pywebgpu.ops import indexing, movement, pointwise
@@ -52,6 +52,7 @@ class Builder:
         self._known: list[dict[tuple[int, Sym], Expr]] = [{}]
         self._gathered: dict[int, Var] = {}  # by id of a packed result: the bits of the word that is being made
         self._named = 0
+        self.parts: list[tuple[Kernel, list[tuple[Node, int | None]]]] = []
 
     # Statements
 
@@ -157,9 +158,10 @@ class Builder:
         if found is None:
             format_ = self._format(owner)
             # Where a CPU plays the GPU, the length is told: it would ask at every load.
-            length = max(format_.words(count(owner)), 1) if self.limits.emulated else 0
-            name = f"b{len(self.bound)}"
-            self.bound[id(owner)] = found = owner, ir.Array("storage", name, ir.SCALARS[format_.word], length)
+            words = max(format_.words(count(owner)), 1)
+            name, length = f"b{len(self.bound)}", words if self.limits.emulated else 0
+            array = ir.Array("storage", name, ir.SCALARS[format_.word], length, words)
+            self.bound[id(owner)] = found = owner, array
         return found[1]
 
     def _format(self, node: Node) -> Format:
@@ -336,20 +338,41 @@ class Builder:
     # The whole
 
     def kernel(self, name: str, lanes: int, groups: int) -> Kernel:
-        """The finished kernel: `groups` workgroups of `lanes` invocations, numbered by GROUP."""
-        width = min(groups, self.limits.workgroups)
-        height = -(-groups // max(width, 1))
+        """The finished kernel: `groups` workgroups of `lanes` invocations, numbered by GROUP.
+
+        `parts` then has all that must run: the kernel, or one for each part of its workgroups, with what each binds.
+        """
+        owners, arrays = [owner for owner, _ in self.bound.values()], [array for _, array in self.bound.values()]
+        for parts in windows.divisions(self._body, arrays, lanes, groups, self.limits):
+            kernels = [self._printed(name, lanes, part) for part in parts]
+            if all(len(kernel.writes) + kernel.faults <= self.limits.bindings for kernel in kernels):
+                break
+        else:
+            largest = max(owners, key=count)
+            raise CompileError(
+                f"{name}: it reads or writes a value of {largest.spec.dtype.name}{list(largest.spec.shape)} all over, "
+                f"which takes more bindings of {self.limits.binding_bytes} bytes than this device's "
+                f"{self.limits.bindings}; use smaller tensors"
+            )
+        self.parts = [
+            (kernel, [(owners[at], window) for at, window in part.bound])
+            for kernel, part in zip(kernels, parts, strict=True)
+        ]
+        return kernels[0]
+
+    def _printed(self, name: str, lanes: int, part: windows.Part) -> Kernel:
+        width = min(part.groups, self.limits.workgroups)
+        height = -(-part.groups // max(width, 1))
         group = ir.WORKGROUP[0] + ir.WORKGROUP[1] * width if height > 1 else ir.WORKGROUP[0]
-        known = ir.GROUP
-        body: ir.Block = [ir.Declare("let", known, group)]
-        if width * height > groups:
-            body.append(ir.If([(known >= groups, [ir.Jump("return")])]))
-        body += self._body
+        body: ir.Block = [ir.Declare("let", ir.GROUP, group + part.first if part.first else group)]
+        if width * height > part.groups:
+            body.append(ir.If([(part.first + part.groups <= ir.GROUP, [ir.Jump("return")])]))
+        body += part.body
         if self.limits.emulated:
             body = hoisting.hoist(body)
-        bindings = tuple(array for _, array in self.bound.values())
-        shared = tuple(self._shared.values())
-        return wgsl.kernel(ir.Function(name, lanes, (width, height, 1), bindings, shared, self._host_numbers, body))
+        shared, grid = tuple(self._shared.values()), (width, height, 1)
+        head = name, lanes, grid, part.bindings, shared, self._host_numbers
+        return wgsl.kernel(ir.Function(*head, body, part.windowed))
 
 
 def _conditions(bounds: Sequence[Any]) -> list[Expr]:

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from pywebgpu.dtypes import DType
 from pywebgpu.errors import CompileError
 from pywebgpu.kernels import prelude
+from pywebgpu.kernels.target import MATRICES, SUBGROUPS
 from pywebgpu.numbers import WORD, too_wide
 from pywebgpu.symbolic import Sym, variable
 
@@ -38,8 +39,11 @@ def scalar(dtype: DType) -> Type:
     return SCALARS[str(dtype.compute)]
 
 
+NEEDS = {"subgroupMatrix": MATRICES, "subgroup": SUBGROUPS}  # By how a function's name begins: what a device must have.
+
+
 class Intrinsic(NamedTuple):
-    """What a call is printed as, and which helpers that needs.
+    """What a call is printed as, which helpers that needs, and which feature of the device.
 
     level: how tightly the text binds, and what it asks of its first operand and of the others: 5 a name or a call.
     """
@@ -49,12 +53,13 @@ class Intrinsic(NamedTuple):
     level: int = 5
     first: int = 0
     others: int = 0
+    needs: str = ""
 
 
-def _operator(sign: str, *levels: int) -> Callable[[Expr, Operand], Call]:
+def _operator(sign: str, level: int, first: int, others: int) -> Callable[[Expr, Operand], Call]:
     """Of two operands of one kind, of which one may be a vector."""
-    intrinsic = Intrinsic(f"{{0}} {sign} {{1}}", (), *levels)
-    compares = levels[0] == 2
+    intrinsic = Intrinsic(f"{{0}} {sign} {{1}}", (), level, first, others)
+    compares = level == 2
 
     def apply(a: Expr, b: Operand) -> Call:
         kind = a.type
@@ -167,7 +172,8 @@ def template(text: str) -> Intrinsic:
 @lru_cache(4096)
 def _function(name: str, count: int) -> Intrinsic:
     args = ", ".join(f"{{{at}}}" for at in range(count))
-    return Intrinsic(f"{name}({args})", prelude.names_in(name))
+    needs = next((feature for word, feature in NEEDS.items() if name.startswith(word)), "")
+    return Intrinsic(f"{name}({args})", prelude.names_in(name), needs=needs)
 
 
 _NOT, _AT = template("!{0}"), Intrinsic("{0}[{1}]", (), 5, 5)
@@ -246,15 +252,18 @@ def is_constant(value: Expr) -> bool:
 
 
 class Array:
-    """Elements in memory. length 0: as long as the buffer.
+    """Elements in memory. length 0: as long as the buffer.  size: how many elements the buffer has.
+
+    whole: the name of the array that it is a window of; its own name, where it is no window.
 
     space: "storage" (a binding), "uniform" (the host numbers), "workgroup", or "function" (an invocation's own).
     """
 
-    __slots__ = ("length", "name", "space", "type")
+    __slots__ = ("length", "name", "size", "space", "type", "whole")
 
-    def __init__(self, space: str, name: str, type: Type, length: int = 0) -> None:
-        self.space, self.name, self.type, self.length = space, name, type, length
+    def __init__(self, space: str, name: str, type: Type, length: int = 0, size: int = 0, whole: str = "") -> None:
+        self.space, self.name, self.type, self.length, self.size = space, name, type, length, size
+        self.whole = whole or name
 
     def __getitem__(self, index: Operand) -> Load:
         return Load(self, index)
@@ -302,8 +311,19 @@ Statement = Declare | Assign | If | Loop | Scope | Jump
 Block = list[Any]  # of Statements, which hold Blocks: mypy has no recursive types of tuples
 
 
+class Windowed(NamedTuple):
+    """A function that loads `width` elements of an array by windows: each with its first element (see windows.py)."""
+
+    name: str
+    width: int
+    windows: tuple[tuple[int, Array], ...]
+
+
 class Function(NamedTuple):
-    """A whole kernel. numbers: the Program's, of which this kernel may read some. shared: by a workgroup."""
+    """A whole kernel. numbers: the Program's, of which this kernel may read some. shared: by a workgroup.
+
+    windowed: functions for arrays that are bound by windows.
+    """
 
     name: str
     lanes: int
@@ -312,6 +332,7 @@ class Function(NamedTuple):
     shared: tuple[Array, ...]
     numbers: Array
     body: Block
+    windowed: tuple[Windowed, ...] = ()
 
 
 FAULT = Array("storage", "fault", Type("atomic<u32>"))  # see prelude.py

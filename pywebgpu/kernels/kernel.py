@@ -12,9 +12,10 @@ class Limits:
     workgroup_size: int = 256
     workgroups: int = 65535
     bindings: int = 8  # storage buffers a kernel may bind
-    binding_bytes: int = 128 << 20
+    binding_bytes: int = 128 << 20  # of a buffer, that one binding reaches: of a larger one a kernel binds windows
+    buffer_bytes: int = 256 << 20  # of the largest buffer, so of the largest value
+    offset_alignment: int = 256  # bytes: where a binding may start
     shared_bytes: int = 16 << 10
-    features: frozenset[str] = frozenset()
     emulated: bool = False  # a CPU plays a GPU, so workgroup memory and barriers cost more than they save
 
 
@@ -24,6 +25,7 @@ class Kernel:
 
     numbers: the next binding is a uniform buffer with the Program's host numbers.
     faults: the last binding is the device's fault words, where a failed check on the device leaves a note.
+    needs: features that the device must have, by WebGPU's names. The text enables them.
     """
 
     name: str
@@ -32,3 +34,4 @@ class Kernel:
     writes: tuple[bool, ...]
     numbers: bool = False
     faults: bool = False
+    needs: tuple[str, ...] = ()

@@ -5,8 +5,10 @@ from struct import pack, unpack
 from pywebgpu.kernels import ir, prelude
 from pywebgpu.kernels.ir import Call, Const, Load, Var
 from pywebgpu.kernels.kernel import Kernel
+from pywebgpu.kernels.target import F16, MATRICES, SUBGROUPS
 from pywebgpu.symbolic import Sym, text
 
+ENABLES = {F16: "f16", SUBGROUPS: "subgroups", MATRICES: "chromium_experimental_subgroup_matrix"}  # as NEEDED has them
 _SMALLEST = 1.1754943508222875e-38  # of the floats that translators do not round to 0
 
 
@@ -15,24 +17,42 @@ def kernel(function: ir.Function) -> Kernel:
     out = _Printer()
     out.block(function.body, "  ")
     helpers, faults = prelude.declarations(frozenset(out.helpers))
-    writes = tuple(array.name in out.written for array in function.bindings)
+    # No kernel may bind one buffer for reading and for writing, not even two windows of it.
+    written = {array.whole for array in function.bindings if array.name in out.written}
+    writes = tuple(array.whole in written for array in function.bindings)
     bindings = [
         (f"storage, {'read_write' if written else 'read'}", array)
         for array, written in zip(function.bindings, writes, strict=True)
     ]
     bindings += [("uniform", function.numbers)] * out.numbers + [("storage, read_write", ir.FAULT)] * faults
     declared = [f"@group(0) @binding({at}) {_declared(*one)}" for at, one in enumerate(bindings)]
+    needs = tuple([name for name in ENABLES if name in out.needs])
     wgsl = "".join(
         (
+            *[f"enable {ENABLES[name]};\n" for name in needs],
             *declared,
             helpers,
+            *map(_windowed, function.windowed),
             *(_declared("workgroup", array) for array in function.shared),
             f"@compute @workgroup_size({function.lanes})\n",
             "fn main(@builtin(workgroup_id) w: vec3u, @builtin(local_invocation_index) lane: u32) {\n",
             "\n".join([*out.lines, "}", ""]),
         )
     )
-    return Kernel(function.name, wgsl, function.grid, writes, out.numbers, faults)
+    return Kernel(function.name, wgsl, function.grid, writes, out.numbers, faults, needs)
+
+
+def _windowed(one: ir.Windowed) -> str:
+    """The function that finds the window of an index. No condition in the last one."""
+    kind = one.windows[0][1].type
+    kind = kind if one.width == 1 else ir.Type(kind.kind, kind.width * one.width)
+    lines = [f"fn {one.name}(i: u32) -> {kind} {{"]
+    for at, (start, array) in enumerate(one.windows):
+        position = f"i - {start}u" if start else "i"
+        test = f"if (i < {one.windows[at + 1][0]}u) " if at + 1 < len(one.windows) else ""
+        value = _Printer().text(ir.Load(array, ir.Var(ir.U32, position), one.width))
+        lines.append(f"  {test}{{ return {value}; }}" if test else f"  return {value};")
+    return "\n".join([*lines, "}", ""])
 
 
 def _declared(space: str, array: ir.Array) -> str:
@@ -41,11 +61,12 @@ def _declared(space: str, array: ir.Array) -> str:
 
 
 class _Printer:
-    """lines: the text so far; helpers, written (bindings) and numbers: what was met in it."""
+    """lines: the text so far; helpers, needs, written (bindings) and numbers: what was met in it."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
         self.helpers: set[str] = set()
+        self.needs: set[str] = set()
         self.written: set[str] = set()
         self.numbers = False
 
@@ -95,9 +116,11 @@ class _Printer:
         if type(e) is Var:
             return e.name
         if type(e) is Call:
-            template, helpers, own, first, others = e.intrinsic
+            template, helpers, own, first, others, needs = e.intrinsic
             if helpers:
                 self.helpers.update(helpers)
+            if needs:
+                self.needs.add(needs)
             if first == others:
                 out = template.format(*[self.text(arg, first) for arg in e.args])
             else:

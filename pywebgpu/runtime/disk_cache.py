@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from pywebgpu.compiler import serialization
-from pywebgpu.compiler.program import Program, Target
+from pywebgpu.compiler.program import Program
 from pywebgpu.errors import CompileError
 from pywebgpu.ir.key import Structure
+from pywebgpu.kernels.target import Target
 from pywebgpu.runtime import state
 from pywebgpu.settings import settings
 
@@ -30,7 +31,7 @@ def find(structure: Structure, target: Target, written: Any) -> Path | None:
     """Where the Program is, or would be. None where nothing is stored."""
     if not settings.cache or not target.wgsl or not state.default.is_stored:
         return None
-    words = f"{structure.text()}{target}{written}{settings.fuse}{settings.check_integers}{_compiler(PACKAGE)}"
+    words = f"{structure.text()}{target.digest}{written}{settings.fuse}{settings.check_integers}{_compiler(PACKAGE)}"
     return Path(settings.cache) / f"{hashlib.sha256(words.encode()).hexdigest()}.json"
 
 

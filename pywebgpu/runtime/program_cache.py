@@ -19,13 +19,13 @@ PROGRAMS = 512  # programs kept, the least recently used goes first
 def load(device: Device, order: list[Node], roots: list[Node], written: Written) -> Any:
     """The Program of a toposorted graph, what the device made of it, and the structure that it was made of."""
     runtime = state.default
-    found = (device, key.structure(order, roots), written)
+    found = (device, device.target.digest, key.structure(order, roots), written)
     loaded = runtime.programs.get(found)
     if loaded is None:
         runtime.counters["program_misses"] += 1
         with graph.thread_state.span("compile", "compile"):
-            program = _program(device, found[1], roots, written)
-        loaded = (program, device.load(program), found[1])
+            program = _program(device, found[2], roots, written)
+        loaded = (program, device.load(program), found[2])
         runtime.programs[found] = loaded
         if len(runtime.programs) > PROGRAMS:
             runtime.programs.popitem(last=False)

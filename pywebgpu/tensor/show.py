@@ -11,7 +11,7 @@ from typing import Any
 from pywebgpu import dtypes
 from pywebgpu.autodiff import grad_mode
 from pywebgpu.dtypes import DType
-from pywebgpu.ir.graph import Custom, Node
+from pywebgpu.ir.graph import OUTPUT, Custom, Node
 from pywebgpu.tensor import movement
 
 
@@ -90,6 +90,8 @@ def gradient_name(node: Node) -> str:
     """What torch calls the gradient of an op: AddBackward0."""
     if isinstance(node.op, Custom):
         return node.op.name
+    if node.op is OUTPUT and node.inputs:
+        node = node.inputs[0]
     return "".join(part.capitalize() for part in node.op.name.split("_") if part) + "Backward0"
 
 

@@ -9,9 +9,10 @@ from typing import Any
 import pywebgpu as torch
 from pywebgpu import devices
 from pywebgpu.compiler.driver import Written, compile_graph
-from pywebgpu.compiler.program import Dispatch, Program, Slot, Target
+from pywebgpu.compiler.program import Dispatch, Program, Slot
 from pywebgpu.ir.graph import Node
 from pywebgpu.kernels.kernel import Kernel, Limits
+from pywebgpu.kernels.target import Target
 from pywebgpu.runtime import executor, program_cache
 
 NULL: Any = devices.open_device("null")

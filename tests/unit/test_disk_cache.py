@@ -75,9 +75,7 @@ KINDS = [
 ]
 
 
-@pytest.mark.parametrize(
-    "name", [*KINDS, "kernels/templates/reduce.py", "compiler/wire.py", "compiler/passes/lower.py"]
-)
+@pytest.mark.parametrize("name", [*KINDS, "kernels/templates/rows.py", "compiler/wire.py", "compiler/passes/lower.py"])
 def test_an_edit_is_another_fingerprint(name: str, copy: Path) -> None:
     """Of the same size and with the same time, as files of two wheels may have."""
     before, file = disk_cache.fingerprint(copy), copy / name

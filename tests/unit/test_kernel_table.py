@@ -74,8 +74,8 @@ def step(layers: int, kept: bool = True) -> Callable[[], Any]:
 @pytest.mark.parametrize("kept", [True, False], ids=["gpt", "checkpoint"])
 def test_twice_the_layers_write_no_more_kernels(kept: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     written: list[Any] = []
-    generate = kernel_table.select.generate
-    monkeypatch.setattr(kernel_table.select, "generate", lambda *args: written.append(args) or generate(*args))
+    write = kernel_table.KernelTable._write
+    monkeypatch.setattr(kernel_table.KernelTable, "_write", lambda *args: written.append(args) or write(*args))
     counts = []
     for layers in (4, 8):
         written.clear()

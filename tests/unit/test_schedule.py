@@ -297,9 +297,36 @@ def test_groups_past_the_end_of_a_grid_do_nothing() -> None:
         assert "if (group >= 65537u) { return; }" in found.wgsl
 
 
-def test_a_value_larger_than_a_binding_is_an_error() -> None:
-    with pytest.raises(CompileError, match="can bind at once"):
-        for_limits(replace(DEFAULT, binding_bytes=1 << 10), leaf(300) + 1)
+def test_a_value_larger_than_a_buffer_is_an_error() -> None:
+    text = r"copy: a value of float32\[300\] takes 1200 bytes, more than the 1024 of this device's largest buffer"
+    with pytest.raises(CompileError, match=text):
+        for_limits(replace(DEFAULT, binding_bytes=1 << 10, buffer_bytes=1 << 10), leaf(300).t())
+
+
+def test_a_value_of_two_windows_is_computed_by_one_dispatch() -> None:
+    """What lies in one window for all invocations is read there; else a function finds the window."""
+    limits = replace(DEFAULT, binding_bytes=1 << 10)
+    program = for_limits(limits, leaf(300).flip(0) * 2)
+    (found,) = program.kernels
+    assert [program.slots[slot].offset for slot in program.steps[0].slots] == [0, 1024, 0, 1024]
+    assert [program.slots[slot].nbytes for slot in program.steps[0].slots] == [1024, 176, 1024, 176]
+    assert (
+        "fn b0_0_to_b0_1(i: u32) -> f32 {\n  if (i < 256u) { return b0_0[i]; }\n  return b0_1[i - 256u];" in found.wgsl
+    )
+
+
+def test_a_kernel_that_would_bind_too_much_runs_in_parts() -> None:
+    """Each part reads and writes its own windows, and looks for none."""
+    limits = replace(DEFAULT, binding_bytes=1 << 10)
+    program = for_limits(limits, leaf(2000) + leaf(2000))
+    assert [len(step.slots) for step in program.steps] == [3] * 8
+    assert all("fn b" not in kernel.wgsl for kernel in program.kernels)
+    check(program, limits)
+
+
+def test_a_kernel_that_reaches_too_many_windows_is_an_error() -> None:
+    with pytest.raises(CompileError, match=r"rows_sum: .*float32\[3000\] all over, which takes more bindings of 1024"):
+        for_limits(replace(DEFAULT, binding_bytes=1 << 10), leaf(3000).sum())
 
 
 def test_an_op_without_a_kernel_is_named_by_the_compiler() -> None:

@@ -93,7 +93,7 @@ def test_weights_become_what_the_state_holds() -> None:
     ("limits", "says"),
     [
         (Limits(bindings=2), "training: it binds 3 buffers; this device allows 2"),
-        (Limits(binding_bytes=256), "it has a buffer of 512 bytes; this device allows 256"),
+        (Limits(buffer_bytes=256), "it has a buffer of 512 bytes; this device allows 256"),
     ],
 )
 def test_what_is_too_large_for_the_device_is_refused(limits: Limits, says: str) -> None:

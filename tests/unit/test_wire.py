@@ -10,9 +10,10 @@ import pytest
 import pywebgpu as torch
 from pywebgpu.compiler import serialization, wire
 from pywebgpu.compiler.driver import compile_graph
-from pywebgpu.compiler.program import Dispatch, Program, Target
+from pywebgpu.compiler.program import Dispatch, Program
 from pywebgpu.errors import CompileError
 from pywebgpu.kernels.kernel import Limits
+from pywebgpu.kernels.target import Target
 from tests.unit import compiled
 
 BRIDGE = Path(__file__).parents[2] / "js_bridge"

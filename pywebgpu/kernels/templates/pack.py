@@ -1,20 +1,40 @@
 """What lies between the parts of a pack becomes zero; the parts themselves were written where they belong."""
 
-from pywebgpu.ir.graph import Node
+from collections.abc import Sequence
+
+from pywebgpu.ir.graph import Op
 from pywebgpu.kernels.builder import Builder
 from pywebgpu.kernels.ir import GROUP, LANE, U32, Const, Type, construct
 from pywebgpu.kernels.kernel import Kernel
+from pywebgpu.kernels.launch import Launch, Problem
+from pywebgpu.kernels.target import Target
+from pywebgpu.kernels.template import Computation, Template
 from pywebgpu.ops import packing
 
 LANES = 64  # a gap is shorter than the alignment
 PAIR = Type("u32", 2)
 
 
-def generate(node: Node, build: Builder) -> Kernel:
-    """One workgroup a gap."""
-    found, buffer = packing.gaps(node), build.buffer(node)
-    gaps = build.local_array("gaps", [construct(PAIR, *(Const(U32, number) for number in gap)) for gap in found])
-    gap = build.let(gaps[GROUP], "gap")
-    with build.loop("i", LANE, gap[1], LANES) as i:
-        build.assign(buffer[gap[0] + i], 0)
-    return build.kernel("pack_gaps", LANES, len(found))
+class PackTemplate(Template):
+    """Problem: the number of gaps. Launch: threads of a workgroup, which fills one."""
+
+    name = "pack"
+    packs_any = True  # Its parts are written by others.
+
+    def claims(self, op: Op, target: Target) -> bool:
+        return op is packing.pack
+
+    def problem(self, work: Computation, build: Builder) -> Problem:
+        return Problem((len(packing.gaps(work.nodes[0])),))
+
+    def launches(self, problem: Problem, target: Target) -> Sequence[Launch]:
+        return [Launch(threads=LANES)]
+
+    def write(self, work: Computation, launch: Launch, build: Builder) -> Kernel:
+        (node,), lanes = work.nodes, launch.threads
+        found, buffer = packing.gaps(node), build.buffer(node)
+        gaps = build.local_array("gaps", [construct(PAIR, *(Const(U32, number) for number in gap)) for gap in found])
+        gap = build.let(gaps[GROUP], "gap")
+        with build.loop("i", LANE, gap[1], lanes) as i:
+            build.assign(buffer[gap[0] + i], 0)
+        return build.kernel("pack_gaps", lanes, len(found))

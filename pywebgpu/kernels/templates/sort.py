@@ -4,12 +4,17 @@ Each element finds its place alone: in a block by counting smaller elements, in 
 search in the other run. So a pass is one dispatch for any size, and equal keys keep their order.
 """
 
+from collections.abc import Sequence
 from math import prod
 
-from pywebgpu.ir.graph import Node
+from pywebgpu.ir.graph import Node, Op
 from pywebgpu.kernels.builder import Builder
 from pywebgpu.kernels.ir import GROUP, I32, LANE, U32, Const, Var, construct, select, smaller
 from pywebgpu.kernels.kernel import Kernel
+from pywebgpu.kernels.launch import Launch, Problem, threads
+from pywebgpu.kernels.target import Target
+from pywebgpu.kernels.template import Computation, Template
+from pywebgpu.ops import indexing
 from pywebgpu.symbolic import Sym, flatten, unflatten
 
 BLOCK = 256  # elements that one workgroup orders by counting
@@ -20,53 +25,86 @@ def _at(node: Node, row: Var, column: Var) -> tuple[Sym, ...]:
     return (*unflatten(row.within(rows), node.spec.shape[:-1]), column.within(columns))
 
 
-def generate_block(node: Node, build: Builder) -> Kernel:
-    keys = node.inputs[0]
-    rows, columns = prod(node.spec.shape[:-1]), node.spec.shape[-1]
-    lanes = min(BLOCK, build.limits.workgroup_size)
-    blocks = -(-columns // BLOCK)
-    shared = build.workgroup_array("keys_of", U32, BLOCK)
-    row = build.let(GROUP // blocks, "row")
-    first = build.let(GROUP % blocks * BLOCK, "first")
-    count = build.let(smaller(Const(U32, BLOCK), columns - first), "count")
-    with build.loop("k", LANE, count, lanes) as k:
-        column = build.let(first + k, "column")
-        build.assign(shared[k], build.value(keys, _at(node, row, column)))
-    build.barrier()
-    with build.loop("own", LANE, count, lanes) as own:
-        key = build.let(shared[own], "key")
-        rank = build.var(first, "rank")
-        with build.loop("k", 0, count) as k:
-            before = (shared[k] < key) | (shared[k].eq(key) & (k < own))
-            build.assign(rank, select(0, Const(U32, 1), before), "+=")
-        build.store(node, flatten(_at(node, row, rank), node.spec.shape), construct(I32, first + own))
-    return build.kernel("sort_block", lanes, rows * blocks)
+class SortBlockTemplate(Template):
+    """Problem: rows, columns. Launch: threads of a workgroup, which orders a block."""
+
+    name = "sort_block"
+
+    def claims(self, op: Op, target: Target) -> bool:
+        return op is indexing.sort_block
+
+    def problem(self, work: Computation, build: Builder) -> Problem:
+        return _problem(work)
+
+    def launches(self, problem: Problem, target: Target) -> Sequence[Launch]:
+        return [Launch(threads=one) for one in threads(min(BLOCK, target.limits.workgroup_size))]
+
+    def write(self, work: Computation, launch: Launch, build: Builder) -> Kernel:
+        (node,), lanes = work.nodes, launch.threads
+        keys = node.inputs[0]
+        rows, columns = prod(node.spec.shape[:-1]), node.spec.shape[-1]
+        blocks = -(-columns // BLOCK)
+        shared = build.workgroup_array("keys_of", U32, BLOCK)
+        row = build.let(GROUP // blocks, "row")
+        first = build.let(GROUP % blocks * BLOCK, "first")
+        count = build.let(smaller(Const(U32, BLOCK), columns - first), "count")
+        with build.loop("k", LANE, count, lanes) as k:
+            column = build.let(first + k, "column")
+            build.assign(shared[k], build.value(keys, _at(node, row, column)))
+        build.barrier()
+        with build.loop("own", LANE, count, lanes) as own:
+            key = build.let(shared[own], "key")
+            rank = build.var(first, "rank")
+            with build.loop("k", 0, count) as k:
+                before = (shared[k] < key) | (shared[k].eq(key) & (k < own))
+                build.assign(rank, select(0, Const(U32, 1), before), "+=")
+            build.store(node, flatten(_at(node, row, rank), node.spec.shape), construct(I32, first + own))
+        return build.kernel("sort_block", lanes, rows * blocks)
 
 
-def generate_merge(node: Node, build: Builder) -> Kernel:
-    keys, order = node.inputs
-    width: int = node.attrs["width"]
-    size, columns = prod(node.spec.shape), node.spec.shape[-1]
-    lanes = build.limits.workgroup_size
-    i = build.let(GROUP * lanes + LANE, "i")
-    build.jump("return", i >= size)
-    row = build.let(i // columns, "row")
-    position = build.let(i % columns, "position")
-    start = build.let(position // (2 * width) * (2 * width), "start")
-    middle = build.let(smaller(start + width, columns), "middle")
-    end = build.let(smaller(start + 2 * width, columns), "end")
-    own = build.let(construct(U32, build.value(order, _at(node, row, position))), "own")
-    key = build.let(build.value(keys, _at(node, row, own)), "key")
-    left = build.let(position < middle, "left")
-    low = build.var(select(start, middle, left), "low")
-    high = build.var(select(middle, end, left), "high")
-    other = build.let(low, "other")
-    with build.while_(low < high):
-        half = build.let((low + high) // 2, "half")
-        there = build.let(construct(U32, build.value(order, _at(node, row, half))), "there")
-        rival = build.value(keys, _at(node, row, there))
-        before = build.let(select(rival <= key, rival < key, left), "before")
-        build.bisect(low, high, half, before)
-    rank = build.let(start + (position - select(middle, start, left)) + (low - other), "rank")
-    build.store(node, flatten(_at(node, row, rank), node.spec.shape), construct(I32, own))
-    return build.kernel("sort_merge", lanes, -(-size // lanes))
+class SortMergeTemplate(Template):
+    """Problem: rows, columns. Launch: threads, one an element."""
+
+    name = "sort_merge"
+
+    def claims(self, op: Op, target: Target) -> bool:
+        return op is indexing.sort_merge
+
+    def problem(self, work: Computation, build: Builder) -> Problem:
+        return _problem(work)
+
+    def launches(self, problem: Problem, target: Target) -> Sequence[Launch]:
+        return [Launch(threads=one) for one in threads(target.limits.workgroup_size)]
+
+    def write(self, work: Computation, launch: Launch, build: Builder) -> Kernel:
+        (node,), lanes = work.nodes, launch.threads
+        keys, order = node.inputs
+        width: int = node.attrs["width"]
+        size, columns = prod(node.spec.shape), node.spec.shape[-1]
+        i = build.let(GROUP * lanes + LANE, "i")
+        build.jump("return", i >= size)
+        row = build.let(i // columns, "row")
+        position = build.let(i % columns, "position")
+        start = build.let(position // (2 * width) * (2 * width), "start")
+        middle = build.let(smaller(start + width, columns), "middle")
+        end = build.let(smaller(start + 2 * width, columns), "end")
+        own = build.let(construct(U32, build.value(order, _at(node, row, position))), "own")
+        key = build.let(build.value(keys, _at(node, row, own)), "key")
+        left = build.let(position < middle, "left")
+        low = build.var(select(start, middle, left), "low")
+        high = build.var(select(middle, end, left), "high")
+        other = build.let(low, "other")
+        with build.while_(low < high):
+            half = build.let((low + high) // 2, "half")
+            there = build.let(construct(U32, build.value(order, _at(node, row, half))), "there")
+            rival = build.value(keys, _at(node, row, there))
+            before = build.let(select(rival <= key, rival < key, left), "before")
+            build.bisect(low, high, half, before)
+        rank = build.let(start + (position - select(middle, start, left)) + (low - other), "rank")
+        build.store(node, flatten(_at(node, row, rank), node.spec.shape), construct(I32, own))
+        return build.kernel("sort_merge", lanes, -(-size // lanes))
+
+
+def _problem(work: Computation) -> Problem:
+    shape = work.nodes[0].spec.shape
+    return Problem((prod(shape[:-1]), shape[-1]))

@@ -5,12 +5,12 @@ row and a tree in workgroup memory, so every lane has the result; values of the 
 Partial results are joined in an order that only the shapes decide: two runs give the same bits.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from pywebgpu.dtypes import DType, Kind
-from pywebgpu.ir.graph import Node, Reduction
+from pywebgpu.ir.graph import WHICH, Node, Op, Reduction
 from pywebgpu.kernels.builder import Builder, element, rounded
 from pywebgpu.kernels.combine import combine
 from pywebgpu.kernels.ir import (
@@ -22,48 +22,37 @@ from pywebgpu.kernels.ir import (
     Expr,
     Type,
     Var,
+    call,
     constant,
     construct,
     isnan_,
     scalar,
     smaller,
 )
-from pywebgpu.kernels.kernel import Kernel, Limits
+from pywebgpu.kernels.iteration_space import IterationSpace
+from pywebgpu.kernels.kernel import Kernel
+from pywebgpu.kernels.launch import Launch
+from pywebgpu.kernels.template import Computation
+from pywebgpu.ops import extremes, reduction
 from pywebgpu.symbolic import Sym, variable
 
+EXTREMES: dict[Op, Reduction] = {extremes.largest: reduction.max_, extremes.smallest: reduction.min_}
 FULL, OUTER = "full", "outer"
-WIDTH = 64  # invocations of a workgroup that has several rows: what it shares is cleared first, which takes time
-SECTOR = 8  # neighbours in memory that are as cheap to read as one
-BUSY = 64  # workgroups that keep a device busy
-FEW = 32  # invocations that keep a CPU's cores busy: where there are as many rows, each has one
+SHUFFLED = "shuffled"
 PART = 8  # columns that one invocation adds before it adds them to the rest: errors stay small
-SHARE = 64  # columns, at least, for each of several that share a row there
 
 
 class Rows:
     """How a kernel walks rows: which invocation belongs to which row and column."""
 
-    def __init__(self, space: Any, limits: Limits) -> None:
+    def __init__(self, space: IterationSpace, launch: Launch) -> None:
         self.rows, self.columns = space.rows, space.columns
-        limit = 1 << (limits.workgroup_size.bit_length() - 1)  # A tree halves its lanes.
         self.full: Sym = space.full()
         self.row = variable("row", self.rows)
-        axes = [axis for axis, n in enumerate(space.shape) if n > 1]
-        self.along = not axes or axes[-1] in space.axes  # neighbours in memory lie in one row
-        if limits.emulated:
-            self.lanes = min(_power(FEW // max(self.rows, 1)), _power(self.columns // SHARE), WIDTH, limit)
-            size = max(min(_power(self.rows * self.lanes // FEW), WIDTH, limit), 4, self.lanes)
-        elif self.along:
-            self.lanes = min(_power(-(-self.columns // 4)), limit)
-            size = min(limit, WIDTH)
-        else:
-            beside = min(_power(self.rows), limit, 32 if self.columns > 8 else limit)
-            while beside > SECTOR and self.rows < BUSY * beside and limit // beside < self.columns:
-                beside //= 2
-            self.lanes = min(limit // beside, _power(self.columns))
-            size = limit
-        self.beside = max(size // self.lanes, 1)  # rows of one workgroup
-        self.size = self.lanes * self.beside
+        self.along = is_along(space)
+        self.lanes, self.size = launch.split, launch.threads
+        self.shuffled = launch.each[0] if launch.way == SHUFFLED else 1
+        self.beside = self.size // self.lanes  # rows of one workgroup
         self.groups = -(-self.rows // self.beside)
 
     def open(self, build: Builder) -> None:
@@ -85,28 +74,47 @@ class Rows:
             with build.loop("column", self.position, self.columns, 1 if self.columns == 1 else self.lanes) as column:
                 yield column
             return
-        step = self.lanes * each
-        with (
-            build.loop("at", self.position * each, self.columns, step) as at,
-            build.loop("column", at, at + each) as column,
-        ):
+        every = build.loop("at", self.position * each, self.columns, self.lanes * each)
+        with every as at, build.loop("column", at, at + each) as column:
             yield column
 
 
-def _power(n: int) -> int:
-    """The next power of two."""
-    return 1 << max(n - 1, 0).bit_length()
+def folds(node: Node) -> bool:
+    """Whether a node's value is folded of rows."""
+    return isinstance(node.op, Reduction) or node.op in EXTREMES
 
 
-def generate(
-    nodes: Sequence[Node], outputs: Sequence[Node], space: Any, levels: dict[int, str], build: Builder
-) -> Kernel:
-    walk = Rows(space, build.limits)
+def together(nodes: Sequence[Node]) -> list[list[Node]]:
+    """The nodes that fold, those together which one walk over the row finds: the values of a fused op."""
+    found: dict[tuple[int, ...], list[Node]] = {}
+    for node in nodes:
+        if folds(node):
+            source = node.inputs[0]
+            which = (id(node.op), id(source), *node.attrs["axes"]) if node.op in EXTREMES else (id(node),)
+            found.setdefault(which, []).append(node)
+    return list(found.values())
+
+
+def is_positional(fold: Sequence[Node]) -> bool:
+    """Whether a fold keeps a position beside its value."""
+    return any(node.op in (reduction.argmax, reduction.argmin) or node.attrs.get(WHICH) == 1 for node in fold)
+
+
+def is_along(space: IterationSpace) -> bool:
+    """Whether neighbours in memory lie in one row."""
+    axes = [axis for axis, n in enumerate(space.shape) if n > 1]
+    return not axes or axes[-1] in space.axes
+
+
+def write(work: Computation, launch: Launch, build: Builder) -> Kernel:
+    nodes, outputs, levels, space = work.nodes, work.outputs, work.domain.levels, work.domain.space
+    assert space is not None
+    walk = Rows(space, launch)
     walk.open(build)
     depth = _depths(nodes, build)
     above = _ancestors(nodes, build)
-    reductions = [node for node in nodes if isinstance(node.op, Reduction)]
-    between = [node for node in nodes if levels[id(node)] == OUTER and not isinstance(node.op, Reduction)]
+    reductions = [node for node in nodes if folds(node)]
+    between = [node for node in nodes if levels[id(node)] == OUTER and not folds(node)]
     for level in sorted({depth[id(node)] for node in reductions}):
         _outer_values(between, depth, level, walk, build)
         _reduce([n for n in reductions if depth[id(n)] == level], nodes, above, levels, walk, build)
@@ -138,29 +146,28 @@ def _outer_values(between: list[Node], depth: dict[int, int], level: int, walk: 
 
 
 def _reduce(
-    reductions: list[Node], nodes: Sequence[Node], above: Any, levels: dict[int, str], walk: Rows, build: Builder
+    reductions: list[Node], nodes: Sequence[Node], above: Any, levels: Mapping[int, str], walk: Rows, build: Builder
 ) -> None:
-    accumulators = {id(node): _Accumulator(node, walk, build) for node in reductions}
+    accumulators = [_Accumulator(fold, walk, build) for fold in together(reductions)]
     needed = [n for n in nodes if levels[id(n)] == FULL and any(id(n) in above[id(r)] for r in reductions)]
     with walk.each_column(build) as column:
         for node in needed:
             build.value(node, element(walk.full, node))
-        for node in reductions:
-            source = node.inputs[0]
-            accumulators[id(node)].take(build.value(source, element(walk.full, source)), column, build)
-    for at, node in enumerate(reductions):
-        result = accumulators[id(node)].join(walk, at, build)
-        build.define(node, walk.row, result)
+        for one in accumulators:
+            one.take(build.value(one.source, element(walk.full, one.source)), column, build)
+    for at, one in enumerate(accumulators):
+        one.join(walk, at, build)
 
 
 class _Accumulator:
-    """The running value of one reduction: a variable, or a value and its place for argmax and argmin."""
+    """What is folded on one walk, of which some nodes are the results: a value, or one and its place."""
 
-    def __init__(self, node: Node, walk: Rows, build: Builder) -> None:
-        op = node.op
+    def __init__(self, nodes: Sequence[Node], walk: Rows, build: Builder) -> None:
+        op = EXTREMES.get(nodes[0].op, nodes[0].op)
         assert isinstance(op, Reduction)
-        self.name, self.dtype = op.name, node.inputs[0].spec.dtype
-        self.positional = op.name in ("argmax", "argmin")
+        self.nodes, self.source = nodes, nodes[0].inputs[0]
+        self.name, self.dtype = op.name, self.source.spec.dtype
+        self.positional = is_positional(nodes)
         self.combine = op.combine
         start = self._identity(scalar(self.dtype))
         self.value = build.var(start, build.fresh("acc"))
@@ -195,7 +202,7 @@ class _Accumulator:
 
     def _choose(self, value: Expr, position: Expr, build: Builder) -> None:
         """Takes a candidate that is larger (smaller), or equal and earlier; NaN is larger (smaller) than all."""
-        better = value > self.value if self.name == "argmax" else value < self.value
+        better = value > self.value if self.name in ("max", "argmax") else value < self.value
         same = value.eq(self.value)
         if self.dtype.kind is Kind.FLOAT:
             better = (better | isnan_(value)) & ~isnan_(self.value)
@@ -204,16 +211,24 @@ class _Accumulator:
             build.assign(self.value, value)
             build.assign(self.position, position)
 
-    def join(self, walk: Rows, at: int, build: Builder) -> Expr:
-        """Joins the lanes of a row; the result, which every lane of the row has."""
+    def join(self, walk: Rows, at: int, build: Builder) -> None:
+        """Joins the lanes of a row: every lane of the row has the results."""
         if self.part is not None:
             build.assign(self.value, self.part, "+=")
         if walk.lanes > 1:
-            self._tree(walk, at, build)
-        return build.let(construct(I32, self.position) if self.positional else rounded(self.value, self.dtype))
+            # Others than sums tell the order of two operands, by the sign of a zero.
+            self._tree(walk, at, walk.shuffled if self.name == "sum" else 1, build)
+        for node in self.nodes:
+            is_position = self.positional and node.attrs.get(WHICH) != 0
+            found = construct(I32, self.position) if is_position else rounded(self.value, self.dtype)
+            build.define(node, walk.row, build.let(found))
 
-    def _tree(self, walk: Rows, at: int, build: Builder) -> None:
+    def _tree(self, walk: Rows, at: int, shuffled: int, build: Builder) -> None:
+        """By halves, in workgroup memory down to `shuffled` lanes, which then shuffle; the sums are the same."""
         kind = self.value.type
+        if walk.lanes == shuffled:
+            self._shuffle(shuffled, build)
+            return
         shared = [(self.value, build.workgroup_array(f"shared_{kind}_{at}", kind, walk.size))]
         if self.positional:
             shared.append((self.position, build.workgroup_array(f"shared_position_{at}", U32, walk.size)))
@@ -221,7 +236,7 @@ class _Accumulator:
         for own, array in shared:
             build.assign(array[LANE], own)
         build.barrier()
-        with build.loop("step", walk.lanes // 2, 0, 1, ">>=") as step:
+        with build.loop("step", walk.lanes // 2, shuffled // 2, 1, ">>=") as step:
             with build.if_(walk.position < step):
                 value, *positions = [build.let(array[LANE + step * apart]) for _, array in shared]
                 if self.positional:
@@ -231,9 +246,20 @@ class _Accumulator:
                 for own, array in shared:
                     build.assign(array[LANE], own)
             build.barrier()
+        if shuffled > 1:
+            self._shuffle(shuffled, build)
+            with build.if_(walk.position.eq(0)):
+                build.assign(shared[0][1][LANE], self.value)
+            build.barrier()
         for own, array in shared:
             build.assign(own, array[LANE - walk.position * apart])
         build.barrier()
+
+    def _shuffle(self, lanes: int, build: Builder) -> None:
+        while lanes > 1:
+            lanes //= 2
+            other = call("subgroupShuffleXor", self.value.type, self.value, Const(U32, lanes))
+            build.assign(self.value, combine(self.combine, self.value, build.let(other)))
 
 
 def _extreme(dtype: DType, kind: Type, *, low: bool) -> Expr:
@@ -247,7 +273,7 @@ def _depths(nodes: Sequence[Node], build: Builder) -> dict[int, int]:
     depth: dict[int, int] = {}
     for node, inner in _inner_inputs(nodes, build):
         below = max((depth[id(n)] for n in inner), default=0)
-        depth[id(node)] = below + isinstance(node.op, Reduction)
+        depth[id(node)] = below + folds(node)
     return depth
 
 
@@ -258,7 +284,7 @@ def _ancestors(nodes: Sequence[Node], build: Builder) -> dict[int, set[int]]:
         found: set[int] = set()
         for source in inner:
             found.add(id(source))
-            if not isinstance(source.op, Reduction):
+            if not folds(source):
                 found |= above[id(source)]
         above[id(node)] = found
     return above

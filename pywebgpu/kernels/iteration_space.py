@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
 
+from pywebgpu.ir.graph import Node
 from pywebgpu.shapes import Shape
 from pywebgpu.symbolic import Sym, flatten, unflatten, variable
 
@@ -35,6 +36,11 @@ class IterationSpace:
 
     def full(self) -> Sym:
         return flatten(self.coords(), self.shape)
+
+
+def folded(node: Node) -> IterationSpace:
+    """Of a reduction."""
+    return IterationSpace(node.inputs[0].spec.shape, node.attrs["axes"])
 
 
 @lru_cache(4096)

@@ -3,16 +3,11 @@
 Each invocation keeps a small block of results in registers. Tiles of both operands go through workgroup memory; where
 a CPU plays the GPU (Limits.emulated), operands are read from memory as they are needed. What passes by in registers may
 be summed over k on its way: so a bias's gradient is made inside the weight's.
-
-Against other tiles on an H100: 2048 x 2048 by 2048 x 2048 takes 0.84 ms with fours of registers in vectors and 4 steps
-of k written out, 0.87 ms without the latter, 1.39 ms with 16 numbers. Smaller tiles lose even where few workgroups run.
-On SwiftShader a load costs as much as eight multiplications, so blocks are large: 512 x 128 by 128 x 384 takes 28 ms
-with 4 x 4 an invocation, 18 ms with 8 x 8, 16 ms with 16 x 8, which takes twice as long to translate.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -20,15 +15,13 @@ from pywebgpu import symbolic
 from pywebgpu.ir.graph import Movement, Node, Reduction
 from pywebgpu.kernels.builder import Builder, element, rounded
 from pywebgpu.kernels.ir import GROUP, LANE, Array, Expr, Type, Var, construct, scalar, smaller
-from pywebgpu.kernels.kernel import Kernel, Limits
+from pywebgpu.kernels.kernel import Kernel
+from pywebgpu.kernels.launch import Launch
+from pywebgpu.kernels.template import Computation
+from pywebgpu.ops import contraction
 from pywebgpu.symbolic import Sym, flatten, variable
 
 FULL, LEFT, RIGHT = "full", "left", "right"  # a node of a product has an element a result, a row, or a column
-BUSY = 96  # workgroups that keep a device busy: a result that fills fewer has smaller ones, and shares them out by k
-SHARE = 16  # of k, at least, for each that shares
-EMULATED_LANES = 16  # of a workgroup on a CPU, which runs four at a time, and workgroups on its cores
-FEW = 64  # invocations that keep a CPU's cores busy
-LONG = 512  # of k, at least, for each that shares there: workgroup memory takes long to clear
 STEPS = 4  # of k that are written out: what one reads does not wait for what another multiplies
 
 
@@ -55,47 +48,23 @@ class Tile:
     def lanes(self) -> int:
         return self.blocks * self.slices
 
-    def groups(self, m: int, n: int) -> int:
-        return -(-m // self.rows) * -(-n // self.columns)
+    @property
+    def launch(self) -> Launch:
+        return Launch("", self.lanes, (self.rows, self.columns, self.depth), (self.high, self.wide), self.slices)
+
+    @staticmethod
+    def of(launch: Launch) -> Tile:
+        (rows, columns, depth), (high, wide) = launch.tile, launch.each
+        return Tile(rows, columns, depth, high, wide, launch.split)
 
 
-def choose(batches: int, m: int, n: int, depth: int, limits: Limits) -> Tile:
-    if limits.emulated:
-        return _choose_emulated(batches, m, n, depth, limits)
-    rows, columns = (min(64, max(16, _power(size))) for size in (m, n))
-    while max(rows, columns) > 16 and (
-        rows * columns > 16 * limits.workgroup_size or batches * Tile(rows, columns, 0).groups(m, n) < BUSY
-    ):
-        rows, columns = (rows // 2, columns) if rows >= columns else (rows, columns // 2)
-    slices = max(limits.workgroup_size * 16 // (rows * columns), 1)
-    while slices > 1 and slices * SHARE > depth:
-        slices //= 2
-    slices = 1 << (slices.bit_length() - 1)  # Halves are added to halves.
-    return Tile(rows, columns, max(16, min(rows, columns) * slices // 4), slices=slices)
-
-
-def _choose_emulated(batches: int, m: int, n: int, depth: int, limits: Limits) -> Tile:
-    high, wide = (1 if size == 1 else 4 if size <= 4 or 8 < size <= 12 else 8 for size in (m, n))
-    down, across = -(-m // high), -(-n // wide)
-    blocks = batches * down * across
-    lanes = min(EMULATED_LANES, limits.workgroup_size, max(4, _power(blocks // 32)))
-    per_row = min(_power(across), 4)
-    slices = min(FEW // _power(blocks), limits.workgroup_size // lanes, _power(depth // LONG)) if blocks < FEW else 1
-    return Tile(lanes // per_row * high, per_row * wide, 0, high, wide, max(slices, 1))
-
-
-def _power(n: int) -> int:
-    """The next power of two."""
-    return 1 << max(n - 1, 0).bit_length()
-
-
-def generate(
-    anchor: Node, nodes: Sequence[Node], outputs: Sequence[Node], levels: dict[int, str], build: Builder
-) -> Kernel:
+def write(work: Computation, launch: Launch, build: Builder) -> Kernel:
+    nodes, outputs, levels = work.nodes, work.outputs, work.domain.levels
+    anchor = anchor_of(nodes)
     left, right = anchor.inputs
     batches, m, n = anchor.spec.shape
     kind, depth = scalar(anchor.spec.dtype), left.spec.shape[2]
-    tile = choose(batches, m, n, depth, build.limits)
+    tile = Tile.of(launch)
     down, across = -(-m // tile.rows), -(-n // tile.columns)
     per_row = tile.columns // tile.wide
     batch = build.let(GROUP // (across * down), "batch")
@@ -191,7 +160,7 @@ class _Side:
         once = count == tile.lanes
         with build.scope() if once else build.loop("at", LANE, count, tile.lanes) as looped:
             at = looped or build.let(LANE, "at")
-            along = _is_contiguous_in_k(self)
+            along = is_contiguous_in_k(self.source, self.letter)
             span = tile.depth if along else fours
             k_position = build.let(at % span if along else at // span, "k_position")
             four = build.let(at // span if along else at % span, "four")
@@ -209,7 +178,7 @@ class _Side:
         piece: Expr,
         nodes: Sequence[Node],
         outputs: Sequence[Node],
-        levels: dict[int, str],
+        levels: Mapping[int, str],
     ) -> None:
         """Stores the sums over k: those do it who have the first column (row) of the result."""
         build = self._build
@@ -293,7 +262,7 @@ class _Product:
             build.assign(own, shared[self.block])
             build.barrier()
 
-    def finish(self, anchor: Node, nodes: Sequence[Node], outputs: Sequence[Node], levels: dict[int, str]) -> None:
+    def finish(self, anchor: Node, nodes: Sequence[Node], outputs: Sequence[Node], levels: Mapping[int, str]) -> None:
         """Stores an invocation's results through the epilogue."""
         batches, m, n = anchor.spec.shape
         build, tile = self.build, self.tile
@@ -349,7 +318,7 @@ def _store(
     position: Sym,
     nodes: Sequence[Node],
     outputs: Sequence[Node],
-    levels: dict[int, str],
+    levels: Mapping[int, str],
     build: Builder,
 ) -> None:
     """After every load: a result may take over the buffer that another one reads."""
@@ -359,10 +328,14 @@ def _store(
             build.store(node, position, values[id(node)])
 
 
-def _is_contiguous_in_k(side: _Side) -> bool:
-    """Whether stepping k steps one element in the memory below the views."""
-    source = side.source
-    names = ("batch", "m", "k") if side.letter == "m" else ("batch", "k", "n")
+def anchor_of(nodes: Sequence[Node]) -> Node:
+    """The product among the nodes of its kernel."""
+    return next(node for node in nodes if node.op is contraction.matmul)
+
+
+def is_contiguous_in_k(source: Node, letter: str) -> bool:
+    """Whether stepping k steps one element in the memory below the views of an operand; letter: its other axis."""
+    names = ("batch", "m", "k") if letter == "m" else ("batch", "k", "n")
     at = tuple(variable(name, n) for name, n in zip(names, source.spec.shape, strict=True))
     while isinstance(source.op, Movement) and source.buffer is None:
         at, _ = source.op.index(at, source.inputs[0].spec.shape, **source.attrs)

@@ -1,0 +1,78 @@
+"""How the nodes of kernels read: through views, down to a value that another kernel stored or the same one has.
+
+A view changes only where its input is read, and constants cost nothing: both are part of whoever needs them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+from pywebgpu.ir.graph import HOST, Generator, Movement, Node
+from pywebgpu.ops import indexing, random
+from pywebgpu.shapes import Shape
+from pywebgpu.symbolic import Sym, flatten, unflatten
+
+Chain = tuple[tuple[Movement | None, tuple[tuple[str, Any], ...], Shape], ...]  # views down to a producer
+Edge = tuple[Node, Chain, Shape]  # producer, views, shape at which the consumer reads
+Edges = Mapping[int, list[Edge]]  # by id of a node, what it reads
+
+GATHERS = (indexing.take, indexing.cat)  # They read elements that are not at the place of their own.
+
+
+def is_free(node: Node) -> bool:
+    """Costs nothing wherever it is needed: constants, counters, host numbers."""
+    if node.op is HOST:
+        return True
+    return node.buffer is None and isinstance(node.op, Generator) and node.op is not random.bits
+
+
+def is_view(node: Node) -> bool:
+    """Changes where its input is read, and nothing else."""
+    return node.buffer is None and (isinstance(node.op, Movement) or node.op is indexing.offset_slice)
+
+
+def below(node: Node) -> Node:
+    """The node under a chain of views."""
+    while is_view(node):
+        node = node.inputs[0]
+    return node
+
+
+@lru_cache(65536)
+def read_at(start: Sym, shape: Shape, chain: Chain) -> Sym | None:
+    """The flat index of the producer's element that is read for the consumer's element `start`."""
+    at = unflatten(start, shape)
+    last = shape
+    for op, attrs, source in chain:
+        if op is None:
+            return None
+        at, bounds = op.index(at, source, **dict(attrs))
+        if bounds:
+            return None
+        last = source
+    return flatten(at, last)
+
+
+def reads_inside(edges: list[Edge], node: Node, inside: set[int], position: Sym) -> bool:
+    """Whether what the node reads of its own kernel is the very element that it computes."""
+    for producer, chain, shape in edges:
+        if id(producer) in inside:
+            if shape != node.spec.shape or node.op in GATHERS:
+                return False
+            if read_at(position, shape, chain) != position:
+                return False
+    return True
+
+
+def down(node: Node, at: tuple[Sym, ...]) -> tuple[int, Sym] | None:
+    """The id of the node below a chain of views, and the flat index there; None where an element may lie outside."""
+    while is_view(node):
+        if not isinstance(node.op, Movement):
+            return None
+        at, bounds = node.op.index(at, node.inputs[0].spec.shape, **node.attrs)
+        if bounds:
+            return None
+        node = node.inputs[0]
+    return id(node), flatten(at, node.spec.shape)

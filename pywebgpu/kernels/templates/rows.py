@@ -1,0 +1,200 @@
+"""Reductions over the same rows, with pointwise work before, between and after, in one kernel: see rows_kernel.py."""
+
+from collections.abc import Callable, Mapping, Sequence
+from math import prod
+
+from pywebgpu.ir.graph import Node, Op, Reduction
+from pywebgpu.kernels.access import GATHERS, Edges, read_at
+from pywebgpu.kernels.builder import Builder
+from pywebgpu.kernels.iteration_space import IterationSpace, folded
+from pywebgpu.kernels.kernel import Kernel, Limits
+from pywebgpu.kernels.launch import Launch, Problem
+from pywebgpu.kernels.target import SUBGROUPS, Features, Target
+from pywebgpu.kernels.template import REPEAT_COST, Computation, Domain, Template
+from pywebgpu.kernels.templates import rows_kernel
+from pywebgpu.kernels.templates.rows_kernel import (
+    EXTREMES,
+    FULL,
+    OUTER,
+    SHUFFLED,
+    folds,
+    is_along,
+    is_positional,
+    together,
+)
+from pywebgpu.ops import indexing
+from pywebgpu.symbolic import Sym, variable
+
+WIDTH = 64  # invocations of a workgroup that has several rows: what it shares is cleared first, which takes time
+SECTOR = 8  # neighbours in memory that are as cheap to read as one
+BUSY = 64  # workgroups that keep a device busy
+# Families of adapters whose subgroups are neighbours by their numbers in the workgroup, which WGSL does not promise.
+IN_ORDER = ("nvidia", "amd", "apple", "intel", "llvmpipe", "swiftshader")
+FEW = 32  # invocations that keep a CPU's cores busy: where there are as many rows, each has one
+SHARE = 64  # columns, at least, for each of several that share a row there
+TREES = 12  # reductions of one kernel: each takes its share of workgroup memory
+
+
+class RowsTemplate(Template):
+    """Levels: FULL, a node has an element for each of a row; OUTER, one a row.
+
+    Problem: rows, columns; layout "along" where neighbours in memory lie in one row, else "across".
+    Launch: threads, of which `split` share a row; SHUFFLED: of these `each` add what they have by shuffles.
+    """
+
+    name = "rows"
+    absorbs = frozenset({"pointwise", name})
+    beside = frozenset({name})
+    repeats = REPEAT_COST
+    has_prologue = True
+
+    def claims(self, op: Op, target: Target) -> bool:
+        return isinstance(op, Reduction) or op in EXTREMES
+
+    def start(self, node: Node) -> Domain:
+        return Domain({id(node): OUTER}, folded(node))
+
+    def joined(self, nodes: Sequence[Node], edges: Edges, parts: tuple[Domain, Domain]) -> Domain | None:
+        space = next((part.space for part in parts if part.space is not None), None)
+        assert space is not None
+        if space.columns <= 1 or space.rows == 0:
+            return None
+        if len(together(nodes)) > TREES:
+            return None
+        levels: dict[int, str] = {}
+        for node in nodes:
+            level = _level(node, space)
+            if level is None or not _reads_its_own(node, level, edges, levels, space):
+                return None
+            levels[id(node)] = level
+        return Domain(levels, space)
+
+    def packs(self, work: Computation, node: Node, each: int) -> bool:
+        space = work.domain.space
+        assert space is not None
+        return work.domain.levels[id(node)] == FULL and space.columns % each == 0 and _is_row_major(space)
+
+    def part(self, nodes: Sequence[Node], whole: Domain) -> Domain:
+        levels = {id(node): FULL if whole.levels[id(node)] == FULL else OUTER for node in nodes if whole.levels}
+        first = next(node for node in nodes if folds(node))
+        return Domain(levels, whole.space or folded(first))
+
+    def is_worthwhile(self, work: Computation, escapes: Callable[[Node], bool], target: Target) -> bool:
+        space = work.domain.space
+        assert space is not None
+        limits = target.limits
+        positional = [is_positional(fold) for fold in together(work.nodes)]
+        if len(positional) + sum(positional) > limits.shared_bytes // (4 * limits.workgroup_size):
+            return False
+        if _are_stored_rows_fast(space):
+            return True
+        return not any(work.domain.levels[id(node)] == FULL and escapes(node) for node in work.nodes)
+
+    def written_at(self, work: Computation, result: Node, escapes: Callable[[Node], bool]) -> Sym | None:
+        # A later pass over the row, or another lane of it, would read what an earlier one wrote.
+        if any(work.domain.levels[id(node)] == FULL and escapes(node) for node in work.nodes):
+            return None
+        space = work.domain.space
+        assert space is not None
+        return variable("row", space.rows)
+
+    def reads_on_level(self, work: Computation, node: Node, result: Node) -> bool:
+        gathers = folds(node) or node.op in GATHERS
+        return not gathers and work.domain.levels[id(node)] != FULL
+
+    def problem(self, work: Computation, build: Builder) -> Problem:
+        space = work.domain.space
+        assert space is not None
+        return Problem((space.rows, space.columns), layout="along" if is_along(space) else "across")
+
+    def launches(self, problem: Problem, target: Target) -> Sequence[Launch]:
+        rows, columns = problem.sizes
+        first = _rule(rows, columns, problem.layout == "along", target.limits)
+        limit = _power_below(target.limits.workgroup_size)
+        threads = [one for one in (WIDTH, 128, 256) if one <= limit]
+        most = min(_power(columns), limit)
+        splits = [split for split in (1 << at for at in range(11)) if split <= most]
+        others = [Launch(threads=one, split=split) for one in threads for split in splits if split <= one]
+        found = [first, *(one for one in others if one != first)]
+        shuffled = _shuffled(target.features) if problem.layout == "along" else 0
+        ways = [(one, min(shuffled, one.split)) for one in found]
+        return [*found, *(one._replace(way=SHUFFLED, each=(each,)) for one, each in ways if each > 1)]
+
+    def write(self, work: Computation, launch: Launch, build: Builder) -> Kernel:
+        return rows_kernel.write(work, launch, build)
+
+
+def _shuffled(features: Features) -> int:
+    """How many neighbours surely lie in one subgroup, as a power of two; 0 where that is not known."""
+    if SUBGROUPS not in features or features.family not in IN_ORDER:
+        return 0
+    return _power_below(features.subgroup_sizes[0])
+
+
+def _rule(rows: int, columns: int, along: bool, limits: Limits) -> Launch:
+    """For devices that nobody has measured."""
+    limit = _power_below(limits.workgroup_size)  # A tree halves its lanes.
+    if limits.emulated:
+        lanes = min(_power(FEW // max(rows, 1)), _power(columns // SHARE), WIDTH, limit)
+        size = max(min(_power(rows * lanes // FEW), WIDTH, limit), 4, lanes)
+    elif along:
+        lanes = min(_power(-(-columns // 4)), limit)
+        size = min(limit, WIDTH)
+    else:
+        beside = min(_power(rows), limit, 32 if columns > 8 else limit)
+        while beside > SECTOR and rows < BUSY * beside and limit // beside < columns:
+            beside //= 2
+        lanes = min(limit // beside, _power(columns))
+        size = limit
+    return Launch(threads=max(size // lanes, 1) * lanes, split=lanes)
+
+
+def _are_stored_rows_fast(space: IterationSpace) -> bool:
+    """Elements of a row lie together: writing whole rows is as fast as writing in order."""
+    rank = len(space.shape)
+    trailing = space.axes == tuple(range(rank - len(space.axes), rank))
+    return trailing and (space.rows >= 16 or space.columns <= 4096)
+
+
+def _is_row_major(space: IterationSpace) -> bool:
+    """Whether neighbours in memory are neighbours in a row."""
+    return space.full() == variable("row", space.rows) * space.columns + variable("column", space.columns)
+
+
+def _level(node: Node, space: IterationSpace) -> str | None:
+    """On which level a node of such rows has its elements; None where it has them on none."""
+    rows, columns = space.rows, space.columns
+    if folds(node):
+        own = folded(node)
+        same = own == space or (own.rows, own.columns, own.full()) == (rows, columns, space.full())
+        return OUTER if same else None
+    size = prod(node.spec.shape)
+    return FULL if size == rows * columns else OUTER if size == rows else None
+
+
+def _reads_its_own(node: Node, level: str, edges: Edges, levels: Mapping[int, str], space: IterationSpace) -> bool:
+    """Whether what a node reads of its kernel is what was computed there. levels: of the nodes before it."""
+    full, row = space.full(), variable("row", space.rows)
+    is_fold = folds(node)
+    start = full if is_fold or level == FULL else row
+    for producer, chain, shape in edges[id(node)]:
+        if id(producer) not in levels:
+            continue
+        if node.op in GATHERS or node.op is indexing.write_slice:
+            return False
+        wanted = full if levels[id(producer)] == FULL else row
+        if level == OUTER and not is_fold and wanted is full:
+            return False
+        if read_at(start, shape, chain) != wanted:
+            return False
+    return True
+
+
+def _power(n: int) -> int:
+    """The next power of two."""
+    return 1 << max(n - 1, 0).bit_length()
+
+
+def _power_below(n: int) -> int:
+    """The largest power of two that is not above."""
+    return 1 << (n.bit_length() - 1)

@@ -1,0 +1,172 @@
+"""Buffers larger than one binding: a kernel binds windows of them, as many as it may reach.
+
+A pass over a kernel that is made. An index that provably stays in one window is moved into it. Where it may lie in
+several, the kernel looks in which it is. A kernel that would bind too much is run in parts, each some of its
+workgroups, which reach less; workgroups know nothing of each other, so any of them may be a part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from pywebgpu.formats import WORD
+from pywebgpu.ir.graph import Spec
+from pywebgpu.kernels import ir
+from pywebgpu.kernels.intervals import Intervals
+from pywebgpu.kernels.ir import Array, Expr, Load
+from pywebgpu.kernels.kernel import Limits
+
+ALIGNMENT = 256  # bytes: where WebGPU lets a binding start
+MOST = 256  # parts of a kernel
+
+
+class Part(NamedTuple):
+    """Some workgroups of a kernel: the first and how many, the body, what they bind and the functions that they call.
+
+    bound: for each binding the number of the array, and which window of it; None where all of it is bound.
+    """
+
+    first: int
+    groups: int
+    body: ir.Block
+    bindings: tuple[Array, ...]
+    bound: tuple[tuple[int, int | None], ...]
+    windowed: tuple[ir.Windowed, ...] = ()
+
+
+def nbytes(limits: Limits) -> int:
+    """Bytes of a window."""
+    return max(limits.binding_bytes // limits.offset_alignment, 1) * limits.offset_alignment
+
+
+def count(size: int, limits: Limits) -> int:
+    """How many bindings `size` bytes take."""
+    return 1 if size <= limits.binding_bytes else -(-size // nbytes(limits))
+
+
+def too_large(spec: Spec, size: int, limits: Limits) -> str:
+    """Why no value of a spec can be, which takes `size` bytes; "" where one can."""
+    if size <= limits.buffer_bytes:
+        return ""
+    return (
+        f"a value of {spec.dtype.name}{list(spec.shape)} takes {size} bytes, more than the {limits.buffer_bytes} of "
+        "this device's largest buffer; use smaller tensors"
+    )
+
+
+def divisions(body: ir.Block, arrays: Sequence[Array], lanes: int, groups: int, limits: Limits) -> Iterator[list[Part]]:
+    """Ways to run a kernel: whole, then in more and more parts, which bind less and less."""
+    long = [array for array in arrays if _bytes(array) > limits.binding_bytes]
+    if not long:
+        bound = tuple([(at, None) for at in range(len(arrays))])
+        yield [Part(0, groups, body, tuple(arrays), bound)]
+        return
+    size = groups
+    whole = max(_bytes(array) for array in long)
+    while True:
+        starts = range(0, groups, size)
+        yield [_part(body, arrays, lanes, first, min(size, groups - first), limits) for first in starts]
+        size = min(size, max(groups * nbytes(limits) // whole, 1) * 2) // 2
+        if not size or -(-groups // size) > MOST:
+            return
+
+
+def _bytes(array: Array) -> int:
+    return WORD * array.type.width * array.size
+
+
+def _part(body: ir.Block, arrays: Sequence[Array], lanes: int, first: int, groups: int, limits: Limits) -> Part:
+    known = {ir.GROUP.name: (first, first + groups - 1), ir.LANE.name: (0, lanes - 1)}
+    found = _Windows(arrays, Intervals(known), limits)
+    done = found.block(body)
+    bound: list[tuple[int, int | None]] = []
+    bindings: list[Array] = []
+    for at, array in enumerate(arrays):
+        windows = sorted(found.used[array.name].items()) if array.name in found.used else [(None, array)]
+        bound += [(at, window) for window, _ in windows]
+        bindings += [binding for _, binding in windows]
+    return Part(first, groups, done, tuple(bindings), tuple(bound), tuple(found.functions.values()))
+
+
+class _Windows:
+    """used: by name of a long array, the windows of it that are reached.  functions: that look for the right one."""
+
+    def __init__(self, arrays: Sequence[Array], intervals: Intervals, limits: Limits) -> None:
+        self._intervals, self._limits = intervals, limits
+        self.used: dict[str, dict[int, Array]] = {a.name: {} for a in arrays if _bytes(a) > limits.binding_bytes}
+        self.functions: dict[str, ir.Windowed] = {}
+
+    def block(self, body: ir.Block) -> ir.Block:
+        before = dict(self._intervals.known)
+        found = [self._statement(statement) for statement in body]
+        self._intervals.known = before
+        return found
+
+    def _statement(self, one: ir.Statement) -> ir.Statement:
+        match one:
+            case ir.Declare(word, target, value):
+                self._intervals.declare(one)
+                return ir.Declare(word, target, value and self._expr(value))
+            case ir.Assign(Load() as target, value, sign) if target.array.name in self.used:
+                return self._store(target, self._expr(value), sign)
+            case ir.Assign(target, value, sign):
+                return ir.Assign(self._expr(target), self._expr(value), sign)
+            case ir.If(branches):
+                return ir.If([(condition and self._expr(condition), self.block(body)) for condition, body in branches])
+            case ir.Loop(condition, body, head):
+                self._intervals.count(one)
+                return ir.Loop(self._expr(condition), self.block(body), head)
+            case ir.Scope(body):
+                return ir.Scope(self.block(body))
+        return one
+
+    def _expr(self, e: Expr) -> Expr:
+        match e:
+            case Load():
+                index = self._expr(e.index)
+                return self._load(e, index) if e.array.name in self.used else Load(e.array, index, e.width)
+            case ir.Call():
+                return ir.Call(e.intrinsic, e.type, *map(self._expr, e.args))
+        return e
+
+    def _reached(self, target: Load) -> list[tuple[int, Array]]:
+        """The windows that an index may lie in, each with its first element."""
+        array = target.array
+        length = nbytes(self._limits) // (WORD * array.type.width)
+        low, high = self._intervals.of(target.index) or (0, array.size - 1)
+        # Outside it is read where a condition forbids it.
+        first, last = (min(max(end, 0), array.size - 1) // length for end in (low, high))
+        found = []
+        for window in range(first, max(first, last) + 1):
+            if window not in self.used[array.name]:
+                size = min(length, array.size - window * length)
+                name, told = f"{array.name}_{window}", size if array.length else 0
+                self.used[array.name][window] = Array("storage", name, array.type, told, size, array.name)
+            found.append((window * length, self.used[array.name][window]))
+        return found
+
+    def _load(self, e: Load, index: Expr) -> Expr:
+        reached = self._reached(e)
+        if len(reached) == 1:
+            start, window = reached[0]
+            return Load(window, _moved(index, start), e.width)
+        name = f"{reached[0][1].name}_to_{reached[-1][1].name}" + (f"_by_{e.width}" if e.width > 1 else "")
+        self.functions[name] = ir.Windowed(name, e.width, tuple(reached))
+        return ir.call(name, e.type, index)
+
+    def _store(self, target: Load, value: Expr, sign: str) -> ir.Statement:
+        reached, index = self._reached(target), self._expr(target.index)
+        if len(reached) == 1:
+            start, window = reached[0]
+            return ir.Assign(Load(window, _moved(index, start), target.width), value, sign)
+        at, stored = ir.Var(ir.U32, "stored_at"), ir.Var(value.type, "stored")
+        branches: list[tuple[Expr | None, ir.Block]] = []
+        for (start, window), (end, _) in zip(reached, [*reached[1:], (0, None)], strict=True):
+            put = ir.Assign(Load(window, _moved(at, start), target.width), stored, sign)
+            branches.append((at < end if end else None, [put]))
+        return ir.Scope([ir.Declare("let", at, index), ir.Declare("let", stored, value), ir.If(branches)])
+
+
+def _moved(index: Expr, start: int) -> Expr:
+    return index - start if start else index

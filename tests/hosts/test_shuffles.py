@@ -1,0 +1,25 @@
+"""Variants that need subgroups: where they are, sums have the bits that they have without, on both translators."""
+
+import json
+
+import pytest
+
+from tests.hosts import shuffles
+from tests.hosts.host import HOSTS
+from tests.hosts.windows import numbers
+
+
+@pytest.mark.parametrize("host", ["native", "node"])
+def test_shuffled_sums_have_the_same_bits(host: str) -> None:
+    there = HOSTS[host]
+    if there.missing():
+        pytest.skip(there.missing())
+    names, found = json.loads(there.results("shuffles.py", there.device, "results", result="results"))
+    if "subgroups" not in names:
+        pytest.skip(f"the adapter of {host} has no subgroups")
+    assert {tuple(shape) for shape, *_ in found} == {*shuffles.SHAPES}
+    for shape, launch, shuffled, plain in found:
+        x = numbers(*shape)
+        expected = [number for tensor in (x.sum(1), x.softmax(1)) for number in tensor.reshape(-1).tolist()]
+        assert shuffled == plain, (shape, launch)
+        assert shuffled == pytest.approx(expected, rel=1e-4, abs=1e-4), (shape, launch)

@@ -1,0 +1,101 @@
+"""Values larger than one binding: right on both translators, under limits made small and at their real size."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+import pywebgpu as torch
+from pywebgpu import devices
+from pywebgpu.errors import CompileError, DeviceError
+from pywebgpu.kernels.kernel import Limits
+from pywebgpu.nn import functional
+from tests.devices import why_no_webgpu
+from tests.hosts import windows
+from tests.hosts.host import HOSTS
+
+Outcomes = dict[str, dict[str, list[list[float]] | str]]
+
+
+def outcomes(host: str) -> Outcomes:
+    found = HOSTS[host]
+    if found.missing():
+        pytest.skip(found.missing())
+    text = found.results("windows.py", found.device, "results", result="results")
+    values: Outcomes = json.loads(text)
+    return values
+
+
+@pytest.fixture(scope="module")
+def reference() -> Outcomes:
+    """Device cpu's, which has no bindings."""
+    return outcomes("cpu")
+
+
+@pytest.mark.parametrize("host", ["native", "node"])
+def test_values_of_several_windows_are_right(host: str, reference: Outcomes) -> None:
+    found = outcomes(host)
+    for limits, cases in reference.items():
+        computed = 0
+        for name, expected in cases.items():
+            got = found[limits][name]
+            if isinstance(got, str):  # It would take more windows than the bindings that there are.
+                assert limits != "two_of_eight", (name, got)
+                assert "more bindings" in got, (limits, name, got)
+                continue
+            computed += 1
+            for ours, theirs in zip(got, expected, strict=True):
+                assert ours == pytest.approx(theirs, rel=1e-4, abs=1e-5), (limits, name)
+        assert computed >= len(windows.CASES) // 3, limits
+
+
+@pytest.fixture
+def least(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The GPU with what WebGPU promises everywhere: 8 bindings of 128 MiB."""
+    if why_no_webgpu():
+        pytest.skip(why_no_webgpu())
+    device: Any = devices.open_device("webgpu")
+    monkeypatch.setattr(device, "target", replace(device.target, limits=Limits(emulated=device.target.limits.emulated)))
+    return device
+
+
+VOCABULARY, WIDTH = 50_257, 768  # of GPT-2: 154 MB
+
+
+def test_the_vocabulary_of_gpt2_is_trained(least: Any) -> None:
+    """Embedding, tied head, gradient and AdamW: against what one step does to the rows that occur and to one other."""
+    ids, targets = [3001 * i % VOCABULARY for i in range(8)], [7919 * i % VOCABULARY for i in range(1, 9)]
+    finals = []
+    for device in ("cpu", "webgpu"):
+        torch.manual_seed(0)
+        table = torch.nn.Parameter((torch.randn(VOCABULARY, WIDTH, device="cpu") * 0.02).to(device))
+        optimizer = torch.optim.AdamW([table], lr=1e-3)
+        given, wanted = (torch.tensor(values, device=device) for values in (ids, targets))
+        loss = functional.cross_entropy(table[given] @ table.t(), wanted)
+        loss.backward()
+        optimizer.step()
+        rows = torch.tensor([*ids, *targets, VOCABULARY - 1], device=device)
+        finals.append([loss.item(), *table.detach()[rows].reshape(-1).cpu().tolist()])
+    assert finals[1] == pytest.approx(finals[0], rel=1e-4, abs=1e-5)
+
+
+def test_scores_of_one_head_over_6000_tokens(least: Any) -> None:
+    """144 MB of scores, and their gradient."""
+    finals = []
+    for device in ("cpu", "webgpu"):
+        q, k, v = (windows.numbers(6000, 8, seed=seed).to(device).requires_grad_() for seed in (1, 2, 3))
+        out = (q @ k.t()).softmax(-1) @ v
+        (out * out).sum().backward()
+        parts = [tensor.detach()[::997].reshape(-1).cpu().tolist() for tensor in (out, q.grad, k.grad, v.grad)]
+        finals.append([number for part in parts for number in part])
+    assert finals[1] == pytest.approx(finals[0], rel=1e-3, abs=1e-4)
+
+
+def test_a_value_larger_than_a_buffer_names_itself_and_the_limit(least: Any) -> None:
+    text = r"a value of float32\[70000, 1024\] takes 286720000 bytes, more than the 268435456 of this device's largest"
+    large = torch.zeros(70_000, 1024, device="webgpu").exp()
+    with pytest.raises(CompileError, match=f"exp: {text}"):
+        large.cpu()
+    with pytest.raises(DeviceError, match=f"webgpu: {text}"):
+        torch.zeros(70_000, 1024, device="cpu").to("webgpu")

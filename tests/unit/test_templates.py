@@ -1,0 +1,179 @@
+"""Templates: each of their launches gives the values of device cpu, and a tuning chooses among them."""
+
+from collections.abc import Callable
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pywebgpu as torch
+from pywebgpu import devices
+from pywebgpu.compiler import kernel_table
+from pywebgpu.kernels import launch, templates
+from pywebgpu.kernels.kernel import Limits
+from pywebgpu.kernels.launch import Case, Launch, Problem
+from pywebgpu.kernels.target import SUBGROUPS, Features, Target
+from pywebgpu.kernels.template import Template
+from pywebgpu.ops import indexing
+from pywebgpu.runtime import program_cache, state
+from tests.unit.compiled import NULL, check, for_limits, only, programs
+
+Subject = Callable[[str], Any]  # a device -> results that the template computes there
+
+DEFAULT = Limits()
+FEW = 6  # launches of a template that are run on a device; all of them are compiled
+TARGETS = {
+    "default": Target(True, DEFAULT),
+    "emulated": Target(True, replace(DEFAULT, emulated=True)),
+    "subgroups": Target(True, DEFAULT, Features((SUBGROUPS,), (8, 32), family="nvidia", translator="tint")),
+    "small": Target(True, replace(DEFAULT, workgroup_size=100, shared_bytes=8 << 10)),
+}
+
+
+def data(device: str, *shape: int) -> Any:
+    """Numbers that differ from their neighbours, the same on every device."""
+    count = torch.Size(shape).numel()
+    return ((torch.arange(count) * 37 % 101).to(torch.float32) / 25 - 2).reshape(shape).to(device)
+
+
+def matmul(m: int, n: int, k: int, batches: int = 1) -> Subject:
+    return lambda device: (data(device, batches, m, k) @ data(device, batches, k, n)).relu()
+
+
+def added(updates: int) -> Subject:
+    """Rows added by number, many to each."""
+    return lambda device: data(device, 7, 3).index_add(
+        0, torch.arange(updates, device=device) % 7, data(device, updates, 3)
+    )
+
+
+def sums_on_the_way(device: str) -> Any:
+    x, g = data(device, 37, 5), data(device, 37, 9)
+    return x.t() @ g, g.sum(0)
+
+
+SUBJECTS: dict[str, list[Subject]] = {
+    "pointwise": [lambda device: [(x := data(device, 7, 13)).sin(), x.exp() + data(device, 13)]],
+    "rows": [
+        lambda device: data(device, 5, 37).softmax(-1),
+        lambda device: data(device, 70, 11).sum(0),
+        lambda device: data(device, 9, 130).argmax(1),
+    ],
+    "matmul": [matmul(7, 13, 5), matmul(33, 20, 70, 2), sums_on_the_way],
+    "scan": [lambda device: data(device, 3, 77).cumsum(-1)],
+    "scatter": [added(20)],
+    "scatter_sorted": [added(4100)],
+    "sort_block": [lambda device: data(device, 3, 300).argsort(-1)],
+    "sort_merge": [lambda device: data(device, 600).argsort(-1)],
+    "pack": [],  # It fills gaps, which nobody reads; test_suballocation.py looks into them.
+}
+
+
+@contextmanager
+def launched(template: Template, at: int) -> Any:
+    """Kernels of a template are launched as the variant number `at`, of all that there are."""
+    choose = launch.choose
+
+    def chosen(of: Template, problem: Problem, target: Target) -> Launch:
+        found = of.launches(problem, target)
+        return found[at % len(found)] if of is template else choose(of, problem, target)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kernel_table.launch, "choose", chosen)
+        patch.setattr(state.default, "is_stored", False)
+        program_cache.clear()
+        yield
+        program_cache.clear()
+
+
+def values(results: Any) -> list[Any]:
+    return [one.numpy(force=True) for one in (results if isinstance(results, list | tuple) else [results])]
+
+
+CASES = [(template, subject) for template in templates.ALL for subject in SUBJECTS[template.name]]
+IDS = [f"{template.name}{SUBJECTS[template.name].index(subject)}" for template, subject in CASES]
+
+
+def test_every_template_is_tried() -> None:
+    assert {template.name for template in templates.ALL} == SUBJECTS.keys()
+
+
+def problems(template: Template, subject: Subject, target: Target) -> list[tuple[Problem, list[Launch]]]:
+    """What the template's kernels of a subject are chosen for, and the launches there are."""
+    found: list[tuple[Problem, list[Launch]]] = []
+    choose = launch.choose
+
+    def seen(of: Template, problem: Problem, on: Target) -> Launch:
+        if of is template:
+            found.append((problem, list(of.launches(problem, target))))
+        return choose(of, problem, on)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kernel_table.launch, "choose", seen)
+        patch.setattr(state.default, "is_stored", False)
+        programs(lambda: subject("null"))
+    assert found, f"{template.name} computes nothing of its subject"
+    return found
+
+
+@pytest.mark.parametrize(("template", "subject"), CASES, ids=IDS)
+@pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS.keys())
+def test_every_launch_keeps_to_the_limits(
+    template: Template, subject: Subject, target: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(NULL, "target", target)
+    for _, found in problems(template, subject, target):
+        assert len({*found}) == len(found), "a launch is listed once"
+        for at in range(len(found)):
+            with launched(template, at):
+                for program in programs(lambda: subject("null")):
+                    check(program, target.limits)
+
+
+@pytest.mark.parametrize(("template", "subject"), CASES, ids=IDS)
+def test_launches_give_the_values_of_device_cpu(
+    template: Template, subject: Subject, device: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if device == "cpu":
+        pytest.skip("device cpu has no kernels")
+    expected = values(subject("cpu"))
+    target = devices.open_device(device).target
+    monkeypatch.setattr(NULL, "target", target)
+    count = max(len(found) for _, found in problems(template, subject, target))
+    for at in sorted({round(step * (count - 1) / (FEW - 1)) for step in range(FEW)}):
+        with launched(template, at):
+            for one, wanted in zip(values(subject(device)), expected, strict=True):
+                np.testing.assert_allclose(one, wanted, rtol=1e-5, atol=1e-4, err_msg=f"launch {at} of {count}")
+
+
+def test_a_tuning_chooses_among_the_launches_that_a_target_can_run() -> None:
+    template = templates.ALL[2]
+    problem = Problem((1, 300, 512, 64), ("float32",), "nn")
+    plain = TARGETS["default"]
+    rule, other, *_ = template.launches(problem, plain)
+    assert launch.choose(template, problem, plain) == rule
+    where = launch.case(template, problem)
+    assert where == Case("matmul", (1, 512, 512, 64), ("float32",), "nn")
+    assert launch.choose(template, problem, replace(plain, tuning={where: other})) == other
+    impossible = Launch("", 4096, (4096, 16, 16), (4, 4))
+    assert launch.choose(template, problem, replace(plain, tuning={where: impossible})) == rule
+
+
+def test_a_tuning_changes_the_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    subject = SUBJECTS["matmul"][1]
+    rule = only(lambda: subject("null")).kernels[-1]
+    template = templates.ALL[2]
+    ((problem, found),) = problems(template, subject, NULL.target)
+    tuned = replace(NULL.target, tuning={launch.case(template, problem): found[-1]})
+    monkeypatch.setattr(NULL, "target", tuned)
+    monkeypatch.setattr(state.default, "is_stored", False)
+    other = only(lambda: subject("null")).kernels[-1]
+    assert other.wgsl != rule.wgsl
+
+
+def test_an_op_without_a_template_is_refused() -> None:
+    claims = templates.Claims(TARGETS["default"])
+    assert claims.find(indexing.argsort) is None
+    assert for_limits(DEFAULT, torch.zeros(3, device="null").argsort()).steps
