@@ -33,7 +33,7 @@ class Inlining:
     def __init__(self, order: Sequence[Node], wanted: set[int], bindings: int, claims: Claims) -> None:
         self._order, self._bindings = order, bindings
         self.claims, limits = claims, claims.target.limits
-        self.long = {id(node): count for node in order if (count := windows.count(_bytes(node, claims), limits)) > 1}
+        self.long = {id(node): count for node in order if (count := windows.count(_bytes(node), limits)) > 1}
         self.wanted = wanted
         self._inline: set[int] = set()
         self._free: set[int] = set()
@@ -141,11 +141,11 @@ class Inlining:
         return found
 
 
-def _bytes(node: Node, claims: Claims) -> int:
+def _bytes(node: Node) -> int:
     """At most: whether a kernel can pack what it computes is decided later."""
-    template = None if node.buffer is not None else claims.find(node.op)
     size = prod(node.spec.shape)
-    return node.spec.dtype.format.nbytes(size) if template is None or template.packs_any else WORD * size
+    packed = node.spec.dtype.format.nbytes(size)
+    return packed if node.buffer is not None else max(packed, WORD * size)
 
 
 def _spread(operand: Node, shape: Shape) -> Chain:

@@ -13,7 +13,7 @@ from pywebgpu.kernels.templates import Claims
 
 def needs_copy(node: Node, claims: Claims) -> bool:
     """Whether it is computed by kernels of which some cannot write it packed: another one makes a copy, or the same."""
-    return node.spec.dtype.format.per_word > 1 and not claims.of(node).packs_any
+    return node.spec.dtype.format.per_word > 1 and not claims.of(node).packs_own
 
 
 def stores(work: Computation, node: Node) -> bool:

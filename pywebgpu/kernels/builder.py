@@ -185,19 +185,32 @@ class Builder:
 
     def store(self, node: Node, at: Sym, value: Expr) -> None:
         format_, array = self._format(node), self.buffer(node)
-        if not self._is_rounded(node):
-            value = rounded(value, node.spec.dtype)
         each = format_.per_word
         if each == 1:
-            self.assign(array[ir.Index(at)], value)
+            self.assign(array[ir.Index(at)], value if self._is_rounded(node) else rounded(value, node.spec.dtype))
             return
         word = self._gathered[id(node)]
-        bits = ir.Call(ir.template(format_.pack), U32, value)
-        self.assign(word, ir.Call(_SHIFTED, U32, bits, _bits_below(at, format_)), "|=")
+        self.assign(word, ir.Call(_SHIFTED, U32, self.packed(node, value), _bits_below(at, format_)), "|=")
         is_whole, size = ir.Index(at % each).eq(each - 1), count(node)
         with self.if_(is_whole | ir.Index(at).eq(size - 1) if size % each else is_whole):
             self.assign(array[ir.Index(at // each)], word)
             self.assign(word, 0)
+
+    def store_word(self, node: Node, at: Sym, elements: Sequence[Expr]) -> None:
+        """Those from `at` on, which share a word: their bits, as `packed` gives them."""
+        format_ = self._format(node)
+        shifts = [ir.Const(U32, which * 8 * format_.itemsize) for which in range(len(elements))]
+        parts = [ir.Call(_SHIFTED, U32, bits, shift) for bits, shift in zip(elements, shifts, strict=True)]
+        self.assign(self.buffer(node)[ir.Index(at // format_.per_word)], reduce(_joined, parts))
+
+    def packed(self, node: Node, value: Expr) -> Expr:
+        """An element's bits in memory, the others zero."""
+        value = value if self._is_rounded(node) else rounded(value, node.spec.dtype)
+        return ir.Call(ir.template(self._format(node).pack), U32, value)
+
+    def per_word(self, node: Node) -> int:
+        """How many elements of a stored value share a word of memory."""
+        return self._format(node).per_word
 
     def _is_rounded(self, node: Node) -> bool:
         """Whether its elements are what its dtype can hold as soon as they are computed."""
@@ -387,6 +400,11 @@ def _bits_below(at: Sym, format_: Format) -> Expr:
     return ir.Index(at % format_.per_word * (8 * format_.itemsize))
 
 
+def _joined(a: Expr, b: Expr) -> Expr:
+    return ir.Call(_OR, U32, a, b)
+
+
+_OR = ir.template("({0} | {1})")
 _SAME, _SHIFTED = ir.template("{0}"), ir.template("({0} << {1})")
 _NARROW = (dtypes.int8, dtypes.uint8, dtypes.int16, dtypes.float16, dtypes.bfloat16)
 _ROUNDED = {

@@ -53,7 +53,7 @@ class Template:
     beside: names of those whose nodes it can compute as well where they read the same values.
     repeats: how many instructions of a pointwise operand it rather repeats at each read than has stored before.
     has_prologue: what only it reads is computed in its kernel, where it need not be stored.
-    packs_any: `packs` is true of all its results.
+    packs_own: `packs` is true of the nodes that it claims itself.
     """
 
     name: str
@@ -61,7 +61,7 @@ class Template:
     beside: frozenset[str] = frozenset()
     repeats: int = NEVER
     has_prologue: bool = False
-    packs_any: bool = False
+    packs_own: bool = False
 
     def claims(self, op: Op, target: Target) -> bool:
         """Whether nodes of an op are computed by this template on a target. The first in the registry has it."""
@@ -98,7 +98,7 @@ class Template:
 
     def packs(self, work: Computation, node: Node, each: int) -> bool:
         """Whether an invocation visits all elements of a word of a result, of which `each` share one in memory."""
-        return self.packs_any
+        return self.packs_own
 
     # Results in place
 

@@ -19,7 +19,7 @@ class PackTemplate(Template):
     """Problem: the number of gaps. Launch: threads of a workgroup, which fills one."""
 
     name = "pack"
-    packs_any = True  # Its parts are written by others.
+    packs_own = True  # Its parts are written by others.
 
     def claims(self, op: Op, target: Target) -> bool:
         return op is packing.pack

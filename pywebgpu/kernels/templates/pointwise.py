@@ -23,7 +23,7 @@ class PointwiseTemplate(Template):
     name = "pointwise"
     absorbs = beside = frozenset({name})
     repeats = REPEAT_COST
-    packs_any = True
+    packs_own = True
 
     def claims(self, op: Op, target: Target) -> bool:
         return isinstance(op, Pointwise | Generator) or op in _BY_ELEMENT
