@@ -51,6 +51,7 @@ class Builder:
         self._body: ir.Block = []
         self._known: list[dict[tuple[int, Sym], Expr]] = [{}]
         self._gathered: dict[int, Var] = {}  # by id of a packed result: the bits of the word that is being made
+        self._words: dict[tuple[Sym, int], tuple[Sym, Sym]] = {}
         self._named = 0
         self.parts: list[tuple[Kernel, list[tuple[Node, int | None]]]] = []
 
@@ -189,11 +190,12 @@ class Builder:
         if each == 1:
             self.assign(array[ir.Index(at)], value if self._is_rounded(node) else rounded(value, node.spec.dtype))
             return
-        word = self._gathered[id(node)]
-        self.assign(word, ir.Call(_SHIFTED, U32, self.packed(node, value), _bits_below(at, format_)), "|=")
-        is_whole, size = ir.Index(at % each).eq(each - 1), count(node)
+        word, size = self._gathered[id(node)], count(node)
+        where, which = self._in_word(at, each)
+        self.assign(word, ir.Call(_SHIFTED, U32, self.packed(node, value), _bits_below(which, format_)), "|=")
+        is_whole = ir.Index(which).eq(each - 1)
         with self.if_(is_whole | ir.Index(at).eq(size - 1) if size % each else is_whole):
-            self.assign(array[ir.Index(at // each)], word)
+            self.assign(array[ir.Index(where)], word)
             self.assign(word, 0)
 
     def store_word(self, node: Node, at: Sym, elements: Sequence[Expr]) -> None:
@@ -220,9 +222,17 @@ class Builder:
         format_, array = self._format(self._alias.get(id(node), node)), self.buffer(node)
         if format_.per_word == 1:
             return array[ir.Index(at)]
-        word = array[ir.Index(at // format_.per_word)]
-        type_ = ir.scalar(node.spec.dtype)
-        return ir.Call(ir.template(format_.unpack), type_, word, _bits_below(at, format_))
+        where, which = self._in_word(at, format_.per_word)
+        unpack, type_ = ir.template(format_.unpack), ir.scalar(node.spec.dtype)
+        return ir.Call(unpack, type_, array[ir.Index(where)], _bits_below(which, format_))
+
+    def in_words(self, at: Sym, each: int, word: Sym, which: Sym) -> None:
+        """Says that a position is word * each + which: known so, a word is loaded once for all its elements."""
+        self._words[at, each] = word, which
+
+    def _in_word(self, at: Sym, each: int) -> tuple[Sym, Sym]:
+        """In which word an element lies, of `each`, and where in it."""
+        return self._words.get((at, each)) or (at // each, at % each)
 
     # Elements
 
@@ -395,9 +405,9 @@ def _conditions(bounds: Sequence[Any]) -> list[Expr]:
     ]
 
 
-def _bits_below(at: Sym, format_: Format) -> Expr:
+def _bits_below(which: Sym, format_: Format) -> Expr:
     """How many bits of its word lie below an element."""
-    return ir.Index(at % format_.per_word * (8 * format_.itemsize))
+    return ir.Index(which * (8 * format_.itemsize))
 
 
 def _joined(a: Expr, b: Expr) -> Expr:

@@ -6,7 +6,7 @@ from math import prod
 from pywebgpu.ir.graph import Generator, Node, Op, Pointwise
 from pywebgpu.kernels.access import GATHERS, Edges, reads_inside
 from pywebgpu.kernels.builder import Builder, element
-from pywebgpu.kernels.ir import GROUP, LANE, smaller
+from pywebgpu.kernels.ir import GROUP, LANE
 from pywebgpu.kernels.kernel import Kernel
 from pywebgpu.kernels.launch import Launch, Problem, threads
 from pywebgpu.kernels.target import Target
@@ -63,9 +63,14 @@ class PointwiseTemplate(Template):
             build.jump("return", i >= size)
             _element(work, i.within(size), build)
         else:
-            first = build.let((GROUP * lanes + LANE) * each, "first")
-            with build.loop("i", first, smaller(first + each, size)) as i:
-                _element(work, i.within(size), build)
+            words = -(-size // each)
+            word = build.let(GROUP * lanes + LANE, "word")
+            build.jump("return", word >= words)
+            with build.loop("j", 0, each) as j:
+                i = build.let(word * each + j, "i")
+                build.in_words(i.within(size), each, word.within(words), j.within(each))
+                with build.if_(*[i < size] if size % each else ()):
+                    _element(work, i.within(size), build)
         name = "_".join(dict.fromkeys(node.op.name for node in work.nodes[-3:]))
         return build.kernel(f"map_{name}", lanes, -(-size // (lanes * each)))
 

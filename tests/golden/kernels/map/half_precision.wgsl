@@ -27,15 +27,17 @@ fn p_half_bits(x: f32) -> u32 {
 fn main(@builtin(workgroup_id) w: vec3u, @builtin(local_invocation_index) lane: u32) {
   let group = w.x;
   var word1 = 0u;
-  let first = (group * 256u + lane) * 2u;
-  for (var i = first; i < min(first + 2u, 100u); i++) {
-    let v2 = unpack2x16float(b0[(i / 2u)] >> ((i % 2u) * 16u)).x;
-    let v3 = unpack2x16float(b1[(i / 2u)] >> ((i % 2u) * 16u)).x;
+  let word = group * 256u + lane;
+  if (word >= 50u) { return; }
+  for (var j = 0u; j < 2u; j++) {
+    let i = word * 2u + j;
+    let v2 = unpack2x16float(b0[word] >> (j * 16u)).x;
+    let v3 = unpack2x16float(b1[word] >> (j * 16u)).x;
     let v4 = p_half((v2 * v3));
     let v5 = p_half((v4 + bitcast<f32>(numbers[0u].x)));
-    word1 |= (p_half_bits(v5) << ((i % 2u) * 16u));
-    if ((i % 2u) == 1u) {
-      b2[(i / 2u)] = word1;
+    word1 |= (p_half_bits(v5) << (j * 16u));
+    if (j == 1u) {
+      b2[word] = word1;
       word1 = 0u;
     }
   }
