@@ -320,7 +320,7 @@ export class Bridge {
   #run(program, inputs, outputs, numbers) {
     const timed = this.#timed?.length;
     const failed = program.error ?? this.#spoiledBy(inputs) ?? this.#tryRun(program, inputs, outputs, numbers);
-    if (this.#timed?.length === timed) this.#timed?.push(null); // A run that never was keeps its place.
+    if (this.#timed?.length === timed) this.#timed?.push(null); // A run that never was keeps its position.
     for (let i = 0; i < outputs.length && (failed || this.#spoiled.size); i++) {
       if (failed) this.#spoiled.set(outputs[i], failed);
       else this.#spoiled.delete(outputs[i]);

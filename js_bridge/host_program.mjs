@@ -100,9 +100,9 @@ export class HostProgram {
     return this.values;
   }
 
-  /** Refuses what is not the place of a value. @param {any} place @returns {Kind} */
-  kind(place) {
-    return (Number.isInteger(place) && this.kinds[place]) || wrong(`no value at ${place}`);
+  /** Refuses what is not the index of a value. @param {any} index @returns {Kind} */
+  kind(index) {
+    return (Number.isInteger(index) && this.kinds[index]) || wrong(`no value at ${index}`);
   }
 
   /** @param {Instruction} instruction @param {number} nCells @returns {Step} */
@@ -111,15 +111,15 @@ export class HostProgram {
     if (typeof op !== "string") wrong(`no operation ${instruction}`); // A list of one text is that text to an object.
     const [rule, result] = Object.hasOwn(RULES, op) ? RULES[op] : [];
     if (instruction.length !== (rule ? rule.length + 1 : LENGTHS[op])) wrong(`no operation ${instruction}`);
-    const place = this.kinds.length++;
+    const index = this.kinds.length++;
     if (op === "float" || op === "int") {
       const value = number(a, op);
-      this.kinds[place] = op;
+      this.kinds[index] = op;
       return () => value;
     }
     if (op === "read" || op === "write") below(a, nCells);
     if (op === "read") {
-      this.kinds[place] = b === "int" || b === "float" ? b : wrong(`no type ${b}`);
+      this.kinds[index] = b === "int" || b === "float" ? b : wrong(`no type ${b}`);
       return (read) => number(read(a), b);
     }
     const kinds = (op === "write" ? [b] : rule?.length === 2 ? [a, b] : [a]).map((operand) => this.kind(operand));
@@ -130,7 +130,7 @@ export class HostProgram {
       return () => Object.is(this.values[a], expected) || wrong(`${text} was ${expected} and is ${this.values[a]}; export it again with these`);
     }
     if (kinds.includes("bool") || (["min", "max"].includes(op) && kinds[0] !== kinds[1])) wrong(`${op} of ${kinds}`);
-    const kind = (this.kinds[place] = result ?? (kinds.includes("float") ? "float" : "int"));
+    const kind = (this.kinds[index] = result ?? (kinds.includes("float") ? "float" : "int"));
     const found = /** @type {Rule} */ (op === "pow" && kind === "int" ? wholePower : rule);
     return kind === "int" ? () => whole(found(this.values[a], this.values[b])) : () => found(this.values[a], this.values[b]);
   }
@@ -143,7 +143,7 @@ function number(value, kind) {
   return found;
 }
 
-/** @param {any} place @param {number} end */
-function below(place, end) {
-  if (!Number.isInteger(place) || place < 0 || place >= end) wrong(`${place} is none of ${end}`);
+/** @param {any} index @param {number} end */
+function below(index, end) {
+  if (!Number.isInteger(index) || index < 0 || index >= end) wrong(`${index} is none of ${end}`);
 }

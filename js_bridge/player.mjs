@@ -247,12 +247,12 @@ class Moments extends Tensors {
 /** The cells by name: `lr` is all of that name, `lr:1` the second of them. @param {Cell[]} described @param {number[]} cells */
 function optionsOf(described, cells) {
   /** @type {Map<string, number[]>} */
-  const places = new Map();
-  described.forEach(({ name }, at) => places.set(name, [...(places.get(name) ?? []), at]));
-  const plain = [...places.keys()];
-  for (const name of plain) places.get(name)?.forEach((at, k) => places.set(`${name}:${k}`, [at]));
+  const indices = new Map();
+  described.forEach(({ name }, at) => indices.set(name, [...(indices.get(name) ?? []), at]));
+  const plain = [...indices.keys()];
+  for (const name of plain) indices.get(name)?.forEach((at, k) => indices.set(`${name}:${k}`, [at]));
   const at = (/** @type {string | symbol} */ name) => {
-    const found = places.get(String(name));
+    const found = indices.get(String(name));
     if (!found) throw refuse(`there is no option ${String(name)}; there are ${plain.join(", ") || "none"}`);
     return found;
   };
@@ -260,10 +260,10 @@ function optionsOf(described, cells) {
     get: (_, name) => (typeof name === "symbol" || name === "then" ? undefined : cells[at(name)[0]]),
     set(_, name, number) {
       if (typeof number !== "number") throw refuse(`${String(name)} is a number, not ${number}`);
-      for (const place of at(name)) cells[place] = number;
+      for (const index of at(name)) cells[index] = number;
       return true;
     },
-    has: (_, name) => places.has(String(name)),
+    has: (_, name) => indices.has(String(name)),
     ownKeys: () => plain,
     getOwnPropertyDescriptor: (_, name) => (plain.includes(String(name)) ? { value: cells[at(name)[0]], enumerable: true, configurable: true, writable: true } : undefined),
   });

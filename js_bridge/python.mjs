@@ -5,6 +5,7 @@
 
 import { Bridge } from "./bridge.mjs";
 import { WORD } from "./pool.mjs";
+import { load, save } from "./tuning.mjs";
 
 /** Commands, as devices/bridged.py writes them: a word, then its arguments. */
 const FREE = 1; // how many, buffers
@@ -20,10 +21,15 @@ export class PythonBridge {
   /** @type {ReturnType<PyBuffer["getBuffer"]> | null} */
   #view = null;
 
-  /** @param {Bridge} bridge */
-  constructor(bridge) {
+  /** @param {Bridge} bridge @param {string} tuning what is kept of the adapter */
+  constructor(bridge, tuning = "") {
     this.bridge = bridge;
-    this.info = JSON.stringify(bridge.info);
+    this.info = JSON.stringify({ ...bridge.info, tuning });
+  }
+
+  /** Keeps what was measured of the adapter. Where, as text; "" where nothing is kept. @param {string} tuning */
+  keep(tuning) {
+    return save(this.bridge.info, tuning);
   }
 
   /** The memory for commands: a bytearray that Python keeps, as a proxy that lives until the next one. @param {PyBuffer} area */
@@ -155,5 +161,6 @@ export class PythonBridge {
 
 /** The default adapter's device, for Python. */
 export async function open() {
-  return new PythonBridge(await Bridge.open());
+  const bridge = await Bridge.open();
+  return new PythonBridge(bridge, await load(bridge.info));
 }

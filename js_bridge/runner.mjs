@@ -48,10 +48,10 @@ export class Runner {
     const { step, bridge } = this;
     const given = this.#given(inputs);
     const [after, values] = this.#hosted(inputs, cells);
-    step.host.words.forEach((place, at) => put(this.numbers, step.program.numbers[at], at, values[place]));
+    step.host.words.forEach((index, at) => put(this.numbers, step.program.numbers[at], at, values[index]));
     given.forEach((bytes, at) => bridge.write(this.given[at], bytes));
     const sources = step.sources.map(([kind, at]) => (kind === "argument" ? this.given[at] : this.homes[at]));
-    this.outputs = this.#places(sources);
+    this.outputs = this.#destinations(sources);
     bridge.run(this.id, sources, this.outputs, this.numbers);
     step.takers.forEach((taken, at) => this.#take(taken, at));
     after.forEach((number, at) => (cells[at] = number));
@@ -100,20 +100,20 @@ export class Runner {
   /** The cells after what the host does, and all its values. @param {Record<string, Input>} inputs @param {number[]} cells @returns {[number[], any[]]} */
   #hosted(inputs, cells) {
     const after = [...cells];
-    const places = this.step.host.cells;
+    const where = this.step.host.cells;
     const read = (/** @type {number} */ cell) => {
-      const [kind, at] = places[cell];
+      const [kind, at] = where[cell];
       return kind === "cell" ? after[at] : Number(inputs[this.step.numbers[at]]);
     };
     try {
-      return [after, this.#host.run(read, (cell, value) => (after[places[cell][1]] = value))];
+      return [after, this.#host.run(read, (cell, value) => (after[where[cell][1]] = value))];
     } catch (error) {
       throw refuse(`${this.name}: ${error instanceof Error ? error.message : error}`);
     }
   }
 
   /** Where outputs go: over the input that they replace, into a state's own memory, or into a spare buffer. @param {number[]} sources */
-  #places(sources) {
+  #destinations(sources) {
     const { step, homes } = this;
     const { outputs } = step.program;
     /** @type {number[]} */

@@ -40,16 +40,16 @@ export function parse(file) {
   const found = new Map();
   let end = 0;
   for (const [name, entry] of Object.entries(header).sort(([, a], [, b]) => order(a, b))) {
-    const { dtype: code, shape, data_offsets: place } = entry ?? {};
+    const { dtype: code, shape, data_offsets: offsets } = entry ?? {};
     if (!Object.hasOwn(DTYPES, code)) throw damaged(`${name} has dtype ${String(code)}; known are ${Object.keys(DTYPES).join(", ")}`);
     const [dtype, bytes, read] = DTYPES[code];
     if (!isShape(shape)) throw damaged(`${name} has no shape`);
-    if (!Array.isArray(place) || place.length !== 2 || !place.every(isSize)) throw damaged(`${name} has no data_offsets`);
+    if (!Array.isArray(offsets) || offsets.length !== 2 || !offsets.every(isSize)) throw damaged(`${name} has no data_offsets`);
     const count = shape.reduce((/** @type {number} */ n, /** @type {number} */ m) => n * m, 1);
-    if (place[1] - place[0] !== count * bytes) throw damaged(`the bytes of ${name} do not fit its shape [${shape}]`);
-    if (place[0] !== end) throw damaged(`the bytes of ${name} begin at ${place[0]}, not at ${end}`);
-    end = place[1];
-    const begin = 8 + size + place[0];
+    if (offsets[1] - offsets[0] !== count * bytes) throw damaged(`the bytes of ${name} do not fit its shape [${shape}]`);
+    if (offsets[0] !== end) throw damaged(`the bytes of ${name} begin at ${offsets[0]}, not at ${end}`);
+    end = offsets[1];
+    const begin = 8 + size + offsets[0];
     const stored = () => (code === "I64" || code === "BOOL" ? null : new Uint8Array(file, begin, count * bytes));
     found.set(name, { dtype, shape, elements: () => elements(code, file, begin, count, bytes, read), stored });
   }

@@ -165,8 +165,8 @@ function checkStep(name, step, states, cells) {
   require(wanted.every(isText) && areDistinct(wanted), `${name}.numbers`, "names that are there once");
   require(step.notes.every(isText), `${name}.notes`, "they are text");
 
-  /** What ["state", 3] and the like name. @param {any} place @param {Record<string, any[]>} lists */
-  const at = (place, lists) => (isList(place) && place.length === 2 && isText(place[0]) && Object.hasOwn(lists, place[0]) && isAt(place[1], lists[place[0]]) ? lists[place[0]][place[1]] : null);
+  /** What ["state", 3] and the like name. @param {any} pair @param {Record<string, any[]>} lists */
+  const at = (pair, lists) => (isList(pair) && pair.length === 2 && isText(pair[0]) && Object.hasOwn(lists, pair[0]) && isAt(pair[1], lists[pair[0]]) ? lists[pair[0]][pair[1]] : null);
   const ends = { argument: tensors, state: states };
   require(sources.length === program.inputs.length, `${name}.sources`, "one for each input of the program");
   sources.forEach((/** @type {any} */ source, /** @type {number} */ i) => require(isLike(at(source, ends), program.inputs[i]), `${name}.sources`, "an argument or a state with the input's dtype and elements"));
@@ -182,7 +182,7 @@ function checkStep(name, step, states, cells) {
     require(isOnce && kind === "state" && takers[output].length === 1 && takers[output][0] === state, `${name}.takers`, "what overwrites a state is taken by it alone");
   }
 
-  const host = checkedHost(`${name}.host`, step, (place) => at(place, { cell: cells, argument: numbers }) !== null);
+  const host = checkedHost(`${name}.host`, step, (pair) => at(pair, { cell: cells, argument: numbers }) !== null);
 
   /** @param {string} where @param {any} template @param {number} depth */
   const checkTemplate = (where, template, depth = 0) => {
@@ -197,7 +197,7 @@ function checkStep(name, step, states, cells) {
       require(isObject(template.dict), where, "it is an object");
       for (const item of Object.values(template.dict)) checkTemplate(where, item, depth + 1);
     } else if (Object.hasOwn(template, "number")) {
-      require(isValue(template.number, host), where, "a place of a value of the host program");
+      require(isValue(template.number, host), where, "an index of a value of the host program");
     } else {
       const { plain } = template;
       require(plain === null || isText(plain) || typeof plain === "boolean" || Number.isFinite(plain), where, "a tensor, a list, a dict, a number or what is plain");
@@ -208,7 +208,7 @@ function checkStep(name, step, states, cells) {
   for (const [title, template] of Object.entries(step.captures)) checkTemplate(`${name}.captures.${title}`, template);
 }
 
-/** What the host does; its instructions look for their operands themselves. @param {string} where @param {any} step @param {(place: any) => boolean} isCell */
+/** What the host does; its instructions look for their operands themselves. @param {string} where @param {any} step @param {(pair: any) => boolean} isCell */
 function checkedHost(where, { host, program }, isCell) {
   require(isObject(host), where, "it is an object");
   const { cells, words } = host;
@@ -222,13 +222,13 @@ function checkedHost(where, { host, program }, isCell) {
   }
   const stays = host.program.every((/** @type {any[]} */ [op, cell]) => op !== "write" || cells[cell][0] === "cell");
   require(stays, `${where}.program`, "a number that a run is given stays what it is");
-  const fits = words.length === program.numbers.length && words.every((/** @type {any} */ place) => isValue(place, made));
-  require(fits, `${where}.words`, "a place of a value for each number of the program");
+  const fits = words.length === program.numbers.length && words.every((/** @type {any} */ index) => isValue(index, made));
+  require(fits, `${where}.words`, "an index of a value for each number of the program");
   return made;
 }
 
-/** @param {any} place @param {HostProgram} host */
-const isValue = (place, host) => isAt(place, host.kinds) && host.kinds[place] !== undefined;
+/** @param {any} index @param {HostProgram} host */
+const isValue = (index, host) => isAt(index, host.kinds) && host.kinds[index] !== undefined;
 
 /** Whether strides and an offset pick elements that are there. @param {any} view @param {any} found */
 function isView({ dtype, shape, strides, offset }, found) {

@@ -78,12 +78,12 @@ export function arranged({ dtype, shape, strides }, bytes, skipped = 0) {
   if (isDense) return all.length === count && !skipped ? all : all.slice(0, count);
   const found = /** @type {Numbers} */ (new (/** @type {any} */ (all.constructor))(count));
   for (let at = 0; at < count; at++) {
-    let place = 0;
+    let offset = 0;
     for (let axis = shape.length - 1, left = at; axis >= 0; axis--) {
-      place += (left % shape[axis]) * strides[axis];
+      offset += (left % shape[axis]) * strides[axis];
       left = Math.floor(left / shape[axis]);
     }
-    found[at] = all[place];
+    found[at] = all[offset];
   }
   return found;
 }

@@ -1,4 +1,4 @@
-"""All exceptions, in one tree; each is also the built-in type that PyTorch raises in the same place.
+"""All exceptions, in one tree; each is also the built-in type that PyTorch raises there.
 
 PywebgpuError
 ├── ShapeError      shapes of an op's inputs do not fit (RuntimeError, raised at the call)

@@ -53,9 +53,9 @@ def find_modules(needed: Sequence[str] = RUNTIME) -> Found:
     for found in _modules():
         if all((found.path / name).is_dir() for name in needed):
             return found
-    places = " or ".join(dict.fromkeys(str(found.path) for found in _modules()))
+    candidates = " or ".join(dict.fromkeys(str(found.path) for found in _modules()))
     raise InstallationError(
-        f"there is no node_modules with {' and '.join(needed)} in this installation, which would be {places}; "
+        f"there is no node_modules with {' and '.join(needed)} in this installation, which would be {candidates}; "
         f"run: {install_command()}    (in a checkout: make modules), "
         "or name a folder that has them: PYWEBGPU_NODE=FOLDER"
     )
@@ -124,7 +124,7 @@ def _named() -> Path | None:
 
 def _of_binary(node: Path) -> Path:
     """The packages beside a Node: those that it lies among, or the ones that npm installs with --global."""
-    among = next((place for place in node.parents if place.name == "node_modules"), None)
+    among = next((folder for folder in node.parents if folder.name == "node_modules"), None)
     return among or node.parent.parent / "lib" / "node_modules"
 
 

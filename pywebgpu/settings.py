@@ -20,6 +20,7 @@ class Settings:
     check_integers: all arithmetic of int64 is checked where it is stored in 32 bits, and not only sums and row numbers.
     cache: the folder where compiled Programs are kept from process to process, "" for nowhere.
     node: the program Node, or a folder with its packages, that `pywebgpu node` uses; "" for the installation's own.
+    tuning: False launches kernels by the templates' own rules, and not as was measured on adapters of this kind.
     nans: "0" for no check, "1" raises at the first NaN that an op makes, "inf" at the first infinity, too.
     """
 
@@ -34,6 +35,7 @@ class Settings:
     check_integers: bool = False
     node: str = ""
     nans: str = "0"
+    tuning: bool = True
 
 
 def default_cache() -> str:
@@ -58,6 +60,7 @@ def from_environment() -> Settings:
         check_integers=get("PYWEBGPU_CHECK_INTEGERS", "0") != "0",
         node=get("PYWEBGPU_NODE", ""),
         nans=get("PYWEBGPU_NANS") or "0",
+        tuning=get("PYWEBGPU_TUNING", "1") != "0",
     )
 
 

@@ -216,8 +216,10 @@ def _remainder(e: Sym, by: int) -> Sym:
         atom, c = e.terms[0]
         if c == 1 and isinstance(atom, Remainder) and atom.by % by == 0:
             return _remainder(atom.of, by)
-        if c > 1 and by % c == 0:
-            return _remainder(Sym(((atom, 1),), 0), by // c) * c
+    shared = _shared_factor(e, by)
+    if shared > 1:  # (d*e + c) % (d*n) = d * ((e + c/d) % n) + c%d
+        inner = Sym(tuple([(atom, c // shared) for atom, c in e.terms]), e.const // shared)
+        return _remainder(inner, by // shared) * shared + e.const % shared
     return Sym(((Remainder(e + _lift(e, by) * by, by), 1),), 0)
 
 

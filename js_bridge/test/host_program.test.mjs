@@ -33,7 +33,7 @@ test("programs read, guard and write as in Python", () => {
       continue;
     }
     const found = run();
-    for (const [place, wanted] of Object.entries(values)) close(found[Number(place)], wanted);
+    for (const [index, wanted] of Object.entries(values)) close(found[Number(index)], wanted);
     assert.deepEqual(cells, after, name);
   }
 });

@@ -1,8 +1,8 @@
 """The reverse walk: gradients of nodes as nodes.
 
-A node remembers its op and inputs, so the graph itself is the tape. The walk goes along nodes with `requires`, by a
-stack. Gradient formulas are ops like any other: they only add nodes, fuse like forward code, and can be differentiated
-again.
+A node remembers its op and inputs, so the graph itself is the backward graph. The walk goes along nodes with
+`requires`, by a stack. Gradient formulas are ops like any other: they only add nodes, fuse like forward code, and can
+be differentiated again.
 """
 
 from collections.abc import Sequence
@@ -68,7 +68,7 @@ def gradients(
     retain_graph: bool = False,
     inside: bool = False,
 ) -> list[Node | None]:
-    """d(roots)/d(w) for each w of `wanted`; leaves with an anchor receive theirs when `accumulate`.
+    """d(roots)/d(w) for each w of `wanted`; leaves with an accumulator receive theirs when `accumulate`.
 
     inside: the walk ends at the nodes of `wanted`, whose hooks do not run: for a part of a larger walk.
 
@@ -79,34 +79,22 @@ def gradients(
         _accumulate(grads, root, seed)
     asked = frozenset(wanted)
     order = walk.history(roots, asked if inside else frozenset())
-    outputs_left: dict[int, int] = {}
-    collected: dict[int, list[Node | None]] = {}
-    parts: dict[Node, list[Node | None]] = {}  # by node of several values, the gradients of each
-    for node in order:
-        if isinstance(node.op, Custom):
-            key = id(node.attrs["call"])
-            outputs_left[key] = outputs_left.get(key, 0) + 1
     results: dict[Node, Node] = {}
+    several = _Several(order)
     with grad_mode.set_grad_enabled(create_graph):
         for node in reversed(order):
             grad = grads.pop(node, None)
-            if inside and node in asked:
-                if grad is not None:
-                    results[node] = grad
-                continue
+            is_end = inside and node in asked
             if grad is not None:
-                if node.accumulator is not None:
+                if node.accumulator is not None and not is_end:
                     grad = node.accumulator.arrive(grad, accumulate=accumulate, create_graph=create_graph)
                 if node in asked:
                     results[node] = grad
+            if is_end:
+                continue
             try:
                 if type(node.op) in _SEVERAL:
-                    if isinstance(node.op, Custom):
-                        _custom(node, grad, grads, outputs_left, collected)
-                    elif node in parts:
-                        _fused(node, parts.pop(node), grads)
-                    elif grad is not None:
-                        _output(node, grad, parts)
+                    several.through(node, grad, grads)
                 elif grad is not None and node.inputs:
                     _through(node, grad, grads)
                 elif grad is not None and node.freed:
@@ -152,42 +140,55 @@ def _accumulate(grads: dict[Node, Node], node: Node, part: Node) -> None:
     grads[node] = part if old is None else pointwise.add(old, part)
 
 
-def _custom(
-    node: Node,
-    grad: Node | None,
-    grads: dict[Node, Node],
-    outputs_left: dict[int, int],
-    collected: dict[int, list[Node | None]],
-) -> None:
-    """Waits for all outputs of one call, then asks it for the gradients of its inputs."""
-    if not node.inputs:
-        raise RuntimeError(TWICE)
-    call, key = node.attrs["call"], id(node.attrs["call"])
-    found = collected.setdefault(key, [None] * node.attrs["outputs"])
-    found[node.attrs["index"]] = grad
-    outputs_left[key] -= 1
-    if outputs_left[key] or all(g is None for g in found):
-        return
-    for which, (source, part) in enumerate(zip(node.inputs[1:], call.backward(found), strict=True)):
-        if part is not None and source.requires:
-            if thread_state.origins is not None:
-                thread_state.origins.gradient(node, part, which)
-            _accumulate(grads, source, part)
-
-
 _SEVERAL = frozenset({Custom, Fused, Output})  # ops of several values, whose gradients are waited for
 
 
-def _output(node: Node, grad: Node, parts: dict[Node, list[Node | None]]) -> None:
-    """Keeps the gradient of one value until all are there."""
-    if not node.inputs:
-        raise RuntimeError(TWICE)
-    (whole,) = node.inputs
-    assert isinstance(whole, FusedNode)
-    found = parts.setdefault(whole, [None] * len(whole.specs))
-    index = node.attrs["index"]
-    old = found[index]
-    found[index] = grad if old is None else pointwise.add(old, grad)
+class _Several:
+    """What arrived at ops of several values, until the gradients of all their values are there."""
+
+    def __init__(self, order: Sequence[Node]) -> None:
+        self._left: dict[int, int] = {}  # by id of a call: outputs that the walk still comes to
+        self._calls: dict[int, list[Node | None]] = {}
+        self._parts: dict[Node, list[Node | None]] = {}  # by node of several values, the gradients of each
+        for node in order:
+            if isinstance(node.op, Custom):
+                key = id(node.attrs["call"])
+                self._left[key] = self._left.get(key, 0) + 1
+
+    def through(self, node: Node, grad: Node | None, grads: dict[Node, Node]) -> None:
+        if isinstance(node.op, Custom):
+            self._custom(node, grad, grads)
+        elif node in self._parts:
+            _fused(node, self._parts.pop(node), grads)
+        elif grad is not None:
+            self._output(node, grad)
+
+    def _custom(self, node: Node, grad: Node | None, grads: dict[Node, Node]) -> None:
+        """Waits for all outputs of one call, then asks it for the gradients of its inputs."""
+        if not node.inputs:
+            raise RuntimeError(TWICE)
+        call, key = node.attrs["call"], id(node.attrs["call"])
+        found = self._calls.setdefault(key, [None] * node.attrs["outputs"])
+        found[node.attrs["index"]] = grad
+        self._left[key] -= 1
+        if self._left[key] or all(g is None for g in found):
+            return
+        for which, (source, part) in enumerate(zip(node.inputs[1:], call.backward(found), strict=True)):
+            if part is not None and source.requires:
+                if thread_state.origins is not None:
+                    thread_state.origins.gradient(node, part, which)
+                _accumulate(grads, source, part)
+
+    def _output(self, node: Node, grad: Node) -> None:
+        """Keeps the gradient of one value until all are there."""
+        if not node.inputs:
+            raise RuntimeError(TWICE)
+        (whole,) = node.inputs
+        assert isinstance(whole, FusedNode)
+        found = self._parts.setdefault(whole, [None] * len(whole.specs))
+        index = node.attrs["index"]
+        old = found[index]
+        found[index] = grad if old is None else pointwise.add(old, grad)
 
 
 def _fused(node: Node, parts: list[Node | None], grads: dict[Node, Node]) -> None:

@@ -143,7 +143,7 @@ class _Call:
 
     def __init__(self, function: Any, ctx: FunctionCtx, sources: Sequence[Node | None]) -> None:
         self.function, self.ctx = function, ctx
-        self.places = [at for at, node in enumerate(sources) if node is not None]
+        self.positions = [at for at, node in enumerate(sources) if node is not None]
         self.specs = [None if node is None else node.spec for node in sources]
         self.sources = [node for node in sources if node is not None]
         self.output_specs: list[Any] = []
@@ -207,7 +207,7 @@ class _Call:
                     f"function {name} returned a gradient different from None at position {at + 1}, but the "
                     f"corresponding forward input was not a Variable"
                 )
-        return [self._fitted(parts[at], at, name) for at in self.places]
+        return [self._fitted(parts[at], at, name) for at in self.positions]
 
     def _fitted(self, part: Any, at: int, name: str) -> Node | None:
         spec = self.specs[at]

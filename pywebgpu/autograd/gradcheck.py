@@ -78,12 +78,12 @@ def _check(func: Callable[..., Any], inputs: tuple[Any, ...], eps: float, atol: 
         for at, rows in zip(active, analytical, strict=True):
             for element in range(inputs[at].numel()):
                 numerical = _numerical(func, inputs, at, element, number, eps)
-                for place, expected in enumerate(numerical):
-                    found = rows[place][element]
+                for position, expected in enumerate(numerical):
+                    found = rows[position][element]
                     if not abs(found - expected) <= atol + rtol * abs(expected):
                         raise GradcheckError(
                             f"Jacobian mismatch for output {number} with respect to input {at}: at output element "
-                            f"{place}, input element {element}, numerical: {expected}, analytical: {found}"
+                            f"{position}, input element {element}, numerical: {expected}, analytical: {found}"
                         )
 
 
@@ -91,8 +91,8 @@ def _analytical(output: Any, point: Any) -> list[list[float]]:
     """A row of the jacobian for each element of the output."""
     rows = []
     flat = output.reshape(-1)
-    for place in range(output.numel()):
-        (part,) = gradient.grad(flat[place], point, retain_graph=True, allow_unused=True)
+    for position in range(output.numel()):
+        (part,) = gradient.grad(flat[position], point, retain_graph=True, allow_unused=True)
         rows.append([0.0] * point.numel() if part is None else part.reshape(-1).tolist())
     return rows
 

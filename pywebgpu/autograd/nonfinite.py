@@ -41,7 +41,7 @@ class Check:
         # The submit takes inputs from nodes that have their value then.
         self._inputs = {node: () if node.buffer is not None else node.inputs for node in walk.toposort(nodes)}
         # Nothing is overwritten: what went wrong is computed again from what was there.
-        self._homes: list[Buffer] = [s.home for s in executor.live(device) if s.home is not None]
+        self._homes: list[Buffer] = [s.home for s in executor.pending(device) if s.home is not None]
         for home in self._homes:
             home.holders += 1
         self._counts = _Counts(device, nodes, infinity=infinity)
@@ -104,16 +104,16 @@ class Check:
         shape = f"{node.spec.dtype.name} {list(node.spec.shape)}"
         readers = [reader for reader in path[:-1] if not isinstance(reader.op, Movement)]
         reader = node if self._inputs[node] else readers[-1] if readers else candidate.node
-        place = f"{reader.op.name}, in {_place(candidate.origin if reader is candidate.node else origins.find(reader))}"
+        site = f"{reader.op.name}, in {_site(candidate.origin if reader is candidate.node else origins.find(reader))}"
         if self._inputs[node]:
-            return f"the first {word} was made by {place}: {count} of {_size(node)} elements of {shape}"
+            return f"the first {word} was made by {site}: {count} of {_size(node)} elements of {shape}"
         if node.op is HOST or isinstance(node.op, Generator):
             value = plain(node.buffer) if node.op is HOST else node.attrs.get("value", node.op.name)
-            return f"the number {value} is given to {place}"
+            return f"the number {value} is given to {site}"
         name = _name(node, path[-2] if len(path) > 1 else node)
         line = origins.find(node).line
         what = name or f"input {shape}" + (f" made at {line}" if line else "")
-        return f"the {what} holds {word} and is given to {place}"
+        return f"the {what} holds {word} and is given to {site}"
 
 
 class _Counts:
@@ -143,7 +143,7 @@ def _size(node: Node) -> int:
     return prod(node.spec.shape)
 
 
-def _place(origin: Origin) -> str:
+def _site(origin: Origin) -> str:
     """As "forward of Net.fc at train.py:12 (y = x.log())"."""
     text = origin.phase + (f" of {origin.module}" if origin.module else "")
     if not origin.line:
@@ -172,4 +172,4 @@ def _is_part(tensor: Any, storage: Storage, start: int | None) -> bool:
     own: Storage = tensor._storage
     if own is storage:
         return True
-    return whole_of(own) is storage and own.whole is not None and own.place["start"] == start
+    return whole_of(own) is storage and own.whole is not None and own.location["start"] == start

@@ -25,7 +25,7 @@ ROUNDS = 5
 AGREE = 1e-4  # of a loss, or of 1 where it is smaller
 TRAINED = tuple(name for name, workload in workloads.WORKLOADS.items() if workload.training)
 CALL = "async (code) => await python.runPythonAsync(code)"
-OURS = "import os, sys; sys.path.insert(0, os.getcwd()); from pywebgpu.bench import turns"
+OURS = "import os, sys; sys.path.insert(0, os.getcwd()); from pywebgpu.bench import page_runner"
 
 Samples = list[dict[str, Any]]  # what a Sample holds: ms, loss, counts
 
@@ -112,7 +112,7 @@ def _opened(name: str) -> Iterator[tuple[list[Contestant], str]]:
 
 def _ours(browser: Any, address: str, library: str, *, is_compiled: bool) -> tuple[Contestant, str]:
     page = chromium.start_python(browser, address)
-    page.evaluate(CALL, f"{OURS}; ours = turns.Turns(is_compiled={is_compiled})")
+    page.evaluate(CALL, f"{OURS}; ours = page_runner.Turns(is_compiled={is_compiled})")
 
     def build(workload: Workload) -> None:
         page.evaluate(CALL, f"ours.build({workload.name!r})")

@@ -65,8 +65,8 @@ def model(torch: Any, shape: Shape) -> Any:
                 self.head.weight = self.character.weight
 
         def forward(self, characters: Any) -> Any:
-            places = torch.arange(characters.shape[1], device=characters.device)
-            x = self.character(characters) + self.position(places)
+            positions = torch.arange(characters.shape[1], device=characters.device)
+            x = self.character(characters) + self.position(positions)
             for block in self.blocks:
                 x = block(x)
             return self.head(self.norm(x))

@@ -37,16 +37,16 @@ def compile_graph(roots: tuple[Node, ...], target: Target, written: Written = ()
     _watch("recorded", roots)
     # What the passes make ends list by list, users before inputs: thousands of nodes that end one inside another
     # overflow the stack of a browser.
-    alive: list[list[Node]] = []
-    return _device_program(roots, target, written, alive) if target.wgsl else _host_program(roots, written, alive)
+    kept: list[list[Node]] = []
+    return _device_program(roots, target, written, kept) if target.wgsl else _host_program(roots, written, kept)
 
 
-def _device_program(roots: tuple[Node, ...], target: Target, written: Written, alive: list[list[Node]]) -> Program:
+def _device_program(roots: tuple[Node, ...], target: Target, written: Written, kept: list[list[Node]]) -> Program:
     order = toposort(roots)
     data, numbers = leaves(order)
     claims = Claims(target)
-    roots, order = _rewritten(roots, order, claims, alive)
-    placed, schedule = _grouped(roots, order, claims, [(i, data[j]) for i, j in written], alive)
+    roots, order = _rewritten(roots, order, claims, kept)
+    placed, schedule = _grouped(roots, order, claims, [(i, data[j]) for i, j in written], kept)
     slots = _Slots.of(data, schedule, placed)
     kernels, steps, served = _dispatches(schedule, slots, numbers, target)
     outputs = tuple(slots.number[id(root)] for root in placed.roots)
@@ -56,7 +56,7 @@ def _device_program(roots: tuple[Node, ...], target: Target, written: Written, a
     program = Program(
         kernels=tuple(kernels),
         steps=tuple(steps),
-        slots=slots.placed(layout, target.limits),
+        slots=slots.with_layout(layout, target.limits),
         inputs=tuple(range(len(data))),
         numbers=tuple(node.spec.dtype for node in numbers),
         outputs=outputs,
@@ -70,30 +70,30 @@ def _device_program(roots: tuple[Node, ...], target: Target, written: Written, a
 
 
 def _rewritten(
-    roots: tuple[Node, ...], order: list[Node], claims: Claims, alive: list[list[Node]]
+    roots: tuple[Node, ...], order: list[Node], claims: Claims, kept: list[list[Node]]
 ) -> tuple[tuple[Node, ...], list[Node]]:
-    """The graph after all passes, and with a place for each root: its roots, and all of it, toposorted."""
-    roots, order = _expanded(roots, order, claims.is_computed, alive)
+    """The graph after all passes, and with a buffer for each root: its roots, and all of it, toposorted."""
+    roots, order = _expanded(roots, order, claims.is_computed, kept)
     for rewrite in PASSES:
         roots = rewrite(roots, order)
         order = toposort(roots)
-        alive.append(order)
+        kept.append(order)
         _watch(f"after {rewrite.__name__}", roots)
     roots = _stored(roots, claims)
     order = toposort(roots)
-    alive.append(order)
+    kept.append(order)
     return roots, order
 
 
 def _expanded(
-    roots: tuple[Node, ...], order: list[Node], claims: Callable[[Node], bool], alive: list[list[Node]]
+    roots: tuple[Node, ...], order: list[Node], claims: Callable[[Node], bool], kept: list[list[Node]]
 ) -> tuple[tuple[Node, ...], list[Node]]:
     """Without fused ops that nothing here computes as they are."""
     found = expand.expand(roots, order, claims)
     if found is roots:
         return roots, order
     order = toposort(found)
-    alive.append(order)
+    kept.append(order)
     _watch("expanded", found)
     return found, order
 
@@ -103,7 +103,7 @@ class _Slots:
     """The values of a Program: those that have a buffer of their own, and those that lie in one of theirs.
 
     number: by id, the slot of a value; owners come first, the data leaves before all.
-    places: for each value inside another, the slot of that, and the byte where it starts there.
+    ranges: for each value inside another, the slot of that, and the byte where it starts there.
     formats: by id, how those lie in memory that do not lie as their dtypes say.
     windows: by slot of a value and number of its window, the slot of that; they come last.
     """
@@ -111,7 +111,7 @@ class _Slots:
     owners: list[Node]
     inside: list[Node]
     number: dict[int, int]
-    places: list[tuple[int, int]]
+    ranges: list[tuple[int, int]]
     formats: dict[int, Format]
     windows: dict[tuple[int, int], int] = field(default_factory=dict)
 
@@ -121,10 +121,10 @@ class _Slots:
         owners, inside = [*data, *computed], [*placed.parts, *placed.windows]
         number = {id(node): at for at, node in enumerate((*owners, *inside))}
         found = (placed.inside[id(node)] for node in inside)
-        places = [(number[id(whole)], start * whole.spec.dtype.format.itemsize) for whole, start in found]
+        ranges = [(number[id(whole)], start * whole.spec.dtype.format.itemsize) for whole, start in found]
         unpacked = packed_stores.unpacked(schedule.groups)
         formats = {id(node): WIDE[str(node.spec.dtype.compute)] for node in computed if id(node) in unpacked}
-        return _Slots(owners, inside, number, places, formats)
+        return _Slots(owners, inside, number, ranges, formats)
 
     def find(self, node: Node, window: int | None) -> int:
         """The slot of a value, or of a window of it."""
@@ -140,10 +140,10 @@ class _Slots:
 
     def owning(self) -> list[int]:
         """For each slot the one that has its buffer."""
-        found = [*range(len(self.owners)), *(whole for whole, _ in self.places)]
+        found = [*range(len(self.owners)), *(whole for whole, _ in self.ranges)]
         return [*found, *(found[at] for at, _ in self.windows)]
 
-    def placed(self, layout: memory_plan.Layout, limits: Limits) -> tuple[Slot, ...]:
+    def with_layout(self, layout: memory_plan.Layout, limits: Limits) -> tuple[Slot, ...]:
         """Each with its buffer, and where in it. A buffer that one binding reaches is bound whole."""
         buffers, offsets = layout.buffers, layout.offsets
         alone = [None if size <= limits.binding_bytes else 0 for size in layout.sizes]
@@ -151,7 +151,7 @@ class _Slots:
             Slot(node.spec, buffers[at], offsets[at] or alone[buffers[at]], self.formats.get(id(node)))
             for at, node in enumerate(self.owners)
         ]
-        within = zip(self.inside, self.places, strict=True)
+        within = zip(self.inside, self.ranges, strict=True)
         found = [*own, *[Slot(node.spec, buffers[whole], offsets[whole] + at) for node, (whole, at) in within]]
         return (*found, *[_window(found[at], window, limits) for at, window in self.windows])
 
@@ -168,8 +168,8 @@ def _dispatches(
 ) -> tuple[list[Kernel], list[Dispatch], list[list[Node]]]:
     """The kernels, the steps that run them, and the nodes that each step computes."""
     stored = {id(node) for group in schedule.groups for node in group.outputs}
-    places = {id(node): at for at, node in enumerate(numbers)}
-    table = KernelTable(stored, places, schedule.alias, target, {*slots.formats})
+    indices = {id(node): at for at, node in enumerate(numbers)}
+    table = KernelTable(stored, indices, schedule.alias, target, {*slots.formats})
     steps: list[Dispatch] = []
     served: list[list[Node]] = []
     for group in schedule.groups:
@@ -193,16 +193,16 @@ def _laid_out(
 
 
 def _grouped(
-    roots: tuple[Node, ...], order: list[Node], claims: Claims, written: list[tuple[int, Node]], alive: list[list[Node]]
+    roots: tuple[Node, ...], order: list[Node], claims: Claims, written: list[tuple[int, Node]], kept: list[list[Node]]
 ) -> tuple[suballocation.Suballocation, Schedule]:
     """Parts of packs that would clash get a buffer of their own, until none does."""
     found, apart = suballocation.windows(roots, order), set[int]()
     order = toposort(found.roots)
-    alive.append(order)
+    kept.append(order)
     while True:
         placed = suballocation.suballocate(found, order, claims, apart)
         nodes = order if placed.roots is found.roots else toposort(placed.roots)
-        alive.append(nodes)
+        kept.append(nodes)
         schedule = scheduled(placed, nodes, claims, [(placed.roots[i], leaf) for i, leaf in written])
         clashes = suballocation.clashes(schedule, placed)
         if not clashes:
@@ -211,7 +211,7 @@ def _grouped(
 
 
 def _stored(roots: tuple[Node, ...], claims: Claims) -> tuple[Node, ...]:
-    """Each root has a place of its own: a view, a leaf, a constant and what is wanted twice are copied into one.
+    """Each root has a buffer of its own: a view, a leaf, a constant and what is wanted twice are copied into one.
 
     So is what not every kernel can write as it lies in memory.
     """
@@ -233,11 +233,11 @@ def _bytes(node: Node, format_: Format, limits: Limits) -> int:
     return size
 
 
-def _host_program(roots: tuple[Node, ...], written: Written, alive: list[list[Node]]) -> Program:
+def _host_program(roots: tuple[Node, ...], written: Written, kept: list[list[Node]]) -> Program:
     """One HostCall a node: the cpu device folds nothing into another."""
     order = toposort(roots)
     data, numbers = leaves(order)
-    roots, order = _expanded(roots, order, lambda node: False, alive)
+    roots, order = _expanded(roots, order, lambda node: False, kept)
     roots = simplify.simplify(roots, order)
     order = toposort(roots)
     inner = [node for node in order if node.buffer is None]
@@ -283,13 +283,13 @@ def describe(program: Program, level: int, purposes: Sequence[str] = ()) -> str:
     for at, step in enumerate(program.steps if level >= 2 else ()):
         purpose = purposes[at] if purposes else ""
         if not isinstance(step, Dispatch):
-            lines.append(f"  {at}: {step.op.name} {_places(program, step.slots[:-1])} -> v{step.slots[-1]}")
+            lines.append(f"  {at}: {step.op.name} {_buffers(program, step.slots[:-1])} -> v{step.slots[-1]}")
             continue
         kernel = program.kernels[step.kernel]
         reads = [slot for slot, writes in zip(step.slots, kernel.writes, strict=True) if not writes]
         writes = [slot for slot, writes in zip(step.slots, kernel.writes, strict=True) if writes]
         moved = sum(program.slots[slot].nbytes for slot in step.slots)
-        where = f"{_places(program, reads)} -> {_places(program, writes)}".strip()
+        where = f"{_buffers(program, reads)} -> {_buffers(program, writes)}".strip()
         lines.append(f"  {at}: {kernel.name} grid={kernel.grid} {where} {moved} bytes  {purpose}".rstrip())
         if level >= 3 and step.kernel not in seen:
             lines.append(kernel.wgsl)
@@ -297,6 +297,6 @@ def describe(program: Program, level: int, purposes: Sequence[str] = ()) -> str:
     return "\n".join(lines)
 
 
-def _places(program: Program, slots: Sequence[int]) -> str:
+def _buffers(program: Program, slots: Sequence[int]) -> str:
     """Slots and the buffers that hold them, as "v3@1 v4@0"."""
     return " ".join(f"v{slot}@{program.slots[slot].buffer}" for slot in slots)

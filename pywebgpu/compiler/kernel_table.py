@@ -6,7 +6,7 @@ A model's layers are alike, so most of its groups are; to compare two costs a fr
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pywebgpu.compiler.fusion_group import FusionGroup
@@ -23,7 +23,7 @@ Bound = tuple[Node, int | None]  # a value whose buffer is bound, and which wind
 
 @dataclass(slots=True)
 class KernelTable:
-    """stored: ids of the values that have a buffer.  numbers: by id, the place of a host number.
+    """stored: ids of the values that have a buffer.  numbers: by id, the index of a host number.
 
     alias: by id, a value -> the one whose buffer it takes over.
     unpacked: ids of stored values of which each element has a word (see packed_stores.py).
@@ -56,9 +56,9 @@ class KernelTable:
         template = group.template
         stored = self.stored - {id(node) for node in group.nodes}
         build = Builder(stored, self.numbers, self.alias, self.target.limits, self.unpacked)
-        chosen = launch.choose(template, template.problem(group, build), self.target)
-        template.write(group, chosen, build)
-        return build.parts
+        problem = template.problem(group, build)
+        template.write(group, launch.choose(template, problem, self.target), build)
+        return [(replace(kernel, problem=(template.name, problem)), bound) for kernel, bound in build.parts]
 
     def _add(self, kernel: Kernel) -> int:
         if kernel not in self._number:

@@ -62,8 +62,8 @@ def ordered(groups: Sequence[P], reads: Callable[[P], Sequence[Node]], kept: Col
     for group in groups:
         for number in group.parents:
             children.setdefault(number, []).append(group)
-    missing = [len(group.parents) for group in groups]  # by place: groups that have to run before
-    ready: set[int] = set()  # the places of groups that can run, and of those that free more than they take
+    missing = [len(group.parents) for group in groups]  # by position: groups that have to run before
+    ready: set[int] = set()  # the positions of groups that can run, and of those that free more than they take
     freeing: set[int] = set()
     found: list[P] = []
 

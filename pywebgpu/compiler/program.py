@@ -32,7 +32,7 @@ Step = Dispatch | HostCall
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """A value that has a place in memory: what it is, and the physical buffer that holds it.
+    """A value in memory: what it is, and the physical buffer that holds it.
 
     offset: the byte where its range of the buffer starts, a multiple of 256; None where the whole buffer is bound.
     format: how it lies there, where that is not its dtype's own.

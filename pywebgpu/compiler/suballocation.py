@@ -175,7 +175,7 @@ def _joined(copied: list[tuple[int, Node]], end: int) -> Node:
 
 
 def clashes(schedule: Any, placed: Suballocation) -> set[int]:
-    """Ids, in the graph before `place`, of parts that a kernel reads while it writes another part of the same pack."""
+    """Ids, in the graph before `suballocate`, of parts that a kernel reads while it writes another part of its pack."""
     found: set[int] = set()
     for group in schedule.groups:
         written = {id(placed.inside[id(node)][0]) for node in group.outputs if id(node) in placed.inside}

@@ -24,7 +24,7 @@ def relu(x: Node) -> Node:
     return pointwise.relu(x)
 
 
-@precision.widened
+@precision.upcasting
 def gelu(x: Node, approximate: str = "none") -> Node:
     """x * P(normal < x): by erf, or with approximate="tanh" by its tanh form.
 
@@ -42,32 +42,32 @@ def gelu(x: Node, approximate: str = "none") -> Node:
     return pointwise.mul(x, pointwise.sigmoid(inner))
 
 
-@precision.widened
+@precision.upcasting
 def silu(x: Node) -> Node:
     """x * sigmoid(x)"""
     return pointwise.mul(x, pointwise.sigmoid(x))
 
 
-@precision.widened
+@precision.upcasting
 def mish(x: Node) -> Node:
     """x * tanh(softplus(x))"""
     return pointwise.mul(x, pointwise.tanh(_softplus(x, 1.0, 20.0)))
 
 
-@precision.widened
+@precision.upcasting
 def softplus(x: Node, beta: float = 1.0, threshold: float = 20.0) -> Node:
     """log(1 + exp(beta x)) / beta, and x itself where beta x > threshold."""
     return _softplus(x, beta, threshold)
 
 
-@precision.widened
+@precision.upcasting
 def logsigmoid(x: Node) -> Node:
     """log(sigmoid(x)) = min(x, 0) - log(1 + exp(-|x|))"""
     tail = pointwise.log1p(pointwise.exp(pointwise.neg(pointwise.abs_(x))))
     return pointwise.sub(pointwise.minimum(x, arithmetic.like(x, 0)), tail)
 
 
-@precision.widened
+@precision.upcasting
 def elu(x: Node, alpha: float = 1.0, scale: float = 1.0, input_scale: float = 1.0) -> Node:
     """scale * x where x > 0, else scale * alpha * (exp(input_scale * x) - 1)."""
     zero = arithmetic.like(x, 0)
@@ -88,7 +88,7 @@ def celu(x: Node, alpha: float = 1.0) -> Node:
     return elu(x, alpha, 1.0, 1.0 / alpha)
 
 
-@precision.widened
+@precision.upcasting
 def leaky_relu(x: Node, negative_slope: float = 0.01) -> Node:
     """x where x > 0, else negative_slope * x."""
     return pointwise.where(pointwise.gt(x, arithmetic.like(x, 0)), x, _times(x, negative_slope))
@@ -134,28 +134,28 @@ def relu6(x: Node) -> Node:
     return hardtanh(x, 0, 6)
 
 
-@precision.widened
+@precision.upcasting
 def hardsigmoid(x: Node) -> Node:
     """x / 6 + 1/2 held in [0, 1]; the gradient is 0 outside -3 < x < 3."""
     inner = pointwise.add(_held(x, -3, 3), arithmetic.like(x, 3))
     return pointwise.div(inner, arithmetic.like(x, 6))
 
 
-@precision.widened
+@precision.upcasting
 def hardswish(x: Node) -> Node:
     """x * (x + 3 held in [0, 6]) / 6"""
     held = _held(pointwise.add(x, arithmetic.like(x, 3)), 0, 6)
     return pointwise.div(pointwise.mul(x, held), arithmetic.like(x, 6))
 
 
-@precision.widened
+@precision.upcasting
 def hardshrink(x: Node, lambd: float = 0.5) -> Node:
     """x where |x| > lambd, else 0."""
     inside = pointwise.le(pointwise.abs_(x), arithmetic.chosen(x, lambd))
     return pointwise.where(inside, arithmetic.like(x, 0), x)
 
 
-@precision.widened
+@precision.upcasting
 def softshrink(x: Node, lambd: float = 0.5) -> Node:
     """x moved towards 0 by lambd, and 0 where |x| <= lambd."""
     if lambd < 0:
@@ -179,7 +179,7 @@ def threshold(x: Node, bound: float, value: float) -> Node:
     return pointwise.where(pointwise.le(x, arithmetic.chosen(x, bound)), arithmetic.chosen(x, value), x)
 
 
-@precision.widened
+@precision.upcasting
 def glu(x: Node, dim: int = -1) -> Node:
     """The first half of axis `dim` times the sigmoid of the second half."""
     if not x.spec.shape:

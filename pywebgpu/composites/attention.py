@@ -43,7 +43,7 @@ def scaled_dot_product_attention(
     length, width = query.spec.shape[-2:]
     wanted = (*lead, length, key.spec.shape[-2])
     scores = _grouped_product(query, contraction.transposed(key), lead, groups)
-    scores = precision.wide(scores)
+    scores = precision.upcast(scores)
     factor = 1 / sqrt(width) if scale is None else scale
     scores = pointwise.mul(scores, arithmetic.like(scores, factor))
     if is_causal:

@@ -127,7 +127,7 @@ def _moved(node: Node, of: Ranges) -> Range | None:
         return None
     if node.op in (movement.slice_, movement.window):
         return Range(found.low, found.high, False)
-    if node.op in (movement.place, movement.unwindow):
+    if node.op in (movement.pad, movement.unwindow):
         value = int(node.attrs.get("value", 0))
         return Range(min(found.low, value), max(found.high, value), False)
     return found

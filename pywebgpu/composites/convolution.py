@@ -74,7 +74,7 @@ def padded(x: Node, before: Shape, after: Shape, value: float = 0.0) -> Node:
     if not any(starts) and not any(ends):
         return x
     shape = tuple(n + s + e for n, s, e in zip(x.spec.shape, starts, ends, strict=True))
-    return movement.place(x, shape=shape, starts=starts, steps=(1,) * rank, value=value)
+    return movement.pad(x, shape=shape, starts=starts, steps=(1,) * rank, value=value)
 
 
 def conv(

@@ -69,18 +69,18 @@ def _stepped(count: int, start: Number, step: Number, dtype: DType) -> Node:
 
 def _leap(count: int, start: Number, step: Number, dtype: DType) -> Node:
     """start, and infinities after it: the step is one in float32."""
-    places = pointwise.iota(spec=Spec((count,), dtypes.float32), axis=0)
-    first = pointwise.eq(places, arithmetic.like(places, 0))
+    positions = pointwise.iota(spec=Spec((count,), dtypes.float32), axis=0)
+    first = pointwise.eq(positions, arithmetic.like(positions, 0))
     return arithmetic.cast(
         pointwise.where(first, *(arithmetic.number(n, dtypes.float32) for n in (start, step))), dtype
     )
 
 
 def _line(count: int, start: Number, step: Number, dtype: DType) -> Node:
-    places = pointwise.iota(spec=Spec((count,), dtype), axis=0)
+    positions = pointwise.iota(spec=Spec((count,), dtype), axis=0)
     if step != 1:
-        places = pointwise.mul(places, arithmetic.number(step, dtype))
-    return places if start == 0 else pointwise.add(places, arithmetic.number(start, dtype))
+        positions = pointwise.mul(positions, arithmetic.number(step, dtype))
+    return positions if start == 0 else pointwise.add(positions, arithmetic.number(start, dtype))
 
 
 def _of_bits(value: float, bits: int) -> float:
@@ -103,11 +103,11 @@ def linspace(start: Number, end: Number, steps: int, dtype: DType) -> Node:
         return arithmetic.cast(arithmetic.div(whole, steps - 1, "trunc"), dtype)
     work = dtype if dtype is dtypes.float64 else dtypes.float32
     step = full((end - start) / (steps - 1), (steps,), work)
-    places = pointwise.iota(spec=Spec((steps,), work), axis=0)
-    back = pointwise.sub(full(steps - 1, (steps,), work), places)
-    rising = pointwise.add(full(start, (steps,), work), pointwise.mul(step, places))
+    positions = pointwise.iota(spec=Spec((steps,), work), axis=0)
+    back = pointwise.sub(full(steps - 1, (steps,), work), positions)
+    rising = pointwise.add(full(start, (steps,), work), pointwise.mul(step, positions))
     falling = pointwise.sub(full(end, (steps,), work), pointwise.mul(step, back))
-    return arithmetic.cast(pointwise.where(pointwise.lt(places, back), rising, falling), dtype)
+    return arithmetic.cast(pointwise.where(pointwise.lt(positions, back), rising, falling), dtype)
 
 
 def logspace(start: Number, end: Number, steps: int, base: float, dtype: DType) -> Node:
@@ -119,9 +119,9 @@ def logspace(start: Number, end: Number, steps: int, base: float, dtype: DType) 
 
 def eye(n: int, m: int, dtype: DType) -> Node:
     """1 on the diagonal, 0 elsewhere."""
-    places = Spec((n, m), dtypes.int32)
+    spec = Spec((n, m), dtypes.int32)
     return pointwise.cast(
-        pointwise.eq(pointwise.iota(spec=places, axis=0), pointwise.iota(spec=places, axis=1)), dtype=dtype
+        pointwise.eq(pointwise.iota(spec=spec, axis=0), pointwise.iota(spec=spec, axis=1)), dtype=dtype
     )
 
 
@@ -132,6 +132,6 @@ def triangle_indices(rows: int, columns: int, offset: int, dtype: DType, *, uppe
     mask = matrix.below((rows, columns), lower)
     flat = pointwise.bitwise_not(mask) if upper else mask
     flat = indexing.shaped(flat, (rows * columns,))
-    places = masks.held(masks.counted(flat), rows * columns - under if upper else under)
-    lines = [indexing.shaped(part, (1, *part.spec.shape)) for part in masks.coordinates(places, (rows, columns))]
+    positions = masks.held(masks.counted(flat), rows * columns - under if upper else under)
+    lines = [indexing.shaped(part, (1, *part.spec.shape)) for part in masks.coordinates(positions, (rows, columns))]
     return arithmetic.cast(ops.cat(*lines, axis=0), dtype)

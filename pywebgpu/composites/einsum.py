@@ -21,8 +21,8 @@ def einsum(equation: str, *operands: Node) -> Node:
     sizes = _sizes(equation, terms, output, operands)
     joined: Node | None = None
     held: Labels = ()
-    for place, (labels, node) in enumerate(zip(terms, operands, strict=True)):
-        later = {label for term in terms[place + 1 :] for label in term} | set(output)
+    for position, (labels, node) in enumerate(zip(terms, operands, strict=True)):
+        later = {label for term in terms[position + 1 :] for label in term} | set(output)
         alone, x = _diagonals(labels, node)
         if joined is None:
             held, joined = _summed(alone, x, later)

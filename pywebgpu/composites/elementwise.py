@@ -339,7 +339,7 @@ def lerp(start: Node, end: Node, weight: Operand) -> Node:
         near = pointwise.add(a, pointwise.mul(w, apart))
         far = pointwise.sub(b, pointwise.mul(apart, pointwise.sub(arithmetic.like(w, 1.0), w)))
         return pointwise.where(pointwise.lt(pointwise.abs_(w), arithmetic.like(w, 0.5)), near, far)
-    numbers.check(weight, precision.computing(start.spec.dtype))
+    numbers.check(weight, precision.compute_dtype(start.spec.dtype))
     a, b = arithmetic.together(start, end)
     apart = pointwise.sub(b, a)
     if abs(weight) < 0.5:
@@ -364,7 +364,7 @@ def addcdiv(x: Node, a: Node, b: Node, value: Number = 1) -> Node:
             "Integer division with addcdiv is no longer supported, and in a future release addcdiv will perform a true "
             "division of tensor1 and tensor2."
         )
-    numbers.check(value, precision.computing(arithmetic.result_type(x, a, b)))
+    numbers.check(value, precision.compute_dtype(arithmetic.result_type(x, a, b)))
     quotient = arithmetic.div(a, b)
     return arithmetic.add(x, quotient if value == 1 else arithmetic.mul(quotient, value))
 

@@ -52,5 +52,5 @@ def one_hot(index: Node, num_classes: int) -> Node:
     index = bounds.checked(index, num_classes, wrap=False, text="Class value {index} must be smaller than {size}")
     shape = (*index.spec.shape, num_classes)
     column = movement.reshape(arithmetic.cast(index, dtypes.int64), shape=(*index.spec.shape, 1))
-    places = pointwise.iota(spec=Spec(shape, dtypes.int64), axis=len(shape) - 1)
-    return arithmetic.cast(pointwise.eq(places, arithmetic.broadcast_to(column, shape)), dtypes.int64)
+    positions = pointwise.iota(spec=Spec(shape, dtypes.int64), axis=len(shape) - 1)
+    return arithmetic.cast(pointwise.eq(positions, arithmetic.broadcast_to(column, shape)), dtypes.int64)

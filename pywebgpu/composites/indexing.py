@@ -1,6 +1,6 @@
 """Reading and writing at computed rows: subscripts with index tensors, and torch's index_ functions.
 
-Two ops carry all of it: `take` reads rows by number and `scatter` writes them. Here places become row numbers; see
+Two ops carry all of it: `take` reads rows by number and `scatter` writes them. Here positions become row numbers; see
 bounds.py for how they are checked. Single elements are in scattering.py, masks in masks.py.
 """
 
@@ -24,19 +24,19 @@ REDUCTIONS = {"sum": "add", "mean": "add", "prod": "prod", "amax": "max", "amin"
 
 def get(x: Node, axes: Sequence[int], indices: Sequence[Node], at: int) -> Node:
     """x[..., index, ...] with index tensors on `axes`; the axes of what they broadcast to stand at axis `at`."""
-    places, lead = _row_numbers(x.spec.shape, axes, indices)
+    positions, lead = _row_numbers(x.spec.shape, axes, indices)
     front, rest = fronted(x, axes)
-    taken = indexing.take(front, places)
+    taken = indexing.take(front, positions)
     kept = tuple(x.spec.shape[axis] for axis in rest)
     return _moved_block(shaped(taken, (*lead, *kept)), 0, len(lead), at)
 
 
 def put(x: Node, axes: Sequence[int], indices: Sequence[Node], at: int, value: Node, accumulate: bool = False) -> Node:
-    """x after x[..., index, ...] = value, or += value where places that meet twice add up. See get.
+    """x after x[..., index, ...] = value, or += value where positions that meet twice add up. See get.
 
     Raises: ShapeError when the value does not broadcast to what get would return.
     """
-    places, lead = _row_numbers(x.spec.shape, axes, indices)
+    positions, lead = _row_numbers(x.spec.shape, axes, indices)
     front, rest = fronted(x, axes)
     kept = tuple(x.spec.shape[axis] for axis in rest)
     target = (*kept[:at], *lead, *kept[at:])
@@ -51,14 +51,14 @@ def put(x: Node, axes: Sequence[int], indices: Sequence[Node], at: int, value: N
     source = shaped(_moved_block(value, at, len(lead), 0), (prod(lead), prod(kept)))
     mode = "add" if accumulate else "set"
     written = shaped(
-        indexing.scatter(front, places, source, mode=mode), tuple(x.spec.shape[axis] for axis in (*axes, *rest))
+        indexing.scatter(front, positions, source, mode=mode), tuple(x.spec.shape[axis] for axis in (*axes, *rest))
     )
     order = (*axes, *rest)
     return permuted(written, tuple(order.index(axis) for axis in range(len(order))))
 
 
 def without_leading(shape: Shape, rank: int) -> Shape:
-    """A shape without the axes of size 1 in front that a tensor of `rank` has no place for."""
+    """A shape without the axes of size 1 in front that a tensor of `rank` has no axis for."""
     while len(shape) > rank and shape[0] == 1:
         shape = shape[1:]
     return shape
@@ -119,9 +119,9 @@ def index_select(x: Node, dim: int, index: Node) -> Node:
         raise RangeError("index_select(): Index is supposed to be a vector")
     if not x.spec.shape:
         return shaped(index_select(shaped(x, (1,)), 0, index), ())
-    places = bounds.checked(shaped(index, (prod(index.spec.shape),)), x.spec.shape[axis], axis, wrap=False,
+    positions = bounds.checked(shaped(index, (prod(index.spec.shape),)), x.spec.shape[axis], axis, wrap=False,
                             text="index out of range in self: {index} is not in 0 ... {size} - 1")  # fmt: skip
-    return get(x, (axis,), (places,), axis)
+    return get(x, (axis,), (positions,), axis)
 
 
 def index_add(x: Node, dim: int, index: Node, source: Node, *, alpha: Number = 1) -> Node:
@@ -176,30 +176,30 @@ def _onto_rows(name: str, x: Node, dim: int, index: Node, source: Node, how: str
             "source tensor shape must match self tensor shape, excluding the specified dimension. "
             f"Got self.shape = {list(x.spec.shape)} source.shape = {list(source.spec.shape)}"
         )
-    places = bounds.checked(shaped(index, (count,)), x.spec.shape[axis], axis, wrap=False)
+    positions = bounds.checked(shaped(index, (count,)), x.spec.shape[axis], axis, wrap=False)
     base, _ = fronted(x, (axis,))
     rows, _ = fronted(source, (axis,))
     if how in ("add", "set"):
-        out = indexing.scatter(base, places, rows, mode=how)
+        out = indexing.scatter(base, positions, rows, mode=how)
     else:
-        out = combined(base, places, rows, how, include_self=include_self)
+        out = combined(base, positions, rows, how, include_self=include_self)
     rest = tuple(n for a, n in enumerate(x.spec.shape) if a != axis)
     return _moved_block(shaped(out, (x.spec.shape[axis], *rest)), 0, 1, axis)
 
 
-def combined(base: Node, places: Node, source: Node, reduce: str, *, include_self: bool) -> Node:
+def combined(base: Node, positions: Node, source: Node, reduce: str, *, include_self: bool) -> Node:
     """Rows of `source` (m, d) folded into rows of `base` (n, d)."""
     mode, dtype = REDUCTIONS[reduce], base.spec.dtype
     if not include_self:
         start = source  # The largest of whole numbers is one of them: none has to stand for "no number yet".
         if mode in ("add", "prod") or dtype.kind is Kind.FLOAT:
             start = pointwise.full({"add": 0, "prod": 1, "max": float("-inf"), "min": float("inf")}[mode], source.spec)
-        base = indexing.scatter(base, places, start, mode="set")
-    out = indexing.scatter(base, places, source, mode=mode)
+        base = indexing.scatter(base, positions, start, mode="set")
+    out = indexing.scatter(base, positions, source, mode=mode)
     if reduce != "mean":
         return out
     one, zero = pointwise.full(1, source.spec), pointwise.full(int(include_self), base.spec)
-    count = indexing.scatter(zero, places, one, mode="add")
+    count = indexing.scatter(zero, positions, one, mode="add")
     count = pointwise.maximum(count, pointwise.full(1, count.spec))
     return arithmetic.div(out, count, None if dtype.kind is Kind.FLOAT else "floor")
 

@@ -76,4 +76,4 @@ def pad_constant(x: Node, pad: Sequence[int], value: float = 0.0) -> Node:
     if shape == sizes:
         return x
     value = numbers.element(value, x.spec.dtype)
-    return wide.noted(movement.place(x, shape=shape, starts=starts, steps=ones, value=value), value)
+    return wide.noted(movement.pad(x, shape=shape, starts=starts, steps=ones, value=value), value)

@@ -63,7 +63,7 @@ def dot(a: Node, b: Node) -> Node:
             f"same number of elements"
         )
     dtype = precision.require_same("dot", a, b)
-    products = pointwise.mul(precision.wide(a), precision.wide(b))
+    products = pointwise.mul(precision.upcast(a), precision.upcast(b))
     return arithmetic.cast(reduce.sum(products), dtype)
 
 

@@ -53,16 +53,16 @@ def cross_entropy(
     precision.require_floating("cross_entropy_loss", x)
     axis = _class_axis(x)
     _check_weight(x, axis, weight)
-    wide = precision.wide(x)
-    scales = None if weight is None else _along(precision.wide(weight), wide, axis)
+    wide = precision.upcast(x)
+    scales = None if weight is None else _along(precision.upcast(weight), wide, axis)
     if target.spec.dtype.kind is Kind.FLOAT:
         out = _against_probabilities(wide, target, scales, axis, reduction, label_smoothing)
         return arithmetic.cast(out, x.spec.dtype)
-    places, ignored = _checked(_places(x, target, axis), x.spec.shape[axis], ignore_index)
+    classes, ignored = _checked(_class_indices(x, target, axis), x.spec.shape[axis], ignore_index)
     shifted, _, total = reduce.shifted_exponentials(wide, axis)
     logs = pointwise.log(total)
-    loss = pointwise.sub(logs, reduce.picked(shifted, places, axis))
-    factor = None if scales is None else reduce.picked(scales, places, axis)
+    loss = pointwise.sub(logs, reduce.picked(shifted, classes, axis))
+    factor = None if scales is None else reduce.picked(scales, classes, axis)
     if factor is not None:
         loss = pointwise.mul(loss, factor)
     if label_smoothing:
@@ -87,12 +87,12 @@ def nll_loss(
     precision.require_floating("nll_loss", x)
     axis = _class_axis(x)
     _check_weight(x, axis, weight)
-    wide = precision.wide(x)
-    places, ignored = _checked(_places(x, target, axis), x.spec.shape[axis], ignore_index)
-    loss = pointwise.neg(reduce.picked(wide, places, axis))
+    wide = precision.upcast(x)
+    classes, ignored = _checked(_class_indices(x, target, axis), x.spec.shape[axis], ignore_index)
+    loss = pointwise.neg(reduce.picked(wide, classes, axis))
     factor = None
     if weight is not None:
-        factor = reduce.picked(_along(precision.wide(weight), wide, axis), places, axis)
+        factor = reduce.picked(_along(precision.upcast(weight), wide, axis), classes, axis)
         loss = pointwise.mul(loss, factor)
     out = _over_classes(loss, factor, ignored, axis, reduction)
     return arithmetic.cast(out, x.spec.dtype)
@@ -106,17 +106,17 @@ def multi_margin_loss(
     if p not in (1, 2):
         raise ValueError("only p == 1 and p == 2 supported")
     axis = _class_axis(x)
-    places, _ = _checked(_places(x, target, axis), x.spec.shape[axis], ignore_index=-1 - x.spec.shape[axis])
-    own = arithmetic.broadcast_to(reduce.picked(x, places, axis), x.spec.shape)
+    classes, _ = _checked(_class_indices(x, target, axis), x.spec.shape[axis], ignore_index=-1 - x.spec.shape[axis])
+    own = arithmetic.broadcast_to(reduce.picked(x, classes, axis), x.spec.shape)
     over = _positive(pointwise.add(pointwise.sub(x, own), arithmetic.like(x, margin)))
     if p == 2:
         over = pointwise.mul(over, over)
     if weight is not None:
         _check_weight(x, axis, weight)
-        factor = reduce.picked(_along(weight, x, axis), places, axis)
+        factor = reduce.picked(_along(weight, x, axis), classes, axis)
         over = pointwise.mul(over, arithmetic.broadcast_to(factor, x.spec.shape))
     here = pointwise.iota(spec=Spec(x.spec.shape, dtypes.int64), axis=axis)
-    mine = pointwise.eq(here, arithmetic.broadcast_to(places, x.spec.shape))
+    mine = pointwise.eq(here, arithmetic.broadcast_to(classes, x.spec.shape))
     loss = _row_sum(pointwise.where(mine, arithmetic.like(x, 0), over), axis)
     loss = pointwise.div(loss, arithmetic.like(loss, x.spec.shape[axis]))
     return reduced(reduce.drop(loss, (axis,), keepdim=False), reduction)
@@ -135,7 +135,7 @@ def binary_cross_entropy(x: Node, target: Node, weight: Node | None = None, *, r
     _check_same_shape("binary_cross_entropy", x, target)
     precision.require_floating("binary_cross_entropy", x, target)
     dtype = precision.require_same("binary_cross_entropy", x, target)
-    wide, goal = precision.wide(x), precision.wide(target)
+    wide, goal = precision.upcast(x), precision.upcast(target)
     one = arithmetic.like(wide, 1)
     hit = pointwise.mul(goal, _clipped_log(wide))
     miss = pointwise.mul(pointwise.sub(one, goal), _clipped_log(pointwise.sub(one, wide)))
@@ -161,13 +161,13 @@ def binary_cross_entropy_with_logits(
         )
     precision.require_floating("binary_cross_entropy_with_logits", x)
     dtype = arithmetic.result_type(x, target)
-    wide = precision.wide(x)
+    wide = precision.upcast(x)
     goal = arithmetic.cast(target, wide.spec.dtype)
     zero, one = arithmetic.like(wide, 0), arithmetic.like(wide, 1)
     tail = pointwise.log1p(pointwise.exp(pointwise.neg(pointwise.abs_(wide))))
     below = pointwise.sub(tail, pointwise.minimum(wide, zero))  # -log(sigmoid(x))
     if pos_weight is not None:
-        scale = arithmetic.broadcast_to(precision.wide(pos_weight), wide.spec.shape)
+        scale = arithmetic.broadcast_to(precision.upcast(pos_weight), wide.spec.shape)
         below = pointwise.mul(below, pointwise.add(pointwise.mul(pointwise.sub(scale, one), goal), one))
     loss = pointwise.add(pointwise.mul(pointwise.sub(one, goal), wide), below)
     return _weighted(loss, weight, reduction, dtype)
@@ -264,7 +264,7 @@ def _check_weight(x: Node, axis: int, weight: Node | None) -> None:
         )
 
 
-def _places(x: Node, target: Node, axis: int) -> Node:
+def _class_indices(x: Node, target: Node, axis: int) -> Node:
     """The target as int64, with size 1 at the class axis."""
     if target.spec.dtype.kind is not Kind.INT:
         raise DTypeError(f"expected target of whole numbers (torch.int64), got {target.spec.dtype}")
@@ -280,18 +280,18 @@ def _places(x: Node, target: Node, axis: int) -> Node:
     return movement.reshape(arithmetic.cast(target, dtypes.int64), shape=shape)
 
 
-def _checked(places: Node, n_classes: int, ignore_index: int) -> tuple[Node, Node | None]:
+def _checked(classes: Node, n_classes: int, ignore_index: int) -> tuple[Node, Node | None]:
     """The target where it is not ignored (else 0), and where it is ignored; None where it is known that none is."""
-    known = bounds.known_range(places)
+    known = bounds.known_range(classes)
     if known is not None and known.exact:
         for number in (known.low, known.high):
             if number != ignore_index and not 0 <= number < n_classes:
                 raise RangeError(f"Target {number} is out of bounds: there are {n_classes} classes.")
     inside = known is not None and known.low >= 0 and known.high < n_classes
     if inside and not 0 <= ignore_index < n_classes:
-        return places, None
-    ignored = pointwise.eq(places, arithmetic.like(places, ignore_index))
-    kept = pointwise.where(ignored, arithmetic.like(places, 0), places)
+        return classes, None
+    ignored = pointwise.eq(classes, arithmetic.like(classes, ignore_index))
+    kept = pointwise.where(ignored, arithmetic.like(classes, 0), classes)
     return bounds.checked(kept, n_classes, wrap=False, text=OUT_OF_BOUNDS), ignored
 
 
@@ -351,5 +351,5 @@ def _clipped_log(x: Node) -> Node:
 
 def _weighted(loss: Node, weight: Node | None, reduction: str, dtype: DType) -> Node:
     if weight is not None:
-        loss = pointwise.mul(loss, arithmetic.broadcast_to(precision.wide(weight), loss.spec.shape))
+        loss = pointwise.mul(loss, arithmetic.broadcast_to(precision.upcast(weight), loss.spec.shape))
     return arithmetic.cast(reduced(loss, reduction), dtype)

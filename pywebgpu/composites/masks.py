@@ -1,4 +1,4 @@
-"""Choosing by a mask, and counting: masked writes, the places where a mask holds, histograms, membership.
+"""Choosing by a mask, and counting: masked writes, the positions where a mask holds, histograms, membership.
 
 How many elements a mask holds is a number that only the host can turn into a shape: whoever calls `held` has read it.
 """
@@ -40,9 +40,9 @@ def masked_scatter(x: Node, mask: Node, source: Node) -> Node:
     if size == 0:
         return arithmetic.broadcast_to(x, shape)
     ends = counted(mask)
-    places = pointwise.where(mask, pointwise.sub(ends, pointwise.full(1, ends.spec)), pointwise.full(0, ends.spec))
-    places = bounds.unknown(places, size, TOO_FEW)
-    taken = indexing.shaped(ops.take(indexing.shaped(source, (size, 1)), places), shape)
+    positions = pointwise.where(mask, pointwise.sub(ends, pointwise.full(1, ends.spec)), pointwise.full(0, ends.spec))
+    positions = bounds.unknown(positions, size, TOO_FEW)
+    taken = indexing.shaped(ops.take(indexing.shaped(source, (size, 1)), positions), shape)
     return pointwise.where(indexing.shaped(mask, shape), taken, arithmetic.broadcast_to(x, shape))
 
 
@@ -52,16 +52,16 @@ def counted(mask: Node) -> Node:
 
 
 def held(ends: Node, count: int) -> Node:
-    """The places of the `count` elements of a flat mask that hold, in order. ends: see counted."""
+    """The positions of the `count` elements of a flat mask that hold, in order. ends: see counted."""
     return ordering.searchsorted(ends, pointwise.iota(spec=Spec((count,), dtypes.int64), axis=0), right=True)
 
 
-def coordinates(places: Node, shape: Shape) -> list[Node]:
-    """Flat places in a tensor of `shape` -> one node of coordinates an axis."""
+def coordinates(positions: Node, shape: Shape) -> list[Node]:
+    """Flat positions in a tensor of `shape` -> one node of coordinates an axis."""
     out = []
     for n, step in zip(shape, shapes.strides(shape), strict=True):
-        at = places if step == 1 else pointwise.floor_divide(places, pointwise.full(step, places.spec))
-        out.append(at if n * step >= prod(shape) else pointwise.remainder(at, pointwise.full(n, places.spec)))
+        at = positions if step == 1 else pointwise.floor_divide(positions, pointwise.full(step, positions.spec))
+        out.append(at if n * step >= prod(shape) else pointwise.remainder(at, pointwise.full(n, positions.spec)))
     return out
 
 
@@ -103,10 +103,11 @@ def histc(x: Node, bins: int = 100, low: float = 0, high: float = 0) -> Node:
         pointwise.le(x, arithmetic.broadcast_to(last, x.spec.shape)),
     )
     share = arithmetic.div(arithmetic.sub(x, first), pointwise.sub(last, first))
-    place = pointwise.floor(pointwise.mul(share, arithmetic.like(share, bins)))
-    place = pointwise.minimum(place, arithmetic.like(place, bins - 1))
-    place = pointwise.where(inside, place, arithmetic.like(place, bins))  # One more bin takes what lies outside.
-    counts = bincount(pointwise.cast(place, dtype=dtypes.int64), bins + 1, pointwise.full(1, x.spec))
+    position = pointwise.floor(pointwise.mul(share, arithmetic.like(share, bins)))
+    position = pointwise.minimum(position, arithmetic.like(position, bins - 1))
+    # One more bin takes what lies outside.
+    position = pointwise.where(inside, position, arithmetic.like(position, bins))
+    counts = bincount(pointwise.cast(position, dtype=dtypes.int64), bins + 1, pointwise.full(1, x.spec))
     return movement.slice_(counts, starts=(0,), sizes=(bins,), steps=(1,))
 
 

@@ -1,4 +1,4 @@
-"""What the place in a matrix decides: triangles, diagonals, blocks, repeated rows. Masks are computed, never stored."""
+"""What the position in a matrix decides: triangles, diagonals, blocks, repeated rows. No mask is ever stored."""
 
 from math import prod
 
@@ -23,9 +23,9 @@ def triu(x: Node, diagonal: int = 0) -> Node:
 
 
 def below(shape: Shape, diagonal: int) -> Node:
-    """Whether a place of the last two axes lies on or below a diagonal."""
-    rank, places = len(shape), Spec(shape, dtypes.int32)
-    rows, columns = pointwise.iota(spec=places, axis=rank - 2), pointwise.iota(spec=places, axis=rank - 1)
+    """Whether a position of the last two axes lies on or below a diagonal."""
+    rank, spec = len(shape), Spec(shape, dtypes.int32)
+    rows, columns = pointwise.iota(spec=spec, axis=rank - 2), pointwise.iota(spec=spec, axis=rank - 1)
     return pointwise.le(columns, rows if diagonal == 0 else pointwise.add(rows, arithmetic.like(rows, diagonal)))
 
 
@@ -74,7 +74,7 @@ def diag_embed(x: Node, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Node
     n = count + abs(offset)
     start, _ = _line(n, n, offset)
     zeros, ones = (0,) * len(lead), (1,) * len(lead)
-    flat = movement.place(x, shape=(*lead, n * n), starts=(*zeros, start), steps=(*ones, n + 1))
+    flat = movement.pad(x, shape=(*lead, n * n), starts=(*zeros, start), steps=(*ones, n + 1))
     matrices = indexing.shaped(flat, (*lead, n, n))
     others = iter(range(len(lead)))
     return indexing.permuted(
@@ -143,5 +143,5 @@ def repeat_interleave(x: Node, repeats: int | Node, dim: int | None, total: int 
 def spread(repeats: Node, total: int) -> Node:
     """(2, 0, 1) -> 0, 0, 2: the number of each row as often as `repeats` says. total: their sum."""
     ends = scan.cumsum(arithmetic.cast(repeats, dtypes.int64), 0)
-    places = pointwise.iota(spec=Spec((total,), dtypes.int64), axis=0)
-    return ordering.searchsorted(ends, places, right=True)
+    positions = pointwise.iota(spec=Spec((total,), dtypes.int64), axis=0)
+    return ordering.searchsorted(ends, positions, right=True)

@@ -53,7 +53,7 @@ def rms_norm(x: Node, normalized_shape: Sequence[int], weight: Node | None = Non
     Source: Zhang, Sennrich 2019 (arXiv 1910.07467).  Against torch: the same.
     """
     axes = _trailing("rms_norm", x, normalized_shape, weight, None)
-    wide = precision.wide(x)
+    wide = precision.upcast(x)
     if eps is None:
         eps = EPSILON[wide.spec.dtype.name]
     square = reduce.row_mean(pointwise.mul(wide, wide), axes)
@@ -89,8 +89,8 @@ def batch_norm_fixed(
 ) -> Node:
     """Scales each channel by a given `mean` and `variance` (c,): evaluation."""
     _check_channels("batch_norm", x, weight, bias, mean, variance)
-    wide = precision.wide(x)
-    mean, variance = precision.wide(mean), precision.wide(variance)
+    wide = precision.upcast(x)
+    mean, variance = precision.upcast(mean), precision.upcast(variance)
     factor = pointwise.rsqrt(pointwise.add(variance, arithmetic.like(variance, eps)))
     out = pointwise.mul(pointwise.sub(wide, per_channel(mean, wide)), per_channel(factor, wide))
     return _affine_channels(out, weight, bias, x.spec.dtype)
@@ -144,12 +144,12 @@ def local_response_norm(x: Node, size: int, alpha: float = 1e-4, beta: float = 0
         raise ValueError(f"Expected 3D or higher dimensionality input (got {rank} dimensions)")
     if 0 in x.spec.shape:
         return x
-    wide = precision.wide(x)
+    wide = precision.upcast(x)
     shape = list(x.spec.shape)
     shape[1] += size - 1
     starts = tuple(size // 2 if axis == 1 else 0 for axis in range(rank))
-    placed = movement.place(pointwise.mul(wide, wide), shape=tuple(shape), starts=starts, steps=(1,) * rank)
-    windows = movement.window(placed, axis=1, size=size, step=1, dilation=1)
+    padded = movement.pad(pointwise.mul(wide, wide), shape=tuple(shape), starts=starts, steps=(1,) * rank)
+    windows = movement.window(padded, axis=1, size=size, step=1, dilation=1)
     square = reduce.drop(reduce.row_mean(windows, (rank,)), (rank,), keepdim=False)
     scale = pointwise.add(pointwise.mul(square, arithmetic.like(square, alpha)), arithmetic.like(square, k))
     out = pointwise.div(wide, pointwise.pow_(scale, arithmetic.like(scale, beta)))
@@ -184,17 +184,17 @@ def _scaled(apart: Node, variance: Node, eps: float) -> Node:
 
 def _affine(out: Node, weight: Node | None, bias: Node | None, dtype: DType) -> Node:
     if weight is not None:
-        out = arithmetic.mul(out, precision.wide(weight))
+        out = arithmetic.mul(out, precision.upcast(weight))
     if bias is not None:
-        out = arithmetic.add(out, precision.wide(bias))
+        out = arithmetic.add(out, precision.upcast(bias))
     return arithmetic.cast(out, dtype)
 
 
 def _affine_channels(out: Node, weight: Node | None, bias: Node | None, dtype: DType) -> Node:
     if weight is not None:
-        out = arithmetic.mul(out, per_channel(precision.wide(weight), out))
+        out = arithmetic.mul(out, per_channel(precision.upcast(weight), out))
     if bias is not None:
-        out = arithmetic.add(out, per_channel(precision.wide(bias), out))
+        out = arithmetic.add(out, per_channel(precision.upcast(bias), out))
     return arithmetic.cast(out, dtype)
 
 

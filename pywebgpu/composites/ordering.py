@@ -56,8 +56,8 @@ def topk(x: Node, k: int, dim: int = -1, largest: bool = True, sorted: bool = Tr
         x = movement.reshape(x, shape=(1,))
         return tuple(movement.reshape(part, shape=(k,) if k == 0 else ()) for part in topk(x, k))  # type: ignore[return-value]
     if k == 1 and largest and 0 not in x.spec.shape:
-        values, place = reduce.max(x, axis, keepdim=True)
-        return values, place
+        values, position = reduce.max(x, axis, keepdim=True)
+        return values, position
     order = scan.part(argsort(x, axis, largest), axis, 0, k)
     return scattering.take_along(x, order, axis), order
 
@@ -94,7 +94,8 @@ def mode(x: Node, dim: int = -1, keepdim: bool = False) -> tuple[Node, Node]:
     last = len(rows.spec.shape) - 1
     starts, _ = runs(scattering.take_along(rows, order, last))
     length = pointwise.sub(pointwise.iota(spec=order.spec, axis=last), starts)
-    end = reduction.argmax(length, (last,))  # The first of the longest is the smallest value, at its run's last place.
+    # The first of the longest is the smallest value, at its run's last position.
+    end = reduction.argmax(length, (last,))
     return _picked(x, scan.swapped(scattering.take_along(order, end, last), axis), axis, keepdim)
 
 
@@ -102,8 +103,8 @@ def runs(ordered: Node) -> tuple[Node, Node]:
     """For rows in which equal elements stand together: where each element's run starts, and whether it starts there."""
     last = len(ordered.spec.shape) - 1
     is_start = starts_run(ordered)
-    places = pointwise.iota(spec=Spec(ordered.spec.shape, dtypes.int64), axis=last)
-    starts = ops.scan(pointwise.where(is_start, places, arithmetic.like(places, 0)), mode="max")
+    positions = pointwise.iota(spec=Spec(ordered.spec.shape, dtypes.int64), axis=last)
+    starts = ops.scan(pointwise.where(is_start, positions, arithmetic.like(positions, 0)), mode="max")
     return starts, is_start
 
 
@@ -169,7 +170,7 @@ def _counted(edges: Node, x: Node, passes: Pointwise) -> Node:
 
 
 def _halved(edges: Node, x: Node, passes: Pointwise) -> Node:
-    """Halves the row of edges until one place is left: log2(n) lookups an element."""
+    """Halves the row of edges until one position is left: log2(n) lookups an element."""
     n = edges.spec.shape[-1]
     rows = movement.reshape(edges, shape=(prod(edges.spec.shape), 1))
     low = pointwise.full(0, Spec(x.spec.shape, dtypes.int64))

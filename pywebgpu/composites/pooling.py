@@ -60,10 +60,10 @@ def max_pool_with_indices(
         inside = pointwise.remainder(inside, arithmetic.like(offset, kernel[axis]))
         start = pointwise.iota(spec=offset.spec, axis=len(offset.spec.shape) - rank + axis)
         start = pointwise.mul(start, arithmetic.like(start, step[axis]))
-        place = pointwise.add(pointwise.mul(inside, arithmetic.like(inside, apart[axis])), start)
-        place = pointwise.sub(place, arithmetic.like(place, before[axis]))
-        place = pointwise.mul(place, arithmetic.like(place, prod(space[axis + 1 :])))
-        index = place if index is None else pointwise.add(index, place)
+        position = pointwise.add(pointwise.mul(inside, arithmetic.like(inside, apart[axis])), start)
+        position = pointwise.sub(position, arithmetic.like(position, before[axis]))
+        position = pointwise.mul(position, arithmetic.like(position, prod(space[axis + 1 :])))
+        index = position if index is None else pointwise.add(index, position)
     assert index is not None
     return values, index
 
@@ -91,7 +91,7 @@ def avg_pool(
     pad, ones = sizes("padding", padding, rank), (1,) * rank
     space = _space(name, x, rank)
     after = _after(name, space, kernel, step, pad, ones, ceil_mode=ceil_mode)
-    wide = precision.wide(x)
+    wide = precision.upcast(x)
     seen = convolution.windows(convolution.padded(wide, pad, after), kernel, step, ones)
     inner = tuple(range(len(seen.spec.shape) - rank, len(seen.spec.shape)))
     total = reduce.drop(reduction.sum_(seen, inner), inner, keepdim=False)
@@ -144,7 +144,7 @@ def adaptive_avg_pool(x: Node, output_size: int | Sequence[int | None], *, rank:
     Window i goes from floor(i n / size) to ceil((i + 1) n / size); a size of None keeps the axis.
     """
     precision.require_floating(f"adaptive_avg_pool{rank}d", x)
-    dtype, x = x.spec.dtype, precision.wide(x)
+    dtype, x = x.spec.dtype, precision.upcast(x)
     for axis, size in _outputs(f"adaptive_avg_pool{rank}d", x, output_size, rank):
         parts = _split_evenly(x, axis, size)
         if isinstance(parts, Node):
@@ -171,13 +171,13 @@ def adaptive_max_pool_with_indices(x: Node, output_size: int | Sequence[int | No
         here = pointwise.iota(spec=Spec(x.spec.shape, dtypes.int64), axis=axis)
         here = pointwise.mul(here, arithmetic.like(here, stride))
         index = here if index is None else pointwise.add(index, here)
-        values, places = [], []
+        values, positions = [], []
         for start, stop in _bounds(x.spec.shape[axis], size):
             part, at = scan.part(x, axis, start, stop), scan.part(index, axis, start, stop)
             value, where = extremes.largest(part, axes=(axis,))
             values.append(value)
-            places.append(reduce.picked(at, where, axis))
-        x, index = joining.cat(values, axis), joining.cat(places, axis)
+            positions.append(reduce.picked(at, where, axis))
+        x, index = joining.cat(values, axis), joining.cat(positions, axis)
     assert index is not None
     return x, index
 

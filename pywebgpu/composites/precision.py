@@ -14,14 +14,14 @@ Options = ParamSpec("Options")
 Composite = Callable[Concatenate[Node, Options], Node]
 
 
-def computing(dtype: DType) -> DType:
+def compute_dtype(dtype: DType) -> DType:
     """float32 for half floats, any other dtype as it is."""
     return dtypes.float32 if dtype.kind is Kind.FLOAT and dtype.itemsize == 2 else dtype
 
 
-def wide(x: Node) -> Node:
+def upcast(x: Node) -> Node:
     """float16 and bfloat16 as float32, any other dtype as it is."""
-    return arithmetic.cast(x, computing(x.spec.dtype))
+    return arithmetic.cast(x, compute_dtype(x.spec.dtype))
 
 
 def require_floating(name: str, *inputs: Node) -> None:
@@ -39,13 +39,13 @@ def require_same(name: str, first: Node, *others: Node) -> DType:
     return first.spec.dtype
 
 
-def widened(function: Composite[Options]) -> Composite[Options]:
-    """Decorates a function of real numbers: checks that its input is floating, and computes half floats wide."""
+def upcasting(function: Composite[Options]) -> Composite[Options]:
+    """Decorates a function of real numbers: checks that its input is floating, and computes half floats in float32."""
     name = function.__name__.rstrip("_")
 
     @wraps(function)
     def call(x: Node, /, *args: Options.args, **options: Options.kwargs) -> Node:
         require_floating(name, x)
-        return arithmetic.cast(function(wide(x), *args, **options), x.spec.dtype)
+        return arithmetic.cast(function(upcast(x), *args, **options), x.spec.dtype)
 
     return call

@@ -1,4 +1,4 @@
-"""Quantiles: the elements of a sorted row at fractional places."""
+"""Quantiles: the elements of a sorted row at fractional positions."""
 
 from math import prod
 
@@ -74,9 +74,9 @@ def _rows(x: Node, shares: Node, interpolation: str, *, skip_nan: bool) -> Node:
     is_nan = pointwise.isnan(x)
     count = reduce.sum(pointwise.bitwise_not(is_nan), 1, True) if skip_nan else None
     last = arithmetic.like(shares, n - 1) if count is None else arithmetic.sub(arithmetic.cast(count, x.spec.dtype), 1)
-    place = arithmetic.broadcast_to(reduce.stop_gradient(arithmetic.mul(shares, last)), shape)
-    place = pointwise.maximum(place, arithmetic.like(place, 0))
-    low, high = pointwise.floor(place), pointwise.ceil(place)
+    position = arithmetic.broadcast_to(reduce.stop_gradient(arithmetic.mul(shares, last)), shape)
+    position = pointwise.maximum(position, arithmetic.like(position, 0))
+    low, high = pointwise.floor(position), pointwise.ceil(position)
     below, above = (scan.take_along_rows(ordered, arithmetic.cast(end, dtypes.int64)) for end in (low, high))
     match interpolation:
         case "lower":
@@ -84,9 +84,9 @@ def _rows(x: Node, shares: Node, interpolation: str, *, skip_nan: bool) -> Node:
         case "higher":
             out = above
         case "nearest":
-            out = pointwise.where(pointwise.eq(pointwise.round_(place), high), above, below)
+            out = pointwise.where(pointwise.eq(pointwise.round_(position), high), above, below)
         case _:
-            share = pointwise.sub(place, low) if interpolation == "linear" else arithmetic.like(place, 0.5)
+            share = pointwise.sub(position, low) if interpolation == "linear" else arithmetic.like(position, 0.5)
             out = pointwise.add(below, pointwise.mul(pointwise.sub(above, below), share))
     if skip_nan:
         return out

@@ -35,7 +35,7 @@ def uniform(seed: Seed, shape: Shape, dtype: DType) -> Node:
 
 def between(seed: Seed, shape: Shape, low: float, high: float, dtype: DType) -> Node:
     """Numbers of [low, high)."""
-    return placed(uniform(seed, shape, dtype), high - low, low)
+    return scaled(uniform(seed, shape, dtype), high - low, low)
 
 
 def inner(seed: Seed, shape: Shape, dtype: DType) -> Node:
@@ -67,7 +67,7 @@ def normal(seed: Seed, shape: Shape, dtype: DType) -> Node:
     return arithmetic.cast(pointwise.mul(drawn, arithmetic.like(drawn, sqrt(2.0))), dtype)
 
 
-def placed(drawn: Node, scale: Node | Number, start: Node | Number) -> Node:
+def scaled(drawn: Node, scale: Node | Number, start: Node | Number) -> Node:
     """drawn * scale + start, in drawn's dtype."""
     dtype = drawn.spec.dtype
     for op, part, neutral in ((pointwise.mul, scale, 1), (pointwise.add, start, 0)):
@@ -112,7 +112,7 @@ def exponential(seed: Seed, shape: Shape, rate: float, dtype: DType) -> Node:
     require_floating("exponential", dtype)
     if rate <= 0:
         raise ShapeError(f"exponential_ expects lambda > 0.0, but found lambda={rate}")
-    return arithmetic.cast(placed(pointwise.log(inner(seed, shape, dtype)), -1 / rate, 0), dtype)
+    return arithmetic.cast(scaled(pointwise.log(inner(seed, shape, dtype)), -1 / rate, 0), dtype)
 
 
 def geometric(seed: Seed, shape: Shape, p: float, dtype: DType) -> Node:
@@ -129,7 +129,7 @@ def cauchy(seed: Seed, shape: Shape, median: float, sigma: float, dtype: DType) 
     require_floating("cauchy", dtype)
     drawn = inner(seed, shape, dtype)
     angle = pointwise.mul(pointwise.sub(drawn, arithmetic.like(drawn, 0.5)), arithmetic.like(drawn, pi))
-    return arithmetic.cast(placed(pointwise.tan(angle), sigma, median), dtype)
+    return arithmetic.cast(scaled(pointwise.tan(angle), sigma, median), dtype)
 
 
 def permutation(seed: Seed, n: int, dtype: DType) -> Node:
@@ -159,7 +159,7 @@ def multinomial(seed: Seed, p: Node, count: int, *, replacement: bool = False) -
         raise ShapeError("cannot sample n_sample <= 0 samples")
     if not replacement and count > n:
         raise ShapeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
-    p = precision.wide(reduce.stop_gradient(p))
+    p = precision.upcast(reduce.stop_gradient(p))
     found = _searched(seed, p, count) if replacement and count > 1 else _raced(seed, p, count)
     lowest, total = reduce.amin(p, -1, keepdim=True), reduce.sum(p, -1, keepdim=True)
     valid = pointwise.bitwise_and(

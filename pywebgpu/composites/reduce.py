@@ -63,8 +63,8 @@ def picked(x: Node, index: Node, axis: int) -> Node:
     One pass over the row and no gather, so it joins the other folds of the row in one kernel. The gradient goes to the
     picked element alone.  An index out of range picks 0.
     """
-    places = pointwise.iota(spec=Spec(x.spec.shape, index.spec.dtype), axis=axis)
-    hit = pointwise.eq(places, arithmetic.broadcast_to(index, x.spec.shape))
+    positions = pointwise.iota(spec=Spec(x.spec.shape, index.spec.dtype), axis=axis)
+    hit = pointwise.eq(positions, arithmetic.broadcast_to(index, x.spec.shape))
     return reduction.sum_(pointwise.where(hit, x, arithmetic.like(x, 0)), (axis,))
 
 
@@ -97,7 +97,7 @@ def mean(x: Node, dim: Dims = None, keepdim: bool = False, *, dtype: DType | Non
             f"Got: {dtype.name}"
         )
     axes = axes_of(dim, len(x.spec.shape))
-    out = row_mean(precision.wide(arithmetic.cast(x, dtype)), axes)
+    out = row_mean(precision.upcast(arithmetic.cast(x, dtype)), axes)
     return drop(arithmetic.cast(out, dtype), axes, keepdim=keepdim)
 
 
@@ -208,7 +208,7 @@ def moments(name: str, x: Node, axes: Shape, *, correction: float = 0) -> tuple[
     """Variance and mean over `axes`, which stay with size 1, and x without its mean; float32 for half floats."""
     if x.spec.dtype.kind is not Kind.FLOAT:
         raise DTypeError(f"{name}: only supports floating point dtypes, got {x.spec.dtype}")
-    x = precision.wide(x)
+    x = precision.upcast(x)
     centre = row_mean(x, axes)
     apart = arithmetic.sub(x, centre)
     degrees = count(x, axes) - correction
@@ -238,7 +238,7 @@ def norm(
         raise DTypeError(f"norm: Expected a floating point tensor as input. Got {x.spec.dtype.name}")
     power = 2.0 if p is None or isinstance(p, str) else float(p)
     axes = axes_of(dim, len(x.spec.shape))
-    out = arithmetic.cast(_norm(precision.wide(x), power, axes), x.spec.dtype)
+    out = arithmetic.cast(_norm(precision.upcast(x), power, axes), x.spec.dtype)
     return drop(out, axes, keepdim=keepdim)
 
 
@@ -268,7 +268,7 @@ def logsumexp(x: Node, dim: Dims, keepdim: bool = False) -> Node:
     """log(sum(exp(x))) over `dim`, shifted by the largest element."""
     axes = axes_of(dim, len(x.spec.shape))
     dtype = arithmetic.floating(x)
-    x = precision.wide(arithmetic.cast(x, dtype))
+    x = precision.upcast(arithmetic.cast(x, dtype))
     if count(x, axes) == 0:
         return drop(pointwise.log(fold(reduction.sum_, x, axes)), axes, keepdim=keepdim)
     largest = peak(x, axes)
@@ -323,7 +323,7 @@ def _row(name: str, x: Node, dim: int, dtype: DType | None) -> tuple[Node, int, 
     if dtype is not None:
         x = arithmetic.cast(x, dtype)
     precision.require_floating(name, x)
-    return precision.wide(x), axis_of(dim, len(x.spec.shape)), x.spec.dtype
+    return precision.upcast(x), axis_of(dim, len(x.spec.shape)), x.spec.dtype
 
 
 def _truth(x: Node, dim: Dims, keepdim: bool, *, op: Reduction, nothing: bool) -> Node:

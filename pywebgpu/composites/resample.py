@@ -153,9 +153,9 @@ def _nearest(x: Node, axis: int, n_out: int, scale: float, *, offset: float) -> 
         grown = reduction.expand(movement.reshape(x, shape=(*lead, n, 1, *tail)), shape=(*lead, n, each, *tail))
         return movement.reshape(grown, shape=(*lead, n_out, *tail))
     spec = Spec((n_out,), dtypes.float32)
-    place = pointwise.add(pointwise.iota(spec=spec, axis=0), pointwise.full(offset, spec))
-    place = pointwise.floor(pointwise.mul(place, pointwise.full(scale, spec)))
-    index = arithmetic.cast(pointwise.minimum(place, pointwise.full(n - 1, spec)), dtypes.int64)
+    position = pointwise.add(pointwise.iota(spec=spec, axis=0), pointwise.full(offset, spec))
+    position = pointwise.floor(pointwise.mul(position, pointwise.full(scale, spec)))
+    index = arithmetic.cast(pointwise.minimum(position, pointwise.full(n - 1, spec)), dtypes.int64)
     front = (axis, *(a for a in range(len(x.spec.shape)) if a != axis))
     rows = movement.reshape(movement.permute(x, order=front), shape=(n, prod((*lead, *tail))))
     taken = movement.reshape(indexing.take(rows, index), shape=(n_out, *lead, *tail))
@@ -168,17 +168,17 @@ def _linear(x: Node, axis: int, n_out: int, scale: float, *, align_corners: bool
     if n_out == n and (align_corners or scale == 1):
         return x
     dtype = x.spec.dtype
-    wide = precision.wide(x)
+    wide = precision.upcast(x)
     spec = Spec((n_out, n), wide.spec.dtype)
-    place = pointwise.iota(spec=spec, axis=0)
+    position = pointwise.iota(spec=spec, axis=0)
     if align_corners:
-        place = pointwise.mul(place, pointwise.full((n - 1) / (n_out - 1) if n_out > 1 else 0.0, spec))
+        position = pointwise.mul(position, pointwise.full((n - 1) / (n_out - 1) if n_out > 1 else 0.0, spec))
     else:
         half = pointwise.full(0.5, spec)
-        place = pointwise.sub(pointwise.mul(pointwise.add(place, half), pointwise.full(scale, spec)), half)
-        place = pointwise.maximum(place, pointwise.full(0.0, spec))
-    place = pointwise.minimum(place, pointwise.full(n - 1, spec))
-    away = pointwise.abs_(pointwise.sub(place, pointwise.iota(spec=spec, axis=1)))
+        position = pointwise.sub(pointwise.mul(pointwise.add(position, half), pointwise.full(scale, spec)), half)
+        position = pointwise.maximum(position, pointwise.full(0.0, spec))
+    position = pointwise.minimum(position, pointwise.full(n - 1, spec))
+    away = pointwise.abs_(pointwise.sub(position, pointwise.iota(spec=spec, axis=1)))
     weights = pointwise.relu(pointwise.sub(pointwise.full(1.0, spec), away))  # (n_out, n)
     if axis == len(x.spec.shape) - 1:
         return arithmetic.cast(linear.matmul(wide, contraction.transposed(weights)), dtype)

@@ -51,13 +51,13 @@ def logcumsumexp(x: Node, dim: int) -> Node:
     if not x.spec.shape:
         return movement.alias(x)
     axis = axis_of(dim, len(x.spec.shape))
-    rows = swapped(precision.wide(x), axis)
+    rows = swapped(precision.upcast(x), axis)
     n = rows.spec.shape[-1]
     square = (*rows.spec.shape, n)
     terms = reduction.expand(movement.reshape(rows, shape=(*rows.spec.shape[:-1], 1, n)), shape=square)
-    places = Spec(square, dtypes.int32)
+    spec = Spec(square, dtypes.int32)
     rank = len(square)
-    seen = pointwise.le(pointwise.iota(spec=places, axis=rank - 1), pointwise.iota(spec=places, axis=rank - 2))
+    seen = pointwise.le(pointwise.iota(spec=spec, axis=rank - 1), pointwise.iota(spec=spec, axis=rank - 2))
     terms = pointwise.where(seen, terms, arithmetic.like(terms, float("-inf")))
     return swapped(arithmetic.cast(reduce.logsumexp(terms, -1), x.spec.dtype), axis)
 
@@ -127,8 +127,8 @@ def _running_extreme(x: Node, dim: int, mode: str) -> tuple[Node, Node]:
         is_record = pointwise.bitwise_or(is_record, pointwise.isnan(fixed))
     shape = rows.spec.shape
     last = len(shape) - 1
-    place = pointwise.iota(spec=Spec(shape, dtypes.int64), axis=last)
-    index = indexing.scan(pointwise.where(is_record, place, arithmetic.like(place, 0)), mode="max")
+    position = pointwise.iota(spec=Spec(shape, dtypes.int64), axis=last)
+    index = indexing.scan(pointwise.where(is_record, position, arithmetic.like(position, 0)), mode="max")
     if x.requires:
         best = take_along_rows(rows, index)
     return swapped(best, axis), swapped(index, axis)

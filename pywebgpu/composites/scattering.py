@@ -28,8 +28,8 @@ def gather(x: Node, dim: int, index: Node) -> Node:
 
 def take_along(x: Node, index: Node, dim: int, *, wrap: bool = True) -> Node:
     """As gather, for numbers that are known to fit or may be negative."""
-    places = _flat_places(x.spec.shape, shapes.axis(dim, len(x.spec.shape)), index, wrap=wrap)
-    taken = ops.take(indexing.shaped(x, (prod(x.spec.shape), 1)), indexing.shaped(places, (prod(index.spec.shape),)))
+    positions = _flat_positions(x.spec.shape, shapes.axis(dim, len(x.spec.shape)), index, wrap=wrap)
+    taken = ops.take(indexing.shaped(x, (prod(x.spec.shape), 1)), indexing.shaped(positions, (prod(index.spec.shape),)))
     return indexing.shaped(taken, index.spec.shape)
 
 
@@ -66,7 +66,7 @@ def scatter(x: Node, dim: int, index: Node, source: Node | Number, *, reduce: st
 
 
 def scatter_add(x: Node, dim: int, index: Node, source: Node) -> Node:
-    """x after x[index[i][j]][j] += source[i][j] for dim 0; places that meet add up in order."""
+    """x after x[index[i][j]][j] += source[i][j] for dim 0; positions that meet add up in order."""
     return _scattered(x, dim, index, source, "add", "scatter_add")
 
 
@@ -78,24 +78,24 @@ def scatter_reduce(x: Node, dim: int, index: Node, source: Node, reduce: str, *,
     axis = shapes.axis(dim, len(x.spec.shape))
     if reduce not in indexing.REDUCTIONS:
         raise ShapeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
-    _require_places("scatter_reduce", x, axis, index, source)
-    places = indexing.shaped(_flat_places(x.spec.shape, axis, index, wrap=False), (prod(index.spec.shape),))
+    _require_index("scatter_reduce", x, axis, index, source)
+    positions = indexing.shaped(_flat_positions(x.spec.shape, axis, index, wrap=False), (prod(index.spec.shape),))
     values = indexing.shaped(leading_part(source, index.spec.shape), (prod(index.spec.shape), 1))
     base = indexing.shaped(x, (prod(x.spec.shape), 1))
-    return indexing.shaped(indexing.combined(base, places, values, reduce, include_self=include_self), x.spec.shape)
+    return indexing.shaped(indexing.combined(base, positions, values, reduce, include_self=include_self), x.spec.shape)
 
 
 def _scattered(x: Node, dim: int, index: Node, source: Node, mode: str, name: str) -> Node:
     axis = shapes.axis(dim, len(x.spec.shape))
-    _require_places(name, x, axis, index, source)
-    places = indexing.shaped(_flat_places(x.spec.shape, axis, index, wrap=False), (prod(index.spec.shape),))
+    _require_index(name, x, axis, index, source)
+    positions = indexing.shaped(_flat_positions(x.spec.shape, axis, index, wrap=False), (prod(index.spec.shape),))
     values = indexing.shaped(leading_part(source, index.spec.shape), (prod(index.spec.shape), 1))
-    out = ops.scatter(indexing.shaped(x, (prod(x.spec.shape), 1)), places, values, mode=mode)
+    out = ops.scatter(indexing.shaped(x, (prod(x.spec.shape), 1)), positions, values, mode=mode)
     return indexing.shaped(out, x.spec.shape)
 
 
-def _flat_places(shape: Shape, axis: int, index: Node, *, wrap: bool) -> Node:
-    """Flat places in a tensor of `shape`: the element's own coordinates, with index along `axis`."""
+def _flat_positions(shape: Shape, axis: int, index: Node, *, wrap: bool) -> Node:
+    """Flat positions in a tensor of `shape`: the element's own coordinates, with index along `axis`."""
     if not shape:
         return bounds.checked(index, 1, wrap=wrap)
     steps, size = shapes.strides(shape), index.spec.shape
@@ -108,15 +108,15 @@ def _flat_places(shape: Shape, axis: int, index: Node, *, wrap: bool) -> Node:
     return total
 
 
-# Flat places
+# Flat positions
 
 
 def take(x: Node, index: Node) -> Node:
     """Elements of the flattened x by number, in the shape of index."""
     indexing.require_index("take", index)
     size = prod(x.spec.shape)
-    places = bounds.checked(indexing.shaped(index, (prod(index.spec.shape),)), size, text=OUTSIDE)
-    return indexing.shaped(ops.take(indexing.shaped(x, (size, 1)), places), index.spec.shape)
+    positions = bounds.checked(indexing.shaped(index, (prod(index.spec.shape),)), size, text=OUTSIDE)
+    return indexing.shaped(ops.take(indexing.shaped(x, (size, 1)), positions), index.spec.shape)
 
 
 def put_flat(x: Node, index: Node, source: Node, *, accumulate: bool = False) -> Node:
@@ -129,9 +129,9 @@ def put_flat(x: Node, index: Node, source: Node, *, accumulate: bool = False) ->
             f"put_(): Expected source and index to have the same number of elements, but got source.numel() = "
             f"{prod(source.spec.shape)}, index.numel() = {count}"
         )
-    places = bounds.checked(indexing.shaped(index, (count,)), size, text=OUTSIDE)
+    positions = bounds.checked(indexing.shaped(index, (count,)), size, text=OUTSIDE)
     mode = "add" if accumulate else "set"
-    out = ops.scatter(indexing.shaped(x, (size, 1)), places, indexing.shaped(source, (count, 1)), mode=mode)
+    out = ops.scatter(indexing.shaped(x, (size, 1)), positions, indexing.shaped(source, (count, 1)), mode=mode)
     return indexing.shaped(out, x.spec.shape)
 
 
@@ -158,7 +158,7 @@ def _require_smaller(shape: Shape, index: Shape, axis: int, text: str) -> None:
             raise ShapeError(text.format(a, list(index)) + rule)
 
 
-def _require_places(name: str, x: Node, axis: int, index: Node, source: Node) -> None:
+def _require_index(name: str, x: Node, axis: int, index: Node, source: Node) -> None:
     """What all scatters ask of their inputs."""
     indexing.require_index(name, index)
     indexing.require_dtype(name, x, source)

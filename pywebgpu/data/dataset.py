@@ -56,8 +56,8 @@ class TensorDataset(Dataset[tuple[tensor.Tensor, ...]]):
                 raise IndexError(f"index {index} is out of bounds for a dataset of {n_rows} examples")
         rows = [index % n_rows for index in indices]
         # The rows are data of the program, so all batches of one size run the same program.
-        places = {one.device: create.tensor(rows, dtype=dtypes.int64, device=one.device) for one in self.tensors}
-        return [one[places[one.device]] for one in self.tensors]
+        by_device = {one.device: create.tensor(rows, dtype=dtypes.int64, device=one.device) for one in self.tensors}
+        return [one[by_device[one.device]] for one in self.tensors]
 
 
 class Subset(Dataset[T_co]):

@@ -89,7 +89,7 @@ class Device(Protocol):
 
 
 class Blocking:
-    """A device in a place where Python can always wait: its forms to await are done when they are called."""
+    """A device for hosts where Python can always wait: its forms to await are done when they are called."""
 
     async def download_async(self: Device, buffer: Buffer, spec: Spec) -> bytes:
         return self.download(buffer, spec)

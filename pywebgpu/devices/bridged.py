@@ -7,6 +7,7 @@ over with one call. Only opening and reading wait; where Python cannot be suspen
 from __future__ import annotations
 
 import json
+import re
 import signal
 import struct
 import threading
@@ -29,9 +30,9 @@ from pywebgpu.devices.timing import Timing
 from pywebgpu.errors import CompileError, DeviceError, DeviceLostError, IntegerOverflowError, PywebgpuError, RangeError
 from pywebgpu.formats import WORD
 from pywebgpu.ir.graph import Spec
-from pywebgpu.kernels.kernel import Limits
-from pywebgpu.kernels.target import CLOCK, Features, Target
-from pywebgpu.settings import settings
+from pywebgpu.kernels import tuning
+from pywebgpu.kernels.launch import Tuning
+from pywebgpu.kernels.target import CLOCK
 
 FREE, DROP, WRITE, RUN = 1, 2, 3, 4  # the commands of js_bridge/python.mjs
 AREA_WORDS = 1 << 14
@@ -96,23 +97,11 @@ class BridgedDevice:
     def _connect(self, bridge: Any) -> None:
         """Takes a device of JavaScript. What has a number up to the present one belongs to an earlier one."""
         info = json.loads(bridge.info)
-        limits = info["limits"]
         self.info = _described(info)
         self.adapter, self.host = self.info.name, str(info["host"])
-        self.target = Target(
-            wgsl=True,
-            limits=Limits()
-            if settings.portable
-            else Limits(
-                workgroup_size=min(256, limits["maxComputeInvocationsPerWorkgroup"]),
-                bindings=min(limits["maxStorageBuffersPerShaderStage"], 16),
-                binding_bytes=min(limits["maxStorageBufferBindingSize"], limits["maxBufferSize"]),
-                buffer_bytes=limits["maxBufferSize"],
-                shared_bytes=limits["maxComputeWorkgroupStorageSize"],
-                emulated=is_emulated(self.adapter),
-            ),
-            features=Features() if settings.portable else self.info.profile,
-        )
+        limits = {_dashed(name): size for name, size in info["limits"].items()}
+        emulated = is_emulated(self.adapter)
+        self.target = adapter_features.target(limits, self.info.profile, info["tuning"], emulated=emulated)
         self._bridge = bridge
         self._flush_area, self._read = bridge.flush, bridge.read
         self._counters |= {"live_bytes": 0, "live_buffers": 0, "scratch_bytes": 0}
@@ -137,7 +126,7 @@ class BridgedDevice:
         wait(self.reopen_async(), "await torch.webgpu.recover_async()")
 
     async def reopen_async(self) -> None:
-        """As reopen, in any place."""
+        """As reopen, where Python cannot wait as well."""
         self._bridge.close()
         self._connect(await _open_bridge())
         self.generation += 1
@@ -234,7 +223,7 @@ class BridgedDevice:
             raise self._told(error) from None
 
     async def download_async(self, buffer: Buffer, spec: Spec) -> bytes:
-        """As download, in any place."""
+        """As download, where Python cannot wait as well."""
         arriving, finish = self._start_read(buffer, spec)
         try:
             return finish(await arriving)
@@ -329,7 +318,7 @@ class BridgedDevice:
         return found
 
     async def timings_async(self) -> list[Timing]:
-        """As timings, in any place."""
+        """As timings, where Python cannot wait as well."""
         self._check_open()
         try:
             found = json.loads(await self._bridge.timings(self._taken()))
@@ -344,7 +333,7 @@ class BridgedDevice:
         wait(self.synchronize_async(), "await torch.webgpu.synchronize_async()")
 
     async def synchronize_async(self) -> None:
-        """As synchronize, in any place."""
+        """As synchronize, where Python cannot wait as well."""
         self._check_open()
         self._unread = 0
         try:
@@ -358,6 +347,12 @@ class BridgedDevice:
         self._counters.update(json.loads(self._bridge.counters()))
         return self._counters
 
+    def keep_tuning(self, found: Tuning) -> str:
+        """As NativeDevice.keep_tuning."""
+        self.target = replace(self.target, tuning=found)
+        place: str = wait(self._bridge.keep(tuning.to_text(found)), "a worker, or runPythonAsync")
+        return place
+
     def close(self) -> None:
         self._gone = DeviceError, "the device was closed; tensors that lived on it are gone"
         self._bridge.close()
@@ -368,6 +363,11 @@ def _translated(error: Any) -> PywebgpuError:
     kind = getattr(error, "kind", "device")
     text = str(error.message)
     return _KINDS.get(kind, DeviceError)(text if kind in ("fault", "overflow", "compile") else f"webgpu: {text}")
+
+
+def _dashed(name: str) -> str:
+    """As wgpu-py names a limit."""
+    return re.sub("[A-Z]", lambda found: f"-{found[0].lower()}", name)
 
 
 def _described(info: dict[str, Any]) -> AdapterInfo:

@@ -17,12 +17,12 @@ from pywebgpu.compiler.program import HostCall, Program
 from pywebgpu.devices.base import Blocking, Buffer
 from pywebgpu.devices.timing import Timing
 from pywebgpu.dtypes import DType
-from pywebgpu.ir.graph import Custom, Fused, Generator, Leaf, Movement, Output, Pointwise, Spec
+from pywebgpu.ir.graph import Custom, Fused, Generator, Leaf, Movement, Output, Pointwise, Spec, is_view
 from pywebgpu.kernels.kernel import Limits
 from pywebgpu.kernels.target import Target
 from pywebgpu.locking import Deferred
 from pywebgpu.numbers import current
-from pywebgpu.ops import indexing, special
+from pywebgpu.ops import pointwise, special
 
 Action = tuple[Callable[..., Any], tuple[int, ...], int, int, tuple[int, ...]]
 # ^ function, slots read, slot written, slot whose memory it may take (-1: none), slots dead afterwards
@@ -170,7 +170,7 @@ def _actions(program: Program) -> list[Action]:
 
 def _is_view(step: HostCall) -> bool:
     """The result is, or may be, a view of the first input's memory."""
-    return isinstance(step.op, Movement | Custom) or step.op is indexing.offset_slice
+    return isinstance(step.op, Custom) or is_view(step.op)
 
 
 def _function(step: HostCall, spec: Spec) -> Callable[..., Any]:
@@ -181,9 +181,9 @@ def _function(step: HostCall, spec: Spec) -> Callable[..., Any]:
     reference: Any = op.reference
     if isinstance(reference, str):
         function = getattr(np, reference)
-        if op.name == "neg" and spec.dtype is dtypes.bool_:
+        if op is pointwise.neg and spec.dtype is dtypes.bool_:
             function = np.logical_not
-        if op.name == "copy" and spec.dtype is dtypes.bool_:
+        if op is pointwise.copy and spec.dtype is dtypes.bool_:
             function = lambda a, out=None: np.logical_or(a, a, out=out)  # noqa: E731 - NumPy has no positive of bools
         return _rounded(function) if spec.dtype is dtypes.bfloat16 else function
     if isinstance(op, Generator):

@@ -6,10 +6,14 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from pywebgpu.kernels.target import CLOCK, F16, MATRICES, SUBGROUPS, Features, SubgroupMatrix
+from pywebgpu.kernels import tuning
+from pywebgpu.kernels.kernel import Limits
+from pywebgpu.kernels.target import CLOCK, F16, MATRICES, SUBGROUPS, Features, SubgroupMatrix, Target
+from pywebgpu.settings import settings
 
 # What a device is asked for, where the adapter has it, by wgpu-native's names and by WebGPU's.
 NATIVE = {"shader-f16": F16, "subgroup": SUBGROUPS, "subgroup-barrier": SUBGROUPS, "timestamp-query": CLOCK}
+COUNTED = 8 << 30  # bytes: 2^31 elements of four, whose numbers fit in an i32
 KINDS = {"DiscreteGPU": "discrete", "IntegratedGPU": "integrated", "CPU": "cpu"}
 # By words of an adapter's name, of its vendor and of its architecture; a CPU's come before a vendor's.
 FAMILIES = {
@@ -59,6 +63,25 @@ def bridged(info: Mapping[str, Any], *, is_software: bool) -> Features:
     text = f"{info['vendor']} {info['architecture']} {info['name']}"
     # Gecko and WebKit have translators of their own; what is known of Chromium's holds there better than nothing.
     return Features(names, sizes, matrices, family(text), "cpu" if is_software else "", "tint", cores(text))
+
+
+def target(limits: Mapping[str, int], profile: Features, own: str, *, emulated: bool) -> Target:
+    """What the compiler must know of a device. limits: by wgpu-py's names.  own: what is kept of the adapter's tuning.
+
+    Where exports are made for any device, what WebGPU promises everywhere.
+    """
+    if settings.portable:
+        return Target(wgsl=True, limits=Limits())
+    largest = limits["max-buffer-size"]
+    found = Limits(
+        workgroup_size=min(256, limits["max-compute-invocations-per-workgroup"]),
+        bindings=min(limits["max-storage-buffers-per-shader-stage"], 16),
+        binding_bytes=min(limits["max-storage-buffer-binding-size"], largest),
+        buffer_bytes=min(largest, COUNTED),
+        shared_bytes=limits["max-compute-workgroup-storage-size"],
+        emulated=emulated,
+    )
+    return Target(True, found, profile, tuning.of(profile, own))
 
 
 def family(text: str) -> str:

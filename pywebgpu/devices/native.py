@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from math import prod
 from typing import Any, NoReturn
 
@@ -19,7 +20,7 @@ import wgpu
 
 from pywebgpu import dtypes
 from pywebgpu.compiler.program import Dispatch, Program
-from pywebgpu.devices import adapters, transcode
+from pywebgpu.devices import adapters, transcode, tunings
 from pywebgpu.devices import features as adapter_features
 from pywebgpu.devices.base import GONE, RECOVER, Blocking, Buffer, check_room, check_supported
 from pywebgpu.devices.loaded import Loaded, Pipelines
@@ -30,11 +31,11 @@ from pywebgpu.devices.transcode import of_numbers
 from pywebgpu.dtypes import DType
 from pywebgpu.errors import CompileError, DeviceError, DeviceLostError, PywebgpuError
 from pywebgpu.ir.graph import Spec
-from pywebgpu.kernels.kernel import Limits
-from pywebgpu.kernels.target import CLOCK, Features, Target
+from pywebgpu.kernels import tuning
+from pywebgpu.kernels.launch import Tuning
+from pywebgpu.kernels.target import CLOCK
 from pywebgpu.locking import Deferred
 from pywebgpu.numbers import too_wide
-from pywebgpu.settings import settings
 
 STORAGE = wgpu.BufferUsage.STORAGE | wgpu.BufferUsage.COPY_SRC | wgpu.BufferUsage.COPY_DST
 STAGING = wgpu.BufferUsage.MAP_READ | wgpu.BufferUsage.COPY_DST
@@ -76,20 +77,10 @@ class NativeDevice(Blocking):
         features: Any = adapter_features.wanted(adapter.features)
         self._gpu = adapter.request_device_sync(required_limits=wanted, required_features=features)
         limits = self._gpu.limits
-        self.target = Target(
-            wgsl=True,
-            limits=Limits()
-            if settings.portable
-            else Limits(
-                workgroup_size=min(256, limits["max-compute-invocations-per-workgroup"]),
-                bindings=min(limits["max-storage-buffers-per-shader-stage"], 16),
-                binding_bytes=min(limits["max-storage-buffer-binding-size"], limits["max-buffer-size"]),
-                buffer_bytes=limits["max-buffer-size"],
-                shared_bytes=limits["max-compute-workgroup-storage-size"],
-                emulated=adapters.is_emulated(self.adapter),
-            ),
-            features=Features() if settings.portable else adapter_features.native(adapter.info, adapter.features),
-        )
+        profile = adapter_features.native(adapter.info, adapter.features)
+        own = tunings.load(adapter.info)
+        self.target = adapter_features.target(limits, profile, own, emulated=adapters.is_emulated(self.adapter))
+        self._info = adapter.info
         self._gone: tuple[type[DeviceError], str] | None = None  # why nothing can be done
         self._is_left = False
         self._pool = Pool(lambda size: self._create(size, STORAGE), self._destroy)
@@ -272,11 +263,11 @@ class NativeDevice(Blocking):
                 handles[program.slots[slot].buffer] = buffer.handle
             for slot, given in zip(program.outputs, outputs, strict=True):
                 if slot not in made:
-                    place = program.slots[slot].buffer
-                    if given is None or (given.handle._device is not self._gpu and place not in handles):
-                        given = self._new(program.sizes[place])
+                    number = program.slots[slot].buffer
+                    if given is None or (given.handle._device is not self._gpu and number not in handles):
+                        given = self._new(program.sizes[number])
                     made[slot] = given
-                    handles[place] = given.handle
+                    handles[number] = given.handle
             packed = of_numbers(loaded.pack, numbers, program.numbers) if program.numbers else b""
             timed = self.has_clock and self._timed is not None
             try:
@@ -341,6 +332,11 @@ class NativeDevice(Blocking):
         counters["dispatches"] += len(groups)
         counters["submits"] += 1
         counters["ffi_calls"] += 3 * len(groups) + 5
+
+    def keep_tuning(self, found: Tuning) -> str:
+        """Kernels are launched by this table from now on, in later processes too. Where it is kept; "" nowhere."""
+        self.target = replace(self.target, tuning=found)
+        return tunings.save(self._info, tuning.to_text(found))
 
     def synchronize(self) -> None:
         # By a read, since wgpu-py 0.32 raises in on_submitted_work_done_sync: it has the callback's type wrong.

@@ -44,6 +44,7 @@ class Exported:
     n_bytes: int
     n_bindings: int  # storage buffers that a kernel binds, at most
     notes: dict[str, list[str]] = field(default_factory=dict)
+    needs: list[str] = field(default_factory=list)  # features that a device must have, and not every one has
 
     def __str__(self) -> str:
         lines = [f"{self.folder}: {', '.join(self.programs)}; {self.n_bytes:,} bytes of weights"]
@@ -52,6 +53,8 @@ class Exported:
         if self.n_bindings > Limits().bindings:
             few = f"{Limits().bindings} are everywhere, and PYWEBGPU_PORTABLE=1 keeps to that"
             lines.append(f"needs a device that binds {self.n_bindings} storage buffers; {few}")
+        if self.needs:
+            lines.append(f"needs a device with {', '.join(self.needs)}; PYWEBGPU_PORTABLE=1 does without")
         lines += [f"{name}: {note}" for name, notes in self.notes.items() for note in notes]
         return "\n".join(lines)
 
@@ -89,14 +92,15 @@ def save_program(
         "cells": [_cell_data(cell) for cell in shared.cells],
         "programs": steps,
     }
-    place = Path(folder)
-    place.mkdir(parents=True, exist_ok=True)
-    safetensors.save_file(files, place / WEIGHTS)
-    atomic.write(place / PROGRAM, json.dumps(data, separators=(",", ":"), allow_nan=False))
+    folder_path = Path(folder)
+    folder_path.mkdir(parents=True, exist_ok=True)
+    safetensors.save_file(files, folder_path / WEIGHTS)
+    atomic.write(folder_path / PROGRAM, json.dumps(data, separators=(",", ":"), allow_nan=False))
     notes = {name: step["notes"] for name, step in steps.items() if step["notes"]}
     kernels = [kernel for step in steps.values() for kernel in step["program"]["kernels"]]
     n_bindings = max((len(kernel["bindings"].replace("n", "")) for kernel in kernels), default=0)
-    return Exported(place, list(steps), options, (place / WEIGHTS).stat().st_size, n_bindings, notes)
+    needs = sorted({name for kernel in kernels for name in kernel.get("needs", ())})
+    return Exported(folder_path, list(steps), options, (folder_path / WEIGHTS).stat().st_size, n_bindings, notes, needs)
 
 
 def export(
@@ -169,8 +173,8 @@ def _kept(
     for at, state in enumerate(shared.states):
         parts = _parts(at, state, pieces.get(at, [])) if state.is_read else {}
         files |= {title: tensor for title, (tensor, _) in parts.items()}
-        places = [[title, offset] for title, (_, offset) in parts.items()]
-        states.append({"dtype": state.spec.dtype.name, "shape": list(state.spec.shape), "parts": places})
+        layout = [[title, offset] for title, (_, offset) in parts.items()]
+        states.append({"dtype": state.spec.dtype.name, "shape": list(state.spec.shape), "parts": layout})
     return tensors, files, states
 
 

@@ -22,7 +22,7 @@ class PlayError(PywebgpuError, ValueError):
 
 
 def needed(program: HostProgram, outputs: Iterable[int], kept: Callable[[int], bool] = lambda cell: True) -> set[int]:
-    """The places of what leads to an output, to a guard, or to a write of a cell that is `kept`."""
+    """The indices of what leads to an output, to a guard, or to a write of a cell that is `kept`."""
     found = set(outputs)
     for at in reversed(range(len(program.instructions))):
         op, operands = program.instructions[at]
@@ -35,16 +35,16 @@ def needed(program: HostProgram, outputs: Iterable[int], kept: Callable[[int], b
     return found
 
 
-def read(program: HostProgram, places: Iterable[int]) -> set[int]:
-    """The cells that the reads among these places read."""
-    chosen = (program.instructions[at] for at in places)
+def read(program: HostProgram, indices: Iterable[int]) -> set[int]:
+    """The cells that the reads among these indices read."""
+    chosen = (program.instructions[at] for at in indices)
     return {operands[0] for op, operands in chosen if op == "read"}
 
 
-def reduced(program: HostProgram, places: set[int], cells: Mapping[int, int]) -> tuple[HostProgram, dict[int, int]]:
+def reduced(program: HostProgram, indices: set[int], cells: Mapping[int, int]) -> tuple[HostProgram, dict[int, int]]:
     """These instructions alone, with other numbers of the cells; and where each is now."""
     made, now = Builder(), {}
-    for at in sorted(places):
+    for at in sorted(indices):
         op, operands = program.instructions[at]
         if op == "read":
             now[at] = made.read(cells[operands[0]], operands[1])

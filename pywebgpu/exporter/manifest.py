@@ -125,9 +125,9 @@ def step_data(name: str, compiled: Any, shared: Shared) -> Data:
             assert home is not None
             sources.append(["state", shared.state(home, spec, is_read=True)])
     takers: list[list[int]] = [[] for _ in outputs]
-    places: dict[int, int] = {}  # Equal values are in one buffer: the first of them stands for all.
+    indices: dict[int, int] = {}  # Equal values are in one buffer: the first of them stands for all.
     for at, (kinds, spec) in enumerate(zip(step.takers, outputs, strict=True)):
-        first = places.setdefault(program.slots[program.outputs[at]].buffer, at)
+        first = indices.setdefault(program.slots[program.outputs[at]].buffer, at)
         for kind in kinds:
             if isinstance(kind, Given):
                 raise CaptureError(f"{name} writes into its argument {tensors[kind]['name']}; give it a tensor to keep")
@@ -137,8 +137,8 @@ def step_data(name: str, compiled: Any, shared: Shared) -> Data:
                 fresh[kind] = first
             else:
                 takers[first].append(shared.state(home, spec, is_read=False))
-    host_data, places = _host(step, shared)
-    template = _Template(step, shared, fresh, places)
+    host_data, indices = _host(step, shared)
+    template = _Template(step, shared, fresh, indices)
     return {
         "program": wire.as_data(program),
         "tensors": tensors,
@@ -192,7 +192,7 @@ def _nested(title: str, value: Any) -> Iterator[tuple[str, Any]]:
 def _outputs(step: Step) -> list[int]:
     """Where the host program has what the Program takes and what is returned."""
     returned = [leaf for kept in (step.result, step.taps) for _, leaf in _nested("", kept)]
-    return [*step.places, *(leaf._place for leaf in returned if type(leaf) in FREE)]
+    return [*step.number_indices, *(leaf._index for leaf in returned if type(leaf) in FREE)]
 
 
 def _host(step: Step, shared: Shared) -> tuple[Data, dict[int, int]]:
@@ -207,9 +207,9 @@ def _host(step: Step, shared: Shared) -> tuple[Data, dict[int, int]]:
         is_given = host.is_argument(cells[at])
         number = given.index(at) if is_given else shared.cell(cells[at], is_written=at in written)
         data.append(["argument" if is_given else "cell", number])
-    made, places = host.reduced(program, chosen, {at: number for number, at in enumerate(used)})
+    made, indices = host.reduced(program, chosen, {at: number for number, at in enumerate(used)})
     instructions = host.as_data(made, [cells[at].name for at in used])
-    return {"cells": data, "program": instructions, "words": [places[at] for at in step.places]}, places
+    return {"cells": data, "program": instructions, "words": [indices[at] for at in step.number_indices]}, indices
 
 
 def _notes(step: Step) -> list[str]:
@@ -219,10 +219,10 @@ def _notes(step: Step) -> list[str]:
 
 
 class _Template:
-    """What is returned: the same lists and dicts, with the places of tensors and the expressions of numbers."""
+    """What is returned: the same lists and dicts, with the numbers of tensors and the expressions of numbers."""
 
-    def __init__(self, step: Step, shared: Shared, fresh: Mapping[int, int], places: Mapping[int, int]) -> None:
-        self.step, self.shared, self.fresh, self.places = step, shared, fresh, places
+    def __init__(self, step: Step, shared: Shared, fresh: Mapping[int, int], indices: Mapping[int, int]) -> None:
+        self.step, self.shared, self.fresh, self.indices = step, shared, fresh, indices
         leaves = [leaf for part in step.outline for _, leaf in _nested("", part)]
         self.specs = {leaf.at: leaf.spec for leaf in leaves if isinstance(leaf, Outline)}
 
@@ -232,7 +232,7 @@ class _Template:
         if isinstance(value, list | tuple):
             return {"list": [self.of(item) for item in value]}
         if type(value) in FREE:
-            return {"number": self.places[value._place]}
+            return {"number": self.indices[value._index]}
         if isinstance(value, Given):
             spec = self.specs[value]
             return _shown(["argument", int(value)], spec, names.shown(spec.shape, ()))

@@ -79,7 +79,7 @@ def home(tensor: TensorBase) -> tuple[Storage, View | None]:
         if view is not None:
             size = prod(view.shape)
             gap = view.gap if tensor._path else -size % packing.alignment(storage.whole.node.spec.dtype)
-            view = replace(view, offset=view.offset + storage.place["start"], gap=gap)
+            view = replace(view, offset=view.offset + storage.location["start"], gap=gap)
         storage = storage.whole
     return storage, view
 

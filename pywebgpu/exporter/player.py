@@ -33,15 +33,17 @@ def load_program(folder: str | Path, device: Any = None) -> Player:
     Raises: CompileError for files of another version; PlayError for files that are damaged or do not fit together, and
     for a device that runs no kernels, or smaller ones; OSError for files that cannot be read.
     """
-    place = Path(folder)
+    folder_path = Path(folder)
     opened = devices.open_device(device)
     if not opened.target.wgsl:
         raise PlayError(f"a program is kernels, and device {opened.name} runs none; load it on webgpu")
     try:
-        weights = safetensors.load_file(place / WEIGHTS, "cpu")
-        return read(documents.read(place / PROGRAM), weights, opened)
+        weights = safetensors.load_file(folder_path / WEIGHTS, "cpu")
+        return read(documents.read(folder_path / PROGRAM), weights, opened)
     except (Malformed, CompileError) as error:
-        raise (PlayError if isinstance(error, Malformed) else CompileError)(f"{place / PROGRAM}: {error}") from None
+        raise (PlayError if isinstance(error, Malformed) else CompileError)(
+            f"{folder_path / PROGRAM}: {error}"
+        ) from None
     except safetensors.SafetensorError as error:
         raise PlayError(str(error)) from None
 
@@ -118,7 +120,7 @@ class Player:
         program, loaded = self._loaded[name]
         held = [tensor._storage.node.buffer for tensor in given]
         sources = [held[at] if kind == "argument" else self._buffers[at] for kind, at in step["sources"]]
-        words = [values[place] for place in host.words]
+        words = [values[folder_path] for folder_path in host.words]
         outputs = self.device.run(loaded, sources, words, self._homes(step, program, sources))
         for taken, buffer in zip(step["takers"], outputs, strict=True):
             for state in taken:
@@ -272,7 +274,7 @@ class Options:
         found: dict[str, list[int]] = {}
         for at, name in enumerate(names):
             found.setdefault(name, []).append(at)
-        found |= {f"{name}:{k}": [at] for name, places in list(found.items()) for k, at in enumerate(places)}
+        found |= {f"{name}:{k}": [at] for name, indices in list(found.items()) for k, at in enumerate(indices)}
         self.__dict__["_cells"], self.__dict__["_found"] = cells, found
 
     def __dir__(self) -> list[str]:
@@ -285,13 +287,13 @@ class Options:
         self[name] = value
 
     def __getitem__(self, name: str) -> float:
-        return self._cells[self._places(name)[0]]
+        return self._cells[self._indices(name)[0]]
 
     def __setitem__(self, name: str, value: float) -> None:
-        for at in self._places(name):
+        for at in self._indices(name):
             self._cells[at] = value
 
-    def _places(self, name: str) -> list[int]:
+    def _indices(self, name: str) -> list[int]:
         if name not in self._found:
             known = ", ".join(found for found in self._found if ":" not in found)
             raise PlayError(f"there is no option {name!r}; there are {known or 'none'}")

@@ -95,7 +95,7 @@ class _Step:
         for key in ("cells", "program", "words"):
             require(isinstance(host.get(key), list), f"{where}.{key}", "it is a list")
         lists = {"cell": self.cells, "argument": self.step["numbers"]}
-        fits = all(self._found(place, lists) is not None for place in host["cells"])
+        fits = all(self._found(pair, lists) is not None for pair in host["cells"])
         require(fits, f"{where}.cells", "cells of the export and numbers that a run is given")
         try:
             program = host_data.from_data(host["program"], len(host["cells"]))
@@ -105,8 +105,8 @@ class _Step:
         fits = all(host["cells"][cell][0] == "cell" for cell in written)
         require(fits, f"{where}.program", "a number that a run is given stays what it is")
         fits = len(host["words"]) == len(self.step["program"]["numbers"])
-        fits = fits and all(_is_value(place, program) for place in host["words"])
-        require(fits, f"{where}.words", "a place of a value for each number of the program")
+        fits = fits and all(_is_value(index, program) for index in host["words"])
+        require(fits, f"{where}.words", "an index of a value for each number of the program")
         return program
 
     def _check_sources(self) -> None:
@@ -149,24 +149,24 @@ class _Step:
             for item in template["dict"].values():
                 self._check_template(where, item, depth + 1)
         elif "number" in template:
-            require(_is_value(template["number"], self.host), where, "a place of a value of the host program")
+            require(_is_value(template["number"], self.host), where, "an index of a value of the host program")
         else:
             plain = template.get("plain", [])
             fits = plain is None or isinstance(plain, str | bool) or _is_number(plain)
             require(fits, where, "a tensor, a list, a dict, a number or what is plain")
 
-    def _found(self, place: Any, lists: Mapping[str, list[Any]]) -> Any:
+    def _found(self, pair: Any, lists: Mapping[str, list[Any]]) -> Any:
         """What ["state", 3] and the like name; None where it is nothing."""
-        fits = isinstance(place, list) and len(place) == 2 and isinstance(place[0], str) and place[0] in lists
-        return lists[place[0]][place[1]] if fits and _is_at(place[1], lists[place[0]]) else None
+        fits = isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], str) and pair[0] in lists
+        return lists[pair[0]][pair[1]] if fits and _is_at(pair[1], lists[pair[0]]) else None
 
 
 def _is_at(at: Any, things: list[Any]) -> bool:
     return is_size(at) and at < len(things)
 
 
-def _is_value(place: Any, host: HostProgram) -> bool:
-    return is_size(place) and place < len(host.kinds) and host.kinds[place] is not None
+def _is_value(index: Any, host: HostProgram) -> bool:
+    return is_size(index) and index < len(host.kinds) and host.kinds[index] is not None
 
 
 def _is_number(value: Any) -> bool:

@@ -109,8 +109,8 @@ def why_missing() -> str:
 
 def _executable(playwright: Any) -> str:
     own = playwright.chromium.executable_path
-    places = [os.environ.get("PYWEBGPU_CHROMIUM"), own, *map(installation.on_path, NAMES)]
-    path: str | None = next((place for place in places if place and Path(place).exists()), None)
+    candidates = [os.environ.get("PYWEBGPU_CHROMIUM"), own, *map(installation.on_path, NAMES)]
+    path: str | None = next((found for found in candidates if found and Path(found).exists()), None)
     if path is None:
         raise ChromiumError("no Chromium; install one: apt-get install chromium, or playwright install chromium")
     return path

@@ -41,6 +41,7 @@ NATIVE = (
     "hosts/site.py",
     "devices/loaded.py",
     "devices/native.py",
+    "devices/reader.py",
     "js_bridge/dawn.mjs",
     "js_bridge/node.mjs",
     "js_bridge/test/",
@@ -220,8 +221,8 @@ class Site:
             return None
         name, version, path = named.groups()
         if self.folders.modules is None:
-            place = f"{CDN}/pyodide/v{version}/full/{path}" if name == "pyodide" else f"{CDN}/npm/{address}"
-            return File(b"", "text/plain", "", redirect=place)
+            elsewhere = f"{CDN}/pyodide/v{version}/full/{path}" if name == "pyodide" else f"{CDN}/npm/{address}"
+            return File(b"", "text/plain", "", redirect=elsewhere)
         folder = self.folders.modules / name
         description = folder / "package.json"
         if not description.exists() or json.loads(description.read_text(encoding="utf-8"))["version"] != version:

@@ -1,7 +1,7 @@
 """The safetensors format: weight files that are one JSON header and plain bytes, read and written without NumPy.
 
 A file is 8 bytes (the length of the header, little-endian), the header, the data. The header maps each name to a dtype,
-a shape and the place of its bytes, and "__metadata__" to strings. The places cover the data without gap or overlap.
+a shape and the offsets of its bytes, and "__metadata__" to strings. The ranges cover the data without gap or overlap.
 Source: github.com/huggingface/safetensors, README "Format".  Against that package: what it refuses is refused.
 """
 
@@ -46,7 +46,7 @@ class SafetensorError(errors.PywebgpuError, ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One tensor of a file: its dtype's code, its shape, and its place in the data."""
+    """One tensor of a file: its dtype's code, its shape, and its offsets in the data."""
 
     dtype: str
     shape: tuple[int, ...]
@@ -101,7 +101,7 @@ def parse(data: Bytes) -> tuple[Header, dict[str, memoryview]]:
     """The header of a file given as its bytes, and the bytes of each tensor, which are not copied.
 
     Raises: SafetensorError for a header which is too long, no JSON, or not what the format asks for; for a dtype which
-    is not known; for places which do not fit the shapes, overlap, leave a gap or end elsewhere than the data.
+    is not known; for ranges which do not fit the shapes, overlap, leave a gap or end elsewhere than the data.
     """
     view = memoryview(data).cast("B")
     size = _header_size(bytes(view[:8]), len(view))
@@ -128,7 +128,7 @@ def parse_header(text: bytes, data_size: int) -> Header:
     for name, entry in sorted(entries.items(), key=lambda item: (item[1].begin, item[1].end)):
         if entry.begin != end:
             kind = "overlap" if entry.begin < end else "leave a gap"
-            raise SafetensorError(f"the bytes of {shown(name)} begin at {entry.begin}, not at {end}: places {kind}")
+            raise SafetensorError(f"the bytes of {shown(name)} begin at {entry.begin}, not at {end}: ranges {kind}")
         end = entry.end
     if end != data_size:
         raise SafetensorError(f"the tensors take {end} bytes, but the file has {data_size}")
@@ -179,17 +179,19 @@ def _entry(name: str, field: Any) -> Entry:
     """Checks one entry of the header for itself."""
     if not isinstance(field, dict) or not {"dtype", "shape", "data_offsets"} <= field.keys():
         raise SafetensorError(f"{shown(name)} needs dtype, shape and data_offsets")
-    dtype, shape, place = field["dtype"], field["shape"], field["data_offsets"]
+    dtype, shape, offsets = field["dtype"], field["shape"], field["data_offsets"]
     if not isinstance(dtype, str) or dtype not in ITEM_SIZES:
         raise SafetensorError(f"{shown(name)} has dtype {shown(dtype)}; known are {', '.join(ITEM_SIZES)}")
     if not is_shape(shape):
         raise SafetensorError(f"{shown(name)} has shape {shown(shape)}")
-    if not isinstance(place, list) or len(place) != 2 or not all(map(is_size, place)) or place[0] > place[1]:
-        raise SafetensorError(f"{shown(name)} has data_offsets {shown(place)}")
+    if not isinstance(offsets, list) or len(offsets) != 2 or not all(map(is_size, offsets)) or offsets[0] > offsets[1]:
+        raise SafetensorError(f"{shown(name)} has data_offsets {shown(offsets)}")
     needed = math.prod(shape) * ITEM_SIZES[dtype]
-    if needed != place[1] - place[0]:
-        raise SafetensorError(f"{shown(name)} of dtype {dtype} and shape {shape} needs {needed} bytes, but has {place}")
-    return Entry(dtype, tuple(shape), place[0], place[1])
+    if needed != offsets[1] - offsets[0]:
+        raise SafetensorError(
+            f"{shown(name)} of dtype {dtype} and shape {shape} needs {needed} bytes, but has {offsets}"
+        )
+    return Entry(dtype, tuple(shape), offsets[0], offsets[1])
 
 
 def _exactly(file: BinaryIO, n_bytes: int) -> bytes:

@@ -45,7 +45,7 @@ def save(obj: Any, f: Path | BinaryIO) -> None:
     It may hold tensors, None, bools, numbers, strings, bytes, dtypes, devices, and dicts, lists, tuples and sets of
     these. The file is a safetensors file whatever its name; `load` reads it, and torch.load does not.
 
-    Raises: TypeError for anything else, with its place in `obj`.
+    Raises: TypeError for anything else, with its path in `obj`.
     """
     tensors, metadata = encode(obj)
     if isinstance(f, str | os.PathLike):
@@ -138,8 +138,8 @@ class _Encoder:
         if type(value).__module__ == "numpy" and getattr(value, "shape", None) == ():
             return self.encode(value.item(), path)
         hint = "; save its state_dict() instead" if hasattr(value, "state_dict") else ""
-        place = "".join(f"[{key!r}]" for key in path) or "the object"
-        raise TypeError(f"save: {place} is a {type(value).__name__}, which a checkpoint cannot hold{hint}")
+        where = "".join(f"[{key!r}]" for key in path) or "the object"
+        raise TypeError(f"save: {where} is a {type(value).__name__}, which a checkpoint cannot hold{hint}")
 
     def tensor(self, value: tensor.Tensor, path: tuple[Any, ...]) -> Any:
         if id(value) not in self.names:

@@ -40,7 +40,7 @@ class View(NamedTuple):
         return math.prod(self.shape[axis] for axis in self.moving())
 
     def moving(self) -> list[int]:
-        """The axes along which the place changes."""
+        """The axes along which the offset changes."""
         return [axis for axis, n in enumerate(self.shape) if n != 1 and self.strides[axis] != 0]
 
 
@@ -80,7 +80,7 @@ def _gathered(data: bytes, itemsize: int, view: View, axes: list[int]) -> bytes:
     out = array.array(CODES[itemsize])
     *outer, inner = axes
     step = view.strides[inner]
-    for place in itertools.product(*(range(view.shape[axis]) for axis in outer)):
-        begin = view.offset + sum(i * view.strides[axis] for i, axis in zip(place, outer, strict=True))
+    for coordinates in itertools.product(*(range(view.shape[axis]) for axis in outer)):
+        begin = view.offset + sum(i * view.strides[axis] for i, axis in zip(coordinates, outer, strict=True))
         out.frombytes(items[begin : begin + (view.shape[inner] - 1) * step + 1 : step].tobytes())
     return out.tobytes()

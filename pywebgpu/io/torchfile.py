@@ -122,18 +122,18 @@ def _from_stream(file: BinaryIO, size: int) -> tuple[Any, Callable[[Storage], by
     keys = _unpickle(source)[0]
     if not isinstance(keys, list) or not all(type(key) is str for key in keys) or len(set(keys)) != len(keys):
         raise TorchFileError("the file has no list of its storages")
-    places = {}
+    offsets = {}
     for key in keys:
         if key not in storages or int.from_bytes(file.read(8), "little") != storages[key].n_items:
             raise TorchFileError(f"the file has no storage {key} of the size that its tensors need")
-        places[key] = file.tell()
+        offsets[key] = file.tell()
         if file.seek(storages[key].n_bytes, os.SEEK_CUR) > end:
             raise TorchFileError(f"the file ends before storage {key} does")
 
     def read(storage: Storage) -> bytes:
-        if storage.key not in places:
+        if storage.key not in offsets:
             raise TorchFileError(f"the file has no storage {storage.key}")
-        file.seek(places[storage.key])
+        file.seek(offsets[storage.key])
         return file.read(storage.n_bytes)
 
     return tree, read

@@ -128,6 +128,7 @@ class Generator:
 
     name: str
     reference: Callable[..., Any]  # (np, *arrays, spec=..., **attrs) -> array
+    is_free: bool = True  # computed again wherever it is needed, and never stored
 
     def __call__(self, *inputs: Node, spec: Spec, **attrs: Hashable) -> Node:
         return Node(self, inputs, attrs, spec, False)
@@ -143,6 +144,7 @@ class Movement:
     # ^ (coords, shape of the input, **attrs) -> coordinates of the input, expressions that must be in range (see pad)
     reference: Callable[..., Any]  # (np, array, **attrs) -> array or view
     vjp: Vjp
+    is_barrier: bool = False  # its attribute is a token: it keeps equal values apart, and means nothing else
 
     def __call__(self, x: Node, **attrs: Hashable) -> Node:
         own = x.spec
@@ -175,6 +177,9 @@ class Structural:
     infer: Callable[..., Spec]  # (*specs, **attrs) -> Spec
     reference: Callable[..., Any]  # (np, *arrays, **attrs) -> array
     vjp: tuple[Vjp | None, ...] | Vjp  # a function (index, grad, out, *inputs) where the number of inputs varies
+    is_view: bool = False  # it only changes where its first input is read, as a Movement does
+    by_element: bool = False  # an element of it can be computed alone, as of a Pointwise op
+    gathers: bool = False  # an element of it is read at another position of an input
 
     def __call__(self, *inputs: Node, **attrs: Hashable) -> Node:
         spec = self.infer(*[n.spec for n in inputs], **attrs)
@@ -335,6 +340,11 @@ class OutputNode(Node):
     @stale.setter
     def stale(self, stale: bool) -> None:
         self._cell.stale = stale
+
+
+def is_view(op: Op) -> bool:
+    """Whether an op changes where its first input is read, and computes nothing."""
+    return isinstance(op, Movement) or (isinstance(op, Structural) and op.is_view)
 
 
 def data(spec: Spec, buffer: Any) -> Node:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from pywebgpu.ir.graph import HOST, Custom, Node
+from pywebgpu.ir.graph import HOST, Custom, Movement, Node
 
 
 class Structure:
@@ -41,7 +41,7 @@ def structure(order: Sequence[Node], roots: Iterable[Node]) -> Structure:
             attrs: tuple[Any, ...] = tuple(node.attrs.values())
             if "value" in node.attrs:
                 attrs = tuple(map(repr, attrs))  # -0.0 equals 0.0, and NaN does not equal itself.
-            elif op.name == "barrier":
+            elif isinstance(op, Movement) and op.is_barrier:
                 attrs = (tokens.setdefault(attrs, len(tokens)),)
             words.append(attrs)
         for source in node.inputs:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence, Set
 from sys import getrefcount
 
 from pywebgpu.dtypes import float32
-from pywebgpu.ir.graph import DATA, NO_ATTRS, Movement, Node, Spec, thread_state
+from pywebgpu.ir.graph import DATA, NO_ATTRS, Node, Spec, is_view, thread_state
 
 Roots = tuple[Node, ...]
 
@@ -89,7 +89,7 @@ def is_stale(node: Node) -> bool:
 def _below(node: Node) -> Node | None:
     """What a view is of, unless it has its value. Another thread may give it that meanwhile, and end its inputs."""
     inputs = node.inputs
-    if inputs and node.buffer is None and (isinstance(node.op, Movement) or node.op.name == "offset_slice"):
+    if inputs and node.buffer is None and is_view(node.op):
         return inputs[0]
     return None
 

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from pywebgpu.ir.graph import HOST, Generator, Movement, Node
-from pywebgpu.ops import indexing, random
+from pywebgpu.ir import graph
+from pywebgpu.ir.graph import HOST, Generator, Movement, Node, Op, Structural
 from pywebgpu.shapes import Shape
 from pywebgpu.symbolic import Sym, flatten, unflatten
 
@@ -18,19 +18,22 @@ Chain = tuple[tuple[Movement | None, tuple[tuple[str, Any], ...], Shape], ...]  
 Edge = tuple[Node, Chain, Shape]  # producer, views, shape at which the consumer reads
 Edges = Mapping[int, list[Edge]]  # by id of a node, what it reads
 
-GATHERS = (indexing.take, indexing.cat)  # They read elements that are not at the place of their own.
+
+def gathers(op: Op) -> bool:
+    """Whether an element of the op is read at another position of an input."""
+    return isinstance(op, Structural) and op.gathers
 
 
 def is_free(node: Node) -> bool:
     """Costs nothing wherever it is needed: constants, counters, host numbers."""
     if node.op is HOST:
         return True
-    return node.buffer is None and isinstance(node.op, Generator) and node.op is not random.bits
+    return node.buffer is None and isinstance(node.op, Generator) and node.op.is_free
 
 
 def is_view(node: Node) -> bool:
     """Changes where its input is read, and nothing else."""
-    return node.buffer is None and (isinstance(node.op, Movement) or node.op is indexing.offset_slice)
+    return node.buffer is None and graph.is_view(node.op)
 
 
 def below(node: Node) -> Node:
@@ -59,7 +62,7 @@ def reads_inside(edges: list[Edge], node: Node, inside: set[int], position: Sym)
     """Whether what the node reads of its own kernel is the very element that it computes."""
     for producer, chain, shape in edges:
         if id(producer) in inside:
-            if shape != node.spec.shape or node.op in GATHERS:
+            if shape != node.spec.shape or gathers(node.op):
                 return False
             if read_at(position, shape, chain) != position:
                 return False

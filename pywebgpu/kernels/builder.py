@@ -19,11 +19,11 @@ from pywebgpu.dtypes import DType
 from pywebgpu.errors import CompileError
 from pywebgpu.formats import WIDE, Format
 from pywebgpu.ir.graph import HOST, Custom, Generator, Movement, Node, Pointwise, Reduction, Structural
-from pywebgpu.kernels import hoisting, ir, wgsl, windows
+from pywebgpu.kernels import hoisting, ir, vectors, wgsl, windows
 from pywebgpu.kernels.ir import U32, Expr, Var
 from pywebgpu.kernels.kernel import Kernel, Limits
 from pywebgpu.ops import indexing, movement, pointwise
-from pywebgpu.symbolic import Sym, flatten, unflatten
+from pywebgpu.symbolic import ZERO, Sym, flatten, unflatten
 
 Coords = tuple[Sym, ...]
 
@@ -51,7 +51,9 @@ class Builder:
         self._body: ir.Block = []
         self._known: list[dict[tuple[int, Sym], Expr]] = [{}]
         self._gathered: dict[int, Var] = {}  # by id of a packed result: the bits of the word that is being made
+        self._waiting: dict[int, list[Expr]] = {}  # the same, where that is known while the kernel is made
         self._words: dict[tuple[Sym, int], tuple[Sym, Sym]] = {}
+        self._numbered: list[Expr] = []
         self._named = 0
         self.parts: list[tuple[Kernel, list[tuple[Node, int | None]]]] = []
 
@@ -89,9 +91,9 @@ class Builder:
         self._body.append(ir.Declare("var", found, value))
         return found
 
-    def workgroup_array(self, name: str, type: ir.Type, length: int) -> ir.Array:
-        """An array that a workgroup shares. Who asks for the same again gets the same."""
-        return self._shared.setdefault(name, ir.Array("workgroup", name, type, length))
+    def workgroup_array(self, name: str, type: ir.Type, length: int, rows: int = 0) -> ir.Array:
+        """An array that a workgroup shares, of one or two dimensions. Who asks for the same again gets the same."""
+        return self._shared.setdefault(name, ir.Array("workgroup", name, type, length, rows=rows))
 
     def assign(self, target: Expr, value: ir.Operand, sign: str = "=") -> None:
         self._body.append(ir.Assign(target, ir.like(target, value), sign))
@@ -179,10 +181,10 @@ class Builder:
 
         One invocation stores all elements of a word, from the lowest to the highest.
         """
-        packed = [node for node in nodes if self._format(node).per_word > 1]
+        packed = [node for node in nodes if self.per_word(node) > 1]
         for node in packed:
             self._gathered[id(node)] = self.var(ir.Const(U32, 0), self.fresh("word"))
-        return max((self._format(node).per_word for node in packed), default=1)
+        return max(map(self.per_word, packed), default=1)
 
     def store(self, node: Node, at: Sym, value: Expr) -> None:
         format_, array = self._format(node), self.buffer(node)
@@ -190,20 +192,30 @@ class Builder:
         if each == 1:
             self.assign(array[ir.Index(at)], value if self._is_rounded(node) else rounded(value, node.spec.dtype))
             return
-        word, size = self._gathered[id(node)], count(node)
-        where, which = self._in_word(at, each)
+        (where, which), size = self._in_word(at, each), count(node)
+        if which.is_constant:
+            self._store_known(node, where, self.packed(node, value), is_last=at.is_constant and at.const == size - 1)
+            return
+        word = self._gathered[id(node)]
         self.assign(word, ir.Call(_SHIFTED, U32, self.packed(node, value), _bits_below(which, format_)), "|=")
         is_whole = ir.Index(which).eq(each - 1)
         with self.if_(is_whole | ir.Index(at).eq(size - 1) if size % each else is_whole):
             self.assign(array[ir.Index(where)], word)
             self.assign(word, 0)
 
-    def store_word(self, node: Node, at: Sym, elements: Sequence[Expr]) -> None:
-        """Those from `at` on, which share a word: their bits, as `packed` gives them."""
-        format_ = self._format(node)
-        shifts = [ir.Const(U32, which * 8 * format_.itemsize) for which in range(len(elements))]
-        parts = [ir.Call(_SHIFTED, U32, bits, shift) for bits, shift in zip(elements, shifts, strict=True)]
-        self.assign(self.buffer(node)[ir.Index(at // format_.per_word)], reduce(_joined, parts))
+    def _store_known(self, node: Node, where: Sym, bits: Expr, *, is_last: bool) -> None:
+        """An element whose place in its word is the same in each run: the last one stores the word."""
+        waiting = self._waiting.setdefault(id(node), [])
+        waiting.append(bits)
+        if len(waiting) == self.per_word(node) or is_last:
+            self.store_word(node, where, waiting)
+            waiting.clear()
+
+    def store_word(self, node: Node, where: Sym, elements: Sequence[Expr]) -> None:
+        """Elements that share a word: their bits, as `packed` gives them. where: the number of the word."""
+        step = 8 * self._format(node).itemsize
+        parts = [ir.Call(_SHIFTED, U32, bits, ir.Const(U32, at * step)) for at, bits in enumerate(elements) if at]
+        self.assign(self.buffer(node)[ir.Index(where)], reduce(_joined, parts, elements[0]))
 
     def packed(self, node: Node, value: Expr) -> Expr:
         """An element's bits in memory, the others zero."""
@@ -223,8 +235,17 @@ class Builder:
         if format_.per_word == 1:
             return array[ir.Index(at)]
         where, which = self._in_word(at, format_.per_word)
+        word = self._find_known((id(array), where)) or self.let(array[ir.Index(where)])
+        self._known[-1][id(array), where] = word
         unpack, type_ = ir.template(format_.unpack), ir.scalar(node.spec.dtype)
-        return ir.Call(unpack, type_, array[ir.Index(where)], _bits_below(which, format_))
+        return ir.Call(unpack, type_, word, _bits_below(which, format_))
+
+    def _find_known(self, key: tuple[int, Sym]) -> Expr | None:
+        for known in reversed(self._known):
+            found = known.get(key)
+            if found is not None:
+                return found
+        return None
 
     def in_words(self, at: Sym, each: int, word: Sym, which: Sym) -> None:
         """Says that a position is word * each + which: known so, a word is loaded once for all its elements."""
@@ -251,10 +272,9 @@ class Builder:
         else:
             bounds = ()
         key = id(node), flatten(at, node.spec.shape)
-        for known in reversed(self._known):
-            found = known.get(key)
-            if found is not None:
-                return found
+        known = self._find_known(key)
+        if known is not None:
+            return known
         found = self._guarded(node, inner, bounds) if bounds else self._compute(node, at, key[1])
         self._known[-1][key] = found
         return found
@@ -310,7 +330,7 @@ class Builder:
     def _guarded(self, node: Node, inner: Coords, bounds: Sequence[Any]) -> Expr:
         source = node.inputs[0]
         fill = ir.constant(node.attrs.get("value", 0.0), ir.scalar(node.spec.dtype))
-        if 0 in source.spec.shape:
+        if 0 in source.spec.shape or _is_outside(bounds):
             return fill
         found = self.var(fill)
         with self.if_(*_conditions(bounds)):
@@ -319,14 +339,26 @@ class Builder:
 
     def _take(self, node: Node, at: Coords) -> Expr:
         rows, index = node.inputs
-        row = self.let(ir.construct(U32, self.value(index, at[:1])), self.fresh("i"))
+        row = self._number(self.value(index, at[:1]), "i")
         return self.value(rows, (row.within(rows.spec.shape[0]), at[1]))
+
+    def _number(self, value: Expr, letter: str) -> Var:
+        """A value as a part of an index; of the same value the same."""
+        key = id(value), ZERO
+        for known in reversed(self._known):
+            found = known.get(key)
+            if isinstance(found, Var):
+                return found
+        made = self.let(ir.construct(U32, value), self.fresh(letter))
+        self._known[-1][key] = made
+        self._numbered.append(value)  # It keeps its id.
+        return made
 
     def _offset_slice(self, node: Node, at: Coords) -> Expr:
         source, *starts = node.inputs
         coords = [i * step for i, step in zip(at, node.attrs["steps"], strict=True)]
         for axis, start in zip(node.attrs["axes"], starts, strict=True):
-            first = self.let(ir.construct(U32, self.value(start, ())), self.fresh("s"))
+            first = self._number(self.value(start, ()), "s")
             span = (node.spec.shape[axis] - 1) * node.attrs["steps"][axis]
             coords[axis] = coords[axis] + first.within(source.spec.shape[axis] - span)
         return self.value(source, tuple(coords))
@@ -346,13 +378,14 @@ class Builder:
     def _write_slice(self, node: Node, at: Coords) -> Expr:
         base, value = node.inputs
         starts, steps = node.attrs["starts"], node.attrs["steps"]
-        inner, bounds = movement.place.index(at, value.spec.shape, node.spec.shape, starts, steps)
-        if not bounds:
-            return self.value(value, inner)
-        if 0 in value.spec.shape:
+        inner, bounds = movement.pad.index(at, value.spec.shape, node.spec.shape, starts, steps)
+        if 0 in value.spec.shape or _is_outside(bounds):
             return self.value(base, at)
+        conditions = _conditions(bounds)
+        if not conditions:
+            return self.value(value, inner)
         found = self.var(ir.scalar(node.spec.dtype))
-        with self.if_(*_conditions(bounds)):
+        with self.if_(*conditions):
             self.assign(found, self.value(value, inner))
         with self.else_():
             self.assign(found, self.value(base, at))
@@ -360,13 +393,18 @@ class Builder:
 
     # The whole
 
-    def kernel(self, name: str, lanes: int, groups: int) -> Kernel:
+    def kernel(self, name: str, lanes: int, groups: int, *, vector: int = 1) -> Kernel:
         """The finished kernel: `groups` workgroups of `lanes` invocations, numbered by GROUP.
 
+        vector: how many elements to load and store at a time, where neighbours are computed one after the other.
         `parts` then has all that must run: the kernel, or one for each part of its workgroups, with what each binds.
         """
         owners, arrays = [owner for owner, _ in self.bound.values()], [array for _, array in self.bound.values()]
-        for parts in windows.divisions(self._body, arrays, lanes, groups, self.limits):
+        body = self._body
+        if vector > 1:
+            body, made = vectors.vectorize(body, arrays, vector)
+            arrays = [made.get(array, array) for array in arrays]
+        for parts in windows.divisions(body, arrays, lanes, groups, self.limits):
             kernels = [self._printed(name, lanes, part) for part in parts]
             if all(len(kernel.writes) + kernel.faults <= self.limits.bindings for kernel in kernels):
                 break
@@ -399,9 +437,11 @@ class Builder:
 
 
 def _conditions(bounds: Sequence[Any]) -> list[Expr]:
-    """Tests in unsigned arithmetic, where a negative number is larger than any bound."""
+    """Tests in unsigned arithmetic, where a negative number is larger than any bound. None of what is known."""
     return [
-        (ir.Index(part) % high).eq(0) if low == "multiple" else ir.Index(part) <= high for part, low, high in bounds
+        (ir.Index(part) % high).eq(0) if low == "multiple" else ir.Index(part) <= high
+        for part, low, high in bounds
+        if not part.is_constant
     ]
 
 
@@ -412,6 +452,14 @@ def _bits_below(which: Sym, format_: Format) -> Expr:
 
 def _joined(a: Expr, b: Expr) -> Expr:
     return ir.Call(_OR, U32, a, b)
+
+
+def _is_outside(bounds: Sequence[Any]) -> bool:
+    """Whether it is known that a test fails: a translator refuses constants below 0."""
+    return any(
+        part.is_constant and (part.const % high != 0 if low == "multiple" else not 0 <= part.const <= high)
+        for part, low, high in bounds
+    )
 
 
 _OR = ir.template("({0} | {1})")

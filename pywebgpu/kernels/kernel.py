@@ -1,6 +1,7 @@
 """A kernel: WGSL text and how to launch it. Data only."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 Grid = tuple[int, int, int]
 
@@ -25,6 +26,7 @@ class Kernel:
 
     numbers: the next binding is a uniform buffer with the Program's host numbers.
     faults: the last binding is the device's fault words, where a failed check on the device leaves a note.
+    problem: the name of its template and the Problem that its launch was chosen for; None where it comes from a file.
     needs: features that the device must have, by WebGPU's names. The text enables them.
     """
 
@@ -35,3 +37,4 @@ class Kernel:
     numbers: bool = False
     faults: bool = False
     needs: tuple[str, ...] = ()
+    problem: Any = field(default=None, compare=False, repr=False)

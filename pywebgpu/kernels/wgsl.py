@@ -1,4 +1,4 @@
-"""A kernel's IR as WGSL: the one place that prints it, and which finds on its way what else the text must declare."""
+"""A kernel's IR as WGSL: the one file that prints it, and which finds on its way what else the text must declare."""
 
 from struct import pack, unpack
 
@@ -57,7 +57,8 @@ def _windowed(one: ir.Windowed) -> str:
 
 def _declared(space: str, array: ir.Array) -> str:
     length = f", {array.length}" if array.length else ""
-    return f"var<{space}> {array.name}: array<{array.type}{length}>;\n"
+    found = f"array<{array.type}{length}>"
+    return f"var<{space}> {array.name}: {f'array<{found}, {array.rows}>' if array.rows else found};\n"
 
 
 class _Printer:

@@ -15,18 +15,18 @@ from pywebgpu.tensor.tensor import Tensor
 class _Numbered(Module):
     """Modules under the names "0", "1" and so on."""
 
-    def _key(self, place: int) -> str:
-        """The name at a place, which may count from the end."""
-        place, n = index(place), len(self._modules)
-        if not -n <= place < n:
-            raise IndexError(f"index {place} is out of range")
-        return list(self._modules)[place]
+    def _key(self, position: int) -> str:
+        """The name at a position, which may count from the end."""
+        position, n = index(position), len(self._modules)
+        if not -n <= position < n:
+            raise IndexError(f"index {position} is out of range")
+        return list(self._modules)[position]
 
     def _renumber(self, modules: Iterable[Any]) -> None:
         found = list(modules)
         self._modules.clear()
-        for place, module in enumerate(found):
-            self._modules[str(place)] = module
+        for position, module in enumerate(found):
+            self._modules[str(position)] = module
 
     def __len__(self) -> int:
         return len(self._modules)
@@ -34,11 +34,11 @@ class _Numbered(Module):
     def __iter__(self) -> Iterator[Any]:
         return iter(self._modules.values())
 
-    def __setitem__(self, place: int, module: Any) -> None:
-        setattr(self, self._key(place), module)
+    def __setitem__(self, position: int, module: Any) -> None:
+        setattr(self, self._key(position), module)
 
-    def __delitem__(self, place: int | slice) -> None:
-        keys = list(self._modules)[place] if isinstance(place, slice) else [self._key(place)]
+    def __delitem__(self, position: int | slice) -> None:
+        keys = list(self._modules)[position] if isinstance(position, slice) else [self._key(position)]
         self._renumber(module for key, module in self._modules.items() if key not in keys)
 
     def __dir__(self) -> list[str]:
@@ -49,12 +49,12 @@ class _Numbered(Module):
         self.add_module(str(len(self)), module)
         return self
 
-    def insert(self, place: int, module: Any) -> Self | None:
-        """Adds a module before the one at `place`."""
+    def insert(self, position: int, module: Any) -> Self | None:
+        """Adds a module before the one at `position`."""
         modules = list(self)
-        if not -len(modules) <= place <= len(modules):
-            raise IndexError(f"Index out of range: {place}")
-        modules.insert(place, module)
+        if not -len(modules) <= position <= len(modules):
+            raise IndexError(f"Index out of range: {position}")
+        modules.insert(position, module)
         self._renumber(modules)
         return self
 
@@ -66,10 +66,10 @@ class _Numbered(Module):
             self.append(module)
         return self
 
-    def pop(self, place: int = -1) -> Any:
+    def pop(self, position: int = -1) -> Any:
         """Takes a module away and returns it."""
-        module = self[place]  # type: ignore[index]  # Both subclasses have __getitem__.
-        del self[place]
+        module = self[position]  # type: ignore[index]  # Both subclasses have __getitem__.
+        del self[position]
         return module
 
 
@@ -82,18 +82,18 @@ class Sequential(_Numbered):
             for name, module in args[0].items():
                 self.add_module(name, module)
         else:
-            for place, module in enumerate(args):
-                self.add_module(str(place), module)
+            for position, module in enumerate(args):
+                self.add_module(str(position), module)
 
     def forward(self, input: Any) -> Any:
         for module in self:
             input = module(input)
         return input
 
-    def __getitem__(self, place: int | slice) -> Any:
-        if isinstance(place, slice):
-            return type(self)(OrderedDict(list(self._modules.items())[place]))
-        return self._modules[self._key(place)]
+    def __getitem__(self, position: int | slice) -> Any:
+        if isinstance(position, slice):
+            return type(self)(OrderedDict(list(self._modules.items())[position]))
+        return self._modules[self._key(position)]
 
     def __add__(self, other: Sequential) -> Sequential:
         return Sequential(*self, *other)
@@ -115,19 +115,19 @@ class ModuleList(_Numbered):
         if modules is not None:
             self.extend(modules)
 
-    def __getitem__(self, place: int | slice) -> Any:
-        if isinstance(place, slice):
-            return type(self)(list(self)[place])
-        return self._modules[self._key(place)]
+    def __getitem__(self, position: int | slice) -> Any:
+        if isinstance(position, slice):
+            return type(self)(list(self)[position])
+        return self._modules[self._key(position)]
 
     def __repr__(self) -> str:
         """Runs of equal modules as one line: (0-5): 6 x Block(...)."""
         runs: list[list[Any]] = []  # first, last, text
-        for place, text in enumerate(repr(module) for module in self):
+        for position, text in enumerate(repr(module) for module in self):
             if runs and runs[-1][2] == text:
-                runs[-1][1] = place
+                runs[-1][1] = position
             else:
-                runs.append([place, place, text])
+                runs.append([position, position, text])
         lines = []
         for first, last, text in runs:
             name = f"({first})" if first == last else f"({first}-{last})"
@@ -208,21 +208,21 @@ class ParameterList(Module):
         return self._size
 
     def __iter__(self) -> Iterator[Any]:
-        return iter(getattr(self, str(place)) for place in range(self._size))
+        return iter(getattr(self, str(position)) for position in range(self._size))
 
-    def __getitem__(self, place: int | slice) -> Any:
-        if isinstance(place, slice):
-            return type(self)(list(self)[place])
-        return getattr(self, self._key(place))
+    def __getitem__(self, position: int | slice) -> Any:
+        if isinstance(position, slice):
+            return type(self)(list(self)[position])
+        return getattr(self, self._key(position))
 
-    def __setitem__(self, place: int, value: Any) -> None:
-        setattr(self, self._key(place), _as_parameter(value))
+    def __setitem__(self, position: int, value: Any) -> None:
+        setattr(self, self._key(position), _as_parameter(value))
 
-    def _key(self, place: int) -> str:
-        place = index(place)
-        if not -self._size <= place < self._size:
-            raise IndexError(f"index {place} is out of range")
-        return str(place % self._size)
+    def _key(self, position: int) -> str:
+        position = index(position)
+        if not -self._size <= position < self._size:
+            raise IndexError(f"index {position} is out of range")
+        return str(position % self._size)
 
     def append(self, value: Any) -> Self:
         """Adds a value at the end."""
@@ -249,7 +249,7 @@ class ParameterList(Module):
         return value
 
     def extra_repr(self) -> str:
-        return _described(((str(place), value) for place, value in enumerate(self)), lambda x: str(x.dtype))
+        return _described(((str(position), value) for position, value in enumerate(self)), lambda x: str(x.dtype))
 
 
 class ParameterDict(Module):

@@ -78,8 +78,8 @@ def eye_(tensor: Tensor) -> Tensor:
         raise ValueError("Only tensors with 2 dimensions are supported")
     with grad_mode.no_grad():
         tensor.zero_()
-        for place in range(min(tensor.shape)):
-            tensor[place, place] = 1
+        for position in range(min(tensor.shape)):
+            tensor[position, position] = 1
     return tensor
 
 
@@ -94,8 +94,8 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
     with grad_mode.no_grad():
         tensor.zero_()
         for group in range(groups):
-            for place in range(min(each, tensor.shape[1])):
-                tensor[(group * each + place, place, *centre)] = 1
+            for position in range(min(each, tensor.shape[1])):
+                tensor[(group * each + position, position, *centre)] = 1
     return tensor
 
 

@@ -293,10 +293,10 @@ class _BackwardWatch:
     def inputs(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         self._grad_input = [None] * len(args)
         out = list(args)
-        for place, value in enumerate(args):
+        for position, value in enumerate(args):
             if isinstance(value, Tensor) and value.requires_grad and grad_mode.is_grad_enabled():
-                out[place] = value.view_as(value)
-                out[place].register_hook(lambda grad, place=place: self._arrived(place, grad))
+                out[position] = value.view_as(value)
+                out[position].register_hook(lambda grad, position=position: self._arrived(position, grad))
                 self._waiting += 1
         return tuple(out)
 
@@ -304,31 +304,31 @@ class _BackwardWatch:
         single = isinstance(result, Tensor)
         values = [result] if single else list(result) if isinstance(result, tuple | list) else []
         self._grad_output = [None] * len(values)
-        for place, value in enumerate(values):
+        for position, value in enumerate(values):
             if isinstance(value, Tensor) and value.requires_grad:
-                values[place] = value.view_as(value)
-                values[place].register_hook(lambda grad, place=place: self._left(place, grad))
+                values[position] = value.view_as(value)
+                values[position].register_hook(lambda grad, position=position: self._left(position, grad))
         if not values:
             return result
         return values[0] if single else type(result)(values)
 
-    def _left(self, place: int, grad: Tensor) -> Any:
-        self._grad_output[place] = grad
+    def _left(self, position: int, grad: Tensor) -> Any:
+        self._grad_output[position] = grad
         for hook in list(self._module._backward_pre_hooks.values()):
             changed = hook(self._module, tuple(self._grad_output))
             if changed is not None:
                 self._grad_output = list(changed) if isinstance(changed, tuple | list) else [changed]
         if self._waiting == 0 and all(g is not None for g in self._grad_output):
             self._run()
-        return self._grad_output[place]
+        return self._grad_output[position]
 
-    def _arrived(self, place: int, grad: Tensor) -> Any:
-        self._grad_input[place] = grad
+    def _arrived(self, position: int, grad: Tensor) -> Any:
+        self._grad_input[position] = grad
         self._waiting -= 1
         if self._waiting:
             return None
         changed = self._run()
-        return None if changed is None else changed[place]
+        return None if changed is None else changed[position]
 
     def _run(self) -> Any:
         found: Any = None

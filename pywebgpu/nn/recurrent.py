@@ -92,13 +92,13 @@ class RNNBase(Module):
         for layer in range(self.num_layers):
             outputs = []
             for direction in range(self._directions):
-                place = layer * self._directions + direction
-                weights = {name.split("_l")[0]: getattr(self, name) for name in self._names[place]}
+                position = layer * self._directions + direction
+                weights = {name.split("_l")[0]: getattr(self, name) for name in self._names[position]}
                 out, *last = base.apply(
                     recurrent.layer,
                     self.mode,
                     x,
-                    [state[place] for state in states],
+                    [state[position] for state in states],
                     weights["weight_ih"],
                     weights["weight_hh"],
                     weights.get("bias_ih"),

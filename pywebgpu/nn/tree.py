@@ -96,7 +96,7 @@ class ModuleTree:
         self._non_persistent_buffers_set.discard(name)
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
-        """Adds a parameter under a name, or a place for one with None.
+        """Adds a parameter under a name, or reserves the name with None.
 
         Raises: KeyError for a name that is taken, empty or has a dot; TypeError for what is no Parameter.
         """
@@ -132,7 +132,7 @@ class ModuleTree:
             self._non_persistent_buffers_set.add(name)
 
     def add_module(self, name: str, module: Any) -> None:
-        """Adds a child module under a name, or a place for one with None."""
+        """Adds a child module under a name, or reserves the name with None."""
         self._check_name("module", name, self._modules)
         if module is not None and not isinstance(module, ModuleTree):
             raise TypeError(f"{type(module).__name__} is not a Module subclass")

@@ -35,7 +35,7 @@ def _right_vjp(g: Node, out: Node, a: Node, b: Node) -> Node:
 
 
 def _reference(xp: Any, a: Any, b: Any) -> Any:
-    return xp.matmul(special.wide(xp, a), special.wide(xp, b)).astype(a.dtype, copy=False)
+    return xp.matmul(special.upcast(xp, a), special.upcast(xp, b)).astype(a.dtype, copy=False)
 
 
 matmul: Structural = Structural(

@@ -1,4 +1,4 @@
-"""Reading and writing at computed places: rows taken by number, rows added by number, joining, scanning, ordering.
+"""Reading and writing at computed positions: rows taken by number, rows added by number, joining, scanning, ordering.
 
 Row numbers are in range and not negative: composites/indexing.py checks them (pointwise.index) where it cannot know.
 """
@@ -27,6 +27,8 @@ take: Structural = Structural(
         lambda g, out, x, index: scatter(pointwise.full(0.0, x.spec), index, g, mode="add"),
         None,
     ),
+    by_element=True,
+    gathers=True,
 )
 
 MODES = ("set", "add", "prod", "max", "min")
@@ -46,8 +48,8 @@ def _scatter(xp: Any, base: Any, index: Any, source: Any, mode: str) -> Any:
         # One flat axis: NumPy is several times faster there, and the order of the additions is the same.
         ufunc = {"add": xp.add, "prod": xp.multiply, "max": xp.maximum, "min": xp.minimum}[mode]
         d = base.shape[1]
-        places = index if d == 1 else (index[:, None] * d + xp.arange(d)).reshape(-1)
-        ufunc.at(out.reshape(-1), places, xp.ascontiguousarray(source).reshape(-1))
+        positions = index if d == 1 else (index[:, None] * d + xp.arange(d)).reshape(-1)
+        ufunc.at(out.reshape(-1), positions, xp.ascontiguousarray(source).reshape(-1))
     return out
 
 
@@ -62,7 +64,7 @@ def _scatter_base_vjp(g: Node, out: Node, base: Node, index: Node, source: Node,
 
 
 def _scatter_source_vjp(g: Node, out: Node, base: Node, index: Node, source: Node, mode: str) -> Node:
-    if mode in ("add", "set"):  # As torch: of several writes to one place each gets the gradient, not the last alone.
+    if mode in ("add", "set"):  # As torch: of several writes to one position each gets the gradient, not only the last.
         return take(g, index)
     if mode == "prod":
         return _scatter_product_vjp(g, out, base, index, source)
@@ -70,7 +72,7 @@ def _scatter_source_vjp(g: Node, out: Node, base: Node, index: Node, source: Nod
 
 
 def _scatter_product_vjp(g: Node, out: Node, base: Node, index: Node, source: Node) -> Node:
-    """The product of the others. The only 0 of a place gets that with 1 instead of itself, each of several gets 0."""
+    """The product of the others. The only 0 at a position gets that with 1 for itself, each of several gets 0."""
     one, nothing = pointwise.full(1.0, source.spec), pointwise.full(0.0, source.spec)
     is_zero = pointwise.eq(source, nothing)
     zeros = scatter(pointwise.full(0.0, base.spec), index, pointwise.where(is_zero, one, nothing), mode="add")
@@ -117,6 +119,8 @@ cat: Structural = Structural(
     infer=_cat_spec,
     reference=lambda xp, *parts, axis: xp.concatenate(parts, axis=axis),
     vjp=_cat_vjp,
+    by_element=True,
+    gathers=True,
 )
 
 
@@ -127,7 +131,7 @@ def _write_slice(xp: Any, base: Any, value: Any, starts: Shape, steps: Shape) ->
 
 
 write_slice: Structural = Structural(
-    "write_slice",  # base, with value written at every steps[a]-th place from starts[a] on
+    "write_slice",  # base, with value written at every steps[a]-th position from starts[a] on
     infer=lambda base, value, starts, steps: base,
     reference=_write_slice,
     vjp=(
@@ -138,6 +142,7 @@ write_slice: Structural = Structural(
             g, starts=starts, sizes=value.spec.shape, steps=steps
         ),
     ),
+    by_element=True,
 )
 
 
@@ -153,11 +158,12 @@ offset_slice: Structural = Structural(
     infer=lambda x, *starts, axes, sizes, steps: Spec(sizes, x.dtype),
     reference=_offset_slice,
     vjp=(None,),
+    is_view=True,
 )
 
 
 def slice_of_data(x: Node, starts: Shape, sizes: Shape, steps: Shape) -> Node:
-    """A slice whose place is no part of the program, so that all batches of one size share one."""
+    """A slice whose start is no part of the program, so that all batches of one size share one."""
     axes = tuple(axis for axis, (n, size) in enumerate(zip(x.spec.shape, sizes, strict=True)) if size < n)
     numbers = [host(starts[axis], dtypes.int32) for axis in axes]
     return offset_slice(x, *numbers, axes=axes, sizes=sizes, steps=steps)
@@ -168,7 +174,7 @@ def slice_of_data(x: Node, starts: Shape, sizes: Shape, steps: Shape) -> Node:
 
 def _scan(xp: Any, x: Any, mode: str) -> Any:
     if mode in ("add", "prod"):
-        return getattr(xp, {"add": "cumsum", "prod": "cumprod"}[mode])(special.wide(xp, x), axis=-1).astype(x.dtype)
+        return getattr(xp, {"add": "cumsum", "prod": "cumprod"}[mode])(special.upcast(xp, x), axis=-1).astype(x.dtype)
     return {"max": xp.maximum, "min": xp.minimum}[mode].accumulate(x, axis=-1)
 
 

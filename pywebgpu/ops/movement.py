@@ -41,7 +41,7 @@ permute: Movement = Movement(
 
 
 def _slice_vjp(g: Node, out: Node, x: Node, starts: Shape, sizes: Shape, steps: Shape) -> Node:
-    return place(g, shape=x.spec.shape, starts=starts, steps=steps)
+    return pad(g, shape=x.spec.shape, starts=starts, steps=steps)
 
 
 slice_: Movement = Movement(
@@ -72,7 +72,7 @@ flip: Movement = Movement(
 )
 
 
-def _place_index(at: Coords, x: Shape, shape: Shape, starts: Shape, steps: Shape) -> tuple[Coords, tuple[Any, ...]]:
+def _pad_index(at: Coords, x: Shape, shape: Shape, starts: Shape, steps: Shape) -> tuple[Coords, tuple[Any, ...]]:
     coords: list[Sym] = []
     bounds: list[Any] = []
     for i, n, start, step in zip(at, x, starts, steps, strict=True):
@@ -85,22 +85,22 @@ def _place_index(at: Coords, x: Shape, shape: Shape, starts: Shape, steps: Shape
     return tuple(coords), tuple(bounds)
 
 
-def _place(xp: Any, a: Any, shape: Shape, starts: Shape, steps: Shape, value: float = 0.0) -> Any:
+def _pad(xp: Any, a: Any, shape: Shape, starts: Shape, steps: Shape, value: float = 0.0) -> Any:
     out = xp.full(shape, value, a.dtype)
     out[_slices(starts, a.shape, steps)] = a
     return out
 
 
-def _place_vjp(g: Node, out: Node, x: Node, shape: Shape, starts: Shape, steps: Shape, value: float = 0.0) -> Node:
+def _pad_vjp(g: Node, out: Node, x: Node, shape: Shape, starts: Shape, steps: Shape, value: float = 0.0) -> Node:
     return slice_(g, starts=starts, sizes=x.spec.shape, steps=steps)
 
 
-place: Movement = Movement(
-    "place",  # the opposite of slice: x inside a larger shape, `value` elsewhere
+pad: Movement = Movement(
+    "pad",  # the opposite of slice: x inside a larger shape, `value` elsewhere
     infer=lambda x, shape, starts, steps, value=0.0: shape,
-    index=lambda at, x, shape, starts, steps, value=0.0: _place_index(at, x, shape, starts, steps),
-    reference=_place,
-    vjp=_place_vjp,
+    index=lambda at, x, shape, starts, steps, value=0.0: _pad_index(at, x, shape, starts, steps),
+    reference=_pad,
+    vjp=_pad_vjp,
 )
 
 
@@ -175,6 +175,7 @@ barrier: Movement = Movement(
     index=lambda at, x, token: (at, NO_BOUNDS),
     reference=lambda xp, a, token: a,
     vjp=lambda g, out, x, token: g,
+    is_barrier=True,
 )
 
 alias: Movement = Movement(

@@ -74,7 +74,7 @@ def gaps(node: Node) -> list[tuple[int, int]]:
 
 def _piece_vjp(g: Node, out: Node, x: Node, start: int, shape: Shape) -> Node:
     flat = movement.reshape(g, shape=(prod(shape),))
-    return movement.place(flat, shape=x.spec.shape, starts=(start,), steps=(1,))
+    return movement.pad(flat, shape=x.spec.shape, starts=(start,), steps=(1,))
 
 
 piece: Movement = Movement(

@@ -107,7 +107,7 @@ floor_divide: Pointwise = Pointwise(
 trunc_divide: Pointwise = Pointwise(
     "trunc_divide",  # of floats
     wgsl="trunc({0} / {1})",
-    reference=lambda xp, a, b: xp.trunc(special.wide(xp, a) / special.wide(xp, b)).astype(b.dtype),
+    reference=lambda xp, a, b: xp.trunc(special.upcast(xp, a) / special.upcast(xp, b)).astype(b.dtype),
     vjp=(_nothing, _nothing),
     cost=5,
 )

@@ -14,7 +14,7 @@ from pywebgpu.shapes import Shape
 
 
 def _reference(xp: Any, a: Any, axes: Shape) -> Any:
-    return xp.prod(special.wide(xp, a), axis=axes, keepdims=True).astype(a.dtype)
+    return xp.prod(special.upcast(xp, a), axis=axes, keepdims=True).astype(a.dtype)
 
 
 def _prod_vjp(g: Node, out: Node, x: Node, axes: Shape) -> Node:
@@ -89,4 +89,4 @@ def _shifted(x: Node, by: int, fill: float) -> Node:
         return pointwise.full(fill, x.spec)
     start, end, ones = (*(0,) * (rank - 1), max(by, 0)), (*(0,) * (rank - 1), max(-by, 0)), (1,) * rank
     part = movement.slice_(x, starts=start, sizes=(*shape[:-1], size), steps=ones)
-    return movement.place(part, shape=shape, starts=end, steps=ones, value=fill)
+    return movement.pad(part, shape=shape, starts=end, steps=ones, value=fill)

@@ -43,4 +43,4 @@ def _bits(xp: Any, low: Any, high: Any, stream: Any, draw: Any, spec: Spec) -> A
     return words.reshape(-1)[:count].reshape(spec.shape)
 
 
-bits: Generator = Generator("random_bits", _bits)  # (*seed, spec=uint32 of any shape)
+bits: Generator = Generator("random_bits", _bits, is_free=False)  # (*seed, spec=uint32 of any shape)

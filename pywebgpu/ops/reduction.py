@@ -60,7 +60,7 @@ expand: Movement = Movement(
 sum_: Reduction = Reduction(
     "sum",
     combine="({0} + {1})",
-    reference=lambda xp, a, axes: xp.sum(special.wide(xp, a), axis=axes, keepdims=True).astype(a.dtype),
+    reference=lambda xp, a, axes: xp.sum(special.upcast(xp, a), axis=axes, keepdims=True).astype(a.dtype),
     vjp=lambda g, out, x, axes: grown(g, x),
 )
 max_: Reduction = Reduction(

@@ -35,7 +35,7 @@ def _horner(x: Any, factors: tuple[float, ...]) -> Any:
 def erf(xp: Any, x: Any) -> Any:
     if x.dtype == "float64":
         return xp.asarray(xp.frompyfunc(_exact_erf, 1, 1)(x), dtype="float64")
-    clipped = xp.clip(wide(xp, x), -4.0, 4.0)
+    clipped = xp.clip(upcast(xp, x), -4.0, 4.0)
     square = clipped * clipped
     return (clipped * _horner(square, ERF_P) / _horner(square, ERF_Q)).astype(x.dtype)
 
@@ -111,6 +111,6 @@ def index(xp: Any, x: Any, size: int, wrap: bool = True) -> Any:
     return xp.where(x < 0, x + size, x)
 
 
-def wide(xp: Any, x: Any) -> Any:
+def upcast(xp: Any, x: Any) -> Any:
     """Sums and products of half floats are taken in float32."""
     return x.astype("float32") if x.dtype == "float16" else x

@@ -34,7 +34,7 @@ def indices(groups: list[Group]) -> dict[int, int]:
 
 
 def match(groups: list[Group], saved: list[Group]) -> dict[Any, tensor.Tensor]:
-    """The saved indices -> the parameters at the same places."""
+    """The saved indices -> the parameters at the same positions."""
     if len(groups) != len(saved):
         raise ValueError("loaded state dict has a different number of parameter groups")
     out: dict[Any, tensor.Tensor] = {}

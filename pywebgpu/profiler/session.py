@@ -62,12 +62,12 @@ def schedule(
         at = step - skip_first + (wait if skip_first_wait else 0)
         if at < 0 or step < skip_first or (repeat and at // length >= repeat):
             return ProfilerAction.NONE
-        place = at % length
-        if place < wait:
+        position = at % length
+        if position < wait:
             return ProfilerAction.NONE
-        if place < wait + warmup:
+        if position < wait + warmup:
             return ProfilerAction.WARMUP
-        return ProfilerAction.RECORD if place < length - 1 else ProfilerAction.RECORD_AND_SAVE
+        return ProfilerAction.RECORD if position < length - 1 else ProfilerAction.RECORD_AND_SAVE
 
     return action
 
@@ -215,7 +215,7 @@ class profile:
             self._ready()
 
     async def stop_async(self) -> None:
-        """As stop, in any place."""
+        """As stop, where Python cannot wait as well."""
         if self._session is not None:
             await self._leave().stop_async()
             self._ready()

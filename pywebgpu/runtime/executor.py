@@ -90,7 +90,7 @@ def forget(device: Device) -> None:
         for found in [found for found in runtime.programs if found[0] is device]:
             del runtime.programs[found]
         for queue in runtime.queues.get(device, ()):
-            for storage in _alive(queue):
+            for storage in _queued(queue):
                 storage.leave_queue()
             queue.recorded = 0
     capture_state.changes += 1  # Captured steps look whether they can still run.
@@ -189,7 +189,7 @@ def _collect(device: Device, *, everyone: bool) -> tuple[Work, list[Storage]]:
     reached = set(walk.toposort(node for _, node, _ in work))
     found: list[Storage] = []
     for queue in others:
-        for storage in _alive(queue):
+        for storage in _queued(queue):
             node = storage.node
             if node in reached and not queue.is_held:
                 storage.leave_queue()
@@ -202,7 +202,7 @@ def _collect(device: Device, *, everyone: bool) -> tuple[Work, list[Storage]]:
 def _pending(queue: Queue, *, may_write: bool) -> Work:
     """Takes what waits out of a queue."""
     found: Work = []
-    for storage in _alive(queue):
+    for storage in _queued(queue):
         storage.leave_queue()
         node = storage.node
         if node.buffer is None:
@@ -212,7 +212,7 @@ def _pending(queue: Queue, *, may_write: bool) -> Work:
     return found
 
 
-def _alive(queue: Queue) -> list[Storage]:
+def _queued(queue: Queue) -> list[Storage]:
     return [storage for ref in list(queue.storages.values()) if (storage := ref()) is not None]
 
 
@@ -279,13 +279,13 @@ def _run(device: Device, roots: list[Node], work: Work, kept: set[int], *, dry: 
     """kept: the ids of buffers that are not to be written to."""
     order = walk.toposort(roots)
     data, numbers = compiler.leaves(order)
-    place = {id(root): at for at, root in enumerate(roots)}
+    position = {id(root): at for at, root in enumerate(roots)}
     outputs: list[Buffer | None] = [None] * len(roots)
     leaf_of = {id(node.buffer): at for at, node in enumerate(data)}
     written = []
     takers: list[list[Storage]] = [[] for _ in roots]
     for storage, node, may_write in work:
-        home, at = storage.home, place[id(node)]
+        home, at = storage.home, position[id(node)]
         takers[at].append(storage)
         if home is None or outputs[at] is not None or not may_write or home.holders != 1 or id(home) in kept:
             continue
@@ -356,8 +356,8 @@ def _alone(storage: Storage) -> Storage:
     if storage.whole is None:
         return storage
     flat = _force(storage.whole)
-    shape = storage.place["shape"]
-    cut = {"starts": (storage.place["start"],), "sizes": (prod(shape),), "steps": (1,)}
+    shape = storage.location["shape"]
+    cut = {"starts": (storage.location["start"],), "sizes": (prod(shape),), "steps": (1,)}
     node = movement.reshape(indexing.slice_of_data(flat, **cut), shape=shape)
     return Storage(pointwise.copy(node), storage.device)
 
@@ -376,11 +376,11 @@ async def read_async(storage: Storage) -> bytes:
     return await storage.device.download_async(node.buffer, node.spec)
 
 
-def live(device: Device) -> Iterable[Storage]:
+def pending(device: Device) -> Iterable[Storage]:
     """Storages of the device that wait for their value in this thread."""
-    return _alive(state.default.local.queues[device])
+    return _queued(state.default.local.queues[device])
 
 
 def waiting() -> list[Device]:
     """Devices for which this thread has work that is not queued yet."""
-    return [device for device in list(state.default.local.queues) if live(device)]
+    return [device for device in list(state.default.local.queues) if pending(device)]

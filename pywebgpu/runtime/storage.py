@@ -24,14 +24,14 @@ class Storage:
 
     - Pending: `node` is still to be computed. `home` may be an earlier value's buffer: a write in place goes there.
     - A buffer of its own: `node.buffer`, which is `home`.
-    - A part of a flat storage: `whole`, at `place` (see `move_into`). `node` and `version` follow those of `whole`; a
+    - A part of a flat storage: `whole`, at `location` (see `move_into`). `node`, `version` follow those of `whole`; a
       write of its own ends that.
     """
 
-    __slots__ = ("__weakref__", "_node", "_version", "device", "home", "place", "queue", "whole")
+    __slots__ = ("__weakref__", "_node", "_version", "device", "home", "location", "queue", "whole")
 
     whole: Storage | None
-    place: graph.Attrs
+    location: graph.Attrs
     queue: Queue | None  # where it waits for its value
     _node: Node  # of a part: its node when it was last asked for
     _version: int  # of a part: how far it is ahead of that of the flat storage
@@ -61,11 +61,11 @@ class Storage:
         return made
 
     @classmethod
-    def part_of(cls, whole: Storage, place: graph.Attrs) -> Storage:
+    def part_of(cls, whole: Storage, location: graph.Attrs) -> Storage:
         """A new part of a flat storage."""
         made = cls.__new__(cls)
         made.device, made._version, made.home, made.queue = whole.device, 0, None, None
-        made.whole, made.place, made._node = whole, place, _UNASKED
+        made.whole, made.location, made._node = whole, location, _UNASKED
         return made
 
     @property
@@ -76,7 +76,7 @@ class Storage:
             return node
         now = whole.node
         if not node.inputs or node.inputs[0] is not now:
-            self._node = node = packing.piece(now, **self.place)
+            self._node = node = packing.piece(now, **self.location)
         return node
 
     @property
@@ -152,7 +152,7 @@ class Storage:
             buffer.holders += 1
             self.home = buffer
 
-    def move_into(self, whole: Storage, place: graph.Attrs) -> None:
+    def move_into(self, whole: Storage, location: graph.Attrs) -> None:
         """From now on the value, which stays what it is, is kept as a piece of the value of `whole`."""
         if capture_state.capture is not None:
             capture_state.capture.moved.append(weakref.ref(self))
@@ -161,8 +161,8 @@ class Storage:
         with state.default.lock:
             self._version = self.version + 1 - whole.version  # What tensors know of the old node is of no use now.
             held = [self._node]
-            self.place, self.whole = place, whole
-            self._node = packing.piece(whole.node, **place)
+            self.location, self.whole = location, whole
+            self._node = packing.piece(whole.node, **location)
             if self.home is not None:
                 state.default.release(self.home)
                 self.home = None

@@ -87,9 +87,9 @@ def _differences(
         yield _source(step, call, was, now)
     if [set(map(_identity, kinds)) for kinds in step.takers] != [set(map(_identity, kinds)) for kinds in call.takers]:
         yield "what it computes goes to other tensors"
-    for at, (place, number) in enumerate(zip(step.places, call.numbers, strict=True)):
-        if not is_same(_as_computed(values[place]), _as_computed(number)):
-            yield f"number {at} of the program would be {values[place]!r} and is {number!r}"
+    for at, (index, number) in enumerate(zip(step.number_indices, call.numbers, strict=True)):
+        if not is_same(_as_computed(values[index]), _as_computed(number)):
+            yield f"number {at} of the program would be {values[index]!r} and is {number!r}"
     cells = call.capture.cells
     if _told(step, call, written) != _told(step, call, [(cells[at].key, value) for at, value in call.capture.writes]):
         yield "it leaves other numbers on the host"
@@ -104,7 +104,7 @@ def _differences(
 
 
 def _told(step: Step, call: CapturedCall, written: list[tuple[Any, Any]]) -> Counter[str]:
-    """What was written, each with its place; what only one of the calls knows was made in it, and goes by name."""
+    """What was written, each with where; what only one of the calls knows was made in it, and goes by name."""
     both = {cell.key for cell in step.capture.cells} & {cell.key for cell in call.capture.cells}
     return Counter(repr((key if key in both else key[1], value)) for key, value in written)
 

@@ -63,12 +63,12 @@ def difference(old: Any, new: Any, title: str, values: Sequence[Any]) -> str | N
     if isinstance(old, Given | GradientOf) and type(old) is type(new):
         return None if old == new else f"{title} is another tensor"
     if type(old) in FREE:
-        old = values[old._place]
+        old = values[old._index]
     if signature.is_container(old) and type(old) is type(new):
-        (places, items), (others, found) = signature.items_of(old), signature.items_of(new)
-        if places != others:
+        (keys, items), (others, found) = signature.items_of(old), signature.items_of(new)
+        if keys != others:
             return f"{title} has other items"
-        inner = [difference(a, b, f"{title}[{at!r}]", values) for at, a, b in zip(places, items, found, strict=True)]
+        inner = [difference(a, b, f"{title}[{at!r}]", values) for at, a, b in zip(keys, items, found, strict=True)]
         return next((reason for reason in inner if reason is not None), None)
     if type(old) in signature.MUTABLE and type(old) is type(new):
         return None if old == new else f"{title} has other content"

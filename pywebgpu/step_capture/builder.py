@@ -79,7 +79,7 @@ class CapturedCall:
     given_gradients: GivenGradients | None = None
     new_gradients: list[tuple[TensorBase, Made]] = field(default_factory=list)
     other_gradients: list[tuple[TensorBase, Any]] = field(default_factory=list)
-    constants: dict[int, bytes] = field(default_factory=dict)  # by place among the sources: what was uploaded
+    constants: dict[int, bytes] = field(default_factory=dict)  # by index among the sources: what was uploaded
     result: Any = None
     taps: dict[str, Any] = field(default_factory=dict)
 
@@ -114,7 +114,7 @@ class Builder:
         self._watch = Watch(self._is_paused, self._is_told) if watched else None
         self._born: dict[int, Storage] = {}  # by id: storages that the captured call made
         self._parts: list[TensorBase] = []  # arguments that are parts of larger tensors, while they are captured
-        self._places: dict[int, Fresh] = {}
+        self._fresh: dict[int, Fresh] = {}
         self._made: dict[int, Any] = {}  # by id of a tensor: how each run makes it anew
         self._by_name: set[int] = set()  # ids of tensors that were there before
         self._gradients: dict[int, GradientOf] = {}  # by id: gradients that it found
@@ -202,8 +202,8 @@ class Builder:
         current, starts = self.current, []
         node = storage.node
         if storage.whole is not None:
-            starts.append(self.capture.read("start", lambda: current[0].tensors[at]._storage.place["start"]))
-            shape = storage.place["shape"]
+            starts.append(self.capture.read("start", lambda: current[0].tensors[at]._storage.location["start"]))
+            shape = storage.location["shape"]
             node = indexing.slice_of_data(storage.whole.node, starts=tuple(starts), sizes=(prod(shape),), steps=(1,))
             node = movement.reshape(node, shape=shape)
         for depth, (op, attrs) in enumerate(tensor._path):
@@ -240,7 +240,7 @@ class Builder:
         self._by_name |= {id(grad) for _, grad, _ in capture.leaves() if grad is not None}
         captured.result_template = signature.copied(result, self._kept, known)
         captured.taps_template = signature.copied(capture.taps, self._kept, known)
-        captured.shown = frozenset(map(int, self._places.values()))
+        captured.shown = frozenset(map(int, self._fresh.values()))
         ends = [(leaf, leaf._grad) for leaf, _, _ in capture.leaves()]
         before = {id(leaf): grad for leaf, grad, _ in capture.leaves()}
         kept = [
@@ -248,7 +248,7 @@ class Builder:
             for leaf, grad in ends
         ]
         captured.new_gradients, captured.other_gradients = gradients.ends_of(kept)
-        captured.n_fresh = len(self._places)
+        captured.n_fresh = len(self._fresh)
         captured.seen = self._find_seen(captured, result)
         self._require_settled()
         if not self.is_open:
@@ -317,7 +317,7 @@ class Builder:
         return seen
 
     def _find_born(self) -> None:
-        """The storages that were made in the step and are still there. What only a cycle or the tape holds is not."""
+        """The storages that were made in the step and are still there, by more than a cycle or the backward graph."""
         for ref in self.capture.storages:
             self.capture.begun.pop(id(ref()), None)
         gc.collect(0)  # All that the call made is young: see `record`.
@@ -345,7 +345,7 @@ class Builder:
         """A shape or an attribute of an op is part of the Program, whatever computed it."""
         if not self.capture.is_free:
             return
-        for node in walk.toposort([storage.node for device in devices for storage in executor.live(device)]):
+        for node in walk.toposort([storage.node for device in devices for storage in executor.pending(device)]):
             if node.attrs:
                 for value in node.attrs.values():
                     for one in value if type(value) is tuple else (value,):
@@ -371,9 +371,9 @@ class Builder:
             takers: list[Taker] = []
             for storage in storages:
                 at = id(storage)
-                if at in self._born and at not in self._places:
+                if at in self._born and at not in self._fresh:
                     self._refuse(storage)
-                takers.append(given.get(at, self._places.get(at, self._roles.get(at, storage))))
+                takers.append(given.get(at, self._fresh.get(at, self._roles.get(at, storage))))
             captured.takers.append(takers)
 
     def _source(self, captured: CapturedCall, at: int, node: Node, given: dict[int, Given]) -> Source:
@@ -412,9 +412,9 @@ class Builder:
         if _wants_gradient(value):
             self.is_open = True
             return value
-        place = self._places.setdefault(id(whole), Fresh(len(self._places)))
-        part = value._storage.place if whole is not value._storage else None
-        made = Made(place, part, value._path, value)
+        fresh = self._fresh.setdefault(id(whole), Fresh(len(self._fresh)))
+        part = value._storage.location if whole is not value._storage else None
+        made = Made(fresh, part, value._path, value)
         self._made[id(value)] = made
         return made
 

@@ -22,7 +22,7 @@ Seen = tuple[Any, Any, Any]  # weak references to a tensor and to its storage, a
 
 @dataclass(slots=True, eq=False)
 class Cell:
-    """Where a number of the host stands: what it is called in `owner`, which is None for one with no other place.
+    """Where a number of the host is kept: its name in `owner`, which is None for one that is kept nowhere else.
 
     key: the same in each call.
     """
@@ -132,7 +132,7 @@ class Capture:
         self.cells[at].set = set
         self._current[at] = number
         if self.is_free:
-            self._program.write(at, self.place(number))
+            self._program.write(at, self.index_of(number))
         else:
             self.writes.append((at, number))
         set(plain(number))
@@ -159,23 +159,23 @@ class Capture:
             for number in numbers:
                 fixed(number)
             return value
-        return free_number.make(value, self._program.apply(op, *map(self.place, numbers)), self)
+        return free_number.make(value, self._program.apply(op, *map(self.index_of, numbers)), self)
 
-    def place(self, number: Any) -> int:
+    def index_of(self, number: Any) -> int:
         """Where the host program computes a number: a constant, unless it is a free one of this capture."""
         if type(number) in FREE and number._capture is self:
-            return int(number._place)
+            return int(number._index)
         return self._program.const(fixed(number))
 
     def fix(self, number: FreeNumber) -> None:
         """Python goes on with what the number is now, so a replay needs it to be that."""
         if self.is_open:
-            self._program.guard(number._place, number._value)
+            self._program.guard(number._index, number._value)
 
     def hold(self, number: Any) -> None:
         """A free number is part of the graph itself: a replay needs it to be what it is, though the call is over."""
         if type(number) in FREE and number._capture is self:
-            self._program.guard(number._place, number._value)
+            self._program.guard(number._index, number._value)
 
     def program(self) -> HostProgram:
         """What the host did up to now."""

@@ -113,12 +113,12 @@ RULES: dict[str, Callable[..., Any]] = {
 
 
 class FreeNumber:
-    """`_value` is what it is now, `_place` where the host program of `_capture` computes it."""
+    """`_value` is what it is now, `_index` where the host program of `_capture` computes it."""
 
-    __slots__ = ("_capture", "_place", "_value")
+    __slots__ = ("_capture", "_index", "_value")
 
     _capture: Capture
-    _place: int
+    _index: int
     _value: Any
 
     __add__, __radd__ = _operators("add")
@@ -283,10 +283,10 @@ def _require_operator(name: str) -> None:
         raise NotFreeError(f"{name}() adds floats with a correction; a number that changes from run to run has none")
 
 
-def make(value: Number, place: int, capture: Capture) -> Any:
+def make(value: Number, index: int, capture: Capture) -> Any:
     """The free number of a value."""
     number = object.__new__(FreeFloat if type(value) is float else FreeInt)
-    number._value, number._place, number._capture = value, place, capture
+    number._value, number._index, number._capture = value, index, capture
     return number
 
 

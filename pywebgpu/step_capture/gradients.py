@@ -100,8 +100,8 @@ class GivenGradients:
         layout = []
         for leaf in self._leaves:
             storage = leaf._grad._storage
-            place = None if storage.whole is None else storage.place
-            layout.append((number.setdefault(id(whole_of(storage)), len(number)), place, leaf._grad._path))
+            location = None if storage.whole is None else storage.location
+            layout.append((number.setdefault(id(whole_of(storage)), len(number)), location, leaf._grad._path))
         return layout
 
     def changed(self) -> str | None:

@@ -50,7 +50,7 @@ def _tensors(seen: list[Held]) -> Guard:
                 return f"a tensor of shape {list(tensor.shape)} has other data"
             alike = tensor._flag is traits[0] and tensor._accumulator is None and tensor._path is traits[2]
             if not alike and tensor._traits() != traits:
-                names = zip(("requires_grad", "hooks", "places in its memory"), tensor._traits(), traits, strict=True)
+                names = zip(("requires_grad", "hooks", "offset and strides"), tensor._traits(), traits, strict=True)
                 what = next(name for name, now, was in names if now != was)
                 return f"a tensor of shape {list(tensor.shape)} has other {what}"
         return None

@@ -1,4 +1,4 @@
-"""Host programs as data of JSON, for files and for JavaScript, and back again, where every place is checked."""
+"""Host programs as data of JSON, for files and for JavaScript, and back again, where every index is checked."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _number_data(value: Any) -> list[Any]:
 
 
 def from_data(data: Any, n_cells: int) -> HostProgram:
-    """What `to_data` made. Raises HostProgramError for anything else, with the place and the reason."""
+    """What `to_data` made. Raises HostProgramError for anything else, with where and why."""
     if not isinstance(data, list) or len(data) > MOST:
         raise HostProgramError(f"a host program is a list of at most {MOST} instructions")
     instructions: list[Instruction] = []
@@ -74,15 +74,15 @@ def _instruction(item: Any, n_cells: int, kinds: list[Kind | None]) -> tuple[Ins
         case "float" | "int", [int() | float() | str() as number] if not (op == "float" and type(number) is int):
             value = _number(number, _KINDS[op])
             return Instruction("const", (value,)), type(value)
-        case "write", [cell, place]:
-            value_kind(place, kinds)
-            return Instruction(op, (below(cell, n_cells), place)), None
-        case "guard", [place, expected, str()]:
-            return Instruction(op, (place, _number(expected, value_kind(place, kinds)))), None
+        case "write", [cell, index]:
+            value_kind(index, kinds)
+            return Instruction(op, (below(cell, n_cells), index)), None
+        case "guard", [index, expected, str()]:
+            return Instruction(op, (index, _number(expected, value_kind(index, kinds)))), None
     if len(operands) != OPERATIONS[op].n_operands:
         raise HostProgramError(f"{op} has {len(operands)} operands")
-    for place in operands:
-        value_kind(place, kinds)
+    for index in operands:
+        value_kind(index, kinds)
     made = Instruction(op, tuple(operands))
     return made, kind_of(made, kinds)
 
@@ -94,11 +94,11 @@ def below(number: Any, end: int) -> int:
     return number
 
 
-def value_kind(place: Any, kinds: Sequence[Kind | None]) -> Kind:
+def value_kind(index: Any, kinds: Sequence[Kind | None]) -> Kind:
     """The type of an earlier instruction's value. Raises HostProgramError where there is none."""
-    kind = kinds[below(place, len(kinds))]
+    kind = kinds[below(index, len(kinds))]
     if kind is None:
-        raise HostProgramError(f"instruction {place} has no value")
+        raise HostProgramError(f"instruction {index} has no value")
     return kind
 
 

@@ -1,6 +1,6 @@
 """What the host does in a step, as data: a list of instructions in SSA form, which Python and JavaScript evaluate.
 
-An instruction's value is known by its place in the list, and operands are places of earlier instructions; equal
+An instruction's value is known by its index in the list, and operands are indices of earlier instructions; equal
 computations are there once. A program reads and writes numbered cells; what those are is known to who binds it.
 docs/export.md lists the instructions; tests/cases/host_programs.json says what they give, here and in JavaScript.
 """
@@ -24,9 +24,9 @@ class HostProgramError(ValueError):
 
 
 class Instruction(NamedTuple):
-    """read: cell, kind.  const: value.  write: cell, place.  act: number of an action.  guard: place, expected value.
+    """read: cell, kind.  const: value.  write: cell, index.  act: number of an action.  guard: index, expected value.
 
-    Any other op has the places of its operands.
+    Any other op has the indices of its operands.
     """
 
     op: str
@@ -138,7 +138,7 @@ class HostProgram:
     n_actions: int = 0
 
     def text(self, at: int, names: Sequence[str] = (), depth: int = 6) -> str:
-        """The value at a place in words, for messages: `names` are those of the cells."""
+        """A value in words, by its index, for messages: `names` are those of the cells."""
         op, operands = self.instructions[at]
         if op == "read":
             return names[operands[0]] if operands[0] < len(names) else f"cell {operands[0]}"
@@ -162,13 +162,13 @@ class HostProgram:
 
 
 class Builder:
-    """Instructions as they come. Each method gives the place of a value; `is_full`: no more are taken."""
+    """Instructions as they come. Each method gives the index of a value; `is_full`: no more are taken."""
 
     def __init__(self) -> None:
         self.instructions: list[Instruction] = []
         self.kinds: list[Kind | None] = []
         self.is_full = False
-        self._places: dict[Any, int] = {}
+        self._known: dict[Any, int] = {}
 
     def read(self, cell: int, kind: Kind) -> int:
         return self._append(Instruction("read", (cell, kind)), kind)
@@ -183,23 +183,23 @@ class Builder:
         made = Instruction(op, operands)
         return self._once(made, made, kind_of(made, self.kinds))
 
-    def write(self, cell: int, place: int) -> None:
-        self._append(Instruction("write", (cell, place)), None)
+    def write(self, cell: int, index: int) -> None:
+        self._append(Instruction("write", (cell, index)), None)
 
     def act(self, action: int) -> None:
         self._append(Instruction("act", (action,)), None)
 
-    def guard(self, place: int, expected: Any) -> None:
-        key = "guard", place  # A value does not change, so it is compared once.
-        self._once(key, Instruction("guard", (place, expected)), None)
+    def guard(self, index: int, expected: Any) -> None:
+        key = "guard", index  # A value does not change, so it is compared once.
+        self._once(key, Instruction("guard", (index, expected)), None)
 
     def built(self, n_cells: int, n_actions: int = 0) -> HostProgram:
         return HostProgram(tuple(self.instructions), tuple(self.kinds), n_cells, n_actions)
 
     def _once(self, key: Any, instruction: Instruction, kind: Kind | None) -> int:
-        found = self._places.get(key)
+        found = self._known.get(key)
         if found is None:
-            found = self._places[key] = self._append(instruction, kind)
+            found = self._known[key] = self._append(instruction, kind)
         return found
 
     def _append(self, instruction: Instruction, kind: Kind | None) -> int:
@@ -289,8 +289,8 @@ class Bound:
 
     def commit(self, values: list[Any]) -> None:
         """Writes what `run` computed, where it did not itself."""
-        for setter, place in self._writes:
-            setter(values[place])
+        for setter, index in self._writes:
+            setter(values[index])
 
     def _now(self, at: int, before: str, now: str) -> str:
         text = self.program.text(at, self._names)

@@ -63,8 +63,8 @@ class Call:
         if isinstance(value, list | tuple):
             return type(value), tuple([self._describe(item) for item in value])
         if is_container(value):
-            places, items = items_of(value)
-            return type(value), tuple(places), tuple([self._describe(item) for item in items])
+            keys, items = items_of(value)
+            return type(value), tuple(keys), tuple([self._describe(item) for item in items])
         if is_array(value):  # Others may write to it.
             return type(value), value.dtype.str, value.shape, value.tobytes()
         self.kept.append(value)
@@ -95,7 +95,7 @@ class Call:
         return args, rebuilt(self.kwargs, change)
 
     def mapped(self, numbers: list[float]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The arguments with other numbers in the places of the floats."""
+        """The arguments with other numbers instead of the floats."""
         left = iter(numbers)
         change = lambda value: next(left) if isinstance(value, float) else value  # noqa: E731
         args = rebuilt(self.args, change)
@@ -140,14 +140,14 @@ def rebuilt(value: Any, change: Map) -> Any:
     """
     if not is_container(value):
         return change(value)
-    places, old = items_of(value)
+    keys, old = items_of(value)
     items = [rebuilt(item, change) for item in old]
     if all(item is other for item, other in zip(items, old, strict=True)):
         return value
     if isinstance(value, tuple):
         return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
     made = copy.copy(value)
-    _put(made, places, items)
+    _put(made, keys, items)
     return made
 
 
@@ -162,13 +162,13 @@ def _copied(value: Any, change: Map, known: Collection[int], made: dict[int, Any
     if not is_container(value) or id(value) in known:
         return change(value)
     if id(value) not in made:
-        places, old = items_of(value)
+        keys, old = items_of(value)
         items = [_copied(item, change, known, made) for item in old]
         if isinstance(value, tuple):
             made[id(value)] = type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
         else:
             made[id(value)] = copy.copy(value)
-            _put(made[id(value)], places, items)
+            _put(made[id(value)], keys, items)
     return made[id(value)]
 
 
@@ -176,19 +176,19 @@ def give_back(value: Any, changed: Any) -> None:
     """Does to the containers of `value` what a function did to those of `changed`, which `rebuilt` made of them."""
     if value is changed or not is_container(value):
         return
-    places, items = items_of(changed)
+    keys, items = items_of(changed)
     old = dict(zip(*items_of(value), strict=True))
-    for place, item in zip(places, items, strict=True):
-        give_back(old.get(place), item)
+    for entry, item in zip(keys, items, strict=True):
+        give_back(old.get(entry), item)
     kept = [
-        old[place] if is_container(old.get(place)) else plain(item) for place, item in zip(places, items, strict=True)
+        old[entry] if is_container(old.get(entry)) else plain(item) for entry, item in zip(keys, items, strict=True)
     ]
     if isinstance(value, list | dict):
         value.clear()
     if isinstance(value, list):
         value.extend(kept)
     elif not isinstance(value, tuple):
-        _put(value, places, kept)
+        _put(value, keys, kept)
 
 
 def is_array(value: Any) -> bool:
@@ -203,7 +203,7 @@ def is_container(value: Any) -> bool:
 
 
 def items_of(value: Any) -> tuple[list[Any], list[Any]]:
-    """The places in a container, and what is there."""
+    """The keys of a container, and its items."""
     if isinstance(value, dict):
         return list(value), list(value.values())
     if isinstance(value, list | tuple):
@@ -212,10 +212,10 @@ def items_of(value: Any) -> tuple[list[Any], list[Any]]:
     return names, [getattr(value, name) for name in names]
 
 
-def _put(value: Any, places: list[Any], items: list[Any]) -> None:
+def _put(value: Any, keys: list[Any], items: list[Any]) -> None:
     if isinstance(value, dict | list):
         put: Callable[[Any, Any, Any], None] = dict.__setitem__ if isinstance(value, dict) else list.__setitem__
     else:
         put = object.__setattr__
-    for place, item in zip(places, items, strict=True):
-        put(value, place, item)
+    for entry, item in zip(keys, items, strict=True):
+        put(value, entry, item)

@@ -25,14 +25,14 @@ class Step:
     """Data: the Program, where its inputs come from, where outputs go, what is returned, what the host computes.
 
     numbers: by argument, the floats that it is for; the others are free.
-    places: where in the host program the numbers of the Program are.
+    number_indices: where in the host program the numbers of the Program are.
     known: what the signature tells apart by identity, so that it has to stay.
     """
 
     run: Run
     capture: Capture
     host: Bound
-    places: tuple[int, ...]
+    number_indices: tuple[int, ...]
     numbers: dict[int, float]
     sources: tuple[Source, ...]
     takers: tuple[tuple[Taker, ...], ...]
@@ -68,10 +68,10 @@ def made(captured: CapturedCall, current: list[Call], free: frozenset[int], *, d
     assert captured.given_gradients is not None
     returned: list[Any] = []
     signature.rebuilt((captured.result_template, captured.taps_template), returned.append)
-    places = tuple([capture.place(number) for number in captured.numbers])
+    number_indices = tuple([capture.index_of(number) for number in captured.numbers])
     kept_numbers = [number for number in returned if type(number) in FREE]
     for number in kept_numbers:
-        capture.place(number)
+        capture.index_of(number)
     kinds = [*captured.sources, *(kind for kinds in captured.takers for kind in kinds), *captured.fixed]
     gradients = NewGradients(captured.new_gradients, are_shown=_are_shown(captured))
     if not dry:
@@ -80,7 +80,7 @@ def made(captured: CapturedCall, current: list[Call], free: frozenset[int], *, d
         run=run,
         capture=capture,
         host=capture.bound(),
-        places=places,
+        number_indices=number_indices,
         numbers={at: number for at, number in enumerate(captured.call.numbers) if at not in free},
         sources=tuple(captured.sources),
         takers=tuple(map(tuple, captured.takers)),
@@ -169,7 +169,7 @@ def _replay(step: Step, call: Call) -> tuple[str | None, Any, Any]:
             restore()
             return found, None, None
         values, memory = found
-        numbers = [values[at] for at in step.places]
+        numbers = [values[at] for at in step.number_indices]
         executor.run_again(step.run, memory.inputs, numbers, memory.outputs, memory.takers)
         step.host.commit(values)
     except BaseException:
@@ -196,7 +196,7 @@ def _nothing() -> None:
 
 @dataclass(slots=True)
 class _Memory:
-    """The inputs, the buffers that outputs go to where they stay in one place, and the storages that take them.
+    """The inputs, the buffers that outputs go to that stay, and the storages that take them.
 
     new: the storages that the run makes, by number. renews: gradients go into new tensors.
     """
@@ -275,7 +275,7 @@ def _leave(step: Step, call: Call, values: list[Any], memory: _Memory) -> tuple[
             if id(template) not in tensors:
                 tensors[id(template)] = _tensor(template, call, memory.new, given)
             return tensors[id(template)]
-        return values[template._place] if type(template) in FREE else template
+        return values[template._index] if type(template) in FREE else template
 
     for leaf, template in step.other_gradients:
         end = leaf._grad if template is UNCHANGED else make(template)

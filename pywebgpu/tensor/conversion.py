@@ -151,7 +151,7 @@ class ConversionMethods(InplaceMethods):
         return -1 if self._storage.device.name == "cpu" else self.device.index or 0
 
     def data_ptr(self) -> Any:
-        """A number that two tensors have in common when they share a storage and start at one place in it."""
+        """A number that two tensors have in common when they share a storage and start at one offset in it."""
         return self.untyped_storage().data_ptr() + self.storage_offset() * self.dtype.itemsize
 
     def untyped_storage(self) -> Any:
@@ -246,7 +246,7 @@ class _StorageFacts:
         self._tensor = tensor
 
     def data_ptr(self) -> int:
-        return id(self._tensor._storage) << 32  # Room for the places in it: no two storages share a number.
+        return id(self._tensor._storage) << 32  # Room for the offsets in it: no two storages share a number.
 
     def nbytes(self) -> int:
         spec = self._tensor._storage.node.spec

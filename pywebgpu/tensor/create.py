@@ -11,15 +11,14 @@ from pywebgpu.composites import creation
 from pywebgpu.dtypes import DType
 from pywebgpu.errors import ShapeError
 from pywebgpu.shapes import Shape
-from pywebgpu.tensor import factory_options as asked
-from pywebgpu.tensor import from_data
+from pywebgpu.tensor import factory_options, from_data
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.tensor import Tensor
 
 # From data
 
 
-def frombytes(data: Any, dtype: DType, shape: Sequence[int], device: asked.DeviceLike = None) -> Tensor:
+def frombytes(data: Any, dtype: DType, shape: Sequence[int], device: factory_options.DeviceLike = None) -> Tensor:
     """A tensor of little-endian bytes in row-major order. Raises RuntimeError when the length does not fit."""
     opened = devices.open_device(device)
     result: Tensor = Tensor._new(from_data.from_bytes(data, dtype, shape, opened), opened)
@@ -30,7 +29,7 @@ def tensor(
     data: Any,
     *,
     dtype: DType | None = None,
-    device: asked.DeviceLike = None,
+    device: factory_options.DeviceLike = None,
     requires_grad: bool = False,
     pin_memory: bool = False,
 ) -> Tensor:
@@ -55,7 +54,7 @@ def tensor(
     return made.requires_grad_() if requires_grad else made
 
 
-def as_tensor(data: Any, dtype: DType | None = None, device: asked.DeviceLike = None) -> Tensor:
+def as_tensor(data: Any, dtype: DType | None = None, device: factory_options.DeviceLike = None) -> Tensor:
     """The tensor itself where nothing changes, else as tensor()."""
     if not isinstance(data, Tensor):
         return tensor(data, dtype=dtype, device=device)
@@ -68,7 +67,7 @@ def asarray(
     obj: Any,
     *,
     dtype: DType | None = None,
-    device: asked.DeviceLike = None,
+    device: factory_options.DeviceLike = None,
     copy: bool | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
@@ -106,54 +105,56 @@ def frombuffer(buffer: Any, *, dtype: DType, count: int = -1, offset: int = 0, r
 
 def scalar_tensor(s: float, **options: Any) -> Tensor:
     """A number as a tensor of shape ()."""
-    order = asked.FactoryOptions("scalar_tensor", options)
-    return order.made(creation.full(s, (), order.dtype))
+    factory = factory_options.FactoryOptions("scalar_tensor", options)
+    return factory.tensor(creation.full(s, (), factory.dtype))
 
 
 # Filled
 
 
-def filled(value: float, shape: Shape, dtype: DType, device: asked.DeviceLike, requires_grad: bool = False) -> Tensor:
-    order = asked.FactoryOptions("full", {"device": device, "dtype": dtype, "requires_grad": requires_grad})
-    return order.made(creation.full(value, shape, order.dtype))
+def filled(
+    value: float, shape: Shape, dtype: DType, device: factory_options.DeviceLike, requires_grad: bool = False
+) -> Tensor:
+    factory = factory_options.FactoryOptions("full", {"device": device, "dtype": dtype, "requires_grad": requires_grad})
+    return factory.tensor(creation.full(value, shape, factory.dtype))
 
 
 def zeros(*size: Any, **options: Any) -> Tensor:
     """A tensor of zeros."""
-    shape = asked.size("zeros", size, options)
-    order = asked.FactoryOptions("zeros", options)
-    return order.made(creation.full(0, shape, order.dtype))
+    shape = factory_options.size("zeros", size, options)
+    factory = factory_options.FactoryOptions("zeros", options)
+    return factory.tensor(creation.full(0, shape, factory.dtype))
 
 
 def ones(*size: Any, **options: Any) -> Tensor:
     """A tensor of ones."""
-    shape = asked.size("ones", size, options)
-    order = asked.FactoryOptions("ones", options)
-    return order.made(creation.full(1, shape, order.dtype))
+    shape = factory_options.size("ones", size, options)
+    factory = factory_options.FactoryOptions("ones", options)
+    return factory.tensor(creation.full(1, shape, factory.dtype))
 
 
 def empty(*size: Any, **options: Any) -> Tensor:
     """A tensor of zeros: nothing reads memory that was not written."""
-    shape = asked.size("empty", size, options)
-    order = asked.FactoryOptions("empty", options)
-    return order.made(creation.full(0, shape, order.dtype))
+    shape = factory_options.size("empty", size, options)
+    factory = factory_options.FactoryOptions("empty", options)
+    return factory.tensor(creation.full(0, shape, factory.dtype))
 
 
 def full(size: Any, fill_value: Any, **options: Any) -> Tensor:
     """A tensor of one number; its dtype is the number's unless one is given."""
-    value = asked.number(fill_value)
+    value = factory_options.number(fill_value)
     if isinstance(size, int):
         raise TypeError(f"full(): argument 'size' (position 1) must be tuple of ints, not {type(size).__name__}")
-    order = asked.FactoryOptions("full", options, dtypes.of_scalar(value))
-    return order.made(creation.full(value, asked.sizes((size,), "full"), order.dtype))
+    factory = factory_options.FactoryOptions("full", options, dtypes.of_scalar(value))
+    return factory.tensor(creation.full(value, factory_options.sizes((size,), "full"), factory.dtype))
 
 
 def eye(n: int, m: int | None = None, **options: Any) -> Tensor:
     """A matrix with ones on its diagonal."""
     if n < 0 or (m is not None and m < 0):
         raise ShapeError(f"n must be greater or equal to 0, got {n if n < 0 else m}")
-    order = asked.FactoryOptions("eye", options)
-    return order.made(creation.eye(n, n if m is None else m, order.dtype))
+    factory = factory_options.FactoryOptions("eye", options)
+    return factory.tensor(creation.eye(n, n if m is None else m, factory.dtype))
 
 
 # Counted
@@ -166,8 +167,8 @@ def arange(*range_: Any, **options: Any) -> Tensor:
     """
     start, end, step = _range("arange", range_, options)
     has_float = any(isinstance(value, float) for value in (start, end, step))
-    order = asked.FactoryOptions("arange", options, dtypes.default() if has_float else dtypes.int64)
-    return order.made(creation.arange(start, end, step, order.dtype))
+    factory = factory_options.FactoryOptions("arange", options, dtypes.default() if has_float else dtypes.int64)
+    return factory.tensor(creation.arange(start, end, step, factory.dtype))
 
 
 def _range(name: str, given: Sequence[Any], options: dict[str, Any]) -> tuple[Any, Any, Any]:
@@ -177,7 +178,7 @@ def _range(name: str, given: Sequence[Any], options: dict[str, Any]) -> tuple[An
     names = ("start", "end", "step") if len(given) > 1 or "end" in options else ("end",)
     parts |= dict(zip(names, given, strict=False))
     parts |= {key: options.pop(key) for key in ("start", "end", "step") if key in options}
-    start, end, step = (asked.number(parts[key]) for key in ("start", "end", "step"))
+    start, end, step = (factory_options.number(parts[key]) for key in ("start", "end", "step"))
     return tuple(int(v) if isinstance(v, bool) else v for v in (start, end, step))  # type: ignore[return-value]
 
 
@@ -185,33 +186,37 @@ def range(start: float = 0, end: float | None = None, step: float = 1, **options
     """As arange with `end` included; old, kept for scripts that use it."""
     if end is None:
         start, end = 0, start
-    order = asked.FactoryOptions("range", options)
+    factory = factory_options.FactoryOptions("range", options)
     count = int((end - start) / step) + 1
-    return order.made(creation.arange(start, start + (count - 0.5) * step, step, order.dtype))
+    return factory.tensor(creation.arange(start, start + (count - 0.5) * step, step, factory.dtype))
 
 
 def linspace(start: Any, end: Any, steps: int, **options: Any) -> Tensor:
     """`steps` numbers from start to end, both included, at equal distances."""
-    order = asked.FactoryOptions("linspace", options)
-    return order.made(creation.linspace(asked.number(start), asked.number(end), index(steps), order.dtype))
+    factory = factory_options.FactoryOptions("linspace", options)
+    return factory.tensor(
+        creation.linspace(factory_options.number(start), factory_options.number(end), index(steps), factory.dtype)
+    )
 
 
 def logspace(start: Any, end: Any, steps: int, base: float = 10.0, **options: Any) -> Tensor:
     """base to the power of linspace."""
-    order = asked.FactoryOptions("logspace", options)
-    return order.made(creation.logspace(asked.number(start), asked.number(end), index(steps), base, order.dtype))
+    factory = factory_options.FactoryOptions("logspace", options)
+    return factory.tensor(
+        creation.logspace(factory_options.number(start), factory_options.number(end), index(steps), base, factory.dtype)
+    )
 
 
 def tril_indices(row: int, col: int, offset: int = 0, **options: Any) -> Tensor:
     """The coordinates (2, count) of the lower triangle of a matrix."""
-    order = asked.FactoryOptions("tril_indices", options, dtypes.int64)
-    return order.made(creation.triangle_indices(row, col, offset, order.dtype, upper=False))
+    factory = factory_options.FactoryOptions("tril_indices", options, dtypes.int64)
+    return factory.tensor(creation.triangle_indices(row, col, offset, factory.dtype, upper=False))
 
 
 def triu_indices(row: int, col: int, offset: int = 0, **options: Any) -> Tensor:
     """The coordinates (2, count) of the upper triangle of a matrix."""
-    order = asked.FactoryOptions("triu_indices", options, dtypes.int64)
-    return order.made(creation.triangle_indices(row, col, offset, order.dtype, upper=True))
+    factory = factory_options.FactoryOptions("triu_indices", options, dtypes.int64)
+    return factory.tensor(creation.triangle_indices(row, col, offset, factory.dtype, upper=True))
 
 
 # Like another tensor
@@ -219,14 +224,14 @@ def triu_indices(row: int, col: int, offset: int = 0, **options: Any) -> Tensor:
 
 def zeros_like(input: Tensor, **options: Any) -> Tensor:
     """Zeros of another tensor's shape, dtype and device."""
-    order = asked.like("zeros_like", input, options)
-    return order.made(creation.full(0, tuple(input.shape), order.dtype))
+    factory = factory_options.like("zeros_like", input, options)
+    return factory.tensor(creation.full(0, tuple(input.shape), factory.dtype))
 
 
 def ones_like(input: Tensor, **options: Any) -> Tensor:
     """Ones of another tensor's shape, dtype and device."""
-    order = asked.like("ones_like", input, options)
-    return order.made(creation.full(1, tuple(input.shape), order.dtype))
+    factory = factory_options.like("ones_like", input, options)
+    return factory.tensor(creation.full(1, tuple(input.shape), factory.dtype))
 
 
 def empty_like(input: Tensor, **options: Any) -> Tensor:
@@ -236,7 +241,7 @@ def empty_like(input: Tensor, **options: Any) -> Tensor:
 
 def full_like(input: Tensor, fill_value: Any, **options: Any) -> Tensor:
     """One number in another tensor's shape, dtype and device."""
-    order = asked.like("full_like", input, options)
-    value = asked.number(fill_value)
-    numbers.check(value, order.dtype)
-    return order.made(creation.full(value, tuple(input.shape), order.dtype))
+    factory = factory_options.like("full_like", input, options)
+    value = factory_options.number(fill_value)
+    numbers.check(value, factory.dtype)
+    return factory.tensor(creation.full(value, tuple(input.shape), factory.dtype))

@@ -27,19 +27,19 @@ class FactoryOptions:
 
     def __init__(self, name: str, options: dict[str, Any], dtype: DType | None = None, device: Device | None = None):
         self.dtype: DType = options.pop("dtype", None) or dtype or dtypes.default()
-        place = options.pop("device", None)
+        wanted = options.pop("device", None)
         self.requires_grad: bool = options.pop("requires_grad", False)
         self.out: Any = options.pop("out", None)
         if not isinstance(self.dtype, DType):
             raise TypeError(f"{name}(): argument 'dtype' must be torch.dtype, not {type(self.dtype).__name__}")
         for unknown in set(options) - IGNORED:
             raise TypeError(f"{name}() got an unexpected keyword argument '{unknown}'")
-        self.device: Device = device if device is not None and place is None else devices.open_device(place)
+        self.device: Device = device if device is not None and wanted is None else devices.open_device(wanted)
         if self.device.target.wgsl:
             check_supported(self.dtype, self.device.name)
 
-    def made(self, node: Node) -> Tensor:
-        """The tensor of a node that was made to this order."""
+    def tensor(self, node: Node) -> Tensor:
+        """The tensor of a node, as the options want it."""
         result: Tensor = Tensor._new(node, self.device)
         if self.out is not None:
             if tuple(self.out.shape) != node.spec.shape:

@@ -21,7 +21,7 @@ LARGEST = 64 << 20  # bytes of a flat tensor; a larger tensor stays alone
 
 
 @lru_cache(1024)
-def _places(shapes: tuple[Shape, ...], dtype: DType) -> tuple[Attrs, ...]:
+def _locations(shapes: tuple[Shape, ...], dtype: DType) -> tuple[Attrs, ...]:
     starts = packing.layout(shapes, dtype).starts
     return tuple([{"start": start, "shape": shape} for start, shape in zip(starts, shapes, strict=True)])
 
@@ -29,7 +29,7 @@ def _places(shapes: tuple[Shape, ...], dtype: DType) -> tuple[Attrs, ...]:
 def _spec(storage: Storage) -> Spec:
     """That of a storage's value. It asks no part for its node, which would be made for this alone."""
     if storage.whole is not None:
-        return Spec(storage.place["shape"], storage.whole.node.spec.dtype)
+        return Spec(storage.location["shape"], storage.whole.node.spec.dtype)
     return storage.node.spec
 
 
@@ -100,10 +100,10 @@ def gather(tensors: Sequence[Tensor], *, clean: bool = False, move: bool = True)
     flat: Tensor = Tensor._new(packing.pack(*nodes, starts=starts, size=size, clean=clean), storages[0].device)
     if move:
         moved: set[int] = set()
-        for tensor, place in zip(tensors, _places(shapes, nodes[0].spec.dtype), strict=True):
+        for tensor, location in zip(tensors, _locations(shapes, nodes[0].spec.dtype), strict=True):
             if may_move(tensor) and id(tensor._storage) not in moved:
                 moved.add(id(tensor._storage))
-                tensor._storage.move_into(flat._storage, place)
+                tensor._storage.move_into(flat._storage, location)
     return flat
 
 
@@ -112,19 +112,19 @@ def _whole(storages: list[Storage]) -> Storage | None:
     whole = storages[0].whole
     if whole is None or any(storage.whole is not whole for storage in storages):
         return None
-    shapes = tuple([storage.place["shape"] for storage in storages])
+    shapes = tuple([storage.location["shape"] for storage in storages])
     dtype = whole.node.spec.dtype
-    if any(storage.place != place for storage, place in zip(storages, _places(shapes, dtype), strict=True)):
+    if any(one.location != location for one, location in zip(storages, _locations(shapes, dtype), strict=True)):
         return None
     return whole if whole.node.spec.shape == (packing.layout(shapes, dtype).size,) else None
 
 
 def spread(flat: Tensor, alike: Sequence[Tensor]) -> list[Tensor]:
-    """New tensors, the parts of `flat` in the places that `gather` gives tensors of the shapes of `alike`."""
+    """New tensors, the parts of `flat` at the locations that `gather` gives tensors of the shapes of `alike`."""
     shapes = tuple([tuple(tensor.shape) for tensor in alike])
     made: list[Tensor] = []
-    for place in _places(shapes, flat.dtype):
-        node = packing.piece(flat._node, **place)
+    for location in _locations(shapes, flat.dtype):
+        node = packing.piece(flat._node, **location)
         made.append(Tensor._new(node, flat._storage.device))
-        made[-1]._storage.move_into(flat._storage, place)
+        made[-1]._storage.move_into(flat._storage, location)
     return made

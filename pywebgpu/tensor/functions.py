@@ -276,7 +276,7 @@ def chain_matmul(*matrices: Any) -> Any:
 
 
 def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = None) -> Any:
-    """`input` where the condition holds, else `other`; alone, the places where it holds."""
+    """`input` where the condition holds, else `other`; alone, the positions where it holds."""
     result = pointwise.where(condition, input, other)
     return result if out is None else into(out, result)
 

@@ -1,4 +1,4 @@
-"""Methods that read and write at computed places: gather, scatter, index_, masked_, triangles, diagonals."""
+"""Methods that read and write at computed positions: gather, scatter, index_, masked_, triangles, diagonals."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class GatherScatterMethods(index.Subscripts):
 
     @aliased
     def scatter_reduce(self, dim: int, index: Any, src: Any, reduce: str, *, include_self: bool = True) -> Any:
-        """A copy in which src is combined into its places by sum, prod, mean, amax or amin."""
+        """A copy in which src is combined at the positions by sum, prod, mean, amax or amin."""
         return apply(scattering.scatter_reduce, self, dim, index, src, reduce, include_self=include_self)
 
     scatter_, scatter_add_ = _form(scatter, reads_itself=True), _form(scatter_add)
@@ -114,7 +114,7 @@ class GatherScatterMethods(index.Subscripts):
     index_add_, index_copy_, index_fill_ = _form(index_add), _form(index_copy), _form(index_fill)
     index_reduce_ = _form(index_reduce, reads_itself=True)
 
-    # Flat places
+    # Flat positions
 
     take = _method(scattering.take)
 
@@ -145,11 +145,11 @@ class GatherScatterMethods(index.Subscripts):
         """
         node, device, shape = self._node, self._storage.device, tuple(self.shape)
         mask = node if node.spec.dtype is dtypes.bool_ else pointwise.cast(node, dtype=dtypes.bool_)
-        places = index.held_places(indexing.shaped(mask, (prod(shape),)), device)
+        positions = index.nonzero_positions(indexing.shaped(mask, (prod(shape),)), device)
         if as_tuple:
-            return tuple(self._new(part, device) for part in masks.coordinates(places, shape) or [places])
-        count = places.spec.shape[0]
-        lines = [indexing.shaped(part, (count, 1)) for part in masks.coordinates(places, shape)]
+            return tuple(self._new(part, device) for part in masks.coordinates(positions, shape) or [positions])
+        count = positions.spec.shape[0]
+        lines = [indexing.shaped(part, (count, 1)) for part in masks.coordinates(positions, shape)]
         if not lines:
             return self._new(pointwise.full(0, Spec((count, 0), dtypes.int64)), device)
         return self._new(ops.cat(*lines, axis=1), device)
@@ -199,8 +199,8 @@ class GatherScatterMethods(index.Subscripts):
         self, src: Any, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
     ) -> Any:
         """A copy whose slice along an axis is `src`."""
-        place = (slice(None),) * (dim % max(self.ndim, 1)) + (slice(start, end, step),)
-        return _replaced(self, lambda x: x[place], src)
+        position = (slice(None),) * (dim % max(self.ndim, 1)) + (slice(start, end, step),)
+        return _replaced(self, lambda x: x[position], src)
 
     @aliased
     def repeat_interleave(self, repeats: Any, dim: int | None = None, *, output_size: int | None = None) -> Any:

@@ -42,10 +42,10 @@ class Subscript:
 
     def keep(self, size: int) -> None:
         """A whole axis."""
-        self.place(0, size, 1)
+        self.select(0, size, 1)
         self.shape.append(size)
 
-    def place(self, start: int, size: int, step: int) -> None:
+    def select(self, start: int, size: int, step: int) -> None:
         self.starts.append(start)
         self.sizes.append(size)
         self.steps.append(step)
@@ -61,7 +61,7 @@ class Subscripts(TensorBase):
         view = _view(self, found)
         if not found.advanced:
             return view if view is not self else self._view(movement.reshape, shape=tuple(self.shape))
-        return self._new(indexing.get(view._node, *_places(found, self._storage.device)), self._storage.device)
+        return self._new(indexing.get(view._node, *_positions(found, self._storage.device)), self._storage.device)
 
     def __setitem__(self, key: Any, value: Any) -> None:
         found = parse(self, key)
@@ -76,19 +76,19 @@ class Subscripts(TensorBase):
         mask = _only_mask(found)
         written = None if mask is None else _masked(view._node, *mask, node)
         if written is None:
-            written = indexing.put(view._node, *_places(found, self._storage.device), node)
+            written = indexing.put(view._node, *_positions(found, self._storage.device), node)
         view._assign(written)
 
     def index_put(self, indices: Any, values: Any, accumulate: bool = False) -> Any:
-        """A copy in which the places that `indices` name are `values`, or with accumulate have them added."""
+        """A copy in which the positions that `indices` name are `values`, or with accumulate have them added."""
         found = parse(self, tuple(indices))
         if not found.advanced:
             raise RangeError("index_put(): expected at least one index tensor")
         node = _value(self, values, strict=True)
         if accumulate and node.spec.dtype is dtypes.bool_:
             raise DTypeError("index_put(): cannot accumulate bools")
-        places = _places(found, self._storage.device)
-        written = indexing.put(_view(self, found)._node, *places, node, accumulate=accumulate)
+        positions = _positions(found, self._storage.device)
+        written = indexing.put(_view(self, found)._node, *positions, node, accumulate=accumulate)
         return self._new(indexing.shaped(written, tuple(self.shape)), self._storage.device)
 
     def index_put_(self, indices: Any, values: Any, accumulate: bool = False) -> Any:
@@ -123,7 +123,7 @@ def parse(x: TensorBase, key: Any) -> Subscript:
             _slice(found, item, shape[axis])
             axis += 1
         elif isinstance(item, int):
-            found.place(_row(item, axis, shape[axis]), 1, 1)
+            found.select(_row(item, axis, shape[axis]), 1, 1)
             axis += 1
         else:
             _advanced(found, item, shape, axis)
@@ -193,7 +193,7 @@ def _listed(item: Any, device: Device) -> Node:
     shape = from_data.flatten(item, flat, kinds)
     if flat and all(isinstance(value, bool) for value in flat):
         dtype = dtypes.bool_
-        if len(shape) == 1:  # The places are known here: no device is asked.
+        if len(shape) == 1:  # The positions are known here: no device is asked.
             return _rows([at for at, value in enumerate(flat) if value], len(item), device)
     else:
         from_data.infer(kinds, nested=True)
@@ -201,9 +201,9 @@ def _listed(item: Any, device: Device) -> Node:
     return from_data.from_bytes(from_data.pack(flat, dtype), dtype, shape, device)
 
 
-def _rows(places: list[int], size: int, device: Device) -> Node:
-    """The places of a list of bools, marked with the size that the indexed axis must have."""
-    node = from_data.from_bytes(from_data.pack(places, dtypes.int64), dtypes.int64, (len(places),), device)
+def _rows(positions: list[int], size: int, device: Device) -> Node:
+    """The positions of a list of bools, marked with the size that the indexed axis must have."""
+    node = from_data.from_bytes(from_data.pack(positions, dtypes.int64), dtypes.int64, (len(positions),), device)
     node.attrs = {**node.attrs, "mask": size}
     return node
 
@@ -231,7 +231,7 @@ def _slice(found: Subscript, item: slice, size: int) -> None:
         raise ValueError("slice step cannot be zero" if step == 0 else "step must be greater than zero")
     start, stop, step = slice(start, stop, step).indices(size)
     count = max(0, -((start - stop) // step))
-    found.place(min(start, size), count, step)
+    found.select(min(start, size), count, step)
     found.shape.append(count)
 
 
@@ -281,12 +281,12 @@ def _view(x: TensorBase, found: Subscript) -> Any:
     return view
 
 
-def _places(found: Subscript, device: Device) -> tuple[list[int], list[Node], int]:
+def _positions(found: Subscript, device: Device) -> tuple[list[int], list[Node], int]:
     """Axes of the view, an index node for each, and the axis of the result where what they broadcast to stands."""
     axes: list[int] = []
     indices: list[Node] = []
     for at, item in found.advanced.items():
-        parts = _true_places(item, device) if item.spec.dtype is dtypes.bool_ else [item]
+        parts = _nonzero(item, device) if item.spec.dtype is dtypes.bool_ else [item]
         axes.extend(range(at, at + len(parts)))
         indices.extend(parts)
     ranked = [axis for axis, index in zip(axes, indices, strict=True) if index.spec.shape]
@@ -297,17 +297,17 @@ def _places(found: Subscript, device: Device) -> tuple[list[int], list[Node], in
     return axes, indices, order[0] if together else 0
 
 
-def _true_places(mask: Node, device: Device) -> list[Node]:
-    """The coordinates of the places where a mask holds. Reads their number from the device."""
+def _nonzero(mask: Node, device: Device) -> list[Node]:
+    """The coordinates where a mask holds. Reads their number from the device."""
     shape = mask.spec.shape
     if mask.op is pointwise.const and not shape:
         return [pointwise.full(0, Spec((int(mask.attrs["value"]),), dtypes.int64))]
-    places = held_places(indexing.shaped(mask, (prod(shape),)), device)
-    return masks.coordinates(places, shape) if shape else [places]
+    positions = nonzero_positions(indexing.shaped(mask, (prod(shape),)), device)
+    return masks.coordinates(positions, shape) if shape else [positions]
 
 
-def held_places(mask: Node, device: Device) -> Node:
-    """The places where a flat mask holds, in order. Reads their number from the device."""
+def nonzero_positions(mask: Node, device: Device) -> Node:
+    """The positions where a flat mask holds, in order. Reads their number from the device."""
     if mask.spec.shape == (0,):
         return pointwise.full(0, Spec((0,), dtypes.int64))
     ends = TensorBase._new(masks.counted(mask), device)
@@ -330,7 +330,7 @@ def _only_mask(found: Subscript) -> tuple[Node, int] | None:
 
 
 def _masked(view: Node, mask: Node, at: int, value: Node) -> Node | None:
-    """The view after view[mask] = value, where value is the same for all chosen places; None where it is not."""
+    """The view after view[mask] = value, where value is the same for all chosen positions; None where it is not."""
     after = view.spec.shape[at + len(mask.spec.shape) :]
     given = value.spec.shape
     if len(given) > len(after):

@@ -98,7 +98,7 @@ class InplaceMethods(ContractionMethods):
         return self._assign(self._fitted(value))
 
     def _shown_once(self) -> Any:
-        """The first of all places along an expanded axis, which show one element."""
+        """The first of all positions along an expanded axis, which show one element."""
         once: Any = self
         for axis, step in enumerate(self.stride()):
             if step == 0 and self.shape[axis] > 1:

@@ -154,9 +154,9 @@ class MovementMethods(TensorBase):
         go = [destination] if isinstance(destination, int) else list(destination)
         if len(come) != len(go):
             raise ShapeError("movedim: Invalid source or destination dims: they must have the same number of elements")
-        placed = {shapes.axis(d, self.ndim): shapes.axis(s, self.ndim) for s, d in zip(come, go, strict=True)}
-        rest = iter(a for a in range(self.ndim) if a not in placed.values())
-        return self.permute(*[placed[a] if a in placed else next(rest) for a in range(self.ndim)])
+        moved = {shapes.axis(d, self.ndim): shapes.axis(s, self.ndim) for s, d in zip(come, go, strict=True)}
+        rest = iter(a for a in range(self.ndim) if a not in moved.values())
+        return self.permute(*[moved[a] if a in moved else next(rest) for a in range(self.ndim)])
 
     moveaxis = movedim
 

@@ -116,21 +116,21 @@ def blackman_window(window_length: int, periodic: bool = True, **options: Any) -
 
 def bartlett_window(window_length: int, periodic: bool = True, **options: Any) -> Tensor:
     """A triangle from 0 over 1 to 0."""
-    place = _places(window_length, periodic, options)
-    return _one_if_short(window_length, 1 - (place.mul(2).sub(1)).abs(), options)
+    position = _positions(window_length, periodic, options)
+    return _one_if_short(window_length, 1 - (position.mul(2).sub(1)).abs(), options)
 
 
-def _places(length: int, periodic: bool, options: dict[str, Any]) -> Any:
+def _positions(length: int, periodic: bool, options: dict[str, Any]) -> Any:
     """0 to 1 over the window."""
     steps = length if periodic else length - 1
     return create.arange(length, dtype=_dtype(options), device=options.get("device")).div(max(steps, 1))
 
 
 def _cosines(length: int, periodic: bool, weights: tuple[float, ...], options: dict[str, Any]) -> Tensor:
-    place = _places(length, periodic, options)
-    total: Any = place.mul(0).add(weights[0])
+    position = _positions(length, periodic, options)
+    total: Any = position.mul(0).add(weights[0])
     for order, weight in enumerate(weights[1:], 1):
-        total = total.add(place.mul(2 * pi * order).cos().mul(weight if order % 2 == 0 else -weight))
+        total = total.add(position.mul(2 * pi * order).cos().mul(weight if order % 2 == 0 else -weight))
     return _one_if_short(length, total, options)
 
 

@@ -11,8 +11,7 @@ from pywebgpu.composites import arithmetic, random, reduce
 from pywebgpu.errors import ShapeError
 from pywebgpu.ops.random import Seed
 from pywebgpu.shapes import broadcast
-from pywebgpu.tensor import conversion, from_data, random_inplace
-from pywebgpu.tensor import factory_options as asked
+from pywebgpu.tensor import conversion, factory_options, from_data, random_inplace
 from pywebgpu.tensor import generator as sources
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.generator import Source, State
@@ -99,24 +98,24 @@ def seed_node(device: Any = None, generator: Source | None = None) -> Seed:
 
 def rand(*size: Any, generator: Source | None = None, **options: Any) -> Tensor:
     """Numbers of [0, 1)."""
-    shape = asked.size("rand", size, options)
-    order = asked.FactoryOptions("rand", options)
-    return order.made(random.uniform(sources.draw(generator), shape, order.dtype))
+    shape = factory_options.size("rand", size, options)
+    factory = factory_options.FactoryOptions("rand", options)
+    return factory.tensor(random.uniform(sources.draw(generator), shape, factory.dtype))
 
 
 def randn(*size: Any, generator: Source | None = None, **options: Any) -> Tensor:
     """Numbers of the standard normal distribution."""
-    shape = asked.size("randn", size, options)
-    order = asked.FactoryOptions("randn", options)
-    return order.made(random.normal(sources.draw(generator), shape, order.dtype))
+    shape = factory_options.size("randn", size, options)
+    factory = factory_options.FactoryOptions("randn", options)
+    return factory.tensor(random.normal(sources.draw(generator), shape, factory.dtype))
 
 
 def randint(*args: Any, generator: Source | None = None, **options: Any) -> Tensor:
     """Whole numbers: randint(high, size) of [0, high), randint(low, high, size) of [low, high)."""
     low, high, shape = _bounds("randint", args, options)
-    order = asked.FactoryOptions("randint", options, dtypes.int64)
-    _require_held(low, high, order.dtype)
-    return order.made(random.integers(sources.draw(generator), shape, low, high, order.dtype))
+    factory = factory_options.FactoryOptions("randint", options, dtypes.int64)
+    _require_held(low, high, factory.dtype)
+    return factory.tensor(random.integers(sources.draw(generator), shape, low, high, factory.dtype))
 
 
 def _bounds(name: str, args: tuple[Any, ...], options: dict[str, Any], *, sized: bool = True) -> tuple[int, int, Any]:
@@ -131,7 +130,7 @@ def _bounds(name: str, args: tuple[Any, ...], options: dict[str, Any], *, sized:
     if (sized and shape is None) or len(given) not in (1, 2):
         raise TypeError(f"{name}() takes (high, size) or (low, high, size), got {args}")
     low, high = (0, given[0]) if len(given) == 1 else given
-    return int(low), int(high), asked.sizes((shape,), name) if sized else ()
+    return int(low), int(high), factory_options.sizes((shape,), name) if sized else ()
 
 
 def _require_held(low: int, high: int, dtype: dtypes.DType) -> None:
@@ -142,28 +141,28 @@ def _require_held(low: int, high: int, dtype: dtypes.DType) -> None:
 
 def randperm(n: int, *, generator: Source | None = None, **options: Any) -> Tensor:
     """0..n-1 in random order."""
-    order = asked.FactoryOptions("randperm", options, dtypes.int64)
-    return order.made(random.permutation(sources.draw(generator), int(n), order.dtype))
+    factory = factory_options.FactoryOptions("randperm", options, dtypes.int64)
+    return factory.tensor(random.permutation(sources.draw(generator), int(n), factory.dtype))
 
 
 def rand_like(input: Tensor, *, generator: Source | None = None, **options: Any) -> Tensor:
     """Numbers of [0, 1) in another tensor's shape, dtype and device."""
-    order = asked.like("rand_like", input, options)
-    return order.made(random.uniform(sources.draw(generator), tuple(input.shape), order.dtype))
+    factory = factory_options.like("rand_like", input, options)
+    return factory.tensor(random.uniform(sources.draw(generator), tuple(input.shape), factory.dtype))
 
 
 def randn_like(input: Tensor, *, generator: Source | None = None, **options: Any) -> Tensor:
     """Normal numbers in another tensor's shape, dtype and device."""
-    order = asked.like("randn_like", input, options)
-    return order.made(random.normal(sources.draw(generator), tuple(input.shape), order.dtype))
+    factory = factory_options.like("randn_like", input, options)
+    return factory.tensor(random.normal(sources.draw(generator), tuple(input.shape), factory.dtype))
 
 
 def randint_like(input: Tensor, *args: Any, generator: Source | None = None, **options: Any) -> Tensor:
     """Whole numbers in another tensor's shape, dtype and device."""
     low, high, _ = _bounds("randint_like", args, options, sized=False)
-    order = asked.like("randint_like", input, options)
-    _require_held(low, high, order.dtype)
-    return order.made(random.integers(sources.draw(generator), tuple(input.shape), low, high, order.dtype))
+    factory = factory_options.like("randint_like", input, options)
+    _require_held(low, high, factory.dtype)
+    return factory.tensor(random.integers(sources.draw(generator), tuple(input.shape), low, high, factory.dtype))
 
 
 def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Source | None = None, **options: Any) -> Tensor:
@@ -171,11 +170,11 @@ def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Source | N
     random_inplace.require_spread(std)
     tensors = [part for part in (mean, std) if isinstance(part, TensorBase)]
     if not tensors:
-        shape = asked.sizes((size,), "normal")
-        order = asked.FactoryOptions("normal", options)
+        shape = factory_options.sizes((size,), "normal")
+        factory = factory_options.FactoryOptions("normal", options)
     else:
         shape = broadcast(*(tuple(part.shape) if isinstance(part, TensorBase) else () for part in (mean, std)))
         found = arithmetic.result_type(*(part._node for part in tensors))
-        order = asked.FactoryOptions("normal", options, found, tensors[0]._storage.device)
+        factory = factory_options.FactoryOptions("normal", options, found, tensors[0]._storage.device)
     scale, start = (reduce.stop_gradient(part._node) if isinstance(part, TensorBase) else part for part in (std, mean))
-    return order.made(random.placed(random.normal(sources.draw(generator), shape, order.dtype), scale, start))
+    return factory.tensor(random.scaled(random.normal(sources.draw(generator), shape, factory.dtype), scale, start))

@@ -88,7 +88,7 @@ class RandomMethods(TensorBase):
 
 
 def _normal(seed: Any, shape: Any, mean: float, std: float, dtype: DType) -> Node:
-    return random.placed(random.normal(seed, shape, dtype), std, mean)
+    return random.scaled(random.normal(seed, shape, dtype), std, mean)
 
 
 def require_spread(std: Any) -> None:

@@ -22,7 +22,7 @@ from pywebgpu.tensor.movement import cat
 
 
 class ReshapingMethods(ConversionMethods):
-    """Elements of a tensor in other places."""
+    """Elements of a tensor in other positions."""
 
     __slots__ = ()
 
@@ -32,7 +32,7 @@ class ReshapingMethods(ConversionMethods):
         return self.split(list(split_sizes), dim)
 
     def tensor_split(self, indices_or_sections: Any, dim: int = 0) -> tuple[Any, ...]:
-        """Parts of nearly equal size, or parts that end at the given places."""
+        """Parts of nearly equal size, or parts that end at the given positions."""
         n = self.shape[shapes.axis(dim, self.ndim)]
         if isinstance(indices_or_sections, TensorBase):
             indices_or_sections = indices_or_sections.tolist()  # type: ignore[attr-defined]
@@ -67,7 +67,7 @@ class ReshapingMethods(ConversionMethods):
         return turned.transpose(a, b).clone()
 
     def as_strided(self, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Any:
-        """Elements at computed places of the tensor's memory, as a copy."""
+        """Elements at computed positions of the tensor's memory, as a copy."""
         base: Any = self._base
         shares = base is not None and base._storage is self._storage
         flat = (base if shares and not self.is_contiguous() else self).reshape(-1)
@@ -117,7 +117,7 @@ class ReshapingMethods(ConversionMethods):
     H = property(lambda self: self.t())
     mH = property(lambda self: self.mT)
 
-    # In place: the tensor becomes another view, or leaves its history
+    # In position: the tensor becomes another view, or leaves its history
 
     def detach_(self) -> Any:
         """Forgets the history of this tensor, which shares its storage still."""
@@ -176,11 +176,11 @@ def _strided(x: Node, size: shapes.Shape, stride: shapes.Shape, offset: int) -> 
         raise RuntimeError("mismatch in length of strides and shape")
     last = offset + sum((n - 1) * step for n, step in zip(size, stride, strict=True))
     if 0 not in size and last >= x.spec.shape[0]:
-        raise RangeError(f"as_strided: place {last} is outside of a memory of {x.spec.shape[0]} elements")
-    places = Spec(size, dtypes.int32)
-    at = pointwise.full(offset, places)
+        raise RangeError(f"as_strided: offset {last} is outside of a memory of {x.spec.shape[0]} elements")
+    indices = Spec(size, dtypes.int32)
+    at = pointwise.full(offset, indices)
     for axis, step in enumerate(stride):
-        along = pointwise.iota(spec=places, axis=axis)
+        along = pointwise.iota(spec=indices, axis=axis)
         at = pointwise.add(at, pointwise.mul(along, arithmetic.like(along, step)))
     count = 1
     for n in size:

@@ -49,7 +49,7 @@ class SortingMethods(TensorBase):
 
     @aliased
     def median(self, dim: int | None = None, keepdim: bool = False) -> Any:
-        """The middle element, of two the smaller one: of all, or along an axis with its place."""
+        """The middle element, of two the smaller one: of all, or along an axis with its index."""
         return _middle(self, ordering.median, dim, keepdim)
 
     @aliased
@@ -224,7 +224,7 @@ def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, inve
 def repeat_interleave(
     input: Any, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None
 ) -> Any:
-    """Each row `repeats` times in a row; of repeats alone, each place as often as it says. Reads the sum of repeats."""
+    """Each row `repeats` times in a row; of repeats alone, each index that often. Reads the sum of repeats."""
     if repeats is not None:
         return input.repeat_interleave(repeats, dim, output_size=output_size)
     if input.numel() and input.min().item() < 0:

@@ -55,7 +55,7 @@ def written(whole: Node, path: Path, value: Node) -> Node:
 
 
 def _written_once(whole: Node, path: Path, value: Node, steps: Steps) -> Node:
-    """As written, where an axis was expanded and one of its places then chosen: that one is the element's new value."""
+    """As written, where an axis was expanded and one of its positions then chosen: that is the new value."""
     strides = layout.through(whole.spec.shape, path)[0]
     if any(step == 0 and n > 1 for n, step in zip(value.spec.shape, strides, strict=True)):
         raise RuntimeError(TWICE)

@@ -1,4 +1,4 @@
-"""PyTorch's place for data loading and checkpointing."""
+"""Data loading and checkpointing, where PyTorch has them."""
 
 from pywebgpu.utils import checkpoint, data
 from pywebgpu.utils.checkpointer import Checkpointer

@@ -23,6 +23,11 @@ def linear_relu() -> Any:
     return F.linear(leaf(64, 128), leaf(32, 128), leaf(32)).relu()
 
 
+def vectors() -> Any:
+    x, row, column = leaf(512, 128), leaf(128), leaf(512, 1)
+    return x * row + column
+
+
 def scatter_add() -> Any:
     return leaf(10, 4).index_add(0, leaf(30, dtype=torch.int64), leaf(30, 4))
 
@@ -45,6 +50,7 @@ def packed() -> Any:
 KERNELS: dict[str, Subject] = {
     "map/several_outputs": lambda: [(x := leaf(64, 128)).sin(), x.exp(), x * 2],
     "map/broadcast": lambda: (leaf(3, 1, 5) + leaf(4, 1)) * leaf(5),
+    "map/vectors": vectors,
     "map/transposed": lambda: leaf(64, 128).t().relu(),
     "map/padded": lambda: F.pad(leaf(6, 7), (1, 2)) + 1,
     "map/half_precision": half_precision,

@@ -93,9 +93,10 @@ def check_bound(name: str, bound: list[tuple[Slot, bool]]) -> None:
 
 
 def workgroup_bytes(found: Kernel) -> int:
-    arrays = re.findall(r"var<workgroup> \w+: array<(?:vec(\d)<)?\w+>?, (\d+)>", found.wgsl)
+    text = r"var<workgroup> \w+: (?:array<)?array<(?:vec(\d)<)?\w+>?, (\d+)>(?:, (\d+)>)?;"
+    arrays = re.findall(text, found.wgsl)
     assert len(arrays) == found.wgsl.count("var<workgroup>")
-    return sum(4 * int(width or 1) * int(n) for width, n in arrays)
+    return sum(4 * int(width or 1) * int(n) * int(rows or 1) for width, n, rows in arrays)
 
 
 def lanes(found: Kernel) -> int:

@@ -88,7 +88,7 @@ def test_the_others_are_computed_without_a_device(place: str) -> None:
     assert good._storage.node.buffer is not None
     assert later._storage.node.buffer is not None
     assert wrong._storage.node.buffer is None
-    assert not executor.live(opened), "nobody asks for it, so nobody computes it"
+    assert not executor.pending(opened), "nobody asks for it, so nobody computes it"
 
 
 @pytest.mark.parametrize("place", PLACES)
@@ -145,7 +145,7 @@ def test_an_interrupt_while_values_run_apart_keeps_the_work(device: str) -> None
         pytest.raises(KeyboardInterrupt),
     ):
         good.tolist()
-    assert {id(storage) for storage in executor.live(devices.open_device(device))} >= {id(wrong._storage)}
+    assert {id(storage) for storage in executor.pending(devices.open_device(device))} >= {id(wrong._storage)}
     assert good.tolist() == [2.0] * 3
     assert wrong.tolist() == pytest.approx([0.841471] * 3)
 

@@ -54,7 +54,7 @@ def outcome(function: Expression, value: Any) -> Any:
 def plain(value: Any, values: list[Any] | None = None) -> Any:
     """A result in plain numbers: of free ones those that a replay computed, or the present ones."""
     if type(value) in FREE:
-        return values[value._place] if values is not None else value._value
+        return values[value._index] if values is not None else value._value
     if isinstance(value, list | tuple):
         return [plain(item, values) for item in value]
     return value
@@ -183,7 +183,7 @@ def test_numbers_are_read_once_and_writes_are_seen() -> None:
     home |= {"rate": 10.0, "step": 0}
     values = bound.run()
     bound.commit(values)
-    assert values[result._place] == 27.0
+    assert values[result._index] == 27.0
     assert home == {"rate": 20.0, "step": 7}
 
 
@@ -208,7 +208,7 @@ def test_an_action_may_change_any_number() -> None:
         result = first * 100 + read()
     bound = capture.bound()
     home["rate"] = 8.0
-    assert bound.run()[result._place] == 804.0
+    assert bound.run()[result._index] == 804.0
     assert home["rate"] == 4.0
 
 

@@ -22,7 +22,7 @@ MOVEMENTS: dict[str, list[dict[str, Any]]] = {
     "expand": [{"shape": (2, 3)}],
     "slice": [{"starts": (0, 1), "sizes": (2, 1), "steps": (1, 2)}],
     "flip": [{"axes": (1,)}, {"axes": (0, 1)}],
-    "place": [{"shape": (4, 8), "starts": (1, 0), "steps": (2, 3), "value": 5.0}],
+    "pad": [{"shape": (4, 8), "starts": (1, 0), "steps": (2, 3), "value": 5.0}],
     "window": [{"axis": 1, "size": 2, "step": 1, "dilation": 1}, {"axis": 1, "size": 2, "step": 2, "dilation": 2}],
     "unwindow": [{"axis": 0, "length": 5, "step": 2, "dilation": 1}],
     "barrier": [{"token": 1}],

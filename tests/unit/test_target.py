@@ -1,6 +1,7 @@
 """What an adapter has becomes data that the compiler, the caches and the wire see."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from pywebgpu.compiler.driver import compile_graph
 from pywebgpu.devices import features, open_device
 from pywebgpu.devices.loaded import Pipelines
 from pywebgpu.errors import CompileError
+from pywebgpu.exporter.export import Exported
 from pywebgpu.kernels import ir, launch, wgsl
 from pywebgpu.kernels.kernel import Kernel, Limits
 from pywebgpu.kernels.launch import Launch
@@ -136,6 +138,12 @@ def test_a_variant_is_compiled_where_its_feature_is() -> None:
         (kernel,) = compile_graph(roots, Target(True, Limits(), given, tuning)).kernels
         assert kernel.needs == needs
         assert ("subgroupShuffleXor" in kernel.wgsl) == bool(needs)
+
+
+def test_an_export_tells_what_it_needs() -> None:
+    done = Exported(Path("folder"), ["step"], [], 4, 8, needs=[SUBGROUPS])
+    assert "needs a device with subgroups; PYWEBGPU_PORTABLE=1 does without" in str(done)
+    assert "needs" not in str(replace(done, needs=[]))
 
 
 def test_other_features_are_another_key() -> None:

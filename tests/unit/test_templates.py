@@ -16,6 +16,7 @@ from pywebgpu.kernels.kernel import Limits
 from pywebgpu.kernels.launch import Case, Launch, Problem
 from pywebgpu.kernels.target import SUBGROUPS, Features, Target
 from pywebgpu.kernels.template import Template
+from pywebgpu.nn import functional
 from pywebgpu.ops import indexing
 from pywebgpu.runtime import program_cache, state
 from tests.unit.compiled import NULL, check, for_limits, only, programs
@@ -49,6 +50,13 @@ def added(updates: int) -> Subject:
     )
 
 
+def overwritten(x: Any) -> Any:
+    """A result in its operand's buffer, then a slice of it."""
+    x.mul_(2).add_(1)
+    x[1:5, ::2] += x[2:6, 1::2]
+    return x
+
+
 def sums_on_the_way(device: str) -> Any:
     x, g = data(device, 37, 5), data(device, 37, 9)
     return x.t() @ g, g.sum(0)
@@ -69,6 +77,14 @@ SUBJECTS: dict[str, list[Subject]] = {
     "pointwise": [
         lambda device: [(x := data(device, 7, 13)).sin(), x.exp() + data(device, 13)],
         lambda device: [(x := halves(device, 7, 13)) * 2, x > 1, x.float() + 1],
+        lambda device: [(x := halves(device, 7, 16)) * 2, x > 1, x.float() + 1],
+        lambda device: [(x := halves(device, 7, 14)) * 2, x.float() + 1],
+        lambda device: [(x := data(device, 6, 12)) * data(device, 12) + data(device, 6, 1), x > 0, (x * 9).int()],
+        lambda device: data(device, 12, 6).t() + data(device, 6, 12).flip(1),
+        lambda device: functional.pad(data(device, 6, 7), (1, 4)) + data(device, 12),
+        lambda device: functional.embedding(torch.arange(6).to(device) % 4, data(device, 4, 8)).half() * 3,
+        lambda device: torch.cat([data(device, 3, 4), data(device, 5, 4)]) + data(device, 2, 16)[:, 3:7].reshape(8, 1),
+        lambda device: overwritten(data(device, 8, 6)),
     ],
     "rows": [
         lambda device: data(device, 5, 37).softmax(-1),

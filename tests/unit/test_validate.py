@@ -94,6 +94,7 @@ def test_weights_become_what_the_state_holds() -> None:
     [
         (Limits(bindings=2), "training: it binds 3 buffers; this device allows 2"),
         (Limits(buffer_bytes=256), "it has a buffer of 512 bytes; this device allows 256"),
+        (Limits(binding_bytes=128), "it binds 256 bytes at once; this device allows 128"),
     ],
 )
 def test_what_is_too_large_for_the_device_is_refused(limits: Limits, says: str) -> None:

@@ -24,7 +24,7 @@ def simplify(roots: tuple[Node, ...], order: Sequence[Node]) -> tuple[Node, ...]
 
     def rule(node: Node) -> Node:
         node = _rewrite(node)
-        if node.buffer is not None or node.op is movement.barrier:
+        if node.buffer is not None or (isinstance(node.op, Movement) and node.op.is_barrier):
             return node
         found = (node.op, tuple([id(source) for source in node.inputs]), key.attributes(node), node.spec)
         return seen.setdefault(found, node)
@@ -285,7 +285,7 @@ RULES: dict[Op, tuple[Rule, ...]] = {
     pointwise.pow_: (_power,),
     movement.alias: (_input,),
     movement.barrier: (),
-    movement.place: (),  # These two have elements that are not the input's.
+    movement.pad: (),  # These two have elements that are not the input's.
     movement.unwindow: (),
     movement.reshape: (_of_constant, _of_its_shape, _reshape),
     movement.permute: (_of_constant, _permute),

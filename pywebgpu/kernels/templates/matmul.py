@@ -7,19 +7,21 @@ with 4 x 4 an invocation, 18 ms with 8 x 8, 16 ms with 16 x 8, which takes twice
 """
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from math import prod
 
 from pywebgpu import dtypes
 from pywebgpu.ir.graph import Node, Op, Reduction
-from pywebgpu.kernels.access import GATHERS, Edges, down, reads_inside
+from pywebgpu.kernels.access import Edges, down, gathers, reads_inside
 from pywebgpu.kernels.builder import Builder
 from pywebgpu.kernels.iteration_space import folded
 from pywebgpu.kernels.kernel import Kernel, Limits
 from pywebgpu.kernels.launch import Launch, Problem
 from pywebgpu.kernels.target import Target
 from pywebgpu.kernels.template import Computation, Domain, Template
-from pywebgpu.kernels.templates import matmul_kernel
+from pywebgpu.kernels.templates import matmul_kernel, matmul_staged
 from pywebgpu.kernels.templates.matmul_kernel import FULL, LEFT, RIGHT, STEPS, Tile, anchor_of, is_contiguous_in_k
+from pywebgpu.kernels.templates.matmul_staged import Block
 from pywebgpu.ops import contraction, reduction
 from pywebgpu.symbolic import Sym, unflatten, variable
 
@@ -28,6 +30,11 @@ BUSY = 96  # workgroups that keep a device busy: a result that fills fewer has s
 SHARE = 16  # of k, at least, for each that shares
 EMULATED_LANES = 16  # of a workgroup on a CPU, which runs four at a time, and workgroups on its cores
 FEW = 64  # invocations that keep a CPU's cores busy
+STAGED = ("float32", "float16", "bfloat16")
+BLOCKS = (  # rows, columns, depth, and of those of an invocation
+    (128, 128, 16, 16, 8), (128, 128, 16, 8, 8), (64, 128, 16, 8, 8), (128, 64, 16, 8, 8), (64, 64, 16, 8, 8),
+    (64, 64, 16, 4, 8), (32, 128, 16, 8, 4), (32, 64, 16, 4, 8), (32, 64, 32, 4, 8), (32, 32, 32, 4, 4),
+)  # fmt: skip
 LONG = 512  # of k, at least, for each that shares there: workgroup memory takes long to clear
 
 
@@ -80,7 +87,7 @@ class MatmulTemplate(Template):
         return variable("i", prod(result.spec.shape))
 
     def reads_on_level(self, work: Computation, node: Node, result: Node) -> bool:
-        folds = isinstance(node.op, Reduction) or node.op is contraction.matmul or node.op in GATHERS
+        folds = isinstance(node.op, Reduction) or node.op is contraction.matmul or gathers(node.op)
         levels = work.domain.levels
         return not folds and levels[id(node)] == levels[id(result)]
 
@@ -97,12 +104,21 @@ class MatmulTemplate(Template):
         each = max([dtypes.BY_NAME[name].format.per_word for name in problem.formats[1:]], default=1)
         others = (tile for tile in _tiles(target.limits) if tile.high % each == tile.wide % each == 0)
         tiles = [first, *(tile for tile in others if tile != first)]
-        return [tile.launch for tile in tiles]
+        staged = [] if problem.formats[0] not in STAGED else _blocks(problem.layout, target.limits)
+        return [*(tile.launch for tile in tiles), *(block.launch for block in staged)]
 
     def write(self, work: Computation, launch: Launch, build: Builder) -> Kernel:
-        return matmul_kernel.write(work, launch, build)
+        write = matmul_staged.write if launch.way == matmul_staged.WAY else matmul_kernel.write
+        return write(work, launch, build)
 
 
+def _blocks(layout: str, limits: Limits) -> list[Block]:
+    """Staged ones that a device of these limits can run."""
+    blocks = [block for block in (Block(*one) for one in BLOCKS) if block.lanes <= limits.workgroup_size]
+    return [block for block in blocks if block.shared_bytes(layout) <= limits.shared_bytes]
+
+
+@lru_cache(16)
 def _tiles(limits: Limits) -> list[Tile]:
     """Those that a device of these limits can run."""
     through = [

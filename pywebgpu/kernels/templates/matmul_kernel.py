@@ -7,7 +7,7 @@ be summed over k on its way: so a bias's gradient is made inside the weight's.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -59,8 +59,8 @@ class Tile:
 
 
 def write(work: Computation, launch: Launch, build: Builder) -> Kernel:
-    nodes, outputs, levels = work.nodes, work.outputs, work.domain.levels
-    anchor = anchor_of(nodes)
+    levels = work.domain.levels
+    anchor = anchor_of(work.nodes)
     left, right = anchor.inputs
     batches, m, n = anchor.spec.shape
     kind, depth = scalar(anchor.spec.dtype), left.spec.shape[2]
@@ -85,10 +85,10 @@ def write(work: Computation, launch: Launch, build: Builder) -> Kernel:
         (product.through_tiles if tile.depth else product.from_memory)()
     if tile.slices > 1:
         product.add_slices()
-    product.finish(anchor, nodes, outputs, levels)
+    product.finish(anchor, work)
     for side, other in (sides, sides[::-1]):
         if side.sums:
-            side.finish_sums(other, batches, piece, nodes, outputs, levels)
+            side.finish_sums(other, batches, piece, work)
     way = f"{tile.rows}x{tile.columns}" if tile.depth else "small"
     return build.kernel("_".join(["matmul", way, *["sum"] * len(summed)]), tile.lanes, batches * across * down)
 
@@ -171,28 +171,20 @@ class _Side:
                 build.assign(four_of, self.vectors(batch, positions, k.within(depth))[0])
             build.assign(self.tile(four_of.type, count)[k_position * fours + four], four_of)
 
-    def finish_sums(
-        self,
-        other: _Side,
-        batches: int,
-        piece: Expr,
-        nodes: Sequence[Node],
-        outputs: Sequence[Node],
-        levels: Mapping[int, str],
-    ) -> None:
+    def finish_sums(self, other: _Side, batches: int, piece: Expr, work: Computation) -> None:
         """Stores the sums over k: those do it who have the first column (row) of the result."""
         build = self._build
         many = build.local_array(f"sums_{self.letter}", self.sums) if len(self.sums) > 1 else None
-        build.gather([node for node in outputs if levels[id(node)] == self.level])
+        build.gather([node for node in work.outputs if work.domain.levels[id(node)] == self.level])
         with build.if_(other.own.eq(0), piece.eq(0)), build.loop("at", 0, self.each) as at:
             own = build.let(self.own + at, self.letter)
             with build.if_(*[own < self.size] if self.size % self.extent else ()):
                 total = many[at // 4][at % 4] if many else self.sums[0][at] if self.each > 1 else self.sums[0]
                 position = flatten((variable("batch", batches), own.within(self.size)), (batches, self.size))
-                for node in nodes:
-                    if levels[id(node)] == self.level and isinstance(node.op, Reduction):
+                for node in work.nodes:
+                    if work.domain.levels[id(node)] == self.level and isinstance(node.op, Reduction):
                         build.define(node, position, build.let(rounded(total, node.spec.dtype)))
-                _store(self.level, position, nodes, outputs, levels, build)
+                store_level(self.level, position, work, build)
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,18 +254,18 @@ class _Product:
             build.assign(own, shared[self.block])
             build.barrier()
 
-    def finish(self, anchor: Node, nodes: Sequence[Node], outputs: Sequence[Node], levels: Mapping[int, str]) -> None:
+    def finish(self, anchor: Node, work: Computation) -> None:
         """Stores an invocation's results through the epilogue."""
         batches, m, n = anchor.spec.shape
         build, tile = self.build, self.tile
-        each = build.gather([node for node in outputs if levels[id(node)] == FULL])
+        each = build.gather([node for node in work.outputs if work.domain.levels[id(node)] == FULL])
         with self.each_result(each) as (row, column, found):
             guards = [at < size for at, size, by in ((row, m, tile.rows), (column, n, tile.columns)) if size % by]
             with build.if_(*guards):
                 result = build.let(rounded(found, anchor.spec.dtype))
                 position = flatten((variable("batch", batches), row.within(m), column.within(n)), anchor.spec.shape)
                 build.define(anchor, position, result)
-                _store(FULL, position, nodes, outputs, levels, build)
+                store_level(FULL, position, work, build)
 
     @contextmanager
     def each_result(self, each: int) -> Iterator[tuple[Var, Var, Expr]]:
@@ -313,17 +305,11 @@ class _Product:
             yield at
 
 
-def _store(
-    level: str,
-    position: Sym,
-    nodes: Sequence[Node],
-    outputs: Sequence[Node],
-    levels: Mapping[int, str],
-    build: Builder,
-) -> None:
+def store_level(level: str, position: Sym, work: Computation, build: Builder) -> None:
     """After every load: a result may take over the buffer that another one reads."""
-    values = {id(node): build.value(node, element(position, node)) for node in nodes if levels[id(node)] == level}
-    for node in outputs:
+    levels = work.domain.levels
+    values = {id(node): build.value(node, element(position, node)) for node in work.nodes if levels[id(node)] == level}
+    for node in work.outputs:
         if levels[id(node)] == level:
             build.store(node, position, values[id(node)])
 

@@ -1,24 +1,30 @@
-"""Groups of pointwise nodes over one number of elements: one invocation an element, or a word; several results."""
+"""Groups of pointwise nodes over one number of elements: one invocation an element or a few, several results.
+
+Where elements of a result share a word, an invocation computes at least all of a word.
+"""
 
 from collections.abc import Callable, Sequence
 from math import prod
 
-from pywebgpu.ir.graph import Generator, Node, Op, Pointwise
-from pywebgpu.kernels.access import GATHERS, Edges, reads_inside
+from pywebgpu.ir.graph import Generator, Node, Op, Pointwise, Structural
+from pywebgpu.kernels.access import Edges, gathers, reads_inside
 from pywebgpu.kernels.builder import Builder, element
 from pywebgpu.kernels.ir import GROUP, LANE
 from pywebgpu.kernels.kernel import Kernel
 from pywebgpu.kernels.launch import Launch, Problem, threads
 from pywebgpu.kernels.target import Target
 from pywebgpu.kernels.template import REPEAT_COST, Computation, Domain, Template
-from pywebgpu.ops import indexing
 from pywebgpu.symbolic import Sym, variable
 
-_BY_ELEMENT = (*GATHERS, indexing.write_slice)
+LARGE = 1 << 16  # elements from which memory takes longer than all else: vectors are longer texts
+WRITTEN = 128  # nodes times neighbours, at most: each is written out, and a translator takes its time
 
 
 class PointwiseTemplate(Template):
-    """Problem: the number of elements. Launch: threads, one an element, or one a word of a result."""
+    """Problem: the number of elements, and of nodes; layout: the largest vector that divides the elements.
+
+    Launch: threads, each of `vector` neighbours, which are loaded and stored at a time where they lie so.
+    """
 
     name = "pointwise"
     absorbs = beside = frozenset({name})
@@ -26,7 +32,7 @@ class PointwiseTemplate(Template):
     packs_own = True
 
     def claims(self, op: Op, target: Target) -> bool:
-        return isinstance(op, Pointwise | Generator) or op in _BY_ELEMENT
+        return isinstance(op, Pointwise | Generator) or (isinstance(op, Structural) and op.by_element)
 
     def joined(self, nodes: Sequence[Node], edges: Edges, parts: tuple[Domain, Domain]) -> Domain | None:
         inside = {id(node) for node in nodes}
@@ -47,36 +53,51 @@ class PointwiseTemplate(Template):
         return variable("i", prod(result.spec.shape))
 
     def reads_on_level(self, work: Computation, node: Node, result: Node) -> bool:
-        return node.op not in GATHERS
+        return not gathers(node.op)
 
     def problem(self, work: Computation, build: Builder) -> Problem:
-        return Problem((prod(work.outputs[0].spec.shape),))
+        size = prod(work.outputs[0].spec.shape)
+        return Problem((size, len(work.nodes)), layout=str(next(width for width in (4, 2, 1) if size % width == 0)))
 
     def launches(self, problem: Problem, target: Target) -> Sequence[Launch]:
-        return [Launch(threads=one) for one in threads(target.limits.workgroup_size)]
+        size, nodes = problem.sizes
+        widths = [width for width in (4, 2, 1) if width <= int(problem.layout) and nodes * width <= WRITTEN]
+        if size < LARGE or not widths:
+            widths = [1, *(width for width in widths if width > 1)]
+        return [Launch(threads=one, vector=width) for width in widths for one in threads(target.limits.workgroup_size)]
 
     def write(self, work: Computation, launch: Launch, build: Builder) -> Kernel:
-        size, lanes = prod(work.outputs[0].spec.shape), launch.threads
-        each = build.gather(work.outputs)
-        if each == 1:
-            i = build.let(GROUP * lanes + LANE, "i")
-            build.jump("return", i >= size)
-            _element(work, i.within(size), build)
-        else:
-            words = -(-size // each)
-            word = build.let(GROUP * lanes + LANE, "word")
-            build.jump("return", word >= words)
-            with build.loop("j", 0, each) as j:
-                i = build.let(word * each + j, "i")
-                build.in_words(i.within(size), each, word.within(words), j.within(each))
-                with build.if_(*[i < size] if size % each else ()):
-                    _element(work, i.within(size), build)
-        name = "_".join(dict.fromkeys(node.op.name for node in work.nodes[-3:]))
-        return build.kernel(f"map_{name}", lanes, -(-size // (lanes * each)))
+        if any(launch.vector % build.per_word(node) for node in work.outputs):
+            return _write_words(work, launch, build)
+        invocations = prod(work.outputs[0].spec.shape) // launch.vector
+        i = build.let(GROUP * launch.threads + LANE, "i")
+        build.jump("return", i >= invocations)
+        positions = [i.within(invocations) * launch.vector + at for at in range(launch.vector)]
+        # Every load before any store: a result may take over the buffer that another one reads.
+        values = [{id(node): build.value(node, element(at, node)) for node in work.nodes} for at in positions]
+        for node in work.outputs:
+            for at, found in zip(positions, values, strict=True):
+                build.store(node, at, found[id(node)])
+        groups = -(-invocations // launch.threads)
+        return build.kernel(_name(work), launch.threads, groups, vector=launch.vector)
 
 
-def _element(work: Computation, position: Sym, build: Builder) -> None:
-    # Every load before any store: a result may take over the buffer that another one reads.
-    values = {id(node): build.value(node, element(position, node)) for node in work.nodes}
-    for node in work.outputs:
-        build.store(node, position, values[id(node)])
+def _write_words(work: Computation, launch: Launch, build: Builder) -> Kernel:
+    """An invocation computes the elements of a word one after the other: of any size, and the text is no longer."""
+    size, each = prod(work.outputs[0].spec.shape), build.gather(work.outputs)
+    words = -(-size // each)
+    word = build.let(GROUP * launch.threads + LANE, "word")
+    build.jump("return", word >= words)
+    with build.loop("j", 0, each) as j:
+        i = build.let(word * each + j, "i")
+        position = i.within(size)
+        build.in_words(position, each, word.within(words), j.within(each))
+        with build.if_(*[i < size] if size % each else ()):
+            values = {id(node): build.value(node, element(position, node)) for node in work.nodes}
+            for node in work.outputs:
+                build.store(node, position, values[id(node)])
+    return build.kernel(_name(work), launch.threads, -(-words // launch.threads))
+
+
+def _name(work: Computation) -> str:
+    return "_".join(["map", *dict.fromkeys(node.op.name for node in work.nodes[-3:])])

@@ -5,8 +5,8 @@ from math import prod
 
 from pywebgpu import dtypes
 from pywebgpu.formats import WORD
-from pywebgpu.ir.graph import Node, Op, Reduction
-from pywebgpu.kernels.access import GATHERS, Edges, read_at
+from pywebgpu.ir.graph import Node, Op, Reduction, Structural
+from pywebgpu.kernels.access import Edges, gathers, read_at
 from pywebgpu.kernels.builder import Builder
 from pywebgpu.kernels.iteration_space import IterationSpace, folded
 from pywebgpu.kernels.kernel import Kernel, Limits
@@ -24,7 +24,6 @@ from pywebgpu.kernels.templates.rows_kernel import (
     is_positional,
     together,
 )
-from pywebgpu.ops import indexing
 from pywebgpu.symbolic import Sym, variable
 
 WIDTH = 64  # invocations of a workgroup that has several rows: what it shares is cleared first, which takes time
@@ -106,8 +105,8 @@ class RowsTemplate(Template):
         return variable("row", space.rows)
 
     def reads_on_level(self, work: Computation, node: Node, result: Node) -> bool:
-        gathers = folds(node) or node.op in GATHERS
-        return not gathers and work.domain.levels[id(node)] != FULL
+        elsewhere = folds(node) or gathers(node.op)
+        return not elsewhere and work.domain.levels[id(node)] != FULL
 
     def problem(self, work: Computation, build: Builder) -> Problem:
         space = work.domain.space
@@ -198,7 +197,7 @@ def _reads_its_own(node: Node, level: str, edges: Edges, levels: Mapping[int, st
     for producer, chain, shape in edges[id(node)]:
         if id(producer) not in levels:
             continue
-        if node.op in GATHERS or node.op is indexing.write_slice:
+        if isinstance(node.op, Structural) and node.op.by_element:
             return False
         wanted = full if levels[id(producer)] == FULL else row
         if level == OUTER and not is_fold and wanted is full:

@@ -56,7 +56,7 @@ class Rows:
         self.groups = -(-self.rows // self.beside)
 
     def open(self, build: Builder) -> None:
-        """inside: whether there is a row. place: an invocation's number among its row's lanes. Else the last row."""
+        """inside: whether there is a row. position: an invocation's number among its row's lanes. Else the last row."""
         own: Expr = LANE
         position: Expr = Const(U32, 0)
         if self.lanes > 1:
@@ -154,7 +154,7 @@ def _store_outer(small: list[Node], walk: Rows, build: Builder) -> None:
     for node, bits in zip(packed, shared, strict=True):
         each = build.per_word(node)  # What is past the last row is zero: nobody wrote it.
         with build.if_(walk.inside, walk.position.eq(0), (walk.own % each).eq(0)):
-            build.store_word(node, walk.row, [bits[walk.own + at if at else walk.own] for at in range(each)])
+            build.store_word(node, walk.row // each, [bits[walk.own + at if at else walk.own] for at in range(each)])
 
 
 def _outer_values(between: list[Node], depth: dict[int, int], level: int, walk: Rows, build: Builder) -> None:
@@ -178,7 +178,7 @@ def _reduce(
 
 
 class _Accumulator:
-    """What is folded on one walk, of which some nodes are the results: a value, or one and its place."""
+    """What is folded on one walk, of which some nodes are the results: a value, or one and its position."""
 
     def __init__(self, nodes: Sequence[Node], walk: Rows, build: Builder) -> None:
         op = EXTREMES.get(nodes[0].op, nodes[0].op)

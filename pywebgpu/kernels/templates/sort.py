@@ -1,6 +1,6 @@
 """Stable ordering of rows of uint32 keys: blocks by counting, then pairs of runs merged by rank.
 
-Each element finds its place alone: in a block by counting smaller elements, in a merge by its own place plus a binary
+Each element finds its rank alone: in a block by counting smaller elements, in a merge by its own rank plus a binary
 search in the other run. So a pass is one dispatch for any size, and equal keys keep their order.
 """
 

@@ -31,11 +31,13 @@ fn main(@builtin(workgroup_id) w: vec3u, @builtin(local_invocation_index) lane: 
   if (word >= 50u) { return; }
   for (var j = 0u; j < 2u; j++) {
     let i = word * 2u + j;
-    let v2 = unpack2x16float(b0[word] >> (j * 16u)).x;
-    let v3 = unpack2x16float(b1[word] >> (j * 16u)).x;
-    let v4 = p_half((v2 * v3));
-    let v5 = p_half((v4 + bitcast<f32>(numbers[0u].x)));
-    word1 |= (p_half_bits(v5) << (j * 16u));
+    let v2 = b0[word];
+    let v3 = unpack2x16float(v2 >> (j * 16u)).x;
+    let v4 = b1[word];
+    let v5 = unpack2x16float(v4 >> (j * 16u)).x;
+    let v6 = p_half((v3 * v5));
+    let v7 = p_half((v6 + bitcast<f32>(numbers[0u].x)));
+    word1 |= (p_half_bits(v7) << (j * 16u));
     if (j == 1u) {
       b2[word] = word1;
       word1 = 0u;

@@ -1,0 +1,171 @@
+"""`pywebgpu tune`: how this adapter runs the kernels of workloads the fastest, measured and kept.
+
+A round launches every kernel of a workload's step in another way, and the device's clock says how long each took; so
+there are as many rounds as the kernel with the most launches has. What beat the templates' own rules is measured
+again, and kept where it still does.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pywebgpu import devices
+from pywebgpu.bench import measure
+from pywebgpu.bench.workloads import WORKLOADS, Step, Workload
+from pywebgpu.errors import CompileError, DeviceError
+from pywebgpu.hosts import node
+from pywebgpu.kernels import templates, tuning
+from pywebgpu.kernels.launch import Case, Launch, Problem, Tuning
+from pywebgpu.runtime import program_cache, state
+
+ROUNDS = 24  # launches of a kernel that are tried, spread over all that there are
+RUNS = 3  # of each round, after one that compiles; the fastest counts
+GAIN = 0.95  # of the time by the template's rule: a launch that is not faster than this is no gain
+
+Times = dict[Case, float]  # nanoseconds of a step that kernels of a case took
+Say = Callable[[str], None]
+
+
+def main(arguments: Sequence[str]) -> int:
+    """The command. Exits with 1 where the adapter has no clock."""
+    parser = argparse.ArgumentParser(
+        prog="pywebgpu tune", description="Measures how kernels are launched best on this adapter, and keeps that."
+    )
+    parser.add_argument(
+        "workloads", nargs="*", choices=[*WORKLOADS, []], metavar="WORKLOAD", help="those of bench; all"
+    )
+    parser.add_argument("--rounds", type=int, default=ROUNDS, help=f"launches tried a kernel ({ROUNDS}); 0: all")
+    parser.add_argument("--host", choices=("native", "node"), default="native", help="node: Dawn, in Pyodide there")
+    parser.add_argument("--out", metavar="FILE", help="writes what was found to a file, and keeps nothing")
+    options = parser.parse_args(arguments)
+    names = options.workloads or list(WORKLOADS)
+    if options.host == "node":
+        out = ["--out", options.out] if options.out else []
+        return node.run(["-m", "pywebgpu", "tune", *names, "--rounds", str(options.rounds), *out])
+    try:
+        found = tune(names, rounds=options.rounds, keeps=not options.out, say=print)
+    except DeviceError as error:
+        print(f"pywebgpu tune: {error}", file=sys.stderr)
+        return 1
+    if options.out:
+        Path(options.out).write_text(tuning.to_text(found), encoding="utf-8")
+    return 0
+
+
+def tune(
+    names: Sequence[str] = tuple(WORKLOADS), *, rounds: int = ROUNDS, keeps: bool = True, say: Say = lambda line: None
+) -> Tuning:
+    """The launches that were faster than the templates' own, by case. They are used from now on; `keeps`: later, too.
+
+    It runs where Python can wait: natively, in Node, and in a page's worker. Raises DeviceError without a clock.
+    """
+    device: Any = devices.open_device("webgpu")
+    if not device.has_clock:
+        raise DeviceError(f"{device.adapter} has no clock: it lacks timestamp-query")
+    given = device.target
+    was_stored, state.default.is_stored = state.default.is_stored, False
+    found: list[Tuning] = []
+    try:
+        for name in names:
+            found.append(_Tuner(device, replace(given, tuning={}), WORKLOADS[name], say).run(rounds))
+    finally:
+        state.default.is_stored, device.target = was_stored, given
+        program_cache.clear()
+    best = tuning.merged(found)
+    device.target = replace(given, tuning=tuning.merged([given.tuning, best]))
+    if keeps:
+        place = device.keep_tuning(device.target.tuning)
+        say(f"{len(best)} launches of {device.adapter} {f'are in {place}' if place else 'are kept nowhere'}")
+    return best
+
+
+def _workload(name: str) -> str:
+    if name not in WORKLOADS:
+        raise argparse.ArgumentTypeError(f"there is no workload {name!r}; there are {', '.join(WORKLOADS)}")
+    return name
+
+
+class _Tuner:
+    """One workload on a device. `target` is the device's without a tuning."""
+
+    def __init__(self, device: Any, target: Any, workload: Workload, say: Say) -> None:
+        self._device, self._target, self._say, self._name = device, target, say, workload.name
+        device.target = target
+        self._engine, self._step = measure.prepare(workload, device)
+
+    def run(self, rounds: int) -> Tuning:
+        problems, rule = self._measured({})
+        launches = {case: _spread(self._launches(case, problem), rounds) for case, problem in problems.items()}
+        best: dict[Case, tuple[float, Launch]] = {}
+        for at in range(1, max(map(len, launches.values()), default=0)):
+            tried = {case: found[at] for case, found in launches.items() if at < len(found)}
+            for case, time in self._tried(tried).items():
+                if case in tried and time < best.get(case, (rule[case], None))[0]:
+                    best[case] = time, tried[case]
+        found = self._confirmed({case: one for case, (_, one) in best.items()})
+        self._say(f"{self._name}: {len(problems)} kinds of kernels, {len(found)} of them faster than by rule")
+        return found
+
+    def _launches(self, case: Case, problem: Problem) -> list[Launch]:
+        template = next(one for one in templates.ALL if one.name == case.template)
+        return list(template.launches(problem, self._target))
+
+    def _confirmed(self, best: Tuning) -> Tuning:
+        """Those that are faster when all are measured once more, as are the rules."""
+        _, rule = self._measured({})
+        times = self._tried(best)
+        found = {case: one for case, one in best.items() if times.get(case, rule[case]) < GAIN * rule[case]}
+        for case, one in found.items():
+            before, after = rule[case] / 1e3, times[case] / 1e3
+            self._say(f"  {case.template} {case.shape_class} {case.layout}: {before:.0f} us -> {after:.0f} us by {one}")
+        return found
+
+    def _tried(self, tried: Tuning) -> Times:
+        """Nothing where a driver refuses one of them."""
+        try:
+            return self._measured(tried)[1]
+        except CompileError as error:
+            self._say(f"  a round was refused: {str(error).splitlines()[0]}")
+            return {}
+
+    def _measured(self, tried: Mapping[Case, Launch]) -> tuple[dict[Case, Problem], Times]:
+        """The cases of a step's kernels, each with a problem, and their times."""
+        device = self._device
+        device.target = replace(self._target, tuning=dict(tried))
+        program_cache.clear()
+        _run(self._step, self._engine)
+        _run(self._step, self._engine)  # Optimizers have made their state in the first one.
+        problems: dict[Case, Problem] = {}
+        fastest: Times = {}
+        for _ in range(RUNS):
+            device.time(True)
+            _run(self._step, self._engine)
+            times: Times = {}
+            for timing in device.timings():
+                for dispatch, (start, end) in zip(timing.program.steps, timing.spans, strict=True):
+                    name, problem = timing.program.kernels[dispatch.kernel].problem
+                    case = Case(name, problem.shape_class(), problem.formats, problem.layout)
+                    problems.setdefault(case, problem)
+                    times[case] = times.get(case, 0.0) + end - start
+            fastest = {case: min(time, fastest.get(case, time)) for case, time in times.items()}
+            device.time(False)
+        return problems, fastest
+
+
+def _run(step: Step, engine: measure.Engine) -> None:
+    kept = step()
+    engine.submit()
+    engine.wait()
+    del kept
+
+
+def _spread(found: list[Launch], most: int) -> list[Launch]:
+    """The first one, and of the others as many as there may be, evenly."""
+    if not most or len(found) <= most:
+        return found
+    return [found[round(at * (len(found) - 1) / (most - 1))] for at in range(most)] if most > 1 else found[:1]
