@@ -7,7 +7,7 @@
  */
 
 import { BridgeError, as } from "./errors.mjs";
-import { Pool, Scratch } from "./pool.mjs";
+import { Pool, Scratch, WORD } from "./pool.mjs";
 import { Loaded, Pipelines, VERSION } from "./program.mjs";
 import { FAULT_BYTES, Reader } from "./reader.mjs";
 import { Stamps, Watch } from "./timing.mjs";
@@ -134,19 +134,33 @@ export class Bridge {
     else this.#free(id);
   }
 
-  /** Whole words into a buffer, which is made where it is not there. @param {number} id @param {Uint8Array} data @param {number} offset in bytes */
+  /**
+   * Bytes into a buffer, which is made where it is not there. A word of which they are a part is read before: a queue
+   * takes whole ones.
+   * @param {number} id @param {Uint8Array} data @param {number} offset in bytes
+   */
   write(id, data, offset = 0) {
+    if (offset % WORD || data.byteLength % WORD) {
+      this.#patch(id, data, offset);
+      return;
+    }
     const kept = this.#waiting.length ? data.slice() : data;
-    this.#inOrder(() => {
-      try {
-        const chunk = this.#buffers.get(id) ?? this.#make(id, kept.byteLength);
-        if (this.#foreseen?.id === id) this.#forget();
-        this.gpu.queue.writeBuffer(chunk.buffer, offset, /** @type {Uint8Array<ArrayBuffer>} */ (kept));
-        if (!offset) this.#spoiled.delete(id);
-      } catch (error) {
-        this.#spoiled.set(id, as("device", error));
-      }
+    this.#inOrder(() => this.#write(id, kept, offset));
+  }
+
+  /** Bytes that are no whole words. What comes after waits until they are there. @param {number} id @param {Uint8Array} data @param {number} offset */
+  #patch(id, data, offset) {
+    const begin = offset - (offset % WORD);
+    const whole = new Uint8Array(Math.ceil((offset + data.byteLength) / WORD) * WORD - begin);
+    const kept = data.slice();
+    const merge = (/** @type {Uint8Array} */ found) => {
+      whole.set(found);
+      whole.set(kept, offset - begin);
+    };
+    const ready = this.read(id, whole.byteLength, merge, begin).catch((error) => {
+      this.#trouble ??= as("device", error);
     });
+    this.#defer(() => this.#write(id, whole, begin), ready);
   }
 
   /**
@@ -289,6 +303,18 @@ export class Bridge {
   }
 
   // What happens in order
+
+  /** @param {number} id @param {Uint8Array} data @param {number} offset */
+  #write(id, data, offset) {
+    try {
+      const chunk = this.#buffers.get(id) ?? this.#make(id, data.byteLength);
+      if (this.#foreseen?.id === id) this.#forget();
+      this.gpu.queue.writeBuffer(chunk.buffer, offset, /** @type {Uint8Array<ArrayBuffer>} */ (data));
+      if (!offset) this.#spoiled.delete(id);
+    } catch (error) {
+      this.#spoiled.set(id, as("device", error));
+    }
+  }
 
   /** @param {Loaded} program @param {ArrayLike<number>} inputs @param {ArrayLike<number>} outputs @param {Uint32Array} numbers */
   #run(program, inputs, outputs, numbers) {

@@ -4,7 +4,7 @@ import { BridgeError, refuse } from "./errors.mjs";
 import { parse } from "./safetensors.mjs";
 import { checkExport } from "./validate.mjs";
 
-export const VERSION = 2;
+export const VERSION = 3;
 
 /**
  * @typedef {import("./runner.mjs").Step} Step

@@ -4,7 +4,8 @@ import type { Bridge } from "./bridge.mjs";
 
 export { BridgeError } from "./errors.mjs";
 
-export type Numbers = Float32Array | Int32Array | Uint32Array | Uint8Array;
+/** The smallest array that holds the elements of a dtype; float16 and bfloat16 come as float32. */
+export type Numbers = Float32Array | Int32Array | Uint32Array | Int16Array | Int8Array | Uint8Array;
 
 /** A tensor on the host: its elements in row-major order. */
 export interface Tensor {

@@ -13,8 +13,9 @@
 import { Bridge } from "./bridge.mjs";
 import { BridgeError, refuse } from "./errors.mjs";
 import { VERSION, checked, fetched } from "./files.mjs";
+import { WORD } from "./pool.mjs";
 import { Runner } from "./runner.mjs";
-import { size, toBytes, words } from "./values.mjs";
+import { around, byteSize, elements, itemSize, size, toBytes } from "./values.mjs";
 
 export { BridgeError, VERSION };
 
@@ -63,11 +64,11 @@ class Player {
     this.#requireLimits();
     for (const state of data.states) {
       const id = this.#nextBuffer++;
-      const count = size(state.shape);
-      const whole = new Uint8Array(4 * Math.max(1, count));
+      const whole = new Uint8Array(Math.max(WORD, byteSize(state.dtype, size(state.shape))));
       for (const [name, offset] of state.parts) {
         const entry = /** @type {import("./safetensors.mjs").Entry} */ (weights.get(name));
-        whole.set(toBytes(state.dtype, entry.elements()), 4 * offset);
+        const bytes = (entry.dtype === state.dtype && entry.stored()) || toBytes(state.dtype, entry.elements());
+        whole.set(bytes.subarray(0, size(entry.shape) * itemSize(state.dtype)), offset * itemSize(state.dtype));
       }
       bridge.write(id, whole);
       this.#homes.push(id);
@@ -148,7 +149,7 @@ class Player {
 
   #requireLimits() {
     const { maxStorageBuffersPerShaderStage: most, maxStorageBufferBindingSize, maxBufferSize } = this.bridge.info.limits;
-    const states = this.#data.states.map(({ shape }) => 4 * size(shape));
+    const states = this.#data.states.map(({ dtype, shape }) => byteSize(dtype, size(shape)));
     for (const [name, { program }] of Object.entries(this.#data.programs)) {
       const largest = [...states, ...program.sizes].reduce((n, m) => Math.max(n, m), 0);
       if (largest > maxBufferSize) throw refuse(`${name} has a buffer of ${largest} bytes; this device allows ${maxBufferSize}`);
@@ -184,8 +185,9 @@ class Tensors {
   async get(name) {
     const { state, offset, shape } = this.entry(name);
     const { bridge, states, homes } = this.access;
-    const count = size(shape);
-    const data = await bridge.read(homes[state], 4 * count, (bytes) => words(states[state].dtype, bytes), 4 * offset);
+    const { dtype } = states[state];
+    const { begin, bytes, skipped } = around(dtype, offset, size(shape));
+    const data = await bridge.read(homes[state], bytes, (found) => elements(dtype, found).slice(skipped, skipped + size(shape)), begin);
     return { data, shape };
   }
 
@@ -193,7 +195,10 @@ class Tensors {
     const { bridge, states, homes } = this.access;
     const used = [...new Set([...this.entries.values()].map(({ state }) => state))];
     const found = await Promise.all(
-      used.map((state) => bridge.read(homes[state], 4 * size(states[state].shape), (bytes) => words(states[state].dtype, bytes))),
+      used.map((state) => {
+        const { dtype, shape } = states[state];
+        return bridge.read(homes[state], byteSize(dtype, size(shape)), (bytes) => elements(dtype, bytes));
+      }),
     );
     const named = [...this.entries.values()].map(({ name, state, offset, shape }) => {
       const data = found[used.indexOf(state)].slice(offset, offset + size(shape));
@@ -209,7 +214,10 @@ class Tensors {
       const { state, offset, shape } = this.entry(name);
       const count = size(shape);
       if (list?.length !== count) throw refuse(`${name} has ${count} elements; it was given ${list?.length}`);
-      return { id: homes[state], bytes: toBytes(states[state].dtype, list), offset: 4 * offset };
+      const { dtype, shape: whole } = states[state];
+      const bytes = toBytes(dtype, list);
+      const isLast = offset + count === size(whole); // What follows in its last word is nobody's.
+      return { id: homes[state], bytes: isLast ? bytes : bytes.subarray(0, count * itemSize(dtype)), offset: offset * itemSize(dtype) };
     });
     for (const { id, bytes, offset } of ready) bridge.write(id, bytes, offset);
   }

@@ -1,5 +1,7 @@
 /** Buffers that wait to be used again, by size class, within a budget: the rule of pywebgpu/devices/pool.py. */
 
+export const WORD = 4; // bytes of which a buffer has whole ones, and a queue writes and copies whole ones
+
 /**
  * A GPUBuffer of a size class. `serial` tells it from every other one, for keys.
  * @typedef {{ buffer: GPUBuffer, size: number, serial: number }} Chunk

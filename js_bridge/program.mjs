@@ -2,7 +2,7 @@
 
 import { BridgeError, as, compileError } from "./errors.mjs";
 
-export const VERSION = 2;
+export const VERSION = 3;
 const GROUPS = 32; // bind groups kept for a step
 /** @type {Record<string, GPUBufferBindingType>} */
 const BINDING = { r: "read-only-storage", w: "storage", n: "uniform", f: "storage" };

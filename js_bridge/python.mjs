@@ -4,6 +4,7 @@
  */
 
 import { Bridge } from "./bridge.mjs";
+import { WORD } from "./pool.mjs";
 import { load, save } from "./tuning.mjs";
 
 /** Commands, as devices/bridged.py writes them: a word, then its arguments. */
@@ -143,13 +144,13 @@ export class PythonBridge {
         bridge.drop(id);
       } else if (command === WRITE) {
         const [size] = take(1);
-        bridge.write(id, new Uint8Array(buffer, byteOffset + 4 * at, 4 * size));
+        bridge.write(id, new Uint8Array(buffer, byteOffset + WORD * at, WORD * size));
         at += size;
       } else if (command === RUN) {
         const { inputs, outputs, numbers } = bridge.counts(id);
         const given = take(inputs);
         const wanted = take(outputs);
-        bridge.run(id, given, wanted, new Uint32Array(buffer, byteOffset + 4 * at, numbers));
+        bridge.run(id, given, wanted, new Uint32Array(buffer, byteOffset + WORD * at, numbers));
         at += numbers;
       } else {
         throw new Error(`python.mjs: there is no command ${command}`);

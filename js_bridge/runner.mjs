@@ -2,7 +2,7 @@
 
 import { refuse } from "./errors.mjs";
 import { HostProgram } from "./host_program.mjs";
-import { arranged, put, size, toBytes } from "./values.mjs";
+import { arranged, around, put, size, toBytes } from "./values.mjs";
 
 /** @typedef {import("./bridge.mjs").Bridge} Bridge */
 /**
@@ -65,8 +65,8 @@ export class Runner {
       const id = kind === "argument" ? this.given[at] : kind === "state" ? this.homes[at] : this.outputs[at];
       const { dtype, shape, strides, offset } = /** @type {View} */ (template);
       const last = shape.reduce((sum, n, axis) => sum + (n - 1) * strides[axis], 0);
-      const bytes = size(shape) ? 4 * (last + 1) : 0;
-      const data = await this.bridge.read(id, bytes, (found) => arranged(template, found), 4 * offset);
+      const { begin, bytes, skipped } = around(dtype, offset, size(shape) && last + 1);
+      const data = await this.bridge.read(id, bytes, (found) => arranged(template, found, skipped), begin);
       if (shape.length) return { data, shape };
       return dtype === "bool" ? data[0] !== 0 : data[0];
     }

@@ -4,6 +4,7 @@
 
 import { refuse } from "./errors.mjs";
 import { isObject, isShape, isSize, isText } from "./validate.mjs";
+import { half } from "./values.mjs";
 
 const MAX_HEADER = 100_000_000;
 
@@ -21,7 +22,11 @@ const DTYPES = {
   BOOL: ["bool", 1, (view, at) => view.getUint8(at)],
 };
 
-/** One tensor of a file: its elements as numbers of the dtype. @typedef {{ dtype: string, shape: number[], elements: () => ArrayLike<number> }} Entry */
+/**
+ * One tensor of a file: its elements as numbers of the dtype, and as the bytes that the device has of them; null where
+ * those are others.
+ * @typedef {{ dtype: string, shape: number[], elements: () => ArrayLike<number>, stored: () => Uint8Array | null }} Entry
+ */
 
 /** The tensors of a file by name. Throws BridgeError "usage" for a damaged one. @param {ArrayBuffer} file @returns {Map<string, Entry>} */
 export function parse(file) {
@@ -45,7 +50,8 @@ export function parse(file) {
     if (offsets[0] !== end) throw damaged(`the bytes of ${name} begin at ${offsets[0]}, not at ${end}`);
     end = offsets[1];
     const begin = 8 + size + offsets[0];
-    found.set(name, { dtype, shape, elements: () => elements(code, file, begin, count, bytes, read) });
+    const stored = () => (code === "I64" || code === "BOOL" ? null : new Uint8Array(file, begin, count * bytes));
+    found.set(name, { dtype, shape, elements: () => elements(code, file, begin, count, bytes, read), stored });
   }
   if (8 + size + end !== file.byteLength) throw damaged(`the tensors take ${end} bytes, but the file has ${file.byteLength - 8 - size}`);
   return found;
@@ -73,13 +79,6 @@ function elements(code, file, begin, count, bytes, read) {
   if (code === "F32") return new Float32Array(file.slice(begin, begin + 4 * count));
   const view = new DataView(file, begin, count * bytes);
   return Array.from({ length: count }, (_, at) => read(view, at * bytes));
-}
-
-/** @param {number} word */
-function half(word) {
-  const [exponent, rest] = [(word >> 10) & 31, word & 1023];
-  const size = exponent === 31 ? (rest ? NaN : Infinity) : exponent ? (1 + rest / 1024) * 2 ** (exponent - 15) : rest * 2 ** -24;
-  return word & 0x8000 ? -size : size;
 }
 
 /** @param {number} word */

@@ -5,14 +5,14 @@
 
 import { BridgeError, refuse } from "./errors.mjs";
 import { HostProgram } from "./host_program.mjs";
+import { WORD } from "./pool.mjs";
 import { VERSION } from "./program.mjs";
-import { size } from "./values.mjs";
+import { DTYPES, byteSize, size } from "./values.mjs";
 
 const MAX_GROUPS = 65535;
 const MAX_NUMBERS = 16384;
 const MAX_RANK = 64;
 const MAX_DEPTH = 100;
-const DTYPES = ["bool", "uint8", "int8", "int16", "int32", "int64", "uint32", "float16", "bfloat16", "float32"];
 const NEEDED = ["shader-f16", "subgroups", "chromium-experimental-subgroup-matrix"];
 /** @type {Record<string, string>} */
 const KINDS = { r: "storage, read", w: "storage, read_write", n: "uniform", f: "storage, read_write" };
@@ -48,9 +48,9 @@ export function checkProgram(data) {
   if (data.version !== VERSION) throw new BridgeError("compile", `a program of version ${data.version}; this player runs version ${VERSION}`);
   for (const name of ["kernels", "steps", "sizes", "ranges", "scratch", "inputs", "outputs", "numbers", "written"]) require(isList(data[name]), name, "it is a list");
   const { kernels, sizes, ranges, numbers } = data;
-  sizes.forEach((/** @type {any} */ bytes, /** @type {number} */ at) => require(isSize(bytes) && bytes >= 4 && bytes % 4 === 0, `sizes[${at}]`, "a buffer has words, one at least"));
+  sizes.forEach((/** @type {any} */ bytes, /** @type {number} */ at) => require(isSize(bytes) && bytes >= WORD && bytes % WORD === 0, `sizes[${at}]`, "a buffer has words, one at least"));
   ranges.forEach((/** @type {any} */ found, /** @type {number} */ at) => {
-    const fits = areSizes(found, 3) && found[0] < sizes.length && found[1] % 256 === 0 && found[2] % 4 === 0 && found[2] > 0 && found[1] + found[2] <= sizes[found[0]];
+    const fits = areSizes(found, 3) && found[0] < sizes.length && found[1] % 256 === 0 && found[2] % WORD === 0 && found[2] > 0 && found[1] + found[2] <= sizes[found[0]];
     require(fits, `ranges[${at}]`, "a buffer, a multiple of 256, and bytes that it has");
   });
   checkEnds(data);
@@ -64,7 +64,7 @@ export function checkProgram(data) {
 function checkEnds({ inputs, outputs, written, sizes, scratch, numbers }) {
   for (const [name, values] of Object.entries({ inputs, outputs })) {
     values.forEach((/** @type {any} */ value, /** @type {number} */ at) => {
-      const fits = isSpec(value, "dtype") && isAt(value.buffer, sizes) && 4 * size(value.shape) <= sizes[value.buffer];
+      const fits = isSpec(value, "dtype") && isAt(value.buffer, sizes) && byteSize(value.dtype, size(value.shape)) <= sizes[value.buffer];
       require(fits, `${name}[${at}]`, "a value has a dtype of webgpu, and a buffer that holds its shape");
     });
   }

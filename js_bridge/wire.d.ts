@@ -1,6 +1,6 @@
 // A Program as JSON: what pywebgpu/compiler/wire.py writes. Both carry the version; a bridge refuses any other.
 
-/** A value that goes in or comes out: the number of its buffer, and what its elements are. */
+/** A value that goes in or comes out: the number of its buffer, and what its elements are. They lie there as values.mjs says. */
 export interface Value {
   buffer: number;
   dtype: string;

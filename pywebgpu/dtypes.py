@@ -1,7 +1,7 @@
-"""Element types: kind, size, names in WGSL and NumPy, and PyTorch's promotion rule.
+"""Element types: kind, size, how webgpu stores and computes them, names in NumPy, and PyTorch's promotion rule.
 
-On webgpu every element takes one 32-bit word: float16 and bfloat16 are words that hold a rounded float32, int64 is an
-int32 that was checked on the way in, bool is 0 or 1.
+On webgpu a buffer holds torch's bytes (see formats.py), but an int64 is an int32 that was checked on the way in. A
+register there is of 32 bits: float16 and bfloat16 are computed as a float32 that is rounded, bool is 0 or 1.
 """
 
 from __future__ import annotations
@@ -12,6 +12,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pywebgpu.step_capture.free_number import Number
+
+from pywebgpu import formats
+from pywebgpu.formats import Format
 
 
 class Kind(IntEnum):
@@ -24,12 +27,16 @@ class Kind(IntEnum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DType:
-    """One element type. `wgsl` is None where webgpu has no such type."""
+    """One element type.
+
+    compute: what WGSL computes it as; None where webgpu has no such type.  format: how it lies in a buffer there.
+    """
 
     name: str
     kind: Kind
     itemsize: int
-    wgsl: str | None
+    compute: str | None
+    format: Format
     code: str  # struct format character; "" where Python has none
     low: float = 0
     high: float = 0
@@ -53,17 +60,17 @@ class DType:
         return False
 
 
-bool_ = DType("bool", Kind.BOOL, 1, "u32", "?", 0, 1)
-uint8 = DType("uint8", Kind.INT, 1, "u32", "B", 0, 255)
-int8 = DType("int8", Kind.INT, 1, "i32", "b", -128, 127)
-int16 = DType("int16", Kind.INT, 2, "i32", "h", -(2**15), 2**15 - 1)
-int32 = DType("int32", Kind.INT, 4, "i32", "i", -(2**31), 2**31 - 1)
-int64 = DType("int64", Kind.INT, 8, "i32", "q", -(2**63), 2**63 - 1)
-uint32 = DType("uint32", Kind.INT, 4, "u32", "I", 0, 2**32 - 1)
-float16 = DType("float16", Kind.FLOAT, 2, "f32", "e", -65504.0, 65504.0)
-bfloat16 = DType("bfloat16", Kind.FLOAT, 2, "f32", "", -3.3895313892515355e38, 3.3895313892515355e38)
-float32 = DType("float32", Kind.FLOAT, 4, "f32", "f", -3.4028234663852886e38, 3.4028234663852886e38)
-float64 = DType("float64", Kind.FLOAT, 8, None, "d", -1.7976931348623157e308, 1.7976931348623157e308)
+bool_ = DType("bool", Kind.BOOL, 1, "u32", formats.U8, "?", 0, 1)
+uint8 = DType("uint8", Kind.INT, 1, "u32", formats.U8, "B", 0, 255)
+int8 = DType("int8", Kind.INT, 1, "i32", formats.I8, "b", -128, 127)
+int16 = DType("int16", Kind.INT, 2, "i32", formats.I16, "h", -(2**15), 2**15 - 1)
+int32 = DType("int32", Kind.INT, 4, "i32", formats.I32, "i", -(2**31), 2**31 - 1)
+int64 = DType("int64", Kind.INT, 8, "i32", formats.I32, "q", -(2**63), 2**63 - 1)
+uint32 = DType("uint32", Kind.INT, 4, "u32", formats.U32, "I", 0, 2**32 - 1)
+float16 = DType("float16", Kind.FLOAT, 2, "f32", formats.F16, "e", -65504.0, 65504.0)
+bfloat16 = DType("bfloat16", Kind.FLOAT, 2, "f32", formats.BF16, "", -3.3895313892515355e38, 3.3895313892515355e38)
+float32 = DType("float32", Kind.FLOAT, 4, "f32", formats.F32, "f", -3.4028234663852886e38, 3.4028234663852886e38)
+float64 = DType("float64", Kind.FLOAT, 8, None, formats.F64, "d", -1.7976931348623157e308, 1.7976931348623157e308)
 
 ALL: tuple[DType, ...] = (
     bool_, uint8, int8, int16, int32, int64, uint32, float16, bfloat16, float32, float64,

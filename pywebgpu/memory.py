@@ -131,7 +131,7 @@ def live_tensors(device: DeviceLike = None) -> list[Live]:
             shape, dtype = storage.node.spec
             key = where.line, where.module, tuple(shape), dtype
             found[key] += 1
-            nbytes[key] += prod(shape) * (4 if opened.target.wgsl else dtype.itemsize)
+            nbytes[key] += dtype.format.nbytes(prod(shape)) if opened.target.wgsl else prod(shape) * dtype.itemsize
     return [Live(*key, count=found[key], nbytes=size) for key, size in nbytes.most_common()]
 
 

@@ -19,6 +19,18 @@ test("what is written is read", async () => {
   bridge.close();
 });
 
+test("bytes that are no whole words leave those beside them, in the order of calls", async () => {
+  const bridge = await open();
+  const bytes = async () => [...(await bridge.read(1, 8))];
+  bridge.write(1, Uint8Array.of(0, 1, 2, 3, 4, 5, 6, 7));
+  bridge.write(1, Uint8Array.of(30, 40, 50), 3);
+  const first = bytes();
+  bridge.write(1, Uint8Array.of(9), 4);
+  bridge.write(1, Uint8Array.of(20, 21, 22, 23), 0);
+  assert.deepEqual([await first, await bytes()], [[0, 1, 2, 30, 40, 50, 6, 7], [20, 21, 22, 23, 9, 50, 6, 7]]);
+  bridge.close();
+});
+
 test("the device is described", async () => {
   const bridge = await open();
   assert.ok(bridge.info.name);
@@ -307,7 +319,7 @@ test("a lost device is told by every call", async () => {
 
 test("a program of another version is refused", async () => {
   const bridge = await open();
-  assert.throws(() => bridge.load(1, program({ version: 1 })), /a program of version 1; this bridge runs version 2/);
+  assert.throws(() => bridge.load(1, program({ version: 1 })), /a program of version 1; this bridge runs version 3/);
   bridge.close();
 });
 

@@ -46,7 +46,7 @@ export function kernel(body, bindings = "rw", n = 4) {
 /** One step from an input to an output of n floats. @param {Partial<import("../wire.d.ts").Program>} parts @param {number} n */
 export function program(parts = {}, n = 4) {
   return JSON.stringify({
-    version: 2,
+    version: 3,
     kernels: [kernel("y[i] = x[i] * numbers.x;", "rwn", n)],
     steps: [[0, 0, 1]],
     sizes: [4 * n, 4 * n],

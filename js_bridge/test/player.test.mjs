@@ -31,7 +31,7 @@ function files(parts = {}) {
   return {
     program: JSON.stringify({
       format: "pywebgpu",
-      version: 2,
+      version: 3,
       states: [{ dtype: "float32", shape: [4], parts: [["a", 0], ["b", 2]] }, { dtype: "float32", shape: [2], parts: [] }],
       tensors: [
         { name: "a", kind: "parameter", state: 0, offset: 0, shape: [2] },
@@ -149,7 +149,7 @@ test("what does not fit is refused, and nothing has happened", async () => {
 });
 
 test("files of another version, damaged ones and missing ones are refused", async () => {
-  await refused(() => load(files({ version: 1 })), /pywebgpu 1; this player reads pywebgpu 2/, "compile");
+  await refused(() => load(files({ version: 1 })), /pywebgpu 1; this player reads pywebgpu 3/, "compile");
   const other = JSON.parse(files().program);
   other.programs.inference.program.version = 99;
   await refused(() => load({ ...files(), program: JSON.stringify(other) }), /inference.a program of version 99/, "compile");

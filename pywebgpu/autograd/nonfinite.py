@@ -124,7 +124,7 @@ class _Counts:
 
     def __init__(self, device: Device, nodes: Sequence[Node], *, infinity: bool) -> None:
         parts = [_count(node, infinity=infinity) for node in nodes]
-        self._starts, size = packing.layout(((),) * len(parts))
+        self._starts, size = packing.layout(((),) * len(parts), parts[0].spec.dtype)
         node = packing.pack(*parts, starts=self._starts, size=size, clean=False)
         self._storage = Storage(node, device)
 

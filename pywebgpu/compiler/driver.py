@@ -5,12 +5,13 @@ from dataclasses import dataclass, field
 from math import prod
 
 from pywebgpu import dtypes
-from pywebgpu.compiler import memory_plan, suballocation
+from pywebgpu.compiler import memory_plan, packed_stores, suballocation
 from pywebgpu.compiler.kernel_table import KernelTable
 from pywebgpu.compiler.passes import PASSES, expand, simplify
 from pywebgpu.compiler.program import Dispatch, HostCall, Program, Slot
 from pywebgpu.compiler.schedule import Schedule, scheduled
 from pywebgpu.errors import CompileError
+from pywebgpu.formats import WIDE, WORD, Format
 from pywebgpu.ir.graph import HOST, Node, Spec, thread_state
 from pywebgpu.ir.show import as_text
 from pywebgpu.ir.walk import toposort
@@ -78,7 +79,7 @@ def _rewritten(
         order = toposort(roots)
         kept.append(order)
         _watch(f"after {rewrite.__name__}", roots)
-    roots = _stored(roots)
+    roots = _stored(roots, claims)
     order = toposort(roots)
     kept.append(order)
     return roots, order
@@ -103,6 +104,7 @@ class _Slots:
 
     number: by id, the slot of a value; owners come first, the data leaves before all.
     ranges: for each value inside another, the slot of that, and the byte where it starts there.
+    formats: by id, how those lie in memory that do not lie as their dtypes say.
     windows: by slot of a value and number of its window, the slot of that; they come last.
     """
 
@@ -110,6 +112,7 @@ class _Slots:
     inside: list[Node]
     number: dict[int, int]
     ranges: list[tuple[int, int]]
+    formats: dict[int, Format]
     windows: dict[tuple[int, int], int] = field(default_factory=dict)
 
     @staticmethod
@@ -118,7 +121,10 @@ class _Slots:
         owners, inside = [*data, *computed], [*placed.parts, *placed.windows]
         number = {id(node): at for at, node in enumerate((*owners, *inside))}
         found = (placed.inside[id(node)] for node in inside)
-        return _Slots(owners, inside, number, [(number[id(whole)], 4 * start) for whole, start in found])
+        ranges = [(number[id(whole)], start * whole.spec.dtype.format.itemsize) for whole, start in found]
+        unpacked = packed_stores.unpacked(schedule.groups)
+        formats = {id(node): WIDE[str(node.spec.dtype.compute)] for node in computed if id(node) in unpacked}
+        return _Slots(owners, inside, number, ranges, formats)
 
     def find(self, node: Node, window: int | None) -> int:
         """The slot of a value, or of a window of it."""
@@ -141,7 +147,10 @@ class _Slots:
         """Each with its buffer, and where in it. A buffer that one binding reaches is bound whole."""
         buffers, offsets = layout.buffers, layout.offsets
         alone = [None if size <= limits.binding_bytes else 0 for size in layout.sizes]
-        own = [Slot(node.spec, buffers[at], offsets[at] or alone[buffers[at]]) for at, node in enumerate(self.owners)]
+        own = [
+            Slot(node.spec, buffers[at], offsets[at] or alone[buffers[at]], self.formats.get(id(node)))
+            for at, node in enumerate(self.owners)
+        ]
         within = zip(self.inside, self.ranges, strict=True)
         found = [*own, *[Slot(node.spec, buffers[whole], offsets[whole] + at) for node, (whole, at) in within]]
         return (*found, *[_window(found[at], window, limits) for at, window in self.windows])
@@ -151,7 +160,7 @@ def _window(whole: Slot, window: int, limits: Limits) -> Slot:
     """A window of a value, as words."""
     start = window * windows.nbytes(limits)
     size = min(windows.nbytes(limits), whole.nbytes - start)
-    return Slot(Spec((size // 4,), dtypes.uint32), whole.buffer, (whole.offset or 0) + start)
+    return Slot(Spec((size // WORD,), dtypes.uint32), whole.buffer, (whole.offset or 0) + start)
 
 
 def _dispatches(
@@ -159,7 +168,8 @@ def _dispatches(
 ) -> tuple[list[Kernel], list[Dispatch], list[list[Node]]]:
     """The kernels, the steps that run them, and the nodes that each step computes."""
     stored = {id(node) for group in schedule.groups for node in group.outputs}
-    table = KernelTable(stored, {id(node): at for at, node in enumerate(numbers)}, schedule.alias, target)
+    indices = {id(node): at for at, node in enumerate(numbers)}
+    table = KernelTable(stored, indices, schedule.alias, target, {*slots.formats})
     steps: list[Dispatch] = []
     served: list[list[Node]] = []
     for group in schedule.groups:
@@ -174,7 +184,7 @@ def _laid_out(
     steps: Sequence[Dispatch], slots: _Slots, outputs: Sequence[int], owner: Mapping[int, int], limits: Limits
 ) -> memory_plan.Layout:
     """owner: the slot of a value that takes over a data leaf's buffer -> the leaf's slot."""
-    sizes = [_bytes(node, limits) for node in slots.owners]
+    sizes = [_bytes(node, slots.formats.get(id(node)) or node.spec.dtype.format, limits) for node in slots.owners]
     data = [at for at, node in enumerate(slots.owners) if node.buffer is not None]
     pinned = {at: at for at in data} | {at: owner.get(at, at) for at in outputs}
     late = {at for at in outputs if at not in owner and at not in data}
@@ -190,7 +200,7 @@ def _grouped(
     order = toposort(found.roots)
     kept.append(order)
     while True:
-        placed = suballocation.suballocate(found, order, claims.target.limits.bindings, apart)
+        placed = suballocation.suballocate(found, order, claims, apart)
         nodes = order if placed.roots is found.roots else toposort(placed.roots)
         kept.append(nodes)
         schedule = scheduled(placed, nodes, claims, [(placed.roots[i], leaf) for i, leaf in written])
@@ -200,19 +210,23 @@ def _grouped(
         apart |= clashes
 
 
-def _stored(roots: tuple[Node, ...]) -> tuple[Node, ...]:
-    """Each root has a buffer of its own: a view, a leaf, a constant and what is wanted twice are copied into one."""
+def _stored(roots: tuple[Node, ...], claims: Claims) -> tuple[Node, ...]:
+    """Each root has a buffer of its own: a view, a leaf, a constant and what is wanted twice are copied into one.
+
+    So is what not every kernel can write as it lies in memory.
+    """
     seen: set[int] = set()
     found: list[Node] = []
     for root in roots:
         shared = root.buffer is not None or is_view(root) or is_free(root) or id(root) in seen
+        shared = shared or packed_stores.needs_copy(root, claims)
         seen.add(id(root))
         found.append(pointwise.copy(root) if shared else root)
     return tuple(found)
 
 
-def _bytes(node: Node, limits: Limits) -> int:
-    size = max(4, 4 * prod(node.spec.shape))
+def _bytes(node: Node, format_: Format, limits: Limits) -> int:
+    size = format_.room(prod(node.spec.shape))
     trouble = windows.too_large(node.spec, size, limits)
     if trouble:
         raise CompileError(f"{node.op.name}: {trouble}")
@@ -274,7 +288,7 @@ def describe(program: Program, level: int, purposes: Sequence[str] = ()) -> str:
         kernel = program.kernels[step.kernel]
         reads = [slot for slot, writes in zip(step.slots, kernel.writes, strict=True) if not writes]
         writes = [slot for slot, writes in zip(step.slots, kernel.writes, strict=True) if writes]
-        moved = sum(4 * prod(program.slots[slot].spec.shape) for slot in step.slots)
+        moved = sum(program.slots[slot].nbytes for slot in step.slots)
         where = f"{_buffers(program, reads)} -> {_buffers(program, writes)}".strip()
         lines.append(f"  {at}: {kernel.name} grid={kernel.grid} {where} {moved} bytes  {purpose}".rstrip())
         if level >= 3 and step.kernel not in seen:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import reduce
 
+from pywebgpu.compiler import packed_stores
 from pywebgpu.compiler.fusion_group import FusionGroup
 from pywebgpu.compiler.inlining import Inlining
 from pywebgpu.compiler.partition import Partition
@@ -95,7 +96,9 @@ class Fusion:
             self._apart.add((first, second))
 
     def _is_worthwhile(self, group: FusionGroup) -> bool:
-        inside = {id(node) for node in group.nodes}
+        inside, wanted = {id(node) for node in group.nodes}, self._reads.wanted
+        if not all(packed_stores.stores(group, node) for node in group.nodes if id(node) in wanted):
+            return False  # What leaves the Program is written as its dtype lies in memory.
         if not group.template.is_worthwhile(group, lambda node: self._reads.escapes(node, inside), self._claims.target):
             return False
         # Readers that are not placed yet may still join; see `divide` for those that do not.

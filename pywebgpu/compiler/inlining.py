@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from math import prod
 
+from pywebgpu.formats import WORD
 from pywebgpu.ir.graph import HOST, Movement, Node, Pointwise
 from pywebgpu.kernels import windows
 from pywebgpu.kernels.access import Chain, Edge, below, is_free, is_view
@@ -141,7 +142,10 @@ class Inlining:
 
 
 def _bytes(node: Node) -> int:
-    return 4 * prod(node.spec.shape)
+    """At most: whether a kernel can pack what it computes is decided later."""
+    size = prod(node.spec.shape)
+    packed = node.spec.dtype.format.nbytes(size)
+    return packed if node.buffer is not None else max(packed, WORD * size)
 
 
 def _spread(operand: Node, shape: Shape) -> Chain:

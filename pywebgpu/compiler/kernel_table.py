@@ -26,12 +26,14 @@ class KernelTable:
     """stored: ids of the values that have a buffer.  numbers: by id, the index of a host number.
 
     alias: by id, a value -> the one whose buffer it takes over.
+    unpacked: ids of stored values of which each element has a word (see packed_stores.py).
     """
 
     stored: set[int]
     numbers: Mapping[int, int]
     alias: Mapping[int, Node]
     target: Target
+    unpacked: set[int]
     kernels: list[Kernel] = field(default_factory=list)
     _number: dict[Kernel, int] = field(default_factory=dict)
     _known: dict[tuple[Any, ...], list[tuple[int, list[tuple[int, int | None]]]]] = field(default_factory=dict)
@@ -53,7 +55,7 @@ class KernelTable:
     def _write(self, group: FusionGroup) -> list[tuple[Kernel, list[Bound]]]:
         template = group.template
         stored = self.stored - {id(node) for node in group.nodes}
-        build = Builder(stored, self.numbers, self.alias, self.target.limits)
+        build = Builder(stored, self.numbers, self.alias, self.target.limits, self.unpacked)
         problem = template.problem(group, build)
         template.write(group, launch.choose(template, problem, self.target), build)
         return [(replace(kernel, problem=(template.name, problem)), bound) for kernel, bound in build.parts]
@@ -97,7 +99,7 @@ class KernelTable:
             where: tuple[Any, ...] = ()
             if is_read or id(node) in self.stored:
                 owner = self.alias.get(id(node), node)
-                where = owners.setdefault(id(owner), (len(owners), owner))[0], owner.spec
+                where = owners.setdefault(id(owner), (len(owners), owner))[0], owner.spec, id(owner) in self.unpacked
             words.append((meaning, where, node.spec, group.domain.levels.get(id(node))))
         words += [tuple([number[id(node)] for node in nodes]) for nodes in (group.nodes, group.outputs)]
         return tuple(words), [owner for _, owner in owners.values()]

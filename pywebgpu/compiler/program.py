@@ -5,6 +5,7 @@ from math import prod
 from typing import Any
 
 from pywebgpu.dtypes import DType
+from pywebgpu.formats import Format
 from pywebgpu.ir.graph import Attrs, Op, Spec
 from pywebgpu.kernels.kernel import Kernel
 
@@ -34,15 +35,18 @@ class Slot:
     """A value in memory: what it is, and the physical buffer that holds it.
 
     offset: the byte where its range of the buffer starts, a multiple of 256; None where the whole buffer is bound.
+    format: how it lies there, where that is not its dtype's own.
     """
 
     spec: Spec
     buffer: int
     offset: int | None = None
+    format: Format | None = None
 
     @property
     def nbytes(self) -> int:
-        return 4 * prod(self.spec.shape)
+        """Whole words: what a range of it takes."""
+        return (self.format or self.spec.dtype.format).nbytes(prod(self.spec.shape))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

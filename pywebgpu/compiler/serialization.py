@@ -12,6 +12,7 @@ from pywebgpu.compiler import validate, wire
 from pywebgpu.compiler.program import Dispatch, Program, Slot
 from pywebgpu.documents import Malformed
 from pywebgpu.errors import CompileError
+from pywebgpu.formats import WORD
 from pywebgpu.ir.graph import Spec
 from pywebgpu.kernels.kernel import Kernel
 
@@ -92,7 +93,7 @@ def _digest(file: Path, text: bytes) -> bytes:
 
 
 def _words(nbytes: int) -> Spec:
-    return Spec((nbytes // 4,), dtypes.uint32)
+    return Spec((nbytes // WORD,), dtypes.uint32)
 
 
 def _kernel(data: dict[str, Any]) -> Kernel:

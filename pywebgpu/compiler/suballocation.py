@@ -15,9 +15,11 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import TYPE_CHECKING
 
+from pywebgpu.compiler.packed_stores import needs_copy
 from pywebgpu.ir import walk
 from pywebgpu.ir.graph import DATA, HOST, NO_ATTRS, Movement, Node, Spec, thread_state
 from pywebgpu.kernels.access import Chain, is_free, is_view, read_at
+from pywebgpu.kernels.templates import Claims
 from pywebgpu.ops import indexing, movement, packing, pointwise
 from pywebgpu.symbolic import constant, variable
 
@@ -83,14 +85,14 @@ def _source(node: Node) -> tuple[Node | None, int]:
     if source.buffer is None or source.op is HOST:
         return None, 0
     first = read_at(constant(0), node.spec.shape, chain)
-    if first is None or first.low % packing.ALIGNMENT:
+    if first is None or first.low % packing.alignment(node.spec.dtype):
         return None, 0
     position = variable("i", prod(node.spec.shape))
     return (source if read_at(position, node.spec.shape, chain) == position + first.low else None), first.low
 
 
 def suballocate(
-    before: Suballocation, order: Sequence[Node], bindings: int, apart: Collection[int] = ()
+    before: Suballocation, order: Sequence[Node], claims: Claims, apart: Collection[int] = ()
 ) -> Suballocation:
     """Finds for each part of each pack whether its producer may write it there, and copies the others.
 
@@ -106,7 +108,7 @@ def suballocate(
         if not node.is_source:
             inputs = tuple([new[id(source)] for source in node.inputs])
             if node.op is packing.pack:
-                fresh = _packed(node, inputs, taken, new, placed, bindings)
+                fresh = _packed(node, inputs, taken, new, placed, claims)
             elif inputs != node.inputs:
                 fresh = Node(node.op, inputs, node.attrs, node.spec)
             if thread_state.origins is not None:
@@ -118,7 +120,7 @@ def suballocate(
 
 
 def _packed(
-    node: Node, inputs: tuple[Node, ...], taken: set[int], new: dict[int, Node], placed: Suballocation, bindings: int
+    node: Node, inputs: tuple[Node, ...], taken: set[int], new: dict[int, Node], placed: Suballocation, claims: Claims
 ) -> Node:
     """The pack of parts that are computed where they belong. `inputs` are those of `node` in the new graph."""
     parts: list[tuple[int, Node]] = []
@@ -134,7 +136,7 @@ def _packed(
         if 0 in source.spec.shape:
             continue
         owner = _owner(old)
-        if owner is not None and id(owner) not in taken:
+        if owner is not None and id(owner) not in taken and not needs_copy(owner, claims):
             join(start)
             taken.add(id(owner))
             parts.append((start, new[id(owner)]))
@@ -143,7 +145,7 @@ def _packed(
             parts.append((start, pointwise.copy(source)))
         else:
             copied.append((start, source))
-            if len(copied) == bindings - 2:
+            if len(copied) == claims.target.limits.bindings - 2:
                 join(end)
     join(node.attrs["size"])
     attrs = {**node.attrs, "starts": tuple([start for start, _ in parts])}

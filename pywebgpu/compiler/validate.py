@@ -9,6 +9,7 @@ from typing import Any
 
 from pywebgpu import dtypes
 from pywebgpu.documents import EXACT, is_shape, is_size, require
+from pywebgpu.formats import WORD
 from pywebgpu.kernels.target import NEEDED
 
 LISTS = ("kernels", "steps", "sizes", "ranges", "scratch", "inputs", "outputs", "numbers", "written")
@@ -27,7 +28,7 @@ def check(data: Any) -> None:
     for name in LISTS:
         require(isinstance(data.get(name), list), name, "it is a list")
     for at, size in enumerate(data["sizes"]):
-        require(is_size(size) and size >= 4 and size % 4 == 0, f"sizes[{at}]", "a buffer has words, one at least")
+        require(is_size(size) and size >= WORD and size % WORD == 0, f"sizes[{at}]", "a buffer has words, one at least")
     for at, found in enumerate(data["ranges"]):
         require(_is_range(found, data["sizes"]), f"ranges[{at}]", "a buffer, a multiple of 256, and bytes that it has")
     _check_ends(data)
@@ -40,14 +41,14 @@ def check(data: Any) -> None:
 
 def is_dtype(name: object) -> bool:
     """Whether it names a dtype of webgpu."""
-    return isinstance(name, str) and name in dtypes.BY_NAME and dtypes.BY_NAME[name].wgsl is not None
+    return isinstance(name, str) and name in dtypes.BY_NAME and dtypes.BY_NAME[name].compute is not None
 
 
 def _is_range(found: Any, sizes: list[int]) -> bool:
     if not (isinstance(found, list) and len(found) == 3 and all(map(is_size, found)) and found[0] < len(sizes)):
         return False
     buffer, offset, size = found
-    return bool(offset % 256 == 0 and size % 4 == 0 and size > 0 and offset + size <= sizes[buffer])
+    return bool(offset % 256 == 0 and size % WORD == 0 and size > 0 and offset + size <= sizes[buffer])
 
 
 def _check_ends(data: Data) -> None:
@@ -78,7 +79,9 @@ def _is_value(value: Any, sizes: list[int]) -> bool:
     if not (isinstance(value, dict) and is_dtype(value.get("dtype")) and is_shape(value.get("shape"))):
         return False
     buffer = value.get("buffer")
-    return is_size(buffer) and buffer < len(sizes) and 4 * prod(value["shape"]) <= sizes[buffer]
+    if not (is_size(buffer) and buffer < len(sizes)):
+        return False
+    return dtypes.BY_NAME[value["dtype"]].format.nbytes(prod(value["shape"])) <= sizes[buffer]
 
 
 def _check_kernel(where: str, kernel: Any, n_numbers: int) -> None:

@@ -12,7 +12,7 @@ from pywebgpu.compiler.program import Dispatch, Program, Slot
 from pywebgpu.errors import CompileError
 from pywebgpu.kernels.kernel import Kernel
 
-VERSION = 2
+VERSION = 3
 
 
 def to_json(program: Program) -> str:

@@ -47,7 +47,7 @@ def cast(x: Node, dtype: DType) -> Node:
     if x.spec.dtype is dtype:
         return x
     made = pointwise.cast(x, dtype=dtype)
-    return made if dtype.wgsl is not None else wide.note(made, 0)
+    return made if dtype.compute is not None else wide.note(made, 0)
 
 
 def number(value: Number, dtype: DType) -> Node:

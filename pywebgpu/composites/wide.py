@@ -56,7 +56,7 @@ def refuse(node: Node, device: _Device) -> None:
     thread_state.wide.clear()
     if not device.target.wgsl:
         return
-    if node.spec.dtype.wgsl is None:
+    if node.spec.dtype.compute is None:
         raise unsupported(node.spec.dtype, device.name)
     stack, seen = [node], {id(node)}
     while stack:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any, Protocol
 
 from pywebgpu.compiler.program import Loaded, Program
@@ -124,14 +125,14 @@ class Buffer:
         self.device.free(self.handle, self.nbytes)
 
 
-def check_room(spec: Spec, nbytes: int, device: Device) -> None:
+def check_room(spec: Spec, device: Device) -> None:
     """Raises DeviceError for a value that no buffer of the device can hold."""
-    trouble = windows.too_large(spec, nbytes, device.target.limits)
+    trouble = windows.too_large(spec, spec.dtype.format.room(prod(spec.shape)), device.target.limits)
     if trouble:
         raise DeviceError(f"{device.name}: {trouble}")
 
 
 def check_supported(dtype: DType, device: str) -> None:
     """Raises DTypeError for a dtype that WGSL cannot hold."""
-    if dtype.wgsl is None:
+    if dtype.compute is None:
         raise unsupported(dtype, device)

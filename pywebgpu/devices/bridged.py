@@ -28,6 +28,7 @@ from pywebgpu.devices.adapters import SOFTWARE, AdapterInfo
 from pywebgpu.devices.base import GONE, RECOVER, Buffer, check_room, check_supported
 from pywebgpu.devices.timing import Timing
 from pywebgpu.errors import CompileError, DeviceError, DeviceLostError, IntegerOverflowError, PywebgpuError, RangeError
+from pywebgpu.formats import WORD
 from pywebgpu.ir.graph import Spec
 from pywebgpu.kernels import tuning
 from pywebgpu.kernels.launch import Tuning
@@ -79,9 +80,9 @@ class Loaded:
     def __init__(self, device: BridgedDevice, number: int, program: Program) -> None:
         self.number, self.program = number, program
         self.faults = any(kernel.faults for kernel in program.kernels)
-        self.sizes = [max(4, 4 * prod(program.slots[slot].spec.shape)) for slot in program.outputs]
+        self.sizes = [program.sizes[program.slots[slot].buffer] for slot in program.outputs]
         self.pack = struct.Struct(
-            "<" + "".join({"f32": "f", "i32": "i", "u32": "I"}[str(d.wgsl)] for d in program.numbers)
+            "<" + "".join({"f32": "f", "i32": "i", "u32": "I"}[str(d.compute)] for d in program.numbers)
         )
         self._drop = device.dropped.append
 
@@ -161,9 +162,9 @@ class BridgedDevice:
 
     def _attach(self, size: int) -> None:
         """Gives the commands an area of `size` words; what is in the present one moves along."""
-        area = bytearray(4 * size)
+        area = bytearray(WORD * size)
         if self._used:
-            area[: 4 * self._used] = self._area[: 4 * self._used]
+            area[: WORD * self._used] = self._area[: WORD * self._used]
         self._area, self._words = area, memoryview(area).cast("i")
         self._counters["ffi_calls"] += 1
         self._bridge.attach(create_proxy(area))
@@ -172,12 +173,12 @@ class BridgedDevice:
         """Writes words, then bytes."""
         start = self._used
         middle = start + len(command)
-        end = middle + len(payload) // 4
+        end = middle + len(payload) // WORD
         if end > len(self._words):
             self._attach(2 * end)
         self._words[start:middle] = array("i", command)
         if payload:
-            self._area[4 * middle : 4 * end] = payload
+            self._area[WORD * middle : WORD * end] = payload
         self._used = end
 
     def _append_freed(self) -> None:
@@ -206,12 +207,12 @@ class BridgedDevice:
     def upload(self, data: Bytes, spec: Spec) -> Buffer:
         check_supported(spec.dtype, self.name)
         self._check_open()
-        check_room(spec, 4 * prod(spec.shape), self)
-        content = memoryview(transcode.to_words(data, spec.dtype)).cast("B")
-        buffer = self._new(max(4, 4 * prod(spec.shape)))
+        check_room(spec, self)
+        content = memoryview(transcode.stored(data, spec.dtype)).cast("B")
+        buffer = self._new(spec.dtype.format.room(prod(spec.shape)))
         if content.nbytes <= INLINE_BYTES:
-            padded = content if content.nbytes else bytes(4)
-            self._append((WRITE, buffer.handle, len(padded) // 4), padded)
+            padded = content if content.nbytes else bytes(WORD)
+            self._append((WRITE, buffer.handle, len(padded) // WORD), padded)
             if self._used > FULL_WORDS:
                 self._call(self._flush_area, self._taken())
         else:
@@ -241,12 +242,13 @@ class BridgedDevice:
         self._unread = 0
         count = prod(spec.shape)
         taken = self._taken()
-        if count == 1:
-            arriving = self._read(taken, buffer.handle, 4)
-            return arriving, lambda word: transcode.from_words(int(word).to_bytes(4, "little"), spec.dtype)
-        target = bytearray(4 * count)
-        arriving = self._read(taken, buffer.handle, 4 * count, target)
-        return arriving, lambda _: transcode.from_words(target, spec.dtype)
+        nbytes = spec.dtype.format.nbytes(count)
+        if nbytes == WORD:
+            arriving = self._read(taken, buffer.handle, WORD)
+            return arriving, lambda word: transcode.elements(int(word).to_bytes(WORD, "little"), spec.dtype, count)
+        target = bytearray(nbytes)
+        arriving = self._read(taken, buffer.handle, nbytes, target)
+        return arriving, lambda _: transcode.elements(target, spec.dtype, count)
 
     def free(self, handle: int, nbytes: int) -> None:
         if handle <= self._stale:

@@ -82,7 +82,7 @@ class Loaded:
                 self._steps_of.setdefault(program.slots[slot].buffer, set()).add(at)
         self.faults = any(kernel.faults for kernel in program.kernels)
         self.pack = struct.Struct(
-            "<" + "".join({"f32": "f", "i32": "i", "u32": "I"}[str(d.wgsl)] for d in program.numbers)
+            "<" + "".join({"f32": "f", "i32": "i", "u32": "I"}[str(d.compute)] for d in program.numbers)
         )
 
     def __del__(self) -> None:

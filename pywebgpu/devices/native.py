@@ -20,7 +20,7 @@ import wgpu
 
 from pywebgpu import dtypes
 from pywebgpu.compiler.program import Dispatch, Program
-from pywebgpu.devices import adapters, tunings
+from pywebgpu.devices import adapters, transcode, tunings
 from pywebgpu.devices import features as adapter_features
 from pywebgpu.devices.base import GONE, RECOVER, Blocking, Buffer, check_room, check_supported
 from pywebgpu.devices.loaded import Loaded, Pipelines
@@ -28,7 +28,7 @@ from pywebgpu.devices.pool import Chunk, Pool, Scratch
 from pywebgpu.devices.reader import FAULT_BYTES, Reader
 from pywebgpu.devices.timing import Stamps, Timing, Waiting
 from pywebgpu.devices.transcode import of_numbers
-from pywebgpu.dtypes import DType, Kind
+from pywebgpu.dtypes import DType
 from pywebgpu.errors import CompileError, DeviceError, DeviceLostError, PywebgpuError
 from pywebgpu.ir.graph import Spec
 from pywebgpu.kernels import tuning
@@ -38,7 +38,6 @@ from pywebgpu.locking import Deferred
 from pywebgpu.numbers import too_wide
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
     from wgpu import GPUAdapter, GPUBuffer, GPUDevice, GPUQueue
 
     from pywebgpu.devices.base import Bytes, Handle
@@ -47,7 +46,6 @@ STORAGE = wgpu.BufferUsage.STORAGE | wgpu.BufferUsage.COPY_SRC | wgpu.BufferUsag
 STAGING = wgpu.BufferUsage.MAP_READ | wgpu.BufferUsage.COPY_DST
 UNIFORM = wgpu.BufferUsage.UNIFORM | wgpu.BufferUsage.COPY_DST
 REFUSED = (wgpu.GPUError, RuntimeError, AttributeError)  # what wgpu-py raises where a device is lost
-WORD = {"f32": "float32", "i32": "int32", "u32": "uint32"}
 WANTED_LIMITS = (
     "max-storage-buffers-per-shader-stage",
     "max-storage-buffer-binding-size",
@@ -146,14 +144,14 @@ class NativeDevice(Blocking):
     def upload(self, data: Bytes, spec: Spec) -> Buffer:
         check_supported(spec.dtype, self.name)
         self._check_open()
-        check_room(spec, 4 * prod(spec.shape), self)
-        words = _to_words(data, spec.dtype)
+        check_room(spec, self)
+        content = memoryview(_stored(data, spec.dtype))
         with self.lock:
-            buffer = self._new(max(4, 4 * prod(spec.shape)))
+            buffer = self._new(spec.dtype.format.room(prod(spec.shape)))
             self._reader.forget(buffer.handle)
-            if words.nbytes:
+            if content.nbytes:
                 try:
-                    self._gpu.queue.write_buffer(buffer.handle, 0, words)
+                    self._gpu.queue.write_buffer(buffer.handle, 0, content)
                 except REFUSED as error:
                     self._refuse(error)
                 self.counters["ffi_calls"] += 1
@@ -163,7 +161,11 @@ class NativeDevice(Blocking):
         self._check_open()
         if self._is_stale(buffer.handle):
             raise DeviceLostError(f"{self.name}: {GONE}")
-        return _from_words(self._read(buffer.handle, 4 * prod(spec.shape)), spec.dtype)
+        count = prod(spec.shape)
+        raw = self._read(buffer.handle, spec.dtype.format.nbytes(count))
+        if spec.dtype is dtypes.int64:
+            return np.frombuffer(raw, "int32").astype("int64").tobytes()
+        return transcode.elements(raw, spec.dtype, count)
 
     def _read(self, handle: Handle, nbytes: int) -> bytes:
         """A buffer's first bytes, once all that was queued has run. Raises for an index that was out of range."""
@@ -268,7 +270,7 @@ class NativeDevice(Blocking):
                 if slot not in made:
                     number = program.slots[slot].buffer
                     if given is None or (given.handle._device is not self._gpu and number not in handles):
-                        given = self._new(max(4, 4 * prod(program.slots[slot].spec.shape)))
+                        given = self._new(program.sizes[number])
                     made[slot] = given
                     handles[number] = given.handle
             packed = of_numbers(loaded.pack, numbers, program.numbers) if program.numbers else b""
@@ -370,23 +372,15 @@ def _adapter(index: int) -> GPUAdapter:
     return found[index % len(found)]
 
 
-def _to_words(data: Bytes, dtype: DType) -> NDArray[Any]:
-    """Bytes of the dtype -> the 32-bit words that a kernel sees. An int64 that does not fit is an error."""
-    if dtype is dtypes.bfloat16:
-        return np.frombuffer(data, "uint16").astype("uint32") << 16
-    array = np.frombuffer(data, dtype.name)
-    if dtype is dtypes.int64 and array.size and (array.min() < -(2**31) or array.max() >= 2**31):
-        raise too_wide(int(next(value for value in (array.min(), array.max()) if not -(2**31) <= value < 2**31)))
-    return array if dtype.itemsize == 4 else array.astype(WORD[str(dtype.wgsl)])
-
-
-def _from_words(raw: bytes, dtype: DType) -> bytes:
-    words = np.frombuffer(raw, WORD[str(dtype.wgsl)])
-    if dtype is dtypes.bfloat16:
-        return bytes((words.view("uint32") >> 16).astype("uint16").tobytes())
-    if dtype.kind is Kind.BOOL:
-        return bytes((words != 0).tobytes())
-    return raw if dtype.itemsize == 4 else bytes(words.astype(dtype.name).tobytes())
+def _stored(data: Bytes, dtype: DType) -> Bytes:
+    """As transcode.stored, with NumPy, which takes an eighth of the time."""
+    if dtype is not dtypes.int64:
+        return transcode.stored(data, dtype)
+    array = np.frombuffer(data, "int64")
+    narrow = array.astype("int32")
+    if (narrow != array).any():
+        raise too_wide(int(array[narrow != array][0]))
+    return narrow.data
 
 
 def _period(queue: GPUQueue) -> float:

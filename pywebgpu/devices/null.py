@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Sequence
+from math import prod
 from typing import TYPE_CHECKING
 
 from pywebgpu.compiler.program import Program
@@ -100,14 +101,12 @@ class NullDevice(Blocking):
     def close(self) -> None: ...
 
     def _new(self, spec: Spec) -> Buffer:
-        nbytes = 4
-        for n in spec.shape:
-            nbytes *= n
+        nbytes = spec.dtype.format.room(prod(spec.shape))
         counters = self.counters
-        counters["live_bytes"] += max(4, nbytes)
+        counters["live_bytes"] += nbytes
         counters["live_buffers"] += 1
         self._count_peak()
-        return Buffer(self, None, max(4, nbytes))
+        return Buffer(self, None, nbytes)
 
     def _count_peak(self) -> None:
         counters = self.counters

@@ -29,7 +29,7 @@ from pywebgpu.tensor import create
 from pywebgpu.tensor.tensor import Tensor
 from pywebgpu.version import __version__
 
-VERSION = 2
+VERSION = 3
 PROGRAM, WEIGHTS = "program.json", "weights.safetensors"
 PLAYER = ("player.mjs", "player.d.mts", "dawn.mjs")  # and what they import
 

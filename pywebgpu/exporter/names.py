@@ -78,7 +78,7 @@ def home(tensor: TensorBase) -> tuple[Storage, View | None]:
     while storage.whole is not None:
         if view is not None:
             size = prod(view.shape)
-            gap = view.gap if tensor._path else -size % packing.ALIGNMENT
+            gap = view.gap if tensor._path else -size % packing.alignment(storage.whole.node.spec.dtype)
             view = replace(view, offset=view.offset + storage.location["start"], gap=gap)
         storage = storage.whole
     return storage, view

@@ -63,8 +63,8 @@ def read(text: bytes, weights: Mapping[str, Tensor], device: Device) -> Player:
     for name, found in checked.items():
         needed = max((len(kernel.writes) + kernel.faults for kernel in found.program.kernels), default=0)
         require(needed <= limits.bindings, name, f"it binds {needed} buffers; this device allows {limits.bindings}")
-    largest = max((4 * prod(state["shape"]) for state in data["states"]), default=0)
-    largest = max([largest, *(size for found in checked.values() for size in found.program.sizes)])
+    states = (dtypes.BY_NAME[state["dtype"]].format.nbytes(prod(state["shape"])) for state in data["states"])
+    largest = max([0, *states, *(size for found in checked.values() for size in found.program.sizes)])
     allowed = limits.buffer_bytes
     require(largest <= allowed, "an export", f"it has a buffer of {largest} bytes; this device allows {allowed}")
     bound, allowed = (

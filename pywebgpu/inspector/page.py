@@ -8,6 +8,7 @@ from os.path import basename
 from pathlib import Path
 from typing import Any
 
+from pywebgpu.formats import WORD
 from pywebgpu.inspector.explanation import explain
 from pywebgpu.inspector.plans import Line, Plan, Step
 from pywebgpu.tensor.tensor import Tensor
@@ -36,7 +37,7 @@ def _program(plan: Plan) -> dict[str, Any]:
     slots = [
         {
             "name": name, "dtype": slot.spec.dtype.name, "shape": list(slot.spec.shape), "buffer": slot.buffer,
-            "start": slot.offset or 0, "bytes": max(4, slot.nbytes),
+            "start": slot.offset or 0, "bytes": max(WORD, slot.nbytes),
         }
         for slot, name in zip(program.slots, plan.names, strict=True)
     ]  # fmt: skip

@@ -17,6 +17,7 @@ from typing import Any
 from pywebgpu import dtypes
 from pywebgpu.dtypes import DType
 from pywebgpu.errors import CompileError
+from pywebgpu.formats import WIDE, Format
 from pywebgpu.ir.graph import HOST, Custom, Generator, Movement, Node, Pointwise, Reduction, Structural
 from pywebgpu.kernels import hoisting, ir, vectors, wgsl, windows
 from pywebgpu.kernels.ir import U32, Expr, Var
@@ -31,18 +32,27 @@ class Builder:
     """Makes one kernel. `stored` are ids of nodes that have a buffer; `numbers` says where host numbers lie.
 
     alias: id of a node that is written -> the node whose buffer it takes over.
+    unpacked: ids of stored nodes of which each element has a word, though their format packs several into one.
     """
 
     def __init__(
-        self, stored: Collection[int], numbers: Mapping[int, int], alias: Mapping[int, Node], limits: Limits
+        self,
+        stored: Collection[int],
+        numbers: Mapping[int, int],
+        alias: Mapping[int, Node],
+        limits: Limits,
+        unpacked: Collection[int] = (),
     ) -> None:
-        self._stored, self._numbers, self._alias = stored, numbers, alias
+        self._stored, self._numbers, self._alias, self._unpacked = stored, numbers, alias, unpacked
         self.limits = limits
         self.bound: dict[int, tuple[Node, ir.Array]] = {}  # id of the buffer's node -> node, binding
         self._shared: dict[str, ir.Array] = {}
         self._host_numbers = ir.Array("uniform", "numbers", ir.Type("u32", 4), -(-len(numbers) // 4))
         self._body: ir.Block = []
         self._known: list[dict[tuple[int, Sym], Expr]] = [{}]
+        self._gathered: dict[int, Var] = {}  # by id of a packed result: the bits of the word that is being made
+        self._waiting: dict[int, list[Expr]] = {}  # the same, where that is known while the kernel is made
+        self._words: dict[tuple[Sym, int], tuple[Sym, Sym]] = {}
         self._numbered: list[Expr] = []
         self._named = 0
         self.parts: list[tuple[Kernel, list[tuple[Node, int | None]]]] = []
@@ -150,18 +160,101 @@ class Builder:
         owner = self._alias.get(id(node), node)
         found = self.bound.get(id(owner))
         if found is None:
+            format_ = self._format(owner)
             # Where a CPU plays the GPU, the length is told: it would ask at every load.
-            length = max(count(owner), 1) if self.limits.emulated else 0
-            name, size = f"b{len(self.bound)}", max(count(owner), 1)
-            self.bound[id(owner)] = found = owner, ir.Array("storage", name, ir.scalar(owner.spec.dtype), length, size)
+            words = max(format_.words(count(owner)), 1)
+            name, length = f"b{len(self.bound)}", words if self.limits.emulated else 0
+            array = ir.Array("storage", name, ir.SCALARS[format_.word], length, words)
+            self.bound[id(owner)] = found = owner, array
         return found[1]
+
+    def _format(self, node: Node) -> Format:
+        """How a stored value lies in its buffer."""
+        dtype = node.spec.dtype
+        return WIDE[str(dtype.compute)] if id(node) in self._unpacked else dtype.format
 
     def has_buffer(self, node: Node) -> bool:
         """Whether the value is loaded rather than computed here."""
         return node.buffer is not None or id(node) in self._stored
 
+    def gather(self, nodes: Sequence[Node]) -> int:
+        """Has `store` make the words of these results, from here on. How many neighbours an invocation must visit.
+
+        One invocation stores all elements of a word, from the lowest to the highest.
+        """
+        packed = [node for node in nodes if self.per_word(node) > 1]
+        for node in packed:
+            self._gathered[id(node)] = self.var(ir.Const(U32, 0), self.fresh("word"))
+        return max(map(self.per_word, packed), default=1)
+
     def store(self, node: Node, at: Sym, value: Expr) -> None:
-        self.assign(self.buffer(node)[ir.Index(at)], rounded(value, node.spec.dtype))
+        format_, array = self._format(node), self.buffer(node)
+        each = format_.per_word
+        if each == 1:
+            self.assign(array[ir.Index(at)], value if self._is_rounded(node) else rounded(value, node.spec.dtype))
+            return
+        (where, which), size = self._in_word(at, each), count(node)
+        if which.is_constant:
+            self._store_known(node, where, self.packed(node, value), is_last=at.is_constant and at.const == size - 1)
+            return
+        word = self._gathered[id(node)]
+        self.assign(word, ir.Call(_SHIFTED, U32, self.packed(node, value), _bits_below(which, format_)), "|=")
+        is_whole = ir.Index(which).eq(each - 1)
+        with self.if_(is_whole | ir.Index(at).eq(size - 1) if size % each else is_whole):
+            self.assign(array[ir.Index(where)], word)
+            self.assign(word, 0)
+
+    def _store_known(self, node: Node, where: Sym, bits: Expr, *, is_last: bool) -> None:
+        """An element whose place in its word is the same in each run: the last one stores the word."""
+        waiting = self._waiting.setdefault(id(node), [])
+        waiting.append(bits)
+        if len(waiting) == self.per_word(node) or is_last:
+            self.store_word(node, where, waiting)
+            waiting.clear()
+
+    def store_word(self, node: Node, where: Sym, elements: Sequence[Expr]) -> None:
+        """Elements that share a word: their bits, as `packed` gives them. where: the number of the word."""
+        step = 8 * self._format(node).itemsize
+        parts = [ir.Call(_SHIFTED, U32, bits, ir.Const(U32, at * step)) for at, bits in enumerate(elements) if at]
+        self.assign(self.buffer(node)[ir.Index(where)], reduce(_joined, parts, elements[0]))
+
+    def packed(self, node: Node, value: Expr) -> Expr:
+        """An element's bits in memory, the others zero."""
+        value = value if self._is_rounded(node) else rounded(value, node.spec.dtype)
+        return ir.Call(ir.template(self._format(node).pack), U32, value)
+
+    def per_word(self, node: Node) -> int:
+        """How many elements of a stored value share a word of memory."""
+        return self._format(node).per_word
+
+    def _is_rounded(self, node: Node) -> bool:
+        """Whether its elements are what its dtype can hold as soon as they are computed."""
+        return isinstance(node.op, Reduction) or (isinstance(node.op, Pointwise) and node.op.wgsl != "{0}")
+
+    def _loaded(self, node: Node, at: Sym) -> Expr:
+        format_, array = self._format(self._alias.get(id(node), node)), self.buffer(node)
+        if format_.per_word == 1:
+            return array[ir.Index(at)]
+        where, which = self._in_word(at, format_.per_word)
+        word = self._find_known((id(array), where)) or self.let(array[ir.Index(where)])
+        self._known[-1][id(array), where] = word
+        unpack, type_ = ir.template(format_.unpack), ir.scalar(node.spec.dtype)
+        return ir.Call(unpack, type_, word, _bits_below(which, format_))
+
+    def _find_known(self, key: tuple[int, Sym]) -> Expr | None:
+        for known in reversed(self._known):
+            found = known.get(key)
+            if found is not None:
+                return found
+        return None
+
+    def in_words(self, at: Sym, each: int, word: Sym, which: Sym) -> None:
+        """Says that a position is word * each + which: known so, a word is loaded once for all its elements."""
+        self._words[at, each] = word, which
+
+    def _in_word(self, at: Sym, each: int) -> tuple[Sym, Sym]:
+        """In which word an element lies, of `each`, and where in it."""
+        return self._words.get((at, each)) or (at // each, at % each)
 
     # Elements
 
@@ -180,10 +273,9 @@ class Builder:
         else:
             bounds = ()
         key = id(node), flatten(at, node.spec.shape)
-        for known in reversed(self._known):
-            found = known.get(key)
-            if found is not None:
-                return found
+        known = self._find_known(key)
+        if known is not None:
+            return known
         found = self._guarded(node, inner, bounds) if bounds else self._compute(node, at, key[1])
         self._known[-1][key] = found
         return found
@@ -194,7 +286,7 @@ class Builder:
             word = self._host_numbers[number // 4][number % 4]
             return word if kind == U32 else ir.call(f"bitcast<{kind}>", kind, word)
         if node.buffer is not None or id(node) in self._stored:
-            return self.let(self.buffer(node)[ir.Index(flat)])
+            return self.let(self._loaded(node, flat))
         match node.op:
             case Pointwise():
                 return self._pointwise(node, [self.value(n, at if n.spec.shape else ()) for n in node.inputs])
@@ -357,6 +449,15 @@ def _conditions(bounds: Sequence[Any]) -> list[Expr]:
     ]
 
 
+def _bits_below(which: Sym, format_: Format) -> Expr:
+    """How many bits of its word lie below an element."""
+    return ir.Index(which * (8 * format_.itemsize))
+
+
+def _joined(a: Expr, b: Expr) -> Expr:
+    return ir.Call(_OR, U32, a, b)
+
+
 def _is_outside(bounds: Sequence[Any]) -> bool:
     """Whether it is known that a test fails: a translator refuses constants below 0."""
     return any(
@@ -365,7 +466,8 @@ def _is_outside(bounds: Sequence[Any]) -> bool:
     )
 
 
-_SAME = ir.template("{0}")
+_OR = ir.template("({0} | {1})")
+_SAME, _SHIFTED = ir.template("{0}"), ir.template("({0} << {1})")
 _NARROW = (dtypes.int8, dtypes.uint8, dtypes.int16, dtypes.float16, dtypes.bfloat16)
 _ROUNDED = {
     "float16": ir.template("p_half({0})"),

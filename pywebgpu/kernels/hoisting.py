@@ -14,6 +14,7 @@ from pywebgpu.kernels.ir import Expr, Index
 from pywebgpu.symbolic import Atom, Quotient, Remainder, Sym, Var, atoms
 
 EXACT = 1 << 21  # Below it a quotient is right by float32: (x + 1/2) / n is further from a whole number than it errs.
+_SHIFTED = ir.template("({0} >> {1})")
 _QUOTIENT = ir.template("u32(i32((f32(i32({0})) + 0.5) * {1}))")
 
 
@@ -124,8 +125,10 @@ class _Hoister:
         if len(part.terms) > 1 or part.const or part.terms[0][1] != 1 or isinstance(atom, Var):
             return Index(self._plain(part))
         whole = Index(self._plain(atom.of))
-        if atom.by & (atom.by - 1) == 0 and isinstance(atom, Remainder):
-            return whole & (atom.by - 1)
+        if atom.by & (atom.by - 1) == 0:
+            if isinstance(atom, Remainder):
+                return whole & (atom.by - 1)
+            return ir.Call(_SHIFTED, ir.U32, whole, ir.Const(ir.U32, atom.by.bit_length() - 1))
         if not 0 <= atom.of.low <= atom.of.high < EXACT:
             return whole // atom.by if isinstance(atom, Quotient) else whole % atom.by
         if isinstance(atom, Quotient):

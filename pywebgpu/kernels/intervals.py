@@ -88,6 +88,8 @@ def _joined(template: str, a: Interval, b: Interval) -> Interval | None:
             found = a[0] * b[0], a[1] * b[1]
         case "{0} / {1}" if b[0] > 0:
             found = a[0] // b[1], a[1] // b[0]
+        case "({0} >> {1})" if b[0] == b[1]:
+            found = a[0] >> b[0], a[1] >> b[0]
         case "{0} % {1}" if b[0] == b[1] > 0:
             found = (a[0] % b[0], a[1] % b[0]) if a[0] // b[0] == a[1] // b[0] else (0, b[0] - 1)
         case "min({0}, {1})":

@@ -36,7 +36,7 @@ SCALARS = {"f32": F32, "i32": I32, "u32": U32}
 
 def scalar(dtype: DType) -> Type:
     """What an element of a dtype is in a kernel."""
-    return SCALARS[str(dtype.wgsl)]
+    return SCALARS[str(dtype.compute)]
 
 
 NEEDS = {"subgroupMatrix": MATRICES, "subgroup": SUBGROUPS}  # By how a function's name begins: what a device must have.

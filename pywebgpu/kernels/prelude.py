@@ -7,6 +7,7 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
+from pywebgpu.kernels import rounding
 from pywebgpu.ops import random, special
 
 
@@ -444,18 +445,7 @@ fn p_quadrant(x: f32) -> vec2f {
 }""",
     _philox(),
     # Rounded by bits: quantizeToF16 flushes small numbers on some engines, and makes 65519 infinite on others.
-    """fn p_half(x: f32) -> f32 {
-  if (p_isnan(x) || p_isinf(x)) { return x; }
-  if (abs(x) >= 65520.0) { return select(p_inf(), -p_inf(), x < 0.0); }
-  if (abs(x) < 6.103515625e-05) { return round(x * 16777216.0) * 5.9604644775390625e-08; }
-  let b = bitcast<u32>(x);
-  return bitcast<f32>((b + 0xfffu + ((b >> 13u) & 1u)) & 0xffffe000u);
-}""",
-    """fn p_bfloat(x: f32) -> f32 {
-  if (p_isnan(x)) { return x; }
-  let b = bitcast<u32>(x);
-  return bitcast<f32>((b + 0x7fffu + ((b >> 16u) & 1u)) & 0xffff0000u);
-}""",
+    *rounding.TEXTS,
 )
 
 _NAME, _DECLARED = re.compile(r"\bp_\w+"), re.compile(r"(?:fn|var<private>) (p_\w+)")

@@ -53,6 +53,7 @@ class Template:
     beside: names of those whose nodes it can compute as well where they read the same values.
     repeats: how many instructions of a pointwise operand it rather repeats at each read than has stored before.
     has_prologue: what only it reads is computed in its kernel, where it need not be stored.
+    packs_own: `packs` is true of the nodes that it claims itself.
     """
 
     name: str
@@ -60,6 +61,7 @@ class Template:
     beside: frozenset[str] = frozenset()
     repeats: int = NEVER
     has_prologue: bool = False
+    packs_own: bool = False
 
     def claims(self, op: Op, target: Target) -> bool:
         """Whether nodes of an op are computed by this template on a target. The first in the registry has it."""
@@ -93,6 +95,10 @@ class Template:
     def is_worthwhile(self, work: Computation, escapes: Callable[[Node], bool], target: Target) -> bool:
         """Whether a computation that could be one kernel should be. escapes: whether a node would be stored."""
         return True
+
+    def packs(self, work: Computation, node: Node, each: int) -> bool:
+        """Whether an invocation visits all elements of a word of a result, of which `each` share one in memory."""
+        return self.packs_own
 
     # Results in place
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from pywebgpu.formats import WORD
 from pywebgpu.ir.graph import Spec
 from pywebgpu.kernels import ir
 from pywebgpu.kernels.intervals import Intervals
@@ -72,7 +73,7 @@ def divisions(body: ir.Block, arrays: Sequence[Array], lanes: int, groups: int, 
 
 
 def _bytes(array: Array) -> int:
-    return 4 * array.type.width * array.size
+    return WORD * array.type.width * array.size
 
 
 def _part(body: ir.Block, arrays: Sequence[Array], lanes: int, first: int, groups: int, limits: Limits) -> Part:
@@ -132,7 +133,7 @@ class _Windows:
     def _reached(self, target: Load) -> list[tuple[int, Array]]:
         """The windows that an index may lie in, each with its first element."""
         array = target.array
-        length = nbytes(self._limits) // (4 * array.type.width)
+        length = nbytes(self._limits) // (WORD * array.type.width)
         low, high = self._intervals.of(target.index) or (0, array.size - 1)
         # Outside it is read where a condition forbids it.
         first, last = (min(max(end, 0), array.size - 1) // length for end in (low, high))

@@ -45,7 +45,7 @@ def _first(xp: ModuleType, value: NDArray[Any], *others: Any, **attrs: Any) -> N
 
 whole: Pointwise = Pointwise(
     "whole",  # a float or a uint32 as int64
-    lambda source: "p_whole_f32({0})" if source.wgsl == "f32" else "p_whole_u32({0})",
+    lambda source: "p_whole_f32({0})" if source.compute == "f32" else "p_whole_u32({0})",
     lambda xp, a: a.astype("int64"),
     vjp=(None,),
     result=_to_int64,

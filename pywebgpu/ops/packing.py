@@ -10,6 +10,7 @@ from functools import lru_cache
 from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from pywebgpu.dtypes import DType
 from pywebgpu.ir.graph import Movement, Node, Spec, Structural
 from pywebgpu.ops import movement
 from pywebgpu.shapes import Shape
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-ALIGNMENT = 64  # elements; WebGPU's own minStorageBufferOffsetAlignment is 256 bytes
+ALIGNMENT = 256  # bytes: WebGPU's own minStorageBufferOffsetAlignment
 
 
 class Layout(NamedTuple):
@@ -30,13 +31,18 @@ class Layout(NamedTuple):
     size: int
 
 
+def alignment(dtype: DType) -> int:
+    """The same in elements."""
+    return ALIGNMENT // dtype.format.itemsize
+
+
 @lru_cache(1024)
-def layout(shapes: tuple[Shape, ...]) -> Layout:
+def layout(shapes: tuple[Shape, ...], dtype: DType) -> Layout:
     """The ranges of values of these shapes, one after the other."""
-    starts, end = [], 0
+    starts, end, step = [], 0, alignment(dtype)
     for shape in shapes:
         starts.append(end)
-        end += -(-prod(shape) // ALIGNMENT) * ALIGNMENT
+        end += -(-prod(shape) // step) * step
     return Layout(tuple(starts), end)
 
 
@@ -60,12 +66,15 @@ pack: Structural = Structural(
 
 
 def gaps(node: Node) -> list[tuple[int, int]]:
-    """(start, length) of what lies between the parts of a pack."""
-    found, end = [], 0
+    """(start, length), in words of memory, of what lies between the parts of a pack.
+
+    Who writes a part fills the rest of its last word with zeros.
+    """
+    found, end, words = [], 0, node.spec.dtype.format.words
     ranges = zip(node.attrs["starts"], (prod(part.spec.shape) for part in node.inputs), strict=True)
     for start, length in (*sorted(ranges), (node.attrs["size"], 0)):
-        if start > end:
-            found.append((end, start - end))
+        if words(start) > words(end):
+            found.append((words(end), words(start) - words(end)))
         end = start + length
     return found
 

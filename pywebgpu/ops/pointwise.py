@@ -100,7 +100,7 @@ div: Pointwise = Pointwise(
 floor_divide: Pointwise = Pointwise(
     "floor_divide",
     wgsl=lambda a, b: {"f32": "p_floordiv_f32({0}, {1})", "i32": "p_floordiv({0}, {1})", "u32": "p_quotient({0}, {1})"}[
-        b.wgsl
+        b.compute
     ],
     reference=special.floor_divide,
     vjp=(_nothing, _nothing),
@@ -117,7 +117,9 @@ trunc_divide: Pointwise = Pointwise(
 
 remainder: Pointwise = Pointwise(
     "remainder",  # the sign of the divisor
-    wgsl=lambda a, b: {"f32": "p_remainder({0}, {1})", "i32": "p_modulo({0}, {1})", "u32": "p_rest({0}, {1})"}[b.wgsl],
+    wgsl=lambda a, b: {"f32": "p_remainder({0}, {1})", "i32": "p_modulo({0}, {1})", "u32": "p_rest({0}, {1})"}[
+        b.compute
+    ],
     reference=special.remainder,
     vjp=(lambda g, out, a, b: g, lambda g, out, a, b: neg(mul(g, floor_divide(a, b)))),
     domain=(0.5, 3.0),
@@ -126,7 +128,7 @@ remainder: Pointwise = Pointwise(
 
 fmod: Pointwise = Pointwise(
     "fmod",  # the sign of the dividend
-    wgsl=lambda a, b: {"f32": "p_fmod_f32({0}, {1})", "i32": "p_fmod({0}, {1})", "u32": "p_rest({0}, {1})"}[b.wgsl],
+    wgsl=lambda a, b: {"f32": "p_fmod_f32({0}, {1})", "i32": "p_fmod({0}, {1})", "u32": "p_rest({0}, {1})"}[b.compute],
     reference="fmod",
     vjp=(lambda g, out, a, b: g, lambda g, out, a, b: neg(mul(g, trunc_divide(a, b)))),
     domain=(0.5, 3.0),
@@ -135,14 +137,14 @@ fmod: Pointwise = Pointwise(
 
 neg: Pointwise = Pointwise(
     "neg",
-    wgsl=lambda a: "(0u - {0})" if a.wgsl == "u32" else "(-{0})",
+    wgsl=lambda a: "(0u - {0})" if a.compute == "u32" else "(-{0})",
     reference="negative",
     vjp=(lambda g, out, a: neg(g),),
 )
 
 pow_: Pointwise = Pointwise(
     "pow",
-    wgsl=lambda a, b: f"p_pow_{b.wgsl}({{0}}, {{1}})",
+    wgsl=lambda a, b: f"p_pow_{b.compute}({{0}}, {{1}})",
     reference="power",
     vjp=(
         lambda g, out, a, b: where(
@@ -252,7 +254,7 @@ bitwise_not: Pointwise = Pointwise(
 
 
 def _shift(name: str, function: str, ufunc: str) -> Pointwise:
-    return Pointwise(name, lambda a, b: f"{function}_{b.wgsl}({{0}}, {{1}})", ufunc, vjp=(None, None))
+    return Pointwise(name, lambda a, b: f"{function}_{b.compute}({{0}}, {{1}})", ufunc, vjp=(None, None))
 
 
 shift_left: Pointwise = _shift("shift_left", "p_shl", "left_shift")
@@ -403,14 +405,14 @@ erfinv: Pointwise = Pointwise(
 
 abs_: Pointwise = Pointwise(
     "abs",
-    wgsl=lambda a: "{0}" if a.wgsl == "u32" else "abs({0})",
+    wgsl=lambda a: "{0}" if a.compute == "u32" else "abs({0})",
     reference="absolute",
     vjp=(lambda g, out, a: mul(g, sign(a)),),
     edges=(0.0, -0.0),
 )
 sign: Pointwise = Pointwise(
     "sign",
-    wgsl=lambda a: "min({0}, 1u)" if a.wgsl == "u32" else ("p_sign({0})" if a.wgsl == "f32" else "sign({0})"),
+    wgsl=lambda a: "min({0}, 1u)" if a.compute == "u32" else ("p_sign({0})" if a.compute == "f32" else "sign({0})"),
     reference=special.sign,
     vjp=(_nothing,),
     edges=(0.0, float("nan")),
@@ -434,12 +436,12 @@ relu: Pointwise = Pointwise(
 def _cast_wgsl(source: DType, dtype: DType) -> str:
     if dtype is dtypes.bool_:
         return {"f32": "u32(p_isnan({0}) || {0} != 0.0)", "i32": "u32({0} != 0)", "u32": "u32({0} != 0u)"}[
-            str(source.wgsl)
+            str(source.compute)
         ]
-    if source.kind is Kind.FLOAT and dtype.kind is Kind.INT and dtype.wgsl == "u32":
+    if source.kind is Kind.FLOAT and dtype.kind is Kind.INT and dtype.compute == "u32":
         wrapped = "bitcast<u32>(i32({0}))"  # Negative floats wrap as torch's do.
         return f"select({wrapped}, u32({{0}}), {{0}} >= 2147483648.0)" if dtype is dtypes.uint32 else wrapped
-    return f"{dtype.wgsl}({{0}})"
+    return f"{dtype.compute}({{0}})"
 
 
 cast: Pointwise = Pointwise(
@@ -452,7 +454,7 @@ cast: Pointwise = Pointwise(
 
 bitcast: Pointwise = Pointwise(
     "bitcast",  # the same 32 bits as another type
-    wgsl=lambda source, dtype: f"bitcast<{dtype.wgsl}>({{0}})",
+    wgsl=lambda source, dtype: f"bitcast<{dtype.compute}>({{0}})",
     reference=lambda xp, a, dtype: a.view(special.numpy_dtype(dtype)).copy(),
     vjp=(None,),
     result=lambda source, dtype: dtype,

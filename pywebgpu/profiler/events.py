@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from math import prod
 from typing import Any
 
 from pywebgpu.compiler.program import Program
@@ -81,6 +80,6 @@ def _details(step: Step, program: Program) -> dict[str, Any]:
     found: dict[str, Any] = {
         "ops": ", ".join(step.work),
         "shapes": [list(program.slots[slot].spec.shape) for slot in slots],
-        "bytes": sum(4 * prod(program.slots[slot].spec.shape) for slot in slots),
+        "bytes": sum(program.slots[slot].nbytes for slot in slots),
     }
     return found if step.kernel is None else found | {"grid": list(step.kernel.grid)}

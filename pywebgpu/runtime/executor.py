@@ -329,10 +329,8 @@ def run_again(
 
 
 def _bytes(device: Device, node: Node) -> int:
-    size = 4 if device.target.wgsl else node.spec.dtype.itemsize
-    for n in node.spec.shape:
-        size *= n
-    return max(4, size) if device.target.wgsl else size
+    shape, dtype = node.spec
+    return dtype.format.room(prod(shape)) if device.target.wgsl else dtype.itemsize * prod(shape)
 
 
 def _force(storage: Storage) -> Node:

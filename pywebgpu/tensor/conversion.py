@@ -57,7 +57,7 @@ class ConversionMethods(InplaceMethods):
         if dtype is not None and dtype is not self.dtype:
             if self._storage.device.target.wgsl and device is None:
                 check_supported(dtype, self._storage.device.name)
-            if dtype.wgsl is not None or not self._storage.device.target.wgsl:
+            if dtype.compute is not None or not self._storage.device.target.wgsl:
                 moved = self._new(pointwise.cast(self._node, dtype=dtype), self._storage.device)
         if device is not None and device is not self._storage.device:
             moved = transfer.transfer(moved, device)

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
+from pywebgpu.dtypes import DType
 from pywebgpu.ir.graph import Attrs, Spec
 from pywebgpu.ops import packing
 from pywebgpu.runtime.storage import Storage
@@ -20,8 +21,8 @@ LARGEST = 64 << 20  # bytes of a flat tensor; a larger tensor stays alone
 
 
 @lru_cache(1024)
-def _locations(shapes: tuple[Shape, ...]) -> tuple[Attrs, ...]:
-    starts = packing.layout(shapes).starts
+def _locations(shapes: tuple[Shape, ...], dtype: DType) -> tuple[Attrs, ...]:
+    starts = packing.layout(shapes, dtype).starts
     return tuple([{"start": start, "shape": shape} for start, shape in zip(starts, shapes, strict=True)])
 
 
@@ -68,7 +69,7 @@ def bundles(tensors: Iterable[Tensor], keys: Iterable[Any] | None = None) -> Ite
             continue
         seen.add(id(storage))
         spec = _spec(storage)
-        nbytes = 4 * packing.layout((spec.shape,)).size
+        nbytes = packing.layout((spec.shape,), spec.dtype).size * spec.dtype.format.itemsize
         kind = (storage.device, spec.dtype, key)
         found, taken = open_.get(kind, ([], 0))
         if found and taken + nbytes > LARGEST:
@@ -95,11 +96,11 @@ def gather(tensors: Sequence[Tensor], *, clean: bool = False, move: bool = True)
         return Tensor._of(found, ())
     nodes = [tensor._node if tensor._path else tensor._storage.node for tensor in tensors]
     shapes = tuple([node.spec.shape for node in nodes])
-    starts, size = packing.layout(shapes)
+    starts, size = packing.layout(shapes, nodes[0].spec.dtype)
     flat: Tensor = Tensor._new(packing.pack(*nodes, starts=starts, size=size, clean=clean), storages[0].device)
     if move:
         moved: set[int] = set()
-        for tensor, location in zip(tensors, _locations(shapes), strict=True):
+        for tensor, location in zip(tensors, _locations(shapes, nodes[0].spec.dtype), strict=True):
             if may_move(tensor) and id(tensor._storage) not in moved:
                 moved.add(id(tensor._storage))
                 tensor._storage.move_into(flat._storage, location)
@@ -112,16 +113,17 @@ def _whole(storages: list[Storage]) -> Storage | None:
     if whole is None or any(storage.whole is not whole for storage in storages):
         return None
     shapes = tuple([storage.location["shape"] for storage in storages])
-    if any(storage.location != location for storage, location in zip(storages, _locations(shapes), strict=True)):
+    dtype = whole.node.spec.dtype
+    if any(one.location != location for one, location in zip(storages, _locations(shapes, dtype), strict=True)):
         return None
-    return whole if whole.node.spec.shape == (packing.layout(shapes).size,) else None
+    return whole if whole.node.spec.shape == (packing.layout(shapes, dtype).size,) else None
 
 
 def spread(flat: Tensor, alike: Sequence[Tensor]) -> list[Tensor]:
     """New tensors, the parts of `flat` at the locations that `gather` gives tensors of the shapes of `alike`."""
     shapes = tuple([tuple(tensor.shape) for tensor in alike])
     made: list[Tensor] = []
-    for location in _locations(shapes):
+    for location in _locations(shapes, flat.dtype):
         node = packing.piece(flat._node, **location)
         made.append(Tensor._new(node, flat._storage.device))
         made[-1]._storage.move_into(flat._storage, location)

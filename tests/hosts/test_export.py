@@ -37,12 +37,11 @@ def needs_node() -> None:
         pytest.skip(devices.why_no_node())
 
 
-def play(folder: Path) -> dict[str, Any]:
-    command = [*devices.node_command(), "--input-type=module", "-e", PLAY, str(ROOT / "js_bridge"), str(folder)]
+def play(folder: Path, script: str = PLAY) -> Any:
+    command = [*devices.node_command(), "--input-type=module", "-e", script, str(ROOT / "js_bridge"), str(folder)]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
     assert done.returncode == 0, done.stderr
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    return json.loads(done.stdout)
 
 
 def flat(rows: list[list[float]]) -> list[float]:
@@ -83,3 +82,58 @@ def test_python_goes_on_from_its_own_export(tmp_path: Path) -> None:
     assert [player.step("training", batch).item() for batch in batches] == wanted["losses"]
     assert player.run("inference", {"x": batches[0]["x"]}).tolist() == wanted["scores"]
     assert player.params.get("3.weight").tolist() == wanted["weight"]
+
+
+PLAY_PACKED = """
+import { pathToFileURL } from "node:url";
+const [bridge, folder] = process.argv.slice(1).map((path) => `${pathToFileURL(path)}/`);
+const { offerWebGPU } = await import(`${bridge}dawn.mjs`);
+await offerWebGPU();
+const { load } = await import(`${bridge}player.mjs`);
+const player = await load(folder);
+const elements = (value) => typeof value === "number" ? [value] : [...value.data].map(Number);
+const plain = (value) => Array.isArray(value) ? value.map(elements) : elements(value);
+const first = plain(await player.run("step", { x: [1, 2, 3, 4, 5], flags: [1, 0, 1, 0, 7] }));
+player.params.set({ "bytes.middle": [100, 101], half: [0.1, -65520, 3, 2, 1] });
+const second = plain(await player.run("step", { x: [0, 0, 0, 0, 0], flags: [0, 0, 0, 0, 0] }));
+const all = Object.entries(await player.params.all()).map(([name, value]) => [name, plain(value)]);
+const shown = (_, n) => Number.isFinite(n) || typeof n !== "number" ? n : String(n);
+console.log(JSON.stringify([first, second, Object.fromEntries(all)], shown));
+process.exit();
+"""
+
+
+@pytest.mark.skipif(bool(devices.why_no_webgpu()), reason=devices.why_no_webgpu())
+def test_values_that_share_words_are_played(tmp_path: Path) -> None:
+    """Of sizes that fill no word, in parts that begin inside of one."""
+    half = torch.tensor([0.5, 1, 2, 3, 4], device="webgpu").half()
+    mask = torch.tensor([True, False, True, True, False], device="webgpu")
+    many = torch.arange(7, device="webgpu").to(torch.uint8)
+
+    @torch.compile
+    def step(x: Any, flags: Any) -> Any:
+        half.add_(x)
+        mask.logical_xor_(flags)
+        many.add_(1)
+        return half[1:], mask, many[1:6:2], half.bfloat16() / 4, half.sum()
+
+    def given(x: list[float], flags: list[bool]) -> tuple[Any, Any]:
+        return torch.tensor(x, device="webgpu").half(), torch.tensor(flags, device="webgpu")
+
+    def numbers(found: Any) -> list[list[float]]:
+        return [
+            [number if abs(number) < 1e9 else "-Infinity" for number in map(float, value.reshape(-1).tolist())]
+            for value in found
+        ]
+
+    step.warmup(*given([0] * 5, [False] * 5))
+    names = {"half": half, "mask": mask, "bytes": {"all": many, "middle": many[3:5]}}
+    torch.save_program(str(tmp_path), {"step": step}, names)
+    found = play(tmp_path, PLAY_PACKED)
+    wanted = [numbers(step(*given([1, 2, 3, 4, 5], [True, False, True, False, True])))]
+    many[3:5] = torch.tensor([100, 101], device="webgpu").to(torch.uint8)
+    half.copy_(torch.tensor([0.1, -65520, 3, 2, 1], device="webgpu"))
+    wanted.append(numbers(step(*given([0] * 5, [False] * 5))))
+    assert found[:2] == wanted
+    kept = {"half": half, "mask": mask, "bytes.all": many, "bytes.middle": many[3:5]}
+    assert found[2] == dict(zip(kept, numbers(kept.values()), strict=True))

@@ -231,7 +231,7 @@ def test_another_version_is_refused(tmp_path: Path) -> None:
     with pytest.raises(PlayError, match="device cpu runs none"):
         torch.load_program(tmp_path, "cpu")
     file.write_text(json.dumps(data | {"version": 99}))
-    with pytest.raises(CompileError, match="of the format pywebgpu 99; this pywebgpu reads pywebgpu 2"):
+    with pytest.raises(CompileError, match="of the format pywebgpu 99; this pywebgpu reads pywebgpu 3"):
         torch.load_program(tmp_path, DEVICE)
     data["programs"]["double"]["program"]["version"] = 98
     file.write_text(json.dumps(data))

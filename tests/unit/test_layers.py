@@ -21,6 +21,7 @@ LAYERS = (
         "settings",
         "atomic",
         "documents",
+        "formats",
         "dtypes",
         "numbers",
         "shapes",

@@ -30,7 +30,7 @@ DEFAULT = Limits()
 
 
 def pack(*parts: Any, clean: bool = False) -> Any:
-    starts, size = packing.layout(tuple(tuple(part.shape) for part in parts))
+    starts, size = packing.layout(tuple(tuple(part.shape) for part in parts), parts[0].dtype)
     return apply(lambda *nodes: packing.pack(*nodes, starts=starts, size=size, clean=clean), *parts)
 
 
@@ -222,7 +222,7 @@ def test_packs_hold_their_parts(device: str, kinds: list[str], clean: bool, seed
             made.append(value)
             wanted += more
         flat = pack(*made, clean=clean)
-        starts, _ = packing.layout(tuple(tuple(value.shape) for value in made))
+        starts, _ = packing.layout(tuple(tuple(value.shape) for value in made), made[0].dtype)
         pieces = [
             apply(packing.piece, flat * 2, start=start, shape=tuple(value.shape))
             for start, value in zip(starts, made, strict=True)

@@ -62,9 +62,23 @@ def sums_on_the_way(device: str) -> Any:
     return x.t() @ g, g.sum(0)
 
 
+def halves(device: str, *shape: int) -> Any:
+    """Whole numbers, whose sums and products two bytes hold."""
+    count = torch.Size(shape).numel()
+    return (torch.arange(count) * 7 % 11 - 5).to(torch.float16).reshape(shape).to(device)
+
+
+def half_products(device: str) -> Any:
+    x, g = halves(device, 36, 12), halves(device, 36, 20)
+    return (x.t() @ g).relu(), g.sum(0), x @ halves(device, 12, 1)
+
+
 SUBJECTS: dict[str, list[Subject]] = {
     "pointwise": [
         lambda device: [(x := data(device, 7, 13)).sin(), x.exp() + data(device, 13)],
+        lambda device: [(x := halves(device, 7, 13)) * 2, x > 1, x.float() + 1],
+        lambda device: [(x := halves(device, 7, 16)) * 2, x > 1, x.float() + 1],
+        lambda device: [(x := halves(device, 7, 14)) * 2, x.float() + 1],
         lambda device: [(x := data(device, 6, 12)) * data(device, 12) + data(device, 6, 1), x > 0, (x * 9).int()],
         lambda device: data(device, 12, 6).t() + data(device, 6, 12).flip(1),
         lambda device: functional.pad(data(device, 6, 7), (1, 4)) + data(device, 12),
@@ -76,8 +90,9 @@ SUBJECTS: dict[str, list[Subject]] = {
         lambda device: data(device, 5, 37).softmax(-1),
         lambda device: data(device, 70, 11).sum(0),
         lambda device: data(device, 9, 130).argmax(1),
+        lambda device: (x := halves(device, 9, 36)) - x.amax(1, keepdim=True),
     ],
-    "matmul": [matmul(7, 13, 5), matmul(33, 20, 70, 2), sums_on_the_way],
+    "matmul": [matmul(7, 13, 5), matmul(33, 20, 70, 2), sums_on_the_way, half_products],
     "scan": [lambda device: data(device, 3, 77).cumsum(-1)],
     "scatter": [added(20)],
     "scatter_sorted": [added(4100)],

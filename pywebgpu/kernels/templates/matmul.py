@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from math import prod
 
+from pywebgpu import dtypes
 from pywebgpu.ir.graph import Node, Op, Reduction
 from pywebgpu.kernels.access import Edges, down, gathers, reads_inside
 from pywebgpu.kernels.builder import Builder
@@ -40,7 +41,8 @@ LONG = 512  # of k, at least, for each that shares there: workgroup memory takes
 class MatmulTemplate(Template):
     """Levels: FULL, a node has an element a result; LEFT, a row of the left operand; RIGHT, a column of the right one.
 
-    Problem: batches, m, n, k; layout two letters, of the operands: "n" as they are, "t" where k is (not) contiguous.
+    Problem: batches, m, n, k; formats: the operands', then those of results of which several share a word; layout two
+    letters, of the operands: "n" as they are, "t" where k is (not) contiguous.
     Launch: tile is rows, columns, and how much of k goes through workgroup memory at a time (0: none does); each is
     rows and columns of an invocation; `split` invocations share the k of a block.
     """
@@ -77,6 +79,10 @@ class MatmulTemplate(Template):
             levels[id(node)] = level
         return Domain(levels)
 
+    def packs(self, work: Computation, node: Node, each: int) -> bool:
+        _, m, n = anchor_of(work.nodes).spec.shape
+        return {FULL: n, LEFT: m, RIGHT: n}[work.domain.levels[id(node)]] % each == 0
+
     def written_at(self, work: Computation, result: Node, escapes: Callable[[Node], bool]) -> Sym:
         return variable("i", prod(result.spec.shape))
 
@@ -89,12 +95,15 @@ class MatmulTemplate(Template):
         left, right = anchor_of(work.nodes).inputs
         letters = "n" if is_contiguous_in_k(left, "m") else "t", "t" if is_contiguous_in_k(right, "n") else "n"
         sizes = (*left.spec.shape[:2], right.spec.shape[2], left.spec.shape[2])
-        return Problem(sizes, (left.spec.dtype.name,), "".join(letters))
+        packed = sorted({node.spec.dtype.name for node in work.outputs if node.spec.dtype.format.per_word > 1})
+        return Problem(sizes, (left.spec.dtype.name, *packed), "".join(letters))
 
     def launches(self, problem: Problem, target: Target) -> Sequence[Launch]:
         batches, m, n, depth = problem.sizes
         first = _rule(batches, m, n, depth, target.limits)
-        tiles = [first, *(tile for tile in _tiles(target.limits) if tile != first)]
+        each = max([dtypes.BY_NAME[name].format.per_word for name in problem.formats[1:]], default=1)
+        others = (tile for tile in _tiles(target.limits) if tile.high % each == tile.wide % each == 0)
+        tiles = [first, *(tile for tile in others if tile != first)]
         staged = [] if problem.formats[0] not in STAGED else _blocks(problem.layout, target.limits)
         return [*(tile.launch for tile in tiles), *(block.launch for block in staged)]
 

@@ -175,6 +175,7 @@ class _Side:
         """Stores the sums over k: those do it who have the first column (row) of the result."""
         build = self._build
         many = build.local_array(f"sums_{self.letter}", self.sums) if len(self.sums) > 1 else None
+        build.gather([node for node in work.outputs if work.domain.levels[id(node)] == self.level])
         with build.if_(other.own.eq(0), piece.eq(0)), build.loop("at", 0, self.each) as at:
             own = build.let(self.own + at, self.letter)
             with build.if_(*[own < self.size] if self.size % self.extent else ()):
@@ -257,7 +258,8 @@ class _Product:
         """Stores an invocation's results through the epilogue."""
         batches, m, n = anchor.spec.shape
         build, tile = self.build, self.tile
-        with self.each_result() as (row, column, found):
+        each = build.gather([node for node in work.outputs if work.domain.levels[id(node)] == FULL])
+        with self.each_result(each) as (row, column, found):
             guards = [at < size for at, size, by in ((row, m, tile.rows), (column, n, tile.columns)) if size % by]
             with build.if_(*guards):
                 result = build.let(rounded(found, anchor.spec.dtype))
@@ -266,8 +268,11 @@ class _Product:
                 store_level(FULL, position, work, build)
 
     @contextmanager
-    def each_result(self) -> Iterator[tuple[Var, Var, Expr]]:
-        """A loop over an invocation's results: row and column of each."""
+    def each_result(self, each: int) -> Iterator[tuple[Var, Var, Expr]]:
+        """A loop over an invocation's results: row and column of each.
+
+        each: neighbours of a row that one invocation visits, where several share a block.
+        """
         build, high, wide = self.build, self.tile.high, self.tile.wide
         own_m, own_n = (side.own for side in self.sides)
         width = min(wide, 4)
@@ -276,15 +281,28 @@ class _Product:
             results = build.local_array("results", parts)
             with build.loop("i", 0, high) as i:
                 row = build.let(own_m + i, "m")
-                with build.loop("j", self.piece, wide, self.tile.slices) as j:
+                with self.each_neighbour("j", wide, each) as j:
                     yield row, build.let(own_n + j, "n"), results[i * wide + j]
             return
         results = build.local_array("results", self.results)
-        with build.loop("at", self.piece, high * wide, self.tile.slices) as at:
+        with self.each_neighbour("at", high * wide, each) as at:
             row = build.let(own_m + at // wide, "m")
             column = build.let(own_n + at % wide, "n")
             found = results[at // width]
             yield row, column, found[at % width] if width > 1 else found
+
+    @contextmanager
+    def each_neighbour(self, name: str, end: int, each: int) -> Iterator[Var]:
+        build, slices = self.build, self.tile.slices
+        if each == 1 or slices == 1:
+            with build.loop(name, self.piece, end, slices) as at:
+                yield at
+            return
+        with (
+            build.loop("start", self.piece * each, end, slices * each) as start,
+            build.loop(name, start, start + each) as at,
+        ):
+            yield at
 
 
 def store_level(level: str, position: Sym, work: Computation, build: Builder) -> None:

@@ -249,6 +249,7 @@ class _Side:
         build, nodes, levels = self._build, work.nodes, work.domain.levels
         shape = (self.source.spec.shape[0], self.size)
         many = build.local_array(f"sums_{self.letter}", self.sums)
+        build.gather([node for node in work.outputs if levels[id(node)] == self.level])
         with build.if_(other.block.eq(0), other.lane.eq(0)), build.loop("at", 0, self.each) as at:
             own, inside = self.own(at)
             with build.if_(*inside):
@@ -285,6 +286,7 @@ def _multiply(left: _Side, right: _Side, results: Sequence[Var], depth: int, blo
 def _finish(left: _Side, right: _Side, results: Sequence[Var], work: Computation, build: Builder) -> None:
     """Stores an invocation's results through the epilogue: written out where it is short."""
     levels, wide = work.domain.levels, right.each
+    build.gather([node for node in work.outputs if levels[id(node)] == FULL])
     computed = [node for node in work.nodes if levels[id(node)] == FULL and not isinstance(node.op, Movement)]
     if len(computed) * left.each * wide <= WRITTEN:
         columns = [right.own_four(at) for at in range(wide // 4)]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from pywebgpu.ir.graph import Op
 from pywebgpu.kernels.builder import Builder
-from pywebgpu.kernels.ir import GROUP, LANE, U32, Const, Type, constant, construct, scalar
+from pywebgpu.kernels.ir import GROUP, LANE, U32, Const, Type, construct
 from pywebgpu.kernels.kernel import Kernel
 from pywebgpu.kernels.launch import Launch, Problem
 from pywebgpu.kernels.target import Target
@@ -19,6 +19,7 @@ class PackTemplate(Template):
     """Problem: the number of gaps. Launch: threads of a workgroup, which fills one."""
 
     name = "pack"
+    packs_own = True  # Its parts are written by others.
 
     def claims(self, op: Op, target: Target) -> bool:
         return op is packing.pack
@@ -31,10 +32,9 @@ class PackTemplate(Template):
 
     def write(self, work: Computation, launch: Launch, build: Builder) -> Kernel:
         (node,), lanes = work.nodes, launch.threads
-        found = packing.gaps(node)
+        found, buffer = packing.gaps(node), build.buffer(node)
         gaps = build.local_array("gaps", [construct(PAIR, *(Const(U32, number) for number in gap)) for gap in found])
         gap = build.let(gaps[GROUP], "gap")
         with build.loop("i", LANE, gap[1], lanes) as i:
-            at = build.let(gap[0] + i, "at")
-            build.store(node, at.within(node.spec.shape[0]), constant(0.0, scalar(node.spec.dtype)))
+            build.assign(buffer[gap[0] + i], 0)
         return build.kernel("pack_gaps", lanes, len(found))

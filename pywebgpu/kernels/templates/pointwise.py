@@ -1,4 +1,7 @@
-"""Groups of pointwise nodes over one number of elements: one invocation an element or a few, several results."""
+"""Groups of pointwise nodes over one number of elements: one invocation an element or a few, several results.
+
+Where elements of a result share a word, an invocation computes at least all of a word.
+"""
 
 from collections.abc import Callable, Sequence
 from math import prod
@@ -26,6 +29,7 @@ class PointwiseTemplate(Template):
     name = "pointwise"
     absorbs = beside = frozenset({name})
     repeats = REPEAT_COST
+    packs_own = True
 
     def claims(self, op: Op, target: Target) -> bool:
         return isinstance(op, Pointwise | Generator) or (isinstance(op, Structural) and op.by_element)
@@ -63,6 +67,8 @@ class PointwiseTemplate(Template):
         return [Launch(threads=one, vector=width) for width in widths for one in threads(target.limits.workgroup_size)]
 
     def write(self, work: Computation, launch: Launch, build: Builder) -> Kernel:
+        if any(launch.vector % build.per_word(node) for node in work.outputs):
+            return _write_words(work, launch, build)
         invocations = prod(work.outputs[0].spec.shape) // launch.vector
         i = build.let(GROUP * launch.threads + LANE, "i")
         build.jump("return", i >= invocations)
@@ -72,6 +78,26 @@ class PointwiseTemplate(Template):
         for node in work.outputs:
             for at, found in zip(positions, values, strict=True):
                 build.store(node, at, found[id(node)])
-        name = "_".join(dict.fromkeys(node.op.name for node in work.nodes[-3:]))
         groups = -(-invocations // launch.threads)
-        return build.kernel(f"map_{name}", launch.threads, groups, vector=launch.vector)
+        return build.kernel(_name(work), launch.threads, groups, vector=launch.vector)
+
+
+def _write_words(work: Computation, launch: Launch, build: Builder) -> Kernel:
+    """An invocation computes the elements of a word one after the other: of any size, and the text is no longer."""
+    size, each = prod(work.outputs[0].spec.shape), build.gather(work.outputs)
+    words = -(-size // each)
+    word = build.let(GROUP * launch.threads + LANE, "word")
+    build.jump("return", word >= words)
+    with build.loop("j", 0, each) as j:
+        i = build.let(word * each + j, "i")
+        position = i.within(size)
+        build.in_words(position, each, word.within(words), j.within(each))
+        with build.if_(*[i < size] if size % each else ()):
+            values = {id(node): build.value(node, element(position, node)) for node in work.nodes}
+            for node in work.outputs:
+                build.store(node, position, values[id(node)])
+    return build.kernel(_name(work), launch.threads, -(-words // launch.threads))
+
+
+def _name(work: Computation) -> str:
+    return "_".join(["map", *dict.fromkeys(node.op.name for node in work.nodes[-3:])])

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 from math import prod
 
+from pywebgpu import dtypes
+from pywebgpu.formats import WORD
 from pywebgpu.ir.graph import Node, Op, Reduction, Structural
 from pywebgpu.kernels.access import Edges, gathers, read_at
 from pywebgpu.kernels.builder import Builder
@@ -37,7 +39,8 @@ TREES = 12  # reductions of one kernel: each takes its share of workgroup memory
 class RowsTemplate(Template):
     """Levels: FULL, a node has an element for each of a row; OUTER, one a row.
 
-    Problem: rows, columns; layout "along" where neighbours in memory lie in one row, else "across".
+    Problem: rows, columns; formats of results of which several share a word, one a row; layout "along" where neighbours
+    in memory lie in one row, else "across".
     Launch: threads, of which `split` share a row; SHUFFLED: of these `each` add what they have by shuffles.
     """
 
@@ -46,6 +49,7 @@ class RowsTemplate(Template):
     beside = frozenset({name})
     repeats = REPEAT_COST
     has_prologue = True
+    packs_own = True
 
     def claims(self, op: Op, target: Target) -> bool:
         return isinstance(op, Reduction) or op in EXTREMES
@@ -68,6 +72,11 @@ class RowsTemplate(Template):
             levels[id(node)] = level
         return Domain(levels, space)
 
+    def packs(self, work: Computation, node: Node, each: int) -> bool:
+        space = work.domain.space
+        assert space is not None
+        return work.domain.levels[id(node)] == OUTER or (space.columns % each == 0 and _is_row_major(space))
+
     def part(self, nodes: Sequence[Node], whole: Domain) -> Domain:
         levels = {id(node): FULL if whole.levels[id(node)] == FULL else OUTER for node in nodes if whole.levels}
         first = next(node for node in nodes if folds(node))
@@ -78,7 +87,10 @@ class RowsTemplate(Template):
         assert space is not None
         limits = target.limits
         positional = [is_positional(fold) for fold in together(work.nodes)]
-        if len(positional) + sum(positional) > limits.shared_bytes // (4 * limits.workgroup_size):
+        words = [node for node in work.nodes if node.spec.dtype.format.per_word > 1 and escapes(node)]
+        small = [node for node in words if work.domain.levels[id(node)] == OUTER]
+        arrays = len(positional) + sum(positional) + len(small)
+        if arrays > limits.shared_bytes // (WORD * limits.workgroup_size):
             return False
         if _are_stored_rows_fast(space):
             return True
@@ -99,16 +111,19 @@ class RowsTemplate(Template):
     def problem(self, work: Computation, build: Builder) -> Problem:
         space = work.domain.space
         assert space is not None
-        return Problem((space.rows, space.columns), layout="along" if is_along(space) else "across")
+        small = [node for node in work.outputs if work.domain.levels[id(node)] == OUTER]
+        packed = sorted({node.spec.dtype.name for node in small if node.spec.dtype.format.per_word > 1})
+        return Problem((space.rows, space.columns), tuple(packed), "along" if is_along(space) else "across")
 
     def launches(self, problem: Problem, target: Target) -> Sequence[Launch]:
         rows, columns = problem.sizes
-        first = _rule(rows, columns, problem.layout == "along", target.limits)
+        each = max([dtypes.BY_NAME[name].format.per_word for name in problem.formats], default=1)
+        first = _with_words(_rule(rows, columns, problem.layout == "along", target.limits), each)
         limit = _power_below(target.limits.workgroup_size)
         threads = [one for one in (WIDTH, 128, 256) if one <= limit]
         most = min(_power(columns), limit)
         splits = [split for split in (1 << at for at in range(11)) if split <= most]
-        others = [Launch(threads=one, split=split) for one in threads for split in splits if split <= one]
+        others = [Launch(threads=one, split=split) for one in threads for split in splits if split * each <= one]
         found = [first, *(one for one in others if one != first)]
         shuffled = _shuffled(target.features) if problem.layout == "along" else 0
         ways = [(one, min(shuffled, one.split)) for one in found]
@@ -143,11 +158,24 @@ def _rule(rows: int, columns: int, along: bool, limits: Limits) -> Launch:
     return Launch(threads=max(size // lanes, 1) * lanes, split=lanes)
 
 
+def _with_words(launch: Launch, each: int) -> Launch:
+    """The same with at least so many rows in a workgroup: it writes the words that they share."""
+    if launch.threads >= launch.split * each:
+        return launch
+    threads = max(_power_below(launch.threads), each)
+    return launch._replace(threads=threads, split=threads // each)
+
+
 def _are_stored_rows_fast(space: IterationSpace) -> bool:
     """Elements of a row lie together: writing whole rows is as fast as writing in order."""
     rank = len(space.shape)
     trailing = space.axes == tuple(range(rank - len(space.axes), rank))
     return trailing and (space.rows >= 16 or space.columns <= 4096)
+
+
+def _is_row_major(space: IterationSpace) -> bool:
+    """Whether neighbours in memory are neighbours in a row."""
+    return space.full() == variable("row", space.rows) * space.columns + variable("column", space.columns)
 
 
 def _level(node: Node, space: IterationSpace) -> str | None:

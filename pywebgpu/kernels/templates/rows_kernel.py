@@ -7,8 +7,8 @@ Partial results are joined in an order that only the shapes decide: two runs giv
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 from pywebgpu.dtypes import DType, Kind
 from pywebgpu.ir.graph import WHICH, Node, Op, Reduction
@@ -63,13 +63,22 @@ class Rows:
         if self.lanes > 1:
             down, along = LANE // self.lanes, LANE % self.lanes
             own, position = (down, along) if self.along else (LANE % self.beside, LANE // self.beside)
+        self.own = own
         wanted = build.let(GROUP * self.beside + own, "wanted")
         self.inside = build.let(wanted < self.rows, "inside")
         build.let(smaller(wanted, max(self.rows - 1, 0)), "row")
         self.position = build.let(position, "position")
 
-    def each_column(self, build: Builder) -> AbstractContextManager[Var]:
-        return build.loop("column", self.position, self.columns, 1 if self.columns == 1 else self.lanes)
+    @contextmanager
+    def each_column(self, build: Builder, each: int = 1) -> Iterator[Var]:
+        """each: neighbours that one lane visits, a divisor of the columns."""
+        if each == 1:
+            with build.loop("column", self.position, self.columns, 1 if self.columns == 1 else self.lanes) as column:
+                yield column
+            return
+        every = build.loop("at", self.position * each, self.columns, self.lanes * each)
+        with every as at, build.loop("column", at, at + each) as column:
+            yield column
 
 
 def folds(node: Node) -> bool:
@@ -115,13 +124,11 @@ def write(work: Computation, launch: Launch, build: Builder) -> Kernel:
     _outer_values(between, depth, deepest + 1, walk, build)
     small = [node for node in outputs if levels[id(node)] == OUTER]
     if small:
-        with build.if_(walk.inside, walk.position.eq(0)):
-            values = [build.value(node, element(walk.row, node)) for node in small]
-            for node, value in zip(small, values, strict=True):
-                build.store(node, walk.row, value)
+        _store_outer(small, walk, build)
     large = [node for node in outputs if levels[id(node)] == FULL]
     if large:
-        with build.if_(walk.inside), walk.each_column(build):
+        each = build.gather(large)
+        with build.if_(walk.inside), walk.each_column(build, each):
             for node in nodes:
                 if levels[id(node)] == FULL and any(node is o or id(node) in above[id(o)] for o in large):
                     value = build.value(node, element(walk.full, node))
@@ -129,6 +136,26 @@ def write(work: Computation, launch: Launch, build: Builder) -> Kernel:
                         build.store(node, walk.full, value)
     name = "_".join(dict.fromkeys(node.op.name for node in reductions))
     return build.kernel(f"rows_{name}", walk.size, walk.groups)
+
+
+def _store_outer(small: list[Node], walk: Rows, build: Builder) -> None:
+    """One a row. Those that share a word are brought together in workgroup memory."""
+    packed = [node for node in small if build.per_word(node) > 1]
+    shared = [build.workgroup_array(f"word_{at}", U32, walk.beside) for at in range(len(packed))]
+    with build.if_(walk.inside, walk.position.eq(0)):
+        values = {id(node): build.value(node, element(walk.row, node)) for node in small}
+        for node in small:
+            if node not in packed:
+                build.store(node, walk.row, values[id(node)])
+        for node, bits in zip(packed, shared, strict=True):
+            build.assign(bits[walk.own], build.packed(node, values[id(node)]))
+    if not packed:
+        return
+    build.barrier()
+    for node, bits in zip(packed, shared, strict=True):
+        each = build.per_word(node)  # What is past the last row is zero: nobody wrote it.
+        with build.if_(walk.inside, walk.position.eq(0), (walk.own % each).eq(0)):
+            build.store_word(node, walk.row // each, [bits[walk.own + at if at else walk.own] for at in range(each)])
 
 
 def _outer_values(between: list[Node], depth: dict[int, int], level: int, walk: Rows, build: Builder) -> None:

@@ -6,7 +6,7 @@ Every lane folds its stretch, the folds are joined from the left in workgroup me
 from collections.abc import Sequence
 from math import prod
 
-from pywebgpu.ir.graph import Op
+from pywebgpu.ir.graph import Node, Op
 from pywebgpu.kernels.builder import Builder
 from pywebgpu.kernels.combine import combine
 from pywebgpu.kernels.ir import LANE, Const, Expr, Var, larger, scalar, smaller
@@ -22,6 +22,9 @@ class ScanTemplate(Template):
     """Problem: rows, columns. Launch: threads of a row."""
 
     name = "scan"
+
+    def packs(self, work: Computation, node: Node, each: int) -> bool:
+        return bool(node.spec.shape[-1] % each == 0)
 
     def claims(self, op: Op, target: Target) -> bool:
         return op is indexing.scan
@@ -40,7 +43,8 @@ class ScanTemplate(Template):
         columns = node.spec.shape[-1]
         rows = prod(node.spec.shape[:-1])
         lanes = launch.threads
-        stretch = -(-columns // lanes)
+        each = build.gather(work.outputs)
+        stretch = -(-columns // (lanes * each)) * each
         kind = scalar(node.spec.dtype)
         plain = mode.removesuffix("_checked")
         folds = build.workgroup_array("folds", kind, lanes)

@@ -7,10 +7,10 @@ looks at all of them, a workgroup reading each number once. Many: they are put i
 from collections.abc import Sequence
 from math import prod
 
-from pywebgpu.ir.graph import Op
+from pywebgpu.ir.graph import Node, Op
 from pywebgpu.kernels.builder import Builder
 from pywebgpu.kernels.combine import combine
-from pywebgpu.kernels.ir import GROUP, LANE, U32, Const, construct, smaller
+from pywebgpu.kernels.ir import GROUP, LANE, U32, Const, Var, construct, smaller
 from pywebgpu.kernels.kernel import Kernel
 from pywebgpu.kernels.launch import Launch, Problem, threads
 from pywebgpu.kernels.target import Target
@@ -22,9 +22,10 @@ LANES = 64  # invocations that read the numbers together
 
 
 class ScatterTemplate(Template):
-    """Problem: rows, columns, updates. Launch: threads, one a result."""
+    """Problem: rows, columns, updates. Launch: threads, one a result, or a word of results."""
 
     name = "scatter"
+    packs_own = True
 
     def claims(self, op: Op, target: Target) -> bool:
         return op is indexing.scatter
@@ -38,11 +39,19 @@ class ScatterTemplate(Template):
 
     def write(self, work: Computation, launch: Launch, build: Builder) -> Kernel:
         (node,) = work.nodes
+        size, lanes, each = prod(node.spec.shape), launch.threads, build.gather(work.outputs)
+        if each == 1:
+            self._find(node, build.let(GROUP * lanes + LANE, "wanted"), lanes, build)
+        else:
+            with build.loop("of_word", 0, each) as own:
+                self._find(node, build.let((GROUP * lanes + LANE) * each + own, "wanted"), lanes, build)
+        return build.kernel(f"scatter_{node.attrs['mode']}", lanes, -(-size // (lanes * each)))
+
+    def _find(self, node: Node, wanted: Var, lanes: int, build: Builder) -> None:
+        """One result. The workgroup reads the numbers together, so all of it comes here."""
         base, index, source = node.inputs
-        size, lanes = prod(node.spec.shape), launch.threads
-        updates, mode = index.spec.shape[0], node.attrs["mode"]
+        size, updates, mode = prod(node.spec.shape), index.spec.shape[0], node.attrs["mode"]
         numbers = build.workgroup_array("numbers_of", U32, lanes)
-        wanted = build.let(GROUP * lanes + LANE, "wanted")
         i = build.let(smaller(wanted, max(size - 1, 0)), "i")
         at = unflatten(i.within(size), node.spec.shape)
         row = build.let(i // max(node.spec.shape[1], 1))
@@ -61,16 +70,16 @@ class ScatterTemplate(Template):
                 build.assign(result, combine(mode, result, value))
         with build.if_(wanted < size):
             build.store(node, flatten(at, node.spec.shape), result)
-        return build.kernel(f"scatter_{mode}", lanes, -(-size // lanes))
 
 
 class ScatterSortedTemplate(Template):
     """Each result element finds the first update of its row by bisection and takes them while the row lasts.
 
-    Problem: rows, columns, updates. Launch: threads, one a result.
+    Problem: rows, columns, updates. Launch: threads, one a result, or a word of results.
     """
 
     name = "scatter_sorted"
+    packs_own = True
 
     def claims(self, op: Op, target: Target) -> bool:
         return op is indexing.scatter_sorted
@@ -84,11 +93,20 @@ class ScatterSortedTemplate(Template):
 
     def write(self, work: Computation, launch: Launch, build: Builder) -> Kernel:
         (node,) = work.nodes
+        size, lanes, each = prod(node.spec.shape), launch.threads, build.gather(work.outputs)
+        if each == 1:
+            i = build.let(GROUP * lanes + LANE, "i")
+            build.jump("return", i >= size)
+            self._find(node, i, build)
+        else:
+            start = build.let((GROUP * lanes + LANE) * each, "start")
+            with build.loop("i", start, smaller(start + each, size)) as i:
+                self._find(node, i, build)
+        return build.kernel(f"scatter_sorted_{node.attrs['mode']}", lanes, -(-size // (lanes * each)))
+
+    def _find(self, node: Node, i: Var, build: Builder) -> None:
         base, numbers, order, source = node.inputs
-        size, lanes = prod(node.spec.shape), launch.threads
-        updates, mode = numbers.spec.shape[0], node.attrs["mode"]
-        i = build.let(GROUP * lanes + LANE, "i")
-        build.jump("return", i >= size)
+        size, updates, mode = prod(node.spec.shape), numbers.spec.shape[0], node.attrs["mode"]
         at = unflatten(i.within(size), node.spec.shape)
         row = build.let(i // max(node.spec.shape[1], 1))
         name = build.fresh("acc")
@@ -103,4 +121,3 @@ class ScatterSortedTemplate(Template):
             update = build.let(construct(U32, build.value(order, (position.within(updates),))), "update")
             build.assign(result, combine(mode, result, build.value(source, (update.within(updates), at[1]))))
         build.store(node, flatten(at, node.spec.shape), result)
-        return build.kernel(f"scatter_sorted_{mode}", lanes, -(-size // lanes))

@@ -6,7 +6,6 @@ fn main(@builtin(workgroup_id) w: vec3u, @builtin(local_invocation_index) lane: 
   var gaps = array<vec2<u32>, 1>(vec2<u32>(134u, 58u));
   let gap = gaps[group];
   for (var i = lane; i < gap.y; i += 64u) {
-    let at = gap.x + i;
-    b0[at] = 0.0;
+    b0[gap.x + i] = 0.0;
   }
 }
