@@ -42,7 +42,7 @@ class Host:
 
 
 class Clock:
-    """Stands where a Trace does (see ir/origin.py), and notes only when things happened."""
+    """Stands where Origins do (see ir/origin.py), and notes only when things happened."""
 
     def __init__(self) -> None:
         self.ends = [time.perf_counter()]  # of the step's beginning or the last submit, then of each op

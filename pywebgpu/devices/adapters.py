@@ -54,11 +54,6 @@ class AdapterInfo:
         return self.backend != "OpenGL"
 
 
-def is_emulated(name: str) -> bool:
-    """Whether an adapter's workgroups are coroutines of a CPU: SwiftShader's, whose pipelines also take longest."""
-    return "swiftshader" in name.lower()
-
-
 def adapters() -> list[AdapterInfo]:
     """Every adapter that wgpu-py finds, in its order; empty where wgpu-py is missing. In a browser the one offered."""
     return list(_survey()[0])

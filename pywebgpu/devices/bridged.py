@@ -24,7 +24,7 @@ from pywebgpu.compiler import wire
 from pywebgpu.compiler.program import Program
 from pywebgpu.devices import features as adapter_features
 from pywebgpu.devices import js_modules, transcode
-from pywebgpu.devices.adapters import SOFTWARE, AdapterInfo, is_emulated
+from pywebgpu.devices.adapters import SOFTWARE, AdapterInfo
 from pywebgpu.devices.base import GONE, RECOVER, Buffer, check_room, check_supported
 from pywebgpu.devices.timing import Timing
 from pywebgpu.errors import CompileError, DeviceError, DeviceLostError, IntegerOverflowError, PywebgpuError, RangeError
@@ -106,8 +106,7 @@ class BridgedDevice:
         self.info = _described(info)
         self.adapter, self.host = self.info.name, str(info["host"])
         limits = {_dashed(name): size for name, size in info["limits"].items()}
-        emulated = is_emulated(self.adapter)
-        self.target = adapter_features.target(limits, self.info.profile, info["tuning"], emulated=emulated)
+        self.target = adapter_features.target(limits, self.info.profile, info["tuning"])
         self._bridge = bridge
         self._flush_area, self._read = bridge.flush, bridge.read
         self._counters |= {"live_bytes": 0, "live_buffers": 0, "scratch_bytes": 0}
@@ -355,7 +354,9 @@ class BridgedDevice:
     def keep_tuning(self, found: Tuning) -> str:
         """As NativeDevice.keep_tuning."""
         self.target = replace(self.target, tuning=found)
-        place: str = wait(self._bridge.keep(tuning.to_text(found)), "a worker, or runPythonAsync")
+        place: str = wait(
+            self._bridge.keep(tuning.own_text(self.target.features, found)), "a worker, or runPythonAsync"
+        )
         return place
 
     def close(self) -> None:

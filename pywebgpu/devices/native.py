@@ -86,7 +86,7 @@ class NativeDevice(Blocking):
         limits = self._gpu.limits
         profile = adapter_features.native(adapter.info, adapter.features)
         own = tunings.load(adapter.info)
-        self.target = adapter_features.target(limits, profile, own, emulated=adapters.is_emulated(self.adapter))
+        self.target = adapter_features.target(limits, profile, own)
         self._info = adapter.info
         self._gone: tuple[type[DeviceError], str] | None = None  # why nothing can be done
         self._is_left = False
@@ -339,7 +339,7 @@ class NativeDevice(Blocking):
     def keep_tuning(self, found: Tuning) -> str:
         """Kernels are launched by this table from now on, in later processes too. Where it is kept; "" nowhere."""
         self.target = replace(self.target, tuning=found)
-        return tunings.save(self._info, tuning.to_text(found))
+        return tunings.save(self._info, tuning.own_text(self.target.features, found))
 
     def synchronize(self) -> None:
         # By a read, since wgpu-py 0.32 raises in on_submitted_work_done_sync: it has the callback's type wrong.

@@ -9,6 +9,7 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from weakref import ref
 
 from pywebgpu.devices.loaded import Loaded
 from pywebgpu.devices.pool import Pool
@@ -52,13 +53,14 @@ class Reader:
     def __init__(self, gpu: GPUDevice, staging: Pool[GPUBuffer], fault: GPUBuffer, counters: dict[str, int]) -> None:
         self._gpu, self._staging, self._fault, self._counters = gpu, staging, fault, counters
         self._foreseen: Reading | None = None
-        self._last: tuple[Loaded, list[Any]] | None = None  # the last run, and the buffers of its outputs
+        # The last run, and the buffers of its outputs. Its Program may go meanwhile, with its pipelines and scratch.
+        self._last: tuple[ref[Loaded], list[Any]] | None = None
         self.may_fault = False  # a kernel may have left a fault that no read has told of
 
     def foresee(self, loaded: Loaded, outputs: list[Any], encoder: GPUCommandEncoder) -> None:
         """Called in each run before its submit: adds what was read after this Program's last run."""
         self.forget()
-        self._last = loaded, outputs
+        self._last = ref(loaded), outputs
         if loaded.wanted is not None:
             at, nbytes = loaded.wanted
             self._foreseen = self._encode(encoder, outputs[at], nbytes)
@@ -89,9 +91,10 @@ class Reader:
         self._counters["submits"] += 1
         self._counters["ffi_calls"] += 4
         if self._last is not None and nbytes <= FORESEEN_BYTES:
-            loaded, outputs = self._last
-            at = next((at for at, output in enumerate(outputs) if output is handle), None)
-            loaded.wanted = loaded.wanted if at is None else (at, nbytes)
+            found, outputs = self._last
+            loaded, at = found(), next((at for at, output in enumerate(outputs) if output is handle), None)
+            if loaded is not None and at is not None:
+                loaded.wanted = at, nbytes
         return reading.start()
 
     def finish(self, reading: Reading) -> bytes:

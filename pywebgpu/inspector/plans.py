@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from pywebgpu.compiler.driver import compile_graph
 from pywebgpu.compiler.program import Dispatch, Program
 from pywebgpu.devices.base import Device
-from pywebgpu.ir.graph import HOST, Custom, Node, Pointwise, Reduction, Spec, Structural, is_view, thread_state
+from pywebgpu.ir.graph import HOST, Custom, Fused, Node, Pointwise, Reduction, Spec, Structural, is_view, thread_state
 from pywebgpu.ir.origin import Origin, Watcher
 from pywebgpu.kernels.kernel import Kernel
 from pywebgpu.kernels.target import Target
@@ -198,7 +198,7 @@ def _lines(group: Sequence[Node], slot: dict[int, int]) -> tuple[Line, ...]:
         inputs = () if node.buffer is not None else node.inputs
         names = tuple(f"%{number[id(n)]}" if id(n) in number else f"v{slot[id(n)]}" for n in inputs)
         stored = slot.get(id(node)) if id(node) in own else None
-        works = isinstance(node.op, Pointwise | Reduction | Structural) and not is_view(node.op)
+        works = isinstance(node.op, Pointwise | Reduction | Structural | Fused) and not is_view(node.op)
         found = thread_state.origins.find(node)
         lines.append(Line(node.op.name, names, _attrs(node), node.spec, found, stored, works))
     return tuple(lines)
@@ -215,7 +215,7 @@ def _main(group: Sequence[Node]) -> Node:
 
     def weight(node: Node) -> int:
         match node.op:
-            case Structural():
+            case Structural() | Fused():
                 return 2000
             case Reduction():
                 return 1000

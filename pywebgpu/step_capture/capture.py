@@ -96,7 +96,7 @@ class Capture:
         self.tensors: dict[int, Seen] = {}  # by id: those that were read or written
         self.starts: dict[int, list[Any]] = {}  # by id of a storage: where the arguments that show it start
         self.guards: list[Callable[[], str | None]] = []  # what else has to hold: None, or why it does not
-        self.always: list[Callable[[], str | None]] = []  # guards of what `recorder.changes` does not count
+        self.always: list[Callable[[], str | None]] = []  # guards of what `capture_state.changes` does not count
         self.uploads: dict[int, tuple[Any, bytes]] = {}  # by id: buffers that were filled by the host, and a digest
         self.reason = ""  # why the step cannot run again
 

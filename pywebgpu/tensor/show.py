@@ -94,8 +94,8 @@ def gradient_name(node: Node) -> str:
     """What torch calls the gradient of an op: AddBackward0."""
     if isinstance(node.op, Custom):
         return node.op.name
-    if node.op is OUTPUT and node.inputs:
-        node = node.inputs[0]
+    if node.op is OUTPUT:
+        (node,) = node.inputs or (node,)
     return "".join(part.capitalize() for part in node.op.name.split("_") if part) + "Backward0"
 
 
