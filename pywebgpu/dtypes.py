@@ -4,9 +4,14 @@ On webgpu every element takes one 32-bit word: float16 and bfloat16 are words th
 int32 that was checked on the way in, bool is 0 or 1.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pywebgpu.step_capture.free_number import Number
 
 
 class Kind(IntEnum):
@@ -86,7 +91,7 @@ def promote(a: DType, b: DType) -> DType:
     return int64
 
 
-def of_scalar(value: Any) -> DType:
+def of_scalar(value: Number) -> DType:
     """The dtype that a Python number has on its own."""
     if isinstance(value, bool):
         return bool_

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from math import prod
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 import wgpu
@@ -36,6 +36,12 @@ from pywebgpu.kernels.launch import Tuning
 from pywebgpu.kernels.target import CLOCK
 from pywebgpu.locking import Deferred
 from pywebgpu.numbers import too_wide
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from wgpu import GPUAdapter, GPUBuffer, GPUDevice, GPUQueue
+
+    from pywebgpu.devices.base import Bytes, Handle
 
 STORAGE = wgpu.BufferUsage.STORAGE | wgpu.BufferUsage.COPY_SRC | wgpu.BufferUsage.COPY_DST
 STAGING = wgpu.BufferUsage.MAP_READ | wgpu.BufferUsage.COPY_DST
@@ -131,13 +137,13 @@ class NativeDevice(Blocking):
             raise DeviceError(f"{self.name}: {error}") from error
         raise error
 
-    def _is_stale(self, handle: Any) -> bool:
+    def _is_stale(self, handle: Handle) -> bool:
         """Whether a buffer was made before the device was lost and opened again."""
         return handle._device is not self._gpu
 
     # Data
 
-    def upload(self, data: Any, spec: Spec) -> Buffer:
+    def upload(self, data: Bytes, spec: Spec) -> Buffer:
         check_supported(spec.dtype, self.name)
         self._check_open()
         check_room(spec, 4 * prod(spec.shape), self)
@@ -159,7 +165,7 @@ class NativeDevice(Blocking):
             raise DeviceLostError(f"{self.name}: {GONE}")
         return _from_words(self._read(buffer.handle, 4 * prod(spec.shape)), spec.dtype)
 
-    def _read(self, handle: Any, nbytes: int) -> bytes:
+    def _read(self, handle: Handle, nbytes: int) -> bytes:
         """A buffer's first bytes, once all that was queued has run. Raises for an index that was out of range."""
         try:
             with self.lock:
@@ -176,10 +182,10 @@ class NativeDevice(Blocking):
         except REFUSED as error:
             self._refuse(error)
 
-    def free(self, handle: Any, nbytes: int) -> None:
+    def free(self, handle: Handle, nbytes: int) -> None:
         self._freed(handle, nbytes)
 
-    def _free(self, handle: Any, nbytes: int) -> None:
+    def _free(self, handle: Handle, nbytes: int) -> None:
         if self._is_stale(handle):
             return
         self.counters["live_bytes"] -= nbytes
@@ -204,7 +210,7 @@ class NativeDevice(Blocking):
         counters["pool_created"] = pool.created
         counters["peak_bytes"] = max(counters["peak_bytes"], counters["live_bytes"] + counters["scratch_bytes"])
 
-    def _create(self, size: int, usage: int) -> Any:
+    def _create(self, size: int, usage: int) -> GPUBuffer:
         self.counters["buffers_created"] += 1
         self.counters["ffi_calls"] += 1
         try:
@@ -214,7 +220,7 @@ class NativeDevice(Blocking):
         self.counters["device_bytes"] += size
         return buffer
 
-    def _destroy(self, buffer: Any) -> None:
+    def _destroy(self, buffer: GPUBuffer) -> None:
         self.counters["device_bytes"] -= buffer.size
         buffer.destroy()
 
@@ -237,7 +243,7 @@ class NativeDevice(Blocking):
         """Takes back what a Program had, once nobody has it."""
         self._unloaded(loaded.gpu, [*loaded.chunks.values()], loaded.uniform)
 
-    def _unload(self, gpu: Any, chunks: list[Chunk], uniform: Any) -> None:
+    def _unload(self, gpu: GPUDevice, chunks: list[Chunk], uniform: GPUBuffer | None) -> None:
         if self._gone is not None or gpu is not self._gpu:
             return
         self._scratch.give(chunks)
@@ -351,7 +357,7 @@ def _last_line(error: Exception) -> str:
     return str(error).strip().rpartition("\n")[2].strip() or type(error).__name__
 
 
-def _adapter(index: int) -> Any:
+def _adapter(index: int) -> GPUAdapter:
     if adapters.is_forked():
         raise DeviceError(f"webgpu: {adapters.FORKED}")
     with adapters.quiet_mesa():
@@ -364,7 +370,7 @@ def _adapter(index: int) -> Any:
     return found[index % len(found)]
 
 
-def _to_words(data: Any, dtype: DType) -> Any:
+def _to_words(data: Bytes, dtype: DType) -> NDArray[Any]:
     """Bytes of the dtype -> the 32-bit words that a kernel sees. An int64 that does not fit is an error."""
     if dtype is dtypes.bfloat16:
         return np.frombuffer(data, "uint16").astype("uint32") << 16
@@ -383,7 +389,7 @@ def _from_words(raw: bytes, dtype: DType) -> bytes:
     return raw if dtype.itemsize == 4 else bytes(words.astype(dtype.name).tobytes())
 
 
-def _period(queue: Any) -> float:
+def _period(queue: GPUQueue) -> float:
     """Nanoseconds of a tick. WebGPU says 1; wgpu-native leaves the ticks of the driver as they are."""
     with suppress(Exception):  # The call is not in wgpu-py's public interface.
         from wgpu.backends.wgpu_native import lib

@@ -3,19 +3,24 @@
 Whole buffers are converted by strided slices and by `array`, whose loops are C: a browser has nothing else at hand.
 """
 
+from __future__ import annotations
+
 import array
 import struct
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pywebgpu import dtypes, numbers
 from pywebgpu.dtypes import DType, Kind
+
+if TYPE_CHECKING:
+    from pywebgpu.devices.base import Bytes
 
 _SIGNS = bytes(128) + b"\xff" * 128  # the top byte of a number -> the byte that its sign fills
 _CHUNK = 1 << 16  # elements that are Python numbers at a time
 
 
-def to_words(data: Any, dtype: DType) -> Any:
+def to_words(data: Bytes, dtype: DType) -> Bytes:
     """Little-endian elements -> words, as bytes. Raises IntegerOverflowError for an int64 that an int32 cannot hold."""
     if dtype.itemsize == 4:
         return data
