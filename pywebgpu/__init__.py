@@ -84,7 +84,7 @@ def set_default_dtype(d: dtype) -> None:
     _dtypes.set_default(d)
 
 
-def set_default_tensor_type(t: _Any) -> None:
+def set_default_tensor_type(t: object) -> None:
     """As set_default_dtype, by a legacy tensor type or its name."""
     set_default_dtype(_limits.legacy_dtype(t))
 
@@ -94,23 +94,23 @@ def get_default_device() -> device:
     return device(_devices.default_device())
 
 
-def is_floating_point(input: Tensor) -> _Any:
+def is_floating_point(input: Tensor) -> bool:
     return input.dtype.is_floating_point
 
 
-def is_inference(input: Tensor) -> _Any:
+def is_inference(input: Tensor) -> bool:
     return input.is_inference()
 
 
-def is_inference_mode_enabled() -> _Any:
+def is_inference_mode_enabled() -> bool:
     return _recording.inference
 
 
-def is_complex(input: Tensor) -> _Any:
+def is_complex(input: Tensor) -> bool:
     return False
 
 
-def typename(obj: _Any) -> str:
+def typename(obj: object) -> str:
     """The name of a tensor's type, as "torch.FloatTensor", or of an object's class."""
     if isinstance(obj, Tensor):
         return str(obj.type())

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from pywebgpu import devices, webgpu
+
+if TYPE_CHECKING:
+    from pywebgpu.tensor.factory_options import DeviceLike
 
 
 def is_available() -> bool:
@@ -25,14 +28,14 @@ def current_device_index() -> int:
     return 0
 
 
-def set_device_index(device: Any) -> None:
+def set_device_index(device: int | str | devices.device) -> None:
     """Only index 0 exists."""
     index = device if isinstance(device, int) else devices.device(device).index or 0
     if index:
         raise RuntimeError(f"there is no accelerator {index}")
 
 
-def synchronize(device: Any = None) -> None:
+def synchronize(device: DeviceLike = None) -> None:
     """Runs all that is pending, and waits until it is done."""
     webgpu.synchronize(device)
 
@@ -41,9 +44,9 @@ def empty_cache() -> None:
     """Nothing to do: memory goes back with its last tensor."""
 
 
-def memory_allocated(device: Any = None) -> int:
+def memory_allocated(device: DeviceLike = None) -> int:
     return devices.open_device(device).counters["live_bytes"]
 
 
-def max_memory_allocated(device: Any = None) -> int:
+def max_memory_allocated(device: DeviceLike = None) -> int:
     return devices.open_device(device).counters["peak_bytes"]

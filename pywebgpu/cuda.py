@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import NoReturn
 
 MISSING = 'Torch not compiled with CUDA enabled: use device "webgpu", or torch.get_default_device()'
 
@@ -27,19 +27,19 @@ def current_device() -> int:
     raise AssertionError(MISSING)
 
 
-def get_device_name(device: Any = None) -> str:
+def get_device_name(device: object = None) -> str:
     raise AssertionError(MISSING)
 
 
-def get_device_properties(device: Any = None) -> Any:
+def get_device_properties(device: object = None) -> NoReturn:
     raise AssertionError(MISSING)
 
 
-def set_device(device: Any) -> None:
+def set_device(device: object) -> None:
     raise AssertionError(MISSING)
 
 
-def synchronize(device: Any = None) -> None:
+def synchronize(device: object = None) -> None:
     raise AssertionError(MISSING)
 
 
@@ -53,10 +53,10 @@ manual_seed_all = manual_seed
 def empty_cache() -> None: ...
 
 
-def reset_peak_memory_stats(device: Any = None) -> None: ...
+def reset_peak_memory_stats(device: object = None) -> None: ...
 
 
-def memory_allocated(device: Any = None) -> int:
+def memory_allocated(device: object = None) -> int:
     return 0
 
 

@@ -3,12 +3,15 @@
 What is wrong is `Malformed`; each format tells it on as its own error. js_bridge/validate.mjs has the same kinds.
 """
 
+from __future__ import annotations
+
 import json
 import os
 import re
 import reprlib
 import stat
-from typing import Any, TypeGuard
+from collections.abc import Iterable
+from typing import Any, NoReturn, TypeGuard
 
 EXACT = 2**53 - 1  # Up to here every reader of JSON has the same whole numbers.
 MAX_RANK = 64
@@ -46,23 +49,23 @@ def parse(text: str | bytes) -> Any:
         raise Malformed("it is nested too deep") from None
 
 
-def require(holds: Any, where: str, rule: str) -> None:
+def require(holds: object, where: str, rule: str) -> None:
     """Raises Malformed with the rule where it does not hold."""
     if not holds:
         raise Malformed(f"{where}: {rule}")
 
 
-def is_size(value: Any, most: int = EXACT) -> TypeGuard[int]:
+def is_size(value: object, most: int = EXACT) -> TypeGuard[int]:
     """Whether it is a whole number from 0 to `most`."""
     return type(value) is int and 0 <= value <= most
 
 
-def is_shape(value: Any) -> TypeGuard[list[int]]:
+def is_shape(value: object) -> TypeGuard[list[int]]:
     """Whether it is a list of sizes, and neither the rank nor the number of elements is out of all bounds."""
     return isinstance(value, list) and len(value) <= MAX_RANK and all(map(is_size, value)) and count(value) <= EXACT
 
 
-def count(sizes: Any) -> int:
+def count(sizes: Iterable[int]) -> int:
     """The product of the sizes that are not 0: what an array of this shape has to be able to count."""
     product = 1
     for size in sizes:
@@ -70,7 +73,7 @@ def count(sizes: Any) -> int:
     return product
 
 
-def shown(value: Any) -> str:
+def shown(value: object) -> str:
     """A value as an error tells of it, which is never long."""
     return reprlib.repr(value)
 
@@ -91,5 +94,5 @@ def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return out
 
 
-def _refuse_constant(name: str) -> Any:
+def _refuse_constant(name: str) -> NoReturn:
     raise Malformed(f"it is not JSON: {name} is no number there")

@@ -4,9 +4,14 @@ On webgpu a buffer holds torch's bytes (see formats.py), but an int64 is an int3
 register there is of 32 bits: float16 and bfloat16 are computed as a float32 that is rounded, bool is 0 or 1.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pywebgpu.step_capture.free_number import Number
 
 from pywebgpu import formats
 from pywebgpu.formats import Format
@@ -93,7 +98,7 @@ def promote(a: DType, b: DType) -> DType:
     return int64
 
 
-def of_scalar(value: Any) -> DType:
+def of_scalar(value: Number) -> DType:
     """The dtype that a Python number has on its own."""
     if isinstance(value, bool):
         return bool_

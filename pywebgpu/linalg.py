@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from pywebgpu.composites import reduce
 from pywebgpu.dtypes import DType
-from pywebgpu.tensor.base import apply
+from pywebgpu.tensor.apply import apply
+
+if TYPE_CHECKING:
+    from pywebgpu.tensor.tensor import Tensor
+    from pywebgpu.tensor.types import Dims
 
 
-def vector_norm(x: Any, ord: float = 2, dim: Any = None, keepdim: bool = False, *, dtype: DType | None = None) -> Any:
+def vector_norm(
+    x: Tensor, ord: float | str = 2, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None
+) -> Tensor:
     """(sum of |x|^ord)^(1/ord) over `dim`, or over all elements."""
     return apply(reduce.norm, x, ord, dim, keepdim, dtype=dtype)
 
 
-def norm(A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: DType | None = None) -> Any:
+def norm(
+    A: Tensor, ord: float | str | None = None, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None
+) -> Tensor:
     """The norm of a vector, or of matrices where `dim` names two axes or is left out for a matrix."""
     axes = tuple(range(A.ndim)) if dim is None else ((dim,) if isinstance(dim, int) else tuple(dim))
     if ord is None or len(axes) == 1:
@@ -24,8 +32,13 @@ def norm(A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dty
 
 
 def matrix_norm(
-    A: Any, ord: Any = "fro", dim: Sequence[int] = (-2, -1), keepdim: bool = False, *, dtype: DType | None = None
-) -> Any:
+    A: Tensor,
+    ord: float | str | None = "fro",
+    dim: Sequence[int] = (-2, -1),
+    keepdim: bool = False,
+    *,
+    dtype: DType | None = None,
+) -> Tensor:
     """ "fro", or the largest (inf, 1) or smallest (-inf, -1) sum of sizes over rows or columns."""
     if ord == "fro":
         return vector_norm(A, 2, tuple(dim), keepdim, dtype=dtype)
@@ -39,22 +52,22 @@ def matrix_norm(
     raise RuntimeError(f"linalg.matrix_norm: ord={ord!r} needs singular values, which are not computed here")
 
 
-def matmul(input: Any, other: Any) -> Any:
+def matmul(input: Tensor, other: Tensor) -> Tensor:
     """The matrix product."""
     return input.matmul(other)
 
 
-def vecdot(x: Any, y: Any, *, dim: int = -1) -> Any:
+def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
     """Sums of products along one axis."""
     return x.mul(y).sum(dim)
 
 
-def cross(input: Any, other: Any, *, dim: int = -1) -> Any:
+def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
     """The vector product along an axis of size 3."""
     return input.cross(other, dim)
 
 
-def multi_dot(tensors: Sequence[Any]) -> Any:
+def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
     """The product of several matrices, in the order that takes the fewest multiplications."""
     parts = list(tensors)
     if len(parts) < 2:
@@ -67,11 +80,11 @@ def multi_dot(tensors: Sequence[Any]) -> Any:
     return parts[0]
 
 
-def matrix_power(A: Any, n: int) -> Any:
+def matrix_power(A: Tensor, n: int) -> Tensor:
     """The n-fold product of a square matrix with itself."""
     return A.matrix_power(n)
 
 
-def diagonal(A: Any, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
+def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     """The diagonal of the last two axes."""
     return A.diagonal(offset, dim1, dim2)

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import threading
 
 
 class Deferred:
@@ -16,7 +19,7 @@ class Deferred:
 
     __slots__ = ("_action", "_calls", "_lock")
 
-    def __init__(self, lock: Any, action: Callable[..., None]) -> None:
+    def __init__(self, lock: threading.RLock, action: Callable[..., None]) -> None:
         self._lock, self._action = lock, action
         self._calls: deque[tuple[Any, ...]] = deque()
 

@@ -6,18 +6,23 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 from weakref import WeakKeyDictionary
 
 from pywebgpu import devices
+from pywebgpu.compiler.program import Program
+from pywebgpu.devices.base import Device
 from pywebgpu.dtypes import DType
 from pywebgpu.ir import origin
 from pywebgpu.ir.origin import Origin
 from pywebgpu.runtime import state
 from pywebgpu.runtime.storage import Storage
 
+if TYPE_CHECKING:
+    from pywebgpu.tensor.factory_options import DeviceLike
 
-def stats(device: Any = None) -> dict[str, int]:
+
+def stats(device: DeviceLike = None) -> dict[str, int]:
     """Counters of the device, and of the programs found and compiled.
 
     live_bytes: of tensors.  scratch_bytes: of what passes inside Programs, which all of them share.  peak_bytes: the
@@ -27,18 +32,18 @@ def stats(device: Any = None) -> dict[str, int]:
     return {**devices.open_device(device).counters, **state.default.counters}
 
 
-def allocated(device: Any = None) -> int:
+def allocated(device: DeviceLike = None) -> int:
     """Bytes of live buffers."""
     return devices.open_device(device).counters["live_bytes"]
 
 
-def reset_peak(device: Any = None) -> None:
+def reset_peak(device: DeviceLike = None) -> None:
     """Peak bytes count from now."""
     counters = devices.open_device(device).counters
     counters["peak_bytes"] = counters["live_bytes"] + counters["scratch_bytes"]
 
 
-def memory_summary(device: Any = None, rows: int = 10) -> str:
+def memory_summary(device: DeviceLike = None, rows: int = 10) -> str:
     """The same as text, with the largest live tensors by the line that made them where `track` is on."""
     opened = devices.open_device(device)
     found = stats(device)
@@ -75,7 +80,7 @@ class Live:
         return f"{self.dtype.name}{list(self.shape)}"
 
 
-class Tracking(origin.Watcher):
+class Tracking(origin.Watcher[Storage, Program, Device]):
     """Remembers the line that made each tensor, until `stop` or the end of a `with` block."""
 
     lines = True
@@ -112,7 +117,7 @@ def track() -> Tracking:
     return found
 
 
-def live_tensors(device: Any = None) -> list[Live]:
+def live_tensors(device: DeviceLike = None) -> list[Live]:
     """What was made while `track` is on and is still alive, the largest first. A value that waits counts, too."""
     opened = devices.open_device(device)
     made: dict[Storage, Origin] = {}

@@ -4,14 +4,19 @@ torch has two rules. In arithmetic a number becomes one of the dtype, whatever i
 whole numbers wrap. What is stored (full, fill_, clamp, an assigned value) must fit, or it is an error.
 """
 
+from __future__ import annotations
+
 import struct
 from math import copysign, inf, isfinite
-from typing import Any
+from typing import TYPE_CHECKING
 
 from pywebgpu import dtypes
 from pywebgpu.dtypes import DType, Kind
 from pywebgpu.errors import DTypeError, IntegerOverflowError
 from pywebgpu.step_capture.free_number import FREE, plain
+
+if TYPE_CHECKING:
+    from pywebgpu.step_capture.free_number import Number
 
 WORD = -(2**31), 2**31 - 1  # what 32 bits hold
 _NAMES = {"float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "int32": "int"}
@@ -28,7 +33,7 @@ def _held(dtype: DType) -> tuple[float, float]:
 HELD = {dtype: _held(dtype) for dtype in dtypes.ALL}
 
 
-def check(value: Any, dtype: DType) -> None:
+def check(value: Number, dtype: DType) -> None:
     """Raises DTypeError for a number that the dtype cannot hold, as torch does for what is stored."""
     check_size(value)
     if dtype.kind is Kind.BOOL or dtype.low <= value <= dtype.high:
@@ -42,12 +47,12 @@ def check(value: Any, dtype: DType) -> None:
         raise DTypeError(f"value cannot be converted to type {name} without overflow: {value}")
 
 
-def check_size(value: Any) -> None:
+def check_size(value: Number) -> None:
     if isinstance(value, int) and not -(2**63) <= value < 2**64:
         raise IntegerOverflowError(f"int too big to convert: {value} takes more than 64 bits")
 
 
-def element(value: Any, dtype: DType) -> Any:
+def element(value: Number, dtype: DType) -> Number:
     """What an element is that is set to a number. Raises: as `stored`."""
     check(value, dtype)
     if dtype.kind is Kind.FLOAT:
@@ -55,7 +60,7 @@ def element(value: Any, dtype: DType) -> Any:
     return bool(value) if dtype.kind is Kind.BOOL else wrapped(value, dtype)
 
 
-def rounded(value: Any, dtype: DType) -> Any:
+def rounded(value: Number, dtype: DType) -> Number:
     """As torch.full takes a number: half floats have infinities where other dtypes have an error."""
     if dtype.itemsize == 2 and dtype.kind is Kind.FLOAT and not dtype.low <= value <= dtype.high:
         check_size(value)
@@ -63,12 +68,12 @@ def rounded(value: Any, dtype: DType) -> Any:
     return value
 
 
-def number_of(value: Any, dtype: DType) -> Any:
+def number_of(value: Number, dtype: DType) -> Number:
     """The number of a half dtype that a Python number is rounded to; one that changes from run to run stays."""
     return value if type(value) in FREE else finite(float(value), dtype)
 
 
-def may_change(value: Any, dtype: DType) -> bool:
+def may_change(value: Number, dtype: DType) -> bool:
     """Whether a number of a captured step can be another one in each run: devices bring it to its 32 bits."""
     if dtype.kind is Kind.FLOAT:
         return True
@@ -77,12 +82,12 @@ def may_change(value: Any, dtype: DType) -> bool:
     return whole and dtype.itemsize >= 4 and dtype.kind is Kind.INT and HELD[dtype][0] <= now <= HELD[dtype][1]
 
 
-def is_zero(value: Any, dtype: DType) -> bool:
+def is_zero(value: Number, dtype: DType) -> bool:
     """Whether a number of arithmetic is 0 in a dtype of whole numbers, as 256 is in uint8."""
     return bool(value == 0) if HELD[dtype][0] <= value <= HELD[dtype][1] else wrapped(value, dtype) == 0
 
 
-def current(value: Any, dtype: DType, *, bits: int = 32) -> Any:
+def current(value: Number, dtype: DType, *, bits: int = 32) -> Number:
     """What a number of a captured step is in a later run, for a device whose whole numbers have so many bits.
 
     Raises: IntegerOverflowError for an int64 that takes more.
@@ -112,7 +117,7 @@ def finite(value: float, dtype: DType) -> float:
     return rounded
 
 
-def wrapped(value: Any, dtype: DType) -> int:
+def wrapped(value: Number, dtype: DType) -> int:
     low = int(dtype.low)
     return (int(value) - low) % (int(dtype.high) - low + 1) + low
 
@@ -132,7 +137,7 @@ def unsupported(dtype: DType, device: str) -> DTypeError:
     )
 
 
-def too_wide(value: int) -> IntegerOverflowError:
+def too_wide(value: Number) -> IntegerOverflowError:
     return IntegerOverflowError(
         f"the int64 number {value} is out of range: webgpu stores int64 as int32; keep such numbers on the cpu device, "
         "or as float32"

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING
 
 from pywebgpu import devices
 from pywebgpu.devices import adapters
 from pywebgpu.errors import DeviceLostError
 from pywebgpu.runtime import executor
+
+if TYPE_CHECKING:
+    from pywebgpu.tensor.factory_options import DeviceLike
 
 
 def is_available() -> bool:
@@ -25,7 +28,7 @@ def current_device() -> int:
     return 0
 
 
-def get_device_name(device: Any = None) -> str:
+def get_device_name(device: DeviceLike = None) -> str:
     """The adapter's name."""
     found = [adapter for adapter in adapters.adapters() if adapter.is_complete]
     index = devices.device("webgpu" if device is None else device).index or 0
@@ -39,21 +42,21 @@ async def init() -> None:
     await devices.open_device_async("webgpu")
 
 
-async def synchronize_async(device: Any = None) -> None:
+async def synchronize_async(device: DeviceLike = None) -> None:
     """As synchronize, also where Python cannot wait."""
     opened = devices.open_device(device)
     executor.submit(opened, everyone=True)
     await opened.synchronize_async()
 
 
-def synchronize(device: Any = None) -> None:
+def synchronize(device: DeviceLike = None) -> None:
     """Runs all that is pending on a device, and waits until it is done."""
     opened = devices.open_device(device)
     executor.submit(opened, everyone=True)
     opened.synchronize()
 
 
-def recover(device: Any = None) -> bool:
+def recover(device: DeviceLike = None) -> bool:
     """Opens device webgpu again where it was lost; whether it was.
 
     New tensors work from then on, and what is computed is compiled anew. What was on the device is gone: a tensor of it
@@ -71,7 +74,7 @@ def recover(device: Any = None) -> bool:
     return False
 
 
-async def recover_async(device: Any = None) -> bool:
+async def recover_async(device: DeviceLike = None) -> bool:
     """As recover, also where Python cannot wait."""
     opened = await devices.open_device_async("webgpu" if device is None else device)
     if not opened.is_gone:

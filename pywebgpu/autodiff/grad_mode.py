@@ -4,7 +4,7 @@ Each is a context manager and a decorator, as in torch.
 """
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -31,12 +31,12 @@ class _Switch:
 
     def __call__(self, function: F) -> F:
         @functools.wraps(function)
-        def wrapped(*args: Any, **kwargs: Any) -> Any:
+        def wrapped(*args: Any, **kwargs: Any) -> object:
             with self._again():
                 return function(*args, **kwargs)
 
         @functools.wraps(function)
-        def steps(*args: Any, **kwargs: Any) -> Any:
+        def steps(*args: Any, **kwargs: Any) -> Generator[Any, Any, object]:
             inner, sent = function(*args, **kwargs), None
             while True:
                 with self._again():  # Around each step: the caller's code between two of them has its own mode.
@@ -58,11 +58,11 @@ class _Switch:
 class no_grad(_Switch):
     """Nothing inside is remembered for gradients."""
 
-    def __init__(self, function: Any = None) -> None:
+    def __init__(self, function: object = None) -> None:
         super().__init__(False)
         self._function = function
 
-    def __new__(cls, function: Any = None) -> Any:
+    def __new__(cls, function: Callable[..., Any] | None = None) -> Any:
         made = super().__new__(cls)
         if function is None:
             return made
@@ -73,21 +73,21 @@ class no_grad(_Switch):
 class enable_grad(_Switch):
     """Everything inside is remembered, also within no_grad."""
 
-    def __new__(cls, function: Any = None) -> Any:
+    def __new__(cls, function: Callable[..., Any] | None = None) -> Any:
         made = super().__new__(cls)
         if function is None:
             return made
         _Switch.__init__(made, True)
         return made(function)
 
-    def __init__(self, function: Any = None) -> None:
+    def __init__(self, function: object = None) -> None:
         super().__init__(True)
 
 
 class inference_mode(_Switch):
     """As no_grad; tensors made inside say so in `is_inference`. Usable with and without parentheses, as in torch."""
 
-    def __new__(cls, mode: Any = True) -> Any:
+    def __new__(cls, mode: Callable[..., Any] | bool = True) -> Any:
         made = super().__new__(cls)
         if isinstance(mode, bool):
             return made

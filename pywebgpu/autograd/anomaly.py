@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import traceback
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import TypeVar
 from weakref import WeakKeyDictionary
 
 from pywebgpu import devices
 from pywebgpu.autograd.nonfinite import Candidate, Check
+from pywebgpu.compiler.program import Program
 from pywebgpu.devices.base import Buffer, Device
 from pywebgpu.dtypes import Kind
 from pywebgpu.errors import CaptureError
@@ -22,6 +24,7 @@ from pywebgpu.ir.graph import Generator, Movement, Node, thread_state
 from pywebgpu.ir.origin import BACKWARD, Origin, Span
 from pywebgpu.ops import pointwise
 from pywebgpu.runtime import executor
+from pywebgpu.runtime.storage import Storage
 from pywebgpu.step_capture.capture import capture_state
 from pywebgpu.tensor import show
 
@@ -34,8 +37,10 @@ UNKNOWN = (
     "more information."
 )
 
+T = TypeVar("T")
 
-class Guard(origin.Watcher):
+
+class Guard(origin.Watcher[Storage, Program, Device]):
     """What watches. anomaly, check_nan: PyTorch's modes.  nans: as `Settings.nans`."""
 
     lines = stacks = checks = True
@@ -65,7 +70,7 @@ class Guard(origin.Watcher):
 
     # What the program does
 
-    def made(self, storage: Any, origin: Origin) -> None:
+    def made(self, storage: Storage, origin: Origin) -> None:
         if not self._busy:
             self._devices[storage.node] = storage.device
             if self.nans != "0":
@@ -112,7 +117,7 @@ class Guard(origin.Watcher):
         if node.spec.dtype.kind is Kind.FLOAT and 0 not in node.spec.shape and not _is_given(node):
             self._candidates.setdefault(node, candidate)
 
-    def _quietly(self, action: Any) -> Any:
+    def _quietly(self, action: Callable[[], T]) -> T:
         """What the search itself computes is not searched."""
         self._busy = True
         try:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from pywebgpu.autodiff import backward, grad_mode
 from pywebgpu.composites import arithmetic
@@ -81,7 +81,7 @@ class _Saved:
     def become_output(self, node: Node) -> None:
         self.held, self.output = None, weakref.ref(node)
 
-    def tensor(self) -> Any:
+    def tensor(self) -> Tensor:
         if self.output is not None:
             node = self.output()
             return Tensor._new(self.node if node is None else node, self.device)
@@ -141,7 +141,7 @@ _ops: weakref.WeakKeyDictionary[type, Custom] = weakref.WeakKeyDictionary()
 class _Call:
     """One application of a Function: makes the outputs' nodes, later turns their gradients into the inputs'."""
 
-    def __init__(self, function: Any, ctx: FunctionCtx, sources: Sequence[Node | None]) -> None:
+    def __init__(self, function: type[Function], ctx: FunctionCtx, sources: Sequence[Node | None]) -> None:
         self.function, self.ctx = function, ctx
         self.positions = [at for at, node in enumerate(sources) if node is not None]
         self.specs = [None if node is None else node.spec for node in sources]
@@ -209,7 +209,7 @@ class _Call:
                 )
         return [self._fitted(parts[at], at, name) for at in self.positions]
 
-    def _fitted(self, part: Any, at: int, name: str) -> Node | None:
+    def _fitted(self, part: object, at: int, name: str) -> Node | None:
         spec = self.specs[at]
         if part is None or spec is None:
             return None
@@ -235,7 +235,7 @@ def once_differentiable(function: Callable[..., Any]) -> Callable[..., Any]:
     """Decorates backward: its result cannot be differentiated again, and trying to is an error."""
 
     @functools.wraps(function)
-    def wrapper(ctx: FunctionCtx, *args: Any) -> Any:
+    def wrapper(ctx: FunctionCtx, *args: Any) -> object:
         with grad_mode.no_grad():
             results = function(ctx, *args)
         if not thread_state.grad or not any(isinstance(arg, TensorBase) and arg.requires_grad for arg in args):
@@ -252,9 +252,9 @@ class _Refusal(Function):
     """The first argument; its gradient is an error."""
 
     @staticmethod
-    def forward(ctx: Any, value: Any, *sources: Any) -> Any:
+    def forward(ctx: FunctionCtx, value: Tensor, *sources: Tensor) -> Tensor:
         return value.clone()
 
     @staticmethod
-    def backward(ctx: Any, *grads: Any) -> Any:
+    def backward(ctx: FunctionCtx, *grads: Tensor) -> NoReturn:
         raise RuntimeError("trying to differentiate twice a function that was marked with @once_differentiable")

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from pywebgpu.autodiff import grad_mode
 from pywebgpu.composites import joining
 from pywebgpu.ops import pointwise
 from pywebgpu.tensor import gradient
-from pywebgpu.tensor.base import TensorBase, apply
+from pywebgpu.tensor.apply import apply
+from pywebgpu.tensor.base import TensorBase
 
-Tensors = Any  # one tensor or a tuple of them
+if TYPE_CHECKING:
+    from pywebgpu.tensor.tensor import Tensor
+    from pywebgpu.tensor.types import Tensors
+
 Call = Callable[..., Any]
 
 
-def vjp(func: Call, inputs: Tensors, v: Tensors = None, create_graph: bool = False, strict: bool = False) -> Any:
+def vjp(
+    func: Call, inputs: Tensors, v: Tensors | None = None, create_graph: bool = False, strict: bool = False
+) -> tuple[Any, Any]:
     """func(inputs), and v times its jacobian. v has the outputs' shape; None is 1 for one number."""
     with grad_mode.enable_grad():
         points, single = _points(inputs, create_graph)
@@ -25,7 +31,9 @@ def vjp(func: Call, inputs: Tensors, v: Tensors = None, create_graph: bool = Fal
     return _finished(outputs, single_output, create_graph), _finished(products, single, create_graph)
 
 
-def jvp(func: Call, inputs: Tensors, v: Tensors = None, create_graph: bool = False, strict: bool = False) -> Any:
+def jvp(
+    func: Call, inputs: Tensors, v: Tensors | None = None, create_graph: bool = False, strict: bool = False
+) -> tuple[Any, Any]:
     """func(inputs), and its jacobian times v. v has the inputs' shape; None is 1 for one number.
 
     The product u -> u^T J is linear in u, so its own gradient is J v: two reverse walks.
@@ -40,7 +48,9 @@ def jvp(func: Call, inputs: Tensors, v: Tensors = None, create_graph: bool = Fal
     return _finished(outputs, single, create_graph), _finished(products, single, create_graph)
 
 
-def vhp(func: Call, inputs: Tensors, v: Tensors = None, create_graph: bool = False, strict: bool = False) -> Any:
+def vhp(
+    func: Call, inputs: Tensors, v: Tensors | None = None, create_graph: bool = False, strict: bool = False
+) -> tuple[Any, Any]:
     """func(inputs), one number, and v times its hessian."""
     with grad_mode.enable_grad():
         points, single = _points(inputs, create_graph)
@@ -80,14 +90,14 @@ def hessian(
 ) -> Any:
     """Second derivatives of a function of one number: shape of the input, twice."""
 
-    def first(*points: Any) -> Any:
+    def first(*points: Any) -> object:
         found = jacobian(func, points, create_graph=True)
         return found[0] if isinstance(inputs, TensorBase) else found
 
     return jacobian(first, inputs, create_graph, strict)
 
 
-def _rows(output: Any, points: list[Any], create_graph: bool, strict: bool) -> list[Any]:
+def _rows(output: Tensor, points: list[Any], create_graph: bool, strict: bool) -> list[Any]:
     """The jacobian of one output to each input, a reverse walk an element."""
     flat = output.reshape(-1)
     columns: list[list[Any]] = [[] for _ in points]
@@ -102,10 +112,10 @@ def _rows(output: Any, points: list[Any], create_graph: bool, strict: bool) -> l
     ]
 
 
-def _points(inputs: Tensors, create_graph: bool) -> tuple[list[Any], bool]:
+def _points(inputs: Tensors, create_graph: bool) -> tuple[list[Tensor], bool]:
     """Inputs that a gradient flows to: part of the caller's graph when one is to be created."""
     single = isinstance(inputs, TensorBase)
-    given = [inputs] if single else list(inputs)
+    given = [inputs] if isinstance(inputs, TensorBase) else list(inputs)
     return [x.view_as(x) if create_graph and x.requires_grad else x.detach().requires_grad_() for x in given], single
 
 
@@ -114,11 +124,11 @@ def _called(func: Call, points: list[Any]) -> tuple[list[Any], bool]:
     return ([outputs], True) if isinstance(outputs, TensorBase) else (list(outputs), False)
 
 
-def _like(tensor: Any, value: float) -> Any:
+def _like(tensor: Tensor, value: float) -> Tensor:
     return tensor._new(pointwise.full(value, tensor._node.spec), tensor._storage.device)
 
 
-def _vectors(name: str, given: Tensors, like: list[Any]) -> list[Any]:
+def _vectors(name: str, given: Tensors | None, like: list[Any]) -> list[Any]:
     if given is None:
         if len(like) != 1 or like[0].numel() != 1:
             raise RuntimeError(f"The vector {name} can only be None if input and output contain a single element")
@@ -129,7 +139,9 @@ def _vectors(name: str, given: Tensors, like: list[Any]) -> list[Any]:
     return found
 
 
-def _grads(outputs: list[Any], inputs: list[Any], seeds: Any, create_graph: bool, strict: bool) -> list[Any]:
+def _grads(
+    outputs: list[Any], inputs: list[Any], seeds: Sequence[Tensor] | None, create_graph: bool, strict: bool
+) -> list[Any]:
     """Gradients; zeros where an input was not used, or an error when `strict`."""
     used = [at for at, output in enumerate(outputs) if output.requires_grad]
     if not used:
@@ -149,6 +161,6 @@ def _grads(outputs: list[Any], inputs: list[Any], seeds: Any, create_graph: bool
     return [_like(x, 0) if part is None else part for x, part in zip(inputs, found, strict=True)]
 
 
-def _finished(tensors: list[Any], single: bool, create_graph: bool) -> Any:
+def _finished(tensors: list[Any], single: bool, create_graph: bool) -> Tensor | tuple[Tensor, ...]:
     done = tensors if create_graph else [tensor.detach() for tensor in tensors]
     return done[0] if single else tuple(done)

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pywebgpu.autodiff import grad_mode
 from pywebgpu.tensor import gradient
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.create import tensor as make
+
+if TYPE_CHECKING:
+    from pywebgpu.tensor.tensor import Tensor
+    from pywebgpu.tensor.types import Tensors
 
 
 class GradcheckError(RuntimeError):
@@ -18,7 +22,7 @@ class GradcheckError(RuntimeError):
 
 def gradcheck(
     func: Callable[..., Any],
-    inputs: Any,
+    inputs: Tensors,
     *,
     eps: float = 1e-6,
     atol: float = 1e-5,
@@ -42,8 +46,8 @@ def gradcheck(
 
 def gradgradcheck(
     func: Callable[..., Any],
-    inputs: Any,
-    grad_outputs: Any = None,
+    inputs: Tensors,
+    grad_outputs: Tensors | None = None,
     *,
     eps: float = 1e-6,
     atol: float = 1e-5,
@@ -58,7 +62,7 @@ def gradgradcheck(
     count = len(given)
     active = [at for at, x in enumerate(given) if isinstance(x, TensorBase) and x.requires_grad]
 
-    def first(*arguments: Any) -> Any:
+    def first(*arguments: Any) -> tuple[Tensor, ...]:
         points = arguments[:count]
         found = _differentiable(func(*points))
         wanted = [points[at] for at in active]
@@ -87,7 +91,7 @@ def _check(func: Callable[..., Any], inputs: tuple[Any, ...], eps: float, atol: 
                         )
 
 
-def _analytical(output: Any, point: Any) -> list[list[float]]:
+def _analytical(output: Tensor, point: Tensor) -> list[list[float]]:
     """A row of the jacobian for each element of the output."""
     rows = []
     flat = output.reshape(-1)
@@ -113,11 +117,11 @@ def _numerical(
     return [(a - b) / (2 * eps) for a, b in zip(*sides, strict=True)]
 
 
-def _tuple(value: Any) -> tuple[Any, ...]:
+def _tuple(value: Tensors) -> tuple[Any, ...]:
     return (value,) if isinstance(value, TensorBase) else tuple(value)
 
 
-def _differentiable(outputs: Any) -> list[Any]:
+def _differentiable(outputs: Tensors) -> list[Any]:
     return [out for out in _tuple(outputs) if isinstance(out, TensorBase) and out.requires_grad]
 
 

@@ -7,7 +7,7 @@ from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING
 
 from pywebgpu import dtypes
 from pywebgpu.devices.base import Buffer, Device
@@ -20,6 +20,9 @@ from pywebgpu.ops import movement, packing, pointwise, reduction
 from pywebgpu.runtime import executor
 from pywebgpu.runtime.storage import Storage, whole_of
 from pywebgpu.step_capture.free_number import plain
+
+if TYPE_CHECKING:
+    from pywebgpu.tensor.tensor import Tensor
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +171,7 @@ def _name(leaf: Node, reader: Node) -> str:
     return ""
 
 
-def _is_part(tensor: Any, storage: Storage, start: int | None) -> bool:
+def _is_part(tensor: Tensor, storage: Storage, start: int | None) -> bool:
     own: Storage = tensor._storage
     if own is storage:
         return True

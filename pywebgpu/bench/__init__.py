@@ -21,7 +21,7 @@ def main(arguments: Sequence[str]) -> int:
     parser = _parser()
     options = parser.parse_args(arguments)
     if options.peer:
-        return _contest(parser, options)
+        return _compare(parser, options)
     if options.host != "native":
         return _run_in(options.host, arguments)
     if options.plans:
@@ -53,7 +53,7 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
-def _contest(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
+def _compare(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
     """Next to a peer, in a browser."""
     chosen = options.workloads or compare.TRAINED
     strange = [name for name in chosen if name not in compare.TRAINED]
@@ -66,7 +66,7 @@ def _contest(parser: argparse.ArgumentParser, options: argparse.Namespace) -> in
     except (compare.CompareError, chromium.ChromiumError, site.SiteError) as error:
         print(f"pywebgpu bench: {error}", file=sys.stderr)
         return 2
-    print(json.dumps([asdict(one) for one in found], indent=2) if options.json else report.contest(found))
+    print(json.dumps([asdict(one) for one in found], indent=2) if options.json else report.comparison(found))
     return 0
 
 

@@ -4,6 +4,8 @@ Each library has a page of its own and starts from equal weights. They take turn
 machine does meets them all, and every loss is held against PyTorch's, or against ours where that is not installed.
 """
 
+from __future__ import annotations
+
 import importlib
 import json
 import os
@@ -12,12 +14,15 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pywebgpu.bench import measure, torch_baseline, workloads
 from pywebgpu.bench.workloads import Workload
 from pywebgpu.errors import PywebgpuError
 from pywebgpu.hosts import chromium, site
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 PEERS = {"jax-js": "@jax-js/jax"}  # by name: the package that its folder installs
 FOLDER = Path(__file__).parents[2] / "tests" / "peers"
@@ -35,7 +40,7 @@ class CompareError(PywebgpuError, RuntimeError):
 
 
 @dataclass(frozen=True, slots=True)
-class Contestant:
+class Entrant:
     """A library in its page: `build` makes a workload ready, `run` does its next steps."""
 
     library: str
@@ -71,7 +76,7 @@ class Result:
 
 
 def folder(name: str) -> Path:
-    """Where a peer is installed. Raises ContestError where it is not."""
+    """Where a peer is installed. Raises CompareError where it is not."""
     found = FOLDER / name.replace("-", "")
     if not found.is_dir():
         raise CompareError(f"{name}: peers are measured from a checkout of pywebgpu, and {found} is not there")
@@ -83,17 +88,17 @@ def folder(name: str) -> Path:
 def run(name: str, chosen: Sequence[str], steps: int) -> list[Result]:
     """Measures workloads in this library, eager and compiled, and in a peer.
 
-    Raises ContestError where the peer is missing or where losses differ, ChromiumError and SiteError.
+    Raises CompareError where the peer is missing or where losses differ, ChromiumError and SiteError.
     """
     found = []
-    with _opened(name) as (contestants, adapter):
+    with _opened(name) as (entrants, adapter):
         for workload in [workloads.WORKLOADS[one] for one in chosen]:
             before = _load()
-            samples, rounds = _turns(workload, contestants, steps)
+            samples, rounds = _turns(workload, entrants, steps)
             load = (before, _load(), os.cpu_count() or 1)
             errors = _errors(workload, samples)
             for library, taken in samples.items():
-                ratio = _ratio(rounds[library], rounds[contestants[-1].library])
+                ratio = _ratio(rounds[library], rounds[entrants[-1].library])
                 facts: dict[str, Any] = {"host": "browser", "adapter": adapter, "load": load}
                 facts |= {"ratio": ratio, "loss_error": errors[library]}
                 found.append(Result(workload.name, library, **facts, **_numbers(taken)))
@@ -101,7 +106,7 @@ def run(name: str, chosen: Sequence[str], steps: int) -> list[Result]:
 
 
 @contextmanager
-def _opened(name: str) -> Iterator[tuple[list[Contestant], str]]:
+def _opened(name: str) -> Iterator[tuple[list[Entrant], str]]:
     """This library twice, then the peer, and the adapter's name."""
     pages = _Pages(folder(name))
     with chromium.served(pages) as address, chromium.launched(software=False) as browser:
@@ -110,7 +115,7 @@ def _opened(name: str) -> Iterator[tuple[list[Contestant], str]]:
         yield [eager, compiled, _theirs(browser, address, f"{name} {pages.version(PEERS[name])}")], adapter
 
 
-def _ours(browser: Any, address: str, library: str, *, is_compiled: bool) -> tuple[Contestant, str]:
+def _ours(browser: Browser, address: str, library: str, *, is_compiled: bool) -> tuple[Entrant, str]:
     page = chromium.start_python(browser, address)
     page.evaluate(CALL, f"{OURS}; ours = page_runner.Turns(is_compiled={is_compiled})")
 
@@ -122,10 +127,10 @@ def _ours(browser: Any, address: str, library: str, *, is_compiled: bool) -> tup
         found: Samples = page.evaluate(text, f"ours.run({name!r}, {steps})")
         return found
 
-    return Contestant(library, build, run), page.evaluate(CALL, "ours.adapter")
+    return Entrant(library, build, run), page.evaluate(CALL, "ours.adapter")
 
 
-def _theirs(browser: Any, address: str, library: str) -> Contestant:
+def _theirs(browser: Browser, address: str, library: str) -> Entrant:
     page = browser.new_page()
     page.set_default_timeout(0)
     page.goto(f"{address}peer/index.html")
@@ -138,7 +143,7 @@ def _theirs(browser: Any, address: str, library: str) -> Contestant:
         found: Samples = page.evaluate("async ([name, steps]) => await bench.run(name, steps)", [name, steps])
         return found
 
-    return Contestant(library, build, run)
+    return Entrant(library, build, run)
 
 
 class _Pages(chromium.Pages):
@@ -169,18 +174,18 @@ def _start(workload: Workload) -> dict[str, Any]:
 
 
 def _turns(
-    workload: Workload, contestants: list[Contestant], steps: int
+    workload: Workload, entrants: list[Entrant], steps: int
 ) -> tuple[dict[str, Samples], dict[str, list[float]]]:
     """All samples by library, and the median ms of each round. Every other round goes the other way about."""
     samples: dict[str, Samples] = {}
-    rounds: dict[str, list[float]] = {one.library: [] for one in contestants}
-    for one in contestants:
+    rounds: dict[str, list[float]] = {one.library: [] for one in entrants}
+    for one in entrants:
         one.build(workload)
         samples[one.library] = one.run(workload.name, measure.WARM_UP)
     n = min(ROUNDS, steps)
     for at in range(n):
         share = steps * (at + 1) // n - steps * at // n
-        for one in contestants[:: -1 if at % 2 else 1]:
+        for one in entrants[:: -1 if at % 2 else 1]:
             taken = one.run(workload.name, share)
             samples[one.library] += taken
             rounds[one.library].append(statistics.median(sample["ms"] for sample in taken))
@@ -207,7 +212,7 @@ def _numbers(samples: Samples) -> dict[str, Any]:
 
 
 def _errors(workload: Workload, samples: dict[str, Samples]) -> dict[str, float]:
-    """How far each library's losses are from PyTorch's, or from ours. Raises ContestError where that is far."""
+    """How far each library's losses are from PyTorch's, or from ours. Raises CompareError where that is far."""
     losses = {library: [one["loss"] for one in taken] for library, taken in samples.items()}
     reference = next(iter(losses.values()))
     expected = torch_baseline.losses(workload, len(reference)) or reference

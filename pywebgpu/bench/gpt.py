@@ -3,8 +3,15 @@
 Pre-norm blocks, causal attention, GELU by tanh, no dropout.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from pywebgpu.tensor.tensor import Tensor
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +32,7 @@ class Shape:
     is_tied: bool = False
 
 
-def model(torch: Any, shape: Shape) -> Any:
+def model(torch: ModuleType, shape: Shape) -> object:
     """A module: character numbers (batch, block) -> scores (batch, block, vocabulary)."""
     nn = torch.nn
 
@@ -35,7 +42,7 @@ def model(torch: Any, shape: Shape) -> Any:
             self.into = nn.Linear(shape.width, 3 * shape.width)
             self.out = nn.Linear(shape.width, shape.width)
 
-        def forward(self, x: Any) -> Any:
+        def forward(self, x: Tensor) -> object:
             batch, length, width = x.shape
             parts = self.into(x).split(width, dim=-1)
             query, key, value = (part.view(batch, length, shape.heads, -1).transpose(1, 2) for part in parts)
@@ -49,7 +56,7 @@ def model(torch: Any, shape: Shape) -> Any:
             self.network_norm = nn.LayerNorm(shape.width)
             self.wide, self.narrow = nn.Linear(shape.width, 4 * shape.width), nn.Linear(4 * shape.width, shape.width)
 
-        def forward(self, x: Any) -> Any:
+        def forward(self, x: Tensor) -> object:
             x = x + self.attention(self.attention_norm(x))
             return x + self.narrow(nn.functional.gelu(self.wide(self.network_norm(x)), approximate="tanh"))
 
@@ -64,7 +71,7 @@ def model(torch: Any, shape: Shape) -> Any:
             if shape.is_tied:
                 self.head.weight = self.character.weight
 
-        def forward(self, characters: Any) -> Any:
+        def forward(self, characters: Tensor) -> object:
             positions = torch.arange(characters.shape[1], device=characters.device)
             x = self.character(characters) + self.position(positions)
             for block in self.blocks:

@@ -5,15 +5,20 @@ runs from the end of the op before it, so a view counts with the op that follows
 between.
 """
 
+from __future__ import annotations
+
 import statistics
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pywebgpu.bench.workloads import Step
 from pywebgpu.ir import graph
+
+if TYPE_CHECKING:
+    from pywebgpu.nn.module import Module
 
 STEPS = 9  # an odd number, so that a median is one of them
 
@@ -37,7 +42,7 @@ class Host:
 
 
 class Clock:
-    """Stands where a Trace does (see ir/origin.py), and notes only when things happened."""
+    """Stands where Origins do (see ir/origin.py), and notes only when things happened."""
 
     def __init__(self) -> None:
         self.ends = [time.perf_counter()]  # of the step's beginning or the last submit, then of each op
@@ -45,27 +50,27 @@ class Clock:
         self.key = self.run = 0.0
         self._found = self._again = 0.0
 
-    def made(self, storage: Any) -> None:
+    def made(self, storage: object) -> None:
         self.ends.append(time.perf_counter())
 
     wrote = made
 
-    def gradient(self, node: Any, part: Any, which: int) -> None:
+    def gradient(self, node: object, part: object, which: int) -> None:
         self.ends.append(time.perf_counter())
 
-    def failed(self, node: Any) -> None: ...
+    def failed(self, node: object) -> None: ...
 
-    def loading(self, device: Any, program: Any, roots: Any, written: Any) -> None:
+    def loading(self, device: object, program: object, roots: object, written: object) -> None:
         self._found = time.perf_counter()
 
-    def again(self, device: Any, program: Any) -> None:
+    def again(self, device: object, program: object) -> None:
         self._again = time.perf_counter()
 
-    def compiled(self, program: Any, values: Sequence[Any], steps: Any) -> None: ...
+    def compiled(self, program: object, values: Sequence[Any], steps: object) -> None: ...
 
-    def carry(self, old: Any, new: Any) -> None: ...
+    def carry(self, old: object, new: object) -> None: ...
 
-    def call(self, module: Any, args: Any, kwargs: Any) -> Any:
+    def call(self, module: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> object:
         return module.forward(*args, **kwargs)
 
     @contextmanager
@@ -89,12 +94,12 @@ class Clock:
         self.ends = [time.perf_counter()]
 
 
-def measure(step: Step, submit: Any, dispatches: int) -> Host:
+def measure(step: Step, submit: Callable[[], object], dispatches: int) -> Host:
     """Runs a step that is warm already."""
     clocks, totals = [], []
     for _ in range(STEPS):
         clock = Clock()
-        graph.thread_state.watch(clock)
+        graph.thread_state.watch(clock)  # type: ignore[arg-type]
         try:
             start = time.perf_counter()
             result = step()

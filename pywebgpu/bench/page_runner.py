@@ -1,4 +1,4 @@
-"""Steps on demand: this library's end of a contest, in a page where Python waits for its turns."""
+"""Steps on demand: this library's end of a comparison, in a page where Python waits for its turns."""
 
 import json
 from dataclasses import asdict

@@ -62,7 +62,7 @@ def as_data(found: list[Planned]) -> list[dict[str, Any]]:
 def _step(shape: gpt.Shape, is_tied: bool) -> Callable[[], Any]:
     torch = importlib.import_module("pywebgpu")
     with torch.device("null"):
-        model = gpt.model(torch, shape)
+        model: Any = gpt.model(torch, shape)
         characters = torch.zeros(shape.batch, shape.block, dtype=torch.int64)
         targets = torch.zeros(shape.batch * shape.block, dtype=torch.int64)
     if is_tied:
@@ -70,7 +70,7 @@ def _step(shape: gpt.Shape, is_tied: bool) -> Callable[[], Any]:
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
     executor.submit(devices.open_device("null"))
 
-    def step() -> Any:
+    def step() -> object:
         optimizer.zero_grad()
         loss = torch.nn.functional.cross_entropy(model(characters).flatten(0, 1), targets)
         loss.backward()

@@ -40,7 +40,7 @@ def table(found: list[Measurement]) -> str:
     return "\n".join([line.rstrip() for line in lines] + _disagreements(found))
 
 
-def contest(found: list[Result]) -> str:
+def comparison(found: list[Result]) -> str:
     """Libraries next to each other, a line each."""
     first, peer = found[0], found[-1].library
     loads = [load for one in found for load in one.load[:2]]

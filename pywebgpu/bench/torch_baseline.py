@@ -1,9 +1,14 @@
 """The same workloads in PyTorch on the CPU, and on a CUDA device where there is one: what numbers are held against."""
 
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 from pywebgpu.bench import measure as timing
 from pywebgpu.bench.workloads import Workload
+
+if TYPE_CHECKING:
+    from types import ModuleType
 
 
 def losses(workload: Workload, steps: int) -> list[float]:
@@ -34,7 +39,7 @@ def measure(workload: Workload, steps: int) -> dict[str, dict[str, Any]]:
     return {"torch-cpu": timing.summary(samples) | facts}
 
 
-def _on_cuda(torch: Any, workload: Workload, steps: int, way: str) -> dict[str, Any]:
+def _on_cuda(torch: ModuleType, workload: Workload, steps: int, way: str) -> dict[str, Any]:
     torch.cuda.reset_peak_memory_stats()
     engine = timing.Engine(submit=_nothing, wait=torch.cuda.synchronize)
     step = workload.build(torch, "cuda")

@@ -18,7 +18,7 @@ from pywebgpu import devices
 from pywebgpu.bench import measure
 from pywebgpu.bench.workloads import WORKLOADS, Step, Workload
 from pywebgpu.errors import CompileError, DeviceError
-from pywebgpu.hosts import node
+from pywebgpu.hosts import chromium, node
 from pywebgpu.kernels import templates, tuning
 from pywebgpu.kernels.launch import Case, Launch, Problem, Tuning
 from pywebgpu.runtime import program_cache, state
@@ -26,6 +26,8 @@ from pywebgpu.runtime import program_cache, state
 ROUNDS = 24  # launches of a kernel that are tried, spread over all that there are
 RUNS = 3  # of each round, after one that compiles; the fastest counts
 GAIN = 0.95  # of the time by the template's rule: a launch that is not faster than this is no gain
+
+HOSTS = ("native", "node", "chromium")
 
 Times = dict[Case, float]  # nanoseconds of a step that kernels of a case took
 Say = Callable[[str], None]
@@ -40,47 +42,56 @@ def main(arguments: Sequence[str]) -> int:
         "workloads", nargs="*", choices=[*WORKLOADS, []], metavar="WORKLOAD", help="those of bench; all"
     )
     parser.add_argument("--rounds", type=int, default=ROUNDS, help=f"launches tried a kernel ({ROUNDS}); 0: all")
-    parser.add_argument("--host", choices=("native", "node"), default="native", help="node: Dawn, in Pyodide there")
-    parser.add_argument("--out", metavar="FILE", help="writes what was found to a file, and keeps nothing")
+    parser.add_argument("--host", choices=HOSTS, default="native", help="node, chromium: in Pyodide there")
+    parser.add_argument("--out", metavar="FILE", default="", help="writes what was found there instead")
     options = parser.parse_args(arguments)
     names = options.workloads or list(WORKLOADS)
+    command = ["-m", "pywebgpu", "tune", *names, "--rounds", str(options.rounds)]
     if options.host == "node":
-        out = ["--out", options.out] if options.out else []
-        return node.run(["-m", "pywebgpu", "tune", *names, "--rounds", str(options.rounds), *out])
+        return node.run([*command, *(["--out", options.out] if options.out else [])])
+    if options.host == "chromium":
+        if not options.out:
+            parser.error("what that browser keeps goes with it: say --out FILE, or call tune in a page of your own")
+        status, table = chromium.run([*command, "--out", "table.json"], wanted="table.json")
+        Path(options.out).write_bytes(table)
+        return status
     try:
-        found = tune(names, rounds=options.rounds, keeps=not options.out, say=print)
+        tune(names, rounds=options.rounds, out=options.out, say=print)
     except DeviceError as error:
         print(f"pywebgpu tune: {error}", file=sys.stderr)
         return 1
-    if options.out:
-        Path(options.out).write_text(tuning.to_text(found), encoding="utf-8")
     return 0
 
 
 def tune(
-    names: Sequence[str] = tuple(WORKLOADS), *, rounds: int = ROUNDS, keeps: bool = True, say: Say = lambda line: None
+    names: Sequence[str] = tuple(WORKLOADS), *, rounds: int = ROUNDS, out: str = "", say: Say = lambda line: None
 ) -> Tuning:
-    """The launches that were faster than the templates' own, by case. They are used from now on; `keeps`: later, too.
+    """The launches that were faster than the templates' own, by case. They are used from now on and by later processes.
 
-    It runs where Python can wait: natively, in Node, and in a page's worker. Raises DeviceError without a clock.
+    out: a file that has them instead.  It runs where Python can wait: natively, in Node, in a page's worker; after each
+    workload it keeps what was found so far. Raises DeviceError without a clock.
     """
     device: Any = devices.open_device("webgpu")
     if not device.has_clock:
         raise DeviceError(f"{device.adapter} has no clock: it lacks timestamp-query")
     given = device.target
     was_stored, state.default.is_stored = state.default.is_stored, False
-    found: list[Tuning] = []
+    best: Tuning = {}
     try:
         for name in names:
-            found.append(_Tuner(device, replace(given, tuning={}), WORKLOADS[name], say).run(rounds))
+            found = _Tuner(device, replace(given, tuning={}), WORKLOADS[name], say).run(rounds)
+            best = tuning.merged([best, found])
+            device.target = given
+            place = out
+            if out:
+                Path(out).write_text(tuning.to_text(best), encoding="utf-8")
+            else:
+                place = device.keep_tuning(tuning.merged([given.tuning, best]))
+            say(f"{len(best)} launches of {device.adapter} {f'are in {place}' if place else 'are kept nowhere'}")
     finally:
-        state.default.is_stored, device.target = was_stored, given
+        state.default.is_stored = was_stored
+        device.target = replace(given, tuning=tuning.merged([given.tuning, best]))
         program_cache.clear()
-    best = tuning.merged(found)
-    device.target = replace(given, tuning=tuning.merged([given.tuning, best]))
-    if keeps:
-        place = device.keep_tuning(device.target.tuning)
-        say(f"{len(best)} launches of {device.adapter} {f'are in {place}' if place else 'are kept nowhere'}")
     return best
 
 

@@ -4,13 +4,21 @@ Weights and batches come from Python's own generator, so that both libraries sta
 against each other. Each workload trains on one batch, which lies on the device before the first step.
 """
 
+from __future__ import annotations
+
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pywebgpu.bench import gpt
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from pywebgpu.nn.module import Module
+    from pywebgpu.tensor.tensor import Tensor
 
 Step = Callable[[], Any]
 
@@ -36,13 +44,13 @@ class Training:
     optimizer: Callable[[Any, Any], Any]
     is_large: bool = False
 
-    def build(self, torch: Any, device: str) -> Step:
+    def build(self, torch: ModuleType, device: str) -> Step:
         model = self.model(torch).to(device)
         (_fill_by_formula if self.is_large else _fill)(torch, model)
         inputs, targets = [_tensor(torch, device, data) for data in self.batch()]
         optimizer = self.optimizer(torch, model.parameters())
 
-        def step() -> Any:
+        def step() -> object:
             """The ordinary loop's body."""
             optimizer.zero_grad()
             loss = torch.nn.functional.cross_entropy(model(inputs).flatten(0, -2), targets)
@@ -52,7 +60,7 @@ class Training:
 
         return step
 
-    def start(self, torch: Any) -> dict[str, Data]:
+    def start(self, torch: ModuleType) -> dict[str, Data]:
         """The weights that a training begins with, by name."""
         parameters = self.model(torch).named_parameters()
         return {name: weight(name, tuple(parameter.shape)) for name, parameter in parameters}
@@ -69,7 +77,7 @@ class Workload:
 
 
 def _mlp() -> Training:
-    def model(torch: Any) -> Any:
+    def model(torch: ModuleType) -> object:
         nn = torch.nn
         return nn.Sequential(nn.Linear(784, 128), nn.ReLU(), nn.Linear(128, 10))
 
@@ -80,7 +88,7 @@ def _mlp() -> Training:
 
 
 def _cnn() -> Training:
-    def model(torch: Any) -> Any:
+    def model(torch: ModuleType) -> object:
         nn = torch.nn
         return nn.Sequential(
             nn.Conv2d(1, 16, 3, padding=1),
@@ -118,15 +126,15 @@ def training_of(shape: gpt.Shape, *, is_large: bool = False) -> Training:
     )
 
 
-def _matmul(torch: Any, device: str) -> Step:
+def _matmul(torch: ModuleType, device: str) -> Step:
     a, b = [_tensor(torch, device, floats(1024, 1024, seed=seed)) for seed in (0, 1)]
     return lambda: a @ b
 
 
-def _pointwise(torch: Any, device: str) -> Step:
+def _pointwise(torch: ModuleType, device: str) -> Step:
     x = torch.linspace(-2.0, 2.0, 4 << 20, device=device)
 
-    def step() -> Any:
+    def step() -> object:
         y = (x * 1.5 + 0.25).sin()
         y = (y * x - 0.5).tanh()
         return ((-y).exp() + 1.0).sqrt() / 3.0
@@ -153,19 +161,20 @@ def integers(bound: int, *shape: int) -> Data:
     return Data(shape, [draw(bound) for _ in range(prod(shape))], "int")
 
 
-def _tensor(torch: Any, device: str, data: Data) -> Any:
+def _tensor(torch: ModuleType, device: str, data: Data) -> Tensor:
     dtype = torch.float32 if data.kind == "float" else torch.int64
-    return torch.tensor(data.values, dtype=dtype, device=device).reshape(data.shape).contiguous()
+    made: Tensor = torch.tensor(data.values, dtype=dtype, device=device).reshape(data.shape).contiguous()
+    return made
 
 
-def _fill(torch: Any, model: Any) -> None:
+def _fill(torch: ModuleType, model: Module) -> None:
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             data = weight(name, tuple(parameter.shape))
             parameter.copy_(_tensor(torch, str(parameter.device), data))
 
 
-def _fill_by_formula(torch: Any, model: Any) -> None:
+def _fill_by_formula(torch: ModuleType, model: Module) -> None:
     """The same in every library, as it is of small whole numbers."""
     with torch.no_grad():
         for at, parameter in enumerate(model.parameters()):

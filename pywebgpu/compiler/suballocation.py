@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING
 
 from pywebgpu.compiler.packed_stores import needs_copy
 from pywebgpu.ir import walk
@@ -22,6 +22,9 @@ from pywebgpu.kernels.access import Chain, is_free, is_view, read_at
 from pywebgpu.kernels.templates import Claims
 from pywebgpu.ops import indexing, movement, packing, pointwise
 from pywebgpu.symbolic import constant, variable
+
+if TYPE_CHECKING:
+    from pywebgpu.compiler.schedule import Schedule
 
 
 @dataclass(slots=True)
@@ -174,7 +177,7 @@ def _joined(copied: list[tuple[int, Node]], end: int) -> Node:
     return indexing.cat(*pieces, axis=0) if len(pieces) > 1 else pointwise.copy(pieces[0])
 
 
-def clashes(schedule: Any, placed: Suballocation) -> set[int]:
+def clashes(schedule: Schedule, placed: Suballocation) -> set[int]:
     """Ids, in the graph before `suballocate`, of parts that a kernel reads while it writes another part of its pack."""
     found: set[int] = set()
     for group in schedule.groups:

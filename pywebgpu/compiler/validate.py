@@ -39,7 +39,7 @@ def check(data: Any) -> None:
     require(is_size(least) and least <= sum(data["sizes"]), "lower_bound", "at most the bytes of all buffers")
 
 
-def is_dtype(name: Any) -> bool:
+def is_dtype(name: object) -> bool:
     """Whether it names a dtype of webgpu."""
     return isinstance(name, str) and name in dtypes.BY_NAME and dtypes.BY_NAME[name].compute is not None
 

@@ -11,9 +11,8 @@ from pywebgpu.ir.graph import Node, Pointwise, Spec, host
 from pywebgpu.ops import pointwise, reduction
 from pywebgpu.shapes import Shape, broadcast, broadcast_all
 from pywebgpu.step_capture import free_number
-from pywebgpu.step_capture.free_number import FREE, fixed, plain
+from pywebgpu.step_capture.free_number import FREE, Number, fixed, plain
 
-Number = bool | int | float
 Operand = Node | Number
 _FLOAT = Kind.FLOAT
 

@@ -169,8 +169,9 @@ def _position(node: Node, of: Ranges) -> Range:
 
 def _output(node: Node, of: Ranges) -> Range | None:
     """Of a fused op that finds positions."""
-    (whole,) = node.inputs
-    return _position(whole, of) if whole.op in _FIRST and node.attrs["index"] == 1 else None
+    inputs = node.inputs  # Looked at once: another thread may compute the node, which ends them.
+    is_position = bool(inputs) and inputs[0].op in _FIRST and node.attrs["index"] == 1
+    return _position(inputs[0], of) if is_position else None
 
 
 def _order(node: Node, of: Ranges) -> Range:

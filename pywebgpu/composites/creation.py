@@ -6,13 +6,13 @@ from operator import index
 
 from pywebgpu import dtypes, numbers
 from pywebgpu.composites import arithmetic, indexing, masks, matrix, wide
-from pywebgpu.composites.arithmetic import Number
 from pywebgpu.dtypes import DType, Kind
 from pywebgpu.errors import ShapeError
 from pywebgpu.ir.graph import Node, Spec
 from pywebgpu.ops import indexing as ops
 from pywebgpu.ops import pointwise
 from pywebgpu.shapes import Shape
+from pywebgpu.step_capture.free_number import Number
 
 EXACT = 1 << 24  # whole numbers up to here are exact in float32
 

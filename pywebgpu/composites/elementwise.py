@@ -8,10 +8,11 @@ from math import pi
 
 from pywebgpu import dtypes, numbers
 from pywebgpu.composites import arithmetic, logic, precision
-from pywebgpu.composites.arithmetic import Number, Operand
+from pywebgpu.composites.arithmetic import Operand
 from pywebgpu.dtypes import DType, Kind
 from pywebgpu.ir.graph import Node, Pointwise
 from pywebgpu.ops import clamping, logarithms, pointwise
+from pywebgpu.step_capture.free_number import Number
 
 
 def unmoved(value: Node, source: Node) -> Node:

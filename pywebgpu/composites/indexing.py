@@ -9,12 +9,12 @@ from math import prod
 
 from pywebgpu import dtypes, shapes
 from pywebgpu.composites import arithmetic, bounds
-from pywebgpu.composites.arithmetic import Number
 from pywebgpu.dtypes import Kind
 from pywebgpu.errors import DTypeError, RangeError, ShapeError
 from pywebgpu.ir.graph import Node
 from pywebgpu.ops import indexing, movement, pointwise
 from pywebgpu.shapes import Shape
+from pywebgpu.step_capture.free_number import Number
 
 REDUCTIONS = {"sum": "add", "mean": "add", "prod": "prod", "amax": "max", "amin": "min", "max": "max", "min": "min"}
 

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from math import prod
 
 from pywebgpu.composites import arithmetic, elementwise, precision, reduce
-from pywebgpu.composites.arithmetic import Number
 from pywebgpu.errors import ShapeError
 from pywebgpu.ir.graph import Node
 from pywebgpu.ops import contraction, movement, pointwise
 from pywebgpu.shapes import axis as axis_of
 from pywebgpu.shapes import broadcast
+from pywebgpu.step_capture.free_number import Number
 
 
 def matmul(a: Node, b: Node) -> Node:

@@ -7,12 +7,12 @@ from math import isfinite, prod
 
 from pywebgpu import dtypes, shapes
 from pywebgpu.composites import arithmetic, bounds, indexing, ordering, precision, reduce
-from pywebgpu.composites.arithmetic import Number
 from pywebgpu.errors import DTypeError, ShapeError
 from pywebgpu.ir.graph import Node, Spec
 from pywebgpu.ops import indexing as ops
 from pywebgpu.ops import movement, pointwise
 from pywebgpu.shapes import Shape
+from pywebgpu.step_capture.free_number import Number
 
 TOO_FEW = "Number of elements of source < number of ones in mask"
 

@@ -4,12 +4,12 @@ from math import prod
 
 from pywebgpu import dtypes
 from pywebgpu.composites import arithmetic, ordering, precision, reduce, scan
-from pywebgpu.composites.arithmetic import Number
 from pywebgpu.errors import ShapeError
 from pywebgpu.ir.graph import Node
 from pywebgpu.ops import movement, pointwise
 from pywebgpu.shapes import Shape
 from pywebgpu.shapes import axis as axis_of
+from pywebgpu.step_capture.free_number import Number
 
 INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
 

@@ -8,13 +8,13 @@ from math import pi, sqrt
 
 from pywebgpu import dtypes
 from pywebgpu.composites import arithmetic, bounds, creation, indexing, ordering, precision, reduce, scan, wide
-from pywebgpu.composites.arithmetic import Number
 from pywebgpu.dtypes import DType, Kind
 from pywebgpu.errors import DTypeError, ShapeError
 from pywebgpu.ir.graph import Node, Spec
 from pywebgpu.ops import pointwise, random
 from pywebgpu.ops.random import Seed
 from pywebgpu.shapes import Shape
+from pywebgpu.step_capture.free_number import Number
 
 BITS = {"float16": 11, "bfloat16": 8, "float32": 24}  # as many as the dtype holds, so that no draw rounds up to 1
 

@@ -4,12 +4,12 @@ from math import prod
 
 from pywebgpu import dtypes, shapes
 from pywebgpu.composites import arithmetic, bounds, indexing
-from pywebgpu.composites.arithmetic import Number
 from pywebgpu.errors import ShapeError
 from pywebgpu.ir.graph import Node, Spec
 from pywebgpu.ops import indexing as ops
 from pywebgpu.ops import movement, pointwise
 from pywebgpu.shapes import Shape
+from pywebgpu.step_capture.free_number import Number
 
 OUTSIDE = "out of range: tried to access index {index} on a tensor of {size} elements."
 

@@ -4,12 +4,29 @@ Functions of nodes know no device. So they note such a number or dtype, and what
 return asks whether its device can hold it.
 """
 
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pywebgpu import dtypes
 from pywebgpu.ir.graph import Node, thread_state
 from pywebgpu.numbers import WORD, too_wide, unsupported
 from pywebgpu.ops import pointwise, reduction
+
+if TYPE_CHECKING:
+
+    class _Target(Protocol):
+        @property
+        def wgsl(self) -> bool: ...
+
+    class _Device(Protocol):
+        """What is asked of a device, which lies layers above."""
+
+        @property
+        def name(self) -> str: ...
+        @property
+        def target(self) -> _Target: ...
+
 
 NEAR = 256  # nodes that are looked through for a number that was noted
 COMPARISONS = (pointwise.eq, pointwise.ne, pointwise.lt, pointwise.le, pointwise.gt, pointwise.ge)
@@ -29,7 +46,7 @@ def noted(node: Node, *values: Any) -> Node:
     return node
 
 
-def refuse(node: Node, device: Any) -> None:
+def refuse(node: Node, device: _Device) -> None:
     """Raises IntegerOverflowError where a new value needs a number that was noted and the device cannot hold, and
     DTypeError where it has no such dtype.
 

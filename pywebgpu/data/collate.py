@@ -69,7 +69,7 @@ def _from_arrays(batch: Any) -> tensor.Tensor:
     return create.from_numpy(array)
 
 
-def _mapping(like: Mapping[Any, Any], items: dict[Any, Any]) -> Any:
+def _mapping(like: Mapping[Any, Any], items: dict[Any, Any]) -> object:
     """`items` in the class of `like`, with its other attributes, where that class can be copied."""
     try:
         if isinstance(like, MutableMapping):
@@ -81,7 +81,7 @@ def _mapping(like: Mapping[Any, Any], items: dict[Any, Any]) -> Any:
         return items
 
 
-def _sequence(like: Sequence[Any], items: list[Any]) -> Any:
+def _sequence(like: Sequence[Any], items: list[Any]) -> object:
     if isinstance(like, tuple):
         return type(like)(*items) if hasattr(like, "_fields") else items
     try:

@@ -1,5 +1,7 @@
 """Datasets: examples by index or one after the other, and datasets made of datasets."""
 
+from __future__ import annotations
+
 import bisect
 import itertools
 import math
@@ -20,14 +22,14 @@ class Dataset(Generic[T_co]):
     def __getitem__(self, index: Any) -> T_co:
         raise NotImplementedError("Subclasses of Dataset should implement __getitem__.")
 
-    def __add__(self, other: "Dataset[T_co]") -> "ConcatDataset[T_co]":
+    def __add__(self, other: Dataset[T_co]) -> ConcatDataset[T_co]:
         return ConcatDataset([self, other])
 
 
 class IterableDataset(Dataset[T_co], Iterable[T_co]):
     """Examples one after the other: a subclass gives `__iter__`."""
 
-    def __add__(self, other: Dataset[T_co]) -> Any:
+    def __add__(self, other: Dataset[T_co]) -> ChainDataset[T_co]:  # type: ignore[override]
         return ChainDataset([self, other])
 
 
@@ -42,7 +44,7 @@ class TensorDataset(Dataset[tuple[tensor.Tensor, ...]]):
             raise ValueError(f"Size mismatch between tensors: {', '.join(str(tuple(one.shape)) for one in tensors)}")
         self.tensors = tensors
 
-    def __getitem__(self, index: Any) -> tuple[tensor.Tensor, ...]:
+    def __getitem__(self, index: int) -> tuple[tensor.Tensor, ...]:
         return tuple(one[index] for one in self.tensors)
 
     def __len__(self) -> int:
@@ -67,7 +69,7 @@ class Subset(Dataset[T_co]):
         self.dataset = dataset
         self.indices = indices
 
-    def __getitem__(self, index: Any) -> T_co:
+    def __getitem__(self, index: int | list[int]) -> T_co:
         if isinstance(index, list):
             return self.dataset[[self.indices[i] for i in index]]
         return self.dataset[self.indices[index]]

@@ -1,11 +1,16 @@
 """The DataLoader: batches of a dataset, in the order of a sampler, put together by a collate function."""
 
+from __future__ import annotations
+
 import itertools
 import multiprocessing
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
-from typing import Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from pywebgpu.data import collate, dataset, sampler
+
+if TYPE_CHECKING:
+    from pywebgpu.tensor.tensor import Tensor
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -25,7 +30,7 @@ class DataLoader(Generic[T_co]):
 
     def __init__(
         self,
-        dataset: Any,
+        dataset: dataset.Dataset[T_co] | Sequence[T_co],
         batch_size: int | None = 1,
         shuffle: bool | None = None,
         sampler: Iterable[Any] | None = None,
@@ -36,7 +41,7 @@ class DataLoader(Generic[T_co]):
         drop_last: bool = False,
         timeout: float = 0,
         worker_init_fn: Callable[[int], None] | None = None,
-        multiprocessing_context: Any = None,
+        multiprocessing_context: object = None,
         generator: sampler.Source = None,
         *,
         prefetch_factor: int | None = None,
@@ -45,7 +50,7 @@ class DataLoader(Generic[T_co]):
         in_order: bool = True,
     ) -> None:
         _check_workers(num_workers, timeout, prefetch_factor, persistent_workers, multiprocessing_context)
-        self.dataset = dataset
+        self.dataset: Any = dataset
         self.num_workers = num_workers
         self.pin_memory = pin_memory
         self.timeout = timeout
@@ -59,7 +64,7 @@ class DataLoader(Generic[T_co]):
         batched = collate.default_collate if self._is_batched else collate.default_convert
         self.collate_fn = batched if collate_fn is None else collate_fn
 
-    def __iter__(self) -> Iterator[T_co]:
+    def __iter__(self) -> Iterator[Any]:
         if isinstance(self.dataset, dataset.IterableDataset):
             return self._iterate_stream(iter(self.dataset))
         return self._iterate_indices()
@@ -123,7 +128,7 @@ class DataLoader(Generic[T_co]):
         for indices in self.batch_sampler:
             yield self._batch(list(indices))
 
-    def _batch(self, indices: list[Any]) -> Any:
+    def _batch(self, indices: list[Any]) -> object:
         if self.collate_fn is collate.default_collate:
             whole = _rows_at_once(self.dataset, indices)
             if whole is not None:
@@ -132,7 +137,7 @@ class DataLoader(Generic[T_co]):
         return self.collate_fn(many(indices) if many is not None else [self.dataset[index] for index in indices])
 
 
-def _check_workers(number: int, timeout: float, prefetch: int | None, persistent: bool, context: Any) -> None:
+def _check_workers(number: int, timeout: float, prefetch: int | None, persistent: bool, context: object) -> None:
     """Raises ValueError where PyTorch does for options of workers."""
     if number < 0:
         raise ValueError("num_workers option should be non-negative; use num_workers=0 to disable multiprocessing.")
@@ -164,7 +169,7 @@ def get_worker_info() -> None:
     return
 
 
-def _rows_at_once(source: Any, indices: list[Any]) -> Any:
+def _rows_at_once(source: object, indices: list[Any]) -> list[Tensor] | None:
     """A batch of a TensorDataset, or of a subset of one, gathered as a whole; None for other datasets."""
     while type(source) is dataset.Subset:
         indices = [source.indices[index] for index in indices]

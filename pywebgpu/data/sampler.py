@@ -21,7 +21,7 @@ Source = generator.Source | None  # None is the default generator.
 class Sampler(Generic[T_co]):
     """Draws indices: a subclass gives `__iter__`, and `__len__` where the number of draws is known."""
 
-    def __init__(self, data_source: Any = None) -> None:
+    def __init__(self, data_source: object = None) -> None:
         pass
 
     def __iter__(self) -> Iterator[T_co]:
@@ -99,7 +99,11 @@ class WeightedRandomSampler(Sampler[int]):
     """
 
     def __init__(
-        self, weights: Sequence[float], num_samples: int, replacement: bool = True, generator: Source = None
+        self,
+        weights: Sequence[float] | tensor.Tensor,
+        num_samples: int,
+        replacement: bool = True,
+        generator: Source = None,
     ) -> None:
         _require_positive(num_samples, "num_samples")
         _require_bool(replacement, "replacement", ValueError)
@@ -170,11 +174,11 @@ def _next_seed(given: Source) -> int:
     return seed | stream << 64 | int(draws) << 128
 
 
-def _require_positive(value: Any, name: str) -> None:
+def _require_positive(value: object, name: str) -> None:
     if type(value) is not int or value <= 0:
         raise ValueError(f"{name} should be a positive integer value, but got {name}={value}")
 
 
-def _require_bool(value: Any, name: str, error: type[Exception]) -> None:
+def _require_bool(value: object, name: str, error: type[Exception]) -> None:
     if not isinstance(value, bool):
         raise error(f"{name} should be a boolean value, but got {name}={value}")

@@ -1,15 +1,20 @@
 """Where programs run. Opening a device imports its backend only."""
 
+from __future__ import annotations
+
 import atexit
 import sys
 import threading
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING
 
 from pywebgpu.devices import adapters
 from pywebgpu.devices.base import Device
 from pywebgpu.errors import DeviceError
 from pywebgpu.settings import settings
+
+if TYPE_CHECKING:
+    from types import ModuleType
 
 _MODULES = {"cpu": "cpu", "null": "null", "webgpu": "bridged" if sys.platform == "emscripten" else "native"}
 _open: dict[str, Device] = {}
@@ -21,7 +26,7 @@ class device:
 
     __slots__ = ("index", "type")
 
-    def __init__(self, type: "str | device", index: int | None = None) -> None:
+    def __init__(self, type: str | device, index: int | None = None) -> None:
         name, _, number = str(type).partition(":")
         if name not in _MODULES:
             raise RuntimeError(f"Expected one of {', '.join(_MODULES)} device type at start of device string: {type}")
@@ -40,7 +45,7 @@ class device:
     def __hash__(self) -> int:
         return hash((self.type, self.index or 0))
 
-    def __enter__(self) -> "device":
+    def __enter__(self) -> device:
         """Inside the block, new tensors live here."""
         _wanted.outer = (*_wanted.outer, _wanted.name)
         _wanted.name = str(self)
@@ -51,7 +56,7 @@ class device:
         _wanted.outer = tuple(outer)
 
 
-def open_device(name: "str | device | None" = None) -> Device:
+def open_device(name: str | device | None = None) -> Device:
     """The opened device of a name; None is the default device. Opening happens once."""
     wanted = device(default_device() if name is None else name)
     key = f"{wanted.type}:{wanted.index or 0}"
@@ -78,7 +83,7 @@ def leave() -> list[Device]:
     return list(left.values())
 
 
-async def open_device_async(name: "str | device" = "webgpu") -> Device:
+async def open_device_async(name: str | device = "webgpu") -> Device:
     """As open_device, also where Python cannot wait for the browser to open one."""
     wanted = device(name)
     key = f"{wanted.type}:{wanted.index or 0}"
@@ -88,7 +93,7 @@ async def open_device_async(name: "str | device" = "webgpu") -> Device:
     return open_device(wanted)
 
 
-def _backend(kind: str) -> Any:
+def _backend(kind: str) -> ModuleType:
     """The module of a kind of device. Raises DeviceError where it needs a package that is not installed."""
     try:
         return import_module(f"pywebgpu.devices.{_MODULES[kind]}")
@@ -122,7 +127,7 @@ def default_device() -> str:
     return _chosen[0]
 
 
-def set_default_device(name: "str | device | None") -> None:
+def set_default_device(name: str | device | None) -> None:
     """Where new tensors of this thread live; None: where those of a thread live that said nothing."""
     _wanted.name = None if name is None else str(device(name))
 
@@ -134,7 +139,7 @@ def _close_all() -> None:
         opened.close()
 
 
-def close(name: "str | device") -> None:
+def close(name: str | device) -> None:
     """Gives a device back. Using a tensor of it afterwards raises DeviceError."""
     wanted = device(name)
     found = _open.pop(f"{wanted.type}:{wanted.index or 0}", None)

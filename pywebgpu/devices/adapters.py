@@ -3,6 +3,8 @@
 Apart from `native.py` because it must work, and say what is missing, where wgpu-py is not installed or finds nothing.
 """
 
+from __future__ import annotations
+
 import functools
 import importlib
 import importlib.util
@@ -12,12 +14,15 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pywebgpu.devices import features as adapter_features
 from pywebgpu.errors import DeviceError
 from pywebgpu.kernels.target import Features
 from pywebgpu.settings import settings
+
+if TYPE_CHECKING:
+    from wgpu import GPUAdapter
 
 SOFTWARE = ("llvmpipe", "lavapipe", "swiftshader", "softpipe", "basic render driver")
 
@@ -47,11 +52,6 @@ class AdapterInfo:
     def is_complete(self) -> bool:
         """OpenGL cannot keep all that WebGPU promises (limits, timing, exact buffers), so it is listed and not used."""
         return self.backend != "OpenGL"
-
-
-def is_emulated(name: str) -> bool:
-    """Whether an adapter's workgroups are coroutines of a CPU: SwiftShader's, whose pipelines also take longest."""
-    return "swiftshader" in name.lower()
 
 
 def adapters() -> list[AdapterInfo]:
@@ -137,7 +137,7 @@ def _survey_native() -> tuple[tuple[AdapterInfo, ...], str]:
     return found, "" if found else "wgpu-py finds no adapter: no GPU driver is installed"
 
 
-def _describe(adapter: Any) -> AdapterInfo:
+def _describe(adapter: GPUAdapter) -> AdapterInfo:
     info = adapter.info
     name = str(info["device"] or info["description"] or "unnamed adapter")
     kind = str(info["adapter_type"])

@@ -15,6 +15,8 @@ from pywebgpu.kernels import windows
 from pywebgpu.kernels.target import Target
 from pywebgpu.numbers import unsupported
 
+Handle = Any  # a backend's own handle of memory: a GPUBuffer, a number of JavaScript's, an array
+Bytes = bytes | bytearray | memoryview
 RECOVER = "torch.webgpu.recover() opens it again"
 GONE = (
     "this value was on a device that was lost, and went with it; write it anew, as load_state_dict() and "
@@ -45,7 +47,7 @@ class Device(Protocol):
     def counters(self) -> dict[str, int]:
         """What was done so far, and what is there: dispatches, submits, buffers, bytes."""
 
-    def upload(self, data: Any, spec: Spec) -> Buffer:
+    def upload(self, data: Bytes, spec: Spec) -> Buffer:
         """Little-endian bytes of the spec's dtype, row-major -> a buffer."""
 
     def download(self, buffer: Buffer, spec: Spec) -> bytes:
@@ -61,7 +63,7 @@ class Device(Protocol):
     ) -> list[Buffer]:
         """Queues the Program. An output that is given is written in place; None gets a new buffer."""
 
-    def free(self, handle: Any, nbytes: int) -> None:
+    def free(self, handle: Handle, nbytes: int) -> None:
         """Takes a buffer's handle back."""
 
     def time(self, on: bool) -> None:
@@ -115,7 +117,7 @@ class Buffer:
 
     __slots__ = ("device", "handle", "holders", "nbytes")
 
-    def __init__(self, device: Device, handle: Any, nbytes: int) -> None:
+    def __init__(self, device: Device, handle: Handle, nbytes: int) -> None:
         self.device, self.handle, self.nbytes = device, handle, nbytes
         self.holders = 0
 

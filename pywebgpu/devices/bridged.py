@@ -16,7 +16,7 @@ from array import array
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pyodide.ffi import JsException, can_run_sync, create_proxy, run_sync
 
@@ -24,7 +24,7 @@ from pywebgpu.compiler import wire
 from pywebgpu.compiler.program import Program
 from pywebgpu.devices import features as adapter_features
 from pywebgpu.devices import js_modules, transcode
-from pywebgpu.devices.adapters import SOFTWARE, AdapterInfo, is_emulated
+from pywebgpu.devices.adapters import SOFTWARE, AdapterInfo
 from pywebgpu.devices.base import GONE, RECOVER, Buffer, check_room, check_supported
 from pywebgpu.devices.timing import Timing
 from pywebgpu.errors import CompileError, DeviceError, DeviceLostError, IntegerOverflowError, PywebgpuError, RangeError
@@ -34,11 +34,17 @@ from pywebgpu.kernels import tuning
 from pywebgpu.kernels.launch import Tuning
 from pywebgpu.kernels.target import CLOCK
 
+if TYPE_CHECKING:
+    from pyodide.ffi import JsProxy
+
+    from pywebgpu.devices.base import Bytes
+
 FREE, DROP, WRITE, RUN = 1, 2, 3, 4  # the commands of js_bridge/python.mjs
 AREA_WORDS = 1 << 14
 FULL_WORDS = 1 << 19  # commands of this length are handed over though nothing runs
 INLINE_BYTES = 1 << 20  # an upload up to this size goes with the commands
 UNREAD = 64  # runs that may be queued before Python waits for the device, where it can
+T = TypeVar("T")
 FREED_BYTES = 64 << 20  # memory that became free is given back at the latest now
 
 _KINDS: dict[str, type[PywebgpuError]] = {
@@ -47,7 +53,7 @@ _KINDS: dict[str, type[PywebgpuError]] = {
 }  # fmt: skip
 
 
-def wait(awaitable: Awaitable[Any], instead: str) -> Any:
+def wait(awaitable: Awaitable[T], instead: str) -> T:
     """The value of an awaitable, with Python suspended until it is there. Raises DeviceError where that is impossible.
 
     A Ctrl-C meanwhile would end the event loop, whose Python runs then; it is kept until the caller runs again.
@@ -60,7 +66,8 @@ def wait(awaitable: Awaitable[Any], instead: str) -> Any:
     kept: list[int] = []
     before = signal.signal(signal.SIGINT, lambda number, frame: kept.append(number))
     try:
-        return run_sync(awaitable)
+        found: T = run_sync(awaitable)
+        return found
     finally:
         signal.signal(signal.SIGINT, before)
         if kept:
@@ -86,7 +93,7 @@ class Loaded:
 class BridgedDevice:
     """The adapter that the browser, or Dawn, offers. Contexts are objects: several live side by side."""
 
-    def __init__(self, bridge: Any, index: int = 0) -> None:
+    def __init__(self, bridge: JsProxy, index: int = 0) -> None:
         self.name = f"webgpu:{index}" if index else "webgpu"
         self.lock = threading.RLock()  # Pyodide has one thread.
         self.generation = self._numbers = 0
@@ -94,14 +101,13 @@ class BridgedDevice:
         self._timed: list[Timing] | None = None  # the runs since `time`, whose spans JavaScript has
         self._connect(bridge)
 
-    def _connect(self, bridge: Any) -> None:
+    def _connect(self, bridge: JsProxy) -> None:
         """Takes a device of JavaScript. What has a number up to the present one belongs to an earlier one."""
         info = json.loads(bridge.info)
         self.info = _described(info)
         self.adapter, self.host = self.info.name, str(info["host"])
         limits = {_dashed(name): size for name, size in info["limits"].items()}
-        emulated = is_emulated(self.adapter)
-        self.target = adapter_features.target(limits, self.info.profile, info["tuning"], emulated=emulated)
+        self.target = adapter_features.target(limits, self.info.profile, info["tuning"])
         self._bridge = bridge
         self._flush_area, self._read = bridge.flush, bridge.read
         self._counters |= {"live_bytes": 0, "live_buffers": 0, "scratch_bytes": 0}
@@ -140,7 +146,7 @@ class BridgedDevice:
             kind, text = self._gone
             raise kind(f"{self.name}: {text}")
 
-    def _told(self, error: Any) -> PywebgpuError:
+    def _told(self, error: JsException) -> PywebgpuError:
         """An exception of JavaScript as one of ours."""
         if getattr(error, "kind", "") != "lost":
             return _translated(error)
@@ -163,7 +169,7 @@ class BridgedDevice:
         self._counters["ffi_calls"] += 1
         self._bridge.attach(create_proxy(area))
 
-    def _append(self, command: Sequence[int], payload: Any = b"") -> None:
+    def _append(self, command: Sequence[int], payload: Bytes = b"") -> None:
         """Writes words, then bytes."""
         start = self._used
         middle = start + len(command)
@@ -198,7 +204,7 @@ class BridgedDevice:
 
     # Data
 
-    def upload(self, data: Any, spec: Spec) -> Buffer:
+    def upload(self, data: Bytes, spec: Spec) -> Buffer:
         check_supported(spec.dtype, self.name)
         self._check_open()
         check_room(spec, self)
@@ -350,7 +356,9 @@ class BridgedDevice:
     def keep_tuning(self, found: Tuning) -> str:
         """As NativeDevice.keep_tuning."""
         self.target = replace(self.target, tuning=found)
-        place: str = wait(self._bridge.keep(tuning.to_text(found)), "a worker, or runPythonAsync")
+        place: str = wait(
+            self._bridge.keep(tuning.own_text(self.target.features, found)), "a worker, or runPythonAsync"
+        )
         return place
 
     def close(self) -> None:
@@ -358,7 +366,7 @@ class BridgedDevice:
         self._bridge.close()
 
 
-def _translated(error: Any) -> PywebgpuError:
+def _translated(error: JsException) -> PywebgpuError:
     """An exception of JavaScript as one of ours."""
     kind = getattr(error, "kind", "device")
     text = str(error.message)
@@ -384,7 +392,7 @@ async def open_device_async(index: int = 0) -> BridgedDevice:
     return BridgedDevice(await _open_bridge(), index)
 
 
-async def _open_bridge() -> Any:
+async def _open_bridge() -> JsProxy:
     try:
         return await (await js_modules.load("python.mjs")).open()
     except JsException as error:

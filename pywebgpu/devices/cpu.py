@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +23,11 @@ from pywebgpu.kernels.target import Target
 from pywebgpu.locking import Deferred
 from pywebgpu.numbers import current
 from pywebgpu.ops import pointwise, special
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from pywebgpu.devices.base import Bytes, Handle
 
 Action = tuple[Callable[..., Any], tuple[int, ...], int, int, tuple[int, ...]]
 # ^ function, slots read, slot written, slot whose memory it may take (-1: none), slots dead afterwards
@@ -45,7 +50,7 @@ class CpuDevice(Blocking):
         self.counters |= {"peak_bytes": 0, "live_buffers": 0, "ffi_calls": 0, "bind_groups_created": 0}
         self.counters["scratch_bytes"] = 0
 
-    def upload(self, data: Any, spec: Spec) -> Buffer:
+    def upload(self, data: Bytes, spec: Spec) -> Buffer:
         if spec.dtype is dtypes.bfloat16:
             array = (np.frombuffer(data, "uint16").astype("uint32") << 16).view("float32")
         else:
@@ -108,7 +113,7 @@ class CpuDevice(Blocking):
         found, self._timed = self._timed or [], None if self._timed is None else []
         return found
 
-    def free(self, handle: Any, nbytes: int) -> None:
+    def free(self, handle: Handle, nbytes: int) -> None:
         self._freed(nbytes)
 
     def _free(self, nbytes: int) -> None:
@@ -121,7 +126,7 @@ class CpuDevice(Blocking):
 
     def close(self) -> None: ...
 
-    def _new(self, array: Any) -> Buffer:
+    def _new(self, array: NDArray[Any]) -> Buffer:
         counters = self.counters
         with self.lock:
             counters["live_bytes"] += array.nbytes
@@ -130,7 +135,7 @@ class CpuDevice(Blocking):
         return Buffer(self, array, array.nbytes)
 
 
-def _owned(array: Any) -> Any:
+def _owned(array: NDArray[Any]) -> NDArray[Any]:
     """The array itself, or a copy where it is a view of memory that another value has too."""
     return array if array.base is None and array.flags.c_contiguous and array.ndim else np.array(array, order="C")
 

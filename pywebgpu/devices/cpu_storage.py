@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from pywebgpu.compiler.program import Loaded, Program
 from pywebgpu.devices import adapters
@@ -17,6 +17,9 @@ from pywebgpu.errors import DeviceError
 from pywebgpu.ir.graph import Spec
 from pywebgpu.kernels.kernel import Limits
 from pywebgpu.kernels.target import Target
+
+if TYPE_CHECKING:
+    from pywebgpu.devices.base import Bytes, Handle
 
 
 class CpuStorageDevice(Blocking):
@@ -34,7 +37,7 @@ class CpuStorageDevice(Blocking):
         self.counters |= {"peak_bytes": 0, "live_buffers": 0, "ffi_calls": 0, "bind_groups_created": 0}
         self.counters["scratch_bytes"] = 0
 
-    def upload(self, data: Any, spec: Spec) -> Buffer:
+    def upload(self, data: Bytes, spec: Spec) -> Buffer:
         held = bytes(data)
         counters = self.counters
         counters["live_bytes"] += len(held)
@@ -56,7 +59,7 @@ class CpuStorageDevice(Blocking):
     ) -> NoReturn:
         raise DeviceError("device cpu computes with NumPy, which is not installed")
 
-    def free(self, handle: Any, nbytes: int) -> None:
+    def free(self, handle: Handle, nbytes: int) -> None:
         self.counters["live_bytes"] -= nbytes
         self.counters["live_buffers"] -= 1
 

@@ -27,6 +27,7 @@ FAMILIES = {
     "qualcomm": "qualcomm|adreno",
     "arm": "arm|mali|immortalis|valhall|bifrost",
 }
+EMULATED = ("swiftshader",)  # Their workgroups are coroutines of a CPU, and their pipelines take longest to make.
 # Multiprocessors (NVIDIA), compute units (AMD), GPU cores (Apple), as their makers' data sheets have them.
 CORES = {
     "H200": 132, "H100 PCIe": 114, "H100": 132, "A100": 108, "A10": 72, "L40S": 142, "L4": 58, "T4": 40, "V100": 80,
@@ -65,7 +66,7 @@ def bridged(info: Mapping[str, Any], *, is_software: bool) -> Features:
     return Features(names, sizes, matrices, family(text), "cpu" if is_software else "", "tint", cores(text))
 
 
-def target(limits: Mapping[str, int], profile: Features, own: str, *, emulated: bool) -> Target:
+def target(limits: Mapping[str, int], profile: Features, own: str) -> Target:
     """What the compiler must know of a device. limits: by wgpu-py's names.  own: what is kept of the adapter's tuning.
 
     Where exports are made for any device, what WebGPU promises everywhere.
@@ -79,7 +80,7 @@ def target(limits: Mapping[str, int], profile: Features, own: str, *, emulated: 
         binding_bytes=min(limits["max-storage-buffer-binding-size"], largest),
         buffer_bytes=min(largest, COUNTED),
         shared_bytes=limits["max-compute-workgroup-storage-size"],
-        emulated=emulated,
+        emulated=profile.family in EMULATED,
     )
     return Target(True, found, profile, tuning.of(profile, own))
 

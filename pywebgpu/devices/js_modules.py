@@ -4,12 +4,17 @@ They lie in Python's file system, where no page can import them, so each becomes
 the files that it imports are written into it first.
 """
 
+from __future__ import annotations
+
 import base64
 import re
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyodide.code import run_js
+
+if TYPE_CHECKING:
+    from pyodide.ffi import JsProxy
 
 _IMPORT = re.compile(r'^(import\b[^"]*|export\b[^"]*\bfrom )"\./([\w.]+)"', re.MULTILINE)
 _HERE = Path(__file__).parents[1]
@@ -22,7 +27,7 @@ def folder() -> Path:
     return inside if inside.is_dir() else _HERE.parent / "js_bridge"
 
 
-async def load(name: str) -> Any:
+async def load(name: str) -> JsProxy:
     """The module of a file of the bridge; the same one every time."""
     if name not in _loaded:
         _loaded[name] = await run_js("(address) => import(address)")(address(name))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from collections import OrderedDict
 from collections.abc import Collection
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
 from pywebgpu.compiler.program import Dispatch, Program, Slot
@@ -14,6 +14,11 @@ from pywebgpu.devices.pool import Chunk
 from pywebgpu.errors import CompileError, DeviceLostError
 from pywebgpu.kernels.kernel import Kernel
 
+if TYPE_CHECKING:
+    from wgpu import GPUBindGroup, GPUBuffer, GPUComputePipeline, GPUDevice
+
+    from pywebgpu.devices.native import NativeDevice
+
 SUBGROUP_LINE = "enable subgroups;\n"
 GROUPS = 32  # bind groups kept for a step
 
@@ -21,14 +26,14 @@ GROUPS = 32  # bind groups kept for a step
 class Pipelines:
     """Pipelines by their text: equal kernels of all Programs share one, which goes with the last of them."""
 
-    def __init__(self, gpu: Any, counters: dict[str, int], features: Collection[str]) -> None:
+    def __init__(self, gpu: GPUDevice, counters: dict[str, int], features: Collection[str]) -> None:
         self._gpu, self._counters, self._features = gpu, counters, features
         self._found: WeakValueDictionary[str, Any] = WeakValueDictionary()
 
     def __len__(self) -> int:
         return len(self._found)
 
-    def get(self, kernel: Kernel) -> Any:
+    def get(self, kernel: Kernel) -> GPUComputePipeline:
         """Raises CompileError with the kernel's lines where the driver refuses it, or lacks a feature."""
         found = self._found.get(kernel.wgsl)
         if found is None:
@@ -55,7 +60,13 @@ class Loaded:
     """A Program on one opening of a device: pipelines, scratch, the uniform of host numbers, bind groups."""
 
     def __init__(
-        self, device: Any, program: Program, pipelines: list[Any], chunks: dict[int, Chunk], uniform: Any, fault: Any
+        self,
+        device: NativeDevice,
+        program: Program,
+        pipelines: list[Any],
+        chunks: dict[int, Chunk],
+        uniform: GPUBuffer | None,
+        fault: GPUBuffer,
     ) -> None:
         self.program, self.pipelines, self.chunks, self.uniform = program, pipelines, chunks, uniform
         self.gpu, self._device, self._fault = fault._device, device, fault
@@ -97,7 +108,7 @@ class Loaded:
                 raise
         return self._groups
 
-    def _kept_group(self, at: int, handles: dict[int, Any]) -> Any:
+    def _kept_group(self, at: int, handles: dict[int, Any]) -> GPUBindGroup:
         step, kept = self.program.steps[at], self._kept[at]
         used = [handles[self.program.slots[slot].buffer] for slot in step.slots]
         key = tuple([id(handle) for handle in used])
@@ -111,7 +122,7 @@ class Loaded:
         kept.move_to_end(key)
         return kept[key][0]
 
-    def _group(self, step: Dispatch, handles: dict[int, Any]) -> Any:
+    def _group(self, step: Dispatch, handles: dict[int, Any]) -> GPUBindGroup:
         program, kernel = self.program, self.program.kernels[step.kernel]
         resources = [_resource(program, program.slots[slot], handles) for slot in step.slots]
         if kernel.numbers:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from math import prod
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 import wgpu
@@ -36,6 +36,11 @@ from pywebgpu.kernels.launch import Tuning
 from pywebgpu.kernels.target import CLOCK
 from pywebgpu.locking import Deferred
 from pywebgpu.numbers import too_wide
+
+if TYPE_CHECKING:
+    from wgpu import GPUAdapter, GPUBuffer, GPUDevice, GPUQueue
+
+    from pywebgpu.devices.base import Bytes, Handle
 
 STORAGE = wgpu.BufferUsage.STORAGE | wgpu.BufferUsage.COPY_SRC | wgpu.BufferUsage.COPY_DST
 STAGING = wgpu.BufferUsage.MAP_READ | wgpu.BufferUsage.COPY_DST
@@ -79,7 +84,7 @@ class NativeDevice(Blocking):
         limits = self._gpu.limits
         profile = adapter_features.native(adapter.info, adapter.features)
         own = tunings.load(adapter.info)
-        self.target = adapter_features.target(limits, profile, own, emulated=adapters.is_emulated(self.adapter))
+        self.target = adapter_features.target(limits, profile, own)
         self._info = adapter.info
         self._gone: tuple[type[DeviceError], str] | None = None  # why nothing can be done
         self._is_left = False
@@ -130,13 +135,13 @@ class NativeDevice(Blocking):
             raise DeviceError(f"{self.name}: {error}") from error
         raise error
 
-    def _is_stale(self, handle: Any) -> bool:
+    def _is_stale(self, handle: Handle) -> bool:
         """Whether a buffer was made before the device was lost and opened again."""
         return handle._device is not self._gpu
 
     # Data
 
-    def upload(self, data: Any, spec: Spec) -> Buffer:
+    def upload(self, data: Bytes, spec: Spec) -> Buffer:
         check_supported(spec.dtype, self.name)
         self._check_open()
         check_room(spec, self)
@@ -162,7 +167,7 @@ class NativeDevice(Blocking):
             return np.frombuffer(raw, "int32").astype("int64").tobytes()
         return transcode.elements(raw, spec.dtype, count)
 
-    def _read(self, handle: Any, nbytes: int) -> bytes:
+    def _read(self, handle: Handle, nbytes: int) -> bytes:
         """A buffer's first bytes, once all that was queued has run. Raises for an index that was out of range."""
         try:
             with self.lock:
@@ -179,10 +184,10 @@ class NativeDevice(Blocking):
         except REFUSED as error:
             self._refuse(error)
 
-    def free(self, handle: Any, nbytes: int) -> None:
+    def free(self, handle: Handle, nbytes: int) -> None:
         self._freed(handle, nbytes)
 
-    def _free(self, handle: Any, nbytes: int) -> None:
+    def _free(self, handle: Handle, nbytes: int) -> None:
         if self._is_stale(handle):
             return
         self.counters["live_bytes"] -= nbytes
@@ -207,7 +212,7 @@ class NativeDevice(Blocking):
         counters["pool_created"] = pool.created
         counters["peak_bytes"] = max(counters["peak_bytes"], counters["live_bytes"] + counters["scratch_bytes"])
 
-    def _create(self, size: int, usage: int) -> Any:
+    def _create(self, size: int, usage: int) -> GPUBuffer:
         self.counters["buffers_created"] += 1
         self.counters["ffi_calls"] += 1
         try:
@@ -217,7 +222,7 @@ class NativeDevice(Blocking):
         self.counters["device_bytes"] += size
         return buffer
 
-    def _destroy(self, buffer: Any) -> None:
+    def _destroy(self, buffer: GPUBuffer) -> None:
         self.counters["device_bytes"] -= buffer.size
         buffer.destroy()
 
@@ -240,7 +245,7 @@ class NativeDevice(Blocking):
         """Takes back what a Program had, once nobody has it."""
         self._unloaded(loaded.gpu, [*loaded.chunks.values()], loaded.uniform)
 
-    def _unload(self, gpu: Any, chunks: list[Chunk], uniform: Any) -> None:
+    def _unload(self, gpu: GPUDevice, chunks: list[Chunk], uniform: GPUBuffer | None) -> None:
         if self._gone is not None or gpu is not self._gpu:
             return
         self._scratch.give(chunks)
@@ -336,7 +341,7 @@ class NativeDevice(Blocking):
     def keep_tuning(self, found: Tuning) -> str:
         """Kernels are launched by this table from now on, in later processes too. Where it is kept; "" nowhere."""
         self.target = replace(self.target, tuning=found)
-        return tunings.save(self._info, tuning.to_text(found))
+        return tunings.save(self._info, tuning.own_text(self.target.features, found))
 
     def synchronize(self) -> None:
         # By a read, since wgpu-py 0.32 raises in on_submitted_work_done_sync: it has the callback's type wrong.
@@ -354,7 +359,7 @@ def _last_line(error: Exception) -> str:
     return str(error).strip().rpartition("\n")[2].strip() or type(error).__name__
 
 
-def _adapter(index: int) -> Any:
+def _adapter(index: int) -> GPUAdapter:
     if adapters.is_forked():
         raise DeviceError(f"webgpu: {adapters.FORKED}")
     with adapters.quiet_mesa():
@@ -367,7 +372,7 @@ def _adapter(index: int) -> Any:
     return found[index % len(found)]
 
 
-def _stored(data: Any, dtype: DType) -> Any:
+def _stored(data: Bytes, dtype: DType) -> Bytes:
     """As transcode.stored, with NumPy, which takes an eighth of the time."""
     if dtype is not dtypes.int64:
         return transcode.stored(data, dtype)
@@ -375,10 +380,10 @@ def _stored(data: Any, dtype: DType) -> Any:
     narrow = array.astype("int32")
     if (narrow != array).any():
         raise too_wide(int(array[narrow != array][0]))
-    return narrow
+    return narrow.tobytes()
 
 
-def _period(queue: Any) -> float:
+def _period(queue: GPUQueue) -> float:
     """Nanoseconds of a tick. WebGPU says 1; wgpu-native leaves the ticks of the driver as they are."""
     with suppress(Exception):  # The call is not in wgpu-py's public interface.
         from wgpu.backends.wgpu_native import lib

@@ -1,10 +1,12 @@
 """No GPU: compiles everything, runs nothing, and refuses to give data back. For tests of the compiler."""
 
+from __future__ import annotations
+
 import threading
 import time
 from collections.abc import Sequence
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING
 
 from pywebgpu.compiler.program import Program
 from pywebgpu.devices.base import Blocking, Buffer, check_supported
@@ -15,6 +17,9 @@ from pywebgpu.ir.graph import Spec
 from pywebgpu.kernels.kernel import Limits
 from pywebgpu.kernels.target import Target
 from pywebgpu.locking import Deferred
+
+if TYPE_CHECKING:
+    from pywebgpu.devices.base import Bytes, Handle
 
 DESKTOP_BINDING = (2 << 30) - 4  # bytes that desktop adapters bind at once; WebGPU itself promises 128 MiB
 
@@ -42,7 +47,7 @@ class NullDevice(Blocking):
         self.counters |= {"live_bytes": 0, "live_buffers": 0, "peak_bytes": 0, "ffi_calls": 0}
         self.counters["scratch_bytes"] = 0
 
-    def upload(self, data: Any, spec: Spec) -> Buffer:
+    def upload(self, data: Bytes, spec: Spec) -> Buffer:
         check_supported(spec.dtype, self.name)
         with self.lock:
             return self._new(spec)
@@ -82,7 +87,7 @@ class NullDevice(Blocking):
         found, self._timed = self._timed or [], None if self._timed is None else []
         return found
 
-    def free(self, handle: Any, nbytes: int) -> None:
+    def free(self, handle: Handle, nbytes: int) -> None:
         self._freed(nbytes)
 
     def _free(self, nbytes: int) -> None:

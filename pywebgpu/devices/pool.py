@@ -9,8 +9,9 @@ from bisect import insort
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar
 
+B = TypeVar("B")
 BUDGET = 1 << 30  # bytes that may wait unused
 
 
@@ -22,18 +23,18 @@ def size_class(nbytes: int) -> int:
     return -(-nbytes // step) * step
 
 
-class Pool:
+class Pool(Generic[B]):
     """`make(size)` creates a buffer, `destroy(buffer)` ends one; the pool decides when."""
 
-    def __init__(self, make: Callable[[int], Any], destroy: Callable[[Any], None], budget: int = BUDGET) -> None:
+    def __init__(self, make: Callable[[int], B], destroy: Callable[[B], None], budget: int = BUDGET) -> None:
         self._make, self._destroy = make, destroy
         self.budget = budget
         self.waiting_bytes = self.created = self.reused = 0
         self._closed = False
-        self._waiting: OrderedDict[int, list[Any]] = OrderedDict()  # by class, the one last given to last; each by age
+        self._waiting: OrderedDict[int, list[B]] = OrderedDict()  # by class, the one last given to last; each by age
         self._made: dict[int, int] = {}  # by id of a buffer: the how-manieth it was
 
-    def take(self, nbytes: int) -> Any:
+    def take(self, nbytes: int) -> B:
         size = size_class(nbytes)
         stack = self._waiting.get(size)
         if stack:
@@ -45,7 +46,7 @@ class Pool:
         self._made[id(buffer)] = self.created
         return buffer
 
-    def give(self, buffer: Any, nbytes: int) -> None:
+    def give(self, buffer: B, nbytes: int) -> None:
         if self._closed:
             return
         size = size_class(nbytes)
@@ -64,7 +65,7 @@ class Pool:
     def clear(self) -> None:
         self._shrink(0)
 
-    def _youth(self, buffer: Any) -> int:
+    def _youth(self, buffer: B) -> int:
         return -self._made.get(id(buffer), 0)
 
     def _shrink(self, budget: int) -> None:
@@ -91,7 +92,7 @@ class Chunk:
 class Scratch:
     """Memory for what passes inside Programs. They share it, because a queue runs one of them at a time."""
 
-    def __init__(self, pool: Pool) -> None:
+    def __init__(self, pool: Pool[Any]) -> None:
         self._pool = pool
         self._chunks: list[Chunk] = []
 

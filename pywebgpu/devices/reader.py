@@ -8,12 +8,18 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
+from weakref import ref
 
 from pywebgpu.devices.loaded import Loaded
 from pywebgpu.devices.pool import Pool
 from pywebgpu.errors import RangeError
 from pywebgpu.numbers import overflow
+
+if TYPE_CHECKING:
+    from wgpu import GPUBuffer, GPUCommandEncoder, GPUDevice
+
+    from pywebgpu.devices.base import Handle
 
 FAULT_BYTES = 16
 READ = 1  # GPUMapMode.READ, as WebGPU counts
@@ -44,22 +50,23 @@ class Reading:
 class Reader:
     """The reads of one opening of a device, in the order of its queue. Its device's lock is held in every call."""
 
-    def __init__(self, gpu: Any, staging: Pool, fault: Any, counters: dict[str, int]) -> None:
+    def __init__(self, gpu: GPUDevice, staging: Pool[GPUBuffer], fault: GPUBuffer, counters: dict[str, int]) -> None:
         self._gpu, self._staging, self._fault, self._counters = gpu, staging, fault, counters
         self._foreseen: Reading | None = None
-        self._last: tuple[Loaded, list[Any]] | None = None  # the last run, and the buffers of its outputs
+        # The last run, and the buffers of its outputs. Its Program may go meanwhile, with its pipelines and scratch.
+        self._last: tuple[ref[Loaded], list[Any]] | None = None
         self.may_fault = False  # a kernel may have left a fault that no read has told of
 
-    def foresee(self, loaded: Loaded, outputs: list[Any], encoder: Any) -> None:
+    def foresee(self, loaded: Loaded, outputs: list[Any], encoder: GPUCommandEncoder) -> None:
         """Called in each run before its submit: adds what was read after this Program's last run."""
         self.forget()
-        self._last = loaded, outputs
+        self._last = ref(loaded), outputs
         if loaded.wanted is not None:
             at, nbytes = loaded.wanted
             self._foreseen = self._encode(encoder, outputs[at], nbytes)
             self._foreseen.loaded = loaded
 
-    def forget(self, handle: Any = None) -> None:
+    def forget(self, handle: Handle = None) -> None:
         """Nobody read what was foreseen, or that buffer is written: it is not foreseen again."""
         foreseen = self._foreseen
         if foreseen is not None and (handle is None or foreseen.handle is handle):
@@ -68,7 +75,7 @@ class Reader:
             self.may_fault |= foreseen.with_fault
             self._staging.give(foreseen.staging, foreseen.total)
 
-    def begin(self, handle: Any, nbytes: int) -> Reading | None:
+    def begin(self, handle: Handle, nbytes: int) -> Reading | None:
         """Starts to read a buffer's first bytes, or finds them on their way. None where there is nothing to read."""
         foreseen = self._foreseen
         if foreseen is not None and foreseen.handle is handle and foreseen.nbytes == nbytes:
@@ -84,9 +91,10 @@ class Reader:
         self._counters["submits"] += 1
         self._counters["ffi_calls"] += 4
         if self._last is not None and nbytes <= FORESEEN_BYTES:
-            loaded, outputs = self._last
-            at = next((at for at, output in enumerate(outputs) if output is handle), None)
-            loaded.wanted = loaded.wanted if at is None else (at, nbytes)
+            found, outputs = self._last
+            loaded, at = found(), next((at for at, output in enumerate(outputs) if output is handle), None)
+            if loaded is not None and at is not None:
+                loaded.wanted = at, nbytes
         return reading.start()
 
     def finish(self, reading: Reading) -> bytes:
@@ -99,7 +107,7 @@ class Reader:
             self._check_fault(raw[reading.nbytes :])
         return raw[: reading.nbytes]
 
-    def _encode(self, encoder: Any, handle: Any, nbytes: int) -> Reading:
+    def _encode(self, encoder: GPUCommandEncoder, handle: Handle, nbytes: int) -> Reading:
         with_fault, self.may_fault = self.may_fault, False
         staging = self._staging.take(nbytes + (FAULT_BYTES if with_fault else 0))
         if nbytes:

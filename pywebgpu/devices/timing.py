@@ -7,9 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pywebgpu.compiler.program import Program
+
+if TYPE_CHECKING:
+    from wgpu import GPUCommandEncoder, GPUDevice
 
 Spans = list[tuple[int, int]]
 QUERIES = 4096  # that WebGPU allows in one set
@@ -48,7 +51,7 @@ class Waiting:
 class Stamps:
     """Timestamps around each step of one run on a wgpu device with the feature timestamp-query."""
 
-    def __init__(self, gpu: Any, steps: int, period: float, counters: dict[str, int]) -> None:
+    def __init__(self, gpu: GPUDevice, steps: int, period: float, counters: dict[str, int]) -> None:
         """period: nanoseconds of a tick. counters: the device's."""
         self._gpu, self._period, self._counters = gpu, period, counters
         counts = [min(QUERIES, 2 * steps - at) for at in range(0, 2 * steps, QUERIES)]
@@ -63,7 +66,7 @@ class Stamps:
             "query_set": self._sets[which], "beginning_of_pass_write_index": at, "end_of_pass_write_index": at + 1,
         }  # fmt: skip
 
-    def resolve(self, encoder: Any) -> None:
+    def resolve(self, encoder: GPUCommandEncoder) -> None:
         for queries, result in zip(self._sets, self._results, strict=True):
             encoder.resolve_query_set(queries, 0, result.size // 8, result, 0)
             self._counters["ffi_calls"] += 1

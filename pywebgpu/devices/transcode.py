@@ -3,20 +3,25 @@
 Without NumPy, by strided slices, whose loops are C: a browser has nothing else at hand.
 """
 
+from __future__ import annotations
+
 import array
 import struct
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pywebgpu import dtypes, numbers
 from pywebgpu.dtypes import DType
 from pywebgpu.formats import WORD
 
+if TYPE_CHECKING:
+    from pywebgpu.devices.base import Bytes
+
 _SIGNS = bytes(128) + b"\xff" * 128  # the top byte of a number -> the byte that its sign fills
 _TRUTHS = b"\0" + b"\1" * 255  # a byte -> that of a bool
 
 
-def stored(data: Any, dtype: DType) -> Any:
+def stored(data: Bytes, dtype: DType) -> Bytes:
     """Little-endian elements -> a buffer's bytes. Raises IntegerOverflowError for an int64 that no int32 can hold."""
     if dtype is dtypes.int64:
         return _narrowed(bytes(data))

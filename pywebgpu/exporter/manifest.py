@@ -4,8 +4,10 @@ Steps that are exported together number their states and cells together: what on
 describes the format.
 """
 
+from __future__ import annotations
+
 import inspect
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -91,7 +93,7 @@ def _key(found: capture.Cell) -> tuple[int, str]:
     return id(found if found.owner is None else found.owner), found.name
 
 
-def step_of(name: str, compiled: Any) -> Step:
+def step_of(name: str, compiled: Callable[..., Any]) -> Step:
     """The step that a compiled function captured or ran last. Raises CaptureError where it has none to keep."""
     found = getattr(compiled, "_step", None) or compiled  # A compiled module has it inside.
     if not isinstance(found, Compiled):
@@ -108,7 +110,7 @@ def step_of(name: str, compiled: Any) -> Step:
     return step
 
 
-def step_data(name: str, compiled: Any, shared: Shared) -> Data:
+def step_data(name: str, compiled: Callable[..., Any], shared: Shared) -> Data:
     """One step as data of JSON. Raises CaptureError, with the reason, for what cannot leave Python."""
     step = step_of(name, compiled)
     program = step.run.program
@@ -152,7 +154,7 @@ def step_data(name: str, compiled: Any, shared: Shared) -> Data:
     }
 
 
-def _arguments(name: str, compiled: Any, step: Step) -> tuple[list[Data], list[str]]:
+def _arguments(name: str, compiled: Callable[..., Any], step: Step) -> tuple[list[Data], list[str]]:
     """The tensors and the numbers that a call gives, by the names of the function's parameters."""
     leaves = list(_leaves(compiled, step))
     given = {leaf.at: (title, leaf) for title, leaf in reversed(leaves) if isinstance(leaf, Outline)}
@@ -165,7 +167,7 @@ def _arguments(name: str, compiled: Any, step: Step) -> tuple[list[Data], list[s
     return tensors, [title for title, leaf in leaves if isinstance(leaf, float)]
 
 
-def _leaves(compiled: Any, step: Step) -> Iterator[tuple[str, Any]]:
+def _leaves(compiled: Callable[..., Any], step: Step) -> Iterator[tuple[str, Any]]:
     """The arguments of the captured call, nested ones by their path, in the order in which they were taken apart."""
     args, kwargs = step.outline
     try:
@@ -178,7 +180,7 @@ def _leaves(compiled: Any, step: Step) -> Iterator[tuple[str, Any]]:
         yield from _nested(title, value)
 
 
-def _nested(title: str, value: Any) -> Iterator[tuple[str, Any]]:
+def _nested(title: str, value: object) -> Iterator[tuple[str, Any]]:
     if isinstance(value, dict):
         for key, item in value.items():
             yield from _nested(f"{title}.{key}", item)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pywebgpu import devices, documents, dtypes
 from pywebgpu.compiler.program import Dispatch, Program
@@ -24,10 +24,13 @@ from pywebgpu.shapes import strides
 from pywebgpu.tensor import create
 from pywebgpu.tensor.tensor import Tensor
 
+if TYPE_CHECKING:
+    from pywebgpu.tensor.factory_options import DeviceLike
+
 Data = dict[str, Any]
 
 
-def load_program(folder: str | Path, device: Any = None) -> Player:
+def load_program(folder: str | Path, device: DeviceLike = None) -> Player:
     """What `export` or `save_program` wrote, on a device with kernels (the default one when None).
 
     Raises: CompileError for files of another version; PlayError for files that are damaged or do not fit together, and
@@ -147,7 +150,7 @@ class Player:
         executor.submit(self.device)
         return tensors, [float(inputs[entry]) for entry in step["numbers"]]
 
-    def _homes(self, step: Data, program: Any, sources: list[Buffer]) -> list[Buffer | None]:
+    def _homes(self, step: Data, program: Program, sources: list[Buffer]) -> list[Buffer | None]:
         """Where outputs go: over the input that they replace, into a state's own memory, or (None) somewhere new."""
         over = dict(program.written)
         homes: list[Buffer | None] = []
@@ -174,7 +177,7 @@ class _Shown:
         self.player, self.step, self.program = player, step, program
         self.given, self.outputs, self.values = given, outputs, values
 
-    def made(self, template: Data) -> Any:
+    def made(self, template: Data) -> object:
         if "tensor" in template:
             return self._tensor(template)
         if "list" in template:

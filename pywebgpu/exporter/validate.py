@@ -161,15 +161,15 @@ class _Step:
         return lists[pair[0]][pair[1]] if fits and _is_at(pair[1], lists[pair[0]]) else None
 
 
-def _is_at(at: Any, things: list[Any]) -> bool:
+def _is_at(at: object, things: list[Any]) -> bool:
     return is_size(at) and at < len(things)
 
 
-def _is_value(index: Any, host: HostProgram) -> bool:
+def _is_value(index: object, host: HostProgram) -> bool:
     return is_size(index) and index < len(host.kinds) and host.kinds[index] is not None
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= float_info.max
 
 
@@ -181,11 +181,16 @@ def _is_spec(value: Any, key: str) -> bool:
     return named and is_shape(value.get("shape"))
 
 
-def _is_like(found: Any, value: Any) -> bool:
-    return bool(found) and found["dtype"] == value["dtype"] and prod(found["shape"]) == prod(value["shape"])
+def _is_like(found: Data | None, value: Data) -> bool:
+    return (
+        found is not None
+        and bool(found)
+        and found["dtype"] == value["dtype"]
+        and prod(found["shape"]) == prod(value["shape"])
+    )
 
 
-def _is_view(view: Data, found: Any) -> bool:
+def _is_view(view: Data, found: Data | None) -> bool:
     """Whether strides and an offset pick elements that are there."""
     shape, strides, offset = view.get("shape"), view.get("strides"), view.get("offset")
     if not found or view.get("dtype") != found["dtype"] or not is_shape(shape) or not is_size(offset):

@@ -3,6 +3,8 @@
 The script sees no file of this machine but those that it is given. Playwright is imported only when a browser starts.
 """
 
+from __future__ import annotations
+
 import glob
 import io
 import os
@@ -13,11 +15,14 @@ from base64 import b64decode
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pywebgpu import installation
 from pywebgpu.errors import PywebgpuError
 from pywebgpu.hosts import serve, site
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page, Playwright
 
 PACKAGE = Path(__file__).parents[1]
 NO_PLAYWRIGHT = "Playwright is not installed: pip install playwright==1.65.2"
@@ -107,7 +112,7 @@ def why_missing() -> str:
     return ""
 
 
-def _executable(playwright: Any) -> str:
+def _executable(playwright: Playwright) -> str:
     own = playwright.chromium.executable_path
     candidates = [os.environ.get("PYWEBGPU_CHROMIUM"), own, *map(installation.on_path, NAMES)]
     path: str | None = next((found for found in candidates if found and Path(found).exists()), None)
@@ -156,7 +161,7 @@ def run(
     return int(found["status"]), b64decode(found["data"])
 
 
-def start_python(browser: Any, address: str) -> Any:
+def start_python(browser: Browser, address: str) -> Page:
     """A new page of Pages where Pyodide has started, by the name `python`; the archive's files are where it works."""
     env = {name: value for name, value in os.environ.items() if name.startswith("PYWEBGPU_")}
     page = browser.new_page()

@@ -11,7 +11,6 @@ import sys
 import types
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 INTERRUPTED = 130
 
@@ -22,7 +21,7 @@ class _Finder:
     def __init__(self, package: str) -> None:
         self.package = Path(package)
 
-    def find_spec(self, name: str, path: Any = None, target: Any = None) -> importlib.machinery.ModuleSpec | None:
+    def find_spec(self, name: str, path: object = None, target: object = None) -> importlib.machinery.ModuleSpec | None:
         if name != "pywebgpu":
             return None
         file = self.package / "__init__.py"

@@ -13,10 +13,13 @@ from contextlib import suppress
 from functools import partial
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 from pywebgpu.hosts import site
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
 PORT = 8765
 NAMES = ("localhost", "127.0.0.1", "[::1]")  # of this machine: any other name may be an attacker's (DNS rebinding)
@@ -76,7 +79,7 @@ class Server(ThreadingHTTPServer):
         names, port = {*NAMES, str(self.server_address[0])}, self.server_address[1]
         self.names = {f"{name}:{port}" for name in names} | (names if port == 80 else set())  # a request's Host
 
-    def process_request(self, request: Any, client_address: Any) -> None:
+    def process_request(self, request: socket.socket, client_address: object) -> None:  # type: ignore[override]
         if self._free.acquire(blocking=False):
             super().process_request(request, client_address)
             return
@@ -85,13 +88,13 @@ class Server(ThreadingHTTPServer):
             request.sendall(BUSY)
         self.close_request(request)
 
-    def process_request_thread(self, request: Any, client_address: Any) -> None:
+    def process_request_thread(self, request: socket.socket, client_address: object) -> None:  # type: ignore[override]
         try:
             super().process_request_thread(request, client_address)
         finally:
             self._free.release()
 
-    def shutdown_request(self, request: Any) -> None:
+    def shutdown_request(self, request: socket.socket) -> None:  # type: ignore[override]
         """Takes what still arrives for a moment: an end with unread bytes would take the answer from the client."""
         end = time.monotonic() + 1
         with suppress(OSError):
@@ -117,7 +120,7 @@ class _Requests(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: Any) -> int:
+    def readinto(self, buffer: Buffer) -> int:
         left = self.end - time.monotonic()
         if left <= 0:
             raise TimeoutError

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
+from typing import TypeGuard
 
 from pywebgpu import installation
 from pywebgpu.errors import PywebgpuError
@@ -74,9 +75,11 @@ UNTRAINED = (
     "compiler/serialization.py",
     "compiler/validate.py",
     "random.py",
+    "nn/types.py",
     "runtime/disk_cache.py",
     "hosts/script.py",
     "step_capture/host_data.py",
+    "tensor/types.py",
     "utils/",
 )
 CARRIED = (".py", ".wgsl", ".mjs", ".html")  # the kinds of files that the library needs in a page
@@ -241,7 +244,7 @@ class Site:
 
 
 def without_comments(source: str) -> str:
-    """The same program, each line at its number: no comments, annotations and docstrings, narrow indentation."""
+    """The same program, each line at its number: no comments, docstrings and types, narrow indentation."""
     lines = source.splitlines(keepends=True)
     kept = list(lines)
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
@@ -253,13 +256,49 @@ def without_comments(source: str) -> str:
         encoded = kept[line - 1].encode()  # Columns of a tree count bytes.
         kept[line - 1] = (encoded[:start] + encoded[end:]).decode()
     for node in nodes:
+        if _is_for_checkers(node):
+            kept[_first_line(node) - 1 : node.end_lineno] = ["\n"] * ((node.end_lineno or 0) - _first_line(node) + 1)
+    for node in nodes:
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             text = node.body[0] if ast.get_docstring(node, clean=False) is not None else None
             if text is not None and text.end_lineno is not None:
                 kept[text.lineno - 1 : text.end_lineno] = ["\n"] * (text.end_lineno - text.lineno + 1)
                 if len(node.body) == 1:
                     kept[text.lineno - 1] = " " * text.col_offset + '""\n'
-    return _dedented("".join(kept))
+    return _dedented(_without_type_imports("".join(kept)))
+
+
+def _without_type_imports(source: str) -> str:
+    """The same program without the imports of names that stood in annotations alone."""
+    tree, lines = ast.parse(source), source.splitlines(keepends=True)
+    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    used |= {str(node.value) for node in ast.walk(tree) if isinstance(node, ast.Constant)}  # as in __all__
+    for node in tree.body:
+        if _imports_types(node):
+            names = [one.name for one in node.names if one.name in used]
+            first, last = node.lineno - 1, node.end_lineno or node.lineno
+            lines[first:last] = ["\n"] * (last - first)
+            if names:
+                lines[first] = f"from {node.module} import {', '.join(names)}\n"
+    return "".join(lines)
+
+
+def _imports_types(node: ast.stmt) -> TypeGuard[ast.ImportFrom]:
+    """Whether all that it imports are classes, by their own names."""
+    return isinstance(node, ast.ImportFrom) and all(one.asname is None and one.name[0].isupper() for one in node.names)
+
+
+def _is_for_checkers(node: ast.AST) -> TypeGuard[ast.If | ast.FunctionDef]:
+    """Whether only type checkers read it: imports for annotations, and the ways in which a function may be called."""
+    if isinstance(node, ast.If):
+        return isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING" and not node.orelse
+    overloads = [ast.unparse(one) for one in node.decorator_list] if isinstance(node, ast.FunctionDef) else []
+    return "overload" in overloads
+
+
+def _first_line(node: ast.If | ast.FunctionDef) -> int:
+    decorators = [] if isinstance(node, ast.If) else node.decorator_list
+    return min(node.lineno, *(one.lineno for one in decorators)) if decorators else node.lineno
 
 
 def _dedented(source: str) -> str:

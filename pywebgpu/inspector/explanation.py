@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from os.path import basename
@@ -87,7 +87,7 @@ def _explain_call(function: Callable[[], Any]) -> Explanation:
 
 
 @contextmanager
-def watching(plans: Plans) -> Any:
+def watching(plans: Plans) -> Iterator[Plans]:
     origin.watch(plans)
     try:
         yield plans

@@ -6,17 +6,22 @@ taken down when a Program is compiled while somebody watches, or, for one that i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING
 
 from pywebgpu.compiler.driver import compile_graph
 from pywebgpu.compiler.program import Dispatch, Program
-from pywebgpu.ir.graph import HOST, Custom, Node, Pointwise, Reduction, Spec, Structural, is_view, thread_state
+from pywebgpu.devices.base import Device
+from pywebgpu.ir.graph import HOST, Custom, Fused, Node, Pointwise, Reduction, Spec, Structural, is_view, thread_state
 from pywebgpu.ir.origin import Origin, Watcher
 from pywebgpu.kernels.kernel import Kernel
 from pywebgpu.kernels.target import Target
+from pywebgpu.runtime.storage import Storage
+
+if TYPE_CHECKING:
+    from pywebgpu.compiler.driver import Written
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +100,7 @@ class Plan:
         return self.program.lower_bound
 
 
-class Plans(Watcher):
+class Plans(Watcher[Storage, Program, Device]):
     """The plans of all Programs that ran while it watched. `target`: what to compile for instead of the device."""
 
     def __init__(self, target: Target | None = None, *, lines: bool = False) -> None:
@@ -104,7 +109,7 @@ class Plans(Watcher):
         self._last: Plan | None = None
         self._found: dict[int, tuple[Program, Plan]] = {}
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[Plan]:
         """In the order in which they first ran."""
         return iter([plan for _, plan in self._found.values()])
 
@@ -115,7 +120,7 @@ class Plans(Watcher):
     def compiled(self, program: Program, values: Sequence[Node], steps: Sequence[Sequence[Node]]) -> None:
         self._last = _plan(program, values, steps)
 
-    def loading(self, device: Any, program: Program, roots: Sequence[Node], written: Any) -> None:
+    def loading(self, device: Device, program: Program, roots: Sequence[Node], written: Written) -> None:
         if id(program) in self._found:
             return
         target = device.target if self._target is None or device.target.wgsl else self._target
@@ -126,7 +131,7 @@ class Plans(Watcher):
         own = target is device.target
         self._found[id(program)] = program, replace(self._last, program=program) if own else self._last
 
-    def again(self, device: Any, program: Program) -> None:
+    def again(self, device: Device, program: Program) -> None:
         self._found.setdefault(id(program), (program, bare(program)))
 
     def compile(self, roots: Sequence[Node], target: Target) -> Plan:
@@ -193,7 +198,7 @@ def _lines(group: Sequence[Node], slot: dict[int, int]) -> tuple[Line, ...]:
         inputs = () if node.buffer is not None else node.inputs
         names = tuple(f"%{number[id(n)]}" if id(n) in number else f"v{slot[id(n)]}" for n in inputs)
         stored = slot.get(id(node)) if id(node) in own else None
-        works = isinstance(node.op, Pointwise | Reduction | Structural) and not is_view(node.op)
+        works = isinstance(node.op, Pointwise | Reduction | Structural | Fused) and not is_view(node.op)
         found = thread_state.origins.find(node)
         lines.append(Line(node.op.name, names, _attrs(node), node.spec, found, stored, works))
     return tuple(lines)
@@ -210,7 +215,7 @@ def _main(group: Sequence[Node]) -> Node:
 
     def weight(node: Node) -> int:
         match node.op:
-            case Structural():
+            case Structural() | Fused():
                 return 2000
             case Reduction():
                 return 1000

@@ -5,10 +5,12 @@ and so on forty times, is a few hundred bytes and never ends. For the same reaso
 to be small.
 """
 
+from __future__ import annotations
+
 import collections
 import pickle
 import pickletools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from pywebgpu import errors
@@ -60,9 +62,10 @@ def read(source: Source, names: Mapping[str, StandIn], persistent: Callable[[Any
         raise TorchFileError(f"the file is damaged: {type(error).__name__}: {error}") from None
 
 
-def check_key(value: Any) -> Any:
+def check_key(value: object) -> object:
     """The value, which may be a key: a number, text, a name, or a small tuple of these. Raises TorchFileError."""
-    waiting, n = [value], 1
+    waiting: list[Any] = [value]
+    n = 1
     while waiting:
         one = waiting.pop()
         if type(one) in (tuple, frozenset):
@@ -77,7 +80,7 @@ def check_key(value: Any) -> Any:
     return value
 
 
-def fill(target: Any, items: Any) -> Any:
+def fill(target: object, items: Sequence[Any]) -> object:
     """The dict, with the keys and values that alternate in `items`."""
     if not isinstance(target, dict) or len(items) % 2:
         raise TorchFileError(f"the file stores names in a {type(target).__name__}")
@@ -102,20 +105,20 @@ class _Machine:
         self.depths: dict[int, int] = {}  # by id; containers that are no more are not asked for
         self.closed: set[int] = set()
 
-    def push(self, value: Any) -> None:
+    def push(self, value: object) -> None:
         self.stack.append(value)
 
-    def make(self, container: Any, items: Any = ()) -> None:
+    def make(self, container: object, items: Iterable[object] = ()) -> None:
         """Pushes a container that is new, and holds the items."""
         self.closed.discard(id(container))
         self.depths[id(container)] = 1
         self.put(container, items)
         self.push(container)
 
-    def gather(self, items: Any, kind: Callable[[Any], Any]) -> None:
+    def gather(self, items: Sequence[Any], kind: Callable[[Any], Any]) -> None:
         self.make(kind(items), items)
 
-    def put(self, container: Any, items: Any) -> None:
+    def put(self, container: object, items: Iterable[object]) -> None:
         """Notes that the container holds the items."""
         if id(container) in self.closed:
             raise TorchFileError("the file changes a container that stands in another one")
@@ -157,7 +160,7 @@ class _Machine:
         self.put(self.stack[-1], items)
         self.stack[-1].extend(items)
 
-    def fill(self, target: Any, items: Any) -> None:
+    def fill(self, target: object, items: Sequence[Any]) -> None:
         self.put(target, items)
         fill(target, items)
 
@@ -170,7 +173,7 @@ class _Machine:
     def keep(self, at: int | None) -> None:
         self.memo[len(self.memo) if at is None else int(at)] = self.stack[-1]
 
-    def name(self, module: Any, name: Any) -> None:
+    def name(self, module: object, name: object) -> None:
         found = self.names.get(f"{module}.{name}") if type(module) is type(name) is str else None
         if found is None:
             raise TorchFileError(

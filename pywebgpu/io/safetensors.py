@@ -5,6 +5,8 @@ a shape and the offsets of its bytes, and "__metadata__" to strings. The ranges 
 Source: github.com/huggingface/safetensors, README "Format".  Against that package: what it refuses is refused.
 """
 
+from __future__ import annotations
+
 import array
 import io
 import json
@@ -12,11 +14,14 @@ import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from pywebgpu import atomic, documents, dtypes, errors
 from pywebgpu.documents import Malformed, is_shape, is_size, shown
 from pywebgpu.tensor import create, tensor
+
+if TYPE_CHECKING:
+    from pywebgpu.tensor.factory_options import DeviceLike
 
 MAX_HEADER = 100_000_000
 DTYPES = {
@@ -72,7 +77,7 @@ def save_file(tensors: Mapping[str, tensor.Tensor], filename: Path, metadata: Ma
         write(file, tensors, metadata)
 
 
-def load_file(filename: Path, device: Any = None) -> dict[str, tensor.Tensor]:
+def load_file(filename: Path, device: DeviceLike = None) -> dict[str, tensor.Tensor]:
     """The tensors of a file, in the order of its header, on `device` (the default device when None).
 
     Raises: SafetensorError when the file is damaged; OSError when it cannot be read.
@@ -91,7 +96,7 @@ def save(tensors: Mapping[str, tensor.Tensor], metadata: Mapping[str, str] | Non
     return file.getvalue()
 
 
-def load(data: Bytes, device: Any = None) -> dict[str, tensor.Tensor]:
+def load(data: Bytes, device: DeviceLike = None) -> dict[str, tensor.Tensor]:
     """The tensors of a file given as its bytes."""
     header, slices = parse(data)
     return {name: _tensor(name, header.entries[name], slices[name], device) for name in slices}
@@ -135,7 +140,7 @@ def parse_header(text: bytes, data_size: int) -> Header:
     return Header(entries, metadata, 8 + len(text))
 
 
-def read(file: BinaryIO, device: Any = None) -> tuple[dict[str, tensor.Tensor], dict[str, str]]:
+def read(file: BinaryIO, device: DeviceLike = None) -> tuple[dict[str, tensor.Tensor], dict[str, str]]:
     """The tensors and the metadata of a file that is open and can seek. One tensor at a time is held on the host."""
     start = file.tell()
     length = file.seek(0, os.SEEK_END) - start
@@ -175,7 +180,7 @@ def _header_size(first: bytes, file_size: int) -> int:
     return 8 + length
 
 
-def _entry(name: str, field: Any) -> Entry:
+def _entry(name: str, field: object) -> Entry:
     """Checks one entry of the header for itself."""
     if not isinstance(field, dict) or not {"dtype", "shape", "data_offsets"} <= field.keys():
         raise SafetensorError(f"{shown(name)} needs dtype, shape and data_offsets")
@@ -201,7 +206,7 @@ def _exactly(file: BinaryIO, n_bytes: int) -> bytes:
     return data
 
 
-def _tensor(name: str, entry: Entry, data: Bytes, device: Any) -> tensor.Tensor:
+def _tensor(name: str, entry: Entry, data: Bytes, device: DeviceLike) -> tensor.Tensor:
     if entry.dtype == "U16":
         return create.frombytes(
             array.array("i", memoryview(data).cast("H")).tobytes(), dtypes.int32, entry.shape, device

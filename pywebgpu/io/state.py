@@ -4,6 +4,8 @@ Tensors stand in the file under their path in the nest; everything around them i
 replaced by its name. A plain dict of tensors needs no JSON: its file is what any other program would write.
 """
 
+from __future__ import annotations
+
 import base64
 import collections
 import functools
@@ -13,12 +15,15 @@ import json
 import math
 import os
 import pickle
-from collections.abc import Callable, Mapping
-from typing import Any, BinaryIO
+from collections.abc import Callable, Collection, Mapping
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeGuard
 
 from pywebgpu import devices, documents, dtypes
 from pywebgpu.io import safetensors
 from pywebgpu.tensor import tensor
+
+if TYPE_CHECKING:
+    from pywebgpu.tensor.factory_options import DeviceLike
 
 KEY = "pywebgpu"
 VERSION = 1
@@ -37,9 +42,11 @@ SCALARS: dict[str, Callable[[Any], Any]] = {
 }
 
 Path = str | os.PathLike[str]
+Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
+MapLocation = str | devices.device | Mapping[str, str] | Callable[[Any, str], Any] | None
 
 
-def save(obj: Any, f: Path | BinaryIO) -> None:
+def save(obj: object, f: Path | BinaryIO) -> None:
     """Writes `obj` to a path, where the file appears whole or not at all, or to a file that is open.
 
     It may hold tensors, None, bools, numbers, strings, bytes, dtypes, devices, and dicts, lists, tuples and sets of
@@ -54,7 +61,9 @@ def save(obj: Any, f: Path | BinaryIO) -> None:
         safetensors.write(f, tensors, metadata)
 
 
-def load(f: Path | BinaryIO, map_location: Any = None, *, weights_only: bool = True, mmap: bool | None = None) -> Any:
+def load(
+    f: Path | BinaryIO, map_location: MapLocation = None, *, weights_only: bool = True, mmap: bool | None = None
+) -> Any:
     """Reads what `save`, torch.save or a safetensors writer wrote. Code in the file is refused, never run.
 
     `map_location` is a device, or None for the default device. A function or a dict, which torch takes as well, is
@@ -72,7 +81,7 @@ def load(f: Path | BinaryIO, map_location: Any = None, *, weights_only: bool = T
             raise type(error)(f"{os.fspath(f)}: {error}") from None
 
 
-def encode(obj: Any) -> tuple[dict[str, tensor.Tensor], dict[str, str]]:
+def encode(obj: object) -> tuple[dict[str, tensor.Tensor], dict[str, str]]:
     """The tensors of `obj` by name, and the metadata that says how to put them together."""
     if _is_plain(obj):
         return dict(obj), {"format": "pt"}
@@ -82,7 +91,7 @@ def encode(obj: Any) -> tuple[dict[str, tensor.Tensor], dict[str, str]]:
     return encoder.tensors, {"format": "pt", KEY: text}
 
 
-def decode(tensors: Mapping[str, tensor.Tensor], metadata: Mapping[str, str]) -> Any:
+def decode(tensors: Mapping[str, tensor.Tensor], metadata: Mapping[str, str]) -> object:
     """What `encode` was given."""
     if KEY not in metadata:
         return dict(tensors)
@@ -99,7 +108,7 @@ def decode(tensors: Mapping[str, tensor.Tensor], metadata: Mapping[str, str]) ->
         raise safetensors.SafetensorError(f"the metadata is damaged: {type(error).__name__}: {error}") from None
 
 
-def _is_plain(obj: Any) -> bool:
+def _is_plain(obj: object) -> TypeGuard[dict[str, tensor.Tensor]]:
     return type(obj) is dict and all(
         type(name) is str and name != "__metadata__" and isinstance(value, tensor.Tensor) and not value.requires_grad
         for name, value in obj.items()
@@ -117,7 +126,7 @@ class _Encoder:
         self.names: dict[int, str] = {}
         self.open: list[int] = []  # The containers around the value at hand.
 
-    def encode(self, value: Any, path: tuple[Any, ...]) -> Any:
+    def encode(self, value: object, path: tuple[Any, ...]) -> Json:
         match value:
             case tensor.Tensor():
                 return self.tensor(value, path)
@@ -136,22 +145,22 @@ class _Encoder:
             case dict() | list() | tuple() | set() | frozenset():
                 return self.container(value, path)
         if type(value).__module__ == "numpy" and getattr(value, "shape", None) == ():
-            return self.encode(value.item(), path)
+            return self.encode(value.item(), path)  # type: ignore[attr-defined]
         hint = "; save its state_dict() instead" if hasattr(value, "state_dict") else ""
         where = "".join(f"[{key!r}]" for key in path) or "the object"
         raise TypeError(f"save: {where} is a {type(value).__name__}, which a checkpoint cannot hold{hint}")
 
-    def tensor(self, value: tensor.Tensor, path: tuple[Any, ...]) -> Any:
+    def tensor(self, value: tensor.Tensor, path: tuple[Any, ...]) -> Json:
         if id(value) not in self.names:
             name = ".".join(str(key) for key in path) or "tensor"
             while name in self.tensors or name == "__metadata__":
                 name += "_"
             self.tensors[name] = value
             self.names[id(value)] = name
-        out = {"tensor": self.names[id(value)]}
+        out: dict[str, Json] = {"tensor": self.names[id(value)]}
         return out | {"requires_grad": True} if value.requires_grad else out
 
-    def container(self, value: Any, path: tuple[Any, ...]) -> Any:
+    def container(self, value: Collection[Any], path: tuple[Any, ...]) -> Json:
         if id(value) in self.open:
             raise ValueError(f"save: {path} holds itself")
         if len(self.open) == documents.MAX_DEPTH:  # It could be written, and would be refused when it is read.
@@ -194,7 +203,7 @@ def _decoded(value: Any, tensors: Mapping[str, tensor.Tensor]) -> Any:
     raise ValueError(f"a value of the unknown kind {documents.shown(kind)}")
 
 
-def _read(file: BinaryIO, device: Any) -> Any:
+def _read(file: BinaryIO, device: DeviceLike) -> object:
     """Tells the formats apart by their first bytes: a safetensors header begins with a brace."""
     first = file.read(9)
     file.seek(-len(first), os.SEEK_CUR)
@@ -207,7 +216,7 @@ def _read(file: BinaryIO, device: Any) -> Any:
     return decode(*safetensors.read(file, device))
 
 
-def _device(map_location: Any) -> Any:
+def _device(map_location: MapLocation) -> DeviceLike:
     if isinstance(map_location, Mapping):
         return map_location.get("cpu")
     if callable(map_location):

@@ -1,13 +1,18 @@
 """Tensors from pieces of raw memory that steps describe, as files of other libraries store views."""
 
+from __future__ import annotations
+
 import array
 import itertools
 import math
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from pywebgpu import dtypes
 from pywebgpu.documents import EXACT, MAX_RANK, count, is_size
 from pywebgpu.tensor import create, tensor
+
+if TYPE_CHECKING:
+    from pywebgpu.tensor.factory_options import DeviceLike
 
 CODES = {1: "B", 2: "H", 4: "I", 8: "Q"}  # Of unsigned items by their size; the bits are not looked at.
 
@@ -44,7 +49,7 @@ class View(NamedTuple):
         return [axis for axis, n in enumerate(self.shape) if n != 1 and self.strides[axis] != 0]
 
 
-def read(data: bytes, dtype: dtypes.DType, view: View, device: Any) -> tensor.Tensor:
+def read(data: bytes, dtype: dtypes.DType, view: View, device: DeviceLike) -> tensor.Tensor:
     """The tensor that `view` describes of items of `dtype`. Transposed and repeated axes stay views."""
     if 0 in view.shape:
         return create.frombytes(b"", dtype, view.shape, device)

@@ -5,13 +5,15 @@ pickle may use the opcodes and the names listed here and nothing else; the names
 out of it as records, and only the finished tree of records is turned into tensors.
 """
 
+from __future__ import annotations
+
 import collections
 import io
 import os
 import struct
 import zipfile
-from collections.abc import Callable
-from typing import Any, BinaryIO, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from pywebgpu import documents, dtypes, errors
 from pywebgpu.documents import is_size
@@ -19,6 +21,9 @@ from pywebgpu.io import pickled, strided
 from pywebgpu.io.pickled import StandIn
 from pywebgpu.io.pickled import TorchFileError as TorchFileError  # It is this format's, and told under this name.
 from pywebgpu.tensor import tensor
+
+if TYPE_CHECKING:
+    from pywebgpu.tensor.factory_options import DeviceLike
 
 LEGACY_MAGIC = 0x1950A86A20F9469CFC6C
 LEGACY_PROTOCOL = 1001
@@ -59,7 +64,7 @@ class Record(NamedTuple):
     requires_grad: bool
 
 
-def load(file: BinaryIO, device: Any = None) -> Any:
+def load(file: BinaryIO, device: DeviceLike = None) -> Any:
     """What `torch.save` wrote, with its tensors on `device` (the default device when None).
 
     Raises: TorchFileError when the file is damaged, or holds anything but tensors, containers, numbers and strings.
@@ -156,7 +161,7 @@ def _unpickle(source: pickled.Source) -> tuple[Any, dict[str, Storage]]:
     """One pickle, from where the file stands, and the storages that it names."""
     storages: dict[str, Storage] = {}
 
-    def persistent(pid: Any) -> Storage:
+    def persistent(pid: object) -> Storage:
         parts: Any = pid if type(pid) is tuple and 5 <= len(pid) <= 6 else [None] * 5
         kind, stand_in, key, _, n_items, *view = parts
         fits = kind == "storage" and type(stand_in) is StandIn and type(key) is str and is_size(n_items)
@@ -176,14 +181,14 @@ class _Builder:
     What stands in the tree twice is built once, so that it takes no longer than the tree is large.
     """
 
-    def __init__(self, read: Callable[[Storage], bytes], device: Any, n_bytes: int) -> None:
+    def __init__(self, read: Callable[[Storage], bytes], device: DeviceLike, n_bytes: int) -> None:
         self.read, self.device = read, device
         self.n_bytes = n_bytes  # that tensors may still take
         self.data: tuple[str, bytes] = ("", b"")  # Of the last storage: many tensors may be views of one.
         self.made: dict[Record, tensor.Tensor] = {}
         self.known: dict[int, Any] = {}
 
-    def build(self, node: Any) -> Any:
+    def build(self, node: object) -> object:
         if id(node) in self.known:
             return self.known[id(node)]
         found: Any
@@ -238,47 +243,47 @@ def _record(storage: Any, offset: Any, shape: Any, strides: Any, requires_grad: 
     return Record(storage, dtype, view, requires_grad is True)
 
 
-def _parameter(data: Any, requires_grad: Any, *rest: Any) -> Record:
+def _parameter(data: object, requires_grad: object, *rest: Any) -> Record:
     if type(data) is not Record:
         raise TorchFileError("the file has a parameter without a tensor")
     return data._replace(requires_grad=requires_grad is True and data.dtype.is_floating_point)
 
 
-def _of_type(function: Any, kind: Any, arguments: Any, state: Any) -> Record:
+def _of_type(function: object, kind: object, arguments: object, state: object) -> Record:
     """torch._tensor._rebuild_from_type_v2: a tensor of a subclass, which is read as a tensor."""
     known = type(function) is StandIn and function.call in (_record, _parameter)
     if not known or type(arguments) is not tuple:
         raise TorchFileError("the file has a tensor of an unknown kind")
-    record: Record = function.call(*arguments)
+    record: Record = function.call(*arguments)  # type: ignore[attr-defined]
     return record
 
 
-def _ordered(pairs: Any = ()) -> collections.OrderedDict[Any, Any]:
+def _ordered(pairs: object = ()) -> collections.OrderedDict[Any, Any]:
     made: collections.OrderedDict[Any, Any] = collections.OrderedDict()
     pickled.fill(made, [part for pair in _items(pairs) for part in _pair(pair)])
     return made
 
 
-def _counter(counts: Any = None) -> collections.Counter[Any]:
+def _counter(counts: dict[Any, int] | None = None) -> collections.Counter[Any]:
     if counts is not None and type(counts) is not dict:
         raise TorchFileError("the file has a Counter that counts nothing")
     return collections.Counter(counts)
 
 
-def _items(found: Any = ()) -> Any:
+def _items(found: object = ()) -> Sequence[Any]:
     """A list or a tuple, for what is made of one."""
     if type(found) not in (list, tuple):
         raise TorchFileError(f"the file makes a container of a {type(found).__name__}")
-    return found
+    return found  # type: ignore[return-value]
 
 
-def _pair(found: Any) -> Any:
-    if type(found) not in (list, tuple) or len(found) != 2:
+def _pair(found: object) -> Sequence[Any]:
+    if type(found) not in (list, tuple) or len(found) != 2:  # type: ignore[arg-type]
         raise TorchFileError("the file has a dict of what are no pairs")
-    return found
+    return found  # type: ignore[return-value]
 
 
-def _keys(found: Any = ()) -> list[Any]:
+def _keys(found: object = ()) -> list[Any]:
     return [pickled.check_key(item) for item in _items(found)]
 
 
@@ -294,7 +299,7 @@ def _device(*parts: Any) -> str:
     return ":".join(str(part) for part in parts)
 
 
-def _encoded(text: Any, coding: Any = "latin1") -> bytes:
+def _encoded(text: object, coding: object = "latin1") -> bytes:
     """How protocol 2 spells bytes."""
     if type(text) is not str:
         raise TorchFileError("the file has bytes that are no text")

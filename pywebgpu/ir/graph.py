@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import ref
 
 from pywebgpu.dtypes import DType, Kind
@@ -18,6 +18,9 @@ from pywebgpu.errors import DTypeError, ShapeError
 from pywebgpu.shapes import Shape
 from pywebgpu.step_capture.free_number import FreeNumber
 from pywebgpu.symbolic import Sym
+
+if TYPE_CHECKING:
+    from pywebgpu.ir.origin import Origins
 
 Attrs = Mapping[str, Any]
 NO_ATTRS: Attrs = {}
@@ -45,7 +48,7 @@ class ThreadState(threading.local):
         self.origins: Any = None
         self.wide: list[tuple[Node, int]] = []
 
-    def watch(self, origins: Any) -> None:
+    def watch(self, origins: Origins | None) -> None:
         """Sets who is told in this thread; None ends it."""
         used.origins = True
         self.origins = origins
@@ -330,7 +333,7 @@ class OutputNode(Node):
         return self._cell.buffer
 
     @buffer.setter
-    def buffer(self, buffer: Any) -> None:
+    def buffer(self, buffer: object) -> None:
         self._cell.buffer = buffer
 
     @property
@@ -347,7 +350,7 @@ def is_view(op: Op) -> bool:
     return isinstance(op, Movement) or (isinstance(op, Structural) and op.is_view)
 
 
-def data(spec: Spec, buffer: Any) -> Node:
+def data(spec: Spec, buffer: object) -> Node:
     """A leaf whose value is in a device's buffer."""
     node = Node(DATA, (), NO_ATTRS, spec)
     node.buffer = buffer

@@ -9,15 +9,18 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from os.path import dirname
-from typing import Any
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 from weakref import WeakKeyDictionary, WeakSet
 
 from pywebgpu.ir.graph import Node, thread_state
 
+StorageT = TypeVar("StorageT")  # what a watcher calls things of the layers above, which are only passed on here
+ProgramT = TypeVar("ProgramT")
+DeviceT = TypeVar("DeviceT")
 FORWARD, BACKWARD, OPTIMIZER = "forward", "backward", "optimizer"
 _PACKAGE = dirname(dirname(__file__))
 Stack = tuple[tuple[str, int, str], ...]
@@ -53,7 +56,7 @@ class Span:
     failed: bool = False
 
 
-class Watcher:
+class Watcher(Generic[StorageT, ProgramT, DeviceT]):
     """What wants to know. Every method may be left out."""
 
     lines = False  # whether origins need the lines of the program, which take the longest to find
@@ -66,10 +69,10 @@ class Watcher:
     def span(self, span: Span) -> None:
         """A part of the program has ended."""
 
-    def made(self, storage: Any, origin: Origin) -> None:
+    def made(self, storage: StorageT, origin: Origin) -> None:
         """A tensor got a storage."""
 
-    def wrote(self, storage: Any, origin: Origin) -> None:
+    def wrote(self, storage: StorageT, origin: Origin) -> None:
         """A tensor got another value."""
 
     def gradient(self, node: Node, part: Node, which: int) -> None:
@@ -78,14 +81,30 @@ class Watcher:
     def failed(self, node: Node) -> None:
         """Backward raises an exception at `node`."""
 
-    def compiled(self, program: Any, values: Sequence[Node], steps: Sequence[Sequence[Node]]) -> None:
+    def compiled(self, program: ProgramT, values: Sequence[Node], steps: Sequence[Sequence[Node]]) -> None:
         """A graph became a Program: the node of each slot, the nodes that each step computes."""
 
-    def loading(self, device: Any, program: Any, roots: Sequence[Node], written: Any) -> None:
+    def loading(
+        self, device: DeviceT, program: ProgramT, roots: Sequence[Node], written: tuple[tuple[int, int], ...]
+    ) -> None:
         """A Program, just compiled or known, is about to run for these roots."""
 
-    def again(self, device: Any, program: Any) -> None:
+    def again(self, device: DeviceT, program: ProgramT) -> None:
         """A Program is about to run as it did before, for nothing that was recorded."""
+
+
+if TYPE_CHECKING:
+
+    class _Stored(Protocol):
+        @property
+        def node(self) -> Node: ...
+
+    class _Module(Protocol):
+        """What is called, and names the modules below it."""
+
+        forward: Callable[..., Any]
+
+        def named_modules(self) -> Iterator[tuple[str, Any]]: ...
 
 
 class Origins:
@@ -93,7 +112,7 @@ class Origins:
 
     def __init__(self) -> None:
         self.known: WeakKeyDictionary[Node, Origin] = WeakKeyDictionary()
-        self.watchers: list[Watcher] = []
+        self.watchers: list[Watcher[Any, Any, Any]] = []
         self._stack = [Origin()]
         self._names: dict[int, str] = {}  # of the modules below the outermost one that runs
         self.models: WeakSet[Any] = WeakSet()  # the outermost modules that were called
@@ -127,7 +146,7 @@ class Origins:
             for watcher in self.watchers:
                 watcher.span(found)
 
-    def call(self, module: Any, args: Any, kwargs: Any) -> Any:
+    def call(self, module: _Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> object:
         """module.forward(*args, **kwargs), whose nodes come from that module."""
         outer = self._stack[-1].module
         name = self._names.get(id(module)) if outer else None
@@ -153,29 +172,31 @@ class Origins:
 
     # Origins
 
-    def made(self, storage: Any) -> None:
+    def made(self, storage: _Stored) -> None:
         """Nodes below a new tensor that nobody claimed come from here."""
         origin = self.here()
         self.claim(storage.node, origin)
         for watcher in self.watchers:
             watcher.made(storage, origin)
 
-    def wrote(self, storage: Any) -> None:
+    def wrote(self, storage: _Stored) -> None:
         """The same for a tensor that got another value."""
         origin = self.here()
         self.claim(storage.node, origin)
         for watcher in self.watchers:
             watcher.wrote(storage, origin)
 
-    def compiled(self, program: Any, values: Sequence[Node], steps: Sequence[Sequence[Node]]) -> None:
+    def compiled(self, program: object, values: Sequence[Node], steps: Sequence[Sequence[Node]]) -> None:
         for watcher in self.watchers:
             watcher.compiled(program, values, steps)
 
-    def loading(self, device: Any, program: Any, roots: Sequence[Node], written: Any) -> None:
+    def loading(
+        self, device: object, program: object, roots: Sequence[Node], written: tuple[tuple[int, int], ...]
+    ) -> None:
         for watcher in self.watchers:
             watcher.loading(device, program, roots, written)
 
-    def again(self, device: Any, program: Any) -> None:
+    def again(self, device: object, program: object) -> None:
         for watcher in self.watchers:
             watcher.again(device, program)
 
@@ -221,7 +242,7 @@ class Origins:
         return self.known.get(at, Origin())
 
 
-def watch(watcher: Watcher) -> Origins:
+def watch(watcher: Watcher[Any, Any, Any]) -> Origins:
     """Tells `watcher` of everything until `unwatch`. What was recorded earlier has no origin."""
     if thread_state.origins is None:
         thread_state.watch(Origins())
@@ -230,7 +251,7 @@ def watch(watcher: Watcher) -> Origins:
     return origins
 
 
-def unwatch(watcher: Watcher) -> None:
+def unwatch(watcher: Watcher[Any, Any, Any]) -> None:
     origins: Origins | None = thread_state.origins
     if origins is not None:
         origins.watchers = [other for other in origins.watchers if other is not watcher]

@@ -70,7 +70,8 @@ class Builder:
 
     def fresh(self, letter: str = "v") -> str:
         self._named += 1
-        return f"{letter}{self._named}"
+        name = f"{letter}{self._named}"
+        return name if name not in _TYPES else self.fresh(letter)
 
     def let(self, value: Expr, name: str = "") -> Var:
         found = Var(value.type, name or self.fresh())
@@ -434,6 +435,9 @@ class Builder:
         shared, grid = tuple(self._shared.values()), (width, height, 1)
         head = name, lanes, grid, part.bindings, shared, self._host_numbers
         return wgsl.kernel(ir.Function(*head, body, part.windowed))
+
+
+_TYPES = frozenset(f"{letter}{bits}" for letter in "fiu" for bits in (16, 32, 64))  # no names of variables
 
 
 def _conditions(bounds: Sequence[Any]) -> list[Expr]:

@@ -319,6 +319,16 @@ Statement = Declare | Assign | If | Loop | Scope | Jump
 Block = list[Any]  # of Statements, which hold Blocks: mypy has no recursive types of tuples
 
 
+def blocks(statement: Statement) -> list[Block]:
+    """Those inside of a statement."""
+    match statement:
+        case If(branches):
+            return [body for _, body in branches]
+        case Loop(_, body) | Scope(body):
+            return [body]
+    return []
+
+
 class Windowed(NamedTuple):
     """A function that loads `width` elements of an array by windows: each with its first element (see windows.py)."""
 

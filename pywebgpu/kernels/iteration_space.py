@@ -1,6 +1,6 @@
 """How a reduction sees its input: rows that give a result each, and the columns that are folded.
 
-Apart from the schedule because two reductions share a kernel where their geometries agree, symbol by symbol.
+Apart from the schedule because two reductions share a kernel where their spaces agree, symbol by symbol.
 """
 
 from dataclasses import dataclass

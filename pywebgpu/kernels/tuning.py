@@ -35,6 +35,12 @@ def shipped(features: Features) -> Tuning:
     return {} if found is None else from_text(found.read_text(encoding="utf-8"))
 
 
+def own_text(features: Features, tuning: Tuning) -> str:
+    """What a table says that the package's does not: to be kept beside that, which the next version may have better."""
+    known = shipped(features)
+    return to_text({case: launch for case, launch in tuning.items() if known.get(case) != launch})
+
+
 def to_text(tuning: Tuning) -> str:
     """A line a case."""
     cases = [json.dumps([*case, [*launch]]) for case, launch in sorted(tuning.items())]

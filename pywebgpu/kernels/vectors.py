@@ -1,67 +1,50 @@
 """A pass that loads and stores several elements at a time, where a kernel computes neighbours one after the other.
 
 An array is read as vectors where each of its loads and stores has a known place in an aligned vector (its index is a
-multiple of the width plus a constant) and stores come in whole vectors. Others stay as they are.
+multiple of the width plus a constant), stores come in whole vectors, and something is won. Others stay as they are.
+A vector is loaded where its first component was, in the same block: a variable in an index may not change meanwhile.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pywebgpu.kernels import ir
 from pywebgpu.kernels.ir import Array, Expr, Index, Load, Type, Var
 from pywebgpu.symbolic import Sym
 
+Place = tuple[Sym, int]  # a vector, and a component of it
+
 
 @dataclass(slots=True)
 class _Use:
-    """How a kernel uses an array. at: by number of a statement, the vector and the component that it loads or stores.
+    """How a kernel uses an array. Vectors are told apart by the block that has them: one is made of one block's.
 
-    stored: by vector, the values of the components that are stored, and the number of the last statement that does.
+    loaded, stored: by block and vector, the components.  last: by block and vector, the statement that stores last.
     """
 
     is_aligned: bool = True
-    at: dict[int, tuple[Sym, int]] = field(default_factory=dict)
-    stored: dict[Sym, dict[int, Expr]] = field(default_factory=dict)
-    last: dict[Sym, int] = field(default_factory=dict)
+    loaded: dict[tuple[int, Sym], set[int]] = field(default_factory=dict)
+    stored: dict[tuple[int, Sym], dict[int, Expr]] = field(default_factory=dict)
+    last: dict[tuple[int, Sym], int] = field(default_factory=dict)
+
+    def is_won(self, width: int) -> bool:
+        joined = [components for components in (*self.loaded.values(), *self.stored.values()) if len(components) > 1]
+        return self.is_aligned and bool(joined) and all(len(values) == width for values in self.stored.values())
 
 
 def vectorize(body: ir.Block, arrays: Sequence[Array], width: int) -> tuple[ir.Block, dict[Array, Array]]:
     """The body with vectors of `width`, and by array the array of vectors in its place."""
-    uses = {array: _Use(array.size % width == 0) for array in arrays}
-    for at, statement in enumerate(body):
-        _note(at, statement, uses, width)
-    made = {array: _vectors(array, width) for array, use in uses.items() if _is_whole(use, width)}
-    found: ir.Block = []
-    loaded: dict[tuple[Array, Sym], Var] = {}
-    for at, statement in enumerate(body):
-        load = _access(statement)
-        if load is None or load.array not in made:
-            found.append(statement)
-            continue
-        vector, component = uses[load.array].at[at]
-        array = made[load.array]
-        if isinstance(statement, ir.Declare):
-            key = load.array, vector
-            if key not in loaded:
-                loaded[key] = Var(array.type, f"q{len(loaded)}")
-                found.append(ir.Declare("let", loaded[key], array[Index(vector)]))
-            found.append(ir.Declare(statement.word, statement.target, loaded[key][component]))
-        elif uses[load.array].last[vector] == at:
-            values = uses[load.array].stored[vector]
-            whole = ir.construct(array.type, *[values[component] for component in range(width)])
-            found.append(ir.Assign(array[Index(vector)], whole))
-    return found, made
+    uses = {array: _Use(array.size % width == 0 and array.type.width == 1) for array in arrays}
+    _note(body, uses, width)
+    made = {array: _vectors(array, width) for array, use in uses.items() if use.is_won(width)}
+    return (_Vectors(uses, made, width).block(body) if made else body), made
 
 
 def _vectors(array: Array, width: int) -> Array:
     kind = Type(array.type.kind, width)
     return Array(array.space, array.name, kind, array.length // width, array.size // width)
-
-
-def _is_whole(use: _Use, width: int) -> bool:
-    return use.is_aligned and bool(use.at) and all(len(values) == width for values in use.stored.values())
 
 
 def _access(statement: ir.Statement) -> Load | None:
@@ -74,52 +57,108 @@ def _access(statement: ir.Statement) -> Load | None:
     return None
 
 
-def _note(at: int, statement: ir.Statement, uses: dict[Array, _Use], width: int) -> None:
-    """Adds what a statement does with arrays."""
-    load = _access(statement)
-    if load is not None and load.array in uses:
-        use = uses[load.array]
-        place = _place(load.index, width)
-        again = place is not None and isinstance(statement, ir.Assign) and place[1] in use.stored.get(place[0], {})
-        if place is None or again or load.width != 1 or load.array.type.width != 1:
-            use.is_aligned = False
-        else:
-            use.at[at] = place
-            if isinstance(statement, ir.Assign):
-                use.stored.setdefault(place[0], {})[place[1]] = statement.value
-                use.last[place[0]] = at
-            elif use.stored:
-                use.is_aligned = False  # It is read after it was written.
-    for inner in _arrays(statement, is_access=load is not None):
-        if inner in uses:
-            uses[inner].is_aligned = False
-
-
-def _place(index: Expr, width: int) -> tuple[Sym, int] | None:
-    """Which vector an index is in, and which component it is of it; None where that is not the same in each run."""
+def _place(index: Expr, width: int) -> Place | None:
+    """Where an index is in an array of vectors; None where the component is not the same in each run."""
     if not isinstance(index, Index) or any(factor % width for _, factor in index.at.terms):
         return None
-    component = index.at.const % width
     terms = tuple([(atom, factor // width) for atom, factor in index.at.terms])
-    return Sym(terms, index.at.const // width), component
+    return Sym(terms, index.at.const // width), index.at.const % width
 
 
-def _arrays(statement: ir.Statement, *, is_access: bool) -> list[Array]:
-    """The arrays that a statement uses, but for the one that it does nothing else than load or store."""
+def _note(body: ir.Block, uses: Mapping[Array, _Use], width: int) -> None:
+    """Adds what a block does with arrays."""
+    for at, statement in enumerate(body):
+        load = _access(statement)
+        if load is not None and load.array in uses:
+            use, place = uses[load.array], _place(load.index, width)
+            if place is None or load.width != 1:
+                use.is_aligned = False
+            elif isinstance(statement, ir.Assign):
+                key = id(body), place[0]
+                values = use.stored.setdefault(key, {})
+                between = body[use.last.get(key, at) : at]
+                use.is_aligned = use.is_aligned and place[1] not in values and all(map(_may_wait, between))
+                values[place[1]] = statement.value
+                use.last[key] = at
+            else:
+                use.is_aligned = use.is_aligned and not use.stored  # It may be read after it was written.
+                use.loaded.setdefault((id(body), place[0]), set()).add(place[1])
+        for array in _arrays_beside(statement, load):
+            if array in uses:
+                uses[array].is_aligned = False
+        for inner in ir.blocks(statement):
+            _note(inner, uses, width)
+
+
+def _may_wait(statement: ir.Statement) -> bool:
+    """Whether a store may as well come after a statement: it goes on, and changes no variable."""
+    return isinstance(statement, ir.Declare) or (
+        isinstance(statement, ir.Assign) and isinstance(statement.target, Load)
+    )
+
+
+def _arrays_beside(statement: ir.Statement, access: Load | None) -> Iterator[Array]:
+    """The arrays that a statement uses, but for the one that it only loads or stores, and for what its blocks do."""
     stack: list[object] = list(statement)
-    if is_access and isinstance(statement, ir.Assign):
-        stack = [statement.value, statement.target.index]  # type: ignore[attr-defined]
-    elif is_access:
-        stack = [statement.value.index]  # type: ignore[union-attr]
-    found: list[Array] = []
+    if access is not None:
+        stack = [access.index, statement.value if isinstance(statement, ir.Assign) else None]
+    elif isinstance(statement, ir.If):
+        stack = [condition for condition, _ in statement.branches]
+    elif isinstance(statement, ir.Loop):
+        stack = [statement.condition, statement.head]
+    elif isinstance(statement, ir.Scope):
+        stack = []
     while stack:
         one = stack.pop()
         match one:
             case Load():
-                found.append(one.array)
+                yield one.array
                 stack.append(one.index)
             case ir.Call():
                 stack.extend(one.args)
-            case tuple() | list():
+            case tuple():
                 stack.extend(one)
-    return found
+
+
+@dataclass(slots=True)
+class _Vectors:
+    """Writes a body anew. made: by array, the array of vectors in its place."""
+
+    uses: Mapping[Array, _Use]
+    made: Mapping[Array, Array]
+    width: int
+    count: int = 0
+
+    def block(self, body: ir.Block) -> ir.Block:
+        found: ir.Block = []
+        loaded: dict[tuple[Array, Sym], Var] = {}
+        for at, statement in enumerate(body):
+            load = _access(statement)
+            if load is None or load.array not in self.made:
+                found.append(self._inside(statement))
+                continue
+            place = _place(load.index, self.width)
+            assert place is not None
+            vector, component = place
+            array, use = self.made[load.array], self.uses[load.array]
+            if isinstance(statement, ir.Declare):
+                if (array, vector) not in loaded:
+                    loaded[array, vector] = Var(array.type, f"q{self.count}")
+                    self.count += 1
+                    found.append(ir.Declare("let", loaded[array, vector], array[Index(vector)]))
+                found.append(ir.Declare(statement.word, statement.target, loaded[array, vector][component]))
+            elif use.last[id(body), vector] == at:
+                values = use.stored[id(body), vector]
+                whole = ir.construct(array.type, *[values[number] for number in range(self.width)])
+                found.append(ir.Assign(array[Index(vector)], whole))
+        return found
+
+    def _inside(self, statement: ir.Statement) -> ir.Statement:
+        match statement:
+            case ir.If(branches):
+                return ir.If([(condition, self.block(body)) for condition, body in branches])
+            case ir.Loop(condition, body, head):
+                return ir.Loop(condition, self.block(body), head)
+            case ir.Scope(body):
+                return ir.Scope(self.block(body))
+        return statement

@@ -1,12 +1,18 @@
 """Activations as layers."""
 
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from pywebgpu.nn import functional
 from pywebgpu.nn.module import Module
 from pywebgpu.nn.parameter import Parameter
 from pywebgpu.tensor import create
 from pywebgpu.tensor.tensor import Tensor
+
+if TYPE_CHECKING:
+    from pywebgpu.dtypes import DType
+    from pywebgpu.tensor.factory_options import DeviceLike
 
 
 class _Plain(Module):
@@ -167,7 +173,9 @@ class LeakyReLU(Module):
 class PReLU(Module):
     """x where x > 0, else weight x, with one weight or one for each channel."""
 
-    def __init__(self, num_parameters: int = 1, init: float = 0.25, device: Any = None, dtype: Any = None) -> None:
+    def __init__(
+        self, num_parameters: int = 1, init: float = 0.25, device: DeviceLike = None, dtype: DType | None = None
+    ) -> None:
         super().__init__()
         self.num_parameters, self.init = num_parameters, init
         self.weight = Parameter(create.full((num_parameters,), init, device=device, dtype=dtype))

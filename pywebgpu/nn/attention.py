@@ -1,6 +1,8 @@
 """Attention with several heads, and the layers of transformers."""
 
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 from pywebgpu import dtypes
 from pywebgpu.dtypes import Kind
@@ -11,6 +13,10 @@ from pywebgpu.nn.parameter import Parameter
 from pywebgpu.tensor import create
 from pywebgpu.tensor.movement import cat
 from pywebgpu.tensor.tensor import Tensor
+
+if TYPE_CHECKING:
+    from pywebgpu.dtypes import DType
+    from pywebgpu.tensor.factory_options import DeviceLike
 
 
 class MultiheadAttention(Module):
@@ -31,8 +37,8 @@ class MultiheadAttention(Module):
         kdim: int | None = None,
         vdim: int | None = None,
         batch_first: bool = False,
-        device: Any = None,
-        dtype: Any = None,
+        device: DeviceLike = None,
+        dtype: DType | None = None,
     ) -> None:
         super().__init__()
         if embed_dim <= 0 or num_heads <= 0:
@@ -149,7 +155,7 @@ class MultiheadAttention(Module):
             return [x.unsqueeze(0) for x in found]
         return found if self.batch_first else [x.transpose(0, 1) for x in found]
 
-    def _mask(self, query: Tensor, padding: Any, mask: Any, *, causal: bool) -> Any:
+    def _mask(self, query: Tensor, padding: Tensor | None, mask: Tensor | None, *, causal: bool) -> Tensor | None:
         """One summand for the scores (n, heads, l, s), or None."""
         if causal and padding is None:
             return None
@@ -163,7 +169,7 @@ class MultiheadAttention(Module):
         return None if not parts else parts[0] if len(parts) == 1 else parts[0] + parts[1]
 
 
-def _summand(mask: Any, like: Tensor) -> Any:
+def _summand(mask: Tensor, like: Tensor) -> Tensor:
     """A mask as what is added to scores: -inf where a bool mask hides."""
     if mask.dtype is not dtypes.bool_:
         return mask.to(dtype=like.dtype)

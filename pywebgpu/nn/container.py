@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
 from operator import index
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from pywebgpu.nn.module import Module
 from pywebgpu.nn.parameter import Parameter
 from pywebgpu.tensor.tensor import Tensor
+
+if TYPE_CHECKING:
+    from pywebgpu.nn.types import Parameters
 
 
 class _Numbered(Module):
@@ -34,7 +37,7 @@ class _Numbered(Module):
     def __iter__(self) -> Iterator[Any]:
         return iter(self._modules.values())
 
-    def __setitem__(self, position: int, module: Any) -> None:
+    def __setitem__(self, position: int, module: Module) -> None:
         setattr(self, self._key(position), module)
 
     def __delitem__(self, position: int | slice) -> None:
@@ -44,12 +47,12 @@ class _Numbered(Module):
     def __dir__(self) -> list[str]:
         return [name for name in super().__dir__() if not name.isdigit()]
 
-    def append(self, module: Any) -> Self:
+    def append(self, module: Module) -> Self:
         """Adds a module at the end."""
         self.add_module(str(len(self)), module)
         return self
 
-    def insert(self, position: int, module: Any) -> Self | None:
+    def insert(self, position: int, module: Module) -> Self | None:
         """Adds a module before the one at `position`."""
         modules = list(self)
         if not -len(modules) <= position <= len(modules):
@@ -66,9 +69,9 @@ class _Numbered(Module):
             self.append(module)
         return self
 
-    def pop(self, position: int = -1) -> Any:
+    def pop(self, position: int = -1) -> Module:
         """Takes a module away and returns it."""
-        module = self[position]  # type: ignore[index]  # Both subclasses have __getitem__.
+        module: Module = self[position]  # type: ignore[index]  # Both subclasses have __getitem__.
         del self[position]
         return module
 
@@ -90,10 +93,10 @@ class Sequential(_Numbered):
             input = module(input)
         return input
 
-    def __getitem__(self, position: int | slice) -> Any:
+    def __getitem__(self, position: int | slice) -> Module:
         if isinstance(position, slice):
             return type(self)(OrderedDict(list(self._modules.items())[position]))
-        return self._modules[self._key(position)]
+        return self._modules[self._key(position)]  # type: ignore[no-any-return]
 
     def __add__(self, other: Sequential) -> Sequential:
         return Sequential(*self, *other)
@@ -115,10 +118,10 @@ class ModuleList(_Numbered):
         if modules is not None:
             self.extend(modules)
 
-    def __getitem__(self, position: int | slice) -> Any:
+    def __getitem__(self, position: int | slice) -> Module:
         if isinstance(position, slice):
             return type(self)(list(self)[position])
-        return self._modules[self._key(position)]
+        return self._modules[self._key(position)]  # type: ignore[no-any-return]
 
     def __repr__(self) -> str:
         """Runs of equal modules as one line: (0-5): 6 x Block(...)."""
@@ -150,10 +153,10 @@ class ModuleDict(Module):
         if modules is not None:
             self.update(modules)
 
-    def __getitem__(self, key: str) -> Any:
-        return self._modules[key]
+    def __getitem__(self, key: str) -> Module:
+        return self._modules[key]  # type: ignore[no-any-return]
 
-    def __setitem__(self, key: str, module: Any) -> None:
+    def __setitem__(self, key: str, module: Module) -> None:
         self.add_module(key, module)
 
     def __delitem__(self, key: str) -> None:
@@ -171,9 +174,9 @@ class ModuleDict(Module):
     def clear(self) -> None:
         self._modules.clear()
 
-    def pop(self, key: str) -> Any:
+    def pop(self, key: str) -> Module:
         """Takes a module away and returns it."""
-        return self._modules.pop(key)
+        return self._modules.pop(key)  # type: ignore[no-any-return]
 
     def keys(self) -> KeysView[str]:
         return self._modules.keys()
@@ -215,7 +218,7 @@ class ParameterList(Module):
             return type(self)(list(self)[position])
         return getattr(self, self._key(position))
 
-    def __setitem__(self, position: int, value: Any) -> None:
+    def __setitem__(self, position: int, value: object) -> None:
         setattr(self, self._key(position), _as_parameter(value))
 
     def _key(self, position: int) -> str:
@@ -224,7 +227,7 @@ class ParameterList(Module):
             raise IndexError(f"index {position} is out of range")
         return str(position % self._size)
 
-    def append(self, value: Any) -> Self:
+    def append(self, value: object) -> Self:
         """Adds a value at the end."""
         setattr(self, str(self._size), _as_parameter(value))
         self._size += 1
@@ -255,7 +258,7 @@ class ParameterList(Module):
 class ParameterDict(Module):
     """Parameters by name; tensors become parameters."""
 
-    def __init__(self, parameters: Any = None) -> None:
+    def __init__(self, parameters: Parameters | None = None) -> None:
         super().__init__()
         self._keys: dict[str, None] = {}
         if parameters is not None:
@@ -266,7 +269,7 @@ class ParameterDict(Module):
             raise KeyError(key)
         return getattr(self, key)
 
-    def __setitem__(self, key: str, value: Any) -> None:
+    def __setitem__(self, key: str, value: object) -> None:
         self._keys[key] = None
         setattr(self, key, _as_parameter(value))
 
@@ -292,7 +295,7 @@ class ParameterDict(Module):
     def items(self) -> Iterator[tuple[str, Any]]:
         return ((key, self[key]) for key in self._keys)
 
-    def get(self, key: str, default: Any = None) -> Any:
+    def get(self, key: str, default: object = None) -> Any:
         return getattr(self, key) if key in self._keys else default
 
     def pop(self, key: str) -> Any:
@@ -305,7 +308,7 @@ class ParameterDict(Module):
         for key in list(self._keys):
             del self[key]
 
-    def update(self, parameters: Any) -> None:
+    def update(self, parameters: Parameters) -> None:
         """Adds values, replacing those of the same names."""
         for key, value in parameters.items() if hasattr(parameters, "items") else parameters:
             self[key] = value
@@ -314,7 +317,7 @@ class ParameterDict(Module):
         return _described(self.items(), lambda x: str(x.type()))
 
 
-def _as_parameter(value: Any) -> Any:
+def _as_parameter(value: object) -> object:
     return Parameter(value) if isinstance(value, Tensor) and not isinstance(value, Parameter) else value
 
 

@@ -1,7 +1,10 @@
 """Convolutions and their transposes, over one, two or three axes."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from math import prod, sqrt
-from typing import Any
+from typing import TYPE_CHECKING
 
 from pywebgpu.nn import functional, init
 from pywebgpu.nn.module import Module
@@ -9,10 +12,13 @@ from pywebgpu.nn.parameter import Parameter
 from pywebgpu.tensor import create
 from pywebgpu.tensor.tensor import Tensor
 
-Sizes = int | tuple[int, ...]
+if TYPE_CHECKING:
+    from pywebgpu.dtypes import DType
+    from pywebgpu.tensor.factory_options import DeviceLike
+    from pywebgpu.tensor.types import Sizes
 
 
-def sizes(value: Any, rank: int) -> tuple[int, ...]:
+def sizes(value: Sizes, rank: int) -> tuple[int, ...]:
     return (value,) * rank if isinstance(value, int) else tuple(value)
 
 
@@ -26,16 +32,16 @@ class _Convolution(Module):
         self,
         in_channels: int,
         out_channels: int,
-        kernel_size: Any,
-        stride: Any,
-        padding: Any,
-        dilation: Any,
+        kernel_size: Sizes,
+        stride: Sizes,
+        padding: Sizes | str,
+        dilation: Sizes,
         groups: int,
         bias: bool,
         padding_mode: str,
-        device: Any,
-        dtype: Any,
-        output_padding: Any = 0,
+        device: DeviceLike,
+        dtype: DType | None,
+        output_padding: Sizes = 0,
     ) -> None:
         super().__init__()
         if groups <= 0:
@@ -125,8 +131,8 @@ class _Conv(_Convolution):
         groups: int = 1,
         bias: bool = True,
         padding_mode: str = "zeros",
-        device: Any = None,
-        dtype: Any = None,
+        device: DeviceLike = None,
+        dtype: DType | None = None,
     ) -> None:
         super().__init__(
             in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, device, dtype
@@ -166,8 +172,8 @@ class _ConvTranspose(_Convolution):
         bias: bool = True,
         dilation: Sizes = 1,
         padding_mode: str = "zeros",
-        device: Any = None,
-        dtype: Any = None,
+        device: DeviceLike = None,
+        dtype: DType | None = None,
     ) -> None:
         if padding_mode != "zeros":
             raise ValueError(f'Only "zeros" padding mode is supported for {type(self).__name__}')
@@ -176,7 +182,7 @@ class _ConvTranspose(_Convolution):
             dtype, output_padding,
         )  # fmt: skip
 
-    def forward(self, input: Tensor, output_size: Any = None) -> Tensor:
+    def forward(self, input: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
         extra = self.output_padding if output_size is None else self._extra(input, output_size)
         function = getattr(functional, f"conv_transpose{self.rank}d")
         out: Tensor = function(
@@ -184,7 +190,7 @@ class _ConvTranspose(_Convolution):
         )
         return out
 
-    def _extra(self, input: Tensor, output_size: Any) -> tuple[int, ...]:
+    def _extra(self, input: Tensor, output_size: Sequence[int]) -> tuple[int, ...]:
         """The output padding that gives `output_size`."""
         wanted = tuple(output_size)[-self.rank :]
         out = []

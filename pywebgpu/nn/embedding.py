@@ -1,12 +1,18 @@
 """Tables of rows that are looked up by number."""
 
-from typing import Any, Self
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Self
 
 from pywebgpu.nn import functional, init
 from pywebgpu.nn.module import Module
 from pywebgpu.nn.parameter import Parameter
 from pywebgpu.tensor import create
 from pywebgpu.tensor.tensor import Tensor
+
+if TYPE_CHECKING:
+    from pywebgpu.dtypes import DType
+    from pywebgpu.tensor.factory_options import DeviceLike
 
 
 class Embedding(Module):
@@ -23,8 +29,8 @@ class Embedding(Module):
         sparse: bool = False,
         _weight: Tensor | None = None,
         _freeze: bool = False,
-        device: Any = None,
-        dtype: Any = None,
+        device: DeviceLike = None,
+        dtype: DType | None = None,
     ) -> None:
         super().__init__()
         if padding_idx is not None:

@@ -1,11 +1,16 @@
 """Initial values, written in place and without history: torch.nn.init."""
 
+from __future__ import annotations
+
 import math
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pywebgpu.autodiff import grad_mode
 from pywebgpu.tensor.tensor import Tensor
+
+if TYPE_CHECKING:
+    from pywebgpu.tensor.generator import Source
 
 CONVOLUTIONS = ("conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d")
 
@@ -27,20 +32,25 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     raise ValueError(f"Unsupported nonlinearity {nonlinearity}")
 
 
-def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Tensor:
+def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Source | None = None) -> Tensor:
     """Draws from [a, b)."""
     with grad_mode.no_grad():
-        return tensor.uniform_(a, b, generator=generator)  # type: ignore[no-any-return]
+        return tensor.uniform_(a, b, generator=generator)
 
 
-def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Tensor:
+def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Source | None = None) -> Tensor:
     """Draws from the normal distribution."""
     with grad_mode.no_grad():
-        return tensor.normal_(mean, std, generator=generator)  # type: ignore[no-any-return]
+        return tensor.normal_(mean, std, generator=generator)
 
 
 def trunc_normal_(
-    tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0, generator: Any = None
+    tensor: Tensor,
+    mean: float = 0.0,
+    std: float = 1.0,
+    a: float = -2.0,
+    b: float = 2.0,
+    generator: Source | None = None,
 ) -> Tensor:
     """Draws from the part of the normal distribution within [a, b], through its inverse."""
     if (mean < a - 2 * std) or (mean > b + 2 * std):
@@ -53,13 +63,13 @@ def trunc_normal_(
         tensor.uniform_(low, high, generator=generator)
         tensor.erfinv_()
         tensor.mul_(std * math.sqrt(2)).add_(mean)
-        return tensor.clamp_(min=a, max=b)  # type: ignore[no-any-return]
+        return tensor.clamp_(min=a, max=b)
 
 
 def constant_(tensor: Tensor, val: float) -> Tensor:
     """Fills with `val`."""
     with grad_mode.no_grad():
-        return tensor.fill_(val)  # type: ignore[no-any-return]
+        return tensor.fill_(val)
 
 
 def ones_(tensor: Tensor) -> Tensor:
@@ -99,21 +109,25 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
     return tensor
 
 
-def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
+def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Source | None = None) -> Tensor:
     """Uniform with variance gain^2 2 / (fan_in + fan_out) (Glorot, Bengio 2010)."""
     fan_in, fan_out = _calculate_fan_in_and_fan_out(tensor)
     bound = math.sqrt(3.0) * gain * math.sqrt(2.0 / float(fan_in + fan_out))
     return uniform_(tensor, -bound, bound, generator)
 
 
-def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
+def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Source | None = None) -> Tensor:
     """Normal with variance gain^2 2 / (fan_in + fan_out) (Glorot, Bengio 2010)."""
     fan_in, fan_out = _calculate_fan_in_and_fan_out(tensor)
     return normal_(tensor, 0.0, gain * math.sqrt(2.0 / float(fan_in + fan_out)), generator)
 
 
 def kaiming_uniform_(
-    tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Any = None
+    tensor: Tensor,
+    a: float = 0,
+    mode: str = "fan_in",
+    nonlinearity: str = "leaky_relu",
+    generator: Source | None = None,
 ) -> Tensor:
     """Uniform with variance gain^2 / fan (He et al. 2015, arXiv 1502.01852)."""
     if 0 in tensor.shape:
@@ -124,7 +138,11 @@ def kaiming_uniform_(
 
 
 def kaiming_normal_(
-    tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Any = None
+    tensor: Tensor,
+    a: float = 0,
+    mode: str = "fan_in",
+    nonlinearity: str = "leaky_relu",
+    generator: Source | None = None,
 ) -> Tensor:
     """Normal with variance gain^2 / fan (He et al. 2015, arXiv 1502.01852)."""
     if 0 in tensor.shape:
@@ -133,7 +151,7 @@ def kaiming_normal_(
     return normal_(tensor, 0.0, calculate_gain(nonlinearity, a) / math.sqrt(_fan(tensor, mode)), generator)
 
 
-def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tensor:
+def orthogonal_(tensor: Tensor, gain: float = 1, generator: Source | None = None) -> Tensor:
     """Rows, or columns if there are fewer, that are orthonormal, times gain (Saxe et al. 2013, arXiv 1312.6120).
 
     The polar factor of a normal matrix, which is as evenly distributed as torch's QR factor and needs products only.
@@ -148,10 +166,10 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tenso
     with grad_mode.no_grad():
         drawn = normal_(tensor.new_empty((long, short)), generator=generator)
         q = _polar(drawn / (1.1 * (math.sqrt(long) + math.sqrt(short))))
-        return tensor.copy_((q.t() if rows < columns else q).reshape(tensor.shape)).mul_(gain)  # type: ignore[no-any-return]
+        return tensor.copy_((q.t() if rows < columns else q).reshape(tensor.shape)).mul_(gain)
 
 
-def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any = None) -> Tensor:
+def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Source | None = None) -> Tensor:
     """Normal, but for a share `sparsity` of zeros in each column."""
     if tensor.ndim != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
@@ -160,7 +178,7 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any =
     with grad_mode.no_grad():
         normal_(tensor, 0, std, generator)
         order = uniform_(tensor.new_empty(tensor.shape), generator=generator).argsort(0).argsort(0)
-        return tensor.mul_((order >= n_zeros).to(dtype=tensor.dtype))  # type: ignore[no-any-return]
+        return tensor.mul_((order >= n_zeros).to(dtype=tensor.dtype))
 
 
 def _fan(tensor: Tensor, mode: str) -> int:

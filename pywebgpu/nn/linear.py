@@ -1,13 +1,19 @@
 """Linear maps, and the module that does nothing."""
 
+from __future__ import annotations
+
 from math import sqrt
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pywebgpu.nn import functional, init
 from pywebgpu.nn.module import Module
 from pywebgpu.nn.parameter import Parameter
 from pywebgpu.tensor import create
 from pywebgpu.tensor.tensor import Tensor
+
+if TYPE_CHECKING:
+    from pywebgpu.dtypes import DType
+    from pywebgpu.tensor.factory_options import DeviceLike
 
 
 class Identity(Module):
@@ -24,7 +30,12 @@ class Linear(Module):
     """x weight^T + bias. Shapes: x (..., in_features), weight (out_features, in_features), bias (out_features)."""
 
     def __init__(
-        self, in_features: int, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None
+        self,
+        in_features: int,
+        out_features: int,
+        bias: bool = True,
+        device: DeviceLike = None,
+        dtype: DType | None = None,
     ) -> None:
         super().__init__()
         self.in_features, self.out_features = in_features, out_features
@@ -61,8 +72,8 @@ class Bilinear(Module):
         in2_features: int,
         out_features: int,
         bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
+        device: DeviceLike = None,
+        dtype: DType | None = None,
     ) -> None:
         super().__init__()
         if in1_features <= 0:

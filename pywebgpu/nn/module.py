@@ -1,7 +1,9 @@
 """Module: the base class of layers and models. Here: calls and their hooks, modes, conversion, text."""
 
-from collections.abc import Callable
-from typing import Any, Self
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from pywebgpu import devices, dtypes
 from pywebgpu.autodiff import grad_mode
@@ -13,10 +15,13 @@ from pywebgpu.step_capture.capture import capture_state
 from pywebgpu.tensor.grad_accumulator import RemovableHandle
 from pywebgpu.tensor.tensor import Tensor
 
+if TYPE_CHECKING:
+    from pywebgpu.tensor.factory_options import DeviceLike
+
 Convert = Callable[[Tensor], Tensor]
 
 
-def _unimplemented(self: Any, *inputs: Any, **options: Any) -> Any:
+def _unimplemented(self: Module, *inputs: Any, **options: Any) -> NoReturn:
     raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
 
 
@@ -44,19 +49,19 @@ class Module(StateDict):
             return self._step(*args, **kwargs)
         return self._call(*args, **kwargs)
 
-    def _call(self, *args: Any, **kwargs: Any) -> Any:
+    def _call(self, *args: Any, **kwargs: Any) -> object:
         if capture_state.capture is not None:
             capture_state.capture.modules[id(self)] = self
         if self._forward_pre_hooks or self._forward_hooks or self._backward_hooks or self._backward_pre_hooks:
             return self._call_with_hooks(args, kwargs)
         return self._forward(args, kwargs)
 
-    def _forward(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _forward(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> object:
         if thread_state.origins is not None:
             return thread_state.origins.call(self, args, kwargs)
         return self.forward(*args, **kwargs)
 
-    def _call_with_hooks(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _call_with_hooks(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> object:
         finished = False
         result: Any = None
         try:
@@ -206,10 +211,10 @@ class Module(StateDict):
     def cpu(self) -> Self:
         return self.to("cpu")
 
-    def cuda(self, device: Any = None) -> Self:
+    def cuda(self, device: DeviceLike = None) -> Self:
         return self._apply(lambda tensor: tensor.cuda(device))
 
-    def to_empty(self, *, device: Any, recurse: bool = True) -> Self:
+    def to_empty(self, *, device: DeviceLike, recurse: bool = True) -> Self:
         """Moves all tensors without their values."""
         return self._apply(lambda tensor: tensor.new_empty(tensor.shape, device=device), recurse)
 
@@ -254,8 +259,8 @@ def _indented(text: str) -> str:
     return "\n".join([first, *("  " + line for line in rest)])
 
 
-def _add(hooks: dict[int, Any], entry: Any, *, prepend: bool) -> RemovableHandle:
-    handle = RemovableHandle(hooks, entry)
+def _add(hooks: dict[int, Any], entry: object, *, prepend: bool) -> RemovableHandle:
+    handle = RemovableHandle(hooks, entry)  # type: ignore[arg-type]  # It only keeps it.
     if prepend:
         for key in list(hooks)[:-1]:
             hooks[key] = hooks.pop(key)
@@ -300,9 +305,9 @@ class _BackwardWatch:
                 self._waiting += 1
         return tuple(out)
 
-    def outputs(self, result: Any) -> Any:
+    def outputs(self, result: object) -> object:
         single = isinstance(result, Tensor)
-        values = [result] if single else list(result) if isinstance(result, tuple | list) else []
+        values: list[Any] = [result] if single else list(result) if isinstance(result, tuple | list) else []
         self._grad_output = [None] * len(values)
         for position, value in enumerate(values):
             if isinstance(value, Tensor) and value.requires_grad:
@@ -310,9 +315,9 @@ class _BackwardWatch:
                 values[position].register_hook(lambda grad, position=position: self._left(position, grad))
         if not values:
             return result
-        return values[0] if single else type(result)(values)
+        return values[0] if single else type(result)(values)  # type: ignore[call-arg]
 
-    def _left(self, position: int, grad: Tensor) -> Any:
+    def _left(self, position: int, grad: Tensor) -> Tensor | None:
         self._grad_output[position] = grad
         for hook in list(self._module._backward_pre_hooks.values()):
             changed = hook(self._module, tuple(self._grad_output))
@@ -320,9 +325,10 @@ class _BackwardWatch:
                 self._grad_output = list(changed) if isinstance(changed, tuple | list) else [changed]
         if self._waiting == 0 and all(g is not None for g in self._grad_output):
             self._run()
-        return self._grad_output[position]
+        left: Tensor | None = self._grad_output[position]
+        return left
 
-    def _arrived(self, position: int, grad: Tensor) -> Any:
+    def _arrived(self, position: int, grad: Tensor) -> Tensor | None:
         self._grad_input[position] = grad
         self._waiting -= 1
         if self._waiting:
@@ -330,8 +336,8 @@ class _BackwardWatch:
         changed = self._run()
         return None if changed is None else changed[position]
 
-    def _run(self) -> Any:
-        found: Any = None
+    def _run(self) -> Sequence[Tensor | None] | None:
+        found: Sequence[Tensor | None] | None = None
         for hook in list(self._module._backward_hooks.values()):
             changed = hook(self._module, tuple(self._grad_input), tuple(self._grad_output))
             if changed is not None:

@@ -1,7 +1,9 @@
 """Normalisation layers."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pywebgpu import dtypes
 from pywebgpu.nn import functional, init
@@ -9,6 +11,10 @@ from pywebgpu.nn.module import Module
 from pywebgpu.nn.parameter import Parameter
 from pywebgpu.tensor import create
 from pywebgpu.tensor.tensor import Tensor
+
+if TYPE_CHECKING:
+    from pywebgpu.dtypes import DType
+    from pywebgpu.tensor.factory_options import DeviceLike
 
 
 class LayerNorm(Module):
@@ -20,8 +26,8 @@ class LayerNorm(Module):
         eps: float = 1e-5,
         elementwise_affine: bool = True,
         bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
+        device: DeviceLike = None,
+        dtype: DType | None = None,
     ) -> None:
         super().__init__()
         self.normalized_shape = _shape(normalized_shape)
@@ -52,8 +58,8 @@ class RMSNorm(Module):
         normalized_shape: int | Sequence[int],
         eps: float | None = None,
         elementwise_affine: bool = True,
-        device: Any = None,
-        dtype: Any = None,
+        device: DeviceLike = None,
+        dtype: DType | None = None,
     ) -> None:
         super().__init__()
         self.normalized_shape = _shape(normalized_shape)
@@ -83,8 +89,8 @@ class GroupNorm(Module):
         num_channels: int,
         eps: float = 1e-5,
         affine: bool = True,
-        device: Any = None,
-        dtype: Any = None,
+        device: DeviceLike = None,
+        dtype: DType | None = None,
         bias: bool = True,
     ) -> None:
         super().__init__()
@@ -135,8 +141,8 @@ class _Running(Module):
         momentum: float | None,
         affine: bool,
         track_running_stats: bool,
-        device: Any,
-        dtype: Any,
+        device: DeviceLike,
+        dtype: DType | None,
         bias: bool,
     ) -> None:
         super().__init__()
@@ -190,8 +196,8 @@ class _BatchNorm(_Running):
         momentum: float | None = 0.1,
         affine: bool = True,
         track_running_stats: bool = True,
-        device: Any = None,
-        dtype: Any = None,
+        device: DeviceLike = None,
+        dtype: DType | None = None,
         bias: bool = True,
     ) -> None:
         super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias)
@@ -243,8 +249,8 @@ class _InstanceNorm(_Running):
         momentum: float | None = 0.1,
         affine: bool = False,
         track_running_stats: bool = False,
-        device: Any = None,
-        dtype: Any = None,
+        device: DeviceLike = None,
+        dtype: DType | None = None,
         bias: bool = True,
     ) -> None:
         super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias)
@@ -289,7 +295,9 @@ def _shape(normalized_shape: int | Sequence[int]) -> tuple[int, ...]:
     return (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
 
 
-def _add_affine(module: Module, shape: tuple[int, ...], device: Any, dtype: Any, *, weight: bool, bias: bool) -> None:
+def _add_affine(
+    module: Module, shape: tuple[int, ...], device: DeviceLike, dtype: DType | None, *, weight: bool, bias: bool
+) -> None:
     for name, wanted in (("weight", weight), ("bias", bias)):
         parameter = Parameter(create.empty(shape, device=device, dtype=dtype)) if wanted else None
         module.register_parameter(name, parameter)

@@ -1,6 +1,8 @@
 """Tensors that a Module owns: parameters, which are trained, and buffers, which are not."""
 
-from typing import Any, Self
+from __future__ import annotations
+
+from typing import Any, Self, SupportsIndex
 
 from pywebgpu.tensor import create
 from pywebgpu.tensor.tensor import Tensor
@@ -15,7 +17,7 @@ class Parameter(Tensor):
     __slots__ = ()
 
     def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Self:
-        made = (create.zeros(0) if data is None else data).detach()
+        made: Any = (create.zeros(0) if data is None else data).detach()
         made.__class__ = cls
         made.requires_grad_(requires_grad)
         return made  # type: ignore[no-any-return]
@@ -30,7 +32,7 @@ class Parameter(Tensor):
             memo[id(self)] = type(self)(self.detach().clone(), self.requires_grad)
         return memo[id(self)]  # type: ignore[no-any-return]
 
-    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+    def __reduce_ex__(self, protocol: SupportsIndex) -> tuple[Any, ...]:
         return type(self), (self.detach(), self.requires_grad)
 
 
@@ -44,7 +46,7 @@ class Buffer(Tensor):
     persistent: bool
 
     def __new__(cls, data: Tensor | None = None, *, persistent: bool = True) -> Self:
-        made = (create.zeros(0) if data is None else data).detach()
+        made: Any = (create.zeros(0) if data is None else data).detach()
         made.__class__ = cls
         made.persistent = persistent
         made.requires_grad_(data is not None and data.requires_grad)

@@ -1,10 +1,16 @@
 """Pooling layers."""
 
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from pywebgpu.nn import functional
 from pywebgpu.nn.module import Module
 from pywebgpu.tensor.tensor import Tensor
+
+if TYPE_CHECKING:
+    from pywebgpu.nn.types import OutputSizes
+    from pywebgpu.tensor.types import Sizes
 
 
 class _MaxPool(Module):
@@ -12,10 +18,10 @@ class _MaxPool(Module):
 
     def __init__(
         self,
-        kernel_size: Any,
-        stride: Any = None,
-        padding: Any = 0,
-        dilation: Any = 1,
+        kernel_size: Sizes,
+        stride: Sizes | None = None,
+        padding: Sizes = 0,
+        dilation: Sizes = 1,
         return_indices: bool = False,
         ceil_mode: bool = False,
     ) -> None:
@@ -25,11 +31,12 @@ class _MaxPool(Module):
         self.padding, self.dilation = padding, dilation
         self.return_indices, self.ceil_mode = return_indices, ceil_mode
 
-    def forward(self, input: Tensor) -> Any:
+    def forward(self, input: Tensor) -> Tensor | tuple[Tensor, Tensor]:
         function = getattr(functional, f"max_pool{self.rank}d")
-        return function(
+        out: Tensor | tuple[Tensor, Tensor] = function(
             input, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode, self.return_indices
         )
+        return out
 
     def extra_repr(self) -> str:
         return (
@@ -61,9 +68,9 @@ class AvgPool1d(Module):
 
     def __init__(
         self,
-        kernel_size: Any,
-        stride: Any = None,
-        padding: Any = 0,
+        kernel_size: Sizes,
+        stride: Sizes | None = None,
+        padding: Sizes = 0,
         ceil_mode: bool = False,
         count_include_pad: bool = True,
     ) -> None:
@@ -86,9 +93,9 @@ class _AvgPool(Module):
 
     def __init__(
         self,
-        kernel_size: Any,
-        stride: Any = None,
-        padding: Any = 0,
+        kernel_size: Sizes,
+        stride: Sizes | None = None,
+        padding: Sizes = 0,
         ceil_mode: bool = False,
         count_include_pad: bool = True,
         divisor_override: int | None = None,
@@ -131,7 +138,9 @@ class AvgPool3d(_AvgPool):
 class _LPPool(Module):
     rank: int
 
-    def __init__(self, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> None:
+    def __init__(
+        self, norm_type: float, kernel_size: Sizes, stride: Sizes | None = None, ceil_mode: bool = False
+    ) -> None:
         super().__init__()
         self.norm_type, self.kernel_size, self.stride, self.ceil_mode = norm_type, kernel_size, stride, ceil_mode
 
@@ -168,11 +177,11 @@ class LPPool3d(_LPPool):
 class _Adaptive(Module):
     function: str
 
-    def __init__(self, output_size: Any) -> None:
+    def __init__(self, output_size: OutputSizes) -> None:
         super().__init__()
         self.output_size = output_size
 
-    def forward(self, input: Tensor) -> Tensor:
+    def forward(self, input: Tensor) -> Tensor | tuple[Tensor, Tensor]:
         out: Tensor = getattr(functional, self.function)(input, self.output_size)
         return out
 
@@ -199,12 +208,14 @@ class AdaptiveAvgPool3d(_Adaptive):
 
 
 class _AdaptiveMax(_Adaptive):
-    def __init__(self, output_size: Any, return_indices: bool = False) -> None:
+    def __init__(self, output_size: OutputSizes, return_indices: bool = False) -> None:
         super().__init__(output_size)
         self.return_indices = return_indices
 
-    def forward(self, input: Tensor) -> Any:
-        return getattr(functional, self.function)(input, self.output_size, self.return_indices)
+    def forward(self, input: Tensor) -> Tensor | tuple[Tensor, Tensor]:
+        out: Tensor | tuple[Tensor, Tensor]
+        out = getattr(functional, self.function)(input, self.output_size, self.return_indices)
+        return out
 
 
 class AdaptiveMaxPool1d(_AdaptiveMax):
@@ -225,5 +236,5 @@ class AdaptiveMaxPool3d(_AdaptiveMax):
     function = "adaptive_max_pool3d"
 
 
-def _single(value: Any) -> tuple[int, ...]:
+def _single(value: Sizes) -> tuple[int, ...]:
     return (value,) if isinstance(value, int) else tuple(value)

@@ -1,16 +1,24 @@
 """Recurrent layers and cells, with torch's weight names."""
 
+from __future__ import annotations
+
 from math import sqrt
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pywebgpu.composites import recurrent
 from pywebgpu.nn import functional, init
 from pywebgpu.nn.module import Module
 from pywebgpu.nn.parameter import Parameter
-from pywebgpu.tensor import base, create
+from pywebgpu.tensor import create
+from pywebgpu.tensor.apply import apply
 from pywebgpu.tensor.functions import stack
 from pywebgpu.tensor.movement import cat
 from pywebgpu.tensor.tensor import Tensor
+
+if TYPE_CHECKING:
+    from pywebgpu.dtypes import DType
+    from pywebgpu.nn.types import Hidden
+    from pywebgpu.tensor.factory_options import DeviceLike
 
 
 class RNNBase(Module):
@@ -27,8 +35,8 @@ class RNNBase(Module):
         dropout: float = 0.0,
         bidirectional: bool = False,
         proj_size: int = 0,
-        device: Any = None,
-        dtype: Any = None,
+        device: DeviceLike = None,
+        dtype: DType | None = None,
     ) -> None:
         super().__init__()
         if not isinstance(hidden_size, int):
@@ -80,7 +88,7 @@ class RNNBase(Module):
     def flatten_parameters(self) -> None:
         """Accepted for programs that name it: weights stay as they are."""
 
-    def forward(self, input: Tensor, hx: Any = None) -> Any:
+    def forward(self, input: Tensor, hx: Hidden | None = None) -> tuple[Tensor, Hidden]:
         if input.ndim not in (2, 3):
             raise ValueError(f"{self._get_name()}: Expected input to be 2D or 3D, got {input.ndim}D instead")
         batched = input.ndim == 3
@@ -94,7 +102,7 @@ class RNNBase(Module):
             for direction in range(self._directions):
                 position = layer * self._directions + direction
                 weights = {name.split("_l")[0]: getattr(self, name) for name in self._names[position]}
-                out, *last = base.apply(
+                out, *last = apply(
                     recurrent.layer,
                     self.mode,
                     x,
@@ -117,9 +125,9 @@ class RNNBase(Module):
             x, final = x.squeeze(1), [state.squeeze(1) for state in final]
         elif self.batch_first:
             x = x.transpose(0, 1)
-        return x, tuple(final) if self.mode == "LSTM" else final[0]
+        return x, (final[0], final[1]) if self.mode == "LSTM" else final[0]
 
-    def _states(self, x: Any, hx: Any, *, batched: bool) -> list[Any]:
+    def _states(self, x: Tensor, hx: Hidden | None, *, batched: bool) -> list[Any]:
         """The states before the first step, each (layers * directions, n, size); zeros when not given."""
         count, n = self.num_layers * self._directions, x.shape[1]
         sizes = [self.proj_size or self.hidden_size]
@@ -127,7 +135,7 @@ class RNNBase(Module):
             sizes.append(self.hidden_size)
         if hx is None:
             return [create.zeros(count, n, size, dtype=x.dtype, device=x.device) for size in sizes]
-        given = list(hx) if self.mode == "LSTM" else [hx]
+        given: list[Any] = list(hx) if self.mode == "LSTM" else [hx]
         if not batched:
             given = [state.unsqueeze(1) for state in given]
         for state, size in zip(given, sizes, strict=True):
@@ -186,7 +194,12 @@ class RNNCellBase(Module):
     kind: str
 
     def __init__(
-        self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        device: DeviceLike = None,
+        dtype: DType | None = None,
     ) -> None:
         super().__init__()
         self.input_size, self.hidden_size, self.bias = input_size, hidden_size, bias
@@ -203,7 +216,7 @@ class RNNCellBase(Module):
         for parameter in self.parameters():
             init.uniform_(parameter, -bound, bound)
 
-    def forward(self, input: Tensor, hx: Any = None) -> Any:
+    def forward(self, input: Tensor, hx: Hidden | None = None) -> Hidden:
         if input.ndim not in (1, 2):
             raise ValueError(f"{self._get_name()}: Expected input to be 1D or 2D, got {input.ndim}D instead")
         batched = input.ndim == 2
@@ -212,15 +225,13 @@ class RNNCellBase(Module):
         if hx is None:
             state = [create.zeros(x.shape[0], self.hidden_size, dtype=x.dtype, device=x.device)] * count
         else:
-            state = list(hx) if count == 2 else [hx]
+            state = list(hx) if count == 2 else [hx]  # type: ignore[list-item]
             if not batched:
                 state = [part.unsqueeze(0) for part in state]
-        out = base.apply(
-            recurrent.cell, self.kind, x, state, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh
-        )
+        out = apply(recurrent.cell, self.kind, x, state, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
         if not batched:
             out = tuple(part.squeeze(0) for part in out)
-        return tuple(out) if count == 2 else out[0]
+        return (out[0], out[1]) if count == 2 else out[0]
 
     def extra_repr(self) -> str:
         return f"{self.input_size}, {self.hidden_size}{'' if self.bias else ', bias=False'}"
@@ -235,8 +246,8 @@ class RNNCell(RNNCellBase):
         hidden_size: int,
         bias: bool = True,
         nonlinearity: str = "tanh",
-        device: Any = None,
-        dtype: Any = None,
+        device: DeviceLike = None,
+        dtype: DType | None = None,
     ) -> None:
         self.kind = f"RNN_{nonlinearity.upper()}"
         if self.kind not in recurrent.COUNT:

@@ -1,10 +1,17 @@
 """Layers that move elements: flattening, padding, resampling, pixels and channels, columns."""
 
-from typing import Any
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from pywebgpu.nn import functional
 from pywebgpu.nn.module import Module
 from pywebgpu.tensor.tensor import Tensor
+
+if TYPE_CHECKING:
+    from pywebgpu.nn.types import Scale
+    from pywebgpu.tensor.types import Sizes
 
 
 class Flatten(Module):
@@ -15,7 +22,7 @@ class Flatten(Module):
         self.start_dim, self.end_dim = start_dim, end_dim
 
     def forward(self, input: Tensor) -> Tensor:
-        return input.flatten(self.start_dim, self.end_dim)  # type: ignore[no-any-return]
+        return input.flatten(self.start_dim, self.end_dim)
 
     def extra_repr(self) -> str:
         return f"start_dim={self.start_dim}, end_dim={self.end_dim}"
@@ -24,12 +31,12 @@ class Flatten(Module):
 class Unflatten(Module):
     """Axis `dim` as several."""
 
-    def __init__(self, dim: int, unflattened_size: Any) -> None:
+    def __init__(self, dim: int, unflattened_size: Sequence[int]) -> None:
         super().__init__()
         self.dim, self.unflattened_size = dim, unflattened_size
 
     def forward(self, input: Tensor) -> Tensor:
-        return input.unflatten(self.dim, tuple(self.unflattened_size))  # type: ignore[no-any-return]
+        return input.unflatten(self.dim, tuple(self.unflattened_size))
 
     def extra_repr(self) -> str:
         return f"dim={self.dim}, unflattened_size={self.unflattened_size}"
@@ -38,7 +45,7 @@ class Unflatten(Module):
 class Unfold(Module):
     """(n, c, h, w) -> (n, c kernel, positions): what a kernel sees, as columns."""
 
-    def __init__(self, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> None:
+    def __init__(self, kernel_size: Sizes, dilation: Sizes = 1, padding: Sizes = 0, stride: Sizes = 1) -> None:
         super().__init__()
         self.kernel_size, self.dilation, self.padding, self.stride = kernel_size, dilation, padding, stride
 
@@ -53,7 +60,7 @@ class Fold(Module):
     """(n, c kernel, positions) -> (n, c, *output_size): columns laid back and added where they overlap."""
 
     def __init__(
-        self, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
+        self, output_size: Sizes, kernel_size: Sizes, dilation: Sizes = 1, padding: Sizes = 0, stride: Sizes = 1
     ) -> None:
         super().__init__()
         self.output_size, self.kernel_size = output_size, kernel_size
@@ -77,8 +84,8 @@ class Upsample(Module):
 
     def __init__(
         self,
-        size: Any = None,
-        scale_factor: Any = None,
+        size: Sizes | None = None,
+        scale_factor: Scale | None = None,
         mode: str = "nearest",
         align_corners: bool | None = None,
         recompute_scale_factor: bool | None = None,
@@ -102,14 +109,14 @@ class Upsample(Module):
 class UpsamplingNearest2d(Upsample):
     """Upsample by repeating pixels."""
 
-    def __init__(self, size: Any = None, scale_factor: Any = None) -> None:
+    def __init__(self, size: Sizes | None = None, scale_factor: Scale | None = None) -> None:
         super().__init__(size, scale_factor, mode="nearest")
 
 
 class UpsamplingBilinear2d(Upsample):
     """Upsample by lines between the corners."""
 
-    def __init__(self, size: Any = None, scale_factor: Any = None) -> None:
+    def __init__(self, size: Sizes | None = None, scale_factor: Scale | None = None) -> None:
         super().__init__(size, scale_factor, mode="bilinear", align_corners=True)
 
 
@@ -162,7 +169,7 @@ class _Pad(Module):
     rank: int
     mode: str
 
-    def __init__(self, padding: Any) -> None:
+    def __init__(self, padding: Sizes) -> None:
         super().__init__()
         self.padding = (padding,) * (2 * self.rank) if isinstance(padding, int) else tuple(padding)
 
@@ -176,7 +183,7 @@ class _Pad(Module):
 class _ConstantPad(_Pad):
     mode = "constant"
 
-    def __init__(self, padding: Any, value: float) -> None:
+    def __init__(self, padding: Sizes, value: float) -> None:
         super().__init__(padding)
         self.value = value
 

@@ -1,7 +1,9 @@
 """State dicts: a module's parameters and persistent buffers by path, out and in, in torch's format."""
 
+from __future__ import annotations
+
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from pywebgpu.autodiff import grad_mode
@@ -40,24 +42,26 @@ class StateDict(ModuleTree):
 
     # Hooks
 
-    def register_state_dict_post_hook(self, hook: Any) -> RemovableHandle:
+    def register_state_dict_post_hook(self, hook: Callable[..., object]) -> RemovableHandle:
         """hook(module, state_dict, prefix, metadata) after this module wrote itself into a state dict."""
         return RemovableHandle(self._state_dict_hooks, hook)
 
     _register_state_dict_hook = register_state_dict_post_hook
 
-    def register_state_dict_pre_hook(self, hook: Any) -> RemovableHandle:
+    def register_state_dict_pre_hook(self, hook: Callable[..., object]) -> RemovableHandle:
         """hook(module, prefix, keep_vars) before this module writes itself into a state dict."""
         return RemovableHandle(self._state_dict_pre_hooks, hook)
 
-    def register_load_state_dict_pre_hook(self, hook: Any) -> RemovableHandle:
+    def register_load_state_dict_pre_hook(self, hook: Callable[..., object]) -> RemovableHandle:
         """hook(module, state_dict, prefix, metadata, strict, missing, unexpected, errors) before loading."""
         return self._register_load_state_dict_pre_hook(hook, with_module=True)
 
-    def _register_load_state_dict_pre_hook(self, hook: Any, with_module: bool = False) -> RemovableHandle:
+    def _register_load_state_dict_pre_hook(
+        self, hook: Callable[..., object], with_module: bool = False
+    ) -> RemovableHandle:
         return RemovableHandle(self._load_pre_hooks, (with_module, hook))  # type: ignore[arg-type]
 
-    def register_load_state_dict_post_hook(self, hook: Any) -> RemovableHandle:
+    def register_load_state_dict_post_hook(self, hook: Callable[..., object]) -> RemovableHandle:
         """hook(module, incompatible_keys) after loading."""
         return RemovableHandle(self._load_post_hooks, hook)
 
@@ -72,17 +76,18 @@ class StateDict(ModuleTree):
         raise RuntimeError("Reached a code path in Module.set_extra_state() that should never be called.")
 
     def state_dict(
-        self, *args: Any, destination: Any = None, prefix: str = "", keep_vars: bool = False
+        self, *args: Any, destination: dict[str, Any] | None = None, prefix: str = "", keep_vars: bool = False
     ) -> dict[str, Any]:
         """Parameters and persistent buffers by path. The tensors share the module's elements, without history.
 
         keep_vars: the parameters themselves instead.
         """
         if args:
-            destination, prefix, keep_vars = [*args, *[destination, prefix, keep_vars][len(args) :]]
+            given: tuple[Any, ...] = (*args, *(destination, prefix, keep_vars)[len(args) :])
+            destination, prefix, keep_vars = given
         if destination is None:
             destination = OrderedDict()
-            destination._metadata = OrderedDict()
+            destination._metadata = OrderedDict()  # type: ignore[attr-defined]
         metadata = {"version": self._version}
         if hasattr(destination, "_metadata"):
             destination._metadata[prefix[:-1]] = metadata
@@ -94,7 +99,7 @@ class StateDict(ModuleTree):
                 module.state_dict(destination=destination, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
         for hook in list(self._state_dict_hooks.values()):
             hook(self, destination, prefix, metadata)
-        return destination  # type: ignore[no-any-return]
+        return destination
 
     def _save_to_state_dict(self, destination: dict[str, Any], prefix: str, keep_vars: bool) -> None:
         for name, tensor in self._saved_tensors():
@@ -137,7 +142,7 @@ class StateDict(ModuleTree):
         self,
         state: dict[str, Any],
         prefix: str,
-        metadata: Any,
+        metadata: Mapping[str, Any] | None,
         strict: bool,
         assign: bool,
         missing: list[str],
@@ -186,7 +191,7 @@ class StateDict(ModuleTree):
                 if (further and first not in self._modules) or (not further and first not in own):
                     unexpected_keys.append(key)
 
-    def _load_one(self, name: str, own: Tensor, key: str, value: Any, assign: bool, errors: list[str]) -> None:
+    def _load_one(self, name: str, own: Tensor, key: str, value: object, assign: bool, errors: list[str]) -> None:
         if not isinstance(value, Tensor):
             errors.append(
                 f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like object from '

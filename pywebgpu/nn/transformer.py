@@ -1,8 +1,10 @@
 """Transformer encoders and decoders (Vaswani et al. 2017, arXiv 1706.03762), with torch's names."""
 
+from __future__ import annotations
+
 import copy
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pywebgpu.nn import functional, init
 from pywebgpu.nn.attention import MultiheadAttention
@@ -13,6 +15,10 @@ from pywebgpu.nn.module import Module
 from pywebgpu.nn.norm import LayerNorm
 from pywebgpu.tensor import create
 from pywebgpu.tensor.tensor import Tensor
+
+if TYPE_CHECKING:
+    from pywebgpu.dtypes import DType
+    from pywebgpu.tensor.factory_options import DeviceLike
 
 Activation = str | Callable[[Tensor], Tensor]
 
@@ -33,11 +39,11 @@ class _Layer(Module):
         batch_first: bool = False,
         norm_first: bool = False,
         bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
+        device: DeviceLike = None,
+        dtype: DType | None = None,
     ) -> None:
         super().__init__()
-        made = {"device": device, "dtype": dtype}
+        made: dict[str, Any] = {"device": device, "dtype": dtype}
         names = ("self_attn", "multihead_attn")[: self.n_attentions]
         for name in names:
             setattr(self, name, MultiheadAttention(d_model, nhead, dropout, bias, batch_first=batch_first, **made))
@@ -189,17 +195,17 @@ class Transformer(Module):
         dim_feedforward: int = 2048,
         dropout: float = 0.1,
         activation: Activation = functional.relu,
-        custom_encoder: Any = None,
-        custom_decoder: Any = None,
+        custom_encoder: Module | None = None,
+        custom_decoder: Module | None = None,
         layer_norm_eps: float = 1e-5,
         batch_first: bool = False,
         norm_first: bool = False,
         bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
+        device: DeviceLike = None,
+        dtype: DType | None = None,
     ) -> None:
         super().__init__()
-        made = {"device": device, "dtype": dtype}
+        made: dict[str, Any] = {"device": device, "dtype": dtype}
         given = (
             d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias
         )  # fmt: skip
@@ -255,9 +261,9 @@ class Transformer(Module):
         return out
 
     @staticmethod
-    def generate_square_subsequent_mask(sz: int, device: Any = None, dtype: Any = None) -> Tensor:
+    def generate_square_subsequent_mask(sz: int, device: DeviceLike = None, dtype: DType | None = None) -> Tensor:
         """(sz, sz): -inf above the diagonal, 0 elsewhere."""
-        return create.full((sz, sz), float("-inf"), device=device, dtype=dtype).triu(1)  # type: ignore[no-any-return]
+        return create.full((sz, sz), float("-inf"), device=device, dtype=dtype).triu(1)
 
 
 def _activation(given: Activation) -> Callable[[Tensor], Tensor]:

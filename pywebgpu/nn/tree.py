@@ -3,12 +3,17 @@
 A class of its own because the rest of Module (calls, hooks, conversion, state dicts) only needs these walks.
 """
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterable, Iterator
+from typing import TYPE_CHECKING, Any
 
 from pywebgpu.nn.parameter import Buffer, Parameter
 from pywebgpu.step_capture.capture import capture_state
 from pywebgpu.tensor.tensor import Tensor
+
+if TYPE_CHECKING:
+    from pywebgpu.nn.module import Module
 
 
 class ModuleTree:
@@ -30,7 +35,7 @@ class ModuleTree:
 
     # Attributes
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         capture_state.changes += 1
         if "_parameters" not in self.__dict__:
             if isinstance(value, Parameter | ModuleTree | Buffer):
@@ -88,7 +93,7 @@ class ModuleTree:
         found = {*super().__dir__(), *self._parameters, *self._buffers, *self._modules}
         return sorted(name for name in found if not name[:1].isdigit())
 
-    def _forget(self, name: str, keep: Any = None) -> None:
+    def _forget(self, name: str, keep: object = None) -> None:
         """Takes `name` away from everything but `keep`, which then replaces it in its place."""
         for held in (self.__dict__, self._parameters, self._buffers, self._modules):
             if held is not keep:
@@ -131,7 +136,7 @@ class ModuleTree:
         else:
             self._non_persistent_buffers_set.add(name)
 
-    def add_module(self, name: str, module: Any) -> None:
+    def add_module(self, name: str, module: Module | None) -> None:
         """Adds a child module under a name, or reserves the name with None."""
         self._check_name("module", name, self._modules)
         if module is not None and not isinstance(module, ModuleTree):
@@ -140,7 +145,7 @@ class ModuleTree:
 
     register_module = add_module
 
-    def _check_name(self, kind: str, name: str, held: Any) -> None:
+    def _check_name(self, kind: str, name: str, held: Container[str]) -> None:
         if "_parameters" not in self.__dict__:
             raise AttributeError(f"cannot assign {kind} before Module.__init__() call")
         if not isinstance(name, str):
@@ -154,7 +159,7 @@ class ModuleTree:
 
     # By path
 
-    def get_submodule(self, target: str) -> Any:
+    def get_submodule(self, target: str) -> Module:
         """The module at a path like "layers.0.norm". Raises AttributeError when there is none."""
         found: Any = self
         for name in target.split(".") if target else ():
@@ -163,9 +168,9 @@ class ModuleTree:
             found = getattr(found, name)
             if not isinstance(found, ModuleTree):
                 raise AttributeError(f"`{name}` is not an nn.Module")
-        return found
+        return found  # type: ignore[no-any-return]
 
-    def set_submodule(self, target: str, module: Any, strict: bool = False) -> None:
+    def set_submodule(self, target: str, module: Module | None, strict: bool = False) -> None:
         """Puts a module at a path."""
         path, _, name = target.rpartition(".")
         if not target:
@@ -188,9 +193,9 @@ class ModuleTree:
         found = self._at(target)
         if name not in self.get_submodule(path)._buffers:
             raise AttributeError(f"`{target}` is not a buffer")
-        return found  # type: ignore[no-any-return]
+        return found  # type: ignore[return-value]
 
-    def _at(self, target: str) -> Any:
+    def _at(self, target: str) -> object:
         path, _, name = target.rpartition(".")
         parent = self.get_submodule(path)
         if not hasattr(parent, name):

@@ -4,12 +4,19 @@ compiler/passes/checks.py puts them instead of ops whose result it cannot bound.
 no gradient, and no line in the tables of ops.
 """
 
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 from pywebgpu import dtypes
 from pywebgpu.dtypes import DType
 from pywebgpu.ir.graph import Node, Pointwise
 from pywebgpu.ops import pointwise
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from numpy.typing import NDArray
 
 
 def _checked(op: Pointwise, wgsl: str) -> Pointwise:
@@ -32,7 +39,7 @@ def _to_int64(*given: DType, **attrs: Any) -> DType:
     return dtypes.int64
 
 
-def _first(xp: Any, value: Any, *others: Any, **attrs: Any) -> Any:
+def _first(xp: ModuleType, value: NDArray[Any], *others: Any, **attrs: Any) -> NDArray[Any]:
     return value
 
 

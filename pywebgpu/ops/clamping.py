@@ -3,10 +3,17 @@
 Apart from pointwise.py, since these are made of its comparisons, and nothing there is made of them.
 """
 
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 from pywebgpu.ir.graph import Node, Pointwise
 from pywebgpu.ops import pointwise
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from numpy.typing import NDArray
 
 
 def _kept(g: Node, condition: Node) -> Node:
@@ -33,7 +40,7 @@ clamp_max: Pointwise = Pointwise(
 )
 
 
-def _clamped(xp: Any, x: Any, low: Any, high: Any) -> Any:
+def _clamped(xp: ModuleType, x: NDArray[Any], low: NDArray[Any], high: NDArray[Any]) -> NDArray[Any]:
     return xp.minimum(xp.maximum(x, low), high)
 
 

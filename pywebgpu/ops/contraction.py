@@ -1,12 +1,19 @@
 """Sums of products over a shared axis."""
 
+from __future__ import annotations
+
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pywebgpu.errors import DTypeError, ShapeError
 from pywebgpu.ir.graph import Node, Spec, Structural, thread_state
 from pywebgpu.ops import special
 from pywebgpu.ops.movement import permute, reshape
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from numpy.typing import NDArray
 
 
 def _matmul_spec(a: Spec, b: Spec) -> Spec:
@@ -34,7 +41,7 @@ def _right_vjp(g: Node, out: Node, a: Node, b: Node) -> Node:
     return matmul(transposed(a), g)
 
 
-def _reference(xp: Any, a: Any, b: Any) -> Any:
+def _reference(xp: ModuleType, a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
     return xp.matmul(special.upcast(xp, a), special.upcast(xp, b)).astype(a.dtype, copy=False)
 
 

@@ -3,14 +3,21 @@
 Row numbers are in range and not negative: composites/indexing.py checks them (pointwise.index) where it cannot know.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pywebgpu import dtypes
 from pywebgpu.errors import ShapeError
 from pywebgpu.ir.graph import Node, Spec, Structural, host, thread_state
 from pywebgpu.ops import movement, pointwise, products, special
 from pywebgpu.shapes import Shape
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from numpy.typing import NDArray
 
 
 def _take_spec(x: Spec, index: Spec) -> Spec:
@@ -40,7 +47,7 @@ def _scatter_spec(base: Spec, index: Spec, source: Spec, mode: str) -> Spec:
     return base
 
 
-def _scatter(xp: Any, base: Any, index: Any, source: Any, mode: str) -> Any:
+def _scatter(xp: ModuleType, base: NDArray[Any], index: NDArray[Any], source: NDArray[Any], mode: str) -> NDArray[Any]:
     out = base.copy()
     if mode == "set":
         out[index] = source
@@ -124,7 +131,7 @@ cat: Structural = Structural(
 )
 
 
-def _write_slice(xp: Any, base: Any, value: Any, starts: Shape, steps: Shape) -> Any:
+def _write_slice(xp: ModuleType, base: NDArray[Any], value: NDArray[Any], starts: Shape, steps: Shape) -> NDArray[Any]:
     out = base.copy()
     out[movement._slices(starts, value.shape, steps)] = value
     return out
@@ -146,7 +153,9 @@ write_slice: Structural = Structural(
 )
 
 
-def _offset_slice(xp: Any, x: Any, *starts: Any, axes: Shape, sizes: Shape, steps: Shape) -> Any:
+def _offset_slice(
+    xp: ModuleType, x: NDArray[Any], *starts: Any, axes: Shape, sizes: Shape, steps: Shape
+) -> NDArray[Any]:
     first = [0] * x.ndim
     for axis, start in zip(axes, starts, strict=True):
         first[axis] = int(start)
@@ -172,7 +181,7 @@ def slice_of_data(x: Node, starts: Shape, sizes: Shape, steps: Shape) -> Node:
 # Scans run along the last axis.
 
 
-def _scan(xp: Any, x: Any, mode: str) -> Any:
+def _scan(xp: ModuleType, x: NDArray[Any], mode: str) -> NDArray[Any]:
     if mode in ("add", "prod"):
         return getattr(xp, {"add": "cumsum", "prod": "cumprod"}[mode])(special.upcast(xp, x), axis=-1).astype(x.dtype)
     return {"max": xp.maximum, "min": xp.minimum}[mode].accumulate(x, axis=-1)
@@ -196,7 +205,7 @@ def _scan_vjp(g: Node, out: Node, x: Node, mode: str) -> Node:
 scan: Structural = Structural("scan", infer=lambda x, mode: x, reference=_scan, vjp=(_scan_vjp,))
 
 
-def _argsort(xp: Any, x: Any, descending: bool) -> Any:
+def _argsort(xp: ModuleType, x: NDArray[Any], descending: bool) -> NDArray[Any]:
     if not descending:
         return xp.argsort(x, axis=-1, kind="stable")
     # Backwards twice: equal elements keep their order.
@@ -247,7 +256,7 @@ sort_block: Structural = Structural(
 )
 
 
-def _sort_merge(xp: Any, keys: Any, order: Any, width: int) -> Any:
+def _sort_merge(xp: ModuleType, keys: NDArray[Any], order: NDArray[Any], width: int) -> NDArray[Any]:
     out = order.copy()
     for start in range(0, keys.shape[-1], 2 * width):
         run = order[..., start : start + 2 * width]

@@ -4,14 +4,21 @@
 needed where an output element may lie outside the input. `fill` is what stands there.
 """
 
+from __future__ import annotations
+
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pywebgpu.errors import ShapeError
 from pywebgpu.ir.graph import Movement, Node
 from pywebgpu.ops import reduction
 from pywebgpu.shapes import Shape
 from pywebgpu.symbolic import Sym, constant, flatten, unflatten
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from numpy.typing import NDArray
 
 Coords = tuple[Sym, ...]
 NO_BOUNDS: tuple[Any, ...] = ()
@@ -85,7 +92,9 @@ def _pad_index(at: Coords, x: Shape, shape: Shape, starts: Shape, steps: Shape) 
     return tuple(coords), tuple(bounds)
 
 
-def _pad(xp: Any, a: Any, shape: Shape, starts: Shape, steps: Shape, value: float = 0.0) -> Any:
+def _pad(
+    xp: ModuleType, a: NDArray[Any], shape: Shape, starts: Shape, steps: Shape, value: float = 0.0
+) -> NDArray[Any]:
     out = xp.full(shape, value, a.dtype)
     out[_slices(starts, a.shape, steps)] = a
     return out
@@ -112,7 +121,7 @@ def _window_shape(x: Shape, axis: int, size: int, step: int, dilation: int) -> S
     return (*x[:axis], count, *x[axis + 1 :], size)
 
 
-def _window(xp: Any, a: Any, axis: int, size: int, step: int, dilation: int) -> Any:
+def _window(xp: ModuleType, a: NDArray[Any], axis: int, size: int, step: int, dilation: int) -> NDArray[Any]:
     views = xp.lib.stride_tricks.sliding_window_view(a, dilation * (size - 1) + 1, axis=axis)
     return views[(slice(None),) * axis + (slice(None, None, step),)][..., ::dilation]
 
@@ -144,7 +153,7 @@ def _unwindow_index(at: Coords, x: Shape, axis: int, length: int, step: int, dil
     return (*at[:axis], position // step, *at[axis + 1 :]), tuple(bounds)
 
 
-def _unwindow(xp: Any, a: Any, axis: int, length: int, step: int, dilation: int) -> Any:
+def _unwindow(xp: ModuleType, a: NDArray[Any], axis: int, length: int, step: int, dilation: int) -> NDArray[Any]:
     out = xp.zeros((*a.shape[:axis], length, *a.shape[axis + 1 :]), a.dtype)
     lead = (slice(None),) * axis
     for k in range(a.shape[-1]):

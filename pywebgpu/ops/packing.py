@@ -4,15 +4,22 @@ A piece starts where a device may bind a buffer, so it is read and written there
 compiler/suballocation.py, which makes both ops free wherever it can.
 """
 
+from __future__ import annotations
+
 from functools import lru_cache
 from math import prod
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pywebgpu.dtypes import DType
 from pywebgpu.ir.graph import Movement, Node, Spec, Structural
 from pywebgpu.ops import movement
 from pywebgpu.shapes import Shape
 from pywebgpu.symbolic import flatten
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from numpy.typing import NDArray
 
 ALIGNMENT = 256  # bytes: WebGPU's own minStorageBufferOffsetAlignment
 
@@ -39,7 +46,7 @@ def layout(shapes: tuple[Shape, ...], dtype: DType) -> Layout:
     return Layout(tuple(starts), end)
 
 
-def _pack(xp: Any, *parts: Any, starts: Shape, size: int, clean: bool) -> Any:
+def _pack(xp: ModuleType, *parts: Any, starts: Shape, size: int, clean: bool) -> NDArray[Any]:
     out = xp.zeros(size, parts[0].dtype)
     for part, start in zip(parts, starts, strict=True):
         out[start : start + part.size] = xp.ravel(part)

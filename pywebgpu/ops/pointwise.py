@@ -4,6 +4,9 @@ A name in a WGSL expression that is not a builtin (`p_erf`, `p_max`) is a functi
 one dtype; composites/arithmetic.py promotes before it calls.
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable
 from functools import lru_cache
 from math import copysign
 from typing import Any
@@ -44,7 +47,7 @@ def _to_bool(*given: DType, **attrs: Any) -> DType:
     return dtypes.bool_
 
 
-def _by_kind(floating: str, integer: str) -> Any:
+def _by_kind(floating: str, integer: str) -> Callable[..., str]:
     return lambda *given, **attrs: floating if given[-1].kind is Kind.FLOAT else integer
 
 

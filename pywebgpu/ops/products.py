@@ -5,15 +5,22 @@ counted apart. Where it will be, a quotient forgets what a step away from 0 woul
 in about log2(n) steps that only multiply and add, so that derivatives of every order are right.
 """
 
+from __future__ import annotations
+
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pywebgpu.ir.graph import Node, Reduction, thread_state
 from pywebgpu.ops import movement, pointwise, reduction, special
 from pywebgpu.shapes import Shape
 
+if TYPE_CHECKING:
+    from types import ModuleType
 
-def _reference(xp: Any, a: Any, axes: Shape) -> Any:
+    from numpy.typing import NDArray
+
+
+def _reference(xp: ModuleType, a: NDArray[Any], axes: Shape) -> NDArray[Any]:
     return xp.prod(special.upcast(xp, a), axis=axes, keepdims=True).astype(a.dtype)
 
 

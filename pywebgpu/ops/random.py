@@ -4,9 +4,17 @@ Element i is word i mod 4 of block (i div 4, draw, stream, 0) under the 64-bit k
 numbers, so a Program holds no seed and a draw uploads nothing.
 """
 
-from typing import Any
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from pywebgpu.ir.graph import Generator, Node, Spec
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from numpy.typing import NDArray
 
 Seed = tuple[Node, Node, Node, Node]  # low and high half of the key, stream, draw: uint32, shape ()
 
@@ -16,7 +24,7 @@ W0, W1 = 0x9E3779B9, 0xBB67AE85
 CHUNK = 1 << 14  # blocks that NumPy computes at a time: they stay in the cache
 
 
-def philox(xp: Any, counter: Any, key: tuple[int, int]) -> Any:
+def philox(xp: ModuleType, counter: Sequence[NDArray[Any]], key: tuple[int, int]) -> tuple[NDArray[Any], ...]:
     """Four random words for each counter. counter: four arrays of uint64 that hold uint32 words."""
     c0, c1, c2, c3 = counter
     k0, k1 = key
@@ -29,7 +37,9 @@ def philox(xp: Any, counter: Any, key: tuple[int, int]) -> Any:
     return c0, c1, c2, c3
 
 
-def _bits(xp: Any, low: Any, high: Any, stream: Any, draw: Any, spec: Spec) -> Any:
+def _bits(
+    xp: ModuleType, low: NDArray[Any], high: NDArray[Any], stream: NDArray[Any], draw: NDArray[Any], spec: Spec
+) -> NDArray[Any]:
     count = 1
     for n in spec.shape:
         count *= n

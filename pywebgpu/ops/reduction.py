@@ -3,8 +3,11 @@
 A folded axis stays, with size 1. An axis grows from size 1, or is added in front.
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pywebgpu import dtypes
 from pywebgpu.dtypes import DType
@@ -12,6 +15,11 @@ from pywebgpu.ir.graph import Movement, Node, Reduction
 from pywebgpu.ops import pointwise, special
 from pywebgpu.shapes import Shape
 from pywebgpu.symbolic import ZERO
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from numpy.typing import NDArray
 
 
 def grown(small: Node, like: Node) -> Node:
@@ -29,8 +37,8 @@ def _index(*given: DType) -> DType:
     return dtypes.int64
 
 
-def _arg(name: str) -> Any:
-    def reference(xp: Any, a: Any, axes: Shape) -> Any:
+def _arg(name: str) -> Callable[..., NDArray[Any]]:
+    def reference(xp: ModuleType, a: NDArray[Any], axes: Shape) -> NDArray[Any]:
         kept = [axis for axis in range(a.ndim) if axis not in axes]
         size = prod(a.shape[axis] for axis in axes)
         rows = xp.transpose(a, (*kept, *axes)).reshape([a.shape[axis] for axis in kept] + [size])

@@ -1,11 +1,18 @@
 """NumPy meanings that need more than one ufunc. `xp` is numpy; this module imports nothing of it."""
 
+from __future__ import annotations
+
 from math import erf as _exact_erf
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pywebgpu import dtypes
 from pywebgpu.dtypes import DType, Kind
 from pywebgpu.errors import RangeError
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from numpy.typing import NDArray
 
 _NUMPY_NAMES = {"bfloat16": "float32"}  # held as float32 values that bfloat16 can hold
 
@@ -25,14 +32,14 @@ def numpy_dtype(dtype: DType) -> str:
     return _NUMPY_NAMES.get(dtype.name, dtype.name)
 
 
-def _horner(x: Any, factors: tuple[float, ...]) -> Any:
-    total = factors[0]
+def _horner(x: NDArray[Any], factors: tuple[float, ...]) -> NDArray[Any]:
+    total: Any = factors[0]
     for factor in factors[1:]:
         total = total * x + factor
     return total
 
 
-def erf(xp: Any, x: Any) -> Any:
+def erf(xp: ModuleType, x: NDArray[Any]) -> NDArray[Any]:
     if x.dtype == "float64":
         return xp.asarray(xp.frompyfunc(_exact_erf, 1, 1)(x), dtype="float64")
     clipped = xp.clip(upcast(xp, x), -4.0, 4.0)
@@ -40,7 +47,7 @@ def erf(xp: Any, x: Any) -> Any:
     return (clipped * _horner(square, ERF_P) / _horner(square, ERF_Q)).astype(x.dtype)
 
 
-def erfinv(xp: Any, x: Any) -> Any:
+def erfinv(xp: ModuleType, x: NDArray[Any]) -> NDArray[Any]:
     with xp.errstate(divide="ignore", invalid="ignore"):
         w = -xp.log((1.0 - x) * (1.0 + x))
         centre = _horner(w - 2.5, ERFINV_CENTRE)
@@ -53,25 +60,25 @@ def erfinv(xp: Any, x: Any) -> Any:
         return xp.where(xp.abs(x) > 1.0, xp.nan, out).astype(x.dtype)
 
 
-def sigmoid(xp: Any, x: Any) -> Any:
+def sigmoid(xp: ModuleType, x: NDArray[Any]) -> NDArray[Any]:
     with xp.errstate(over="ignore"):
         return xp.reciprocal(1.0 + xp.exp(-x))
 
 
-def sign(xp: Any, x: Any) -> Any:
+def sign(xp: ModuleType, x: NDArray[Any]) -> NDArray[Any]:
     if x.dtype.kind == "b":
         return x.copy()
     return xp.where(xp.isnan(x), xp.zeros((), x.dtype), xp.sign(x)) if x.dtype.kind == "f" else xp.sign(x)
 
 
-def round_bfloat16(xp: Any, x: Any) -> Any:
+def round_bfloat16(xp: ModuleType, x: NDArray[Any]) -> NDArray[Any]:
     """The nearest bfloat16 values, ties to even, kept as float32."""
     bits = xp.asarray(x, dtype="float32", order="C").view("uint32")
     rounded = ((bits + 0x7FFF + ((bits >> 16) & 1)) & 0xFFFF0000).astype("uint32").view("float32")
     return xp.where(xp.isnan(x), xp.float32("nan"), rounded)
 
 
-def cast(xp: Any, x: Any, dtype: DType) -> Any:
+def cast(xp: ModuleType, x: NDArray[Any], dtype: DType) -> NDArray[Any]:
     if dtype is dtypes.bfloat16:
         return round_bfloat16(xp, x)
     if x.dtype.kind == "f" and dtype.kind is Kind.INT:
@@ -84,22 +91,22 @@ def cast(xp: Any, x: Any, dtype: DType) -> Any:
 OUT_OF_BOUNDS = "index {index} is out of bounds for dimension with size {size}"
 
 
-def _refuse_zero(a: Any, divisor: Any) -> None:
+def _refuse_zero(a: NDArray[Any], divisor: NDArray[Any]) -> None:
     if divisor.dtype.kind != "f" and a.size and not divisor.all():
         raise RuntimeError("ZeroDivisionError")
 
 
-def floor_divide(xp: Any, a: Any, b: Any) -> Any:
+def floor_divide(xp: ModuleType, a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
     _refuse_zero(a, b)
     return xp.floor_divide(a, b)
 
 
-def remainder(xp: Any, a: Any, b: Any) -> Any:
+def remainder(xp: ModuleType, a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
     _refuse_zero(a, b)
     return xp.remainder(a, b)
 
 
-def index(xp: Any, x: Any, size: int, wrap: bool = True) -> Any:
+def index(xp: ModuleType, x: NDArray[Any], size: int, wrap: bool = True) -> NDArray[Any]:
     if not x.size:
         return x.copy()
     low, high = x.min(), x.max()
@@ -111,6 +118,6 @@ def index(xp: Any, x: Any, size: int, wrap: bool = True) -> Any:
     return xp.where(x < 0, x + size, x)
 
 
-def upcast(xp: Any, x: Any) -> Any:
+def upcast(xp: ModuleType, x: NDArray[Any]) -> NDArray[Any]:
     """Sums and products of half floats are taken in float32."""
     return x.astype("float32") if x.dtype == "float16" else x

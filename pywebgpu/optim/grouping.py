@@ -47,7 +47,7 @@ def match(groups: list[Group], saved: list[Group]) -> dict[Any, tensor.Tensor]:
     return out
 
 
-def restored(parameter: tensor.Tensor, value: Any, old: Any, key: str = "") -> Any:
+def restored(parameter: tensor.Tensor, value: object, old: object, key: str = "") -> object:
     """A saved value with its tensors where and how `parameter` needs them."""
     if isinstance(value, tensor.Tensor):
         if key == "step":

@@ -6,10 +6,14 @@ import sys
 from collections import defaultdict
 from collections.abc import Callable, ItemsView, Iterator, ValuesView
 from functools import partial
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from pywebgpu.step_capture.capture import Capture, capture_state
 from pywebgpu.step_capture.free_number import FREE, plain
+
+if TYPE_CHECKING:
+    from pywebgpu.optim.optimizer import Optimizer
+    from pywebgpu.tensor.tensor import Tensor
 
 Guard = Callable[[], str | None]
 _PLAIN = (bool, int, float, str, tuple)
@@ -34,13 +38,13 @@ class Options(dict[str, Any]):
     def copy(self) -> dict[str, Any]:
         return dict(self)
 
-    def __or__(self, other: Any) -> Any:
+    def __or__(self, other: dict[str, Any]) -> dict[str, Any]:  # type: ignore[override]
         return dict(self) | other
 
-    def __ror__(self, other: Any) -> Any:
+    def __ror__(self, other: dict[str, Any]) -> dict[str, Any]:  # type: ignore[override]
         return other | dict(self)
 
-    def __ior__(self, other: Any) -> Self:  # type: ignore[override]
+    def __ior__(self, other: dict[str, Any]) -> Self:  # type: ignore[override]
         self.update(other)
         return self
 
@@ -68,15 +72,15 @@ class Options(dict[str, Any]):
         value = super().__getitem__(name)
         return value if capture_state.capture is None else self._read(capture_state.capture, name, value)
 
-    def get(self, name: str, default: Any = None) -> Any:
+    def get(self, name: str, default: object = None) -> Any:
         return self[name] if name in self else default  # noqa: SIM401 - it would call itself
 
-    def setdefault(self, name: str, default: Any = None) -> Any:
+    def setdefault(self, name: str, default: object = None) -> Any:
         if name not in self:
             self[name] = default
         return self[name]
 
-    def __setitem__(self, name: str, value: Any) -> None:
+    def __setitem__(self, name: str, value: object) -> None:
         capture = capture_state.capture
         if capture is not None:
             capture.save_dict(self)
@@ -93,17 +97,17 @@ class Options(dict[str, Any]):
         if capture_state.capture is not None:
             capture_state.capture.reason = "it takes an option or a state out of an optimizer"
 
-    def _note_change(self, capture: Capture, name: str, value: Any) -> None:
+    def _note_change(self, capture: Capture, name: str, value: object) -> None:
         """What a step does not read anew it may not change either: the next run begins with another value."""
         known = dict.get(self, name, value)
         is_read_anew = type(known) in self.KINDS and (type(value) in FREE or type(value) in self.KINDS)
         if not is_read_anew and not _is_as(known, value):
             capture.reason = f"it changes the {name} of an optimizer, which is no number that is read anew"
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[object, ...]:
         return type(self), (dict(self),)
 
-    def _read(self, capture: Capture, name: str, value: Any) -> Any:
+    def _read(self, capture: Capture, name: str, value: object) -> Any:
         find, handed = super().__getitem__, _is_asked_by_program()
         if type(value) in self.KINDS:
             return capture.read(name, partial(find, name), self, handed=handed)
@@ -116,7 +120,7 @@ class Options(dict[str, Any]):
         """What a captured step does not read anew: a step is for these values, and for these very tensors."""
         return [(name, value) for name, value in dict.items(self) if name != "params" and self._is_fixed(value)]
 
-    def _is_fixed(self, value: Any) -> bool:
+    def _is_fixed(self, value: object) -> bool:
         if isinstance(value, tuple):
             return not all(isinstance(item, float) for item in value)
         return type(value) not in self.KINDS
@@ -142,11 +146,11 @@ class States(defaultdict[Any, Any]):
     def __init__(self, items: dict[Any, Any] | None = None) -> None:
         super().__init__(Counts, items or {})
 
-    def __setitem__(self, parameter: Any, state: Any) -> None:
+    def __setitem__(self, parameter: Tensor, state: dict[str, Any]) -> None:
         capture_state.changes += 1
         super().__setitem__(parameter, state)
 
-    def __delitem__(self, parameter: Any) -> None:
+    def __delitem__(self, parameter: Tensor) -> None:
         capture_state.changes += 1
         super().__delitem__(parameter)
 
@@ -158,18 +162,18 @@ class States(defaultdict[Any, Any]):
         capture_state.changes += 1
         return super().pop(*args)
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[object, ...]:
         return type(self), (dict(self),)
 
 
-def watch(optimizer: Any) -> None:
+def watch(optimizer: Optimizer) -> None:
     """The captured step is for the groups, the parameters, the flags and the hooks that the optimizer has now."""
     capture = capture_state.capture
     if capture is not None and capture.meet(optimizer):
         capture.always.append(_groups_guard(optimizer))
 
 
-def watch_states(optimizer: Any) -> None:
+def watch_states(optimizer: Optimizer) -> None:
     """The captured step is for states with the names, the tensors and what else is no number that they have now."""
     capture = capture_state.capture
     if capture is not None and not isinstance(optimizer.state, States):
@@ -178,7 +182,7 @@ def watch_states(optimizer: Any) -> None:
         capture.guards.append(_states_guard(optimizer))
 
 
-def _groups_guard(optimizer: Any) -> Guard:
+def _groups_guard(optimizer: Optimizer) -> Guard:
     title = type(optimizer).__name__
     groups = [(group, list(map(id, group["params"])), _fixed(group)) for group in optimizer.param_groups]
     hooks = _hooks(optimizer)
@@ -198,7 +202,7 @@ def _groups_guard(optimizer: Any) -> Guard:
     return guard
 
 
-def _states_guard(optimizer: Any) -> Guard:
+def _states_guard(optimizer: Optimizer) -> Guard:
     states = []
     for group in optimizer.param_groups:
         for parameter in group["params"]:
@@ -228,10 +232,10 @@ def _changed(home: dict[str, Any], fixed: list[tuple[str, Any]]) -> str | None:
     return None
 
 
-def _is_as(value: Any, now: Any) -> bool:
+def _is_as(value: object, now: object) -> bool:
     """Whether an option is the same, or an equal number or text."""
     return now is value or (isinstance(value, _PLAIN) and type(now) is type(value) and now == value)
 
 
-def _hooks(optimizer: Any) -> dict[str, dict[int, Any]]:
+def _hooks(optimizer: Optimizer) -> dict[str, dict[int, Any]]:
     return {event: dict(hooks) for event, hooks in optimizer._hooks.items() if hooks}

@@ -155,7 +155,7 @@ class Optimizer:
                 if parameter is None:
                     state[key] = value
                 else:
-                    state[parameter] = grouping.restored(parameter, value, self.state.get(parameter, {}))
+                    state[parameter] = grouping.restored(parameter, value, self.state.get(parameter, {}))  # type: ignore[assignment]
         for group, new in zip(self.param_groups, saved, strict=True):
             new["params"] = group["params"]
             if "param_names" in group:
@@ -299,7 +299,7 @@ class UpdateRule(Optimizer):
         return [[params[at] for at in bundle] for bundle in flat_parameters.bundles(params, kinds)]
 
     def _update_together(self, params: list[tensor.Tensor], group: Group) -> None:
-        given = [parameter.grad for parameter in params]
+        given: list[Any] = [parameter.grad for parameter in params]
         gradients = flat_parameters.gather(given, move=flat_parameters.are_new(given))
         states = self._states(params, group)
         before = {name: states[0][name] for name in states[0]}
@@ -318,7 +318,8 @@ class UpdateRule(Optimizer):
         self._keep(params, states)
 
     def _update_alone(self, parameter: tensor.Tensor, group: Group) -> None:
-        gradient = -parameter.grad if group["maximize"] else parameter.grad
+        gradient: Any = parameter.grad
+        gradient = -gradient if group["maximize"] else gradient
         states = self._states([parameter], group)
         self._update(parameter, gradient, states[0], group)
         self._keep([parameter], states)
@@ -366,18 +367,19 @@ class UpdateRule(Optimizer):
         raise NotImplementedError
 
 
-def _copied(value: Any, old: Any) -> Any:
+def _copied(value: Any, old: object) -> Any:
     """An option, on the device where it is now."""
     copied = copy.deepcopy(value)
-    both = isinstance(copied, tensor.Tensor) and isinstance(old, tensor.Tensor)
-    return copied.to(old.device) if both else copied
+    if isinstance(copied, tensor.Tensor) and isinstance(old, tensor.Tensor):
+        return copied.to(old.device)
+    return copied
 
 
 def _plain(state: State) -> State:
     return dict(state) if isinstance(state, numbers.Options) else state
 
 
-def _kind(parameter: tensor.Tensor, state: State) -> Any:
+def _kind(parameter: tensor.Tensor, state: State) -> object:
     """What parameters that are updated together have in common; something new for one that must be alone."""
     found: list[Any] = []
     for name, value in dict.items(state):  # As they are: nothing is read anew here.

@@ -5,12 +5,12 @@ from __future__ import annotations
 import functools
 import json
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict
 from enum import Enum
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from pywebgpu import devices
 from pywebgpu.devices.timing import Timing
@@ -20,6 +20,12 @@ from pywebgpu.ir.graph import thread_state
 from pywebgpu.profiler import averages, chrome
 from pywebgpu.profiler import events as timeline
 from pywebgpu.runtime import executor
+
+if TYPE_CHECKING:
+    from pywebgpu.compiler.driver import Written
+    from pywebgpu.compiler.program import Program
+    from pywebgpu.devices.base import Device
+    from pywebgpu.ir.graph import Node
 
 
 class ProfilerActivity(Enum):
@@ -72,7 +78,9 @@ def schedule(
     return action
 
 
-def tensorboard_trace_handler(dir_name: str, worker_name: str | None = None, use_gzip: bool = False) -> Any:
+def tensorboard_trace_handler(
+    dir_name: str, worker_name: str | None = None, use_gzip: bool = False
+) -> Callable[[profile], None]:
     """An `on_trace_ready` that writes a trace a recording into a folder."""
 
     def write(found: profile) -> None:
@@ -101,7 +109,7 @@ class record_function:
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
-        def named(*args: Any, **kwargs: Any) -> Any:
+        def named(*args: Any, **kwargs: Any) -> object:
             with thread_state.span("label", self.name):
                 return function(*args, **kwargs)
 
@@ -123,22 +131,22 @@ class _Session(Plans):
     def span(self, span: origin.Span) -> None:
         self.spans.append(span)
 
-    def loading(self, device: Any, program: Any, roots: Any, written: Any) -> None:
+    def loading(self, device: Device, program: Program, roots: Sequence[Node], written: Written) -> None:
         super().loading(device, program, roots, written)
         self.time(device)
         self.sample(device)
 
-    def again(self, device: Any, program: Any) -> None:
+    def again(self, device: Device, program: Program) -> None:
         super().again(device, program)
         self.time(device)
         self.sample(device)
 
-    def time(self, device: Any) -> None:
+    def time(self, device: Device) -> None:
         if not any(device is known for known in self._timed):
             self._timed.append(device)
             device.time(True)
 
-    def sample(self, device: Any) -> None:
+    def sample(self, device: Device) -> None:
         if self._memory:
             counters = device.counters
             now = time.perf_counter()
@@ -189,7 +197,7 @@ class profile:
         with_stack: bool = False,
         with_flops: bool = False,
         with_modules: bool = False,
-        experimental_config: Any = None,
+        experimental_config: object = None,
         acc_events: bool = False,
     ) -> None:
         if with_flops:
@@ -300,7 +308,7 @@ class profile:
 
     def key_averages(
         self, group_by_input_shape: bool = False, group_by_stack_n: int = 0, *, group_by: str = "op"
-    ) -> Any:
+    ) -> averages.Averages:
         """Sums by "op", "kernel", "module", "phase", "label" or "line"; see `table` of the result."""
         session = self._finished()
         group_by = "line" if group_by_stack_n else group_by

@@ -10,7 +10,7 @@ import hashlib
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from pywebgpu.compiler import serialization
 from pywebgpu.compiler.program import Program
@@ -20,6 +20,9 @@ from pywebgpu.kernels.target import Target
 from pywebgpu.runtime import state
 from pywebgpu.settings import settings
 
+if TYPE_CHECKING:
+    from pywebgpu.compiler.driver import Written
+
 MOST = 512  # files; the oldest go first
 PACKAGE = Path(__file__).parents[1]
 KINDS = (".py", ".wgsl", ".json")  # of files
@@ -27,7 +30,7 @@ FOLDERS = ("ir", "ops", "composites", "compiler", "kernels")
 FILES = ("dtypes.py", "errors.py", "formats.py", "numbers.py", "settings.py", "shapes.py", "symbolic.py", "version.py")
 
 
-def find(structure: Structure, target: Target, written: Any) -> Path | None:
+def find(structure: Structure, target: Target, written: Written) -> Path | None:
     """Where the Program is, or would be. None where nothing is stored."""
     if not settings.cache or not target.wgsl or not state.default.is_stored:
         return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from typing import Any
+from typing import TYPE_CHECKING
 
 from pywebgpu.compiler import driver as compiler
 from pywebgpu.compiler.driver import Written
@@ -13,10 +13,15 @@ from pywebgpu.ir.graph import Node
 from pywebgpu.runtime import state
 from pywebgpu.settings import settings
 
+if TYPE_CHECKING:
+    from pywebgpu.compiler.program import Loaded, Program
+
 PROGRAMS = 512  # programs kept, the least recently used goes first
 
 
-def load(device: Device, order: list[Node], roots: list[Node], written: Written) -> Any:
+def load(
+    device: Device, order: list[Node], roots: list[Node], written: Written
+) -> tuple[Program, Loaded, key.Structure]:
     """The Program of a toposorted graph, what the device made of it, and the structure that it was made of."""
     runtime = state.default
     found = (device, device.target.digest, key.structure(order, roots), written)
@@ -42,7 +47,7 @@ def clear() -> None:
     state.default.programs.clear()
 
 
-def _program(device: Device, structure: key.Structure, roots: list[Node], written: Written) -> Any:
+def _program(device: Device, structure: key.Structure, roots: list[Node], written: Written) -> Program:
     """From an earlier process, or compiled now. Where somebody wants to see the passes, they run."""
     is_watched = settings.debug or graph.thread_state.origins is not None
     file = program = None

@@ -52,7 +52,7 @@ def _evaluated(step: Step, call: CapturedCall, begun: list[Any], written: list[t
     for at, value in reversed(call.capture.reads):
         read.setdefault(call.capture.cells[at].key, []).append(value)
 
-    def get(at: int) -> Any:
+    def get(at: int) -> object:
         values = read.get(cells[at].key, begun[at : at + 1])
         return values.pop() if len(values) > 1 else values[0]
 
@@ -66,7 +66,7 @@ def _evaluated(step: Step, call: CapturedCall, begun: list[Any], written: list[t
     return values
 
 
-def _note(written: list[tuple[Any, Any]], key: Any, value: Any) -> None:
+def _note(written: list[tuple[Any, Any]], key: object, value: object) -> None:
     written.append((key, value))
 
 
@@ -109,11 +109,11 @@ def _told(step: Step, call: CapturedCall, written: list[tuple[Any, Any]]) -> Cou
     return Counter(repr((key if key in both else key[1], value)) for key, value in written)
 
 
-def _identity(kind: Any) -> Any:
+def _identity(kind: object) -> object:
     return (type(kind), int(kind)) if isinstance(kind, int) else id(kind)
 
 
-def _source(step: Step, call: CapturedCall, was: Any, now: Any) -> str | None:
+def _source(step: Step, call: CapturedCall, was: object, now: object) -> str | None:
     if _identity(was) == _identity(now):
         return None
     if isinstance(was, Buffer) and isinstance(now, Buffer):
@@ -123,5 +123,5 @@ def _source(step: Step, call: CapturedCall, was: Any, now: Any) -> str | None:
     return "it reads another tensor"
 
 
-def _as_computed(number: Any) -> Any:
+def _as_computed(number: object) -> object:
     return int(number) if isinstance(number, bool) else number

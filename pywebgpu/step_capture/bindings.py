@@ -49,14 +49,14 @@ class Made:
         mine, its = ([getattr(one, name) for name in self.__slots__] for one in (self, other))
         return mine == its and type(self.storage) is type(other.storage)
 
-    def tensor(self, storage: Storage, path: Views) -> Any:
-        made = self.kind._of(storage, (*path, *self.views))
+    def tensor(self, storage: Storage, path: Views) -> TensorBase:
+        made: TensorBase = self.kind._of(storage, (*path, *self.views))
         if self.is_inference:
             made._inference = True
         return made
 
 
-def difference(old: Any, new: Any, title: str, values: Sequence[Any]) -> str | None:
+def difference(old: Any, new: object, title: str, values: Sequence[Any]) -> str | None:
     """In what two templates of results differ, in words. values: those of the first one's free numbers."""
     if old is new or (isinstance(old, Made) and isinstance(new, Made) and old.is_like(new)):
         return None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import traceback
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from math import prod
 from pathlib import Path
@@ -129,7 +130,7 @@ class Builder:
         if self.free or self.capture.has_handed:
             raise NotFreeError("code that tells types apart was given a number that changes from run to run")
 
-    def record(self, function: Any) -> CapturedCall:
+    def record(self, function: Callable[..., object]) -> CapturedCall:
         executor.flush()
         with garbage.kept, executor.held():
             result = self._call(function)
@@ -138,7 +139,7 @@ class Builder:
             self._finish(captured, result)
         return captured
 
-    def _surroundings(self, function: Any) -> Surroundings | None:
+    def _surroundings(self, function: Callable[..., object]) -> Surroundings | None:
         if self._watch is None:
             return None if self._known is None else self._known.surroundings
         if self._known is not None:  # This call may have run other code than the captured one: guards are for both.
@@ -149,7 +150,7 @@ class Builder:
 
     # The call
 
-    def _call(self, function: Any) -> Any:
+    def _call(self, function: Callable[..., object]) -> object:
         capture, call = self.capture, self.call
         numbers: list[Any] = list(call.numbers)
         for at in sorted(self.free):
@@ -176,13 +177,13 @@ class Builder:
                 tensor._history = None
             self._parts = []
 
-    def _watched(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _watched(self, function: Callable[..., object], args: tuple[Any, ...], kwargs: dict[str, Any]) -> object:
         if self._watch is None:
             return function(*args, **kwargs)
         with self._watch:
             return function(*args, **kwargs)
 
-    def _own(self, value: Any) -> Any:
+    def _own(self, value: object) -> object:
         """A returned tensor; a copy of one that was uploaded, since its memory is a constant of the step."""
         if not isinstance(value, TensorBase):
             return value
@@ -220,13 +221,14 @@ class Builder:
         tensor._cached = (storage.version, node)
         self.capture.starts.setdefault(id(storage), []).extend(starts)
 
-    def _start(self, at: int, depth: int, axis: int) -> Any:
+    def _start(self, at: int, depth: int, axis: int) -> int:
         current = self.current
-        return self.capture.read("start", lambda: current[0].tensors[at]._path[depth][1]["starts"][axis])
+        start: Callable[[], int] = lambda: current[0].tensors[at]._path[depth][1]["starts"][axis]  # noqa: E731
+        return self.capture.read("start", start)
 
     # What it did
 
-    def _finish(self, captured: CapturedCall, result: Any) -> None:
+    def _finish(self, captured: CapturedCall, result: object) -> None:
         """Runs the Program and finds out what would have to be given and taken the next time."""
         capture = self.capture
         self.reason = capture.reason
@@ -294,7 +296,7 @@ class Builder:
         if any(s.node.requires for s, _ in self.capture.begun.values() if id(s) not in self._born):
             self.reason = "it writes a value with a history into a tensor that stays"
 
-    def _find_seen(self, captured: CapturedCall, result: Any) -> list[guards.Held]:
+    def _find_seen(self, captured: CapturedCall, result: object) -> list[guards.Held]:
         """The tensors that the step found and did not make, but for arguments. Those that are both fix the argument."""
         passed: set[int] = set(map(id, self.call.tensors))
         signature.rebuilt((result, self.capture.taps), lambda value: passed.add(id(value)))
@@ -397,7 +399,7 @@ class Builder:
 
     # What it returns
 
-    def _kept(self, value: Any) -> Any:
+    def _kept(self, value: object) -> object:
         """A returned value as it is made again in each run; what was there before is itself."""
         if not isinstance(value, TensorBase):
             return value
@@ -418,7 +420,7 @@ class Builder:
         self._made[id(value)] = made
         return made
 
-    def _view_of_argument(self, value: TensorBase) -> Any:
+    def _view_of_argument(self, value: TensorBase) -> object:
         """A tensor that was there before is itself, or shows an argument of the call."""
         for at, tensor in enumerate(self.call.tensors):
             if tensor._storage is value._storage:

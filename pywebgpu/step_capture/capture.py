@@ -7,17 +7,39 @@ import hashlib
 import itertools
 import threading
 import weakref
-from collections.abc import Callable, Iterator, MutableMapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from pywebgpu.step_capture import free_number
 from pywebgpu.step_capture.free_number import FREE, FreeNumber, fixed, plain
 from pywebgpu.step_capture.host_program import BITS, MOST, Bound, Builder, HostProgram, is_same
 
+N = TypeVar("N")
 Save = Callable[[], Callable[[], None]]  # notes how something is, and returns what puts it back
 Seen = tuple[Any, Any, Any]  # weak references to a tensor and to its storage, and its traits
+
+if TYPE_CHECKING:
+    from pywebgpu.step_capture.free_number import Number
+
+    class _Node(Protocol):
+        """A value of the graph, as far as a capture looks at it."""
+
+        attrs: Mapping[str, Any]
+
+    class _Storage(Protocol):
+        def claim(self) -> None: ...
+
+    class _Tensor(Protocol):
+        """What is read or written: its memory, and what else of it decides what a step is."""
+
+        @property
+        def _storage(self) -> _Storage: ...
+        def _traits(self) -> object: ...
+
+    class _Leaf(Protocol):
+        _grad: Any
 
 
 @dataclass(slots=True, eq=False)
@@ -74,7 +96,7 @@ class Capture:
         self.tensors: dict[int, Seen] = {}  # by id: those that were read or written
         self.starts: dict[int, list[Any]] = {}  # by id of a storage: where the arguments that show it start
         self.guards: list[Callable[[], str | None]] = []  # what else has to hold: None, or why it does not
-        self.always: list[Callable[[], str | None]] = []  # guards of what `recorder.changes` does not count
+        self.always: list[Callable[[], str | None]] = []  # guards of what `capture_state.changes` does not count
         self.uploads: dict[int, tuple[Any, bytes]] = {}  # by id: buffers that were filled by the host, and a digest
         self.reason = ""  # why the step cannot run again
 
@@ -97,42 +119,42 @@ class Capture:
 
     # Numbers
 
-    def read(self, name: str, get: Callable[[], Any], owner: Any = None, *, handed: bool = False) -> Any:
+    def read(self, name: str, get: Callable[[], N], owner: object = None, *, handed: bool = False) -> N:
         """A number that is read anew in each replay, at this point of the step: what `get` gives.
 
         handed: the program's code asks for it, not this package.
         """
-        number = self._read(name, get, owner)
+        number: N = self._read(name, get, owner)
         if handed and type(number) in FREE:
             if self.is_guarded:
                 return fixed(number)
             self.has_handed = True
         return number
 
-    def _read(self, name: str, get: Callable[[], Any], owner: Any) -> Any:
+    def _read(self, name: str, get: Callable[[], N], owner: object) -> N:
         value, at = get(), self._cell(name, owner)
         self.cells[at].get = get
         known = self._current.get(at)
         if known is not None and is_same(plain(known), value):
-            return known
+            return known  # type: ignore[no-any-return]
         if not self.is_free:
             self.reads.append((at, value))
             self._current[at] = value
             return value
         kind = type(value)
-        number = free_number.make(value, self._program.read(at, kind), self)
+        number = free_number.make(value, self._program.read(at, kind), self)  # type: ignore[arg-type]
         if kind not in (float, int) or self._is_full():
-            return fixed(number)
+            return fixed(number)  # type: ignore[return-value]
         self._current[at] = number
-        return number
+        return number  # type: ignore[return-value]
 
-    def write(self, name: str, number: Any, set: Callable[[Any], None], owner: Any = None) -> None:
+    def write(self, name: str, number: N, set: Callable[[N], None], owner: object = None) -> None:
         """Hands a number over, now and in each replay."""
         at = self._cell(name, owner)
         self.cells[at].set = set
         self._current[at] = number
         if self.is_free:
-            self._program.write(at, self.index_of(number))
+            self._program.write(at, self.index_of(number))  # type: ignore[arg-type]
         else:
             self.writes.append((at, number))
         set(plain(number))
@@ -146,7 +168,7 @@ class Capture:
         with paused():
             action()
 
-    def apply(self, op: str, rule: Callable[..., Any], *numbers: Any) -> Any:
+    def apply(self, op: str, rule: Callable[..., N], *numbers: Any) -> N:
         """An operation on numbers, of which some are free. The result is free, where it can be."""
         try:
             value = rule(*map(plain, numbers))
@@ -154,17 +176,17 @@ class Capture:
             for number in numbers:  # Whoever catches it goes another way than without it.
                 fixed(number)
             raise
-        is_kept = type(value) is not complex and not (type(value) is int and value.bit_length() > BITS)
+        is_kept = type(value) is not complex and not (type(value) is int and value.bit_length() > BITS)  # type: ignore[attr-defined]
         if not is_kept or self._is_full():
             for number in numbers:
                 fixed(number)
             return value
-        return free_number.make(value, self._program.apply(op, *map(self.index_of, numbers)), self)
+        return free_number.make(value, self._program.apply(op, *map(self.index_of, numbers)), self)  # type: ignore[arg-type, return-value]
 
-    def index_of(self, number: Any) -> int:
+    def index_of(self, number: Number) -> int:
         """Where the host program computes a number: a constant, unless it is a free one of this capture."""
-        if type(number) in FREE and number._capture is self:
-            return int(number._index)
+        if type(number) in FREE and number._capture is self:  # type: ignore[union-attr]
+            return int(number._index)  # type: ignore[union-attr]
         return self._program.const(fixed(number))
 
     def fix(self, number: FreeNumber) -> None:
@@ -172,10 +194,10 @@ class Capture:
         if self.is_open:
             self._program.guard(number._index, number._value)
 
-    def hold(self, number: Any) -> None:
+    def hold(self, number: Number) -> None:
         """A free number is part of the graph itself: a replay needs it to be what it is, though the call is over."""
-        if type(number) in FREE and number._capture is self:
-            self._program.guard(number._index, number._value)
+        if type(number) in FREE and number._capture is self:  # type: ignore[union-attr]
+            self._program.guard(number._index, number._value)  # type: ignore[union-attr]
 
     def program(self) -> HostProgram:
         """What the host did up to now."""
@@ -187,7 +209,7 @@ class Capture:
         names = [cell.name for cell in cells]
         return self.program().bound(names, [cell.get for cell in cells], [cell.set for cell in cells], actions)
 
-    def _cell(self, name: str, owner: Any) -> int:
+    def _cell(self, name: str, owner: object) -> int:
         if owner is None:
             key = self._n_alone, name
             self._n_alone += 1
@@ -198,7 +220,7 @@ class Capture:
             self.cells.append(Cell(key, owner))
         return at
 
-    def reads_anew(self, owner: Any) -> set[str]:
+    def reads_anew(self, owner: object) -> set[str]:
         """The names of the numbers that each run reads or writes there."""
         return {name for at, name in self._cell_at if at == id(owner)}
 
@@ -209,14 +231,14 @@ class Capture:
 
     # What is touched
 
-    def meet(self, thing: Any) -> bool:
+    def meet(self, thing: object) -> bool:
         """Whether the capture meets an object for the first time."""
         if id(thing) in self.known:
             return False
         self.known[id(thing)] = thing
         return True
 
-    def note_gradient(self, leaf: Any, *, read: bool) -> None:
+    def note_gradient(self, leaf: _Leaf, *, read: bool) -> None:
         """A leaf's gradient is read or set: what was there first decides what the step did."""
         known = self.grads.get(id(leaf))
         if known is None or known[0]() is not leaf:
@@ -229,22 +251,22 @@ class Capture:
             if leaf is not None:
                 yield leaf, grad, read
 
-    def see(self, tensor: Any) -> None:
+    def see(self, tensor: _Tensor) -> None:
         """A tensor is read or written: what it is now decides what the step is."""
         if id(tensor) not in self.tensors:
             tensor._storage.claim()
             self.tensors[id(tensor)] = weakref.ref(tensor), weakref.ref(tensor._storage), tensor._traits()
 
-    def note_upload(self, buffer: Any, data: Any) -> None:
+    def note_upload(self, buffer: object, data: bytes | memoryview) -> None:
         """The host fills a buffer: a constant of the step, if it is so at each call."""
         self.uploads[id(buffer)] = buffer, hashlib.blake2b(data, digest_size=16).digest()
 
-    def settle(self, storage: Any) -> None:
+    def settle(self, storage: object) -> None:
         """An argument that shows the storage is used in a way for which it has to start where it does."""
         for start in self.starts.pop(id(storage), ()):
             fixed(start)
 
-    def keeps_range(self, leaf: Any) -> bool:
+    def keeps_range(self, leaf: _Node) -> bool:
         """Whether whole numbers from outside are in each run where they are now: not those that are passed."""
         held = getattr(leaf, "storage", None)
         storage = held() if held is not None else None

@@ -17,7 +17,7 @@ import math
 import operator
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pywebgpu.errors import CaptureError
 
@@ -35,6 +35,7 @@ class NotFreeError(CaptureError):
     """What the function does is only right with plain numbers: the call has to be recorded with those."""
 
 
+T = TypeVar("T")
 Method = Callable[[Any, Any], Any]
 
 
@@ -42,13 +43,13 @@ def _operators(op: str) -> tuple[Method, Method]:
     """a op b and b op a, which stay free."""
     rule = RULES[op]
 
-    def forward(self: FreeNumber, other: Any) -> Any:
+    def forward(self: FreeNumber, other: object) -> object:
         kind = type(other)
         if kind in PLAIN or kind in FREE:
             return _computed(op, rule, self, other)
         return _with_other(self, rule, other)
 
-    def reflected(self: FreeNumber, other: Any) -> Any:
+    def reflected(self: FreeNumber, other: object) -> object:
         kind = type(other)
         if kind in PLAIN or kind in FREE:
             return _computed(op, rule, other, self)
@@ -61,7 +62,7 @@ def _comparison(op: str) -> Method:
     """A comparison, whose result becomes a guard."""
     rule = RULES[op]
 
-    def compared(self: FreeNumber, other: Any) -> Any:
+    def compared(self: FreeNumber, other: object) -> object:
         kind = type(other)
         if kind in PLAIN or kind in FREE:
             return fixed(_computed(op, rule, self, other))
@@ -80,14 +81,14 @@ def _fixed_operators(rule: Method) -> tuple[Method, Method]:
     )
 
 
-def _computed(op: str, rule: Method, a: Any, b: Any) -> Any:
+def _computed(op: str, rule: Method, a: object, b: object) -> object:
     free = a if type(a) in FREE else b
     if not is_free(free):
         return rule(fixed(a), fixed(b))
-    return free._capture.apply(op, rule, a, b)
+    return free._capture.apply(op, rule, a, b)  # type: ignore[attr-defined]
 
 
-def _with_other(self: FreeNumber, rule: Method, other: Any) -> Any:
+def _with_other(self: FreeNumber, rule: Method, other: object) -> object:
     """An operation with what is no plain number: tensors take free ones, anything else takes the value."""
     if getattr(type(other), "_takes_free_numbers", False):
         return NotImplemented
@@ -98,7 +99,7 @@ def _converted(op: str) -> Callable[[Any], Any]:
     """An operation on one number, which stays free."""
     rule = RULES[op]
 
-    def convert(self: FreeNumber) -> Any:
+    def convert(self: FreeNumber) -> object:
         if not self._capture.is_current():
             return rule(fixed(self))
         return self._capture.apply(op, rule, self)
@@ -131,21 +132,21 @@ class FreeNumber:
     __eq__, __ne__ = map(_comparison, ("eq", "ne"))
     __neg__, __abs__ = map(_converted, ("neg", "abs"))
 
-    def __pos__(self) -> Any:
+    def __pos__(self) -> object:
         return self
 
-    def __pow__(self, exponent: Any, modulus: Any = None) -> Any:
+    def __pow__(self, exponent: Any, modulus: Any = None) -> object:
         if modulus is not None:
             return pow(fixed(self), fixed(exponent), fixed(modulus))
         return _power(self, exponent)
 
-    def __rpow__(self, base: Any, modulus: Any = None) -> Any:
+    def __rpow__(self, base: Any, modulus: Any = None) -> object:
         return pow(fixed(base), fixed(self), fixed(modulus)) if modulus is not None else _power(base, self)
 
-    def __divmod__(self, other: Any) -> Any:
+    def __divmod__(self, other: object) -> object:
         return _divided(self, other) if type(other) in PLAIN | FREE else divmod(fixed(self), other)
 
-    def __rdivmod__(self, other: Any) -> Any:
+    def __rdivmod__(self, other: object) -> object:
         return _divided(other, self) if type(other) in PLAIN else divmod(other, fixed(self))
 
     def __bool__(self) -> bool:
@@ -166,26 +167,26 @@ class FreeNumber:
     def __dir__(self) -> list[str]:
         return dir(self.__class__)
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> object:
         """What else floats and ints have: of the value, which becomes a guard."""
         kind = type(self._value)
         if not hasattr(kind, name):
             raise AttributeError(f"{kind.__name__!r} object has no attribute {name!r}")
         return getattr(fixed(self), name)
 
-    def __copy__(self) -> Any:
+    def __copy__(self) -> object:
         return fixed(self)
 
-    def __deepcopy__(self, memo: Any) -> Any:
+    def __deepcopy__(self, memo: object) -> object:
         return fixed(self)
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
+    def __reduce_ex__(self, protocol: object) -> tuple[object, ...]:
         return type(self._value), (fixed(self),)
 
-    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+    def __array__(self, dtype: object = None, copy: object = None) -> object:
         return sys.modules["numpy"].asarray(fixed(self), dtype)  # Nobody but NumPy calls this.
 
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> object:
         return getattr(ufunc, method)(*map(fixed, inputs), **options)
 
 
@@ -203,7 +204,7 @@ class FreeFloat(FreeNumber):
 
     __trunc__, __floor__, __ceil__ = map(_converted, ("trunc", "floor", "ceil"))
 
-    def __round__(self, digits: Any = None) -> Any:
+    def __round__(self, digits: int | None = None) -> object:
         return _rounded(self) if digits is None else round(fixed(self), digits)
 
     def __int__(self) -> int:
@@ -211,11 +212,11 @@ class FreeFloat(FreeNumber):
 
     if CORRECTED:
 
-        def __add__(self, other: Any) -> Any:
+        def __add__(self, other: object) -> object:
             _require_operator("sum")
             return FreeNumber.__add__(self, other)
 
-        def __radd__(self, other: Any) -> Any:
+        def __radd__(self, other: object) -> object:
             _require_operator("sum")
             return FreeNumber.__radd__(self, other)
 
@@ -242,7 +243,7 @@ class FreeInt(FreeNumber):
     def __invert__(self) -> int:
         return ~int(self)
 
-    def __round__(self, digits: Any = None) -> Any:
+    def __round__(self, digits: int | None = None) -> object:
         return self if digits is None else round(fixed(self), digits)
 
     def __int__(self) -> int:
@@ -256,13 +257,13 @@ FREE = frozenset((FreeFloat, FreeInt))
 _rounded = _converted("round")
 
 
-def _divided(a: Any, b: Any) -> Any:
+def _divided(a: Any, b: Any) -> object:
     if plain(b) == 0:
         return divmod(fixed(a), fixed(b))  # It raises, in its own words.
     return a // b, a % b
 
 
-def _power(base: Any, exponent: Any) -> Any:
+def _power(base: Any, exponent: Any) -> object:
     """Of whole numbers, the sign of the exponent decides whether the result is one."""
     for free, other, rule in ((base, exponent, operator.pow), (exponent, base, lambda mine, its: its**mine)):
         if type(plain(other)) not in PLAIN:
@@ -272,7 +273,7 @@ def _power(base: Any, exponent: Any) -> Any:
     return _computed("pow", operator.pow, base, exponent)
 
 
-def _as_float(number: Any) -> Any:
+def _as_float(number: Number) -> Number:
     return _converted("to_float")(number) if type(number) in FREE else float(number)
 
 
@@ -283,26 +284,26 @@ def _require_operator(name: str) -> None:
         raise NotFreeError(f"{name}() adds floats with a correction; a number that changes from run to run has none")
 
 
-def make(value: Number, index: int, capture: Capture) -> Any:
+def make(value: Number, index: int, capture: Capture) -> Number:
     """The free number of a value."""
     number = object.__new__(FreeFloat if type(value) is float else FreeInt)
     number._value, number._index, number._capture = value, index, capture
-    return number
+    return number  # type: ignore[return-value]
 
 
-def is_free(value: Any) -> bool:
+def is_free(value: object) -> bool:
     """Whether it is a number of a capture that goes on now, here."""
-    return type(value) in FREE and value._capture.is_current()
+    return type(value) in FREE and value._capture.is_current()  # type: ignore[attr-defined]
 
 
-def plain(value: Any) -> Any:
+def plain(value: T) -> T:
     """The value of a number, which does not become a guard: only for what a replay computes again, or after it."""
-    return value._value if type(value) in FREE else value
+    return value._value if type(value) in FREE else value  # type: ignore[attr-defined]
 
 
-def fixed(value: Any) -> Any:
+def fixed(value: T) -> T:
     """The value of a number as Python's own: from here on the step depends on it."""
     if type(value) in FREE:
-        value._capture.fix(value)
-        return value._value
+        value._capture.fix(value)  # type: ignore[attr-defined]
+        return value._value  # type: ignore[attr-defined, no-any-return]
     return value

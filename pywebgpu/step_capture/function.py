@@ -9,6 +9,7 @@ import functools
 import threading
 import warnings
 from collections import Counter, OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -51,7 +52,7 @@ class Compiled:
     captures: what the last call registered by `capture(name, tensor)`.
     """
 
-    def __init__(self, function: Any) -> None:
+    def __init__(self, function: Callable[..., object]) -> None:
         self.function = function
         functools.update_wrapper(self, function, updated=())
         self.counters: Counter[str] = Counter(captures=0, replays=0, recompiles=0, audits=0, differences=0)
@@ -62,14 +63,14 @@ class Compiled:
         self._lost = self._missed = 0
         self._lock = threading.RLock()
 
-    def __get__(self, owner: Any, kind: Any = None) -> Any:
+    def __get__(self, owner: object, kind: object = None) -> Any:
         return self if owner is None else functools.partial(self, owner)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+    def __deepcopy__(self, memo: dict[int, Any]) -> object:
         """A function is its own copy; that of a compiled module is a module that is not compiled."""
         return None if hasattr(self.function, "__self__") else self
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> str | tuple[Any, ...]:
         if hasattr(self.function, "__self__"):
             return type(None), ()
         return str(self.function.__qualname__)
@@ -87,7 +88,7 @@ class Compiled:
             self._variants.move_to_end(call.key)
             return self._run(call, variants)
 
-    def _run(self, call: Call, variants: _Variants) -> Any:
+    def _run(self, call: Call, variants: _Variants) -> object:
         if variants.each_call:
             return self._given(Builder(call, ordinary=True, watched=False).record(self.function))
         reasons = []
@@ -114,7 +115,7 @@ class Compiled:
 
     # Recording
 
-    def _given(self, captured: CapturedCall) -> Any:
+    def _given(self, captured: CapturedCall) -> object:
         result, self.captures = captured.result, captured.taps
         captured.result, captured.taps = None, {}
         return result
@@ -127,7 +128,7 @@ class Compiled:
         free: frozenset[int] | None = frozenset(),
         *,
         dry: bool = False,
-    ) -> Any:
+    ) -> object:
         """free: the float arguments that each run reads anew; None for all."""
         telling = bool(variants.told) or names.tells_numbers_apart(self.function, call.kept)
         guarded = telling or (variants.told is None and not dry)
@@ -160,7 +161,7 @@ class Compiled:
             self._keep(call, variants, step.made(captured, builder.current, builder.free, dry=dry))
         return self._given(captured)
 
-    def _audit(self, call: Call, variants: _Variants, one: Step) -> Any:
+    def _audit(self, call: Call, variants: _Variants, one: Step) -> object:
         self.counters["audits"] += 1
         now, begun = one.now, audit.begin(one, call)
         builder = Builder(call, step.free(one, call), ordinary=True, known=now, watched=now.n_audits == 0)
@@ -266,11 +267,11 @@ def _is_checked() -> bool:
 
 
 def compile(
-    model: Any = None,
+    model: Callable[..., Any] | None = None,
     *,
     fullgraph: bool = False,
     dynamic: bool | None = None,
-    backend: Any = "webgpu",
+    backend: object = "webgpu",
     mode: str | None = None,
     options: dict[str, Any] | None = None,
     disable: bool = False,

@@ -32,7 +32,7 @@ def of_device(device: Device) -> Guard:
     return lambda: None if device.generation == generation else "the device was lost and opened again"
 
 
-def owned(module: Any) -> Iterator[TensorBase]:
+def owned(module: object) -> Iterator[TensorBase]:
     """The parameters and the buffers of a module itself."""
     for group in ("_parameters", "_buffers"):
         yield from (tensor for tensor in module.__dict__.get(group, {}).values() if tensor is not None)
@@ -58,7 +58,7 @@ def _tensors(seen: list[Held]) -> Guard:
     return guard
 
 
-def _storage(tensor: TensorBase | None) -> Any:
+def _storage(tensor: TensorBase | None) -> Storage | None:
     return None if tensor is None else tensor._storage
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import inf, isfinite, nan
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pywebgpu.step_capture.host_program import (
     BITS,
@@ -16,6 +16,9 @@ from pywebgpu.step_capture.host_program import (
     Kind,
     kind_of,
 )
+
+if TYPE_CHECKING:
+    from pywebgpu.step_capture.free_number import Number
 
 _KINDS: dict[str, Kind] = {"float": float, "int": int}
 _SPECIAL = {"inf": inf, "-inf": -inf, "nan": nan}
@@ -42,7 +45,7 @@ def _data_of(program: HostProgram, instruction: Instruction, names: Sequence[str
     return [op, *operands]
 
 
-def _number_data(value: Any) -> list[Any]:
+def _number_data(value: object) -> list[Any]:
     if type(value) not in (float, int, bool):
         raise HostProgramError(f"a {type(value).__name__} cannot leave Python")
     if type(value) is float and not isfinite(value):
@@ -50,7 +53,7 @@ def _number_data(value: Any) -> list[Any]:
     return [type(value).__name__, value]
 
 
-def from_data(data: Any, n_cells: int) -> HostProgram:
+def from_data(data: object, n_cells: int) -> HostProgram:
     """What `to_data` made. Raises HostProgramError for anything else, with where and why."""
     if not isinstance(data, list) or len(data) > MOST:
         raise HostProgramError(f"a host program is a list of at most {MOST} instructions")
@@ -87,14 +90,14 @@ def _instruction(item: Any, n_cells: int, kinds: list[Kind | None]) -> tuple[Ins
     return made, kind_of(made, kinds)
 
 
-def below(number: Any, end: int) -> int:
+def below(number: object, end: int) -> int:
     """A number from 0 up to `end`. Raises HostProgramError for anything else."""
     if type(number) is not int or not 0 <= number < end:
         raise HostProgramError(f"{number!r} is none of {end}")
     return number
 
 
-def value_kind(index: Any, kinds: Sequence[Kind | None]) -> Kind:
+def value_kind(index: object, kinds: Sequence[Kind | None]) -> Kind:
     """The type of an earlier instruction's value. Raises HostProgramError where there is none."""
     kind = kinds[below(index, len(kinds))]
     if kind is None:
@@ -102,8 +105,8 @@ def value_kind(index: Any, kinds: Sequence[Kind | None]) -> Kind:
     return kind
 
 
-def _number(data: Any, kind: Kind) -> Any:
+def _number(data: object, kind: Kind) -> Number:
     value: Any = _SPECIAL.get(data, data) if kind is float and isinstance(data, str) else data
     if type(value) is not kind or (type(value) is int and value.bit_length() > BITS):
         raise HostProgramError(f"{value!r} is no {kind.__name__}")
-    return value
+    return value  # type: ignore[return-value]

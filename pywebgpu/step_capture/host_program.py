@@ -8,10 +8,13 @@ docs/export.md lists the instructions; tests/cases/host_programs.json says what 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from math import ceil, copysign, cos, exp, floor, log, sin, sqrt, trunc
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from pywebgpu.step_capture.free_number import Number
 
 MOST = 1 << 16  # instructions of one program
 BITS = 4096  # of a whole number
@@ -64,7 +67,7 @@ def _unary(function: Callable[[Any], Any], kind: Kind | None = None) -> Operatio
     return Operation(function, lambda a: kind or a, 1)
 
 
-def _power(a: Any, b: Any) -> Any:
+def _power(a: Number, b: Number) -> Number:
     """Where the result is of another type than at other values, the host has to look at it again."""
     if type(a) is int and type(b) is int:
         if b < 0:
@@ -77,7 +80,7 @@ def _power(a: Any, b: Any) -> Any:
     return result
 
 
-def _product(a: Any, b: Any) -> Any:
+def _product(a: Number, b: Number) -> Number:
     result = a * b
     if type(result) is int and result.bit_length() > BITS:
         raise OverflowError(f"a whole number of more than {BITS} bits")
@@ -116,12 +119,12 @@ OPERATIONS: dict[str, Operation] = {
 }
 
 
-def is_same(now: Any, before: Any) -> bool:
+def is_same(now: object, before: object) -> bool:
     """Whether Python cannot tell two numbers apart: it can 0.0 and -0.0, 1 and 1.0, and not NaN and NaN."""
     if type(now) is not type(before):
         return False
     if now == before:
-        return type(now) is not float or now != 0 or copysign(1, now) == copysign(1, before)
+        return type(now) is not float or now != 0 or copysign(1, now) == copysign(1, before)  # type: ignore[arg-type]
     return bool(now != now and before != before)
 
 
@@ -173,7 +176,7 @@ class Builder:
     def read(self, cell: int, kind: Kind) -> int:
         return self._append(Instruction("read", (cell, kind)), kind)
 
-    def const(self, value: Any) -> int:
+    def const(self, value: Number) -> int:
         """A number. True is 1, as it is to every operation."""
         value = int(value) if type(value) is bool else value
         key = type(value), value.hex() if type(value) is float else value
@@ -189,14 +192,14 @@ class Builder:
     def act(self, action: int) -> None:
         self._append(Instruction("act", (action,)), None)
 
-    def guard(self, index: int, expected: Any) -> None:
+    def guard(self, index: int, expected: object) -> None:
         key = "guard", index  # A value does not change, so it is compared once.
         self._once(key, Instruction("guard", (index, expected)), None)
 
     def built(self, n_cells: int, n_actions: int = 0) -> HostProgram:
         return HostProgram(tuple(self.instructions), tuple(self.kinds), n_cells, n_actions)
 
-    def _once(self, key: Any, instruction: Instruction, kind: Kind | None) -> int:
+    def _once(self, key: Hashable, instruction: Instruction, kind: Kind | None) -> int:
         found = self._known.get(key)
         if found is None:
             found = self._known[key] = self._append(instruction, kind)
@@ -241,7 +244,12 @@ class Bound:
     __slots__ = ("_code", "_names", "_start", "_writes", "is_deferred", "program")
 
     def __init__(
-        self, program: HostProgram, names: Sequence[str], getters: Any, setters: Any, actions: Sequence[Any] = ()
+        self,
+        program: HostProgram,
+        names: Sequence[str],
+        getters: Sequence[Callable[[], Any] | None],
+        setters: Sequence[Callable[[Any], None] | None],
+        actions: Sequence[Any] = (),
     ) -> None:
         self.program, self._names = program, names
         self.is_deferred = _is_deferred(program)

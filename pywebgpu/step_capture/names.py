@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from pywebgpu.step_capture import watch
 
 
-def title(function: Any) -> str:
+def title(function: Callable[..., object]) -> str:
     return str(getattr(function, "__qualname__", None) or type(function).__name__)
 
 
-def tells_numbers_apart(function: Any, given: list[Any]) -> bool:
+def tells_numbers_apart(function: Callable[..., object], given: list[Any]) -> bool:
     """Whether code that may run can tell a number which stands for several values from Python's own."""
     return any(map(watch.tells_numbers_apart, _codes([function, *given])))
 

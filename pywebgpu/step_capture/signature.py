@@ -10,7 +10,7 @@ import copy
 from collections import deque
 from collections.abc import Callable, Collection, Hashable
 from dataclasses import dataclass, fields, is_dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from pywebgpu import devices, dtypes
 from pywebgpu.ir.graph import Spec, thread_state
@@ -19,6 +19,9 @@ from pywebgpu.runtime.storage import whole_of
 from pywebgpu.step_capture.free_number import plain
 from pywebgpu.tensor import create
 from pywebgpu.tensor.base import TensorBase
+
+if TYPE_CHECKING:
+    from pywebgpu.tensor.types import Array
 
 PLAIN = (bool, int, str, bytes, complex, range, type(None))
 MUTABLE = (set, bytearray, deque)  # besides the containers whose items are looked at
@@ -52,7 +55,7 @@ class Call:
         modes = (thread_state.grad, thread_state.inference, dtypes.default(), devices.default_device())
         self.key: Hashable = (modes, self._describe(args), self._describe(kwargs) if kwargs else None)
 
-    def _describe(self, value: Any) -> Hashable:
+    def _describe(self, value: object) -> Hashable:
         if isinstance(value, TensorBase):
             return self._tensor(value)
         if isinstance(value, float):
@@ -85,7 +88,7 @@ class Call:
         """The arguments with what is known of each tensor in its place; nothing of a caller's is held by it."""
         at = {id(tensor): at for at, tensor in enumerate(self.tensors)}
 
-        def change(value: Any) -> Any:
+        def change(value: object) -> object:
             if isinstance(value, TensorBase):
                 is_whole = not value._path and value._storage.whole is None
                 return Outline(at[id(value)], value._storage.node.spec, value._storage.device.name, is_whole)
@@ -117,7 +120,7 @@ def _views(value: TensorBase) -> Hashable:
     return tuple(found)
 
 
-def example(value: Any) -> Any:
+def example(value: object) -> object:
     """A tensor of zeros for what is known of one."""
     if not isinstance(value, Outline):
         return value
@@ -133,7 +136,7 @@ def rebuilt_shapes(value: Any) -> Any:
     return tuple(map(rebuilt_shapes, value)) if isinstance(value, tuple) else value
 
 
-def rebuilt(value: Any, change: Map) -> Any:
+def rebuilt(value: object, change: Map) -> Any:
     """The same lists, tuples, dicts and dataclasses around what `change` makes of everything else.
 
     One in which nothing changes is itself.
@@ -151,12 +154,12 @@ def rebuilt(value: Any, change: Map) -> Any:
     return made
 
 
-def copied(value: Any, change: Map, known: Collection[int] = ()) -> Any:
+def copied(value: object, change: Map, known: Collection[int] = ()) -> Any:
     """As `rebuilt`, with new containers, each once, but for those whose ids are `known`."""
     return _copied(value, change, known, {})
 
 
-def _copied(value: Any, change: Map, known: Collection[int], made: dict[int, Any]) -> Any:
+def _copied(value: object, change: Map, known: Collection[int], made: dict[int, Any]) -> Any:
     if type(value) in MUTABLE and id(value) not in known:
         return made.setdefault(id(value), copy.copy(value))
     if not is_container(value) or id(value) in known:
@@ -172,7 +175,7 @@ def _copied(value: Any, change: Map, known: Collection[int], made: dict[int, Any
     return made[id(value)]
 
 
-def give_back(value: Any, changed: Any) -> None:
+def give_back(value: object, changed: object) -> None:
     """Does to the containers of `value` what a function did to those of `changed`, which `rebuilt` made of them."""
     if value is changed or not is_container(value):
         return
@@ -191,12 +194,12 @@ def give_back(value: Any, changed: Any) -> None:
         _put(value, keys, kept)
 
 
-def is_array(value: Any) -> bool:
+def is_array(value: object) -> TypeGuard[Array]:
     """NumPy's arrays and numbers. The class is asked: an object may have an answer to any name."""
     return hasattr(type(value), "__array_interface__") and hasattr(type(value), "tobytes")
 
 
-def is_container(value: Any) -> bool:
+def is_container(value: object) -> bool:
     return isinstance(value, list | tuple | dict) or (
         is_dataclass(value) and not (isinstance(value, type | Outline) or callable(value))
     )
@@ -212,7 +215,7 @@ def items_of(value: Any) -> tuple[list[Any], list[Any]]:
     return names, [getattr(value, name) for name in names]
 
 
-def _put(value: Any, keys: list[Any], items: list[Any]) -> None:
+def _put(value: object, keys: list[Any], items: list[Any]) -> None:
     if isinstance(value, dict | list):
         put: Callable[[Any, Any, Any], None] = dict.__setitem__ if isinstance(value, dict) else list.__setitem__
     else:

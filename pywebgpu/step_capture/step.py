@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pywebgpu.devices.base import Buffer
 from pywebgpu.runtime import executor
@@ -18,6 +18,9 @@ from pywebgpu.step_capture.gradients import UNCHANGED, GivenGradients, NewGradie
 from pywebgpu.step_capture.host_program import Bound, Changed, is_same
 from pywebgpu.step_capture.signature import Call
 from pywebgpu.tensor.base import TensorBase
+
+if TYPE_CHECKING:
+    from pywebgpu.ir.graph import Spec
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -234,17 +237,19 @@ def _memory(step: Step, call: Call) -> _Memory | str:
     return _Memory(inputs, outputs, takers, new, renews)
 
 
-def _input(step: Step, source: Source, call: Call) -> Any:
+def _input(step: Step, source: Source, call: Call) -> Buffer:
     if isinstance(source, Buffer):
         return source
     if isinstance(source, Storage):
-        return source.node.buffer
-    if isinstance(source, GradientOf):
-        return step.given_gradients.whole(source).node.buffer
-    return whole_of(call.tensors[source]._storage).node.buffer
+        found: Buffer = source.node.buffer
+    elif isinstance(source, GradientOf):
+        found = step.given_gradients.whole(source).node.buffer
+    else:
+        found = whole_of(call.tensors[source]._storage).node.buffer
+    return found
 
 
-def _taker(step: Step, kind: Taker, call: Call, new: dict[int, Storage], spec: Any) -> Storage:
+def _taker(step: Step, kind: Taker, call: Call, new: dict[int, Storage], spec: Spec) -> Storage:
     if isinstance(kind, Storage):
         return kind
     if isinstance(kind, Given):
@@ -266,7 +271,7 @@ def _leave(step: Step, call: Call, values: list[Any], memory: _Memory) -> tuple[
     else:
         changed = step.gradients.put_back()
 
-    def make(template: Any) -> Any:
+    def make(template: Any) -> object:
         if isinstance(template, Given):
             return call.tensors[template]
         if isinstance(template, GradientOf):
@@ -287,7 +292,7 @@ def _leave(step: Step, call: Call, values: list[Any], memory: _Memory) -> tuple[
     return signature.copied(step.result, make, known), signature.copied(step.taps, make, known)
 
 
-def _tensor(template: Made, call: Call, new: dict[int, Storage], given: list[TensorBase]) -> Any:
+def _tensor(template: Made, call: Call, new: dict[int, Storage], given: list[TensorBase]) -> TensorBase:
     if isinstance(template.storage, Given):
         tensor = call.tensors[template.storage]
         return template.tensor(tensor._storage, tensor._path)

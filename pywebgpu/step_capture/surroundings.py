@@ -71,7 +71,7 @@ def is_same(old: Any, new: Any) -> bool:
     return False
 
 
-def _words(old: Any, new: Any) -> str:
+def _words(old: object, new: object) -> str:
     if old is MISSING:
         return f"is new: {_short(new)}"
     if new is MISSING:
@@ -81,11 +81,11 @@ def _words(old: Any, new: Any) -> str:
     return f"is another {type(new).__name__}"
 
 
-def _short(value: Any) -> str:
+def _short(value: object) -> str:
     return repr(value) if isinstance(value, ATOMS) else f"a {type(value).__name__}"
 
 
-def path(title: str, key: Any) -> str:
+def path(title: str, key: object) -> str:
     if key in ("_parameters", "_buffers", "_modules", "cell_contents"):
         return title
     if isinstance(key, str) and key.isidentifier():
@@ -205,7 +205,7 @@ class Attributes:
         return self.names, [attribute(self.thing, name) for name in self.names]
 
 
-def attribute(thing: Any, name: str) -> Any:
+def attribute(thing: object, name: str) -> object:
     try:
         return object.__getattribute__(thing, name)
     except (AttributeError, ValueError):  # An empty cell has no content.

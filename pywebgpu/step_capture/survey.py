@@ -114,7 +114,7 @@ class _Walk:
         if reason not in self.reasons:
             self.reasons.append(reason)
 
-    def _sees(self, name: Any) -> bool:
+    def _sees(self, name: object) -> bool:
         return self.is_dynamic or name in self.names
 
     def _unknown(self) -> Iterator[types.CodeType]:
@@ -127,7 +127,9 @@ class _Walk:
             known.update(map(id, inside))
         return (code for code, _ in self.codes.values() if id(code) not in known)
 
-    def _note(self, title: str, look: Any, wanted: Callable[[Any], bool] | None = None) -> Entry:
+    def _note(
+        self, title: str, look: Callable[[], tuple[list[Any], list[Any]]], wanted: Callable[[Any], bool] | None = None
+    ) -> Entry:
         entry = Entry(title, look, wanted=wanted)
         if any(type(value) in FREE for value in entry.values):
             self._put_back(entry)
@@ -145,7 +147,7 @@ class _Walk:
 
     # What is met
 
-    def _meet(self, title: str, value: Any) -> None:
+    def _meet(self, title: str, value: object) -> None:
         if isinstance(value, TensorBase):
             self._tensor(title, value)
         elif isinstance(value, types.FunctionType):
@@ -216,7 +218,7 @@ class _Walk:
                 names = [name for name in base.__dict__ if name in OWN or name in self.names]
                 self._go_on(self._note(base.__name__, Lookup(base.__dict__.get, names)))
 
-    def _counts(self, own: Any, name: Any) -> bool:
+    def _counts(self, own: types.MappingProxyType[str, Any], name: str) -> bool:
         """Functions of a class may be called by Python itself, or by the package."""
         value = own.get(name)
         return self._sees(name) or callable(value) or hasattr(type(value), "__get__")
@@ -278,7 +280,7 @@ class _Walk:
         else:
             self._note(title, Facts("data", lambda: (array.dtype.str, array.shape, array.tobytes())))
 
-    def _object(self, title: str, value: Any) -> None:
+    def _object(self, title: str, value: object) -> None:
         kind = type(value)
         if _origin_of(kind) is INTERNAL:
             self._object_of_the_package(title, value)
@@ -289,9 +291,10 @@ class _Walk:
         else:
             self._parts_of(title, value)
 
-    def _parts_of(self, title: str, value: Any) -> None:
+    def _parts_of(self, title: str, value: object) -> None:
         """An object of a program's own class: its class, its attributes, its slots."""
-        kind, names = type(value), attribute(value, "__dict__")
+        kind = type(value)
+        names: Any = attribute(value, "__dict__")
         self._attributes(title, value, ["__class__"] if names is MISSING else ["__class__", "__dict__"])
         self.waiting.append((kind.__name__, kind))
         if names is not MISSING:
@@ -321,7 +324,7 @@ class _Walk:
         elif kind.__module__.startswith("pywebgpu.data"):
             self._refuse(f"{title} is a {kind.__name__}, whose state cannot be looked at")
 
-    def _attributes(self, title: str, thing: Any, names: list[str]) -> None:
+    def _attributes(self, title: str, thing: object, names: list[str]) -> None:
         entry = self._note(title, Attributes(thing, names))
         for name, value in zip(names, entry.values, strict=True):
             if value is not MISSING and name not in ("__dict__", "__class__", "__code__"):
@@ -336,7 +339,7 @@ class _Walk:
         wanted = None if self.is_dynamic or are_all_wanted else self._may_read
         self._go_on(self._note(title, Mapping(names), wanted), ignored)
 
-    def _may_read(self, name: Any) -> bool:
+    def _may_read(self, name: str) -> bool:
         return name in self.names or name in OWN or name.endswith("hooks")
 
     def _go_on(self, entry: Entry, ignored: Collection[str] = ()) -> None:

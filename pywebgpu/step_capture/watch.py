@@ -187,11 +187,11 @@ class Watch:
         if self._before is None or callable(self._before):
             sys.setprofile(self._before)
 
-    def _both(self, frame: FrameType, event: str, arg: Any) -> None:
+    def _both(self, frame: FrameType, event: str, arg: object) -> None:
         self._before(frame, event, arg)
         self._hook(frame, event, arg)
 
-    def _hook(self, frame: FrameType, event: str, arg: Any) -> None:
+    def _hook(self, frame: FrameType, event: str, arg: object) -> None:
         if event == "c_call":
             if origin(frame.f_code.co_filename)[0] is INTERNAL or _is_pure(arg) or _is_internal(frame):
                 return
@@ -226,7 +226,7 @@ def _is_internal(frame: FrameType | None) -> bool:
     return False
 
 
-def _is_pure(function: Any) -> bool:
+def _is_pure(function: object) -> bool:
     owner = getattr(function, "__self__", None)
     module = getattr(function, "__module__", None)
     if module is None:
@@ -237,7 +237,7 @@ def _is_pure(function: Any) -> bool:
             return type(owner).__name__ not in ("generator", "coroutine", "async_generator")
         return module.partition(".")[0] in PURE and module != "numpy.random"
     if module == "builtins":
-        return function.__name__ not in WORLD
+        return getattr(function, "__name__", "") not in WORLD
     return module.partition(".")[0] in PURE and not module.startswith("numpy.random")
 
 
@@ -250,7 +250,7 @@ def name_of(code: CodeType) -> str:
     return getattr(code, "co_qualname", code.co_name)
 
 
-def _title(function: Any) -> str:
+def _title(function: object) -> str:
     owner, module = getattr(function, "__self__", None), getattr(function, "__module__", None)
     name = getattr(function, "__qualname__", getattr(function, "__name__", repr(function)))
     if module is None:

@@ -8,8 +8,8 @@ another (history.py). Everything that computes is in the methods of the sibling 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
-from typing import Any, Self
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Self
 
 from pywebgpu import devices
 from pywebgpu.autodiff import grad_mode
@@ -30,6 +30,11 @@ from pywebgpu.tensor.history import History
 from pywebgpu.tensor.size import Size
 from pywebgpu.tensor.view import Path, shorter
 
+if TYPE_CHECKING:
+    from pywebgpu.tensor.tensor import Tensor
+
+Traits = tuple[bool, tuple[object, ...], Path]
+
 _accumulating = threading.RLock()  # Threads may share leaves, and each adds to their gradients.
 
 
@@ -48,12 +53,12 @@ class TensorBase:
     _path: Path  # from the storage's value to this tensor
     _storage: Storage
     _flag: bool  # a leaf that wants a gradient
-    _grad: Any
+    _grad: Any  # a tensor, or None
     _inference = False  # made in inference mode
     _takes_free_numbers = True
 
     @classmethod
-    def _new(cls, node: Node, device: Device) -> Any:
+    def _new(cls, node: Node, device: Device) -> Tensor:
         """A tensor with a storage of its own."""
         if view.is_shared(node):
             node = pointwise.copy(node)
@@ -70,12 +75,12 @@ class TensorBase:
         return made
 
     @classmethod
-    def _class(cls) -> Any:
+    def _class(cls) -> type[Tensor]:
         """The class of results: Tensor, also for subclasses."""
-        return cls
+        return cls  # type: ignore[return-value]  # Nobody makes one of this class.
 
     @classmethod
-    def _of(cls, storage: Storage, path: Path) -> Any:
+    def _of(cls, storage: Storage, path: Path) -> Tensor:
         """A tensor without history that shows a storage."""
         made = cls._class().__new__(cls._class())
         made._storage, made._path, made._base = storage, path, None
@@ -83,7 +88,7 @@ class TensorBase:
         made._history = History(path)
         return made
 
-    def _view(self, op: Movement, **attrs: Any) -> Any:
+    def _view(self, op: Movement, **attrs: Any) -> Tensor:
         """A tensor that shares this one's storage."""
         own = self._node
         if op is movement.slice_ and walk.base(own).buffer is not None and not own.requires:
@@ -208,14 +213,15 @@ class TensorBase:
         return self
 
     @property
-    def grad(self) -> Any:
+    def grad(self) -> Tensor | None:
         """The gradient that backward accumulated, or None."""
         if capture_state.capture is not None:
             capture_state.capture.note_gradient(self, read=True)
-        return self._grad
+        found: Tensor | None = self._grad
+        return found
 
     @grad.setter
-    def grad(self, value: Any) -> None:
+    def grad(self, value: Tensor | None) -> None:
         if value is not None:
             if not isinstance(value, TensorBase):
                 raise TypeError(
@@ -245,11 +251,11 @@ class TensorBase:
         return self._flag or not self._node.requires
 
     @property
-    def grad_fn(self) -> Any:
+    def grad_fn(self) -> Node | None:
         """The op that made this tensor, or None for a leaf. For looking at, as in torch."""
         return None if self.is_leaf else self._node
 
-    def _traits(self) -> Any:
+    def _traits(self) -> Traits:
         """What a step depends on besides the value: whether it is a leaf that wants a gradient, who waits for it, which
         view of its storage it is."""
         accumulator = self._accumulator
@@ -260,12 +266,12 @@ class TensorBase:
 
     # Identity and history
 
-    def detach(self) -> Any:
+    def detach(self) -> Tensor:
         """The same storage without history."""
         return self._of(self._storage, self._path)
 
     @property
-    def data(self) -> Any:
+    def data(self) -> Tensor:
         return self.detach()
 
     @data.setter
@@ -337,7 +343,7 @@ class TensorBase:
                 with grad_mode.no_grad():
                     self.grad._assign(pointwise.add(self.grad._node, grad))
 
-    def _gradient(self, node: Node) -> Any:
+    def _gradient(self, node: Node) -> Tensor:
         """A new tensor of a gradient. There are many, and few formulas read them: a view is taken without a copy."""
         device = self._storage.device
         if node.op.__class__ is not Movement:
@@ -397,7 +403,7 @@ class TensorBase:
         if value is not None:
             own.keep(value, storage)
 
-    def _written(self, result: Any) -> Self:
+    def _written(self, result: Tensor) -> Self:
         """In-place form of an op: checks that `result` fits, casts it and assigns it."""
         node: Node = result._node
         if node.spec.shape != tuple(self.shape):
@@ -450,44 +456,6 @@ def shows_same(one: TensorBase, other: TensorBase) -> bool:
     if one._storage is not other._storage:
         return False
     return one._path == other._path or (one.shape == other.shape and strides_of(one) == strides_of(other))
-
-
-def apply(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Calls a function of nodes with tensors: `apply(activation.gelu, x)`; returned nodes become tensors.
-
-    Tensors inside lists and tuples count. Raises RuntimeError when tensors are on different devices.
-    """
-    found: list[TensorBase] = []
-    nodes = [_unwrapped(arg, found) for arg in args]
-    options = {name: _unwrapped(value, found) for name, value in kwargs.items()} if kwargs else kwargs
-    if not found:
-        return function(*nodes, **options)
-    device, make = found[0]._storage.device, found[0]._new
-    for tensor in found:
-        other = tensor._storage.device
-        if other is not device:
-            raise RuntimeError(
-                f"Expected all tensors to be on the same device, but found at least two devices, {device.name} and "
-                f"{other.name}!"
-            )
-    result = function(*nodes, **options)
-    if isinstance(result, Node):
-        if any(result is node for node in nodes):
-            result = movement.alias(result)  # Another tensor needs a node of its own: hooks hang on nodes.
-        return make(result, device)
-    if isinstance(result, tuple | list):
-        return tuple(make(item, device) if isinstance(item, Node) else item for item in result)
-    return result
-
-
-def _unwrapped(value: Any, found: list[TensorBase]) -> Any:
-    """The node of a tensor, which is noted in `found`; also in lists and tuples."""
-    if isinstance(value, TensorBase):
-        found.append(value)
-        return value._node
-    if isinstance(value, list | tuple) and any(isinstance(item, TensorBase) for item in value):
-        return [_unwrapped(item, found) for item in value]
-    return value
 
 
 def as_tuple(args: Sequence[Any], named: dict[str, Any] | None = None) -> tuple[int, ...]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import array
 import builtins
 import struct
+from collections.abc import Callable
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 from pywebgpu import devices, dtypes
 from pywebgpu.composites import creation
@@ -18,6 +19,15 @@ from pywebgpu.tensor import transfer
 from pywebgpu.tensor.base import TensorBase, as_tuple, shows_same
 from pywebgpu.tensor.inplace import InplaceMethods
 
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike, NDArray
+
+    from pywebgpu.devices.base import Device
+    from pywebgpu.step_capture.free_number import Number
+    from pywebgpu.tensor.factory_options import DeviceLike
+    from pywebgpu.tensor.tensor import Tensor
+    from pywebgpu.tensor.types import Sizes
+
 LEGACY = {
     "FloatTensor": dtypes.float32, "DoubleTensor": dtypes.float64, "HalfTensor": dtypes.float16,
     "BFloat16Tensor": dtypes.bfloat16, "LongTensor": dtypes.int64, "IntTensor": dtypes.int32,
@@ -26,8 +36,8 @@ LEGACY = {
 }  # fmt: skip
 
 
-def _caster(dtype: DType) -> Any:
-    def method(self: Any) -> Any:
+def _caster(dtype: DType) -> Callable[[ConversionMethods], Tensor]:
+    def method(self: ConversionMethods) -> Tensor:
         return self.to(dtype)
 
     method.__name__ = method.__qualname__ = dtype.name
@@ -40,10 +50,10 @@ class ConversionMethods(InplaceMethods):
 
     __slots__ = ()
 
-    def to(self, *args: Any, **options: Any) -> Any:
+    def to(self, *args: Any, **options: Any) -> Tensor:
         """to(dtype), to(device), to(device, dtype), to(other); with copy=True always a copy."""
         device, dtype, copy = _target(*args, **options)
-        moved: Any = self
+        moved: ConversionMethods = self
         if dtype is not None and dtype is not self.dtype:
             if self._storage.device.target.wgsl and device is None:
                 check_supported(dtype, self._storage.device.name)
@@ -55,14 +65,14 @@ class ConversionMethods(InplaceMethods):
             if moved._storage.device.target.wgsl:
                 check_supported(dtype, moved._storage.device.name)
             moved = self._new(pointwise.cast(moved._node, dtype=dtype), moved._storage.device)
-        return self.clone() if copy and moved is self else moved
+        return self.clone() if copy and moved is self else moved  # type: ignore[return-value]
 
     float, double, half = _caster(dtypes.float32), _caster(dtypes.float64), _caster(dtypes.float16)
     bfloat16, bool = _caster(dtypes.bfloat16), _caster(dtypes.bool_)
     int, long, short = _caster(dtypes.int32), _caster(dtypes.int64), _caster(dtypes.int16)
     char, byte = _caster(dtypes.int8), _caster(dtypes.uint8)
 
-    def type(self, dtype: Any = None, non_blocking: Any = False) -> Any:
+    def type(self, dtype: DType | str | None = None, non_blocking: builtins.bool = False) -> Tensor | str:
         """The dtype's name as "torch.FloatTensor", or a cast to a dtype or to such a name."""
         if dtype is None:
             prefix = "torch" if self._storage.device.name == "cpu" else f"torch.{self._storage.device.name}"
@@ -74,21 +84,21 @@ class ConversionMethods(InplaceMethods):
             dtype = LEGACY[name]
         return self.to(getattr(dtype, "dtype", dtype))
 
-    def type_as(self, other: TensorBase) -> Any:
+    def type_as(self, other: TensorBase) -> Tensor:
         return self.to(other.dtype)
 
-    def cpu(self) -> Any:
+    def cpu(self) -> Tensor:
         return self.to("cpu")
 
-    async def cpu_async(self) -> Any:
+    async def cpu_async(self) -> Tensor:
         """As cpu, also where Python cannot wait."""
         device = devices.open_device("cpu")
-        return self if self._storage.device is device else await transfer.transfer_async(self, device)
+        return self if self._storage.device is device else await transfer.transfer_async(self, device)  # type: ignore[return-value]
 
-    def webgpu(self) -> Any:
+    def webgpu(self) -> Tensor:
         return self.to("webgpu")
 
-    def cuda(self, device: Any = None, non_blocking: Any = False) -> Any:
+    def cuda(self, device: DeviceLike = None, non_blocking: builtins.bool = False) -> Tensor:
         """Always an error: there is no CUDA here."""
         raise AssertionError(
             'Torch not compiled with CUDA enabled: use .to("webgpu"), or .to(torch.get_default_device())'
@@ -105,76 +115,78 @@ class ConversionMethods(InplaceMethods):
     names = property(lambda self: (None,) * self.ndim)
     output_nr = property(lambda self: 0)
 
-    def element_size(self) -> Any:
+    def element_size(self) -> builtins.int:
         return self.dtype.itemsize
 
-    def is_floating_point(self) -> Any:
+    def is_floating_point(self) -> builtins.bool:
         return self.dtype.is_floating_point
 
-    def is_complex(self) -> Any:
+    def is_complex(self) -> builtins.bool:
         return False
 
-    def is_inference(self) -> Any:
+    def is_inference(self) -> builtins.bool:
         """Whether it was made in inference mode."""
         return self._inference
 
-    def is_same_size(self, other: TensorBase) -> Any:
+    def is_same_size(self, other: TensorBase) -> builtins.bool:
         return tuple(self.shape) == tuple(other.shape)
 
-    def is_nonzero(self) -> Any:
+    def is_nonzero(self) -> builtins.bool:
         """Whether the only element is not 0. Waits for the device."""
         return builtins.bool(self)
 
-    def is_conj(self) -> Any:
+    def is_conj(self) -> builtins.bool:
         return False
 
-    def is_neg(self) -> Any:
+    def is_neg(self) -> builtins.bool:
         return False
 
-    def is_signed(self) -> Any:
+    def is_signed(self) -> builtins.bool:
         return self.dtype.is_signed
 
-    def is_pinned(self) -> Any:
+    def is_pinned(self) -> builtins.bool:
         return False
 
-    def pin_memory(self) -> Any:
-        return self
+    def pin_memory(self) -> Tensor:
+        return self  # type: ignore[return-value]
 
-    def is_shared(self) -> Any:
+    def is_shared(self) -> builtins.bool:
         return False
 
-    def share_memory_(self) -> Any:
+    def share_memory_(self) -> Self:
         return self
 
-    def get_device(self) -> Any:
+    def get_device(self) -> builtins.int:
         """The device's number, -1 for cpu."""
         return -1 if self._storage.device.name == "cpu" else self.device.index or 0
 
-    def data_ptr(self) -> Any:
+    def data_ptr(self) -> builtins.int:
         """A number that two tensors have in common when they share a storage and start at one offset in it."""
         return self.untyped_storage().data_ptr() + self.storage_offset() * self.dtype.itemsize
 
-    def untyped_storage(self) -> Any:
+    def untyped_storage(self) -> _StorageFacts:
         return _StorageFacts(self)
 
-    def is_set_to(self, other: TensorBase) -> Any:
+    def is_set_to(self, other: TensorBase) -> builtins.bool:
         """Whether both show the same elements of one memory in the same order."""
         return shows_same(self, other)
 
-    def _is_view(self) -> Any:
+    def _is_view(self) -> builtins.bool:
         return self._base is not None
 
     # Reading
 
-    def item(self) -> Any:
+    def item(self) -> Number:
         """The only element, as a Python number. Waits for the device."""
         self._check_single()
-        return numbers(self._bytes(), self.dtype)[0]
+        found: Number = numbers(self._bytes(), self.dtype)[0]
+        return found
 
-    async def item_async(self) -> Any:
+    async def item_async(self) -> Number:
         """As item, also where Python cannot wait: in a browser without JSPI, or in a callback of JavaScript."""
         self._check_single()
-        return numbers(await self._bytes_async(), self.dtype)[0]
+        found: Number = numbers(await self._bytes_async(), self.dtype)[0]
+        return found
 
     def tolist(self) -> Any:
         """The elements as nested lists. Waits for the device."""
@@ -192,12 +204,12 @@ class ConversionMethods(InplaceMethods):
         """As tobytes, also where Python cannot wait."""
         return await self._bytes_async()
 
-    def numpy(self, *, force: Any = False) -> Any:
+    def numpy(self, *, force: builtins.bool = False) -> NDArray[Any]:
         """A NumPy array with a copy of the elements."""
         self._check_numpy(force)
         return as_array(self._bytes(), self.dtype, self.shape)
 
-    async def numpy_async(self, *, force: Any = False) -> Any:
+    async def numpy_async(self, *, force: builtins.bool = False) -> NDArray[Any]:
         """As numpy, also where Python cannot wait."""
         self._check_numpy(force)
         return as_array(await self._bytes_async(), self.dtype, self.shape)
@@ -206,19 +218,21 @@ class ConversionMethods(InplaceMethods):
         if self.numel() != 1:
             raise RuntimeError(f"a Tensor with {self.numel()} elements cannot be converted to Scalar")
 
-    def _check_numpy(self, force: Any) -> None:
+    def _check_numpy(self, force: builtins.bool) -> None:
         if self.requires_grad and not force:
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
         if self.dtype is dtypes.bfloat16:
             raise TypeError("Got unsupported ScalarType BFloat16")
 
-    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+    def __array__(self, dtype: DTypeLike | None = None, copy: builtins.bool | None = None) -> NDArray[Any]:
         found = self.numpy()
         return found if dtype is None else found.astype(dtype)
 
     # After the model of this tensor
 
-    def new_full(self, size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, **options: Any) -> Any:
+    def new_full(
+        self, size: Sizes, fill_value: Number, *, dtype: DType | None = None, device: DeviceLike = None, **options: Any
+    ) -> Tensor:
         """A tensor of one number, with this one's dtype and device unless others are given."""
         opened = self._storage.device if device is None else devices.open_device(device)
         spec = Spec(as_tuple((size,)), dtype or self.dtype)
@@ -227,13 +241,13 @@ class ConversionMethods(InplaceMethods):
         made = self._new(creation.full(fill_value, spec.shape, spec.dtype), opened)
         return made.requires_grad_() if options.get("requires_grad") else made
 
-    def new_zeros(self, *size: Any, **options: Any) -> Any:
+    def new_zeros(self, *size: Any, **options: Any) -> Tensor:
         return self.new_full(as_tuple(size or options.pop("size")), 0, **options)
 
-    def new_ones(self, *size: Any, **options: Any) -> Any:
+    def new_ones(self, *size: Any, **options: Any) -> Tensor:
         return self.new_full(as_tuple(size or options.pop("size")), 1, **options)
 
-    def new_empty(self, *size: Any, **options: Any) -> Any:
+    def new_empty(self, *size: Any, **options: Any) -> Tensor:
         return self.new_zeros(*size, **options)
 
 
@@ -258,7 +272,7 @@ class _StorageFacts:
     size = __len__ = nbytes
 
 
-def _target(*args: Any, **options: Any) -> tuple[Any, DType | None, bool]:
+def _target(*args: Any, **options: Any) -> tuple[Device | None, DType | None, bool]:
     """The arguments of `to` -> an opened device or None, a dtype or None, whether to copy."""
     device, dtype = options.pop("device", None), options.pop("dtype", None)
     copy = options.pop("copy", False)
@@ -308,7 +322,7 @@ def nested(flat: list[Any], shape: tuple[int, ...]) -> Any:
     return flat
 
 
-def as_array(data: bytes, dtype: DType, shape: tuple[int, ...]) -> Any:
+def as_array(data: bytes, dtype: DType, shape: tuple[int, ...]) -> NDArray[Any]:
     """Little-endian bytes -> a NumPy array that may be written."""
     import numpy as np
 

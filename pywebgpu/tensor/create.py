@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from operator import index
-from typing import Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from pywebgpu import devices, dtypes, numbers
 from pywebgpu.composites import creation
@@ -15,10 +15,16 @@ from pywebgpu.tensor import factory_options, from_data
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.tensor import Tensor
 
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from typing_extensions import Buffer
+
+    from pywebgpu.tensor.types import Made, Operand, Ranged, Sized, Sizes
+
 # From data
 
 
-def frombytes(data: Any, dtype: DType, shape: Sequence[int], device: factory_options.DeviceLike = None) -> Tensor:
+def frombytes(data: Buffer, dtype: DType, shape: Sequence[int], device: factory_options.DeviceLike = None) -> Tensor:
     """A tensor of little-endian bytes in row-major order. Raises RuntimeError when the length does not fit."""
     opened = devices.open_device(device)
     result: Tensor = Tensor._new(from_data.from_bytes(data, dtype, shape, opened), opened)
@@ -76,14 +82,16 @@ def asarray(
     return made.requires_grad_() if requires_grad else made
 
 
-def from_numpy(array: Any) -> Tensor:
+def from_numpy(array: NDArray[Any]) -> Tensor:
     """A tensor with a copy of a NumPy array (torch shares the memory; a lazy library cannot)."""
     if not from_data.is_array(array):
         raise TypeError(f"expected np.ndarray (got {type(array).__name__})")
     return tensor(array)
 
 
-def frombuffer(buffer: Any, *, dtype: DType, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:
+def frombuffer(
+    buffer: Buffer, *, dtype: DType, count: int = -1, offset: int = 0, requires_grad: bool = False
+) -> Tensor:
     """A vector of `count` elements (-1: all) that lie in a buffer from byte `offset` on. The bytes are copied."""
     view = memoryview(buffer).cast("B")
     rest = view.nbytes - offset
@@ -103,7 +111,7 @@ def frombuffer(buffer: Any, *, dtype: DType, count: int = -1, offset: int = 0, r
     return made.requires_grad_() if requires_grad else made
 
 
-def scalar_tensor(s: float, **options: Any) -> Tensor:
+def scalar_tensor(s: float, **options: Unpack[Made]) -> Tensor:
     """A number as a tensor of shape ()."""
     factory = factory_options.FactoryOptions("scalar_tensor", options)
     return factory.tensor(creation.full(s, (), factory.dtype))
@@ -119,28 +127,28 @@ def filled(
     return factory.tensor(creation.full(value, shape, factory.dtype))
 
 
-def zeros(*size: Any, **options: Any) -> Tensor:
+def zeros(*sizes: int | Sequence[int], **options: Unpack[Sized]) -> Tensor:
     """A tensor of zeros."""
-    shape = factory_options.size("zeros", size, options)
+    shape = factory_options.size("zeros", sizes, options)
     factory = factory_options.FactoryOptions("zeros", options)
     return factory.tensor(creation.full(0, shape, factory.dtype))
 
 
-def ones(*size: Any, **options: Any) -> Tensor:
+def ones(*sizes: int | Sequence[int], **options: Unpack[Sized]) -> Tensor:
     """A tensor of ones."""
-    shape = factory_options.size("ones", size, options)
+    shape = factory_options.size("ones", sizes, options)
     factory = factory_options.FactoryOptions("ones", options)
     return factory.tensor(creation.full(1, shape, factory.dtype))
 
 
-def empty(*size: Any, **options: Any) -> Tensor:
+def empty(*sizes: int | Sequence[int], **options: Unpack[Sized]) -> Tensor:
     """A tensor of zeros: nothing reads memory that was not written."""
-    shape = factory_options.size("empty", size, options)
+    shape = factory_options.size("empty", sizes, options)
     factory = factory_options.FactoryOptions("empty", options)
     return factory.tensor(creation.full(0, shape, factory.dtype))
 
 
-def full(size: Any, fill_value: Any, **options: Any) -> Tensor:
+def full(size: Sizes, fill_value: Operand, **options: Unpack[Made]) -> Tensor:
     """A tensor of one number; its dtype is the number's unless one is given."""
     value = factory_options.number(fill_value)
     if isinstance(size, int):
@@ -149,7 +157,7 @@ def full(size: Any, fill_value: Any, **options: Any) -> Tensor:
     return factory.tensor(creation.full(value, factory_options.sizes((size,), "full"), factory.dtype))
 
 
-def eye(n: int, m: int | None = None, **options: Any) -> Tensor:
+def eye(n: int, m: int | None = None, **options: Unpack[Made]) -> Tensor:
     """A matrix with ones on its diagonal."""
     if n < 0 or (m is not None and m < 0):
         raise ShapeError(f"n must be greater or equal to 0, got {n if n < 0 else m}")
@@ -160,7 +168,7 @@ def eye(n: int, m: int | None = None, **options: Any) -> Tensor:
 # Counted
 
 
-def arange(*range_: Any, **options: Any) -> Tensor:
+def arange(*range_: Operand, **options: Unpack[Ranged]) -> Tensor:
     """start, start + step, ... below end: arange(end), arange(start, end) or arange(start, end, step).
 
     Dtypes: int64 of whole numbers, else the default float.
@@ -171,10 +179,10 @@ def arange(*range_: Any, **options: Any) -> Tensor:
     return factory.tensor(creation.arange(start, end, step, factory.dtype))
 
 
-def _range(name: str, given: Sequence[Any], options: dict[str, Any]) -> tuple[Any, Any, Any]:
+def _range(name: str, given: Sequence[Any], options: Ranged) -> tuple[Any, Any, Any]:
     if len(given) > 3 or (not given and "end" not in options):
         raise TypeError(f"{name}() takes from 1 to 3 numbers, got {len(given)}")
-    parts = {"start": 0, "step": 1}
+    parts: dict[str, Any] = {"start": 0, "step": 1}
     names = ("start", "end", "step") if len(given) > 1 or "end" in options else ("end",)
     parts |= dict(zip(names, given, strict=False))
     parts |= {key: options.pop(key) for key in ("start", "end", "step") if key in options}
@@ -182,7 +190,7 @@ def _range(name: str, given: Sequence[Any], options: dict[str, Any]) -> tuple[An
     return tuple(int(v) if isinstance(v, bool) else v for v in (start, end, step))  # type: ignore[return-value]
 
 
-def range(start: float = 0, end: float | None = None, step: float = 1, **options: Any) -> Tensor:
+def range(start: float = 0, end: float | None = None, step: float = 1, **options: Unpack[Made]) -> Tensor:
     """As arange with `end` included; old, kept for scripts that use it."""
     if end is None:
         start, end = 0, start
@@ -191,7 +199,7 @@ def range(start: float = 0, end: float | None = None, step: float = 1, **options
     return factory.tensor(creation.arange(start, start + (count - 0.5) * step, step, factory.dtype))
 
 
-def linspace(start: Any, end: Any, steps: int, **options: Any) -> Tensor:
+def linspace(start: Operand, end: Operand, steps: int, **options: Unpack[Made]) -> Tensor:
     """`steps` numbers from start to end, both included, at equal distances."""
     factory = factory_options.FactoryOptions("linspace", options)
     return factory.tensor(
@@ -199,7 +207,7 @@ def linspace(start: Any, end: Any, steps: int, **options: Any) -> Tensor:
     )
 
 
-def logspace(start: Any, end: Any, steps: int, base: float = 10.0, **options: Any) -> Tensor:
+def logspace(start: Operand, end: Operand, steps: int, base: float = 10.0, **options: Unpack[Made]) -> Tensor:
     """base to the power of linspace."""
     factory = factory_options.FactoryOptions("logspace", options)
     return factory.tensor(
@@ -207,13 +215,13 @@ def logspace(start: Any, end: Any, steps: int, base: float = 10.0, **options: An
     )
 
 
-def tril_indices(row: int, col: int, offset: int = 0, **options: Any) -> Tensor:
+def tril_indices(row: int, col: int, offset: int = 0, **options: Unpack[Made]) -> Tensor:
     """The coordinates (2, count) of the lower triangle of a matrix."""
     factory = factory_options.FactoryOptions("tril_indices", options, dtypes.int64)
     return factory.tensor(creation.triangle_indices(row, col, offset, factory.dtype, upper=False))
 
 
-def triu_indices(row: int, col: int, offset: int = 0, **options: Any) -> Tensor:
+def triu_indices(row: int, col: int, offset: int = 0, **options: Unpack[Made]) -> Tensor:
     """The coordinates (2, count) of the upper triangle of a matrix."""
     factory = factory_options.FactoryOptions("triu_indices", options, dtypes.int64)
     return factory.tensor(creation.triangle_indices(row, col, offset, factory.dtype, upper=True))
@@ -222,24 +230,24 @@ def triu_indices(row: int, col: int, offset: int = 0, **options: Any) -> Tensor:
 # Like another tensor
 
 
-def zeros_like(input: Tensor, **options: Any) -> Tensor:
+def zeros_like(input: Tensor, **options: Unpack[Made]) -> Tensor:
     """Zeros of another tensor's shape, dtype and device."""
     factory = factory_options.like("zeros_like", input, options)
     return factory.tensor(creation.full(0, tuple(input.shape), factory.dtype))
 
 
-def ones_like(input: Tensor, **options: Any) -> Tensor:
+def ones_like(input: Tensor, **options: Unpack[Made]) -> Tensor:
     """Ones of another tensor's shape, dtype and device."""
     factory = factory_options.like("ones_like", input, options)
     return factory.tensor(creation.full(1, tuple(input.shape), factory.dtype))
 
 
-def empty_like(input: Tensor, **options: Any) -> Tensor:
+def empty_like(input: Tensor, **options: Unpack[Made]) -> Tensor:
     """As zeros_like."""
     return zeros_like(input, **options)
 
 
-def full_like(input: Tensor, fill_value: Any, **options: Any) -> Tensor:
+def full_like(input: Tensor, fill_value: Operand, **options: Unpack[Made]) -> Tensor:
     """One number in another tensor's shape, dtype and device."""
     factory = factory_options.like("full_like", input, options)
     value = factory_options.number(fill_value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from operator import index
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pywebgpu import devices, dtypes
 from pywebgpu.devices.base import Device, check_supported
@@ -16,6 +16,10 @@ from pywebgpu.step_capture.free_number import NUMBERS
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.tensor import Tensor
 
+if TYPE_CHECKING:
+    from pywebgpu.step_capture.free_number import Number
+    from pywebgpu.tensor.types import Made, Sized
+
 DeviceLike = str | devices.device | None
 IGNORED = {"layout", "pin_memory", "memory_format", "names"}
 
@@ -25,7 +29,7 @@ class FactoryOptions:
 
     __slots__ = ("device", "dtype", "out", "requires_grad")
 
-    def __init__(self, name: str, options: dict[str, Any], dtype: DType | None = None, device: Device | None = None):
+    def __init__(self, name: str, options: Made, dtype: DType | None = None, device: Device | None = None):
         self.dtype: DType = options.pop("dtype", None) or dtype or dtypes.default()
         wanted = options.pop("device", None)
         self.requires_grad: bool = options.pop("requires_grad", False)
@@ -50,7 +54,7 @@ class FactoryOptions:
         return result.requires_grad_() if self.requires_grad else result
 
 
-def like(name: str, other: Tensor, options: dict[str, Any]) -> FactoryOptions:
+def like(name: str, other: Tensor, options: Made) -> FactoryOptions:
     if not isinstance(other, TensorBase):
         raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(other).__name__}")
     return FactoryOptions(name, options, other.dtype, other._storage.device)
@@ -71,7 +75,7 @@ def sizes(args: Sequence[Any], name: str = "size") -> Shape:
     return out
 
 
-def size(name: str, args: Sequence[Any], options: dict[str, Any]) -> Shape:
+def size(name: str, args: Sequence[Any], options: Sized) -> Shape:
     """The size given by position or as `size`."""
     if "size" in options:
         args = (*args, options.pop("size"))
@@ -80,12 +84,13 @@ def size(name: str, args: Sequence[Any], options: dict[str, Any]) -> Shape:
     return sizes(args, name)
 
 
-def number(value: Any) -> Any:
+def number(value: object) -> Number:
     """A Python number of one, or of what stands for one (a tensor or array of a single element)."""
     if isinstance(value, NUMBERS):
         return value
     if hasattr(value, "item"):
-        return value.item()
+        found: Number = value.item()
+        return found
     raise TypeError(f"expected a number, but got {type(value).__name__}")
 
 

@@ -93,7 +93,7 @@ def gather(tensors: Sequence[Tensor], *, clean: bool = False, move: bool = True)
     storages = [tensor._storage for tensor in tensors]
     found = None if clean or any(tensor._path for tensor in tensors) else _whole(storages)
     if found is not None:
-        return Tensor._of(found, ())  # type: ignore[no-any-return]
+        return Tensor._of(found, ())
     nodes = [tensor._node if tensor._path else tensor._storage.node for tensor in tensors]
     shapes = tuple([node.spec.shape for node in nodes])
     starts, size = packing.layout(shapes, nodes[0].spec.dtype)

@@ -7,7 +7,7 @@ import functools
 import struct
 from collections.abc import Sequence
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from pywebgpu import dtypes
 from pywebgpu.composites import arithmetic
@@ -21,10 +21,15 @@ from pywebgpu.step_capture.capture import capture_state
 from pywebgpu.step_capture.free_number import FREE, FreeFloat, fixed
 from pywebgpu.tensor.base import TensorBase
 
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
+    from pywebgpu.tensor.types import Array
+
 LOOKED_AT = 1 << 20  # whole numbers up to this many are looked through for their range
 
 
-def from_bytes(data: Any, dtype: DType, shape: Sequence[int], device: Device) -> Node:
+def from_bytes(data: Buffer, dtype: DType, shape: Sequence[int], device: Device) -> Node:
     """Little-endian bytes in row-major order. Raises ShapeError when the length does not fit.
 
     The range of whole numbers is noted, so that using them as row numbers needs no check on the device.
@@ -62,7 +67,7 @@ def from_data(data: Any, dtype: DType | None, device: Device) -> Node:
     return from_bytes(pack(flat, found), found, shape, device)
 
 
-def from_array(data: Any, dtype: DType | None, device: Device) -> Node:
+def from_array(data: Array, dtype: DType | None, device: Device) -> Node:
     """What has NumPy's array interface, in its own dtype, or in `dtype` where the device does not have its own.
 
     Raises: TypeError for a dtype that is not known here.
@@ -78,11 +83,11 @@ def from_array(data: Any, dtype: DType | None, device: Device) -> Node:
     return from_bytes(data.tobytes(), dtypes.BY_NAME[name], data.shape, device)
 
 
-def is_array(data: Any) -> bool:
+def is_array(data: object) -> TypeGuard[Array]:
     return hasattr(data, "__array_interface__") and not isinstance(data, TensorBase)
 
 
-def is_sequence(data: Any) -> bool:
+def is_sequence(data: object) -> TypeGuard[Sequence[Any]]:
     return isinstance(data, Sequence | array.array) and not isinstance(data, str | bytes)
 
 
@@ -94,7 +99,7 @@ def flatten(data: Any, flat: list[Any], kinds: set[Any], depth: int = 1) -> Shap
     if isinstance(data, TensorBase) or is_array(data):
         kinds.add(dtypes.BY_NAME.get(str(data.dtype), float) if is_array(data) else data.dtype)
         shape = tuple(data.shape)
-        flat.extend(_elements(data.tolist(), len(shape)))
+        flat.extend(_elements(data.tolist(), len(shape)))  # type: ignore[union-attr]
         return shape
     if not is_sequence(data):
         flat.append(data)
@@ -129,7 +134,7 @@ def infer(kinds: set[Any], *, nested: bool) -> DType:
     return functools.reduce(dtypes.promote, [_dtype_of(kind, nested=nested) for kind in kinds])
 
 
-def _dtype_of(kind: Any, *, nested: bool) -> DType:
+def _dtype_of(kind: type | DType, *, nested: bool) -> DType:
     if isinstance(kind, DType):
         return kind
     if kind is float or kind is FreeFloat:

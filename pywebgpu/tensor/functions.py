@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from itertools import pairwise, product
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 from pywebgpu import dtypes, shapes
 from pywebgpu.composites import arithmetic, joining, linear
@@ -14,10 +14,16 @@ from pywebgpu.dtypes import DType
 from pywebgpu.ir.graph import thread_state
 from pywebgpu.step_capture.free_number import NUMBERS
 from pywebgpu.tensor import pointwise, reduction
-from pywebgpu.tensor.base import TensorBase, apply
+from pywebgpu.tensor.apply import apply
+from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.methods import aliased
 from pywebgpu.tensor.size import Size
 from pywebgpu.tensor.tensor import Tensor
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from pywebgpu.tensor.types import Operand, Sizes
 
 # Methods that torch has on tensors only.
 METHODS = {
@@ -47,9 +53,9 @@ def generated() -> dict[str, Any]:
     return {name: _function(name, getattr(Tensor, name)) for name in names if callable(getattr(Tensor, name))}
 
 
-def _function(name: str, method: Callable[..., Any]) -> Any:
+def _function(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(method)
-    def function(input: Any, *args: Any, out: Any = None, **options: Any) -> Any:
+    def function(input: object, *args: Any, out: Any = None, **options: Any) -> Any:
         if isinstance(input, TensorBase):
             result = method(input, *args, **options)
         else:
@@ -59,7 +65,7 @@ def _function(name: str, method: Callable[..., Any]) -> Any:
     return function
 
 
-def _number_first(name: str, first: Any, args: tuple[Any, ...]) -> Any:
+def _number_first(name: str, first: object, args: tuple[Any, ...]) -> Any:
     """torch.pow(2, x): the operator of a number and a tensor."""
     if name in REFLECTED and args and isinstance(args[0], TensorBase) and isinstance(first, NUMBERS):
         return getattr(args[0], REFLECTED[name])(first)
@@ -98,17 +104,17 @@ def promote_types(type1: DType, type2: DType) -> DType:
     return dtypes.promote(type1, type2)
 
 
-def result_type(tensor1: Any, tensor2: Any) -> DType:
+def result_type(tensor1: Operand, tensor2: Operand) -> DType:
     """The dtype of an operation on two tensors or numbers."""
     operands = [t._node if isinstance(t, TensorBase) else t for t in (tensor1, tensor2)]
     return arithmetic.result_type(*operands)
 
 
-def is_tensor(obj: Any) -> bool:
+def is_tensor(obj: object) -> bool:
     return isinstance(obj, TensorBase)
 
 
-def is_storage(obj: Any) -> bool:
+def is_storage(obj: object) -> bool:
     return False
 
 
@@ -116,20 +122,20 @@ def is_storage(obj: Any) -> bool:
 
 
 @aliased
-def cat(tensors: Sequence[Any], dim: int = 0, *, out: Any = None) -> Any:
+def cat(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None) -> Tensor:
     """Joins tensors along an axis."""
     result = apply(joining.cat, _listed("cat", tensors), dim)
     return result if out is None else into(out, result)
 
 
 @aliased
-def stack(tensors: Sequence[Any], dim: int = 0, *, out: Any = None) -> Any:
+def stack(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None) -> Tensor:
     """Joins tensors along a new axis."""
     result = apply(joining.stack, _listed("stack", tensors), dim)
     return result if out is None else into(out, result)
 
 
-def _listed(name: str, tensors: Any) -> list[Any]:
+def _listed(name: str, tensors: Sequence[Tensor]) -> list[Any]:
     if isinstance(tensors, TensorBase):
         raise TypeError(f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not Tensor")
     found = list(tensors)
@@ -139,28 +145,28 @@ def _listed(name: str, tensors: Any) -> list[Any]:
     return found
 
 
-def hstack(tensors: Sequence[Any]) -> Any:
+def hstack(tensors: Sequence[Any]) -> Tensor:
     """Joins along the second axis, vectors along the first."""
     parts = [atleast_1d(t) for t in _listed("hstack", tensors)]
     return cat(parts, 0 if parts[0].ndim == 1 else 1)
 
 
-def vstack(tensors: Sequence[Any]) -> Any:
+def vstack(tensors: Sequence[Any]) -> Tensor:
     """Joins along the first axis; a vector is a row."""
     return cat([atleast_2d(t) for t in _listed("vstack", tensors)], 0)
 
 
-def dstack(tensors: Sequence[Any]) -> Any:
+def dstack(tensors: Sequence[Any]) -> Tensor:
     """Joins along the third axis."""
     return cat([atleast_3d(t) for t in _listed("dstack", tensors)], 2)
 
 
-def column_stack(tensors: Sequence[Any]) -> Any:
+def column_stack(tensors: Sequence[Any]) -> Tensor:
     """Joins along the second axis; a vector is a column."""
     return cat([t.reshape(t.numel(), 1) if t.ndim <= 1 else t for t in _listed("column_stack", tensors)], 1)
 
 
-def block_diag(*tensors: Any) -> Any:
+def block_diag(*tensors: Tensor) -> Tensor:
     """A matrix with the given matrices on its diagonal, 0 elsewhere."""
     parts = [atleast_2d(t) for t in tensors]
     width = sum(t.shape[1] for t in parts)
@@ -171,25 +177,43 @@ def block_diag(*tensors: Any) -> Any:
     return cat(rows, 0)
 
 
-def _each(function: Callable[[Any], Any], tensors: tuple[Any, ...]) -> Any:
+def _each(function: Callable[[Tensor], Tensor], tensors: tuple[Any, ...]) -> Tensor | tuple[Tensor, ...]:
     if len(tensors) == 1 and isinstance(tensors[0], TensorBase):
-        return function(tensors[0])
+        return function(tensors[0])  # type: ignore[arg-type]
     return tuple(function(t) for t in (tensors[0] if len(tensors) == 1 else tensors))
 
 
-def atleast_1d(*tensors: Any) -> Any:
+@overload
+def atleast_1d(tensor: Tensor, /) -> Tensor: ...
+@overload
+def atleast_1d(tensor: Tensor, other: Tensor, /, *tensors: Tensor) -> tuple[Tensor, ...]: ...
+@overload
+def atleast_1d(tensors: Sequence[Tensor], /) -> tuple[Tensor, ...]: ...
+def atleast_1d(*tensors: Any) -> Tensor | tuple[Tensor, ...]:
     return _each(lambda t: t if t.ndim else t.reshape(1), tensors)
 
 
-def atleast_2d(*tensors: Any) -> Any:
+@overload
+def atleast_2d(tensor: Tensor, /) -> Tensor: ...
+@overload
+def atleast_2d(tensor: Tensor, other: Tensor, /, *tensors: Tensor) -> tuple[Tensor, ...]: ...
+@overload
+def atleast_2d(tensors: Sequence[Tensor], /) -> tuple[Tensor, ...]: ...
+def atleast_2d(*tensors: Any) -> Tensor | tuple[Tensor, ...]:
     return _each(lambda t: t if t.ndim >= 2 else t.reshape(1, t.numel()), tensors)
 
 
-def atleast_3d(*tensors: Any) -> Any:
+@overload
+def atleast_3d(tensor: Tensor, /) -> Tensor: ...
+@overload
+def atleast_3d(tensor: Tensor, other: Tensor, /, *tensors: Tensor) -> tuple[Tensor, ...]: ...
+@overload
+def atleast_3d(tensors: Sequence[Tensor], /) -> tuple[Tensor, ...]: ...
+def atleast_3d(*tensors: Any) -> Tensor | tuple[Tensor, ...]:
     return _each(_three, tensors)
 
 
-def _three(t: Any) -> Any:
+def _three(t: Tensor) -> Tensor:
     if t.ndim >= 3:
         return t
     return t.unsqueeze(-1) if t.ndim == 2 else t.reshape(1, t.numel(), 1)
@@ -228,14 +252,14 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Any, ...]:
     return tuple(grids)
 
 
-def cartesian_prod(*tensors: Any) -> Any:
+def cartesian_prod(*tensors: Tensor) -> Tensor:
     """All combinations of the elements of vectors, a row each."""
     if len(tensors) == 1:
         return tensors[0]
     return stack([grid.reshape(-1) for grid in meshgrid(*tensors)], 1)
 
 
-def combinations(input: Any, r: int = 2, with_replacement: bool = False) -> Any:
+def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
     """All choices of r elements of a vector, in order, a row each."""
     n = input.numel()
     chosen = [
@@ -249,7 +273,7 @@ def combinations(input: Any, r: int = 2, with_replacement: bool = False) -> Any:
 # Products
 
 
-def einsum(equation: str, *operands: Any) -> Any:
+def einsum(equation: str, *operands: Any) -> Tensor:
     """Sums products over the labels that the output does not name: "bij,bjk->bik"."""
     if not isinstance(equation, str):
         raise ValueError("einsum(): must specify the equation string and at least one operand")
@@ -258,7 +282,9 @@ def einsum(equation: str, *operands: Any) -> Any:
     return apply(summation.einsum, equation, *operands)
 
 
-def tensordot(a: Any, b: Any, dims: Any = 2, out: Any = None) -> Any:
+def tensordot(
+    a: Tensor, b: Tensor, dims: Tensor | int | Sequence[Sequence[int]] = 2, out: Tensor | None = None
+) -> Tensor:
     """Sums products over axes of both."""
     if isinstance(dims, TensorBase):
         listed: Any = dims
@@ -267,7 +293,7 @@ def tensordot(a: Any, b: Any, dims: Any = 2, out: Any = None) -> Any:
     return result if out is None else into(out, result)
 
 
-def chain_matmul(*matrices: Any) -> Any:
+def chain_matmul(*matrices: Tensor) -> Tensor:
     """a @ b @ c @ ..., from the left."""
     return functools.reduce(lambda a, b: a.matmul(b), matrices)
 
@@ -275,20 +301,25 @@ def chain_matmul(*matrices: Any) -> Any:
 # Others
 
 
-def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = None) -> Any:
+@overload
+def where(condition: TensorBase) -> tuple[Tensor, ...]: ...
+@overload
+def where(condition: TensorBase, input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor: ...
+def where(
+    condition: TensorBase, input: Operand | None = None, other: Operand | None = None, *, out: Tensor | None = None
+) -> object:
     """`input` where the condition holds, else `other`; alone, the positions where it holds."""
-    result = pointwise.where(condition, input, other)
+    result: Any = pointwise.where(condition, input, other)  # type: ignore[arg-type]
     return result if out is None else into(out, result)
 
 
 @aliased
-def split(tensor: Any, split_size_or_sections: Any, dim: int = 0) -> tuple[Any, ...]:
+def split(tensor: Tensor, split_size_or_sections: Sizes, dim: int = 0) -> tuple[Tensor, ...]:
     """Parts of one size, or of the sizes in a list, along an axis."""
-    parts: tuple[Any, ...] = tensor.split(split_size_or_sections, dim)
-    return parts
+    return tensor.split(split_size_or_sections, dim)
 
 
-def numel(input: Any) -> int:
+def numel(input: Tensor) -> int:
     """How many elements a tensor has."""
     return int(input.numel())
 
@@ -298,7 +329,7 @@ concat = concatenate = cat
 row_stack = vstack
 
 
-def public(module: Any) -> dict[str, Any]:
+def public(module: ModuleType) -> dict[str, Any]:
     """The functions that a module defines for users."""
     hidden = {"generated", "public", "into", "frombytes", "filled", "seed_node"}
     return {

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, Self, TypeVar, overload
 
 from pywebgpu import dtypes
 from pywebgpu.composites import indexing, masks, matrix, scattering
@@ -15,14 +16,24 @@ from pywebgpu.ops import indexing as ops
 from pywebgpu.ops import pointwise
 from pywebgpu.shapes import broadcast
 from pywebgpu.tensor import index
-from pywebgpu.tensor.base import TensorBase, apply
-from pywebgpu.tensor.methods import aliased, elsewhere, named, operand
+from pywebgpu.tensor.apply import apply
+from pywebgpu.tensor.base import TensorBase
+from pywebgpu.tensor.methods import aliased, named, node_of, operand
+from pywebgpu.tensor.reshaping import ReshapingMethods
+
+if TYPE_CHECKING:
+    from pywebgpu.step_capture.free_number import Number
+    from pywebgpu.tensor.tensor import Tensor
+    from pywebgpu.tensor.types import Operand
+
+P = ParamSpec("P")
+S = TypeVar("S", bound=TensorBase)
 
 
-def _method(function: Callable[..., Node]) -> Any:
+def _method(function: Callable[..., Node]) -> Callable[..., Tensor]:
     """A method of a function of nodes; tensors of shape () on device cpu may come along."""
 
-    def method(self: Any, *args: Any, **options: Any) -> Any:
+    def method(self: TensorBase, *args: Any, **options: Any) -> Tensor:
         given = [_operand(self, arg) for arg in args]
         named_ = {name: _operand(self, value) for name, value in options.items()} if options else options
         return self._new(function(self._node, *given, **named_), self._storage.device)
@@ -30,27 +41,30 @@ def _method(function: Callable[..., Node]) -> Any:
     return aliased(named(method, function))
 
 
-def _operand(self: TensorBase, value: Any) -> Any:
+def _operand(self: TensorBase, value: object) -> object:
     if not isinstance(value, TensorBase):
         return value
-    return value._node if value._storage.device is self._storage.device else elsewhere(self, value)
+    return node_of(self, value)
 
 
-def _form(method: Callable[..., Any], *, reads_itself: bool = False) -> Any:
+def _form(
+    method: Callable[Concatenate[S, P], Tensor], *, reads_itself: bool = False
+) -> Callable[Concatenate[S, P], Tensor]:
     """The form in place of a method. reads_itself: its gradient needs the value before the write, so that is copied."""
 
-    def written(self: Any, *args: Any, **options: Any) -> Any:
-        before = self
+    @functools.wraps(method)
+    def written(self: S, /, *args: P.args, **options: P.kwargs) -> Tensor:
+        before: Any = self
         if reads_itself and thread_state.grad:
             before = self._new(pointwise.copy(self._node), self._storage.device)
-        return self._written(method(before, *args, **options))
+        return self._written(method(before, *args, **options))  # type: ignore[return-value]
 
     written.__name__ = written.__qualname__ = f"{method.__name__}_"
     written.__doc__ = f"{method.__name__}, written into this tensor."
     return written
 
 
-class GatherScatterMethods(index.Subscripts):
+class GatherScatterMethods(index.Subscripts, ReshapingMethods):
     """Reading and writing by number and by mask."""
 
     __slots__ = ()
@@ -58,17 +72,25 @@ class GatherScatterMethods(index.Subscripts):
     # By number along an axis
 
     @aliased
-    def gather(self, dim: int, index: Any, *, sparse_grad: bool = False) -> Any:
+    def gather(self, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
         """out[i][j] = self[index[i][j]][j] for dim 0."""
         return apply(scattering.gather, self, dim, index)
 
     @aliased
-    def take_along_dim(self, indices: Any, dim: int | None = None) -> Any:
+    def take_along_dim(self, indices: Tensor, dim: int | None = None) -> Tensor:
         """As gather, after broadcasting; None flattens both."""
         return apply(scattering.take_along_dim, self, indices, dim)
 
     @aliased
-    def scatter(self, dim: int, index: Any, src: Any = None, *, value: Any = None, reduce: str | None = None) -> Any:
+    def scatter(
+        self,
+        dim: int,
+        index: Tensor,
+        src: Operand | None = None,
+        *,
+        value: Number | None = None,
+        reduce: str | None = None,
+    ) -> Tensor:
         """A copy in which out[index[i][j]][j] = src[i][j] for dim 0; src may be a number."""
         source = value if src is None else src
         if source is None:
@@ -76,12 +98,12 @@ class GatherScatterMethods(index.Subscripts):
         return apply(scattering.scatter, self, dim, index, operand(self, source), reduce=reduce)
 
     @aliased
-    def scatter_add(self, dim: int, index: Any, src: Any) -> Any:
+    def scatter_add(self, dim: int, index: Tensor, src: Tensor) -> Tensor:
         """A copy in which out[index[i][j]][j] += src[i][j] for dim 0."""
         return apply(scattering.scatter_add, self, dim, index, src)
 
     @aliased
-    def scatter_reduce(self, dim: int, index: Any, src: Any, reduce: str, *, include_self: bool = True) -> Any:
+    def scatter_reduce(self, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True) -> Tensor:
         """A copy in which src is combined at the positions by sum, prod, mean, amax or amin."""
         return apply(scattering.scatter_reduce, self, dim, index, src, reduce, include_self=include_self)
 
@@ -91,22 +113,24 @@ class GatherScatterMethods(index.Subscripts):
     # Whole rows
 
     @aliased
-    def index_select(self, dim: int, index: Any) -> Any:
+    def index_select(self, dim: int, index: Tensor) -> Tensor:
         """Rows of an axis by number."""
         return apply(indexing.index_select, self, dim, index)
 
     @aliased
-    def index_add(self, dim: int, index: Any, source: Any, *, alpha: float = 1) -> Any:
+    def index_add(self, dim: int, index: Tensor, source: Tensor, *, alpha: float = 1) -> Tensor:
         """A copy in which out[index[i]] += alpha * source[i] along an axis."""
         return apply(indexing.index_add, self, dim, index, source, alpha=alpha)
 
     @aliased
-    def index_copy(self, dim: int, index: Any, source: Any) -> Any:
+    def index_copy(self, dim: int, index: Tensor, source: Tensor) -> Tensor:
         """A copy in which out[index[i]] = source[i] along an axis."""
         return apply(indexing.index_copy, self, dim, index, source)
 
     @aliased
-    def index_reduce(self, dim: int, index: Any, source: Any, reduce: str, *, include_self: bool = True) -> Any:
+    def index_reduce(
+        self, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
+    ) -> Tensor:
         """A copy in which rows of source are combined into theirs by prod, mean, amax or amin."""
         return apply(indexing.index_reduce, self, dim, index, source, reduce, include_self=include_self)
 
@@ -118,7 +142,7 @@ class GatherScatterMethods(index.Subscripts):
 
     take = _method(scattering.take)
 
-    def put(self, index: Any, source: Any, accumulate: bool = False) -> Any:
+    def put(self, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
         """A copy in which flattened out[index[i]] = source[i], or += with accumulate."""
         return apply(scattering.put_flat, self, index, source, accumulate=accumulate)
 
@@ -130,15 +154,19 @@ class GatherScatterMethods(index.Subscripts):
     masked_scatter = _method(masks.masked_scatter)
     masked_fill_, masked_scatter_ = _form(masked_fill), _form(masked_scatter)
 
-    def masked_select(self, mask: Any) -> Any:
+    def masked_select(self, mask: Tensor) -> Tensor:
         """The elements where the mask holds, as a vector. Reads their number from the device."""
         if mask.dtype is not dtypes.bool_:
             raise DTypeError("masked_select: expected BoolTensor for mask")
         shape = broadcast(tuple(self.shape), tuple(mask.shape))
-        grown, chosen = self.expand(shape), mask.expand(shape)  # type: ignore[attr-defined]
+        grown, chosen = self.expand(shape), mask.expand(shape)
         return grown[chosen] if shape else grown.reshape(1)[chosen.reshape(1)]
 
-    def nonzero(self, *, as_tuple: bool = False) -> Any:
+    @overload
+    def nonzero(self, *, as_tuple: Literal[False] = False) -> Tensor: ...
+    @overload
+    def nonzero(self, *, as_tuple: Literal[True]) -> tuple[Tensor, ...]: ...
+    def nonzero(self, *, as_tuple: bool = False) -> Tensor | tuple[Tensor, ...]:
         """The coordinates of the elements that are not 0: (count, rank), or a vector an axis.
 
         Reads their number from the device.
@@ -154,7 +182,7 @@ class GatherScatterMethods(index.Subscripts):
             return self._new(pointwise.full(0, Spec((count, 0), dtypes.int64)), device)
         return self._new(ops.cat(*lines, axis=1), device)
 
-    def argwhere(self) -> Any:
+    def argwhere(self) -> Tensor:
         """As nonzero."""
         return self.nonzero()
 
@@ -164,15 +192,15 @@ class GatherScatterMethods(index.Subscripts):
     tril_, triu_ = _form(tril), _form(triu)
     trace, diagflat, kron = _method(matrix.trace), _method(matrix.diagflat), _method(matrix.kron)
 
-    def diag(self, diagonal: int = 0) -> Any:
+    def diag(self, diagonal: int = 0) -> Tensor:
         """(n,) -> a matrix with it on its diagonal; (n, m) -> its diagonal."""
         return apply(matrix.diag, self, diagonal)
 
-    def diag_embed(self, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
+    def diag_embed(self, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
         """The last axis on a diagonal of two new axes, 0 elsewhere."""
         return apply(matrix.diag_embed, self, offset, dim1, dim2)
 
-    def fill_diagonal_(self, fill_value: float, wrap: bool = False) -> Any:
+    def fill_diagonal_(self, fill_value: float, wrap: bool = False) -> Self:
         """Writes a number onto the diagonal of a matrix, or of a tensor whose axes are all equal."""
         if self.ndim < 2:
             raise ShapeError("dimensions must larger than 1")
@@ -187,23 +215,25 @@ class GatherScatterMethods(index.Subscripts):
 
     # Parts replaced
 
-    def diagonal_scatter(self, src: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
+    def diagonal_scatter(self, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
         """A copy whose diagonal is `src`."""
         return _replaced(self, lambda x: x.diagonal(offset, dim1, dim2), src)
 
-    def select_scatter(self, src: Any, dim: int, index: int) -> Any:
+    def select_scatter(self, src: Tensor, dim: int, index: int) -> Tensor:
         """A copy whose row `index` is `src`."""
         return _replaced(self, lambda x: x.select(dim, index), src)
 
     def slice_scatter(
-        self, src: Any, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
-    ) -> Any:
+        self, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
+    ) -> Tensor:
         """A copy whose slice along an axis is `src`."""
         position = (slice(None),) * (dim % max(self.ndim, 1)) + (slice(start, end, step),)
         return _replaced(self, lambda x: x[position], src)
 
     @aliased
-    def repeat_interleave(self, repeats: Any, dim: int | None = None, *, output_size: int | None = None) -> Any:
+    def repeat_interleave(
+        self, repeats: Tensor | int, dim: int | None = None, *, output_size: int | None = None
+    ) -> Tensor:
         """Each row `repeats` times in a row; a tensor of repeats without output_size has their sum read."""
         if not isinstance(repeats, TensorBase):
             return apply(matrix.repeat_interleave, self, repeats, dim)
@@ -212,11 +242,11 @@ class GatherScatterMethods(index.Subscripts):
         total = output_size
         if total is None:
             every = 1 if repeats._node.spec.shape == (size,) else size
-            total = int(repeats.sum().item()) * every  # type: ignore[attr-defined]
+            total = int(repeats.sum().item()) * every
         return apply(matrix.repeat_interleave, self, repeats, dim, total)
 
 
-def _replaced(x: Any, part: Callable[[Any], Any], src: Any) -> Any:
+def _replaced(x: GatherScatterMethods, part: Callable[[Any], Any], src: Tensor) -> Tensor:
     made = x.clone()
     target = part(made)
     if tuple(target.shape) != tuple(src.shape):
@@ -229,7 +259,7 @@ def _steps(shape: tuple[int, ...]) -> list[int]:
     return [prod(shape[axis + 1 :]) for axis in range(len(shape))]
 
 
-def _require_repeats(repeats: Any) -> None:
+def _require_repeats(repeats: Tensor) -> None:
     if repeats.dtype not in (dtypes.int32, dtypes.int64):
         raise DTypeError(f"repeats has to be Long or Int tensor, got {repeats.dtype}")
     if repeats.dtype.kind is Kind.INT and repeats.numel() and repeats.min().item() < 0:

@@ -9,13 +9,16 @@ from __future__ import annotations
 import functools
 import os
 import threading
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from pywebgpu import devices, dtypes
 from pywebgpu.ir.graph import Node, host
 from pywebgpu.ops.random import Seed
 from pywebgpu.step_capture.capture import Capture, capture_state
 from pywebgpu.step_capture.free_number import FREE
+
+if TYPE_CHECKING:
+    pass
 
 WORD = 0xFFFFFFFF
 Words = tuple[Node, Node, Node]
@@ -30,11 +33,11 @@ class State:
 
     __slots__ = ("draws", "seed", "stream", "words")
 
-    def __init__(self, seed: int, stream: int, draws: Any, words: Words | None = None) -> None:
+    def __init__(self, seed: int, stream: int, draws: int, words: Words | None = None) -> None:
         self.seed, self.stream, self.draws = seed, stream, draws
         self.words = _words(seed, stream) if words is None else words
 
-    def at(self, draws: Any) -> State:
+    def at(self, draws: int) -> State:
         """This seed, after so many draws."""
         return State(self.seed, self.stream, draws, self.words)
 
@@ -128,7 +131,7 @@ class Source:
         with _drawing:
             self._state = state
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[object, ...]:
         return _rebuild, (type(self), str(self.device), self.numbers())
 
 

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pywebgpu.ir.graph import Node
 from pywebgpu.step_capture.capture import capture_state
+
+if TYPE_CHECKING:
+    from pywebgpu.tensor.base import TensorBase
+
+if TYPE_CHECKING:
+    pass
 
 Hook = Callable[[Any], Any]
 
@@ -20,7 +26,7 @@ class GradAccumulator:
 
     __slots__ = ("after", "hooks", "retain", "tensor", "wrap")
 
-    def __init__(self, tensor: Any, wrap: Callable[[Node], Any]) -> None:
+    def __init__(self, tensor: TensorBase, wrap: Callable[[Node], Any]) -> None:
         self.tensor = weakref.ref(tensor)
         self.wrap = wrap
         self.retain = False

@@ -1,8 +1,10 @@
 """backward and grad for tensors: seeds, the walk of autodiff/, and where its results go."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pywebgpu.autodiff import backward as walk
 from pywebgpu.errors import ShapeError
@@ -10,13 +12,16 @@ from pywebgpu.ir.graph import Node, thread_state
 from pywebgpu.ops import pointwise
 from pywebgpu.tensor.base import TensorBase
 
+if TYPE_CHECKING:
+    from pywebgpu.tensor.types import Grads, Tensors
+
 
 def backward(
     tensors: TensorBase | Sequence[TensorBase],
-    grad_tensors: Any = None,
+    grad_tensors: Grads = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
-    inputs: Any = None,
+    inputs: Tensors | None = None,
 ) -> None:
     """Accumulates d(tensors)/d(leaf) into the `.grad` of every leaf, or only of `inputs`.
 
@@ -40,7 +45,7 @@ def backward(
 def grad(
     outputs: TensorBase | Sequence[TensorBase],
     inputs: TensorBase | Sequence[TensorBase],
-    grad_outputs: Any = None,
+    grad_outputs: Grads = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
     only_inputs: bool = True,
@@ -74,7 +79,7 @@ def grad(
     return tuple(results)
 
 
-def _seeds(tensors: Any, given: Any) -> tuple[list[Node], list[Node]]:
+def _seeds(tensors: TensorBase | Sequence[TensorBase], given: Grads) -> tuple[list[Node], list[Node]]:
     outputs = [tensors] if isinstance(tensors, TensorBase) else list(tensors)
     if given is None or isinstance(given, TensorBase):
         given = [given] * len(outputs) if given is None else [given]

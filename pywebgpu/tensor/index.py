@@ -6,10 +6,11 @@ advanced part (index tensors, lists, masks), which reads or writes rows of that 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import prod
 from operator import index as whole
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 from pywebgpu import dtypes, numbers
 from pywebgpu.composites import arithmetic, bounds, indexing, masks
@@ -22,6 +23,10 @@ from pywebgpu.shapes import Shape
 from pywebgpu.step_capture.free_number import NUMBERS
 from pywebgpu.tensor import conversion, from_data, transfer
 from pywebgpu.tensor.base import TensorBase
+
+if TYPE_CHECKING:
+    from pywebgpu.tensor.tensor import Tensor
+    from pywebgpu.tensor.types import Index, Operand, Part
 
 LEGACY_LENGTH = 32  # torch reads a shorter list that holds sequences as a tuple
 
@@ -56,14 +61,14 @@ class Subscripts(TensorBase):
 
     __slots__ = ()
 
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: Index) -> Tensor:
         found = parse(self, key)
         view = _view(self, found)
         if not found.advanced:
-            return view if view is not self else self._view(movement.reshape, shape=tuple(self.shape))
+            return view if view is not self else self._view(movement.reshape, shape=tuple(self.shape))  # type: ignore[return-value]
         return self._new(indexing.get(view._node, *_positions(found, self._storage.device)), self._storage.device)
 
-    def __setitem__(self, key: Any, value: Any) -> None:
+    def __setitem__(self, key: Index, value: Operand) -> None:
         found = parse(self, key)
         view = _view(self, found)
         if not found.advanced:
@@ -79,7 +84,7 @@ class Subscripts(TensorBase):
             written = indexing.put(view._node, *_positions(found, self._storage.device), node)
         view._assign(written)
 
-    def index_put(self, indices: Any, values: Any, accumulate: bool = False) -> Any:
+    def index_put(self, indices: Sequence[Tensor | None], values: Operand, accumulate: bool = False) -> Tensor:
         """A copy in which the positions that `indices` name are `values`, or with accumulate have them added."""
         found = parse(self, tuple(indices))
         if not found.advanced:
@@ -91,12 +96,12 @@ class Subscripts(TensorBase):
         written = indexing.put(_view(self, found)._node, *positions, node, accumulate=accumulate)
         return self._new(indexing.shaped(written, tuple(self.shape)), self._storage.device)
 
-    def index_put_(self, indices: Any, values: Any, accumulate: bool = False) -> Any:
+    def index_put_(self, indices: Sequence[Tensor | None], values: Operand, accumulate: bool = False) -> Self:
         """index_put, written into this tensor."""
         return self._assign(self.index_put(indices, values, accumulate)._node)
 
 
-def parse(x: TensorBase, key: Any) -> Subscript:
+def parse(x: TensorBase, key: object) -> Subscript:
     """Takes a subscript of x apart. Raises RangeError, TypeError and ValueError as torch does."""
     items = [_item(x, item) for item in _items(key)]
     rank = x.ndim
@@ -131,7 +136,7 @@ def parse(x: TensorBase, key: Any) -> Subscript:
     return found
 
 
-def _items(key: Any) -> list[Any]:
+def _items(key: object) -> list[Any]:
     if isinstance(key, tuple):
         return list(key)
     if isinstance(key, list) and len(key) < LEGACY_LENGTH:
@@ -141,7 +146,7 @@ def _items(key: Any) -> list[Any]:
     return [key]
 
 
-def _item(x: TensorBase, item: Any) -> Any:
+def _item(x: TensorBase, item: object) -> Part:
     """One part of a subscript: an int, a slice, None, an ellipsis, or a node of bools or of int64."""
     if item is None or item is Ellipsis or isinstance(item, slice):
         return item
@@ -187,7 +192,7 @@ def _brought(item: TensorBase, device: Device) -> Node:
     return node
 
 
-def _listed(item: Any, device: Device) -> Node:
+def _listed(item: Sequence[Any], device: Device) -> Node:
     flat: list[Any] = []
     kinds: set[Any] = set()
     shape = from_data.flatten(item, flat, kinds)
@@ -208,7 +213,7 @@ def _rows(positions: list[int], size: int, device: Device) -> Node:
     return node
 
 
-def _axes_of(item: Any) -> int:
+def _axes_of(item: Part) -> int:
     """How many axes of the tensor a part of a subscript takes."""
     if item is None or item is Ellipsis:
         return 0
@@ -235,7 +240,7 @@ def _slice(found: Subscript, item: slice, size: int) -> None:
     found.shape.append(count)
 
 
-def _whole(part: Any) -> int:
+def _whole(part: object) -> int:
     if not hasattr(part, "__index__"):
         raise TypeError("slice indices must be integers or None or have an __index__ method")
     return whole(part)
@@ -270,7 +275,7 @@ def _raise_mask(mask: Shape, offset: int, shape: Shape, axis: int) -> None:
 # The two parts
 
 
-def _view(x: TensorBase, found: Subscript) -> Any:
+def _view(x: TensorBase, found: Subscript) -> TensorBase:
     """What the basic part leaves, sharing memory; x itself where that is everything."""
     shape, view = tuple(x.shape), x
     sizes = tuple(found.sizes)
@@ -348,7 +353,7 @@ def _masked(view: Node, mask: Node, at: int, value: Node) -> Node | None:
 # What is assigned
 
 
-def _value(view: TensorBase, value: Any, *, strict: bool = False) -> Node:
+def _value(view: TensorBase, value: object, *, strict: bool = False) -> Node:
     """The value as a node of the view's dtype; `strict` allows no other dtype of a tensor."""
     if isinstance(value, TensorBase):
         node = value._node
@@ -390,7 +395,7 @@ def _overwritten(before: Node, value: Node) -> Node:
     return ops.write_slice(before, value, starts=(0,) * rank, steps=(1,) * rank)
 
 
-def _is_same(view: TensorBase, value: Any) -> bool:
+def _is_same(view: TensorBase, value: object) -> bool:
     """Whether the value is the very memory that it would be written to, as after `x[i] += y`."""
     if not isinstance(value, TensorBase) or value._storage is not view._storage or value._history is not view._history:
         return False

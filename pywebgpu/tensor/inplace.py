@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+import functools
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
 from pywebgpu.composites import arithmetic, elementwise
 from pywebgpu.ir.graph import Node, thread_state
@@ -11,14 +13,22 @@ from pywebgpu.tensor import transfer
 from pywebgpu.tensor.base import TensorBase, shows_same
 from pywebgpu.tensor.contraction import ContractionMethods
 
+if TYPE_CHECKING:
+    from pywebgpu.tensor.tensor import Tensor
+    from pywebgpu.tensor.types import Operand
 
-def _form(method: Any) -> Any:
+P = ParamSpec("P")
+S = TypeVar("S", bound=TensorBase)
+
+
+def _form(method: Callable[Concatenate[S, P], Tensor]) -> Callable[Concatenate[S, P], Tensor]:
     """The form in place of a method."""
 
-    def written(self: Any, *args: Any, **options: Any) -> Any:
+    @functools.wraps(method)
+    def written(self: S, /, *args: P.args, **options: P.kwargs) -> Tensor:
         # The op saves a copy, so that its own write does not make what it saved stale.
-        before = self._new(pointwise.copy(self._node), self._storage.device) if thread_state.grad else self
-        return self._written(method(before, *args, **options))
+        before: Any = self._new(pointwise.copy(self._node), self._storage.device) if thread_state.grad else self
+        return self._written(method(before, *args, **options))  # type: ignore[return-value]
 
     written.__name__ = written.__qualname__ = f"{method.__name__}_"
     written.__doc__ = f"{method.__name__}, written into this tensor."
@@ -81,11 +91,11 @@ class InplaceMethods(ContractionMethods):
 
     # Values from elsewhere
 
-    def zero_(self) -> Any:
+    def zero_(self) -> Self:
         """0 everywhere."""
         return self.fill_(0)
 
-    def fill_(self, value: Any) -> Any:
+    def fill_(self, value: Operand) -> Self:
         """One number everywhere: of Python, or of a tensor without axes."""
         if isinstance(value, TensorBase) and value.ndim:
             raise RuntimeError(
@@ -97,15 +107,15 @@ class InplaceMethods(ContractionMethods):
             return self
         return self._assign(self._fitted(value))
 
-    def _shown_once(self) -> Any:
+    def _shown_once(self) -> Tensor:
         """The first of all positions along an expanded axis, which show one element."""
         once: Any = self
         for axis, step in enumerate(self.stride()):
             if step == 0 and self.shape[axis] > 1:
                 once = once.narrow(axis, 0, 1)
-        return once
+        return once  # type: ignore[no-any-return]
 
-    def copy_(self, src: Any, non_blocking: bool = False) -> Any:
+    def copy_(self, src: Operand, non_blocking: bool = False) -> Self:
         """The elements of `src`, which broadcasts, in this tensor's dtype and on its device."""
         if isinstance(src, TensorBase):
             if shows_same(self, src) and not self._changes_history(src):
@@ -119,7 +129,7 @@ class InplaceMethods(ContractionMethods):
         """Whether a copy from another view of the same elements is one for the gradient."""
         return thread_state.grad and src._history is not self._history and (self.requires_grad or src.requires_grad)
 
-    def _fitted(self, value: Any) -> Node:
+    def _fitted(self, value: Operand) -> Node:
         """A value as a node of this tensor's shape and dtype."""
         old = self._spec_node()
         dtype = old.spec.dtype

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pywebgpu import dtypes
 from pywebgpu.dtypes import DType, Kind
 from pywebgpu.tensor import create
 from pywebgpu.tensor.conversion import LEGACY
 from pywebgpu.tensor.tensor import Tensor
+
+if TYPE_CHECKING:
+    from pywebgpu.tensor.factory_options import DeviceLike
 
 _FRACTION = {"float64": (52, -1022), "float32": (23, -126), "float16": (10, -14), "bfloat16": (7, -126)}
 
@@ -58,7 +61,7 @@ class LegacyType:
     name: str
     dtype: DType
 
-    def __call__(self, *args: Any, device: Any = None) -> Tensor:
+    def __call__(self, *args: Any, device: DeviceLike = None) -> Tensor:
         if len(args) == 1 and not isinstance(args[0], int):
             return create.tensor(args[0], dtype=self.dtype, device=device)
         return create.zeros(*(args or (0,)), dtype=self.dtype, device=device)
@@ -74,7 +77,7 @@ def legacy() -> dict[str, LegacyType]:
     return {name: LegacyType(name, dtype) for name, dtype in LEGACY.items()}
 
 
-def legacy_dtype(kind: Any) -> DType:
+def legacy_dtype(kind: object) -> DType:
     """The dtype of a legacy type or of its name."""
     if isinstance(kind, LegacyType):
         return kind.dtype

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from pywebgpu.ir.graph import Node
 from pywebgpu.step_capture.free_number import NUMBERS
 from pywebgpu.tensor import from_data, transfer
 from pywebgpu.tensor.base import TensorBase
+
+if TYPE_CHECKING:
+    from pywebgpu.tensor.tensor import Tensor
+    from pywebgpu.tensor.types import Binary, NodeOperand, Operand, Unary
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 ALIASES = {"axis": "dim", "keepdims": "keepdim", "axis0": "dim0", "axis1": "dim1"}  # NumPy's names; torch takes both
 
@@ -18,29 +25,29 @@ class NoOperandError(TypeError):
     """Raised for what is neither a tensor nor a number."""
 
 
-def unary(function: Callable[[Node], Node]) -> Any:
+def unary(function: Callable[[Node], Node]) -> Unary:
     """A method without arguments."""
 
-    def method(self: TensorBase) -> Any:
+    def method(self: TensorBase) -> Tensor:
         return self._new(function(self._node), self._storage.device)
 
     return named(method, function)
 
 
-def binary(function: Callable[[Any, Any], Node]) -> Any:
+def binary(function: Callable[[Any, Any], Node]) -> Binary:
     """A method of one other operand: a tensor or a number."""
 
-    def method(self: TensorBase, other: Any) -> Any:
+    def method(self: TensorBase, other: Operand) -> Tensor:
         return self._new(function(self._node, operand(self, other)), self._storage.device)
 
     return named(method, function)
 
 
-def pair(function: Callable[[Any, Any], Node]) -> Any:
+def pair(function: Callable[[Any, Any], Node]) -> Binary:
     """A method of one other tensor; numbers are refused, as by torch."""
     name = function.args[0].name if isinstance(function, functools.partial) else function.__name__
 
-    def method(self: TensorBase, other: Any) -> Any:
+    def method(self: TensorBase, other: Operand) -> Tensor:
         if not isinstance(other, TensorBase):
             raise TypeError(f"{name}(): argument 'other' (position 1) must be Tensor, not {type(other).__name__}")
         return self._new(function(self._node, operand(self, other)), self._storage.device)
@@ -48,43 +55,43 @@ def pair(function: Callable[[Any, Any], Node]) -> Any:
     return named(method, function)
 
 
-def operator(function: Callable[[Any, Any], Node]) -> Any:
+def operator(function: Callable[[Any, Any], Node]) -> Binary:
     """As binary; for what is no operand, Python asks the other side."""
 
-    def method(self: TensorBase, other: Any) -> Any:
+    def method(self: TensorBase, other: Operand) -> Tensor:
         try:
             found = operand(self, other)
         except NoOperandError:
-            return NotImplemented
+            return NotImplemented  # type: ignore[no-any-return]
         return self._new(function(self._node, found), self._storage.device)
 
     return named(method, function)
 
 
-def reflected(function: Callable[[Any, Any], Node]) -> Any:
+def reflected(function: Callable[[Any, Any], Node]) -> Binary:
     """The operator with the tensor on the right."""
 
-    def method(self: TensorBase, other: Any) -> Any:
+    def method(self: TensorBase, other: Operand) -> Tensor:
         try:
             found = operand(self, other)
         except NoOperandError:
-            return NotImplemented
+            return NotImplemented  # type: ignore[no-any-return]
         return self._new(function(found, self._node), self._storage.device)
 
     return named(method, function)
 
 
-def named(method: Callable[..., Any], source: Any) -> Any:
+def named(method: Callable[P, Tensor], source: Callable[..., Node]) -> Callable[P, Tensor]:
     """Gives a method the name and the words of the function or op that it applies."""
     while isinstance(source, functools.partial):
         source = source.args[0]
-    name = getattr(source, "__name__", None) or source.name
+    name: str = getattr(source, "__name__", "") or getattr(source, "name", "")
     method.__name__ = method.__qualname__ = name.rstrip("_")
     method.__doc__ = source.__doc__ if hasattr(source, "__name__") else f"{method.__name__}, by element."
     return method
 
 
-def operand(self: TensorBase, other: Any) -> Any:
+def operand(self: TensorBase, other: object) -> NodeOperand:
     """A tensor's node or a Python number. Raises TypeError for anything else, RuntimeError for another device."""
     if isinstance(other, TensorBase):
         if other._storage.device is not self._storage.device:
@@ -92,13 +99,18 @@ def operand(self: TensorBase, other: Any) -> Any:
         return other._node
     if isinstance(other, NUMBERS):
         return other
-    if hasattr(other, "__array_interface__") and getattr(other, "ndim", True):
+    if from_data.is_array(other) and getattr(other, "ndim", True):
         return from_data.from_array(other, None, self._storage.device)
     if hasattr(other, "__index__"):
         return int(other)
     if hasattr(other, "__float__"):
         return float(other)
     raise NoOperandError(f"expected a Tensor or a number, but got {type(other).__name__}")
+
+
+def node_of(self: TensorBase, other: TensorBase) -> Node:
+    """A tensor's node. Raises RuntimeError for another device."""
+    return other._node if other._storage.device is self._storage.device else elsewhere(self, other)
 
 
 def elsewhere(self: TensorBase, other: TensorBase) -> Node:
@@ -112,11 +124,11 @@ def elsewhere(self: TensorBase, other: TensorBase) -> Node:
     )
 
 
-def aliased(method: Callable[..., Any]) -> Any:
+def aliased(method: Callable[P, R]) -> Callable[P, R]:
     """Takes NumPy's names of arguments as well: axis for dim, keepdims for keepdim."""
 
     @functools.wraps(method)
-    def call(*args: Any, **options: Any) -> Any:
+    def call(*args: Any, **options: Any) -> R:
         if options:
             options = {ALIASES.get(name, name): value for name, value in options.items()}
         return method(*args, **options)

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 from pywebgpu import shapes
 from pywebgpu.composites import joining
 from pywebgpu.errors import RangeError, ShapeError
 from pywebgpu.ops import movement, pointwise, reduction
 from pywebgpu.tensor import layout
-from pywebgpu.tensor.base import TensorBase, apply, as_tuple, strides_of
+from pywebgpu.tensor.apply import apply
+from pywebgpu.tensor.base import TensorBase, as_tuple, strides_of
+
+if TYPE_CHECKING:
+    from pywebgpu.tensor.size import Size
+    from pywebgpu.tensor.tensor import Tensor
 
 
 class MovementMethods(TensorBase):
@@ -21,7 +26,11 @@ class MovementMethods(TensorBase):
 
     # Facts of the layout
 
-    def size(self, dim: int | None = None) -> Any:
+    @overload
+    def size(self, dim: None = None) -> Size: ...
+    @overload
+    def size(self, dim: int) -> int: ...
+    def size(self, dim: int | None = None) -> Size | int:
         return self.shape if dim is None else self.shape[shapes.axis(dim, self.ndim)]
 
     def dim(self) -> int:
@@ -33,21 +42,25 @@ class MovementMethods(TensorBase):
     def nelement(self) -> int:
         return self.numel()
 
-    def stride(self, dim: int | None = None) -> Any:
+    @overload
+    def stride(self, dim: None = None) -> tuple[int, ...]: ...
+    @overload
+    def stride(self, dim: int) -> int: ...
+    def stride(self, dim: int | None = None) -> tuple[int, ...] | int:
         found = strides_of(self)[0]
         return found if dim is None else found[shapes.axis(dim, self.ndim)]
 
     def storage_offset(self) -> int:
         return strides_of(self)[1]
 
-    def is_contiguous(self, memory_format: Any = None) -> bool:
+    def is_contiguous(self, memory_format: object = None) -> bool:
         expected = shapes.strides(self.shape)
         have = strides_of(self)[0]
         return 0 in self.shape or all(n == 1 or a == b for n, a, b in zip(self.shape, have, expected, strict=True))
 
     # Reshapes
 
-    def view(self, *shape: Any, **named: Any) -> Any:
+    def view(self, *shape: Any, **named: Any) -> Tensor:
         """The same elements in another shape, sharing memory. Raises RuntimeError where memory would have to move."""
         new = shapes.resolve(as_tuple(shape, named), self.numel())
         if not self._reshape_is_view(new):
@@ -57,7 +70,7 @@ class MovementMethods(TensorBase):
             )
         return self._view(movement.reshape, shape=new)
 
-    def reshape(self, *shape: Any, **named: Any) -> Any:
+    def reshape(self, *shape: Any, **named: Any) -> Tensor:
         """As view where that is possible, else a copy."""
         new = shapes.resolve(as_tuple(shape, named), self.numel())
         if self._reshape_is_view(new):
@@ -69,20 +82,20 @@ class MovementMethods(TensorBase):
             return True
         return layout.reshaped(tuple(self.shape), strides_of(self)[0], new) is not None
 
-    def view_as(self, other: TensorBase) -> Any:
+    def view_as(self, other: TensorBase) -> Tensor:
         return self.view(other.shape)
 
-    def reshape_as(self, other: TensorBase) -> Any:
+    def reshape_as(self, other: TensorBase) -> Tensor:
         return self.reshape(other.shape)
 
-    def contiguous(self, memory_format: Any = None) -> Any:
-        return self if self.is_contiguous() else self.clone()
+    def contiguous(self, memory_format: object = None) -> Tensor:
+        return self if self.is_contiguous() else self.clone()  # type: ignore[return-value]
 
-    def clone(self, *, memory_format: Any = None) -> Any:
+    def clone(self, *, memory_format: object = None) -> Tensor:
         """A copy with its own memory; the gradient flows back."""
         return self._new(pointwise.copy(self._node), self._storage.device)
 
-    def flatten(self, start_dim: int = 0, end_dim: int = -1) -> Any:
+    def flatten(self, start_dim: int = 0, end_dim: int = -1) -> Tensor:
         start, end = shapes.axis(start_dim, self.ndim), shapes.axis(end_dim, self.ndim)
         if start > end:
             raise ShapeError("flatten() has invalid args: start_dim cannot come after end_dim")
@@ -90,27 +103,27 @@ class MovementMethods(TensorBase):
             return self.reshape(1)
         return self.reshape(*self.shape[:start], prod(self.shape[start : end + 1]), *self.shape[end + 1 :])
 
-    def ravel(self) -> Any:
+    def ravel(self) -> Tensor:
         return self.reshape(-1)
 
-    def unflatten(self, dim: int, sizes: Sequence[int]) -> Any:
+    def unflatten(self, dim: int, sizes: Sequence[int]) -> Tensor:
         at = shapes.axis(dim, self.ndim)
         return self.reshape(*self.shape[:at], *shapes.resolve(sizes, self.shape[at]), *self.shape[at + 1 :])
 
-    def squeeze(self, dim: int | Sequence[int] | None = None) -> Any:
+    def squeeze(self, dim: int | Sequence[int] | None = None) -> Tensor:
         if dim is None:
             drop = {a for a, n in enumerate(self.shape) if n == 1}
         else:
             drop = {a for a in shapes.axes(dim, self.ndim) if self.ndim and self.shape[a] == 1}
         return self._view(movement.reshape, shape=tuple(n for a, n in enumerate(self.shape) if a not in drop))
 
-    def unsqueeze(self, dim: int) -> Any:
+    def unsqueeze(self, dim: int) -> Tensor:
         at = shapes.axis(dim, self.ndim + 1)
         return self._view(movement.reshape, shape=(*self.shape[:at], 1, *self.shape[at:]))
 
     # Permutations
 
-    def permute(self, *dims: Any, **named: Any) -> Any:
+    def permute(self, *dims: Any, **named: Any) -> Tensor:
         order = tuple(shapes.axis(d, self.ndim) for d in as_tuple(dims, named))
         if len(order) != self.ndim:
             raise ShapeError(
@@ -122,7 +135,7 @@ class MovementMethods(TensorBase):
             raise ShapeError("permute(): duplicate dims are not allowed.")
         return self._view(movement.permute, order=order)
 
-    def transpose(self, dim0: int, dim1: int) -> Any:
+    def transpose(self, dim0: int, dim1: int) -> Tensor:
         a, b = shapes.axis(dim0, self.ndim), shapes.axis(dim1, self.ndim)
         if self.ndim == 0:
             return self._view(movement.reshape, shape=())
@@ -132,24 +145,24 @@ class MovementMethods(TensorBase):
 
     swapaxes = swapdims = transpose
 
-    def t(self) -> Any:
+    def t(self) -> Tensor:
         if self.ndim > 2:
             raise ShapeError(f"t() expects a tensor with <= 2 dimensions, but self is {self.ndim}D")
         return self.transpose(0, 1) if self.ndim == 2 else self._view(movement.reshape, shape=tuple(self.shape))
 
     @property
-    def T(self) -> Any:
+    def T(self) -> Tensor:
         return self._view(movement.permute, order=tuple(reversed(range(self.ndim))))
 
     @property
-    def mT(self) -> Any:
+    def mT(self) -> Tensor:
         if self.ndim < 2:
             raise ShapeError(
                 f"tensor.mT is only supported on matrices or batches of matrices. Got {self.ndim}-D tensor."
             )
         return self.transpose(-2, -1)
 
-    def movedim(self, source: int | Sequence[int], destination: int | Sequence[int]) -> Any:
+    def movedim(self, source: int | Sequence[int], destination: int | Sequence[int]) -> Tensor:
         come = [source] if isinstance(source, int) else list(source)
         go = [destination] if isinstance(destination, int) else list(destination)
         if len(come) != len(go):
@@ -162,7 +175,7 @@ class MovementMethods(TensorBase):
 
     # Growing
 
-    def expand(self, *sizes: Any, **named: Any) -> Any:
+    def expand(self, *sizes: Any, **named: Any) -> Tensor:
         """Axes of size 1 grow, new axes come in front; -1 keeps an axis. No memory is copied."""
         new = list(as_tuple(sizes, named))
         missing = len(new) - self.ndim
@@ -184,13 +197,13 @@ class MovementMethods(TensorBase):
         grown = self if not missing else self._view(movement.reshape, shape=padded)
         return grown._view(reduction.expand, shape=tuple(new))
 
-    def expand_as(self, other: TensorBase) -> Any:
+    def expand_as(self, other: TensorBase) -> Tensor:
         return self.expand(*other.shape)
 
-    def broadcast_to(self, *size: Any, **named: Any) -> Any:
+    def broadcast_to(self, *size: Any, **named: Any) -> Tensor:
         return self.expand(*as_tuple(size, named))
 
-    def repeat(self, *sizes: Any, **named: Any) -> Any:
+    def repeat(self, *sizes: Any, **named: Any) -> Tensor:
         """Copies of the tensor side by side along each axis."""
         times = as_tuple(sizes, named)
         if len(times) < self.ndim:
@@ -205,19 +218,19 @@ class MovementMethods(TensorBase):
             self._storage.device,
         )
 
-    def tile(self, *dims: Any, **named: Any) -> Any:
+    def tile(self, *dims: Any, **named: Any) -> Tensor:
         times = as_tuple(dims, named)
         return self.repeat((1,) * (self.ndim - len(times)) + times)
 
     # Parts
 
-    def _sliced(self, dim: int, start: int, length: int, step: int = 1) -> Any:
+    def _sliced(self, dim: int, start: int, length: int, step: int = 1) -> Tensor:
         ones = [1] * self.ndim
         starts, sizes = [0] * self.ndim, list(self.shape)
         starts[dim], sizes[dim], ones[dim] = start, length, step
         return self._view(movement.slice_, starts=tuple(starts), sizes=tuple(sizes), steps=tuple(ones))
 
-    def narrow(self, dim: int, start: int, length: int) -> Any:
+    def narrow(self, dim: int, start: int, length: int) -> Tensor:
         at = shapes.axis(dim, self.ndim)
         n = self.shape[at]
         if not -n <= start <= n:
@@ -227,7 +240,7 @@ class MovementMethods(TensorBase):
             raise ShapeError(f"start ({start}) + length ({length}) exceeds dimension size ({n}).")
         return self._sliced(at, start, length)
 
-    def select(self, dim: int, index: int) -> Any:
+    def select(self, dim: int, index: int) -> Tensor:
         if self.ndim == 0:
             raise RangeError("select() cannot be applied to a 0-dim tensor.")
         at = shapes.axis(dim, self.ndim)
@@ -238,7 +251,7 @@ class MovementMethods(TensorBase):
             )
         return self._sliced(at, index % n, 1).squeeze(at)
 
-    def split(self, split_size: int | Sequence[int], dim: int = 0) -> tuple[Any, ...]:
+    def split(self, split_size: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
         at = shapes.axis(dim, self.ndim)
         n = self.shape[at]
         if isinstance(split_size, int):
@@ -256,17 +269,17 @@ class MovementMethods(TensorBase):
         starts = [sum(parts[:i]) for i in range(len(parts))]
         return tuple(self._sliced(at, s, size) for s, size in zip(starts, parts, strict=True))
 
-    def chunk(self, chunks: int, dim: int = 0) -> tuple[Any, ...]:
+    def chunk(self, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
         if chunks < 1:
             raise ShapeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
         n = self.shape[shapes.axis(dim, self.ndim)]
         return self.split(-(-n // chunks) if n else 0, dim)
 
-    def unbind(self, dim: int = 0) -> tuple[Any, ...]:
+    def unbind(self, dim: int = 0) -> tuple[Tensor, ...]:
         at = shapes.axis(dim, self.ndim)
         return tuple(self.select(at, i) for i in range(self.shape[at]))
 
-    def unfold(self, dimension: int, size: int, step: int) -> Any:
+    def unfold(self, dimension: int, size: int, step: int) -> Tensor:
         """Windows of `size` elements, `step` apart, as a new last axis. A view."""
         at = shapes.axis(dimension, self.ndim)
         if self.ndim == 0 or size > self.shape[at]:
@@ -277,7 +290,7 @@ class MovementMethods(TensorBase):
             raise ShapeError(f"step is {step} but must be > 0")
         return self._view(movement.window, axis=at, size=size, step=step, dilation=1)
 
-    def diagonal(self, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
+    def diagonal(self, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
         """The elements (i, i + offset) of two axes, as a last axis. A view."""
         a, b = shapes.axis(dim1, self.ndim), shapes.axis(dim2, self.ndim)
         if a == b:
@@ -292,32 +305,33 @@ class MovementMethods(TensorBase):
 
     # Copies in another order
 
-    def flip(self, *dims: Any, **named: Any) -> Any:
+    def flip(self, *dims: Any, **named: Any) -> Tensor:
         axes = as_tuple(dims, named)
         found = shapes.axes(axes, self.ndim) if axes else ()
         return self._new(pointwise.copy(movement.flip(self._node, axes=found)), self._storage.device)
 
-    def fliplr(self) -> Any:
+    def fliplr(self) -> Tensor:
         return self.flip(1)
 
-    def flipud(self) -> Any:
+    def flipud(self) -> Tensor:
         return self.flip(0)
 
-    def roll(self, shifts: int | Sequence[int], dims: int | Sequence[int] | None = None) -> Any:
+    def roll(self, shifts: int | Sequence[int], dims: int | Sequence[int] | None = None) -> Tensor:
         if dims is None:
             return self.reshape(-1).roll(shifts, 0).reshape(self.shape)
         moves = [shifts] if isinstance(shifts, int) else list(shifts)
         axes = [dims] if isinstance(dims, int) else list(dims)
         if len(moves) != len(axes):
             raise ShapeError(f"shifts and dimensions must align. shifts: {len(moves)}, dims:{len(axes)}")
-        out: Any = self
+        out: Tensor | None = None
         for move, dim in zip(moves, axes, strict=True):
             n = self.shape[shapes.axis(dim, self.ndim)]
             if n and move % n:
-                out = cat([out.narrow(dim, n - move % n, move % n), out.narrow(dim, 0, n - move % n)], dim)
-        return out if out is not self else self.clone()
+                whole = self if out is None else out
+                out = cat([whole.narrow(dim, n - move % n, move % n), whole.narrow(dim, 0, n - move % n)], dim)
+        return self.clone() if out is None else out
 
 
-def cat(tensors: Sequence[TensorBase], dim: int = 0) -> Any:
+def cat(tensors: Sequence[TensorBase], dim: int = 0) -> Tensor:
     """Joins tensors along an axis. Shapes: equal but for that axis. Raises RuntimeError where they are not."""
     return apply(joining.cat, list(tensors), dim)

@@ -4,31 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import pi
-from typing import Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from pywebgpu import dtypes
 from pywebgpu.composites import joining
 from pywebgpu.dtypes import DType
 from pywebgpu.tensor import create, functions
-from pywebgpu.tensor.base import apply
+from pywebgpu.tensor.apply import apply
 from pywebgpu.tensor.tensor import Tensor
 
+if TYPE_CHECKING:
+    from pywebgpu.tensor.types import Made, Operand
 
-def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: Any = None) -> Any:
+
+def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str | None = None) -> Tensor:
     """The p-norm of every row of x1 minus every row of x2: (..., m, d), (..., n, d) -> (..., m, n)."""
     if x1.ndim < 2 or x2.ndim < 2 or x1.shape[-1] != x2.shape[-1]:
         raise RuntimeError(f"cdist: needs (..., m, d) and (..., n, d), got {list(x1.shape)} and {list(x2.shape)}")
     return x1.unsqueeze(-2).sub(x2.unsqueeze(-3)).norm(p, -1)
 
 
-def pdist(input: Any, p: float = 2.0) -> Any:
+def pdist(input: Tensor, p: float = 2.0) -> Tensor:
     """The p-norm of every row minus every later row, as a vector."""
     n = input.shape[0]
     rows = create.triu_indices(n, n, 1, device=str(input.device))
     return input.index_select(0, rows[0]).sub(input.index_select(0, rows[1])).norm(p, -1)
 
 
-def cov(input: Any, *, correction: int = 1) -> Any:
+def cov(input: Tensor, *, correction: int = 1) -> Tensor:
     """The covariance of rows (variables) over columns (observations)."""
     x = input.reshape(1, -1) if input.ndim < 2 else input
     apart = x.sub(x.mean(1, keepdim=True))
@@ -36,7 +39,7 @@ def cov(input: Any, *, correction: int = 1) -> Any:
     return product.reshape(()) if input.ndim < 2 else product
 
 
-def corrcoef(input: Any) -> Any:
+def corrcoef(input: Tensor) -> Tensor:
     """The correlation of rows over columns."""
     c = cov(input)
     if c.ndim == 0:
@@ -45,7 +48,7 @@ def corrcoef(input: Any) -> Any:
     return c.div(spread.unsqueeze(1)).div(spread.unsqueeze(0)).clamp(-1, 1)
 
 
-def cumulative_trapezoid(y: Any, x: Any = None, *, dx: float = 1, dim: int = -1) -> Any:
+def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float = 1, dim: int = -1) -> Tensor:
     """The running integral along `dim` of the straight lines between points y."""
     n = y.shape[dim]
     pairs = y.narrow(dim, 1, n - 1).add(y.narrow(dim, 0, n - 1))
@@ -57,7 +60,7 @@ def cumulative_trapezoid(y: Any, x: Any = None, *, dx: float = 1, dim: int = -1)
     return pairs.mul(steps).mul(0.5).cumsum(dim)
 
 
-def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
+def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     """Powers of the elements of a vector, a row each, the highest first unless `increasing`."""
     count = x.shape[0] if N is None else N
     powers = x.unsqueeze(-1).expand(*x.shape, count).clone()
@@ -66,14 +69,14 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
     return made if increasing else made.flip(-1)
 
 
-def renorm(input: Any, p: float, dim: int, maxnorm: float) -> Any:
+def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
     """Every slice along `dim` scaled down so that its p-norm is at most maxnorm."""
     axes = [axis for axis in range(input.ndim) if axis != dim % input.ndim]
     size = input.norm(p, axes, keepdim=True)
     return input.mul(functions.where(size > maxnorm, size.add(1e-7).reciprocal().mul(maxnorm), 1.0))
 
 
-def unravel_index(indices: Any, shape: Sequence[int]) -> tuple[Any, ...]:
+def unravel_index(indices: Tensor, shape: Sequence[int]) -> tuple[Any, ...]:
     """Places in a flattened tensor -> their coordinates, one tensor an axis."""
     found: list[Any] = []
     for n in reversed(list(shape)):
@@ -82,51 +85,51 @@ def unravel_index(indices: Any, shape: Sequence[int]) -> tuple[Any, ...]:
     return tuple(found)
 
 
-def constant_pad_nd(input: Any, pad: Sequence[int], value: float = 0) -> Any:
+def constant_pad_nd(input: Tensor, pad: Sequence[int], value: float = 0) -> Tensor:
     """Numbers around the last axes; see nn.functional.pad."""
     return apply(joining.pad_constant, input, list(pad), value)
 
 
-def fill(input: Any, value: Any) -> Any:
+def fill(input: Tensor, value: Operand) -> Tensor:
     """A copy with one number everywhere."""
     return input.clone().fill_(value)
 
 
-def isreal(input: Any) -> Any:
+def isreal(input: Tensor) -> Tensor:
     """True everywhere: there are no complex numbers here."""
     return input.eq(input).logical_or(input.ne(input))
 
 
-def hann_window(window_length: int, periodic: bool = True, **options: Any) -> Tensor:
+def hann_window(window_length: int, periodic: bool = True, **options: Unpack[Made]) -> Tensor:
     """sin^2 from 0 to 0."""
     return _cosines(window_length, periodic, (0.5, 0.5), options)
 
 
 def hamming_window(
-    window_length: int, periodic: bool = True, alpha: float = 0.54, beta: float = 0.46, **options: Any
+    window_length: int, periodic: bool = True, alpha: float = 0.54, beta: float = 0.46, **options: Unpack[Made]
 ) -> Tensor:
     """alpha - beta cos"""
     return _cosines(window_length, periodic, (alpha, beta), options)
 
 
-def blackman_window(window_length: int, periodic: bool = True, **options: Any) -> Tensor:
+def blackman_window(window_length: int, periodic: bool = True, **options: Unpack[Made]) -> Tensor:
     """0.42 - 0.5 cos + 0.08 cos of twice the angle"""
     return _cosines(window_length, periodic, (0.42, 0.5, 0.08), options)
 
 
-def bartlett_window(window_length: int, periodic: bool = True, **options: Any) -> Tensor:
+def bartlett_window(window_length: int, periodic: bool = True, **options: Unpack[Made]) -> Tensor:
     """A triangle from 0 over 1 to 0."""
     position = _positions(window_length, periodic, options)
     return _one_if_short(window_length, 1 - (position.mul(2).sub(1)).abs(), options)
 
 
-def _positions(length: int, periodic: bool, options: dict[str, Any]) -> Any:
+def _positions(length: int, periodic: bool, options: Made) -> Tensor:
     """0 to 1 over the window."""
     steps = length if periodic else length - 1
     return create.arange(length, dtype=_dtype(options), device=options.get("device")).div(max(steps, 1))
 
 
-def _cosines(length: int, periodic: bool, weights: tuple[float, ...], options: dict[str, Any]) -> Tensor:
+def _cosines(length: int, periodic: bool, weights: tuple[float, ...], options: Made) -> Tensor:
     position = _positions(length, periodic, options)
     total: Any = position.mul(0).add(weights[0])
     for order, weight in enumerate(weights[1:], 1):
@@ -134,11 +137,11 @@ def _cosines(length: int, periodic: bool, weights: tuple[float, ...], options: d
     return _one_if_short(length, total, options)
 
 
-def _one_if_short(length: int, window: Any, options: dict[str, Any]) -> Tensor:
+def _one_if_short(length: int, window: Tensor, options: Made) -> Tensor:
     made: Tensor = window.mul(0).add(1) if length == 1 else window
     return made.requires_grad_(bool(options.get("requires_grad")))
 
 
-def _dtype(options: dict[str, Any]) -> DType:
+def _dtype(options: Made) -> DType:
     found: DType = options.get("dtype") or dtypes.default()
     return found

@@ -4,26 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 from pywebgpu import dtypes
 from pywebgpu.composites import arithmetic, elementwise, logic
 from pywebgpu.ir.graph import Node, Pointwise
 from pywebgpu.ops import pointwise as ops
-from pywebgpu.tensor.base import TensorBase, apply
-from pywebgpu.tensor.methods import binary, named, operand, pair, unary
+from pywebgpu.tensor.apply import apply
+from pywebgpu.tensor.base import TensorBase
+from pywebgpu.tensor.methods import binary, named, node_of, operand, pair, unary
+
+if TYPE_CHECKING:
+    from pywebgpu.tensor.tensor import Tensor
+    from pywebgpu.tensor.types import Binary, Operand, Unary
 
 
-def _real(op: Pointwise) -> Any:
+def _real(op: Pointwise) -> Unary:
     """A function of real numbers: integers become the default float."""
 
-    def method(self: TensorBase) -> Any:
+    def method(self: TensorBase) -> Tensor:
         return self._new(arithmetic.unary_float(op, self._node), self._storage.device)
 
     return named(method, op)
 
 
-def _two(rule: Callable[[Pointwise, Any, Any], Node], op: Pointwise) -> Any:
+def _two(rule: Callable[[Pointwise, Any, Any], Node], op: Pointwise) -> Binary:
     """A method of another operand, by a rule that several ops share."""
     return binary(partial(rule, op))
 
@@ -35,19 +40,19 @@ class PointwiseMethods(TensorBase):
 
     # Arithmetic
 
-    def add(self, other: Any, *, alpha: float = 1) -> Any:
+    def add(self, other: Operand, *, alpha: float = 1) -> Tensor:
         """self + alpha other"""
         return self._new(arithmetic.add(self._node, operand(self, other), alpha), self._storage.device)
 
-    def sub(self, other: Any, *, alpha: float = 1) -> Any:
+    def sub(self, other: Operand, *, alpha: float = 1) -> Tensor:
         """self - alpha other"""
         return self._new(arithmetic.sub(self._node, operand(self, other), alpha), self._storage.device)
 
-    def rsub(self, other: Any, *, alpha: float = 1) -> Any:
+    def rsub(self, other: Operand, *, alpha: float = 1) -> Tensor:
         """other - alpha self"""
         return self._new(elementwise.rsub(self._node, operand(self, other), alpha), self._storage.device)
 
-    def div(self, other: Any, *, rounding_mode: str | None = None) -> Any:
+    def div(self, other: Operand, *, rounding_mode: str | None = None) -> Tensor:
         """self / other; rounding_mode "floor" or "trunc" rounds the quotient and keeps integers integers."""
         return self._new(arithmetic.div(self._node, operand(self, other), rounding_mode), self._storage.device)
 
@@ -74,22 +79,22 @@ class PointwiseMethods(TensorBase):
     frac = unary(elementwise.frac)
     reciprocal = _real(ops.reciprocal)
 
-    def pow(self, exponent: Any) -> Any:
+    def pow(self, exponent: Operand) -> Tensor:
         """self to a power."""
         return self._new(elementwise.pow_(self._node, operand(self, exponent)), self._storage.device)
 
-    def float_power(self, exponent: Any) -> Any:
+    def float_power(self, exponent: Operand) -> Tensor:
         """self to a power, in float64."""
         return self._new(elementwise.float_power(self._node, operand(self, exponent)), self._storage.device)
 
-    def logaddexp2(self, other: Any) -> Any:
+    def logaddexp2(self, other: Tensor) -> Tensor:
         """log2(2^self + 2^other)"""
         return apply(elementwise.logaddexp, self, other, 2.0)
 
-    def positive(self) -> Any:
+    def positive(self) -> Tensor:
         if not self.dtype.is_signed and self.dtype.kind == 0:
             raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
-        return self
+        return self  # type: ignore[return-value]  # Only Tensors are made.
 
     # Functions of real numbers
 
@@ -110,7 +115,7 @@ class PointwiseMethods(TensorBase):
     sinc = unary(elementwise.sinc)
     deg2rad, rad2deg = unary(elementwise.deg2rad), unary(elementwise.rad2deg)
 
-    def logit(self, eps: float | None = None) -> Any:
+    def logit(self, eps: float | None = None) -> Tensor:
         """log(x / (1 - x)), with x held in [eps, 1 - eps]."""
         return apply(elementwise.logit, self, eps)
 
@@ -122,11 +127,11 @@ class PointwiseMethods(TensorBase):
     sgn = unary(elementwise.sign)
     relu = unary(elementwise.relu)
 
-    def round(self, *, decimals: int = 0) -> Any:
+    def round(self, *, decimals: int = 0) -> Tensor:
         """The nearest number with `decimals` digits, halves to even."""
         return apply(elementwise.round_, self, decimals)
 
-    def clamp(self, min: Any = None, max: Any = None) -> Any:
+    def clamp(self, min: Operand | None = None, max: Operand | None = None) -> Tensor:
         """Held between `min` and `max`, numbers or tensors; NaN stays."""
         low = None if min is None else operand(self, min)
         high = None if max is None else operand(self, max)
@@ -134,29 +139,29 @@ class PointwiseMethods(TensorBase):
 
     clip = clamp
 
-    def clamp_min(self, min: Any) -> Any:
+    def clamp_min(self, min: Operand) -> Tensor:
         return self.clamp(min, None)
 
-    def clamp_max(self, max: Any) -> Any:
+    def clamp_max(self, max: Operand) -> Tensor:
         return self.clamp(None, max)
 
-    def nan_to_num(self, nan: float | None = None, posinf: float | None = None, neginf: float | None = None) -> Any:
+    def nan_to_num(self, nan: float | None = None, posinf: float | None = None, neginf: float | None = None) -> Tensor:
         """NaN and the infinities replaced: by 0, and by the largest numbers of the dtype."""
         return apply(elementwise.nan_to_num, self, nan, posinf, neginf)
 
-    def lerp(self, end: Any, weight: Any) -> Any:
+    def lerp(self, end: Tensor, weight: Operand) -> Tensor:
         """self + weight (end - self)"""
         return apply(elementwise.lerp, self, end, weight)
 
-    def addcmul(self, tensor1: Any, tensor2: Any, *, value: float = 1) -> Any:
+    def addcmul(self, tensor1: Tensor, tensor2: Tensor, *, value: float = 1) -> Tensor:
         """self + value tensor1 tensor2"""
         return apply(elementwise.addcmul, self, tensor1, tensor2, value)
 
-    def addcdiv(self, tensor1: Any, tensor2: Any, *, value: float = 1) -> Any:
+    def addcdiv(self, tensor1: Tensor, tensor2: Tensor, *, value: float = 1) -> Tensor:
         """self + value tensor1 / tensor2"""
         return apply(elementwise.addcdiv, self, tensor1, tensor2, value)
 
-    def where(self, condition: Any, other: Any) -> Any:
+    def where(self, condition: Tensor, other: Operand) -> Tensor:
         """self where `condition`, else `other`."""
         return where(condition, self, other)
 
@@ -179,24 +184,28 @@ class PointwiseMethods(TensorBase):
     bitwise_left_shift = _two(logic.shift, ops.shift_left)
     bitwise_right_shift = _two(logic.shift, ops.shift_right)
 
-    def isclose(self, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Any:
+    def isclose(self, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
         """|self - other| <= atol + rtol |other|, by element."""
         if not isinstance(other, TensorBase):
             raise TypeError(f"isclose(): argument 'other' (position 1) must be Tensor, not {type(other).__name__}")
         return apply(logic.isclose, self, other, rtol, atol, equal_nan)
 
-    def allclose(self, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
+    def allclose(self, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
         """Whether all elements are close. Waits for the device."""
         return bool(self.isclose(other, rtol, atol, equal_nan).all().item())
 
-    def equal(self, other: Any) -> bool:
+    def equal(self, other: Tensor) -> bool:
         """Whether shape and all elements are equal. Waits for the device."""
         if not isinstance(other, TensorBase):
             raise TypeError(f"equal(): argument 'other' (position 1) must be Tensor, not {type(other).__name__}")
         return tuple(self.shape) == tuple(other.shape) and bool(self.eq(other).all().item())
 
 
-def where(condition: TensorBase, input: Any = None, other: Any = None) -> Any:
+@overload
+def where(condition: TensorBase) -> tuple[Tensor, ...]: ...
+@overload
+def where(condition: TensorBase, input: Operand, other: Operand) -> Tensor: ...
+def where(condition: TensorBase, input: Operand | None = None, other: Operand | None = None) -> object:
     """`input` where the condition holds, else `other`; with the condition alone, where it holds (see nonzero)."""
     if input is None and other is None:
         held: Any = condition
@@ -212,5 +221,5 @@ def where(condition: TensorBase, input: Any = None, other: Any = None) -> Any:
         device = next((x._storage.device for x in (input, other) if isinstance(x, TensorBase)), device)
     guide = next((x for x in (input, other) if isinstance(x, TensorBase) and x._storage.device is device), condition)
     return condition._new(
-        arithmetic.where(operand(guide, condition), operand(guide, input), operand(guide, other)), device
+        arithmetic.where(node_of(guide, condition), operand(guide, input), operand(guide, other)), device
     )

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from pywebgpu import devices, dtypes
 from pywebgpu.composites import arithmetic, random, reduce
@@ -16,6 +16,9 @@ from pywebgpu.tensor import generator as sources
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.generator import Source, State
 from pywebgpu.tensor.tensor import Tensor
+
+if TYPE_CHECKING:
+    from pywebgpu.tensor.types import Bounded, Made, Operand, Sized, Sizes
 
 
 class Generator(Source):
@@ -78,7 +81,7 @@ def set_rng_state(new_state: Tensor) -> None:
 
 
 @contextmanager
-def fork_rng(devices: Any = (), enabled: bool = True, **options: Any) -> Iterator[None]:
+def fork_rng(devices: Iterable[object] = (), enabled: bool = True, **options: Any) -> Iterator[None]:
     """Draws inside the block leave the default generator as it was."""
     before = default_generator.state
     try:
@@ -88,7 +91,7 @@ def fork_rng(devices: Any = (), enabled: bool = True, **options: Any) -> Iterato
             default_generator.restore(before)
 
 
-def seed_node(device: Any = None, generator: Source | None = None) -> Seed:
+def seed_node(device: object = None, generator: Source | None = None) -> Seed:
     """The seed of one draw, for functions of nodes that take one."""
     return sources.draw(generator)
 
@@ -96,21 +99,21 @@ def seed_node(device: Any = None, generator: Source | None = None) -> Seed:
 # Tensors
 
 
-def rand(*size: Any, generator: Source | None = None, **options: Any) -> Tensor:
+def rand(*sizes: int | Sequence[int], generator: Source | None = None, **options: Unpack[Sized]) -> Tensor:
     """Numbers of [0, 1)."""
-    shape = factory_options.size("rand", size, options)
+    shape = factory_options.size("rand", sizes, options)
     factory = factory_options.FactoryOptions("rand", options)
     return factory.tensor(random.uniform(sources.draw(generator), shape, factory.dtype))
 
 
-def randn(*size: Any, generator: Source | None = None, **options: Any) -> Tensor:
+def randn(*sizes: int | Sequence[int], generator: Source | None = None, **options: Unpack[Sized]) -> Tensor:
     """Numbers of the standard normal distribution."""
-    shape = factory_options.size("randn", size, options)
+    shape = factory_options.size("randn", sizes, options)
     factory = factory_options.FactoryOptions("randn", options)
     return factory.tensor(random.normal(sources.draw(generator), shape, factory.dtype))
 
 
-def randint(*args: Any, generator: Source | None = None, **options: Any) -> Tensor:
+def randint(*args: int | Sequence[int], generator: Source | None = None, **options: Unpack[Bounded]) -> Tensor:
     """Whole numbers: randint(high, size) of [0, high), randint(low, high, size) of [low, high)."""
     low, high, shape = _bounds("randint", args, options)
     factory = factory_options.FactoryOptions("randint", options, dtypes.int64)
@@ -118,7 +121,7 @@ def randint(*args: Any, generator: Source | None = None, **options: Any) -> Tens
     return factory.tensor(random.integers(sources.draw(generator), shape, low, high, factory.dtype))
 
 
-def _bounds(name: str, args: tuple[Any, ...], options: dict[str, Any], *, sized: bool = True) -> tuple[int, int, Any]:
+def _bounds(name: str, args: tuple[Any, ...], options: Bounded, *, sized: bool = True) -> tuple[int, int, Any]:
     given = list(args)
     shape = options.pop("size", None)
     if sized and shape is None and given and not hasattr(given[-1], "__index__"):
@@ -139,25 +142,25 @@ def _require_held(low: int, high: int, dtype: dtypes.DType) -> None:
         raise ShapeError(f"from or to - 1 is out of bounds for {dtype.name}: from={low}, to={high}")
 
 
-def randperm(n: int, *, generator: Source | None = None, **options: Any) -> Tensor:
+def randperm(n: int, *, generator: Source | None = None, **options: Unpack[Made]) -> Tensor:
     """0..n-1 in random order."""
     factory = factory_options.FactoryOptions("randperm", options, dtypes.int64)
     return factory.tensor(random.permutation(sources.draw(generator), int(n), factory.dtype))
 
 
-def rand_like(input: Tensor, *, generator: Source | None = None, **options: Any) -> Tensor:
+def rand_like(input: Tensor, *, generator: Source | None = None, **options: Unpack[Made]) -> Tensor:
     """Numbers of [0, 1) in another tensor's shape, dtype and device."""
     factory = factory_options.like("rand_like", input, options)
     return factory.tensor(random.uniform(sources.draw(generator), tuple(input.shape), factory.dtype))
 
 
-def randn_like(input: Tensor, *, generator: Source | None = None, **options: Any) -> Tensor:
+def randn_like(input: Tensor, *, generator: Source | None = None, **options: Unpack[Made]) -> Tensor:
     """Normal numbers in another tensor's shape, dtype and device."""
     factory = factory_options.like("randn_like", input, options)
     return factory.tensor(random.normal(sources.draw(generator), tuple(input.shape), factory.dtype))
 
 
-def randint_like(input: Tensor, *args: Any, generator: Source | None = None, **options: Any) -> Tensor:
+def randint_like(input: Tensor, *args: Any, generator: Source | None = None, **options: Unpack[Bounded]) -> Tensor:
     """Whole numbers in another tensor's shape, dtype and device."""
     low, high, _ = _bounds("randint_like", args, options, sized=False)
     factory = factory_options.like("randint_like", input, options)
@@ -165,7 +168,14 @@ def randint_like(input: Tensor, *args: Any, generator: Source | None = None, **o
     return factory.tensor(random.integers(sources.draw(generator), tuple(input.shape), low, high, factory.dtype))
 
 
-def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Source | None = None, **options: Any) -> Tensor:
+def normal(
+    mean: Operand,
+    std: Operand = 1.0,
+    size: Sizes | None = None,
+    *,
+    generator: Source | None = None,
+    **options: Unpack[Made],
+) -> Tensor:
     """Normal numbers with a mean and a spread of their own each (tensors), or with one of each in `size`."""
     random_inplace.require_spread(std)
     tensors = [part for part in (mean, std) if isinstance(part, TensorBase)]

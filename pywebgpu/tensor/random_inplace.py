@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 from pywebgpu import dtypes
 from pywebgpu.composites import arithmetic, random
@@ -13,20 +13,27 @@ from pywebgpu.ir.graph import Node
 from pywebgpu.tensor import generator as sources
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.generator import Source
+from pywebgpu.tensor.reshaping import ReshapingMethods
+
+if TYPE_CHECKING:
+    from pywebgpu.ops.random import Seed
+    from pywebgpu.shapes import Shape
+    from pywebgpu.tensor.tensor import Tensor
+    from pywebgpu.tensor.types import Operand
 
 Draws = Source | None
 
 
-class RandomMethods(TensorBase):
+class RandomMethods(ReshapingMethods):
     """Random numbers, written into the tensor."""
 
     __slots__ = ()
 
-    def _drawn(self, function: Callable[..., Node], generator: Draws, *args: Any) -> Any:
+    def _drawn(self, function: Callable[..., Node], generator: Draws, *args: Any) -> Self:
         node = function(sources.draw(generator), tuple(self.shape), *args, self.dtype)
         return self._assign(arithmetic.cast(node, self.dtype))
 
-    def uniform_(self, from_: float = 0, to: float = 1, *, generator: Draws = None, **options: Any) -> Any:
+    def uniform_(self, from_: float = 0, to: float = 1, *, generator: Draws = None, **options: Any) -> Self:
         """Numbers of [from, to)."""
         low = options.pop("from", from_)  # A keyword of Python, so it comes this way.
         if options:
@@ -39,17 +46,18 @@ class RandomMethods(TensorBase):
             raise ShapeError(f"uniform_ expects to return a [from, to) range, but found from={low} > to={to}")
         return self._drawn(random.between, generator, low, to)
 
-    def normal_(self, mean: float = 0, std: float = 1, *, generator: Draws = None) -> Any:
+    def normal_(self, mean: float = 0, std: float = 1, *, generator: Draws = None) -> Self:
         """Numbers of the normal distribution."""
         require_spread(std)
         return self._drawn(_normal, generator, mean, std)
 
-    def log_normal_(self, mean: float = 1, std: float = 2, *, generator: Draws = None) -> Any:
+    def log_normal_(self, mean: float = 1, std: float = 2, *, generator: Draws = None) -> Self:
         """Numbers whose logarithms are normal."""
         self.normal_(mean, std, generator=generator)
-        return self.exp_()  # type: ignore[attr-defined]
+        self.exp_()
+        return self
 
-    def random_(self, *range_: int, generator: Draws = None) -> Any:
+    def random_(self, *range_: int, generator: Draws = None) -> Self:
         """Whole numbers: random_() of all that the dtype holds, random_(to) of [0, to), random_(from, to) between."""
         low, high = (0, largest(self.dtype) + 1) if not range_ else (0, range_[0]) if len(range_) == 1 else range_
         for called, bound in (("from", low), ("to - 1", high - 1)):
@@ -57,23 +65,23 @@ class RandomMethods(TensorBase):
                 raise ShapeError(f"{called} is out of bounds for {self.dtype.name}: {bound}")
         return self._drawn(random.integers, generator, int(low), int(high))
 
-    def bernoulli_(self, p: Any = 0.5, *, generator: Draws = None) -> Any:
+    def bernoulli_(self, p: Tensor | float = 0.5, *, generator: Draws = None) -> Self:
         """1 with probability p, else 0."""
         return self._drawn(random.bernoulli, generator, p._node if isinstance(p, TensorBase) else p)
 
-    def exponential_(self, lambd: float = 1, *, generator: Draws = None) -> Any:
+    def exponential_(self, lambd: float = 1, *, generator: Draws = None) -> Self:
         """Numbers with density lambd * exp(-lambd * x)."""
         return self._drawn(random.exponential, generator, lambd)
 
-    def geometric_(self, p: float, *, generator: Draws = None) -> Any:
+    def geometric_(self, p: float, *, generator: Draws = None) -> Self:
         """How many trials of probability p it takes until one succeeds."""
         return self._drawn(random.geometric, generator, p)
 
-    def cauchy_(self, median: float = 0, sigma: float = 1, *, generator: Draws = None) -> Any:
+    def cauchy_(self, median: float = 0, sigma: float = 1, *, generator: Draws = None) -> Self:
         """median + sigma * tan(pi * (u - 1/2))"""
         return self._drawn(random.cauchy, generator, median, sigma)
 
-    def bernoulli(self, p: float | None = None, *, generator: Draws = None) -> Any:
+    def bernoulli(self, p: float | None = None, *, generator: Draws = None) -> Tensor:
         """1 with the probability that each element says (or with p), else 0."""
         if self.dtype.kind is not Kind.FLOAT and p is None:
             raise DTypeError(f'"bernoulli" not implemented for {self.dtype.name!r}')
@@ -81,17 +89,17 @@ class RandomMethods(TensorBase):
         node = random.bernoulli(sources.draw(generator), tuple(self.shape), chance, self.dtype)
         return self._new(node, self._storage.device)
 
-    def multinomial(self, num_samples: int, replacement: bool = False, *, generator: Draws = None) -> Any:
+    def multinomial(self, num_samples: int, replacement: bool = False, *, generator: Draws = None) -> Tensor:
         """Numbers of categories for each row, as likely as the row's weights say."""
         node = random.multinomial(sources.draw(generator), self._node, int(num_samples), replacement=bool(replacement))
         return self._new(node, self._storage.device)
 
 
-def _normal(seed: Any, shape: Any, mean: float, std: float, dtype: DType) -> Node:
+def _normal(seed: Seed, shape: Shape, mean: float, std: float, dtype: DType) -> Node:
     return random.scaled(random.normal(seed, shape, dtype), std, mean)
 
 
-def require_spread(std: Any) -> None:
+def require_spread(std: Operand | Node) -> None:
     if not isinstance(std, TensorBase | Node) and std < 0:
         raise ShapeError(f"normal expects std >= 0.0, but found std {std}")
 

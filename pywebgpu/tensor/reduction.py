@@ -2,30 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, overload
 
 from pywebgpu.composites import quantile, reduce, scan
 from pywebgpu.dtypes import DType
-from pywebgpu.tensor.base import TensorBase, apply
+from pywebgpu.tensor.apply import apply
+from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.methods import aliased
 from pywebgpu.tensor.pointwise import PointwiseMethods
+
+if TYPE_CHECKING:
+    from pywebgpu.tensor.tensor import Tensor
+    from pywebgpu.tensor.types import Dims
 
 
 class Extreme(NamedTuple):
     """What a search along an axis finds: values, and where they are."""
 
-    values: Any
-    indices: Any
+    values: Tensor
+    indices: Tensor
 
 
 class Ends(NamedTuple):
     """Smallest and largest."""
 
-    min: Any
-    max: Any
-
-
-Dims = Any  # an axis, several, or None for all
+    min: Tensor
+    max: Tensor
 
 
 class ReductionMethods(PointwiseMethods):
@@ -36,68 +38,84 @@ class ReductionMethods(PointwiseMethods):
     # Sums and products
 
     @aliased
-    def sum(self, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Any:
+    def sum(self, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
         """The sum over `dim` (None: all axes); of whole numbers and bools in int64."""
         return self._new(reduce.sum(self._node, dim, keepdim, dtype=dtype), self._storage.device)
 
     @aliased
-    def nansum(self, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Any:
+    def nansum(self, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
         """The sum over `dim`, where NaN counts as 0."""
         return apply(reduce.nansum, self, dim, keepdim, dtype=dtype)
 
     @aliased
-    def mean(self, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Any:
+    def mean(self, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
         """The mean over `dim` (None: all axes)."""
         return self._new(reduce.mean(self._node, dim, keepdim, dtype=dtype), self._storage.device)
 
     @aliased
-    def nanmean(self, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Any:
+    def nanmean(self, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
         """The mean over `dim` of what is not NaN."""
         return apply(reduce.nanmean, self, dim, keepdim, dtype=dtype)
 
     @aliased
-    def prod(self, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Any:
+    def prod(self, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
         """The product over one axis, or over all."""
         return apply(reduce.prod, self, dim, keepdim, dtype=dtype)
 
     @aliased
-    def count_nonzero(self, dim: Dims = None) -> Any:
+    def count_nonzero(self, dim: Dims = None) -> Tensor:
         """How many elements are not 0."""
         return apply(reduce.count_nonzero, self, dim)
 
     @aliased
-    def any(self, dim: Dims = None, keepdim: bool = False) -> Any:
+    def any(self, dim: Dims = None, keepdim: bool = False) -> Tensor:
         """Whether some element is not 0."""
         return apply(reduce.any, self, dim, keepdim)
 
     @aliased
-    def all(self, dim: Dims = None, keepdim: bool = False) -> Any:
+    def all(self, dim: Dims = None, keepdim: bool = False) -> Tensor:
         """Whether no element is 0."""
         return apply(reduce.all, self, dim, keepdim)
 
     # Extremes
 
     @aliased
-    def amax(self, dim: Dims = (), keepdim: bool = False) -> Any:
+    def amax(self, dim: Dims = (), keepdim: bool = False) -> Tensor:
         """The largest element over `dim`; equal ones share the gradient."""
         return apply(reduce.amax, self, None if dim == () else dim, keepdim)
 
     @aliased
-    def amin(self, dim: Dims = (), keepdim: bool = False) -> Any:
+    def amin(self, dim: Dims = (), keepdim: bool = False) -> Tensor:
         """The smallest element over `dim`; equal ones share the gradient."""
         return apply(reduce.amin, self, None if dim == () else dim, keepdim)
 
+    @overload
+    def max(self) -> Tensor: ...
+    @overload
+    def max(self, dim: Tensor) -> Tensor: ...
+    @overload
+    def max(self, dim: int, keepdim: bool = False) -> Extreme: ...
+    @overload
+    def max(self, *, other: Tensor) -> Tensor: ...
     @aliased
-    def max(self, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:
+    def max(self, dim: Dims | Tensor = None, keepdim: bool = False, *, other: Tensor | None = None) -> Tensor | Extreme:
         """The largest of all; with an axis, values and indices along it; with a tensor, the larger of both."""
         return self._extreme("max", dim, keepdim, other)
 
+    @overload
+    def min(self) -> Tensor: ...
+    @overload
+    def min(self, dim: Tensor) -> Tensor: ...
+    @overload
+    def min(self, dim: int, keepdim: bool = False) -> Extreme: ...
+    @overload
+    def min(self, *, other: Tensor) -> Tensor: ...
     @aliased
-    def min(self, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:
+    def min(self, dim: Dims | Tensor = None, keepdim: bool = False, *, other: Tensor | None = None) -> Tensor | Extreme:
         """The smallest of all; with an axis, values and indices along it; with a tensor, the smaller of both."""
         return self._extreme("min", dim, keepdim, other)
 
-    def _extreme(self, name: str, dim: Any, keepdim: bool, other: Any) -> Any:
+    def _extreme(self, name: str, dim: Dims | TensorBase, keepdim: bool, other: Tensor | None) -> Tensor | Extreme:
         if isinstance(dim, TensorBase):
             dim, other = None, dim
         if other is not None:
@@ -107,118 +125,136 @@ class ReductionMethods(PointwiseMethods):
         return Extreme(*apply(reduce.max if name == "max" else reduce.min, self, dim, keepdim))
 
     @aliased
-    def aminmax(self, *, dim: int | None = None, keepdim: bool = False) -> Any:
+    def aminmax(self, *, dim: int | None = None, keepdim: bool = False) -> Ends:
         """Smallest and largest element, over one axis or over all."""
         return Ends(*apply(reduce.aminmax, self, dim=dim, keepdim=keepdim))
 
     @aliased
-    def argmax(self, dim: int | None = None, keepdim: bool = False) -> Any:
+    def argmax(self, dim: int | None = None, keepdim: bool = False) -> Tensor:
         """Where the first of the largest elements is: along `dim`, or in the flattened tensor."""
         return apply(reduce.argmax, self, dim, keepdim)
 
     @aliased
-    def argmin(self, dim: int | None = None, keepdim: bool = False) -> Any:
+    def argmin(self, dim: int | None = None, keepdim: bool = False) -> Tensor:
         """Where the first of the smallest elements is: along `dim`, or in the flattened tensor."""
         return apply(reduce.argmin, self, dim, keepdim)
 
     # Statistics
 
     @aliased
-    def var(self, dim: Dims = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None) -> Any:
+    def var(
+        self, dim: Dims = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: float | None = None
+    ) -> Tensor:
         """The variance over `dim`: squares around the mean over count - correction, which is 1."""
-        return self._spread(reduce.var, dim, unbiased, keepdim, correction)
+        dim, correction = _spread(dim, unbiased, correction)
+        return apply(reduce.var, self, dim, correction=correction, keepdim=keepdim)
 
     @aliased
-    def std(self, dim: Dims = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None) -> Any:
+    def std(
+        self, dim: Dims = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: float | None = None
+    ) -> Tensor:
         """The root of the variance."""
-        return self._spread(reduce.std, dim, unbiased, keepdim, correction)
+        dim, correction = _spread(dim, unbiased, correction)
+        return apply(reduce.std, self, dim, correction=correction, keepdim=keepdim)
 
     @aliased
-    def var_mean(self, dim: Dims = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None) -> Any:
+    def var_mean(
+        self, dim: Dims = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: float | None = None
+    ) -> tuple[Tensor, Tensor]:
         """The variance and the mean."""
-        return self._spread(reduce.var_mean, dim, unbiased, keepdim, correction)
+        dim, correction = _spread(dim, unbiased, correction)
+        return apply(reduce.var_mean, self, dim, correction=correction, keepdim=keepdim)
 
     @aliased
-    def std_mean(self, dim: Dims = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None) -> Any:
+    def std_mean(
+        self, dim: Dims = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: float | None = None
+    ) -> tuple[Tensor, Tensor]:
         """The standard deviation and the mean."""
-        return self._spread(reduce.std_mean, dim, unbiased, keepdim, correction)
-
-    def _spread(self, function: Any, dim: Dims, unbiased: Any, keepdim: bool, correction: Any) -> Any:
-        if isinstance(dim, bool):  # var(unbiased)
-            dim, unbiased = None, dim
-        if correction is None:
-            correction = 1 if unbiased is None or unbiased else 0
-        return apply(function, self, dim, correction=correction, keepdim=keepdim)
+        dim, correction = _spread(dim, unbiased, correction)
+        return apply(reduce.std_mean, self, dim, correction=correction, keepdim=keepdim)
 
     @aliased
-    def quantile(self, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear") -> Any:
+    def quantile(
+        self, q: Tensor | float, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
+    ) -> Tensor:
         """The value below which a share q of a row lies; q is a number or a vector."""
         return apply(quantile.quantile, self, q, dim, keepdim, interpolation=interpolation)
 
     @aliased
     def nanquantile(
-        self, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
-    ) -> Any:
+        self, q: Tensor | float, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
+    ) -> Tensor:
         """The quantile of what is not NaN."""
         return apply(quantile.nanquantile, self, q, dim, keepdim, interpolation=interpolation)
 
     @aliased
-    def norm(self, p: Any = "fro", dim: Dims = None, keepdim: bool = False, dtype: DType | None = None) -> Any:
+    def norm(
+        self, p: float | str = "fro", dim: Dims = None, keepdim: bool = False, dtype: DType | None = None
+    ) -> Tensor:
         """(sum of |x|^p)^(1/p) over `dim`; p may be inf, -inf or 0."""
         return apply(reduce.norm, self, p, dim, keepdim, dtype=dtype)
 
-    def dist(self, other: Any, p: float = 2) -> Any:
+    def dist(self, other: Tensor, p: float = 2) -> Tensor:
         """The p-norm of self - other."""
         return self.sub(other).norm(p)
 
     @aliased
-    def logsumexp(self, dim: Dims, keepdim: bool = False) -> Any:
+    def logsumexp(self, dim: Dims, keepdim: bool = False) -> Tensor:
         """log(sum(exp(x))) over `dim`."""
         return apply(reduce.logsumexp, self, dim, keepdim)
 
     @aliased
-    def softmax(self, dim: int, dtype: DType | None = None) -> Any:
+    def softmax(self, dim: int, dtype: DType | None = None) -> Tensor:
         """exp(x) over its sum along `dim`."""
         return self._new(reduce.softmax(self._node, dim, dtype=dtype), self._storage.device)
 
     @aliased
-    def log_softmax(self, dim: int, dtype: DType | None = None) -> Any:
+    def log_softmax(self, dim: int, dtype: DType | None = None) -> Tensor:
         """x - logsumexp(x) along `dim`."""
         return self._new(reduce.log_softmax(self._node, dim, dtype=dtype), self._storage.device)
 
     # Scans
 
     @aliased
-    def cumsum(self, dim: int, *, dtype: DType | None = None) -> Any:
+    def cumsum(self, dim: int, *, dtype: DType | None = None) -> Tensor:
         """Running sums along `dim`."""
         return apply(scan.cumsum, self, dim, dtype=dtype)
 
     @aliased
-    def cumprod(self, dim: int, *, dtype: DType | None = None) -> Any:
+    def cumprod(self, dim: int, *, dtype: DType | None = None) -> Tensor:
         """Running products along `dim`."""
         return apply(scan.cumprod, self, dim, dtype=dtype)
 
     @aliased
-    def cummax(self, dim: int) -> Any:
+    def cummax(self, dim: int) -> Extreme:
         """Running maxima along `dim`, and where they are."""
         return Extreme(*apply(scan.cummax, self, dim))
 
     @aliased
-    def cummin(self, dim: int) -> Any:
+    def cummin(self, dim: int) -> Extreme:
         """Running minima along `dim`, and where they are."""
         return Extreme(*apply(scan.cummin, self, dim))
 
     @aliased
-    def logcumsumexp(self, dim: int) -> Any:
+    def logcumsumexp(self, dim: int) -> Tensor:
         """Running logarithms of sums of exponentials along `dim`."""
         return apply(scan.logcumsumexp, self, dim)
 
     @aliased
-    def diff(self, n: int = 1, dim: int = -1) -> Any:
+    def diff(self, n: int = 1, dim: int = -1) -> Tensor:
         """x[i + 1] - x[i] along `dim`, n times."""
         return apply(scan.diff, self, n, dim)
 
 
-def trapezoid(y: TensorBase, x: Any = None, *, dx: float = 1, dim: int = -1) -> Any:
+def _spread(dim: Dims, unbiased: bool | None, correction: float | None) -> tuple[Dims, float]:
+    """The axes, and the correction, of all ways in which a variance is asked for."""
+    if isinstance(dim, bool):  # var(unbiased)
+        dim, unbiased = None, dim
+    if correction is None:
+        correction = 1 if unbiased is None or unbiased else 0
+    return dim, correction
+
+
+def trapezoid(y: TensorBase, x: Tensor | None = None, *, dx: float = 1, dim: int = -1) -> Tensor:
     """The integral along `dim` of the straight lines between points y, which lie dx apart or at x."""
     return apply(scan.trapezoid, y, x, dx=dx, dim=dim)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 from pywebgpu import dtypes, shapes
 from pywebgpu.composites import arithmetic
@@ -14,11 +14,16 @@ from pywebgpu.errors import RangeError, ShapeError
 from pywebgpu.ir.graph import Node, Spec
 from pywebgpu.ops import indexing, movement, pointwise
 from pywebgpu.step_capture.capture import capture_state
-from pywebgpu.tensor.base import TensorBase, apply, as_tuple
+from pywebgpu.tensor.apply import apply
+from pywebgpu.tensor.base import TensorBase, as_tuple
 from pywebgpu.tensor.conversion import ConversionMethods
 from pywebgpu.tensor.history import History
 from pywebgpu.tensor.methods import aliased
 from pywebgpu.tensor.movement import cat
+
+if TYPE_CHECKING:
+    from pywebgpu.tensor.tensor import Tensor
+    from pywebgpu.tensor.types import Dims, Sizes
 
 
 class ReshapingMethods(ConversionMethods):
@@ -28,14 +33,14 @@ class ReshapingMethods(ConversionMethods):
 
     # Splits
 
-    def split_with_sizes(self, split_sizes: Sequence[int], dim: int = 0) -> tuple[Any, ...]:
+    def split_with_sizes(self, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
         return self.split(list(split_sizes), dim)
 
-    def tensor_split(self, indices_or_sections: Any, dim: int = 0) -> tuple[Any, ...]:
+    def tensor_split(self, indices_or_sections: Tensor | Sizes, dim: int = 0) -> tuple[Tensor, ...]:
         """Parts of nearly equal size, or parts that end at the given positions."""
         n = self.shape[shapes.axis(dim, self.ndim)]
         if isinstance(indices_or_sections, TensorBase):
-            indices_or_sections = indices_or_sections.tolist()  # type: ignore[attr-defined]
+            indices_or_sections = indices_or_sections.tolist()
         if isinstance(indices_or_sections, int):
             count = indices_or_sections
             if count < 1:
@@ -45,18 +50,18 @@ class ReshapingMethods(ConversionMethods):
         ends = [0, *(slice(None, at).indices(n)[1] for at in indices_or_sections), n]
         return tuple(self.narrow(dim, start, max(end - start, 0)) for start, end in pairwise(ends))
 
-    def hsplit(self, indices_or_sections: Any) -> tuple[Any, ...]:
+    def hsplit(self, indices_or_sections: Tensor | Sizes) -> tuple[Tensor, ...]:
         return self.tensor_split(indices_or_sections, 0 if self.ndim == 1 else 1)
 
-    def vsplit(self, indices_or_sections: Any) -> tuple[Any, ...]:
+    def vsplit(self, indices_or_sections: Tensor | Sizes) -> tuple[Tensor, ...]:
         return self.tensor_split(indices_or_sections, 0)
 
-    def dsplit(self, indices_or_sections: Any) -> tuple[Any, ...]:
+    def dsplit(self, indices_or_sections: Tensor | Sizes) -> tuple[Tensor, ...]:
         return self.tensor_split(indices_or_sections, 2)
 
     # Copies in another order
 
-    def rot90(self, k: int = 1, dims: Sequence[int] = (0, 1)) -> Any:
+    def rot90(self, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
         """A quarter turn, k times, in the plane of two axes."""
         a, b = dims
         if k % 4 == 0:
@@ -66,7 +71,7 @@ class ReshapingMethods(ConversionMethods):
         turned = self.flip(b if k % 4 == 1 else a)
         return turned.transpose(a, b).clone()
 
-    def as_strided(self, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Any:
+    def as_strided(self, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Tensor:
         """Elements at computed positions of the tensor's memory, as a copy."""
         base: Any = self._base
         shares = base is not None and base._storage is self._storage
@@ -74,7 +79,7 @@ class ReshapingMethods(ConversionMethods):
         offset = self.storage_offset() if storage_offset is None else storage_offset
         return apply(_strided, flat, tuple(size), tuple(stride), offset)
 
-    def sum_to_size(self, *size: Any) -> Any:
+    def sum_to_size(self, *size: Any) -> Tensor:
         """Sums over the axes along which a tensor of `size` would broadcast to this one."""
         wanted = as_tuple(size)
         lead = self.ndim - len(wanted)
@@ -82,9 +87,9 @@ class ReshapingMethods(ConversionMethods):
         if not fits:
             raise ShapeError(f"size {{{list(wanted)}}} is not expandable to size {{{list(self.shape)}}}.")
         axes = [*range(lead), *(lead + a for a, n in enumerate(wanted) if n == 1 and self.shape[lead + a] != 1)]
-        return self.sum(axes, keepdim=True).reshape(wanted) if axes else self
+        return self.sum(axes, keepdim=True).reshape(wanted) if axes else self  # type: ignore[return-value]
 
-    def view(self, *shape: Any, **named: Any) -> Any:
+    def view(self, *shape: Any, **named: Any) -> Tensor:
         """Another shape of the same memory; of a dtype of the same size, a copy of the same bits."""
         if len(shape) != 1 or not isinstance(shape[0], DType):
             return super().view(*shape, **named)
@@ -102,16 +107,16 @@ class ReshapingMethods(ConversionMethods):
 
     swapaxes = swapdims = aliased(ConversionMethods.transpose)
 
-    def conj(self) -> Any:
+    def conj(self) -> Tensor:
         """The tensor itself: it is real."""
-        return self
+        return self  # type: ignore[return-value]
 
     resolve_conj = resolve_neg = conj
     real = property(lambda self: self)
 
     # Transposed
 
-    def adjoint(self) -> Any:
+    def adjoint(self) -> Tensor:
         return self.mT
 
     H = property(lambda self: self.t())
@@ -119,7 +124,7 @@ class ReshapingMethods(ConversionMethods):
 
     # In position: the tensor becomes another view, or leaves its history
 
-    def detach_(self) -> Any:
+    def detach_(self) -> Self:
         """Forgets the history of this tensor, which shares its storage still."""
         if self._base is not None:
             raise RuntimeError("Can't detach views in-place. Use detach() instead.")
@@ -128,7 +133,7 @@ class ReshapingMethods(ConversionMethods):
             capture_state.changes += 1
         return self
 
-    def resize_(self, *size: Any) -> Any:
+    def resize_(self, *size: Any) -> Self:
         """Another shape of the same memory, from where the tensor starts; where that ends, of new memory with zeros."""
         if self.requires_grad:
             raise RuntimeError("cannot resize variables that require grad")
@@ -142,32 +147,32 @@ class ReshapingMethods(ConversionMethods):
         flat = self._of(self._storage, ()).reshape(-1)
         return self._show(flat._sliced(0, start, count).view(shape))
 
-    def resize_as_(self, other: TensorBase) -> Any:
+    def resize_as_(self, other: TensorBase) -> Self:
         return self.resize_(other.shape)
 
-    def set_(self, source: Any) -> Any:
+    def set_(self, source: Tensor) -> Self:
         """Shares the storage of `source` from now on."""
         self._check_writable()
         self.data = source
         return self
 
-    def _become(self, view: Any) -> Any:
+    def _become(self, view: Tensor) -> Self:
         """Is what a view of it is, in place."""
         self._check_writable()
         return self._show(view)
 
-    def squeeze_(self, dim: Any = None) -> Any:
+    def squeeze_(self, dim: Dims = None) -> Self:
         return self._become(self.squeeze(dim))
 
-    def unsqueeze_(self, dim: int) -> Any:
+    def unsqueeze_(self, dim: int) -> Self:
         return self._become(self.unsqueeze(dim))
 
-    def transpose_(self, dim0: int, dim1: int) -> Any:
+    def transpose_(self, dim0: int, dim1: int) -> Self:
         return self._become(self.transpose(dim0, dim1))
 
     swapaxes_ = swapdims_ = transpose_
 
-    def t_(self) -> Any:
+    def t_(self) -> Self:
         return self._become(self.t())
 
 

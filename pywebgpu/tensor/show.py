@@ -6,13 +6,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from math import ceil, inf, isfinite
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pywebgpu import dtypes
 from pywebgpu.autodiff import grad_mode
 from pywebgpu.dtypes import DType
 from pywebgpu.ir.graph import OUTPUT, Custom, Node
 from pywebgpu.tensor import movement
+
+if TYPE_CHECKING:
+    from pywebgpu.step_capture.free_number import Number
+    from pywebgpu.tensor.tensor import Tensor
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +66,7 @@ def printoptions(**options: Any) -> Iterator[None]:
         _options[0] = before
 
 
-def text(tensor: Any) -> str:
+def text(tensor: Tensor) -> str:
     """repr(tensor). Waits for the device."""
     prefix = "tensor(" if type(tensor).__name__ in _PLAIN else f"{type(tensor).__name__}("
     suffixes = [] if tensor.device.type == "cpu" else [f"device='{tensor.device}'"]
@@ -90,12 +94,12 @@ def gradient_name(node: Node) -> str:
     """What torch calls the gradient of an op: AddBackward0."""
     if isinstance(node.op, Custom):
         return node.op.name
-    if node.op is OUTPUT and node.inputs:
-        node = node.inputs[0]
+    if node.op is OUTPUT:
+        (node,) = node.inputs or (node,)
     return "".join(part.capitalize() for part in node.op.name.split("_") if part) + "Backward0"
 
 
-def _body(tensor: Any, indent: int) -> str:
+def _body(tensor: Tensor, indent: int) -> str:
     options = _options[0]
     summarise = tensor.numel() > options.threshold
     cut: tuple[bool, ...] = (False,) * tensor.ndim
@@ -111,12 +115,12 @@ def _body(tensor: Any, indent: int) -> str:
     return _rows(values, cut, indent, write) if tensor.ndim else write(values)
 
 
-def _ends(tensor: Any, axis: int, count: int) -> Any:
+def _ends(tensor: Tensor, axis: int, count: int) -> Tensor:
     n = tensor.shape[axis]
     return movement.cat([tensor.narrow(axis, 0, count), tensor.narrow(axis, n - count, count)], axis)
 
 
-def _flat(values: Any) -> Iterator[Any]:
+def _flat(values: object) -> Iterator[Any]:
     if isinstance(values, list):
         for item in values:
             yield from _flat(item)
@@ -144,7 +148,7 @@ class _Column:
         extra = 1 if self.whole and not self.scientific else 0
         self.width = max(1, *(len(self._number(value).rstrip(".")) + extra for value in finite))
 
-    def __call__(self, value: Any) -> str:
+    def __call__(self, value: Number) -> str:
         return (self._number(value) if self.floating else str(value)).rjust(self.width)
 
     def _number(self, value: float) -> str:

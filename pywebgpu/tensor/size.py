@@ -1,6 +1,8 @@
 """Shapes as tensors report them."""
 
-from typing import Any
+from __future__ import annotations
+
+from typing import SupportsIndex, overload
 
 
 class Size(tuple[int, ...]):
@@ -17,6 +19,10 @@ class Size(tuple[int, ...]):
             total *= n
         return total
 
-    def __getitem__(self, at: Any) -> Any:
+    @overload
+    def __getitem__(self, at: SupportsIndex) -> int: ...
+    @overload
+    def __getitem__(self, at: slice) -> Size: ...
+    def __getitem__(self, at: SupportsIndex | slice) -> int | Size:
         found = tuple.__getitem__(self, at)
         return Size(found) if isinstance(found, tuple) else found

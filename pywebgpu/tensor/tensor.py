@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from pywebgpu import devices, dtypes
 from pywebgpu.autodiff import grad_mode
@@ -23,23 +23,29 @@ from pywebgpu.tensor.random_inplace import RandomMethods
 from pywebgpu.tensor.reshaping import ReshapingMethods
 from pywebgpu.tensor.sorting import SortingMethods
 
+if TYPE_CHECKING:
+    from pywebgpu.dtypes import DType
+    from pywebgpu.step_capture.free_number import Number
+    from pywebgpu.tensor.factory_options import DeviceLike
+    from pywebgpu.tensor.types import Binary, Tensors
 
-def _compare(op: graph.Pointwise) -> Any:
+
+def _compare(op: graph.Pointwise) -> Binary:
     return operator(partial(arithmetic.binary, op))
 
 
-class Tensor(GatherScatterMethods, SortingMethods, RandomMethods, ReshapingMethods):
+class Tensor(GatherScatterMethods, SortingMethods, RandomMethods):
     """A lazy array on a device. See torch.Tensor for what each method does; the differences are in docs/torch.md."""
 
     __slots__ = ()
     __array_priority__ = 1000
     __hash__ = object.__hash__
 
-    def __init__(self, *data: Any, device: Any = None) -> None:
+    def __init__(self, *data: Any, device: DeviceLike = None) -> None:
         """Tensor([1, 2]) holds the data, Tensor(2, 3) has that size; in the default dtype."""
         opened = devices.open_device(device)
         if len(data) == 1 and isinstance(data[0], Tensor):
-            made: Any = data[0].detach().to(device=opened.name, dtype=dtypes.default())
+            made: Tensor = data[0].detach().to(device=opened.name, dtype=dtypes.default())
         elif len(data) == 1 and (from_data.is_array(data[0]) or not hasattr(data[0], "__index__")):
             made = Tensor._new(from_data.from_data(data[0], dtypes.default(), opened), opened)
         else:
@@ -48,21 +54,27 @@ class Tensor(GatherScatterMethods, SortingMethods, RandomMethods, ReshapingMetho
         self._base, self._accumulator, self._flag, self._grad = None, None, False, None
 
     @classmethod
-    def _class(cls) -> Any:
+    def _class(cls) -> type[Tensor]:
         return Tensor
 
     def new_tensor(
-        self, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False
-    ) -> Any:
+        self,
+        data: Any,
+        *,
+        dtype: DType | None = None,
+        device: DeviceLike = None,
+        requires_grad: bool = False,
+        pin_memory: bool = False,
+    ) -> Tensor:
         """A tensor of Python data, with this one's dtype and device unless others are given."""
         opened = self._storage.device if device is None else devices.open_device(device)
         if isinstance(data, Tensor):
-            made: Any = data.detach().clone().to(device=opened.name, dtype=dtype or data.dtype)
+            made: Tensor = data.detach().clone().to(device=opened.name, dtype=dtype or data.dtype)
         else:
             made = Tensor._new(from_data.from_data(data, dtype or self.dtype, opened), opened)
         return made.requires_grad_(requires_grad)
 
-    def new(self, *data: Any) -> Any:
+    def new(self, *data: Any) -> Tensor:
         """A tensor of data or of a size, with this one's dtype and device."""
         if len(data) == 1 and not hasattr(data[0], "__index__"):
             return self.new_tensor(data[0])
@@ -72,10 +84,10 @@ class Tensor(GatherScatterMethods, SortingMethods, RandomMethods, ReshapingMetho
 
     def backward(
         self,
-        gradient: Any = None,
+        gradient: Tensor | None = None,
         retain_graph: bool | None = None,
         create_graph: bool = False,
-        inputs: Any = None,
+        inputs: Tensors | None = None,
     ) -> None:
         """Accumulates the gradients of this tensor into the leaves that it came from."""
         walk.backward(self, gradient, retain_graph, create_graph, inputs)
@@ -96,7 +108,7 @@ class Tensor(GatherScatterMethods, SortingMethods, RandomMethods, ReshapingMetho
     __rlshift__ = reflected(partial(logic.shift, ops.shift_left))
     __rshift__ = operator(partial(logic.shift, ops.shift_right))
     __rrshift__ = reflected(partial(logic.shift, ops.shift_right))
-    __eq__, __ne__ = _compare(ops.eq), _compare(ops.ne)
+    __eq__, __ne__ = _compare(ops.eq), _compare(ops.ne)  # type: ignore[assignment]
     __lt__, __le__, __gt__, __ge__ = _compare(ops.lt), _compare(ops.le), _compare(ops.gt), _compare(ops.ge)
     __neg__, __pos__, __abs__ = ReshapingMethods.neg, ReshapingMethods.positive, ReshapingMethods.abs
     __invert__ = ReshapingMethods.bitwise_not
@@ -107,10 +119,10 @@ class Tensor(GatherScatterMethods, SortingMethods, RandomMethods, ReshapingMetho
     __ixor__ = ReshapingMethods.bitwise_xor_
     __ilshift__, __irshift__ = ReshapingMethods.bitwise_left_shift_, ReshapingMethods.bitwise_right_shift_
 
-    def __matmul__(self, other: Any) -> Any:
+    def __matmul__(self, other: object) -> Tensor:
         return self.matmul(other) if isinstance(other, Tensor) else NotImplemented
 
-    def __rmatmul__(self, other: Any) -> Any:
+    def __rmatmul__(self, other: object) -> Tensor:
         return other.matmul(self) if isinstance(other, Tensor) else NotImplemented
 
     # As a number, as a sequence, as text
@@ -130,7 +142,7 @@ class Tensor(GatherScatterMethods, SortingMethods, RandomMethods, ReshapingMetho
     def __complex__(self) -> complex:
         return complex(self._only())
 
-    def _only(self) -> Any:
+    def _only(self) -> Number:
         if self.numel() != 1:
             raise ValueError("only one element tensors can be converted to Python scalars")
         return self.item()
@@ -150,10 +162,10 @@ class Tensor(GatherScatterMethods, SortingMethods, RandomMethods, ReshapingMetho
             raise TypeError("iteration over a 0-d tensor")
         return iter(self.unbind(0))
 
-    def __reversed__(self) -> Any:
+    def __reversed__(self) -> Tensor:
         return self.flip(0) if self.ndim else self
 
-    def __contains__(self, element: Any) -> bool:
+    def __contains__(self, element: object) -> bool:
         if not isinstance(element, Tensor | bool | int | float):
             raise RuntimeError(
                 f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}."
@@ -170,9 +182,9 @@ class Tensor(GatherScatterMethods, SortingMethods, RandomMethods, ReshapingMetho
 
     # Copies
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
         if id(self) in memo:
-            return memo[id(self)]
+            return memo[id(self)]  # type: ignore[no-any-return]
         if not self.is_leaf:
             raise RuntimeError(
                 "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the "
@@ -195,23 +207,29 @@ class Tensor(GatherScatterMethods, SortingMethods, RandomMethods, ReshapingMetho
         found: Storage = memo[key]
         return found
 
-    def __copy__(self) -> Any:
+    def __copy__(self) -> Tensor:
         return self._dressed(self.detach()).requires_grad_(self.requires_grad)
 
-    def _dressed(self, plain: Any) -> Any:
+    def _dressed(self, plain: Tensor) -> Tensor:
         """A plain tensor as one of this tensor's class, with this one's attributes."""
         if type(self) is not Tensor:
             plain.__class__ = type(self)
         plain.__dict__.update(self.__dict__)
         return plain
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
+    def __reduce_ex__(self, protocol: SupportsIndex) -> tuple[object, ...]:
         state = (self.tobytes(), self.dtype.name, tuple(self.shape), str(self.device), self.requires_grad)
         return _rebuild, (type(self), *state, self.__dict__)
 
 
 def _rebuild(
-    kind: Any, data: bytes, dtype: str, shape: tuple[int, ...], device: str, requires_grad: bool, state: dict[str, Any]
+    kind: type[Tensor],
+    data: bytes,
+    dtype: str,
+    shape: tuple[int, ...],
+    device: str,
+    requires_grad: bool,
+    state: dict[str, Any],
 ) -> Tensor:
     """A pickled tensor."""
     opened = devices.open_device(device)

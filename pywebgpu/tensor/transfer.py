@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from pywebgpu.composites import bounds
 from pywebgpu.devices.base import Device, check_supported
@@ -14,6 +14,9 @@ from pywebgpu.runtime import executor
 from pywebgpu.runtime.storage import Storage
 from pywebgpu.step_capture.capture import capture_state
 from pywebgpu.tensor.base import TensorBase
+
+if TYPE_CHECKING:
+    from pywebgpu.tensor.tensor import Tensor
 
 moved: Custom = Custom("ToCopyBackward0")
 
@@ -32,12 +35,12 @@ class _Back:
     def release(self) -> None: ...
 
 
-def transfer(tensor: TensorBase, device: Device) -> Any:
+def transfer(tensor: TensorBase, device: Device) -> Tensor:
     """A copy on `device`. Waits for the device that it comes from."""
     return tensor._new(_move(tensor._node, tensor._storage.device, device), device)
 
 
-async def transfer_async(tensor: TensorBase, device: Device) -> Any:
+async def transfer_async(tensor: TensorBase, device: Device) -> Tensor:
     """As transfer, also where Python cannot wait."""
     storage = _leaving(tensor._node, tensor._storage.device, device)
     arrived = _arrive(tensor._node, storage, device, await executor.read_async(storage))

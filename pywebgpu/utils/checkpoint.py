@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pywebgpu.autodiff import backward as reverse
 from pywebgpu.autodiff import grad_mode
@@ -16,6 +16,10 @@ from pywebgpu.ops import movement
 from pywebgpu.tensor import generator
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.tensor import Tensor
+
+if TYPE_CHECKING:
+    from pywebgpu.nn.module import Module
+    from pywebgpu.tensor.generator import State
 
 segment: Custom = Custom("CheckpointFunctionBackward")
 _tokens = itertools.count()  # One a recomputation: it is never merged with the first computation.
@@ -29,7 +33,7 @@ def checkpoint(
     determinism_check: str = "default",
     debug: bool = False,
     early_stop: bool = True,
-    context_fn: Any = None,
+    context_fn: object = None,
     **kwargs: Any,
 ) -> Any:
     """function(*args), whose intermediate values are not kept: backward computes them again, with the same draws.
@@ -43,7 +47,13 @@ def checkpoint(
     return call.outputs()
 
 
-def checkpoint_sequential(functions: Any, segments: int, input: Any, use_reentrant: Any = None, **options: Any) -> Any:
+def checkpoint_sequential(
+    functions: Iterable[Callable[..., Any]] | Module,
+    segments: int,
+    input: object,
+    use_reentrant: bool | None = None,
+    **options: Any,
+) -> object:
     """A chain of modules in `segments` parts, all but the last of them checkpointed."""
     steps = list(functions.children()) if hasattr(functions, "children") else list(functions)
     size = len(steps) // segments
@@ -55,7 +65,7 @@ def checkpoint_sequential(functions: Any, segments: int, input: Any, use_reentra
 
 
 def _chain(steps: list[Any]) -> Callable[[Any], Any]:
-    def run(x: Any) -> Any:
+    def run(x: object) -> object:
         for step in steps:
             x = step(x)
         return x
@@ -66,7 +76,9 @@ def _chain(steps: list[Any]) -> Callable[[Any], Any]:
 class _Segment:
     """One checkpointed call: what it needs to run again, and the gradients that come of it."""
 
-    def __init__(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], state: Any) -> None:
+    def __init__(
+        self, function: Callable[..., object], args: tuple[Any, ...], kwargs: dict[str, Any], state: State | None
+    ) -> None:
         self.function, self.state = function, state
         self.names = tuple(kwargs)
         self.given = [*args, *kwargs.values()]
@@ -76,7 +88,7 @@ class _Segment:
         self.leaves: list[Node] = []
         self.released = False
 
-    def outputs(self) -> Any:
+    def outputs(self) -> object:
         """Runs the function; its tensors remember this call and nothing of what happened inside."""
         result, copies = self._run(detached=True)
         found: list[Any] = []
@@ -144,7 +156,7 @@ def _identity(node: Node) -> int:
 
 
 @contextmanager
-def _replayed(state: Any) -> Iterator[None]:
+def _replayed(state: State | None) -> Iterator[None]:
     """The random state of the first run inside, today's again afterwards."""
     if state is None:
         yield
@@ -158,7 +170,7 @@ def _replayed(state: Any) -> Iterator[None]:
         draws.restore(today)
 
 
-def _gather(value: Any, found: list[Any]) -> None:
+def _gather(value: object, found: list[Any]) -> None:
     """The tensors of a nest, in order."""
     if isinstance(value, TensorBase):
         found.append(value)
@@ -170,12 +182,12 @@ def _gather(value: Any, found: list[Any]) -> None:
             _gather(item, found)
 
 
-def _replaced(value: Any, made: dict[int, Any]) -> Any:
+def _replaced(value: object, made: dict[int, Any]) -> object:
     """The nest with other tensors."""
     if isinstance(value, TensorBase):
         return made[id(value)]
     if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return type(value)(*(_replaced(item, made) for item in value))
+        return type(value)(*(_replaced(item, made) for item in value))  # type: ignore[arg-type]
     if isinstance(value, tuple | list):
         return type(value)(_replaced(item, made) for item in value)
     if isinstance(value, dict):

@@ -7,12 +7,15 @@ import os
 import random
 import sys
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pywebgpu.io import state as files
 from pywebgpu.tensor import create
 from pywebgpu.tensor import generator as sources
 from pywebgpu.tensor.tensor import Tensor
+
+if TYPE_CHECKING:
+    from pywebgpu.tensor.generator import Source
 
 
 class Checkpointer:
@@ -107,11 +110,18 @@ class Checkpointer:
             files.save(state, self.path)
 
 
-def _state_of(found: Any) -> Any:
+class Stateful(Protocol):
+    """A module, an optimizer, a schedule."""
+
+    def state_dict(self) -> Any: ...
+    def load_state_dict(self, state_dict: Any, /) -> Any: ...
+
+
+def _state_of(found: Source | Stateful) -> object:
     return list(found.numbers()) if isinstance(found, sources.Source) else found.state_dict()
 
 
-def _restore(found: Any, state: Any) -> None:
+def _restore(found: Source | Stateful, state: Any) -> None:
     if isinstance(found, sources.Source):
         found.restore(sources.State(*state))
         return
@@ -120,7 +130,7 @@ def _restore(found: Any, state: Any) -> None:
         found.zero_grad(set_to_none=True)
 
 
-def _mapped(value: Any, function: Callable[[Tensor], Any]) -> Any:
+def _mapped(value: object, function: Callable[[Tensor], Any]) -> object:
     """A copy of a nest of containers, with what `function` makes of each tensor in its place."""
     if isinstance(value, Tensor):
         return function(value)
@@ -130,7 +140,7 @@ def _mapped(value: Any, function: Callable[[Tensor], Any]) -> Any:
         return made
     if isinstance(value, list | tuple):
         items = [_mapped(inner, function) for inner in value]
-        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)  # type: ignore[arg-type]
     return copy.deepcopy(value)
 
 

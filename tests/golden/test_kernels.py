@@ -9,7 +9,7 @@ import pywebgpu as torch
 from pywebgpu.kernels.kernel import Kernel, Limits
 from pywebgpu.nn import functional as F
 from pywebgpu.ops import packing
-from pywebgpu.tensor.base import apply
+from pywebgpu.tensor.apply import apply
 from tests.unit.compiled import check, for_limits, leaf
 
 Subject = Callable[[], Any]

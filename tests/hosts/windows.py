@@ -83,6 +83,8 @@ CASES: dict[str, Callable[[], list[torch.Tensor]]] = {
     "scatter": lambda: [numbers(40, 43).index_add(0, torch.tensor([1, 39, 3, 1]), numbers(4, 43, seed=2))],
     "random": lambda: [torch.rand(1701, generator=torch.Generator(device=torch.get_default_device()).manual_seed(5))],
     "convolution": lambda: [functional.conv2d(numbers(1, 3, 20, 20), numbers(4, 3, 3, 3, seed=2))],
+    "half": lambda: [(numbers(3001).half() * 3)[5:].float(), numbers(43, 70).half().t().contiguous().float()],
+    "bool": lambda: [(numbers(5001) > 0).logical_not().float(), (numbers(40, 120) > 0.5).any(1).float()],
     "embedding_step": embedding_step,
     "attention": attention,
     "written_in_place": written_in_place,

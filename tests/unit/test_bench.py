@@ -157,14 +157,14 @@ def test_a_peer_with_other_losses_is_refused(monkeypatch: pytest.MonkeyPatch) ->
 def test_turns_go_there_and_back() -> None:
     order: list[str] = []
 
-    def contestant(library: str, ms: float) -> compare.Contestant:
+    def entrant(library: str, ms: float) -> compare.Entrant:
         def take(name: str, steps: int) -> compare.Samples:
             order.append(library * steps)
             return [{"ms": ms, "loss": 1.0, "counts": {"dispatches": 3, "submits": 1}}] * steps
 
-        return compare.Contestant(library, lambda workload: None, take)
+        return compare.Entrant(library, lambda workload: None, take)
 
-    both = [contestant("a", 1.0), contestant("b", 2.0)]
+    both = [entrant("a", 1.0), entrant("b", 2.0)]
     samples, rounds = compare._turns(workloads.WORKLOADS["mlp"], both, steps=7)
     assert order == ["aaa", "bbb", "a", "b", "b", "a", "aa", "bb", "b", "a", "aa", "bb"]
     assert len(samples["a"]) == measure.WARM_UP + 7

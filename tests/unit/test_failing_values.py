@@ -15,7 +15,7 @@ from pywebgpu.compiler.program import HostCall
 from pywebgpu.errors import CompileError, DeviceError, DeviceLostError
 from pywebgpu.ops import pointwise
 from pywebgpu.runtime import executor, state
-from pywebgpu.tensor import base
+from pywebgpu.tensor.apply import apply
 
 BAD = replace(pointwise.sin, name="bad", wgsl="sin({0} /* bad */)")  # As sin, where nothing makes it fail.
 ERRORS = (
@@ -25,7 +25,7 @@ PLACES = ("load", "run")  # what a device does with a Program, either of which m
 
 
 def bad(x: Any) -> Any:
-    return base.apply(lambda node: BAD(node), x)
+    return apply(lambda node: BAD(node), x)
 
 
 def has_bad(program: Any) -> bool:
@@ -110,7 +110,7 @@ def test_a_step_that_runs_out_of_memory_leaves_what_it_reads(monkeypatch: pytest
     x = torch.ones(4, device="cpu")
     x.tolist()
     x.add_(1)
-    wrong = base.apply(lambda node: replace(pointwise.sin, name="broken", reference=no_room)(node), x)
+    wrong = apply(lambda node: replace(pointwise.sin, name="broken", reference=no_room)(node), x)
     assert x.tolist() == [2.0] * 4
     with pytest.raises(MemoryError):
         wrong.tolist()

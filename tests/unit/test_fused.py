@@ -20,7 +20,7 @@ from pywebgpu.kernels.kernel import Limits
 from pywebgpu.kernels.template import FusedTemplate
 from pywebgpu.ops import pointwise
 from pywebgpu.runtime import program_cache, state
-from pywebgpu.tensor.base import apply
+from pywebgpu.tensor.apply import apply
 from pywebgpu.utils import checkpoint
 from tests.unit.compiled import check, leaf, only, programs, settle
 
@@ -346,3 +346,18 @@ def test_extremes_of_hard_rows(name: str, device: str) -> None:
     position = {"max": np.argmax, "min": np.argmin}[name](np.array(rows), axis=1)
     np.testing.assert_array_equal(found.values.numpy(force=True), extreme)
     np.testing.assert_array_equal(found.indices.numpy(force=True), position)
+
+
+def test_an_explanation_names_the_op() -> None:
+    x = leaf(8, 300)
+    (kernel,) = torch.explain(x.max(1).values).kernels
+    assert "largest" in kernel.work
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_the_first_nan_behind_a_fused_op_is_found(device: str) -> None:
+    x = data(device, grad=True)
+    with autograd.detect_anomaly():
+        total = (x - 2).sqrt().max(1).values.sum()  # A square root of what is below 0.
+        with pytest.raises(RuntimeError, match="SqrtBackward0"):
+            total.backward()

@@ -10,7 +10,7 @@ import pywebgpu as torch
 from pywebgpu import ops
 from pywebgpu.ir.graph import Movement, Node, Pointwise, Reduction, Structural
 from pywebgpu.ops import contraction, indexing, packing, pointwise
-from pywebgpu.tensor.base import apply
+from pywebgpu.tensor.apply import apply
 
 # Their gradient is not that of their value: what a write leaves behind, and steps whose gradient is 0 by definition.
 HISTORY = {"graft", "overwrite"}

@@ -271,3 +271,10 @@ def test_sums_beside_a_product_may_be_narrower_than_its_results() -> None:
     check(program, limits)
     (found,) = [kernel for kernel in program.kernels if kernel.name == "matmul_small_sum"]
     assert re.findall(r"var<workgroup> (\w+: \S+),", found.wgsl) == ["tile_n: array<vec4<f32>", "shared_1: array<f32"]
+
+
+def test_no_variable_is_called_as_a_type() -> None:
+    build = Builder((), {}, {}, Limits())
+    names = [build.fresh("i") for _ in range(70)]
+    assert len({*names}) == 70
+    assert not {"i16", "i32", "i64"} & {*names}

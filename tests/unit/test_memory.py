@@ -12,7 +12,7 @@ from pywebgpu.compiler import memory_plan
 from pywebgpu.kernels.kernel import Limits
 from pywebgpu.utils import checkpoint
 from tests.fuzz.steps import PROFILE
-from tests.unit import plain_memory
+from tests.unit import naive_memory_plan
 from tests.unit.compiled import for_limits, leaf, only
 
 slot = st.integers(0, 15)
@@ -92,7 +92,7 @@ def test_no_plan_takes_less_than_the_bound(plan: Any) -> None:
 def test_a_plan_is_what_looking_at_every_gap_finds(plan: Any) -> None:
     steps, sizes, pinned, late = plan
     owners = {one: one for one in pinned}
-    assert memory_plan.plan(steps, sizes, owners, pinned & late) == plain_memory.plan(
+    assert memory_plan.plan(steps, sizes, owners, pinned & late) == naive_memory_plan.plan(
         steps, sizes, owners, pinned & late
     )
 
@@ -112,7 +112,7 @@ def test_a_deep_models_plan_looks_at_few_gaps(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(memory_plan._Buffer, "gap", lambda *args: looked.append(args) or gap(*args))
     steps, sizes = layers(200)
     layout = memory_plan.plan(steps, sizes, {})
-    assert layout == plain_memory.plan(steps, sizes, {}, ())
+    assert layout == naive_memory_plan.plan(steps, sizes, {}, ())
     assert len(looked) <= 2 * len(sizes)
 
 

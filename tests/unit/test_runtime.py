@@ -17,7 +17,7 @@ from pywebgpu.errors import CompileError, DeviceError
 from pywebgpu.ops import pointwise
 from pywebgpu.runtime import executor, program_cache, state
 from pywebgpu.settings import settings
-from pywebgpu.tensor import base
+from pywebgpu.tensor.apply import apply
 from tests.devices import why_no_webgpu
 from tests.fuzz import steps
 from tests.unit import compiled
@@ -355,8 +355,8 @@ def test_recording_runs_nothing_and_these_run_it(device: str) -> None:
 def test_a_new_op_works_alone_and_in_a_chain(device: str) -> None:
     cubed = replace(pointwise.sin, name="cubed", wgsl="({0} * {0} * {0})", reference=lambda xp, a: a * a * a)
     x = torch.arange(4.0, device=device)
-    assert base.apply(lambda node: cubed(node), x).tolist() == [0.0, 1.0, 8.0, 27.0]
-    assert (base.apply(lambda node: cubed(node), x.exp().log() * 2) - 1).sum(0).item() == pytest.approx(284)
+    assert apply(lambda node: cubed(node), x).tolist() == [0.0, 1.0, 8.0, 27.0]
+    assert (apply(lambda node: cubed(node), x.exp().log() * 2) - 1).sum(0).item() == pytest.approx(284)
 
 
 def test_values_of_large_grids_are_right(device: str) -> None:
@@ -439,7 +439,7 @@ def test_equal_shaders_are_one_pipeline() -> None:
 def test_a_shader_that_does_not_compile_is_shown() -> None:
     broken = replace(pointwise.sin, name="broken", wgsl="nonsense({0})")
     x = torch.ones(4, device="webgpu")
-    y = base.apply(lambda node: broken(node), x)
+    y = apply(lambda node: broken(node), x)
     with pytest.raises(CompileError, match="map_broken: the shader does not compile") as caught:
         y.tolist()
     assert any(line.lstrip()[:2].strip().isdigit() and "nonsense" in line for line in str(caught.value).splitlines())

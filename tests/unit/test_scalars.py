@@ -12,7 +12,7 @@ from pywebgpu.ir import walk
 from pywebgpu.ir.graph import HOST, Pointwise
 from pywebgpu.ops import pointwise
 from pywebgpu.runtime import executor
-from pywebgpu.tensor.base import apply
+from pywebgpu.tensor.apply import apply
 
 WHOLE = ("bitwise_and", "bitwise_or", "bitwise_xor", "shift_left", "shift_right")
 SEVERAL = [

@@ -17,7 +17,7 @@ from pywebgpu.nn import functional as F
 from pywebgpu.ops import indexing
 from pywebgpu.runtime import program_cache
 from pywebgpu.settings import settings
-from pywebgpu.tensor import base
+from pywebgpu.tensor.apply import apply
 from tests.fuzz import steps
 from tests.fuzz.test_graphs import build, node, side
 from tests.unit.compiled import check, for_limits, leaf, only, programs, settle
@@ -331,7 +331,7 @@ def test_a_kernel_that_reaches_too_many_windows_is_an_error() -> None:
 
 def test_an_op_without_a_kernel_is_named_by_the_compiler() -> None:
     unknown = replace(indexing.scan, name="unknown")
-    x = base.apply(lambda node: unknown(node, mode="add"), leaf(3, 4))
+    x = apply(lambda node: unknown(node, mode="add"), leaf(3, 4))
     with pytest.raises(CompileError, match="unknown: no kernel"):
         for_limits(DEFAULT, x)
 

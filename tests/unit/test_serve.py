@@ -132,13 +132,27 @@ def shape(source: str) -> list[tuple[str, int]]:
         for field in ("body", "orelse", "handlers", "finalbody"):
             block = getattr(node, field, None)
             if isinstance(block, list):
+                block = [one for one in block if not is_for_checkers(one)]
                 setattr(node, field, [one if id(one) in of_classes else without_type(one) for one in block])
+    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    used |= {str(node.value) for node in ast.walk(tree) if isinstance(node, ast.Constant)}
+    for node in [one for one in tree.body if isinstance(one, ast.ImportFrom)]:
+        node.names = [one for one in node.names if one.asname or not one.name[0].isupper() or one.name in used]
+        node.end_lineno = node.lineno
+        if not node.names:
+            tree.body.remove(node)
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             if ast.get_docstring(node) is not None:
                 node.body[:1] = [] if node.body[1:] else [ast.copy_location(ast.Expr(ast.Constant("")), node.body[0])]
             node.body.sort(key=lambda statement: statement.lineno)
     return [(ast.dump(node), node.lineno) for node in ast.walk(tree) if isinstance(node, ast.stmt)]
+
+
+def is_for_checkers(node: ast.stmt) -> bool:
+    if isinstance(node, ast.FunctionDef):
+        return any(ast.unparse(one) == "overload" for one in node.decorator_list)
+    return isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
 
 
 def without_type(node: ast.AST) -> ast.AST:

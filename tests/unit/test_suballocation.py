@@ -22,7 +22,7 @@ from pywebgpu.kernels.kernel import Limits
 from pywebgpu.ops import packing, pointwise
 from pywebgpu.runtime import state
 from pywebgpu.tensor import flat_parameters
-from pywebgpu.tensor.base import apply
+from pywebgpu.tensor.apply import apply
 from tests.fuzz import steps
 from tests.unit.compiled import check, for_limits, leaf, programs, settle
 

@@ -10,7 +10,7 @@ import pytest
 import pywebgpu as torch
 from pywebgpu.compiler import kernel_table
 from pywebgpu.kernels import ir, launch, templates, vectors
-from pywebgpu.kernels.ir import F32, Array, Assign, Const, Declare, If, Index, Type, Var
+from pywebgpu.kernels.ir import F32, Array, Assign, Const, Declare, If, Index, Loop, Scope, Type, Var
 from pywebgpu.kernels.kernel import Limits
 from pywebgpu.kernels.launch import Launch, Problem
 from pywebgpu.kernels.target import Target
@@ -117,33 +117,47 @@ def test_sizes_decide_which_vectors_there_are() -> None:
 # The pass
 
 AT = variable("i", 8)
-IN, OUT = Array("storage", "b0", F32, 0, 32), Array("storage", "b1", F32, 0, 32)
+IN = Array("storage", "b0", F32, 0, 32)
+INDEX = ir.construct(ir.U32, IN[Index(AT * 4)])
 
 
 def loads(*places: Sym) -> ir.Block:
     return [Declare("let", Var(F32, f"v{at}"), IN[Index(place)]) for at, place in enumerate(places)]
 
 
-def stores(*places: Sym) -> ir.Block:
-    return [Assign(OUT[Index(place)], Var(F32, f"v{at}")) for at, place in enumerate(places)]
-
-
-def test_what_is_missing_of_a_vector_may_be_loaded_and_not_stored() -> None:
-    _, made = vectors.vectorize([*loads(AT * 4 + 1), *stores(AT * 4 + 1)], [IN, OUT], 4)
+def test_what_is_missing_of_a_vector_may_be_loaded() -> None:
+    body = loads(AT * 4 + 1, AT * 4 + 3)
+    found, made = vectors.vectorize(body, [IN], 4)
     assert {old.name: new.type for old, new in made.items()} == {"b0": Type("f32", 4)}
+    assert len(found) == 3
 
 
+def test_a_block_has_vectors_of_its_own() -> None:
+    body = [*loads(AT * 4, AT * 4 + 1), Loop(Var(ir.BOOL, "c"), loads(AT * 4 + 2, AT * 4 + 3))]
+    found, made = vectors.vectorize(body, [IN], 4)
+    assert list(made) == [IN]
+    assert [len(found), len(found[-1].body)] == [4, 3]
+
+
+RETURN = If([(Var(ir.BOOL, "c"), [ir.Jump("return")])])
+ONES = [Assign(IN[Index(AT * 4 + at)], Const(F32, 1.0)) for at in range(4)]
 BARRED: dict[str, ir.Block] = {
-    "an index that is no multiple": loads(AT * 3),
-    "an index in a block of its own": [*loads(AT * 4), If([(None, loads(AT * 4 + 1))])],
-    "an index in an expression": [*loads(AT * 4), Declare("let", Var(F32, "w"), IN[Index(AT * 4 + 1)] + 1.0)],
-    "an index of its own element": [Declare("let", Var(F32, "w"), IN[ir.construct(ir.U32, IN[Index(AT * 4)])])],
-    "what is added to": [Assign(IN[Index(AT * 4)], Const(F32, 1.0), "+=")],
-    "what is read after it was written": [
-        *[Assign(IN[Index(AT * 4 + at)], Const(F32, 1.0)) for at in range(4)],
-        *loads(AT * 4),
+    "an index that is no multiple": loads(AT * 3, AT * 3 + 1),
+    "one component of a vector": loads(AT * 4),
+    "one component of a vector in each block": [*loads(AT * 4), If([(None, loads(AT * 4 + 1))])],
+    "an index in an expression": [
+        *loads(AT * 4, AT * 4 + 1),
+        Declare("let", Var(F32, "w"), IN[Index(AT * 4 + 1)] + 1.0),
     ],
-    "what is written twice": [Assign(IN[Index(AT * 4 + at % 4)], Const(F32, 1.0)) for at in range(8)],
+    "an index in a condition": [*loads(AT * 4, AT * 4 + 1), If([(IN[Index(AT * 4)] > 1.0, [])])],
+    "an index of its own element": [*loads(AT * 4, AT * 4 + 1), *loads(AT), Assign(IN[INDEX], Const(F32, 1.0))],
+    "what is added to": [*ONES, Assign(IN[Index(AT * 4)], Const(F32, 1.0), "+=")],
+    "what is read after it was written": [*ONES, *loads(AT * 4)],
+    "what is written twice": [*ONES, *ONES],
+    "what is not written whole": ONES[:3],
+    "what is not written whole in a block": [*ONES[:2], Scope(ONES[2:])],
+    "what is written after a way out": [*ONES[:2], RETURN, *ONES[2:]],
+    "what is written of a variable that changes": [*ONES[:2], Assign(Var(F32, "w"), Const(F32, 1.0)), *ONES[2:]],
 }
 
 

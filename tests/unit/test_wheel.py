@@ -19,7 +19,7 @@ def names(built: zipfile.ZipFile) -> set[str]:
     return set(built.namelist())
 
 
-@pytest.mark.parametrize("pattern", ["*.py", "*.wgsl", "py.typed"])
+@pytest.mark.parametrize("pattern", ["*.py", "*.pyi", "*.wgsl", "py.typed"])
 def test_wheel_holds_every_file(names: set[str], pattern: str) -> None:
     wanted = {path.relative_to(ROOT).as_posix() for path in (ROOT / "pywebgpu").rglob(pattern)}
     assert wanted <= names

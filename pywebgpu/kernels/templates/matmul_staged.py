@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pywebgpu.ir.graph import Node, Reduction
+from pywebgpu.ir.graph import Movement, Node, Reduction
 from pywebgpu.kernels import ir
 from pywebgpu.kernels.builder import Builder, rounded
 from pywebgpu.kernels.ir import GROUP, LANE, Expr, Type, Var, call, construct, scalar, smaller
@@ -21,9 +21,10 @@ from pywebgpu.kernels.launch import Launch
 from pywebgpu.kernels.template import Computation
 from pywebgpu.kernels.templates import matmul_kernel
 from pywebgpu.kernels.templates.matmul_kernel import FULL, LEFT, RIGHT, anchor_of, is_contiguous_in_k
-from pywebgpu.symbolic import Sym, flatten
+from pywebgpu.symbolic import ZERO, Sym, flatten
 
 WAY = "staged"
+WRITTEN = 256  # results times nodes of an epilogue that are written out one by one
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,7 @@ def write(work: Computation, launch: Launch, build: Builder) -> Kernel:
         if side.sums:
             side.finish_sums(other, work)
     name = "_".join(["matmul", f"{block.rows}x{block.columns}", "staged", *["sum"] * len(summed)])
-    return build.kernel(name, block.lanes, batches * across * down)
+    return build.kernel(name, block.lanes, batches * across * down, vector=4)
 
 
 def _own_place(block: Block, build: Builder) -> tuple[Var, Var]:
@@ -98,10 +99,21 @@ def _four(kind: Type) -> Type:
     return Type(kind.kind, 4)
 
 
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What an invocation loads of a tile at a time: a step of k, or four, of four rows (columns)."""
+
+    k: Var
+    four: Var
+    rows: list[Sym]
+    coming: list[Var]
+    guard: list[Expr]
+
+
 class _Side:
     """An operand: `size` rows (columns), `extent` of them a workgroup, `each` an invocation, in fours.
 
-    first: the first of the workgroup's.  own: the invocation's, among those of its workgroup.
+    block: the how-manieth workgroup along it.  lane: the invocation's place among the `lanes` along it.
     sums: over k, where somebody wants them.
     """
 
@@ -117,84 +129,120 @@ class _Side:
         block: Block,
         build: Builder,
     ) -> None:
-        self.source, self.letter, self.size, self.batch, self.block, self._build = (
-            source, letter, size, batch, block, build,
-        )  # fmt: skip
+        self.source, self.letter, self.size, self.batch, self._build = source, letter, size, batch, build
         self.extent, self.each = extents
         self.level = LEFT if letter == "m" else RIGHT
+        self.depth, self.span = source.spec.shape[2 if letter == "m" else 1], block.depth
         self.is_along_k = is_contiguous_in_k(source, letter)
+        self.is_turned = self.is_along_k and self.depth % 4 == 0
+        self.fours, self.threads = self.extent // 4, block.lanes
+        self.block = build.let(at, f"block_{letter}")
         self.lane, self.lanes = lane, self.extent // self.each
-        self.first = build.let(at * self.extent, f"first_{letter}")
         self.kind = _four(scalar(source.spec.dtype))
-        fours = self.extent // 4
-        self.tile = build.workgroup_array(f"tile_{letter}", self.kind, fours + self.is_along_k, block.depth)
+        self.tile = build.workgroup_array(f"tile_{letter}", self.kind, self.fours + self.is_along_k, block.depth)
         self.sums: list[Var] = []
-        self._parts: list[tuple[Var, Var, list[Sym], Var, list[Expr]]] = []
+        self._parts: list[_Part] = []
+
+    @property
+    def _at(self) -> Sym:
+        return self.block.within(-(-self.size // self.extent))
 
     def prepare(self, *, is_summed: bool) -> None:
-        """What each invocation loads of a tile, a four at a time: which k, which four, and where its rows are."""
-        build, fours, depth, letter = self._build, self.extent // 4, self.block.depth, self.letter
-        total, lanes = fours * depth, self.block.lanes
-        span = depth if self.is_along_k else fours
-        for part in range(-(-total // lanes)):
-            at = build.let(LANE + part * lanes if part else LANE, f"at_{letter}{part}")
-            k = build.let(at % span if self.is_along_k else at // span, f"k_{letter}{part}")
-            four = build.let(at // span if self.is_along_k else at % span, f"four_{letter}{part}")
-            rows = self._rows(self.first + four * 4)
-            coming = build.var(construct(self.kind), f"coming_{letter}{part}")
-            guard: list[Expr] = [at < total] if total % lanes and (part + 1) * lanes > total else []
-            self._parts.append((k, four, rows, coming, guard))
+        """What each invocation loads of a tile: which k, which four, and where its rows are."""
+        build, letter = self._build, self.letter
+        span = self.span // 4 if self.is_turned else self.span
+        total = self.fours * span
+        for part in range(-(-total // self.threads)):
+            at = build.let(LANE + part * self.threads if part else LANE, f"at_{letter}{part}")
+            k, four = self._divided(at, span)
+            k, four = build.let(k, f"k_{letter}{part}"), build.let(four, f"four_{letter}{part}")
+            names = [f"coming_{letter}{part}_{i}" for i in range(4 if self.is_turned else 1)]
+            coming = [build.var(construct(self.kind), name) for name in names]
+            guard: list[Expr] = [at < total] if (part + 1) * self.threads > total else []
+            self._parts.append(_Part(k, four, self._rows(four), coming, guard))
         if is_summed:
             self.sums = [build.var(construct(self.kind), f"sum_{letter}{at}") for at in range(self.each // 4)]
 
-    def _rows(self, first: Expr) -> list[Sym]:
-        """Four from `first` on; past the end the last one again, whose results nobody stores."""
-        found = []
-        for i in range(4):
-            at = first + i if i else first
-            at = smaller(at, self.size - 1) if self.size % self.extent else at
-            found.append(self._build.let(at, self._build.fresh(self.letter)).within(self.size))
-        return found
+    def _divided(self, at: Var, span: int) -> tuple[Expr, Expr]:
+        """Which k (or four of k) and which four of rows: neighbours read neighbours, and write to other banks."""
+        if self.is_turned:
+            return (at & 1) + at // (2 * self.fours) * 2, at // 2 % self.fours
+        return (at % span, at // span) if self.is_along_k else (at // self.fours, at % self.fours)
 
-    def fetch(self, first_k: ir.Operand, depth: int) -> None:
-        """Loads the invocation's part of the tiles from `first_k` on into registers."""
-        build = self._build
-        for own_k, _, rows, coming, guard in self._parts:
-            k = build.let(own_k + first_k if isinstance(first_k, Expr) else own_k, build.fresh("k"))
-            if depth % self.block.depth:
-                build.assign(coming, construct(self.kind))
-                guard = [*guard, k < depth]
-            with build.if_(*guard):
-                at = k.within(depth)
-                places = [(self.batch, row, at) if self.letter == "m" else (self.batch, at, row) for row in rows]
-                build.assign(coming, construct(self.kind, *[build.value(self.source, place) for place in places]))
+    def _rows(self, four: Var) -> list[Sym]:
+        """The rows of a four; past the end the last ones again, whose results nobody stores."""
+        build, first = self._build, self.block * self.fours + four
+        if self.size % self.extent == 0:
+            return [self._at * self.extent + four.within(self.fours) * 4 + i for i in range(4)]
+        if self.size % 4 == 0:
+            last = build.let(smaller(first, self.size // 4 - 1), build.fresh("four"))
+            return [last.within(self.size // 4) * 4 + i for i in range(4)]
+        ats = [smaller(first * 4 + i, self.size - 1) for i in range(4)]
+        return [build.let(at, build.fresh(self.letter)).within(self.size) for at in ats]
+
+    def fetch(self, block: Sym) -> None:
+        """Loads the invocation's part of the tiles of a block of k into registers."""
+        build, zeros = self._build, construct(self.kind)
+        for part in self._parts:
+            ks, inside = self._steps(block, part.k)
+            if inside:
+                for coming in part.coming:
+                    build.assign(coming, zeros)
+            with build.if_(*part.guard, *inside):
+                if self.is_turned:
+                    for coming, row in zip(part.coming, part.rows, strict=True):
+                        build.assign(coming, construct(self.kind, *[self._value(row, k) for k in ks]))
+                else:
+                    build.assign(part.coming[0], construct(self.kind, *[self._value(row, ks[0]) for row in part.rows]))
+
+    def _steps(self, block: Sym, own: Var) -> tuple[list[Sym], list[Expr]]:
+        """The steps of k that an invocation loads, and what has to hold for them to be there."""
+        each = 4 if self.is_turned else 1
+        if self.depth % self.span == 0:
+            return [block * self.span + own.within(self.span // each) * each + i for i in range(each)], []
+        at = self._build.let(ir.Index(block * (self.span // each)) + own, self._build.fresh("k"))
+        return [at.within(self.depth // each) * each + i for i in range(each)], [at < self.depth // each]
+
+    def _value(self, row: Sym, k: Sym) -> Expr:
+        return self._build.value(self.source, (self.batch, row, k) if self.letter == "m" else (self.batch, k, row))
 
     def put(self) -> None:
         """Stores what was fetched into the tile."""
-        for k, four, _, coming, guard in self._parts:
-            with self._build.if_(*guard):
-                self._build.assign(self.tile.row(k, four), coming)
+        build = self._build
+        for part in self._parts:
+            with build.if_(*part.guard):
+                if not self.is_turned:
+                    build.assign(self.tile.row(part.k, part.four), part.coming[0])
+                for i in range(4 if self.is_turned else 0):
+                    turned = construct(self.kind, *[coming[i] for coming in part.coming])
+                    build.assign(self.tile.row(part.k * 4 + i, part.four), turned)
 
     def take(self, k: int) -> list[Var]:
         """The invocation's fours of the tile at a step of k."""
-        build, fours = self._build, range(self.each // 4)
-        found = [
-            build.let(self.tile.row(ir.Const(ir.U32, k), self.lane + at * self.lanes if at else self.lane))
-            for at in fours
-        ]
+        build, row = self._build, ir.Const(ir.U32, k)
+        places = [self.lane + at * self.lanes if at else self.lane for at in range(self.each // 4)]
+        found = [build.let(self.tile.row(row, place)) for place in places]
         for total, four in zip(self.sums, found, strict=False):
             build.assign(total, four, "+=")
         return found
 
-    def at(self, i: int | Expr) -> Var:
-        """The i-th of the invocation's rows (columns)."""
-        four = self.lane + i // 4 * self.lanes if isinstance(i, int) and i >= 4 else self.lane
-        if isinstance(i, Expr):
-            four = i // 4 * self.lanes + self.lane
-        return self._build.let(self.first + four * 4 + i % 4, self._build.fresh(self.letter))
+    def own_four(self, at: int) -> tuple[list[Sym], list[list[Expr]]]:
+        """The rows (columns) of one of the invocation's fours, and for each what has to hold for it to be there."""
+        build, four = self._build, self.lane + at * self.lanes if at else self.lane
+        if self.size % self.extent == 0:
+            first = self._at * self.extent + (self.lane.within(self.lanes) + at * self.lanes) * 4
+            return [first + i for i in range(4)], [[], [], [], []]
+        if self.size % 4 == 0:
+            place = build.let(self.block * self.fours + four, build.fresh("four"))
+            return [place.within(self.size // 4) * 4 + i for i in range(4)], [[place < self.size // 4]] * 4
+        ats = [build.let((self.block * self.fours + four) * 4 + i, build.fresh(self.letter)) for i in range(4)]
+        return [at.within(self.size) for at in ats], [[at < self.size] for at in ats]
 
-    def inside(self, at: Var) -> list[Expr]:
-        return [at < self.size] if self.size % self.extent else []
+    def own(self, i: Expr) -> tuple[Sym, list[Expr]]:
+        """The same of any of its rows (columns)."""
+        four = self.block * self.fours + (i // 4 * self.lanes + self.lane)
+        at = self._build.let(four * 4 + i % 4, self._build.fresh(self.letter))
+        return at.within(self.size), [at < self.size] if self.size % self.extent else []
 
     def finish_sums(self, other: _Side, work: Computation) -> None:
         """Stores the sums over k: those do it who have the first column (row) of the result."""
@@ -202,10 +250,10 @@ class _Side:
         shape = (self.source.spec.shape[0], self.size)
         many = build.local_array(f"sums_{self.letter}", self.sums)
         build.gather([node for node in work.outputs if levels[id(node)] == self.level])
-        with build.if_(other.first.eq(0), other.lane.eq(0)), build.loop("at", 0, self.each) as at:
-            own = self.at(at)
-            with build.if_(*self.inside(own)):
-                position = flatten((self.batch, own.within(self.size)), shape)
+        with build.if_(other.block.eq(0), other.lane.eq(0)), build.loop("at", 0, self.each) as at:
+            own, inside = self.own(at)
+            with build.if_(*inside):
+                position = flatten((self.batch, own), shape)
                 for node in nodes:
                     if levels[id(node)] == self.level and isinstance(node.op, Reduction):
                         build.define(node, position, build.let(rounded(many[at // 4][at % 4], node.spec.dtype)))
@@ -213,52 +261,60 @@ class _Side:
 
 
 def _multiply(left: _Side, right: _Side, results: Sequence[Var], depth: int, block: Block, build: Builder) -> None:
+    count = -(-depth // block.depth)
     for side in (left, right):
-        side.fetch(0, depth)
-    with build.loop("first_k", 0, depth, block.depth) as first_k:
+        side.fetch(ZERO)
+    with build.loop("at", 0, count) as at:
         for side in (left, right):
             side.put()
         build.barrier()
-        if depth > block.depth:
-            following = build.let(first_k + block.depth, "following")
-            with build.if_(following < depth):
+        if count > 1:
+            following = build.let(at + 1, "following")
+            with build.if_(following < count):
                 for side in (left, right):
-                    side.fetch(following, depth)
+                    side.fetch(following.within(count))
         for k in range(block.depth):
             with build.scope():
                 a, b = left.take(k), right.take(k)
-                for at, result in enumerate(results):
-                    i, j = divmod(at, len(b))
+                for number, result in enumerate(results):
+                    i, j = divmod(number, len(b))
                     one = call(str(result.type), result.type, a[i // 4][i % 4])
                     build.assign(result, call("fma", result.type, one, b[j], result))
         build.barrier()
 
 
 def _finish(left: _Side, right: _Side, results: Sequence[Var], work: Computation, build: Builder) -> None:
-    """Stores an invocation's results through the epilogue."""
-    anchor, levels = anchor_of(work.nodes), work.domain.levels
+    """Stores an invocation's results through the epilogue: written out where it is short."""
+    levels, wide = work.domain.levels, right.each
     build.gather([node for node in work.outputs if levels[id(node)] == FULL])
-    wide = right.each
-    is_plain = [node for node in work.nodes if levels[id(node)] == FULL] == [anchor]
-    if is_plain:
-        columns = [right.at(j) for j in range(wide)]
-        for i in range(left.each):
-            row = left.at(i)
-            with build.if_(*left.inside(row)):
-                for j, column in enumerate(columns):
-                    with build.if_(*right.inside(column)):
-                        _store(results[(i * wide + j) // 4][j % 4], row, column, left.batch, work, build)
+    computed = [node for node in work.nodes if levels[id(node)] == FULL and not isinstance(node.op, Movement)]
+    if len(computed) * left.each * wide <= WRITTEN:
+        columns = [right.own_four(at) for at in range(wide // 4)]
+        for at in range(left.each // 4):
+            for i, (row, row_is_there) in enumerate(zip(*left.own_four(at), strict=True)):
+                for j, (fours, there) in enumerate(columns):
+                    found = results[(at * 4 + i) * (wide // 4) + j]
+                    if there[0] is there[3]:  # All of a four are there, or none is: one store.
+                        with build.if_(*row_is_there, *there[0]):
+                            _store([found[at] for at in range(4)], row, fours, left.batch, work, build)
+                        continue
+                    for at_column, (column, is_there) in enumerate(zip(fours, there, strict=True)):
+                        with build.if_(*row_is_there, *is_there):
+                            _store([found[at_column]], row, [column], left.batch, work, build)
         return
     many = build.local_array("results", results)
-    with build.loop("at", 0, left.each * wide) as at:
-        row, column = left.at(at // wide), right.at(at % wide)
-        with build.if_(*left.inside(row), *right.inside(column)):
-            _store(many[at // 4][at % 4], row, column, left.batch, work, build)
+    with build.loop("at", 0, left.each * wide) as place:
+        (row, row_is_there), (column, is_there) = left.own(place // wide), right.own(place % wide)
+        with build.if_(*row_is_there, *is_there):
+            _store([many[place // 4][place % 4]], row, [column], left.batch, work, build)
 
 
-def _store(found: Expr, row: Var, column: Var, batch: Sym, work: Computation, build: Builder) -> None:
+def _store(
+    found: Sequence[Expr], row: Sym, columns: Sequence[Sym], batch: Sym, work: Computation, build: Builder
+) -> None:
     anchor = anchor_of(work.nodes)
-    _, m, n = anchor.spec.shape
-    position = flatten((batch, row.within(m), column.within(n)), anchor.spec.shape)
-    build.define(anchor, position, build.let(rounded(found, anchor.spec.dtype)))
-    matmul_kernel.store_level(FULL, position, work, build)
+    positions = [flatten((batch, row, column), anchor.spec.shape) for column in columns]
+    for position, one in zip(positions, found, strict=True):
+        build.define(anchor, position, build.let(rounded(one, anchor.spec.dtype)))
+    for position in positions:
+        matmul_kernel.store_level(FULL, position, work, build)

@@ -5,9 +5,10 @@ row and a tree in workgroup memory, so every lane has the result; values of the 
 Partial results are joined in an order that only the shapes decide: two runs give the same bits.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
 
 from pywebgpu.dtypes import DType, Kind
 from pywebgpu.ir.graph import WHICH, Node, Op, Reduction
@@ -164,7 +165,12 @@ def _outer_values(between: list[Node], depth: dict[int, int], level: int, walk: 
 
 
 def _reduce(
-    reductions: list[Node], nodes: Sequence[Node], above: Any, levels: Mapping[int, str], walk: Rows, build: Builder
+    reductions: list[Node],
+    nodes: Sequence[Node],
+    above: Mapping[int, Collection[int]],
+    levels: Mapping[int, str],
+    walk: Rows,
+    build: Builder,
 ) -> None:
     accumulators = [_Accumulator(fold, walk, build) for fold in together(reductions)]
     needed = [n for n in nodes if levels[id(n)] == FULL and any(id(n) in above[id(r)] for r in reductions)]

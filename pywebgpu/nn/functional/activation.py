@@ -6,17 +6,17 @@ from typing import Any as _Any
 from pywebgpu import dtypes as _dtypes
 from pywebgpu.composites import activation as _activation
 from pywebgpu.composites import reduce as _reduce
+from pywebgpu.ir.graph import Node as _Node
 from pywebgpu.ops import pointwise as _pointwise
-from pywebgpu.tensor import base as _base
 from pywebgpu.tensor import create as _create
 from pywebgpu.tensor import random as _random
 from pywebgpu.tensor import tensor as _tensor
+from pywebgpu.tensor.apply import apply as _apply
 
 _T = _tensor.Tensor
-_apply: _Callable[..., _T] = _base.apply
 
 
-def _out(input: _T, inplace: bool, function: _Callable[..., _Any], *args: _Any) -> _T:
+def _out(input: _T, inplace: bool, function: _Callable[..., _Node], *args: object) -> _T:
     if not inplace:
         return _apply(function, input, *args)
     # The gradient may read the input as it was, so what is computed from is a copy, which fuses away.

@@ -1,16 +1,14 @@
 """Losses and similarities. `size_average` and `reduce` are torch's old names for `reduction`."""
 
 import warnings as _warnings
-from collections.abc import Callable as _Callable
 
 from pywebgpu.composites import distance as _distance
 from pywebgpu.composites import loss as _loss
-from pywebgpu.tensor import base as _base
 from pywebgpu.tensor import create as _create
 from pywebgpu.tensor import tensor as _tensor
+from pywebgpu.tensor.apply import apply as _apply
 
 _T = _tensor.Tensor
-_apply: _Callable[..., _T] = _base.apply
 _Flag = bool | None
 
 

@@ -1,6 +1,5 @@
 """Work on rows: linear maps, embeddings, normalisations, attention."""
 
-from collections.abc import Callable as _Callable
 from collections.abc import Sequence as _Sequence
 
 from pywebgpu.autodiff import grad_mode as _modes
@@ -8,12 +7,11 @@ from pywebgpu.composites import attention as _attention
 from pywebgpu.composites import embedding as _embedding
 from pywebgpu.composites import linear as _linear
 from pywebgpu.composites import normalize as _normalize
-from pywebgpu.tensor import base as _base
 from pywebgpu.tensor import random as _random
 from pywebgpu.tensor import tensor as _tensor
+from pywebgpu.tensor.apply import apply as _apply
 
 _T = _tensor.Tensor
-_apply: _Callable[..., _T] = _base.apply
 
 
 def linear(input: _T, weight: _T, bias: _T | None = None) -> _T:
@@ -102,10 +100,10 @@ def batch_norm(
         if running_mean is None or running_var is None:
             raise ValueError("Expected running_mean and running_var to be given when training=False")
         return _apply(_normalize.batch_norm_fixed, input, running_mean, running_var, weight, bias, eps)
-    out, mean, variance = _base.apply(_normalize.batch_norm, input, weight, bias, eps)
+    out, mean, variance = _apply(_normalize.batch_norm, input, weight, bias, eps)
     _move(running_mean, mean, momentum)
     _move(running_var, variance, momentum)
-    return out  # type: ignore[no-any-return]
+    return out
 
 
 def instance_norm(
@@ -121,10 +119,10 @@ def instance_norm(
     """Each channel of each sample to mean 0 and variance 1, or by the running ones without `use_input_stats`."""
     if not use_input_stats:
         return batch_norm(input, running_mean, running_var, weight, bias, eps=eps)
-    out, mean, variance = _base.apply(_normalize.instance_norm, input, weight, bias, eps)
+    out, mean, variance = _apply(_normalize.instance_norm, input, weight, bias, eps)
     _move(running_mean, mean, momentum)
     _move(running_var, variance, momentum)
-    return out  # type: ignore[no-any-return]
+    return out
 
 
 def _move(running: _T | None, found: _T, momentum: float) -> None:

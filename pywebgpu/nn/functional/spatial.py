@@ -7,13 +7,13 @@ from typing import Any as _Any
 from pywebgpu.composites import convolution as _convolution
 from pywebgpu.composites import pooling as _pooling
 from pywebgpu.composites import resample as _resample
-from pywebgpu.tensor import base as _base
 from pywebgpu.tensor import tensor as _tensor
+from pywebgpu.tensor.apply import apply as _apply
 
 _T = _tensor.Tensor
 _Sizes = int | _Sequence[int]
+_Pooled = _T | tuple[_T, _T]  # with where they were found
 _Outputs = int | _Sequence[int | None]
-_apply: _Callable[..., _T] = _base.apply
 
 
 def conv1d(
@@ -121,7 +121,7 @@ def fold(
 # Pooling
 
 
-def _max_pool(rank: int) -> _Callable[..., _Any]:
+def _max_pool(rank: int) -> _Callable[..., _Pooled]:
     def max_pool(
         input: _T,
         kernel_size: _Sizes,
@@ -130,9 +130,10 @@ def _max_pool(rank: int) -> _Callable[..., _Any]:
         dilation: _Sizes = 1,
         ceil_mode: bool = False,
         return_indices: bool = False,
-    ) -> _Any:
-        function = _pooling.max_pool_with_indices if return_indices else _pooling.max_pool
-        return _base.apply(function, input, kernel_size, stride or None, padding, dilation, ceil_mode, rank=rank)
+    ) -> _Pooled:
+        function: _Callable[..., _Any] = _pooling.max_pool_with_indices if return_indices else _pooling.max_pool
+        found: _Pooled = _apply(function, input, kernel_size, stride or None, padding, dilation, ceil_mode, rank=rank)
+        return found
 
     max_pool.__name__ = f"max_pool{rank}d"
     max_pool.__doc__ = f"""The largest element of each window over the last {rank} axes; the first has the gradient.
@@ -145,9 +146,9 @@ def _max_pool(rank: int) -> _Callable[..., _Any]:
 max_pool1d, max_pool2d, max_pool3d = _max_pool(1), _max_pool(2), _max_pool(3)
 
 
-def _with_indices(function: _Callable[..., _Any]) -> _Callable[..., _Any]:
-    def with_indices(*args: _Any, **options: _Any) -> _Any:
-        return function(*args, **{**options, "return_indices": True})
+def _with_indices(function: _Callable[..., _Pooled]) -> _Callable[..., tuple[_T, _T]]:
+    def with_indices(*args: _Any, **options: _Any) -> tuple[_T, _T]:
+        return function(*args, **{**options, "return_indices": True})  # type: ignore[return-value]
 
     with_indices.__name__ = f"{function.__name__}_with_indices"
     with_indices.__doc__ = f"{function.__name__} with return_indices."
@@ -237,10 +238,12 @@ def adaptive_avg_pool3d(input: _T, output_size: _Outputs) -> _T:
     return _apply(_pooling.adaptive_avg_pool, input, output_size, rank=3)
 
 
-def _adaptive_max_pool(rank: int) -> _Callable[..., _Any]:
-    def adaptive_max_pool(input: _T, output_size: _Outputs, return_indices: bool = False) -> _Any:
-        function = _pooling.adaptive_max_pool_with_indices if return_indices else _pooling.adaptive_max_pool
-        return _base.apply(function, input, output_size, rank=rank)
+def _adaptive_max_pool(rank: int) -> _Callable[..., _Pooled]:
+    def adaptive_max_pool(input: _T, output_size: _Outputs, return_indices: bool = False) -> _Pooled:
+        function: _Callable[..., _Any] = _pooling.adaptive_max_pool
+        function = _pooling.adaptive_max_pool_with_indices if return_indices else function
+        found: _Pooled = _apply(function, input, output_size, rank=rank)
+        return found
 
     adaptive_max_pool.__name__ = f"adaptive_max_pool{rank}d"
     adaptive_max_pool.__doc__ = f"The largest elements of `output_size` windows which cover the last {rank} axes."

@@ -1,11 +1,16 @@
 """Learning rates that fall or cycle along a cosine, and the one that falls when a measure stops improving."""
 
+from __future__ import annotations
+
 import math
 import warnings
-from typing import Any, Literal, SupportsFloat
+from typing import TYPE_CHECKING, Any, Literal, SupportsFloat
 
 from pywebgpu.optim import optimizer
 from pywebgpu.optim.lr_scheduler import schedule
+
+if TYPE_CHECKING:
+    from pywebgpu.optim.optimizer import Rate
 
 
 class CosineAnnealingLR(schedule.LRScheduler):
@@ -158,12 +163,12 @@ class OneCycleLR(schedule.LRScheduler):
                 self._set_momentum(group, self._between(*ends, part))
         return rates
 
-    def _between(self, start: Any, end: Any, part: float) -> Any:
+    def _between(self, start: Rate, end: Rate, part: float) -> Rate:
         if self._anneal_func_type == "linear":
             return (end - start) * part + start
         return end + (start - end) / 2.0 * (math.cos(math.pi * part) + 1)
 
-    def _set_momentum(self, group: optimizer.Group, value: Any) -> None:
+    def _set_momentum(self, group: optimizer.Group, value: Rate) -> None:
         if self.use_beta1:
             group["betas"] = (value, *group["betas"][1:])
         else:
@@ -262,7 +267,7 @@ class ReduceLROnPlateau(schedule.LRScheduler):
         return new < bound if self.mode == "min" else new > bound
 
 
-def _for_groups(name: str, optimizer: optimizer.Optimizer, value: Any) -> list[Any]:
+def _for_groups(name: str, optimizer: optimizer.Optimizer, value: Rate | list[float] | tuple[Rate, ...]) -> list[Any]:
     """One value for all groups, or as many as groups."""
     n_groups = len(optimizer.param_groups)
     if not isinstance(value, list | tuple):

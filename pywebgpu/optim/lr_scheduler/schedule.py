@@ -4,18 +4,23 @@ Rates are numbers of the host, so a schedule changes no compiled program. Names 
 are the keys of the state dict.
 """
 
+from __future__ import annotations
+
 import functools
 import types
 import warnings
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pywebgpu.errors import CaptureError
 from pywebgpu.optim import optimizer
 from pywebgpu.step_capture.capture import capture_state, paused
 from pywebgpu.tensor import tensor
+
+if TYPE_CHECKING:
+    from pywebgpu.optim.optimizer import Rate
 
 Factor = Callable[[int], float]
 
@@ -361,7 +366,7 @@ def require_optimizer(candidate: object) -> None:
         raise TypeError(f"{type(candidate).__name__} is not an Optimizer")
 
 
-def copied(value: Any) -> Any:
+def copied(value: Rate) -> Rate:
     """A rate that later writes to the group do not change."""
     return value.clone() if isinstance(value, tensor.Tensor) else value
 
@@ -371,7 +376,7 @@ def values(source: optimizer.Optimizer, name: str) -> list[Any]:
     return [copied(group[name]) for group in source.param_groups]
 
 
-def assign(group: optimizer.Group, name: str, value: Any) -> None:
+def assign(group: optimizer.Group, name: str, value: Rate) -> None:
     """Sets an option; one that is a tensor is written in place, so that programs which read it see the new value."""
     old = group[name]
     if not isinstance(old, tensor.Tensor):

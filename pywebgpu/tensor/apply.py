@@ -1,0 +1,61 @@
+"""Functions of nodes, called with tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, TypeVar, overload
+
+from pywebgpu.ir.graph import Node
+from pywebgpu.ops import movement
+from pywebgpu.tensor.base import TensorBase
+
+if TYPE_CHECKING:
+    from pywebgpu.tensor.tensor import Tensor
+
+T = TypeVar("T")
+
+
+@overload
+def apply(function: Callable[..., Node], *args: object, **kwargs: object) -> Tensor: ...
+@overload
+def apply(function: Callable[..., tuple[Node, Node]], *args: object, **kwargs: object) -> tuple[Tensor, Tensor]: ...
+@overload
+def apply(function: Callable[..., Sequence[Node]], *args: object, **kwargs: object) -> tuple[Tensor, ...]: ...
+@overload
+def apply(function: Callable[..., T], *args: object, **kwargs: object) -> T: ...
+def apply(function: Callable[..., object], *args: object, **kwargs: object) -> object:
+    """Calls a function of nodes with tensors: `apply(activation.gelu, x)`; returned nodes become tensors.
+
+    Tensors inside lists and tuples count. Raises RuntimeError when tensors are on different devices.
+    """
+    found: list[TensorBase] = []
+    nodes = [_unwrapped(arg, found) for arg in args]
+    options = {name: _unwrapped(value, found) for name, value in kwargs.items()} if kwargs else kwargs
+    if not found:
+        return function(*nodes, **options)
+    device, make = found[0]._storage.device, found[0]._new
+    for tensor in found:
+        other = tensor._storage.device
+        if other is not device:
+            raise RuntimeError(
+                f"Expected all tensors to be on the same device, but found at least two devices, {device.name} and "
+                f"{other.name}!"
+            )
+    result = function(*nodes, **options)
+    if isinstance(result, Node):
+        if any(result is node for node in nodes):
+            result = movement.alias(result)  # Another tensor needs a node of its own: hooks hang on nodes.
+        return make(result, device)
+    if isinstance(result, tuple | list):
+        return tuple(make(item, device) if isinstance(item, Node) else item for item in result)
+    return result
+
+
+def _unwrapped(value: object, found: list[TensorBase]) -> object:
+    """The node of a tensor, which is noted in `found`; also in lists and tuples."""
+    if isinstance(value, TensorBase):
+        found.append(value)
+        return value._node
+    if isinstance(value, list | tuple) and any(isinstance(item, TensorBase) for item in value):
+        return [_unwrapped(item, found) for item in value]
+    return value
