@@ -104,7 +104,9 @@ class MatmulTemplate(Template):
         each = max([dtypes.BY_NAME[name].format.per_word for name in problem.formats[1:]], default=1)
         others = (tile for tile in _tiles(target.limits) if tile.high % each == tile.wide % each == 0)
         tiles = [first, *(tile for tile in others if tile != first)]
-        staged = [] if problem.formats[0] not in STAGED else _blocks(problem.layout, target.limits)
+        # It writes out fours of columns, each behind its own condition where some of them may be missing.
+        fits = problem.formats[0] in STAGED and (each == 1 or n % 4 == 0)
+        staged = _blocks(problem.layout, target.limits) if fits else []
         return [*(tile.launch for tile in tiles), *(block.launch for block in staged)]
 
     def write(self, work: Computation, launch: Launch, build: Builder) -> Kernel:
