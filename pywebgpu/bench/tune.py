@@ -16,7 +16,7 @@ from typing import Any
 
 from pywebgpu import devices
 from pywebgpu.bench import measure
-from pywebgpu.bench.workloads import WORKLOADS, Step, Workload
+from pywebgpu.bench.workloads import LARGE, WORKLOADS, Step, Workload
 from pywebgpu.errors import CompileError, DeviceError
 from pywebgpu.hosts import chromium, node
 from pywebgpu.kernels import templates, tuning
@@ -39,14 +39,15 @@ def main(arguments: Sequence[str]) -> int:
         prog="pywebgpu tune", description="Measures how kernels are launched best on this adapter, and keeps that."
     )
     parser.add_argument(
-        "workloads", nargs="*", choices=[*WORKLOADS, []], metavar="WORKLOAD", help="those of bench; all"
+        "workloads", nargs="*", choices=[*WORKLOADS, *LARGE, []], metavar="WORKLOAD", help="those of bench; the small"
     )
+    parser.add_argument("--tokens", type=int, default=512, help="of distilgpt2 (512)")
     parser.add_argument("--rounds", type=int, default=ROUNDS, help=f"launches tried a kernel ({ROUNDS}); 0: all")
     parser.add_argument("--host", choices=HOSTS, default="native", help="node, chromium: in Pyodide there")
     parser.add_argument("--out", metavar="FILE", default="", help="writes what was found there instead")
     options = parser.parse_args(arguments)
     names = options.workloads or list(WORKLOADS)
-    command = ["-m", "pywebgpu", "tune", *names, "--rounds", str(options.rounds)]
+    command = ["-m", "pywebgpu", "tune", *names, "--rounds", str(options.rounds), "--tokens", str(options.tokens)]
     if options.host == "node":
         return node.run([*command, *(["--out", options.out] if options.out else [])])
     if options.host == "chromium":
@@ -56,7 +57,7 @@ def main(arguments: Sequence[str]) -> int:
         Path(options.out).write_bytes(table)
         return status
     try:
-        tune(names, rounds=options.rounds, out=options.out, say=print)
+        tune(names, rounds=options.rounds, out=options.out, say=print, tokens=options.tokens)
     except DeviceError as error:
         print(f"pywebgpu tune: {error}", file=sys.stderr)
         return 1
@@ -64,7 +65,12 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def tune(
-    names: Sequence[str] = tuple(WORKLOADS), *, rounds: int = ROUNDS, out: str = "", say: Say = lambda line: None
+    names: Sequence[str] = tuple(WORKLOADS),
+    *,
+    rounds: int = ROUNDS,
+    out: str = "",
+    say: Say = lambda line: None,
+    tokens: int = 512,
 ) -> Tuning:
     """The launches that were faster than the templates' own, by case. They are used from now on and by later processes.
 
@@ -79,7 +85,8 @@ def tune(
     best: Tuning = {}
     try:
         for name in names:
-            found = _Tuner(device, replace(given, tuning={}), WORKLOADS[name], say).run(rounds)
+            workload = WORKLOADS.get(name) or LARGE[name](tokens)
+            found = _Tuner(device, replace(given, tuning={}), workload, say).run(rounds)
             best = tuning.merged([best, found])
             device.target = given
             place = out
@@ -93,12 +100,6 @@ def tune(
         device.target = replace(given, tuning=tuning.merged([given.tuning, best]))
         program_cache.clear()
     return best
-
-
-def _workload(name: str) -> str:
-    if name not in WORKLOADS:
-        raise argparse.ArgumentTypeError(f"there is no workload {name!r}; there are {', '.join(WORKLOADS)}")
-    return name
 
 
 class _Tuner:
@@ -176,7 +177,8 @@ def _run(step: Step, engine: measure.Engine) -> None:
 
 
 def _spread(found: list[Launch], most: int) -> list[Launch]:
-    """The first one, and of the others as many as there may be, evenly."""
+    """As many as there may be: the first ones, which templates expect most of, and fewer and fewer of the others."""
     if not most or len(found) <= most:
         return found
-    return [found[round(at * (len(found) - 1) / (most - 1))] for at in range(most)] if most > 1 else found[:1]
+    last, step = len(found) - 1, max(most - 1, 1)
+    return [found[at] for at in sorted({max(round(last * (n / step) ** 2), n) for n in range(most)})]

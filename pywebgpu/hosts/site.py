@@ -83,7 +83,7 @@ UNTRAINED = (
     "tensor/types.py",
     "utils/",
 )
-CARRIED = (".py", ".wgsl", ".mjs", ".html")  # the kinds of files that the library needs in a page
+CARRIED = (".py", ".wgsl", ".mjs", ".html", "-tint.json")  # the kinds of files that the library needs in a page
 COMMENTS = re.compile(r"^[ \t]*(?:/\*\*(?:(?!\*/).)*\*/|//[^\n]*)[ \t]*$", re.MULTILINE | re.DOTALL)
 TYPES = {
     ".css": "text/css", ".html": "text/html", ".js": "text/javascript", ".json": "application/json",
@@ -175,7 +175,7 @@ class Site:
 
     def _sources(self) -> Iterable[Path]:
         for folder in (PACKAGE, self.folders.bridge, self.folders.demo, self.folders.web):
-            yield from (path for path in folder.rglob("*.*") if path.suffix in CARRIED)
+            yield from (path for path in folder.rglob("*.*") if path.name.endswith(CARRIED))
 
     def _config(self) -> bytes:
         pyodide = f"/modules/pyodide@{PYODIDE}/" if self.folders.modules else f"{CDN}/pyodide/v{PYODIDE}/full/"
@@ -203,7 +203,7 @@ class Site:
         members[script] = folders.web / script
         contents = {"corpus.txt": self._corpus()}
         for name, path in members.items():
-            if path.suffix not in CARRIED or "__pycache__" in name:
+            if not name.endswith(CARRIED) or "__pycache__" in name:
                 continue
             if _is_in(NATIVE, name) or (bare and (name == "export.py" or _is_in(UNTRAINED, name))):
                 continue

@@ -107,7 +107,7 @@ class MatmulTemplate(Template):
         # It writes out fours of columns, each behind its own condition where some of them may be missing.
         fits = problem.formats[0] in STAGED and (each == 1 or n % 4 == 0)
         staged = _blocks(problem.layout, target.limits) if fits else []
-        return [*(tile.launch for tile in tiles), *(block.launch for block in staged)]
+        return [first.launch, *(block.launch for block in staged), *(tile.launch for tile in tiles[1:])]
 
     def write(self, work: Computation, launch: Launch, build: Builder) -> Kernel:
         write = matmul_staged.write if launch.way == matmul_staged.WAY else matmul_kernel.write
