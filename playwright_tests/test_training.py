@@ -188,4 +188,4 @@ def test_sizes_and_wrong_settings(page: Page, address: str) -> None:
     state(page, "training", STEPPED)
     expect(size).to_be_disabled()
     state(page, "done", STEPPED)
-    expect(page.locator("#adapter")).to_contain_text("19,552 parameters")
+    expect(page.locator("#adapter")).to_contain_text("19,488 parameters")
