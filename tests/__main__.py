@@ -61,7 +61,7 @@ def node(arguments: list[str]) -> bool:
 
 def host(name: str, which: str, arguments: list[str]) -> bool:
     """The claims about a host, then the tables there; with arguments, which pick tests, the claims only."""
-    claims = pytest(["tests/hosts", "-n0", "-k", which], arguments)
+    claims = pytest(["tests/hosts", "-k", which], arguments)
     return claims if arguments else conformance(["--hosts", name]) and claims
 
 
