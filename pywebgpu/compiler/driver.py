@@ -8,28 +8,20 @@ from pywebgpu import dtypes
 from pywebgpu.compiler import memory_plan, packed_stores, suballocation
 from pywebgpu.compiler.kernel_table import KernelTable
 from pywebgpu.compiler.passes import PASSES, expand, simplify
-from pywebgpu.compiler.program import Dispatch, HostCall, Program, Slot
+from pywebgpu.compiler.program import Dispatch, HostCall, Program, Slot, Written
 from pywebgpu.compiler.schedule import Schedule, scheduled
 from pywebgpu.errors import CompileError
 from pywebgpu.formats import WIDE, WORD, Format
-from pywebgpu.ir.graph import HOST, Node, Spec, thread_state
+from pywebgpu.ir.graph import Node, Spec, thread_state
 from pywebgpu.ir.show import as_text
-from pywebgpu.ir.walk import toposort
+from pywebgpu.ir.walk import leaves, toposort
 from pywebgpu.kernels import windows
 from pywebgpu.kernels.access import is_free, is_view
-from pywebgpu.kernels.kernel import Kernel, Limits
+from pywebgpu.kernels.kernel import Kernel, Limits, too_large
 from pywebgpu.kernels.target import Target
 from pywebgpu.kernels.templates import Claims
 from pywebgpu.ops import pointwise
 from pywebgpu.settings import settings
-
-Written = tuple[tuple[int, int], ...]
-
-
-def leaves(order: Sequence[Node]) -> tuple[list[Node], list[Node]]:
-    """The data leaves and the host numbers of a toposorted graph: what a run must give."""
-    data = [node for node in order if node.buffer is not None and node.op is not HOST]
-    return data, [node for node in order if node.op is HOST]
 
 
 def compile_graph(roots: tuple[Node, ...], target: Target, written: Written = ()) -> Program:
@@ -227,7 +219,7 @@ def _stored(roots: tuple[Node, ...], claims: Claims) -> tuple[Node, ...]:
 
 def _bytes(node: Node, format_: Format, limits: Limits) -> int:
     size = format_.room(prod(node.spec.shape))
-    trouble = windows.too_large(node.spec, size, limits)
+    trouble = too_large(node.spec, size, limits)
     if trouble:
         raise CompileError(f"{node.op.name}: {trouble}")
     return size

@@ -28,6 +28,7 @@ class HostCall:
 
 
 Step = Dispatch | HostCall
+Written = tuple[tuple[int, int], ...]  # pairs (root, data leaf): the root may take the leaf's buffer over
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from pywebgpu.devices.timing import Timing
 from pywebgpu.dtypes import DType
 from pywebgpu.errors import DeviceError
 from pywebgpu.ir.graph import Spec
-from pywebgpu.kernels import windows
+from pywebgpu.kernels.kernel import too_large
 from pywebgpu.kernels.target import Target
 from pywebgpu.numbers import unsupported
 
@@ -127,7 +127,7 @@ class Buffer:
 
 def check_room(spec: Spec, device: Device) -> None:
     """Raises DeviceError for a value that no buffer of the device can hold."""
-    trouble = windows.too_large(spec, spec.dtype.format.room(prod(spec.shape)), device.target.limits)
+    trouble = too_large(spec, spec.dtype.format.room(prod(spec.shape)), device.target.limits)
     if trouble:
         raise DeviceError(f"{device.name}: {trouble}")
 

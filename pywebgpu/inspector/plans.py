@@ -21,7 +21,7 @@ from pywebgpu.kernels.target import Target
 from pywebgpu.runtime.storage import Storage
 
 if TYPE_CHECKING:
-    from pywebgpu.compiler.driver import Written
+    from pywebgpu.compiler.program import Written
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence, Set
 from sys import getrefcount
 
 from pywebgpu.dtypes import float32
-from pywebgpu.ir.graph import DATA, NO_ATTRS, Node, Spec, is_view, thread_state
+from pywebgpu.ir.graph import DATA, HOST, NO_ATTRS, Node, Spec, is_view, thread_state
 
 Roots = tuple[Node, ...]
 
@@ -115,3 +115,9 @@ def _alone() -> int:
 
 
 _ALONE = _alone()
+
+
+def leaves(order: Sequence[Node]) -> tuple[list[Node], list[Node]]:
+    """The data leaves and the host numbers of a toposorted graph: what a run must give."""
+    data = [node for node in order if node.buffer is not None and node.op is not HOST]
+    return data, [node for node in order if node.op is HOST]

@@ -1,7 +1,12 @@
 """A kernel: WGSL text and how to launch it. Data only."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pywebgpu.ir.graph import Spec
 
 Grid = tuple[int, int, int]
 
@@ -38,3 +43,13 @@ class Kernel:
     faults: bool = False
     needs: tuple[str, ...] = ()
     problem: Any = field(default=None, compare=False, repr=False)
+
+
+def too_large(spec: Spec, size: int, limits: Limits) -> str:
+    """Why no value of a spec can be, which takes `size` bytes; "" where one can."""
+    if size <= limits.buffer_bytes:
+        return ""
+    return (
+        f"a value of {spec.dtype.name}{list(spec.shape)} takes {size} bytes, more than the {limits.buffer_bytes} of "
+        "this device's largest buffer; use smaller tensors"
+    )

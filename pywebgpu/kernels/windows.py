@@ -11,7 +11,6 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from pywebgpu.formats import WORD
-from pywebgpu.ir.graph import Spec
 from pywebgpu.kernels import ir
 from pywebgpu.kernels.intervals import Intervals
 from pywebgpu.kernels.ir import Array, Expr, Load
@@ -43,16 +42,6 @@ def nbytes(limits: Limits) -> int:
 def count(size: int, limits: Limits) -> int:
     """How many bindings `size` bytes take."""
     return 1 if size <= limits.binding_bytes else -(-size // nbytes(limits))
-
-
-def too_large(spec: Spec, size: int, limits: Limits) -> str:
-    """Why no value of a spec can be, which takes `size` bytes; "" where one can."""
-    if size <= limits.buffer_bytes:
-        return ""
-    return (
-        f"a value of {spec.dtype.name}{list(spec.shape)} takes {size} bytes, more than the {limits.buffer_bytes} of "
-        "this device's largest buffer; use smaller tensors"
-    )
 
 
 def divisions(body: ir.Block, arrays: Sequence[Array], lanes: int, groups: int, limits: Limits) -> Iterator[list[Part]]:

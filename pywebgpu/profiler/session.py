@@ -22,8 +22,7 @@ from pywebgpu.profiler import events as timeline
 from pywebgpu.runtime import executor
 
 if TYPE_CHECKING:
-    from pywebgpu.compiler.driver import Written
-    from pywebgpu.compiler.program import Program
+    from pywebgpu.compiler.program import Program, Written
     from pywebgpu.devices.base import Device
     from pywebgpu.ir.graph import Node
 

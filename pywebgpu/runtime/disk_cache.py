@@ -21,7 +21,7 @@ from pywebgpu.runtime import state
 from pywebgpu.settings import settings
 
 if TYPE_CHECKING:
-    from pywebgpu.compiler.driver import Written
+    from pywebgpu.compiler.program import Written
 
 MOST = 512  # files; the oldest go first
 PACKAGE = Path(__file__).parents[1]

@@ -15,7 +15,6 @@ from typing import Any
 
 from pywebgpu import devices
 from pywebgpu.autodiff import backward
-from pywebgpu.compiler import driver as compiler
 from pywebgpu.composites import bounds
 from pywebgpu.devices.base import Buffer, Device
 from pywebgpu.errors import CaptureError, DeviceLostError, RangeError
@@ -236,7 +235,7 @@ def _give_up(node: Node) -> None:
     failed = state.default.failed
     if node not in failed:
         failed.add(node)
-        for leaf in compiler.leaves(walk.toposort([node]))[0]:
+        for leaf in walk.leaves(walk.toposort([node]))[0]:
             leaf.buffer.holders += 1
 
 
@@ -250,7 +249,7 @@ def _with_saved(nodes: list[Node]) -> list[Node]:
 
 def _read_by(others: list[Storage]) -> set[int]:
     """The ids of buffers that the pending work of other threads reads."""
-    data, _ = compiler.leaves(walk.toposort(storage.node for storage in others))
+    data, _ = walk.leaves(walk.toposort(storage.node for storage in others))
     return {id(node.buffer) for node in data}
 
 
@@ -278,7 +277,7 @@ def _run_alone(device: Device, storage: Storage, node: Node) -> None:
 def _run(device: Device, roots: list[Node], work: Work, kept: set[int], *, dry: bool) -> Run:
     """kept: the ids of buffers that are not to be written to."""
     order = walk.toposort(roots)
-    data, numbers = compiler.leaves(order)
+    data, numbers = walk.leaves(order)
     position = {id(root): at for at, root in enumerate(roots)}
     outputs: list[Buffer | None] = [None] * len(roots)
     leaf_of = {id(node.buffer): at for at, node in enumerate(data)}

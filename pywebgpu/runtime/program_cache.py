@@ -5,8 +5,6 @@ from __future__ import annotations
 import gc
 from typing import TYPE_CHECKING
 
-from pywebgpu.compiler import driver as compiler
-from pywebgpu.compiler.driver import Written
 from pywebgpu.devices.base import Device
 from pywebgpu.ir import graph, key
 from pywebgpu.ir.graph import Node
@@ -14,7 +12,7 @@ from pywebgpu.runtime import state
 from pywebgpu.settings import settings
 
 if TYPE_CHECKING:
-    from pywebgpu.compiler.program import Loaded, Program
+    from pywebgpu.compiler.program import Loaded, Program, Written
 
 PROGRAMS = 512  # programs kept, the least recently used goes first
 
@@ -57,10 +55,12 @@ def _program(device: Device, structure: key.Structure, roots: list[Node], writte
         file = disk_cache.find(structure, device.target, written)
         program = None if file is None else disk_cache.load(file)
     if program is None:
+        from pywebgpu.compiler import driver  # A quarter of what importing this library takes; much of it runs no step.
+
         was_on = gc.isenabled()
         gc.disable()  # It makes much and no cycles; a collection this deep in calls overflows the stack of a browser.
         try:
-            program = compiler.compile_graph(tuple(roots), device.target, written)
+            program = driver.compile_graph(tuple(roots), device.target, written)
         finally:
             if was_on:
                 gc.enable()

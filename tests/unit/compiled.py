@@ -8,8 +8,8 @@ from typing import Any
 
 import pywebgpu as torch
 from pywebgpu import devices
-from pywebgpu.compiler.driver import Written, compile_graph
-from pywebgpu.compiler.program import Dispatch, Program, Slot
+from pywebgpu.compiler.driver import compile_graph
+from pywebgpu.compiler.program import Dispatch, Program, Slot, Written
 from pywebgpu.ir.graph import Node
 from pywebgpu.kernels.kernel import Kernel, Limits
 from pywebgpu.kernels.target import Target
