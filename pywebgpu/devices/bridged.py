@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pyodide.ffi import JsException, can_run_sync, create_proxy, run_sync
 
+import pywebgpu.compiler.driver  # noqa: F401 - here already when the first step needs it
 from pywebgpu.compiler import wire
 from pywebgpu.compiler.program import Program
 from pywebgpu.devices import features as adapter_features

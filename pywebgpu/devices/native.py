@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 import wgpu
 
+import pywebgpu.compiler.driver  # noqa: F401 - here already when the first step needs it
 from pywebgpu import dtypes
 from pywebgpu.compiler.program import Dispatch, Program
 from pywebgpu.devices import adapters, transcode, tunings

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import TYPE_CHECKING
 
+import pywebgpu.compiler.driver  # noqa: F401 - here already when the first step needs it
 from pywebgpu.compiler.program import Program
 from pywebgpu.devices.base import Blocking, Buffer, check_supported
 from pywebgpu.devices.pool import Pool, Scratch
