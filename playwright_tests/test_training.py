@@ -97,8 +97,8 @@ def test_checkpoint_goes_around(page: Page, address: str, tmp_path: Path) -> Non
     wait_for_step(page, kept + 2)
 
     with demo() as train:
-        run = native_run(train, **train.read_checkpoint(str(file), "cpu")["settings"])
-        run.restore(train.read_checkpoint(str(file), "cpu"))
+        run = native_run(train, **train.read_checkpoint(str(file))["settings"])
+        run.restore(train.read_checkpoint(str(file)))
         assert run.step == kept
         run.advance()
 

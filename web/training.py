@@ -103,7 +103,7 @@ class Session:
         """Becomes the run whose checkpoint is at PATH; where it cannot, the present run stays."""
         await open_device()
         try:
-            state = train.read_checkpoint(PATH, DEVICE)
+            state = train.read_checkpoint(PATH)
         except train.CheckpointError as error:
             reason = str(error).replace(f" {PATH}: {PATH}:", ":").replace(f" {PATH}", "").replace(PATH, "the file")
             raise train.CheckpointError(reason) from None

@@ -121,7 +121,7 @@ def prepare(options: argparse.Namespace, device: str) -> train.Run:
         if settings.width % settings.heads:
             raise data.TextError(f"--width {settings.width} cannot be shared out among {settings.heads} heads")
         return train.Run(corpus_of(options.data, settings), settings, device)
-    state = train.read_checkpoint(str(checkpoint(options)), device)
+    state = train.read_checkpoint(str(checkpoint(options)))
     settings = train.settings_of(state)
     for name, value in given.items():
         if value != getattr(settings, name):

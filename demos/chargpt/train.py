@@ -188,10 +188,10 @@ class Passage:
         return self.run.corpus.vocabulary[number]
 
 
-def read_checkpoint(path: str, device: str) -> dict:
+def read_checkpoint(path: str) -> dict:
     """What `Run.save` wrote. Raises CheckpointError, with the reason, for all else."""
     try:
-        state = torch.load(path, map_location=device)
+        state = torch.load(path, map_location="cpu")  # Whoever takes it copies it; the state of draws is read at once.
     except FileNotFoundError:
         raise CheckpointError(f"there is no checkpoint {path} to go on from") from None
     except (OSError, RuntimeError, TypeError, ValueError) as error:

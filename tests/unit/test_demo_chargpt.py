@@ -58,7 +58,7 @@ def test_a_resumed_run_has_the_losses_of_one_that_never_stopped(demo: SimpleName
     "".join(first.sample("The ", 5))  # What a sample draws must not matter to what is learnt.
     file = str(tmp_path / "checkpoint.safetensors")
     first.save(file, None)
-    state = demo.train.read_checkpoint(file, "cpu")
+    state = demo.train.read_checkpoint(file)
     second = new_run(demo, rate=0.02)
     second.restore(state)
     assert second.step == 10
