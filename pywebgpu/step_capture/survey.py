@@ -167,7 +167,7 @@ class _Walk:
         elif signature.is_array(value):
             self._array(title, value)
         elif isinstance(value, functools._lru_cache_wrapper):
-            self._note(title, Facts("misses", lambda: value.cache_info().misses))
+            self._refuse(f"{title} keeps what it returned before, which cannot be looked at")
             self.waiting.append((title, value.__wrapped__))
         elif isinstance(value, STATELESS):
             self.waiting.append((title, getattr(value, "__self__", None)))

@@ -1,6 +1,7 @@
 """Each of the walls around a compiled step alone: what watching finds, what guards see, what audits find."""
 
 import copy
+import functools
 import pickle
 import random
 import time
@@ -361,3 +362,22 @@ def test_fork_rng_in_a_step_is_replayed() -> None:
             runs.append([run(torch.ones(3)).tolist() for _ in range(6)])
     assert runs[0] == runs[1]
     assert compiled.counters["replays"] == 5, compiled.reasons
+
+
+@pytest.mark.filterwarnings("ignore:.*cannot be replayed:UserWarning")
+def test_a_cleared_cache_is_seen_though_its_count_of_misses_comes_back() -> None:
+    store = [0.5]
+
+    @functools.lru_cache
+    def slope() -> float:
+        return store[0]
+
+    step = torch.compile(lambda x: x * slope())
+    found = []
+    with audited("0"):
+        for n in range(10):
+            store[0] = 0.5 if n < 5 else 2.0
+            if n == 8:
+                slope.cache_clear()
+            found.append(step(torch.ones(())).item())
+    assert found == [0.5] * 8 + [2.0] * 2
