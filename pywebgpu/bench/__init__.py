@@ -12,7 +12,6 @@ from pywebgpu.hosts import chromium, node, site
 from pywebgpu.installation import InstallationError
 
 STEPS = 20
-TOKENS = 512
 HOSTS = ("native", "node", "chromium")
 
 
@@ -32,7 +31,7 @@ def main(arguments: Sequence[str]) -> int:
         steps = [growth.measure(layers) for layers in growth.LAYERS]
         print(json.dumps(growth.as_data(steps), indent=2) if options.json else growth.table(steps))
         return 0
-    chosen = [_chosen(name, options.tokens) for name in options.workloads or workloads.WORKLOADS]
+    chosen = [workloads.named(name, options.tokens) for name in options.workloads or workloads.WORKLOADS]
     device = options.device or devices.default_device()
     has_peer = not options.no_peers and device != "null"
     found = []
@@ -83,7 +82,7 @@ def _run_in(host: str, arguments: Sequence[str]) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    every = [*workloads.WORKLOADS.values(), *(make(TOKENS) for make in workloads.LARGE.values())]
+    every = [*workloads.WORKLOADS.values(), *map(workloads.named, workloads.LARGE)]
     listing = "\n".join(f"  {workload.name:11}{workload.text}" for workload in every)
     parser = argparse.ArgumentParser(
         prog="pywebgpu bench",
@@ -98,17 +97,13 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--host", choices=HOSTS, default="native", help="node, chromium: in Pyodide there")
     parser.add_argument("--peer", choices=compare.PEERS, help="in turns with that library, with --host chromium")
     parser.add_argument("--steps", type=_count, default=STEPS, help=f"steps measured after warming up ({STEPS})")
-    parser.add_argument("--tokens", type=_count, default=TOKENS, help=f"of distilgpt2 ({TOKENS})")
+    parser.add_argument("--tokens", type=_count, default=workloads.TOKENS, help=f"of distilgpt2 ({workloads.TOKENS})")
     parser.add_argument("--compiled", action="store_true", help="measure torch.compile(step)")
     parser.add_argument("--json", action="store_true", help="print a list of JSON objects")
     parser.add_argument("--plans", action="store_true", help="instead: memory planned for whole models, by device null")
     parser.add_argument("--growth", action="store_true", help="instead: what compiling costs as a model gets deeper")
     parser.add_argument("--no-peers", action="store_true", help="leave PyTorch out")
     return parser
-
-
-def _chosen(name: str, tokens: int) -> workloads.Workload:
-    return workloads.WORKLOADS.get(name) or workloads.LARGE[name](tokens)
 
 
 def _workload(name: str) -> str:

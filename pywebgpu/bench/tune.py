@@ -16,7 +16,7 @@ from typing import Any
 
 from pywebgpu import devices
 from pywebgpu.bench import measure
-from pywebgpu.bench.workloads import LARGE, WORKLOADS, Step, Workload
+from pywebgpu.bench.workloads import LARGE, TOKENS, WORKLOADS, Step, Workload, named
 from pywebgpu.errors import CompileError, DeviceError
 from pywebgpu.hosts import chromium, node
 from pywebgpu.kernels import templates, tuning
@@ -41,7 +41,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument(
         "workloads", nargs="*", choices=[*WORKLOADS, *LARGE, []], metavar="WORKLOAD", help="those of bench; the small"
     )
-    parser.add_argument("--tokens", type=int, default=512, help="of distilgpt2 (512)")
+    parser.add_argument("--tokens", type=int, default=TOKENS, help=f"of distilgpt2 ({TOKENS})")
     parser.add_argument("--rounds", type=int, default=ROUNDS, help=f"launches tried a kernel ({ROUNDS}); 0: all")
     parser.add_argument("--host", choices=HOSTS, default="native", help="node, chromium: in Pyodide there")
     parser.add_argument("--out", metavar="FILE", default="", help="writes what was found there instead")
@@ -70,7 +70,7 @@ def tune(
     rounds: int = ROUNDS,
     out: str = "",
     say: Say = lambda line: None,
-    tokens: int = 512,
+    tokens: int = TOKENS,
 ) -> Tuning:
     """The launches that were faster than the templates' own, by case. They are used from now on and by later processes.
 
@@ -85,8 +85,7 @@ def tune(
     best: Tuning = {}
     try:
         for name in names:
-            workload = WORKLOADS.get(name) or LARGE[name](tokens)
-            found = _Tuner(device, replace(given, tuning={}), workload, say).run(rounds)
+            found = _Tuner(device, replace(given, tuning={}), named(name, tokens), say).run(rounds)
             best = tuning.merged([best, found])
             device.target = given
             place = out

@@ -212,3 +212,9 @@ def distilgpt2(tokens: int) -> Workload:
 
 
 LARGE = {"distilgpt2": distilgpt2}
+TOKENS = 512  # of the large ones, where nobody says
+
+
+def named(name: str, tokens: int = TOKENS) -> Workload:
+    """A workload; `tokens` counts for the large ones."""
+    return WORKLOADS.get(name) or LARGE[name](tokens)
