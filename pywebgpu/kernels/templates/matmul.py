@@ -12,6 +12,7 @@ from math import prod
 
 from pywebgpu import dtypes
 from pywebgpu.ir.graph import Node, Op, Reduction
+from pywebgpu.kernels import launch as launching
 from pywebgpu.kernels.access import Edges, down, gathers, reads_inside
 from pywebgpu.kernels.builder import Builder
 from pywebgpu.kernels.iteration_space import folded
@@ -19,9 +20,8 @@ from pywebgpu.kernels.kernel import Kernel, Limits
 from pywebgpu.kernels.launch import Launch, Problem
 from pywebgpu.kernels.target import Target
 from pywebgpu.kernels.template import Computation, Domain, Template
-from pywebgpu.kernels.templates import matmul_kernel, matmul_staged
+from pywebgpu.kernels.templates import matmul_blocks, matmul_kernel, matmul_staged
 from pywebgpu.kernels.templates.matmul_kernel import FULL, LEFT, RIGHT, STEPS, Tile, anchor_of, is_contiguous_in_k
-from pywebgpu.kernels.templates.matmul_staged import Block
 from pywebgpu.ops import contraction, reduction
 from pywebgpu.symbolic import Sym, unflatten, variable
 
@@ -31,10 +31,6 @@ SHARE = 16  # of k, at least, for each that shares
 EMULATED_LANES = 16  # of a workgroup on a CPU, which runs four at a time, and workgroups on its cores
 FEW = 64  # invocations that keep a CPU's cores busy
 STAGED = ("float32", "float16", "bfloat16")
-BLOCKS = (  # rows, columns, depth, and of those of an invocation
-    (128, 128, 16, 16, 8), (128, 128, 16, 8, 8), (64, 128, 16, 8, 8), (128, 64, 16, 8, 8), (64, 64, 16, 8, 8),
-    (64, 64, 16, 4, 8), (32, 128, 16, 8, 4), (32, 64, 16, 4, 8), (32, 64, 32, 4, 8), (32, 32, 32, 4, 4),
-)  # fmt: skip
 LONG = 512  # of k, at least, for each that shares there: workgroup memory takes long to clear
 
 
@@ -53,14 +49,15 @@ class MatmulTemplate(Template):
     repeats = CHEAP_COST
 
     def claims(self, op: Op, target: Target) -> bool:
-        return op is contraction.matmul
+        return op in contraction.PRODUCTS
 
     def start(self, node: Node) -> Domain:
         return Domain({id(node): FULL})
 
     def joined(self, nodes: Sequence[Node], edges: Edges, parts: tuple[Domain, Domain]) -> Domain | None:
         anchor = anchor_of(nodes)
-        batches, m, n = anchor.spec.shape
+        *lead, m, n = anchor.spec.shape
+        batches = prod(lead)
         sizes = {FULL: batches * m * n, LEFT: batches * m, RIGHT: batches * n}
         inside = {id(node) for node in nodes}
         levels: dict[int, str] = {}
@@ -68,7 +65,7 @@ class MatmulTemplate(Template):
             producers = [id(p) for p, _, _ in edges[id(node)] if id(p) in inside]
             found = {levels[at] for at in producers} or {FULL}
             if isinstance(node.op, Reduction):
-                found = {_summed(node, anchor)}
+                found = {summed(node, anchor)}
             level = found.pop()
             if found or sizes.get(level, 0) != prod(node.spec.shape) or sizes[level] == 0:
                 return None
@@ -80,7 +77,7 @@ class MatmulTemplate(Template):
         return Domain(levels)
 
     def packs(self, work: Computation, node: Node, each: int) -> bool:
-        _, m, n = anchor_of(work.nodes).spec.shape
+        *_, m, n = anchor_of(work.nodes).spec.shape
         return {FULL: n, LEFT: m, RIGHT: n}[work.domain.levels[id(node)]] % each == 0
 
     def written_at(self, work: Computation, result: Node, escapes: Callable[[Node], bool]) -> Sym:
@@ -92,32 +89,45 @@ class MatmulTemplate(Template):
         return not folds and levels[id(node)] == levels[id(result)]
 
     def problem(self, work: Computation, build: Builder) -> Problem:
-        left, right = anchor_of(work.nodes).inputs
-        letters = "n" if is_contiguous_in_k(left, "m") else "t", "t" if is_contiguous_in_k(right, "n") else "n"
-        sizes = (*left.spec.shape[:2], right.spec.shape[2], left.spec.shape[2])
         packed = sorted({node.spec.dtype.name for node in work.outputs if node.spec.dtype.format.per_word > 1})
-        return Problem(sizes, (left.spec.dtype.name, *packed), "".join(letters))
+        return problem_of(anchor_of(work.nodes), packed)
 
     def launches(self, problem: Problem, target: Target) -> Sequence[Launch]:
         batches, m, n, depth = problem.sizes
-        first = _rule(batches, m, n, depth, target.limits)
+        rule = _rule(batches, m, n, depth, target.limits)
         each = max([dtypes.BY_NAME[name].format.per_word for name in problem.formats[1:]], default=1)
-        others = (tile for tile in _tiles(target.limits) if tile.high % each == tile.wide % each == 0)
-        tiles = [first, *(tile for tile in others if tile != first)]
+        tiles = [tile for tile in _tiles(target.limits) if tile.high % each == tile.wide % each == 0]
         # It writes out fours of columns, each behind its own condition where some of them may be missing.
         fits = problem.formats[0] in STAGED and (each == 1 or n % 4 == 0)
-        staged = _blocks(problem.layout, target.limits) if fits else []
-        return [first.launch, *(block.launch for block in staged), *(tile.launch for tile in tiles[1:])]
+        staged = matmul_blocks.fitting(problem.layout, target.limits) if fits else []
+        split = matmul_blocks.in_parts(staged, depth)
+        found = [rule.launch, *(block.launch for block in (*staged, *split)), *(tile.launch for tile in tiles)]
+        if staged and matmul_blocks.is_large(target.features):
+            cores = target.features.cores
+            block = matmul_blocks.choose(batches, m, n, depth, problem.layout, target.limits, cores)
+            found = [block.launch, *found] if block else found
+        return list(dict.fromkeys(found))
+
+    def span(self, problem: Problem, target: Target) -> int:
+        """How many steps of k of a product a workgroup adds up; 0: all. See compiler/passes/split_products.py."""
+        found = launching.choose(self, problem, target)
+        depth = problem.sizes[3]
+        return matmul_blocks.span(depth, found.split) if found.way == matmul_staged.WAY and found.split > 1 else 0
 
     def write(self, work: Computation, launch: Launch, build: Builder) -> Kernel:
+        anchor = anchor_of(work.nodes)
+        if launch.way != matmul_staged.WAY and anchor.op is contraction.partial_matmul:
+            launch = matmul_blocks.fitting(problem_of(anchor).layout, build.limits)[0].launch  # No other has parts.
         write = matmul_staged.write if launch.way == matmul_staged.WAY else matmul_kernel.write
         return write(work, launch, build)
 
 
-def _blocks(layout: str, limits: Limits) -> list[Block]:
-    """Staged ones that a device of these limits can run."""
-    blocks = [block for block in (Block(*one) for one in BLOCKS) if block.lanes <= limits.workgroup_size]
-    return [block for block in blocks if block.shared_bytes(layout) <= limits.shared_bytes]
+def problem_of(product: Node, packed: Sequence[str] = ()) -> Problem:
+    """packed: formats of results of which several share a word."""
+    left, right = product.inputs
+    letters = "n" if is_contiguous_in_k(left, "m") else "t", "t" if is_contiguous_in_k(right, "n") else "n"
+    sizes = (*left.spec.shape[:2], right.spec.shape[2], left.spec.shape[2])
+    return Problem(sizes, (left.spec.dtype.name, *packed), "".join(letters))
 
 
 @lru_cache(16)
@@ -180,9 +190,9 @@ def _power(n: int) -> int:
     return 1 << max(n - 1, 0).bit_length()
 
 
-def _summed(node: Node, anchor: Node) -> str:
+def summed(node: Node, anchor: Node) -> str:
     """Which operand of a product a reduction sums over k, by its level; "" if it does another thing."""
-    if node.op is not reduction.sum_:
+    if node.op is not reduction.sum_ or anchor.op is not contraction.matmul:
         return ""
     space = folded(node)
     own = down(node.inputs[0], space.coords())
