@@ -52,6 +52,7 @@ NATIVE = (
 # What training never imports, and its archive leaves out.
 UNTRAINED = (
     "accelerator.py",
+    "amp/",
     "autograd/",
     "cuda.py",
     "data/",
@@ -69,6 +70,8 @@ UNTRAINED = (
     "js_bridge/safetensors.mjs",
     "js_bridge/validate.mjs",
     "js_bridge/values.mjs",
+    "kernels/templates/matmul_blocks.py",
+    "kernels/templates/matmul_staged.py",
     "linalg.py",
     "memory.py",
     "exporter/",

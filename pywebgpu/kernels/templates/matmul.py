@@ -8,7 +8,9 @@ with 4 x 4 an invocation, 18 ms with 8 x 8, 16 ms with 16 x 8, which takes twice
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from importlib import import_module
 from math import prod
+from typing import Any
 
 from pywebgpu import dtypes
 from pywebgpu.ir.graph import Node, Op, Reduction
@@ -20,17 +22,23 @@ from pywebgpu.kernels.kernel import Kernel, Limits
 from pywebgpu.kernels.launch import Launch, Problem
 from pywebgpu.kernels.target import Target
 from pywebgpu.kernels.template import Computation, Domain, Template
-from pywebgpu.kernels.templates import matmul_blocks, matmul_kernel, matmul_staged
+from pywebgpu.kernels.templates import matmul_kernel
 from pywebgpu.kernels.templates.matmul_kernel import FULL, LEFT, RIGHT, STEPS, Tile, anchor_of, is_contiguous_in_k
 from pywebgpu.ops import contraction, reduction
 from pywebgpu.symbolic import Sym, unflatten, variable
+
+BLOCKS: Any
+try:
+    BLOCKS = import_module("pywebgpu.kernels.templates.matmul_blocks")
+except ImportError:  # The archive of the page that trains has no such file: its products are small.
+    BLOCKS = None
 
 CHEAP_COST = 4  # instructions of an operand that are repeated at each of the many reads of an element
 BUSY = 96  # workgroups that keep a device busy: a result that fills fewer has smaller ones, and shares them out by k
 SHARE = 16  # of k, at least, for each that shares
 EMULATED_LANES = 16  # of a workgroup on a CPU, which runs four at a time, and workgroups on its cores
 FEW = 64  # invocations that keep a CPU's cores busy
-STAGED = ("float32", "float16", "bfloat16")
+STAGED = "staged"  # launches of large blocks: see matmul_staged.py
 LONG = 512  # of k, at least, for each that shares there: workgroup memory takes long to clear
 
 
@@ -84,7 +92,7 @@ class MatmulTemplate(Template):
         return variable("i", prod(result.spec.shape))
 
     def reads_on_level(self, work: Computation, node: Node, result: Node) -> bool:
-        folds = isinstance(node.op, Reduction) or node.op is contraction.matmul or gathers(node.op)
+        folds = isinstance(node.op, Reduction) or node.op in contraction.PRODUCTS or gathers(node.op)
         levels = work.domain.levels
         return not folds and levels[id(node)] == levels[id(result)]
 
@@ -97,29 +105,21 @@ class MatmulTemplate(Template):
         rule = _rule(batches, m, n, depth, target.limits)
         each = max([dtypes.BY_NAME[name].format.per_word for name in problem.formats[1:]], default=1)
         tiles = [tile for tile in _tiles(target.limits) if tile.high % each == tile.wide % each == 0]
-        # It writes out fours of columns, each behind its own condition where some of them may be missing.
-        fits = problem.formats[0] in STAGED and (each == 1 or n % 4 == 0)
-        staged = matmul_blocks.fitting(problem.layout, target.limits) if fits else []
-        split = matmul_blocks.in_parts(staged, depth)
-        found = [rule.launch, *(block.launch for block in (*staged, *split)), *(tile.launch for tile in tiles)]
-        if staged and matmul_blocks.is_large(target.features):
-            cores = target.features.cores
-            block = matmul_blocks.choose(batches, m, n, depth, problem.layout, target.limits, cores)
-            found = [block.launch, *found] if block else found
-        return list(dict.fromkeys(found))
+        staged = BLOCKS.launches(problem, each, target) if BLOCKS else []
+        found = [rule.launch, *staged, *(tile.launch for tile in tiles)]
+        large = BLOCKS.rule(problem, target) if staged else None
+        return list(dict.fromkeys([large, *found] if large else found))
 
     def span(self, problem: Problem, target: Target) -> int:
         """How many steps of k of a product a workgroup adds up; 0: all. See compiler/passes/split_products.py."""
         found = launching.choose(self, problem, target)
-        depth = problem.sizes[3]
-        return matmul_blocks.span(depth, found.split) if found.way == matmul_staged.WAY and found.split > 1 else 0
+        steps: int = BLOCKS.span(problem, found) if found.way == STAGED else 0
+        return steps
 
     def write(self, work: Computation, launch: Launch, build: Builder) -> Kernel:
-        anchor = anchor_of(work.nodes)
-        if launch.way != matmul_staged.WAY and anchor.op is contraction.partial_matmul:
-            launch = matmul_blocks.fitting(problem_of(anchor).layout, build.limits)[0].launch  # No other has parts.
-        write = matmul_staged.write if launch.way == matmul_staged.WAY else matmul_kernel.write
-        return write(work, launch, build)
+        is_staged = anchor_of(work.nodes).op is contraction.partial_matmul or launch.way == STAGED
+        found: Kernel = (BLOCKS if is_staged else matmul_kernel).write(work, launch, build)
+        return found
 
 
 def problem_of(product: Node, packed: Sequence[str] = ()) -> Problem:
