@@ -52,6 +52,7 @@ NATIVE = (
 # What training never imports, and its archive leaves out.
 UNTRAINED = (
     "accelerator.py",
+    "amp/",
     "autograd/",
     "cuda.py",
     "data/",
