@@ -72,6 +72,7 @@ UNTRAINED = (
     "js_bridge/values.mjs",
     "kernels/templates/matmul_blocks.py",
     "kernels/templates/matmul_staged.py",
+    "kernels/templates/matmul_subgroups.py",
     "linalg.py",
     "memory.py",
     "exporter/",

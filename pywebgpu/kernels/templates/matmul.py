@@ -23,7 +23,7 @@ from pywebgpu.kernels.launch import Launch, Problem
 from pywebgpu.kernels.target import Target
 from pywebgpu.kernels.template import Computation, Domain, Template
 from pywebgpu.kernels.templates import matmul_kernel
-from pywebgpu.kernels.templates.matmul_kernel import FULL, LEFT, RIGHT, STEPS, Tile, anchor_of, is_contiguous_in_k
+from pywebgpu.kernels.templates.matmul_kernel import FULL, LEFT, RIGHT, STEPS, Tile, anchor_of, problem_of
 from pywebgpu.ops import contraction, reduction
 from pywebgpu.symbolic import Sym, unflatten, variable
 
@@ -38,7 +38,7 @@ BUSY = 96  # workgroups that keep a device busy: a result that fills fewer has s
 SHARE = 16  # of k, at least, for each that shares
 EMULATED_LANES = 16  # of a workgroup on a CPU, which runs four at a time, and workgroups on its cores
 FEW = 64  # invocations that keep a CPU's cores busy
-STAGED = "staged"  # launches of large blocks: see matmul_staged.py
+LARGE = ("staged", "subgroup")  # launches of large blocks: see matmul_blocks.py
 LONG = 512  # of k, at least, for each that shares there: workgroup memory takes long to clear
 
 
@@ -84,6 +84,10 @@ class MatmulTemplate(Template):
             levels[id(node)] = level
         return Domain(levels)
 
+    def is_worthwhile(self, work: Computation, escapes: Callable[[Node], bool], target: Target) -> bool:
+        sums = any(level != FULL for level in work.domain.levels.values())
+        return not (sums and BLOCKS and BLOCKS.is_of_matrices(anchor_of(work.nodes), target))
+
     def packs(self, work: Computation, node: Node, each: int) -> bool:
         *_, m, n = anchor_of(work.nodes).spec.shape
         return {FULL: n, LEFT: m, RIGHT: n}[work.domain.levels[id(node)]] % each == 0
@@ -97,7 +101,8 @@ class MatmulTemplate(Template):
         return not folds and levels[id(node)] == levels[id(result)]
 
     def problem(self, work: Computation, build: Builder) -> Problem:
-        packed = sorted({node.spec.dtype.name for node in work.outputs if node.spec.dtype.format.per_word > 1})
+        shared = {node.spec.dtype for node in work.outputs if self.packs(work, node, node.spec.dtype.format.per_word)}
+        packed = sorted(dtype.name for dtype in shared if dtype.format.per_word > 1)
         return problem_of(anchor_of(work.nodes), packed)
 
     def launches(self, problem: Problem, target: Target) -> Sequence[Launch]:
@@ -113,21 +118,13 @@ class MatmulTemplate(Template):
     def span(self, problem: Problem, target: Target) -> int:
         """How many steps of k of a product a workgroup adds up; 0: all. See compiler/passes/split_products.py."""
         found = launching.choose(self, problem, target)
-        steps: int = BLOCKS.span(problem, found) if found.way == STAGED else 0
+        steps: int = BLOCKS.span(problem, found) if found.way in LARGE else 0
         return steps
 
     def write(self, work: Computation, launch: Launch, build: Builder) -> Kernel:
-        is_staged = anchor_of(work.nodes).op is contraction.partial_matmul or launch.way == STAGED
-        found: Kernel = (BLOCKS if is_staged else matmul_kernel).write(work, launch, build)
+        is_large = anchor_of(work.nodes).op is contraction.partial_matmul or launch.way in LARGE
+        found: Kernel = (BLOCKS if is_large else matmul_kernel).write(work, launch, build)
         return found
-
-
-def problem_of(product: Node, packed: Sequence[str] = ()) -> Problem:
-    """packed: formats of results of which several share a word."""
-    left, right = product.inputs
-    letters = "n" if is_contiguous_in_k(left, "m") else "t", "t" if is_contiguous_in_k(right, "n") else "n"
-    sizes = (*left.spec.shape[:2], right.spec.shape[2], left.spec.shape[2])
-    return Problem(sizes, (left.spec.dtype.name, *packed), "".join(letters))
 
 
 @lru_cache(16)
