@@ -18,7 +18,7 @@ from pywebgpu.ops import indexing, movement, pointwise, scattering
 MANY = 4096  # updates from which putting them in order first costs less than comparing each with each row
 WORK = 1 << 23  # comparisons of updates with elements, from which a few small kernels cost less than one with all
 WIDE = 32  # columns from which a workgroup for each few updates is busy
-COUNTED = 4096  # numbers that are put in order by counting, at once
+COUNTED = 1024  # numbers that are put in order by counting, at once: more take a CPU longer than the passes that merge
 MODES = ("add", "prod", "max", "min", "set")  # Not those that check: a part of a sum may not fit where the sum does.
 
 

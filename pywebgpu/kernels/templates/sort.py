@@ -118,6 +118,7 @@ class SortMergeTemplate(Template):
     """Problem: rows, columns. Launch: threads, one an element."""
 
     name = "sort_merge"
+    repeats = SortBlockTemplate.repeats
 
     def claims(self, op: Op, target: Target) -> bool:
         return op is indexing.sort_merge
