@@ -147,7 +147,7 @@ def _rule(rows: int, columns: int, along: bool, limits: Limits) -> Launch:
         lanes = min(_power(FEW // max(rows, 1)), _power(columns // SHARE), WIDTH, limit)
         size = max(min(_power(rows * lanes // FEW), WIDTH, limit), 4, lanes)
     elif along:
-        lanes = min(_power(-(-columns // 4)), limit)
+        lanes = min(_power(-(-columns // 8)), limit)
         size = min(limit, WIDTH)
     else:
         beside = min(_power(rows), limit, 32 if columns > 8 else limit)
