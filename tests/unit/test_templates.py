@@ -16,6 +16,7 @@ from pywebgpu.kernels.kernel import Limits
 from pywebgpu.kernels.launch import Case, Launch, Problem
 from pywebgpu.kernels.target import SUBGROUPS, Features, Target
 from pywebgpu.kernels.template import Template
+from pywebgpu.kernels.templates import attention
 from pywebgpu.nn import functional
 from pywebgpu.ops import indexing
 from pywebgpu.runtime import program_cache, state
@@ -73,6 +74,20 @@ def half_products(device: str) -> Any:
     return (x.t() @ g).relu(), g.sum(0), x @ halves(device, 12, 1)
 
 
+def attended(*shape: int, wide: int = 0, half: bool = False, grad: bool = False, **options: Any) -> Subject:
+    """Attention over equal operands, or what goes back to them; `wide`: the width of the value."""
+
+    def subject(device: str) -> Any:
+        make = halves if half else data
+        query, key = make(device, *shape), make(device, *shape).flip(2)
+        value = make(device, *shape[:3], wide or shape[3]).flip(1)
+        query, key, value = (x.detach().requires_grad_(grad) for x in (query / 4, key / 4, value))
+        out = functional.scaled_dot_product_attention(query, key, value, **options)
+        return torch.autograd.grad(out, [query, key, value], out.detach().cos()) if grad else out
+
+    return subject
+
+
 SUBJECTS: dict[str, list[Subject]] = {
     "pointwise": [
         lambda device: [(x := data(device, 7, 13)).sin(), x.exp() + data(device, 13)],
@@ -98,8 +113,17 @@ SUBJECTS: dict[str, list[Subject]] = {
     "scatter_sorted": [added(4100)],
     "sort_block": [lambda device: data(device, 3, 300).argsort(-1)],
     "sort_merge": [lambda device: data(device, 600).argsort(-1)],
+    "attention": [
+        attended(1, 2, 37, 16, is_causal=True), attended(2, 1, 20, 10, wide=7), attended(1, 1, 9, 8, half=True)],
+    "attention_backward": [
+        attended(1, 2, 37, 16, is_causal=True, grad=True), attended(2, 1, 20, 10, wide=7, grad=True)],
     "pack": [],  # It fills gaps, which nobody reads; test_suballocation.py looks into them.
 }
+
+
+@pytest.fixture(autouse=True)
+def _attention_on_a_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(attention, "STORED", 0)  # Adapters that are a CPU have kernels for it, too.
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from pywebgpu.errors import CompileError
 from pywebgpu.ir.graph import Node, Op
 from pywebgpu.kernels.target import Target
 from pywebgpu.kernels.template import Template
-from pywebgpu.kernels.templates import matmul, pack, pointwise, rows, scan, scatter, sort
+from pywebgpu.kernels.templates import attention, matmul, pack, pointwise, rows, scan, scatter, sort
 
 ALL: tuple[Template, ...] = (
     pointwise.PointwiseTemplate(),
@@ -16,6 +16,8 @@ ALL: tuple[Template, ...] = (
     sort.SortBlockTemplate(),
     sort.SortMergeTemplate(),
     pack.PackTemplate(),
+    attention.AttentionTemplate(),
+    attention.AttentionBackwardTemplate(),
 )
 
 
