@@ -48,11 +48,11 @@ def scaled_dot_product_attention(
         raise ShapeError(f"{name}: Explicit attn_mask should not be set when is_causal=True")
     lead, groups = _check(name, query, key, value, enable_gqa=enable_gqa)
     scale = 1 / sqrt(query.spec.shape[-1]) if scale is None else float(scale)
-    wanted = (*lead, query.spec.shape[-2], key.spec.shape[-2])
+    wanted: Shape = (*lead, query.spec.shape[-2], key.spec.shape[-2])
     if attn_mask is not None:
         _check_mask(name, attn_mask, query, wanted)
     learns = attn_mask is not None and attn_mask.requires and thread_state.grad
-    if fused and not learns and dropout_p < 1 and prod(wanted):
+    if fused and not learns and dropout_p < 1 and 0 not in wanted:
         drawn = () if seed is None or not dropout_p else seed
         return _as_fused(query, key, value, attn_mask, drawn, groups, lead, scale, float(dropout_p), causal=is_causal)
     seen = _weights(query, key, attn_mask, lead, groups, scale, causal=is_causal)
@@ -68,9 +68,7 @@ def seen_before(shape: Shape) -> Node:
     return pointwise.ge(pointwise.iota(spec=spec, axis=rank - 2), pointwise.iota(spec=spec, axis=rank - 1))
 
 
-def _scores(
-    query: Node, key: Node, mask: Node | None, lead: Shape, groups: int, scale: float, *, causal: bool
-) -> Node:
+def _scores(query: Node, key: Node, mask: Node | None, lead: Shape, groups: int, scale: float, *, causal: bool) -> Node:
     """(*lead, l, s), float32 for half floats."""
     scores = precision.upcast(_grouped_product(query, contraction.transposed(key), lead, groups))
     scores = pointwise.mul(scores, arithmetic.like(scores, scale))
@@ -291,8 +289,8 @@ def _grouped_sum(a: Node, b: Node, groups: int) -> Node:
     return linear.matmul(contraction.transposed(a), b)
 
 
-# query (b, h, l, e), key (b, h / n, s, e), value (b, h / n, s, v), then as `split_extras` has them: a mask (b, h, l, s),
-# the seed of dropout -> results (b, l, h, v), and for each row (b, h, l) the logarithm to base 2 of the sum of the
+# query (b, h, l, e), key (b, h / n, s, e), value (b, h / n, s, v), then as `split_extras` has them a mask (b, h, l, s)
+# and the seed of dropout -> results (b, l, h, v), and for each row (b, h, l) the logarithm to base 2 of the sum of the
 # exponentials of its scores, 0 where it is hidden altogether.
 attention: Fused = Fused("attention", infer=_specs, fallback=_fallback, vjp=_vjp)
 # The gradient of the results, the row sums as above, the sum of each result's row times its gradient (b, h, l, 1), and

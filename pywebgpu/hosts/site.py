@@ -52,6 +52,7 @@ NATIVE = (
 # What training never imports, and its archive leaves out.
 UNTRAINED = (
     "accelerator.py",
+    "amp/",
     "autograd/",
     "cuda.py",
     "data/",
@@ -62,6 +63,7 @@ UNTRAINED = (
     "io/pickled.py",
     "io/strided.py",
     "io/torchfile.py",
+    "kernels/templates/attention",  # short rows of scores are as fast in memory
     "js_bridge/files.mjs",
     "js_bridge/host_program.mjs",
     "js_bridge/player.mjs",

@@ -32,6 +32,10 @@ def scatter_add() -> Any:
     return leaf(10, 4).index_add(0, leaf(30, dtype=torch.int64), leaf(30, 4))
 
 
+def scatter_in_place() -> Any:
+    return leaf(4000, 64).index_add(0, leaf(100, dtype=torch.int64), leaf(100, 64))
+
+
 def written_slice() -> Any:
     x = leaf(8, 8)
     x[2:4, ::2] = leaf(2, 4)
@@ -84,10 +88,19 @@ def test_kernel_is_the_stored_one(name: str, golden: Callable[[str, str], None])
     golden(f"kernels/{name}.wgsl", launch(found) + found.wgsl)
 
 
+def attention_backward() -> Any:
+    x, grad = leaf(1, 2, 20, 8, grad=True), leaf(1, 2, 20, 8)
+    return torch.autograd.grad(F.scaled_dot_product_attention(x, x, x, is_causal=True), x, grad)[0]
+
+
 PARTS: dict[str, Subject] = {
+    "attention": lambda: F.scaled_dot_product_attention(*[leaf(1, 2, 20, 8)] * 3, is_causal=True),
+    "attention_backward": attention_backward,
     "sort_block": lambda: leaf(3, 500).argsort(1),
     "sort_merge": lambda: leaf(3, 500).argsort(1),
     "scatter_add": scatter_add,
+    "scatter_blocks_add": scatter_in_place,
+    "scatter_carried_add": scatter_in_place,
     "pack_gaps": packed,
 }
 

@@ -51,6 +51,13 @@ def added(updates: int) -> Subject:
     )
 
 
+def added_in_place(rows: int, columns: int, updates: int, different: int) -> Subject:
+    """Rows added by number into many more."""
+    return lambda device: data(device, rows, columns).index_add(
+        0, (torch.arange(updates).to(device) * 5 % 23) % different, data(device, updates, columns)
+    )
+
+
 def overwritten(x: Any) -> Any:
     """A result in its operand's buffer, then a slice of it."""
     x.mul_(2).add_(1)
@@ -74,13 +81,18 @@ def half_products(device: str) -> Any:
     return (x.t() @ g).relu(), g.sum(0), x @ halves(device, 12, 1)
 
 
-def attended(*shape: int, wide: int = 0, half: bool = False, grad: bool = False, **options: Any) -> Subject:
+def half_attention(device: str) -> Any:
+    """Of one key: its value for each row."""
+    key = halves(device, 1, 2, 1, 8)
+    return functional.scaled_dot_product_attention(halves(device, 1, 2, 9, 8), key, key)
+
+
+def attended(*shape: int, wide: int = 0, grad: bool = False, **options: Any) -> Subject:
     """Attention over equal operands, or what goes back to them; `wide`: the width of the value."""
 
     def subject(device: str) -> Any:
-        make = halves if half else data
-        query, key = make(device, *shape), make(device, *shape).flip(2)
-        value = make(device, *shape[:3], wide or shape[3]).flip(1)
+        query, key = data(device, *shape), data(device, *shape).flip(2)
+        value = data(device, *shape[:3], wide or shape[3]).flip(1)
         query, key, value = (x.detach().requires_grad_(grad) for x in (query / 4, key / 4, value))
         out = functional.scaled_dot_product_attention(query, key, value, **options)
         return torch.autograd.grad(out, [query, key, value], out.detach().cos()) if grad else out
@@ -111,12 +123,15 @@ SUBJECTS: dict[str, list[Subject]] = {
     "scan": [lambda device: data(device, 3, 77).cumsum(-1)],
     "scatter": [added(20)],
     "scatter_sorted": [added(4100)],
-    "sort_block": [lambda device: data(device, 3, 300).argsort(-1)],
+    "scatter_blocks": [added_in_place(4000, 36, 70, 20), added_in_place(9000, 33, 30, 2)],
+    "scatter_carried": [added_in_place(4000, 36, 70, 3), added_in_place(4000, 1028, 33, 2)],
+    "sort_block": [lambda device: data(device, 3, 300).argsort(-1), added_in_place(4000, 32, 300, 9)],
     "sort_merge": [lambda device: data(device, 600).argsort(-1)],
-    "attention": [
-        attended(1, 2, 37, 16, is_causal=True), attended(2, 1, 20, 10, wide=7), attended(1, 1, 9, 8, half=True)],
+    "attention": [attended(1, 2, 37, 16, is_causal=True), attended(2, 1, 20, 10, wide=7), half_attention],
     "attention_backward": [
-        attended(1, 2, 37, 16, is_causal=True, grad=True), attended(2, 1, 20, 10, wide=7, grad=True)],
+        attended(1, 2, 37, 16, is_causal=True, grad=True),
+        attended(2, 1, 20, 10, wide=7, grad=True),
+    ],
     "pack": [],  # It fills gaps, which nobody reads; test_suballocation.py looks into them.
 }
 

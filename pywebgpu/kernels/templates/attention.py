@@ -16,8 +16,8 @@ from pywebgpu.kernels.templates.attention_tiles import APART, LANES, Tile, fours
 from pywebgpu.kernels.templates.rows import IN_ORDER
 
 TILES = (  # rows, columns, threads: the first ones have the most results for what they load
-    (64, 32, 128), (64, 32, 256), (32, 32, 128), (32, 64, 128), (64, 16, 128), (32, 32, 64), (32, 16, 64), (16, 32, 64), (16, 16, 64),
-    (16, 16, 32), (16, 8, 32), (8, 8, 64), (8, 8, 32), (4, 8, 32),
+    (64, 32, 128), (64, 32, 256), (32, 32, 128), (32, 64, 128), (64, 16, 128), (32, 32, 64), (32, 16, 64), (16, 32, 64),
+    (16, 16, 64), (16, 16, 32), (16, 8, 32), (8, 8, 64), (8, 8, 32), (4, 8, 32),
 )  # fmt: skip
 BUSY = 128  # workgroups that keep a device busy
 STORED = 1  # Where a CPU plays the GPU, scores are stored up to this share of its largest buffer.

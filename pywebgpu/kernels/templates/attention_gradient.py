@@ -7,9 +7,8 @@ which gives the weights' gradients. Nobody adds to what another one wrote.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from collections.abc import Iterator
 
 from pywebgpu.ir.graph import WHICH, Node
 from pywebgpu.kernels.builder import Builder
@@ -34,8 +33,9 @@ def write(work: Computation, launch: Launch, build: Builder) -> Kernel:
     kernel = Gradients(call_, (grad, sums, products), outputs, tile, build)
     keys = call_.batches * call_.heads // call_.groups * -(-call_.span // tile.rows) * bool({KEY, VALUE} & {*outputs})
     queries = call_.batches * call_.heads * -(-call_.length // tile.rows) * (QUERY in outputs)
+    is_for_keys = keys > GROUP
     if keys:
-        with build.if_(*([GROUP < keys] if queries else [])):
+        with build.if_(*([is_for_keys] if queries else [])):
             kernel.along_queries(GROUP)
     if queries:
         with build.else_() if keys else build.scope():

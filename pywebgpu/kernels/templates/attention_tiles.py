@@ -17,7 +17,18 @@ from pywebgpu.composites.attention import HIDDEN, split_extras
 from pywebgpu.ir.graph import Node
 from pywebgpu.kernels.builder import Builder
 from pywebgpu.kernels.ir import (
-    F32, LANE, U32, Array, Const, Expr, Type, Var, call, construct, select, smaller,
+    F32,
+    LANE,
+    U32,
+    Array,
+    Const,
+    Expr,
+    Type,
+    Var,
+    call,
+    construct,
+    select,
+    smaller,
 )  # fmt: skip
 from pywebgpu.kernels.launch import Launch
 from pywebgpu.symbolic import Sym
@@ -58,7 +69,8 @@ class Tile:
 
     @staticmethod
     def of(launch: Launch) -> Tile:
-        return Tile(*launch.tile, launch.threads)
+        rows, columns = launch.tile
+        return Tile(rows, columns, launch.threads)
 
 
 def fours(width: int) -> int:
@@ -189,7 +201,12 @@ class Operand:
 
 
 def multiply(
-    results: list[list[Var]], left: Operand, rows: Sequence[Expr], right: Operand, columns: Sequence[Expr], build: Builder
+    results: list[list[Var]],
+    left: Operand,
+    rows: Sequence[Expr],
+    right: Operand,
+    columns: Sequence[Expr],
+    build: Builder,
 ) -> None:
     """results[i][j] += left's row i times right's row j."""
     count = fours(left.width)
@@ -242,7 +259,7 @@ class Scores:
 
     def exponent(self, product: Expr, query: Expr, key: Expr) -> Expr:
         """The score times log2(e); of hidden ones some number."""
-        found = product * (self._call.scale * BITS)
+        found: Expr = product * (self._call.scale * BITS)
         if self._mask is None or self._mask.spec.dtype is dtypes.bool_:
             return found
         added = self._build.value(self._mask, self._where(query, key))
@@ -269,9 +286,13 @@ class Scores:
 
 
 def store_rows(
-    node: Node, at: Callable[[Sym, Sym], Sym], row: Sym, places: Sequence[tuple[Var, list[Expr]]], values: Sequence[Expr],
+    node: Node,
+    at: Callable[[Sym, Sym], Sym],
+    row: Sym,
+    places: Sequence[tuple[Var, list[Expr]]],
+    values: Sequence[Expr],
     build: Builder,
-) -> None:  # fmt: skip
+) -> None:
     """Writes an invocation's vectors of a row of results. at: the flat position of an element."""
     width = node.spec.shape[-1]
     for (place, there), value in zip(places, values, strict=True):
@@ -284,4 +305,3 @@ def store_rows(
                 last = build.let(place * 4 + i)
                 with build.if_(last < width):
                     build.store(node, at(row, last.within(width)), build.let(value[i]))
-
