@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -37,12 +37,14 @@ class Training:
     """`model(torch)`, trained on the inputs and targets that `batch()` gives, by `optimizer(torch, parameters)`.
 
     is_large: weights are computed where they will be, by a formula.
+    precision: "float32", or the half of autocast; with "float16" the loss is scaled.
     """
 
     model: Callable[[Any], Any]
     batch: Callable[[], tuple[Data, Data]]
     optimizer: Callable[[Any, Any], Any]
     is_large: bool = False
+    precision: str = "float32"
 
     def build(self, torch: ModuleType, device: str) -> Step:
         model = self.model(torch).to(device)
@@ -50,12 +52,30 @@ class Training:
         inputs, targets = [_tensor(torch, device, data) for data in self.batch()]
         optimizer = self.optimizer(torch, model.parameters())
 
+        if self.precision != "float32":
+            return self._mixed(torch, model, inputs, targets, optimizer)
+
         def step() -> object:
             """The ordinary loop's body."""
             optimizer.zero_grad()
             loss = torch.nn.functional.cross_entropy(model(inputs).flatten(0, -2), targets)
             loss.backward()
             optimizer.step()
+            return loss.detach()
+
+        return step
+
+    def _mixed(self, torch: ModuleType, model: Any, inputs: Tensor, targets: Tensor, optimizer: Any) -> Step:
+        scaler = torch.amp.GradScaler(inputs.device.type, enabled=self.precision == "float16")
+        dtype = getattr(torch, self.precision)
+
+        def step() -> object:
+            optimizer.zero_grad()
+            with torch.autocast(inputs.device.type, dtype=dtype):
+                loss = torch.nn.functional.cross_entropy(model(inputs).flatten(0, -2), targets)
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            scaler.update()
             return loss.detach()
 
         return step
@@ -215,6 +235,10 @@ LARGE = {"distilgpt2": distilgpt2}
 TOKENS = 512  # of the large ones, where nobody says
 
 
-def named(name: str, tokens: int = TOKENS) -> Workload:
-    """A workload; `tokens` counts for the large ones."""
-    return WORKLOADS.get(name) or LARGE[name](tokens)
+def named(name: str, tokens: int = TOKENS, precision: str = "float32") -> Workload:
+    """A workload; `tokens` counts for the large ones, `precision` for those that train."""
+    found = WORKLOADS.get(name) or LARGE[name](tokens)
+    if found.training is None or precision == "float32":
+        return found
+    training = replace(found.training, precision=precision)
+    return replace(found, text=f"{found.text}, {precision} autocast", build=training.build, training=training)

@@ -51,6 +51,7 @@ class MatmulTemplate(Template):
     absorbs = frozenset({"pointwise", "rows"})
     beside = frozenset({"rows"})
     repeats = CHEAP_COST
+    rereads = True
 
     def claims(self, op: Op, target: Target) -> bool:
         return op is contraction.matmul
