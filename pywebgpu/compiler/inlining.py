@@ -18,7 +18,7 @@ from pywebgpu.kernels import windows
 from pywebgpu.kernels.access import Chain, Edge, below, is_free, is_view
 from pywebgpu.kernels.template import REPEAT_COST
 from pywebgpu.kernels.templates import Claims
-from pywebgpu.ops import pointwise, reduction
+from pywebgpu.ops import contraction, pointwise, reduction
 from pywebgpu.settings import settings
 from pywebgpu.shapes import Shape
 
@@ -100,6 +100,8 @@ class Inlining:
         large = [producer for producer in inputs.values() if prod(producer.spec.shape) * SMALL > size]
         if len(inputs) > 3 or len(large) > 1:
             return False
+        if any(producer.op is contraction.partial_matmul for producer in large):
+            return False  # It has more to read than it has to store.
         return cost <= min([self.claims.of(reader).repeats for reader in readers], default=REPEAT_COST)
 
     def _is_half_operand(self, node: Node, readers: list[Node]) -> bool:
