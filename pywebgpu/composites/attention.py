@@ -19,7 +19,6 @@ from pywebgpu.shapes import Shape, broadcast
 HIDDEN = -3e38  # Stands for -inf where a mask hides a score: WGSL does not promise arithmetic on infinities.
 
 
-@composite
 def scaled_dot_product_attention(
     query: Node,
     key: Node,
@@ -43,6 +42,28 @@ def scaled_dot_product_attention(
     Dtypes: equal and floating; the softmax is float32 for half floats. A row that sees nothing gives zeros.
     Raises: ShapeError for shapes, or a mask beside is_causal; DTypeError for dtypes.
     """
+    learns = attn_mask is not None and attn_mask.requires and thread_state.grad
+    fused = fused and not learns
+    return dot_product_attention(
+        query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa=enable_gqa, seed=seed, fused=fused
+    )
+
+
+@composite
+def dot_product_attention(
+    query: Node,
+    key: Node,
+    value: Node,
+    attn_mask: Node | None,
+    dropout_p: float,
+    is_causal: bool,
+    scale: float | None,
+    *,
+    enable_gqa: bool,
+    seed: Seed | None,
+    fused: bool,
+) -> Node:
+    """The same, once it is known whether it can be a fused op."""
     name = "scaled_dot_product_attention"
     precision.require_floating(name, query, key, value)
     dtype = precision.require_same(name, query, key, value)
@@ -53,8 +74,7 @@ def scaled_dot_product_attention(
     wanted: Shape = (*lead, query.spec.shape[-2], key.spec.shape[-2])
     if attn_mask is not None:
         _check_mask(name, attn_mask, query, wanted)
-    learns = attn_mask is not None and attn_mask.requires and thread_state.grad
-    if fused and not learns and dropout_p < 1 and 0 not in wanted:
+    if fused and dropout_p < 1 and 0 not in wanted:
         drawn = () if seed is None or not dropout_p else seed
         return _as_fused(query, key, value, attn_mask, drawn, groups, lead, scale, float(dropout_p), causal=is_causal)
     seen = _weights(query, key, attn_mask, lead, groups, scale, causal=is_causal)

@@ -178,3 +178,9 @@ MODULES: dict[str, Callable[[Any], Any]] = {
 def test_modules_use_it(name: str) -> None:
     module, x = MODULES[name](torch.nn), leaf(40, 2, 16)
     assert any("attention" in names(program) for program in programs(lambda: module(x)))
+
+
+def test_a_summand_that_does_not_learn_is_read_by_the_kernel() -> None:
+    x, mask = leaf(1, 2, 40, 8, grad=True), leaf(40, 40)
+    program = only(lambda: torch.autograd.grad(F.scaled_dot_product_attention(x, x, x, mask).sum(), x))
+    assert {"attention", "attention_backward"} <= {*names(program)}
