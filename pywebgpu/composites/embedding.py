@@ -4,7 +4,6 @@ from math import prod
 
 from pywebgpu import dtypes
 from pywebgpu.composites import arithmetic, bounds, reduce
-from pywebgpu.dtypes import Kind
 from pywebgpu.errors import DTypeError, ShapeError
 from pywebgpu.ir.graph import Node, Spec
 from pywebgpu.ops import indexing, movement, pointwise
