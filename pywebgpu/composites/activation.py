@@ -7,6 +7,7 @@ from math import pi, sqrt
 
 from pywebgpu import dtypes, numbers
 from pywebgpu.composites import arithmetic, elementwise, precision, random, scan
+from pywebgpu.composites.composite_op import composite
 from pywebgpu.dtypes import Kind
 from pywebgpu.errors import ShapeError
 from pywebgpu.ir.graph import Node
@@ -24,6 +25,7 @@ def relu(x: Node) -> Node:
     return pointwise.relu(x)
 
 
+@composite
 @precision.upcasting
 def gelu(x: Node, approximate: str = "none") -> Node:
     """x * P(normal < x): by erf, or with approximate="tanh" by its tanh form.

@@ -4,6 +4,7 @@ from math import sqrt
 
 from pywebgpu import dtypes
 from pywebgpu.composites import activation, arithmetic, linear, precision, reduce
+from pywebgpu.composites.composite_op import composite
 from pywebgpu.errors import DTypeError, ShapeError
 from pywebgpu.ir.graph import Node, Spec
 from pywebgpu.ops import contraction, movement, pointwise, reduction
@@ -13,6 +14,7 @@ from pywebgpu.shapes import Shape, broadcast
 HIDDEN = -3e38  # Stands for -inf where a mask hides a score: WGSL does not promise arithmetic on infinities.
 
 
+@composite
 def scaled_dot_product_attention(
     query: Node,
     key: Node,

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from math import prod
 
 from pywebgpu.composites import arithmetic, precision, reduce
+from pywebgpu.composites.composite_op import composite
 from pywebgpu.errors import ShapeError
 from pywebgpu.ir.graph import Node
 from pywebgpu.ops import contraction, movement, pointwise
@@ -81,6 +82,7 @@ def outer(a: Node, b: Node) -> Node:
     return arithmetic.mul(movement.reshape(a, shape=(*a.spec.shape, 1)), b)
 
 
+@composite
 def linear(x: Node, weight: Node, bias: Node | None = None) -> Node:
     """x weight^T + bias.
 

@@ -52,6 +52,7 @@ NATIVE = (
 # What training never imports, and its archive leaves out.
 UNTRAINED = (
     "accelerator.py",
+    "amp/",
     "autograd/",
     "cuda.py",
     "data/",
@@ -76,6 +77,10 @@ UNTRAINED = (
     "compiler/serialization.py",
     "compiler/validate.py",
     "random.py",
+    "nn/pooling.py",
+    "nn/recurrent.py",
+    "nn/spatial.py",
+    "nn/transformer.py",
     "nn/types.py",
     "runtime/disk_cache.py",
     "hosts/script.py",

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 import pywebgpu
-from pywebgpu.errors import CaptureError
+from pywebgpu.errors import CaptureError, DTypeError
 from tests.fuzz.programs.observed import Eye, Seen, difference
 from tests.fuzz.programs.program import PRELUDE, Program, source
 
@@ -114,7 +114,8 @@ class Raised:
 
 
 def raised(error: Exception) -> Raised:
-    kind = next(one.__name__ for one in type(error).__mro__ if one.__module__ == "builtins")
+    builtin = [one.__name__ for one in type(error).__mro__ if one.__module__ == "builtins"]
+    kind = "RuntimeError" if isinstance(error, DTypeError) else builtin[0]  # which PyTorch raises of dtypes, mostly
     own = type(error).__name__ if type(error).__module__ == "program" else ""
     return Raised(kind, own, str(error) if error.args[:1] == ("user",) else "")
 
