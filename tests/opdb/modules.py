@@ -54,7 +54,7 @@ def _module(info: Any, sample: Any, translator: Translator, dtype: torch.dtype, 
             args, kwargs = translator.value((made.args, made.kwargs))
             ours = kind(*args, **kwargs).to(device=translator.device, dtype=translator.value(dtype)).train(training)
             ours.load_state_dict(translator.value(state))
-            values = operators.repeats(expected, again)
+            values = operators.repeats(operators.plain(expected), operators.plain(again))
             inputs, options = translator.value((forward.args, forward.kwargs))
             out = ours(*inputs, **options)
             verdict.same("value", out, expected, values=values, kind="model")

@@ -80,7 +80,7 @@ def page(known: dict[str, Any]) -> str:
             names = [
                 f"`{name}`"
                 for family in FAMILIES
-                for name, entry in families.get(family, {}).items()
+                for name, entry in sorted(families.get(family, {}).items())
                 if state(entry) == kind
             ]
             if names:
