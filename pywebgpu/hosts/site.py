@@ -72,6 +72,8 @@ UNTRAINED = (
     "js_bridge/safetensors.mjs",
     "js_bridge/validate.mjs",
     "js_bridge/values.mjs",
+    "kernels/templates/matmul_blocks.py",
+    "kernels/templates/matmul_staged.py",
     "linalg.py",
     "memory.py",
     "tensor/numeric.py",
