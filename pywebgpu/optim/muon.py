@@ -64,6 +64,11 @@ class Muon(optimizer.UpdateRule):
         return {"momentum_buffer": optimizer.zeros_like(parameter)}
 
     def _update_together(self, params: list[tensor.Tensor], group: optimizer.Group) -> None:
+        shapes = {tuple(parameter.shape) for parameter in params}
+        if len(shapes) > 1:  # Another optimizer of the same parameters joined them.
+            for shape in sorted(shapes):
+                self._update_together([one for one in params if tuple(one.shape) == shape], group)
+            return
         given: list[Any] = [parameter.grad for parameter in params]
         gradients = flat_parameters.gather(given, move=flat_parameters.are_new(given))
         states = self._states(params, group)
