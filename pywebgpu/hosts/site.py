@@ -88,6 +88,8 @@ UNTRAINED = (
     "nn/spatial.py",
     "nn/transformer.py",
     "nn/types.py",
+    "optim/lion.py",
+    "optim/muon.py",
     "runtime/disk_cache.py",
     "hosts/script.py",
     "step_capture/host_data.py",
