@@ -12,7 +12,7 @@ from pywebgpu import devices
 from pywebgpu.compiler.driver import compile_graph
 from pywebgpu.compiler.program import Program
 from pywebgpu.kernels.kernel import Limits
-from pywebgpu.kernels.launch import Case, Launch
+from pywebgpu.kernels.launch import Case, Launch, Problem
 from pywebgpu.kernels.target import Features, Target
 from pywebgpu.kernels.templates import matmul_blocks
 from pywebgpu.kernels.templates.matmul_staged import Block
@@ -143,7 +143,7 @@ def test_large_gpus_take_blocks_that_they_can_run(cores: int, shared: int) -> No
     for layout in ("nn", "nt", "tn", "tt"):
         for sizes in ((1, 4096, 4096, 4096), (1, 31, 768, 3072), (12, 512, 64, 512), (1, 1, 1, 1), (1, 1, 768, 1)):
             blocks = tuple(matmul_blocks.fitting(layout, limits))
-            block = matmul_blocks.choose(blocks, sizes, cores or matmul_blocks.WIDTH)
+            block = matmul_blocks.choose(blocks, Problem(sizes, ("float32",), layout), cores or matmul_blocks.WIDTH)
             assert block is not None
             assert replace(block, parts=1) in blocks
             assert block.parts == 1 or sizes[3] >= block.parts * matmul_blocks.LEAST

@@ -55,6 +55,7 @@ class MatmulTemplate(Template):
     absorbs = frozenset({"pointwise", "rows"})
     beside = frozenset({"rows"})
     repeats = CHEAP_COST
+    rereads = True
 
     def claims(self, op: Op, target: Target) -> bool:
         return op in contraction.PRODUCTS

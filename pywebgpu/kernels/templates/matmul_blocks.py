@@ -35,10 +35,18 @@ PARTS = (2, 3, 4, 6, 8, 12, 16)  # of k, that workgroups share
 SPAN = 64  # what the steps of a part are a multiple of: the depth of every block divides it
 LEAST = 64  # steps of a part, at least
 WIDTH = 64  # cores of a discrete GPU of which nothing else is known
-RATES = {(128, 128): 0.9, (64, 128): 0.85, (128, 64): 0.85, (64, 64): 0.75, (32, 128): 0.7, (32, 64): 0.6}
+# How much of what a core can multiply a block reaches, by rows, columns and rows of an invocation, and of matrices.
+RATES = {
+    (128, 128, 16): 0.89, (128, 128, 8): 0.77, (64, 128, 8): 0.8, (128, 64, 8): 0.8, (64, 64, 8): 0.77,
+    (64, 64, 4): 0.79, (32, 128, 8): 0.52, (32, 64, 4): 0.55, (32, 32, 4): 0.25,
+}  # fmt: skip
 OF_MATRICES = {(128, 128): 5.0, (128, 64): 4.2, (64, 128): 4.2, (64, 64): 3.5, (32, 128): 2.8, (32, 64): 2.4}
-JOIN = 0.25  # multiplications of a core that take as long as moving an element of a part
-PASS = 600_000  # the same for one more dispatch
+UNALIGNED = 0.75  # of that, by the largest block where an operand is loaded number by number
+LAST = 0.33  # rounds of workgroups that the last one takes longer than its share
+EMPTY = 33  # steps of k that take as long as all else that a workgroup does
+FILLING = 150  # invocations that keep a core busy
+JOIN = 6.0  # multiplications of a core that take as long as moving an element of a part, where all cores do
+PASS = 1_000_000  # the same for one more dispatch
 
 
 def launches(problem: Problem, each: int, target: Target) -> list[Launch]:
@@ -57,7 +65,7 @@ def rule(problem: Problem, target: Target) -> Launch | None:
     if features.kind != "discrete" and not named:
         return None
     blocks = matrices(problem, target) or fitting(problem.layout, target.limits)
-    block = choose(tuple(blocks), problem.sizes, features.cores or WIDTH)
+    block = choose(tuple(blocks), problem, features.cores or WIDTH)
     return block.launch if block else None
 
 
@@ -104,20 +112,26 @@ def span(problem: Problem, launch: Launch) -> int:
 
 
 @lru_cache(4096)
-def choose(blocks: tuple[Any, ...], sizes: tuple[int, ...], cores: int) -> Any:
+def choose(blocks: tuple[Any, ...], problem: Problem, cores: int) -> Any:
     """The block that is expected to take the shortest; None where a device can run none."""
-    known = [block for block in blocks if (block.rows, block.columns) in RATES]
-    found = [*known, *in_parts(known, sizes[3])]
-    return min(found, key=lambda block: time(block, sizes, cores), default=None)
+    found = [*blocks, *in_parts(blocks, problem.sizes[3])]
+    return min(found, key=lambda block: time(block, problem, cores), default=None)
 
 
-def time(block: Any, sizes: tuple[int, ...], cores: int) -> float:
+def time(block: Any, problem: Problem, cores: int) -> float:
     """In multiplications of a core."""
-    batches, m, n, depth = sizes
-    rates = RATES if isinstance(block, Block) else OF_MATRICES
-    groups: int = batches * -(-m // block.rows) * -(-n // block.columns) * block.parts
-    steps = -(-depth // (block.parts * block.depth)) * block.depth
-    own: float = block.rows * block.columns * steps / rates[block.rows, block.columns]
+    batches, m, n, depth = problem.sizes
+    if isinstance(block, Block):
+        rate, threads = RATES[block.rows, block.columns, block.high], block.lanes
+        contiguous = (depth if problem.layout[0] == "n" else m), (n if problem.layout[1] == "n" else depth)
+        if block.high > 8 and any(size % 4 for size in contiguous):
+            rate *= UNALIGNED
+    else:
+        rate, threads = OF_MATRICES[block.rows, block.columns], block.threads
+    part = -(-depth // (block.parts * SPAN)) * SPAN if block.parts > 1 else depth
+    groups: int = batches * -(-m // block.rows) * -(-n // block.columns) * -(-depth // max(part, 1))
+    rounds = max(min(-(-groups // cores), groups / cores + LAST), FILLING / threads, 1.0)
+    steps = -(-part // block.depth) * block.depth + EMPTY
+    own: float = block.rows * block.columns * steps / rate * rounds
     joining: float = PASS + JOIN * (2 * block.parts + 1) * batches * m * n / cores if block.parts > 1 else 0.0
-    rounds = max(-(-groups // cores), 1)
-    return rounds * own + joining
+    return own + joining
