@@ -1,9 +1,13 @@
 """Update rules and learning-rate schedules, with PyTorch's names and formulas, built as graphs like any model."""
 
+from pywebgpu import lazy
 from pywebgpu.optim import lr_scheduler
-from pywebgpu.optim.adam import Adam, AdamW, RAdam
-from pywebgpu.optim.optimizer import Optimizer
-from pywebgpu.optim.rmsprop import Adadelta, Adagrad, RMSprop
-from pywebgpu.optim.sgd import SGD
 
-__all__ = ["SGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Optimizer", "RAdam", "RMSprop", "lr_scheduler"]
+_NAMES = {
+    "adam": "Adam AdamW RAdam",
+    "optimizer": "Optimizer",
+    "rmsprop": "Adadelta Adagrad RMSprop",
+    "sgd": "SGD",
+}
+__getattr__, __dir__, __all__ = lazy.names(__name__, _NAMES)
+__all__ += ["lr_scheduler"]
