@@ -56,6 +56,9 @@ _ANOMALY = ("is_anomaly_enabled", "is_anomaly_check_nan_enabled", "set_anomaly_e
 _ELSEWHERE |= dict.fromkeys(_ANOMALY, "pywebgpu.autograd.anomaly")
 _ELSEWHERE |= dict.fromkeys(("export", "save_program"), "pywebgpu.exporter.export")
 _ELSEWHERE["load_program"] = "pywebgpu.exporter.player"
+_AUTOCAST = ("autocast", "clear_autocast_cache", "get_autocast_dtype", "is_autocast_cache_enabled")
+_AUTOCAST += ("is_autocast_enabled", "set_autocast_cache_enabled", "set_autocast_dtype", "set_autocast_enabled")
+_ELSEWHERE |= dict.fromkeys(_AUTOCAST, "pywebgpu.amp.autocast_mode")
 _ELSEWHERE |= {"explain": "pywebgpu.inspector", "visualize": "pywebgpu.inspector"}
 
 

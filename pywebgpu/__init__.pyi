@@ -4,6 +4,7 @@ import builtins
 from collections.abc import Sequence
 from numpy.typing import NDArray
 from pywebgpu import accelerator as accelerator
+from pywebgpu import amp as amp
 from pywebgpu import autograd as autograd
 from pywebgpu import backends as backends
 from pywebgpu import cuda as cuda
@@ -19,6 +20,14 @@ from pywebgpu import random as random
 from pywebgpu import utils as utils
 from pywebgpu import version as version
 from pywebgpu import webgpu as webgpu
+from pywebgpu.amp.autocast_mode import autocast as autocast
+from pywebgpu.amp.autocast_mode import clear_autocast_cache as clear_autocast_cache
+from pywebgpu.amp.autocast_mode import get_autocast_dtype as get_autocast_dtype
+from pywebgpu.amp.autocast_mode import is_autocast_cache_enabled as is_autocast_cache_enabled
+from pywebgpu.amp.autocast_mode import is_autocast_enabled as is_autocast_enabled
+from pywebgpu.amp.autocast_mode import set_autocast_cache_enabled as set_autocast_cache_enabled
+from pywebgpu.amp.autocast_mode import set_autocast_dtype as set_autocast_dtype
+from pywebgpu.amp.autocast_mode import set_autocast_enabled as set_autocast_enabled
 from pywebgpu.autodiff.grad_mode import enable_grad as enable_grad
 from pywebgpu.autodiff.grad_mode import inference_mode as inference_mode
 from pywebgpu.autodiff.grad_mode import is_grad_enabled as is_grad_enabled

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NoReturn
 
+from pywebgpu.amp import cuda as amp  # noqa: F401 - torch.cuda.amp
+
 MISSING = 'Torch not compiled with CUDA enabled: use device "webgpu", or torch.get_default_device()'
 
 

@@ -6,12 +6,14 @@ from math import prod
 
 from pywebgpu import dtypes
 from pywebgpu.compiler import memory_plan, packed_stores, suballocation
+from pywebgpu.compiler.fusion_group import FusionGroup
 from pywebgpu.compiler.kernel_table import KernelTable
 from pywebgpu.compiler.passes import PASSES, expand, simplify
 from pywebgpu.compiler.program import Dispatch, HostCall, Program, Slot, Written
 from pywebgpu.compiler.schedule import Schedule, scheduled
 from pywebgpu.errors import CompileError
 from pywebgpu.formats import WIDE, WORD, Format
+from pywebgpu.ir import walk
 from pywebgpu.ir.graph import Node, Spec, thread_state
 from pywebgpu.ir.show import as_text
 from pywebgpu.ir.walk import leaves, toposort
@@ -40,7 +42,7 @@ def _device_program(roots: tuple[Node, ...], target: Target, written: Written, k
     roots, order = _rewritten(roots, order, claims, kept)
     placed, schedule = _grouped(roots, order, claims, [(i, data[j]) for i, j in written], kept)
     slots = _Slots.of(data, schedule, placed)
-    kernels, steps, served = _dispatches(schedule, slots, numbers, target)
+    kernels, steps, served = _dispatches(schedule, slots, numbers, target, placed)
     outputs = tuple(slots.number[id(root)] for root in placed.roots)
     owner = {slots.number[at]: slots.number[id(leaf)] for at, leaf in schedule.alias.items()}
     layout = _laid_out(steps, slots, outputs, owner, target.limits)
@@ -156,20 +158,29 @@ def _window(whole: Slot, window: int, limits: Limits) -> Slot:
 
 
 def _dispatches(
-    schedule: Schedule, slots: _Slots, numbers: list[Node], target: Target
+    schedule: Schedule, slots: _Slots, numbers: list[Node], target: Target, placed: suballocation.Suballocation
 ) -> tuple[list[Kernel], list[Dispatch], list[list[Node]]]:
     """The kernels, the steps that run them, and the nodes that each step computes."""
     stored = {id(node) for group in schedule.groups for node in group.outputs}
     indices = {id(node): at for at, node in enumerate(numbers)}
-    table = KernelTable(stored, indices, schedule.alias, target, {*slots.formats})
+    over = {at: schedule.alias.get(id(first), first) for at, first in placed.written_over.items()}
+    table = KernelTable(stored, indices, {**schedule.alias, **over}, target, {*slots.formats})
     steps: list[Dispatch] = []
     served: list[list[Node]] = []
     for group in schedule.groups:
-        if any(prod(node.spec.shape) for node in group.outputs) and not suballocation.is_done(group.nodes[0]):
+        if any(prod(node.spec.shape) for node in group.outputs) and not _is_done(group, schedule):
             for kernel, bound in table.find(group):
                 steps.append(Dispatch(kernel, tuple([slots.find(node, window) for node, window in bound])))
                 served.append(group.nodes)
     return table.kernels, steps, served
+
+
+def _is_done(group: FusionGroup, schedule: Schedule) -> bool:
+    """Whether nothing is left to do: for a pack whose parts are there, for a copy of a value onto itself."""
+    first = group.nodes[0]
+    if len(group.nodes) == 1 and first.op is pointwise.copy and id(first) in schedule.alias:
+        return walk.base(first.inputs[0]) is schedule.alias[id(first)]
+    return suballocation.is_done(first)
 
 
 def _laid_out(

@@ -5,7 +5,7 @@ Every other reader of the leaf has to run first, and who writes may read no elem
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from pywebgpu.compiler.fusion_group import FusionGroup
 from pywebgpu.compiler.inlining import Inlining
@@ -17,15 +17,21 @@ from pywebgpu.symbolic import Sym
 
 
 def allowed(
-    wanted: Iterable[tuple[Node, Node]], windows: Mapping[int, Sequence[Node]], partition: Partition, reads: Inlining
+    wanted: Iterable[tuple[Node, Node]],
+    windows: Mapping[int, Sequence[Node]],
+    partition: Partition,
+    reads: Inlining,
+    first: Callable[[Node], Node],
 ) -> dict[int, Node]:
     """By id of a result, the leaf whose buffer it takes over. Its group runs after the leaf's other readers from now.
 
     wanted: pairs of a result and a leaf.  windows: by id of a leaf, the slices of it that are bound by themselves.
+    first: of a result that is made over other values, the one that is written first.
     """
     found: dict[int, Node] = {}
     for result, leaf in wanted:
-        writer = partition.of.get(id(result))
+        begun = first(result)
+        writer = partition.of.get(id(begun))
         if writer is None or result.op is packing.pack:
             continue
         readers = _groups_that_read([leaf], partition, reads)
@@ -33,7 +39,7 @@ def allowed(
         others = [group for group in (readers | sliced).values() if group is not writer]
         if writer.number in sliced or any(group.before & writer.members for group in others):
             continue
-        if writer.number in readers and not _reads_what_it_writes(writer, result, leaf, reads):
+        if writer.number in readers and not _reads_what_it_writes(writer, begun, leaf, reads):
             continue
         partition.run_after(writer, others)
         found[id(result)] = leaf

@@ -47,10 +47,12 @@ def scheduled(
         # While joining, what may be overwritten counted once. Where it may not be, groups are looked at again.
         fusion.divide(_ids(pairs))
         fusion.partition.settle()
-        alias = in_place.allowed(pairs, windows, fusion.partition, reads)
+        alias = in_place.allowed(pairs, windows, fusion.partition, reads, placed.first)
         if len(alias) == len(pairs):
             break
         pairs = [pair for pair in pairs if id(pair[0]) in alias]
+    # What is made over other values takes its buffer over with the first of them.
+    alias |= {id(placed.first(result)): alias[id(result)] for result, _ in pairs}
     return Schedule(_ordered(fusion, reads, alias, nodes), alias, reads)
 
 

@@ -13,14 +13,14 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from math import prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pywebgpu.compiler.packed_stores import needs_copy
 from pywebgpu.ir import walk
-from pywebgpu.ir.graph import DATA, HOST, NO_ATTRS, Movement, Node, Spec, thread_state
+from pywebgpu.ir.graph import DATA, HOST, NO_ATTRS, WHICH, Movement, Node, Spec, thread_state
 from pywebgpu.kernels.access import Chain, is_free, is_view, read_at
 from pywebgpu.kernels.templates import Claims
-from pywebgpu.ops import indexing, movement, packing, pointwise
+from pywebgpu.ops import indexing, movement, packing, pointwise, scattering
 from pywebgpu.symbolic import constant, variable
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ class Suballocation:
     inside: by id, a value -> the value in whose buffer it lies, and at which element it starts.
     parts: those of them that kernels write.  windows: those that are leaves.
     origin: by id, a node -> the id of what it was before it was rebuilt.
+    written_over: by id, a value -> the one in whose buffer it is made, element for element.
     """
 
     roots: tuple[Node, ...]
@@ -41,6 +42,11 @@ class Suballocation:
     parts: list[Node] = field(default_factory=list)
     windows: list[Node] = field(default_factory=list)
     origin: dict[int, int] = field(default_factory=dict)
+    written_over: dict[int, Node] = field(default_factory=dict)
+
+    def first(self, node: Node) -> Node:
+        """What was written first in the buffer where a value is made over others."""
+        return self.written_over.get(id(node), node)
 
 
 def is_done(node: Node) -> bool:
@@ -99,16 +105,19 @@ def suballocate(
     order: the toposorted graph of `before`.  apart: ids of values in it that keep a buffer of their own.
     """
     placed = Suballocation(before.roots, dict(before.inside), windows=before.windows)
-    if not any(node.op is packing.pack and node.buffer is None for node in order):
+    if not any((node.op is packing.pack and node.buffer is None) or scattering.overwrites(node) for node in order):
         return placed
     taken = {id(root) for root in before.roots} | set(apart)
     new: dict[int, Node] = {}
+    bases = _Bases(order, taken, new, placed)
     for node in order:
         fresh = node
         if not node.is_source:
             inputs = tuple([new[id(source)] for source in node.inputs])
             if node.op is packing.pack:
                 fresh = _packed(node, inputs, taken, new, placed, claims)
+            elif node.op in scattering.OVERWRITING:
+                fresh = bases.overwriting(node, inputs)
             elif inputs != node.inputs:
                 fresh = Node(node.op, inputs, node.attrs, node.spec)
             if thread_state.origins is not None:
@@ -116,7 +125,63 @@ def suballocate(
         new[id(node)] = fresh
     placed.roots = tuple(new[id(root)] for root in before.roots)
     placed.origin = {id(fresh): at for at, fresh in new.items()}
+    _flatten(placed.inside)
     return placed
+
+
+def _flatten(inside: dict[int, tuple[Node, int]]) -> None:
+    """What lies in a value that lies in another lies in that one."""
+    for at, (whole, start) in inside.items():
+        while id(whole) in inside:
+            whole, more = inside[id(whole)]
+            start += more
+        inside[at] = whole, start
+
+
+class _Bases:
+    """What ops write over: a computed value that nobody else reads, else a copy of it."""
+
+    def __init__(self, order: Sequence[Node], taken: set[int], new: dict[int, Node], placed: Suballocation) -> None:
+        self._taken, self._new, self._placed = taken, new, placed
+        self._users: dict[int, set[Any]] = {}
+        for node in order:
+            for source in () if node.is_source else node.inputs:
+                self._users.setdefault(id(source), set()).add(_call(node))
+        self._found: dict[Any, Node] = {}
+
+    def overwriting(self, node: Node, inputs: tuple[Node, ...]) -> Node:
+        """An op with inputs in the new graph, the first of which it may write over."""
+        call = _call(node)
+        if call not in self._found:
+            self._found[call] = self._base(node.inputs[0], inputs[0])
+        base = self._found[call]
+        owner = _owner(base)
+        assert owner is not None, "what is written over is computed"
+        fresh = Node(node.op, (base, *inputs[1:]), node.attrs, node.spec)
+        if scattering.overwrites(node):
+            self._placed.inside[id(owner)] = fresh, 0
+            self._placed.parts.append(owner)
+            self._placed.written_over[id(fresh)] = self._placed.first(owner)
+        return fresh
+
+    def _base(self, old: Node, source: Node) -> Node:
+        owner, at = _owner(old), old
+        is_alone = owner is not None and id(owner) not in self._taken and len(self._users[id(at)]) == 1
+        while is_alone and at is not owner:
+            at = at.inputs[0]
+            is_alone = len(self._users[id(at)]) == 1
+        if not is_alone:
+            return pointwise.copy(source)
+        self._taken.add(id(owner))
+        return source
+
+
+def _call(node: Node) -> Any:
+    """The same of the values of one op, which its kernel computes together."""
+    if WHICH not in node.attrs:
+        return id(node)
+    attrs = tuple([(name, value) for name, value in node.attrs.items() if name != WHICH])
+    return (node.op, *map(id, node.inputs), attrs)
 
 
 def _packed(
@@ -182,9 +247,12 @@ def clashes(schedule: Schedule, placed: Suballocation) -> set[int]:
     found: set[int] = set()
     for group in schedule.groups:
         written = {id(placed.inside[id(node)][0]) for node in group.outputs if id(node) in placed.inside}
+        over = {id(placed.first(node)) for node in group.outputs}
         if not written:
             continue
         for node in schedule.reads(group):
+            if id(placed.first(node)) in over:
+                continue
             if id(node) in placed.inside and id(placed.inside[id(node)][0]) in written:
                 found.add(placed.origin[id(node)])
     return found

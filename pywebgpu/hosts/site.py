@@ -53,6 +53,7 @@ NATIVE = (
 LATER = (
     "__main__.py",
     "accelerator.py",
+    "amp/",
     "autograd/",
     "compiler/serialization.py",
     "compiler/validate.py",

@@ -40,6 +40,7 @@ class ThreadState(threading.local):
 
     origins: who is told where nodes come from (see origin.py), mostly None.
     wide: nodes of whole numbers that not every device can hold, and the numbers, until a tensor is made of them.
+    autocast: for which devices amp/ casts what ops read, and how; empty where it does not.
     Each thread has its own, and begins with these.
     """
 
@@ -47,6 +48,7 @@ class ThreadState(threading.local):
         self.grad, self.inference = True, False
         self.origins: Any = None
         self.wide: list[tuple[Node, int]] = []
+        self.autocast: tuple[Any, ...] = ()
 
     def watch(self, origins: Origins | None) -> None:
         """Sets who is told in this thread; None ends it."""
@@ -59,12 +61,16 @@ class ThreadState(threading.local):
 
 
 class Used:
-    """Whether any thread was ever watched, or in inference mode. To ask a thread itself takes ten times as long."""
+    """Whether any thread was ever watched, or in inference mode. To ask a thread itself takes ten times as long.
 
-    __slots__ = ("inference", "origins")
+    autocast: what calls a function of nodes with its operands cast, once autocast was imported.
+    """
+
+    __slots__ = ("autocast", "inference", "origins")
 
     def __init__(self) -> None:
         self.inference = self.origins = False
+        self.autocast: Callable[..., Any] | None = None
 
 
 used = Used()

@@ -1,5 +1,7 @@
 """Adam and its relatives: steps scaled by running means of the gradient and of its square."""
 
+from typing import Any
+
 from pywebgpu.optim import optimizer
 from pywebgpu.tensor import tensor
 
@@ -64,8 +66,8 @@ class Adam(optimizer.UpdateRule):
         if group["amsgrad"]:
             largest = state["max_exp_avg_sq"]
             square = largest.copy_(largest.maximum(square))
-        step_size = group["lr"] / (1 - beta1**step)
-        divisor = square.sqrt() / (1 - beta2**step) ** 0.5 + group["eps"]
+        step_size = group["lr"] / optimizer.debiasing(beta1, step)
+        divisor = square.sqrt() / optimizer.debiasing(beta2, step) ** 0.5 + group["eps"]
         parameter.copy_(value - mean * step_size / divisor)
 
 
@@ -152,13 +154,20 @@ class RAdam(optimizer.UpdateRule):
         beta1, beta2 = group["betas"]
         value, gradient = shrunk(parameter, gradient, group)
         step, mean, square = moments(gradient, state, group)
-        correction = 1 - beta2**step
-        update = mean * (group["lr"] / (1 - beta1**step))
+        correction = optimizer.debiasing(beta2, step)
+        update = mean * (group["lr"] / optimizer.debiasing(beta1, step))
         longest = 2 / (1 - beta2) - 1
-        length = longest - 2 * step * beta2**step / correction
-        if length > 5.0:
+
+        def rectified(length: Any) -> tensor.Tensor:
             ratio = (length - 4) * (length - 2) * longest / ((longest - 4) * (longest - 2) * length)
-            update = update * (ratio * correction) ** 0.5 / (square.sqrt() + group["eps"])
+            found: tensor.Tensor = update * (ratio * correction) ** 0.5 / (square.sqrt() + group["eps"])
+            return found
+
+        length = longest - 2 * step * beta2**step / correction
+        if isinstance(length, tensor.Tensor):  # of a count on the device
+            update = rectified(length).where(length > 5.0, update)
+        elif length > 5.0:
+            update = rectified(length)
         parameter.copy_(value - update)
 
 

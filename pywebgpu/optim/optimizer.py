@@ -9,10 +9,10 @@ import functools
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from math import prod
+from math import log, prod
 from typing import Any
 
-from pywebgpu import devices
+from pywebgpu import devices, dtypes
 from pywebgpu.autodiff import grad_mode
 from pywebgpu.ir.graph import thread_state
 from pywebgpu.optim import grouping, numbers
@@ -249,6 +249,7 @@ class UpdateRule(Optimizer):
 
     _begins_states = True
     _group = numbers.Options
+    _overflowed: tensor.Tensor | None = None
 
     def __init__(self, params: Params, defaults: Group) -> None:
         if defaults.get("differentiable"):
@@ -282,6 +283,14 @@ class UpdateRule(Optimizer):
                         self._update_alone(params[0], group)
         return loss
 
+    def step_unless(self, overflowed: tensor.Tensor, *args: Any, **kwargs: Any) -> Loss:
+        """`step`, but where `overflowed`, of shape (), is not 0 the device leaves parameters and states as they are."""
+        self._overflowed = overflowed
+        try:
+            return self.step(*args, **kwargs)
+        finally:
+            self._overflowed = None
+
     def _bundles(self, number: int, params: list[tensor.Tensor]) -> list[list[tensor.Tensor]]:
         """The parameters with a gradient of a group as those that are updated together.
 
@@ -304,10 +313,10 @@ class UpdateRule(Optimizer):
         states = self._states(params, group)
         before = {name: states[0][name] for name in states[0]}
         for name, value in before.items():
-            if isinstance(value, tensor.Tensor):
+            if isinstance(value, tensor.Tensor) and name != "step":
                 before[name] = flat_parameters.gather([state[name] for state in states])
         after = dict(before)
-        self._update(flat_parameters.gather(params), -gradients if group["maximize"] else gradients, after, group)
+        self._updated(flat_parameters.gather(params), -gradients if group["maximize"] else gradients, after, group)
         for name, value in after.items():
             if value is not before.get(name) or not isinstance(value, tensor.Tensor):
                 parts = (
@@ -321,8 +330,21 @@ class UpdateRule(Optimizer):
         gradient: Any = parameter.grad
         gradient = -gradient if group["maximize"] else gradient
         states = self._states([parameter], group)
-        self._update(parameter, gradient, states[0], group)
+        self._updated(parameter, gradient, states[0], group)
         self._keep([parameter], states)
+
+    def _updated(self, parameter: tensor.Tensor, gradient: tensor.Tensor, state: State, group: Group) -> None:
+        """`_update`, of which nothing is left where the device finds `_overflowed`."""
+        if self._overflowed is None:
+            self._update(parameter, gradient, state, group)
+            return
+        kept = {name: value.clone() for name, value in state.items() if isinstance(value, tensor.Tensor)}
+        before = parameter.clone()
+        self._update(parameter, gradient, state, group)
+        skips = self._overflowed.to(parameter.device) != 0
+        parameter.copy_(before.where(skips, parameter))
+        for name, value in kept.items():
+            state[name].copy_(value.where(skips, state[name]))
 
     def _states(self, params: list[tensor.Tensor], group: Group) -> list[State]:
         """What is remembered of the parameters; a rule that remembers nothing leaves no trace in `state`."""
@@ -330,7 +352,22 @@ class UpdateRule(Optimizer):
         if not any(states):
             self._begin(params, states, group)
             self._keep(params, states)
+        if self._overflowed is not None or isinstance(states[0].get("step"), tensor.Tensor):
+            self._count_on_device(params, states)
         return states
+
+    def _count_on_device(self, params: list[tensor.Tensor], states: list[State]) -> None:
+        """Makes the step count one tensor of exactly these parameters: a device counts the steps that it took."""
+        step = dict.get(states[0], "step")
+        if step is None:
+            return
+        users = sum(dict.get(state, "step") is step for state in self.state.values())
+        if isinstance(step, tensor.Tensor) and users == len(params):
+            return
+        with capture.paused():
+            made = create.tensor(float(step), dtype=dtypes.float32, device=params[0].device)
+            for state in states:
+                state["step"] = made
 
     def _keep(self, params: list[tensor.Tensor], states: list[State]) -> None:
         for parameter, state in zip(params, states, strict=True):
@@ -383,7 +420,9 @@ def _kind(parameter: tensor.Tensor, state: State) -> object:
     """What parameters that are updated together have in common; something new for one that must be alone."""
     found: list[Any] = []
     for name, value in dict.items(state):  # As they are: nothing is read anew here.
-        if isinstance(value, tensor.Tensor):
+        if name == "step" and isinstance(value, tensor.Tensor):
+            found.append((name, id(value)))
+        elif isinstance(value, tensor.Tensor):
             if not flat_parameters.are_alike(value, parameter):
                 return object()
             found.append((name, None))
@@ -406,6 +445,13 @@ def decayed(parameter: tensor.Tensor, gradient: tensor.Tensor, weight_decay: Rat
         return gradient
     found: tensor.Tensor = gradient + parameter * weight_decay
     return found
+
+
+def debiasing(beta: float, step: int | tensor.Tensor) -> Any:
+    """1 - beta^step, of a count on a device with the digits that float32 has."""
+    if isinstance(step, tensor.Tensor):
+        return -(step * log(beta)).expm1() if beta > 0 else 1.0
+    return 1 - beta**step
 
 
 def require_not_negative(**options: Rate) -> None:

@@ -52,7 +52,8 @@ class Call:
         self.numbers: list[float] = []
         self.kept: list[Any] = []
         self.has_history = False
-        modes = (thread_state.grad, thread_state.inference, dtypes.default(), devices.default_device())
+        state = thread_state
+        modes = (state.grad, state.inference, state.autocast, dtypes.default(), devices.default_device())
         self.key: Hashable = (modes, self._describe(args), self._describe(kwargs) if kwargs else None)
 
     def _describe(self, value: object) -> Hashable:

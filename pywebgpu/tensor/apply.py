@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar, overload
 
-from pywebgpu.ir.graph import Node
+from pywebgpu.ir.graph import Node, thread_state, used
 from pywebgpu.ops import movement
 from pywebgpu.tensor.base import TensorBase
 
@@ -28,6 +28,8 @@ def apply(function: Callable[..., object], *args: object, **kwargs: object) -> o
 
     Tensors inside lists and tuples count. Raises RuntimeError when tensors are on different devices.
     """
+    if used.autocast is not None and thread_state.autocast:
+        return used.autocast(apply, function, args, kwargs)
     found: list[TensorBase] = []
     nodes = [_unwrapped(arg, found) for arg in args]
     options = {name: _unwrapped(value, found) for name, value in kwargs.items()} if kwargs else kwargs

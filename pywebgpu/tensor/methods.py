@@ -6,9 +6,10 @@ import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-from pywebgpu.ir.graph import Node
+from pywebgpu.ir.graph import Node, used
 from pywebgpu.step_capture.free_number import NUMBERS
 from pywebgpu.tensor import from_data, transfer
+from pywebgpu.tensor.apply import apply
 from pywebgpu.tensor.base import TensorBase
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ def unary(function: Callable[[Node], Node]) -> Unary:
     """A method without arguments."""
 
     def method(self: TensorBase) -> Tensor:
+        if used.autocast is not None:
+            return apply(function, self)
         return self._new(function(self._node), self._storage.device)
 
     return named(method, function)
@@ -63,6 +66,8 @@ def operator(function: Callable[[Any, Any], Node]) -> Binary:
             found = operand(self, other)
         except NoOperandError:
             return NotImplemented  # type: ignore[no-any-return]
+        if used.autocast is not None:
+            return apply(function, self, found)
         return self._new(function(self._node, found), self._storage.device)
 
     return named(method, function)
@@ -76,6 +81,8 @@ def reflected(function: Callable[[Any, Any], Node]) -> Binary:
             found = operand(self, other)
         except NoOperandError:
             return NotImplemented  # type: ignore[no-any-return]
+        if used.autocast is not None:
+            return apply(function, found, self)
         return self._new(function(found, self._node), self._storage.device)
 
     return named(method, function)

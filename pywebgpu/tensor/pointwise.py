@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from pywebgpu import dtypes
 from pywebgpu.composites import arithmetic, elementwise, logic
-from pywebgpu.ir.graph import Node, Pointwise
+from pywebgpu.ir.graph import Node, Pointwise, used
 from pywebgpu.ops import pointwise as ops
 from pywebgpu.tensor.apply import apply
 from pywebgpu.tensor.base import TensorBase
@@ -23,6 +23,8 @@ def _real(op: Pointwise) -> Unary:
     """A function of real numbers: integers become the default float."""
 
     def method(self: TensorBase) -> Tensor:
+        if used.autocast is not None:
+            return apply(partial(arithmetic.unary_float, op), self)
         return self._new(arithmetic.unary_float(op, self._node), self._storage.device)
 
     return named(method, op)
@@ -81,6 +83,8 @@ class PointwiseMethods(TensorBase):
 
     def pow(self, exponent: Operand) -> Tensor:
         """self to a power."""
+        if used.autocast is not None:
+            return apply(elementwise.pow_, self, exponent)
         return self._new(elementwise.pow_(self._node, operand(self, exponent)), self._storage.device)
 
     def float_power(self, exponent: Operand) -> Tensor:

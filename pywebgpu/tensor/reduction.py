@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple, overload
 
 from pywebgpu.composites import quantile, reduce, scan
 from pywebgpu.dtypes import DType
+from pywebgpu.ir.graph import used
 from pywebgpu.tensor.apply import apply
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.methods import aliased
@@ -40,6 +41,8 @@ class ReductionMethods(PointwiseMethods):
     @aliased
     def sum(self, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
         """The sum over `dim` (None: all axes); of whole numbers and bools in int64."""
+        if used.autocast is not None:
+            return apply(reduce.sum, self, dim, keepdim, dtype=dtype)
         return self._new(reduce.sum(self._node, dim, keepdim, dtype=dtype), self._storage.device)
 
     @aliased
@@ -206,11 +209,15 @@ class ReductionMethods(PointwiseMethods):
     @aliased
     def softmax(self, dim: int, dtype: DType | None = None) -> Tensor:
         """exp(x) over its sum along `dim`."""
+        if used.autocast is not None:
+            return apply(reduce.softmax, self, dim, dtype=dtype)
         return self._new(reduce.softmax(self._node, dim, dtype=dtype), self._storage.device)
 
     @aliased
     def log_softmax(self, dim: int, dtype: DType | None = None) -> Tensor:
         """x - logsumexp(x) along `dim`."""
+        if used.autocast is not None:
+            return apply(reduce.log_softmax, self, dim, dtype=dtype)
         return self._new(reduce.log_softmax(self._node, dim, dtype=dtype), self._storage.device)
 
     # Scans

@@ -87,6 +87,7 @@ class _Segment:
         self.given = [None if isinstance(arg, TensorBase) else arg for arg in self.given]
         self.leaves: list[Node] = []
         self.released = False
+        self.autocast = thread_state.autocast  # Backward runs outside of it.
 
     def outputs(self) -> object:
         """Runs the function; its tensors remember this call and nothing of what happened inside."""
@@ -147,7 +148,11 @@ class _Segment:
             values.append(Tensor._new(copy, device))
         split = len(values) - len(self.names)
         kwargs = dict(zip(self.names, values[split:], strict=True))
-        return self.function(*values[:split], **kwargs), copies
+        outside, thread_state.autocast = thread_state.autocast, self.autocast
+        try:
+            return self.function(*values[:split], **kwargs), copies
+        finally:
+            thread_state.autocast = outside
 
 
 def _identity(node: Node) -> int:

@@ -223,6 +223,9 @@ case("embedding_int32", functional("embedding"), integers(3, low=0, high=7, dtyp
 case("embedding_zero_dim", functional("embedding"), integers(low=0, high=7), randn(7, 4))
 case("embedding_padding", functional("embedding", padding_idx=2), integers(9, low=0, high=5), randn(5, 4))
 case("embedding_many_repeats", functional("embedding"), integers(300, low=0, high=3), randn(3, 4))
+# Its gradient goes into the one that the product makes.
+case("embedding_tied", lambda torch, i, w: torch.nn.functional.linear(torch.nn.functional.embedding(i, w), w).sin(),
+     integers(67, low=0, high=3000), uniform(3000, 44, low=-0.1, high=0.1), tolerance="reduction")  # fmt: skip
 case("embedding_empty", functional("embedding"), integers(0, 3), randn(7, 4))
 case("one_hot", functional("one_hot", 6), integers(7, low=0, high=6))
 

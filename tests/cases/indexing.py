@@ -188,6 +188,22 @@ case("index_add_alpha", lambda torch, a, i, v: a.index_add(0, i, v, alpha=-0.5),
 case("index_add_in_place", lambda torch, a, i, v: a.clone().index_add_(0, i, v), randn(4, 3), ROWS, randn(3, 3))
 case("index_add_many", lambda torch, i, v: torch.zeros(5, 3).index_add_(0, i, v), integers(257, low=0, high=5),
      randn(257, 3), tolerance="reduction")  # fmt: skip
+# So large that only the rows that occur are touched.
+for name, rows, columns, updates, last in (
+    ("rows", 3000, 36, 300, 3000), ("repeated_rows", 3000, 36, 300, 4), ("odd_rows", 4001, 33, 67, 4001),
+    ("wide_rows", 40, 1027, 301, 40), ("sorted_in_parts", 300, 32, 4500, 250), ("one_row", 9000, 132, 9, 1),
+):  # fmt: skip
+    large = randn(rows, columns), integers(updates, low=0, high=last), randn(updates, columns)
+    case(f"index_add_{name}", lambda torch, a, i, v: a.index_add(0, i, v), *large, tolerance="reduction")
+    case(f"index_add_in_place_{name}", lambda torch, a, i, v: a.clone().mul_(2).index_add_(0, i, v), *large,
+         tolerance="reduction", grad=False)  # fmt: skip
+LARGE = randn(3000, 36), integers(300, low=0, high=30), spiked(300, 36)
+for reduce in ("amax", "amin", "prod"):
+    case(f"index_reduce_rows_{reduce}", lambda torch, a, i, v, r=reduce: a.index_reduce(0, i, v, r), *LARGE, grad=False)
+case("index_copy_rows", lambda torch, a, i, v: a.index_copy(0, i, v), randn(3000, 36),
+     given([*range(5, 2995, 10)], "int64"), randn(299, 36))  # fmt: skip
+case("get_first_rows", lambda torch, a: a[torch.arange(3)] * 2 + a[torch.arange(4)][:3], randn(5, 4))
+case("get_all_rows", lambda torch, a: a[torch.arange(5)], randn(5, 4))
 case("index_copy_in_place", lambda torch, a, i, v: a.clone().index_copy_(0, i, v), randn(4, 3), UNIQUE, randn(3, 3))
 case("index_fill_in_place", lambda torch, a, i: a.clone().index_fill_(1, i, -1), randn(3, 4), ROWS)
 case("index_put", lambda torch, a, i, v: a.index_put((i,), v), randn(4, 3), UNIQUE, randn(3, 3))

@@ -32,6 +32,10 @@ def scatter_add() -> Any:
     return leaf(10, 4).index_add(0, leaf(30, dtype=torch.int64), leaf(30, 4))
 
 
+def scatter_in_place() -> Any:
+    return leaf(4000, 64).index_add(0, leaf(100, dtype=torch.int64), leaf(100, 64))
+
+
 def written_slice() -> Any:
     x = leaf(8, 8)
     x[2:4, ::2] = leaf(2, 4)
@@ -88,6 +92,8 @@ PARTS: dict[str, Subject] = {
     "sort_block": lambda: leaf(3, 500).argsort(1),
     "sort_merge": lambda: leaf(3, 500).argsort(1),
     "scatter_add": scatter_add,
+    "scatter_blocks_add": scatter_in_place,
+    "scatter_carried_add": scatter_in_place,
     "pack_gaps": packed,
 }
 

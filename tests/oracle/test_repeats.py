@@ -11,7 +11,8 @@ NAMES = {
     "norm_default",
     "cumsum_rows_of_1000", "logsumexp_rows_of_1000", "several_folds", "mm_33_300_17", "mm_128_3_130", "bmm_65_63_66",
     "scatter_add_many", "index_add_many", "get_repeated_gradient", "embedding_rows", "sort_1000",
-    "embedding_many_repeats", "conv2d_wide", "layer_norm_rows", "attention_long", "cross_entropy_many_classes",
+    "embedding_many_repeats", "embedding_tied", "index_add_repeated_rows", "index_add_sorted_in_parts",
+    "conv2d_wide", "layer_norm_rows", "attention_long", "cross_entropy_many_classes",
 }  # fmt: skip
 TABLES = (reduction, contraction, indexing, functional, losses)
 REPEATED = [case for table in TABLES for case in table.CASES if case.name in NAMES]

@@ -65,7 +65,9 @@ STRUCTURALS: dict[str, list[tuple[Callable[..., Any], tuple[tuple[int, ...], ...
     ],
 }
 # No gradient flows, or the lowering alone makes them, after gradients were taken.
-NOT_DIFFERENTIATED = {"argsort", "sort_block", "sort_merge", "scatter_sorted", "offset_slice"}
+NOT_DIFFERENTIATED = {
+    "argsort", "sort_block", "sort_merge", "scatter_sorted", "scatter_blocks", "scatter_carried", "offset_slice",
+}  # fmt: skip
 
 
 def leaf(*shape: int, low: float = -2.0, high: float = 2.0, seed: int = 0) -> Any:

@@ -41,8 +41,8 @@ LAYERS = (
     {"runtime"},
     {"tensor"},
     {"step_capture"},
-    {"amp", "autograd", "data", "inspector", "io", "nn", "optim"},
-    {"hosts"},
+    {"autograd", "data", "inspector", "io", "nn", "optim"},
+    {"amp", "hosts"},
     {
         "__main__",
         "bench",

@@ -19,12 +19,12 @@ from pywebgpu.compiler.program import Dispatch, Program, Slot
 from pywebgpu.io import safetensors
 from pywebgpu.ir.graph import Spec
 from pywebgpu.kernels.kernel import Limits
-from pywebgpu.ops import packing, pointwise
+from pywebgpu.ops import indexing, packing, pointwise
 from pywebgpu.runtime import state
 from pywebgpu.tensor import flat_parameters
 from pywebgpu.tensor.apply import apply
 from tests.fuzz import steps
-from tests.unit.compiled import check, for_limits, leaf, programs, settle
+from tests.unit.compiled import check, for_limits, leaf, only, programs, settle
 
 DEFAULT = Limits()
 
@@ -48,6 +48,27 @@ def bound(program: Program) -> list[list[tuple[int, int | None]]]:
 
 
 # Programs
+
+
+def test_rows_are_added_where_a_product_wrote() -> None:
+    a, b, numbers, updates = leaf(3000, 8), leaf(8, 64), leaf(70, dtype=torch.int64), leaf(70, 64)
+    added = apply(
+        lambda base, index, rows: indexing.scatter(pointwise.full(0.0, base.spec), index, rows, mode="add"),
+        leaf(3000, 64), numbers, updates,
+    )  # fmt: skip
+    program = compiled(a @ b + added)
+    (output,) = program.outputs
+    buffer = program.slots[output].buffer
+    assert len(program.steps) == 4, "a product, the order of the numbers, the runs, those that blocks share"
+    assert sum((buffer, 0) in places or (buffer, None) in places for places in bound(program)) == 3
+
+
+def test_rows_are_added_in_the_buffer_that_the_result_takes_over() -> None:
+    x, numbers, updates = leaf(3000, 64), leaf(70, dtype=torch.int64), leaf(70, 64)
+    program = only(lambda: x.index_add_(0, numbers, updates))
+    check(program, DEFAULT)
+    assert len(program.steps) == 3, "nothing is copied"
+    assert program.slots[program.outputs[0]].buffer == program.slots[program.inputs[0]].buffer
 
 
 def test_parts_are_computed_in_their_places() -> None:

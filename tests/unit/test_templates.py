@@ -50,6 +50,13 @@ def added(updates: int) -> Subject:
     )
 
 
+def added_in_place(rows: int, columns: int, updates: int, different: int) -> Subject:
+    """Rows added by number into many more."""
+    return lambda device: data(device, rows, columns).index_add(
+        0, (torch.arange(updates).to(device) * 5 % 23) % different, data(device, updates, columns)
+    )
+
+
 def overwritten(x: Any) -> Any:
     """A result in its operand's buffer, then a slice of it."""
     x.mul_(2).add_(1)
@@ -96,7 +103,9 @@ SUBJECTS: dict[str, list[Subject]] = {
     "scan": [lambda device: data(device, 3, 77).cumsum(-1)],
     "scatter": [added(20)],
     "scatter_sorted": [added(4100)],
-    "sort_block": [lambda device: data(device, 3, 300).argsort(-1)],
+    "scatter_blocks": [added_in_place(4000, 36, 70, 20), added_in_place(9000, 33, 30, 2)],
+    "scatter_carried": [added_in_place(4000, 36, 70, 3), added_in_place(4000, 1028, 33, 2)],
+    "sort_block": [lambda device: data(device, 3, 300).argsort(-1), added_in_place(4000, 32, 300, 9)],
     "sort_merge": [lambda device: data(device, 600).argsort(-1)],
     "pack": [],  # It fills gaps, which nobody reads; test_suballocation.py looks into them.
 }

@@ -1,5 +1,5 @@
 """Passes from graph to graph: the same values, less work. A pass takes the roots and the toposorted graph."""
 
-from pywebgpu.compiler.passes import checks, lower, simplify
+from pywebgpu.compiler.passes import checks, lower, scatters, simplify
 
-PASSES = (simplify.simplify, checks.check_integers, lower.lower, simplify.simplify)
+PASSES = (simplify.simplify, checks.check_integers, scatters.lower, lower.lower, simplify.simplify)

@@ -10,7 +10,6 @@ from pywebgpu.ir.graph import Node, Op, Reduction, Spec
 from pywebgpu.ops import contraction, indexing, movement, pointwise, reduction
 
 BLOCK = 256  # elements of a row that one workgroup orders
-MANY = 4096  # updates from which putting them in order first costs less than comparing each with each row
 JOINED = 6  # parts that one kernel joins
 LONG = 8192  # elements of a reduction from which it is worth a second pass
 FEW = 64  # results below which one pass would leave most of a device idle
@@ -19,14 +18,14 @@ PARTS = 256  # partial results of a long reduction
 Passing = tuple[Op, Spec, int, int]  # what is read below views, its rows, and how much of k each has
 
 
-def lower(roots: tuple[Node, ...], order: Sequence[Node]) -> tuple[Node, ...]:
+def lower(roots: tuple[Node, ...], nodes: Sequence[Node]) -> tuple[Node, ...]:
     """The same values from ops that kernels exist for."""
-    roots = walk.rebuild(roots, order, _rule)
-    order = walk.toposort(roots)
-    if not any(_is_long(node) for node in order):
+    roots = walk.rebuild(roots, nodes, _rule)
+    nodes = walk.toposort(roots)
+    if not any(_is_long(node) for node in nodes):
         return roots
-    passing = _passing(order)
-    return walk.rebuild(roots, order, lambda node: _split(node, passing) if _is_long(node) else node)
+    passing = _passing(nodes)
+    return walk.rebuild(roots, nodes, lambda node: _split(node, passing) if _is_long(node) else node)
 
 
 def _rule(node: Node) -> Node:
@@ -35,8 +34,6 @@ def _rule(node: Node) -> Node:
         return pointwise.full(known, node.spec)
     if node.op is indexing.argsort:
         return _argsort(node)
-    if node.op is indexing.scatter and node.inputs[1].spec.shape[0] >= MANY:
-        return _scatter(node)
     if node.op is indexing.cat and len(node.inputs) > JOINED:
         return _cat(node)
     if node.op is contraction.matmul and not all(len(source.spec.shape) == 3 for source in node.inputs):
@@ -44,30 +41,19 @@ def _rule(node: Node) -> Node:
     return node
 
 
-def _scatter(node: Node) -> Node:
-    """Updates in the order of their rows: each row then finds its own by a search and not by looking at all."""
-    base, index, source = node.inputs
-    keys = pointwise.cast(index, dtype=dtypes.uint32)
-    order = _order(keys)
-    count = index.spec.shape[0]
-    column = movement.reshape(keys, shape=(count, 1))
-    numbers = movement.reshape(indexing.take(column, order), shape=(count,))
-    return indexing.scatter_sorted(base, numbers, order, source, mode=node.attrs["mode"])
-
-
 def _argsort(node: Node) -> Node:
     keys = ordering.sort_keys(node.inputs[0], node.attrs["descending"])
-    return pointwise.cast(_order(keys), dtype=dtypes.int64)
+    return pointwise.cast(order(keys), dtype=dtypes.int64)
 
 
-def _order(keys: Node) -> Node:
-    """Blocks in order, then runs of twice the width, again and again."""
-    order = indexing.sort_block(keys, size=BLOCK)
-    width = BLOCK
+def order(keys: Node, block: int = BLOCK) -> Node:
+    """The stable order of rows of uint32: blocks in order, then runs of twice the width, again and again."""
+    found = indexing.sort_block(keys, size=block)
+    width = block
     while width < keys.spec.shape[-1]:
-        order = indexing.sort_merge(keys, order, width=width)
+        found = indexing.sort_merge(keys, found, width=width)
         width *= 2
-    return order
+    return found
 
 
 def _cat(node: Node) -> Node:

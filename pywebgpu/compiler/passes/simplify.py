@@ -135,6 +135,32 @@ def _write_slice(node: Node) -> Node:
     return value if value.spec.shape == node.spec.shape else node
 
 
+def _take(node: Node) -> Node:
+    """The first rows, by their numbers."""
+    x, index = node.inputs
+    count = index.spec.shape[0]
+    if not _counts(index) or count > x.spec.shape[0]:
+        return node
+    return movement.slice_(x, starts=(0, 0), sizes=(count, x.spec.shape[1]), steps=(1, 1))
+
+
+def _scatter(node: Node) -> Node:
+    """The first rows, one update each."""
+    base, index, source = node.inputs
+    if node.attrs["mode"] not in ("add", "set") or constant(base) != 0 or not _counts(index):
+        return node
+    if index.spec.shape[0] > base.spec.shape[0]:
+        return node
+    return movement.pad(source, shape=base.spec.shape, starts=(0, 0), steps=(1, 1))
+
+
+def _counts(index: Node) -> bool:
+    """Whether row numbers are 0, 1, 2 and so on."""
+    while _is(index, pointwise.cast) and index.spec.dtype in _WORDS:
+        index = index.inputs[0]
+    return _is(index, pointwise.iota) and index.spec.dtype in _WORDS
+
+
 def _piece(node: Node) -> Node:
     x = node.inputs[0]
     if _is(x, packing.pack):
@@ -264,6 +290,7 @@ def _is(node: Node, op: Op) -> bool:
     return node.op is op and node.buffer is None
 
 
+_WORDS = (dtypes.int64, dtypes.int32, dtypes.uint32)
 _FOLD: dict[Op, Callable[..., float]] = {
     pointwise.add: lambda a, b: a + b,
     pointwise.sub: lambda a, b: a - b,
@@ -297,6 +324,8 @@ RULES: dict[Op, tuple[Rule, ...]] = {
     reduction.max_: (_extreme,),
     reduction.min_: (_extreme,),
     indexing.write_slice: (_write_slice,),
+    indexing.take: (_take,),
+    indexing.scatter: (_scatter,),
     packing.piece: (_of_constant, _piece),
     packing.pack: (_pack,),
 }

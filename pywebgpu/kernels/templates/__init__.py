@@ -4,7 +4,7 @@ from pywebgpu.errors import CompileError
 from pywebgpu.ir.graph import Node, Op
 from pywebgpu.kernels.target import Target
 from pywebgpu.kernels.template import Template
-from pywebgpu.kernels.templates import matmul, pack, pointwise, rows, scan, scatter, sort
+from pywebgpu.kernels.templates import matmul, pack, pointwise, rows, scan, scatter, scatter_rows, sort
 
 ALL: tuple[Template, ...] = (
     pointwise.PointwiseTemplate(),
@@ -13,6 +13,8 @@ ALL: tuple[Template, ...] = (
     scan.ScanTemplate(),
     scatter.ScatterTemplate(),
     scatter.ScatterSortedTemplate(),
+    scatter_rows.ScatterBlocksTemplate(),
+    scatter_rows.ScatterCarriedTemplate(),
     sort.SortBlockTemplate(),
     sort.SortMergeTemplate(),
     pack.PackTemplate(),

@@ -9,7 +9,7 @@ from math import prod
 
 from pywebgpu.ir.graph import Node, Op
 from pywebgpu.kernels.builder import Builder
-from pywebgpu.kernels.ir import GROUP, I32, LANE, U32, Const, Var, construct, select, smaller
+from pywebgpu.kernels.ir import GROUP, I32, LANE, U32, Const, Expr, Var, construct, select, smaller
 from pywebgpu.kernels.kernel import Kernel
 from pywebgpu.kernels.launch import Launch, Problem, threads
 from pywebgpu.kernels.target import Target
@@ -18,6 +18,9 @@ from pywebgpu.ops import indexing
 from pywebgpu.symbolic import Sym, flatten, unflatten
 
 BLOCK = 256  # elements that one workgroup orders by counting
+SIDES = (32, 16, 8, 4)  # elements of a larger block that one workgroup finds the ranks of
+COUNTED = 64  # keys that a lane looks at for one of them, at most, where there are few enough
+UNROLLED = 8  # keys that are loaded side by side
 
 
 def _at(node: Node, row: Var, column: Var) -> tuple[Sym, ...]:
@@ -29,6 +32,7 @@ class SortBlockTemplate(Template):
     """Problem: rows, columns. Launch: threads of a workgroup, which orders a block."""
 
     name = "sort_block"
+    repeats = 4  # Row numbers are checked, and cast to keys.
 
     def claims(self, op: Op, target: Target) -> bool:
         return op is indexing.sort_block
@@ -37,29 +41,77 @@ class SortBlockTemplate(Template):
         return _problem(work)
 
     def launches(self, problem: Problem, target: Target) -> Sequence[Launch]:
-        return [Launch(threads=one) for one in threads(min(BLOCK, target.limits.workgroup_size))]
+        most = target.limits.workgroup_size
+        return [Launch(threads=one) for one in threads(min(BLOCK, most) if problem.sizes[2] <= BLOCK else most)]
 
     def write(self, work: Computation, launch: Launch, build: Builder) -> Kernel:
-        (node,), lanes = work.nodes, launch.threads
-        keys = node.inputs[0]
-        rows, columns = prod(node.spec.shape[:-1]), node.spec.shape[-1]
-        blocks = -(-columns // BLOCK)
-        shared = build.workgroup_array("keys_of", U32, BLOCK)
-        row = build.let(GROUP // blocks, "row")
-        first = build.let(GROUP % blocks * BLOCK, "first")
-        count = build.let(smaller(Const(U32, BLOCK), columns - first), "count")
-        with build.loop("k", LANE, count, lanes) as k:
-            column = build.let(first + k, "column")
-            build.assign(shared[k], build.value(keys, _at(node, row, column)))
-        build.barrier()
-        with build.loop("own", LANE, count, lanes) as own:
-            key = build.let(shared[own], "key")
-            rank = build.var(first, "rank")
-            with build.loop("k", 0, count) as k:
-                before = (shared[k] < key) | (shared[k].eq(key) & (k < own))
-                build.assign(rank, select(0, Const(U32, 1), before), "+=")
-            build.store(node, flatten(_at(node, row, rank), node.spec.shape), construct(I32, first + own))
-        return build.kernel("sort_block", lanes, rows * blocks)
+        (node,) = work.nodes
+        return _count_shared(node, launch, build) if node.attrs["size"] <= BLOCK else _count_apart(node, launch, build)
+
+
+def _count_shared(node: Node, launch: Launch, build: Builder) -> Kernel:
+    """A workgroup orders a block."""
+    keys, lanes = node.inputs[0], launch.threads
+    rows, columns = prod(node.spec.shape[:-1]), node.spec.shape[-1]
+    blocks = -(-columns // BLOCK)
+    shared = build.workgroup_array("keys_of", U32, BLOCK)
+    row = build.let(GROUP // blocks, "row")
+    first = build.let(GROUP % blocks * BLOCK, "first")
+    count = build.let(smaller(Const(U32, BLOCK), columns - first), "count")
+    with build.loop("k", LANE, count, lanes) as k:
+        column = build.let(first + k, "column")
+        build.assign(shared[k], build.value(keys, _at(node, row, column)))
+    build.barrier()
+    with build.loop("own", LANE, count, lanes) as own:
+        key = build.let(shared[own], "key")
+        rank = build.var(first, "rank")
+        with build.loop("k", 0, count) as k:
+            before = (shared[k] < key) | (shared[k].eq(key) & (k < own))
+            build.assign(rank, select(0, Const(U32, 1), before), "+=")
+        build.store(node, flatten(_at(node, row, rank), node.spec.shape), construct(I32, first + own))
+    return build.kernel("sort_block", lanes, rows * blocks)
+
+
+def _count_apart(node: Node, launch: Launch, build: Builder) -> Kernel:
+    """A large block, ordered by many workgroups: each has a few elements, whose ranks its lanes count in parts."""
+    keys, lanes, size = node.inputs[0], launch.threads, node.attrs["size"]
+    rows, columns = prod(node.spec.shape[:-1]), node.spec.shape[-1]
+    side = next((one for one in SIDES if min(size, columns) * one <= COUNTED * lanes), SIDES[-1])
+    parts = lanes // side
+    groups = -(-columns // side)  # A block begins where a workgroup does: both are powers of two.
+    counts = build.workgroup_array("counts", U32, side * parts)
+    row = build.let(GROUP // groups, "row")
+    part = build.let(LANE // side, "part")
+    own = build.let(GROUP % groups * side + LANE % side, "own")
+    column = build.let(smaller(own, columns - 1), "column")
+    first = build.let(column // size * size, "first")
+    end = build.let(smaller(first + size, columns), "end")
+    key = build.let(build.value(keys, _at(node, row, column)), "key")
+    rank = build.var(Const(U32, 0), "rank")
+
+    def count(at: Expr) -> None:
+        k = build.let(at, build.fresh("k"))
+        other = build.value(keys, _at(node, row, k))
+        is_before = (other < key) | (other.eq(key) & (k < own))
+        build.assign(rank, select(0, Const(U32, 1), is_before), "+=")
+
+    at = build.var(first + part, "at")
+    with build.if_(part < parts):
+        with build.while_(at + (UNROLLED - 1) * parts < end):
+            for step in range(UNROLLED):
+                count(at + step * parts)
+            build.assign(at, UNROLLED * parts, "+=")
+        with build.while_(at < end):
+            count(at)
+            build.assign(at, parts, "+=")
+        build.assign(counts[LANE], rank)
+    build.barrier()
+    with build.if_(side > LANE, own < columns):
+        total = build.var(first, "total")
+        with build.loop("step", 0, parts) as one:
+            build.assign(total, counts[one * side + LANE], "+=")
+        build.store(node, flatten(_at(node, row, total), node.spec.shape), construct(I32, own))
+    return build.kernel("sort_block", lanes, rows * groups)
 
 
 class SortMergeTemplate(Template):
@@ -106,5 +158,5 @@ class SortMergeTemplate(Template):
 
 
 def _problem(work: Computation) -> Problem:
-    shape = work.nodes[0].spec.shape
-    return Problem((prod(shape[:-1]), shape[-1]))
+    shape, attrs = work.nodes[0].spec.shape, work.nodes[0].attrs
+    return Problem((prod(shape[:-1]), shape[-1], attrs.get("size", attrs.get("width"))))

@@ -1,0 +1,91 @@
+"""Which functions autocast calls in lower precision, which in float32, and which in the widest dtype they are given.
+
+These are PyTorch's lists, its CUDA ones for every GPU. What stands in none runs in the dtypes that it is given.
+A function counts by itself, as `apply` is called with it; an op that several functions share counts by its record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum
+from functools import partial
+from typing import Any
+
+from pywebgpu.composites import (
+    activation,
+    attention,
+    convolution,
+    distance,
+    einsum,
+    elementwise,
+    linear,
+    loss,
+    normalize,
+    quantile,
+    recurrent,
+    reduce,
+    resample,
+    scan,
+    scattering,
+)  # fmt: skip
+from pywebgpu.ops import pointwise
+
+
+class Rule(Enum):
+    """What floating operands become, but for float64, which stays."""
+
+    LOWER = "the dtype of autocast"
+    FLOAT32 = "float32"
+    FLOAT32_RESULT = "float32, where no dtype was asked for"
+    WIDEST = "float32 where one of them is, else as they are"
+    BANNED = "an error"
+
+
+Table = dict[object, Rule]
+
+PRODUCTS = (
+    linear.matmul, linear.mm, linear.bmm, linear.linear, linear.addmm, linear.addbmm, linear.baddbmm,
+    convolution.conv, convolution.conv_transpose, activation.prelu, attention.scaled_dot_product_attention,
+)  # fmt: skip
+LOSSES = (
+    loss.cross_entropy, loss.nll_loss, loss.binary_cross_entropy_with_logits, loss.kl_div, loss.poisson_nll_loss,
+    loss.multi_margin_loss, distance.mse_loss, distance.l1_loss, distance.smooth_l1_loss, distance.huber_loss,
+    distance.soft_margin_loss, distance.cosine_embedding_loss, distance.margin_ranking_loss,
+    distance.hinge_embedding_loss, distance.triplet_margin_loss,
+)  # fmt: skip
+
+GPU: Table = {
+    **dict.fromkeys(PRODUCTS, Rule.LOWER),
+    **dict.fromkeys((linear.mv, linear.addmv, linear.addr, einsum.einsum), Rule.LOWER),
+    **dict.fromkeys((recurrent.layer, recurrent.cell), Rule.LOWER),
+    **dict.fromkeys(LOSSES, Rule.FLOAT32),
+    **dict.fromkeys(
+        (
+            pointwise.acos, pointwise.asin, pointwise.cosh, pointwise.erfinv, pointwise.exp, pointwise.expm1,
+            pointwise.log, pointwise.log1p, pointwise.reciprocal, pointwise.rsqrt, pointwise.sinh, pointwise.tan,
+            elementwise.log2, elementwise.log10, elementwise.pow_, activation.softplus, reduce.norm, reduce.logsumexp,
+            normalize.layer_norm, normalize.group_norm, normalize.rms_norm, distance.cosine_similarity,
+            resample.interpolate,
+        ),
+        Rule.FLOAT32,
+    ),
+    **dict.fromkeys(
+        (reduce.sum, reduce.prod, reduce.softmax, reduce.log_softmax, scan.cumsum, scan.cumprod), Rule.FLOAT32_RESULT
+    ),
+    **dict.fromkeys((linear.bilinear, linear.dot, linear.tensordot, scattering.scatter_add), Rule.WIDEST),
+    loss.binary_cross_entropy: Rule.BANNED,
+}  # fmt: skip
+
+CPU: Table = {
+    **dict.fromkeys(PRODUCTS, Rule.LOWER),
+    **dict.fromkeys(LOSSES, Rule.FLOAT32),
+    **dict.fromkeys((loss.binary_cross_entropy, quantile.quantile, quantile.nanquantile, reduce.prod), Rule.FLOAT32),
+}
+
+
+def rule(table: Table, function: Callable[..., Any]) -> Rule | None:
+    """That of a function; of one that applies an op, that of the op."""
+    found = table.get(function)
+    if found is None and isinstance(function, partial) and function.args:
+        found = table.get(function.args[0])
+    return found

@@ -1,0 +1,100 @@
+"""How rows are combined by number: by looking at all updates, by bisection among sorted ones, or in place.
+
+In place, only the rows that occur are touched, and a sum is added to what it was to be added to: the gradient of an
+embedding goes into the gradient that another use of the same weights wrote.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from pywebgpu import dtypes
+from pywebgpu.compiler.passes import lower as lowering
+from pywebgpu.ir import walk
+from pywebgpu.ir.graph import WHICH, Node, thread_state
+from pywebgpu.ops import indexing, movement, pointwise, scattering
+
+MANY = 4096  # updates from which putting them in order first costs less than comparing each with each row
+WORK = 1 << 23  # comparisons of updates with elements, from which a few small kernels cost less than one with all
+WIDE = 32  # columns from which a workgroup for each few updates is busy
+COUNTED = 4096  # numbers that are put in order by counting, at once
+MODES = ("add", "prod", "max", "min", "set")  # Not those that check: a part of a sum may not fit where the sum does.
+
+
+def lower(roots: tuple[Node, ...], nodes: Sequence[Node]) -> tuple[Node, ...]:
+    """The same values, where scatters became what their sizes ask for."""
+    if not any(node.op is indexing.scatter and node.buffer is None for node in nodes):
+        return roots
+    roots = _joined(roots, nodes)
+    return walk.rebuild(roots, walk.toposort(roots), _rule)
+
+
+def _rule(node: Node) -> Node:
+    if node.op is not indexing.scatter:
+        return node
+    if _is_in_place(node):
+        return _in_place(node)
+    return _sorted(node) if node.inputs[1].spec.shape[0] >= MANY else node
+
+
+def _is_in_place(node: Node) -> bool:
+    base, index, _ = node.inputs
+    updates, columns = index.spec.shape[0], base.spec.shape[1]
+    large = prod(base.spec.shape) * updates >= WORK and columns >= WIDE
+    return large and node.attrs["mode"] in MODES and node.spec.dtype.format.per_word == 1
+
+
+def _in_place(node: Node) -> Node:
+    base, index, source = node.inputs
+    mode, keys = node.attrs["mode"], pointwise.cast(index, dtype=dtypes.uint32)
+    order = lowering.order(keys, COUNTED)
+    inputs = base, keys, order, source
+    specs = scattering.scatter_blocks.infer(*[one.spec for one in inputs], mode=mode)
+    blocks, carries = [
+        Node(scattering.scatter_blocks, inputs, {"mode": mode, WHICH: at}, spec) for at, spec in enumerate(specs)
+    ]
+    return scattering.scatter_carried(blocks, carries, keys, order, mode=mode)
+
+
+def _sorted(node: Node) -> Node:
+    """Updates in the order of their rows: each row then finds its own by a search and not by looking at all."""
+    base, index, source = node.inputs
+    keys = pointwise.cast(index, dtype=dtypes.uint32)
+    order = lowering.order(keys)
+    count = index.spec.shape[0]
+    column = movement.reshape(keys, shape=(count, 1))
+    numbers = movement.reshape(indexing.take(column, order), shape=(count,))
+    return indexing.scatter_sorted(base, numbers, order, source, mode=node.attrs["mode"])
+
+
+def _joined(roots: tuple[Node, ...], nodes: Sequence[Node]) -> tuple[Node, ...]:
+    """x + (0 with updates) -> x with updates, where nobody else wants the second."""
+    users: dict[int, int] = {}
+    for one in (*[source for node in nodes if not node.is_source for source in node.inputs], *roots):
+        users[id(one)] = users.get(id(one), 0) + 1
+    new: dict[int, Node] = {}
+    for node in nodes:
+        fresh = node
+        if not node.is_source:
+            inputs = tuple([new[id(source)] for source in node.inputs])
+            if inputs != node.inputs:
+                fresh = Node(node.op, inputs, node.attrs, node.spec)
+            if node.op is pointwise.add:
+                fresh = _onto(node, fresh, users)
+            if thread_state.origins is not None:
+                thread_state.origins.carry(node, fresh)
+        new[id(node)] = fresh
+    return tuple([new[id(root)] for root in roots])
+
+
+def _onto(node: Node, fresh: Node, users: dict[int, int]) -> Node:
+    """users: how many there are of a node, by its id before anything was rebuilt."""
+    for old, updates, other in zip(node.inputs, fresh.inputs, fresh.inputs[::-1], strict=True):
+        if updates.op is not indexing.scatter or updates.buffer is not None or users[id(old)] > 1:
+            continue
+        base, index, source = updates.inputs
+        is_sum = updates.attrs["mode"] == "add" and base.op is pointwise.const and base.attrs["value"] == 0
+        if is_sum and other.spec == updates.spec and _is_in_place(updates):
+            return indexing.scatter(other, index, source, mode="add")
+    return fresh
