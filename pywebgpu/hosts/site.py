@@ -103,7 +103,6 @@ LATER = (
     "step_capture/host_data.py",
     "tensor/types.py",
     "utils/",
-    "webgpu.py",
 )
 CARRIED = (".py", ".wgsl", ".mjs", ".html", "-tint.json")  # the kinds of files that the library needs in a page
 COMMENTS = re.compile(r"^[ \t]*(?:/\*\*(?:(?!\*/).)*\*/|//[^\n]*)[ \t]*$", re.MULTILINE | re.DOTALL)
