@@ -9,11 +9,12 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, Protocol
 
-from pywebgpu.autodiff import grad_mode
+from pywebgpu.autodiff import composite_gradient, grad_mode
 from pywebgpu.ir import walk
 from pywebgpu.ir.graph import (
     DATA,
     NO_ATTRS,
+    Composite,
     Custom,
     Fused,
     FusedNode,
@@ -23,7 +24,9 @@ from pywebgpu.ir.graph import (
     Output,
     Structural,
     Vjp,
+    is_view,
     thread_state,
+    used,
 )
 from pywebgpu.ops import movement, pointwise, reduction
 from pywebgpu.shapes import Shape
@@ -106,6 +109,7 @@ def gradients(
     if not retain_graph:
         for node in order:
             _let_go(node)
+            node.spent = not inside
     return [results.get(w) for w in wanted]
 
 
@@ -123,9 +127,10 @@ def _through(node: Node, grad: Node, grads: dict[Node, Node]) -> None:
         if part is not None:
             if part.spec.shape != source.spec.shape:
                 part = _fitted(part, source.spec.shape)
-            if thread_state.origins is not None:
+            if used.origins and thread_state.origins is not None:
                 thread_state.origins.gradient(node, part, which)
-            _accumulate(grads, source, part)
+            old = grads.get(source)
+            grads[source] = part if old is None else pointwise.add(old, part)
 
 
 def _fitted(part: Node, shape: Shape) -> Node:
@@ -236,7 +241,7 @@ def _through_fused(node: FusedNode, parts: list[Node | None]) -> Sequence[Node |
 def _rules(node: Node) -> Sequence[Vjp | None]:
     """The gradient formula of each input."""
     op = node.op
-    if isinstance(op, Leaf | Generator | Custom | Fused | Output):
+    if isinstance(op, Leaf | Generator | Custom | Fused | Output | Composite):
         return ()
     if isinstance(op.vjp, tuple):
         return op.vjp
@@ -253,12 +258,21 @@ _known: dict[Any, tuple[Formula, ...]] = {}
 
 def _formulas(node: Node) -> tuple[Formula, ...]:
     """The formulas of a node's op, for those inputs that have one."""
-    key = (node.op, len(node.inputs), node.attrs.get("mode"))
+    op = node.op
+    if type(op) is Composite:
+        if op.formulas is None:
+            op.formulas = composite_gradient.formulas(op, _walked)
+        return op.formulas  # type: ignore[no-any-return]
+    key: object = op if type(op) is not Structural else (op, len(node.inputs), node.attrs.get("mode"))
     found = _known.get(key)
     if found is None:
         rules = [(which, rule) for which, rule in enumerate(_rules(node)) if rule is not None]
         found = _known[key] = tuple([(which, rule, _read_by(rule, node)) for which, rule in rules])
     return found
+
+
+def _walked(root: Node, grad: Node, wanted: Sequence[Node]) -> Sequence[Node | None]:
+    return gradients([root], [grad], wanted, accumulate=False, create_graph=True, retain_graph=True)
 
 
 def _read_by(rule: Vjp, node: Node) -> tuple[int, ...]:
@@ -318,7 +332,10 @@ def _reads(made: Sequence[Node], inputs: Sequence[Node], outputs: Sequence[Node]
 def saved_nodes(roots: Sequence[Node]) -> list[Node]:
     """Every pending value that a later backward from `roots` would read."""
     found: dict[int, Node] = {}
-    for node in walk.history(roots):
+    order = walk.unspent(roots)
+    if composite_gradient.decompose(order):
+        order = walk.unspent(roots)
+    for node in order:
         if node.freed or not node.inputs:
             continue
         if isinstance(node.op, Custom):
@@ -340,9 +357,10 @@ def saved_nodes(roots: Sequence[Node]) -> list[Node]:
 
 
 def _check_fresh(node: Node, reads: tuple[int, ...]) -> None:
+    is_fused = isinstance(node, FusedNode)
     for i in reads:
-        value = _value_read(node, i)
-        if walk.is_stale(value):
+        value = _value_read(node, i) if is_fused else node.inputs[i] if i >= 0 else node
+        if value.stale or (is_view(value.op) and walk.is_stale(value)):
             raise RuntimeError(MODIFIED.format(op=node.op.name, spec=f"{value.spec.dtype} {list(value.spec.shape)}"))
 
 

@@ -44,6 +44,8 @@ class Host:
 class Clock:
     """Stands where Origins do (see ir/origin.py), and notes only when things happened."""
 
+    checks = False
+
     def __init__(self) -> None:
         self.ends = [time.perf_counter()]  # of the step's beginning or the last submit, then of each op
         self.ops: list[float] = []

@@ -8,7 +8,7 @@ from pywebgpu import dtypes
 from pywebgpu.compiler import memory_plan, packed_stores, suballocation
 from pywebgpu.compiler.fusion_group import FusionGroup
 from pywebgpu.compiler.kernel_table import KernelTable
-from pywebgpu.compiler.passes import PASSES, expand, simplify
+from pywebgpu.compiler.passes import PASSES, expand, simplify, split_products
 from pywebgpu.compiler.program import Dispatch, HostCall, Program, Slot, Written
 from pywebgpu.compiler.schedule import Schedule, scheduled
 from pywebgpu.errors import CompileError
@@ -73,6 +73,12 @@ def _rewritten(
         order = toposort(roots)
         kept.append(order)
         _watch(f"after {rewrite.__name__}", roots)
+    divided = split_products.split_products(roots, order, claims)
+    if divided is not roots:
+        roots = divided
+        order = toposort(roots)
+        kept.append(order)
+        _watch("after split_products", roots)
     roots = _stored(roots, claims)
     order = toposort(roots)
     kept.append(order)

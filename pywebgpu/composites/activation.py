@@ -7,6 +7,7 @@ from math import pi, sqrt
 
 from pywebgpu import dtypes, numbers
 from pywebgpu.composites import arithmetic, elementwise, precision, random, scan
+from pywebgpu.composites.composite_op import composite
 from pywebgpu.dtypes import Kind
 from pywebgpu.errors import ShapeError
 from pywebgpu.ir.graph import Node
@@ -24,6 +25,7 @@ def relu(x: Node) -> Node:
     return pointwise.relu(x)
 
 
+@composite
 @precision.upcasting
 def gelu(x: Node, approximate: str = "none") -> Node:
     """x * P(normal < x): by erf, or with approximate="tanh" by its tanh form.
@@ -103,7 +105,9 @@ def prelu(x: Node, weight: Node) -> Node:
         raise ShapeError(
             f"prelu: needs a weight of 1 or {channels} elements for input {x.spec.shape}, got {weight.spec.shape}"
         )
-    if weight.spec.shape not in ((), (1,)):
+    if weight.spec.shape == (1,):
+        weight = movement.reshape(weight, shape=())
+    elif weight.spec.shape:
         weight = per_channel(weight, x)
     zero = arithmetic.like(x, 0)
     positive = pointwise.gt(x, zero)
@@ -165,17 +169,19 @@ def softshrink(x: Node, lambd: float = 0.5) -> Node:
 
 def tanhshrink(x: Node) -> Node:
     """x - tanh(x)"""
+    precision.refuse_bool("tanhshrink", x)
     x = arithmetic.cast(x, arithmetic.floating(x))
     return pointwise.sub(x, pointwise.tanh(x))
 
 
 def softsign(x: Node) -> Node:
     """x / (1 + |x|)"""
-    return arithmetic.div(x, arithmetic.add(pointwise.abs_(x), 1))
+    return arithmetic.div(x, arithmetic.add(elementwise.abs_(x), 1))
 
 
 def threshold(x: Node, bound: float, value: float) -> Node:
     """x where x > bound, else value."""
+    precision.refuse_bool("threshold", x)
     return pointwise.where(pointwise.le(x, arithmetic.chosen(x, bound)), arithmetic.chosen(x, value), x)
 
 

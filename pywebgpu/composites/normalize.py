@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from pywebgpu.composites import arithmetic, precision, reduce
 from pywebgpu.composites.activation import per_channel
+from pywebgpu.composites.composite_op import composite
 from pywebgpu.dtypes import DType
 from pywebgpu.errors import ShapeError
 from pywebgpu.ir.graph import Node
@@ -27,6 +28,7 @@ class BatchStatistics(NamedTuple):
     variance: Node  # (c,)
 
 
+@composite
 def layer_norm(
     x: Node,
     normalized_shape: Sequence[int],
@@ -45,6 +47,7 @@ def layer_norm(
     return _affine(_centred(x, axes, eps), weight, bias, x.spec.dtype)
 
 
+@composite
 def rms_norm(x: Node, normalized_shape: Sequence[int], weight: Node | None = None, eps: float | None = None) -> Node:
     """Divides each row of `x` by the root of its mean square, then scales by `weight`.
 
@@ -84,6 +87,7 @@ def batch_norm(x: Node, weight: Node | None = None, bias: Node | None = None, ep
     )
 
 
+@composite
 def batch_norm_fixed(
     x: Node, mean: Node, variance: Node, weight: Node | None = None, bias: Node | None = None, eps: float = 1e-5
 ) -> Node:
@@ -117,6 +121,7 @@ def instance_norm(x: Node, weight: Node | None = None, bias: Node | None = None,
     )
 
 
+@composite
 def group_norm(
     x: Node, num_groups: int, weight: Node | None = None, bias: Node | None = None, eps: float = 1e-5
 ) -> Node:

@@ -17,7 +17,7 @@ from pywebgpu.compiler.program import HostCall, Program
 from pywebgpu.devices.base import Blocking, Buffer
 from pywebgpu.devices.timing import Timing
 from pywebgpu.dtypes import DType
-from pywebgpu.ir.graph import Custom, Fused, Generator, Leaf, Movement, Output, Pointwise, Spec, is_view
+from pywebgpu.ir.graph import Composite, Custom, Fused, Generator, Leaf, Movement, Output, Pointwise, Spec, is_view
 from pywebgpu.kernels.kernel import Limits
 from pywebgpu.kernels.target import Target
 from pywebgpu.locking import Deferred
@@ -182,7 +182,7 @@ def _function(step: HostCall, spec: Spec) -> Callable[..., Any]:
     op, attrs = step.op, dict(step.attrs)
     if isinstance(op, Custom):
         return lambda value, *sources: value
-    assert not isinstance(op, Leaf | Fused | Output), "what has no meaning of its own was replaced"
+    assert not isinstance(op, Leaf | Fused | Output | Composite), "what has no meaning of its own was replaced"
     reference: Any = op.reference
     if isinstance(reference, str):
         function = getattr(np, reference)

@@ -39,6 +39,7 @@ class ThreadState(threading.local):
     """The modes of a thread: whether new nodes remember that a gradient may flow, whether tensors never will.
 
     origins: who is told where nodes come from (see origin.py), mostly None.
+    decomposing: what a Composite is made of is being recorded.
     wide: nodes of whole numbers that not every device can hold, and the numbers, until a tensor is made of them.
     autocast: for which devices amp/ casts what ops read, and how; empty where it does not.
     Each thread has its own, and begins with these.
@@ -46,6 +47,7 @@ class ThreadState(threading.local):
 
     def __init__(self) -> None:
         self.grad, self.inference = True, False
+        self.decomposing = False
         self.origins: Any = None
         self.wide: list[tuple[Node, int]] = []
         self.autocast: tuple[Any, ...] = ()
@@ -54,6 +56,11 @@ class ThreadState(threading.local):
         """Sets who is told in this thread; None ends it."""
         used.origins = True
         self.origins = origins
+
+    @property
+    def is_checked(self) -> bool:
+        """Whether who watches has to see every op."""
+        return self.origins is not None and self.origins.checks
 
     def span(self, kind: str, name: str) -> AbstractContextManager[None]:
         """Tells who watches, if somebody does, what runs inside the `with` block."""
@@ -229,6 +236,50 @@ class Fused:
         return tuple([whole.output(at) for at in range(len(specs))])
 
 
+class Composite:
+    """A function of nodes as one op: the compiler puts what it is made of in its place (see ir/composite.py).
+
+    So a loop without `compile` records one node a call, and one for the gradient of each input.
+
+    name: the function's.  text: tells it from every other.  inputs, output: what it is made of, over stand-ins.
+    formulas: the gradients of its inputs, and what they read (see autodiff/composite_gradient.py).
+    flows: by input, whether a gradient can flow to it.  tape: how it is made over other nodes (see ir/composite.py).
+    """
+
+    __slots__ = ("flows", "formulas", "inputs", "name", "output", "spec", "tape", "text")
+
+    def __init__(self, name: str, text: str, inputs: tuple[Node, ...], output: Node) -> None:
+        self.name, self.text, self.inputs, self.output = name, text, inputs, output
+        self.spec = output.spec
+        found = _reached(output)
+        self.flows = tuple([node in found for node in inputs])
+        self.formulas: Any = None
+        self.tape: Any = None
+
+    def __call__(self, *inputs: Node) -> Node:
+        flows = False
+        for node, may_flow in zip(inputs, self.flows, strict=True):
+            if may_flow and node.requires:
+                flows = thread_state.grad
+                break
+        return Node(self, inputs, NO_ATTRS, self.spec, flows)
+
+
+def _reached(output: Node) -> set[Node]:
+    """The nodes that a gradient of `output` can flow to."""
+    found: set[Node] = set()
+    stack = [output] if output.requires else []
+    while stack:
+        node = stack.pop()
+        if node not in found:
+            found.add(node)
+            rules = getattr(node.op, "vjp", None)
+            for which, source in enumerate(node.inputs):
+                if source.requires and not (isinstance(rules, tuple) and rules[which] is None):
+                    stack.append(source)
+    return found
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Output:
     """One value of a Fused op: its only input is that op's node, attrs["index"] says which."""
@@ -240,7 +291,7 @@ OUTPUT = Output("output")
 WHICH = (
     "output"  # the attribute that says which value, where each is a node of the Fused op (compiler/passes/expand.py)
 )
-Op = Leaf | Pointwise | Generator | Movement | Reduction | Structural | Custom | Fused | Output
+Op = Leaf | Pointwise | Generator | Movement | Reduction | Structural | Custom | Fused | Output | Composite
 
 
 def _flows(vjp: tuple[Vjp | None, ...] | Vjp, inputs: tuple[Node, ...], dtype: DType) -> bool:
@@ -255,13 +306,14 @@ class Node:
 
     buffer: the computed value: a device buffer, or the number of a HOST leaf. None while pending.
     requires: a gradient may flow through it.  freed: backward went through it and let its history go.
+    spent: backward went through all of its history.
     stale: an in-place write replaced it in its tensor after it was read.
     storage: a weak reference to the tensor storage whose value it became; not set before.
     accumulator: what wants to see the gradient that arrives here (a leaf tensor, hooks); see autograd.
     """
 
     __slots__ = (
-        "__weakref__", "accumulator", "attrs", "buffer", "freed", "inputs", "op", "requires", "spec", "stale",
+        "__weakref__", "accumulator", "attrs", "buffer", "freed", "inputs", "op", "requires", "spec", "spent", "stale",
         "storage",
     )  # fmt: skip
 
@@ -272,7 +324,7 @@ class Node:
         self.spec = spec
         self.requires = requires
         self.buffer: Any = None
-        self.freed = self.stale = False
+        self.freed = self.spent = self.stale = False
         self.accumulator: Any = None
 
     storage: Any

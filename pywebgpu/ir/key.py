@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from pywebgpu.ir.graph import HOST, Custom, Movement, Node
+from pywebgpu.ir.graph import HOST, Composite, Custom, Generator, Movement, Node
 
 
 class Structure:
@@ -19,14 +19,14 @@ class Structure:
 
     def text(self) -> str:
         """The same in every process."""
-        return repr([getattr(word, "name", word) for word in self._words])
+        return repr([word.text if type(word) is Composite else getattr(word, "name", word) for word in self._words])
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Structure) and self._hash == other._hash and self._words == other._words
 
 
 def structure(order: Sequence[Node], roots: Iterable[Node]) -> Structure:
-    """The structure of a toposorted graph. A node is its op, its spec, its attributes and the numbers of its inputs."""
+    """The structure of a toposorted graph. A node is its op, its attributes and the numbers of its inputs."""
     number: dict[Node, int] = {}
     tokens: dict[Any, int] = {}
     words: list[Any] = []
@@ -36,7 +36,9 @@ def structure(order: Sequence[Node], roots: Iterable[Node]) -> Structure:
         if node.buffer is not None:
             words += ("host" if op is HOST else "data", node.spec)
             continue
-        words += (op, node.spec)
+        words.append(op)
+        if not node.inputs or type(op) is Generator:
+            words.append(node.spec)  # Of any other node it follows from what is said of it.
         if node.attrs and not isinstance(op, Custom):
             attrs: tuple[Any, ...] = tuple(node.attrs.values())
             if "value" in node.attrs:

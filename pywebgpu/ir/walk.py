@@ -53,6 +53,20 @@ def history(roots: Iterable[Node], stop: Set[Node] = frozenset()) -> list[Node]:
     return order
 
 
+def unspent(roots: Iterable[Node]) -> list[Node]:
+    """The nodes of a history that no walk back has let go, users before inputs or not: below one that was, all were."""
+    seen: dict[Node, None] = {}
+    stack = [root for root in roots if root.requires and not root.spent]
+    while stack:
+        node = stack.pop()
+        if node not in seen:
+            seen[node] = None
+            for source in node.inputs:
+                if source.requires and not source.spent:
+                    stack.append(source)
+    return list(seen)
+
+
 def rebuild(roots: Roots, order: Sequence[Node], rule: Callable[[Node], Node]) -> Roots:
     """Applies `rule` once to each node of a graph that was toposorted; `rule` returns the node itself to keep it."""
     new: dict[Node, Node] = {}

@@ -5,6 +5,8 @@ from pywebgpu.optim import lr_scheduler
 
 _NAMES = {
     "adam": "Adam AdamW RAdam",
+    "lion": "Lion",
+    "muon": "Muon",
     "optimizer": "Optimizer",
     "rmsprop": "Adadelta Adagrad RMSprop",
     "sgd": "SGD",

@@ -2,6 +2,8 @@
 
 from pywebgpu.optim import lr_scheduler as lr_scheduler
 from pywebgpu.optim.adam import *
+from pywebgpu.optim.lion import *
+from pywebgpu.optim.muon import *
 from pywebgpu.optim.optimizer import *
 from pywebgpu.optim.rmsprop import *
 from pywebgpu.optim.sgd import *

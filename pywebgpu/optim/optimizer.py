@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from math import log, prod
 from typing import Any
 
-from pywebgpu import devices, dtypes
+from pywebgpu import dtypes
 from pywebgpu.autodiff import grad_mode
 from pywebgpu.ir.graph import thread_state
 from pywebgpu.optim import grouping, numbers
@@ -81,7 +81,8 @@ class Optimizer:
         for group in self.param_groups:
             for parameter in group["params"]:
                 if set_to_none:
-                    parameter.grad = None
+                    if parameter._grad is not None or capture_state.capture is not None:
+                        parameter.grad = None
                     continue
                 if parameter.grad is None:
                     continue
@@ -304,7 +305,10 @@ class UpdateRule(Optimizer):
         self._seen[number] = ids, changes
         if changes > 1:
             return [[parameter] for parameter in params]
-        kinds = [_kind(parameter, self.state.get(parameter, {})) for parameter in params]
+        states = [self.state.get(parameter, {}) for parameter in params]
+        if _are_together(params, states):
+            return [params]
+        kinds = [_kind(parameter, state) for parameter, state in zip(params, states, strict=True)]
         return [[params[at] for at in bundle] for bundle in flat_parameters.bundles(params, kinds)]
 
     def _update_together(self, params: list[tensor.Tensor], group: Group) -> None:
@@ -416,6 +420,26 @@ def _plain(state: State) -> State:
     return dict(state) if isinstance(state, numbers.Options) else state
 
 
+def _are_together(params: list[tensor.Tensor], states: list[State]) -> bool:
+    """Whether parameters and states are the parts of flat tensors already, and all numbers agree: as after a step."""
+    if len(params) < 2 or not flat_parameters.are_gathered(params):
+        return False
+    first, *others = states
+    for name, value in dict.items(first):
+        found: list[Any] = [dict.get(state, name) for state in others]
+        if isinstance(value, tensor.Tensor):
+            if not all(isinstance(one, tensor.Tensor) for one in found):
+                return False
+            if not flat_parameters.are_gathered([value, *found]) or not flat_parameters.are_alike(value, params[0]):
+                return False
+        elif type(value) not in _NUMBERS or any(type(one) is not type(value) or one != value for one in found):
+            return False
+    return all(len(state) == len(first) for state in others)
+
+
+_NUMBERS = (int, float)
+
+
 def _kind(parameter: tensor.Tensor, state: State) -> object:
     """What parameters that are updated together have in common; something new for one that must be alone."""
     found: list[Any] = []
@@ -464,5 +488,5 @@ def require_not_negative(**options: Rate) -> None:
 
 def _submit(params: Iterable[tensor.Tensor]) -> None:
     """Starts the recorded work of the devices that hold `params`, without waiting for it."""
-    for device in {parameter.device for parameter in params}:
-        executor.submit(devices.open_device(device))
+    for device in {parameter._storage.device: None for parameter in params}:
+        executor.submit(device)

@@ -76,7 +76,10 @@ class Storage:
             return node
         now = whole.node
         if not node.inputs or node.inputs[0] is not now:
-            self._node = node = packing.piece(now, **self.location)
+            place = self.location
+            spec = graph.Spec(place["shape"], now.spec.dtype)
+            flows = now.requires and graph.thread_state.grad
+            self._node = node = Node(packing.piece, (now,), place, spec, flows)
         return node
 
     @property
@@ -162,7 +165,7 @@ class Storage:
             self._version = self.version + 1 - whole.version  # What tensors know of the old node is of no use now.
             held = [self._node]
             self.location, self.whole = location, whole
-            self._node = packing.piece(whole.node, **location)
+            self._node = _UNASKED
             if self.home is not None:
                 state.default.release(self.home)
                 self.home = None

@@ -107,6 +107,11 @@ def gather(tensors: Sequence[Tensor], *, clean: bool = False, move: bool = True)
     return flat
 
 
+def are_gathered(tensors: Sequence[Tensor]) -> bool:
+    """Whether these are all the parts of a flat tensor, in this order."""
+    return not any(tensor._path for tensor in tensors) and _whole([tensor._storage for tensor in tensors]) is not None
+
+
 def _whole(storages: list[Storage]) -> Storage | None:
     """The storage that these are all the parts of, in this order."""
     whole = storages[0].whole
@@ -114,8 +119,9 @@ def _whole(storages: list[Storage]) -> Storage | None:
         return None
     shapes = tuple([storage.location["shape"] for storage in storages])
     dtype = whole.node.spec.dtype
-    if any(one.location != location for one, location in zip(storages, _locations(shapes, dtype), strict=True)):
-        return None
+    for storage, location in zip(storages, _locations(shapes, dtype), strict=True):
+        if storage.location is not location and storage.location != location:
+            return None
     return whole if whole.node.spec.shape == (packing.layout(shapes, dtype).size,) else None
 
 

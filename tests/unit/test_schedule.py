@@ -82,6 +82,23 @@ def test_gradient_of_the_bias_belongs_to_that_of_the_weight() -> None:
     assert dispatches(*torch.autograd.grad(out, (weight, bias), leaf(*out.shape))) == 1
 
 
+def test_halves_that_products_read_are_stored_where_they_are_computed() -> None:
+    """The norm and the activation write float16, which both products of each read; a weight is cast on load."""
+    x, w, v = leaf(16, 32, grad=True), leaf(32, 32, grad=True), leaf(32, 32, grad=True)
+
+    def step() -> Any:
+        with torch.autocast("null", dtype=torch.float16):
+            h = torch.nn.functional.gelu(torch.nn.functional.layer_norm(x, (32,)) @ w, approximate="tanh") @ v
+        return torch.autograd.grad(h.float().sum(), (x, w, v))
+
+    program = only(step)
+    inner = [slot for slot in program.slots if slot.buffer not in {program.slots[at].buffer for at in program.inputs}]
+    large = [slot.spec.dtype for slot in inner if slot.spec.shape == (16, 32)]
+    assert large.count(torch.float16) >= 3
+    assert large.count(torch.float32) == 1, "the gradient of x alone"
+    assert len(program.steps) <= 8, [kernel.name for kernel in program.kernels]
+
+
 def test_where_barriers_are_dear_a_product_has_none() -> None:
     x, weight = leaf(64, 128), leaf(32, 128)
     for emulated in (False, True):

@@ -1,4 +1,4 @@
-"""Fused ops, once it is known where they run: one that nothing computes as it is becomes what it is made of.
+"""Composite ops become what they are made of; so do fused ops that nothing computes as they are, where they run.
 
 Of one that a template claims, each output becomes a node of its own that reads what the op reads. So from here on a
 node has one value, and that several are computed together is a matter of kernels.
@@ -6,8 +6,8 @@ node has one value, and that several are computed together is a matter of kernel
 
 from collections.abc import Callable, Sequence
 
-from pywebgpu.ir import walk
-from pywebgpu.ir.graph import OUTPUT, WHICH, Fused, Node, thread_state
+from pywebgpu.ir import composite, walk
+from pywebgpu.ir.graph import OUTPUT, WHICH, Composite, Fused, Node, thread_state
 
 
 def expand(roots: tuple[Node, ...], order: Sequence[Node], claims: Callable[[Node], bool]) -> tuple[Node, ...]:
@@ -19,19 +19,23 @@ def expand(roots: tuple[Node, ...], order: Sequence[Node], claims: Callable[[Nod
 
 
 def _is_fused(node: Node) -> bool:
-    return isinstance(node.op, Fused) and not node.is_source and WHICH not in node.attrs
+    op = node.op
+    return isinstance(op, Fused | Composite) and not node.is_source and WHICH not in node.attrs
 
 
 def _expanded(roots: tuple[Node, ...], order: Sequence[Node], claims: Callable[[Node], bool]) -> tuple[Node, ...]:
     new: dict[Node, Node] = {}
     outputs: dict[Node, tuple[Node, ...]] = {}
+    made: composite.Made = {}
     was, thread_state.grad = thread_state.grad, False
     try:
         for node in order:
             fresh = node
             if not node.is_source:
                 inputs = tuple([new[source] for source in node.inputs])
-                if _is_fused(node):
+                if isinstance(node.op, Composite):
+                    fresh = composite.decomposed(node.op, inputs, made)
+                elif _is_fused(node):
                     outputs[node] = _values(node, inputs, claims)
                     fresh = outputs[node][0]
                 elif node.op is OUTPUT:

@@ -1,0 +1,62 @@
+"""The gradients of composite ops, which are composite ops: made by one walk back through what the op is made of."""
+
+from collections.abc import Callable, Sequence
+
+from pywebgpu.ir import composite, walk
+from pywebgpu.ir.graph import DATA, NO_ATTRS, Composite, Node, thread_state
+from pywebgpu.ops import movement
+
+Walk = Callable[[Node, Node, Sequence[Node]], Sequence[Node | None]]  # (root, its gradient, of what) -> gradients
+
+
+class Rule:
+    """The gradient of one input: an op of the gradient of the output, where it reads that, and of inputs.
+
+    picks: the numbers of the inputs that it reads, in order; -1 is the gradient.
+    """
+
+    __slots__ = ("_op", "_picks")
+
+    def __init__(self, op: Composite, picks: Sequence[int]) -> None:
+        self._op, self._picks = op, picks
+
+    def __call__(self, grad: Node, out: Node, *inputs: Node) -> Node:
+        return self._op(*[inputs[at] if at >= 0 else grad for at in self._picks])
+
+
+def formulas(op: Composite, gradients: Walk) -> tuple[tuple[int, Rule, tuple[int, ...]], ...]:
+    """For each input that a gradient flows to: its number, its rule, and the numbers of the inputs read.
+
+    The walk is made with gradient mode on, so that gradients of gradients find their way.
+    """
+    seed = Node(DATA, (), NO_ATTRS, op.spec, True)
+    before = thread_state.grad, thread_state.decomposing
+    thread_state.grad = thread_state.decomposing = True
+    try:
+        found = gradients(op.output, seed, op.inputs)
+    finally:
+        thread_state.grad, thread_state.decomposing = before
+    number = {source: at for at, source in enumerate(op.inputs)} | {seed: -1}
+    made = []
+    for which, part in enumerate(found):
+        if part is not None:
+            read = [node for node in walk.toposort([part]) if node in number]
+            name = f"{op.name}_gradient"
+            inner = Composite(name, f"{op.text} gradient {which}", tuple(read), part)
+            picks = [number[node] for node in read]
+            made.append((which, Rule(inner, picks), tuple(sorted(at for at in picks if at >= 0))))
+    return tuple(made)
+
+
+def decompose(order: Sequence[Node]) -> bool:
+    """Puts what pending composite ops are made of below their nodes, before they run without their gradients.
+
+    What the gradients read is computed and kept then, and not computed once more. Returns whether there were any.
+    """
+    made: composite.Made = {}
+    for node in order:
+        op = node.op
+        if type(op) is Composite and not node.freed and node.buffer is None and node.inputs:
+            node.inputs = (composite.decomposed(op, node.inputs, made),)
+            node.op = movement.alias
+    return bool(made)

@@ -1,0 +1,48 @@
+"""What a composite op is made of, over nodes of a graph instead of the stand-ins."""
+
+from __future__ import annotations
+
+from pywebgpu.ir import walk
+from pywebgpu.ir.graph import Composite, Fused, FusedNode, Node, OutputNode
+
+Made = dict[tuple[Node, tuple[Node, ...]], Node]  # what stands for a node of a composite op, over these inputs
+
+
+def decomposed(op: Composite, inputs: tuple[Node, ...], made: Made) -> Node:
+    """The value that the op gives of `inputs`. What is in `made` is not made again, and what is made is put there: a
+    gradient has nodes in common with the op that it is of."""
+    if op.tape is None:
+        op.tape = _tape(op)
+    if not op.tape:
+        return inputs[op.inputs.index(op.output)]
+    values = [*inputs]
+    for node, sources in op.tape:
+        above = tuple([values[at] for at in sources])
+        found = made.get((node, above))
+        if found is None:
+            found = made[node, above] = _again(node, above)
+        values.append(found)
+    return values[-1]
+
+
+def _again(node: Node, inputs: tuple[Node, ...]) -> Node:
+    requires = node.requires and any(source.requires for source in inputs)
+    if isinstance(node, OutputNode):
+        (whole,) = inputs
+        assert isinstance(whole, FusedNode)
+        return whole.output(node.attrs["index"])
+    if isinstance(node, FusedNode):
+        assert isinstance(node.op, Fused)
+        return FusedNode(node.op, inputs, node.attrs, node.specs, requires)
+    return Node(node.op, inputs, node.attrs, node.spec, requires)
+
+
+def _tape(op: Composite) -> list[tuple[Node, tuple[int, ...]]]:
+    """The nodes of a composite op, inputs before users, and of each the numbers of its inputs among what is there."""
+    number = {node: at for at, node in enumerate(op.inputs)}
+    tape = []
+    for node in walk.toposort([op.output]):
+        if node not in number:
+            number[node] = len(number)
+            tape.append((node, tuple([number[source] for source in node.inputs])))
+    return tape
