@@ -83,9 +83,6 @@ LATER = (
     "js_bridge/safetensors.mjs",
     "js_bridge/validate.mjs",
     "js_bridge/values.mjs",
-    "kernels/templates/attention",  # short rows of scores are as fast in memory
-    "kernels/templates/matmul_blocks.py",
-    "kernels/templates/matmul_staged.py",
     "linalg.py",
     "memory.py",
     "nn/attention.py",
