@@ -66,6 +66,7 @@ UNTRAINED = (
     "io/pickled.py",
     "io/strided.py",
     "io/torchfile.py",
+    "kernels/templates/attention",  # short rows of scores are as fast in memory
     "js_bridge/files.mjs",
     "js_bridge/host_program.mjs",
     "js_bridge/player.mjs",
@@ -91,6 +92,8 @@ UNTRAINED = (
     "nn/spatial.py",
     "nn/transformer.py",
     "nn/types.py",
+    "optim/lion.py",
+    "optim/muon.py",
     "runtime/disk_cache.py",
     "hosts/script.py",
     "step_capture/host_data.py",
