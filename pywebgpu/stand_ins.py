@@ -76,8 +76,8 @@ INSIDE = {
     "nn.utils": "clip_grad convert_parameters fusion init memory_format parametrizations parametrize prune rnn "
     "spectral_norm stateless weight_norm",
     "nn.modules": "activation adaptive batchnorm channelshuffle container conv distance dropout flatten fold "
-    "instancenorm lazy linear linear_cross_entropy loss module normalization padding pixelshuffle pooling rnn sparse transformer "
-    "upsampling utils",
+    "instancenorm lazy linear linear_cross_entropy linear_cross_entropy_options loss module normalization padding "
+    "pixelshuffle pooling rnn sparse transformer upsampling utils",
     "nn.parallel": "comm data_parallel distributed parallel_apply replicate scatter_gather",
 }  # fmt: skip
 # What programs ask before they use a module, and what holds here.
