@@ -3,6 +3,9 @@
 A family of layers is imported when one of its names is first asked for.
 """
 
+from importlib import import_module
+from typing import Any
+
 from pywebgpu import lazy
 from pywebgpu.nn import functional, init, utils
 
@@ -29,6 +32,7 @@ _NAMES = {
         "BatchNorm1d BatchNorm2d BatchNorm3d GroupNorm InstanceNorm1d InstanceNorm2d InstanceNorm3d LayerNorm "
         "LocalResponseNorm RMSNorm"
     ),
+    "parallel": "DataParallel",
     "parameter": "Buffer Parameter",
     "pooling": (
         "AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveAvgPool3d AdaptiveMaxPool1d AdaptiveMaxPool2d "
@@ -44,5 +48,12 @@ _NAMES = {
     ),
     "transformer": "Transformer TransformerDecoder TransformerDecoderLayer TransformerEncoder TransformerEncoderLayer",
 }
-__getattr__, __dir__, __all__ = lazy.names(__name__, _NAMES)
+
+
+def _part(name: str) -> Any:
+    """A module of PyTorch's nn that few programs name; None where there is none."""
+    return None if name.startswith("_") else import_module("pywebgpu.stand_ins").module(f"nn.{name}")
+
+
+__getattr__, __dir__, __all__ = lazy.names(__name__, _NAMES, _part)
 __all__ += ["functional", "init", "utils"]

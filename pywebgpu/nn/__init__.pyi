@@ -13,6 +13,7 @@ from pywebgpu.nn.linear import *
 from pywebgpu.nn.loss import *
 from pywebgpu.nn.module import *
 from pywebgpu.nn.norm import *
+from pywebgpu.nn.parallel import *
 from pywebgpu.nn.parameter import *
 from pywebgpu.nn.pooling import *
 from pywebgpu.nn.recurrent import *

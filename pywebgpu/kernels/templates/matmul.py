@@ -110,7 +110,7 @@ class MatmulTemplate(Template):
 
     def write(self, work: Computation, launch: Launch, build: Builder) -> Kernel:
         is_staged = anchor_of(work.nodes).op is contraction.partial_matmul or launch.way == STAGED
-        return (matmul_blocks if is_staged else matmul_kernel).write(work, launch, build)
+        return matmul_blocks.write(work, launch, build) if is_staged else matmul_kernel.write(work, launch, build)
 
 
 def problem_of(product: Node, packed: Sequence[str] = ()) -> Problem:
