@@ -62,9 +62,7 @@ def padded(x: Node, before: Shape, after: Shape, value: float = 0.0) -> Node:
     return movement.pad(x, shape=shape, starts=starts, steps=(1,) * rank, value=value)
 
 
-def _spec(
-    x: Spec, weight: Spec, *, step: Shape, apart: Shape, groups: int, before: Shape, after: Shape
-) -> tuple[Spec]:
+def _spec(x: Spec, weight: Spec, *, step: Shape, apart: Shape, groups: int, before: Shape, after: Shape) -> tuple[Spec]:
     kernel = weight.shape[2:]
     full = (n + b + a for n, b, a in zip(x.shape[2:], before, after, strict=True))
     at = ((n - d * (k - 1) - 1) // s + 1 for n, d, k, s in zip(full, apart, kernel, step, strict=True))
