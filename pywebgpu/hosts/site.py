@@ -53,6 +53,7 @@ NATIVE = (
 UNTRAINED = (
     "accelerator.py",
     "amp/",
+    "as_torch.py",
     "autograd/",
     "cuda.py",
     "data/",
@@ -77,6 +78,9 @@ UNTRAINED = (
     "kernels/templates/matmul_staged.py",
     "linalg.py",
     "memory.py",
+    "nn/parallel.py",
+    "run.py",
+    "stand_ins.py",
     "tensor/numeric.py",
     "exporter/",
     "profiler/",
