@@ -8,8 +8,10 @@ only the number of multiprocessors is known, or not even that.
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
+from importlib import import_module
 from typing import Any
 
+from pywebgpu.formats import WORD
 from pywebgpu.ir.graph import Node
 from pywebgpu.kernels.builder import Builder
 from pywebgpu.kernels.kernel import Kernel, Limits
@@ -17,7 +19,7 @@ from pywebgpu.kernels.launch import Launch, Problem
 from pywebgpu.kernels.target import F16, SUBGROUPS, SubgroupMatrix, Target
 from pywebgpu.kernels.target import MATRICES as SUBGROUP_MATRICES
 from pywebgpu.kernels.template import Computation
-from pywebgpu.kernels.templates import matmul_staged, matmul_subgroups
+from pywebgpu.kernels.templates import matmul_staged
 from pywebgpu.kernels.templates.matmul_kernel import FULL, problem_of
 from pywebgpu.kernels.templates.matmul_staged import Block
 
@@ -25,6 +27,7 @@ BLOCKS = (  # rows, columns, depth, and of those of an invocation
     (128, 128, 16, 16, 8), (128, 128, 16, 8, 8), (64, 128, 16, 8, 8), (128, 64, 16, 8, 8), (64, 64, 16, 8, 8),
     (64, 64, 16, 4, 8), (32, 128, 16, 8, 4), (32, 64, 16, 4, 8), (32, 64, 32, 4, 8), (32, 32, 32, 4, 4),
 )  # fmt: skip
+SUBGROUP = "subgroup"
 MATRICES = (  # rows, columns, depth, and matrices of a subgroup, of 16 x 16
     (128, 128, 32, 4, 4), (128, 64, 32, 4, 2), (64, 128, 32, 2, 4), (64, 64, 64, 2, 2), (64, 64, 32, 2, 2),
     (32, 128, 32, 2, 2), (32, 64, 64, 2, 1),
@@ -34,17 +37,19 @@ STORED = ("float32", "float16", "bfloat16")  # whose operands may be
 PARTS = (2, 3, 4, 6, 8, 12, 16)  # of k, that workgroups share
 SPAN = 64  # what the steps of a part are a multiple of: the depth of every block divides it
 LEAST = 64  # steps of a part, at least
+ROOM = 64 << 20  # bytes of all parts
+LOWEST = 8  # rows and columns, at least: most of a block would be for nothing
 WIDTH = 64  # cores of a discrete GPU of which nothing else is known
 # How much of what a core can multiply a block reaches, by rows, columns and rows of an invocation, and of matrices.
 RATES = {
-    (128, 128, 16): 0.89, (128, 128, 8): 0.77, (64, 128, 8): 0.8, (128, 64, 8): 0.8, (64, 64, 8): 0.77,
-    (64, 64, 4): 0.79, (32, 128, 8): 0.52, (32, 64, 4): 0.55, (32, 32, 4): 0.25,
+    (128, 128, 16): 0.85, (128, 128, 8): 0.76, (64, 128, 8): 0.77, (128, 64, 8): 0.78, (64, 64, 8): 0.74,
+    (64, 64, 4): 0.63, (32, 128, 8): 0.54, (32, 64, 4): 0.54, (32, 32, 4): 0.25,
 }  # fmt: skip
 OF_MATRICES = {(128, 128): 5.0, (128, 64): 4.2, (64, 128): 4.2, (64, 64): 3.5, (32, 128): 2.8, (32, 64): 2.4}
-UNALIGNED = 0.75  # of that, by the largest block where an operand is loaded number by number
-LAST = 0.33  # rounds of workgroups that the last one takes longer than its share
-EMPTY = 33  # steps of k that take as long as all else that a workgroup does
-FILLING = 150  # invocations that keep a core busy
+UNALIGNED = 0.75  # of that, by the largest block where an operand is loaded number by number, or k has parts
+LAST = 0.64  # rounds of workgroups that the last one takes longer than its share
+EMPTY = 30  # steps of k that take as long as all else that a workgroup does
+FILLING = 160  # invocations that keep a core busy
 JOIN = 6.0  # multiplications of a core that take as long as moving an element of a part, where all cores do
 PASS = 1_000_000  # the same for one more dispatch
 
@@ -55,14 +60,14 @@ def launches(problem: Problem, each: int, target: Target) -> list[Launch]:
     if problem.formats[0] not in STORED or (each > 1 and problem.sizes[2] % 4):
         return []
     blocks = [*matrices(problem, target), *fitting(problem.layout, target.limits)]
-    return [block.launch for block in (*blocks, *in_parts(blocks, problem.sizes[3]))]
+    return [block.launch for block in (*blocks, *in_parts(blocks, problem.sizes))]
 
 
 def rule(problem: Problem, target: Target) -> Launch | None:
-    """For large GPUs that nobody has measured; None on others."""
+    """For large GPUs that nobody has measured; None on others, and for products of vectors."""
     features = target.features
     named = features.family == "nvidia" or (features.family == "amd" and features.cores > 0)  # Dawn tells no kind.
-    if features.kind != "discrete" and not named:
+    if (features.kind != "discrete" and not named) or min(problem.sizes[1:3]) < LOWEST:
         return None
     blocks = matrices(problem, target) or fitting(problem.layout, target.limits)
     block = choose(tuple(blocks), problem, features.cores or WIDTH)
@@ -76,23 +81,29 @@ def is_of_matrices(product: Node, target: Target) -> bool:
 
 def write(work: Computation, launch: Launch, build: Builder) -> Kernel:
     """A product with a launch of large blocks, or any of which only a part is wanted."""
-    if launch.way == matmul_subgroups.WAY and set(work.domain.levels.values()) == {FULL}:
-        return matmul_subgroups.write(work, launch, build)
+    if launch.way == SUBGROUP and set(work.domain.levels.values()) == {FULL}:
+        found: Kernel = _subgroups().write(work, launch, build)
+        return found
     if launch.way != matmul_staged.WAY:
         launch = fitting("nt", build.limits)[-1].launch
     return matmul_staged.write(work, launch, build)
 
 
-def matrices(problem: Problem, target: Target) -> list[matmul_subgroups.Block]:
+def matrices(problem: Problem, target: Target) -> list[Any]:
     """Blocks of subgroup matrices that a device can run; none where it has no such matrices, or they cannot be told."""
     features = target.features
     low, high = features.subgroup_sizes
     has_all = all(name in features for name in (SUBGROUPS, F16, SUBGROUP_MATRICES)) and MATRIX in features.matrices
     if problem.formats[0] != "float16" or not has_all or low != high:
         return []
-    blocks = [matmul_subgroups.Block(*one, lanes=low) for one in MATRICES]
+    blocks = [_subgroups().Block(*one, lanes=low) for one in MATRICES]
     blocks = [block for block in blocks if block.threads <= target.limits.workgroup_size]
     return [block for block in blocks if block.shared_bytes(problem.layout) <= target.limits.shared_bytes]
+
+
+def _subgroups() -> Any:
+    """The module, which a page loads when a device has matrices: few do."""
+    return import_module("pywebgpu.kernels.templates.matmul_subgroups")
 
 
 def fitting(layout: str, limits: Limits) -> list[Block]:
@@ -101,9 +112,11 @@ def fitting(layout: str, limits: Limits) -> list[Block]:
     return [block for block in blocks if block.shared_bytes(layout) <= limits.shared_bytes]
 
 
-def in_parts(blocks: Sequence[Any], depth: int) -> list[Any]:
-    """The same with k in parts, as far as each has something to do."""
-    return [replace(block, parts=parts) for block in blocks for parts in PARTS if depth >= parts * LEAST]
+def in_parts(blocks: Sequence[Any], sizes: tuple[int, ...]) -> list[Any]:
+    """The same with k in parts, as far as each has something to do, and all of them together are not too large."""
+    batches, m, n, depth = sizes
+    most = min(depth // LEAST, ROOM // max(WORD * batches * m * n, 1))
+    return [replace(block, parts=parts) for block in blocks for parts in PARTS if parts <= most]
 
 
 def span(problem: Problem, launch: Launch) -> int:
@@ -114,7 +127,7 @@ def span(problem: Problem, launch: Launch) -> int:
 @lru_cache(4096)
 def choose(blocks: tuple[Any, ...], problem: Problem, cores: int) -> Any:
     """The block that is expected to take the shortest; None where a device can run none."""
-    found = [*blocks, *in_parts(blocks, problem.sizes[3])]
+    found = [*blocks, *in_parts(blocks, problem.sizes)]
     return min(found, key=lambda block: time(block, problem, cores), default=None)
 
 
@@ -124,7 +137,7 @@ def time(block: Any, problem: Problem, cores: int) -> float:
     if isinstance(block, Block):
         rate, threads = RATES[block.rows, block.columns, block.high], block.lanes
         contiguous = (depth if problem.layout[0] == "n" else m), (n if problem.layout[1] == "n" else depth)
-        if block.high > 8 and any(size % 4 for size in contiguous):
+        if block.high > 8 and (block.parts > 1 or any(size % 4 for size in contiguous)):
             rate *= UNALIGNED
     else:
         rate, threads = OF_MATRICES[block.rows, block.columns], block.threads

@@ -251,7 +251,7 @@ class _Side:
         build, four = self._build, self.lane + at * self.lanes if at else self.lane
         if self.size % self.extent == 0:
             first = self._at * self.extent + (self.lane.within(self.lanes) + at * self.lanes) * 4
-            return [first + i for i in range(4)], [[], [], [], []]
+            return [first + i for i in range(4)], [[]] * 4
         if self.size % 4 == 0:
             place = build.let(self.block * self.fours + four, build.fresh("four"))
             return [place.within(self.size // 4) * 4 + i for i in range(4)], [[place < self.size // 4]] * 4
