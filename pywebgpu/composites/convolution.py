@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from math import prod
 
 from pywebgpu.composites import activation, precision, reduce
+from pywebgpu.composites.composite_op import composite
 from pywebgpu.errors import ShapeError
 from pywebgpu.ir.graph import Node
 from pywebgpu.ops import contraction, movement, pointwise, reduction
@@ -77,6 +78,7 @@ def padded(x: Node, before: Shape, after: Shape, value: float = 0.0) -> Node:
     return movement.pad(x, shape=shape, starts=starts, steps=(1,) * rank, value=value)
 
 
+@composite
 def conv(
     x: Node,
     weight: Node,
@@ -116,6 +118,7 @@ def conv(
     return _finished(movement.permute(out, order=(1, 0, *range(2, 2 + rank))), bias, batched=batched)
 
 
+@composite
 def conv_transpose(
     x: Node,
     weight: Node,
