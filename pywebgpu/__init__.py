@@ -28,7 +28,6 @@ from pywebgpu.settings import settings as _settings
 from pywebgpu.tensor import create as _create
 from pywebgpu.tensor import functions as _functions
 from pywebgpu.tensor import limits as _limits
-from pywebgpu.tensor import numeric as _numeric
 from pywebgpu.tensor import random as _random
 from pywebgpu.tensor import sorting as _ordered
 from pywebgpu.tensor.limits import finfo as finfo
@@ -59,6 +58,11 @@ _ELSEWHERE["load_program"] = "pywebgpu.exporter.player"
 _AUTOCAST = ("autocast", "clear_autocast_cache", "get_autocast_dtype", "is_autocast_cache_enabled")
 _AUTOCAST += ("is_autocast_enabled", "set_autocast_cache_enabled", "set_autocast_dtype", "set_autocast_enabled")
 _ELSEWHERE |= dict.fromkeys(_AUTOCAST, "pywebgpu.amp.autocast_mode")
+_NUMERIC = """
+    bartlett_window blackman_window cdist constant_pad_nd corrcoef cov cumulative_trapezoid fill hamming_window
+    hann_window isreal pdist renorm unravel_index vander
+"""
+_ELSEWHERE |= dict.fromkeys(_NUMERIC.split(), "pywebgpu.tensor.numeric")
 _ELSEWHERE |= {"explain": "pywebgpu.inspector", "visualize": "pywebgpu.inspector"}
 
 
@@ -78,6 +82,10 @@ def __getattr__(name: str) -> _Any:
     if module is None:
         raise AttributeError(f"module 'pywebgpu' has no attribute {name!r}")
     return module if name in _PARTS else getattr(module, name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_PARTS, *_ELSEWHERE, *_limits.FUNCTIONAL})
 
 
 def set_default_dtype(d: dtype) -> None:
@@ -128,7 +136,6 @@ def _surface() -> dict[str, _Any]:
         _functions.generated()
         | _functions.public(_functions)
         | _functions.public(_ordered)
-        | _functions.public(_numeric)
         | {name: value for name, value in _functions.public(_backends).items() if name != "Backend"}
         | _functions.public(_create)
         | _functions.public(_random)

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 from pywebgpu.composites import reduce
 from pywebgpu.dtypes import DType
 from pywebgpu.tensor.apply import apply
+from pywebgpu.tensor.methods import aliased
 
 if TYPE_CHECKING:
     from pywebgpu.tensor.tensor import Tensor
     from pywebgpu.tensor.types import Dims
 
 
+@aliased
 def vector_norm(
     x: Tensor, ord: float | str = 2, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None
 ) -> Tensor:
@@ -21,6 +23,7 @@ def vector_norm(
     return apply(reduce.norm, x, ord, dim, keepdim, dtype=dtype)
 
 
+@aliased
 def norm(
     A: Tensor, ord: float | str | None = None, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None
 ) -> Tensor:
@@ -31,6 +34,7 @@ def norm(
     return matrix_norm(A, ord, axes, keepdim, dtype=dtype)
 
 
+@aliased
 def matrix_norm(
     A: Tensor,
     ord: float | str | None = "fro",
@@ -57,11 +61,13 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
     return input.matmul(other)
 
 
+@aliased
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
     """Sums of products along one axis."""
     return x.mul(y).sum(dim)
 
 
+@aliased
 def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
     """The vector product along an axis of size 3."""
     return input.cross(other, dim)

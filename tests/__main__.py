@@ -7,6 +7,7 @@ gpu         oracle, fuzz and unit tests with a device, on webgpu: a GPU, or a so
 node        the bridge, the Node host, and cases of every table there
 browser     the pages in a headless Chromium on its software adapter, and cases of every table there
 conformance the tables of cases on all hosts against PyTorch, as one table: [--hosts cpu,native,node,chromium] [--all]
+opdb        PyTorch's own samples, into docs/conformance.md: [--device webgpu] [--dtype float16] [--most 8] [--errors]
 threads     20 threads that train side by side, 1,000 steps each, on device cpu: [--device webgpu] [--steps 1000]
 soak        3,000 training steps in a host, with flat memory: [--host node] [--steps 3000]
 all         unit, lint, gpu, node and browser, each to its end
@@ -73,6 +74,10 @@ def soak(arguments: list[str]) -> bool:
     return run([sys.executable, "-m", "tests.hosts.memory", *arguments])
 
 
+def opdb(arguments: list[str]) -> bool:
+    return run([sys.executable, "-m", "tests.opdb.command", *arguments])
+
+
 def fuzz_steps(arguments: list[str]) -> bool:
     return run([sys.executable, "-m", "tests.fuzz.programs.command", *arguments])
 
@@ -129,6 +134,7 @@ STAGES: dict[str, Stage] = {
     "node": node,
     "browser": browser,
     "conformance": conformance,
+    "opdb": opdb,
     "soak": soak,
     "fuzz-steps": fuzz_steps,
     "threads": threads,

@@ -54,6 +54,15 @@ def node_command() -> list[str]:
     return [str(installation.find_node().path)]
 
 
+def open_another(name: str) -> None:
+    """Opens one more device of a kind, "cpu:1" or "webgpu:1", also where users have no second one to ask for."""
+    from pywebgpu import devices  # After the environment, as above.
+
+    kind, _, index = name.partition(":")
+    if name not in devices._open:
+        devices._open[name] = devices._backend(kind).open_device(int(index))
+
+
 def live_bytes(device: str) -> int:
     """Bytes that buffers of this device hold now."""
     from pywebgpu.devices import open_device  # After the environment, as above.

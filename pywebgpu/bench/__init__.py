@@ -13,6 +13,8 @@ from pywebgpu.installation import InstallationError
 
 STEPS = 20
 HOSTS = ("native", "node", "chromium")
+# Ours and PyTorch's: mixed precision in the half that each is faster with.
+PRECISIONS = {"float32": ("float32", "float32"), "amp": ("float16", "bfloat16"), "amp-bfloat16": ("bfloat16",) * 2}
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -31,7 +33,9 @@ def main(arguments: Sequence[str]) -> int:
         steps = [growth.measure(layers) for layers in growth.LAYERS]
         print(json.dumps(growth.as_data(steps), indent=2) if options.json else growth.table(steps))
         return 0
-    chosen = [workloads.named(name, options.tokens) for name in options.workloads or workloads.WORKLOADS]
+    ours, theirs = PRECISIONS[options.precision]
+    names = options.workloads or workloads.WORKLOADS
+    chosen = [workloads.named(name, options.tokens, ours) for name in names]
     device = options.device or devices.default_device()
     has_peer = not options.no_peers and device != "null"
     found = []
@@ -41,7 +45,8 @@ def main(arguments: Sequence[str]) -> int:
                 print(f"\r{workload.name} ...\x1b[K", end="", file=sys.stderr, flush=True)
             found.append(measure.measure(workload, device, options.steps, compiled=options.compiled))
             if has_peer:
-                found[-1].peers.update(torch_baseline.measure(workload, options.steps))
+                peer = workloads.named(workload.name, options.tokens, theirs)
+                found[-1].peers.update(torch_baseline.measure(peer, options.steps))
     except errors.DeviceError as error:
         print(f"pywebgpu bench: {error}", file=sys.stderr)
         return 2
@@ -98,6 +103,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--peer", choices=compare.PEERS, help="in turns with that library, with --host chromium")
     parser.add_argument("--steps", type=_count, default=STEPS, help=f"steps measured after warming up ({STEPS})")
     parser.add_argument("--tokens", type=_count, default=workloads.TOKENS, help=f"of distilgpt2 ({workloads.TOKENS})")
+    parser.add_argument(
+        "--precision", choices=PRECISIONS, default="float32", help="amp: autocast, ours to float16 with a scaled loss"
+    )
     parser.add_argument("--compiled", action="store_true", help="measure torch.compile(step)")
     parser.add_argument("--json", action="store_true", help="print a list of JSON objects")
     parser.add_argument("--plans", action="store_true", help="instead: memory planned for whole models, by device null")

@@ -21,6 +21,7 @@ from pywebgpu.errors import CompileError, DeviceError
 from pywebgpu.hosts import chromium, node
 from pywebgpu.kernels import templates, tuning
 from pywebgpu.kernels.launch import Case, Launch, Problem, Tuning
+from pywebgpu.kernels.templates import matmul_staged
 from pywebgpu.runtime import program_cache, state
 
 ROUNDS = 24  # launches of a kernel that are tried, spread over all that there are
@@ -158,11 +159,17 @@ class _Tuner:
             _run(self._step, self._engine)
             times: Times = {}
             for timing in device.timings():
+                parts: dict[int, Case] = {}  # by slot of a product's parts, its case: who adds them up belongs to it
                 for dispatch, (start, end) in zip(timing.program.steps, timing.spans, strict=True):
-                    name, problem = timing.program.kernels[dispatch.kernel].problem
+                    kernel = timing.program.kernels[dispatch.kernel]
+                    name, problem = kernel.problem
                     case = Case(name, problem.shape_class(), problem.formats, problem.layout)
                     problems.setdefault(case, problem)
-                    times[case] = times.get(case, 0.0) + end - start
+                    read = {parts[slot] for slot in dispatch.slots if slot in parts}
+                    for one in (case, *read):
+                        times[one] = times.get(one, 0.0) + end - start
+                    if kernel.name.endswith(matmul_staged.PART):
+                        parts[dispatch.slots[-1]] = case
             fastest = {case: min(time, fastest.get(case, time)) for case, time in times.items()}
             device.time(False)
         return problems, fastest

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import TYPE_CHECKING, Any, Literal
 
-from pywebgpu.bench import gpt
+from pywebgpu.bench import gpt, vision
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -25,7 +25,10 @@ Step = Callable[[], Any]
 
 @dataclass(frozen=True, slots=True)
 class Data:
-    """An array in plain Python: its shape, its values in order, whether they are whole numbers."""
+    """An array in plain Python: its shape, its values in order, whether they are whole numbers.
+
+    Without values it is computed where it will be, by a formula.
+    """
 
     shape: tuple[int, ...]
     values: list[Any]
@@ -37,12 +40,14 @@ class Training:
     """`model(torch)`, trained on the inputs and targets that `batch()` gives, by `optimizer(torch, parameters)`.
 
     is_large: weights are computed where they will be, by a formula.
+    precision: "float32", or the half of autocast; with "float16" the loss is scaled.
     """
 
     model: Callable[[Any], Any]
     batch: Callable[[], tuple[Data, Data]]
     optimizer: Callable[[Any, Any], Any]
     is_large: bool = False
+    precision: str = "float32"
 
     def build(self, torch: ModuleType, device: str) -> Step:
         model = self.model(torch).to(device)
@@ -50,12 +55,30 @@ class Training:
         inputs, targets = [_tensor(torch, device, data) for data in self.batch()]
         optimizer = self.optimizer(torch, model.parameters())
 
+        if self.precision != "float32":
+            return self._mixed(torch, model, inputs, targets, optimizer)
+
         def step() -> object:
             """The ordinary loop's body."""
             optimizer.zero_grad()
             loss = torch.nn.functional.cross_entropy(model(inputs).flatten(0, -2), targets)
             loss.backward()
             optimizer.step()
+            return loss.detach()
+
+        return step
+
+    def _mixed(self, torch: ModuleType, model: Any, inputs: Tensor, targets: Tensor, optimizer: Any) -> Step:
+        scaler = torch.amp.GradScaler(inputs.device.type, enabled=self.precision == "float16")
+        dtype = getattr(torch, self.precision)
+
+        def step() -> object:
+            optimizer.zero_grad()
+            with torch.autocast(inputs.device.type, dtype=dtype):
+                loss = torch.nn.functional.cross_entropy(model(inputs).flatten(0, -2), targets)
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            scaler.update()
             return loss.detach()
 
         return step
@@ -162,6 +185,8 @@ def integers(bound: int, *shape: int) -> Data:
 
 
 def _tensor(torch: ModuleType, device: str, data: Data) -> Tensor:
+    if not data.values:
+        return _by_formula(torch, prod(data.shape), 0, device).reshape(data.shape).contiguous()
     dtype = torch.float32 if data.kind == "float" else torch.int64
     made: Tensor = torch.tensor(data.values, dtype=dtype, device=device).reshape(data.shape).contiguous()
     return made
@@ -174,15 +199,21 @@ def _fill(torch: ModuleType, model: Module) -> None:
             parameter.copy_(_tensor(torch, str(parameter.device), data))
 
 
+def _by_formula(torch: ModuleType, count: int, at: int, device: Any) -> Tensor:
+    n = torch.arange(count, device=device)
+    drawn = ((n % 4099) * 53 + (n % 613) * 97 + 31 * at) % 1009
+    made: Tensor = drawn.float() / 504.0 - 1.0
+    return made
+
+
 def _fill_by_formula(torch: ModuleType, model: Module) -> None:
     """The same in every library, as it is of small whole numbers."""
     with torch.no_grad():
         for at, parameter in enumerate(model.parameters()):
             if parameter.ndim == 1:  # Libraries agree on the scales of norms, which are ones.
                 continue
-            n = torch.arange(parameter.numel(), device=parameter.device)
-            drawn = ((n % 4099) * 53 + (n % 613) * 97 + 31 * at) % 1009
-            parameter.copy_(((drawn.float() / 504.0 - 1.0) * parameter.shape[1] ** -0.5).reshape(parameter.shape))
+            drawn = _by_formula(torch, parameter.numel(), at, parameter.device)
+            parameter.copy_((drawn * prod(parameter.shape[1:]) ** -0.5).reshape(parameter.shape))
         for parameter in [one for name, one in model.named_parameters() if one.ndim == 1 and name.endswith("bias")]:
             parameter.zero_()
 
@@ -211,10 +242,35 @@ def distilgpt2(tokens: int) -> Workload:
     return _trained("distilgpt2", text, training_of(shape, is_large=True))
 
 
-LARGE = {"distilgpt2": distilgpt2}
+def _pictures(name: str, model: Callable[..., object], size: int, batch: int) -> Workload:
+    """A step of SGD with momentum on one batch of pictures: not among the WORKLOADS, either."""
+    classes = 10 if size <= 64 else 1000
+
+    def data() -> tuple[Data, Data]:
+        return Data((batch, 3, size, size), []), integers(classes, batch)
+
+    def optimizer(torch: ModuleType, parameters: Any) -> object:
+        return torch.optim.SGD(parameters, lr=0.01, momentum=0.9)
+
+    text = f"{size} x {size}, batch {batch}, {classes} classes, SGD with momentum"
+    return _trained(name, text, Training(lambda torch: model(torch, size, classes), data, optimizer, is_large=True))
+
+
+_PICTURES = (
+    _pictures("resnet18", vision.resnet18, 32, 128),
+    _pictures("resnet18-224", vision.resnet18, 224, 32),
+    _pictures("mobilenet", vision.mobilenet, 32, 128),
+    _pictures("mobilenet-224", vision.mobilenet, 224, 32),
+)
+LARGE: dict[str, Callable[[int], Workload]] = {"distilgpt2": distilgpt2}
+LARGE |= {one.name: lambda tokens, one=one: one for one in _PICTURES}  # type: ignore[misc]
 TOKENS = 512  # of the large ones, where nobody says
 
 
-def named(name: str, tokens: int = TOKENS) -> Workload:
-    """A workload; `tokens` counts for the large ones."""
-    return WORKLOADS.get(name) or LARGE[name](tokens)
+def named(name: str, tokens: int = TOKENS, precision: str = "float32") -> Workload:
+    """A workload; `tokens` counts for the large ones, `precision` for those that train."""
+    found = WORKLOADS.get(name) or LARGE[name](tokens)
+    if found.training is None or precision == "float32":
+        return found
+    training = replace(found.training, precision=precision)
+    return replace(found, text=f"{found.text}, {precision} autocast", build=training.build, training=training)

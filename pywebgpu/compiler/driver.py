@@ -8,7 +8,7 @@ from pywebgpu import dtypes
 from pywebgpu.compiler import memory_plan, packed_stores, suballocation
 from pywebgpu.compiler.fusion_group import FusionGroup
 from pywebgpu.compiler.kernel_table import KernelTable
-from pywebgpu.compiler.passes import PASSES, expand, simplify
+from pywebgpu.compiler.passes import PASSES, expand, simplify, split_products
 from pywebgpu.compiler.program import Dispatch, HostCall, Program, Slot, Written
 from pywebgpu.compiler.schedule import Schedule, scheduled
 from pywebgpu.errors import CompileError
@@ -73,6 +73,12 @@ def _rewritten(
         order = toposort(roots)
         kept.append(order)
         _watch(f"after {rewrite.__name__}", roots)
+    divided = split_products.split_products(roots, order, claims)
+    if divided is not roots:
+        roots = divided
+        order = toposort(roots)
+        kept.append(order)
+        _watch("after split_products", roots)
     roots = _stored(roots, claims)
     order = toposort(roots)
     kept.append(order)
@@ -209,6 +215,7 @@ def _grouped(
         schedule = scheduled(placed, nodes, claims, [(placed.roots[i], leaf) for i, leaf in written])
         clashes = suballocation.clashes(schedule, placed)
         if not clashes:
+            placed.reuse(schedule.reused(placed))
             return placed, schedule
         apart |= clashes
 

@@ -54,7 +54,8 @@ class Fusion:
         """What only kernels with a prologue read is computed in them: there it need not be stored."""
         readers = self._reads.users.get(id(node), ())
         only = bool(readers) and all(self._claims.of(reader).has_prologue for reader in readers)
-        return settings.fuse and only and isinstance(node.op, Pointwise) and id(node) not in self._reads.wanted
+        stored = id(node) in self._reads.wanted or id(node) in self._reads.halves
+        return settings.fuse and only and isinstance(node.op, Pointwise) and not stored
 
     def _join_producers(self, node: Node) -> None:
         of, groups = self.partition.of, self.partition.groups

@@ -10,13 +10,15 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from math import prod
 
-from pywebgpu.formats import WORD
+from pywebgpu import dtypes
+from pywebgpu.dtypes import Kind
+from pywebgpu.formats import BF16, F16, WORD
 from pywebgpu.ir.graph import HOST, Movement, Node, Pointwise
 from pywebgpu.kernels import windows
 from pywebgpu.kernels.access import Chain, Edge, below, is_free, is_view
 from pywebgpu.kernels.template import REPEAT_COST
 from pywebgpu.kernels.templates import Claims
-from pywebgpu.ops import reduction
+from pywebgpu.ops import contraction, pointwise, reduction
 from pywebgpu.settings import settings
 from pywebgpu.shapes import Shape
 
@@ -27,7 +29,7 @@ class Inlining:
     """`nodes` are those that kernels are made for; `edges` what each of them reads; `users` who reads a value.
 
     wanted: ids of the nodes that are stored whoever reads them.  claims: which template computes a node.
-    long: by id, the bindings of what needs several.
+    long: by id, the bindings of what needs several.  halves: ids of what products read as it is stored.
     """
 
     def __init__(self, order: Sequence[Node], wanted: set[int], bindings: int, claims: Claims) -> None:
@@ -36,6 +38,7 @@ class Inlining:
         self.long = {id(node): count for node in order if (count := windows.count(_bytes(node), limits)) > 1}
         self.wanted = wanted
         self._inline: set[int] = set()
+        self.halves: set[int] = set()
         self._free: set[int] = set()
         self.edges: dict[int, list[Edge]] = {}
         self.users: dict[int, list[Node]] = {}
@@ -76,7 +79,7 @@ class Inlining:
         for node in computing:
             edges = self._edges_of(node)
             if isinstance(node.op, Pointwise) and id(node) not in self.wanted:
-                cost = node.op.cost + sum(costs.get(id(below(source)), 0) for source in node.inputs)
+                cost = _cost(node) + sum(costs.get(id(below(source)), 0) for source in node.inputs)
                 if not edges and cost <= REPEAT_COST:
                     self._free.add(id(node))
                     self._inline.add(id(node))
@@ -90,12 +93,30 @@ class Inlining:
 
     def _is_worth_repeating(self, node: Node, edges: list[Edge], readers: list[Node], cost: int) -> bool:
         """True where computing the node again in each reader costs less than storing and loading it."""
+        if self._is_half_operand(node, readers):
+            return False
         inputs = {id(producer): producer for producer, _, _ in edges if producer.spec.shape}
         size = prod(node.spec.shape)
         large = [producer for producer in inputs.values() if prod(producer.spec.shape) * SMALL > size]
         if len(inputs) > 3 or len(large) > 1:
             return False
+        if any(producer.op is contraction.partial_matmul for producer in large):
+            return False  # It has more to read than it has to store.
         return cost <= min([self.claims.of(reader).repeats for reader in readers], default=REPEAT_COST)
+
+    def _is_half_operand(self, node: Node, readers: list[Node]) -> bool:
+        """Whether products read a computed value as halves: stored so it takes half the memory, also until backward.
+
+        What was in memory before is read as it is: to store it once more would be a kernel of its own.
+        """
+        if node.op is not pointwise.cast or node.spec.dtype.format not in (F16, BF16):
+            return False
+        if below(node.inputs[0]).buffer is not None:
+            return False
+        found = any(self.claims.of(reader).rereads for reader in readers)
+        if found:
+            self.halves.add(id(node))
+        return found
 
     def _store_crowded(self, computing: list[Node]) -> None:
         """Where one node alone would bind too many buffers, what it computes in place is stored after all."""
@@ -139,6 +160,13 @@ class Inlining:
             else:
                 found.append((at, views, shape))
         return found
+
+
+def _cost(node: Node) -> int:
+    """Instructions of a pointwise op. A float's register is float32: a cast to that is none."""
+    assert isinstance(node.op, Pointwise)
+    widens = node.op is pointwise.cast and node.spec.dtype is dtypes.float32
+    return 0 if widens and node.inputs[0].spec.dtype.kind is Kind.FLOAT else node.op.cost
 
 
 def _bytes(node: Node) -> int:

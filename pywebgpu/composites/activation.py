@@ -108,7 +108,9 @@ def prelu(x: Node, weight: Node) -> Node:
         raise ShapeError(
             f"prelu: needs a weight of 1 or {channels} elements for input {x.spec.shape}, got {weight.spec.shape}"
         )
-    if weight.spec.shape not in ((), (1,)):
+    if weight.spec.shape == (1,):
+        weight = movement.reshape(weight, shape=())
+    elif weight.spec.shape:
         weight = per_channel(weight, x)
     zero = arithmetic.like(x, 0)
     positive = pointwise.gt(x, zero)
@@ -170,17 +172,19 @@ def softshrink(x: Node, lambd: float = 0.5) -> Node:
 
 def tanhshrink(x: Node) -> Node:
     """x - tanh(x)"""
+    precision.refuse_bool("tanhshrink", x)
     x = arithmetic.cast(x, arithmetic.floating(x))
     return pointwise.sub(x, pointwise.tanh(x))
 
 
 def softsign(x: Node) -> Node:
     """x / (1 + |x|)"""
-    return arithmetic.div(x, arithmetic.add(pointwise.abs_(x), 1))
+    return arithmetic.div(x, arithmetic.add(elementwise.abs_(x), 1))
 
 
 def threshold(x: Node, bound: float, value: float) -> Node:
     """x where x > bound, else value."""
+    precision.refuse_bool("threshold", x)
     return pointwise.where(pointwise.le(x, arithmetic.chosen(x, bound)), arithmetic.chosen(x, value), x)
 
 

@@ -174,13 +174,13 @@ def chosen(x: Node, value: Number) -> Node:
     return like(x, value) if dtype.kind is Kind.FLOAT else stored(value, dtype)
 
 
-def factor(value: Number, dtype: DType) -> Number:
+def factor(value: Number, dtype: DType, name: str = "alpha") -> Number:
     """A number that scales an operand. Raises DTypeError where the dtype cannot hold it, RuntimeError for a fraction of
     whole numbers and for True."""
     if dtype.kind is not Kind.FLOAT and isinstance(plain(value), float):
-        raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
+        raise RuntimeError(f"For integral input tensors, argument {name} must not be a floating point number.")
     if isinstance(value, bool) and dtype.kind is not Kind.BOOL:
-        raise RuntimeError("Boolean alpha only supported for Boolean results.")
+        raise RuntimeError(f"Boolean {name} only supported for Boolean results.")
     numbers.check(value, dtype)
     return value
 

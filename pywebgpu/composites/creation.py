@@ -31,6 +31,10 @@ def arange(start: Number, end: Number, step: Number, dtype: DType) -> Node:
     """
     if not (isfinite(start) and isfinite(end)):
         raise ShapeError(f"unsupported range: {start} -> {end}")
+    if dtype is dtypes.int64:  # Others count by the fractions that were given, and compute without.
+        if 0 < abs(step) < 1:
+            raise ValueError("step must be nonzero, also as a whole number")
+        start, end, step = int(start), int(end), int(step)
     if step == 0:
         raise ShapeError("step must be nonzero")
     if (end < start) if step > 0 else (end > start):
@@ -93,6 +97,8 @@ def linspace(start: Number, end: Number, steps: int, dtype: DType) -> Node:
     """`steps` numbers from start to end, both included, at equal distances; whole numbers are cut off."""
     if steps < 0:
         raise ShapeError("number of steps must be non-negative")
+    if dtype is dtypes.bool_:
+        raise NotImplementedError("linspace: needs numbers, not torch.bool; compare its result with a bound instead")
     for value in (start, end):
         numbers.check(value, dtype)
     if steps < 2:
@@ -112,7 +118,7 @@ def linspace(start: Number, end: Number, steps: int, dtype: DType) -> Node:
 
 def logspace(start: Number, end: Number, steps: int, base: float, dtype: DType) -> Node:
     """base to the power of linspace."""
-    work = dtype if dtype.kind is Kind.FLOAT else dtypes.float32
+    work = dtype if dtype.kind is not Kind.INT else dtypes.float32
     powers = linspace(start, end, steps, work)
     return arithmetic.cast(pointwise.pow_(full(float(base), (steps,), work), powers), dtype)
 

@@ -50,9 +50,9 @@ def huber(apart: Node, delta: float) -> Node:
 
 def soft_margin_loss(x: Node, target: Node, *, reduction: str = "mean") -> Node:
     """log(1 + exp(-target x))"""
-    return reduced(
-        arithmetic.unary_float(pointwise.log1p, pointwise.exp(pointwise.neg(arithmetic.mul(target, x)))), reduction
-    )
+    product = arithmetic.mul(target, x)
+    precision.require_floating("soft_margin_loss", product)
+    return reduced(pointwise.log1p(pointwise.exp(pointwise.neg(product))), reduction)
 
 
 # Vectors
@@ -60,16 +60,14 @@ def soft_margin_loss(x: Node, target: Node, *, reduction: str = "mean") -> Node:
 
 def cosine_similarity(a: Node, b: Node, dim: int = 1, eps: float = 1e-8) -> Node:
     """a . b / (|a| |b|) along `dim`, each norm held at `eps` or more. Shapes: broadcast, then without `dim`."""
-    dtype = arithmetic.result_type(a, b)
-    precision.require_floating("cosine_similarity", a, b)
-    a, b = arithmetic.cast(a, dtype), arithmetic.cast(b, dtype)
-    return reduce.sum(arithmetic.mul(_directed(a, dim, eps), _directed(b, dim, eps)), dim)
+    a, b = arithmetic.together(a, b)
+    precision.require_floating("cosine_similarity", a)
+    return reduce.sum(pointwise.mul(_directed(a, dim, eps), _directed(b, dim, eps)), dim)
 
 
 def pairwise_distance(a: Node, b: Node, p: float = 2.0, eps: float = 1e-6, *, keepdim: bool = False) -> Node:
     """The p-norm of a - b + eps along the last axis."""
-    apart = arithmetic.sub(a, b)
-    return reduce.norm(pointwise.add(apart, arithmetic.like(apart, eps)), p, -1, keepdim)
+    return reduce.norm(_moved(arithmetic.sub(a, b), eps), p, -1, keepdim)
 
 
 def cosine_embedding_loss(a: Node, b: Node, target: Node, *, margin: float = 0.0, reduction: str = "mean") -> Node:
@@ -80,16 +78,14 @@ def cosine_embedding_loss(a: Node, b: Node, target: Node, *, margin: float = 0.0
             f"{target.spec.shape}"
         )
     rows = -1
-    dot = reduce.sum(pointwise.mul(a, b), rows)
-    squares = [
-        pointwise.add(s, arithmetic.like(s, 1e-12)) for s in (reduce.sum(pointwise.mul(v, v), rows) for v in (a, b))
-    ]
-    cosine = pointwise.div(dot, pointwise.sqrt(pointwise.mul(*squares)))
+    dot = reduce.sum(arithmetic.mul(a, b), rows)
+    squares = [_moved(reduce.sum(pointwise.mul(v, v), rows), 1e-12) for v in (a, b)]
+    cosine = arithmetic.div(dot, pointwise.sqrt(arithmetic.mul(*squares)))
     alike = pointwise.sub(arithmetic.like(cosine, 1), cosine)
     apart = pointwise.relu(pointwise.sub(cosine, arithmetic.like(cosine, margin)))
     none = arithmetic.like(cosine, 0)
     goal = arithmetic.broadcast_to(target, cosine.spec.shape)
-    is_one, is_minus = (pointwise.eq(goal, arithmetic.like(goal, v)) for v in (1, -1))
+    is_one, is_minus = (arithmetic.binary(pointwise.eq, goal, v) for v in (1, -1))
     return reduced(
         pointwise.add(pointwise.where(is_one, alike, none), pointwise.where(is_minus, apart, none)), reduction
     )
@@ -111,7 +107,7 @@ def hinge_embedding_loss(x: Node, target: Node, *, margin: float = 1.0, reductio
     none = arithmetic.like(x, 0)
     goal = arithmetic.broadcast_to(target, x.spec.shape)
     apart = pointwise.relu(pointwise.sub(arithmetic.like(x, margin), x))
-    is_one, is_minus = (pointwise.eq(goal, arithmetic.like(goal, v)) for v in (1, -1))
+    is_one, is_minus = (arithmetic.binary(pointwise.eq, goal, v) for v in (1, -1))
     near, far = pointwise.where(is_minus, none, x), pointwise.where(is_one, none, apart)
     return reduced(pointwise.add(near, far), reduction)
 
@@ -145,9 +141,15 @@ def _directed(x: Node, dim: int, eps: float) -> Node:
     return arithmetic.div(x, pointwise.where(pointwise.lt(size, bound), bound, size))
 
 
+def _moved(x: Node, distance: float) -> Node:
+    """x + distance; whole numbers become floats."""
+    x = arithmetic.cast(x, arithmetic.floating(x))
+    return pointwise.add(x, arithmetic.like(x, distance))
+
+
 def _held(x: Node, margin: float) -> Node:
     """max(0, x + margin), with the gradient of torch's clamp_min: 1 at 0."""
-    over = pointwise.add(x, arithmetic.like(x, margin))
+    over = _moved(x, margin)
     zero = arithmetic.like(over, 0)
     return pointwise.where(pointwise.lt(over, zero), zero, over)
 

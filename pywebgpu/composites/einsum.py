@@ -25,7 +25,7 @@ def einsum(equation: str, *operands: Node) -> Node:
         later = {label for term in terms[position + 1 :] for label in term} | set(output)
         alone, x = _diagonals(labels, node)
         if joined is None:
-            held, joined = _summed(alone, x, later)
+            held, joined = _summed(alone, x, later, alone=len(operands) == 1)
         else:
             others = set(held) | later
             alone, x = _summed(alone, x, others)
@@ -104,11 +104,11 @@ def _diagonals(labels: Labels, x: Node) -> tuple[Labels, Node]:
     return labels, x
 
 
-def _summed(labels: Labels, x: Node, needed: set[str]) -> tuple[Labels, Node]:
-    """Without the labels that nobody else needs."""
+def _summed(labels: Labels, x: Node, needed: set[str], *, alone: bool = False) -> tuple[Labels, Node]:
+    """Without the labels that nobody else needs. A single operand is summed as by `sum`, whole numbers in int64."""
     axes = tuple(axis for axis, label in enumerate(labels) if label not in needed)
     if axes:
-        x = reduce.sum(x, axes, dtype=x.spec.dtype)
+        x = reduce.sum(x, axes, dtype=None if alone else x.spec.dtype)
     return tuple(label for label in labels if label in needed), x
 
 

@@ -7,20 +7,12 @@ from math import log as natural_log
 from math import pi
 
 from pywebgpu import dtypes, numbers
-from pywebgpu.composites import arithmetic, logic, precision
+from pywebgpu.composites import arithmetic, logic, precision, reduce
 from pywebgpu.composites.arithmetic import Operand
 from pywebgpu.dtypes import DType, Kind
 from pywebgpu.ir.graph import Node, Pointwise
 from pywebgpu.ops import clamping, logarithms, pointwise
 from pywebgpu.step_capture.free_number import Number
-
-
-def unmoved(value: Node, source: Node) -> Node:
-    """`value`; `source`, of its shape and dtype, has a gradient, which is 0."""
-    if not source.requires:
-        return value
-    return pointwise.where(pointwise.scalar(False, dtypes.bool_), source, value)
-
 
 # One argument
 
@@ -263,6 +255,7 @@ def atan2(a: Operand, b: Operand) -> Node:
 
 def hypot(a: Operand, b: Operand) -> Node:
     dtype, (x, y) = arithmetic.real(a, b)
+    _require_real("hypot", a, b)
     return arithmetic.cast(pointwise.hypot(x, y), dtype)
 
 
@@ -271,7 +264,7 @@ def copysign(a: Operand, b: Operand) -> Node:
     dtype, (x, y) = arithmetic.real(a, b)
     size = pointwise.abs_(x)
     out = pointwise.where(logic.signbit(y), pointwise.neg(size), size)
-    return arithmetic.cast(unmoved(out, y), dtype)
+    return arithmetic.cast(reduce.unmoved(out, y), dtype)
 
 
 def heaviside(a: Node, values: Node) -> Node:
@@ -292,6 +285,7 @@ def xlogy(a: Operand, b: Operand) -> Node:
 
 def logaddexp(a: Operand, b: Operand, base: float | None = None) -> Node:
     """log(exp(a) + exp(b)), or the same with powers and logarithm of `base`."""
+    _require_real("logaddexp", a, b)
     dtype, (x, y) = arithmetic.real(a, b)
     scale = 1.0 if base is None else natural_log(base)
     peak, apart = pointwise.maximum(x, y), pointwise.abs_(pointwise.sub(x, y))
@@ -368,6 +362,13 @@ def addcdiv(x: Node, a: Node, b: Node, value: Number = 1) -> Node:
     numbers.check(value, precision.compute_dtype(arithmetic.result_type(x, a, b)))
     quotient = arithmetic.div(a, b)
     return arithmetic.add(x, quotient if value == 1 else arithmetic.mul(quotient, value))
+
+
+def _require_real(name: str, *operands: Operand) -> None:
+    """Raises NotImplementedError for whole numbers alone."""
+    dtype = arithmetic.result_type(*operands)
+    if dtype.kind is not Kind.FLOAT:
+        raise NotImplementedError(f'"{name}" not implemented for {logic.title(dtype)!r}: take x.float()')
 
 
 def _same(name: str, a: Node, b: Node) -> None:

@@ -4,7 +4,6 @@ from math import prod
 
 from pywebgpu import dtypes
 from pywebgpu.composites import arithmetic, bounds, reduce
-from pywebgpu.dtypes import Kind
 from pywebgpu.errors import DTypeError, ShapeError
 from pywebgpu.ir.graph import Node, Spec
 from pywebgpu.ops import indexing, movement, pointwise
@@ -42,7 +41,7 @@ def embedding(index: Node, weight: Node, padding_idx: int | None = None) -> Node
 
 def one_hot(index: Node, num_classes: int) -> Node:
     """1 at index, 0 elsewhere, as int64. Shapes: index (...) -> (..., num_classes)."""
-    if index.spec.dtype.kind is not Kind.INT:
+    if index.spec.dtype is not dtypes.int64:
         raise DTypeError(f"one_hot is only applicable to index tensor of type LongTensor, got {index.spec.dtype}")
     if num_classes < 1:
         raise ShapeError(f"num_classes should be positive, got {num_classes}")

@@ -11,7 +11,7 @@ from pywebgpu import dtypes, shapes
 from pywebgpu.composites import arithmetic, bounds
 from pywebgpu.dtypes import Kind
 from pywebgpu.errors import DTypeError, RangeError, ShapeError
-from pywebgpu.ir.graph import Node
+from pywebgpu.ir.graph import Node, Spec
 from pywebgpu.ops import indexing, movement, pointwise
 from pywebgpu.shapes import Shape
 from pywebgpu.step_capture.free_number import Number
@@ -151,7 +151,13 @@ def index_fill(x: Node, dim: int, index: Node, value: Node | Number) -> Node:
         raise ShapeError("index_fill_(): Index is supposed to be a vector")
     if not x.spec.shape:
         return shaped(index_fill(shaped(x, (1,)), 0, index, value), ())
-    return put(x, (axis,), (shaped(index, (prod(index.spec.shape),)),), axis, scalar(value, x))
+    rows = shaped(index, (prod(index.spec.shape),))
+    if not (isinstance(value, Node) and value.requires):
+        return put(x, (axis,), (rows,), axis, scalar(value, x))
+    # Of writes each would send a gradient, and two of one row are one.
+    nowhere = pointwise.full(False, Spec(x.spec.shape, dtypes.bool_))
+    mask = put(nowhere, (axis,), (rows,), axis, pointwise.scalar(True, dtypes.bool_))
+    return arithmetic.where(mask, scalar(value, x), x)
 
 
 def _onto_rows(name: str, x: Node, dim: int, index: Node, source: Node, how: str, *, include_self: bool = True) -> Node:
@@ -160,7 +166,10 @@ def _onto_rows(name: str, x: Node, dim: int, index: Node, source: Node, how: str
     if len(index.spec.shape) > 1:
         raise RangeError(f"{name}(): Index is supposed to be a vector, but got dim: {len(index.spec.shape)}")
     if not x.spec.shape:
-        return shaped(_onto_rows(name, shaped(x, (1,)), 0, index, shaped(source, (1,)), how), ())
+        if source.spec.shape:
+            raise ShapeError(f"{name}(): source must have self's shape [], got {list(source.spec.shape)}")
+        line, one = shaped(x, (1,)), shaped(source, (1,))
+        return shaped(_onto_rows(name, line, 0, index, one, how, include_self=include_self), ())
     require_dtype(name, x, source)
     count = prod(index.spec.shape)
     if not source.spec.shape:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from math import prod
 
-from pywebgpu.composites import arithmetic, elementwise, precision, reduce
+from pywebgpu.composites import arithmetic, precision, reduce
 from pywebgpu.composites.composite_op import composite
 from pywebgpu.errors import ShapeError
 from pywebgpu.ir.graph import Node
@@ -64,6 +64,7 @@ def dot(a: Node, b: Node) -> Node:
             f"same number of elements"
         )
     dtype = precision.require_same("dot", a, b)
+    precision.refuse_bool("dot", a)
     products = pointwise.mul(precision.upcast(a), precision.upcast(b))
     return arithmetic.cast(reduce.sum(products), dtype)
 
@@ -134,7 +135,11 @@ def addmv(base: Node, a: Node, b: Node, *, beta: Number = 1, alpha: Number = 1) 
 
 def addr(base: Node, a: Node, b: Node, *, beta: Number = 1, alpha: Number = 1) -> Node:
     """beta base + alpha outer(a, b). Shapes: a (m), b (n), base broadcasts to (m, n)."""
-    return _plus("addr", base, outer(a, b), beta, alpha)
+    product = outer(a, b)
+    dtype = arithmetic.result_type(base, product)
+    for name, value in (("beta", beta), ("alpha", alpha)):
+        arithmetic.factor(value, dtype, name)
+    return _plus("addr", base, product, beta, alpha)
 
 
 def baddbmm(base: Node, a: Node, b: Node, *, beta: Number = 1, alpha: Number = 1) -> Node:
@@ -144,7 +149,7 @@ def baddbmm(base: Node, a: Node, b: Node, *, beta: Number = 1, alpha: Number = 1
 
 def addbmm(base: Node, a: Node, b: Node, *, beta: Number = 1, alpha: Number = 1) -> Node:
     """beta base + alpha (sum over the batch of a x b). Shapes: a (b, m, k), b (b, k, n), base broadcasts to (m, n)."""
-    return _plus("addbmm", base, reduce.sum(bmm(a, b), 0), beta, alpha)
+    return _plus("addbmm", base, reduce.sum(bmm(a, b), 0, dtype=a.spec.dtype), beta, alpha)
 
 
 def tensordot(a: Node, b: Node, dims: int | Sequence[Sequence[int]] = 2) -> Node:
@@ -184,6 +189,7 @@ def _check(name: str, a: Node, b: Node) -> None:
     if have[0][-1] != k:
         raise ShapeError(f"mat1 and mat2 shapes cannot be multiplied: {name} got {have[0]} and {have[1]}")
     precision.require_same(name, a, b)
+    precision.refuse_bool(name, a)
 
 
 def _require_ranks(name: str, *given: tuple[Node, int]) -> None:
@@ -201,5 +207,5 @@ def _plus(name: str, base: Node, product: Node, beta: Number, alpha: Number) -> 
     if alpha != 1:
         product = arithmetic.mul(product, alpha)
     if beta == 0:
-        return elementwise.unmoved(product, arithmetic.broadcast_to(base, shape))
+        return reduce.unmoved(product, arithmetic.broadcast_to(base, shape))
     return arithmetic.add(product, base if beta == 1 else arithmetic.mul(base, beta))

@@ -201,9 +201,10 @@ def poisson_nll_loss(
 ) -> Node:
     """exp(x) - target x, or x - target log(x + eps) without `log_input`; `full` adds Stirling's term."""
     if log_input:
-        loss = arithmetic.sub(pointwise.exp(x), arithmetic.mul(target, x))
+        loss = arithmetic.sub(arithmetic.unary_float(pointwise.exp, x), arithmetic.mul(target, x))
     else:
-        logs = pointwise.log(pointwise.add(x, arithmetic.like(x, eps)))
+        wide = arithmetic.cast(x, arithmetic.floating(x))
+        logs = pointwise.log(pointwise.add(wide, arithmetic.like(wide, eps)))
         loss = arithmetic.sub(x, arithmetic.mul(target, logs))
     if full:
         goal = arithmetic.cast(target, loss.spec.dtype)
@@ -223,6 +224,7 @@ def gaussian_nll_loss(
     x: Node, target: Node, variance: Node, *, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
 ) -> Node:
     """(log(variance) + (x - target)^2 / variance) / 2, where the variance counts as `eps` at least and as constant."""
+    precision.require_floating("gaussian_nll_loss", variance)
     bound = arithmetic.like(variance, eps)
     floor = reduce.stop_gradient(variance)
     held = pointwise.add(variance, pointwise.sub(pointwise.maximum(floor, bound), floor))

@@ -3,7 +3,7 @@
 from math import prod
 
 from pywebgpu import dtypes, shapes
-from pywebgpu.composites import arithmetic, indexing, ordering, reduce, scan
+from pywebgpu.composites import arithmetic, indexing, ordering, precision, reduce, scan
 from pywebgpu.errors import ShapeError
 from pywebgpu.ir.graph import Node, Spec
 from pywebgpu.ops import movement, pointwise
@@ -89,6 +89,7 @@ def diagflat(x: Node, offset: int = 0) -> Node:
 
 def trace(x: Node) -> Node:
     """The sum of a matrix's diagonal."""
+    precision.refuse_bool("trace", x)
     if len(x.spec.shape) != 2:
         raise ShapeError(f"trace: expected a matrix, but got tensor with dim {len(x.spec.shape)}")
     return reduce.sum(diagonal(x))

@@ -6,7 +6,7 @@ Order is found by `indexing.argsort` along the last axis; values then come by th
 from math import prod
 
 from pywebgpu import dtypes, shapes
-from pywebgpu.composites import arithmetic, reduce, scan, scattering
+from pywebgpu.composites import arithmetic, precision, reduce, scan, scattering
 from pywebgpu.dtypes import Kind
 from pywebgpu.errors import DTypeError, RangeError, ShapeError
 from pywebgpu.ir.graph import Node, Pointwise, Spec
@@ -49,6 +49,7 @@ def sort(x: Node, dim: int = -1, descending: bool = False, stable: bool = False)
 
 def topk(x: Node, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> tuple[Node, Node]:
     """The k largest (or smallest) elements along `dim`, in order, and where they stand."""
+    precision.refuse_bool("topk", x)
     axis = shapes.axis(dim, len(x.spec.shape))
     if not 0 <= k <= (x.spec.shape[axis] if x.spec.shape else 1):
         raise ShapeError(f"selected index k out of range: k={k}, shape {list(x.spec.shape)}, dim {axis}")
@@ -64,6 +65,7 @@ def topk(x: Node, k: int, dim: int = -1, largest: bool = True, sorted: bool = Tr
 
 def kthvalue(x: Node, k: int, dim: int = -1, keepdim: bool = False) -> tuple[Node, Node]:
     """The k-th smallest element along `dim`, and where it stands."""
+    precision.refuse_bool("kthvalue", x)
     axis = shapes.axis(dim, len(x.spec.shape))
     size = x.spec.shape[axis] if x.spec.shape else 1
     if not 1 <= k <= size:
@@ -129,6 +131,7 @@ def searchsorted(edges: Node, x: Node | float, right: bool = False, out_int32: b
     if not isinstance(x, Node):
         x = arithmetic.number(x, arithmetic.result_type(edges, x))
     dtype = arithmetic.result_type(edges, x)
+    precision.refuse_bool("searchsorted", edges)
     if edges.spec.shape == ():
         raise ShapeError("torch.searchsorted(): boundaries tensor should have positive dimension, but got 0 dimension")
     if x.spec.shape and x.spec.dtype is not edges.spec.dtype:

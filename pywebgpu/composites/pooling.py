@@ -1,7 +1,7 @@
 """Pooling: folds over windows. A maximum sends its gradient to the first largest element, as in torch."""
 
 from collections.abc import Sequence
-from math import prod
+from math import inf, prod
 
 from pywebgpu import dtypes
 from pywebgpu.composites import arithmetic, convolution, joining, precision, reduce, scan
@@ -127,15 +127,20 @@ def _counts(total: Node, axis: int, rank: int, counted: int, begin: int, full: i
 def lp_pool(
     x: Node, norm_type: float, kernel_size: Sizes, stride: Sizes | None = None, ceil_mode: bool = False, *, rank: int
 ) -> Node:
-    """(sum of x^p)^(1/p) over each window; 0 where the sum is not positive."""
+    """(sum of x^p)^(1/p) over each window, NaN where there is no such root; p may be infinite.
+
+    Against torch: the same; the gradient is 0 where the sum is.
+    """
+    if norm_type in (inf, -inf):
+        size, sign = pointwise.abs_(x), pointwise.neg if norm_type < 0 else pointwise.copy
+        return sign(max_pool(sign(size), kernel_size, stride, ceil_mode=ceil_mode, rank=rank))
     power = pointwise.pow_(x, arithmetic.like(x, norm_type))
     mean = avg_pool(power, kernel_size, stride, 0, ceil_mode, rank=rank)
     total = pointwise.mul(mean, arithmetic.like(mean, prod(sizes("kernel_size", kernel_size, rank))))
-    positive = pointwise.gt(total, arithmetic.like(total, 0))
-    safe = pointwise.where(positive, total, arithmetic.like(total, 1))
-    return pointwise.where(
-        positive, pointwise.pow_(safe, arithmetic.like(total, 1 / norm_type)), arithmetic.like(total, 0)
-    )
+    none = pointwise.eq(total, arithmetic.like(total, 0))
+    safe = pointwise.where(none, arithmetic.like(total, 1), total)
+    root = pointwise.pow_(safe, arithmetic.like(total, 1 / norm_type))
+    return pointwise.where(none, arithmetic.like(total, 0.0 if norm_type > 0 else inf), root)
 
 
 # A given number of windows

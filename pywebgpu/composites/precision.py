@@ -31,6 +31,12 @@ def require_floating(name: str, *inputs: Node) -> None:
             raise DTypeError(f'"{name}" not implemented for {x.spec.dtype.name!r}: it needs a floating dtype')
 
 
+def refuse_bool(name: str, *inputs: Node) -> None:
+    """Raises NotImplementedError when an input is bool."""
+    if any(x.spec.dtype is dtypes.bool_ for x in inputs):
+        raise NotImplementedError(f"\"{name}\" not implemented for 'Bool': take x.int() or x.float()")
+
+
 def require_same(name: str, first: Node, *others: Node) -> DType:
     """The one dtype of all inputs. Raises DTypeError when they differ."""
     for x in others:

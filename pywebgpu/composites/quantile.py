@@ -74,9 +74,12 @@ def _rows(x: Node, shares: Node, interpolation: str, *, skip_nan: bool) -> Node:
     is_nan = pointwise.isnan(x)
     count = reduce.sum(pointwise.bitwise_not(is_nan), 1, True) if skip_nan else None
     last = arithmetic.like(shares, n - 1) if count is None else arithmetic.sub(arithmetic.cast(count, x.spec.dtype), 1)
-    position = arithmetic.broadcast_to(reduce.stop_gradient(arithmetic.mul(shares, last)), shape)
-    position = pointwise.maximum(position, arithmetic.like(position, 0))
-    low, high = pointwise.floor(position), pointwise.ceil(position)
+    position = arithmetic.broadcast_to(arithmetic.mul(shares, last), shape)
+    if skip_nan:  # The last of no element is -1.
+        none = arithmetic.like(position, 0)
+        position = pointwise.where(pointwise.lt(position, none), none, position)
+    known = reduce.stop_gradient(position)
+    low, high = pointwise.floor(known), pointwise.ceil(known)
     below, above = (scan.take_along_rows(ordered, arithmetic.cast(end, dtypes.int64)) for end in (low, high))
     match interpolation:
         case "lower":
@@ -84,7 +87,7 @@ def _rows(x: Node, shares: Node, interpolation: str, *, skip_nan: bool) -> Node:
         case "higher":
             out = above
         case "nearest":
-            out = pointwise.where(pointwise.eq(pointwise.round_(position), high), above, below)
+            out = pointwise.where(pointwise.eq(pointwise.round_(known), high), above, below)
         case _:
             share = pointwise.sub(position, low) if interpolation == "linear" else arithmetic.like(position, 0.5)
             out = pointwise.add(below, pointwise.mul(pointwise.sub(above, below), share))

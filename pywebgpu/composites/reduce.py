@@ -32,6 +32,13 @@ def stop_gradient(x: Node) -> Node:
         thread_state.grad = before
 
 
+def unmoved(value: Node, source: Node) -> Node:
+    """`value`; `source`, of its shape and dtype, has a gradient, which is 0."""
+    if not source.requires:
+        return value
+    return pointwise.where(pointwise.scalar(False, dtypes.bool_), source, value)
+
+
 def peak(x: Node, axes: Shape) -> Node:
     """The largest element over `axes`, which stay with size 1; no gradient flows through it."""
     before, thread_state.grad = thread_state.grad, False
@@ -108,6 +115,7 @@ def row_mean(x: Node, axes: Shape) -> Node:
 
 def nanmean(x: Node, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Node:
     """The mean over `dim` of what is not NaN."""
+    precision.require_floating("nanmean", x)
     valid = pointwise.bitwise_not(pointwise.isnan(x))
     n = sum(valid, dim, keepdim)
     total = nansum(x, dim, keepdim, dtype=dtype)
@@ -246,7 +254,8 @@ def _norm(x: Node, p: float, axes: Shape) -> Node:
     if p == 2:
         return root(fold(reduction.sum_, pointwise.mul(x, x), axes))
     if p == 0:
-        return fold(reduction.sum_, arithmetic.cast(arithmetic.cast(x, dtypes.bool_), x.spec.dtype), axes)
+        some = pointwise.where(arithmetic.cast(x, dtypes.bool_), arithmetic.like(x, 1), arithmetic.like(x, 0))
+        return fold(reduction.sum_, unmoved(some, x), axes)
     size = pointwise.abs_(x)
     if p == 1:
         return fold(reduction.sum_, size, axes)
@@ -365,6 +374,7 @@ def _first(op: Fused, x: Node, dim: int, keepdim: bool, name: str) -> tuple[Node
 
 
 def _arg(op: Reduction, x: Node, dim: int | None, keepdim: bool) -> Node:
+    precision.refuse_bool(op.name, x)
     axes = axes_of(dim, len(x.spec.shape))
     _require_some(op.name, x, axes, given=dim is not None, error=RangeError)
     if not axes:

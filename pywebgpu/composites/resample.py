@@ -6,6 +6,7 @@ from operator import index
 
 from pywebgpu import dtypes
 from pywebgpu.composites import arithmetic, joining, linear, pooling, precision, scan
+from pywebgpu.dtypes import DType
 from pywebgpu.errors import ShapeError
 from pywebgpu.ir.graph import Node, Spec
 from pywebgpu.ops import contraction, indexing, movement, pointwise, reduction
@@ -102,8 +103,14 @@ def interpolate(
         raise NotImplementedError(
             f"Input Error: mode {mode!r} is not one of nearest, nearest-exact, area, {', '.join(LINEAR)}"
         )
-    for number, (n_out, scale) in enumerate(zip(outputs, scales, strict=True)):
-        if mode in LINEAR:
+    bytes_ = x.spec.dtype is dtypes.uint8 and mode in LINEAR
+    if bytes_ and rank != 2:
+        raise NotImplementedError(f"{mode} interpolation of torch.uint8 is there for 4D input only, got {rank + 2}D")
+    grids = list(enumerate(zip(outputs, scales, strict=True)))
+    for number, (n_out, scale) in reversed(grids) if bytes_ else grids:  # Rounded after each axis, in torch's order.
+        if bytes_:
+            x = _linear_bytes(x, 2 + number, n_out, scale, align_corners=bool(align_corners))
+        elif mode in LINEAR:
             x = _linear(x, 2 + number, n_out, scale, align_corners=bool(align_corners))
         else:
             x = _nearest(x, 2 + number, n_out, scale, offset=0.5 if mode == "nearest-exact" else 0.0)
@@ -167,9 +174,40 @@ def _linear(x: Node, axis: int, n_out: int, scale: float, *, align_corners: bool
     n = x.spec.shape[axis]
     if n_out == n and (align_corners or scale == 1):
         return x
-    dtype = x.spec.dtype
+    precision.require_floating("interpolate", x)
     wide = precision.upcast(x)
-    spec = Spec((n_out, n), wide.spec.dtype)
+    weights = _weights(n, n_out, scale, wide.spec.dtype, align_corners=align_corners)
+    return arithmetic.cast(_weighed(wide, axis, weights), x.spec.dtype)
+
+
+def _linear_bytes(x: Node, axis: int, n_out: int, scale: float, *, align_corners: bool) -> Node:
+    """As _linear, with torch's weights for bytes: whole numbers of 15 bits, and halves rounded up."""
+    n = x.spec.shape[axis]
+    if n_out == n and (align_corners or scale == 1):
+        return x
+    largest = max(max(part, 1 - part) for part in _parts(n, n_out, scale, align_corners=align_corners))
+    one = 2.0 ** next(bits for bits in range(23) if int(0.5 + largest * 2 ** (bits + 1)) >= 1 << 15)
+    weights = _weights(n, n_out, scale, dtypes.float32, align_corners=align_corners)
+    weights = pointwise.floor(_plus_half(pointwise.mul(weights, arithmetic.like(weights, one))))
+    out = _weighed(arithmetic.cast(x, dtypes.float32), axis, weights)
+    return arithmetic.cast(pointwise.floor(_plus_half(pointwise.mul(out, arithmetic.like(out, 1 / one)))), dtypes.uint8)
+
+
+def _plus_half(x: Node) -> Node:
+    return pointwise.add(x, arithmetic.like(x, 0.5))
+
+
+def _parts(n: int, n_out: int, scale: float, *, align_corners: bool) -> list[float]:
+    """How far behind the first of its two neighbours each new position lies."""
+    if align_corners:
+        step = (n - 1) / (n_out - 1) if n_out > 1 else 0.0
+        return [(position * step) % 1 for position in range(n_out)]
+    return [max((position + 0.5) * scale - 0.5, 0.0) % 1 for position in range(n_out)]
+
+
+def _weights(n: int, n_out: int, scale: float, dtype: DType, *, align_corners: bool) -> Node:
+    """(n_out, n): two weights a row, made from positions alone."""
+    spec = Spec((n_out, n), dtype)
     position = pointwise.iota(spec=spec, axis=0)
     if align_corners:
         position = pointwise.mul(position, pointwise.full((n - 1) / (n_out - 1) if n_out > 1 else 0.0, spec))
@@ -179,13 +217,16 @@ def _linear(x: Node, axis: int, n_out: int, scale: float, *, align_corners: bool
         position = pointwise.maximum(position, pointwise.full(0.0, spec))
     position = pointwise.minimum(position, pointwise.full(n - 1, spec))
     away = pointwise.abs_(pointwise.sub(position, pointwise.iota(spec=spec, axis=1)))
-    weights = pointwise.relu(pointwise.sub(pointwise.full(1.0, spec), away))  # (n_out, n)
+    return pointwise.relu(pointwise.sub(pointwise.full(1.0, spec), away))
+
+
+def _weighed(x: Node, axis: int, weights: Node) -> Node:
+    """The products with `weights` (n_out, n) along `axis`."""
     if axis == len(x.spec.shape) - 1:
-        return arithmetic.cast(linear.matmul(wide, contraction.transposed(weights)), dtype)
+        return linear.matmul(x, contraction.transposed(weights))
     lead, tail = x.spec.shape[:axis], x.spec.shape[axis + 1 :]
-    planes = movement.reshape(wide, shape=(prod(lead), n, prod(tail)))
-    out = linear.matmul(weights, planes)
-    return arithmetic.cast(movement.reshape(out, shape=(*lead, n_out, *tail)), dtype)
+    planes = movement.reshape(x, shape=(prod(lead), x.spec.shape[axis], prod(tail)))
+    return movement.reshape(linear.matmul(weights, planes), shape=(*lead, weights.spec.shape[0], *tail))
 
 
 # Pixels and channels

@@ -30,6 +30,8 @@ class device:
         name, _, number = str(type).partition(":")
         if name not in _MODULES:
             raise RuntimeError(f"Expected one of {', '.join(_MODULES)} device type at start of device string: {type}")
+        if number and not number.isdecimal():
+            raise RuntimeError(f"Invalid device string: '{type}'")
         self.type: str = name
         self.index: int | None = int(number) if number else index
 
@@ -65,8 +67,24 @@ def open_device(name: str | device | None = None) -> Device:
         with _opening:
             found = _open.get(key)
             if found is None:
-                found = _open[key] = _backend(wanted.type).open_device(wanted.index or 0)
+                return open_device(wanted.type) if _is_first(wanted) else _opened(wanted, key)
     return found
+
+
+def _opened(wanted: device, key: str) -> Device:
+    found: Device = _backend(wanted.type).open_device(wanted.index or 0)
+    return _open.setdefault(key, found)
+
+
+def _is_first(wanted: device) -> bool:
+    """Whether an index names the first device: there is one host, whatever its index. Raises RuntimeError for an
+    adapter that is not there."""
+    if not wanted.index or wanted.type != "webgpu":
+        return bool(wanted.index)
+    count = 1 if sys.platform == "emscripten" else len([one for one in adapters.adapters() if one.is_complete])
+    if wanted.index >= count:
+        raise DeviceError(f"invalid device ordinal: {wanted} was asked for, and there are {count} adapters")
+    return False
 
 
 def opened() -> list[Device]:

@@ -178,7 +178,7 @@ class _Machine:
         if found is None:
             raise TorchFileError(
                 f"the file holds a {str(module)[:80]}.{str(name)[:80]}; only tensors, containers, numbers and strings "
-                "are read: save a state_dict() instead of a whole object"
+                "are read: save a state_dict() instead of a whole object, or say weights_only=False if you trust it"
                 if type(module) is type(name) is str
                 else "the file holds a name that is no text"
             )

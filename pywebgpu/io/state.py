@@ -47,10 +47,23 @@ MapLocation = str | devices.device | Mapping[str, str] | Callable[[Any, str], An
 
 
 def save(obj: object, f: Path | BinaryIO) -> None:
-    """Writes `obj` to a path, where the file appears whole or not at all, or to a file that is open.
+    """Writes `obj` as PyTorch does, for its torch.load and for `load`; a path that ends in ".safetensors" gets such a
+    file, see save_checkpoint.
+
+    A path gets the file whole or not at all. A whole module is written under PyTorch's names for its layers, and read
+    with weights_only=False.
+    """
+    archive: Any = None
+    if not (isinstance(f, str | os.PathLike) and os.fspath(f).endswith(".safetensors")):
+        archive = _optional("pywebgpu.io.archive")
+    (save_checkpoint if archive is None else archive.save)(obj, f)
+
+
+def save_checkpoint(obj: object, f: Path | BinaryIO) -> None:
+    """Writes `obj` as one safetensors file to a path, where it appears whole or not at all, or to a file that is open.
 
     It may hold tensors, None, bools, numbers, strings, bytes, dtypes, devices, and dicts, lists, tuples and sets of
-    these. The file is a safetensors file whatever its name; `load` reads it, and torch.load does not.
+    these.
 
     Raises: TypeError for anything else, with its path in `obj`.
     """
@@ -64,19 +77,20 @@ def save(obj: object, f: Path | BinaryIO) -> None:
 def load(
     f: Path | BinaryIO, map_location: MapLocation = None, *, weights_only: bool = True, mmap: bool | None = None
 ) -> Any:
-    """Reads what `save`, torch.save or a safetensors writer wrote. Code in the file is refused, never run.
+    """Reads what `save`, torch.save or a safetensors writer wrote. Code in the file is refused, never run, unless
+    weights_only=False says that the file is trusted: then whole modules and other objects are read as pickle does.
 
     `map_location` is a device, or None for the default device. A function or a dict, which torch takes as well, is
-    asked where the tensors of "cpu" go. `weights_only` and `mmap` are accepted and change nothing.
+    asked where the tensors of "cpu" go. `mmap` is accepted and changes nothing.
 
     Raises: SafetensorError or TorchFileError when the file is damaged or holds more than data.
     """
     device = _device(map_location)
     if not isinstance(f, str | os.PathLike):
-        return _read(f if f.seekable() else io.BytesIO(f.read()), device)
+        return _read(f if f.seekable() else io.BytesIO(f.read()), device, weights_only)
     with open(f, "rb") as file:
         try:
-            return _read(file, device)
+            return _read(file, device, weights_only)
         except (safetensors.SafetensorError, pickle.UnpicklingError) as error:
             raise type(error)(f"{os.fspath(f)}: {error}") from None
 
@@ -203,16 +217,26 @@ def _decoded(value: Any, tensors: Mapping[str, tensor.Tensor]) -> Any:
     raise ValueError(f"a value of the unknown kind {documents.shown(kind)}")
 
 
-def _read(file: BinaryIO, device: DeviceLike) -> object:
+def _optional(name: str) -> Any:
+    """A module that the page which trains comes without; None there."""
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name != name:
+            raise
+        return None
+
+
+def _read(file: BinaryIO, device: DeviceLike, weights_only: bool) -> object:
     """Tells the formats apart by their first bytes: a safetensors header begins with a brace."""
     first = file.read(9)
     file.seek(-len(first), os.SEEK_CUR)
     if first[8:] != b"{" and first[:1] in (b"P", b"\x80"):
-        try:
-            torchfile: Any = importlib.import_module("pywebgpu.io.torchfile")
-        except ModuleNotFoundError:  # The page that trains comes without it.
-            raise safetensors.SafetensorError("it is a file of PyTorch, which cannot be read here") from None
-        return torchfile.load(file, device)
+        whole = not weights_only and first[:2] == b"PK"
+        reader = _optional("pywebgpu.io.objects" if whole else "pywebgpu.io.torchfile")
+        if reader is None:
+            raise safetensors.SafetensorError("it is a file of PyTorch, which cannot be read here")
+        return reader.load(file, device)
     return decode(*safetensors.read(file, device))
 
 

@@ -15,7 +15,7 @@ import zipfile
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
-from pywebgpu import documents, dtypes, errors
+from pywebgpu import devices, documents, dtypes, errors
 from pywebgpu.documents import is_size
 from pywebgpu.io import pickled, strided
 from pywebgpu.io.pickled import StandIn
@@ -75,7 +75,7 @@ def load(file: BinaryIO, device: DeviceLike = None) -> Any:
     file.seek(start)
     try:
         tree, storages = _from_archive(file, size) if is_archive else _from_stream(file, size)
-        return _Builder(storages, device, MAX_OVERLAP * size).build(tree)
+        return Builder(storages, device, MAX_OVERLAP * size).build(tree)
     except errors.PywebgpuError:
         raise
     except (zipfile.BadZipFile, EOFError, LookupError, OverflowError, RuntimeError, ValueError, struct.error) as error:
@@ -84,6 +84,12 @@ def load(file: BinaryIO, device: DeviceLike = None) -> Any:
 
 def _from_archive(file: BinaryIO, size: int) -> tuple[Any, Callable[[Storage], bytes]]:
     """The tree of an archive of `size` bytes, and how to read its storages."""
+    text, read = opened(file, size)
+    return _unpickle(io.BytesIO(text))[0], read
+
+
+def opened(file: BinaryIO, size: int) -> tuple[bytes, Callable[[Storage], bytes]]:
+    """The pickle of an archive of `size` bytes, and how to read its storages."""
     archive = zipfile.ZipFile(file)
     names = archive.namelist()
     roots = [name.removesuffix("data.pkl") for name in names if name.count("/") <= 1 and name.endswith("data.pkl")]
@@ -101,7 +107,7 @@ def _from_archive(file: BinaryIO, size: int) -> tuple[Any, Callable[[Storage], b
             raise TorchFileError(f"the archive has no storage {storage.key} of {storage.n_bytes} bytes")
         return _member(archive, found.filename, size)
 
-    return _unpickle(io.BytesIO(_member(archive, f"{root}data.pkl", size)))[0], read
+    return _member(archive, f"{root}data.pkl", size), read
 
 
 def _member(archive: zipfile.ZipFile, name: str, size: int) -> bytes:
@@ -162,20 +168,25 @@ def _unpickle(source: pickled.Source) -> tuple[Any, dict[str, Storage]]:
     storages: dict[str, Storage] = {}
 
     def persistent(pid: object) -> Storage:
-        parts: Any = pid if type(pid) is tuple and 5 <= len(pid) <= 6 else [None] * 5
-        kind, stand_in, key, _, n_items, *view = parts
-        fits = kind == "storage" and type(stand_in) is StandIn and type(key) is str and is_size(n_items)
-        if not fits or any(one is not None for one in view):
-            raise TorchFileError("the file has a storage of an unknown kind")
-        found = Storage(key, stand_in.value, n_items)
-        if storages.setdefault(key, found) != found:
-            raise TorchFileError(f"the file has two storages {documents.shown(key)}")
+        found = storage(pid)
+        if storages.setdefault(found.key, found) != found:
+            raise TorchFileError(f"the file has two storages {documents.shown(found.key)}")
         return found
 
     return pickled.read(source, NAMES, persistent), storages
 
 
-class _Builder:
+def storage(pid: object) -> Storage:
+    """The storage that a pickle means by what it keeps outside itself."""
+    parts: Any = pid if type(pid) is tuple and 5 <= len(pid) <= 6 else [None] * 5
+    kind, stand_in, key, _, n_items, *view = parts
+    fits = kind == "storage" and type(stand_in) is StandIn and type(key) is str and is_size(n_items)
+    if not fits or any(one is not None for one in view):
+        raise TorchFileError("the file has a storage of an unknown kind")
+    return Storage(key, stand_in.value, n_items)
+
+
+class Builder:
     """Turns the tree of records into tensors. Records of the same memory become tensors that share it.
 
     What stands in the tree twice is built once, so that it takes no longer than the tree is large.
@@ -193,7 +204,7 @@ class _Builder:
             return self.known[id(node)]
         found: Any
         match node:
-            case None | bool() | int() | float() | str() | bytes():
+            case None | bool() | int() | float() | str() | bytes() | devices.device():
                 return node
             case StandIn(value=value) if value is not None:
                 return value
@@ -224,7 +235,7 @@ class _Builder:
         return found.requires_grad_(record.requires_grad)
 
 
-def _record(storage: Any, offset: Any, shape: Any, strides: Any, requires_grad: Any = False, *rest: Any) -> Record:
+def record(storage: Any, offset: Any, shape: Any, strides: Any, requires_grad: Any = False, *rest: Any) -> Record:
     """torch._utils._rebuild_tensor, _v2 and _v3; what else these are given (hooks, metadata) is not read."""
     if type(storage) is not Storage:
         raise TorchFileError("the file has a tensor without a storage")
@@ -251,11 +262,11 @@ def _parameter(data: object, requires_grad: object, *rest: Any) -> Record:
 
 def _of_type(function: object, kind: object, arguments: object, state: object) -> Record:
     """torch._tensor._rebuild_from_type_v2: a tensor of a subclass, which is read as a tensor."""
-    known = type(function) is StandIn and function.call in (_record, _parameter)
+    known = type(function) is StandIn and function.call in (record, _parameter)
     if not known or type(arguments) is not tuple:
         raise TorchFileError("the file has a tensor of an unknown kind")
-    record: Record = function.call(*arguments)  # type: ignore[attr-defined]
-    return record
+    found: Record = function.call(*arguments)  # type: ignore[attr-defined]
+    return found
 
 
 def _ordered(pairs: object = ()) -> collections.OrderedDict[Any, Any]:
@@ -293,10 +304,15 @@ def _size(sizes: Any = ()) -> tuple[int, ...]:
     return tuple(sizes)
 
 
-def _device(*parts: Any) -> str:
+def device(*parts: Any) -> str | devices.device:
+    """torch.device: one that is here, or else its name. PyTorch has no word for webgpu but "privateuseone"."""
     if not all(type(part) in (str, int) for part in parts):
         raise TorchFileError("the file has a torch.device without a name")
-    return ":".join(str(part) for part in parts)
+    name = ":".join(str(part) for part in parts).replace("privateuseone", "webgpu")
+    try:
+        return devices.device(name)
+    except RuntimeError:
+        return name
 
 
 def _encoded(text: object, coding: object = "latin1") -> bytes:
@@ -313,10 +329,10 @@ def _names() -> dict[str, StandIn]:
         "collections.Counter": _counter,
         "collections.defaultdict": lambda *factory: {},
         "torch.Size": _size,
-        "torch.device": _device,
-        "torch._utils._rebuild_tensor": _record,
-        "torch._utils._rebuild_tensor_v2": _record,
-        "torch._utils._rebuild_tensor_v3": _record,
+        "torch.device": device,
+        "torch._utils._rebuild_tensor": record,
+        "torch._utils._rebuild_tensor_v2": record,
+        "torch._utils._rebuild_tensor_v3": record,
         "torch._utils._rebuild_parameter": _parameter,
         "torch._utils._rebuild_parameter_with_state": _parameter,
         "torch._tensor._rebuild_from_type_v2": _of_type,

@@ -160,9 +160,10 @@ _TEXTS = (
   return e / (e + 2.0);
 }""",
     """fn p_sinh(x: f32) -> f32 {
-  if (abs(x) > 20.0) { return sign(x) * 0.5 * exp(abs(x)); }
-  let e = p_expm1(x);
-  return 0.5 * (e + e / (e + 1.0));
+  let a = abs(x);
+  if (a > 20.0) { return sign(x) * 0.5 * exp(a); }
+  let e = p_expm1(a);  // Of |x|: below 0 it goes to -1, and e + 1 would keep few bits.
+  return sign(x) * 0.5 * (e + e / (e + 1.0));
 }""",
     """fn p_cosh(x: f32) -> f32 {
   let e = p_exp(abs(x));

@@ -54,6 +54,7 @@ class Template:
     repeats: how many instructions of a pointwise operand it rather repeats at each read than has stored before.
     has_prologue: what only it reads is computed in its kernel, where it need not be stored.
     packs_own: `packs` is true of the nodes that it claims itself.
+    rereads: it reads an element many times, so that a half is better read from memory than made on load.
     """
 
     name: str
@@ -62,6 +63,7 @@ class Template:
     repeats: int = NEVER
     has_prologue: bool = False
     packs_own: bool = False
+    rereads: bool = False
 
     def claims(self, op: Op, target: Target) -> bool:
         """Whether nodes of an op are computed by this template on a target. The first in the registry has it."""

@@ -108,7 +108,7 @@ class MultiheadAttention(Module):
         weights = None
         if need_weights:
             scores = (q * self.head_dim**-0.5) @ k.transpose(-2, -1)
-            scores = scores if mask is None else scores + mask
+            scores = scores if mask is None else scores + mask.to(dtype=scores.dtype)
             weights = functional.dropout(functional.softmax(scores, -1), drop)
             out = weights @ v
             weights = weights.mean(1) if average_attn_weights else weights

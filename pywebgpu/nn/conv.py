@@ -64,6 +64,7 @@ class _Convolution(Module):
         self.padding = padding if isinstance(padding, str) else sizes(padding, self.rank)
         self.dilation, self.output_padding = sizes(dilation, self.rank), sizes(output_padding, self.rank)
         self.padding_mode = padding_mode
+        self._reversed_padding_repeated_twice = self._around()
         first, second = (in_channels, out_channels) if self.transposed else (out_channels, in_channels)
         shape = (first, second // groups, *self.kernel_size)
         self.weight = Parameter(create.empty(shape, device=device, dtype=dtype))
@@ -83,7 +84,7 @@ class _Convolution(Module):
     def forward(self, input: Tensor) -> Tensor:
         padding = self.padding
         if self.padding_mode != "zeros":
-            input = functional.pad(input, self._around(), mode=self.padding_mode)
+            input = functional.pad(input, self._reversed_padding_repeated_twice, mode=self.padding_mode)
             padding = (0,) * self.rank
         function = getattr(functional, f"conv{self.rank}d")
         out: Tensor = function(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)

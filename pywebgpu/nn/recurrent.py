@@ -54,7 +54,7 @@ class RNNBase(Module):
         self.mode, self.input_size, self.hidden_size, self.num_layers = mode, input_size, hidden_size, num_layers
         self.bias, self.batch_first, self.dropout = bias, batch_first, float(dropout)
         self.bidirectional, self.proj_size = bidirectional, proj_size
-        self._names: list[list[str]] = []
+        self._all_weights: list[list[str]] = []
         rows = recurrent.COUNT[mode] * hidden_size
         width = proj_size or hidden_size
         for layer in range(num_layers):
@@ -68,16 +68,22 @@ class RNNBase(Module):
                 suffix = f"_l{layer}{'_reverse' if direction else ''}"
                 for name, shape in shapes.items():
                     self.register_parameter(name + suffix, Parameter(create.empty(shape, device=device, dtype=dtype)))
-                self._names.append([name + suffix for name in shapes])
+                self._all_weights.append([name + suffix for name in shapes])
         self.reset_parameters()
 
     @property
     def _directions(self) -> int:
         return 2 if self.bidirectional else 1
 
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"all_weights": [[None]]}  # Has PyTorch find the weights by their names.
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__({name: value for name, value in state.items() if name != "all_weights"})
+
     @property
     def all_weights(self) -> list[list[Parameter]]:
-        return [[getattr(self, name) for name in names] for names in self._names]
+        return [[getattr(self, name) for name in names] for names in self._all_weights]
 
     def reset_parameters(self) -> None:
         """Draws all from the interval of 1 / sqrt(hidden_size) around 0."""
@@ -101,7 +107,7 @@ class RNNBase(Module):
             outputs = []
             for direction in range(self._directions):
                 position = layer * self._directions + direction
-                weights = {name.split("_l")[0]: getattr(self, name) for name in self._names[position]}
+                weights = {name.split("_l")[0]: getattr(self, name) for name in self._all_weights[position]}
                 out, *last = apply(
                     recurrent.layer,
                     self.mode,

@@ -1,10 +1,11 @@
-"""Sums of products over a shared axis."""
+"""Sums of products over a shared axis, whole and by parts of it."""
 
 from __future__ import annotations
 
 from math import prod
 from typing import TYPE_CHECKING, Any
 
+from pywebgpu import dtypes
 from pywebgpu.errors import DTypeError, ShapeError
 from pywebgpu.ir.graph import Node, Spec, Structural, thread_state
 from pywebgpu.ops import special
@@ -51,3 +52,24 @@ matmul: Structural = Structural(
     reference=_reference,
     vjp=(lambda g, out, a, b: matmul(g, transposed(b)), _right_vjp),
 )
+
+
+def _partial_spec(a: Spec, b: Spec, span: int) -> Spec:
+    parts = -(-a.shape[-1] // span)
+    return Spec((parts, *_matmul_spec(a, b).shape), dtypes.float32)
+
+
+def _partial_reference(xp: ModuleType, a: NDArray[Any], b: NDArray[Any], span: int) -> NDArray[Any]:
+    a, b = special.upcast(xp, a), special.upcast(xp, b)
+    starts = range(0, a.shape[-1], span)
+    found = [xp.matmul(a[..., at : at + span], b[..., at : at + span, :]) for at in starts]
+    return xp.stack(found).astype("float32")
+
+
+partial_matmul: Structural = Structural(
+    "partial_matmul",  # (batch, m, k) x (batch, k, n) -> (parts, batch, m, n): sums over `span` steps of k each
+    infer=_partial_spec,
+    reference=_partial_reference,
+    vjp=(None, None),
+)
+PRODUCTS = (matmul, partial_matmul)

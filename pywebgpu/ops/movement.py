@@ -164,6 +164,10 @@ def _unwindow(xp: ModuleType, a: NDArray[Any], axis: int, length: int, step: int
 
 def _unwindow_vjp(g: Node, out: Node, x: Node, axis: int, length: int, step: int, dilation: int) -> Node:
     rank, size = len(x.spec.shape), x.spec.shape[-1]
+    reach = (x.spec.shape[axis] - 1) * step + dilation * (size - 1) + 1
+    if reach < length:  # Where no window comes from, none goes back.
+        kept = (*g.spec.shape[:axis], reach, *g.spec.shape[axis + 1 :])
+        g = slice_(g, starts=(0,) * len(kept), sizes=kept, steps=(1,) * len(kept))
     every = window(g, axis=axis, size=size, step=step, dilation=dilation)  # (..., k, k'): wanted is k == k'
     merged = reshape(every, shape=(*every.spec.shape[: rank - 1], size * size))
     full = merged.spec.shape

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pywebgpu import shapes
-from pywebgpu.composites import linear
+from pywebgpu.composites import creation, linear
 from pywebgpu.ir.graph import used
 from pywebgpu.tensor.apply import apply
 from pywebgpu.tensor.base import TensorBase
@@ -87,6 +87,10 @@ class ContractionMethods(MovementMethods, ReductionMethods):
             )
         if n < 0:
             raise RuntimeError("linalg.matrix_power: negative powers need the inverse, which is not computed here")
+        if n == 0:
+            return self._new(creation.eye(self.shape[-1], self.shape[-1], self.dtype), self._storage.device).expand(
+                self.shape
+            )
         power: Any = self
         result: Any = None
         while n:

@@ -41,6 +41,7 @@ METHODS = {
 # A number on the left of a tensor: torch.pow(2, x).
 REFLECTED = {
     "pow": "__rpow__", "sub": "__rsub__", "add": "__radd__", "mul": "__rmul__", "div": "__rtruediv__",
+    "divide": "__rtruediv__", "subtract": "__rsub__", "multiply": "__rmul__",
     "true_divide": "__rtruediv__", "remainder": "__rmod__", "floor_divide": "__rfloordiv__",
     "bitwise_and": "__rand__", "bitwise_or": "__ror__", "bitwise_xor": "__rxor__",
     "bitwise_left_shift": "__rlshift__", "bitwise_right_shift": "__rrshift__",
@@ -59,16 +60,19 @@ def _function(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
         if isinstance(input, TensorBase):
             result = method(input, *args, **options)
         else:
-            result = _number_first(name, input, args)
+            result = _number_first(name, input, args, options)
         return result if out is None else into(out, result)
 
     return function
 
 
-def _number_first(name: str, first: object, args: tuple[Any, ...]) -> Any:
+def _number_first(name: str, first: object, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
     """torch.pow(2, x): the operator of a number and a tensor."""
     if name in REFLECTED and args and isinstance(args[0], TensorBase) and isinstance(first, NUMBERS):
-        return getattr(args[0], REFLECTED[name])(first)
+        if options and name in ("div", "divide"):
+            return apply(arithmetic.div, first, *args, **options)
+        if not options:
+            return getattr(args[0], REFLECTED[name])(first)
     raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(first).__name__}")
 
 

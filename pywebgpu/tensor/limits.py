@@ -23,7 +23,7 @@ class finfo:
     __slots__ = ("bits", "dtype", "eps", "max", "min", "resolution", "smallest_normal", "tiny")
 
     def __init__(self, type: DType | None = None) -> None:
-        dtype = type or dtypes.default()
+        dtype = dtypes.default() if type is None else _dtype("finfo", type)
         if dtype.kind is not Kind.FLOAT:
             raise TypeError(f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle '{dtype}'")
         fraction, exponent = _FRACTION[dtype.name]
@@ -45,13 +45,19 @@ class iinfo:
     __slots__ = ("bits", "dtype", "max", "min")
 
     def __init__(self, type: DType) -> None:
-        if type.kind is not Kind.INT:
+        if _dtype("iinfo", type).kind is not Kind.INT:
             raise TypeError(f"torch.iinfo() requires an integer input type. Use torch.finfo to handle '{type}'")
         self.bits, self.dtype = type.itemsize * 8, type.name
         self.max, self.min = int(type.high), int(type.low)
 
     def __repr__(self) -> str:
         return f"iinfo(min={self.min}, max={self.max}, dtype={self.dtype})"
+
+
+def _dtype(name: str, given: object) -> DType:
+    if not isinstance(given, DType):
+        raise TypeError(f"{name}(): argument 'type' (position 1) must be torch.dtype, not {type(given).__name__}")
+    return given
 
 
 @dataclass(frozen=True, slots=True)

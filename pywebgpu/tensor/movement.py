@@ -13,6 +13,7 @@ from pywebgpu.ops import movement, pointwise, reduction
 from pywebgpu.tensor import layout
 from pywebgpu.tensor.apply import apply
 from pywebgpu.tensor.base import TensorBase, as_tuple, strides_of
+from pywebgpu.tensor.methods import aliased
 
 if TYPE_CHECKING:
     from pywebgpu.tensor.size import Size
@@ -107,17 +108,21 @@ class MovementMethods(TensorBase):
     def ravel(self) -> Tensor:
         return self.reshape(-1)
 
+    @aliased
     def unflatten(self, dim: int, sizes: Sequence[int]) -> Tensor:
         at = shapes.axis(dim, self.ndim)
         return self.reshape(*self.shape[:at], *shapes.resolve(sizes, self.shape[at]), *self.shape[at + 1 :])
 
+    @aliased
     def squeeze(self, dim: int | Sequence[int] | None = None) -> Tensor:
         if dim is None:
             drop = {a for a, n in enumerate(self.shape) if n == 1}
         else:
-            drop = {a for a in shapes.axes(dim, self.ndim) if self.ndim and self.shape[a] == 1}
+            axes = (dim,) if isinstance(dim, int) else dim
+            drop = {a for a in shapes.axes(axes, self.ndim) if self.shape[a] == 1} if len(axes) else set()
         return self._view(movement.reshape, shape=tuple(n for a, n in enumerate(self.shape) if a not in drop))
 
+    @aliased
     def unsqueeze(self, dim: int) -> Tensor:
         at = shapes.axis(dim, self.ndim + 1)
         return self._view(movement.reshape, shape=(*self.shape[:at], 1, *self.shape[at:]))
@@ -231,6 +236,7 @@ class MovementMethods(TensorBase):
         starts[dim], sizes[dim], ones[dim] = start, length, step
         return self._view(movement.slice_, starts=tuple(starts), sizes=tuple(sizes), steps=tuple(ones))
 
+    @aliased
     def narrow(self, dim: int, start: int, length: int) -> Tensor:
         at = shapes.axis(dim, self.ndim)
         n = self.shape[at]
@@ -241,6 +247,7 @@ class MovementMethods(TensorBase):
             raise ShapeError(f"start ({start}) + length ({length}) exceeds dimension size ({n}).")
         return self._sliced(at, start, length)
 
+    @aliased
     def select(self, dim: int, index: int) -> Tensor:
         if self.ndim == 0:
             raise RangeError("select() cannot be applied to a 0-dim tensor.")
@@ -270,12 +277,14 @@ class MovementMethods(TensorBase):
         starts = [sum(parts[:i]) for i in range(len(parts))]
         return tuple(self._sliced(at, s, size) for s, size in zip(starts, parts, strict=True))
 
+    @aliased
     def chunk(self, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
         if chunks < 1:
             raise ShapeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
         n = self.shape[shapes.axis(dim, self.ndim)]
         return self.split(-(-n // chunks) if n else 0, dim)
 
+    @aliased
     def unbind(self, dim: int = 0) -> tuple[Tensor, ...]:
         at = shapes.axis(dim, self.ndim)
         return tuple(self.select(at, i) for i in range(self.shape[at]))

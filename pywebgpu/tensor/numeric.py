@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from pywebgpu import dtypes
 from pywebgpu.composites import joining
 from pywebgpu.dtypes import DType
+from pywebgpu.errors import ShapeError
 from pywebgpu.tensor import create, functions
 from pywebgpu.tensor.apply import apply
 from pywebgpu.tensor.tensor import Tensor
@@ -31,16 +32,55 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
     return input.index_select(0, rows[0]).sub(input.index_select(0, rows[1])).norm(p, -1)
 
 
-def cov(input: Tensor, *, correction: int = 1) -> Tensor:
-    """The covariance of rows (variables) over columns (observations)."""
+def cov(
+    input: Tensor, *, correction: int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None
+) -> Tensor:
+    """The covariance of rows (variables) over columns (observations).
+
+    fweights: how often each observation counts; aweights: how much. Raises RuntimeError where they do not fit.
+    """
+    if input.ndim > 2:
+        raise ShapeError(f"cov(): expected input to have two or fewer dimensions but got {input.ndim} dimensions")
+    if input.dtype is dtypes.bool_:
+        raise RuntimeError("cov(): bool dtype is not supported for input")
     x = input.reshape(1, -1) if input.ndim < 2 else input
-    apart = x.sub(x.mean(1, keepdim=True))
-    product = apart.matmul(apart.t()).div(max(x.shape[1] - correction, 0))
-    return product.reshape(()) if input.ndim < 2 else product
+    x = x if x.dtype.is_floating_point else x.to(dtypes.default())
+    weights = _observed(x, fweights, aweights)
+    if weights is None:
+        apart = x.sub(x.mean(1, keepdim=True))
+        product: Tensor = apart.matmul(apart.t()).div(max(x.shape[1] - correction, 0))
+    else:
+        total = weights.sum()
+        apart = x.sub(x.mul(weights).sum(1, keepdim=True).div(total))
+        spent = 0.0 if aweights is None else weights.mul(aweights).sum().div(total).mul(correction)
+        free = total.sub(spent if aweights is not None else correction).clamp_min(0)
+        product = apart.mul(weights).matmul(apart.t()).div(free)
+    return product.reshape(()) if x.shape[0] == 1 else product
+
+
+def _observed(x: Tensor, fweights: Tensor | None, aweights: Tensor | None) -> Tensor | None:
+    """The weight of each column of x."""
+    found: Tensor | None = None
+    for name, given, is_whole in (("fweights", fweights, True), ("aweights", aweights, False)):
+        if given is None:
+            continue
+        if given.ndim > 1 or given.numel() != x.shape[1]:
+            raise ShapeError(
+                f"cov(): expected {name} to have one weight for each of {x.shape[1]} observations, but got shape "
+                f"{list(given.shape)}"
+            )
+        if given.dtype.is_floating_point == is_whole:
+            raise RuntimeError(f"cov(): expected {name} to have {'integral' if is_whole else 'floating point'} dtype")
+        if given.numel() and given.min().item() < 0:
+            raise RuntimeError(f"cov(): {name} cannot be negative")
+        found = given.to(x.dtype) if found is None else found.mul(given)
+    return found
 
 
 def corrcoef(input: Tensor) -> Tensor:
     """The correlation of rows over columns."""
+    if input.ndim > 2:
+        raise ShapeError(f"corrcoef(): expected input to have two or fewer dimensions but got {input.ndim} dimensions")
     c = cov(input)
     if c.ndim == 0:
         return c.div(c)

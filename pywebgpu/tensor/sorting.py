@@ -243,6 +243,7 @@ def isin(elements: Operand, test_elements: Operand, *, assume_unique: bool = Fal
     return apply(masks.isin, elements, test_elements, invert=invert)
 
 
+@aliased
 def repeat_interleave(
     input: Tensor, repeats: Tensor | int | None = None, dim: int | None = None, *, output_size: int | None = None
 ) -> Tensor:

@@ -107,7 +107,7 @@ class Checkpointer:
         if self.path is None:
             self._kept = state
         else:
-            files.save(state, self.path)
+            files.save_checkpoint(state, self.path)
 
 
 class Stateful(Protocol):

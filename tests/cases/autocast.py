@@ -26,7 +26,7 @@ class AutocastCase:
 
 
 M = (4, 4)
-CASES = (
+CALLS = (
     AutocastCase("matmul", (M, M), LOWER, LOWER),
     AutocastCase("mm", (M, M), LOWER, LOWER),
     AutocastCase("bmm", ((2, 3, 4), (2, 4, 3)), LOWER, LOWER),

@@ -55,6 +55,9 @@ SHAPES = {
     "cat_shapes": lambda torch: torch.cat([a(torch, 2, 3), a(torch, 2, 4)]),
     "cat_ranks": lambda torch: torch.cat([a(torch, 2, 3), a(torch, 2)]),
     "cat_zero_dim": lambda torch: torch.cat([a(torch), a(torch)]),
+    "index_reduce_of_0d_by_a_line": lambda torch: a(torch).index_reduce(0, torch.tensor([0]), a(torch, 1), "prod"),
+    "cov_of_3d": lambda torch: torch.cov(a(torch, 2, 3, 4)),
+    "cov_weights_of_another_length": lambda torch: torch.cov(a(torch, 2, 3), fweights=a(torch, 4, dtype="int64")),
     "cat_nothing": lambda torch: torch.cat([]),
     "stack_shapes": lambda torch: torch.stack([a(torch, 2), a(torch, 3)]),
     "stack_nothing": lambda torch: torch.stack([]),
@@ -167,6 +170,37 @@ INDICES = {
     "masked_select_dtype": lambda torch: a(torch, 3).masked_select(torch.ones(3)),
 }
 DTYPES = {
+    "linspace_of_bools": lambda torch: torch.linspace(0, 1, 5, dtype=torch.bool),
+    "logspace_of_bools": lambda torch: torch.logspace(0, 1, 5, dtype=torch.bool),
+    "finfo_of_a_tensor": lambda torch: torch.finfo(a(torch, 3)),
+    "iinfo_of_a_tensor": lambda torch: torch.iinfo(a(torch, 3, dtype="int64")),
+    "iinfo_of_a_name": lambda torch: torch.iinfo("int64"),
+    "addr_fraction_of_integers": lambda torch: torch.addr(
+        *(a(torch, *shape, dtype="int64") for shape in ((2, 3), (2,), (3,))), beta=1.5
+    ),
+    "addr_alpha_is_true": lambda torch: torch.addr(a(torch, 2, 3), a(torch, 2), a(torch, 3), alpha=True),
+    "nanmean_of_integers": lambda torch: a(torch, 3, dtype="int64").nanmean(),
+    "soft_margin_loss_of_integers": lambda torch: torch.nn.functional.soft_margin_loss(
+        a(torch, 3, dtype="int64"), a(torch, 3, dtype="int64")
+    ),
+    "gaussian_nll_loss_of_integers": lambda torch: torch.nn.functional.gaussian_nll_loss(
+        *(a(torch, 3, dtype="int64") for _ in range(3))
+    ),
+    "hypot_of_integers": lambda torch: torch.hypot(a(torch, 3, dtype="int64"), a(torch, 3, dtype="int64")),
+    "logaddexp_of_integers": lambda torch: torch.logaddexp(a(torch, 3, dtype="int64"), a(torch, 3, dtype="int64")),
+    "one_hot_of_int32": lambda torch: torch.nn.functional.one_hot(a(torch, 3, dtype="int32")),
+    "matmul_of_bools": lambda torch: a(torch, 2, 2, dtype="bool") @ a(torch, 2, 2, dtype="bool"),
+    "dot_of_bools": lambda torch: a(torch, 2, dtype="bool").dot(a(torch, 2, dtype="bool")),
+    "argmax_of_bools": lambda torch: a(torch, 3, dtype="bool").argmax(),
+    "topk_of_bools": lambda torch: a(torch, 3, dtype="bool").topk(1),
+    "kthvalue_of_bools": lambda torch: a(torch, 3, dtype="bool").kthvalue(1),
+    "trace_of_bools": lambda torch: a(torch, 2, 2, dtype="bool").trace(),
+    "bucketize_of_bools": lambda torch: torch.bucketize(a(torch, 3, dtype="bool"), a(torch, 3, dtype="bool")),
+    "threshold_of_bools": lambda torch: torch.nn.functional.threshold(a(torch, 3, dtype="bool"), 1, 7),
+    "tanhshrink_of_bools": lambda torch: torch.nn.functional.tanhshrink(a(torch, 3, dtype="bool")),
+    "interpolate_bytes_of_3d": lambda torch: torch.nn.functional.interpolate(
+        a(torch, 1, 1, 4, dtype="uint8"), scale_factor=2.0, mode="linear"
+    ),
     "mean_of_integers": lambda torch: a(torch, 3, dtype="int64").mean(),
     "std_of_integers": lambda torch: a(torch, 3, dtype="int64").std(),
     "softmax_of_integers": lambda torch: a(torch, 3, dtype="int64").softmax(0),
@@ -212,6 +246,8 @@ DTYPES = {
     "meshgrid_name": lambda torch: torch.meshgrid(a(torch, 2), indexing="ab"),
     "alpha_is_true": lambda torch: a(torch, 3).add(a(torch, 3), alpha=True),
     "clamp_of_nothing": lambda torch: a(torch, 3).clamp(),
+    "device_index_is_no_number": lambda torch: torch.device("cpu:x"),
+    "arange_step_cut_to_zero": lambda torch: torch.arange(0, 5, 0.5, dtype=torch.int64),
     "arange_step_zero": lambda torch: torch.arange(0, 3, 0),
     "arange_wrong_way": lambda torch: torch.arange(3, 0),
     "linspace_negative": lambda torch: torch.linspace(0, 1, -1),

@@ -83,7 +83,7 @@ def whole_files() -> Files:
     torch.save(value, stream, _use_new_zipfile_serialization=False)
     ours = state.load(BytesIO(archive.getvalue()), "cpu")
     checkpoint = BytesIO()
-    state.save(ours, checkpoint)
+    state.save_checkpoint(ours, checkpoint)
     plain = safetensors.save({"a": ours["views"][0], "b": ours["kinds"][1], "c": ours["kinds"][0]}, {"by": "us"})
     table = json.loads((ROOT / "tests" / "cases" / "broken_exports.json").read_text(encoding="utf-8"))
     parts = [json.dumps(table["program"]).encode(), safetensors.save(_weights(table))]

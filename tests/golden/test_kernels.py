@@ -88,7 +88,14 @@ def test_kernel_is_the_stored_one(name: str, golden: Callable[[str, str], None])
     golden(f"kernels/{name}.wgsl", launch(found) + found.wgsl)
 
 
+def attention_backward() -> Any:
+    x, grad = leaf(1, 2, 20, 8, grad=True), leaf(1, 2, 20, 8)
+    return torch.autograd.grad(F.scaled_dot_product_attention(x, x, x, is_causal=True), x, grad)[0]
+
+
 PARTS: dict[str, Subject] = {
+    "attention": lambda: F.scaled_dot_product_attention(*[leaf(1, 2, 20, 8)] * 3, is_causal=True),
+    "attention_backward": attention_backward,
     "sort_block": lambda: leaf(3, 500).argsort(1),
     "sort_merge": lambda: leaf(3, 500).argsort(1),
     "scatter_add": scatter_add,

@@ -40,7 +40,7 @@ def named(wanted: str, half: str) -> str:
 
 
 @pytest.mark.parametrize("half", HALVES)
-@pytest.mark.parametrize("case", [case for case in cases.CASES if case.cpu], ids=lambda case: case.name)
+@pytest.mark.parametrize("case", [case for case in cases.CALLS if case.cpu], ids=lambda case: case.name)
 def test_the_cpus_lists_are_torchs(case: AutocastCase, half: str) -> None:
     wanted = called(peer, case, "cpu", half)
     found = called(torch, case, "cpu", half, device="cpu")
@@ -51,7 +51,7 @@ def test_the_cpus_lists_are_torchs(case: AutocastCase, half: str) -> None:
 
 
 @pytest.mark.parametrize("half", HALVES)
-@pytest.mark.parametrize("case", cases.CASES, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", cases.CALLS, ids=lambda case: case.name)
 def test_a_gpus_lists_are_cudas(case: AutocastCase, half: str) -> None:
     assert str(called(torch, case, "cuda", half).dtype) == f"torch.{named(case.gpu, half)}"
 

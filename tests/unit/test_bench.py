@@ -53,6 +53,21 @@ def test_a_workload_gives_all_numbers(name: str, device: str, capsys: pytest.Cap
         assert one["loss_last"] == one["loss_first"]
 
 
+@pytest.mark.parametrize("precision", ["amp", "amp-bfloat16"])
+def test_mixed_precision_is_measured(precision: str, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["gpt1", "mlp", "--device", "cpu", "--steps", "3", "--no-peers", "--compiled"]
+    wide, mixed = run(capsys, *arguments), run(capsys, *arguments, "--precision", precision)
+    for one, other in zip(wide, mixed, strict=True):
+        assert one["loss_first"] != other["loss_first"]
+        assert other["loss_last"] == pytest.approx(one["loss_last"], rel=0.02)
+
+
+@pytest.mark.parametrize("name", ["resnet18", "resnet18-224", "mobilenet", "mobilenet-224"])
+def test_networks_on_pictures_compile(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    (one,) = run(capsys, name, "--device", "null", "--steps", "1", "--compiled", "--no-peers")
+    assert (one["name"], one["submits"], one["buffers_created"]) == (name, 1, 0)
+
+
 @pytest.mark.parametrize("device", ["cpu", "null"])
 @pytest.mark.parametrize("name", ["mlp", "gpt1"])
 def test_a_compiled_step_gives_the_same_numbers(name: str, device: str, capsys: pytest.CaptureFixture[str]) -> None:

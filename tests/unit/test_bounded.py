@@ -9,7 +9,7 @@ import pytest
 import pywebgpu as torch
 from pywebgpu import devices
 from pywebgpu.runtime import program_cache
-from tests.devices import why_no_webgpu
+from tests.devices import open_another, why_no_webgpu
 
 pytestmark = pytest.mark.skipif(bool(why_no_webgpu()), reason=why_no_webgpu())
 NAME = "webgpu:4"  # a device of these tests alone
@@ -29,6 +29,7 @@ def resident() -> int:
 def test_shapes_that_never_come_again_cost_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(program_cache, "PROGRAMS", PROGRAMS)
     program_cache.clear()
+    open_another(NAME)
     opened = devices.open_device(NAME)
     for n in range(1, 2 * PROGRAMS):
         compute(n)

@@ -12,7 +12,7 @@ import pywebgpu as torch
 from pywebgpu import devices, nn, optim
 from pywebgpu.errors import DeviceLostError
 from pywebgpu.runtime import executor
-from tests.devices import why_no_webgpu
+from tests.devices import open_another, why_no_webgpu
 
 NAME = "webgpu:3"  # a device of these tests alone
 Use = Callable[[torch.Tensor], Any]
@@ -43,6 +43,7 @@ doubled = torch.compile(_doubled)
 def opened() -> Iterator[Any]:
     if why_no_webgpu():
         pytest.skip(why_no_webgpu())
+    open_another(NAME)
     yield devices.open_device(NAME)
     devices.close(NAME)
 

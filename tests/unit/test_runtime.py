@@ -18,7 +18,7 @@ from pywebgpu.ops import pointwise
 from pywebgpu.runtime import executor, program_cache, state
 from pywebgpu.settings import settings
 from pywebgpu.tensor.apply import apply
-from tests.devices import why_no_webgpu
+from tests.devices import open_another, why_no_webgpu
 from tests.fuzz import steps
 from tests.unit import compiled
 
@@ -376,6 +376,7 @@ def test_values_of_large_grids_are_right(device: str) -> None:
 @needs_webgpu
 def test_two_devices_side_by_side() -> None:
     names = ("webgpu", "webgpu:1")
+    open_another(names[1])
     weights = [torch.full((4, 4), float(at + 1), device=name, requires_grad=True) for at, name in enumerate(names)]
     for _ in range(3):
         losses = [(w @ w).sum() for w in weights]
@@ -398,6 +399,7 @@ def test_two_devices_side_by_side() -> None:
 
 @needs_webgpu
 def test_a_closed_device_says_so() -> None:
+    open_another("webgpu:2")
     x = torch.ones(4, device="webgpu:2")
     y = x + 1
     y.tolist()
@@ -406,8 +408,20 @@ def test_a_closed_device_says_so() -> None:
     for function in (y.tolist, pending.tolist, (y[1:] + 1).tolist):
         with pytest.raises(DeviceError, match="closed"):
             function()
-    assert (torch.ones(2, device="webgpu:2") + 1).tolist() == [2.0, 2.0]  # The name opens it anew.
+    open_another("webgpu:2")  # The name opens it anew.
+    assert (torch.ones(2, device="webgpu:2") + 1).tolist() == [2.0, 2.0]
     devices.close("webgpu:2")
+
+
+def test_the_host_is_one_device() -> None:
+    assert torch.ones(2, device="cpu:7").device == torch.ones(2, device="cpu").device == torch.device("cpu")
+
+
+@needs_webgpu
+def test_an_adapter_that_is_not_there_is_refused() -> None:
+    assert torch.webgpu.device_count() < 99
+    with pytest.raises(RuntimeError, match="invalid device ordinal: webgpu:99 "):
+        torch.ones(2, device="webgpu:99")
 
 
 def test_an_index_out_of_range_is_told_once(device: str) -> None:

@@ -26,7 +26,7 @@ def weight(*values: float) -> tensor.Tensor:
 
 def round_trip(value: Any) -> Any:
     file = io.BytesIO()
-    state.save(value, file)
+    state.save_checkpoint(value, file)
     file.seek(0)
     return state.load(file, "cpu")
 
@@ -86,14 +86,14 @@ def test_nests_of_tensors_come_back(name: str) -> None:
 
 def test_a_file_appears_under_its_name(tmp_path: Path) -> None:
     value = NESTS["checkpoint"]()
-    state.save(value, tmp_path / "model.pt")
+    state.save_checkpoint(value, tmp_path / "model.pt")
     assert [file.name for file in tmp_path.iterdir()] == ["model.pt"]
     assert same(state.load(str(tmp_path / "model.pt"), map_location="cpu", weights_only=False), value)
 
 
 def test_other_programs_read_the_tensors(tmp_path: Path) -> None:
-    state.save(NESTS["state dict"](), tmp_path / "plain")
-    state.save(NESTS["checkpoint"](), tmp_path / "nested")
+    state.save_checkpoint(NESTS["state dict"](), tmp_path / "plain")
+    state.save_checkpoint(NESTS["checkpoint"](), tmp_path / "nested")
     plain = safetensors.torch.load_file(tmp_path / "plain")
     assert {name: value.tolist() for name, value in plain.items()} == {"layer.weight": [1.0, 2.0], "layer.bias": [3.0]}
     assert safetensors.torch.load_file(tmp_path / "nested")["model.w"].tolist() == [1.0, 2.0]
@@ -133,7 +133,7 @@ WRONG: dict[str, tuple[Any, str]] = {
 def test_what_a_checkpoint_cannot_hold_is_named(name: str, tmp_path: Path) -> None:
     value, text = WRONG[name]
     with pytest.raises(TypeError, match=text):
-        state.save(value, tmp_path / "a")
+        state.save_checkpoint(value, tmp_path / "a")
     assert not list(tmp_path.iterdir())
 
 
@@ -141,7 +141,7 @@ def test_a_nest_that_holds_itself_is_refused() -> None:
     nest: list[Any] = []
     nest.append({"again": nest})
     with pytest.raises(ValueError, match="holds itself"):
-        state.save(nest, io.BytesIO())
+        state.save_checkpoint(nest, io.BytesIO())
 
 
 def test_the_same_container_twice_is_fine() -> None:
@@ -194,4 +194,4 @@ def test_a_nest_is_a_hundred_deep_at_most() -> None:
     for depth in (99, 100):
         assert same(round_trip(nest(depth)), nest(depth))
     with pytest.raises(ValueError, match="more than 100 deep"):
-        state.save(nest(101), io.BytesIO())
+        state.save_checkpoint(nest(101), io.BytesIO())

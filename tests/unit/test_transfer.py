@@ -3,8 +3,14 @@
 import pytest
 
 import pywebgpu as torch
+from tests import devices
 
 HERE, THERE = "cpu:0", "cpu:1"
+
+
+@pytest.fixture(autouse=True)
+def _two_devices() -> None:
+    devices.open_another(THERE)
 
 
 def test_values_and_dtype_arrive() -> None:

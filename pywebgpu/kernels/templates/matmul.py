@@ -8,10 +8,13 @@ with 4 x 4 an invocation, 18 ms with 8 x 8, 16 ms with 16 x 8, which takes twice
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from importlib import import_module
 from math import prod
+from typing import Any
 
 from pywebgpu import dtypes
 from pywebgpu.ir.graph import Node, Op, Reduction
+from pywebgpu.kernels import launch as launching
 from pywebgpu.kernels.access import Edges, down, gathers, reads_inside
 from pywebgpu.kernels.builder import Builder
 from pywebgpu.kernels.iteration_space import folded
@@ -19,22 +22,23 @@ from pywebgpu.kernels.kernel import Kernel, Limits
 from pywebgpu.kernels.launch import Launch, Problem
 from pywebgpu.kernels.target import Target
 from pywebgpu.kernels.template import Computation, Domain, Template
-from pywebgpu.kernels.templates import matmul_kernel, matmul_staged
+from pywebgpu.kernels.templates import matmul_kernel
 from pywebgpu.kernels.templates.matmul_kernel import FULL, LEFT, RIGHT, STEPS, Tile, anchor_of, is_contiguous_in_k
-from pywebgpu.kernels.templates.matmul_staged import Block
 from pywebgpu.ops import contraction, reduction
 from pywebgpu.symbolic import Sym, unflatten, variable
+
+BLOCKS: Any
+try:
+    BLOCKS = import_module("pywebgpu.kernels.templates.matmul_blocks")
+except ImportError:  # The archive of the page that trains has no such file: its products are small.
+    BLOCKS = None
 
 CHEAP_COST = 4  # instructions of an operand that are repeated at each of the many reads of an element
 BUSY = 96  # workgroups that keep a device busy: a result that fills fewer has smaller ones, and shares them out by k
 SHARE = 16  # of k, at least, for each that shares
 EMULATED_LANES = 16  # of a workgroup on a CPU, which runs four at a time, and workgroups on its cores
 FEW = 64  # invocations that keep a CPU's cores busy
-STAGED = ("float32", "float16", "bfloat16")
-BLOCKS = (  # rows, columns, depth, and of those of an invocation
-    (128, 128, 16, 16, 8), (128, 128, 16, 8, 8), (64, 128, 16, 8, 8), (128, 64, 16, 8, 8), (64, 64, 16, 8, 8),
-    (64, 64, 16, 4, 8), (32, 128, 16, 8, 4), (32, 64, 16, 4, 8), (32, 64, 32, 4, 8), (32, 32, 32, 4, 4),
-)  # fmt: skip
+STAGED = "staged"  # launches of large blocks: see matmul_staged.py
 LONG = 512  # of k, at least, for each that shares there: workgroup memory takes long to clear
 
 
@@ -51,16 +55,18 @@ class MatmulTemplate(Template):
     absorbs = frozenset({"pointwise", "rows"})
     beside = frozenset({"rows"})
     repeats = CHEAP_COST
+    rereads = True
 
     def claims(self, op: Op, target: Target) -> bool:
-        return op is contraction.matmul
+        return op in contraction.PRODUCTS
 
     def start(self, node: Node) -> Domain:
         return Domain({id(node): FULL})
 
     def joined(self, nodes: Sequence[Node], edges: Edges, parts: tuple[Domain, Domain]) -> Domain | None:
         anchor = anchor_of(nodes)
-        batches, m, n = anchor.spec.shape
+        *lead, m, n = anchor.spec.shape
+        batches = prod(lead)
         sizes = {FULL: batches * m * n, LEFT: batches * m, RIGHT: batches * n}
         inside = {id(node) for node in nodes}
         levels: dict[int, str] = {}
@@ -68,7 +74,7 @@ class MatmulTemplate(Template):
             producers = [id(p) for p, _, _ in edges[id(node)] if id(p) in inside]
             found = {levels[at] for at in producers} or {FULL}
             if isinstance(node.op, Reduction):
-                found = {_summed(node, anchor)}
+                found = {summed(node, anchor)}
             level = found.pop()
             if found or sizes.get(level, 0) != prod(node.spec.shape) or sizes[level] == 0:
                 return None
@@ -80,44 +86,49 @@ class MatmulTemplate(Template):
         return Domain(levels)
 
     def packs(self, work: Computation, node: Node, each: int) -> bool:
-        _, m, n = anchor_of(work.nodes).spec.shape
+        *_, m, n = anchor_of(work.nodes).spec.shape
         return {FULL: n, LEFT: m, RIGHT: n}[work.domain.levels[id(node)]] % each == 0
 
     def written_at(self, work: Computation, result: Node, escapes: Callable[[Node], bool]) -> Sym:
         return variable("i", prod(result.spec.shape))
 
     def reads_on_level(self, work: Computation, node: Node, result: Node) -> bool:
-        folds = isinstance(node.op, Reduction) or node.op is contraction.matmul or gathers(node.op)
+        folds = isinstance(node.op, Reduction) or node.op in contraction.PRODUCTS or gathers(node.op)
         levels = work.domain.levels
         return not folds and levels[id(node)] == levels[id(result)]
 
     def problem(self, work: Computation, build: Builder) -> Problem:
-        left, right = anchor_of(work.nodes).inputs
-        letters = "n" if is_contiguous_in_k(left, "m") else "t", "t" if is_contiguous_in_k(right, "n") else "n"
-        sizes = (*left.spec.shape[:2], right.spec.shape[2], left.spec.shape[2])
         packed = sorted({node.spec.dtype.name for node in work.outputs if node.spec.dtype.format.per_word > 1})
-        return Problem(sizes, (left.spec.dtype.name, *packed), "".join(letters))
+        return problem_of(anchor_of(work.nodes), packed)
 
     def launches(self, problem: Problem, target: Target) -> Sequence[Launch]:
         batches, m, n, depth = problem.sizes
-        first = _rule(batches, m, n, depth, target.limits)
+        rule = _rule(batches, m, n, depth, target.limits)
         each = max([dtypes.BY_NAME[name].format.per_word for name in problem.formats[1:]], default=1)
-        others = (tile for tile in _tiles(target.limits) if tile.high % each == tile.wide % each == 0)
-        tiles = [first, *(tile for tile in others if tile != first)]
-        # It writes out fours of columns, each behind its own condition where some of them may be missing.
-        fits = problem.formats[0] in STAGED and (each == 1 or n % 4 == 0)
-        staged = _blocks(problem.layout, target.limits) if fits else []
-        return [first.launch, *(block.launch for block in staged), *(tile.launch for tile in tiles[1:])]
+        tiles = [tile for tile in _tiles(target.limits) if tile.high % each == tile.wide % each == 0]
+        staged = BLOCKS.launches(problem, each, target) if BLOCKS else []
+        found = [rule.launch, *staged, *(tile.launch for tile in tiles)]
+        large = BLOCKS.rule(problem, target) if staged else None
+        return list(dict.fromkeys([large, *found] if large else found))
+
+    def span(self, problem: Problem, target: Target) -> int:
+        """How many steps of k of a product a workgroup adds up; 0: all. See compiler/passes/split_products.py."""
+        found = launching.choose(self, problem, target)
+        steps: int = BLOCKS.span(problem, found) if found.way == STAGED else 0
+        return steps
 
     def write(self, work: Computation, launch: Launch, build: Builder) -> Kernel:
-        write = matmul_staged.write if launch.way == matmul_staged.WAY else matmul_kernel.write
-        return write(work, launch, build)
+        is_staged = anchor_of(work.nodes).op is contraction.partial_matmul or launch.way == STAGED
+        found: Kernel = (BLOCKS if is_staged else matmul_kernel).write(work, launch, build)
+        return found
 
 
-def _blocks(layout: str, limits: Limits) -> list[Block]:
-    """Staged ones that a device of these limits can run."""
-    blocks = [block for block in (Block(*one) for one in BLOCKS) if block.lanes <= limits.workgroup_size]
-    return [block for block in blocks if block.shared_bytes(layout) <= limits.shared_bytes]
+def problem_of(product: Node, packed: Sequence[str] = ()) -> Problem:
+    """packed: formats of results of which several share a word."""
+    left, right = product.inputs
+    letters = "n" if is_contiguous_in_k(left, "m") else "t", "t" if is_contiguous_in_k(right, "n") else "n"
+    sizes = (*left.spec.shape[:2], right.spec.shape[2], left.spec.shape[2])
+    return Problem(sizes, (left.spec.dtype.name, *packed), "".join(letters))
 
 
 @lru_cache(16)
@@ -180,9 +191,9 @@ def _power(n: int) -> int:
     return 1 << max(n - 1, 0).bit_length()
 
 
-def _summed(node: Node, anchor: Node) -> str:
+def summed(node: Node, anchor: Node) -> str:
     """Which operand of a product a reduction sums over k, by its level; "" if it does another thing."""
-    if node.op is not reduction.sum_:
+    if node.op is not reduction.sum_ or anchor.op is not contraction.matmul:
         return ""
     space = folded(node)
     own = down(node.inputs[0], space.coords())

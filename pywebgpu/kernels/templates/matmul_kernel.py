@@ -316,7 +316,7 @@ def store_level(level: str, position: Sym, work: Computation, build: Builder) ->
 
 def anchor_of(nodes: Sequence[Node]) -> Node:
     """The product among the nodes of its kernel."""
-    return next(node for node in nodes if node.op is contraction.matmul)
+    return next(node for node in nodes if node.op in contraction.PRODUCTS)
 
 
 def is_contiguous_in_k(source: Node, letter: str) -> bool:

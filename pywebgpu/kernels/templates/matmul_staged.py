@@ -11,11 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 
 from pywebgpu.ir.graph import Movement, Node, Reduction
 from pywebgpu.kernels import ir
 from pywebgpu.kernels.builder import Builder, rounded
-from pywebgpu.kernels.ir import GROUP, LANE, Expr, Type, Var, call, construct, scalar, smaller
+from pywebgpu.kernels.ir import GROUP, LANE, Expr, Operand, Type, Var, call, construct, scalar, smaller
 from pywebgpu.kernels.kernel import Kernel
 from pywebgpu.kernels.launch import Launch
 from pywebgpu.kernels.template import Computation
@@ -24,18 +25,23 @@ from pywebgpu.kernels.templates.matmul_kernel import FULL, LEFT, RIGHT, anchor_o
 from pywebgpu.symbolic import ZERO, Sym, flatten
 
 WAY = "staged"
+PART = "part"  # the end of the name of a kernel whose results are parts of a product's
 WRITTEN = 256  # results times nodes of an epilogue that are written out one by one
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A workgroup's part of the result: rows x columns, `high` x `wide` an invocation, `depth` of k at a time."""
+    """A workgroup's part of the result: rows x columns, `high` x `wide` an invocation, `depth` of k at a time.
+
+    parts: how many workgroups share k (see compiler/passes/split_products.py).
+    """
 
     rows: int
     columns: int
     depth: int
     high: int
     wide: int
+    parts: int = 1
 
     @property
     def down(self) -> int:
@@ -51,11 +57,12 @@ class Block:
 
     @property
     def launch(self) -> Launch:
-        return Launch(WAY, self.lanes, (self.rows, self.columns, self.depth), (self.high, self.wide))
+        return Launch(WAY, self.lanes, (self.rows, self.columns, self.depth), (self.high, self.wide), self.parts)
 
     @staticmethod
     def of(launch: Launch) -> Block:
-        return Block(*launch.tile, *launch.each)
+        (rows, columns, depth), (high, wide) = launch.tile, launch.each
+        return Block(rows, columns, depth, high, wide, launch.split)
 
     def shared_bytes(self, layout: str) -> int:
         """Of workgroup memory, for operands that lie so (see MatmulTemplate)."""
@@ -66,10 +73,13 @@ class Block:
 def write(work: Computation, launch: Launch, build: Builder) -> Kernel:
     nodes, levels = work.nodes, work.domain.levels
     anchor = anchor_of(nodes)
-    (batches, m, n), depth = anchor.spec.shape, anchor.inputs[0].spec.shape[2]
+    (*parts, batches, m, n), depth = anchor.spec.shape, anchor.inputs[0].spec.shape[2]
     block, kind = Block.of(launch), scalar(anchor.spec.dtype)
     down, across = -(-m // block.rows), -(-n // block.columns)
-    batch = build.let(GROUP // (across * down), "batch").within(batches)
+    steps = _Steps(-(-depth // block.depth), anchor.attrs["span"] // block.depth if parts else 0)
+    whole = build.let(GROUP // (across * down), "batch")
+    batch = build.let(whole % batches, "own_batch").within(batches) if parts else whole.within(batches)
+    place = (build.let(whole // batches, "part").within(parts[0]), batch) if parts else (batch,)
     y, x = _own_place(block, build)
     summed = {level for level in levels.values() if level != FULL}
     left = _Side(anchor.inputs[0], "m", m, (block.rows, block.high), GROUP // across % down, y, batch, block, build)
@@ -78,13 +88,14 @@ def write(work: Computation, launch: Launch, build: Builder) -> Kernel:
         side.prepare(is_summed=side.level in summed)
     results = [build.var(construct(_four(kind)), f"r{at}") for at in range(block.high * block.wide // 4)]
     if depth:
-        _multiply(left, right, results, depth, block, build)
-    _finish(left, right, results, work, build)
+        _multiply(left, right, results, steps, place[0], block, build)
+    _finish(left, right, results, place, work, build)
     for side, other in ((left, right), (right, left)):
         if side.sums:
             side.finish_sums(other, work)
-    name = "_".join(["matmul", f"{block.rows}x{block.columns}", "staged", *["sum"] * len(summed)])
-    return build.kernel(name, block.lanes, batches * across * down, vector=4)
+    ways = [WAY, *["sum"] * len(summed), *[PART] * len(parts)]
+    name = "_".join(["matmul", f"{block.rows}x{block.columns}", *ways])
+    return build.kernel(name, block.lanes, prod((*parts, batches)) * across * down, vector=4)
 
 
 def _own_place(block: Block, build: Builder) -> tuple[Var, Var]:
@@ -97,6 +108,14 @@ def _own_place(block: Block, build: Builder) -> tuple[Var, Var]:
 
 def _four(kind: Type) -> Type:
     return Type(kind.kind, 4)
+
+
+@dataclass(frozen=True, slots=True)
+class _Steps:
+    """How many blocks of k there are, and how many of them are of a part; 0: there are no parts."""
+
+    count: int
+    each: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,17 +279,24 @@ class _Side:
                 matmul_kernel.store_level(self.level, position, work, build)
 
 
-def _multiply(left: _Side, right: _Side, results: Sequence[Var], depth: int, block: Block, build: Builder) -> None:
-    count = -(-depth // block.depth)
+def _multiply(
+    left: _Side, right: _Side, results: Sequence[Var], steps: _Steps, part: Sym, block: Block, build: Builder
+) -> None:
+    count = steps.count
+    first: Operand = 0
+    last: Operand = count
+    if steps.each:
+        first = build.let(ir.Index(part * steps.each), "first")
+        last = build.let(smaller(first + steps.each, count), "last")
     for side in (left, right):
-        side.fetch(ZERO)
-    with build.loop("at", 0, count) as at:
+        side.fetch(first.within(count) if isinstance(first, Var) else ZERO)
+    with build.loop("at", first, last) as at:
         for side in (left, right):
             side.put()
         build.barrier()
         if count > 1:
             following = build.let(at + 1, "following")
-            with build.if_(following < count):
+            with build.if_(following < last):
                 for side in (left, right):
                     side.fetch(following.within(count))
         for k in range(block.depth):
@@ -283,7 +309,9 @@ def _multiply(left: _Side, right: _Side, results: Sequence[Var], depth: int, blo
         build.barrier()
 
 
-def _finish(left: _Side, right: _Side, results: Sequence[Var], work: Computation, build: Builder) -> None:
+def _finish(
+    left: _Side, right: _Side, results: Sequence[Var], place: Sequence[Sym], work: Computation, build: Builder
+) -> None:
     """Stores an invocation's results through the epilogue: written out where it is short."""
     levels, wide = work.domain.levels, right.each
     build.gather([node for node in work.outputs if levels[id(node)] == FULL])
@@ -296,24 +324,30 @@ def _finish(left: _Side, right: _Side, results: Sequence[Var], work: Computation
                     found = results[(at * 4 + i) * (wide // 4) + j]
                     if there[0] is there[3]:  # All of a four are there, or none is: one store.
                         with build.if_(*row_is_there, *there[0]):
-                            _store([found[at] for at in range(4)], row, fours, left.batch, work, build)
+                            _store([found[at] for at in range(4)], row, fours, place, work, build)
                         continue
                     for at_column, (column, is_there) in enumerate(zip(fours, there, strict=True)):
                         with build.if_(*row_is_there, *is_there):
-                            _store([found[at_column]], row, [column], left.batch, work, build)
+                            _store([found[at_column]], row, [column], place, work, build)
         return
     many = build.local_array("results", results)
-    with build.loop("at", 0, left.each * wide) as place:
-        (row, row_is_there), (column, is_there) = left.own(place // wide), right.own(place % wide)
+    with build.loop("at", 0, left.each * wide) as own:
+        (row, row_is_there), (column, is_there) = left.own(own // wide), right.own(own % wide)
         with build.if_(*row_is_there, *is_there):
-            _store([many[place // 4][place % 4]], row, [column], left.batch, work, build)
+            _store([many[own // 4][own % 4]], row, [column], place, work, build)
 
 
 def _store(
-    found: Sequence[Expr], row: Sym, columns: Sequence[Sym], batch: Sym, work: Computation, build: Builder
+    found: Sequence[Expr],
+    row: Sym,
+    columns: Sequence[Sym],
+    place: Sequence[Sym],
+    work: Computation,
+    build: Builder,
 ) -> None:
+    """place: the result's coordinates before row and column: the part, where there are some, and the batch."""
     anchor = anchor_of(work.nodes)
-    positions = [flatten((batch, row, column), anchor.spec.shape) for column in columns]
+    positions = [flatten((*place, row, column), anchor.spec.shape) for column in columns]
     for position, one in zip(positions, found, strict=True):
         build.define(anchor, position, build.let(rounded(one, anchor.spec.dtype)))
     for position in positions:

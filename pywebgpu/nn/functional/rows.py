@@ -101,8 +101,8 @@ def batch_norm(
             raise ValueError("Expected running_mean and running_var to be given when training=False")
         return _apply(_normalize.batch_norm_fixed, input, running_mean, running_var, weight, bias, eps)
     out, mean, variance = _apply(_normalize.batch_norm, input, weight, bias, eps)
-    _move(running_mean, mean, momentum)
-    _move(running_var, variance, momentum)
+    _move(running_mean, mean, momentum, seen=input.numel())
+    _move(running_var, variance, momentum, seen=input.numel())
     return out
 
 
@@ -120,13 +120,13 @@ def instance_norm(
     if not use_input_stats:
         return batch_norm(input, running_mean, running_var, weight, bias, eps=eps)
     out, mean, variance = _apply(_normalize.instance_norm, input, weight, bias, eps)
-    _move(running_mean, mean, momentum)
-    _move(running_var, variance, momentum)
+    _move(running_mean, mean, momentum, seen=1)
+    _move(running_var, variance, momentum, seen=1)
     return out
 
 
-def _move(running: _T | None, found: _T, momentum: float) -> None:
-    if running is not None:
+def _move(running: _T | None, found: _T, momentum: float, *, seen: int) -> None:
+    if running is not None and seen:  # No batch says nothing of its channels.
         with _modes.no_grad():
             running.mul_(1 - momentum).add_(found.to(dtype=running.dtype) * momentum)
 
@@ -173,4 +173,5 @@ def scaled_dot_product_attention(
         scale=scale,
         enable_gqa=enable_gqa,
         seed=seed,
+        fused=query.device.type != "cpu",  # NumPy keeps the weights, rather than to compute them again.
     )

@@ -1,0 +1,75 @@
+"""Products with few results and a long sum become several of a part of it each, and what adds those up.
+
+So more workgroups run side by side. The parts are added in their order by whoever reads the product, together with
+what it does else; the numbers are the same in every run. How many there are is the launch of the product's template:
+its rule for large GPUs, or a tuning.
+"""
+
+from collections.abc import Sequence
+from functools import reduce
+
+from pywebgpu.ir import walk
+from pywebgpu.ir.graph import Node, thread_state
+from pywebgpu.kernels.launch import Problem
+from pywebgpu.kernels.templates import Claims
+from pywebgpu.kernels.templates.matmul import MatmulTemplate, problem_of, summed
+from pywebgpu.ops import contraction, movement, pointwise, reduction
+
+
+def split_products(roots: tuple[Node, ...], order: Sequence[Node], claims: Claims) -> tuple[Node, ...]:
+    """The same values but for the order of sums."""
+    spans = _spans(order, claims)
+    if not spans:
+        return roots
+    new: dict[int, Node] = {}
+    for node in order:
+        fresh = node
+        if not node.is_source:
+            inputs = tuple([new[id(source)] for source in node.inputs])
+            if id(node) in spans:
+                fresh = _split(node, *inputs, span=spans[id(node)])
+            elif inputs != node.inputs:
+                fresh = Node(node.op, inputs, node.attrs, node.spec)
+            if thread_state.origins is not None:
+                thread_state.origins.carry(node, fresh)
+        new[id(node)] = fresh
+    return tuple([new[id(root)] for root in roots])
+
+
+def _spans(order: Sequence[Node], claims: Claims) -> dict[int, int]:
+    """By id of a product that is worth it, how many steps of k a part has."""
+    template = claims.find(contraction.matmul)
+    assert isinstance(template, MatmulTemplate)
+    found: dict[int, int] = {}
+    known: dict[Problem, int] = {}
+    for node in order:
+        if node.op is contraction.matmul and not node.is_source:
+            problem = problem_of(node)
+            if problem not in known:
+                known[problem] = template.span(problem, claims.target)
+            if known[problem]:
+                found[id(node)] = known[problem]
+    beside = _summing(order) if found else set()
+    return {number: span for number, span in found.items() if number not in beside}
+
+
+def _summing(order: Sequence[Node]) -> set[int]:
+    """Ids of products beside which an operand is summed over k: one kernel does both, which is worth more."""
+    products: dict[int, list[Node]] = {}  # by id of what an operand is below views
+    for node in order:
+        if node.op is contraction.matmul and not node.is_source:
+            for operand in node.inputs:
+                products.setdefault(id(walk.base(operand)), []).append(node)
+    sums = [node for node in order if node.op is reduction.sum_ and not node.is_source]
+    pairs = [(one, product) for one in sums for product in products.get(id(walk.base(one.inputs[0])), ())]
+    return {id(product) for one, product in pairs if summed(one, product)}
+
+
+def _split(node: Node, a: Node, b: Node, *, span: int) -> Node:
+    partial = contraction.partial_matmul(a, b, span=span)
+    count, *shape = partial.spec.shape
+    starts = [(at, 0, 0, 0) for at in range(count)]
+    cut = {"sizes": (1, *shape), "steps": (1, 1, 1, 1)}
+    parts = [movement.reshape(movement.slice_(partial, starts=at, **cut), shape=tuple(shape)) for at in starts]
+    total = reduce(pointwise.add, parts)
+    return total if node.spec == total.spec else pointwise.cast(total, dtype=node.spec.dtype)

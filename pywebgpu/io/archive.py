@@ -1,0 +1,167 @@
+"""Files as torch.save writes them: a zip archive of a pickle and raw storages, which torch.load reads.
+
+What is this library's own goes under PyTorch's name (tensors, dtypes, layers), so that neither side needs the other.
+Tensors that share memory share a storage, and keep their strides.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import io
+import os
+import pickle
+import types
+import zipfile
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, NamedTuple, NoReturn
+
+from pywebgpu import atomic, devices, dtypes
+from pywebgpu.io.torchfile import STORAGES
+from pywebgpu.tensor import size, tensor
+from pywebgpu.tensor.base import strides_of
+
+if TYPE_CHECKING:
+    from pywebgpu.runtime.storage import Storage
+
+Path = str | os.PathLike[str]
+ALIGNMENT = 64  # of storages, so that they can be mapped
+PROTOCOL = 2
+SPACES = (".nn", ".nn.functional", ".nn.parameter", ".optim", ".optim.lr_scheduler", "")
+KINDS = {dtype: name for name, dtype in STORAGES.items()}
+# What PyTorch keeps in another place than `SPACES` say.
+ELSEWHERE = {"NonDynamicallyQuantizableLinear": "torch.nn.modules.linear"}
+
+
+@dataclass(frozen=True)
+class Name:
+    """A name of PyTorch's, which need not be installed."""
+
+    module: str
+    name: str
+
+    def __call__(self) -> NoReturn:  # The pickler asks whether what it names can be called.
+        raise TypeError(f"{self.module}.{self.name} is only named here")
+
+
+class Held(NamedTuple):
+    """The memory of a tensor."""
+
+    key: str
+    dtype: dtypes.DType
+    n_items: int
+
+
+def save(obj: object, f: Path | BinaryIO) -> None:
+    """Writes `obj` to a path, where the file appears whole or not at all, or to a file that is open."""
+    if isinstance(f, str | os.PathLike):
+        with atomic.replaced(f, durable=True) as file:
+            _write(obj, file)
+    else:
+        _write(obj, f)
+
+
+def _write(obj: object, file: BinaryIO) -> None:
+    text = io.BytesIO()
+    pickler = _Pickler(text)
+    pickler.dump(obj)
+    whole = file if file.seekable() and file.tell() == 0 else io.BytesIO()
+    with zipfile.ZipFile(whole, "w", zipfile.ZIP_STORED) as archive:
+        members = {"data.pkl": text.getvalue(), "byteorder": b"little"}
+        members |= {f"data/{key}": pickler.bytes_of(key) for key in pickler.storages}
+        for name, data in (members | {"version": b"3\n"}).items():
+            archive.writestr(_entry(f"archive/{name}", archive), data)
+    if whole is not file:
+        file.write(whole.getvalue())  # type: ignore[attr-defined]  # It is a BytesIO.
+
+
+def _entry(name: str, archive: zipfile.ZipFile) -> zipfile.ZipInfo:
+    """A member whose data will begin at a multiple of ALIGNMENT."""
+    entry = zipfile.ZipInfo(name)
+    begin = archive.start_dir + 30 + len(name) + 4
+    gap = -begin % ALIGNMENT
+    entry.extra = b"FB" + gap.to_bytes(2, "little") + b"Z" * gap
+    return entry
+
+
+class _Pickler(pickle._Pickler):
+    """Python's own pickler, which may name what is not installed."""
+
+    dispatch: ClassVar = dict(pickle._Pickler.dispatch)
+
+    def __init__(self, file: BinaryIO) -> None:
+        super().__init__(file, PROTOCOL)
+        self.storages: dict[str, tuple[Storage, dtypes.DType]] = {}
+        self._keys: dict[int, str] = {}
+
+    def bytes_of(self, key: str) -> bytes:
+        """All that a storage holds."""
+        return tensor.Tensor._of(self.storages[key][0], ()).tobytes()
+
+    def persistent_id(self, obj: object) -> Any:
+        if type(obj) is not Held:
+            return None
+        kind = KINDS.get(obj.dtype.name)
+        n_items = obj.n_items if kind else obj.n_items * obj.dtype.itemsize
+        return "storage", Name("torch", kind or "UntypedStorage"), obj.key, "cpu", n_items
+
+    def save(self, obj: Any, save_persistent_id: bool = True) -> None:
+        if isinstance(obj, int | float) and type(obj) not in (int, float, bool):
+            obj = int(obj) if isinstance(obj, int) else float(obj)  # A number of this library's, or NumPy's.
+        elif type(obj).__module__ == "numpy" and getattr(obj, "shape", None) == ():
+            obj = obj.item()
+        known = Name("torch", obj.name) if isinstance(obj, dtypes.DType) else torch_name(obj)
+        if known is not None:
+            self.save_name(known)
+        else:
+            super().save(obj, save_persistent_id)
+
+    def reducer_override(self, obj: Any) -> Any:
+        match obj:
+            case tensor.Tensor():
+                return self._tensor(obj)
+            case devices.device():
+                kind = "privateuseone" if obj.type == "webgpu" else obj.type
+                return Name("torch", "device"), (kind,) if obj.index is None else (kind, obj.index)
+            case size.Size():
+                return Name("torch", "Size"), (tuple(obj),)
+        return NotImplemented
+
+    def _tensor(self, value: tensor.Tensor) -> tuple[Any, tuple[Any, ...]]:
+        if isinstance(value, parameter()):
+            plain: Any = value.detach()
+            return Name("torch._utils", "_rebuild_parameter"), (plain, value.requires_grad, OrderedDict())
+        storage, (strides, offset) = value._storage, strides_of(value)
+        key = self._keys.setdefault(id(storage), str(len(self._keys)))
+        self.storages[key] = storage, value.dtype
+        held = Held(key, value.dtype, tensor.Tensor._of(storage, ()).numel())
+        wants = value.requires_grad and value.is_leaf
+        arguments = held, offset, tuple(value.shape), tuple(strides), wants, OrderedDict()
+        if value.dtype.name in KINDS:
+            return Name("torch._utils", "_rebuild_tensor_v2"), arguments
+        return Name("torch._utils", "_rebuild_tensor_v3"), (*arguments, value.dtype)
+
+    def save_name(self, obj: Name) -> None:
+        self.write(pickle.GLOBAL + f"{obj.module}\n{obj.name}\n".encode())
+
+    dispatch[Name] = save_name
+
+
+@functools.cache
+def parameter() -> Any:
+    """The class of parameters: layers are no part of files."""
+    return importlib.import_module("pywebgpu.nn.parameter").Parameter
+
+
+def torch_name(obj: object) -> Name | None:
+    """What PyTorch calls a class or function of this library, if it has it."""
+    if not isinstance(obj, type | types.FunctionType) or not (obj.__module__ or "").startswith("pywebgpu."):
+        return None
+    if obj.__name__ in ELSEWHERE:
+        return Name(ELSEWHERE[obj.__name__], obj.__name__)
+    for space in SPACES:
+        found = importlib.import_module(f"pywebgpu{space}")
+        if getattr(found, obj.__name__, None) is obj:
+            return Name(f"torch{space}", obj.__name__)
+    return None

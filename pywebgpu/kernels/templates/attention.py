@@ -1,0 +1,115 @@
+"""Attention and its gradients, each one kernel, without scores in memory: see attention_kernel, attention_gradient."""
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+
+from pywebgpu.composites import attention as composite
+from pywebgpu.ir.graph import Node
+from pywebgpu.kernels.builder import Builder
+from pywebgpu.kernels.kernel import Kernel, Limits
+from pywebgpu.kernels.launch import Launch, Problem
+from pywebgpu.kernels.target import SUBGROUPS, Features, Target
+from pywebgpu.kernels.template import NEVER, Computation, FusedTemplate
+from pywebgpu.kernels.templates import attention_gradient, attention_kernel
+from pywebgpu.kernels.templates.attention_kernel import SHUFFLED
+from pywebgpu.kernels.templates.attention_tiles import APART, LANES, Tile, fours
+from pywebgpu.kernels.templates.rows import IN_ORDER
+
+TILES = (  # rows, columns, threads: the first ones have the most results for what they load
+    (64, 32, 128), (64, 32, 256), (32, 32, 128), (32, 64, 128), (64, 16, 128), (32, 32, 64), (32, 16, 64), (16, 32, 64),
+    (16, 16, 64), (16, 16, 32), (16, 8, 32), (8, 8, 64), (8, 8, 32), (4, 8, 32),
+)  # fmt: skip
+BUSY = 128  # workgroups that keep a device busy
+STORED = 1  # Where a CPU plays the GPU, scores are stored up to this share of its largest buffer.
+RESULTS = 128  # numbers of one row of results that an invocation keeps
+
+
+class AttentionTemplate(FusedTemplate):
+    """Problem: rows of the query over all heads, its length, that of key and value, the wider of their widths.
+
+    Launch: tile is rows and columns of scores at a time, each those of an invocation. SHUFFLED: rows are folded so.
+    """
+
+    name = "attention"
+    absorbs = beside = frozenset({name})  # The values of a call are nodes of one kernel.
+    op = composite.attention
+    repeats = NEVER  # Operands are read by many workgroups, and again for gradients.
+    operands = 0  # number of the query among the inputs
+
+    def supports(self, node: Node, target: Target) -> bool:
+        """Where a CPU plays the GPU, workgroup memory costs more than scores in memory do, unless they do not fit."""
+        query, key, value = node.inputs[self.operands : self.operands + 3]
+        batches, heads, length, width = query.spec.shape
+        scores = 4 * batches * heads * length * key.spec.shape[2]
+        is_cpu = target.limits.emulated or target.features.kind == "cpu"
+        if is_cpu and scores <= STORED * target.limits.buffer_bytes:
+            return False
+        return bool(self._tiles((width, value.spec.shape[3]), target.limits))
+
+    def packs(self, work: Computation, node: Node, each: int) -> bool:
+        return bool(node.spec.shape[-1] % 4 == 0)
+
+    def problem(self, work: Computation, build: Builder) -> Problem:
+        node = work.nodes[0]
+        query, key, value = node.inputs[self.operands : self.operands + 3]
+        batches, heads, length, width = query.spec.shape
+        sizes = (batches * heads * length, length, key.spec.shape[2], width, value.spec.shape[3])
+        return Problem(sizes, (query.spec.dtype.name,), "causal" if node.attrs["causal"] else "")
+
+    def launches(self, problem: Problem, target: Target) -> Sequence[Launch]:
+        rows, _, _, *widths = problem.sizes
+        found = self._tiles((widths[0], widths[1]), target.limits)
+        busy = [tile for tile in found if rows >= BUSY * tile.rows]
+        first = (busy or found[-1:])[0]
+        ways = ["", SHUFFLED] if self._shuffles and _neighbours(target.features) else [""]
+        return [tile.launch(way) for tile in (first, *(one for one in found if one != first)) for way in ways[::-1]]
+
+    _shuffles = True
+
+    def _tiles(self, widths: tuple[int, int], limits: Limits) -> list[Tile]:
+        """Those that a device of these limits can run."""
+        return _fitting(self._shared_vectors, widths, limits)
+
+    @staticmethod
+    def _shared_vectors(tile: Tile, width: int, value_width: int) -> int:
+        """Of four numbers, in workgroup memory."""
+        query, value = fours(width) + 1, fours(value_width) + 1
+        weights = tile.columns // 4 + APART
+        return tile.rows * (query + weights + LANES // 4) + tile.columns * (query + value)
+
+    def write(self, work: Computation, launch: Launch, build: Builder) -> Kernel:
+        return attention_kernel.write(work, launch, build)
+
+
+class AttentionBackwardTemplate(AttentionTemplate):
+    """The same of the gradients; rows are those of the query, or of key and value, columns of the other."""
+
+    name = "attention_backward"
+    absorbs = beside = frozenset({name})
+    op = composite.attention_backward
+    operands = 3
+    _shuffles = False
+
+    @staticmethod
+    def _shared_vectors(tile: Tile, width: int, value_width: int) -> int:
+        query, value = fours(width) + 1, fours(value_width) + 1
+        return tile.rows * (query + value + tile.columns // 4 + APART) + tile.columns * (query + value)
+
+    def write(self, work: Computation, launch: Launch, build: Builder) -> Kernel:
+        return attention_gradient.write(work, launch, build)
+
+
+@lru_cache(256)
+def _fitting(vectors: Callable[[Tile, int, int], int], widths: tuple[int, int], limits: Limits) -> list[Tile]:
+    tiles = [Tile(*one) for one in TILES]
+    return [
+        tile
+        for tile in tiles
+        if tile.threads <= limits.workgroup_size and 16 * vectors(tile, *widths) <= limits.shared_bytes
+        if tile.high * max(widths) // LANES <= RESULTS
+    ]
+
+
+def _neighbours(features: Features) -> bool:
+    """Whether invocations that share a row surely lie in one subgroup."""
+    return SUBGROUPS in features and features.family in IN_ORDER and features.subgroup_sizes[0] >= LANES

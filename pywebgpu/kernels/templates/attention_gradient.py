@@ -1,0 +1,215 @@
+"""The gradients of attention in one kernel: scores are computed again, from the sums that the forward kernel left.
+
+Some workgroups have rows of key and value and go along the query, the others have rows of the query and go along the
+keys. Both multiply what they have with what they pass: query by key, which gives weights, and value by the gradient,
+which gives the weights' gradients. Nobody adds to what another one wrote.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+from pywebgpu.ir.graph import WHICH, Node
+from pywebgpu.kernels.builder import Builder
+from pywebgpu.kernels.ir import F32, GROUP, U32, Const, Expr, Var, call, select, smaller
+from pywebgpu.kernels.kernel import Kernel
+from pywebgpu.kernels.launch import Launch
+from pywebgpu.kernels.template import Computation
+from pywebgpu.kernels.templates import attention_tiles as tiles
+from pywebgpu.kernels.templates.attention_tiles import FOUR, Call, Lanes, Operand, Scores, Tile
+from pywebgpu.symbolic import Sym, flatten
+
+KEY, VALUE, QUERY = range(3)  # the outputs
+
+
+def write(work: Computation, launch: Launch, build: Builder) -> Kernel:
+    node = work.nodes[0]
+    grad, sums, products, query, key, value, *extras = node.inputs
+    options = {name: one for name, one in node.attrs.items() if name != WHICH}
+    call_ = Call(query, key, value, tuple(extras), **options)
+    outputs = {node.attrs[WHICH]: node for node in work.outputs}
+    tile = Tile.of(launch)
+    kernel = Gradients(call_, (grad, sums, products), outputs, tile, build)
+    keys = call_.batches * call_.heads // call_.groups * -(-call_.span // tile.rows) * bool({KEY, VALUE} & {*outputs})
+    queries = call_.batches * call_.heads * -(-call_.length // tile.rows) * (QUERY in outputs)
+    is_for_keys = keys > GROUP
+    if keys:
+        with build.if_(*([is_for_keys] if queries else [])):
+            kernel.along_queries(GROUP)
+    if queries:
+        with build.else_() if keys else build.scope():
+            kernel.along_keys(build.let(GROUP - keys) if keys else GROUP)
+    return build.kernel("attention_backward", tile.threads, keys + queries, vector=4)
+
+
+class Gradients:
+    def __init__(
+        self, call_: Call, given: tuple[Node, Node, Node], outputs: dict[int, Node], tile: Tile, build: Builder
+    ) -> None:
+        self.call, self.outputs, self.tile, self.build = call_, outputs, tile, build
+        self.grad, self.sums, self.products = given
+        self.lanes = Lanes(tile, build)
+        self.weights = tiles.weights_array(tile, build)
+
+    def _operand(self, source: Node, name: str, extent: int, batch: Sym, head: Sym) -> Operand:
+        if source is self.grad:
+            return Operand(source, name, extent, lambda row, at: (batch, row, head, at), self.build, axis=1)
+        return Operand(source, name, extent, lambda row, at: (batch, head, row, at), self.build)
+
+    def along_queries(self, group: Expr) -> None:
+        """The gradients of some rows of key and value."""
+        build, call_, tile, lanes = self.build, self.call, self.tile, self.lanes
+        few = call_.heads // call_.groups
+        heads = call_.batches * few
+        first = build.let(group // heads * tile.rows, "first")
+        batch = build.let(group % heads // few, "batch").within(call_.batches)
+        shared = build.let(group % few, "shared_head")
+        own = shared.within(few)
+        keys = self._operand(call_.key, "own", tile.rows, batch, own)
+        values = self._operand(call_.value, "own_value", tile.rows, batch, own)
+        keys.stage(first, tile)
+        values.stage(first, tile)
+        rows = [build.let(first + row) for row in lanes.rows]
+        key_vectors, value_vectors = lanes.vectors(call_.width), lanes.vectors(call_.value_width)
+        key_grads = tiles.zeros(tile.high, len(key_vectors), FOUR, build)
+        value_grads = tiles.zeros(tile.high, len(value_vectors), FOUR, build)
+        with self._heads(shared) as head:
+            queries = self._operand(call_.query, "other", tile.columns, batch, head)
+            grads = self._operand(self.grad, "other_value", tile.columns, batch, head)
+            scores = Scores(call_, batch, head, tile, build)
+            start = build.let(first // tile.columns * tile.columns) if call_.causal else Const(U32, 0)
+            with build.loop("start", start, call_.length, tile.columns) as at:
+                build.barrier()
+                queries.stage(at, tile)
+                grads.stage(at, tile)
+                build.barrier()
+                products, comings = self._products(keys, queries, values, grads)
+                for column, place in enumerate(lanes.columns):
+                    query = build.let(at + place)
+                    sums, inner = self._row(batch, head, query)
+                    there = [query < call_.length] if call_.length % tile.columns else []
+                    for row, key in enumerate(rows):
+                        causal = [key <= query] if call_.causal else []
+                        self._weigh(
+                            scores, (query, key), (sums, inner), [*there, *causal], products[row][column],
+                            comings[row][column],
+                        )  # fmt: skip
+                if VALUE in self.outputs:
+                    lanes.put(self.weights, products)
+                    build.barrier()
+                    tiles.mix(value_grads, self.weights, lanes, grads, [place for place, _ in value_vectors], build)
+                if KEY in self.outputs:
+                    if VALUE in self.outputs:
+                        build.barrier()
+                    lanes.put(self.weights, comings)
+                    build.barrier()
+                    tiles.mix(key_grads, self.weights, lanes, queries, [place for place, _ in key_vectors], build)
+        found = ((KEY, key_grads, key_vectors), (VALUE, value_grads, value_vectors))
+        self._store(found, rows, call_.span, batch, own)
+
+    def along_keys(self, group: Expr) -> None:
+        """The gradients of some rows of the query."""
+        build, call_, tile, lanes = self.build, self.call, self.tile, self.lanes
+        heads, blocks = call_.batches * call_.heads, -(-call_.length // tile.rows)
+        first = build.let((blocks - 1 - group // heads) * tile.rows, "first")
+        batch = build.let(group % heads // call_.heads, "batch").within(call_.batches)
+        head = build.let(group % call_.heads, "head")
+        shared = head if call_.groups == 1 else build.let(head // call_.groups, "shared_head")
+        own, few = head.within(call_.heads), shared.within(call_.heads // call_.groups)
+        queries = self._operand(call_.query, "own", tile.rows, batch, own)
+        grads = self._operand(self.grad, "own_value", tile.rows, batch, own)
+        queries.stage(first, tile)
+        grads.stage(first, tile)
+        rows = [build.let(first + row) for row in lanes.rows]
+        known = [self._row(batch, own, row) for row in rows]
+        vectors = lanes.vectors(call_.width)
+        found = tiles.zeros(tile.high, len(vectors), FOUR, build)
+        keys = self._operand(call_.key, "other", tile.columns, batch, few)
+        values = self._operand(call_.value, "other_value", tile.columns, batch, few)
+        scores = Scores(call_, batch, own, tile, build)
+        end: Expr = Const(U32, call_.span)
+        if call_.causal:
+            end = build.let(smaller(first + tile.rows, call_.span), "end")
+        with build.loop("start", 0, end, tile.columns) as at:
+            build.barrier()
+            keys.stage(at, tile)
+            values.stage(at, tile)
+            build.barrier()
+            products, comings = self._products(queries, keys, grads, values)
+            for column, place in enumerate(lanes.columns):
+                key = build.let(at + place)
+                there = [key < call_.span] if call_.span % tile.columns else []
+                for row, query in enumerate(rows):
+                    causal = [key <= query] if call_.causal else []
+                    self._weigh(
+                        scores, (query, key), known[row], [*there, *causal], products[row][column],
+                        comings[row][column],
+                    )  # fmt: skip
+            lanes.put(self.weights, comings)
+            build.barrier()
+            tiles.mix(found, self.weights, lanes, keys, [place for place, _ in vectors], build)
+        self._store(((QUERY, found, vectors),), rows, call_.length, batch, own)
+
+    @contextmanager
+    def _heads(self, shared: Var) -> Iterator[Sym]:
+        """Each head of the query that has some key and value."""
+        call_ = self.call
+        if call_.groups == 1:
+            yield shared.within(call_.heads)
+            return
+        with self.build.loop("member", 0, call_.groups) as member:
+            yield self.build.let(shared * call_.groups + member, "head").within(call_.heads)
+
+    def _products(
+        self, own: Operand, other: Operand, own_value: Operand, other_value: Operand
+    ) -> tuple[list[list[Var]], list[list[Var]]]:
+        """Of a tile: rows of query and key, and rows of value and gradient."""
+        build, tile, lanes = self.build, self.tile, self.lanes
+        found = [tiles.zeros(tile.high, tile.wide, F32, build) for _ in range(2)]
+        tiles.multiply(found[0], own, lanes.rows, other, lanes.columns, build)
+        tiles.multiply(found[1], own_value, lanes.rows, other_value, lanes.columns, build)
+        return found[0], found[1]
+
+    def _row(self, batch: Sym, head: Sym, query: Expr) -> tuple[Expr, Expr]:
+        """What is known of a row of scores: the logarithm of its sum, and its result times the gradient of that."""
+        build, length = self.build, self.call.length
+        row = build.let(smaller(query, length - 1)).within(length)
+        products = build.value(self.products, (batch, head, row, Sym((), 0)))
+        return build.value(self.sums, (batch, head, row)), products
+
+    def _weigh(
+        self, scores: Scores, at: tuple[Expr, Expr], known: tuple[Expr, Expr], there: Sequence[Expr],
+        product: Var, coming: Var,
+    ) -> None:  # fmt: skip
+        """Makes of a product the weight after dropout, and of what comes back to that the gradient of the score."""
+        build, (sums, inner) = self.build, known
+        conditions = [*there, *scores.seen(*at)]
+        weight: Expr = call("exp2", F32, scores.exponent(product, *at) - sums)
+        for condition in conditions:
+            weight = select(0.0, weight, condition)
+        weight = build.let(weight)
+        kept = scores.kept(coming, *at)
+        build.assign(coming, weight * (kept - inner) * self.call.scale)
+        build.assign(product, scores.kept(weight, *at))
+
+    def _store(
+        self,
+        found: Sequence[tuple[int, list[list[Var]], list[tuple[Var, list[Expr]]]]],
+        rows: Sequence[Var],
+        size: int,
+        batch: Sym,
+        head: Sym,
+    ) -> None:
+        build = self.build
+        for at, row in enumerate(rows):
+            with build.if_(*([row < size] if size % self.tile.rows else [])):
+                for which, values, vectors in found:
+                    node = self.outputs.get(which)
+                    if node is not None:
+                        place = _place(node, batch, head)
+                        tiles.store_rows(node, place, row.within(size), vectors, values[at], build)
+
+
+def _place(node: Node, batch: Sym, head: Sym) -> Callable[[Sym, Sym], Sym]:
+    return lambda row, at: flatten((batch, row, head, at), node.spec.shape)

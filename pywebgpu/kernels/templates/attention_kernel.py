@@ -1,0 +1,167 @@
+"""Attention in one kernel: softmax(query key^T scale + mask) value, without scores in memory (Dao 2022, 2205.14135).
+
+A workgroup has some rows of the query and goes along key and value tile by tile. It keeps for each row the largest
+score so far and the sum of exponentials, and makes smaller what it has when a larger score is met. Exponents are of 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from pywebgpu.composites.attention import HIDDEN
+from pywebgpu.ir.graph import WHICH, Node
+from pywebgpu.kernels.builder import Builder
+from pywebgpu.kernels.ir import F32, GROUP, U32, Array, Const, Expr, Var, call, larger, select, smaller
+from pywebgpu.kernels.kernel import Kernel
+from pywebgpu.kernels.launch import Launch
+from pywebgpu.kernels.template import Computation
+from pywebgpu.kernels.templates import attention_tiles as tiles
+from pywebgpu.kernels.templates.attention_tiles import FOUR, LANES, Call, Lanes, Operand, Scores, Tile
+from pywebgpu.symbolic import Sym, flatten
+
+SHUFFLED = "shuffled"  # rows are folded by shuffles, else through workgroup memory
+LOWEST = -2e38  # where the largest score starts: above what is hidden
+
+
+def write(work: Computation, launch: Launch, build: Builder) -> Kernel:
+    node = work.nodes[0]
+    query, key, value, *extras = node.inputs
+    options = {name: one for name, one in node.attrs.items() if name != WHICH}
+    call_ = Call(query, key, value, tuple(extras), **options)
+    tile = Tile.of(launch)
+    Forward(call_, tile, launch.way == SHUFFLED, build).run(work)
+    blocks = -(-call_.length // tile.rows)
+    return build.kernel("attention", tile.threads, call_.batches * call_.heads * blocks, vector=4)
+
+
+class Forward:
+    def __init__(self, call_: Call, tile: Tile, shuffled: bool, build: Builder) -> None:
+        self.call, self.tile, self.shuffled, self.build = call_, tile, shuffled, build
+        heads, blocks = call_.batches * call_.heads, -(-call_.length // tile.rows)
+        # What takes longest starts first: the last rows see the most.
+        self.first = build.let((blocks - 1 - GROUP // heads) * tile.rows, "first")
+        batch = build.let(GROUP % heads // call_.heads, "batch").within(call_.batches)
+        head = build.let(GROUP % call_.heads, "head")
+        shared = head if call_.groups == 1 else build.let(head // call_.groups, "shared_head")
+        few, own = shared.within(call_.heads // call_.groups), head.within(call_.heads)
+        self.batch, self.head = batch, own
+        self.lanes = Lanes(tile, build)
+        self.query = Operand(call_.query, "queries", tile.rows, lambda row, at: (batch, own, row, at), build)
+        self.key = Operand(call_.key, "keys", tile.columns, lambda row, at: (batch, few, row, at), build)
+        self.value = Operand(call_.value, "values", tile.columns, lambda row, at: (batch, few, row, at), build)
+        self.weights = tiles.weights_array(tile, build)
+        self.scores = Scores(call_, batch, own, tile, build)
+        self.rows = [build.let(self.first + row) for row in self.lanes.rows]
+        self.vectors = self.lanes.vectors(call_.value_width)
+
+    def run(self, work: Computation) -> None:
+        build, call_, tile = self.build, self.call, self.tile
+        self.query.stage(self.first, tile)
+        high, wide = tile.high, tile.wide
+        self.results = tiles.zeros(high, len(self.vectors), FOUR, build)
+        self.peaks = [build.var(Const(F32, LOWEST)) for _ in range(high)]
+        self.sums = [build.var(Const(F32, 0)) for _ in range(high)]
+        end: Expr = Const(U32, call_.span)
+        if call_.causal:
+            end = build.let(smaller(self.first + tile.rows, call_.span), "end")
+        with build.loop("start", 0, end, tile.columns) as start:
+            build.barrier()
+            self.key.stage(start, tile)
+            self.value.stage(start, tile)
+            build.barrier()
+            scores = tiles.zeros(high, wide, F32, build)
+            tiles.multiply(scores, self.query, self.lanes.rows, self.key, self.lanes.columns, build)
+            self._fold(scores, start)
+            build.barrier()
+            places = [place for place, _ in self.vectors]
+            tiles.mix(self.results, self.weights, self.lanes, self.value, places, build)
+        self._finish(work)
+
+    def _fold(self, scores: list[list[Var]], start: Var) -> None:
+        """Takes a tile of scores into what is known of its rows, and stores its weights."""
+        build = self.build
+        keys = [build.let(start + column) for column in self.lanes.columns]
+        for query, line in zip(self.rows, scores, strict=True):
+            for key, score in zip(keys, line, strict=True):
+                found = self.scores.exponent(score, query, key)
+                seen = self.scores.seen(query, key)
+                build.assign(score, select(HIDDEN, found, seen[0]) if seen else found)
+        self._hide(scores, keys, start)
+        largest = [build.var(line[0]) for line in scores]
+        for found, line in zip(largest, scores, strict=True):
+            for score in line[1:]:
+                build.assign(found, larger(found, score))
+        self._across("max", largest)
+        for at, line in enumerate(scores):
+            peak = build.let(larger(self.peaks[at], largest[at]))
+            shrunk = build.let(call("exp2", F32, self.peaks[at] - peak))
+            build.assign(self.peaks[at], peak)
+            build.assign(self.sums[at], self.sums[at] * shrunk)
+            for result in self.results[at]:
+                build.assign(result, result * shrunk)
+            for score, key, place in zip(line, keys, self.lanes.places, strict=True):
+                build.assign(score, call("exp2", F32, score - peak))
+                build.assign(self.sums[at], score, "+=")
+                kept = self.scores.kept(score, self.rows[at], key)
+                build.assign(self.weights.row(self.lanes.rows[at], place)[self.lanes.component], kept)
+
+    def _hide(self, scores: list[list[Var]], keys: Sequence[Var], start: Var) -> None:
+        """Scores of what comes later, and of what lies behind the end: only some tiles have such."""
+        build, call_, tile = self.build, self.call, self.tile
+        if call_.causal:
+            with build.if_(start + tile.columns > self.first):
+                for query, line in zip(self.rows, scores, strict=True):
+                    for key, score in zip(keys, line, strict=True):
+                        build.assign(score, select(HIDDEN, score, key <= query))
+        if call_.span % tile.columns:
+            with build.if_(start + tile.columns > call_.span):
+                for line in scores:
+                    for key, score in zip(keys, line, strict=True):
+                        build.assign(score, select(HIDDEN, score, key < call_.span))
+
+    def _across(self, how: str, values: list[Var]) -> None:
+        """Each row's value of its lanes folded: every one of them has it."""
+        build = self.build
+
+        def joined(a: Expr, b: Expr) -> Expr:
+            return larger(a, b) if how == "max" else a + b
+
+        if self.shuffled:
+            for value in values:
+                for step in (1, 2, 4):
+                    other = build.let(call("subgroupShuffleXor", F32, value, Const(U32, step)))
+                    build.assign(value, joined(value, other))
+            return
+        folds = self._folds()
+        for row, value in zip(self.lanes.rows, values, strict=True):
+            build.assign(folds.row(row, self.lanes.places[0])[self.lanes.component], value)
+        build.barrier()
+        for row, value in zip(self.lanes.rows, values, strict=True):
+            parts = [build.let(folds.row(row, Const(U32, at))) for at in range(LANES // 4)]
+            found: Expr = parts[0][0]
+            for at in range(1, LANES):
+                found = joined(found, parts[at // 4][at % 4])
+            build.assign(value, found)
+
+    def _folds(self) -> Array:
+        return self.build.workgroup_array("folds", FOUR, LANES // 4, self.tile.rows)
+
+    def _finish(self, work: Computation) -> None:
+        build, call_ = self.build, self.call
+        self._across("sum", self.sums)
+        outputs = {node.attrs[WHICH]: node for node in work.outputs}
+        for at, query in enumerate(self.rows):
+            total = build.let(select(1.0, self.sums[at], self.sums[at].ne(0)))  # 0 where all of a row is hidden.
+            with build.if_(*([query < call_.length] if call_.length % self.tile.rows else [])):
+                row = query.within(call_.length)
+                if 0 in outputs:
+                    values = [build.let(result // total) for result in self.results[at]]
+                    tiles.store_rows(outputs[0], self._place(outputs[0]), row, self.vectors, values, build)
+                if 1 in outputs:
+                    found = select(0.0, self.peaks[at] + call("log2", F32, total), self.sums[at].ne(0))
+                    with build.if_(self.lanes.x.eq(0)):
+                        position = flatten((self.batch, self.head, row), outputs[1].spec.shape)
+                        build.store(outputs[1], position, found)
+
+    def _place(self, node: Node) -> Callable[[Sym, Sym], Sym]:
+        return lambda row, at: flatten((self.batch, row, self.head, at), node.spec.shape)

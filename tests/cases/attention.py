@@ -1,0 +1,105 @@
+"""Calls of attention, for the tests that hold its kernels against the composite on device cpu, on every host."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import pywebgpu as torch
+from pywebgpu.composites import attention
+from pywebgpu.tensor import random
+from pywebgpu.tensor.apply import apply
+
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """Shapes of query, key and value; the mask of a device's name; options; the dtype."""
+
+    query: Shape
+    key: Shape = ()
+    value: Shape = ()
+    mask: Callable[[str], Any] | None = None
+    options: dict[str, Any] = field(default_factory=dict)
+    dtype: Any = torch.float32
+
+    @property
+    def shapes(self) -> tuple[Shape, Shape, Shape]:
+        key = self.key or self.query
+        return self.query, key, self.value or key
+
+
+def numbers(*shape: int, step: int = 37) -> Any:
+    """Numbers that differ from their neighbours."""
+    count = torch.Size(shape).numel()
+    return ((torch.arange(count, device="cpu") * step % 101).to(torch.float32) / 40 - 1.25).reshape(shape)
+
+
+def seen(device: str) -> Any:
+    """Some scores are hidden, and all of one row."""
+    found = numbers(2, 3, 5, 7) > -0.5
+    found[0, 1, 2] = False
+    return found.to(device)
+
+
+def added(device: str) -> Any:
+    """A summand for all heads, -inf at some scores and all over one row."""
+    found = numbers(5, 7)
+    found[1, 3:] = float("-inf")
+    found[4] = float("-inf")
+    return found.to(device)
+
+
+def padding(device: str) -> Any:
+    """What of each sequence is there, for all heads and rows."""
+    return (torch.arange(7, device="cpu") < torch.tensor([[4], [7]], device="cpu")).reshape(2, 1, 1, 7).to(device)
+
+
+SMALL = (2, 3, 5, 8), (2, 3, 7, 8)
+CALLS: dict[str, Call] = {
+    "plain": Call(*SMALL),
+    "causal": Call((1, 2, 37, 16), options={"is_causal": True}),
+    "causal_wide": Call((2, 1, 5, 8), (2, 1, 9, 8), options={"is_causal": True}),
+    "causal_high": Call((2, 1, 9, 8), (2, 1, 5, 8), options={"is_causal": True}),
+    "bool_mask": Call(*SMALL, mask=seen),
+    "added_mask": Call(*SMALL, mask=added),
+    "padding": Call(*SMALL, mask=padding),
+    "dropout": Call(*SMALL, options={"dropout_p": 0.4}),
+    "groups": Call((2, 6, 5, 8), (2, 2, 7, 8), options={"enable_gqa": True}),
+    "groups_causal_dropout": Call((1, 4, 9, 8), (1, 1, 9, 8), options={
+        "enable_gqa": True, "is_causal": True, "dropout_p": 0.2}),
+    "scale": Call(*SMALL, options={"scale": -0.3}),
+    "value_width": Call((1, 2, 9, 12), (1, 2, 11, 12), (1, 2, 11, 20)),
+    "odd_widths": Call((1, 2, 9, 7), (1, 2, 11, 7), (1, 2, 11, 33)),
+    "one_query": Call((2, 2, 1, 8), (2, 2, 70, 8)),
+    "two_axes": Call((5, 8), (7, 8)),
+    "batch_broadcast": Call((2, 3, 5, 8), (1, 3, 7, 8)),
+    "half": Call(*SMALL, dtype=torch.float16),
+    "half_odd": Call((1, 2, 9, 7), dtype=torch.float16),
+    "bfloat": Call(*SMALL, mask=added, dtype=torch.bfloat16),
+}  # fmt: skip
+
+
+def outcome(call: Call, device: str, *, fused: bool, again: bool = False) -> list[Any]:
+    """The result, the gradients of all operands, and `again` the gradients of what is made of those."""
+    operands = [numbers(*shape, step=37 + 6 * at).to(call.dtype) for at, shape in enumerate(call.shapes)]
+    operands = [x.to(device).requires_grad_() for x in operands]
+    torch.manual_seed(3)
+    dropout = call.options.get("dropout_p", 0)
+    found = apply(
+        attention.scaled_dot_product_attention,
+        *operands,
+        None if call.mask is None else call.mask(device),
+        fused=fused,
+        seed=random.seed_node(device) if dropout else None,
+        **call.options,
+    )
+    weight = numbers(*found.shape, step=29).to(call.dtype).to(device)
+    grads = torch.autograd.grad((found * weight).sum(), operands, create_graph=again)
+    more = torch.autograd.grad(sum((g * g).sum() for g in grads), operands) if again else ()
+    return [found, *grads, *more]
+
+
+def bound(call: Call) -> float:
+    """How far a kernel's result may be from the composite's, which rounds scores to the dtype."""
+    return {torch.float32: 1e-5, torch.float16: 1e-2, torch.bfloat16: 6e-2}[call.dtype]

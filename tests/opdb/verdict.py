@@ -1,0 +1,142 @@
+"""What became of a sample: passed, wrong, refused or absent; and how values are held against PyTorch's."""
+
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from pywebgpu.errors import PywebgpuError
+from tests.cases.tolerance import tolerance
+from tests.opdb.translate import AbsentError
+
+PASSED, WRONG, REFUSED, ABSENT = "passed", "wrong", "refused", "absent"
+KINDS = (PASSED, WRONG, REFUSED, ABSENT)
+SECONDS = 60  # for one sample
+
+
+@dataclass(frozen=True)
+class Verdict:
+    kind: str
+    why: str = ""
+
+
+class Difference(AssertionError):
+    """What pywebgpu gives is not what PyTorch gives."""
+
+
+def judged(run: Callable[[], None]) -> Verdict:
+    """The verdict on one sample, by what its run raises."""
+    try:
+        with limited(SECONDS):
+            run()
+    except AbsentError as error:
+        return Verdict(ABSENT, str(error))
+    except Difference as error:
+        return Verdict(WRONG, str(error))
+    except (PywebgpuError, NotImplementedError) as error:
+        return Verdict(REFUSED, text(error))
+    except AttributeError as error:
+        return Verdict(ABSENT if "has no attribute" in str(error) else WRONG, text(error))
+    except TypeError as error:
+        unknown = "unexpected keyword" in str(error) or "positional argument" in str(error)
+        return Verdict(ABSENT if unknown else REFUSED, text(error))
+    except (RuntimeError, ValueError, IndexError) as error:
+        return Verdict(REFUSED, text(error))
+    except Exception as error:
+        return Verdict(WRONG, text(error))
+    return Verdict(PASSED)
+
+
+def text(error: BaseException) -> str:
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0] if lines else ''}"[:200]
+
+
+@contextmanager
+def limited(seconds: int) -> Iterator[None]:
+    """Ends what takes longer, by a TimeoutError."""
+
+    def stop(*_: object) -> None:
+        raise TimeoutError(f"not done after {seconds} s")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+# Comparing
+
+
+def leaves(value: Any) -> list[Any]:
+    """The tensors and numbers of a nest, in order."""
+    if type(value).__name__ == "Size":
+        return [tuple(value)]
+    if isinstance(value, list | tuple):
+        return [leaf for item in value for leaf in leaves(item)]
+    if isinstance(value, dict):
+        return [leaf for item in value.values() for leaf in leaves(item)]
+    return [value]
+
+
+def is_tensor(value: Any) -> bool:
+    return hasattr(value, "requires_grad") and hasattr(value, "dtype")
+
+
+def array(tensor: Any) -> np.ndarray:
+    plain = tensor.detach()
+    if isinstance(plain, torch.Tensor) and plain._is_zerotensor():
+        plain = torch.zeros(plain.shape, dtype=plain.dtype)
+    plain = plain.float() if str(plain.dtype) == "torch.bfloat16" else plain
+    return np.array(plain.resolve_conj().resolve_neg().numpy() if isinstance(plain, torch.Tensor) else plain.numpy())
+
+
+def same(what: str, found: Any, expected: Any, *, values: bool = True, kind: str = "reduction") -> None:
+    """Both nests hold the same. Raises Difference. values: False compares shapes and dtypes alone."""
+    ours, theirs = leaves(found), leaves(expected)
+    if len(ours) != len(theirs):
+        raise Difference(f"{what}: {len(ours)} values for {len(theirs)}")
+    for number, (one, other) in enumerate(zip(ours, theirs, strict=True)):
+        place = what if len(theirs) == 1 else f"{what} {number}"
+        if isinstance(other, torch.Tensor) and other.layout is not torch.strided:
+            raise AbsentError(f"tensors of {other.layout}")
+        if is_tensor(other) != is_tensor(one):
+            raise Difference(f"{place}: a {type(one).__name__} for a {type(other).__name__}")
+        if is_tensor(other):
+            _same_tensor(place, one, other, values=values, kind=kind)
+        elif values and not _same_number(one, other):
+            raise Difference(f"{place}: {one!r:.60} for {other!r:.60}")
+
+
+def _same_number(one: Any, other: Any) -> bool:
+    if isinstance(other, float):
+        return isinstance(one, float | int) and bool(np.isclose(one, other, rtol=1e-5, atol=1e-6, equal_nan=True))
+    return str(one) == str(other) or bool(one == other)
+
+
+def _same_tensor(place: str, found: Any, expected: torch.Tensor, *, values: bool, kind: str) -> None:
+    if str(found.dtype) != str(expected.dtype):
+        raise Difference(f"{place}: dtype {found.dtype} for {expected.dtype}")
+    if tuple(found.shape) != tuple(expected.shape):
+        raise Difference(f"{place}: shape {tuple(found.shape)} for {tuple(expected.shape)}")
+    ours = array(found)  # Also where values do not count: computing them may fail.
+    if values:
+        close(place, ours, array(expected), str(expected.dtype).removeprefix("torch."), kind)
+
+
+def close(place: str, found: np.ndarray, expected: np.ndarray, dtype: str, kind: str) -> None:
+    bound = tolerance("", kind, dtype, "").bound(expected) if expected.dtype.kind == "f" else np.zeros(())
+    with np.errstate(invalid="ignore", over="ignore"):
+        apart = np.abs(found.astype("float64") - expected.astype("float64"))
+        fine = (apart <= bound) | (found == expected) | ((found != found) & (expected != expected))
+    if not fine.all():
+        at = tuple(int(n) for n in np.argwhere(~fine)[0])
+        share = f"{int((~fine).sum())} of {fine.size}"
+        raise Difference(f"{place}: {found[at]!r} for {expected[at]!r} at {list(at)}, {share} differ")

@@ -1,0 +1,186 @@
+"""Attention as fused ops: the composite's values and gradients, without scores in memory."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from math import prod
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pywebgpu as torch
+from pywebgpu.compiler.program import Program
+from pywebgpu.kernels.kernel import Limits
+from pywebgpu.kernels.target import SUBGROUPS, Features, Target
+from pywebgpu.kernels.templates import attention
+from pywebgpu.nn import functional as F
+from tests.cases.attention import CALLS, Call, bound, numbers, outcome
+from tests.unit.compiled import NULL, check, leaf, only, programs, settle
+
+CPU = Features(family="llvmpipe", kind="cpu")
+
+
+@pytest.fixture(autouse=True)
+def _claimed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(attention, "STORED", 0)  # Adapters that are a CPU have kernels for it, too.
+
+
+def close(found: list[Any], wanted: list[Any], call: Call) -> None:
+    for one, other in zip(found, wanted, strict=True):
+        expected = other.float().numpy(force=True)
+        limit = bound(call) * max(np.abs(expected).max(), 1)
+        np.testing.assert_allclose(one.float().numpy(force=True), expected, rtol=0, atol=limit)
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_values_and_gradients_are_those_of_the_composite(name: str, device: str) -> None:
+    call = CALLS[name]
+    close(outcome(call, device, fused=True), outcome(call, "cpu", fused=False), call)
+
+
+@pytest.mark.parametrize("name", ["causal", "bool_mask", "groups_causal_dropout"])
+def test_second_derivatives_are_those_of_the_composite(name: str, device: str) -> None:
+    call = CALLS[name]
+    found = outcome(call, device, fused=True, again=True)
+    close(found, outcome(call, "cpu", fused=False, again=True), call)
+
+
+@pytest.mark.parametrize("which", [0, 1, 2])
+def test_a_nan_reaches_what_sees_it(which: int, device: str) -> None:
+    operands = [numbers(1, 1, 6, 8, step=37 + 6 * at) for at in range(3)]
+    operands[which][0, 0, 2, 3] = float("nan")
+    out = F.scaled_dot_product_attention(*[x.to(device) for x in operands], is_causal=True)
+    broken = out.isnan().any(-1).tolist()[0][0]
+    assert broken[2] is True
+    assert broken[:2] == [False, False] or which == 2  # Times a weight of 0 it is NaN, too.
+    assert broken[3:] == [which > 0] * 3
+
+
+def test_a_mask_that_learns_has_its_gradient(device: str) -> None:
+    def grad(on: str) -> Any:
+        q, mask = numbers(1, 2, 5, 8).to(on), numbers(5, 5).to(on).requires_grad_()
+        F.scaled_dot_product_attention(q, q, q, mask).square().sum().backward()
+        return mask.grad.numpy(force=True)
+
+    np.testing.assert_allclose(grad(device), grad("cpu"), rtol=1e-4, atol=1e-5)
+
+
+# What is compiled
+
+
+def names(program: Program) -> list[str]:
+    return [program.kernels[step.kernel].name for step in program.steps]  # type: ignore[union-attr]
+
+
+def heads(x: Any, count: int) -> list[Any]:
+    """Query, key and value of one product."""
+    width = x.shape[-1] // 3
+    return [part.unflatten(-1, (count, width // count)).transpose(1, 2) for part in x.split(width, -1)]
+
+
+def layer(x: Any, count: int = 4) -> Any:
+    out = F.scaled_dot_product_attention(*heads(x, count), is_causal=True)
+    return out.transpose(1, 2).flatten(2)
+
+
+def test_operands_are_read_where_they_lie_and_results_written_where_products_read_them() -> None:
+    x, weight = leaf(2, 64, 3 * 32), leaf(32, 32)
+    program = only(lambda: layer(x) @ weight)
+    assert [name.split("_")[0] for name in names(program)] == ["attention", "matmul"]
+    assert "vec4<f32>>;" in program.kernels[0].wgsl
+
+
+def test_no_value_is_as_large_as_the_scores() -> None:
+    x = leaf(1, 300, 3 * 32, grad=True)
+    for program in programs(lambda: torch.autograd.grad(layer(x).sum(), x)):
+        check(program, Limits())
+        assert max(prod(slot.spec.shape) for slot in program.slots) < 4 * 300 * 300
+    assert "attention_backward" in names(program)
+
+
+def test_a_loss_that_is_read_before_backward_saves_no_scores() -> None:
+    x = leaf(1, 300, 3 * 32, grad=True)
+
+    def step() -> Any:
+        loss = layer(x).sum()
+        settle()
+        return torch.autograd.grad(loss, x)
+
+    found = programs(step)
+    assert len(found) == 2
+    for program in found:
+        assert max(prod(slot.spec.shape) for slot in program.slots) < 4 * 300 * 300
+
+
+SMALLEST = Limits(workgroup_size=128, shared_bytes=16 << 10)
+
+
+@pytest.mark.parametrize(("width", "is_fused"), [(8, True), (64, True), (128, True), (1000, False)])
+def test_heads_that_do_not_fit_into_workgroup_memory_have_the_fallback(
+    width: int, is_fused: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(NULL, "target", Target(True, SMALLEST))
+    x = leaf(1, 2, 40, width, grad=True)
+    found = programs(lambda: torch.autograd.grad(F.scaled_dot_product_attention(x, x, x).sum(), x))
+    for program in found:
+        check(program, SMALLEST)
+    assert ("attention" in names(found[-1])) is is_fused
+
+
+@pytest.mark.parametrize(
+    ("target", "is_fused"),
+    [
+        (Target(True, Limits()), True),
+        (Target(True, replace(Limits(), emulated=True)), False),
+        (Target(True, Limits(), CPU), False),
+        (Target(True, replace(Limits(), buffer_bytes=1 << 20), CPU), True),  # The scores take 2 MiB.
+    ],
+    ids=["gpu", "emulated", "cpu", "too_large_for_it"],
+)
+def test_a_cpu_stores_the_scores_while_they_fit(
+    target: Target, is_fused: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(attention, "STORED", 1)
+    x = leaf(1, 2, 512, 8)
+    monkeypatch.setattr(NULL, "target", target)
+    assert ("attention" in names(only(lambda: F.scaled_dot_product_attention(x, x, x)))) is is_fused
+
+
+TARGETS: dict[str, tuple[Features, bool]] = {
+    "nvidia": (Features((SUBGROUPS,), (32, 32), family="nvidia"), True),
+    "narrow": (Features((SUBGROUPS,), (4, 128), family="intel"), False),
+    "unknown": (Features((SUBGROUPS,), (32, 32), family="adreno"), False),
+    "none": (Features(family="nvidia"), False),
+}
+
+
+@pytest.mark.parametrize(("features", "shuffles"), TARGETS.values(), ids=TARGETS.keys())
+def test_rows_are_folded_by_shuffles_where_their_lanes_surely_share_a_subgroup(
+    features: Features, shuffles: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(NULL, "target", Target(True, Limits(), features))
+    x = leaf(1, 2, 64, 16)
+    kernel = only(lambda: F.scaled_dot_product_attention(x, x, x)).kernels[0]
+    assert ("subgroupShuffleXor" in kernel.wgsl) is shuffles
+    assert kernel.needs == ((SUBGROUPS,) if shuffles else ())
+
+
+MODULES: dict[str, Callable[[Any], Any]] = {
+    "MultiheadAttention": lambda nn: (
+        lambda x: nn.MultiheadAttention(16, 2, device="null")(x, x, x, need_weights=False)[0]
+    ),
+    "TransformerEncoderLayer": lambda nn: nn.TransformerEncoderLayer(16, 2, 32, dropout=0.0, device="null"),
+    "TransformerDecoderLayer": lambda nn: lambda x: nn.TransformerDecoderLayer(16, 2, 32, device="null")(x, x),
+}
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_modules_use_it(name: str) -> None:
+    module, x = MODULES[name](torch.nn), leaf(40, 2, 16)
+    assert any("attention" in names(program) for program in programs(lambda: module(x)))
+
+
+def test_a_summand_that_does_not_learn_is_read_by_the_kernel() -> None:
+    x, mask = leaf(1, 2, 40, 8, grad=True), leaf(40, 40)
+    program = only(lambda: torch.autograd.grad(F.scaled_dot_product_attention(x, x, x, mask).sum(), x))
+    assert {"attention", "attention_backward"} <= {*names(program)}

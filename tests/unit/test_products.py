@@ -1,0 +1,148 @@
+"""Products by blocks, and by parts of k: against float64 for every block, and what a large GPU takes unmeasured."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pywebgpu as torch
+from pywebgpu import devices
+from pywebgpu.compiler.driver import compile_graph
+from pywebgpu.compiler.program import Program
+from pywebgpu.kernels.kernel import Limits
+from pywebgpu.kernels.launch import Case, Launch
+from pywebgpu.kernels.target import Features, Target
+from pywebgpu.kernels.templates import matmul_blocks
+from pywebgpu.kernels.templates.matmul_staged import Block
+from pywebgpu.nn import functional
+from pywebgpu.runtime import program_cache
+from tests.unit.compiled import leaf
+
+BIG = 1 << 33  # bytes
+H200 = Target(
+    True,
+    Limits(bindings=16, binding_bytes=BIG, buffer_bytes=BIG, shared_bytes=48 << 10),
+    Features((), (32, 32), (), "nvidia", "discrete", "naga", 132),
+)
+BLOCKS = [Block(*one) for one in matmul_blocks.BLOCKS]
+SHAPES = [  # batches, m, n, k, parts of k, layout
+    (1, 130, 72, 40, 1, "nn"),
+    (2, 33, 257, 101, 1, "nt"),
+    (1, 65, 34, 203, 3, "nn"),
+    (2, 36, 68, 132, 2, "tt"),
+    (1, 130, 65, 260, 4, "tn"),
+]
+
+
+class Always(Mapping[Case, Launch]):
+    """A tuning that has one launch for every product."""
+
+    def __init__(self, launch: Launch) -> None:
+        self._launch = launch
+
+    def get(self, case: Any, default: Any = None) -> Any:
+        return self._launch if case.template == "matmul" else default
+
+    def __getitem__(self, case: Case) -> Launch:
+        return self._launch
+
+    def __iter__(self) -> Any:
+        return iter([Case("matmul", (), (), "")])
+
+    def __len__(self) -> int:
+        return 1
+
+
+def operand(rng: np.random.Generator, batches: int, rows: int, columns: int, letter: str, device: str) -> Any:
+    """A matrix each batch, as it is or as the transpose of what lies in memory; its values, and the tensor."""
+    shape = (batches, rows, columns) if letter == "n" else (batches, columns, rows)
+    values = rng.standard_normal(shape, dtype=np.float32)
+    x = torch.tensor(values, device=device)
+    return (values, x) if letter == "n" else (values.transpose(0, 2, 1), x.transpose(1, 2))
+
+
+@pytest.mark.parametrize("block", BLOCKS, ids=str)
+def test_every_block_multiplies(block: Block, device: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if device == "cpu":
+        pytest.skip("device cpu has no kernels")
+    gpu: Any = devices.open_device(device)
+    rng = np.random.default_rng(0)
+    for batches, m, n, k, parts, layout in SHAPES[:: 4 if block.rows * block.columns > 8192 else 1]:
+        if block not in matmul_blocks.fitting(layout, gpu.target.limits):
+            continue
+        chosen = replace(block, parts=parts).launch
+        monkeypatch.setattr(gpu, "target", replace(gpu.target, tuning=Always(chosen)))
+        program_cache.clear()
+        left, x = operand(rng, batches, m, k, layout[0], device)
+        right, y = operand(rng, batches, k, n, layout[1], device)
+        bias = torch.arange(n, device=device).float()
+        wanted = left.astype(np.float64) @ right.astype(np.float64)
+        np.testing.assert_allclose((x @ y).numpy(), wanted, atol=1e-6 * k)
+        np.testing.assert_allclose((x @ y + bias).relu().numpy(), np.maximum(wanted + np.arange(n), 0), atol=1e-6 * k)
+    program_cache.clear()
+
+
+def test_a_nan_stays_in_its_row(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What lies beyond an edge is never added, were it not a number."""
+    if device == "cpu":
+        pytest.skip("device cpu has no kernels")
+    gpu: Any = devices.open_device(device)
+    monkeypatch.setattr(gpu, "target", replace(gpu.target, tuning=Always(Block(32, 64, 16, 4, 8, 2).launch)))
+    program_cache.clear()
+    values = np.ones((33, 130), dtype=np.float32)
+    values[5, 129] = np.nan
+    found = (torch.tensor(values, device=device) @ torch.ones(130, 67, device=device)).numpy()
+    program_cache.clear()
+    assert np.isnan(found[5]).all()
+    assert (np.delete(found, 5, axis=0) == 130).all()
+
+
+def compiled(*wanted: Any, target: Target = H200) -> Program:
+    return compile_graph(tuple(one._node for one in wanted), target)
+
+
+def names(program: Program) -> list[str]:
+    return [program.kernels[step.kernel].name for step in program.steps]
+
+
+def test_parts_are_added_by_whoever_reads_the_product() -> None:
+    x, weight, row = leaf(31, 3072), leaf(768, 3072), leaf(768)
+    hidden = leaf(31, 768) + functional.linear(x, weight, row)
+    product, joined = names(compiled(functional.layer_norm(hidden, (768,), row, row), hidden))
+    assert product.endswith("_part")
+    assert joined.startswith("rows")
+
+
+def test_a_sum_on_the_way_is_worth_more_than_parts() -> None:
+    x, g = leaf(1024, 64), leaf(1024, 64)
+    (name,) = names(compiled(x.t() @ g, g.sum(0)))
+    assert name.endswith("_sum")
+    assert len(names(compiled(x.t() @ g))) == 2
+
+
+SMALL = {
+    "llvmpipe": Features((), (4, 4), (), "llvmpipe", "cpu", "naga"),
+    "integrated": Features((), (8, 32), (), "intel", "integrated", "naga"),
+    "unknown": Features(),
+}
+
+
+@pytest.mark.parametrize("features", SMALL.values(), ids=SMALL.keys())
+def test_other_adapters_keep_the_rule_of_small_tiles(features: Features) -> None:
+    for m, n, k in ((4096, 4096, 4096), (31, 768, 3072)):
+        (name,) = names(compiled(leaf(m, k) @ leaf(k, n), target=replace(H200, features=features)))
+        assert not name.endswith(("_staged", "_part"))
+
+
+@pytest.mark.parametrize("cores", [0, 24, 132])
+@pytest.mark.parametrize("shared", [16 << 10, 48 << 10])
+def test_large_gpus_take_blocks_that_they_can_run(cores: int, shared: int) -> None:
+    limits = replace(H200.limits, shared_bytes=shared)
+    for layout in ("nn", "nt", "tn", "tt"):
+        for sizes in ((1, 4096, 4096, 4096), (1, 31, 768, 3072), (12, 512, 64, 512), (1, 1, 1, 1), (1, 1, 768, 1)):
+            block = matmul_blocks.choose(sizes, layout, limits, cores or matmul_blocks.WIDTH)
+            assert block is not None
+            assert replace(block, parts=1) in matmul_blocks.fitting(layout, limits)
+            assert block.parts == 1 or sizes[3] >= block.parts * matmul_blocks.LEAST
