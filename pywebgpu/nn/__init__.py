@@ -78,6 +78,7 @@ from pywebgpu.nn.norm import (
 from pywebgpu.nn.parameter import Buffer, Parameter
 
 if TYPE_CHECKING:
+    from pywebgpu.nn.functional.linear_loss import LinearCrossEntropyOptions
     from pywebgpu.nn.pooling import (
         AdaptiveAvgPool1d,
         AdaptiveAvgPool2d,
@@ -133,6 +134,7 @@ if TYPE_CHECKING:
 
 # Families that few programs use, imported when one of their names is first asked for.
 _FAMILIES = {
+    "functional.linear_loss": "LinearCrossEntropyOptions",
     "pooling": (
         "AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveAvgPool3d AdaptiveMaxPool1d AdaptiveMaxPool2d "
         "AdaptiveMaxPool3d AvgPool1d AvgPool2d AvgPool3d LPPool1d LPPool2d LPPool3d MaxPool1d MaxPool2d "
@@ -237,6 +239,7 @@ __all__ = [
     "LayerNorm",
     "LeakyReLU",
     "Linear",
+    "LinearCrossEntropyOptions",
     "LocalResponseNorm",
     "LogSigmoid",
     "LogSoftmax",
