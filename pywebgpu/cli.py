@@ -7,6 +7,7 @@ from collections.abc import Sequence
 # name: (the module whose main(arguments) runs it, what it does)
 _COMMANDS = {
     "doctor": ("pywebgpu.doctor", "names adapters, limits, versions, the default device, and what is missing"),
+    "run": ("pywebgpu.run", "runs a program written for PyTorch: `import torch` is pywebgpu in it"),
     "node": ("pywebgpu.hosts.node", "runs a script in Pyodide on Node, with WebGPU by Dawn"),
     "serve": ("pywebgpu.hosts.serve", "serves the pages in which a model trains and Python can be edited and run"),
     "export": ("pywebgpu.exporter.command", "writes programs that train and infer without Python"),

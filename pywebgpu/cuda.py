@@ -1,52 +1,93 @@
-"""torch.cuda: there is none, and programs that ask go on without it."""
+"""torch.cuda: there is none, and programs that ask go on without it; unless as_torch gave a device this name."""
 
 from __future__ import annotations
 
-from typing import NoReturn
+import contextlib
+import time
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
+from pywebgpu import devices, memory, webgpu
 from pywebgpu.amp import cuda as amp  # noqa: F401 - torch.cuda.amp
 
 MISSING = 'Torch not compiled with CUDA enabled: use device "webgpu", or torch.get_default_device()'
+NAME = "cuda"
+
+
+class Properties(NamedTuple):
+    """What get_device_properties tells: of memory and processors nothing is known."""
+
+    name: str
+    major: int = 8
+    minor: int = 0
+    total_memory: int = 8 << 30
+    multi_processor_count: int = 1
 
 
 def is_available() -> bool:
-    return False
+    if NAME not in devices.adopted:
+        return False
+    devices.request()
+    return True
+
+
+def _require() -> None:
+    if NAME not in devices.adopted:
+        raise AssertionError(MISSING)
 
 
 def is_initialized() -> bool:
-    return False
+    return NAME in devices.adopted
+
+
+def init() -> None:
+    _require()
 
 
 def is_bf16_supported(including_emulation: bool = True) -> bool:
-    return False
+    return NAME in devices.adopted
 
 
 def device_count() -> int:
-    return 0
+    return 1 if is_available() else 0
 
 
 def current_device() -> int:
-    raise AssertionError(MISSING)
+    _require()
+    return 0
 
 
 def get_device_name(device: object = None) -> str:
-    raise AssertionError(MISSING)
+    _require()
+    return webgpu.get_device_name() if devices.adopted[NAME] == "webgpu" else devices.adopted[NAME]
 
 
-def get_device_properties(device: object = None) -> NoReturn:
-    raise AssertionError(MISSING)
+def get_device_properties(device: object = None) -> Properties:
+    return Properties(get_device_name())
+
+
+def get_device_capability(device: object = None) -> tuple[int, int]:
+    _require()
+    return 8, 0
 
 
 def set_device(device: object) -> None:
-    raise AssertionError(MISSING)
+    _require()
+
+
+@contextlib.contextmanager
+def device(device: object) -> Iterator[None]:
+    """Nothing to choose: there is one."""
+    yield
 
 
 def synchronize(device: object = None) -> None:
-    raise AssertionError(MISSING)
+    _require()
+    webgpu.synchronize(NAME)
 
 
 def manual_seed(seed: int) -> None:
-    """Nothing: there is no CUDA generator. torch.manual_seed seeds all devices."""
+    """Nothing: torch.manual_seed seeds all devices."""
 
 
 manual_seed_all = manual_seed
@@ -55,11 +96,78 @@ manual_seed_all = manual_seed
 def empty_cache() -> None: ...
 
 
+ipc_collect = empty_cache
+
+
 def reset_peak_memory_stats(device: object = None) -> None: ...
 
 
+reset_max_memory_allocated = reset_peak_memory_stats
+
+
 def memory_allocated(device: object = None) -> int:
-    return 0
+    return memory.allocated(NAME) if NAME in devices.adopted else 0
 
 
-max_memory_allocated = memory_reserved = max_memory_reserved = memory_allocated
+def max_memory_allocated(device: object = None) -> int:
+    return memory.stats(NAME)["peak_bytes"] if NAME in devices.adopted else 0
+
+
+def memory_reserved(device: object = None) -> int:
+    return memory_allocated()
+
+
+def max_memory_reserved(device: object = None) -> int:
+    return max_memory_allocated()
+
+
+class Event:
+    """A moment of the host, after all that was queued is done."""
+
+    def __init__(self, enable_timing: bool = False, **options: Any) -> None:
+        self._at = 0.0
+
+    def record(self, stream: object = None) -> None:
+        synchronize()
+        self._at = time.perf_counter()
+
+    def elapsed_time(self, end_event: Event) -> float:
+        """Milliseconds."""
+        return (end_event._at - self._at) * 1e3
+
+    def synchronize(self) -> None: ...
+
+    def wait(self, stream: object = None) -> None: ...
+
+    def query(self) -> bool:
+        return True
+
+
+class Stream:
+    """The only queue that there is."""
+
+    def __init__(self, device: object = None, priority: int = 0, **options: Any) -> None: ...
+
+    def synchronize(self) -> None:
+        synchronize()
+
+    def wait_stream(self, stream: object) -> None: ...
+
+    def wait_event(self, event: object) -> None: ...
+
+    def record_event(self, event: Event | None = None) -> Event:
+        made = event or Event()
+        made.record()
+        return made
+
+
+def current_stream(device: object = None) -> Stream:
+    return Stream()
+
+
+default_stream = current_stream
+
+
+@contextlib.contextmanager
+def stream(stream: object) -> Iterator[None]:
+    yield

@@ -215,6 +215,7 @@ def _grouped(
         schedule = scheduled(placed, nodes, claims, [(placed.roots[i], leaf) for i, leaf in written])
         clashes = suballocation.clashes(schedule, placed)
         if not clashes:
+            placed.reuse(schedule.reused(placed))
             return placed, schedule
         apart |= clashes
 

@@ -1,11 +1,12 @@
-"""Which results take over the buffer of a data leaf.
+"""Which results take over the buffer of a data leaf, and which that of a large value that nobody reads any more.
 
-Every other reader of the leaf has to run first, and who writes may read no element of it but the one that it writes.
+Every other reader has to run first, and who writes may read no element of it but the one that it writes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from math import prod
 
 from pywebgpu.compiler.fusion_group import FusionGroup
 from pywebgpu.compiler.inlining import Inlining
@@ -14,6 +15,8 @@ from pywebgpu.ir.graph import Node
 from pywebgpu.kernels.access import Edge, read_at
 from pywebgpu.ops import packing
 from pywebgpu.symbolic import Sym
+
+LARGE = 1 << 22  # elements from which a buffer less is worth a kernel that reads what it writes
 
 
 def allowed(
@@ -46,6 +49,30 @@ def allowed(
     return found
 
 
+def reused(groups: Sequence[FusionGroup], reads: Inlining, placed: Collection[int]) -> list[tuple[Node, Node]]:
+    """Pairs of a large result and the value whose last reader its kernel is, in whose buffer it is made.
+
+    groups: in the order in which they run.  placed: ids of values that have their places already.
+    """
+    number = {id(node): at for at, group in enumerate(groups) for node in group.nodes}
+    found: list[tuple[Node, Node]] = []
+    kept = {*placed, *reads.wanted}
+    for at, group in enumerate(groups):
+        for result in group.outputs:
+            if prod(result.spec.shape) < LARGE or id(result) in placed or result.spec.dtype.format.per_word > 1:
+                continue
+            for value in reads.outside(group.nodes):
+                alike = value.spec.dtype is result.spec.dtype and prod(value.spec.shape) == prod(result.spec.shape)
+                if value.buffer is not None or value.op is packing.pack or not alike or id(value) in kept:
+                    continue
+                is_last = all(number[id(user)] <= at for user in reads.users[id(value)])
+                if is_last and _reads_what_it_writes(group, result, value, reads):
+                    kept.add(id(value))
+                    found.append((result, value))
+                    break
+    return found
+
+
 def _groups_that_read(values: Iterable[Node], partition: Partition, reads: Inlining) -> dict[int, FusionGroup]:
     found = (partition.of[id(user)] for value in values for user in reads.users.get(id(value), ()))
     return {group.number: group for group in found}
@@ -68,4 +95,4 @@ def _is_read_at(position: Sym, node: Node, edge: Edge, writer: FusionGroup, resu
     _, chain, shape = edge
     if not writer.template.reads_on_level(writer, node, result):
         return False
-    return shape == node.spec.shape and read_at(position, shape, chain) == position
+    return prod(shape) == prod(result.spec.shape) and read_at(position, shape, chain) == position

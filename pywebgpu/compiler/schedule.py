@@ -26,6 +26,11 @@ class Schedule:
     alias: dict[int, Node]
     _reads: Inlining
 
+    def reused(self, placed: Suballocation) -> list[tuple[Node, Node]]:
+        """Pairs of a result and the value in whose buffer it is made."""
+        done = self.alias.keys() | placed.inside.keys() | placed.written_over.keys()
+        return in_place.reused(self.groups, self._reads, done)
+
     def reads(self, group: FusionGroup) -> list[Node]:
         """Values from outside that a group reads."""
         return self._reads.outside(group.nodes)

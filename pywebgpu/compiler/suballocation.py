@@ -10,7 +10,7 @@ No dispatch may bind a buffer for reading and for writing, not even two ranges o
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -47,6 +47,14 @@ class Suballocation:
     def first(self, node: Node) -> Node:
         """What was written first in the buffer where a value is made over others."""
         return self.written_over.get(id(node), node)
+
+    def reuse(self, pairs: Iterable[tuple[Node, Node]]) -> None:
+        """Puts results where the values of before lie, whose last readers make them. pairs: in the order of running."""
+        for result, value in pairs:
+            self.inside[id(value)] = result, 0
+            self.parts.append(value)
+            self.written_over[id(result)] = self.first(value)
+        _flatten(self.inside)
 
 
 def is_done(node: Node) -> bool:

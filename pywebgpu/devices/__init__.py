@@ -14,9 +14,12 @@ from pywebgpu.errors import DeviceError
 from pywebgpu.settings import settings
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import ModuleType
 
 _MODULES = {"cpu": "cpu", "null": "null", "webgpu": "bridged" if sys.platform == "emscripten" else "native"}
+adopted: dict[str, str] = {}  # names that stand for a kind of device: "cuda" where a program of PyTorch runs
+_asked: list[Callable[[], None]] = []
 _open: dict[str, Device] = {}
 _opening = threading.RLock()
 
@@ -34,6 +37,8 @@ class device:
             raise RuntimeError(f"Invalid device string: '{type}'")
         self.type: str = name
         self.index: int | None = int(number) if number else index
+        if _asked and name in adopted:
+            request()
 
     def __str__(self) -> str:
         return self.type if self.index is None else f"{self.type}:{self.index}"
@@ -73,18 +78,38 @@ def open_device(name: str | device | None = None) -> Device:
 
 def _opened(wanted: device, key: str) -> Device:
     found: Device = _backend(wanted.type).open_device(wanted.index or 0)
+    if wanted.type in adopted:
+        found.name = wanted.type
     return _open.setdefault(key, found)
 
 
 def _is_first(wanted: device) -> bool:
     """Whether an index names the first device: there is one host, whatever its index. Raises RuntimeError for an
     adapter that is not there."""
-    if not wanted.index or wanted.type != "webgpu":
+    if not wanted.index or wanted.type in ("cpu", "null"):
         return bool(wanted.index)
-    count = 1 if sys.platform == "emscripten" else len([one for one in adapters.adapters() if one.is_complete])
+    is_single = sys.platform == "emscripten" or wanted.type in adopted
+    count = 1 if is_single else len([one for one in adapters.adapters() if one.is_complete])
     if wanted.index >= count:
-        raise DeviceError(f"invalid device ordinal: {wanted} was asked for, and there are {count} adapters")
+        raise DeviceError(f"invalid device ordinal: {wanted} was asked for, and there are {count}")
     return False
+
+
+def adopt(name: str, kind: str) -> None:
+    """From now on there is one device of this name, of a kind that there is."""
+    _MODULES[name] = _MODULES[kind]
+    adopted[name] = kind
+
+
+def on_request(act: Callable[[], None]) -> None:
+    """Calls `act` when somebody asks for an adopted device for the first time."""
+    _asked[:] = [act]
+
+
+def request() -> None:
+    """Somebody asks for an adopted device."""
+    while _asked:
+        _asked.pop()()
 
 
 def opened() -> list[Device]:

@@ -423,8 +423,8 @@ class Builder:
         return kernels[0]
 
     def _printed(self, name: str, lanes: int, part: windows.Part) -> Kernel:
-        width = min(part.groups, self.limits.workgroups)
-        height = -(-part.groups // max(width, 1))
+        height = -(-part.groups // self.limits.workgroups)
+        width = -(-part.groups // max(height, 1))
         group = ir.WORKGROUP[0] + ir.WORKGROUP[1] * width if height > 1 else ir.WORKGROUP[0]
         body: ir.Block = [ir.Declare("let", ir.GROUP, group + part.first if part.first else group)]
         if width * height > part.groups:

@@ -37,6 +37,10 @@ class IterationSpace:
     def full(self) -> Sym:
         return flatten(self.coords(), self.shape)
 
+    def full_at(self, column: Sym) -> Sym:
+        """The same at a given column."""
+        return flatten(_at(self.shape, self.axes, column), self.shape)
+
 
 def folded(node: Node) -> IterationSpace:
     """Of a reduction."""
@@ -45,7 +49,11 @@ def folded(node: Node) -> IterationSpace:
 
 @lru_cache(4096)
 def _coords(shape: Shape, axes: Shape) -> tuple[Sym, ...]:
+    return _at(shape, axes, variable("column", IterationSpace(shape, axes).columns))
+
+
+def _at(shape: Shape, axes: Shape, column: Sym) -> tuple[Sym, ...]:
     space = IterationSpace(shape, axes)
     row = unflatten(variable("row", space.rows), space.outer)
-    column = iter(unflatten(variable("column", space.columns), tuple(shape[axis] for axis in axes)))
-    return tuple(next(column) if axis in axes else row[axis] for axis in range(len(shape)))
+    within = iter(unflatten(column, tuple(shape[axis] for axis in axes)))
+    return tuple(next(within) if axis in axes else row[axis] for axis in range(len(shape)))

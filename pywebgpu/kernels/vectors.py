@@ -81,7 +81,8 @@ def _note(body: ir.Block, uses: Mapping[Array, _Use], width: int) -> None:
                 values[place[1]] = statement.value
                 use.last[key] = at
             else:
-                use.is_aligned = use.is_aligned and not use.stored  # It may be read after it was written.
+                # It may be read after it was written.
+                use.is_aligned = use.is_aligned and all(block != id(body) for block, _ in use.stored)
                 use.loaded.setdefault((id(body), place[0]), set()).add(place[1])
         for array in _arrays_beside(statement, load):
             if array in uses:

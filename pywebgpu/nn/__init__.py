@@ -78,6 +78,7 @@ from pywebgpu.nn.norm import (
 from pywebgpu.nn.parameter import Buffer, Parameter
 
 if TYPE_CHECKING:
+    from pywebgpu.nn.parallel import DataParallel
     from pywebgpu.nn.pooling import (
         AdaptiveAvgPool1d,
         AdaptiveAvgPool2d,
@@ -133,6 +134,7 @@ if TYPE_CHECKING:
 
 # Families that few programs use, imported when one of their names is first asked for.
 _FAMILIES = {
+    "parallel": ("DataParallel"),
     "pooling": (
         "AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveAvgPool3d AdaptiveMaxPool1d AdaptiveMaxPool2d "
         "AdaptiveMaxPool3d AvgPool1d AvgPool2d AvgPool3d LPPool1d LPPool2d LPPool3d MaxPool1d MaxPool2d "
@@ -156,9 +158,22 @@ if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> Any:
         if name not in _LATER:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+            part = _part(name)
+            if part is None:
+                raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+            return part
         found = globals()[name] = getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
         return found
+
+
+def _part(name: str) -> Any:
+    """A module of PyTorch's nn that few programs name; None where there is none."""
+    if name.startswith("_"):
+        return None
+    try:
+        return import_module("pywebgpu.stand_ins").module(f"nn.{name}")
+    except ModuleNotFoundError:  # The page that trains comes without it.
+        return None
 
 
 def __dir__() -> list[str]:
@@ -207,6 +222,7 @@ __all__ = [
     "CosineEmbeddingLoss",
     "CosineSimilarity",
     "CrossEntropyLoss",
+    "DataParallel",
     "Dropout",
     "Dropout1d",
     "Dropout2d",

@@ -262,7 +262,7 @@ class UpdateRule(Optimizer):
         with grad_mode.no_grad():
             for group in self.param_groups:
                 trained = [parameter for parameter in group["params"] if parameter.requires_grad]
-                for bundle in flat_parameters.bundles(trained):
+                for bundle in flat_parameters.bundles(trained, [self._kind(parameter, {}) for parameter in trained]):
                     if len(bundle) > 1:
                         flat_parameters.gather([trained[at] for at in bundle])
                         moved = True
@@ -308,8 +308,12 @@ class UpdateRule(Optimizer):
         states = [self.state.get(parameter, {}) for parameter in params]
         if _are_together(params, states):
             return [params]
-        kinds = [_kind(parameter, state) for parameter, state in zip(params, states, strict=True)]
+        kinds = [self._kind(parameter, state) for parameter, state in zip(params, states, strict=True)]
         return [[params[at] for at in bundle] for bundle in flat_parameters.bundles(params, kinds)]
+
+    def _kind(self, parameter: tensor.Tensor, state: State) -> object:
+        """What parameters that are updated together have in common."""
+        return _kind(state, parameter)
 
     def _update_together(self, params: list[tensor.Tensor], group: Group) -> None:
         given: list[Any] = [parameter.grad for parameter in params]
@@ -440,8 +444,8 @@ def _are_together(params: list[tensor.Tensor], states: list[State]) -> bool:
 _NUMBERS = (int, float)
 
 
-def _kind(parameter: tensor.Tensor, state: State) -> object:
-    """What parameters that are updated together have in common; something new for one that must be alone."""
+def _kind(state: State, parameter: tensor.Tensor) -> object:
+    """What a state has in common with those of others; something new for a parameter that must be alone."""
     found: list[Any] = []
     for name, value in dict.items(state):  # As they are: nothing is read anew here.
         if name == "step" and isinstance(value, tensor.Tensor):

@@ -99,14 +99,18 @@ class ConversionMethods(InplaceMethods):
         return self.to("webgpu")
 
     def cuda(self, device: DeviceLike = None, non_blocking: builtins.bool = False) -> Tensor:
-        """Always an error: there is no CUDA here."""
+        """An error, since there is no CUDA here, but where a device was given its name: see as_torch."""
+        if "cuda" in devices.adopted:
+            return self.to("cuda")
         raise AssertionError(
             'Torch not compiled with CUDA enabled: use .to("webgpu"), or .to(torch.get_default_device())'
         )
 
     # Facts
 
-    is_cuda = is_sparse = is_quantized = is_mps = is_xpu = is_nested = is_meta = property(lambda self: False)
+    is_cuda = property(lambda self: self._storage.device.name == "cuda")
+    is_mps = property(lambda self: self._storage.device.name == "mps")
+    is_sparse = is_quantized = is_xpu = is_nested = is_meta = property(lambda self: False)
     is_cpu = property(lambda self: self._storage.device.name == "cpu")
     is_webgpu = property(lambda self: self._storage.device.name == "webgpu")
     itemsize = property(lambda self: self.dtype.itemsize)
@@ -272,6 +276,11 @@ class _StorageFacts:
     size = __len__ = nbytes
 
 
+def _numbered() -> str:
+    """The kind of device that a number alone means."""
+    return "cuda" if "cuda" in devices.adopted else "webgpu"
+
+
 def _target(*args: Any, **options: Any) -> tuple[Device | None, DType | None, bool]:
     """The arguments of `to` -> an opened device or None, a dtype or None, whether to copy."""
     device, dtype = options.pop("device", None), options.pop("dtype", None)
@@ -290,7 +299,7 @@ def _target(*args: Any, **options: Any) -> tuple[Device | None, DType | None, bo
         elif isinstance(arg, bool):
             flags.append(arg)
         elif isinstance(arg, str | int | devices.device):
-            device = devices.device("webgpu", arg) if isinstance(arg, int) else arg
+            device = devices.device(_numbered(), arg) if isinstance(arg, int) else arg
         elif arg is not None:
             raise TypeError(f"to() received an invalid combination of arguments: got a {type(arg).__name__}")
     if len(flags) > 1:

@@ -17,7 +17,7 @@ from pywebgpu.shapes import Shape
 from pywebgpu.step_capture.capture import capture_state
 from pywebgpu.tensor.tensor import Tensor
 
-LARGEST = 64 << 20  # bytes of a flat tensor; a larger tensor stays alone
+LARGEST = 64 << 20  # bytes of a flat tensor where no kernel binds it; a larger tensor stays alone
 
 
 @lru_cache(1024)
@@ -72,13 +72,19 @@ def bundles(tensors: Iterable[Tensor], keys: Iterable[Any] | None = None) -> Ite
         nbytes = packing.layout((spec.shape,), spec.dtype).size * spec.dtype.format.itemsize
         kind = (storage.device, spec.dtype, key)
         found, taken = open_.get(kind, ([], 0))
-        if found and taken + nbytes > LARGEST:
+        if found and taken + nbytes > largest(storage):
             yield found
             found, taken = [], 0
         found.append(at)
         open_[kind] = found, taken + nbytes
     for found, _ in open_.values():
         yield found
+
+
+def largest(storage: Storage) -> int:
+    """Bytes of a flat tensor beside a storage, at most: what a kernel binds at once."""
+    target = storage.device.target
+    return target.limits.binding_bytes if target.wgsl else LARGEST
 
 
 def gather(tensors: Sequence[Tensor], *, clean: bool = False, move: bool = True) -> Tensor:

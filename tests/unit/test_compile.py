@@ -89,6 +89,7 @@ OPTIMIZERS: dict[str, Callable[..., Any]] = {
     "sgd": lambda p: torch.optim.SGD(p, lr=0.05, momentum=0.9, nesterov=True),
     "adam_amsgrad": lambda p: torch.optim.Adam(p, lr=0.01, amsgrad=True),
     "radam": lambda p: torch.optim.RAdam(p, lr=0.01),
+    "lion": lambda p: torch.optim.Lion(p, lr=0.001),
     "rmsprop": lambda p: torch.optim.RMSprop(p, lr=0.01, centered=True),
     "adagrad": lambda p: torch.optim.Adagrad(p, lr=0.05, lr_decay=0.01),
 }

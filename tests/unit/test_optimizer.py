@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -14,6 +15,7 @@ from pywebgpu import optim
 from pywebgpu.autodiff import grad_mode
 from pywebgpu.io import state
 from pywebgpu.nn import utils
+from pywebgpu.optim import muon
 from pywebgpu.tensor import create, tensor
 
 pytestmark = pytest.mark.usefixtures("default_device")
@@ -38,6 +40,87 @@ RULES: dict[str, tuple[str, dict[str, Any]]] = {
     "adagrad": ("Adagrad", {"lr_decay": 0.1, "initial_accumulator_value": 0.2, "weight_decay": 0.1}),
     "adadelta": ("Adadelta", {"lr": 0.5, "rho": 0.8, "weight_decay": 0.1}),
 }
+
+
+MUON: dict[str, dict[str, Any]] = {
+    "default": {"lr": 0.02},
+    "plain": {"lr": 0.02, "nesterov": False, "momentum": 0.5, "weight_decay": 0.0},
+    "like adamw": {"lr": 0.02, "adjust_lr_fn": "match_rms_adamw"},
+    "steps": {"lr": 0.02, "ns_steps": 3, "eps": 1e-4, "ns_coefficients": (3.0, -3.5, 1.5), "adjust_lr_fn": "original"},
+}
+SHAPES = [(5, 7), (8, 16), (5, 7), (9, 3), (8, 16), (5, 7)]
+
+
+def draw(step: int) -> list[np.ndarray]:
+    random = np.random.default_rng(step)
+    return [random.standard_normal(shape).astype("float32") for shape in SHAPES]
+
+
+def with_muon(module: Any, options: dict[str, Any], device: str) -> list[np.ndarray]:
+    """20 steps from gradients that depend on nothing else; the parameters at the end."""
+    where = {} if module is torch else {"device": device}
+    params = [module.tensor(values, **where).requires_grad_() for values in draw(0)]
+    optimizer = (torch.optim if module is torch else optim).Muon(params, **options)
+    for step in range(20):
+        for parameter, gradient in zip(params, draw(step + 1), strict=True):
+            parameter.grad = module.tensor(gradient, **where)
+        optimizer.step()
+    assert all(tuple(optimizer.state[p]["momentum_buffer"].shape) == tuple(p.shape) for p in params)
+    return [parameter.detach().cpu().numpy() for parameter in params]
+
+
+@pytest.mark.parametrize("name", MUON)
+def test_muon_moves_as_torchs(name: str, device: str) -> None:
+    """torch rounds the matrices to bfloat16: of a step of about `lr` an element it may differ by some hundredths."""
+    for found, wanted in zip(with_muon(create, MUON[name], device), with_muon(torch, MUON[name], "cpu"), strict=True):
+        np.testing.assert_allclose(found, wanted, atol=0.02)
+
+
+def test_muon_makes_singular_values_equal(device: str) -> None:
+    """By the formula in float64."""
+    x = np.random.default_rng(0).standard_normal((2, 12, 5))
+    found = muon.orthogonal(create.tensor(x.astype("float32"), device=device), (3.4445, -4.775, 2.0315), 5, 1e-7)
+    wanted = x.transpose(0, 2, 1) / np.linalg.norm(x, axis=(1, 2), keepdims=True)
+    for _ in range(5):
+        gram = wanted @ wanted.transpose(0, 2, 1)
+        wanted = 3.4445 * wanted + (-4.775 * gram + 2.0315 * gram @ gram) @ wanted
+    np.testing.assert_allclose(found.cpu().numpy(), wanted.transpose(0, 2, 1), atol=1e-4)
+    values = np.linalg.svd(found.cpu().numpy(), compute_uv=False)
+    assert 0.5 < values.min() <= values.max() < 1.5
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"lr": -1.0}, "Learning rate should be >= 0 but is: -1.0"),
+        ({"momentum": -0.1}, "momentum should be >= 0 but is: -0.1"),
+        ({"weight_decay": -1.0}, "weight decay should be >= 0 but is: -1.0"),
+        ({"adjust_lr_fn": "other"}, "Adjust learning rate function other is not supported"),
+    ],
+)
+def test_muon_refuses_what_torch_refuses(options: dict[str, Any], text: str) -> None:
+    for module, rules in ((create, optim), (torch, torch.optim)):
+        with pytest.raises(ValueError, match=text):
+            rules.Muon([module.ones(2, 2).requires_grad_()], **options)
+        with pytest.raises(ValueError, match="Muon only supports 2D parameters"):
+            rules.Muon([module.ones(2).requires_grad_()])
+
+
+@pytest.mark.parametrize("options", [{}, {"betas": (0.5, 0.8), "weight_decay": 0.3}, {"maximize": True}])
+def test_lion_is_its_formula(options: dict[str, Any], device: str) -> None:
+    (one, two), decay = options.get("betas", (0.9, 0.99)), options.get("weight_decay", 0.0)
+    parameter = create.tensor(START[0], device=device).requires_grad_()
+    other = create.tensor(START[1], device=device).requires_grad_()
+    optimizer = optim.Lion([parameter, other], lr=0.05, **options)
+    wanted, mean = np.array(START[0]), np.zeros((2, 3))
+    for step in range(20):
+        give_gradients([parameter, other], step)
+        gradient = np.array(SLOPES[0]) * math.cos(step) * (-1 if options.get("maximize") else 1)
+        wanted = wanted * (1 - 0.05 * decay) - 0.05 * np.sign(one * mean + (1 - one) * gradient)
+        mean = two * mean + (1 - two) * gradient
+        optimizer.step()
+    np.testing.assert_allclose(parameter.detach().cpu().numpy(), wanted, atol=1e-5)
+    np.testing.assert_allclose(optimizer.state[parameter]["exp_avg"].cpu().numpy(), mean, atol=1e-5)
 
 
 def parameters(module: Any = create, device: str = "cpu") -> list[Any]:

@@ -220,6 +220,40 @@ def test_launches_give_the_values_of_device_cpu(
                 np.testing.assert_allclose(one, wanted, rtol=1e-5, atol=1e-4, err_msg=f"launch {at} of {count}")
 
 
+ROWS: dict[str, Subject] = {
+    "held": lambda device: data(device, 5, 768).softmax(-1),
+    "held_odd": lambda device: functional.layer_norm(data(device, 70, 67), (67,), data(device, 67)),
+    "held_in_part": lambda device: data(device, 3, 1028).log_softmax(-1),
+    "in_strips": lambda device: [(x := data(device, 3, 20004)).softmax(-1), x.amax(-1), x.sum(-1), x.argmin(-1)],
+    "in_strips_odd": lambda device: data(device, 2, 20003).softmax(-1),
+    "columns": lambda device: [(x := data(device, 601, 37)).sum(0), x.prod(0), x.argmax(0)],
+    "both_ends": lambda device: data(device, 6, 9, 70).sum((0, 2)),
+    "halves": lambda device: (x := halves(device, 9, 2056)) - x.amax(1, keepdim=True),
+    "halves_odd": lambda device: (x := halves(device, 9, 2050)) - x.amax(1, keepdim=True),
+    "loss": lambda device: differentiated_loss(data(device, 7, 3001), torch.arange(7).to(device) * 400),
+}
+
+
+def differentiated_loss(x: Any, classes: Any) -> Any:
+    loss = functional.cross_entropy(x.requires_grad_(), classes)
+    loss.backward()
+    return loss, x.grad
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_rows_are_folded_on_a_gpu_as_on_device_cpu(name: str, device: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where a CPU plays the GPU, which visits columns one by one."""
+    opened: Any = devices.open_device(device)
+    if device == "cpu":
+        pytest.skip("device cpu has no kernels")
+    limits = replace(opened.target.limits, emulated=False)
+    monkeypatch.setattr(opened, "target", replace(opened.target, limits=limits))
+    program_cache.clear()
+    for one, wanted in zip(values(ROWS[name](device)), values(ROWS[name]("cpu")), strict=True):
+        np.testing.assert_allclose(one, wanted, rtol=1e-5, atol=1e-4)
+    program_cache.clear()
+
+
 def test_a_tuning_chooses_among_the_launches_that_a_target_can_run() -> None:
     template = templates.ALL[2]
     problem = Problem((1, 300, 512, 64), ("float32",), "nn")

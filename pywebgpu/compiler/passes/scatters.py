@@ -18,7 +18,7 @@ from pywebgpu.ops import indexing, movement, pointwise, scattering
 MANY = 4096  # updates from which putting them in order first costs less than comparing each with each row
 WORK = 1 << 23  # comparisons of updates with elements, from which a few small kernels cost less than one with all
 WIDE = 32  # columns from which a workgroup for each few updates is busy
-COUNTED = 4096  # numbers that are put in order by counting, at once
+COUNTED = 1024  # numbers that are put in order by counting, at once: more take a CPU longer than the passes that merge
 MODES = ("add", "prod", "max", "min", "set")  # Not those that check: a part of a sum may not fit where the sum does.
 
 
@@ -27,15 +27,25 @@ def lower(roots: tuple[Node, ...], nodes: Sequence[Node]) -> tuple[Node, ...]:
     if not any(node.op is indexing.scatter and node.buffer is None for node in nodes):
         return roots
     roots = _joined(roots, nodes)
-    return walk.rebuild(roots, walk.toposort(roots), _rule)
+    nodes = walk.toposort(roots)
+    users = _users(roots, nodes)
+
+    def rule(node: Node) -> Node:
+        if node.op is not indexing.scatter:
+            return node
+        if _is_in_place(node):
+            return _in_place(node, is_checked=users.get(id(node.inputs[1]), 0) > 1)
+        return _sorted(node) if node.inputs[1].spec.shape[0] >= MANY else node
+
+    return walk.rebuild(roots, nodes, rule)
 
 
-def _rule(node: Node) -> Node:
-    if node.op is not indexing.scatter:
-        return node
-    if _is_in_place(node):
-        return _in_place(node)
-    return _sorted(node) if node.inputs[1].spec.shape[0] >= MANY else node
+def _users(roots: tuple[Node, ...], nodes: Sequence[Node]) -> dict[int, int]:
+    """By id of a node, how often it is read."""
+    found: dict[int, int] = {}
+    for one in (*[source for node in nodes if not node.is_source for source in node.inputs], *roots):
+        found[id(one)] = found.get(id(one), 0) + 1
+    return found
 
 
 def _is_in_place(node: Node) -> bool:
@@ -45,8 +55,11 @@ def _is_in_place(node: Node) -> bool:
     return large and node.attrs["mode"] in MODES and node.spec.dtype.format.per_word == 1
 
 
-def _in_place(node: Node) -> Node:
+def _in_place(node: Node, *, is_checked: bool) -> Node:
+    """is_checked: others read the row numbers, and find those that are wrong."""
     base, index, source = node.inputs
+    if is_checked and index.op is pointwise.index and index.buffer is None and not index.attrs["wrap"]:
+        (index,) = index.inputs  # The kernels reach no other rows, whatever the numbers are.
     mode, keys = node.attrs["mode"], pointwise.cast(index, dtype=dtypes.uint32)
     order = lowering.order(keys, COUNTED)
     inputs = base, keys, order, source
@@ -70,9 +83,7 @@ def _sorted(node: Node) -> Node:
 
 def _joined(roots: tuple[Node, ...], nodes: Sequence[Node]) -> tuple[Node, ...]:
     """x + (0 with updates) -> x with updates, where nobody else wants the second."""
-    users: dict[int, int] = {}
-    for one in (*[source for node in nodes if not node.is_source for source in node.inputs], *roots):
-        users[id(one)] = users.get(id(one), 0) + 1
+    users = _users(roots, nodes)
     new: dict[int, Node] = {}
     for node in nodes:
         fresh = node

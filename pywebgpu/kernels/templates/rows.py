@@ -17,6 +17,7 @@ from pywebgpu.kernels.templates import rows_kernel
 from pywebgpu.kernels.templates.rows_kernel import (
     EXTREMES,
     FULL,
+    HELD,
     OUTER,
     SHUFFLED,
     folds,
@@ -97,16 +98,21 @@ class RowsTemplate(Template):
         return not any(work.domain.levels[id(node)] == FULL and escapes(node) for node in work.nodes)
 
     def written_at(self, work: Computation, result: Node, escapes: Callable[[Node], bool]) -> Sym | None:
-        # A later pass over the row, or another lane of it, would read what an earlier one wrote.
-        if any(work.domain.levels[id(node)] == FULL and escapes(node) for node in work.nodes):
-            return None
         space = work.domain.space
         assert space is not None
-        return variable("row", space.rows)
+        large = [node for node in work.nodes if work.domain.levels[id(node)] == FULL and escapes(node)]
+        if work.domain.levels[id(result)] == FULL:
+            # Rows are written after all folds, each element by the lane that alone reads it, in each pass.
+            return space.full() if all(node.spec.dtype.format.per_word == 1 for node in large) else None
+        # A later pass over the row, or another lane of it, would read what an earlier one wrote.
+        return None if large else variable("row", space.rows)
 
     def reads_on_level(self, work: Computation, node: Node, result: Node) -> bool:
-        elsewhere = folds(node) or gathers(node.op)
-        return not elsewhere and work.domain.levels[id(node)] != FULL
+        if gathers(node.op):
+            return False
+        if work.domain.levels[id(result)] == FULL:
+            return folds(node) or work.domain.levels[id(node)] == FULL
+        return not folds(node) and work.domain.levels[id(node)] != FULL
 
     def problem(self, work: Computation, build: Builder) -> Problem:
         space = work.domain.space
@@ -147,7 +153,7 @@ def _rule(rows: int, columns: int, along: bool, limits: Limits) -> Launch:
         lanes = min(_power(FEW // max(rows, 1)), _power(columns // SHARE), WIDTH, limit)
         size = max(min(_power(rows * lanes // FEW), WIDTH, limit), 4, lanes)
     elif along:
-        lanes = min(_power(-(-columns // 4)), limit)
+        lanes = min(_power(-(-columns // HELD)), limit)
         size = min(limit, WIDTH)
     else:
         beside = min(_power(rows), limit, 32 if columns > 8 else limit)

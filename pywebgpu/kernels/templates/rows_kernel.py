@@ -7,8 +7,11 @@ Partial results are joined in an order that only the shapes decide: two runs giv
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import reduce
+from itertools import groupby
+from operator import add
+from typing import NamedTuple
 
 from pywebgpu.dtypes import DType, Kind
 from pywebgpu.ir.graph import WHICH, Node, Op, Reduction
@@ -21,6 +24,7 @@ from pywebgpu.kernels.ir import (
     U32,
     Const,
     Expr,
+    Index,
     Type,
     Var,
     call,
@@ -41,12 +45,35 @@ EXTREMES: dict[Op, Reduction] = {extremes.largest: reduction.max_, extremes.smal
 FULL, OUTER = "full", "outer"
 SHUFFLED = "shuffled"
 PART = 8  # columns that one invocation adds before it adds them to the rest: errors stay small
+HELD = 16  # columns of one invocation that it keeps in registers from pass to pass
+WRITTEN = 128  # columns times nodes that are written out side by side
+
+
+class Place(NamedTuple):
+    """A column that an invocation visits: the element's flat index, and the column's number.
+
+    inside: what must hold for the column to be there; where it does not, another one is read.
+    """
+
+    full: Sym
+    column: Expr
+    inside: Expr | None = None
+
+
+Visit = Callable[[Sequence[Place]], None]
 
 
 class Rows:
-    """How a kernel walks rows: which invocation belongs to which row and column."""
+    """How a kernel walks rows: which invocation belongs to which row and column.
+
+    Lanes visit strips side by side, each of `vector` neighbours. strips: how many of one lane are written out together,
+    0 where columns are visited one by one: all of a row where `is_held`, so that a pass finds what another one read.
+    """
 
     def __init__(self, space: IterationSpace, launch: Launch) -> None:
+        self.space = space
+        self.vector, self.strips, self.is_held = 1, 0, False
+        self._held: list[Place] = []
         self.rows, self.columns = space.rows, space.columns
         self.full: Sym = space.full()
         self.row = variable("row", self.rows)
@@ -69,16 +96,66 @@ class Rows:
         build.let(smaller(wanted, max(self.rows - 1, 0)), "row")
         self.position = build.let(position, "position")
 
-    @contextmanager
-    def each_column(self, build: Builder, each: int = 1) -> Iterator[Var]:
-        """each: neighbours that one lane visits, a divisor of the columns."""
-        if each == 1:
-            with build.loop("column", self.position, self.columns, 1 if self.columns == 1 else self.lanes) as column:
-                yield column
+    def plan(self, nodes: int, each: int, build: Builder) -> None:
+        """Decides how columns are visited. nodes: of the kernel.  each: elements of a word of what it stores."""
+        if build.limits.emulated:
+            return  # No load is waited for there, and a longer text takes longer to compile.
+        vector = 4 if self.along and self.columns % 4 == 0 and self.columns >= 4 * self.lanes else 1
+        if vector % each:
             return
-        every = build.loop("at", self.position * each, self.columns, self.lanes * each)
+        most = min(HELD, WRITTEN // nodes)
+        whole = -(-self.columns // (self.lanes * vector))
+        self.is_held = whole * vector <= most
+        self.strips = whole if self.is_held else most // vector
+        self.vector = vector if self.strips else 1
+
+    def each_column(self, build: Builder, visit: Visit, each: int = 1) -> None:
+        """Has `visit` write what is done at some columns, for all that are the invocation's. each: see `plan`."""
+        if self.is_held:
+            self._held = self._held or [place for strip in range(self.strips) for place in self._strip(strip, build)]
+            visit(self._held)
+            return
+        apart = self.lanes * self.vector
+        step = apart * self.strips
+        count = self.columns // step if step else 0
+        if count:
+            with build.loop("strip", 0, count) as strip:
+                first = strip.within(count) * step + self.position.within(self.lanes) * self.vector
+                visit([self._place(first + at * apart + n) for at in range(self.strips) for n in range(self.vector)])
+        start = count * step
+        if start == self.columns:
+            return
+        if each == 1:
+            with build.loop("column", self.position + start if start else self.position, self.columns, self._stride):
+                visit([Place(self.full, Var(U32, "column"))])
+            return
+        every = build.loop("at", self.position * each + start, self.columns, self.lanes * each)
         with every as at, build.loop("column", at, at + each) as column:
-            yield column
+            visit([Place(self.full, column)])
+
+    @property
+    def _stride(self) -> int:
+        return 1 if self.columns == 1 else self.lanes
+
+    def _place(self, column: Sym, inside: Expr | None = None) -> Place:
+        return Place(self.space.full_at(column), Index(column), inside)
+
+    def _strip(self, number: int, build: Builder) -> list[Place]:
+        """Of a whole row: the neighbours that a lane has in one of its strips."""
+        vectors, first = self.columns // self.vector, number * self.lanes
+        at, inside = self.position.within(self.lanes) + first, None
+        if first + self.lanes > vectors:
+            wanted = self.position + first if first else self.position
+            inside = build.let(wanted < vectors, f"inside_{number}")
+            at = build.let(smaller(wanted, vectors - 1), f"strip_{number}").within(vectors)
+        return [self._place(at * self.vector + n, inside) for n in range(self.vector)]
+
+
+def _groups(places: Sequence[Place]) -> list[tuple[list[Expr], list[int]]]:
+    """Numbers of neighbours that one condition, or none, is for."""
+    found = groupby(range(len(places)), lambda at: id(places[at].inside))
+    numbers = [list(of) for _, of in found]
+    return [([inside] if (inside := places[of[0]].inside) is not None else [], of) for of in numbers]
 
 
 def folds(node: Node) -> bool:
@@ -113,6 +190,7 @@ def write(work: Computation, launch: Launch, build: Builder) -> Kernel:
     assert space is not None
     walk = Rows(space, launch)
     walk.open(build)
+    walk.plan(len(nodes), max(build.per_word(node) for node in outputs), build)
     depth = _depths(nodes, build)
     above = _ancestors(nodes, build)
     reductions = [node for node in nodes if folds(node)]
@@ -127,15 +205,26 @@ def write(work: Computation, launch: Launch, build: Builder) -> Kernel:
         _store_outer(small, walk, build)
     large = [node for node in outputs if levels[id(node)] == FULL]
     if large:
-        each = build.gather(large)
-        with build.if_(walk.inside), walk.each_column(build, each):
-            for node in nodes:
-                if levels[id(node)] == FULL and any(node is o or id(node) in above[id(o)] for o in large):
-                    value = build.value(node, element(walk.full, node))
-                    if any(node is o for o in large):
-                        build.store(node, walk.full, value)
+        needed = [n for n in nodes if levels[id(n)] == FULL and any(n is o or id(n) in above[id(o)] for o in large)]
+        _store_rows(needed, large, walk, build)
     name = "_".join(dict.fromkeys(node.op.name for node in reductions))
-    return build.kernel(f"rows_{name}", walk.size, walk.groups)
+    return build.kernel(f"rows_{name}", walk.size, walk.groups, vector=walk.vector)
+
+
+def _store_rows(needed: Sequence[Node], large: Sequence[Node], walk: Rows, build: Builder) -> None:
+    """needed: what is computed of a row, of which `large` is stored."""
+    each = build.gather(large)
+
+    def visit(places: Sequence[Place]) -> None:
+        values = [{id(node): build.value(node, element(place.full, node)) for node in needed} for place in places]
+        for inside, numbers in _groups(places):
+            with build.if_(*inside):
+                for node in large:
+                    for at in numbers:
+                        build.store(node, places[at].full, values[at][id(node)])
+
+    with build.if_(walk.inside):
+        walk.each_column(build, visit, each)
 
 
 def _store_outer(small: list[Node], walk: Rows, build: Builder) -> None:
@@ -174,11 +263,19 @@ def _reduce(
 ) -> None:
     accumulators = [_Accumulator(fold, walk, build) for fold in together(reductions)]
     needed = [n for n in nodes if levels[id(n)] == FULL and any(id(n) in above[id(r)] for r in reductions)]
-    with walk.each_column(build) as column:
-        for node in needed:
-            build.value(node, element(walk.full, node))
-        for one in accumulators:
-            one.take(build.value(one.source, element(walk.full, one.source)), column, build)
+
+    def visit(places: Sequence[Place]) -> None:
+        values: list[list[Expr]] = []  # All are loaded before any is waited for.
+        for place in places:
+            for node in needed:
+                build.value(node, element(place.full, node))
+            values.append([build.value(one.source, element(place.full, one.source)) for one in accumulators])
+        for inside, numbers in _groups(places):
+            with build.if_(*inside):
+                for which, one in enumerate(accumulators):
+                    one.take([values[at][which] for at in numbers], [places[at].column for at in numbers], build)
+
+    walk.each_column(build, visit)
     for at, one in enumerate(accumulators):
         one.join(walk, at, build)
 
@@ -197,7 +294,7 @@ class _Accumulator:
         self.value = build.var(start, build.fresh("acc"))
         floats = self.name == "sum" and self.dtype.kind is Kind.FLOAT
         self.part: Var | None = None
-        if floats and walk.lanes == 1 and walk.columns > PART:
+        if floats and walk.lanes == 1 and walk.columns > PART and not walk.strips:
             self.part = build.var(start, build.fresh("acc"))
         if self.positional:
             self.position = build.var(Const(U32, 0xFFFFFFFF), build.fresh("acc"))
@@ -213,16 +310,20 @@ class _Accumulator:
             case _:
                 return _extreme(self.dtype, kind, low=False)
 
-    def take(self, value: Expr, column: Var, build: Builder) -> None:
-        if self.positional:
-            self._choose(value, column, build)
-        elif self.part is not None:
-            build.assign(self.part, value, "+=")
-            with build.if_((column & (PART - 1)).eq(PART - 1)):
-                build.assign(self.value, self.part, "+=")
-                build.assign(self.part, 0.0)
-        else:
-            build.assign(self.value, combine(self.combine, self.value, value))
+    def take(self, values: Sequence[Expr], columns: Sequence[Expr], build: Builder) -> None:
+        """Values of some columns: those of a sum are added to one another first, so that errors stay small."""
+        if self.name == "sum" and len(values) > 1:
+            values = [reduce(add, values)]
+        for value, column in zip(values, columns, strict=False):
+            if self.positional:
+                self._choose(value, column, build)
+            elif self.part is not None:
+                build.assign(self.part, value, "+=")
+                with build.if_((column & (PART - 1)).eq(PART - 1)):
+                    build.assign(self.value, self.part, "+=")
+                    build.assign(self.part, 0.0)
+            else:
+                build.assign(self.value, combine(self.combine, self.value, value))
 
     def _choose(self, value: Expr, position: Expr, build: Builder) -> None:
         """Takes a candidate that is larger (smaller), or equal and earlier; NaN is larger (smaller) than all."""

@@ -15,7 +15,7 @@ from pywebgpu.kernels.launch import Launch, Problem
 from pywebgpu.kernels.target import Target
 from pywebgpu.kernels.template import Computation, FusedTemplate, Template
 from pywebgpu.ops import scattering
-from pywebgpu.symbolic import Sym, constant, flatten
+from pywebgpu.symbolic import Sym, flatten
 
 BLOCK = scattering.BLOCK
 NO_ROW = 0xFFFFFFFF
@@ -142,7 +142,7 @@ class ScatterCarriedTemplate(Template):
     """
 
     name = "scatter_carried"
-    repeats = 4
+    repeats = 1
 
     def claims(self, op: Op, target: Target) -> bool:
         return op is scattering.scatter_carried
@@ -194,7 +194,7 @@ class ScatterCarriedTemplate(Template):
             for total, value in zip(sums, carried(at * 2, "in_"), strict=True):
                 build.assign(total, combine(mode, total, value))
             build.assign(at, 1, "+=")
-        places = own.at(row.within(rows) if rows > 1 else constant(0))
+        places = own.at(build.let(smaller(row, rows - 1), "held").within(rows))
         old = [build.value(base, place) for place in places]
         _store(node, places, [combine(mode, one, total) for one, total in zip(old, sums, strict=True)], build)
         return build.kernel(f"scatter_carried_{mode}", launch.threads, blocks * own.parts, vector=launch.vector)

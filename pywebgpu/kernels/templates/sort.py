@@ -9,7 +9,7 @@ from math import prod
 
 from pywebgpu.ir.graph import Node, Op
 from pywebgpu.kernels.builder import Builder
-from pywebgpu.kernels.ir import GROUP, I32, LANE, U32, Const, Expr, Var, construct, select, smaller
+from pywebgpu.kernels.ir import GROUP, I32, LANE, U32, Const, Expr, Index, Var, construct, select, smaller
 from pywebgpu.kernels.kernel import Kernel
 from pywebgpu.kernels.launch import Launch, Problem, threads
 from pywebgpu.kernels.target import Target
@@ -20,7 +20,7 @@ from pywebgpu.symbolic import Sym, flatten, unflatten
 BLOCK = 256  # elements that one workgroup orders by counting
 SIDES = (32, 16, 8, 4)  # elements of a larger block that one workgroup finds the ranks of
 COUNTED = 64  # keys that a lane looks at for one of them, at most, where there are few enough
-UNROLLED = 8  # keys that are loaded side by side
+UNROLLED = 4  # keys, or vectors of them, that are loaded side by side
 
 
 def _at(node: Node, row: Var, column: Var) -> tuple[Sym, ...]:
@@ -32,7 +32,7 @@ class SortBlockTemplate(Template):
     """Problem: rows, columns. Launch: threads of a workgroup, which orders a block."""
 
     name = "sort_block"
-    repeats = 4  # Row numbers are checked, and cast to keys.
+    repeats = 1  # Row numbers are cast to keys. What checks them costs more: then no load waits for another.
 
     def claims(self, op: Op, target: Target) -> bool:
         return op is indexing.sort_block
@@ -77,7 +77,7 @@ def _count_apart(node: Node, launch: Launch, build: Builder) -> Kernel:
     keys, lanes, size = node.inputs[0], launch.threads, node.attrs["size"]
     rows, columns = prod(node.spec.shape[:-1]), node.spec.shape[-1]
     side = next((one for one in SIDES if min(size, columns) * one <= COUNTED * lanes), SIDES[-1])
-    parts = lanes // side
+    parts, vector = lanes // side, 4 if columns % 4 == 0 else 1
     groups = -(-columns // side)  # A block begins where a workgroup does: both are powers of two.
     counts = build.workgroup_array("counts", U32, side * parts)
     row = build.let(GROUP // groups, "row")
@@ -88,21 +88,26 @@ def _count_apart(node: Node, launch: Launch, build: Builder) -> Kernel:
     end = build.let(smaller(first + size, columns), "end")
     key = build.let(build.value(keys, _at(node, row, column)), "key")
     rank = build.var(Const(U32, 0), "rank")
+    lead = unflatten(row.within(rows), node.spec.shape[:-1])
 
-    def count(at: Expr) -> None:
-        k = build.let(at, build.fresh("k"))
-        other = build.value(keys, _at(node, row, k))
-        is_before = (other < key) | (other.eq(key) & (k < own))
-        build.assign(rank, select(0, Const(U32, 1), is_before), "+=")
+    def count(vectors: Sequence[Expr]) -> None:
+        """All are loaded before one is compared."""
+        found: list[tuple[Expr, Expr]] = []
+        for one in vectors:
+            at = build.let(one, build.fresh("k"))
+            places = [at.within(columns // vector) * vector + number for number in range(vector)]
+            found += [(Index(place), build.value(keys, (*lead, place))) for place in places]
+        for place, other in found:
+            is_before = (other < key) | (other.eq(key) & (place < own))
+            build.assign(rank, select(0, Const(U32, 1), is_before), "+=")
 
-    at = build.var(first + part, "at")
+    at = build.var(first // vector + part, "at")
     with build.if_(part < parts):
-        with build.while_(at + (UNROLLED - 1) * parts < end):
-            for step in range(UNROLLED):
-                count(at + step * parts)
+        with build.while_((at + (UNROLLED - 1) * parts) * vector < end):
+            count([at + step * parts for step in range(UNROLLED)])
             build.assign(at, UNROLLED * parts, "+=")
-        with build.while_(at < end):
-            count(at)
+        with build.while_(at * vector < end):
+            count([at])
             build.assign(at, parts, "+=")
         build.assign(counts[LANE], rank)
     build.barrier()
@@ -111,13 +116,14 @@ def _count_apart(node: Node, launch: Launch, build: Builder) -> Kernel:
         with build.loop("step", 0, parts) as one:
             build.assign(total, counts[one * side + LANE], "+=")
         build.store(node, flatten(_at(node, row, total), node.spec.shape), construct(I32, own))
-    return build.kernel("sort_block", lanes, rows * groups)
+    return build.kernel("sort_block", lanes, rows * groups, vector=vector)
 
 
 class SortMergeTemplate(Template):
     """Problem: rows, columns. Launch: threads, one an element."""
 
     name = "sort_merge"
+    repeats = SortBlockTemplate.repeats
 
     def claims(self, op: Op, target: Target) -> bool:
         return op is indexing.sort_merge

@@ -1,69 +1,194 @@
-// rows_sum: grid (32, 1, 1), writes b3
-@group(0) @binding(0) var<storage, read> b0: array<f32>;
-@group(0) @binding(1) var<storage, read> b1: array<f32>;
-@group(0) @binding(2) var<storage, read> b2: array<f32>;
-@group(0) @binding(3) var<storage, read_write> b3: array<f32>;
+// rows_sum: grid (8, 1, 1), writes b3
+@group(0) @binding(0) var<storage, read> b0: array<vec4<f32>>;
+@group(0) @binding(1) var<storage, read> b1: array<vec4<f32>>;
+@group(0) @binding(2) var<storage, read> b2: array<vec4<f32>>;
+@group(0) @binding(3) var<storage, read_write> b3: array<vec4<f32>>;
 var<workgroup> shared_f32_0: array<f32, 64>;
 @compute @workgroup_size(64)
 fn main(@builtin(workgroup_id) w: vec3u, @builtin(local_invocation_index) lane: u32) {
   let group = w.x;
-  let wanted = group * 2u + lane / 32u;
+  let wanted = group * 8u + lane / 8u;
   let inside = wanted < 64u;
   let row = min(wanted, 63u);
-  let position = lane % 32u;
+  let position = lane % 8u;
   var acc1 = 0.0;
-  for (var column = position; column < 128u; column += 32u) {
-    let v2 = b0[row * 128u + column];
-    acc1 = (acc1 + v2);
-  }
+  let q0 = b0[row * 32u + position];
+  let v2 = q0.x;
+  let v3 = q0.y;
+  let v4 = q0.z;
+  let v5 = q0.w;
+  let q1 = b0[row * 32u + position + 8u];
+  let v6 = q1.x;
+  let v7 = q1.y;
+  let v8 = q1.z;
+  let v9 = q1.w;
+  let q2 = b0[row * 32u + position + 16u];
+  let v10 = q2.x;
+  let v11 = q2.y;
+  let v12 = q2.z;
+  let v13 = q2.w;
+  let q3 = b0[row * 32u + position + 24u];
+  let v14 = q3.x;
+  let v15 = q3.y;
+  let v16 = q3.z;
+  let v17 = q3.w;
+  acc1 = (acc1 + (v2 + v3 + v4 + v5 + v6 + v7 + v8 + v9 + v10 + v11 + v12 + v13 + v14 + v15 + v16 + v17));
   shared_f32_0[lane] = acc1;
   workgroupBarrier();
-  for (var step = 16u; step > 0u; step >>= 1u) {
+  for (var step = 4u; step > 0u; step >>= 1u) {
     if (position < step) {
-      let v3 = shared_f32_0[lane + step * 1u];
-      acc1 = (acc1 + v3);
+      let v18 = shared_f32_0[lane + step * 1u];
+      acc1 = (acc1 + v18);
       shared_f32_0[lane] = acc1;
     }
     workgroupBarrier();
   }
   acc1 = shared_f32_0[lane - position * 1u];
   workgroupBarrier();
-  let v4 = acc1;
-  var acc5 = 0.0;
-  for (var column = position; column < 128u; column += 32u) {
-    let v6 = b0[row * 128u + column];
-    let v7 = (v4 / 128.0);
-    let v8 = (v6 - v7);
-    let v9 = (v8 * v8);
-    acc5 = (acc5 + v9);
-  }
-  shared_f32_0[lane] = acc5;
+  let v19 = acc1;
+  var acc20 = 0.0;
+  let v21 = (v19 / 128.0);
+  let v22 = (v2 - v21);
+  let v23 = (v22 * v22);
+  let v24 = (v3 - v21);
+  let v25 = (v24 * v24);
+  let v26 = (v4 - v21);
+  let v27 = (v26 * v26);
+  let v28 = (v5 - v21);
+  let v29 = (v28 * v28);
+  let v30 = (v6 - v21);
+  let v31 = (v30 * v30);
+  let v32 = (v7 - v21);
+  let v33 = (v32 * v32);
+  let v34 = (v8 - v21);
+  let v35 = (v34 * v34);
+  let v36 = (v9 - v21);
+  let v37 = (v36 * v36);
+  let v38 = (v10 - v21);
+  let v39 = (v38 * v38);
+  let v40 = (v11 - v21);
+  let v41 = (v40 * v40);
+  let v42 = (v12 - v21);
+  let v43 = (v42 * v42);
+  let v44 = (v13 - v21);
+  let v45 = (v44 * v44);
+  let v46 = (v14 - v21);
+  let v47 = (v46 * v46);
+  let v48 = (v15 - v21);
+  let v49 = (v48 * v48);
+  let v50 = (v16 - v21);
+  let v51 = (v50 * v50);
+  let v52 = (v17 - v21);
+  let v53 = (v52 * v52);
+  acc20 = (acc20 + (v23 + v25 + v27 + v29 + v31 + v33 + v35 + v37 + v39 + v41 + v43 + v45 + v47 + v49 + v51 + v53));
+  shared_f32_0[lane] = acc20;
   workgroupBarrier();
-  for (var step = 16u; step > 0u; step >>= 1u) {
+  for (var step = 4u; step > 0u; step >>= 1u) {
     if (position < step) {
-      let v10 = shared_f32_0[lane + step * 1u];
-      acc5 = (acc5 + v10);
-      shared_f32_0[lane] = acc5;
+      let v54 = shared_f32_0[lane + step * 1u];
+      acc20 = (acc20 + v54);
+      shared_f32_0[lane] = acc20;
     }
     workgroupBarrier();
   }
-  acc5 = shared_f32_0[lane - position * 1u];
+  acc20 = shared_f32_0[lane - position * 1u];
   workgroupBarrier();
-  let v11 = acc5;
+  let v55 = acc20;
   if (inside) {
-    for (var column = position; column < 128u; column += 32u) {
-      let v12 = b0[row * 128u + column];
-      let v13 = (v4 / 128.0);
-      let v14 = (v12 - v13);
-      let v15 = (v11 / 128.0);
-      let v16 = (v15 + 9.999999747378752e-06);
-      let v17 = inverseSqrt(v16);
-      let v18 = (v14 * v17);
-      let v19 = b1[column];
-      let v20 = (v18 * v19);
-      let v21 = b2[column];
-      let v22 = (v20 + v21);
-      b3[row * 128u + column] = v22;
-    }
+    let v56 = (v55 / 128.0);
+    let v57 = (v56 + 9.999999747378752e-06);
+    let v58 = inverseSqrt(v57);
+    let v59 = (v22 * v58);
+    let q4 = b1[position];
+    let v60 = q4.x;
+    let v61 = (v59 * v60);
+    let q5 = b2[position];
+    let v62 = q5.x;
+    let v63 = (v61 + v62);
+    let v64 = (v24 * v58);
+    let v65 = q4.y;
+    let v66 = (v64 * v65);
+    let v67 = q5.y;
+    let v68 = (v66 + v67);
+    let v69 = (v26 * v58);
+    let v70 = q4.z;
+    let v71 = (v69 * v70);
+    let v72 = q5.z;
+    let v73 = (v71 + v72);
+    let v74 = (v28 * v58);
+    let v75 = q4.w;
+    let v76 = (v74 * v75);
+    let v77 = q5.w;
+    let v78 = (v76 + v77);
+    let v79 = (v30 * v58);
+    let q6 = b1[position + 8u];
+    let v80 = q6.x;
+    let v81 = (v79 * v80);
+    let q7 = b2[position + 8u];
+    let v82 = q7.x;
+    let v83 = (v81 + v82);
+    let v84 = (v32 * v58);
+    let v85 = q6.y;
+    let v86 = (v84 * v85);
+    let v87 = q7.y;
+    let v88 = (v86 + v87);
+    let v89 = (v34 * v58);
+    let v90 = q6.z;
+    let v91 = (v89 * v90);
+    let v92 = q7.z;
+    let v93 = (v91 + v92);
+    let v94 = (v36 * v58);
+    let v95 = q6.w;
+    let v96 = (v94 * v95);
+    let v97 = q7.w;
+    let v98 = (v96 + v97);
+    let v99 = (v38 * v58);
+    let q8 = b1[position + 16u];
+    let v100 = q8.x;
+    let v101 = (v99 * v100);
+    let q9 = b2[position + 16u];
+    let v102 = q9.x;
+    let v103 = (v101 + v102);
+    let v104 = (v40 * v58);
+    let v105 = q8.y;
+    let v106 = (v104 * v105);
+    let v107 = q9.y;
+    let v108 = (v106 + v107);
+    let v109 = (v42 * v58);
+    let v110 = q8.z;
+    let v111 = (v109 * v110);
+    let v112 = q9.z;
+    let v113 = (v111 + v112);
+    let v114 = (v44 * v58);
+    let v115 = q8.w;
+    let v116 = (v114 * v115);
+    let v117 = q9.w;
+    let v118 = (v116 + v117);
+    let v119 = (v46 * v58);
+    let q10 = b1[position + 24u];
+    let v120 = q10.x;
+    let v121 = (v119 * v120);
+    let q11 = b2[position + 24u];
+    let v122 = q11.x;
+    let v123 = (v121 + v122);
+    let v124 = (v48 * v58);
+    let v125 = q10.y;
+    let v126 = (v124 * v125);
+    let v127 = q11.y;
+    let v128 = (v126 + v127);
+    let v129 = (v50 * v58);
+    let v130 = q10.z;
+    let v131 = (v129 * v130);
+    let v132 = q11.z;
+    let v133 = (v131 + v132);
+    let v134 = (v52 * v58);
+    let v135 = q10.w;
+    let v136 = (v134 * v135);
+    let v137 = q11.w;
+    let v138 = (v136 + v137);
+    b3[row * 32u + position] = vec4<f32>(v63, v68, v73, v78);
+    b3[row * 32u + position + 8u] = vec4<f32>(v83, v88, v93, v98);
+    b3[row * 32u + position + 16u] = vec4<f32>(v103, v108, v113, v118);
+    b3[row * 32u + position + 24u] = vec4<f32>(v123, v128, v133, v138);
   }
 }

@@ -1,0 +1,71 @@
+"""`import pywebgpu.as_torch` at the top of a program: `import torch` is pywebgpu there, and "cuda" is its device.
+
+Requests for "cuda" and "mps" get the device that was chosen, which then says that name, and torch.cuda.is_available()
+is True. A program that asks for no device makes its tensors on the chosen one; one that asks places them itself, and
+what it does not place is on the host, as in PyTorch.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.abc
+import importlib.machinery
+import sys
+from typing import TYPE_CHECKING, Any
+
+from pywebgpu import devices, stand_ins
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import ModuleType
+
+VERSION = "2.13.0"  # of PyTorch, which programs compare with
+NAMES = ("cuda", "mps")
+surface: Any = importlib.import_module("pywebgpu")
+
+
+def install(device: str | None = None) -> None:
+    """Makes `torch` mean pywebgpu in this process. Raises RuntimeError where PyTorch was imported before."""
+    found = sys.modules.get("torch")
+    if found is not None and found is not surface:
+        raise RuntimeError("torch was imported before: import pywebgpu.as_torch first, or use `pywebgpu run`")
+    chosen = devices.device(device or devices.default_device()).type
+    for name in NAMES:
+        devices.adopt(name, chosen)
+    if chosen != "cpu":
+        devices.set_default_device(NAMES[0])
+        devices.on_request(lambda: devices.set_default_device("cpu"))
+    surface.__version__ = f"{VERSION}+pywebgpu.{surface.__version__.rpartition('.pywebgpu.')[2]}"
+    sys.modules["torch"] = surface
+    if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _Finder())
+
+
+class _Finder(importlib.abc.MetaPathFinder):
+    """Finds torch.x.y as pywebgpu.x.y, or as a stand-in of that name."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        if not fullname.startswith("torch."):
+            return None
+        found = stand_ins.module(fullname.removeprefix("torch."))
+        return None if found is None else importlib.machinery.ModuleSpec(fullname, _Loader(found))
+
+
+class _Loader(importlib.abc.Loader):
+    """Gives a module that is there already, under its own name."""
+
+    def __init__(self, found: ModuleType) -> None:
+        self.found, self.spec = found, getattr(found, "__spec__", None)
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
+        return self.found
+
+    def exec_module(self, module: Any) -> None:
+        module.__spec__ = self.spec
+        if not hasattr(module, "__path__"):
+            module.__path__ = []  # A file here may be a package there.
+
+
+install()

@@ -1,0 +1,209 @@
+"""PyTorch's modules that are not here: they can be imported and asked, and say why when they are used.
+
+A name of such a module is a class, so that it may stand in annotations, in isinstance and as a base; making one, or
+calling it, raises NotImplementedError. What is here under another name (torch.nn.modules.linear) is that.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import types
+from typing import Any
+
+from pywebgpu import backends
+
+# Modules of the torch namespace: why they are not here, and what is near.
+REASONS = {
+    "ao": "models are not quantised here",
+    "compiler": "torch.compile captures steps by itself",
+    "contrib": "it is not part of this library",
+    "cpu": "device cpu is NumPy",
+    "distributed": "there is one process and its devices",
+    "distributions": "they are not written yet: draw with torch.randn, rand, bernoulli and multinomial",
+    "export": "torch.export is a function here: docs/export.md",
+    "fft": "there are no complex numbers here",
+    "func": "use torch.autograd.functional and torch.autograd.grad",
+    "functional": "its functions stand in torch itself",
+    "futures": "nothing runs in other processes",
+    "fx": "graphs are made by recording: torch.explain shows them",
+    "hub": "download the source and weights of a model, and torch.load them",
+    "jit": "use torch.compile, or torch.save_program",
+    "library": "an operator is a function of tensors: torch.autograd.Function gives it a gradient",
+    "masked": "use torch.where and masked_fill",
+    "monitor": "use torch.profiler",
+    "mps": 'the device is "webgpu"',
+    "mtia": 'the device is "webgpu"',
+    "multiprocessing": "tensors are not shared between processes: threads may share them",
+    "nativert": "it runs PyTorch's own exports",
+    "nested": "pad rows to one length",
+    "numa": "it is about PyTorch's own processes",
+    "onnx": "use torch.save_program, or write safetensors",
+    "overrides": "Tensor may be subclassed",
+    "package": "save a state_dict",
+    "quantization": "models are not quantised here",
+    "quasirandom": "use torch.rand",
+    "return_types": "functions return tuples with names",
+    "serialization": "use torch.save and torch.load",
+    "signal": "windows are torch.hann_window and its like",
+    "sparse": "tensors are dense here",
+    "special": "it is not written yet: erf, erfinv, expm1, logit, sinc and xlogy stand in torch itself",
+    "storage": "use Tensor.untyped_storage",
+    "testing": "use torch.allclose, or NumPy's tests",
+    "torch_version": "use torch.__version__",
+    "types": "use torch.Tensor, torch.dtype and torch.device",
+    "xpu": 'the device is "webgpu"',
+}
+# Submodules of what is here, whose names stand in the module above them.
+INSIDE = {
+    "accelerator": "graphs memory",
+    "amp": "autocast_mode grad_scaler",
+    "autograd": "anomaly_mode forward_ad function functional grad_mode gradcheck graph profiler profiler_legacy "
+    "profiler_util variable",
+    "backends": "cpu cuda cudnn cusparselt kleidiai mha miopen mkl mkldnn mps nnpack openmp opt_einsum python_native "
+    "quantized xeon xnnpack",
+    "cuda": "amp comm gds graphs green_contexts jiterator memory nccl nvtx profiler random sparse streams tunable",
+    "nn": "attention backends common_types cpp functional grad init intrinsic modules parallel parameter qat "
+    "quantizable quantized utils",
+    "optim": "adadelta adagrad adam adamax adamw asgd lbfgs lr_scheduler nadam optimizer radam rmsprop rprop sgd "
+    "sparse_adam swa_utils",
+    "profiler": "itt profiler python_tracer",
+    "utils": "backcompat backend_registration benchmark bundled_inputs checkpoint collect_env cpp_backtrace "
+    "cpp_extension data debug_log deterministic dlpack file_baton flop_counter hipify hooks jit mkldnn "
+    "mobile_optimizer model_dump model_zoo module_tracker serialization show_pickle tensorboard throughput_benchmark "
+    "viz weak",
+    "utils.data": "backward_compatibility dataloader dataset datapipes distributed graph graph_settings sampler",
+    "nn.utils": "clip_grad convert_parameters fusion init memory_format parametrizations parametrize prune rnn "
+    "spectral_norm stateless weight_norm",
+    "nn.modules": "activation adaptive batchnorm channelshuffle container conv distance dropout flatten fold "
+    "instancenorm lazy linear linear_cross_entropy linear_cross_entropy_options loss module normalization padding "
+    "pixelshuffle pooling rnn sparse transformer upsampling utils",
+    "nn.parallel": "comm data_parallel distributed parallel_apply replicate scatter_gather",
+}  # fmt: skip
+# What programs ask before they use a module, and what holds here.
+ANSWERS: dict[str, Any] = {
+    "distributed.is_available": lambda: False,
+    "distributed.is_initialized": lambda: False,
+    "distributed.is_torchelastic_launched": lambda: False,
+    "mps.is_available": lambda: False,
+    "xpu.is_available": lambda: False,
+    "mtia.is_available": lambda: False,
+    "mps.device_count": lambda: 0,
+    "xpu.device_count": lambda: 0,
+    "onnx.is_in_onnx_export": lambda: False,
+    "jit.is_scripting": lambda: False,
+    "jit.is_tracing": lambda: False,
+    "jit.ignore": lambda function=None, **options: function or (lambda inner: inner),
+    "jit.unused": lambda function: function,
+    "jit.export": lambda function: function,
+    "jit.script_if_tracing": lambda function: function,
+    "compiler.is_compiling": lambda: False,
+    "compiler.is_dynamo_compiling": lambda: False,
+    "compiler.disable": lambda function=None, **options: function or (lambda inner: inner),
+    "multiprocessing.set_start_method": lambda method, force=False: None,
+    "multiprocessing.set_sharing_strategy": lambda strategy: None,
+    "overrides.has_torch_function": lambda relevant_args: False,
+}  # fmt: skip
+
+
+class Absent:
+    """The base of the names that are not here."""
+
+    def __new__(cls, *args: Any, **options: Any) -> Any:
+        raise NotImplementedError(cls.__doc__)
+
+
+class StandIn(types.ModuleType):
+    """A module of PyTorch's that is not here, or not under this name."""
+
+    __path__: list[str] = []  # noqa: RUF012 - as of a package: it may have submodules
+    __file__ = None
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"torch.{path}", f"torch.{path}: {why(path)}.")
+        self._path = path
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(f"module 'torch.{self._path}' has no attribute {name!r}")
+        path = f"{self._path}.{name}"
+        found = ANSWERS.get(path)
+        if found is None:
+            found = _elsewhere(self._path, name)
+        if found is None:
+            text = f"torch.{path} is not here: {why(path)}"
+            found = type(name, (Absent,), {"__doc__": text, "__module__": f"torch.{self._path}"})
+        setattr(self, name, found)
+        return found
+
+
+def why(path: str) -> str:
+    return REASONS.get(path.partition(".")[0], "docs/torch.md says what is")
+
+
+def module(path: str) -> types.ModuleType | None:
+    """The module of a name below torch; None where PyTorch has no such module."""
+    name = f"torch.{path}"
+    known = sys.modules.get(name)
+    if known is not None:
+        return known
+    try:
+        return importlib.import_module(f"pywebgpu.{path}")
+    except ModuleNotFoundError as error:
+        if not f"pywebgpu.{path}".startswith(str(error.name)):
+            raise
+    above, _, last = path.rpartition(".")
+    if above in ("backends", "cuda"):
+        found = getattr(importlib.import_module(f"pywebgpu.{above}"), last, None)
+        if isinstance(found, types.ModuleType | backends.Backend):
+            return found  # type: ignore[return-value]  # It stands for one.
+    return _STAND_INS.setdefault(path, StandIn(path)) if _is_known(path) else None
+
+
+def _is_known(path: str) -> bool:
+    """Whether PyTorch has a module of this name, as far as the lists above go."""
+    above, _, last = path.rpartition(".")
+    if path.partition(".")[0] in REASONS or last in INSIDE.get(above, "").split():
+        return True
+    return "." in above and above not in INSIDE and _is_known(above)
+
+
+_STAND_INS: dict[str, StandIn] = {}
+
+
+def _elsewhere(path: str, name: str) -> Any:
+    """What is here under another module: the nearest one above that has the name."""
+    if path == "nn.modules.utils" and name in _TIMES:
+        return _repeater(_TIMES[name])
+    if path.startswith("nn.parallel") and name == "DataParallel":
+        return importlib.import_module("pywebgpu.nn").DataParallel
+    places = [path.rsplit(".", n)[0] for n in range(1, path.count(".") + 1)] + [""]
+    for place in places:
+        holder = importlib.import_module(f"pywebgpu.{place}".rstrip(".")) if _is_here(place) else None
+        found = getattr(holder, name, None)
+        if found is not None and not isinstance(found, StandIn):
+            return found
+    if path.startswith("nn.modules") and name.startswith("_"):
+        for family in ("norm", "conv", "loss", "pooling", "recurrent", "spatial", "dropout"):
+            found = getattr(importlib.import_module(f"pywebgpu.nn.{family}"), name, None)
+            if found is not None:
+                return found
+    return None
+
+
+def _is_here(place: str) -> bool:
+    try:
+        importlib.import_module(f"pywebgpu.{place}".rstrip("."))
+    except ModuleNotFoundError:
+        return False
+    return True
+
+
+_TIMES = {"_single": 1, "_pair": 2, "_triple": 3, "_quadruple": 4}
+
+
+def _repeater(count: int) -> Any:
+    def repeated(x: Any) -> tuple[Any, ...]:
+        return tuple(x) if hasattr(x, "__iter__") else (x,) * count
+
+    return repeated

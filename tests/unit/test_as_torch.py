@@ -1,0 +1,148 @@
+"""Programs written for PyTorch run without a change: `pywebgpu run`, and `import pywebgpu.as_torch`."""
+
+import os
+import pkgutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from pywebgpu import run
+
+ROOT = Path(__file__).parents[2]
+SCRIPT = """
+import sys
+
+import torch
+import torch.backends.cudnn as cudnn
+import torch.distributed as dist
+import torch.nn as nn
+import torch.nn.functional as F
+import torch.optim as optim
+from torch.nn.modules.batchnorm import _BatchNorm
+from torch.nn.modules.utils import _pair
+from torch.optim.adam import Adam
+from torch.optim.lr_scheduler import StepLR
+from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.data.distributed import DistributedSampler
+
+cudnn.benchmark = True
+device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
+with torch.no_grad():
+    for p in net.parameters():
+        p.copy_(torch.linspace(-0.5, 0.5, p.numel()).reshape(p.shape))
+net = nn.DataParallel(net).to(device)
+x = torch.linspace(-1, 1, 64).reshape(16, 4)
+y = x.sum(1, keepdim=True)
+optimizer = Adam(net.parameters(), lr=1e-2)
+schedule = StepLR(optimizer, 2, 0.5)
+for epoch in range(3):
+    for a, b in DataLoader(TensorDataset(x, y), batch_size=8):
+        a, b = a.to(device), b.to(device)
+        optimizer.zero_grad()
+        loss = F.mse_loss(net(a), b)
+        loss.backward()
+        optimizer.step()
+    schedule.step()
+    print(epoch, f"{loss.item():.3f}")
+print(list(net.state_dict())[0], _pair(3), isinstance(nn.BatchNorm2d(2), _BatchNorm), sys.argv[1:])
+print(dist.is_initialized(), DistributedSampler.__name__)
+"""
+
+
+def output(*command: str, folder: Path = ROOT) -> str:
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "PYWEBGPU_DEVICE": "cpu"}
+    done = subprocess.run(
+        [sys.executable, *command], cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_a_program_prints_what_pytorch_prints(tmp_path: Path, device: str) -> None:
+    (tmp_path / "program.py").write_text(SCRIPT)
+    expected = output("program.py", "--rate", "1", folder=tmp_path)
+    assert output("-m", "pywebgpu", "run", "--device", device, "program.py", "--rate", "1", folder=tmp_path) == expected
+    assert (
+        output("-m", "pywebgpu", "run", "--device", device, "-m", "program", "--rate", "1", folder=tmp_path) == expected
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "own"),
+    [
+        (["--device", "cpu", "a.py", "--device", "x"], ["--device", "cpu"]),
+        (["-m", "a", "-m", "b"], ["-m", "a"]),
+        (["a.py", "-m"], []),
+    ],
+)
+def test_what_follows_the_program_is_its_own(arguments: list[str], own: list[str]) -> None:
+    assert run._split(arguments) == (own, arguments[len(own) :])
+
+
+FACTS = """
+import pywebgpu.as_torch
+import torch
+x = torch.ones(2).to("cuda")
+assert torch.cuda.is_available() and x.is_cuda and str(x.device) == "cuda" and x.device.type == "cuda", x.device
+assert x.cuda().device == torch.device("cuda:0") == torch.ones(2, device="mps").to("cuda").device
+assert torch.ones(2).device == torch.device("cpu") and x.cpu().device.type == "cpu"
+try:
+    x + torch.ones(2)
+except RuntimeError as error:
+    assert "cuda and cpu" in str(error), error
+else:
+    raise AssertionError("two devices met")
+try:
+    torch.ones(2, device="cuda:1")
+except RuntimeError as error:
+    assert "ordinal" in str(error), error
+assert torch.cuda.device_count() == 1
+torch.cuda.synchronize()
+assert torch.__version__ >= "2.13"
+"""
+
+
+def test_cuda_is_the_device_that_was_chosen() -> None:
+    output("-c", FACTS)
+
+
+def names() -> list[str]:
+    """The public modules of PyTorch, three deep."""
+    found = []
+
+    def walk(path: str, prefix: str, depth: int) -> None:
+        for module in pkgutil.iter_modules([path]):
+            if not module.name.startswith("_") and (depth or module.name != "testing"):
+                found.append(prefix + module.name)
+                if module.ispkg and depth < 2:
+                    walk(f"{path}/{module.name}", f"{prefix}{module.name}.", depth + 1)
+
+    walk(torch.__path__[0], "torch.", 0)
+    return found
+
+
+def test_every_public_module_of_pytorch_imports(tmp_path: Path) -> None:
+    assert len(names()) > 300
+    (tmp_path / "all.py").write_text("\n".join(["import pywebgpu.as_torch", *(f"import {name}" for name in names())]))
+    output("all.py", folder=tmp_path)
+
+
+def test_what_is_not_there_says_why_when_it_is_used() -> None:
+    code = """
+import pywebgpu as torch
+assert not torch.distributed.is_available()
+for use in (torch.distributed.init_process_group, torch.fx.symbolic_trace, torch.jit.script):
+    try:
+        use("x")
+    except NotImplementedError as error:
+        assert "is not here: " in str(error), error
+    else:
+        raise AssertionError(use)
+assert not isinstance(3, torch.fx.Node)
+assert not hasattr(torch, "no_such_name") and not hasattr(torch.nn, "no_such_name")
+"""
+    output("-c", code)
