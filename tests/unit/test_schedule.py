@@ -1,5 +1,6 @@
 """Which nodes share a kernel: dispatches of known programs, and what every Program keeps to."""
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -97,6 +98,25 @@ def test_halves_that_products_read_are_stored_where_they_are_computed() -> None:
     assert large.count(torch.float16) >= 3
     assert large.count(torch.float32) == 1, "the gradient of x alone"
     assert len(program.steps) <= 8, [kernel.name for kernel in program.kernels]
+
+
+@pytest.mark.parametrize("stride", [1, 2])
+def test_a_convolutions_gradient_of_its_input_is_a_product_that_reads_through_views(stride: int) -> None:
+    x, weight = leaf(4, 8, 12, 12, grad=True), leaf(8, 8, 3, 3)
+    out = F.conv2d(x, weight, stride=stride, padding=1)
+    (gradient,) = torch.autograd.grad(out, x, leaf(*out.shape))
+    program = for_limits(Limits(), gradient)
+    largest = max(math.prod(slot.spec.shape) for slot in program.slots)
+    assert len(program.steps) == (2 if stride == 1 else 4), "the last one copies it into its order"
+    assert largest == math.prod(x.shape) or stride == 2, "columns were stored"
+
+
+def test_a_batch_norms_gradient_walks_over_its_channels_once() -> None:
+    """And then by element: nothing of it depends on a sum of what the first sums gave."""
+    x, g = leaf(4, 8, 12, 12, grad=True), leaf(4, 8, 12, 12)
+    out = F.batch_norm(x, None, None, training=True)
+    program = for_limits(Limits(), *torch.autograd.grad(out, x, g))
+    assert [kernel.name.split("_")[0] for kernel in program.kernels] == ["rows", "map"]
 
 
 def test_where_barriers_are_dear_a_product_has_none() -> None:
