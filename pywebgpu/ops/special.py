@@ -124,7 +124,7 @@ def upcast(xp: ModuleType, x: NDArray[Any]) -> NDArray[Any]:
 
 
 def where(xp: ModuleType, c: NDArray[Any], a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
-    """NumPy's, by arithmetic of bits where that is possible: it takes a fraction of the time, whatever the condition."""
+    """NumPy's, by arithmetic of bits where that is possible: a fraction of the time, whatever the condition."""
     bits = {"f4": "i4", "i4": "i4", "f8": "i8", "i8": "i8"}.get(a.dtype.str[1:])
     if bits is None or a.dtype != b.dtype or c.dtype != bool or c.size < 1024 or a.size + b.size <= c.size:
         return xp.where(c, a, b)  # type: ignore[no-any-return]
