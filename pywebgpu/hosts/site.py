@@ -55,6 +55,7 @@ UNTRAINED = (
     "amp/",
     "as_torch.py",
     "autograd/",
+    "composites/recurrent.py",
     "cuda.py",
     "data/",
     "devices/cpu.py",  # needs NumPy; without it, devices/cpu_storage.py is device cpu
