@@ -317,4 +317,6 @@ def _grouped_sum(a: Node, b: Node, groups: int) -> Node:
 attention: Fused = Fused("attention", infer=_specs, fallback=_fallback, vjp=_vjp)
 # The gradient of the results, the row sums as above, the sum of each result's row times its gradient (b, h, l, 1), and
 # all inputs -> the gradients of key, value and query, each with the axes of the results.
+# PACKED, an attribute that the compiler adds: one value has all three (see compiler/passes/attention_gradients.py).
+PACKED = "packed"
 attention_backward: Fused = Fused("attention_backward", infer=_gradient_specs, fallback=_gradient_fallback)

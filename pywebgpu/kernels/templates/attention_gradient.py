@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
+from pywebgpu.composites.attention import PACKED
 from pywebgpu.ir.graph import WHICH, Node
 from pywebgpu.kernels.builder import Builder
 from pywebgpu.kernels.ir import F32, GROUP, U32, Const, Expr, Var, call, select, smaller
@@ -18,6 +19,7 @@ from pywebgpu.kernels.launch import Launch
 from pywebgpu.kernels.template import Computation
 from pywebgpu.kernels.templates import attention_tiles as tiles
 from pywebgpu.kernels.templates.attention_tiles import FOUR, Call, Lanes, Operand, Scores, Tile
+from pywebgpu.shapes import Shape
 from pywebgpu.symbolic import Sym, flatten
 
 KEY, VALUE, QUERY = range(3)  # the outputs
@@ -26,11 +28,12 @@ KEY, VALUE, QUERY = range(3)  # the outputs
 def write(work: Computation, launch: Launch, build: Builder) -> Kernel:
     node = work.nodes[0]
     grad, sums, products, query, key, value, *extras = node.inputs
-    options = {name: one for name, one in node.attrs.items() if name != WHICH}
+    options = {name: one for name, one in node.attrs.items() if name not in (WHICH, PACKED)}
     call_ = Call(query, key, value, tuple(extras), **options)
-    outputs = {node.attrs[WHICH]: node for node in work.outputs}
+    packed = node.attrs.get(PACKED)
+    outputs = {one.attrs[WHICH]: one for one in work.outputs} if packed is None else dict.fromkeys(range(3), node)
     tile = Tile.of(launch)
-    kernel = Gradients(call_, (grad, sums, products), outputs, tile, build)
+    kernel = Gradients(call_, (grad, sums, products), outputs, packed, tile, build)
     keys = call_.batches * call_.heads // call_.groups * -(-call_.span // tile.rows) * bool({KEY, VALUE} & {*outputs})
     queries = call_.batches * call_.heads * -(-call_.length // tile.rows) * (QUERY in outputs)
     is_for_keys = keys > GROUP
@@ -45,9 +48,15 @@ def write(work: Computation, launch: Launch, build: Builder) -> Kernel:
 
 class Gradients:
     def __init__(
-        self, call_: Call, given: tuple[Node, Node, Node], outputs: dict[int, Node], tile: Tile, build: Builder
+        self,
+        call_: Call,
+        given: tuple[Node, Node, Node],
+        outputs: dict[int, Node],
+        packed: Shape | None,
+        tile: Tile,
+        build: Builder,
     ) -> None:
-        self.call, self.outputs, self.tile, self.build = call_, outputs, tile, build
+        self.call, self.outputs, self.packed, self.tile, self.build = call_, outputs, packed, tile, build
         self.grad, self.sums, self.products = given
         self.lanes = Lanes(tile, build)
         self.weights = tiles.weights_array(tile, build)
@@ -207,9 +216,14 @@ class Gradients:
                 for which, values, vectors in found:
                     node = self.outputs.get(which)
                     if node is not None:
-                        place = _place(node, batch, head)
-                        tiles.store_rows(node, place, row.within(size), vectors, values[at], build)
+                        width = self.call.value_width if which == VALUE else self.call.width
+                        place = self._place(which, node, batch, head)
+                        tiles.store_rows(node, width, place, row.within(size), vectors, values[at], build)
 
-
-def _place(node: Node, batch: Sym, head: Sym) -> Callable[[Sym, Sym], Sym]:
-    return lambda row, at: flatten((batch, row, head, at), node.spec.shape)
+    def _place(self, which: int, node: Node, batch: Sym, head: Sym) -> Callable[[Sym, Sym], Sym]:
+        """The flat position of an element of a gradient, from its row and column."""
+        if self.packed is None:
+            return lambda row, at: flatten((batch, row, head, at), node.spec.shape)
+        of_batch, of_row, of_head, *starts = self.packed
+        first = batch * of_batch + head * of_head + starts[which]
+        return lambda row, at: first + row * of_row + at

@@ -156,7 +156,9 @@ class Forward:
                 row = query.within(call_.length)
                 if 0 in outputs:
                     values = [build.let(result // total) for result in self.results[at]]
-                    tiles.store_rows(outputs[0], self._place(outputs[0]), row, self.vectors, values, build)
+                    tiles.store_rows(
+                        outputs[0], call_.value_width, self._place(outputs[0]), row, self.vectors, values, build
+                    )
                 if 1 in outputs:
                     found = select(0.0, self.peaks[at] + call("log2", F32, total), self.sums[at].ne(0))
                     with build.if_(self.lanes.x.eq(0)):

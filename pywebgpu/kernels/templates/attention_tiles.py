@@ -287,6 +287,7 @@ class Scores:
 
 def store_rows(
     node: Node,
+    width: int,
     at: Callable[[Sym, Sym], Sym],
     row: Sym,
     places: Sequence[tuple[Var, list[Expr]]],
@@ -294,7 +295,6 @@ def store_rows(
     build: Builder,
 ) -> None:
     """Writes an invocation's vectors of a row of results. at: the flat position of an element."""
-    width = node.spec.shape[-1]
     for (place, there), value in zip(places, values, strict=True):
         with build.if_(*there):
             for i in range(4):

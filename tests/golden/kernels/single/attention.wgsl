@@ -1,15 +1,15 @@
-// attention: grid (10, 1, 1), writes b1
+// attention: grid (6, 1, 1), writes b1
 @group(0) @binding(0) var<storage, read> b0: array<vec4<f32>>;
 @group(0) @binding(1) var<storage, read_write> b1: array<vec4<f32>>;
-var<workgroup> queries: array<array<vec4<f32>, 3>, 4>;
+var<workgroup> queries: array<array<vec4<f32>, 3>, 8>;
 var<workgroup> keys: array<array<vec4<f32>, 3>, 8>;
 var<workgroup> values: array<array<vec4<f32>, 3>, 8>;
-var<workgroup> weights: array<array<vec4<f32>, 4>, 4>;
-var<workgroup> folds: array<array<vec4<f32>, 2>, 4>;
-@compute @workgroup_size(32)
+var<workgroup> weights: array<array<vec4<f32>, 4>, 8>;
+var<workgroup> folds: array<array<vec4<f32>, 2>, 8>;
+@compute @workgroup_size(64)
 fn main(@builtin(workgroup_id) w: vec3u, @builtin(local_invocation_index) lane: u32) {
   let group = w.x;
-  let first = (4u - group / 2u) * 4u;
+  let first = (2u - group / 2u) * 8u;
   let batch = group % 2u / 2u;
   let head = group % 2u;
   let x = lane % 8u;
@@ -21,8 +21,8 @@ fn main(@builtin(workgroup_id) w: vec3u, @builtin(local_invocation_index) lane: 
   {
     let v5 = lane / 2u;
     let v6 = lane % 2u;
-    if (v5 < 4u) {
-      let v7 = first + v5;
+    if (v5 < 8u) {
+      let v7 = min(first + v5, 19u);
       let q0 = b0[head * 40u + v7 * 2u + v6];
       let v8 = q0.x;
       let v9 = q0.y;
@@ -34,7 +34,7 @@ fn main(@builtin(workgroup_id) w: vec3u, @builtin(local_invocation_index) lane: 
   var v12 = vec4<f32>();
   var v13 = (-2e+38);
   var v14 = 0.0;
-  let end = min(first + 4u, 20u);
+  let end = min(first + 8u, 20u);
   for (var start = 0u; start < end; start += 8u) {
     workgroupBarrier();
     {
@@ -149,12 +149,14 @@ fn main(@builtin(workgroup_id) w: vec3u, @builtin(local_invocation_index) lane: 
   let v51 = folds[y][1u];
   v14 = v50.x + v50.y + v50.z + v50.w + v51.x + v51.y + v51.z + v51.w;
   let v52 = select(1.0, v14, v14 != 0.0);
-  let v53 = v12 / v52;
-  if (x < 2u) {
-    let v54 = v53.x;
-    let v55 = v53.y;
-    let v56 = v53.z;
-    let v57 = v53.w;
-    b1[v3 * 4u + head * 2u + v4] = vec4<f32>(v54, v55, v56, v57);
+  if (v3 < 20u) {
+    let v53 = v12 / v52;
+    if (x < 2u) {
+      let v54 = v53.x;
+      let v55 = v53.y;
+      let v56 = v53.z;
+      let v57 = v53.w;
+      b1[v3 * 4u + head * 2u + v4] = vec4<f32>(v54, v55, v56, v57);
+    }
   }
 }

@@ -1,4 +1,4 @@
-// attention_backward: grid (20, 1, 1), writes b4, b5, b6
+// attention_backward: grid (12, 1, 1), writes b4, b5, b6
 @group(0) @binding(0) var<storage, read> b0: array<vec4<f32>>;
 @group(0) @binding(1) var<storage, read> b1: array<vec4<f32>>;
 @group(0) @binding(2) var<storage, read> b2: array<f32>;
@@ -6,27 +6,27 @@
 @group(0) @binding(4) var<storage, read_write> b4: array<vec4<f32>>;
 @group(0) @binding(5) var<storage, read_write> b5: array<vec4<f32>>;
 @group(0) @binding(6) var<storage, read_write> b6: array<vec4<f32>>;
-var<workgroup> weights: array<array<vec4<f32>, 4>, 4>;
-var<workgroup> own: array<array<vec4<f32>, 3>, 4>;
-var<workgroup> own_value: array<array<vec4<f32>, 3>, 4>;
+var<workgroup> weights: array<array<vec4<f32>, 4>, 8>;
+var<workgroup> own: array<array<vec4<f32>, 3>, 8>;
+var<workgroup> own_value: array<array<vec4<f32>, 3>, 8>;
 var<workgroup> other: array<array<vec4<f32>, 3>, 8>;
 var<workgroup> other_value: array<array<vec4<f32>, 3>, 8>;
-@compute @workgroup_size(32)
+@compute @workgroup_size(64)
 fn main(@builtin(workgroup_id) w: vec3u, @builtin(local_invocation_index) lane: u32) {
   let group = w.x;
   let x = lane % 8u;
   let y = lane / 8u;
   let v1 = x / 4u;
   let v2 = x & 3u;
-  if (group < 10u) {
-    let first = group / 2u * 4u;
+  if (group < 6u) {
+    let first = group / 2u * 8u;
     let batch = group % 2u / 2u;
     let shared_head = group % 2u;
     {
       let v3 = lane / 2u;
       let v4 = lane % 2u;
-      if (v3 < 4u) {
-        let v5 = first + v3;
+      if (v3 < 8u) {
+        let v5 = min(first + v3, 19u);
         let q0 = b0[shared_head * 40u + v5 * 2u + v4];
         let v6 = q0.x;
         let v7 = q0.y;
@@ -38,8 +38,8 @@ fn main(@builtin(workgroup_id) w: vec3u, @builtin(local_invocation_index) lane: 
     {
       let v10 = lane / 2u;
       let v11 = lane % 2u;
-      if (v10 < 4u) {
-        let v12 = first + v10;
+      if (v10 < 8u) {
+        let v12 = min(first + v10, 19u);
         let q1 = b0[shared_head * 40u + v12 * 2u + v11];
         let v13 = q1.x;
         let v14 = q1.y;
@@ -206,31 +206,33 @@ fn main(@builtin(workgroup_id) w: vec3u, @builtin(local_invocation_index) lane: 
         }
       }
     }
-    if (x < 2u) {
-      let v72 = v20.x;
-      let v73 = v20.y;
-      let v74 = v20.z;
-      let v75 = v20.w;
-      b4[v17 * 4u + shared_head * 2u + v18] = vec4<f32>(v72, v73, v74, v75);
-    }
-    if (x < 2u) {
-      let v76 = v21.x;
-      let v77 = v21.y;
-      let v78 = v21.z;
-      let v79 = v21.w;
-      b5[v17 * 4u + shared_head * 2u + v19] = vec4<f32>(v76, v77, v78, v79);
+    if (v17 < 20u) {
+      if (x < 2u) {
+        let v72 = v20.x;
+        let v73 = v20.y;
+        let v74 = v20.z;
+        let v75 = v20.w;
+        b4[v17 * 4u + shared_head * 2u + v18] = vec4<f32>(v72, v73, v74, v75);
+      }
+      if (x < 2u) {
+        let v76 = v21.x;
+        let v77 = v21.y;
+        let v78 = v21.z;
+        let v79 = v21.w;
+        b5[v17 * 4u + shared_head * 2u + v19] = vec4<f32>(v76, v77, v78, v79);
+      }
     }
   }
   else {
-    let v80 = group - 10u;
-    let first = (4u - v80 / 2u) * 4u;
+    let v80 = group - 6u;
+    let first = (2u - v80 / 2u) * 8u;
     let batch = v80 % 2u / 2u;
     let head = v80 % 2u;
     {
       let v81 = lane / 2u;
       let v82 = lane % 2u;
-      if (v81 < 4u) {
-        let v83 = first + v81;
+      if (v81 < 8u) {
+        let v83 = min(first + v81, 19u);
         let q4 = b0[head * 40u + v83 * 2u + v82];
         let v84 = q4.x;
         let v85 = q4.y;
@@ -242,8 +244,8 @@ fn main(@builtin(workgroup_id) w: vec3u, @builtin(local_invocation_index) lane: 
     {
       let v88 = lane / 2u;
       let v89 = lane % 2u;
-      if (v88 < 4u) {
-        let v90 = first + v88;
+      if (v88 < 8u) {
+        let v90 = min(first + v88, 19u);
         let q5 = b1[head * 40u + v90 * 2u + v89];
         let v91 = q5.x;
         let v92 = q5.y;
@@ -258,7 +260,7 @@ fn main(@builtin(workgroup_id) w: vec3u, @builtin(local_invocation_index) lane: 
     let v98 = b3[head * 20u + v96];
     let v99 = min(x, 1u);
     var v100 = vec4<f32>();
-    let end = min(first + 4u, 20u);
+    let end = min(first + 8u, 20u);
     for (var start = 0u; start < end; start += 8u) {
       workgroupBarrier();
       {
@@ -367,12 +369,14 @@ fn main(@builtin(workgroup_id) w: vec3u, @builtin(local_invocation_index) lane: 
         }
       }
     }
-    if (x < 2u) {
-      let v137 = v100.x;
-      let v138 = v100.y;
-      let v139 = v100.z;
-      let v140 = v100.w;
-      b6[v95 * 4u + head * 2u + v99] = vec4<f32>(v137, v138, v139, v140);
+    if (v95 < 20u) {
+      if (x < 2u) {
+        let v137 = v100.x;
+        let v138 = v100.y;
+        let v139 = v100.z;
+        let v140 = v100.w;
+        b6[v95 * 4u + head * 2u + v99] = vec4<f32>(v137, v138, v139, v140);
+      }
     }
   }
 }
