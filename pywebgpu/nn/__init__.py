@@ -20,6 +20,7 @@ _NAMES = {
     "conv": "Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d",
     "dropout": "AlphaDropout Dropout Dropout1d Dropout2d Dropout3d FeatureAlphaDropout",
     "embedding": "Embedding",
+    "functional.linear_loss": "LinearCrossEntropyOptions",
     "linear": "Bilinear Identity Linear NonDynamicallyQuantizableLinear",
     "loss": (
         "BCELoss BCEWithLogitsLoss CosineEmbeddingLoss CosineSimilarity CrossEntropyLoss GaussianNLLLoss "

@@ -51,6 +51,26 @@ def test_softmax_that_is_stored_is_one() -> None:
     assert dispatches(leaf(64, 128).log_softmax(-1)) == 1
 
 
+def test_a_loss_in_parts_has_scores_of_one_part_in_memory() -> None:
+    x, weight, target = leaf(512, 64, grad=True), leaf(9000, 64, grad=True), leaf(512, dtype=torch.int64)
+
+    def peak(options: Any) -> int:
+        def step() -> Any:
+            F.linear_cross_entropy(x, weight, target, options=options).backward()
+            found = x.grad, weight.grad
+            x.grad = weight.grad = None
+            return found
+
+        (program,) = programs(step)
+        check(program, DEFAULT)
+        return program.scratch_bytes
+
+    whole, parts = peak(None), peak(torch.nn.LinearCrossEntropyOptions(batch_chunk_size=64))
+    scores = 512 * 9000 * 4
+    assert whole >= scores
+    assert parts < scores / 8 + 2 * 9000 * 64 * 4
+
+
 def test_cross_entropy_is_one_for_the_rows_and_one_for_the_mean() -> None:
     x, target = leaf(64, 128), leaf(64, dtype=torch.int64)
     assert dispatches(F.cross_entropy(x, target)) == 2

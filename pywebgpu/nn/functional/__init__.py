@@ -12,6 +12,7 @@ _NAMES = {
         "log_softmax logsigmoid mish prelu relu relu6 relu_ rrelu rrelu_ selu selu_ sigmoid silu softmax "
         "softmin softplus softshrink softsign tanh tanhshrink threshold threshold_"
     ),
+    "linear_loss": "linear_cross_entropy",
     "loss": (
         "binary_cross_entropy binary_cross_entropy_with_logits cosine_embedding_loss cosine_similarity "
         "cross_entropy gaussian_nll_loss hinge_embedding_loss huber_loss kl_div l1_loss margin_ranking_loss "
