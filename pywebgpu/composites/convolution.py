@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from math import prod
 
 from pywebgpu.composites import activation, precision
+from pywebgpu.composites.composite_op import composite
 from pywebgpu.composites.sliding_products import overlapped, padded, sliding_product, spread, windows
 from pywebgpu.errors import ShapeError
 from pywebgpu.ir.graph import Node
@@ -30,6 +31,7 @@ def sizes(name: str, value: Sizes, rank: int) -> Shape:
     return found
 
 
+@composite
 def conv(
     x: Node,
     weight: Node,
@@ -58,6 +60,7 @@ def conv(
     return _finished(out, bias, batched=batched)
 
 
+@composite
 def conv_transpose(
     x: Node,
     weight: Node,

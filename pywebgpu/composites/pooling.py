@@ -5,6 +5,7 @@ from math import inf, prod
 
 from pywebgpu import dtypes
 from pywebgpu.composites import arithmetic, joining, precision, reduce, scan, sliding_products
+from pywebgpu.composites.composite_op import composite
 from pywebgpu.composites.convolution import Sizes, sizes
 from pywebgpu.dtypes import Kind
 from pywebgpu.errors import ShapeError
@@ -13,6 +14,7 @@ from pywebgpu.ops import extremes, movement, pointwise, reduction
 from pywebgpu.shapes import Shape
 
 
+@composite
 def max_pool(
     x: Node,
     kernel_size: Sizes,
@@ -68,6 +70,7 @@ def max_pool_with_indices(
     return values, index
 
 
+@composite
 def avg_pool(
     x: Node,
     kernel_size: Sizes,

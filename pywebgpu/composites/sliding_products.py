@@ -6,13 +6,16 @@ memory: a product reads through the view. That holds for the gradients, too: wit
 a product itself, of the gradient and the kernel turned around.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import product
 from math import prod
 
-from pywebgpu.composites import reduce
+from pywebgpu.composites import arithmetic, joining, precision, reduce
 from pywebgpu.ir.graph import Fused, Node, Spec
-from pywebgpu.ops import contraction, movement, reduction
+from pywebgpu.ops import contraction, movement, pointwise, reduction
 from pywebgpu.shapes import Shape
+
+MOST = 32  # places of a depthwise kernel: a larger one is a product of matrices
 
 
 def windows(x: Node, kernel: Shape, step: Shape, dilation: Shape) -> Node:
@@ -94,6 +97,8 @@ def _product(
     x: Node, weight: Node, *, step: Shape, apart: Shape, groups: int, before: Shape, after: Shape
 ) -> tuple[Node]:
     kernel, n_out, n = weight.spec.shape[2:], weight.spec.shape[0], x.spec.shape[0]
+    if _is_depthwise(weight.spec.shape, groups):
+        return (_depthwise(padded(x, before, after), weight, step, apart),)
     ((_, _, *at), _) = _spec(x.spec, weight.spec, step=step, apart=apart, groups=groups, before=before, after=after)[0]
     columns = _columns(padded(x, before, after), kernel, step, apart, groups)
     rows = movement.reshape(weight, shape=(groups, n_out // groups, columns.spec.shape[1]))
@@ -116,20 +121,92 @@ def _gradients(
     (g,) = grads
     if g is None:
         return None, None
-    kernel = weight.spec.shape[2:]
-    columns = _columns(padded(x, before, after), kernel, step, apart, groups)
-    rows = contraction.matmul(_by_groups(g, groups), contraction.transposed(columns))
-    of_weight = movement.reshape(rows, shape=weight.spec.shape)
-    if all(s == 1 for s in step):
+    shape = weight.spec.shape
+    kernel, space = shape[2:], x.spec.shape[2:]
+    ends = {"before": before, "after": after}
+    (of_weight,) = kernel_product(g, x, shape=shape, step=step, apart=apart, groups=groups, **ends)
+    if all(s == 1 for s in step) or _is_depthwise(shape, groups):
         reach = [d * (k - 1) for d, k in zip(apart, kernel, strict=True)]
-        ends = {"before": before, "after": after}
-        ends = {name: tuple(r - n for r, n in zip(reach, cut, strict=True)) for name, cut in ends.items()}
-        (of_x,) = sliding_product(g, _turned(weight, groups), step=step, apart=apart, groups=groups, **ends)
+        g = _dilated(g, step)
+        first = tuple(r - b for r, b in zip(reach, before, strict=True))
+        sizes = zip(space, reach, first, g.spec.shape[2:], strict=True)
+        ends = {"before": first, "after": tuple(n + r - b - have for n, r, b, have in sizes)}
+        ones = (1,) * len(kernel)
+        (of_x,) = sliding_product(g, _turned(weight, groups), step=ones, apart=apart, groups=groups, **ends)
     else:
-        sizes = zip(x.spec.shape[2:], before, after, strict=True)
-        of_x = spread(g, weight, tuple(n + b + a for n, b, a in sizes), step, apart, groups)
-        of_x = padded(of_x, tuple(-b for b in before), tuple(-a for a in after))
+        full = tuple(n + b + a for n, b, a in zip(space, before, after, strict=True))
+        of_x = padded(spread(g, weight, full, step, apart, groups), tuple(-b for b in before), tuple(-a for a in after))
     return of_x, of_weight
+
+
+def _dilated(x: Node, step: Shape) -> Node:
+    """(n, c, *s) with zeros between neighbours, so that they are `step` apart."""
+    if all(s == 1 for s in step):
+        return x
+    shape = (*x.spec.shape[:2], *((n - 1) * s + 1 for n, s in zip(x.spec.shape[2:], step, strict=True)))
+    return movement.pad(x, shape=shape, starts=(0,) * len(shape), steps=(1, 1, *step))
+
+
+def _of_kernel(
+    g: Node, x: Node, *, shape: Shape, step: Shape, apart: Shape, groups: int, before: Shape, after: Shape
+) -> tuple[Node]:
+    seen = padded(x, before, after)
+    if not _is_depthwise(shape, groups):
+        columns = _columns(seen, shape[2:], step, apart, groups)
+        rows = contraction.matmul(_by_groups(g, groups), contraction.transposed(columns))
+        return (movement.reshape(rows, shape=shape),)
+    axes = (0, *range(2, len(shape)))
+    wide = precision.upcast(g)
+    sums = [
+        movement.reshape(reduction.sum_(pointwise.mul(part, wide), axes), shape=(shape[0], 1))
+        for _, part in _shifted(seen, shape, g.spec.shape[2:], step, apart)
+    ]
+    return (arithmetic.cast(movement.reshape(joining.cat(sums, 1), shape=shape), x.spec.dtype),)
+
+
+kernel_product: Fused = Fused(
+    "kernel_product",  # the gradient of sliding_product's kernel, of that of its result and of what it slid over
+    infer=lambda g, x, shape, **_: (Spec(shape, x.dtype),),
+    fallback=_of_kernel,
+)
+
+
+# Depthwise: a kernel sees one channel, and there is no sum of products over channels that a matrix product could be
+
+
+def _is_depthwise(shape: Shape, groups: int) -> bool:
+    return shape[1] == 1 and groups > 1 and prod(shape[2:]) <= MOST
+
+
+def _depthwise(x: Node, weight: Node, step: Shape, apart: Shape) -> Node:
+    """The picture moved to each place of the kernel, times that, added up: by element."""
+    shape = weight.spec.shape
+    kernel, n_out = shape[2:], shape[0]
+    at = [(n - d * (k - 1) - 1) // s + 1 for n, d, k, s in zip(x.spec.shape[2:], apart, kernel, step, strict=True)]
+    total: Node | None = None
+    for offset, part in _shifted(x, shape, at, step, apart):
+        sizes = (n_out, *(1,) * (len(shape) - 1))
+        one = movement.slice_(weight, starts=(0, 0, *offset), sizes=sizes, steps=(1,) * len(shape))
+        factor = movement.reshape(precision.upcast(one), shape=(1, n_out, *(1,) * len(kernel)))
+        term = arithmetic.mul(part, factor)
+        total = term if total is None else pointwise.add(total, term)
+    assert total is not None
+    return arithmetic.cast(total, weight.spec.dtype)
+
+
+def _shifted(
+    x: Node, shape: Shape, at: Sequence[int], step: Shape, apart: Shape
+) -> Iterator[tuple[tuple[int, ...], Node]]:
+    """For each place of a kernel what it sees there: (n, o, *at), float32 for half floats."""
+    n, channels = x.spec.shape[:2]
+    each = shape[0] // channels
+    for offset in product(*map(range, shape[2:])):
+        starts = (0, 0, *(o * d for o, d in zip(offset, apart, strict=True)))
+        part = movement.slice_(x, starts=starts, sizes=(n, channels, *at), steps=(1, 1, *step))
+        if each > 1:
+            part = movement.reshape(part, shape=(n, channels, 1, *at))
+            part = movement.reshape(arithmetic.broadcast_to(part, (n, channels, each, *at)), shape=(n, shape[0], *at))
+        yield offset, precision.upcast(part)
 
 
 def _turned(weight: Node, groups: int) -> Node:

@@ -63,6 +63,7 @@ LATER = (
     "composites/pooling.py",
     "composites/recurrent.py",
     "composites/resample.py",
+    "composites/sliding_products.py",
     "cuda.py",
     "data/",
     "devices/cpu.py",  # needs NumPy; without it, devices/cpu_storage.py is device cpu
