@@ -86,6 +86,7 @@ LATER = (
     "js_bridge/safetensors.mjs",
     "js_bridge/validate.mjs",
     "js_bridge/values.mjs",
+    "kernels/templates/matmul_subgroups.py",
     "linalg.py",
     "memory.py",
     "nn/attention.py",
