@@ -4,7 +4,7 @@ A loss over classes is one pass over each row: the picked class is a sum over wh
 gather. `reduction` is torch's: "none", "mean" or "sum".
 """
 
-from math import log, pi
+from math import log, pi, prod
 
 from pywebgpu import dtypes
 from pywebgpu.composites import arithmetic, bounds, precision, reduce
@@ -105,6 +105,10 @@ def multi_margin_loss(
     precision.require_floating("multi_margin_loss", x)
     if p not in (1, 2):
         raise ValueError("only p == 1 and p == 2 supported")
+    if len(x.spec.shape) < 2:  # One sample.
+        x = movement.reshape(x, shape=(prod(x.spec.shape),))
+        if prod(target.spec.shape) == 1:
+            target = movement.reshape(target, shape=())
     axis = _class_axis(x)
     classes, _ = _checked(_class_indices(x, target, axis), x.spec.shape[axis], ignore_index=-1 - x.spec.shape[axis])
     own = arithmetic.broadcast_to(reduce.picked(x, classes, axis), x.spec.shape)

@@ -92,16 +92,16 @@ def interpolate(
     space = x.spec.shape[2:]
     if align_corners is not None and mode not in LINEAR:
         raise ValueError(
-            "align_corners option can only be set with the interpolating modes: linear | bilinear | trilinear"
+            "align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | trilinear"
         )
-    outputs, scales = _targets(space, size, scale_factor, recompute=bool(recompute_scale_factor))
+    outputs, scales = targets(space, size, scale_factor, recompute=bool(recompute_scale_factor))
     if mode == "area":
         return pooling.adaptive_avg_pool(x, outputs, rank=rank)
     if mode in LINEAR and LINEAR[mode] != rank:
         raise NotImplementedError(f"Got {rank + 2}D input, but {mode} mode needs {LINEAR[mode] + 2}D input")
     if mode not in LINEAR and mode not in ("nearest", "nearest-exact"):
         raise NotImplementedError(
-            f"Input Error: mode {mode!r} is not one of nearest, nearest-exact, area, {', '.join(LINEAR)}"
+            f"Input Error: mode {mode!r} is not one of nearest, nearest-exact, area, bicubic, {', '.join(LINEAR)}"
         )
     bytes_ = x.spec.dtype is dtypes.uint8 and mode in LINEAR
     if bytes_ and rank != 2:
@@ -117,7 +117,7 @@ def interpolate(
     return x
 
 
-def _targets(
+def targets(
     space: Sequence[int], size: int | Sequence[int] | None, factor: float | Sequence[float] | None, *, recompute: bool
 ) -> tuple[list[int], list[float]]:
     """The new length of each axis, and how far one step there goes in the input."""

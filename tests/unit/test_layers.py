@@ -50,6 +50,7 @@ LAYERS = (
         "compat",
         "doctor",
         "exporter",
+        "factorization",
         "profiler",
         "run",
         "stand_ins",
