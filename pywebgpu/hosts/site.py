@@ -58,6 +58,8 @@ UNTRAINED = (
     "autograd/",
     "cuda.py",
     "data/",
+    "composites/bytes.py",
+    "composites/quantile.py",
     "devices/cpu.py",  # needs NumPy; without it, devices/cpu_storage.py is device cpu
     "devices/null.py",
     "ir/origin.py",
@@ -78,6 +80,7 @@ UNTRAINED = (
     "kernels/templates/matmul_blocks.py",
     "kernels/templates/matmul_staged.py",
     "linalg.py",
+    "kernels/gamma.py",
     "memory.py",
     "nn/functional/sampling.py",
     "nn/functional/sequences.py",

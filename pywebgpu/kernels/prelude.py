@@ -3,6 +3,7 @@
 WGSL promises neither NaN nor infinity, so both are told by their bits and made from bits that no compiler folds.
 """
 
+import importlib
 import re
 from functools import lru_cache
 from typing import NamedTuple
@@ -236,36 +237,6 @@ _TEXTS = (
 }""",
     _erf(),
     _erfinv(),
-    """fn p_lgamma(v: f32) -> f32 {
-  if (p_isnan(v)) { return v; }
-  if (abs(v) > 3.4e38 || (v <= 0.0 && v == floor(v))) { return p_inf(); }
-  var x = select(v, 1.0 - v, v < 0.5);
-  var f = 1.0;
-  while (x < 7.0) { f *= x; x += 1.0; }
-  let z = 1.0 / (x * x);
-  let r = (x - 0.5) * log(x) - x + 0.9189385332 + (0.0833333333 - z * (0.0027777778 - z * 0.00079365079)) / x - log(f);
-  return select(r, 1.1447298858 - log(abs(sin(3.1415926536 * (v - round(v))))) - r, v < 0.5);
-}""",
-    """fn p_digamma(v: f32) -> f32 {
-  if (p_isnan(v) || abs(v) > 3.4e38) { return select(v, p_nan(), v < 0.0); }
-  if (v == 0.0) { return select(-p_inf(), p_inf(), (bitcast<u32>(v) >> 31u) == 1u); }
-  if (v < 0.0 && v == floor(v)) { return p_nan(); }
-  var x = select(v, 1.0 - v, v < 0.5);
-  var s = 0.0;
-  while (x < 6.0) { s += 1.0 / x; x += 1.0; }
-  let z = 1.0 / (x * x);
-  let r = log(x) - 0.5 / x - z * (0.0833333333 - z * (0.0083333333 - z * 0.0039682540)) - s;
-  return select(r, r - 3.1415926536 / tan(3.1415926536 * (v - round(v))), v < 0.5);
-}""",
-    """fn p_trigamma(v: f32) -> f32 {
-  var x = select(v, 1.0 - v, v < 0.5);
-  var s = 0.0;
-  while (x < 6.0) { s += 1.0 / (x * x); x += 1.0; }
-  let z = 1.0 / (x * x);
-  let r = 1.0 / x + 0.5 * z + z / x * (0.1666666667 - z * (0.0333333333 - z * 0.0238095238)) + s;
-  let m = 3.1415926536 / sin(3.1415926536 * (v - round(v)));
-  return select(r, m * m - r, v < 0.5);
-}""",
     # x = quadrant * pi/2 + r with |r| <= pi/4: Cody and Waite's split where it is exact, else Payne and Hanek's product
     # of the mantissa with 96 bits of 2/pi. The builtins of some engines are good to 2e-4 only, and not far from 0.
     """var<private> two_over_pi: array<u32, 7> = array<u32, 7>(
@@ -503,6 +474,13 @@ def _helper(text: str) -> tuple[str, Helper]:
 HELPERS = dict(map(_helper, _TEXTS))
 
 
+def find(name: str) -> Helper:
+    """The helper of a name; those that few kernels call are read when one does."""
+    if name not in HELPERS:
+        HELPERS.update(map(_helper, importlib.import_module("pywebgpu.kernels.gamma").TEXTS))
+    return HELPERS[name]
+
+
 @lru_cache(1024)
 def declarations(names: frozenset[str]) -> tuple[str, bool]:
     """The text of helpers and of those that they call, callees first; whether any of them writes fault words."""
@@ -511,8 +489,8 @@ def declarations(names: frozenset[str]) -> tuple[str, bool]:
     while stack:
         name, ready = stack.pop()
         if ready:
-            order[name] = HELPERS[name]
+            order[name] = find(name)
         elif name not in order:
             stack.append((name, True))
-            stack.extend((callee, False) for callee in HELPERS[name].calls)
+            stack.extend((callee, False) for callee in find(name).calls)
     return "".join(helper.text + "\n" for helper in order.values()), any(one.faults for one in order.values())

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
-from pywebgpu.composites import joining, quantile, reduce, scan
+from pywebgpu.composites import joining, reduce, scan
 from pywebgpu.dtypes import DType
 from pywebgpu.errors import ShapeError
-from pywebgpu.ir.graph import used
+from pywebgpu.ir.graph import Node, used
 from pywebgpu.tensor.apply import apply
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.methods import aliased
@@ -183,14 +184,14 @@ class ReductionMethods(PointwiseMethods):
         self, q: Tensor | float, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
     ) -> Tensor:
         """The value below which a share q of a row lies; q is a number or a vector."""
-        return apply(quantile.quantile, self, q, dim, keepdim, interpolation=interpolation)
+        return apply(_later("quantile"), self, q, dim, keepdim, interpolation=interpolation)
 
     @aliased
     def nanquantile(
         self, q: Tensor | float, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
     ) -> Tensor:
         """The quantile of what is not NaN."""
-        return apply(quantile.nanquantile, self, q, dim, keepdim, interpolation=interpolation)
+        return apply(_later("nanquantile"), self, q, dim, keepdim, interpolation=interpolation)
 
     @aliased
     def norm(
@@ -262,6 +263,12 @@ class ReductionMethods(PointwiseMethods):
             raise ShapeError("diff expects input to be at least one-dimensional")
         whole: Any = apply(joining.cat, parts, dim) if len(parts) > 1 else self
         return apply(scan.diff, whole, n, dim)
+
+
+def _later(name: str) -> Callable[..., Node]:
+    """A function of composites/quantile, which few programs need."""
+    found: Callable[..., Node] = getattr(importlib.import_module("pywebgpu.composites.quantile"), name)
+    return found
 
 
 def _spread(dim: Dims, unbiased: bool | None, correction: float | None) -> tuple[Dims, float]:
