@@ -84,4 +84,5 @@ def test_page_is_isolated_and_quiet(page: Page, address: str) -> None:
     assert page.evaluate("globalThis.crossOriginIsolated")
     assert [url for url in traffic.sizes if not url.startswith((address, "data:", "blob:"))] == []
     assert f"{address}training.xz" in traffic.sizes
+    assert f"{address}rest.xz" not in traffic.sizes  # Training imports nothing of it.
     assert traffic.besides_pyodide < 300_000

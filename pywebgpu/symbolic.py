@@ -7,35 +7,75 @@ view chains come out as short as a person would write them. All values are non-n
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 
 from pywebgpu.shapes import Shape
 
 
-@dataclass(frozen=True, slots=True)
 class Var:
-    """A variable with values low..high; `name` is what stands in the WGSL text."""
+    """A variable with values low..high; `name` is what stands in the WGSL text. Immutable, compared by value."""
 
-    name: str
+    __match_args__ = ("name", "low", "high")
+    __slots__ = ("_hash", "high", "key", "low", "name")
+
+    def __init__(self, name: str, low: int, high: int) -> None:
+        self.name, self.low, self.high = name, low, high
+        self.key = f"Var(name={name!r}, low={low}, high={high})"  # what orders terms
+        self._hash = hash((name, low, high))
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (
+            type(other) is Var and self.name == other.name and self.low == other.low and self.high == other.high
+        )
+
+    def __hash__(self) -> int:
+        return self._hash
+
+
+class _Part:
+    """A quotient or a remainder. Immutable, compared by value."""
+
+    __match_args__ = ("of", "by")
+    __slots__ = ("_hash", "by", "high", "low", "of")
+
+    _hash: int
+    of: Sym
+    by: int
     low: int
     high: int
 
+    def __eq__(self, other: object) -> bool:
+        return self is other or (type(other) is type(self) and self.by == other.by and self.of == other.of)
 
-@dataclass(frozen=True, slots=True)
-class Quotient:
+    def __hash__(self) -> int:
+        return self._hash
+
+    @property
+    def key(self) -> str:
+        """What orders terms."""
+        return f"{type(self).__name__}(of={self.of}, by={self.by})"
+
+
+class Quotient(_Part):
     """floor(of / by)."""
 
-    of: Sym
-    by: int
+    __slots__ = ()
+
+    def __init__(self, of: Sym, by: int) -> None:
+        self.of, self.by = of, by
+        self.low, self.high = of.low // by, of.high // by
+        self._hash = hash((Quotient, of, by))
 
 
-@dataclass(frozen=True, slots=True)
-class Remainder:
+class Remainder(_Part):
     """of mod by, never negative."""
 
-    of: Sym
-    by: int
+    __slots__ = ()
+
+    def __init__(self, of: Sym, by: int) -> None:
+        self.of, self.by = of, by
+        self.low, self.high = 0, min(by - 1, of.high if of.low >= 0 else by - 1)
+        self._hash = hash((Remainder, of, by))
 
 
 Atom = Var | Quotient | Remainder
@@ -51,13 +91,16 @@ class Sym:
         self._hash = hash((terms, const))
         low = high = const
         for atom, factor in terms:
-            a, b = _bounds(atom)
-            low += factor * (a if factor > 0 else b)
-            high += factor * (b if factor > 0 else a)
+            if factor > 0:
+                low += factor * atom.low
+                high += factor * atom.high
+            else:
+                low += factor * atom.high
+                high += factor * atom.low
         self.low, self.high = low, high
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sym) and self.const == other.const and self.terms == other.terms
+        return self is other or (isinstance(other, Sym) and self.const == other.const and self.terms == other.terms)
 
     def __hash__(self) -> int:
         return self._hash
@@ -95,16 +138,6 @@ class Sym:
         return not self.terms
 
 
-def _bounds(atom: Atom) -> tuple[int, int]:
-    match atom:
-        case Var(low=low, high=high):
-            return low, high
-        case Quotient(of=of, by=by):
-            return of.low // by, of.high // by
-        case Remainder(of=of, by=by):
-            return 0, min(by - 1, of.high if of.low >= 0 else by - 1)
-
-
 def constant(value: int) -> Sym:
     return Sym((), value)
 
@@ -118,7 +151,7 @@ def variable(name: str, size: int, low: int = 0) -> Sym:
 
 
 def _order(term: tuple[Atom, int]) -> tuple[int, str]:
-    return (-term[1], repr(term[0]))
+    return (-term[1], term[0].key)
 
 
 @lru_cache(65536)

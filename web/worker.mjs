@@ -10,17 +10,16 @@
 
 const FOLDER = "/page";
 const PATH = `${FOLDER}/checkpoint.safetensors`;
+const START = `
+import sys
+sys.path.insert(0, folder)
+import parts
+parts.unpack(archive.tobytes())
+if rest:
+    sys.meta_path.append(parts.Rest(rest))`;
 const ARCHIVES = { training: "training.xz", editing: "editor.xz" };
-const PACKED = "/packed.xz";
-const UNPACK = `
-import json, lzma, os, pathlib
-with lzma.open("${PACKED}") as packed:
-    for name, length in json.loads(packed.readline()):
-        file = pathlib.Path("${FOLDER}", name)
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(packed.read(length))
-os.remove("${PACKED}")
-del json, lzma, os, pathlib, packed, name, length, file`;
+/** What the first archive lacks, by the worker's name: fetched when Python first imports some of it. */
+const RESTS = { training: "rest.xz", editing: "" };
 /** Messages of output that may go out in one WINDOW of milliseconds; the rest is gathered. */
 const BURST = 20;
 const WINDOW = 100;
@@ -43,20 +42,22 @@ function tell(message, transfer = []) {
 
 async function main() {
   tell({ is: "loading", what: "Python" });
-  const archive = load(ARCHIVES[role]).then((response) => response.arrayBuffer());
-  archive.catch(() => undefined); // told when it is needed
+  const files = Promise.all(["parts.py", ARCHIVES[role]].map(bytes));
+  files.catch(() => undefined); // told when they are needed
   const config = await (await load("config.json")).json();
   const python = await startPython(config.pyodide);
   tell({ is: "loading", what: "pywebgpu" });
   python.FS.mkdirTree(FOLDER);
-  python.FS.writeFile(PACKED, new Uint8Array(await archive));
-  python.runPython(UNPACK);
+  const [parts, archive] = await files;
+  python.FS.writeFile(`${FOLDER}/parts.py`, parts);
+  const rest = RESTS[role] && new URL(RESTS[role], self.location.href).href;
+  python.runPython(START, { globals: python.toPy({ folder: FOLDER, archive, rest }) });
   if (config.is_cdn && role === "editing") await python.loadPackage("numpy", { messageCallback: () => undefined });
   connectOutput(python);
-  const names = python.toPy({ folder: FOLDER });
+  const names = python.toPy({});
   names.set("port", port(python));
   // Under runPythonAsync Python may wait for the GPU wherever it is.
-  await python.runPythonAsync(`import sys; sys.path.insert(0, folder); import ${role}; await ${role}.main(port)`, { globals: names });
+  await python.runPythonAsync(`import ${role}; await ${role}.main(port)`, { globals: names });
 }
 
 /** @param {string} folder where Pyodide lies */
@@ -83,6 +84,11 @@ async function startPython(folder) {
   } finally {
     self.fetch = fetch;
   }
+}
+
+/** @param {string} address @returns {Promise<Uint8Array>} */
+async function bytes(address) {
+  return new Uint8Array(await (await load(address)).arrayBuffer());
 }
 
 /** @param {string} address */

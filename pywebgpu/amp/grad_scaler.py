@@ -240,7 +240,7 @@ def _unscale(optimizer: Optimizer, scale: Tensor) -> dict[devices.device, Tensor
     with grad_mode.no_grad():
         for gradients in _vectors(optimizer):
             device = gradients.device
-            bad: Tensor = gradients.isfinite().logical_not().any().to(dtype=dtypes.float32)
+            bad: Tensor = gradients.isfinite().logical_not().to(dtype=dtypes.float32).sum()
             found[device] = found[device] + bad if device in found else bad
             gradients.mul_(scale.to(device=device).reciprocal())
     return found

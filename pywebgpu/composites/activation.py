@@ -44,18 +44,21 @@ def gelu(x: Node, approximate: str = "none") -> Node:
     return pointwise.mul(x, pointwise.sigmoid(inner))
 
 
+@composite
 @precision.upcasting
 def silu(x: Node) -> Node:
     """x * sigmoid(x)"""
     return pointwise.mul(x, pointwise.sigmoid(x))
 
 
+@composite
 @precision.upcasting
 def mish(x: Node) -> Node:
     """x * tanh(softplus(x))"""
     return pointwise.mul(x, pointwise.tanh(_softplus(x, 1.0, 20.0)))
 
 
+@composite
 @precision.upcasting
 def softplus(x: Node, beta: float = 1.0, threshold: float = 20.0) -> Node:
     """log(1 + exp(beta x)) / beta, and x itself where beta x > threshold."""

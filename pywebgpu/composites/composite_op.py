@@ -26,6 +26,7 @@ def composite(function: Callable[P, Node]) -> Callable[P, Node]:
         if thread_state.decomposing or (used.origins and thread_state.is_checked):
             return function(*args, **options)
         nodes: list[Node] = []
+        flows = False
         given: list[object] = []
         values: Sequence[Any] = (*args, *options.values()) if options else args
         for value in values:
@@ -33,11 +34,12 @@ def composite(function: Callable[P, Node]) -> Callable[P, Node]:
             if kind is Node or isinstance(value, Node):
                 nodes.append(value)
                 given.append(value.spec)
+                flows = flows or value.requires
             elif kind in _CONSTANT or (kind is float and _is_known(value)) or _is_shape(value):
                 given.append(value)
             else:
                 return function(*args, **options)
-        op = _made(function, name, tuple(options), *given)
+        op = _made(function, name, tuple(options), flows and thread_state.grad, *given)
         return function(*args, **options) if op is None else op(*nodes)
 
     return call
@@ -56,14 +58,19 @@ def _is_shape(value: object) -> bool:
 
 
 @lru_cache(maxsize=KNOWN, typed=True)  # 1, 1.0 and True are not the same.
-def _made(function: Callable[..., Node], name: str, names: tuple[str, ...], *given: object) -> Composite | None:
-    """The op of a function for arguments, where a Spec stands for a node. None where it has to be recorded as it is."""
-    inputs = tuple([_stand_in(value) for value in given if isinstance(value, Spec)])
+def _made(
+    function: Callable[..., Node], name: str, names: tuple[str, ...], flows: bool, *given: object
+) -> Composite | None:
+    """The op of a function for arguments, where a Spec stands for a node. None where it has to be recorded as it is.
+
+    flows: a gradient may be asked for.
+    """
+    inputs = tuple([_stand_in(value, flows=flows) for value in given if isinstance(value, Spec)])
     left = iter(inputs)
     values = [next(left) if isinstance(value, Spec) else value for value in given]
     count, wide = len(values) - len(names), len(thread_state.wide)
     before = thread_state.grad, thread_state.decomposing
-    thread_state.grad = thread_state.decomposing = True
+    thread_state.grad, thread_state.decomposing = flows, True
     try:
         output = function(*values[:count], **dict(zip(names, values[count:], strict=True)))
         is_wide = len(thread_state.wide) > wide
@@ -73,11 +80,11 @@ def _made(function: Callable[..., Node], name: str, names: tuple[str, ...], *giv
     order = walk.toposort([output])
     if is_wide or not all(_follows(node) or node in inputs for node in order):
         return None
-    return Composite(name, f"{name}({', '.join(map(repr, given))}; {names})", inputs, output)
+    return Composite(name, f"{name}({', '.join(map(repr, given))}; {names}, {flows})", inputs, output)
 
 
-def _stand_in(spec: Spec) -> Node:
-    return Node(DATA, (), NO_ATTRS, spec, spec.dtype.kind is Kind.FLOAT)
+def _stand_in(spec: Spec, *, flows: bool) -> Node:
+    return Node(DATA, (), NO_ATTRS, spec, flows and spec.dtype.kind is Kind.FLOAT)
 
 
 def _follows(node: Node) -> bool:

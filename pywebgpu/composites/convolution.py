@@ -1,16 +1,17 @@
-"""Convolutions as one contraction over windows, their transposes, and the windows themselves.
+"""Convolutions, their transposes, and the windows that they see.
 
-A window view (no copy) puts what a kernel sees on axes of its own; the contraction is weight (g, o, k) x windows
-(g, k, n * positions), so that neighbouring pixels stay neighbours in memory on both sides.
+See sliding_products.py for what is multiplied.
 """
 
 from collections.abc import Sequence
 from math import prod
 
-from pywebgpu.composites import activation, precision, reduce
+from pywebgpu.composites import activation, precision
+from pywebgpu.composites.composite_op import composite
+from pywebgpu.composites.sliding_products import overlapped, padded, sliding_product, spread, windows
 from pywebgpu.errors import ShapeError
 from pywebgpu.ir.graph import Node
-from pywebgpu.ops import contraction, movement, pointwise, reduction
+from pywebgpu.ops import movement, pointwise
 from pywebgpu.shapes import Shape
 
 Sizes = int | Sequence[int]
@@ -30,53 +31,7 @@ def sizes(name: str, value: Sizes, rank: int) -> Shape:
     return found
 
 
-def windows(x: Node, kernel: Shape, step: Shape, dilation: Shape) -> Node:
-    """(..., *s) -> (..., *positions, *kernel): what a kernel sees at each position. A view."""
-    first = len(x.spec.shape) - len(kernel)
-    for number, (size, jump, apart) in enumerate(zip(kernel, step, dilation, strict=True)):
-        axis = first + number
-        length, rank = x.spec.shape[axis], len(x.spec.shape)
-        if size == jump and apart == 1 and length % size == 0:  # Windows that do not overlap are a reshape.
-            shape = (*x.spec.shape[:axis], length // size, size, *x.spec.shape[axis + 1 :])
-            order = (*range(axis + 1), *range(axis + 2, rank + 1), axis + 1)
-            x = movement.permute(movement.reshape(x, shape=shape), order=order)
-        else:
-            x = movement.window(x, axis=axis, size=size, step=jump, dilation=apart)
-    return x
-
-
-def overlapped(x: Node, lengths: Shape, kernel: Shape, step: Shape, dilation: Shape) -> Node:
-    """(..., *positions, *kernel) -> (..., *lengths): windows laid back and added where they overlap."""
-    first = len(x.spec.shape) - 2 * len(kernel)
-    for number in reversed(range(len(kernel))):
-        axis, rank = first + number, len(x.spec.shape)
-        size, jump, apart, length = kernel[number], step[number], dilation[number], lengths[number]
-        if size == jump and apart == 1 and length == x.spec.shape[axis] * size:
-            order = (*range(axis + 1), rank - 1, *range(axis + 1, rank - 1))
-            shape = (*x.spec.shape[:axis], length, *x.spec.shape[axis + 1 : -1])
-            x = movement.reshape(movement.permute(x, order=order), shape=shape)
-        else:
-            layers = movement.unwindow(x, axis=axis, length=length, step=jump, dilation=apart)
-            x = reduce.drop(reduction.sum_(layers, (rank - 1,)), (rank - 1,), keepdim=False)
-    return x
-
-
-def padded(x: Node, before: Shape, after: Shape, value: float = 0.0) -> Node:
-    """`value` around the last axes; negative numbers cut."""
-    rank, count = len(x.spec.shape), len(before)
-    starts = (0,) * (rank - count) + before
-    ends = (0,) * (rank - count) + after
-    if any(n < 0 for n in (*starts, *ends)):
-        cut = tuple(max(-n, 0) for n in starts)
-        kept = tuple(n - c - max(-e, 0) for n, c, e in zip(x.spec.shape, cut, ends, strict=True))
-        x = movement.slice_(x, starts=cut, sizes=kept, steps=(1,) * rank)
-        starts, ends = tuple(max(n, 0) for n in starts), tuple(max(n, 0) for n in ends)
-    if not any(starts) and not any(ends):
-        return x
-    shape = tuple(n + s + e for n, s, e in zip(x.spec.shape, starts, ends, strict=True))
-    return movement.pad(x, shape=shape, starts=starts, steps=(1,) * rank, value=value)
-
-
+@composite
 def conv(
     x: Node,
     weight: Node,
@@ -101,21 +56,11 @@ def conv(
     step, apart = sizes("stride", stride, rank), sizes("dilation", dilation, rank)
     before, after = _padding(padding, kernel, step, apart, rank)
     _check_sizes(name, x, kernel, step, apart, before, after)
-    n, channels = x.spec.shape[:2]
-    seen = windows(padded(x, before, after), kernel, step, apart)
-    at = seen.spec.shape[2 : 2 + rank]
-    seen = movement.reshape(seen, shape=(n, groups, channels // groups, *at, *kernel))
-    space, inner = range(3, 3 + rank), range(3 + rank, 3 + 2 * rank)
-    columns = movement.reshape(
-        movement.permute(seen, order=(1, 2, *inner, 0, *space)),
-        shape=(groups, channels // groups * prod(kernel), n * prod(at)),
-    )
-    n_out = weight.spec.shape[0]
-    rows = movement.reshape(weight, shape=(groups, n_out // groups, columns.spec.shape[1]))
-    out = movement.reshape(contraction.matmul(rows, columns), shape=(n_out, n, *at))
-    return _finished(movement.permute(out, order=(1, 0, *range(2, 2 + rank))), bias, batched=batched)
+    (out,) = sliding_product(x, weight, step=step, apart=apart, groups=groups, before=before, after=after)
+    return _finished(out, bias, batched=batched)
 
 
+@composite
 def conv_transpose(
     x: Node,
     weight: Node,
@@ -145,22 +90,9 @@ def conv_transpose(
             f"output padding must be smaller than either stride or dilation, but got output_padding: {extra}, "
             f"stride: {step}, dilation: {apart}"
         )
-    n, channels, *at = x.spec.shape
-    n_out = weight.spec.shape[1]  # of each group
-    rows = movement.reshape(weight, shape=(groups, channels // groups, n_out * prod(kernel)))
-    space = range(3, 3 + rank)
-    values = movement.reshape(x, shape=(n, groups, channels // groups, *at))
-    columns = movement.reshape(
-        movement.permute(values, order=(1, 2, 0, *space)), shape=(groups, channels // groups, n * prod(at))
-    )
-    out = contraction.matmul(movement.permute(rows, order=(0, 2, 1)), columns)
-    out = movement.reshape(out, shape=(groups, n_out, *kernel, n, *at))
-    order = (2 + rank, 0, 1, *range(3 + rank, 3 + 2 * rank), *range(2, 2 + rank))
-    out = movement.reshape(movement.permute(out, order=order), shape=(n, groups * n_out, *at, *kernel))
-    full = tuple(
-        (a - 1) * s + d * (k - 1) + 1 + e for a, s, d, k, e in zip(at, step, apart, kernel, extra, strict=True)
-    )
-    out = overlapped(out, full, kernel, step, apart)
+    sizes_ = zip(x.spec.shape[2:], step, apart, kernel, extra, strict=True)
+    full = tuple((a - 1) * s + d * (k - 1) + 1 + e for a, s, d, k, e in sizes_)
+    out = spread(x, weight, full, step, apart, groups)
     ends = tuple(-c for c in cut)
     if any(f <= 2 * c for f, c in zip(full, cut, strict=True)):
         raise ShapeError(f"{name}: output size is too small: {full} less padding {cut} on both sides")

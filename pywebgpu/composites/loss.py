@@ -58,7 +58,7 @@ def cross_entropy(
     if target.spec.dtype.kind is Kind.FLOAT:
         out = _against_probabilities(wide, target, scales, axis, reduction, label_smoothing)
         return arithmetic.cast(out, x.spec.dtype)
-    classes, ignored = _checked(_class_indices(x, target, axis), x.spec.shape[axis], ignore_index)
+    classes, ignored = class_numbers(_class_indices(x, target, axis), x.spec.shape[axis], ignore_index)
     shifted, _, total = reduce.shifted_exponentials(wide, axis)
     logs = pointwise.log(total)
     loss = pointwise.sub(logs, reduce.picked(shifted, classes, axis))
@@ -88,7 +88,7 @@ def nll_loss(
     axis = _class_axis(x)
     _check_weight(x, axis, weight)
     wide = precision.upcast(x)
-    classes, ignored = _checked(_class_indices(x, target, axis), x.spec.shape[axis], ignore_index)
+    classes, ignored = class_numbers(_class_indices(x, target, axis), x.spec.shape[axis], ignore_index)
     loss = pointwise.neg(reduce.picked(wide, classes, axis))
     factor = None
     if weight is not None:
@@ -110,7 +110,9 @@ def multi_margin_loss(
         if prod(target.spec.shape) == 1:
             target = movement.reshape(target, shape=())
     axis = _class_axis(x)
-    classes, _ = _checked(_class_indices(x, target, axis), x.spec.shape[axis], ignore_index=-1 - x.spec.shape[axis])
+    classes, _ = class_numbers(
+        _class_indices(x, target, axis), x.spec.shape[axis], ignore_index=-1 - x.spec.shape[axis]
+    )
     own = arithmetic.broadcast_to(reduce.picked(x, classes, axis), x.spec.shape)
     over = _positive(pointwise.add(pointwise.sub(x, own), arithmetic.like(x, margin)))
     if p == 2:
@@ -286,7 +288,7 @@ def _class_indices(x: Node, target: Node, axis: int) -> Node:
     return movement.reshape(arithmetic.cast(target, dtypes.int64), shape=shape)
 
 
-def _checked(classes: Node, n_classes: int, ignore_index: int) -> tuple[Node, Node | None]:
+def class_numbers(classes: Node, n_classes: int, ignore_index: int) -> tuple[Node, Node | None]:
     """The target where it is not ignored (else 0), and where it is ignored; None where it is known that none is."""
     known = bounds.known_range(classes)
     if known is not None and known.exact:

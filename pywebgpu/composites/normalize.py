@@ -12,7 +12,7 @@ from pywebgpu.composites.activation import per_channel
 from pywebgpu.composites.composite_op import composite
 from pywebgpu.dtypes import DType
 from pywebgpu.errors import ShapeError
-from pywebgpu.ir.graph import Node
+from pywebgpu.ir.graph import Fused, Node, Spec
 from pywebgpu.ops import movement, pointwise
 from pywebgpu.shapes import Shape
 from pywebgpu.shapes import axes as axes_of
@@ -76,8 +76,7 @@ def batch_norm(x: Node, weight: Node | None = None, bias: Node | None = None, ep
     n = reduce.count(x, axes)
     if n == 1:
         raise ValueError(f"Expected more than 1 value per channel when training, got input size {list(x.spec.shape)}")
-    variance, centre, apart = reduce.moments("batch_norm", x, axes)
-    out = _scaled(apart, variance, eps)
+    out, centre, variance = standardized(precision.upcast(x), axes=axes, eps=eps)
     channels = (x.spec.shape[1],)
     unbiased = pointwise.mul(variance, arithmetic.like(variance, n / (n - 1) if n > 1 else 1))
     return BatchStatistics(
@@ -110,8 +109,7 @@ def instance_norm(x: Node, weight: Node | None = None, bias: Node | None = None,
     n = reduce.count(x, axes)
     if n == 1:
         raise ValueError(f"Expected more than 1 spatial element when training, got input size {list(x.spec.shape)}")
-    variance, centre, apart = reduce.moments("instance_norm", x, axes)
-    out = _scaled(apart, variance, eps)
+    out, centre, variance = standardized(precision.upcast(x), axes=axes, eps=eps)
     unbiased = pointwise.mul(variance, arithmetic.like(variance, n / (n - 1) if n > 1 else 1))
     over_batch = (0, *axes)
     return BatchStatistics(
@@ -175,6 +173,38 @@ def at_least(x: Node, low: float) -> Node:
 
 
 # Parts
+
+
+def _standardized(x: Node, *, axes: Shape, eps: float) -> tuple[Node, Node, Node]:
+    variance, centre, apart = reduce.moments("standardized", x, axes)
+    return _scaled(apart, variance, eps), centre, variance
+
+
+def _standardized_specs(x: Spec, *, axes: Shape, eps: float) -> tuple[Spec, Spec, Spec]:
+    folded = Spec(tuple([1 if axis in axes else n for axis, n in enumerate(x.shape)]), x.dtype)
+    return x, folded, folded
+
+
+def _standardized_vjp(
+    grads: tuple[Node | None, ...], outs: tuple[Node, ...], x: Node, *, axes: Shape, eps: float
+) -> tuple[Node | None]:
+    """Both sums over a row are of one walk, and the rest is by element: where rows do not lie together in memory, the
+    gradient through mean and variance apart would walk twice."""
+    g, (_, centre, variance) = grads[0], outs
+    if g is None:
+        return (None,)
+    scale = pointwise.rsqrt(pointwise.add(variance, arithmetic.like(variance, eps)))
+    seen = arithmetic.mul(arithmetic.sub(x, centre), scale)
+    along = arithmetic.mul(seen, reduce.row_mean(pointwise.mul(g, seen), axes))
+    return (arithmetic.mul(arithmetic.sub(arithmetic.sub(g, reduce.row_mean(g, axes)), along), scale),)
+
+
+standardized: Fused = Fused(
+    "standardized",  # x -> (x - mean) / sqrt(variance + eps) over axes, and both, of size 1 there
+    infer=_standardized_specs,
+    fallback=_standardized,
+    vjp=_standardized_vjp,
+)
 
 
 def _centred(x: Node, axes: Shape, eps: float) -> Node:

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from math import inf, prod
 
 from pywebgpu import dtypes
-from pywebgpu.composites import arithmetic, convolution, joining, precision, reduce, scan
+from pywebgpu.composites import arithmetic, joining, precision, reduce, scan, sliding_products
+from pywebgpu.composites.composite_op import composite
 from pywebgpu.composites.convolution import Sizes, sizes
 from pywebgpu.dtypes import Kind
 from pywebgpu.errors import ShapeError
@@ -13,6 +14,7 @@ from pywebgpu.ops import extremes, movement, pointwise, reduction
 from pywebgpu.shapes import Shape
 
 
+@composite
 def max_pool(
     x: Node,
     kernel_size: Sizes,
@@ -68,6 +70,7 @@ def max_pool_with_indices(
     return values, index
 
 
+@composite
 def avg_pool(
     x: Node,
     kernel_size: Sizes,
@@ -92,7 +95,7 @@ def avg_pool(
     space = _space(name, x, rank)
     after = _after(name, space, kernel, step, pad, ones, ceil_mode=ceil_mode)
     wide = precision.upcast(x)
-    seen = convolution.windows(convolution.padded(wide, pad, after), kernel, step, ones)
+    seen = sliding_products.windows(sliding_products.padded(wide, pad, after), kernel, step, ones)
     inner = tuple(range(len(seen.spec.shape) - rank, len(seen.spec.shape)))
     total = reduce.drop(reduction.sum_(seen, inner), inner, keepdim=False)
     if divisor_override is not None:
@@ -115,8 +118,8 @@ def _counts(total: Node, axis: int, rank: int, counted: int, begin: int, full: i
     if begin == 0 and (n_windows - 1) * step + kernel <= counted:
         return pointwise.full(kernel, Spec((), total.spec.dtype))
     ones = pointwise.full(1.0, Spec((counted,), total.spec.dtype))
-    line = convolution.padded(ones, (begin,), (full - begin - counted,))
-    seen = convolution.windows(line, (kernel,), (step,), (1,))
+    line = sliding_products.padded(ones, (begin,), (full - begin - counted,))
+    seen = sliding_products.windows(line, (kernel,), (step,), (1,))
     shape = tuple(n_windows if a == at else 1 for a in range(len(total.spec.shape)))
     return movement.reshape(reduction.sum_(seen, (1,)), shape=shape)
 
@@ -261,6 +264,6 @@ def _max_windows(
     space = _space(name, x, rank)
     after = _after(name, space, kernel, step, pad, apart, ceil_mode=ceil_mode)
     lowest = float("-inf") if x.spec.dtype.kind is Kind.FLOAT else x.spec.dtype.low
-    seen = convolution.windows(convolution.padded(x, pad, after, lowest), kernel, step, apart)
+    seen = sliding_products.windows(sliding_products.padded(x, pad, after, lowest), kernel, step, apart)
     lead = seen.spec.shape[: len(seen.spec.shape) - rank]
     return movement.reshape(seen, shape=(*lead, prod(kernel))), step, pad

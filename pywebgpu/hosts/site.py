@@ -49,27 +49,39 @@ NATIVE = (
     "js_bridge/test/",
     "web/",
 )
-# What training never imports, and its archive leaves out.
-UNTRAINED = (
+# What training does not import: a page loads it when a program first imports some of it.
+LATER = (
+    "__main__.py",
     "accelerator.py",
     "amp/",
     "as_torch.py",
     "factorization.py",
     "autograd/",
+    "compiler/serialization.py",
+    "compiler/validate.py",
+    "composites/convolution.py",
+    "composites/linear_loss.py",
+    "composites/pooling.py",
+    "composites/recurrent.py",
+    "composites/resample.py",
+    "composites/sliding_products.py",
     "cuda.py",
     "data/",
     "composites/bytes.py",
     "composites/quantile.py",
     "devices/cpu.py",  # needs NumPy; without it, devices/cpu_storage.py is device cpu
     "devices/null.py",
-    "ir/origin.py",
+    "devices/pool.py",
+    "export.py",
+    "exporter/",
+    "hosts/script.py",
     "inspector/",
     "io/archive.py",
     "io/objects.py",
     "io/pickled.py",
     "io/strided.py",
     "io/torchfile.py",
-    "kernels/templates/attention",  # short rows of scores are as fast in memory
+    "ir/origin.py",
     "js_bridge/files.mjs",
     "js_bridge/host_program.mjs",
     "js_bridge/player.mjs",
@@ -77,32 +89,36 @@ UNTRAINED = (
     "js_bridge/safetensors.mjs",
     "js_bridge/validate.mjs",
     "js_bridge/values.mjs",
-    "kernels/templates/matmul_blocks.py",
-    "kernels/templates/matmul_staged.py",
     "linalg.py",
     "kernels/gamma.py",
     "memory.py",
     "nn/functional/sampling.py",
     "nn/functional/sequences.py",
-    "nn/parallel.py",
     "ops/gamma.py",
     "run.py",
     "stand_ins.py",
     "tensor/numeric.py",
-    "exporter/",
-    "profiler/",
-    "compiler/serialization.py",
-    "compiler/validate.py",
-    "random.py",
+    "nn/attention.py",
+    "nn/conv.py",
+    "nn/dropout.py",
+    "nn/functional/linear_loss.py",
+    "nn/functional/spatial.py",
+    "nn/loss.py",
+    "nn/parallel.py",
     "nn/pooling.py",
     "nn/recurrent.py",
     "nn/spatial.py",
     "nn/transformer.py",
     "nn/types.py",
     "optim/lion.py",
+    "optim/lr_scheduler/annealing.py",
+    "optim/lr_scheduler/sequence.py",
     "optim/muon.py",
+    "optim/rmsprop.py",
+    "optim/sgd.py",
+    "profiler/",
+    "random.py",
     "runtime/disk_cache.py",
-    "hosts/script.py",
     "step_capture/host_data.py",
     "tensor/types.py",
     "utils/",
@@ -111,8 +127,8 @@ CARRIED = (".py", ".wgsl", ".mjs", ".html", "-tint.json")  # the kinds of files 
 COMMENTS = re.compile(r"^[ \t]*(?:/\*\*(?:(?!\*/).)*\*/|//[^\n]*)[ \t]*$", re.MULTILINE | re.DOTALL)
 TYPES = {
     ".css": "text/css", ".html": "text/html", ".js": "text/javascript", ".json": "application/json",
-    ".mjs": "text/javascript", ".svg": "image/svg+xml", ".txt": "text/plain", ".wasm": "application/wasm",
-    ".zip": "application/zip",
+    ".mjs": "text/javascript", ".svg": "image/svg+xml", ".txt": "text/plain",
+    ".wasm": "application/wasm", ".zip": "application/zip",
 }  # fmt: skip
 TEXTS = ("text/", "application/json", "image/svg+xml")
 PACKING = {"id": lzma.FILTER_LZMA2, "preset": lzma.PRESET_EXTREME | 9, "lc": 4, "pb": 0}  # best for text
@@ -177,8 +193,10 @@ class Site:
         self._lock = threading.Lock()
         self._makers: dict[str, Callable[[], bytes]] = {
             "config.json": self._config,
-            "training.xz": lambda: self._archive("training.py", bare=True),
-            "editor.xz": lambda: self._archive("editing.py", bare=False),
+            "parts.py": (folders.web / "parts.py").read_bytes,
+            "training.xz": lambda: self._archive(self._training(later=False) | self._corpus()),
+            "rest.xz": lambda: self._archive(self._training(later=True)),
+            "editor.xz": lambda: self._archive(self._files("editing.py") | self._corpus()),
         }
 
     def file(self, address: str) -> File | None:
@@ -205,7 +223,7 @@ class Site:
         pyodide = f"/modules/pyodide@{PYODIDE}/" if self.folders.modules else f"{CDN}/pyodide/v{PYODIDE}/full/"
         return json.dumps({"pyodide": pyodide, "is_cdn": self.folders.modules is None}).encode()
 
-    def _corpus(self) -> bytes:
+    def _corpus(self) -> dict[str, bytes]:
         """Pyodide's standard library lacks the text; that of this Python has it."""
         spec = importlib.util.spec_from_file_location("chargpt_data", self.folders.demo / "data.py")
         assert spec is not None
@@ -213,30 +231,26 @@ class Site:
         data = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(data)
         text: str = data.python_documentation()
-        return text.encode()
+        return {"corpus.txt": text.encode()}
 
-    def _archive(self, script: str, *, bare: bool) -> bytes:
-        """The library, the demo, its text and one script of web/; bare, without comments, docstrings and types.
+    def _training(self, *, later: bool) -> dict[str, bytes]:
+        """What training is made of, or the rest of the library; without comments, docstrings and types."""
+        found = self._files("training.py")
+        rest = {name for name in found if _is_in(LATER, name)}
+        return {name: _bare(name, content) for name, content in found.items() if (name in rest) == later}
 
-        A line of JSON with the names and lengths of files, and then the files: a tar's headers are 4 kB more, packed.
-        """
+    def _files(self, script: str) -> dict[str, bytes]:
+        """The library, the demo and one script of web/, by their names in an archive."""
         folders = self.folders
         members = {f"pywebgpu/{path.relative_to(PACKAGE).as_posix()}": path for path in PACKAGE.rglob("*.*")}
         members |= {f"pywebgpu/js_bridge/{path.name}": path for path in folders.bridge.glob("*.mjs")}
         members |= {path.name: path for path in folders.demo.glob("*.py") if path.name != "main.py"}
         members[script] = folders.web / script
-        contents = {"corpus.txt": self._corpus()}
-        for name, path in members.items():
-            if not name.endswith(CARRIED) or "__pycache__" in name:
-                continue
-            if _is_in(NATIVE, name) or (bare and (name == "export.py" or _is_in(UNTRAINED, name))):
-                continue
-            content = path.read_text(encoding="utf-8")
-            if bare and path.suffix == ".py":
-                content = without_comments(content)
-            elif bare and path.suffix == ".mjs":
-                content = COMMENTS.sub("", content)
-            contents[name] = content.encode()
+        carried = {name: path for name, path in members.items() if name.endswith(CARRIED) and "__pycache__" not in name}
+        return {name: path.read_bytes() for name, path in carried.items() if not _is_in(NATIVE, name)}
+
+    def _archive(self, contents: dict[str, bytes]) -> bytes:
+        """A line of JSON with the names and lengths of files, and then the files: a tar's headers take 4 kB more."""
         names = sorted(contents)
         index = json.dumps([(name, len(contents[name])) for name in names], separators=(",", ":"))
         parts = [index.encode(), b"\n", *(contents[name] for name in names)]
@@ -266,6 +280,13 @@ class Site:
             return _file(file.read_bytes(), file.name, cache=cache, pack=pack)
         except (OSError, ValueError, RuntimeError):  # No file can have the name: too long, a NUL, links in a circle.
             return None
+
+
+def _bare(name: str, content: bytes) -> bytes:
+    """A file without what Python and JavaScript do not run."""
+    if name.endswith(".py"):
+        return without_comments(content.decode()).encode()
+    return COMMENTS.sub("", content.decode()).encode() if name.endswith(".mjs") else content
 
 
 def without_comments(source: str) -> str:
@@ -360,8 +381,8 @@ def _span(line: int, start: int, annotation: ast.expr) -> Iterator[tuple[int, in
 
 
 def _is_in(parts: Iterable[str], name: str) -> bool:
-    """Whether a file is one of these parts of the package."""
-    return any(name.startswith(f"pywebgpu/{part}") for part in parts)
+    """Whether a file of an archive is one of these parts: of the package, or of the demo."""
+    return name.removeprefix("pywebgpu/").startswith(tuple(parts))
 
 
 def _file(body: bytes, name: str, *, cache: str = "no-cache", pack: bool) -> File:

@@ -16,7 +16,7 @@ from os.path import dirname
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 from weakref import WeakKeyDictionary, WeakSet
 
-from pywebgpu.ir.graph import Node, thread_state
+from pywebgpu.ir.graph import Generator, Node, thread_state
 
 StorageT = TypeVar("StorageT")  # what a watcher calls things of the layers above, which are only passed on here
 ProgramT = TypeVar("ProgramT")
@@ -224,7 +224,8 @@ class Origins:
             at = stack.pop()
             known = self.known.get(at)
             if known is not None:
-                if known.phase == BACKWARD and origin.phase == FORWARD:
+                turns = known.phase == BACKWARD and origin.phase == FORWARD
+                if turns and not isinstance(at.op, Generator):  # Constants are shared.
                     origin = replace(origin, phase=BACKWARD)
             elif id(at) not in seen:
                 seen.add(id(at))

@@ -43,6 +43,9 @@ class Problem(NamedTuple):
         return tuple([1 << max(size - 1, 0).bit_length() for size in self.sizes])
 
 
+HALVES = frozenset({"float16", "bfloat16"})
+
+
 class Case(NamedTuple):
     """What a tuning says a launch for."""
 
@@ -79,7 +82,11 @@ def choose(template: Launchable, problem: Problem, target: Target) -> Launch:
     It is what `target.tuning` has for the case, if that is one of `template.launches(problem, target)`, else the first
     of these: the template's own rule for devices that nobody has measured. A tuning can name nothing that the target
     cannot run, and what it does not name costs nothing. `case(template, problem)` is the key that it is looked up by.
+    Of halves that nobody measured it is what float32 has: their products are computed in that.
     """
     found = template.launches(problem, target)
-    tuned = target.tuning.get(case(template, problem))
+    key = case(template, problem)
+    tuned = target.tuning.get(key)
+    if tuned is None and key.formats and HALVES.issuperset(key.formats):
+        tuned = target.tuning.get(key._replace(formats=("float32",)))
     return tuned if tuned is not None and tuned in found else found[0]

@@ -7,7 +7,7 @@ A vector is loaded where its first component was, in the same block: a variable 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pywebgpu.kernels import ir
@@ -38,6 +38,8 @@ def vectorize(body: ir.Block, arrays: Sequence[Array], width: int) -> tuple[ir.B
     """The body with vectors of `width`, and by array the array of vectors in its place."""
     uses = {array: _Use(array.size % width == 0 and array.type.width == 1) for array in arrays}
     _note(body, uses, width)
+    if any(use.is_won(width) for use in uses.values()):
+        _note_others(body, uses)
     made = {array: _vectors(array, width) for array, use in uses.items() if use.is_won(width)}
     return (_Vectors(uses, made, width).block(body) if made else body), made
 
@@ -84,11 +86,18 @@ def _note(body: ir.Block, uses: Mapping[Array, _Use], width: int) -> None:
                 # It may be read after it was written.
                 use.is_aligned = use.is_aligned and all(block != id(body) for block, _ in use.stored)
                 use.loaded.setdefault((id(body), place[0]), set()).add(place[1])
-        for array in _arrays_beside(statement, load):
+        for inner in ir.blocks(statement):
+            _note(inner, uses, width)
+
+
+def _note_others(body: ir.Block, uses: Mapping[Array, _Use]) -> None:
+    """Arrays that a statement uses, too, while it does more than load or store them, stay as they are."""
+    for statement in body:
+        for array in _arrays_beside(statement, _access(statement)):
             if array in uses:
                 uses[array].is_aligned = False
         for inner in ir.blocks(statement):
-            _note(inner, uses, width)
+            _note_others(inner, uses)
 
 
 def _may_wait(statement: ir.Statement) -> bool:
@@ -98,7 +107,7 @@ def _may_wait(statement: ir.Statement) -> bool:
     )
 
 
-def _arrays_beside(statement: ir.Statement, access: Load | None) -> Iterator[Array]:
+def _arrays_beside(statement: ir.Statement, access: Load | None) -> list[Array]:
     """The arrays that a statement uses, but for the one that it only loads or stores, and for what its blocks do."""
     stack: list[object] = list(statement)
     if access is not None:
@@ -109,16 +118,17 @@ def _arrays_beside(statement: ir.Statement, access: Load | None) -> Iterator[Arr
         stack = [statement.condition, statement.head]
     elif isinstance(statement, ir.Scope):
         stack = []
+    found: list[Array] = []
     while stack:
         one = stack.pop()
-        match one:
-            case Load():
-                yield one.array
-                stack.append(one.index)
-            case ir.Call():
-                stack.extend(one.args)
-            case tuple():
-                stack.extend(one)
+        if type(one) is ir.Call:
+            stack += one.args
+        elif type(one) is Load:
+            found.append(one.array)
+            stack.append(one.index)
+        elif isinstance(one, tuple):
+            stack += one
+    return found
 
 
 @dataclass(slots=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 from pywebgpu import devices, dtypes
 from pywebgpu.autodiff import grad_mode
 from pywebgpu.dtypes import DType, Kind
-from pywebgpu.ir.graph import thread_state
+from pywebgpu.ir.graph import thread_state, used
 from pywebgpu.nn.state import StateDict
 from pywebgpu.step_capture import function
 from pywebgpu.step_capture.capture import capture_state
@@ -45,8 +45,12 @@ class Module(StateDict):
     # Calls
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if self._step is not None and capture_state.capture is None:
-            return self._step(*args, **kwargs)
+        if capture_state.capture is None:
+            if self._step is not None:
+                return self._step(*args, **kwargs)
+            hooks = self._forward_pre_hooks or self._forward_hooks or self._backward_hooks or self._backward_pre_hooks
+            if not hooks and not used.origins:
+                return self.forward(*args, **kwargs)  # What _call would come to.
         return self._call(*args, **kwargs)
 
     def _call(self, *args: Any, **kwargs: Any) -> object:

@@ -56,8 +56,8 @@ class _Layer(Module):
         for number in range(1, self.n_attentions + 2):
             setattr(self, f"dropout{number}", Dropout(dropout))
         self.activation = _activation(activation)
-        names = (functional.relu, functional.gelu)  # PyTorch's layer, made of this one's file, asks for the number.
-        self.activation_relu_or_gelu = 1 + names.index(self.activation) if self.activation in names else 0
+        # PyTorch's layer, made of this one's file, asks for the number.
+        self.activation_relu_or_gelu = {functional.relu: 1, functional.gelu: 2}.get(self.activation, 0)
 
     def _feed_forward(self, x: Tensor) -> Tensor:
         return self.linear2(self.dropout(self.activation(self.linear1(x))))  # type: ignore[no-any-return]

@@ -74,8 +74,9 @@ class ModuleTree:
             object.__setattr__(self, name, value)
 
     def __getattr__(self, name: str) -> Any:
-        for kind in ("_parameters", "_buffers", "_modules"):
-            held = self.__dict__.get(kind)
+        own = self.__dict__
+        for kind in ("_parameters", "_modules", "_buffers"):
+            held = own.get(kind)
             if held is not None and name in held:
                 return held[name]
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")

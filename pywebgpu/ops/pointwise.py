@@ -230,7 +230,7 @@ ge: Pointwise = _comparison("ge", ">=", "greater_equal")
 where: Pointwise = Pointwise(
     "where",
     wgsl="select({2}, {1}, {0} != 0u)",
-    reference=lambda xp, c, a, b: xp.where(c, a, b),
+    reference=special.where,
     vjp=(
         None,
         lambda g, out, c, a, b: where(c, g, _const(g, 0.0)),

@@ -167,10 +167,11 @@ def submit_now(device: Device, *, dry: bool = False, everyone: bool = False) -> 
             raise
 
 
-def _collect(device: Device, *, everyone: bool) -> tuple[Work, list[Storage]]:
+def _collect(device: Device, *, everyone: bool) -> tuple[Work, list[Node]]:
     """What this thread waits for, with what other threads wait for of the same nodes; and what they wait for besides.
 
-    What others recorded stays theirs, so that each thread meets the Programs that it would meet alone.
+    What others recorded stays theirs, so that each thread meets the Programs that it would meet alone. Their storages
+    are not held when the lock is free again: who captures a step takes one that is held for one that is kept.
     """
     own = state.default.local.queues[device]
     own.recorded = 0
@@ -186,7 +187,7 @@ def _collect(device: Device, *, everyone: bool) -> tuple[Work, list[Storage]]:
         free = [queue for queue in others if not queue.is_held]
         return work + [entry for queue in free for entry in _pending(queue, may_write=False)], []
     reached = set(walk.toposort(node for _, node, _ in work))
-    found: list[Storage] = []
+    found: list[Node] = []
     for queue in others:
         for storage in _queued(queue):
             node = storage.node
@@ -194,7 +195,7 @@ def _collect(device: Device, *, everyone: bool) -> tuple[Work, list[Storage]]:
                 storage.leave_queue()
                 work.append((storage, node, False))
             else:
-                found.append(storage)
+                found.append(node)
     return work, found
 
 
@@ -247,9 +248,9 @@ def _with_saved(nodes: list[Node]) -> list[Node]:
     return list(roots.values())
 
 
-def _read_by(others: list[Storage]) -> set[int]:
+def _read_by(others: list[Node]) -> set[int]:
     """The ids of buffers that the pending work of other threads reads."""
-    data, _ = walk.leaves(walk.toposort(storage.node for storage in others))
+    data, _ = walk.leaves(walk.toposort(others))
     return {id(node.buffer) for node in data}
 
 

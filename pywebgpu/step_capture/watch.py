@@ -104,6 +104,7 @@ TELLING_BUILTINS = frozenset({"type", "sum"} if CORRECTED else {"type"})
 BACKENDS = frozenset({"wgpu", "cffi", "pycparser", "rendercanvas", "pyodide", "_pyodide"})
 
 INTERNAL, LIBRARY, USER = "internal", "library", "user"
+IMPORT = "<frozen importlib"  # how the names of the files begin that Python imports with
 
 
 @functools.lru_cache(4096)
@@ -150,10 +151,16 @@ def _is_generated(frame: FrameType) -> bool:
     return frame.f_code.co_filename == "<string>" and module.startswith(("pywebgpu.", "namedtuple_"))
 
 
-def _is_finder(frame: FrameType) -> bool:
-    """Whether `import` asks code that other packages hooked into it where a module is."""
-    asks = frame.f_back is not None and frame.f_back.f_code.co_filename.startswith("<frozen importlib")
-    return asks and frame.f_code.co_name == "find_spec"
+def _is_importing(frame: FrameType | None) -> bool:
+    """Whether code runs because this package imports a part of itself, or is a hook that finds modules."""
+    while frame is not None:
+        asked_by_import = frame.f_back is not None and frame.f_back.f_code.co_filename.startswith(IMPORT)
+        if asked_by_import and frame.f_code.co_name == "find_spec":
+            return True
+        if frame.f_code.co_filename.startswith(IMPORT) and not asked_by_import and _is_internal(frame):
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _first(inside: str) -> str:
@@ -195,7 +202,7 @@ class Watch:
         if event == "c_call":
             if origin(frame.f_code.co_filename)[0] is INTERNAL or _is_pure(arg) or _is_internal(frame):
                 return
-            if not self._is_paused():
+            if not (self._is_paused() or _is_importing(frame)):
                 self._note(f"it calls {_title(arg)}")
         elif event == "call":
             code = frame.f_code
@@ -203,11 +210,13 @@ class Watch:
             if kind is INTERNAL or id(code) in self.codes:
                 return
             if kind is USER:
-                if not (self._is_paused() or _is_generated(frame) or _is_finder(frame)):
+                if not (self._is_paused() or _is_generated(frame) or _is_importing(frame)):
                     self.codes[id(code)] = code, frame.f_globals
                     if tells_numbers_apart(code):
                         self._tells()
-            elif not _is_pure_module(module) and not _is_internal(frame.f_back) and not self._is_paused():
+            elif not (
+                _is_pure_module(module) or _is_internal(frame.f_back) or self._is_paused() or _is_importing(frame)
+            ):
                 self._note(f"it runs {module}.{name_of(code)}")
 
     def _note(self, what: str) -> None:

@@ -31,12 +31,18 @@ def apply(function: Callable[..., object], *args: object, **kwargs: object) -> o
     if used.autocast is not None and thread_state.autocast:
         return used.autocast(apply, function, args, kwargs)
     found: list[TensorBase] = []
-    nodes = [_unwrapped(arg, found) for arg in args]
+    nodes: list[object] = []
+    for arg in args:
+        if isinstance(arg, TensorBase):
+            found.append(arg)
+            nodes.append(arg._node)
+        else:
+            nodes.append(arg if type(arg) in _PLAIN else _unwrapped(arg, found))
     options = {name: _unwrapped(value, found) for name, value in kwargs.items()} if kwargs else kwargs
     if not found:
         return function(*nodes, **options)
     device, make = found[0]._storage.device, found[0]._new
-    for tensor in found:
+    for tensor in found[1:]:
         other = tensor._storage.device
         if other is not device:
             raise RuntimeError(
@@ -45,12 +51,17 @@ def apply(function: Callable[..., object], *args: object, **kwargs: object) -> o
             )
     result = function(*nodes, **options)
     if isinstance(result, Node):
-        if any(result is node for node in nodes):
-            result = movement.alias(result)  # Another tensor needs a node of its own: hooks hang on nodes.
+        for node in nodes:
+            if result is node:
+                result = movement.alias(result)  # Another tensor needs a node of its own: hooks hang on nodes.
+                break
         return make(result, device)
     if isinstance(result, tuple | list):
         return tuple(make(item, device) if isinstance(item, Node) else item for item in result)
     return result
+
+
+_PLAIN = frozenset((type(None), bool, int, float, str))
 
 
 def _unwrapped(value: object, found: list[TensorBase]) -> object:

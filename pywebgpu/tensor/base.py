@@ -64,7 +64,8 @@ class TensorBase:
             node = pointwise.copy(node)
         if thread_state.wide:
             wide.refuse(node, device)
-        made = cls._class().__new__(cls._class())
+        kind = cls._class()
+        made = kind.__new__(kind)
         made._storage = storage = Storage(node, device)
         made._path, made._base, made._accumulator, made._cached = (), None, None, None
         made._flag = False
@@ -82,7 +83,8 @@ class TensorBase:
     @classmethod
     def _of(cls, storage: Storage, path: Path) -> Tensor:
         """A tensor without history that shows a storage."""
-        made = cls._class().__new__(cls._class())
+        kind = cls._class()
+        made = kind.__new__(kind)
         made._storage, made._path, made._base = storage, path, None
         made._cached, made._accumulator, made._flag, made._grad = None, None, False, None
         made._history = History(path)
@@ -95,7 +97,8 @@ class TensorBase:
             node = indexing.slice_of_data(own, **attrs)
         else:
             node = op(own, **attrs)
-        made = self._class().__new__(self._class())
+        kind = self._class()
+        made = kind.__new__(kind)
         made._storage = self._storage
         made._path = (*self._path, (op, attrs))
         made._base = self if self._base is None else self._base

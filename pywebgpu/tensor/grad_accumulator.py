@@ -34,13 +34,13 @@ class GradAccumulator:
         self.after: dict[int, Hook] = {}
 
     def arrive(self, grad: Node, *, accumulate: bool, create_graph: bool) -> Node:
-        for hook in list(self.hooks.values()):
+        for hook in list(self.hooks.values()) if self.hooks else ():
             changed = hook(self.wrap(grad))
             grad = grad if changed is None else changed._node
         tensor = self.tensor()
         if tensor is not None and tensor._flag and accumulate:
             tensor._accumulate(grad, create_graph)
-            for hook in list(self.after.values()):
+            for hook in list(self.after.values()) if self.after else ():
                 hook(tensor)
         elif tensor is not None and self.retain:
             tensor.grad = self.wrap(grad)

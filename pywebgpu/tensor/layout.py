@@ -2,7 +2,9 @@
 here."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 from math import prod
+from typing import Any
 
 from pywebgpu.ir.graph import Attrs, Movement
 from pywebgpu.ops import movement, reduction
@@ -24,6 +26,16 @@ def through(shape: Shape, path: Sequence[tuple[Movement, Attrs]]) -> tuple[Shape
             steps, offset = ((*steps[:-2], 0), offset) if pair is not None else _step(op, attrs, shape, steps, offset)
         shape = op.infer(shape, **attrs)
     return steps, offset
+
+
+@lru_cache(4096)  # A loop asks the same in each of its rounds.
+def is_view(shape: Shape, path: tuple[tuple[Any, ...], ...], new: Shape) -> bool:
+    """Whether a reshape to `new` moves no memory. path: its ops, each with the names and values of its attributes."""
+    views = [(op, dict(attrs)) for op, *attrs in path]
+    steps, _ = through(shape, views)
+    for op, attrs in views:
+        shape = op.infer(shape, **attrs)
+    return reshaped(shape, steps, new) is not None
 
 
 def _step(op: Movement, attrs: Attrs, shape: Shape, steps: Shape, offset: int) -> tuple[Shape, int]:

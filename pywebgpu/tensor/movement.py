@@ -81,7 +81,8 @@ class MovementMethods(TensorBase):
     def _reshape_is_view(self, new: shapes.Shape) -> bool:
         if all(op is movement.reshape for op, _ in self._path):
             return True
-        return layout.reshaped(tuple(self.shape), strides_of(self)[0], new) is not None
+        path = tuple([(op, *attrs.items()) for op, attrs in self._path])
+        return layout.is_view(self._storage.node.spec.shape, path, new)
 
     def view_as(self, other: TensorBase) -> Tensor:
         return self.view(other.shape)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from math import inf, prod
 from typing import Any
 
 import pywebgpu as torch
@@ -29,30 +30,27 @@ class Call:
         return self.query, key, self.value or key
 
 
-def numbers(*shape: int, step: int = 37) -> Any:
-    """Numbers that differ from their neighbours."""
-    count = torch.Size(shape).numel()
-    return ((torch.arange(count, device="cpu") * step % 101).to(torch.float32) / 40 - 1.25).reshape(shape)
+def numbers(*shape: int, step: int = 37, device: str = "cpu") -> Any:
+    """Numbers that differ from their neighbours; made in Python, so that no device needs another one."""
+    values = [at * step % 101 / 40 - 1.25 for at in range(prod(shape))]
+    return torch.tensor(values, dtype=torch.float32, device=device).reshape(shape)
 
 
 def seen(device: str) -> Any:
     """Some scores are hidden, and all of one row."""
-    found = numbers(2, 3, 5, 7) > -0.5
-    found[0, 1, 2] = False
-    return found.to(device)
+    values = [at % 7 != 3 and at // 7 != 22 and at % 11 < 8 for at in range(2 * 3 * 5 * 7)]
+    return torch.tensor(values, device=device).reshape(2, 3, 5, 7)
 
 
 def added(device: str) -> Any:
     """A summand for all heads, -inf at some scores and all over one row."""
-    found = numbers(5, 7)
-    found[1, 3:] = float("-inf")
-    found[4] = float("-inf")
-    return found.to(device)
+    values = [-inf if at // 7 == 4 or 9 < at < 14 else at % 5 / 2 - 1 for at in range(5 * 7)]
+    return torch.tensor(values, dtype=torch.float32, device=device).reshape(5, 7)
 
 
 def padding(device: str) -> Any:
     """What of each sequence is there, for all heads and rows."""
-    return (torch.arange(7, device="cpu") < torch.tensor([[4], [7]], device="cpu")).reshape(2, 1, 1, 7).to(device)
+    return torch.tensor([True] * 4 + [False] * 3 + [True] * 7, device=device).reshape(2, 1, 1, 7)
 
 
 SMALL = (2, 3, 5, 8), (2, 3, 7, 8)
@@ -72,6 +70,7 @@ CALLS: dict[str, Call] = {
     "value_width": Call((1, 2, 9, 12), (1, 2, 11, 12), (1, 2, 11, 20)),
     "odd_widths": Call((1, 2, 9, 7), (1, 2, 11, 7), (1, 2, 11, 33)),
     "one_query": Call((2, 2, 1, 8), (2, 2, 70, 8)),
+    "many_queries": Call((1, 1, 1030, 4), (1, 1, 9, 4)),
     "two_axes": Call((5, 8), (7, 8)),
     "batch_broadcast": Call((2, 3, 5, 8), (1, 3, 7, 8)),
     "half": Call(*SMALL, dtype=torch.float16),
@@ -82,8 +81,8 @@ CALLS: dict[str, Call] = {
 
 def outcome(call: Call, device: str, *, fused: bool, again: bool = False) -> list[Any]:
     """The result, the gradients of all operands, and `again` the gradients of what is made of those."""
-    operands = [numbers(*shape, step=37 + 6 * at).to(call.dtype) for at, shape in enumerate(call.shapes)]
-    operands = [x.to(device).requires_grad_() for x in operands]
+    operands = [numbers(*shape, step=37 + 6 * at, device=device) for at, shape in enumerate(call.shapes)]
+    operands = [x.to(call.dtype).requires_grad_() for x in operands]
     torch.manual_seed(3)
     dropout = call.options.get("dropout_p", 0)
     found = apply(
@@ -94,7 +93,7 @@ def outcome(call: Call, device: str, *, fused: bool, again: bool = False) -> lis
         seed=random.seed_node(device) if dropout else None,
         **call.options,
     )
-    weight = numbers(*found.shape, step=29).to(call.dtype).to(device)
+    weight = numbers(*found.shape, step=29, device=device).to(call.dtype)
     grads = torch.autograd.grad((found * weight).sum(), operands, create_graph=again)
     more = torch.autograd.grad(sum((g * g).sum() for g in grads), operands) if again else ()
     return [found, *grads, *more]

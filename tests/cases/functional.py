@@ -148,11 +148,15 @@ CONV2D = {
     "padding": ((2, 3, 7, 8), (4, 3, 3, 3), {"padding": 1}),
     "padding_pair": ((1, 2, 5, 6), (3, 2, 3, 5), {"padding": (1, 2)}), "rectangle": ((2, 3, 7, 8), (4, 3, 1, 4), {}),
     "dilation": ((1, 2, 9, 9), (3, 2, 3, 3), {"dilation": 2}), "groups": ((2, 4, 6, 6), (6, 2, 3, 3), {"groups": 2}),
-    "depthwise": ((2, 4, 6, 6), (8, 1, 3, 3), {"groups": 4, "padding": 1}), "one": ((2, 8, 5, 5), (6, 8, 1, 1), {}),
+    "depthwise": ((2, 4, 6, 6), (8, 1, 3, 3), {"groups": 4, "padding": 1}),
+    "depthwise_stride": ((2, 4, 8, 7), (4, 1, 3, 3), {"groups": 4, "padding": 1, "stride": 2}),
+    "depthwise_all": ((1, 3, 11, 13), (3, 1, 3, 2), {"groups": 3, "padding": (0, 1), "stride": (3, 2), "dilation": 2}),
+    "depthwise_large": ((1, 2, 9, 9), (2, 1, 7, 7), {"groups": 2, "padding": 3}),
+    "one_channel": ((2, 1, 6, 6), (5, 1, 3, 3), {"padding": 1}), "one": ((2, 8, 5, 5), (6, 8, 1, 1), {}),
     "patches": ((2, 3, 8, 8), (5, 3, 4, 4), {"stride": 4}), "same": ((1, 2, 6, 7), (3, 2, 4, 3), {"padding": "same"}),
     "unbatched": ((3, 7, 8), (4, 3, 3, 3), {}), "whole": ((2, 3, 4, 4), (5, 3, 4, 4), {}),
     "all": ((2, 4, 11, 12), (6, 2, 3, 3), {"stride": 2, "padding": 2, "dilation": 2, "groups": 2}),
-    "one_channel": ((4, 1, 14, 14), (8, 1, 3, 3), {}), "wide": ((1, 16, 7, 7), (32, 16, 3, 3), {"padding": 1}),
+    "one_channel_large": ((4, 1, 14, 14), (8, 1, 3, 3), {}), "wide": ((1, 16, 7, 7), (32, 16, 3, 3), {"padding": 1}),
 }  # fmt: skip
 for function, table in {"conv1d": CONV1D, "conv2d": CONV2D}.items():
     for name, (x, weight, options) in table.items():

@@ -84,6 +84,37 @@ case("cross_entropy_one_class", loss("cross_entropy"), randn(3, 1), given([0, 0,
 case("cross_entropy_many_classes", loss("cross_entropy"), randn(7, 300), integers(7, low=0, high=300))
 case("cross_entropy_of_250000", lambda torch, x, t: torch.nn.functional.cross_entropy(x * 1e4, t),
      uniform(2, 250_000, low=-1, high=1), integers(2, low=0, high=250_000))  # fmt: skip
+for reduction in REDUCTIONS:
+    for name, options in {
+        "whole": None,
+        "parts": {"batch_chunk_size": 3},
+        "rule": {"chunking_method": "aspect_ratio"},
+    }.items():
+
+        def linear_loss(torch, x, w, t, *more, r=reduction, o=options):
+            options = None if o is None else torch.nn.LinearCrossEntropyOptions(**o)
+            bias, weight = more or (None, None)
+            return torch.nn.functional.linear_cross_entropy(
+                x, w, t, linear_bias=bias, weight=weight, reduction=r, options=options
+            )
+
+        case(
+            f"linear_cross_entropy_{name}_{reduction}",
+            linear_loss,
+            randn(8, 6),
+            randn(11, 6),
+            integers(8, low=0, high=11),
+        )
+        case(f"linear_cross_entropy_{name}_weight_{reduction}", linear_loss, randn(6, 4), randn(5, 4), IGNORED,
+             randn(5), WEIGHT)  # fmt: skip
+case("linear_cross_entropy_unbatched", lambda torch, x, w, t: torch.nn.functional.linear_cross_entropy(
+    x, w, t, options=torch.nn.LinearCrossEntropyOptions()), randn(6), randn(11, 6),
+     integers(low=0, high=11))  # fmt: skip
+case("linear_cross_entropy_images", lambda torch, x, w, t: torch.nn.functional.linear_cross_entropy(x, w, t),
+     randn(3, 6), randn(5, 2, 4, 6), integers(3, 2, 4, low=0, high=5))  # fmt: skip
+case("linear_cross_entropy_function_of_loss", lambda torch, x, w, t: torch.nn.functional.linear_cross_entropy(
+    x, w, t, options=torch.nn.LinearCrossEntropyOptions(batch_chunk_size=2)).exp() * 3, randn(5, 6), randn(11, 6),
+     integers(5, low=0, high=11))  # fmt: skip
 case("cross_entropy_of_sequence", lambda torch, x, t: torch.nn.functional.cross_entropy(x.view(-1, 65), t.view(-1)),
      randn(2, 8, 65), integers(2, 8, low=0, high=65))  # fmt: skip
 case("cross_entropy_of_transposed", lambda torch, x, t: torch.nn.functional.cross_entropy(x.transpose(1, 2), t),

@@ -90,6 +90,47 @@ def test_operands_are_read_where_they_lie_and_results_written_where_products_rea
     assert "vec4<f32>>;" in program.kernels[0].wgsl
 
 
+def split(x: Any) -> list[Any]:
+    """(b, l, 3 h e): the usual slices of one product."""
+    return heads(x, 2)
+
+
+PACKS: dict[str, Callable[[Any], list[Any]]] = {
+    "slices": split,
+    "parts_before_heads": lambda x: [*x.unflatten(-1, (3, 2, 8)).permute(2, 0, 3, 1, 4)],
+    "heads_before_parts": lambda x: [*x.unflatten(-1, (2, 3, 8)).permute(3, 0, 2, 1, 4)],
+    "length_first": lambda x: [part.unflatten(-1, (2, 8)).permute(1, 2, 0, 3) for part in x.chunk(3, -1)],
+    "value_first": lambda x: [split(x)[at] for at in (1, 2, 0)],
+}
+
+
+@pytest.mark.parametrize("name", PACKS)
+def test_gradients_of_slices_of_one_value_are_that_values_gradient(name: str, device: str) -> None:
+    def gradient(on: str) -> Any:
+        x = numbers(3, 9, 48).to(on).requires_grad_()
+        out = F.scaled_dot_product_attention(*PACKS[name](x), is_causal=True)
+        return torch.autograd.grad(out, x, numbers(*out.shape, step=43).to(on))[0].numpy(force=True)
+
+    np.testing.assert_allclose(gradient(device), gradient("cpu"), rtol=1e-4, atol=1e-5)
+    x, weight = leaf(3, 9, 48, grad=True), leaf(48, 48)
+    seed = leaf(*F.scaled_dot_product_attention(*PACKS[name](x)).shape)
+    found = programs(lambda: torch.autograd.grad(F.scaled_dot_product_attention(*PACKS[name](x)), x, seed)[0] @ weight)
+    for program in found:
+        check(program, Limits())
+    assert names(found[-1])[-2:] == ["attention_backward", "matmul_16x16"]
+
+
+def test_gradients_of_slices_that_are_read_beside_stay_apart(device: str) -> None:
+    def gradients(on: str) -> list[Any]:
+        x = numbers(2, 9, 48).to(on).requires_grad_()
+        query, key, value = split(x)
+        out = F.scaled_dot_product_attention(query, key, value)
+        return [one.numpy(force=True) for one in torch.autograd.grad(out.square().sum(), [x, key])]
+
+    for one, other in zip(gradients(device), gradients("cpu"), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
+
+
 def test_no_value_is_as_large_as_the_scores() -> None:
     x = leaf(1, 300, 3 * 32, grad=True)
     for program in programs(lambda: torch.autograd.grad(layer(x).sum(), x)):

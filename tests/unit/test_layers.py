@@ -18,6 +18,7 @@ LAYERS = (
         "errors",
         "installation",
         "locking",
+        "lazy",
         "settings",
         "atomic",
         "documents",

@@ -1,5 +1,6 @@
 """Which nodes share a kernel: dispatches of known programs, and what every Program keeps to."""
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -50,6 +51,26 @@ def test_softmax_that_is_stored_is_one() -> None:
     assert dispatches(leaf(64, 128).log_softmax(-1)) == 1
 
 
+def test_a_loss_in_parts_has_scores_of_one_part_in_memory() -> None:
+    x, weight, target = leaf(512, 64, grad=True), leaf(9000, 64, grad=True), leaf(512, dtype=torch.int64)
+
+    def peak(options: Any) -> int:
+        def step() -> Any:
+            F.linear_cross_entropy(x, weight, target, options=options).backward()
+            found = x.grad, weight.grad
+            x.grad = weight.grad = None
+            return found
+
+        (program,) = programs(step)
+        check(program, DEFAULT)
+        return program.scratch_bytes
+
+    whole, parts = peak(None), peak(torch.nn.LinearCrossEntropyOptions(batch_chunk_size=64))
+    scores = 512 * 9000 * 4
+    assert whole >= scores
+    assert parts < scores / 8 + 2 * 9000 * 64 * 4
+
+
 def test_cross_entropy_is_one_for_the_rows_and_one_for_the_mean() -> None:
     x, target = leaf(64, 128), leaf(64, dtype=torch.int64)
     assert dispatches(F.cross_entropy(x, target)) == 2
@@ -97,6 +118,38 @@ def test_halves_that_products_read_are_stored_where_they_are_computed() -> None:
     assert large.count(torch.float16) >= 3
     assert large.count(torch.float32) == 1, "the gradient of x alone"
     assert len(program.steps) <= 8, [kernel.name for kernel in program.kernels]
+
+
+@pytest.mark.parametrize(("rows", "is_stored"), [(512, True), (32, False)])
+def test_a_large_weights_halves_are_stored_where_many_rows_are_multiplied(rows: int, is_stored: bool) -> None:
+    x, w = leaf(rows, 512, grad=True), leaf(512, 512, grad=True)
+
+    def step() -> Any:
+        with torch.autocast("null", dtype=torch.float16):
+            out = x @ w
+        return torch.autograd.grad(out.float().square().sum(), x)
+
+    program = only(step)
+    assert any(kernel.name == "map_cast" for kernel in program.kernels) == is_stored
+
+
+@pytest.mark.parametrize("stride", [1, 2])
+def test_a_convolutions_gradient_of_its_input_is_a_product_that_reads_through_views(stride: int) -> None:
+    x, weight = leaf(4, 8, 12, 12, grad=True), leaf(8, 8, 3, 3)
+    out = F.conv2d(x, weight, stride=stride, padding=1)
+    (gradient,) = torch.autograd.grad(out, x, leaf(*out.shape))
+    program = for_limits(Limits(), gradient)
+    largest = max(math.prod(slot.spec.shape) for slot in program.slots)
+    assert len(program.steps) == (2 if stride == 1 else 4), "the last one copies it into its order"
+    assert largest == math.prod(x.shape) or stride == 2, "columns were stored"
+
+
+def test_a_batch_norms_gradient_walks_over_its_channels_once() -> None:
+    """And then by element: nothing of it depends on a sum of what the first sums gave."""
+    x, g = leaf(4, 8, 12, 12, grad=True), leaf(4, 8, 12, 12)
+    out = F.batch_norm(x, None, None, training=True)
+    program = for_limits(Limits(), *torch.autograd.grad(out, x, g))
+    assert [kernel.name.split("_")[0] for kernel in program.kernels] == ["rows", "map"]
 
 
 def test_where_barriers_are_dear_a_product_has_none() -> None:

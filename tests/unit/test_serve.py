@@ -2,10 +2,13 @@
 
 import ast
 import http.client
+import importlib
+import importlib.util
 import io
 import json
 import lzma
 import re
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,12 +20,18 @@ from pywebgpu.hosts import serve, site
 ROOT = Path(__file__).parents[2]
 INDEX = (ROOT / "web" / "index.html").read_text(encoding="utf-8")
 ADDRESSES = re.findall(r'"/modules/(.+?)"', INDEX)
+_SPEC = importlib.util.spec_from_file_location("parts", ROOT / "web" / "parts.py")
+assert _SPEC is not None
+assert _SPEC.loader is not None
+parts = importlib.util.module_from_spec(_SPEC)
+_SPEC.loader.exec_module(parts)
 DOWNLOAD = 300_000  # bytes that the Train tab may load besides Pyodide
 # What it loads, besides its archive, text and packages.
 PAGE = (
     "",
     "style.css",
     "icon.svg",
+    "parts.py",
     "config.json",
     *(path.name for path in (ROOT / "web").glob("*.mjs") if path.stem != "editor"),
 )
@@ -98,20 +107,37 @@ def test_network_has_what_the_machine_has_not(port: int) -> None:
     assert json.loads(get(port, "/config.json")[1])["pyodide"].startswith("https://")
 
 
-@pytest.mark.parametrize("name", ["training", "editor"])
-def test_archive_holds_the_library(pages: site.Site, name: str) -> None:
-    found = members(pages.file(f"{name}.xz"))
-    script = {"training": "training.py", "editor": "editing.py"}[name]
+@pytest.mark.parametrize("names", [("training", "rest"), ("editor",)])
+def test_archives_hold_the_library_once(pages: site.Site, names: tuple[str, ...]) -> None:
+    archives = [members(pages.file(f"{name}.xz")) for name in names]
+    found = set().union(*archives)
+    assert len(found) == sum(map(len, archives))
+    script = {"training": "training.py", "editor": "editing.py"}[names[0]]
     wanted = {script, "train.py", "model.py", "data.py", "pywebgpu/__init__.py", "pywebgpu/webgpu.py"}
     wanted |= {f"pywebgpu/js_bridge/{path.name}" for path in (ROOT / "js_bridge").glob("*.mjs")}
-    left_out = ["dawn.mjs", "node.mjs"]
-    if name == "training":  # What plays exports has no part in it.
-        left_out += ["files.mjs", "host_program.mjs", "player.mjs", "runner.mjs"]
-        left_out += ["safetensors.mjs", "validate.mjs", "values.mjs"]
-    wanted -= {f"pywebgpu/js_bridge/{left}" for left in left_out}
+    wanted -= {f"pywebgpu/js_bridge/{left}.mjs" for left in ("dawn", "node")}
     wanted |= {path.relative_to(ROOT).as_posix() for path in (ROOT / "pywebgpu").rglob("*.wgsl")}
-    assert wanted <= set(found)
+    assert wanted <= found
     assert not [path for path in found if path.startswith("pywebgpu/bench") or "native" in path or "main.py" in path]
+
+
+def test_rest_of_the_library_comes_when_it_is_imported(
+    pages: site.Site, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(parts, "FOLDER", tmp_path)
+    monkeypatch.setattr(parts, "LIBRARY", "library.")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    first, rest = {"library/__init__.py": b"one = 1"}, {"library/later.py": b"two = 2"}
+    parts.unpack(pages._archive(first))
+    asked: list[str] = []
+    monkeypatch.setattr(parts, "_fetch", lambda address: asked.append(address) or pages._archive(rest))
+    monkeypatch.setattr(sys, "meta_path", [*sys.meta_path, parts.Rest("rest.xz")])
+    assert importlib.import_module("library").one == 1
+    assert asked == []
+    assert importlib.import_module("library.later").two == 2
+    with pytest.raises(ModuleNotFoundError):
+        importlib.import_module("library.nowhere")
+    assert asked == ["rest.xz"]
 
 
 def test_archive_without_comments_and_types_is_the_same_program() -> None:

@@ -1,23 +1,10 @@
 """The registry of templates: a kind of kernel is a module here, and a line in this file."""
 
-from importlib import import_module, util
-from typing import Any
-
 from pywebgpu.errors import CompileError
 from pywebgpu.ir.graph import Node, Op
 from pywebgpu.kernels.target import Target
 from pywebgpu.kernels.template import Template
-from pywebgpu.kernels.templates import matmul, pack, pointwise, rows, scan, scatter, scatter_rows, sort
-
-
-def _attention() -> tuple[Template, ...]:
-    """An archive may leave these out (see hosts/site.py): their ops have fallbacks."""
-    name = f"{__name__}.attention"
-    if util.find_spec(name) is None:
-        return ()
-    attention: Any = import_module(name)
-    return attention.AttentionTemplate(), attention.AttentionBackwardTemplate()
-
+from pywebgpu.kernels.templates import attention, matmul, pack, pointwise, rows, scan, scatter, scatter_rows, sort
 
 ALL: tuple[Template, ...] = (
     pointwise.PointwiseTemplate(),
@@ -31,7 +18,8 @@ ALL: tuple[Template, ...] = (
     sort.SortBlockTemplate(),
     sort.SortMergeTemplate(),
     pack.PackTemplate(),
-    *_attention(),
+    attention.AttentionTemplate(),
+    attention.AttentionBackwardTemplate(),
 )
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
+from pywebgpu.composites.attention import PACKED
 from pywebgpu.ir.graph import WHICH, Node
 from pywebgpu.kernels.builder import Builder
 from pywebgpu.kernels.ir import F32, GROUP, U32, Const, Expr, Var, call, select, smaller
@@ -18,6 +19,7 @@ from pywebgpu.kernels.launch import Launch
 from pywebgpu.kernels.template import Computation
 from pywebgpu.kernels.templates import attention_tiles as tiles
 from pywebgpu.kernels.templates.attention_tiles import FOUR, Call, Lanes, Operand, Scores, Tile
+from pywebgpu.shapes import Shape
 from pywebgpu.symbolic import Sym, flatten
 
 KEY, VALUE, QUERY = range(3)  # the outputs
@@ -25,12 +27,14 @@ KEY, VALUE, QUERY = range(3)  # the outputs
 
 def write(work: Computation, launch: Launch, build: Builder) -> Kernel:
     node = work.nodes[0]
-    grad, sums, products, query, key, value, *extras = node.inputs
-    options = {name: one for name, one in node.attrs.items() if name != WHICH}
+    grad, sums, inner, query, key, value, *extras = node.inputs
+    options = {name: one for name, one in node.attrs.items() if name not in (WHICH, PACKED, "multiplied")}
     call_ = Call(query, key, value, tuple(extras), **options)
-    outputs = {node.attrs[WHICH]: node for node in work.outputs}
+    packed = node.attrs.get(PACKED)
+    outputs = {one.attrs[WHICH]: one for one in work.outputs} if packed is None else dict.fromkeys(range(3), node)
     tile = Tile.of(launch)
-    kernel = Gradients(call_, (grad, sums, products), outputs, tile, build)
+    multiplied = node.attrs["multiplied"]
+    kernel = Gradients(call_, (grad, sums, inner), outputs, packed, tile, build, multiplied=multiplied)
     keys = call_.batches * call_.heads // call_.groups * -(-call_.span // tile.rows) * bool({KEY, VALUE} & {*outputs})
     queries = call_.batches * call_.heads * -(-call_.length // tile.rows) * (QUERY in outputs)
     is_for_keys = keys > GROUP
@@ -40,21 +44,32 @@ def write(work: Computation, launch: Launch, build: Builder) -> Kernel:
     if queries:
         with build.else_() if keys else build.scope():
             kernel.along_keys(build.let(GROUP - keys) if keys else GROUP)
-    return build.kernel("attention_backward", tile.threads, keys + queries, vector=4)
+    return build.kernel("attention_backward", tile.threads, keys + queries, vector=call_.vector)
 
 
 class Gradients:
     def __init__(
-        self, call_: Call, given: tuple[Node, Node, Node], outputs: dict[int, Node], tile: Tile, build: Builder
+        self,
+        call_: Call,
+        given: tuple[Node, Node, Node],
+        outputs: dict[int, Node],
+        packed: Shape | None,
+        tile: Tile,
+        build: Builder,
+        *,
+        multiplied: bool,
     ) -> None:
-        self.call, self.outputs, self.tile, self.build = call_, outputs, tile, build
-        self.grad, self.sums, self.products = given
+        self.call, self.outputs, self.packed, self.tile, self.build = call_, outputs, packed, tile, build
+        self.grad, self.sums, self.inner = given
+        self.multiplied = multiplied
         self.lanes = Lanes(tile, build)
         self.weights = tiles.weights_array(tile, build)
 
     def _operand(self, source: Node, name: str, extent: int, batch: Sym, head: Sym) -> Operand:
         if source is self.grad:
-            return Operand(source, name, extent, lambda row, at: (batch, row, head, at), self.build, axis=1)
+            partner = None if self.multiplied else self.inner
+            where = lambda row, at: (batch, row, head, at)  # noqa: E731
+            return Operand(source, name, extent, where, self.build, axis=1, partner=partner)
         return Operand(source, name, extent, lambda row, at: (batch, head, row, at), self.build)
 
     def along_queries(self, group: Expr) -> None:
@@ -87,7 +102,7 @@ class Gradients:
                 products, comings = self._products(keys, queries, values, grads)
                 for column, place in enumerate(lanes.columns):
                     query = build.let(at + place)
-                    sums, inner = self._row(batch, head, query)
+                    sums, inner = self._row(batch, head, query, grads, place)
                     there = [query < call_.length] if call_.length % tile.columns else []
                     for row, key in enumerate(rows):
                         causal = [key <= query] if call_.causal else []
@@ -122,7 +137,9 @@ class Gradients:
         queries.stage(first, tile)
         grads.stage(first, tile)
         rows = [build.let(first + row) for row in lanes.rows]
-        known = [self._row(batch, own, row) for row in rows]
+        if not self.multiplied:
+            build.barrier()
+        known = [self._row(batch, own, row, grads, place) for row, place in zip(rows, lanes.rows, strict=True)]
         vectors = lanes.vectors(call_.width)
         found = tiles.zeros(tile.high, len(vectors), FOUR, build)
         keys = self._operand(call_.key, "other", tile.columns, batch, few)
@@ -171,12 +188,12 @@ class Gradients:
         tiles.multiply(found[1], own_value, lanes.rows, other_value, lanes.columns, build)
         return found[0], found[1]
 
-    def _row(self, batch: Sym, head: Sym, query: Expr) -> tuple[Expr, Expr]:
+    def _row(self, batch: Sym, head: Sym, query: Expr, grads: Operand, place: Expr) -> tuple[Expr, Expr]:
         """What is known of a row of scores: the logarithm of its sum, and its result times the gradient of that."""
         build, length = self.build, self.call.length
         row = build.let(smaller(query, length - 1)).within(length)
-        products = build.value(self.products, (batch, head, row, Sym((), 0)))
-        return build.value(self.sums, (batch, head, row)), products
+        inner = build.value(self.inner, (batch, head, row, Sym((), 0))) if self.multiplied else grads.total(place)
+        return build.value(self.sums, (batch, head, row)), inner
 
     def _weigh(
         self, scores: Scores, at: tuple[Expr, Expr], known: tuple[Expr, Expr], there: Sequence[Expr],
@@ -207,9 +224,14 @@ class Gradients:
                 for which, values, vectors in found:
                     node = self.outputs.get(which)
                     if node is not None:
-                        place = _place(node, batch, head)
-                        tiles.store_rows(node, place, row.within(size), vectors, values[at], build)
+                        width = self.call.value_width if which == VALUE else self.call.width
+                        place = self._place(which, node, batch, head)
+                        tiles.store_rows(node, width, place, row.within(size), vectors, values[at], build)
 
-
-def _place(node: Node, batch: Sym, head: Sym) -> Callable[[Sym, Sym], Sym]:
-    return lambda row, at: flatten((batch, row, head, at), node.spec.shape)
+    def _place(self, which: int, node: Node, batch: Sym, head: Sym) -> Callable[[Sym, Sym], Sym]:
+        """The flat position of an element of a gradient, from its row and column."""
+        if self.packed is None:
+            return lambda row, at: flatten((batch, row, head, at), node.spec.shape)
+        of_batch, of_row, of_head, *starts = self.packed
+        first = batch * of_batch + head * of_head + starts[which]
+        return lambda row, at: first + row * of_row + at

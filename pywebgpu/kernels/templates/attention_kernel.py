@@ -31,7 +31,7 @@ def write(work: Computation, launch: Launch, build: Builder) -> Kernel:
     tile = Tile.of(launch)
     Forward(call_, tile, launch.way == SHUFFLED, build).run(work)
     blocks = -(-call_.length // tile.rows)
-    return build.kernel("attention", tile.threads, call_.batches * call_.heads * blocks, vector=4)
+    return build.kernel("attention", tile.threads, call_.batches * call_.heads * blocks, vector=call_.vector)
 
 
 class Forward:
@@ -156,7 +156,9 @@ class Forward:
                 row = query.within(call_.length)
                 if 0 in outputs:
                     values = [build.let(result // total) for result in self.results[at]]
-                    tiles.store_rows(outputs[0], self._place(outputs[0]), row, self.vectors, values, build)
+                    tiles.store_rows(
+                        outputs[0], call_.value_width, self._place(outputs[0]), row, self.vectors, values, build
+                    )
                 if 1 in outputs:
                     found = select(0.0, self.peaks[at] + call("log2", F32, total), self.sums[at].ne(0))
                     with build.if_(self.lanes.x.eq(0)):

@@ -8,9 +8,7 @@ with 4 x 4 an invocation, 18 ms with 8 x 8, 16 ms with 16 x 8, which takes twice
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from importlib import import_module
 from math import prod
-from typing import Any
 
 from pywebgpu import dtypes
 from pywebgpu.ir.graph import Node, Op, Reduction
@@ -22,16 +20,10 @@ from pywebgpu.kernels.kernel import Kernel, Limits
 from pywebgpu.kernels.launch import Launch, Problem
 from pywebgpu.kernels.target import Target
 from pywebgpu.kernels.template import Computation, Domain, Template
-from pywebgpu.kernels.templates import matmul_kernel
+from pywebgpu.kernels.templates import matmul_blocks, matmul_kernel
 from pywebgpu.kernels.templates.matmul_kernel import FULL, LEFT, RIGHT, STEPS, Tile, anchor_of, is_contiguous_in_k
 from pywebgpu.ops import contraction, reduction
 from pywebgpu.symbolic import Sym, unflatten, variable
-
-BLOCKS: Any
-try:
-    BLOCKS = import_module("pywebgpu.kernels.templates.matmul_blocks")
-except ImportError:  # The archive of the page that trains has no such file: its products are small.
-    BLOCKS = None
 
 CHEAP_COST = 4  # instructions of an operand that are repeated at each of the many reads of an element
 BUSY = 96  # workgroups that keep a device busy: a result that fills fewer has smaller ones, and shares them out by k
@@ -106,21 +98,19 @@ class MatmulTemplate(Template):
         rule = _rule(batches, m, n, depth, target.limits)
         each = max([dtypes.BY_NAME[name].format.per_word for name in problem.formats[1:]], default=1)
         tiles = [tile for tile in _tiles(target.limits) if tile.high % each == tile.wide % each == 0]
-        staged = BLOCKS.launches(problem, each, target) if BLOCKS else []
+        staged = matmul_blocks.launches(problem, each, target)
         found = [rule.launch, *staged, *(tile.launch for tile in tiles)]
-        large = BLOCKS.rule(problem, target) if staged else None
+        large = matmul_blocks.rule(problem, target) if staged else None
         return list(dict.fromkeys([large, *found] if large else found))
 
     def span(self, problem: Problem, target: Target) -> int:
         """How many steps of k of a product a workgroup adds up; 0: all. See compiler/passes/split_products.py."""
         found = launching.choose(self, problem, target)
-        steps: int = BLOCKS.span(problem, found) if found.way == STAGED else 0
-        return steps
+        return matmul_blocks.span(problem, found) if found.way == STAGED else 0
 
     def write(self, work: Computation, launch: Launch, build: Builder) -> Kernel:
         is_staged = anchor_of(work.nodes).op is contraction.partial_matmul or launch.way == STAGED
-        found: Kernel = (BLOCKS if is_staged else matmul_kernel).write(work, launch, build)
-        return found
+        return matmul_blocks.write(work, launch, build) if is_staged else matmul_kernel.write(work, launch, build)
 
 
 def problem_of(product: Node, packed: Sequence[str] = ()) -> Problem:

@@ -22,6 +22,7 @@ from pywebgpu.ops import contraction
 from pywebgpu.symbolic import Sym, flatten, variable
 
 FULL, LEFT, RIGHT = "full", "left", "right"  # a node of a product has an element a result, a row, or a column
+LINE = 4  # neighbours in memory that make up for what lies between the runs that they are of
 STEPS = 4  # of k that are written out: what one reads does not wait for what another multiplies
 
 
@@ -320,11 +321,20 @@ def anchor_of(nodes: Sequence[Node]) -> Node:
 
 
 def is_contiguous_in_k(source: Node, letter: str) -> bool:
-    """Whether stepping k steps one element in the memory below the views of an operand; letter: its other axis."""
+    """Whether stepping k steps one element in the memory below the views of an operand; letter: its other axis.
+
+    Where k runs over several axes, as in a convolution's windows, that is so in runs: of LINE elements at least.
+    """
     names = ("batch", "m", "k") if letter == "m" else ("batch", "k", "n")
     at = tuple(variable(name, n) for name, n in zip(names, source.spec.shape, strict=True))
     while isinstance(source.op, Movement) and source.buffer is None:
         at, _ = source.op.index(at, source.inputs[0].spec.shape, **source.attrs)
         source = source.inputs[0]
     flat = flatten(at, source.spec.shape)
-    return any(isinstance(atom, symbolic.Var) and atom.name == "k" and factor == 1 for atom, factor in flat.terms)
+    return any(factor == 1 and _is_run_of_k(atom) for atom, factor in flat.terms)
+
+
+def _is_run_of_k(atom: symbolic.Atom) -> bool:
+    if isinstance(atom, symbolic.Remainder):
+        return atom.by >= LINE and atom.of == variable("k", atom.of.high + 1)
+    return isinstance(atom, symbolic.Var) and atom.name == "k"

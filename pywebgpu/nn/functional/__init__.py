@@ -3,28 +3,36 @@
 Its files import what they use under names with an underscore, so that only torch's names are public here.
 """
 
-from importlib import import_module as _import_module
-from typing import Any as _Any
+from pywebgpu import lazy
 
-from pywebgpu.nn.functional.activation import *  # noqa: F403 - the names are the file's functions
-from pywebgpu.nn.functional.loss import *  # noqa: F403
-from pywebgpu.nn.functional.rows import *  # noqa: F403
-from pywebgpu.nn.functional.spatial import *  # noqa: F403
-
-# Families that few programs use are imported when they are asked for.
-_FAMILIES = {
+_NAMES = {
+    "activation": (
+        "alpha_dropout celu celu_ dropout dropout1d dropout2d dropout3d elu elu_ feature_alpha_dropout gelu "
+        "glu gumbel_softmax hardshrink hardsigmoid hardswish hardtanh hardtanh_ leaky_relu leaky_relu_ "
+        "log_softmax logsigmoid mish prelu relu relu6 relu_ rrelu rrelu_ selu selu_ sigmoid silu softmax "
+        "softmin softplus softshrink softsign tanh tanhshrink threshold threshold_"
+    ),
+    "linear_loss": "linear_cross_entropy",
+    "loss": (
+        "binary_cross_entropy binary_cross_entropy_with_logits cosine_embedding_loss cosine_similarity "
+        "cross_entropy gaussian_nll_loss hinge_embedding_loss huber_loss kl_div l1_loss margin_ranking_loss "
+        "mse_loss multi_margin_loss multilabel_soft_margin_loss nll_loss pairwise_distance poisson_nll_loss "
+        "smooth_l1_loss soft_margin_loss triplet_margin_loss"
+    ),
+    "rows": (
+        "batch_norm bilinear embedding group_norm instance_norm layer_norm linear local_response_norm "
+        "normalize one_hot rms_norm scaled_dot_product_attention"
+    ),
     "sampling": "affine_grid grid_sample max_unpool1d max_unpool2d max_unpool3d",
     "sequences": "ctc_loss embedding_bag multi_head_attention_forward multilabel_margin_loss",
+    "spatial": (
+        "adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool1d "
+        "adaptive_max_pool1d_with_indices adaptive_max_pool2d adaptive_max_pool2d_with_indices "
+        "adaptive_max_pool3d adaptive_max_pool3d_with_indices avg_pool1d avg_pool2d avg_pool3d "
+        "channel_shuffle conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d fold "
+        "interpolate lp_pool1d lp_pool2d lp_pool3d max_pool1d max_pool1d_with_indices max_pool2d "
+        "max_pool2d_with_indices max_pool3d max_pool3d_with_indices pad pixel_shuffle pixel_unshuffle unfold "
+        "upsample upsample_bilinear upsample_nearest"
+    ),
 }
-_LATER = {name: family for family, names in _FAMILIES.items() for name in names.split()}
-
-
-def __getattr__(name: str) -> _Any:
-    if name not in _LATER:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = globals()[name] = getattr(_import_module(f"{__name__}.{_LATER[name]}"), name)
-    return found
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_LATER})
+__getattr__, __dir__, __all__ = lazy.names(__name__, _NAMES)

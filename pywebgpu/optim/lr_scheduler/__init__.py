@@ -1,40 +1,13 @@
 """All schedules by their public names."""
 
-from pywebgpu.optim.lr_scheduler.annealing import (
-    CosineAnnealingLR,
-    CosineAnnealingWarmRestarts,
-    OneCycleLR,
-    ReduceLROnPlateau,
-)
-from pywebgpu.optim.lr_scheduler.schedule import (
-    ConstantLR,
-    ExponentialLR,
-    LambdaLR,
-    LinearLR,
-    LRScheduler,
-    MultiplicativeLR,
-    MultiStepLR,
-    PolynomialLR,
-    StepLR,
-    _LRScheduler,
-)
-from pywebgpu.optim.lr_scheduler.sequence import ChainedScheduler, SequentialLR
+from pywebgpu import lazy
 
-__all__ = [
-    "ChainedScheduler",
-    "ConstantLR",
-    "CosineAnnealingLR",
-    "CosineAnnealingWarmRestarts",
-    "ExponentialLR",
-    "LRScheduler",
-    "LambdaLR",
-    "LinearLR",
-    "MultiStepLR",
-    "MultiplicativeLR",
-    "OneCycleLR",
-    "PolynomialLR",
-    "ReduceLROnPlateau",
-    "SequentialLR",
-    "StepLR",
-    "_LRScheduler",
-]
+_NAMES = {
+    "annealing": "CosineAnnealingLR CosineAnnealingWarmRestarts OneCycleLR ReduceLROnPlateau",
+    "schedule": (
+        "_LRScheduler ConstantLR ExponentialLR LambdaLR LinearLR LRScheduler MultiplicativeLR MultiStepLR "
+        "PolynomialLR StepLR"
+    ),
+    "sequence": "ChainedScheduler SequentialLR",
+}
+__getattr__, __dir__, __all__ = lazy.names(__name__, _NAMES)

@@ -1,0 +1,35 @@
+"""Names of a package whose files are imported when one of them is first asked for.
+
+What a program never names it does not load: that is Python's time at its start, and in a page also bytes.
+"""
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any
+
+
+def names(
+    package: str, files: Mapping[str, str], elsewhere: Callable[[str], Any] | None = None
+) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """`__getattr__`, `__dir__` and `__all__` of a package.
+
+    files: what each defines, with spaces between. elsewhere: what any other name stands for; None of nothing.
+    """
+    homes = {name: file for file, defined in files.items() for name in defined.split()}
+    module = import_module(package)
+
+    def find(name: str) -> Any:
+        home = homes.get(name)
+        if home is None:
+            other = elsewhere(name) if elsewhere else None
+            if other is None:
+                raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            return other
+        found = getattr(import_module(f"{package}.{home}"), name)
+        setattr(module, name, found)  # From now on it is found without this function.
+        return found
+
+    def known() -> list[str]:
+        return sorted({*vars(module), *homes})
+
+    return find, known, sorted(homes)
