@@ -89,6 +89,7 @@ LATER = (
     "js_bridge/safetensors.mjs",
     "js_bridge/validate.mjs",
     "js_bridge/values.mjs",
+    "kernels/templates/matmul_subgroups.py",
     "linalg.py",
     "kernels/gamma.py",
     "memory.py",

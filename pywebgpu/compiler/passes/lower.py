@@ -14,6 +14,7 @@ JOINED = 6  # parts that one kernel joins
 LONG = 8192  # elements of a reduction from which it is worth a second pass
 FEW = 64  # results below which one pass would leave most of a device idle
 PARTS = 256  # partial results of a long reduction
+TALL, WIDE, SHARES = 4096, 4096, 16  # the same of columns: elements, results at most, and partial results of each
 
 Passing = tuple[Op, Spec, int, int]  # what is read below views, its rows, and how much of k each has
 
@@ -93,8 +94,14 @@ def _is_long(node: Node) -> bool:
     op = node.op
     if not isinstance(op, Reduction) or op in (reduction.argmax, reduction.argmin) or node.buffer is not None:
         return False
-    shape = node.inputs[0].spec.shape
-    return prod(shape[axis] for axis in node.attrs["axes"]) >= LONG and prod(node.spec.shape) < FEW
+    length = prod(node.inputs[0].spec.shape[axis] for axis in node.attrs["axes"])
+    return (length >= LONG and prod(node.spec.shape) < FEW) or (length >= TALL and _are_columns(node))
+
+
+def _are_columns(node: Node) -> bool:
+    """Whether a reduction folds leading axes, to results that are not enough to keep a device busy."""
+    axes = node.attrs["axes"]
+    return axes == tuple(range(len(axes))) and FEW <= prod(node.spec.shape) < WIDE
 
 
 def _split(node: Node, passing: set[Passing]) -> Node:
@@ -107,7 +114,8 @@ def _split(node: Node, passing: set[Passing]) -> Node:
         return node
     axis = max(axes, key=lambda a: shape[a])
     n = shape[axis]
-    parts = next((p for p in range(PARTS, 1, -1) if n % p == 0), 1)
+    most = SHARES if _are_columns(node) else PARTS
+    parts = next((p for p in range(most, 1, -1) if n % p == 0), 1)
     if parts < 8:
         return node
     cut = movement.reshape(x, shape=(*shape[:axis], parts, n // parts, *shape[axis + 1 :]))
