@@ -39,7 +39,7 @@ SPAN = 64  # what the steps of a part are a multiple of: the depth of every bloc
 LEAST = 64  # steps of a part, at least
 ROOM = 64 << 20  # bytes of all parts
 LOWEST = 8  # rows and columns, at least: most of a block would be for nothing
-WIDTH = 64  # cores of a discrete GPU of which nothing else is known
+WIDTH = 132  # cores, where they are not known, as Dawn tells none: too many cost less than too few
 # How much of what a core can multiply a block reaches, by rows, columns and rows of an invocation, and of matrices.
 RATES = {
     (128, 128, 16): 0.85, (128, 128, 8): 0.76, (64, 128, 8): 0.77, (128, 64, 8): 0.78, (64, 64, 8): 0.74,
