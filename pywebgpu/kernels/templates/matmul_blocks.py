@@ -15,7 +15,7 @@ from pywebgpu.formats import WORD
 from pywebgpu.ir.graph import Node
 from pywebgpu.kernels.builder import Builder
 from pywebgpu.kernels.kernel import Kernel, Limits
-from pywebgpu.kernels.launch import Launch, Problem
+from pywebgpu.kernels.launch import SUBGROUP, Launch, Problem
 from pywebgpu.kernels.target import F16, SUBGROUPS, SubgroupMatrix, Target
 from pywebgpu.kernels.target import MATRICES as SUBGROUP_MATRICES
 from pywebgpu.kernels.template import Computation
@@ -27,7 +27,6 @@ BLOCKS = (  # rows, columns, depth, and of those of an invocation
     (128, 128, 16, 16, 8), (128, 128, 16, 8, 8), (64, 128, 16, 8, 8), (128, 64, 16, 8, 8), (64, 64, 16, 8, 8),
     (64, 64, 16, 4, 8), (32, 128, 16, 8, 4), (32, 64, 16, 4, 8), (32, 64, 32, 4, 8), (32, 32, 32, 4, 4),
 )  # fmt: skip
-SUBGROUP = "subgroup"
 MATRICES = (  # rows, columns, depth, and matrices of a subgroup, of 16 x 16
     (128, 128, 32, 4, 4), (128, 64, 32, 4, 2), (64, 128, 32, 2, 4), (64, 64, 64, 2, 2), (64, 64, 32, 2, 2),
     (32, 128, 32, 2, 2), (32, 64, 64, 2, 1),
