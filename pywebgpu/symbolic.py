@@ -42,6 +42,7 @@ class _Part:
     by: int
     low: int
     high: int
+    _hash: int
 
     def __eq__(self, other: object) -> bool:
         return self is other or (type(other) is type(self) and self.by == other.by and self.of == other.of)

@@ -48,7 +48,7 @@ def _is_short(a: NDArray[Any], axes: Shape) -> bool:
 def _fold(name: str, join: str) -> Callable[..., NDArray[Any]]:
     def reference(xp: ModuleType, a: NDArray[Any], axes: Shape) -> NDArray[Any]:
         if not _is_short(a, axes) or a.dtype.kind != "f":
-            return getattr(xp, name)(a, axis=axes, keepdims=True)  # type: ignore[no-any-return]
+            return getattr(xp, name)(a, axis=axes, keepdims=True)
         out = a[..., :1].copy()
         for at in range(1, a.shape[-1]):
             getattr(xp, join)(out, a[..., at : at + 1], out=out)
@@ -68,7 +68,7 @@ def _arg(name: str, value: Callable[..., NDArray[Any]]) -> Callable[..., NDArray
             for at in range(a.shape[-1] - 1):
                 before &= a[..., at : at + 1] != extreme
                 position += before
-            return position  # type: ignore[no-any-return]
+            return position
         kept = [axis for axis in range(a.ndim) if axis not in axes]
         size = prod(a.shape[axis] for axis in axes)
         rows = xp.transpose(a, (*kept, *axes)).reshape([a.shape[axis] for axis in kept] + [size])

@@ -127,9 +127,9 @@ def where(xp: ModuleType, c: NDArray[Any], a: NDArray[Any], b: NDArray[Any]) -> 
     """NumPy's, by arithmetic of bits where that is possible: a fraction of the time, whatever the condition."""
     bits = {"f4": "i4", "i4": "i4", "f8": "i8", "i8": "i8"}.get(a.dtype.str[1:])
     if bits is None or a.dtype != b.dtype or c.dtype != bool or c.size < 1024 or a.size + b.size <= c.size:
-        return xp.where(c, a, b)  # type: ignore[no-any-return]
+        return xp.where(c, a, b)
     chosen = xp.negative(c.view("i1")).astype(bits)
     other = b.view(bits)
     xp.bitwise_and(xp.bitwise_xor(a.view(bits), other), chosen, out=chosen)
     xp.bitwise_xor(chosen, other, out=chosen)
-    return chosen.view(a.dtype)  # type: ignore[no-any-return]
+    return chosen.view(a.dtype)
