@@ -145,6 +145,7 @@ def constant(value: int) -> Sym:
 ZERO = constant(0)
 
 
+@lru_cache(65536)
 def variable(name: str, size: int, low: int = 0) -> Sym:
     """A variable with values low..low+size-1; of one value, that value."""
     return constant(low) if size == 1 else Sym(((Var(name, low, low + max(size, 1) - 1), 1),), 0)

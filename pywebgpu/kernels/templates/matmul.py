@@ -97,9 +97,9 @@ class MatmulTemplate(Template):
         batches, m, n, depth = problem.sizes
         rule = _rule(batches, m, n, depth, target.limits)
         each = max([dtypes.BY_NAME[name].format.per_word for name in problem.formats[1:]], default=1)
-        tiles = [tile for tile in _tiles(target.limits) if tile.high % each == tile.wide % each == 0]
+        tiles = [launch for tile, launch in _tiled(target.limits) if tile.high % each == tile.wide % each == 0]
         staged = matmul_blocks.launches(problem, each, target)
-        found = [rule.launch, *staged, *(tile.launch for tile in tiles)]
+        found = [rule.launch, *staged, *tiles]
         large = matmul_blocks.rule(problem, target) if staged else None
         return list(dict.fromkeys([large, *found] if large else found))
 
@@ -119,6 +119,11 @@ def problem_of(product: Node, packed: Sequence[str] = ()) -> Problem:
     letters = "n" if is_contiguous_in_k(left, "m") else "t", "t" if is_contiguous_in_k(right, "n") else "n"
     sizes = (*left.spec.shape[:2], right.spec.shape[2], left.spec.shape[2])
     return Problem(sizes, (left.spec.dtype.name, *packed), "".join(letters))
+
+
+@lru_cache(16)
+def _tiled(limits: Limits) -> list[tuple[Tile, Launch]]:
+    return [(tile, tile.launch) for tile in _tiles(limits)]
 
 
 @lru_cache(16)
