@@ -22,6 +22,8 @@ from pywebgpu.ops import contraction, pointwise, reduction
 from pywebgpu.settings import settings
 from pywebgpu.shapes import Shape
 
+LARGE = 1 << 18  # elements of a weight whose halves are stored,
+REREAD = 512  # if products multiply each so many times: a kernel reads it once for a hundred of these
 SMALL = 8  # a value this many times smaller than its reader's costs next to nothing to read
 
 
@@ -107,13 +109,16 @@ class Inlining:
     def _is_half_operand(self, node: Node, readers: list[Node]) -> bool:
         """Whether products read a computed value as halves: stored so it takes half the memory, also until backward.
 
-        What was in memory before is read as it is: to store it once more would be a kernel of its own.
+        What was in memory before is read as it is, where storing it once more, by a kernel of its own, is not worth it.
         """
         if node.op is not pointwise.cast or node.spec.dtype.format not in (F16, BF16):
             return False
-        if below(node.inputs[0]).buffer is not None:
-            return False
-        found = any(self.claims.of(reader).rereads for reader in readers)
+        products = [reader for reader in readers if self.claims.of(reader).rereads]
+        found = bool(products)
+        if found and below(node.inputs[0]).buffer is not None:
+            size = prod(node.spec.shape)
+            times = sum(prod(one.spec.shape) * one.inputs[0].spec.shape[-1] for one in products) // max(size, 1)
+            found = size >= LARGE and times >= REREAD
         if found:
             self.halves.add(id(node))
         return found

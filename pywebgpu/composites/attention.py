@@ -16,6 +16,7 @@ from pywebgpu.ops import contraction, movement, pointwise, reduction
 from pywebgpu.ops.random import Seed
 from pywebgpu.shapes import Shape, broadcast
 
+LONG = 1024  # Rows of the query from which results times their gradients are not summed again by each who reads them.
 HIDDEN = -3e38  # Stands for -inf where a mask hides a score: WGSL does not promise arithmetic on infinities.
 
 
@@ -253,18 +254,22 @@ def _vjp(
     *extras: Node,
     **options: object,
 ) -> tuple[Node | None, ...]:
-    grad, (out, sums) = grads[0], outs
+    grad, (inner, sums) = grads[0], outs
     none = (None,) * len(extras)
     if grad is None:
         return (None, None, None, *none)
-    product = pointwise.mul(precision.upcast(_turned(grad)), precision.upcast(_turned(out)))
-    parts = attention_backward(grad, sums, reduction.sum_(product, (3,)), query, key, value, *extras, **options)
+    multiplied = query.spec.shape[2] > LONG
+    if multiplied:
+        product = pointwise.mul(precision.upcast(_turned(grad)), precision.upcast(_turned(inner)))
+        inner = reduction.sum_(product, (3,))
+    given = (grad, sums, inner, query, key, value, *extras)
+    parts = attention_backward(*given, multiplied=multiplied, **options)
     for_key, for_value, for_query = map(_turned, parts)
     return (for_query, for_key, for_value, *none)
 
 
 def _gradient_specs(
-    grad: Spec, sums: Spec, products: Spec, query: Spec, key: Spec, value: Spec, *extras: Spec, **options: object
+    grad: Spec, sums: Spec, inner: Spec, query: Spec, key: Spec, value: Spec, *extras: Spec, **options: object
 ) -> tuple[Spec, ...]:
     shapes = [(x.shape[0], x.shape[2], x.shape[1], x.shape[3]) for x in (key, value, query)]
     return tuple([Spec(shape, query.dtype) for shape in shapes])
@@ -273,7 +278,7 @@ def _gradient_specs(
 def _gradient_fallback(
     grad: Node,
     sums: Node,
-    products: Node,
+    inner: Node,
     query: Node,
     key: Node,
     value: Node,
@@ -282,6 +287,7 @@ def _gradient_fallback(
     causal: bool,
     dropout: float,
     masked: bool,
+    multiplied: bool,
 ) -> tuple[Node, ...]:
     """Of the weights, which the composite computes: what the kernel reads beside is not asked."""
     mask, seed = split_extras(extras, masked)
@@ -292,12 +298,12 @@ def _gradient_fallback(
     if seed is not None:
         seen, coming = (activation.dropout(x, dropout, seed) for x in (weights, coming))
     product = pointwise.mul(weights, coming)
-    inner = pointwise.mul(weights, arithmetic.sub(coming, reduction.sum_(product, (3,))))
-    inner = arithmetic.cast(pointwise.mul(inner, arithmetic.like(inner, scale)), dtype)
+    scores = pointwise.mul(weights, arithmetic.sub(coming, reduction.sum_(product, (3,))))
+    scores = arithmetic.cast(pointwise.mul(scores, arithmetic.like(scores, scale)), dtype)
     found = (
-        _grouped_sum(inner, query, groups),
+        _grouped_sum(scores, query, groups),
         _grouped_sum(arithmetic.cast(seen, dtype), grad, groups),
-        _grouped_product(inner, key, lead, groups),
+        _grouped_product(scores, key, lead, groups),
     )
     return tuple([_turned(x) for x in found])
 
@@ -315,8 +321,9 @@ def _grouped_sum(a: Node, b: Node, groups: int) -> Node:
 # and the seed of dropout -> results (b, l, h, v), and for each row (b, h, l) the logarithm to base 2 of the sum of the
 # exponentials of its scores, 0 where it is hidden altogether.
 attention: Fused = Fused("attention", infer=_specs, fallback=_fallback, vjp=_vjp)
-# The gradient of the results, the row sums as above, the sum of each result's row times its gradient (b, h, l, 1), and
-# all inputs -> the gradients of key, value and query, each with the axes of the results.
+# The gradient of the results, the row sums as above, the results, and all inputs -> the gradients of key, value and
+# query, each with the axes of the results. Where `multiplied`, the sum of each row of results times its gradient stands
+# for the results, (b, h, l, 1).
 # PACKED, an attribute that the compiler adds: one value has all three (see compiler/passes/attention_gradients.py).
 PACKED = "packed"
 attention_backward: Fused = Fused("attention_backward", infer=_gradient_specs, fallback=_gradient_fallback)

@@ -97,7 +97,7 @@ def _product(
     x: Node, weight: Node, *, step: Shape, apart: Shape, groups: int, before: Shape, after: Shape
 ) -> tuple[Node]:
     kernel, n_out, n = weight.spec.shape[2:], weight.spec.shape[0], x.spec.shape[0]
-    if _is_depthwise(weight.spec.shape):
+    if _is_depthwise(weight.spec.shape, groups):
         return (_depthwise(padded(x, before, after), weight, step, apart),)
     ((_, _, *at), _) = _spec(x.spec, weight.spec, step=step, apart=apart, groups=groups, before=before, after=after)[0]
     columns = _columns(padded(x, before, after), kernel, step, apart, groups)
@@ -125,7 +125,7 @@ def _gradients(
     kernel, space = shape[2:], x.spec.shape[2:]
     ends = {"before": before, "after": after}
     (of_weight,) = kernel_product(g, x, shape=shape, step=step, apart=apart, groups=groups, **ends)
-    if all(s == 1 for s in step) or _is_depthwise(shape):
+    if all(s == 1 for s in step) or _is_depthwise(shape, groups):
         reach = [d * (k - 1) for d, k in zip(apart, kernel, strict=True)]
         g = _dilated(g, step)
         first = tuple(r - b for r, b in zip(reach, before, strict=True))
@@ -151,7 +151,7 @@ def _of_kernel(
     g: Node, x: Node, *, shape: Shape, step: Shape, apart: Shape, groups: int, before: Shape, after: Shape
 ) -> tuple[Node]:
     seen = padded(x, before, after)
-    if not _is_depthwise(shape):
+    if not _is_depthwise(shape, groups):
         columns = _columns(seen, shape[2:], step, apart, groups)
         rows = contraction.matmul(_by_groups(g, groups), contraction.transposed(columns))
         return (movement.reshape(rows, shape=shape),)
@@ -174,8 +174,8 @@ kernel_product: Fused = Fused(
 # Depthwise: a kernel sees one channel, and there is no sum of products over channels that a matrix product could be
 
 
-def _is_depthwise(shape: Shape) -> bool:
-    return shape[1] == 1 and shape[0] > 1 and prod(shape[2:]) <= MOST
+def _is_depthwise(shape: Shape, groups: int) -> bool:
+    return shape[1] == 1 and groups > 1 and prod(shape[2:]) <= MOST
 
 
 def _depthwise(x: Node, weight: Node, step: Shape, apart: Shape) -> Node:

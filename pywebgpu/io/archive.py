@@ -85,10 +85,13 @@ def _entry(name: str, archive: zipfile.ZipFile) -> zipfile.ZipInfo:
     return entry
 
 
-class _Pickler(pickle._Pickler):
+PURE: Any = pickle._Pickler  # In Python, so that methods can be replaced.
+
+
+class _Pickler(PURE):  # type: ignore[misc]
     """Python's own pickler, which may name what is not installed."""
 
-    dispatch: ClassVar = dict(pickle._Pickler.dispatch)
+    dispatch: ClassVar = dict(PURE.dispatch)
 
     def __init__(self, file: BinaryIO) -> None:
         super().__init__(file, PROTOCOL)
@@ -137,7 +140,7 @@ class _Pickler(pickle._Pickler):
         self.storages[key] = storage, value.dtype
         held = Held(key, value.dtype, tensor.Tensor._of(storage, ()).numel())
         wants = value.requires_grad and value.is_leaf
-        arguments = held, offset, tuple(value.shape), tuple(strides), wants, OrderedDict()
+        arguments: tuple[Any, ...] = held, offset, tuple(value.shape), tuple(strides), wants, OrderedDict()
         if value.dtype.name in KINDS:
             return Name("torch._utils", "_rebuild_tensor_v2"), arguments
         return Name("torch._utils", "_rebuild_tensor_v3"), (*arguments, value.dtype)
@@ -154,14 +157,15 @@ def parameter() -> Any:
     return importlib.import_module("pywebgpu.nn.parameter").Parameter
 
 
-def torch_name(obj: object) -> Name | None:
+def torch_name(obj: Any) -> Name | None:
     """What PyTorch calls a class or function of this library, if it has it."""
     if not isinstance(obj, type | types.FunctionType) or not (obj.__module__ or "").startswith("pywebgpu."):
         return None
-    if obj.__name__ in ELSEWHERE:
-        return Name(ELSEWHERE[obj.__name__], obj.__name__)
+    own = obj.__name__
+    if own in ELSEWHERE:
+        return Name(ELSEWHERE[own], own)
     for space in SPACES:
         found = importlib.import_module(f"pywebgpu{space}")
-        if getattr(found, obj.__name__, None) is obj:
-            return Name(f"torch{space}", obj.__name__)
+        if getattr(found, own, None) is obj:
+            return Name(f"torch{space}", own)
     return None

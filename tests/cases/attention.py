@@ -70,6 +70,7 @@ CALLS: dict[str, Call] = {
     "value_width": Call((1, 2, 9, 12), (1, 2, 11, 12), (1, 2, 11, 20)),
     "odd_widths": Call((1, 2, 9, 7), (1, 2, 11, 7), (1, 2, 11, 33)),
     "one_query": Call((2, 2, 1, 8), (2, 2, 70, 8)),
+    "many_queries": Call((1, 1, 1030, 4), (1, 1, 9, 4)),
     "two_axes": Call((5, 8), (7, 8)),
     "batch_broadcast": Call((2, 3, 5, 8), (1, 3, 7, 8)),
     "half": Call(*SMALL, dtype=torch.float16),

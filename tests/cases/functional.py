@@ -156,7 +156,7 @@ CONV2D = {
     "patches": ((2, 3, 8, 8), (5, 3, 4, 4), {"stride": 4}), "same": ((1, 2, 6, 7), (3, 2, 4, 3), {"padding": "same"}),
     "unbatched": ((3, 7, 8), (4, 3, 3, 3), {}), "whole": ((2, 3, 4, 4), (5, 3, 4, 4), {}),
     "all": ((2, 4, 11, 12), (6, 2, 3, 3), {"stride": 2, "padding": 2, "dilation": 2, "groups": 2}),
-    "one_channel": ((4, 1, 14, 14), (8, 1, 3, 3), {}), "wide": ((1, 16, 7, 7), (32, 16, 3, 3), {"padding": 1}),
+    "one_channel_large": ((4, 1, 14, 14), (8, 1, 3, 3), {}), "wide": ((1, 16, 7, 7), (32, 16, 3, 3), {"padding": 1}),
 }  # fmt: skip
 for function, table in {"conv1d": CONV1D, "conv2d": CONV2D}.items():
     for name, (x, weight, options) in table.items():

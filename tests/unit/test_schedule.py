@@ -120,6 +120,19 @@ def test_halves_that_products_read_are_stored_where_they_are_computed() -> None:
     assert len(program.steps) <= 8, [kernel.name for kernel in program.kernels]
 
 
+@pytest.mark.parametrize(("rows", "is_stored"), [(512, True), (32, False)])
+def test_a_large_weights_halves_are_stored_where_many_rows_are_multiplied(rows: int, is_stored: bool) -> None:
+    x, w = leaf(rows, 512, grad=True), leaf(512, 512, grad=True)
+
+    def step() -> Any:
+        with torch.autocast("null", dtype=torch.float16):
+            out = x @ w
+        return torch.autograd.grad(out.float().square().sum(), x)
+
+    program = only(step)
+    assert any(kernel.name == "map_cast" for kernel in program.kernels) == is_stored
+
+
 @pytest.mark.parametrize("stride", [1, 2])
 def test_a_convolutions_gradient_of_its_input_is_a_product_that_reads_through_views(stride: int) -> None:
     x, weight = leaf(4, 8, 12, 12, grad=True), leaf(8, 8, 3, 3)

@@ -12,7 +12,7 @@ from pywebgpu.kernels.target import SUBGROUPS, Features, Target
 from pywebgpu.kernels.template import NEVER, Computation, FusedTemplate
 from pywebgpu.kernels.templates import attention_gradient, attention_kernel
 from pywebgpu.kernels.templates.attention_kernel import SHUFFLED
-from pywebgpu.kernels.templates.attention_tiles import APART, LANES, Tile, fours
+from pywebgpu.kernels.templates.attention_tiles import APART, LANES, Tile, fours, parts_of_row
 from pywebgpu.kernels.templates.rows import IN_ORDER
 
 # Rows, columns, threads. On an H200, 12 heads of 64, causal, float32, values of 4,096 rows: 1.22 ms the first two, 1.28
@@ -100,7 +100,8 @@ class AttentionBackwardTemplate(AttentionTemplate):
     @staticmethod
     def _shared_vectors(tile: Tile, width: int, value_width: int) -> int:
         query, value = fours(width) + 1, fours(value_width) + 1
-        return tile.rows * (query + value + tile.columns // 4 + APART) + tile.columns * (query + value)
+        each = query + value + parts_of_row(value_width)
+        return tile.rows * (each + tile.columns // 4 + APART) + tile.columns * each
 
     def write(self, work: Computation, launch: Launch, build: Builder) -> Kernel:
         return attention_gradient.write(work, launch, build)

@@ -27,13 +27,14 @@ KEY, VALUE, QUERY = range(3)  # the outputs
 
 def write(work: Computation, launch: Launch, build: Builder) -> Kernel:
     node = work.nodes[0]
-    grad, sums, products, query, key, value, *extras = node.inputs
-    options = {name: one for name, one in node.attrs.items() if name not in (WHICH, PACKED)}
+    grad, sums, inner, query, key, value, *extras = node.inputs
+    options = {name: one for name, one in node.attrs.items() if name not in (WHICH, PACKED, "multiplied")}
     call_ = Call(query, key, value, tuple(extras), **options)
     packed = node.attrs.get(PACKED)
     outputs = {one.attrs[WHICH]: one for one in work.outputs} if packed is None else dict.fromkeys(range(3), node)
     tile = Tile.of(launch)
-    kernel = Gradients(call_, (grad, sums, products), outputs, packed, tile, build)
+    multiplied = node.attrs["multiplied"]
+    kernel = Gradients(call_, (grad, sums, inner), outputs, packed, tile, build, multiplied=multiplied)
     keys = call_.batches * call_.heads // call_.groups * -(-call_.span // tile.rows) * bool({KEY, VALUE} & {*outputs})
     queries = call_.batches * call_.heads * -(-call_.length // tile.rows) * (QUERY in outputs)
     is_for_keys = keys > GROUP
@@ -43,7 +44,7 @@ def write(work: Computation, launch: Launch, build: Builder) -> Kernel:
     if queries:
         with build.else_() if keys else build.scope():
             kernel.along_keys(build.let(GROUP - keys) if keys else GROUP)
-    return build.kernel("attention_backward", tile.threads, keys + queries, vector=4)
+    return build.kernel("attention_backward", tile.threads, keys + queries, vector=call_.vector)
 
 
 class Gradients:
@@ -55,15 +56,20 @@ class Gradients:
         packed: Shape | None,
         tile: Tile,
         build: Builder,
+        *,
+        multiplied: bool,
     ) -> None:
         self.call, self.outputs, self.packed, self.tile, self.build = call_, outputs, packed, tile, build
-        self.grad, self.sums, self.products = given
+        self.grad, self.sums, self.inner = given
+        self.multiplied = multiplied
         self.lanes = Lanes(tile, build)
         self.weights = tiles.weights_array(tile, build)
 
     def _operand(self, source: Node, name: str, extent: int, batch: Sym, head: Sym) -> Operand:
         if source is self.grad:
-            return Operand(source, name, extent, lambda row, at: (batch, row, head, at), self.build, axis=1)
+            partner = None if self.multiplied else self.inner
+            where = lambda row, at: (batch, row, head, at)  # noqa: E731
+            return Operand(source, name, extent, where, self.build, axis=1, partner=partner)
         return Operand(source, name, extent, lambda row, at: (batch, head, row, at), self.build)
 
     def along_queries(self, group: Expr) -> None:
@@ -96,7 +102,7 @@ class Gradients:
                 products, comings = self._products(keys, queries, values, grads)
                 for column, place in enumerate(lanes.columns):
                     query = build.let(at + place)
-                    sums, inner = self._row(batch, head, query)
+                    sums, inner = self._row(batch, head, query, grads, place)
                     there = [query < call_.length] if call_.length % tile.columns else []
                     for row, key in enumerate(rows):
                         causal = [key <= query] if call_.causal else []
@@ -131,7 +137,9 @@ class Gradients:
         queries.stage(first, tile)
         grads.stage(first, tile)
         rows = [build.let(first + row) for row in lanes.rows]
-        known = [self._row(batch, own, row) for row in rows]
+        if not self.multiplied:
+            build.barrier()
+        known = [self._row(batch, own, row, grads, place) for row, place in zip(rows, lanes.rows, strict=True)]
         vectors = lanes.vectors(call_.width)
         found = tiles.zeros(tile.high, len(vectors), FOUR, build)
         keys = self._operand(call_.key, "other", tile.columns, batch, few)
@@ -180,12 +188,12 @@ class Gradients:
         tiles.multiply(found[1], own_value, lanes.rows, other_value, lanes.columns, build)
         return found[0], found[1]
 
-    def _row(self, batch: Sym, head: Sym, query: Expr) -> tuple[Expr, Expr]:
+    def _row(self, batch: Sym, head: Sym, query: Expr, grads: Operand, place: Expr) -> tuple[Expr, Expr]:
         """What is known of a row of scores: the logarithm of its sum, and its result times the gradient of that."""
         build, length = self.build, self.call.length
         row = build.let(smaller(query, length - 1)).within(length)
-        products = build.value(self.products, (batch, head, row, Sym((), 0)))
-        return build.value(self.sums, (batch, head, row)), products
+        inner = build.value(self.inner, (batch, head, row, Sym((), 0))) if self.multiplied else grads.total(place)
+        return build.value(self.sums, (batch, head, row)), inner
 
     def _weigh(
         self, scores: Scores, at: tuple[Expr, Expr], known: tuple[Expr, Expr], there: Sequence[Expr],

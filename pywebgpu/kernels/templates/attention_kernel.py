@@ -31,7 +31,7 @@ def write(work: Computation, launch: Launch, build: Builder) -> Kernel:
     tile = Tile.of(launch)
     Forward(call_, tile, launch.way == SHUFFLED, build).run(work)
     blocks = -(-call_.length // tile.rows)
-    return build.kernel("attention", tile.threads, call_.batches * call_.heads * blocks, vector=4)
+    return build.kernel("attention", tile.threads, call_.batches * call_.heads * blocks, vector=call_.vector)
 
 
 class Forward:

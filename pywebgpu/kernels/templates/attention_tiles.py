@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from math import e, log2
+from operator import add
 
 from pywebgpu import dtypes
 from pywebgpu.composites import activation
@@ -78,6 +80,11 @@ def fours(width: int) -> int:
     return -(-width // 4)
 
 
+def parts_of_row(width: int) -> int:
+    """Vectors that hold a number for each vector of a row, and one to set rows apart."""
+    return -(-fours(width) // 4) + 1
+
+
 @dataclass(frozen=True, slots=True)
 class Call:
     """The operands of a call, and its options. groups: heads of the query that share one of key and value."""
@@ -121,6 +128,11 @@ class Call:
     def value_width(self) -> int:
         return self.value.spec.shape[3]
 
+    @property
+    def vector(self) -> int:
+        """Words of memory that have four elements."""
+        return 4 // self.query.spec.dtype.format.per_word
+
 
 def zeros(high: int, wide: int, kind: Type, build: Builder) -> list[list[Var]]:
     return [[build.var(construct(kind)) for _ in range(wide)] for _ in range(high)]
@@ -159,6 +171,7 @@ class Operand:
     """Query, key, value or a gradient: `extent` of its rows at a time in workgroup memory.
 
     at: the coordinates of an element, of its row and column.  axis: along which the rows lie.
+    partner: a value of the same shape. Of each row the sum of the products of both is known, once all are there.
     """
 
     def __init__(
@@ -170,10 +183,14 @@ class Operand:
         build: Builder,
         *,
         axis: int = 2,
+        partner: Node | None = None,
     ) -> None:
         self.source, self.at, self.extent, self._build = source, at, extent, build
         self.size, self.width = source.spec.shape[axis], source.spec.shape[3]
         self.array = build.workgroup_array(name, FOUR, fours(self.width) + 1, extent)
+        self.partner = partner
+        if partner is not None:
+            self.parts = build.workgroup_array(f"{name}_parts", FOUR, parts_of_row(self.width), extent)
 
     def stage(self, first: Expr, tile: Tile) -> None:
         """Brings rows from `first` on into workgroup memory; rows that are not there are the last one."""
@@ -184,19 +201,33 @@ class Operand:
                 row, four = build.let(place // count), build.let(place % count)
                 is_whole = (turn + 1) * threads <= self.extent * count
                 with build.if_(*([] if is_whole else [row < self.extent])):
-                    build.assign(self.array.row(row, four), self._four(first + row, four))
+                    wanted = first + row
+                    there = build.let(wanted if self.size % self.extent == 0 else smaller(wanted, self.size - 1))
+                    found = build.let(self._four(self.source, there.within(self.size), four))
+                    build.assign(self.array.row(row, four), found)
+                    if self.partner is not None:
+                        other = self._four(self.partner, there.within(self.size), four)
+                        part = call("dot", F32, found, other)
+                        build.assign(self.parts.row(row, four // 4)[four % 4], part)
 
-    def _four(self, row: Expr, four: Var) -> Expr:
+    def total(self, row: Expr) -> Expr:
+        """The sum of the products of a row and the partner's."""
+        build, whole, rest = self._build, *divmod(fours(self.width), 4)
+        found = [build.let(self.parts.row(row, Const(U32, at))) for at in range(whole + bool(rest))]
+        sums = [reduce(add, found[:whole])] if whole else []
+        numbers = [one[at] for one in sums for at in range(4)] + [found[-1][at] for at in range(rest)]
+        return build.let(reduce(add, numbers))
+
+    def _four(self, source: Node, there: Sym, four: Var) -> Expr:
         build = self._build
-        there = build.let(row if self.size % self.extent == 0 else smaller(row, self.size - 1)).within(self.size)
         parts: list[Expr] = []
         for i in range(4):
             column: Sym = four.within(fours(self.width)) * 4 + i
             if self.width % 4 == 0 or i < self.width % 4:
-                parts.append(build.value(self.source, self.at(there, column)))
+                parts.append(build.value(source, self.at(there, column)))
                 continue
             last = build.let(smaller(four * 4 + i, self.width - 1)).within(self.width)
-            parts.append(select(0.0, build.value(self.source, self.at(there, last)), four * 4 + i < self.width))
+            parts.append(select(0.0, build.value(source, self.at(there, last)), four * 4 + i < self.width))
         return construct(FOUR, *parts)
 
 

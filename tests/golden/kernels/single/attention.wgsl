@@ -28,135 +28,138 @@ fn main(@builtin(workgroup_id) w: vec3u, @builtin(local_invocation_index) lane: 
       let v9 = q0.y;
       let v10 = q0.z;
       let v11 = q0.w;
-      queries[v5][v6] = vec4<f32>(v8, v9, v10, v11);
+      let v12 = vec4<f32>(v8, v9, v10, v11);
+      queries[v5][v6] = v12;
     }
   }
-  var v12 = vec4<f32>();
-  var v13 = (-2e+38);
-  var v14 = 0.0;
+  var v13 = vec4<f32>();
+  var v14 = (-2e+38);
+  var v15 = 0.0;
   let end = min(first + 8u, 20u);
   for (var start = 0u; start < end; start += 8u) {
     workgroupBarrier();
     {
-      let v15 = lane / 2u;
-      let v16 = lane % 2u;
-      if (v15 < 8u) {
-        let v17 = min(start + v15, 19u);
-        let q1 = b0[head * 40u + v17 * 2u + v16];
-        let v18 = q1.x;
-        let v19 = q1.y;
-        let v20 = q1.z;
-        let v21 = q1.w;
-        keys[v15][v16] = vec4<f32>(v18, v19, v20, v21);
+      let v16 = lane / 2u;
+      let v17 = lane % 2u;
+      if (v16 < 8u) {
+        let v18 = min(start + v16, 19u);
+        let q1 = b0[head * 40u + v18 * 2u + v17];
+        let v19 = q1.x;
+        let v20 = q1.y;
+        let v21 = q1.z;
+        let v22 = q1.w;
+        let v23 = vec4<f32>(v19, v20, v21, v22);
+        keys[v16][v17] = v23;
       }
     }
     {
-      let v22 = lane / 2u;
-      let v23 = lane % 2u;
-      if (v22 < 8u) {
-        let v24 = min(start + v22, 19u);
-        let q2 = b0[head * 40u + v24 * 2u + v23];
-        let v25 = q2.x;
-        let v26 = q2.y;
-        let v27 = q2.z;
-        let v28 = q2.w;
-        values[v22][v23] = vec4<f32>(v25, v26, v27, v28);
+      let v24 = lane / 2u;
+      let v25 = lane % 2u;
+      if (v24 < 8u) {
+        let v26 = min(start + v24, 19u);
+        let q2 = b0[head * 40u + v26 * 2u + v25];
+        let v27 = q2.x;
+        let v28 = q2.y;
+        let v29 = q2.z;
+        let v30 = q2.w;
+        let v31 = vec4<f32>(v27, v28, v29, v30);
+        values[v24][v25] = v31;
       }
     }
     workgroupBarrier();
-    var v29 = f32();
+    var v32 = f32();
     {
-      let v30 = queries[y][0u];
-      let v31 = keys[x][0u];
-      v29 = fma(v30.x, v31.x, v29);
-      v29 = fma(v30.y, v31.y, v29);
-      v29 = fma(v30.z, v31.z, v29);
-      v29 = fma(v30.w, v31.w, v29);
+      let v33 = queries[y][0u];
+      let v34 = keys[x][0u];
+      v32 = fma(v33.x, v34.x, v32);
+      v32 = fma(v33.y, v34.y, v32);
+      v32 = fma(v33.z, v34.z, v32);
+      v32 = fma(v33.w, v34.w, v32);
     }
     {
-      let v32 = queries[y][1u];
-      let v33 = keys[x][1u];
-      v29 = fma(v32.x, v33.x, v29);
-      v29 = fma(v32.y, v33.y, v29);
-      v29 = fma(v32.z, v33.z, v29);
-      v29 = fma(v32.w, v33.w, v29);
+      let v35 = queries[y][1u];
+      let v36 = keys[x][1u];
+      v32 = fma(v35.x, v36.x, v32);
+      v32 = fma(v35.y, v36.y, v32);
+      v32 = fma(v35.z, v36.z, v32);
+      v32 = fma(v35.w, v36.w, v32);
     }
-    let v34 = start + x;
-    v29 = v29 * 0.5100697232983947;
+    let v37 = start + x;
+    v32 = v32 * 0.5100697232983947;
     if (start + 8u > first) {
-      v29 = select((-3e+38), v29, v34 <= v3);
+      v32 = select((-3e+38), v32, v37 <= v3);
     }
     if (start + 8u > 20u) {
-      v29 = select((-3e+38), v29, v34 < 20u);
+      v32 = select((-3e+38), v32, v37 < 20u);
     }
-    var v35 = v29;
-    folds[y][v1][v2] = v35;
+    var v38 = v32;
+    folds[y][v1][v2] = v38;
     workgroupBarrier();
-    let v36 = folds[y][0u];
-    let v37 = folds[y][1u];
-    v35 = max(max(max(max(max(max(max(v36.x, v36.y), v36.z), v36.w), v37.x), v37.y), v37.z), v37.w);
-    let v38 = max(v13, v35);
-    let v39 = exp2(v13 - v38);
-    v13 = v38;
-    v14 = v14 * v39;
-    v12 = v12 * v39;
-    v29 = exp2(v29 - v38);
-    v14 += v29;
-    weights[y][v1][v2] = v29;
+    let v39 = folds[y][0u];
+    let v40 = folds[y][1u];
+    v38 = max(max(max(max(max(max(max(v39.x, v39.y), v39.z), v39.w), v40.x), v40.y), v40.z), v40.w);
+    let v41 = max(v14, v38);
+    let v42 = exp2(v14 - v41);
+    v14 = v41;
+    v15 = v15 * v42;
+    v13 = v13 * v42;
+    v32 = exp2(v32 - v41);
+    v15 += v32;
+    weights[y][v1][v2] = v32;
     workgroupBarrier();
     {
-      let v40 = weights[y][0u];
+      let v43 = weights[y][0u];
       {
-        let v41 = values[0u][v4];
-        v12 = fma(vec4<f32>(v40.x), v41, v12);
+        let v44 = values[0u][v4];
+        v13 = fma(vec4<f32>(v43.x), v44, v13);
       }
       {
-        let v42 = values[1u][v4];
-        v12 = fma(vec4<f32>(v40.y), v42, v12);
+        let v45 = values[1u][v4];
+        v13 = fma(vec4<f32>(v43.y), v45, v13);
       }
       {
-        let v43 = values[2u][v4];
-        v12 = fma(vec4<f32>(v40.z), v43, v12);
+        let v46 = values[2u][v4];
+        v13 = fma(vec4<f32>(v43.z), v46, v13);
       }
       {
-        let v44 = values[3u][v4];
-        v12 = fma(vec4<f32>(v40.w), v44, v12);
+        let v47 = values[3u][v4];
+        v13 = fma(vec4<f32>(v43.w), v47, v13);
       }
     }
     {
-      let v45 = weights[y][1u];
+      let v48 = weights[y][1u];
       {
-        let v46 = values[4u][v4];
-        v12 = fma(vec4<f32>(v45.x), v46, v12);
+        let v49 = values[4u][v4];
+        v13 = fma(vec4<f32>(v48.x), v49, v13);
       }
       {
-        let v47 = values[5u][v4];
-        v12 = fma(vec4<f32>(v45.y), v47, v12);
+        let v50 = values[5u][v4];
+        v13 = fma(vec4<f32>(v48.y), v50, v13);
       }
       {
-        let v48 = values[6u][v4];
-        v12 = fma(vec4<f32>(v45.z), v48, v12);
+        let v51 = values[6u][v4];
+        v13 = fma(vec4<f32>(v48.z), v51, v13);
       }
       {
-        let v49 = values[7u][v4];
-        v12 = fma(vec4<f32>(v45.w), v49, v12);
+        let v52 = values[7u][v4];
+        v13 = fma(vec4<f32>(v48.w), v52, v13);
       }
     }
   }
-  folds[y][v1][v2] = v14;
+  folds[y][v1][v2] = v15;
   workgroupBarrier();
-  let v50 = folds[y][0u];
-  let v51 = folds[y][1u];
-  v14 = v50.x + v50.y + v50.z + v50.w + v51.x + v51.y + v51.z + v51.w;
-  let v52 = select(1.0, v14, v14 != 0.0);
+  let v53 = folds[y][0u];
+  let v54 = folds[y][1u];
+  v15 = v53.x + v53.y + v53.z + v53.w + v54.x + v54.y + v54.z + v54.w;
+  let v55 = select(1.0, v15, v15 != 0.0);
   if (v3 < 20u) {
-    let v53 = v12 / v52;
+    let v56 = v13 / v55;
     if (x < 2u) {
-      let v54 = v53.x;
-      let v55 = v53.y;
-      let v56 = v53.z;
-      let v57 = v53.w;
-      b1[v3 * 4u + head * 2u + v4] = vec4<f32>(v54, v55, v56, v57);
+      let v57 = v56.x;
+      let v58 = v56.y;
+      let v59 = v56.z;
+      let v60 = v56.w;
+      b1[v3 * 4u + head * 2u + v4] = vec4<f32>(v57, v58, v59, v60);
     }
   }
 }
