@@ -444,5 +444,5 @@ export class Bridge {
 /** The subgroup matrices that Dawn offers: kinds of the operands and of the sums, then m, n, k. @param {any} adapter @returns {Info["matrices"]} */
 function matrices(adapter) {
   const found = /** @type {any[]} */ (Array.from(adapter.subgroupMatrixConfigs ?? []));
-  return found.map(({ componentType, resultType, M, N, K }) => [componentType, resultType, M, N, K]);
+  return found.map((one) => [one.componentType, one.resultComponentType, one.M, one.N, one.K]);
 }

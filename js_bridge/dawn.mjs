@@ -10,6 +10,9 @@ const SOFTWARE = [
   `${homedir()}/.cache/ms-playwright/chromium*/chrome-linux*/vk_swiftshader_icd.json`,
 ];
 const GPU_NODES = ["/dev/dri/renderD*", "/dev/nvidia[0-9]*", "/dev/dxg"];
+// Float16 and subgroup matrices, which Dawn has where adapters do, and hands out only when told to.
+const ENABLING = "enable-dawn-features=";
+const TOGGLES = ["allow_unsafe_apis", "vulkan_enable_f16_on_nvidia"];
 
 /** Puts `navigator.gpu` and the constants of WebGPU where a page has them. @param {string} [module] Dawn's own address */
 export async function offerWebGPU(module = "webgpu") {
@@ -21,6 +24,8 @@ export async function offerWebGPU(module = "webgpu") {
   Object.assign(globalThis, globals);
   // Options of Dawn itself: "backend=null" runs nothing, which leaves the cost of the host.
   const options = (process.env.PYWEBGPU_DAWN ?? "").split(" ").filter(Boolean);
+  const at = options.findIndex((option) => option.startsWith(ENABLING));
+  options[at < 0 ? options.length : at] = [options[at] ?? ENABLING, ...TOGGLES].join(",").replace("=,", "=");
   // Dawn ends the process when this object is collected; `navigator` keeps it.
   Object.defineProperty(globalThis.navigator, "gpu", { value: create(options), configurable: true });
 }

@@ -16,6 +16,7 @@ from pywebgpu.compiler.inlining import Inlining
 from pywebgpu.compiler.partition import Partition
 from pywebgpu.ir.graph import Node, Pointwise
 from pywebgpu.kernels import templates
+from pywebgpu.kernels.iteration_space import IterationSpace
 from pywebgpu.kernels.template import Template
 from pywebgpu.settings import settings
 
@@ -42,6 +43,24 @@ class Fusion:
             template = self.partition.of[id(node)].template
             if template is self._claims.of(node) and self._waits(node):
                 self._join_producers(node)
+        if settings.fuse:
+            self._join_small()
+
+    def _join_small(self) -> None:
+        """Kernels that would leave a device idle, one after the other, share one where their spaces agree."""
+        open_: dict[IterationSpace, FusionGroup] = {}
+        for group in sorted(self.partition.groups.values(), key=lambda group: self._rank[id(group.nodes[0])]):
+            space = group.domain.space
+            if space is None or not self._is_small(group):
+                continue
+            last = open_.get(space)
+            if last is not None:
+                self._join(last, group)
+            open_[space] = self.partition.of[id(group.nodes[0])]
+
+    def _is_small(self, group: FusionGroup) -> bool:
+        inside = {id(node) for node in group.nodes}
+        return group.template.is_small(group, lambda node: self._reads.escapes(node, inside), self._claims.target)
 
     def _add(self, node: Node) -> None:
         template = self._claims.of(node)

@@ -4,14 +4,14 @@ A loss over classes is one pass over each row: the picked class is a sum over wh
 gather. `reduction` is torch's: "none", "mean" or "sum".
 """
 
-from math import log, pi
+from math import log, pi, prod
 
 from pywebgpu import dtypes
 from pywebgpu.composites import arithmetic, bounds, precision, reduce
 from pywebgpu.dtypes import DType, Kind
 from pywebgpu.errors import DTypeError, RangeError, ShapeError
-from pywebgpu.ir.graph import Node, Spec
-from pywebgpu.ops import movement, pointwise, reduction
+from pywebgpu.ir.graph import Node, Spec, thread_state
+from pywebgpu.ops import indexing, movement, pointwise, reduction
 
 OUT_OF_BOUNDS = "Target {index} is out of bounds: there are {size} classes."
 
@@ -105,6 +105,10 @@ def multi_margin_loss(
     precision.require_floating("multi_margin_loss", x)
     if p not in (1, 2):
         raise ValueError("only p == 1 and p == 2 supported")
+    if len(x.spec.shape) < 2:  # One sample.
+        x = movement.reshape(x, shape=(prod(x.spec.shape),))
+        if prod(target.spec.shape) == 1:
+            target = movement.reshape(target, shape=())
     axis = _class_axis(x)
     classes, _ = class_numbers(
         _class_indices(x, target, axis), x.spec.shape[axis], ignore_index=-1 - x.spec.shape[axis]
@@ -310,7 +314,15 @@ def _over_classes(loss: Node, factor: Node | None, ignored: Node | None, axis: i
     counted = arithmetic.like(zero, 1) if factor is None else factor
     if ignored is not None:
         counted = pointwise.where(ignored, zero, counted)
-    return pointwise.div(reduce.sum(loss), reduce.sum(counted))
+    learns = loss.requires and thread_state.grad and factor is None
+    return pointwise.div(reduce.sum(loss), _count(counted) if learns else reduce.sum(counted))
+
+
+def _count(counted: Node) -> Node:
+    """The sum, by a kernel of its own: the gradient of the rows needs it, and would else wait for their losses."""
+    n = prod(counted.spec.shape)
+    running = indexing.scan(movement.reshape(counted, shape=(n,)), mode="add")
+    return movement.reshape(movement.slice_(running, starts=(n - 1,), sizes=(1,), steps=(1,)), shape=())
 
 
 def _against_probabilities(

@@ -19,11 +19,11 @@ from pywebgpu.dtypes import DType
 from pywebgpu.errors import CompileError
 from pywebgpu.formats import WIDE, Format
 from pywebgpu.ir.graph import HOST, Custom, Generator, Movement, Node, Pointwise, Reduction, Structural
-from pywebgpu.kernels import hoisting, ir, vectors, wgsl, windows
+from pywebgpu.kernels import access, hoisting, intervals, ir, vectors, wgsl, windows
 from pywebgpu.kernels.ir import U32, Expr, Var
 from pywebgpu.kernels.kernel import Kernel, Limits
-from pywebgpu.ops import indexing, movement, pointwise
-from pywebgpu.symbolic import ZERO, Sym, flatten, unflatten
+from pywebgpu.ops import contraction, indexing, movement, pointwise
+from pywebgpu.symbolic import ZERO, Sym, constant, flatten, unflatten
 
 Coords = tuple[Sym, ...]
 
@@ -229,17 +229,16 @@ class Builder:
 
     def _is_rounded(self, node: Node) -> bool:
         """Whether its elements are what its dtype can hold as soon as they are computed."""
-        return isinstance(node.op, Reduction) or (isinstance(node.op, Pointwise) and node.op.wgsl != "{0}")
+        known = isinstance(node.op, Reduction) or node.op is contraction.matmul
+        return known or (isinstance(node.op, Pointwise) and node.op.wgsl != "{0}")
 
     def _loaded(self, node: Node, at: Sym) -> Expr:
-        format_, array = self._format(self._alias.get(id(node), node)), self.buffer(node)
+        format_, array = self._read_format(node), self.buffer(node)
         if format_.per_word == 1:
             return array[ir.Index(at)]
         where, which = self._in_word(at, format_.per_word)
-        word = self._find_known((id(array), where)) or self.let(array[ir.Index(where)])
-        self._known[-1][id(array), where] = word
         unpack, type_ = ir.template(format_.unpack), ir.scalar(node.spec.dtype)
-        return ir.Call(unpack, type_, word, _bits_below(which, format_))
+        return ir.Call(unpack, type_, self._word_at(array, where), _bits_below(which, format_))
 
     def _find_known(self, key: tuple[int, Sym]) -> Expr | None:
         for known in reversed(self._known):
@@ -247,6 +246,24 @@ class Builder:
             if found is not None:
                 return found
         return None
+
+    def word(self, node: Node, ats: Sequence[Coords]) -> Expr | None:
+        """The word in memory that some elements share, in this order; None where there is no such word."""
+        source, found = access.below(node), [access.down(node, at) for at in ats]
+        if None in found or not self.has_buffer(source) or self._read_format(source).per_word != len(ats):
+            return None
+        places = [self._in_word(one[1], len(ats)) for one in found if one]
+        where = places[0][0]
+        is_it = all(place == (where, constant(at)) for at, place in enumerate(places))
+        return self._word_at(self.buffer(source), where) if is_it else None
+
+    def _word_at(self, array: ir.Array, where: Sym) -> Expr:
+        word = self._find_known((id(array), where)) or self.let(array[ir.Index(where)])
+        self._known[-1][id(array), where] = word
+        return word
+
+    def _read_format(self, node: Node) -> Format:
+        return self._format(self._alias.get(id(node), node))
 
     def in_words(self, at: Sym, each: int, word: Sym, which: Sym) -> None:
         """Says that a position is word * each + which: known so, a word is loaded once for all its elements."""
@@ -331,10 +348,10 @@ class Builder:
     def _guarded(self, node: Node, inner: Coords, bounds: Sequence[Any]) -> Expr:
         source = node.inputs[0]
         fill = ir.constant(node.attrs.get("value", 0.0), ir.scalar(node.spec.dtype))
-        if 0 in source.spec.shape or _is_outside(bounds):
+        if 0 in source.spec.shape or intervals.is_outside(bounds):
             return fill
         found = self.var(fill)
-        with self.if_(*_conditions(bounds)):
+        with self.if_(*intervals.conditions(bounds)):
             self.assign(found, self.value(source, inner))
         return found
 
@@ -380,9 +397,9 @@ class Builder:
         base, value = node.inputs
         starts, steps = node.attrs["starts"], node.attrs["steps"]
         inner, bounds = movement.pad.index(at, value.spec.shape, node.spec.shape, starts, steps)
-        if 0 in value.spec.shape or _is_outside(bounds):
+        if 0 in value.spec.shape or intervals.is_outside(bounds):
             return self.value(base, at)
-        conditions = _conditions(bounds)
+        conditions = intervals.conditions(bounds)
         if not conditions:
             return self.value(value, inner)
         found = self.var(ir.scalar(node.spec.dtype))
@@ -440,15 +457,6 @@ class Builder:
 _TYPES = frozenset(f"{letter}{bits}" for letter in "fiu" for bits in (16, 32, 64))  # no names of variables
 
 
-def _conditions(bounds: Sequence[Any]) -> list[Expr]:
-    """Tests in unsigned arithmetic, where a negative number is larger than any bound. None of what is known."""
-    return [
-        (ir.Index(part) % high).eq(0) if low == "multiple" else ir.Index(part) <= high
-        for part, low, high in bounds
-        if not part.is_constant
-    ]
-
-
 def _bits_below(which: Sym, format_: Format) -> Expr:
     """How many bits of its word lie below an element."""
     return ir.Index(which * (8 * format_.itemsize))
@@ -456,14 +464,6 @@ def _bits_below(which: Sym, format_: Format) -> Expr:
 
 def _joined(a: Expr, b: Expr) -> Expr:
     return ir.Call(_OR, U32, a, b)
-
-
-def _is_outside(bounds: Sequence[Any]) -> bool:
-    """Whether it is known that a test fails: a translator refuses constants below 0."""
-    return any(
-        part.is_constant and (part.const % high != 0 if low == "multiple" else not 0 <= part.const <= high)
-        for part, low, high in bounds
-    )
 
 
 _OR = ir.template("({0} | {1})")

@@ -98,6 +98,10 @@ class Template:
         """Whether a computation that could be one kernel should be. escapes: whether a node would be stored."""
         return True
 
+    def is_small(self, work: Computation, escapes: Callable[[Node], bool], target: Target) -> bool:
+        """Whether its kernel leaves much of a device idle: others of its space join it that have nothing in common."""
+        return False
+
     def packs(self, work: Computation, node: Node, each: int) -> bool:
         """Whether an invocation visits all elements of a word of a result, of which `each` share one in memory."""
         return self.packs_own

@@ -9,6 +9,7 @@ from pywebgpu.kernels.target import F16, MATRICES, SUBGROUPS
 from pywebgpu.symbolic import Sym, text
 
 ENABLES = {F16: "f16", SUBGROUPS: "subgroups", MATRICES: "chromium_experimental_subgroup_matrix"}  # as NEEDED has them
+UNIFORM = "diagnostic(off, chromium.subgroup_matrix_uniformity);\n"  # Where a matrix lies, is the same for a subgroup.
 _SMALLEST = 1.1754943508222875e-38  # of the floats that translators do not round to 0
 
 
@@ -26,10 +27,13 @@ def kernel(function: ir.Function) -> Kernel:
     ]
     bindings += [("uniform", function.numbers)] * out.numbers + [("storage, read_write", ir.FAULT)] * faults
     declared = [f"@group(0) @binding({at}) {_declared(*one)}" for at, one in enumerate(bindings)]
+    if MATRICES in out.needs:
+        out.needs |= {F16, SUBGROUPS}  # What they are made of.
     needs = tuple([name for name in ENABLES if name in out.needs])
     wgsl = "".join(
         (
             *[f"enable {ENABLES[name]};\n" for name in needs],
+            UNIFORM if MATRICES in needs else "",
             *declared,
             helpers,
             *map(_windowed, function.windowed),

@@ -153,6 +153,12 @@ def test_a_loss_that_is_read_before_backward_saves_no_scores() -> None:
         assert max(prod(slot.spec.shape) for slot in program.slots) < 4 * 300 * 300
 
 
+@pytest.mark.parametrize(("rows", "keys", "is_fused"), [(1, 64, True), (1, 65, False), (7, 900, False), (8, 900, True)])
+def test_few_rows_that_see_many_keys_have_the_fallback(rows: int, keys: int, is_fused: bool) -> None:
+    x, y = leaf(1, 2, rows, 8), leaf(1, 2, keys, 8)
+    assert ("attention" in names(only(lambda: F.scaled_dot_product_attention(x, y, y)))) is is_fused
+
+
 SMALLEST = Limits(workgroup_size=128, shared_bytes=16 << 10)
 
 

@@ -1,4 +1,4 @@
-"""Memory of device cpu that is used again: only what nobody has any more. Subject: arrays above the size that is kept."""
+"""Memory of device cpu that is used again: only what nobody has any more. Subject: arrays as large as what is kept."""
 
 from typing import Any
 

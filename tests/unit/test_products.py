@@ -12,7 +12,7 @@ from pywebgpu import devices
 from pywebgpu.compiler.driver import compile_graph
 from pywebgpu.compiler.program import Program
 from pywebgpu.kernels.kernel import Limits
-from pywebgpu.kernels.launch import Case, Launch
+from pywebgpu.kernels.launch import Case, Launch, Problem
 from pywebgpu.kernels.target import Features, Target
 from pywebgpu.kernels.templates import matmul_blocks
 from pywebgpu.kernels.templates.matmul_staged import Block
@@ -122,6 +122,38 @@ def test_a_sum_on_the_way_is_worth_more_than_parts() -> None:
     assert len(names(compiled(x.t() @ g))) == 2
 
 
+def test_halves_share_words_where_rows_end_early(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last block has fewer rows, and whole words of columns."""
+    if device == "cpu":
+        pytest.skip("device cpu has no kernels")
+    gpu: Any = devices.open_device(device)
+    monkeypatch.setattr(gpu, "target", replace(gpu.target, tuning=Always(Block(32, 64, 16, 4, 8).launch)))
+    program_cache.clear()
+    x = (np.arange(33 * 20) % 7).reshape(33, 20).astype(np.float16)
+    y = (np.arange(20 * 64) % 5).reshape(20, 64).astype(np.float16)
+    found = (torch.tensor(x, device=device) @ torch.tensor(y, device=device)).numpy()
+    program_cache.clear()
+    np.testing.assert_array_equal(found, x @ y)
+
+
+def test_rows_that_end_early_are_stored_in_vectors() -> None:
+    (kernel,) = compiled(leaf(33, 64) @ leaf(64, 64), target=replace(H200, tuning=Always(BLOCKS[5].launch))).kernels
+    assert "b2: array<vec4<f32>>" in kernel.wgsl
+
+
+@pytest.mark.parametrize("sizes", [(1, 768), (768, 1), (3, 768)])
+def test_vectors_take_no_large_blocks(sizes: tuple[int, int]) -> None:
+    (name,) = names(compiled(leaf(sizes[0], 64) @ leaf(64, sizes[1])))
+    assert "staged" not in name
+
+
+def test_parts_take_little_memory() -> None:
+    """Whatever a rule or a tuning says."""
+    x, y = leaf(4096, 4096), leaf(4096, 4096)
+    tuned = replace(H200, tuning=Always(replace(BLOCKS[0], parts=8).launch))
+    assert not any(name.endswith("_part") for name in names(compiled(x @ y, target=tuned)))
+
+
 SMALL = {
     "llvmpipe": Features((), (4, 4), (), "llvmpipe", "cpu", "naga"),
     "integrated": Features((), (8, 32), (), "intel", "integrated", "naga"),
@@ -142,7 +174,8 @@ def test_large_gpus_take_blocks_that_they_can_run(cores: int, shared: int) -> No
     limits = replace(H200.limits, shared_bytes=shared)
     for layout in ("nn", "nt", "tn", "tt"):
         for sizes in ((1, 4096, 4096, 4096), (1, 31, 768, 3072), (12, 512, 64, 512), (1, 1, 1, 1), (1, 1, 768, 1)):
-            block = matmul_blocks.choose(sizes, layout, limits, cores or matmul_blocks.WIDTH)
+            blocks = tuple(matmul_blocks.fitting(layout, limits))
+            block = matmul_blocks.choose(blocks, Problem(sizes, ("float32",), layout), cores or matmul_blocks.WIDTH)
             assert block is not None
-            assert replace(block, parts=1) in matmul_blocks.fitting(layout, limits)
+            assert replace(block, parts=1) in blocks
             assert block.parts == 1 or sizes[3] >= block.parts * matmul_blocks.LEAST

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import pywebgpu as torch
 from pywebgpu import devices
 from pywebgpu.compiler import fusion, inlining
+from pywebgpu.compiler.program import Dispatch
 from pywebgpu.errors import CompileError
 from pywebgpu.kernels.kernel import Limits
 from pywebgpu.nn import functional as F
@@ -49,6 +50,20 @@ def test_softmax_is_one(dim: int) -> None:
 def test_softmax_that_is_stored_is_one() -> None:
     assert dispatches(leaf(64, 128).softmax(-1)) == 1
     assert dispatches(leaf(64, 128).log_softmax(-1)) == 1
+
+
+def test_a_loss_and_its_gradient_are_found_on_one_visit_of_the_rows() -> None:
+    """Also where only the device knows how many rows count."""
+    x, weight, target = leaf(64, 32), leaf(128, 32, grad=True), leaf(64, dtype=torch.int64)
+
+    def step() -> Any:
+        loss = F.cross_entropy(x @ weight.t(), target)
+        loss.backward()
+        return loss, weight.grad
+
+    (program,) = programs(step)
+    names = [program.kernels[one.kernel].name.split("_")[0] for one in program.steps if isinstance(one, Dispatch)]
+    assert sorted(names) == ["matmul", "matmul", "rows", "rows", "scan"], "the products, the rows, their mean, a count"
 
 
 def test_a_loss_in_parts_has_scores_of_one_part_in_memory() -> None:
@@ -260,6 +275,15 @@ def test_several_outputs_share_a_kernel() -> None:
 def test_reductions_of_the_same_rows_share_a_kernel() -> None:
     x = leaf(64, 128)
     assert dispatches(x.sum(1), x.amax(1), (x * x).mean(1)) == 1
+
+
+def test_sums_of_columns_that_leave_a_device_idle_share_a_kernel() -> None:
+    x, y, z = leaf(512, 768), leaf(512, 768), leaf(512, 768)
+    assert dispatches((x * 2).sum(0), y.sin().sum(0)) == 1
+    assert dispatches(x.sum(0), y.sum(0), z.sum(0), limits=replace(DEFAULT, bindings=4)) == 2
+    assert dispatches(x.sum(0), y.sum(0), limits=replace(DEFAULT, emulated=True)) == 2
+    first = x.sum(0)
+    assert dispatches(first, (y * first.sin().sum()).sum(0)) == 3, "the one waits for the other"
 
 
 def test_mixed_shapes_broadcast_in_one() -> None:

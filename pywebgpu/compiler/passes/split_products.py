@@ -12,7 +12,8 @@ from pywebgpu.ir import walk
 from pywebgpu.ir.graph import Node, thread_state
 from pywebgpu.kernels.launch import Problem
 from pywebgpu.kernels.templates import Claims
-from pywebgpu.kernels.templates.matmul import MatmulTemplate, problem_of, summed
+from pywebgpu.kernels.templates.matmul import MatmulTemplate, summed
+from pywebgpu.kernels.templates.matmul_kernel import problem_of
 from pywebgpu.ops import contraction, movement, pointwise, reduction
 
 

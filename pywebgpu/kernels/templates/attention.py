@@ -24,6 +24,7 @@ TILES = (
 )  # fmt: skip
 BACKWARD = ((32, 32, 128), (16, 16, 64), (32, 16, 64), *TILES[6:])
 BUSY = 20_000  # invocations that keep a device busy
+FEW, MANY = 8, 64  # rows of the query that are not worth a tile, keys that take long one tile after the other
 STORED = 1  # Where a CPU plays the GPU, scores are stored up to this share of its largest buffer.
 RESULTS = 128  # numbers of one row of results that an invocation keeps
 
@@ -41,10 +42,16 @@ class AttentionTemplate(FusedTemplate):
     operands = 0  # number of the query among the inputs
 
     def supports(self, node: Node, target: Target) -> bool:
-        """Where a CPU plays the GPU, workgroup memory costs more than scores in memory do, unless they do not fit."""
+        """Not where a CPU plays the GPU and scores fit: there workgroup memory costs more than they do in memory.
+
+        Nor where few rows see many keys: the products share those out, while a workgroup here has them all.
+        """
         query, key, value = node.inputs[self.operands : self.operands + 3]
         batches, heads, length, width = query.spec.shape
-        scores = 4 * batches * heads * length * key.spec.shape[2]
+        span = key.spec.shape[2]
+        if length < FEW and span > MANY:
+            return False
+        scores = 4 * batches * heads * length * span
         is_cpu = target.limits.emulated or target.features.kind == "cpu"
         if is_cpu and scores <= STORED * target.limits.buffer_bytes:
             return False

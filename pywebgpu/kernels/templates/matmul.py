@@ -21,7 +21,7 @@ from pywebgpu.kernels.launch import Launch, Problem
 from pywebgpu.kernels.target import Target
 from pywebgpu.kernels.template import Computation, Domain, Template
 from pywebgpu.kernels.templates import matmul_blocks, matmul_kernel
-from pywebgpu.kernels.templates.matmul_kernel import FULL, LEFT, RIGHT, STEPS, Tile, anchor_of, is_contiguous_in_k
+from pywebgpu.kernels.templates.matmul_kernel import FULL, LEFT, RIGHT, STEPS, Tile, anchor_of, problem_of
 from pywebgpu.ops import contraction, reduction
 from pywebgpu.symbolic import Sym, unflatten, variable
 
@@ -30,7 +30,7 @@ BUSY = 96  # workgroups that keep a device busy: a result that fills fewer has s
 SHARE = 16  # of k, at least, for each that shares
 EMULATED_LANES = 16  # of a workgroup on a CPU, which runs four at a time, and workgroups on its cores
 FEW = 64  # invocations that keep a CPU's cores busy
-STAGED = "staged"  # launches of large blocks: see matmul_staged.py
+LARGE = ("staged", "subgroup")  # launches of large blocks: see matmul_blocks.py
 LONG = 512  # of k, at least, for each that shares there: workgroup memory takes long to clear
 
 
@@ -77,6 +77,10 @@ class MatmulTemplate(Template):
             levels[id(node)] = level
         return Domain(levels)
 
+    def is_worthwhile(self, work: Computation, escapes: Callable[[Node], bool], target: Target) -> bool:
+        sums = any(level != FULL for level in work.domain.levels.values())
+        return not (sums and matmul_blocks.is_of_matrices(anchor_of(work.nodes), target))
+
     def packs(self, work: Computation, node: Node, each: int) -> bool:
         *_, m, n = anchor_of(work.nodes).spec.shape
         return {FULL: n, LEFT: m, RIGHT: n}[work.domain.levels[id(node)]] % each == 0
@@ -90,7 +94,8 @@ class MatmulTemplate(Template):
         return not folds and levels[id(node)] == levels[id(result)]
 
     def problem(self, work: Computation, build: Builder) -> Problem:
-        packed = sorted({node.spec.dtype.name for node in work.outputs if node.spec.dtype.format.per_word > 1})
+        shared = {node.spec.dtype for node in work.outputs if self.packs(work, node, node.spec.dtype.format.per_word)}
+        packed = sorted(dtype.name for dtype in shared if dtype.format.per_word > 1)
         return problem_of(anchor_of(work.nodes), packed)
 
     def launches(self, problem: Problem, target: Target) -> Sequence[Launch]:
@@ -106,19 +111,11 @@ class MatmulTemplate(Template):
     def span(self, problem: Problem, target: Target) -> int:
         """How many steps of k of a product a workgroup adds up; 0: all. See compiler/passes/split_products.py."""
         found = launching.choose(self, problem, target)
-        return matmul_blocks.span(problem, found) if found.way == STAGED else 0
+        return matmul_blocks.span(problem, found) if found.way in LARGE else 0
 
     def write(self, work: Computation, launch: Launch, build: Builder) -> Kernel:
-        is_staged = anchor_of(work.nodes).op is contraction.partial_matmul or launch.way == STAGED
-        return matmul_blocks.write(work, launch, build) if is_staged else matmul_kernel.write(work, launch, build)
-
-
-def problem_of(product: Node, packed: Sequence[str] = ()) -> Problem:
-    """packed: formats of results of which several share a word."""
-    left, right = product.inputs
-    letters = "n" if is_contiguous_in_k(left, "m") else "t", "t" if is_contiguous_in_k(right, "n") else "n"
-    sizes = (*left.spec.shape[:2], right.spec.shape[2], left.spec.shape[2])
-    return Problem(sizes, (left.spec.dtype.name, *packed), "".join(letters))
+        is_large = anchor_of(work.nodes).op is contraction.partial_matmul or launch.way in LARGE
+        return matmul_blocks.write(work, launch, build) if is_large else matmul_kernel.write(work, launch, build)
 
 
 @lru_cache(16)

@@ -1,4 +1,4 @@
-"""Blocks of staged products (see matmul_staged.py): which there are, and which one a large GPU takes unmeasured.
+"""Large blocks of products (matmul_staged.py, matmul_subgroups.py): which there are, and which a GPU takes unmeasured.
 
 The time of a block is told by what the multiprocessors have to do: rounds of workgroups, each as long as its
 multiplications at the rate that a block of its size reaches. Constants are those of an H200; of other discrete GPUs
@@ -8,64 +8,115 @@ only the number of multiprocessors is known, or not even that.
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
+from importlib import import_module
+from typing import Any
 
+from pywebgpu.formats import WORD
+from pywebgpu.ir.graph import Node
 from pywebgpu.kernels.builder import Builder
 from pywebgpu.kernels.kernel import Kernel, Limits
 from pywebgpu.kernels.launch import Launch, Problem
-from pywebgpu.kernels.target import Target
+from pywebgpu.kernels.target import F16, SUBGROUPS, SubgroupMatrix, Target
+from pywebgpu.kernels.target import MATRICES as SUBGROUP_MATRICES
 from pywebgpu.kernels.template import Computation
 from pywebgpu.kernels.templates import matmul_staged
+from pywebgpu.kernels.templates.matmul_kernel import FULL, problem_of
 from pywebgpu.kernels.templates.matmul_staged import Block
 
 BLOCKS = (  # rows, columns, depth, and of those of an invocation
     (128, 128, 16, 16, 8), (128, 128, 16, 8, 8), (64, 128, 16, 8, 8), (128, 64, 16, 8, 8), (64, 64, 16, 8, 8),
     (64, 64, 16, 4, 8), (32, 128, 16, 8, 4), (32, 64, 16, 4, 8), (32, 64, 32, 4, 8), (32, 32, 32, 4, 4),
 )  # fmt: skip
+SUBGROUP = "subgroup"
+MATRICES = (  # rows, columns, depth, and matrices of a subgroup, of 16 x 16
+    (128, 128, 32, 4, 4), (128, 64, 32, 4, 2), (64, 128, 32, 2, 4), (64, 64, 64, 2, 2), (64, 64, 32, 2, 2),
+    (32, 128, 32, 2, 2), (32, 64, 64, 2, 1),
+)  # fmt: skip
+MATRIX = SubgroupMatrix("f16", "f32", 16, 16, 16)
 STORED = ("float32", "float16", "bfloat16")  # whose operands may be
 PARTS = (2, 3, 4, 6, 8, 12, 16)  # of k, that workgroups share
-SPAN = 32  # what the steps of a part are a multiple of: the depth of every block divides it
+SPAN = 64  # what the steps of a part are a multiple of: the depth of every block divides it
 LEAST = 64  # steps of a part, at least
+ROOM = 64 << 20  # bytes of all parts
+LOWEST = 8  # rows and columns, at least: most of a block would be for nothing
 WIDTH = 64  # cores of a discrete GPU of which nothing else is known
-RATES = {(128, 128): 0.9, (64, 128): 0.85, (128, 64): 0.85, (64, 64): 0.75, (32, 128): 0.7, (32, 64): 0.6}
-JOIN = 0.25  # multiplications of a core that take as long as moving an element of a part
-PASS = 600_000  # the same for one more dispatch
+# How much of what a core can multiply a block reaches, by rows, columns and rows of an invocation, and of matrices.
+RATES = {
+    (128, 128, 16): 0.85, (128, 128, 8): 0.76, (64, 128, 8): 0.77, (128, 64, 8): 0.78, (64, 64, 8): 0.74,
+    (64, 64, 4): 0.63, (32, 128, 8): 0.54, (32, 64, 4): 0.54, (32, 32, 4): 0.25,
+}  # fmt: skip
+OF_MATRICES = {(128, 128): 5.0, (128, 64): 4.2, (64, 128): 4.2, (64, 64): 3.5, (32, 128): 2.8, (32, 64): 2.4}
+UNALIGNED = 0.75  # of that, by the largest block where an operand is loaded number by number, or k has parts
+LAST = 0.64  # rounds of workgroups that the last one takes longer than its share
+EMPTY = 30  # steps of k that take as long as all else that a workgroup does
+FILLING = 160  # invocations that keep a core busy
+JOIN = 6.0  # multiplications of a core that take as long as moving an element of a part, where all cores do
+PASS = 1_000_000  # the same for one more dispatch
 
 
 def launches(problem: Problem, each: int, target: Target) -> list[Launch]:
-    """Of staged products, k in parts last. each: how many results share a word, where several do."""
-    # It writes out fours of columns, each behind its own condition where some of them may be missing.
+    """Of large blocks, k in parts last. each: how many results share a word, where several do."""
+    # They write out fours of columns, each behind its own condition where some of them may be missing.
     if problem.formats[0] not in STORED or (each > 1 and problem.sizes[2] % 4):
         return []
-    blocks = fitting(problem.layout, target.limits)
-    return [block.launch for block in (*blocks, *in_parts(blocks, problem.sizes[3]))]
+    blocks = [*matrices(problem, target), *fitting(problem.layout, target.limits)]
+    return [block.launch for block in (*blocks, *in_parts(blocks, problem.sizes))]
 
 
 def rule(problem: Problem, target: Target) -> Launch | None:
-    """For large GPUs that nobody has measured; None on others."""
+    """For large GPUs that nobody has measured; None on others, and for products of vectors."""
     features = target.features
     named = features.family == "nvidia" or (features.family == "amd" and features.cores > 0)  # Dawn tells no kind.
-    if features.kind != "discrete" and not named:
+    if (features.kind != "discrete" and not named) or min(problem.sizes[1:3]) < LOWEST:
         return None
-    block = choose(problem.sizes, problem.layout, target.limits, features.cores or WIDTH)
+    blocks = matrices(problem, target) or fitting(problem.layout, target.limits)
+    block = choose(tuple(blocks), problem, features.cores or WIDTH)
     return block.launch if block else None
 
 
+def is_of_matrices(product: Node, target: Target) -> bool:
+    """Whether a product is likely to run on subgroup matrices, which sum up no operand on their way."""
+    return bool(matrices(problem_of(product), target))
+
+
 def write(work: Computation, launch: Launch, build: Builder) -> Kernel:
-    """A product with a staged launch, or any of which only a part is wanted."""
+    """A product with a launch of large blocks, or any of which only a part is wanted."""
+    if launch.way == SUBGROUP and set(work.domain.levels.values()) == {FULL}:
+        found: Kernel = _subgroups().write(work, launch, build)
+        return found
     if launch.way != matmul_staged.WAY:
         launch = fitting("nt", build.limits)[-1].launch
     return matmul_staged.write(work, launch, build)
 
 
+def matrices(problem: Problem, target: Target) -> list[Any]:
+    """Blocks of subgroup matrices that a device can run; none where it has no such matrices, or they cannot be told."""
+    features = target.features
+    low, high = features.subgroup_sizes
+    has_all = all(name in features for name in (SUBGROUPS, F16, SUBGROUP_MATRICES)) and MATRIX in features.matrices
+    if problem.formats[0] != "float16" or not has_all or low != high:
+        return []
+    blocks = [_subgroups().Block(*one, lanes=low) for one in MATRICES]
+    blocks = [block for block in blocks if block.threads <= target.limits.workgroup_size]
+    return [block for block in blocks if block.shared_bytes(problem.layout) <= target.limits.shared_bytes]
+
+
+def _subgroups() -> Any:
+    """The module, which a page loads when a device has matrices: few do."""
+    return import_module("pywebgpu.kernels.templates.matmul_subgroups")
+
+
 def fitting(layout: str, limits: Limits) -> list[Block]:
-    """Those that a device of these limits can run."""
+    """Staged ones that a device of these limits can run."""
     blocks = [block for block in (Block(*one) for one in BLOCKS) if block.lanes <= limits.workgroup_size]
     return [block for block in blocks if block.shared_bytes(layout) <= limits.shared_bytes]
 
 
-def in_parts(blocks: Sequence[Block], depth: int) -> list[Block]:
-    """The same with k in parts, as far as each has something to do."""
-    return [replace(block, parts=parts) for block in blocks for parts in PARTS if depth >= parts * LEAST]
+def in_parts(blocks: Sequence[Any], sizes: tuple[int, ...]) -> list[Any]:
+    """The same with k in parts, as far as each has something to do, and all of them together are not too large."""
+    batches, m, n, depth = sizes
+    most = min(depth // LEAST, ROOM // max(WORD * batches * m * n, 1))
+    return [replace(block, parts=parts) for block in blocks for parts in PARTS if parts <= most]
 
 
 def span(problem: Problem, launch: Launch) -> int:
@@ -74,18 +125,26 @@ def span(problem: Problem, launch: Launch) -> int:
 
 
 @lru_cache(4096)
-def choose(sizes: tuple[int, ...], layout: str, limits: Limits, cores: int) -> Block | None:
+def choose(blocks: tuple[Any, ...], problem: Problem, cores: int) -> Any:
     """The block that is expected to take the shortest; None where a device can run none."""
-    batches, m, n, depth = sizes
-    known = [block for block in fitting(layout, limits) if (block.rows, block.columns) in RATES]
-    found = [*known, *in_parts(known, depth)]
-    return min(found, key=lambda block: _time(block, batches, m, n, depth, cores), default=None)
+    found = [*blocks, *in_parts(blocks, problem.sizes)]
+    return min(found, key=lambda block: time(block, problem, cores), default=None)
 
 
-def _time(block: Block, batches: int, m: int, n: int, depth: int, cores: int) -> float:
+def time(block: Any, problem: Problem, cores: int) -> float:
     """In multiplications of a core."""
-    groups = batches * -(-m // block.rows) * -(-n // block.columns) * block.parts
-    steps = -(-depth // (block.parts * block.depth)) * block.depth
-    own = block.rows * block.columns * steps / RATES[block.rows, block.columns]
-    joining = PASS + JOIN * (2 * block.parts + 1) * batches * m * n / cores if block.parts > 1 else 0.0
-    return max(-(-groups // cores), 1) * own + joining
+    batches, m, n, depth = problem.sizes
+    if isinstance(block, Block):
+        rate, threads = RATES[block.rows, block.columns, block.high], block.lanes
+        contiguous = (depth if problem.layout[0] == "n" else m), (n if problem.layout[1] == "n" else depth)
+        if block.high > 8 and (block.parts > 1 or any(size % 4 for size in contiguous)):
+            rate *= UNALIGNED
+    else:
+        rate, threads = OF_MATRICES[block.rows, block.columns], block.threads
+    part = -(-depth // (block.parts * SPAN)) * SPAN if block.parts > 1 else depth
+    groups: int = batches * -(-m // block.rows) * -(-n // block.columns) * -(-depth // max(part, 1))
+    rounds = max(min(-(-groups // cores), groups / cores + LAST), FILLING / threads, 1.0)
+    steps = -(-part // block.depth) * block.depth + EMPTY
+    own: float = block.rows * block.columns * steps / rate * rounds
+    joining: float = PASS + JOIN * (2 * block.parts + 1) * batches * m * n / cores if block.parts > 1 else 0.0
+    return own + joining

@@ -16,7 +16,7 @@ from pywebgpu.ir.graph import Movement, Node, Reduction
 from pywebgpu.kernels.builder import Builder, element, rounded
 from pywebgpu.kernels.ir import GROUP, LANE, Array, Expr, Type, Var, construct, scalar, smaller
 from pywebgpu.kernels.kernel import Kernel
-from pywebgpu.kernels.launch import Launch
+from pywebgpu.kernels.launch import Launch, Problem
 from pywebgpu.kernels.template import Computation
 from pywebgpu.ops import contraction
 from pywebgpu.symbolic import Sym, flatten, variable
@@ -318,6 +318,14 @@ def store_level(level: str, position: Sym, work: Computation, build: Builder) ->
 def anchor_of(nodes: Sequence[Node]) -> Node:
     """The product among the nodes of its kernel."""
     return next(node for node in nodes if node.op in contraction.PRODUCTS)
+
+
+def problem_of(product: Node, packed: Sequence[str] = ()) -> Problem:
+    """packed: formats of results of which several share a word."""
+    left, right = product.inputs
+    letters = "n" if is_contiguous_in_k(left, "m") else "t", "t" if is_contiguous_in_k(right, "n") else "n"
+    sizes = (*left.spec.shape[:2], right.spec.shape[2], left.spec.shape[2])
+    return Problem(sizes, (left.spec.dtype.name, *packed), "".join(letters))
 
 
 def is_contiguous_in_k(source: Node, letter: str) -> bool:

@@ -9,9 +9,10 @@ depend on k, and drivers move them out. Neighbouring invocations are 8 x 4 of a 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
+from typing import Protocol
 
 from pywebgpu.ir.graph import Movement, Node, Reduction
 from pywebgpu.kernels import ir
@@ -76,7 +77,7 @@ def write(work: Computation, launch: Launch, build: Builder) -> Kernel:
     (*parts, batches, m, n), depth = anchor.spec.shape, anchor.inputs[0].spec.shape[2]
     block, kind = Block.of(launch), scalar(anchor.spec.dtype)
     down, across = -(-m // block.rows), -(-n // block.columns)
-    steps = _Steps(-(-depth // block.depth), anchor.attrs["span"] // block.depth if parts else 0)
+    steps = Steps(-(-depth // block.depth), anchor.attrs["span"] // block.depth if parts else 0)
     whole = build.let(GROUP // (across * down), "batch")
     batch = build.let(whole % batches, "own_batch").within(batches) if parts else whole.within(batches)
     place = (build.let(whole // batches, "part").within(parts[0]), batch) if parts else (batch,)
@@ -88,7 +89,7 @@ def write(work: Computation, launch: Launch, build: Builder) -> Kernel:
         side.prepare(is_summed=side.level in summed)
     results = [build.var(construct(_four(kind)), f"r{at}") for at in range(block.high * block.wide // 4)]
     if depth:
-        _multiply(left, right, results, steps, place[0], block, build)
+        multiply((left, right), steps, place[0], lambda: _step(left, right, results, block, build), build)
     _finish(left, right, results, place, work, build)
     for side, other in ((left, right), (right, left)):
         if side.sums:
@@ -111,7 +112,7 @@ def _four(kind: Type) -> Type:
 
 
 @dataclass(frozen=True, slots=True)
-class _Steps:
+class Steps:
     """How many blocks of k there are, and how many of them are of a part; 0: there are no parts."""
 
     count: int
@@ -250,7 +251,7 @@ class _Side:
         build, four = self._build, self.lane + at * self.lanes if at else self.lane
         if self.size % self.extent == 0:
             first = self._at * self.extent + (self.lane.within(self.lanes) + at * self.lanes) * 4
-            return [first + i for i in range(4)], [[], [], [], []]
+            return [first + i for i in range(4)], [[]] * 4
         if self.size % 4 == 0:
             place = build.let(self.block * self.fours + four, build.fresh("four"))
             return [place.within(self.size // 4) * 4 + i for i in range(4)], [[place < self.size // 4]] * 4
@@ -279,34 +280,48 @@ class _Side:
                 matmul_kernel.store_level(self.level, position, work, build)
 
 
-def _multiply(
-    left: _Side, right: _Side, results: Sequence[Var], steps: _Steps, part: Sym, block: Block, build: Builder
-) -> None:
+class Tiled(Protocol):
+    """An operand whose tiles go through workgroup memory."""
+
+    def fetch(self, block: Sym) -> None:
+        """Loads the invocation's part of the tile of a block of k into registers."""
+
+    def put(self) -> None:
+        """Stores what was fetched into the tile."""
+
+
+def multiply(sides: Sequence[Tiled], steps: Steps, part: Sym, step: Callable[[], None], build: Builder) -> None:
+    """Goes along k, or the part of it: `step` multiplies the tiles, while the next ones are on their way."""
     count = steps.count
     first: Operand = 0
     last: Operand = count
     if steps.each:
         first = build.let(ir.Index(part * steps.each), "first")
         last = build.let(smaller(first + steps.each, count), "last")
-    for side in (left, right):
+    for side in sides:
         side.fetch(first.within(count) if isinstance(first, Var) else ZERO)
     with build.loop("at", first, last) as at:
-        for side in (left, right):
+        for side in sides:
             side.put()
         build.barrier()
         if count > 1:
             following = build.let(at + 1, "following")
             with build.if_(following < last):
-                for side in (left, right):
+                for side in sides:
                     side.fetch(following.within(count))
-        for k in range(block.depth):
-            with build.scope():
-                a, b = left.take(k), right.take(k)
-                for number, result in enumerate(results):
-                    i, j = divmod(number, len(b))
-                    one = call(str(result.type), result.type, a[i // 4][i % 4])
-                    build.assign(result, call("fma", result.type, one, b[j], result))
+        step()
         build.barrier()
+
+
+def _step(left: _Side, right: _Side, results: Sequence[Var], block: Block, build: Builder) -> None:
+    """Multiplies the tiles."""
+    for k in range(block.depth):
+        with build.scope():
+            a, b = left.take(k), right.take(k)
+            for number, result in enumerate(results):
+                i, j = divmod(number, len(b))
+                one = call(str(result.type), result.type, a[i // 4][i % 4])
+                build.assign(result, call("fma", result.type, one, b[j], result))
 
 
 def _finish(
@@ -324,20 +339,20 @@ def _finish(
                     found = results[(at * 4 + i) * (wide // 4) + j]
                     if there[0] is there[3]:  # All of a four are there, or none is: one store.
                         with build.if_(*row_is_there, *there[0]):
-                            _store([found[at] for at in range(4)], row, fours, place, work, build)
+                            store([found[at] for at in range(4)], row, fours, place, work, build)
                         continue
                     for at_column, (column, is_there) in enumerate(zip(fours, there, strict=True)):
                         with build.if_(*row_is_there, *is_there):
-                            _store([found[at_column]], row, [column], place, work, build)
+                            store([found[at_column]], row, [column], place, work, build)
         return
     many = build.local_array("results", results)
     with build.loop("at", 0, left.each * wide) as own:
         (row, row_is_there), (column, is_there) = left.own(own // wide), right.own(own % wide)
         with build.if_(*row_is_there, *is_there):
-            _store([many[own // 4][own % 4]], row, [column], place, work, build)
+            store([many[own // 4][own % 4]], row, [column], place, work, build)
 
 
-def _store(
+def store(
     found: Sequence[Expr],
     row: Sym,
     columns: Sequence[Sym],

@@ -34,6 +34,8 @@ BUSY = 64  # workgroups that keep a device busy
 IN_ORDER = ("nvidia", "amd", "apple", "intel", "llvmpipe", "swiftshader")
 FEW = 32  # invocations that keep a CPU's cores busy: where there are as many rows, each has one
 SHARE = 64  # columns, at least, for each of several that share a row there
+MANY, SPREAD = 256, 2048  # sums of columns, which are as many rows: a device's cores get a few workgroups each, or none
+LONG = 1024  # elements of such a sum, at most: more of them take longer than a dispatch does
 TREES = 12  # reductions of one kernel: each takes its share of workgroup memory
 
 
@@ -95,6 +97,13 @@ class RowsTemplate(Template):
             return False
         if _are_stored_rows_fast(space):
             return True
+        return not any(work.domain.levels[id(node)] == FULL and escapes(node) for node in work.nodes)
+
+    def is_small(self, work: Computation, escapes: Callable[[Node], bool], target: Target) -> bool:
+        space = work.domain.space
+        assert space is not None
+        if target.limits.emulated or is_along(space) or not MANY <= space.rows <= SPREAD or space.columns > LONG:
+            return False
         return not any(work.domain.levels[id(node)] == FULL and escapes(node) for node in work.nodes)
 
     def written_at(self, work: Computation, result: Node, escapes: Callable[[Node], bool]) -> Sym | None:

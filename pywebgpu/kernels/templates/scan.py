@@ -22,6 +22,7 @@ class ScanTemplate(Template):
     """Problem: rows, columns. Launch: threads of a row."""
 
     name = "scan"
+    repeats = 8  # It visits each element twice.
 
     def packs(self, work: Computation, node: Node, each: int) -> bool:
         return bool(node.spec.shape[-1] % each == 0)
