@@ -38,7 +38,6 @@ class _Part:
     __match_args__ = ("of", "by")
     __slots__ = ("_hash", "by", "high", "low", "of")
 
-    _hash: int
     of: Sym
     by: int
     low: int

@@ -48,7 +48,7 @@ class CpuDevice(Blocking):
         self.name = f"cpu:{index}" if index else "cpu"
         self.lock = threading.RLock()  # Of what is counted: no array is written to once it is a buffer's.
         self._freed = Deferred(self.lock, self._free)
-        self._memory = Memory()
+        self._memory = Memory(np.empty)
         self.has_clock = True  # The processor's, around each NumPy call.
         self._timed: list[Timing] | None = None  # the runs since `time`
         self.counters = {"dispatches": 0, "submits": 0, "buffers_created": 0, "pipelines_created": 0, "live_bytes": 0}

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from sys import getrefcount
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -15,9 +14,10 @@ MOST = 256 << 20  # bytes that are kept
 
 
 class Memory:
-    """Arrays by dtype and shape."""
+    """Arrays by dtype and shape. empty: NumPy's, which makes one."""
 
-    def __init__(self) -> None:
+    def __init__(self, empty: Callable[..., NDArray[Any]]) -> None:
+        self._empty, self._kind = empty, type(empty(0))
         self._kept: dict[tuple[str, tuple[int, ...]], list[NDArray[Any]]] = {}
         self._nbytes = 0
 
@@ -28,13 +28,13 @@ class Memory:
             array = kept.pop()
             self._nbytes -= array.nbytes
             return array
-        return np.empty(shape, dtype)
+        return self._empty(shape, dtype)
 
     def give(self, values: list[Any], slot: int) -> None:
         """Takes a value out of a list, and keeps its array if nobody else has it and no view of it is left."""
         array = values[slot]
         values[slot] = None
-        if getrefcount(array) != _ALONE or type(array) is not np.ndarray or array.base is not None:
+        if getrefcount(array) != _ALONE or type(array) is not self._kind or array.base is not None:
             return
         if array.nbytes < LARGE or not array.flags.c_contiguous or not array.flags.writeable:
             return
@@ -50,8 +50,8 @@ class Memory:
 
 
 def _alone() -> int:
-    """What getrefcount says of an array that one local variable holds; interpreters count differently."""
-    values: list[Any] = [np.empty(1)]
+    """What getrefcount says of what one local variable holds; interpreters count differently."""
+    values: list[Any] = [object()]
     array = values[0]
     values[0] = None
     return getrefcount(array)

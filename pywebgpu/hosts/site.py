@@ -67,9 +67,9 @@ LATER = (
     "composites/sliding_products.py",
     "cuda.py",
     "data/",
-    "devices/cpu_memory.py",
     "composites/bytes.py",
     "composites/quantile.py",
+    "devices/cpu_memory.py",
     "devices/cpu.py",  # needs NumPy; without it, devices/cpu_storage.py is device cpu
     "devices/null.py",
     "devices/pool.py",

@@ -14,7 +14,7 @@ SHAPE = (64, 512)
 
 def given(array: Any) -> cpu_memory.Memory:
     """A memory after a list that held the array gave it."""
-    memory, values = cpu_memory.Memory(), [array]
+    memory, values = cpu_memory.Memory(np.empty), [array]
     del array
     memory.give(values, 0)
     assert values == [None]
@@ -26,7 +26,7 @@ def is_taken_again(memory: cpu_memory.Memory) -> bool:
 
 
 def test_what_nobody_has_is_used_again() -> None:
-    memory, values = cpu_memory.Memory(), [np.ones(SHAPE, "float32")]
+    memory, values = cpu_memory.Memory(np.empty), [np.ones(SHAPE, "float32")]
     address = values[0].ctypes.data
     memory.give(values, 0)
     assert memory.take("float32", SHAPE).ctypes.data == address
@@ -44,7 +44,7 @@ HELD: dict[str, Any] = {
 
 @pytest.mark.parametrize("name", HELD)
 def test_what_is_held_is_not(name: str) -> None:
-    memory, values = cpu_memory.Memory(), [np.ones(SHAPE, "float32")]
+    memory, values = cpu_memory.Memory(np.empty), [np.ones(SHAPE, "float32")]
     held = HELD[name](values[0])
     memory.give(values, 0)
     assert not is_taken_again(memory)
@@ -58,7 +58,7 @@ def test_what_is_small_or_no_array_of_its_own_is_not(array: Any) -> None:
 
 def test_more_than_the_most_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cpu_memory, "MOST", 3 * 4 * 64 * 512)
-    memory = cpu_memory.Memory()
+    memory = cpu_memory.Memory(np.empty)
     for _ in range(10):
         values: list[Any] = [np.ones(SHAPE, "float32")]
         memory.give(values, 0)
