@@ -56,13 +56,17 @@ _ELSEWHERE |= dict.fromkeys(_ANOMALY, "pywebgpu.autograd.anomaly")
 _ELSEWHERE |= dict.fromkeys(("export", "save_program"), "pywebgpu.exporter.export")
 _ELSEWHERE["load_program"] = "pywebgpu.exporter.player"
 _AUTOCAST = ("autocast", "clear_autocast_cache", "get_autocast_dtype", "is_autocast_cache_enabled")
+_AUTOCAST += ("get_autocast_cpu_dtype", "get_autocast_gpu_dtype", "is_autocast_cpu_enabled", "set_autocast_cpu_dtype")
+_AUTOCAST += ("set_autocast_cpu_enabled", "set_autocast_gpu_dtype")
 _AUTOCAST += ("is_autocast_enabled", "set_autocast_cache_enabled", "set_autocast_dtype", "set_autocast_enabled")
 _ELSEWHERE |= dict.fromkeys(_AUTOCAST, "pywebgpu.amp.autocast_mode")
 _NUMERIC = """
-    bartlett_window blackman_window cdist constant_pad_nd corrcoef cov cumulative_trapezoid fill hamming_window
-    hann_window isreal pdist renorm unravel_index vander
+    bartlett_window blackman_window cdist cholesky constant_pad_nd corrcoef cov cumulative_trapezoid digamma
+    fill hamming_window hann_window isreal lgamma mvlgamma pdist polygamma qr renorm svd unravel_index vander
 """
 _ELSEWHERE |= dict.fromkeys(_NUMERIC.split(), "pywebgpu.tensor.numeric")
+_LINEAR = "cholesky_inverse cholesky_solve det inverse logdet matrix_exp pinverse slogdet"
+_ELSEWHERE |= dict.fromkeys(_LINEAR.split(), "pywebgpu.linalg")
 _ELSEWHERE |= {"explain": "pywebgpu.inspector", "visualize": "pywebgpu.inspector"}
 
 

@@ -22,12 +22,18 @@ from pywebgpu import version as version
 from pywebgpu import webgpu as webgpu
 from pywebgpu.amp.autocast_mode import autocast as autocast
 from pywebgpu.amp.autocast_mode import clear_autocast_cache as clear_autocast_cache
+from pywebgpu.amp.autocast_mode import get_autocast_cpu_dtype as get_autocast_cpu_dtype
 from pywebgpu.amp.autocast_mode import get_autocast_dtype as get_autocast_dtype
+from pywebgpu.amp.autocast_mode import get_autocast_gpu_dtype as get_autocast_gpu_dtype
 from pywebgpu.amp.autocast_mode import is_autocast_cache_enabled as is_autocast_cache_enabled
+from pywebgpu.amp.autocast_mode import is_autocast_cpu_enabled as is_autocast_cpu_enabled
 from pywebgpu.amp.autocast_mode import is_autocast_enabled as is_autocast_enabled
 from pywebgpu.amp.autocast_mode import set_autocast_cache_enabled as set_autocast_cache_enabled
+from pywebgpu.amp.autocast_mode import set_autocast_cpu_dtype as set_autocast_cpu_dtype
+from pywebgpu.amp.autocast_mode import set_autocast_cpu_enabled as set_autocast_cpu_enabled
 from pywebgpu.amp.autocast_mode import set_autocast_dtype as set_autocast_dtype
 from pywebgpu.amp.autocast_mode import set_autocast_enabled as set_autocast_enabled
+from pywebgpu.amp.autocast_mode import set_autocast_gpu_dtype as set_autocast_gpu_dtype
 from pywebgpu.autodiff.grad_mode import enable_grad as enable_grad
 from pywebgpu.autodiff.grad_mode import inference_mode as inference_mode
 from pywebgpu.autodiff.grad_mode import is_grad_enabled as is_grad_enabled
@@ -56,6 +62,14 @@ from pywebgpu.inspector import explain as explain
 from pywebgpu.inspector import visualize as visualize
 from pywebgpu.io.state import load as load
 from pywebgpu.io.state import save as save
+from pywebgpu.linalg import cholesky_inverse as cholesky_inverse
+from pywebgpu.linalg import cholesky_solve as cholesky_solve
+from pywebgpu.linalg import det as det
+from pywebgpu.linalg import inverse as inverse
+from pywebgpu.linalg import logdet as logdet
+from pywebgpu.linalg import matrix_exp as matrix_exp
+from pywebgpu.linalg import pinverse as pinverse
+from pywebgpu.linalg import slogdet as slogdet
 from pywebgpu.nn.functional import adaptive_avg_pool1d as adaptive_avg_pool1d
 from pywebgpu.nn.functional import adaptive_max_pool1d as adaptive_max_pool1d
 from pywebgpu.nn.functional import alpha_dropout as alpha_dropout
@@ -65,15 +79,19 @@ from pywebgpu.nn.functional import bilinear as bilinear
 from pywebgpu.nn.functional import binary_cross_entropy_with_logits as binary_cross_entropy_with_logits
 from pywebgpu.nn.functional import celu as celu
 from pywebgpu.nn.functional import celu_ as celu_
+from pywebgpu.nn.functional import channel_shuffle as channel_shuffle
 from pywebgpu.nn.functional import conv1d as conv1d
 from pywebgpu.nn.functional import conv2d as conv2d
 from pywebgpu.nn.functional import conv3d as conv3d
 from pywebgpu.nn.functional import conv_transpose1d as conv_transpose1d
 from pywebgpu.nn.functional import conv_transpose2d as conv_transpose2d
+from pywebgpu.nn.functional import conv_transpose3d as conv_transpose3d
 from pywebgpu.nn.functional import cosine_embedding_loss as cosine_embedding_loss
 from pywebgpu.nn.functional import cosine_similarity as cosine_similarity
+from pywebgpu.nn.functional import ctc_loss as ctc_loss
 from pywebgpu.nn.functional import dropout as dropout
 from pywebgpu.nn.functional import embedding as embedding
+from pywebgpu.nn.functional import embedding_bag as embedding_bag
 from pywebgpu.nn.functional import feature_alpha_dropout as feature_alpha_dropout
 from pywebgpu.nn.functional import group_norm as group_norm
 from pywebgpu.nn.functional import hardshrink as hardshrink
@@ -156,16 +174,23 @@ from pywebgpu.tensor.limits import iinfo as iinfo
 from pywebgpu.tensor.numeric import bartlett_window as bartlett_window
 from pywebgpu.tensor.numeric import blackman_window as blackman_window
 from pywebgpu.tensor.numeric import cdist as cdist
+from pywebgpu.tensor.numeric import cholesky as cholesky
 from pywebgpu.tensor.numeric import constant_pad_nd as constant_pad_nd
 from pywebgpu.tensor.numeric import corrcoef as corrcoef
 from pywebgpu.tensor.numeric import cov as cov
 from pywebgpu.tensor.numeric import cumulative_trapezoid as cumulative_trapezoid
+from pywebgpu.tensor.numeric import digamma as digamma
 from pywebgpu.tensor.numeric import fill as fill
 from pywebgpu.tensor.numeric import hamming_window as hamming_window
 from pywebgpu.tensor.numeric import hann_window as hann_window
 from pywebgpu.tensor.numeric import isreal as isreal
+from pywebgpu.tensor.numeric import lgamma as lgamma
+from pywebgpu.tensor.numeric import mvlgamma as mvlgamma
 from pywebgpu.tensor.numeric import pdist as pdist
+from pywebgpu.tensor.numeric import polygamma as polygamma
+from pywebgpu.tensor.numeric import qr as qr
 from pywebgpu.tensor.numeric import renorm as renorm
+from pywebgpu.tensor.numeric import svd as svd
 from pywebgpu.tensor.numeric import unravel_index as unravel_index
 from pywebgpu.tensor.numeric import vander as vander
 from pywebgpu.tensor.random import Generator as Generator
@@ -336,7 +361,7 @@ def diag_embed(input: Tensor, offset: builtins.int = ..., dim1: builtins.int = .
 def diagflat(input: Tensor, *args: Any, out: Tensor | None = ..., **options: Any) -> Tensor: ...
 def diagonal(input: Tensor, offset: builtins.int = ..., dim1: builtins.int = ..., dim2: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor: ...
 def diagonal_scatter(input: Tensor, src: Tensor, offset: builtins.int = ..., dim1: builtins.int = ..., dim2: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor: ...
-def diff(input: Tensor, n: builtins.int = ..., dim: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor: ...
+def diff(input: Tensor, n: builtins.int = ..., dim: builtins.int = ..., prepend: TensorBase | None = ..., append: TensorBase | None = ..., *, out: Tensor | None = ...) -> Tensor: ...
 def dist(input: Tensor, other: Tensor, p: builtins.float = ..., *, out: Tensor | None = ...) -> Tensor: ...
 def div(input: Tensor | Number, other: Operand, *, rounding_mode: str | None = ..., out: Tensor | None = ...) -> Tensor: ...
 def div_(input: Tensor, other: Operand, *, rounding_mode: str | None = ..., out: Tensor | None = ...) -> Tensor: ...

@@ -1,18 +1,25 @@
-"""torch.linalg: norms and products. What needs a factorisation (inverse, eigenvalues) is not here."""
+"""torch.linalg: norms, products, and what factors matrices on the host."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import ceil, inf, log2, prod
 from typing import TYPE_CHECKING
 
+from pywebgpu import dtypes, factorization, shapes
 from pywebgpu.composites import reduce
 from pywebgpu.dtypes import DType
+from pywebgpu.tensor import create, limits
 from pywebgpu.tensor.apply import apply
+from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.methods import aliased
+from pywebgpu.tensor.pointwise import where
 
 if TYPE_CHECKING:
     from pywebgpu.tensor.tensor import Tensor
     from pywebgpu.tensor.types import Dims
+
+    Tolerance = float | Tensor | None
 
 
 @aliased
@@ -53,7 +60,15 @@ def matrix_norm(
         sums = A.abs().sum(summed, keepdim=True)
         found = sums.amax(folded, keepdim=True) if ord > 0 else sums.amin(folded, keepdim=True)
         return found if keepdim else found.squeeze((rows, columns))
-    raise RuntimeError(f"linalg.matrix_norm: ord={ord!r} needs singular values, which are not computed here")
+    if ord not in ("nuc", 2, -2):
+        raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
+    A = A if dtype is None else A.to(dtype)
+    rows, columns = (axis % A.ndim for axis in dim)
+    values = svdvals(A.movedim((rows, columns), (-2, -1)))
+    found = values.sum(-1) if ord == "nuc" else values.amax(-1) if ord == 2 else values.amin(-1)
+    for axis in sorted((rows, columns)) if keepdim else ():
+        found = found.unsqueeze(axis)
+    return found
 
 
 def matmul(input: Tensor, other: Tensor) -> Tensor:
@@ -87,10 +102,264 @@ def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
 
 
 def matrix_power(A: Tensor, n: int) -> Tensor:
-    """The n-fold product of a square matrix with itself."""
-    return A.matrix_power(n)
+    """The n-fold product of a square matrix with itself, or with its inverse."""
+    return A.matrix_power(n) if n >= 0 else inv(A).matrix_power(-n)
 
 
 def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     """The diagonal of the last two axes."""
     return A.diagonal(offset, dim1, dim2)
+
+
+# What needs a factorisation: computed on the host, see factorization.py
+
+
+class _Result(tuple[object, ...]):
+    """Several tensors, with PyTorch's names for them."""
+
+    _fields: tuple[str, ...] = ()
+
+    def __getattr__(self, name: str) -> object:
+        if name in self._fields:
+            return self[self._fields.index(name)]
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+
+def _result(kind: str, names: str, parts: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    found: tuple[Tensor, ...] = type(kind, (_Result,), {"_fields": tuple(names.split())})(parts)
+    return found
+
+
+def cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
+    """The lower triangular L of A = L L^T, or its transpose."""
+    factorization.require("linalg.cholesky", A, square=True)
+    found = factorization.run(factorization.Cholesky, A.mT if upper else A)
+    return found.mT if upper else found
+
+
+def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -> tuple[Tensor, ...]:
+    """As cholesky, with a number of 0 for each matrix: one without a factor raises here."""
+    return _result("cholesky_ex", "L info", (cholesky(A, upper=upper), _no_trouble(A)))
+
+
+def inv(A: Tensor) -> Tensor:
+    """The inverse of a square matrix."""
+    factorization.require("linalg.inv", A, square=True)
+    return factorization.inverse(A)
+
+
+def inv_ex(A: Tensor, *, check_errors: bool = False) -> tuple[Tensor, ...]:
+    return _result("inv_ex", "inverse info", (inv(A), _no_trouble(A)))
+
+
+def _no_trouble(A: Tensor) -> Tensor:
+    return create.zeros(A.shape[:-2], dtype=dtypes.int32, device=str(A.device))
+
+
+def det(A: Tensor) -> Tensor:
+    """The determinant."""
+    factorization.require("linalg.det", A, square=True)
+    return factorization.run(factorization.Det, A)
+
+
+def slogdet(A: Tensor) -> tuple[Tensor, ...]:
+    """Sign and logarithm of the size of the determinant."""
+    factorization.require("linalg.slogdet", A, square=True)
+    return _result("slogdet", "sign logabsdet", factorization.run_all(factorization.Slogdet, A))
+
+
+def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
+    """X of A X = B, or of X A = B. Shapes: A (..., n, n), B (..., n, k) or (..., n)."""
+    factorization.require("linalg.solve", A, square=True)
+    if A.dtype is not B.dtype:
+        raise RuntimeError(f"linalg.solve: Expected A and B to have the same dtype, got {A.dtype} and {B.dtype}")
+    is_vector = B.ndim == 1 or (A.ndim - 1 == B.ndim and tuple(B.shape) == tuple(A.shape[:-1]))
+    if is_vector and not left:
+        raise RuntimeError("linalg.solve: Vector broadcasting of the left hand side is not supported for left=False")
+    right: Tensor = B.unsqueeze(-1) if is_vector else B
+    if right.shape[-2 if left else -1] != A.shape[-1]:
+        raise RuntimeError(f"linalg.solve: Incompatible shapes of A and B: {list(A.shape)} and {list(B.shape)}")
+    lead = shapes.broadcast(tuple(A.shape[:-2]), tuple(right.shape[:-2]))
+    a, b = A.expand(*lead, *A.shape[-2:]), right.expand(*lead, *right.shape[-2:])
+    found = (
+        factorization.run(factorization.Solve, a, b) if left else factorization.run(factorization.Solve, a.mT, b.mT).mT
+    )
+    return found.squeeze(-1) if is_vector else found
+
+
+def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False) -> tuple[Tensor, ...]:
+    return _result("solve_ex", "result info", (solve(A, B, left=left), _no_trouble(A)))
+
+
+def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Tensor:
+    """As solve, for a triangular A."""
+    factorization.require("linalg.solve_triangular", A, square=True)
+    if B.ndim < 2 or B.shape[-2 if left else -1] != A.shape[-1]:
+        raise RuntimeError(
+            f"linalg.solve_triangular: Incompatible shapes of A and B: {list(A.shape)} and {list(B.shape)}"
+        )
+    lead = shapes.broadcast(tuple(A.shape[:-2]), tuple(B.shape[:-2]))
+    a, b = A.expand(*lead, *A.shape[-2:]), B.expand(*lead, *B.shape[-2:])
+    if left:
+        return factorization.run(factorization.SolveTriangular, a, b, upper, unitriangular)
+    return factorization.run(factorization.SolveTriangular, a.mT, b.mT, not upper, unitriangular).mT
+
+
+def qr(A: Tensor, mode: str = "reduced") -> tuple[Tensor, ...]:
+    """Q and R; mode "complete" has a square Q, mode "r" no Q at all."""
+    factorization.require("linalg.qr", A)
+    if mode not in ("reduced", "complete", "r"):
+        raise RuntimeError(f"qr received unrecognized mode '{mode}' but expected one of 'reduced', 'r', or 'complete'")
+    Q, R = factorization.run_all(factorization.QR, A, "reduced" if mode == "r" else mode)
+    if mode == "r":
+        if R.requires_grad:
+            raise RuntimeError("The derivative of linalg.qr depends on Q, which mode='r' does not compute")
+        Q = create.zeros(0, dtype=A.dtype, device=str(A.device))
+    return _result("linalg_qr", "Q R", (Q, R))
+
+
+def svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> tuple[Tensor, ...]:
+    """U, S and V^T."""
+    factorization.require("linalg.svd", A)
+    return _result("linalg_svd", "U S Vh", factorization.run_all(factorization.SVD, A, full_matrices))
+
+
+def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
+    """The singular values, the largest first."""
+    factorization.require("linalg.svdvals", A)
+    return factorization.run_all(factorization.SVD, A, False)[1]
+
+
+def eigh(A: Tensor, UPLO: str = "L") -> tuple[Tensor, ...]:
+    """Eigenvalues, ascending, and eigenvectors of a symmetric matrix."""
+    factorization.require("linalg.eigh", A, square=True)
+    if UPLO.upper() not in ("L", "U"):
+        raise RuntimeError(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
+    return _result(
+        "linalg_eigh", "eigenvalues eigenvectors", factorization.run_all(factorization.Eigh, A, UPLO.upper())
+    )
+
+
+def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
+    """The eigenvalues of a symmetric matrix, ascending."""
+    return eigh(A, UPLO)[0]
+
+
+def pinv(
+    A: Tensor,
+    rcond: Tolerance = None,
+    hermitian: bool = False,
+    *,
+    atol: Tolerance = None,
+    rtol: Tolerance = None,
+) -> Tensor:
+    """The Moore-Penrose inverse."""
+    factorization.require("linalg.pinv", A, square=hermitian)
+    rtol = rcond if rtol is None else rtol
+    default = max(A.shape[-2:]) * limits.finfo(A.dtype).eps if atol is None else 0.0
+    bounds = [_bound(value, other) for value, other in ((atol, 0.0), (rtol, default))]
+    return factorization.run(factorization.Pinv, A, *bounds, hermitian)
+
+
+def _bound(value: Tolerance, default: float) -> object:
+    if value is None:
+        return default
+    return value.detach().cpu().unsqueeze(-1).numpy() if isinstance(value, TensorBase) else value
+
+
+def matrix_rank(
+    A: Tensor, tol: Tolerance = None, hermitian: bool = False, *, atol: Tolerance = None, rtol: Tolerance = None
+) -> Tensor:
+    """How many singular values are larger than a tolerance."""
+    values = svdvals(A)
+    atol = tol if atol is None else atol
+    default = max(A.shape[-2:]) * limits.finfo(A.dtype).eps if atol is None else 0.0
+    relative = values.amax(-1, keepdim=True) * (default if rtol is None else rtol)
+    bound = relative if atol is None else relative.clamp(min=atol)
+    return (values > bound).sum(-1)
+
+
+def matrix_exp(A: Tensor) -> Tensor:
+    """e^A: a polynomial of A over a power of two, squared as often."""
+    factorization.require("matrix_exp", A, square=True)
+    if A.numel() == 0:
+        return A.clone()
+    size = float(A.detach().abs().sum(-2).amax().item())
+    times = max(0, ceil(log2(size / 0.5))) if 0 < size < inf else 0
+    scaled: Tensor = A / 2.0**times
+    one = factorization.eye_like(A)
+    total: Tensor = one.expand(A.shape)
+    for order in range(18 if A.dtype is dtypes.float64 else 10, 0, -1):
+        total = one + scaled @ total / order
+    for _ in range(times):
+        total = total @ total
+    return total
+
+
+def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None) -> tuple[Tensor, ...]:
+    """X that makes |A X - B| least, by the pseudoinverse."""
+    found = pinv(A, rcond) @ B
+    rest = (A @ found - B).square().sum(-2) if A.shape[-2] > A.shape[-1] else create.zeros(0, device=str(A.device))
+    return _result("linalg_lstsq", "solution residuals rank singular_values", (found, rest, matrix_rank(A), svdvals(A)))
+
+
+def cond(A: Tensor, p: float | str | None = None) -> Tensor:
+    """The condition number by a norm; None is the 2-norm."""
+    if p in (None, 2, -2):
+        values = svdvals(A)
+        return values[..., -1] / values[..., 0] if p == -2 else values[..., 0] / values[..., -1]
+    return matrix_norm(A, p) * matrix_norm(inv(A), p)
+
+
+def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
+    """The inverse of tensordot with A, whose first `ind` axes are rows."""
+    n = prod(A.shape[ind:])
+    return inv(A.reshape(-1, n)).reshape(*A.shape[ind:], *A.shape[:ind])
+
+
+def tensorsolve(A: Tensor, B: Tensor, dims: Sequence[int] | None = None) -> Tensor:
+    """X of tensordot(A, X) = B."""
+    if dims is not None:
+        axes = [axis % A.ndim for axis in dims]
+        A = A.permute(*(axis for axis in range(A.ndim) if axis not in axes), *axes)
+    rest = A.shape[B.ndim :]
+    return solve(A.reshape(B.numel(), prod(rest)), B.reshape(-1)).reshape(rest)
+
+
+def vander(x: Tensor, *, N: int | None = None) -> Tensor:
+    """Powers 0, 1, … of the elements of x as rows."""
+    count = x.shape[-1] if N is None else N
+    powers = create.arange(count, device=str(x.device))
+    return x.unsqueeze(-1).expand(*x.shape, count).pow(powers)
+
+
+def eig(A: Tensor) -> Tensor:
+    """Not here: eigenvalues of what is not symmetric are complex. See eigh."""
+    raise NotImplementedError("linalg.eig: there are no complex numbers here; eigh takes symmetric matrices")
+
+
+eigvals = eig
+
+
+# What torch has in its own namespace
+
+
+def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
+    """X of A X = B by A's Cholesky factor."""
+    first = solve_triangular(L.mT if upper else L, B, upper=False)
+    return solve_triangular(L if upper else L.mT, first, upper=True)
+
+
+def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
+    """The inverse of A by its Cholesky factor."""
+    return cholesky_solve(factorization.eye_like(L).expand(L.shape), L, upper)
+
+
+def logdet(A: Tensor) -> Tensor:
+    """The logarithm of the determinant; NaN where that is below 0."""
+    factorization.require("logdet", A, square=True)
+    sign, size = slogdet(A)
+    return where(sign < 0, float("nan"), size)
+
+
+inverse, pinverse = inv, pinv

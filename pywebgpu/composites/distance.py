@@ -124,6 +124,8 @@ def triplet_margin_loss(
     reduction: str = "mean",
 ) -> Node:
     """max(0, |anchor - positive| - |anchor - negative| + margin); `swap` takes the nearer of both for the negative."""
+    if margin <= 0:
+        raise ValueError(f"margin must be greater than 0, got {margin}")
     near = pairwise_distance(anchor, positive, p, eps)
     far = pairwise_distance(anchor, negative, p, eps)
     if swap:

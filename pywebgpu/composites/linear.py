@@ -7,7 +7,7 @@ from pywebgpu.composites import arithmetic, precision, reduce
 from pywebgpu.composites.composite_op import composite
 from pywebgpu.errors import ShapeError
 from pywebgpu.ir.graph import Node
-from pywebgpu.ops import contraction, movement, pointwise
+from pywebgpu.ops import contraction, movement, pointwise, reduction
 from pywebgpu.shapes import axis as axis_of
 from pywebgpu.shapes import broadcast
 from pywebgpu.step_capture.free_number import Number
@@ -164,6 +164,13 @@ def tensordot(a: Node, b: Node, dims: int | Sequence[Sequence[int]] = 2) -> Node
         dims = (range(rank_a - dims, rank_a), range(dims))
     left = [axis_of(d, rank_a) for d in dims[0]]
     right = [axis_of(d, rank_b) for d in dims[1]]
+    if len(left) == len(right):  # A paired axis of size 1 on one side is summed on the other.
+        for d, e in zip(left, right, strict=True):
+            m, n = a.spec.shape[d], b.spec.shape[e]
+            if n == 1 < m:
+                a = reduction.sum_(a, (d,))
+            elif m == 1 < n:
+                b = reduction.sum_(b, (e,))
     sizes = [a.spec.shape[d] for d in left]
     if len(left) != len(right) or sizes != [b.spec.shape[d] for d in right]:
         raise ShapeError(

@@ -105,6 +105,10 @@ def multi_margin_loss(
     precision.require_floating("multi_margin_loss", x)
     if p not in (1, 2):
         raise ValueError("only p == 1 and p == 2 supported")
+    if len(x.spec.shape) < 2:  # One sample.
+        x = movement.reshape(x, shape=(prod(x.spec.shape),))
+        if prod(target.spec.shape) == 1:
+            target = movement.reshape(target, shape=())
     axis = _class_axis(x)
     classes, _ = class_numbers(
         _class_indices(x, target, axis), x.spec.shape[axis], ignore_index=-1 - x.spec.shape[axis]

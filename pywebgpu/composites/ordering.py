@@ -72,6 +72,8 @@ def kthvalue(x: Node, k: int, dim: int = -1, keepdim: bool = False) -> tuple[Nod
         raise ShapeError(f"kthvalue(): selected number k out of range for dimension {axis}: k={k}, size {size}")
     if not x.spec.shape:
         return movement.alias(x), pointwise.full(0, Spec((), dtypes.int64))
+    if 0 in x.spec.shape and not size:
+        raise ShapeError(f"kthvalue(): Expected reduction dim {axis} to have non-zero size.")
     return _picked(x, scan.part(argsort(x, axis), axis, k - 1, k), axis, keepdim)
 
 

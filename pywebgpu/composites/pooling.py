@@ -256,6 +256,8 @@ def _max_windows(
 ) -> tuple[Node, Shape, Shape]:
     """Windows with their elements on one last axis, the step and the padding in front."""
     name = f"max_pool{rank}d"
+    if rank == 1:
+        precision.require_floating(name, x)
     kernel = sizes("kernel_size", kernel_size, rank)
     step = kernel if stride is None else sizes("stride", stride, rank)
     pad, apart = sizes("padding", padding, rank), sizes("dilation", dilation, rank)

@@ -1,5 +1,6 @@
 """Other grids for the same picture: padding with its own values, interpolation, pixels traded for channels."""
 
+import importlib
 from collections.abc import Sequence
 from math import floor, prod
 from operator import index
@@ -92,16 +93,16 @@ def interpolate(
     space = x.spec.shape[2:]
     if align_corners is not None and mode not in LINEAR:
         raise ValueError(
-            "align_corners option can only be set with the interpolating modes: linear | bilinear | trilinear"
+            "align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | trilinear"
         )
-    outputs, scales = _targets(space, size, scale_factor, recompute=bool(recompute_scale_factor))
+    outputs, scales = targets(space, size, scale_factor, recompute=bool(recompute_scale_factor))
     if mode == "area":
         return pooling.adaptive_avg_pool(x, outputs, rank=rank)
     if mode in LINEAR and LINEAR[mode] != rank:
         raise NotImplementedError(f"Got {rank + 2}D input, but {mode} mode needs {LINEAR[mode] + 2}D input")
     if mode not in LINEAR and mode not in ("nearest", "nearest-exact"):
         raise NotImplementedError(
-            f"Input Error: mode {mode!r} is not one of nearest, nearest-exact, area, {', '.join(LINEAR)}"
+            f"Input Error: mode {mode!r} is not one of nearest, nearest-exact, area, bicubic, {', '.join(LINEAR)}"
         )
     bytes_ = x.spec.dtype is dtypes.uint8 and mode in LINEAR
     if bytes_ and rank != 2:
@@ -109,7 +110,9 @@ def interpolate(
     grids = list(enumerate(zip(outputs, scales, strict=True)))
     for number, (n_out, scale) in reversed(grids) if bytes_ else grids:  # Rounded after each axis, in torch's order.
         if bytes_:
-            x = _linear_bytes(x, 2 + number, n_out, scale, align_corners=bool(align_corners))
+            x = importlib.import_module("pywebgpu.composites.bytes").linear(
+                x, 2 + number, n_out, scale, align_corners=bool(align_corners)
+            )
         elif mode in LINEAR:
             x = _linear(x, 2 + number, n_out, scale, align_corners=bool(align_corners))
         else:
@@ -117,7 +120,7 @@ def interpolate(
     return x
 
 
-def _targets(
+def targets(
     space: Sequence[int], size: int | Sequence[int] | None, factor: float | Sequence[float] | None, *, recompute: bool
 ) -> tuple[list[int], list[float]]:
     """The new length of each axis, and how far one step there goes in the input."""
@@ -176,36 +179,11 @@ def _linear(x: Node, axis: int, n_out: int, scale: float, *, align_corners: bool
         return x
     precision.require_floating("interpolate", x)
     wide = precision.upcast(x)
-    weights = _weights(n, n_out, scale, wide.spec.dtype, align_corners=align_corners)
-    return arithmetic.cast(_weighed(wide, axis, weights), x.spec.dtype)
+    weights = weights_of(n, n_out, scale, wide.spec.dtype, align_corners=align_corners)
+    return arithmetic.cast(weighed(wide, axis, weights), x.spec.dtype)
 
 
-def _linear_bytes(x: Node, axis: int, n_out: int, scale: float, *, align_corners: bool) -> Node:
-    """As _linear, with torch's weights for bytes: whole numbers of 15 bits, and halves rounded up."""
-    n = x.spec.shape[axis]
-    if n_out == n and (align_corners or scale == 1):
-        return x
-    largest = max(max(part, 1 - part) for part in _parts(n, n_out, scale, align_corners=align_corners))
-    one = 2.0 ** next(bits for bits in range(23) if int(0.5 + largest * 2 ** (bits + 1)) >= 1 << 15)
-    weights = _weights(n, n_out, scale, dtypes.float32, align_corners=align_corners)
-    weights = pointwise.floor(_plus_half(pointwise.mul(weights, arithmetic.like(weights, one))))
-    out = _weighed(arithmetic.cast(x, dtypes.float32), axis, weights)
-    return arithmetic.cast(pointwise.floor(_plus_half(pointwise.mul(out, arithmetic.like(out, 1 / one)))), dtypes.uint8)
-
-
-def _plus_half(x: Node) -> Node:
-    return pointwise.add(x, arithmetic.like(x, 0.5))
-
-
-def _parts(n: int, n_out: int, scale: float, *, align_corners: bool) -> list[float]:
-    """How far behind the first of its two neighbours each new position lies."""
-    if align_corners:
-        step = (n - 1) / (n_out - 1) if n_out > 1 else 0.0
-        return [(position * step) % 1 for position in range(n_out)]
-    return [max((position + 0.5) * scale - 0.5, 0.0) % 1 for position in range(n_out)]
-
-
-def _weights(n: int, n_out: int, scale: float, dtype: DType, *, align_corners: bool) -> Node:
+def weights_of(n: int, n_out: int, scale: float, dtype: DType, *, align_corners: bool) -> Node:
     """(n_out, n): two weights a row, made from positions alone."""
     spec = Spec((n_out, n), dtype)
     position = pointwise.iota(spec=spec, axis=0)
@@ -220,7 +198,7 @@ def _weights(n: int, n_out: int, scale: float, dtype: DType, *, align_corners: b
     return pointwise.relu(pointwise.sub(pointwise.full(1.0, spec), away))
 
 
-def _weighed(x: Node, axis: int, weights: Node) -> Node:
+def weighed(x: Node, axis: int, weights: Node) -> Node:
     """The products with `weights` (n_out, n) along `axis`."""
     if axis == len(x.spec.shape) - 1:
         return linear.matmul(x, contraction.transposed(weights))

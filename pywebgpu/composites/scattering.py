@@ -20,6 +20,8 @@ def gather(x: Node, dim: int, index: Node) -> Node:
     Raises: ShapeError for other shapes, DTypeError for another index, RangeError for numbers not in 0..n-1.
     """
     axis = shapes.axis(dim, len(x.spec.shape))
+    if index.spec.dtype is dtypes.uint8:
+        index = arithmetic.cast(index, dtypes.int64)
     indexing.require_index("gather", index)
     _require_rank(x, index, "input")
     _require_smaller(x.spec.shape, index.spec.shape, axis, "Size does not match at dimension {}: expected index {}")
@@ -49,8 +51,9 @@ def take_along_dim(x: Node, index: Node, dim: int | None = None) -> Node:
     size, count = own[axis], other[axis]
     own[axis] = other[axis] = 1
     common = list(shapes.broadcast(tuple(own), tuple(other)))
+    indexing.require_index("take_along_dim", index)
     x = arithmetic.broadcast_to(x, (*common[:axis], size, *common[axis + 1 :]))
-    return gather(x, axis, arithmetic.broadcast_to(index, (*common[:axis], count, *common[axis + 1 :])))
+    return take_along(x, arithmetic.broadcast_to(index, (*common[:axis], count, *common[axis + 1 :])), axis)
 
 
 def scatter(x: Node, dim: int, index: Node, source: Node | Number, *, reduce: str | None = None) -> Node:

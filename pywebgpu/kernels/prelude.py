@@ -3,6 +3,7 @@
 WGSL promises neither NaN nor infinity, so both are told by their bits and made from bits that no compiler folds.
 """
 
+import importlib
 import re
 from functools import lru_cache
 from typing import NamedTuple
@@ -474,6 +475,13 @@ def _helper(text: str) -> tuple[str, Helper]:
 HELPERS = dict(map(_helper, _TEXTS))
 
 
+def find(name: str) -> Helper:
+    """The helper of a name; those that few kernels call are read when one does."""
+    if name not in HELPERS:
+        HELPERS.update(map(_helper, importlib.import_module("pywebgpu.kernels.gamma").TEXTS))
+    return HELPERS[name]
+
+
 @lru_cache(1024)
 def declarations(names: frozenset[str]) -> tuple[str, bool]:
     """The text of helpers and of those that they call, callees first; whether any of them writes fault words."""
@@ -482,8 +490,8 @@ def declarations(names: frozenset[str]) -> tuple[str, bool]:
     while stack:
         name, ready = stack.pop()
         if ready:
-            order[name] = HELPERS[name]
+            order[name] = find(name)
         elif name not in order:
             stack.append((name, True))
-            stack.extend((callee, False) for callee in HELPERS[name].calls)
+            stack.extend((callee, False) for callee in find(name).calls)
     return "".join(helper.text + "\n" for helper in order.values()), any(one.faults for one in order.values())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 from pywebgpu import shapes
@@ -86,7 +87,8 @@ class ContractionMethods(MovementMethods, ReductionMethods):
                 f"linalg.matrix_power: A must be batches of square matrices, but they are {list(self.shape)}"
             )
         if n < 0:
-            raise RuntimeError("linalg.matrix_power: negative powers need the inverse, which is not computed here")
+            inverse: Any = importlib.import_module("pywebgpu.linalg").inv(self)
+            return inverse.matrix_power(-n)  # type: ignore[no-any-return]
         if n == 0:
             return self._new(creation.eye(self.shape[-1], self.shape[-1], self.dtype), self._storage.device).expand(
                 self.shape

@@ -37,7 +37,7 @@ LEGACY = {
 
 
 def _caster(dtype: DType) -> Callable[[ConversionMethods], Tensor]:
-    def method(self: ConversionMethods) -> Tensor:
+    def method(self: ConversionMethods, *, memory_format: object = None) -> Tensor:
         return self.to(dtype)
 
     method.__name__ = method.__qualname__ = dtype.name

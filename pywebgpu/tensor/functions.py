@@ -149,20 +149,27 @@ def _listed(name: str, tensors: Sequence[Tensor]) -> list[Any]:
     return found
 
 
+def _some(name: str, tensors: Sequence[Any]) -> list[Any]:
+    found = _listed(name, tensors)
+    if not found:
+        raise RuntimeError(f"{name} expects a non-empty TensorList")
+    return found
+
+
 def hstack(tensors: Sequence[Any]) -> Tensor:
     """Joins along the second axis, vectors along the first."""
-    parts = [atleast_1d(t) for t in _listed("hstack", tensors)]
+    parts = [atleast_1d(t) for t in _some("hstack", tensors)]
     return cat(parts, 0 if parts[0].ndim == 1 else 1)
 
 
 def vstack(tensors: Sequence[Any]) -> Tensor:
     """Joins along the first axis; a vector is a row."""
-    return cat([atleast_2d(t) for t in _listed("vstack", tensors)], 0)
+    return cat([atleast_2d(t) for t in _some("vstack", tensors)], 0)
 
 
 def dstack(tensors: Sequence[Any]) -> Tensor:
     """Joins along the third axis."""
-    return cat([atleast_3d(t) for t in _listed("dstack", tensors)], 2)
+    return cat([atleast_3d(t) for t in _some("dstack", tensors)], 2)
 
 
 def column_stack(tensors: Sequence[Any]) -> Tensor:

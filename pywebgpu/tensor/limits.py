@@ -94,7 +94,8 @@ def legacy_dtype(kind: object) -> DType:
 FUNCTIONAL = {
     "adaptive_avg_pool1d", "adaptive_max_pool1d", "alpha_dropout", "avg_pool1d", "batch_norm", "bilinear",
     "binary_cross_entropy_with_logits", "celu", "celu_", "conv1d", "conv2d", "conv3d", "conv_transpose1d",
-    "conv_transpose2d", "cosine_embedding_loss", "cosine_similarity", "dropout", "dropout_", "embedding",
+    "channel_shuffle", "conv_transpose2d", "conv_transpose3d", "ctc_loss", "embedding_bag",
+    "cosine_embedding_loss", "cosine_similarity", "dropout", "dropout_", "embedding",
     "feature_alpha_dropout", "feature_dropout", "group_norm", "hardshrink", "hinge_embedding_loss", "instance_norm",
     "kl_div", "layer_norm", "margin_ranking_loss", "max_pool1d", "max_pool2d", "max_pool3d", "pairwise_distance",
     "pixel_shuffle", "pixel_unshuffle", "poisson_nll_loss", "prelu", "rms_norm", "rrelu", "rrelu_", "selu", "selu_",

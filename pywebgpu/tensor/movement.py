@@ -173,6 +173,9 @@ class MovementMethods(TensorBase):
         go = [destination] if isinstance(destination, int) else list(destination)
         if len(come) != len(go):
             raise ShapeError("movedim: Invalid source or destination dims: they must have the same number of elements")
+        for name, dims in (("source", come), ("destination", go)):
+            if len({shapes.axis(d, self.ndim) for d in dims}) != len(dims):
+                raise ShapeError(f"movedim: repeated dim in `{name}` ({dims})")
         moved = {shapes.axis(d, self.ndim): shapes.axis(s, self.ndim) for s, d in zip(come, go, strict=True)}
         rest = iter(a for a in range(self.ndim) if a not in moved.values())
         return self.permute(*[moved[a] if a in moved else next(rest) for a in range(self.ndim)])
@@ -238,8 +241,12 @@ class MovementMethods(TensorBase):
 
     @aliased
     def narrow(self, dim: int, start: int, length: int) -> Tensor:
+        if self.ndim == 0:
+            raise ShapeError("narrow() cannot be applied to a 0-dim tensor.")
         at = shapes.axis(dim, self.ndim)
         n = self.shape[at]
+        if length < 0:
+            raise ShapeError("narrow(): length must be non-negative.")
         if not -n <= start <= n:
             raise RangeError(f"start out of range (expected to be in range of [{-n}, {n}], but got {start})")
         start += n if start < 0 else 0
@@ -292,6 +299,8 @@ class MovementMethods(TensorBase):
     def unfold(self, dimension: int, size: int, step: int) -> Tensor:
         """Windows of `size` elements, `step` apart, as a new last axis. A view."""
         at = shapes.axis(dimension, self.ndim)
+        if self.ndim == 0 and size in (0, 1) and step > 0:
+            return self.reshape(1)[:size]  # type: ignore[no-any-return]
         if self.ndim == 0 or size > self.shape[at]:
             raise ShapeError(
                 f"maximum size for tensor at dimension {at} is {self.shape[at] if self.ndim else 1} but size is {size}"
@@ -324,6 +333,8 @@ class MovementMethods(TensorBase):
         return self.flip(1)
 
     def flipud(self) -> Tensor:
+        if self.ndim < 1:
+            raise ShapeError("Input must be >= 1-d.")
         return self.flip(0)
 
     def roll(self, shifts: int | Sequence[int], dims: int | Sequence[int] | None = None) -> Tensor:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Sequence
-from math import pi
+from math import log, pi
 from typing import TYPE_CHECKING, Any, Unpack
 
 from pywebgpu import dtypes
-from pywebgpu.composites import joining
+from pywebgpu.composites import arithmetic, joining
 from pywebgpu.dtypes import DType
 from pywebgpu.errors import ShapeError
+from pywebgpu.ir.graph import Node, Pointwise
+from pywebgpu.ops import gamma
 from pywebgpu.tensor import create, functions
 from pywebgpu.tensor.apply import apply
 from pywebgpu.tensor.tensor import Tensor
@@ -111,6 +114,10 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
 
 def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
     """Every slice along `dim` scaled down so that its p-norm is at most maxnorm."""
+    if p <= 0 or maxnorm < 0 or input.ndim < 2:
+        raise RuntimeError(
+            f"renorm: needs two axes, a positive p and maxnorm >= 0, got {input.ndim}, {p} and {maxnorm}"
+        )
     axes = [axis for axis in range(input.ndim) if axis != dim % input.ndim]
     size = input.norm(p, axes, keepdim=True)
     return input.mul(functions.where(size > maxnorm, size.add(1e-7).reciprocal().mul(maxnorm), 1.0))
@@ -185,3 +192,49 @@ def _one_if_short(length: int, window: Tensor, options: Made) -> Tensor:
 def _dtype(options: Made) -> DType:
     found: DType = options.get("dtype") or dtypes.default()
     return found
+
+
+def cholesky(input: Tensor, upper: bool = False) -> Tensor:
+    """torch's old name of linalg.cholesky."""
+    found: Tensor = importlib.import_module("pywebgpu.linalg").cholesky(input, upper=upper)
+    return found
+
+
+def qr(input: Tensor, some: bool = True) -> Any:
+    """torch's old name of linalg.qr."""
+    return importlib.import_module("pywebgpu.linalg").qr(input, "reduced" if some else "complete")
+
+
+def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> Any:
+    """torch's old name of linalg.svd, with V instead of its transpose."""
+    u, s, vh = importlib.import_module("pywebgpu.linalg").svd(input, not some)
+    return u, s, vh.mT
+
+
+def lgamma(input: Tensor) -> Tensor:
+    """log |gamma(x)|, by element."""
+    return apply(_real, gamma.lgamma, input)
+
+
+def digamma(input: Tensor) -> Tensor:
+    """The derivative of lgamma, by element."""
+    return apply(_real, gamma.digamma, input)
+
+
+def polygamma(n: int, input: Tensor) -> Tensor:
+    """The n-th derivative of digamma, by element; of n = 0 and 1."""
+    if n < 0 or n > 1:
+        raise NotImplementedError(f"polygamma: n = {n} is not here; 0 and 1 are")
+    return apply(_real, gamma.trigamma if n else gamma.digamma, input)
+
+
+def mvlgamma(input: Tensor, p: int) -> Tensor:
+    """The multivariate lgamma of dimension p."""
+    if p < 1:
+        raise RuntimeError("p has to be greater than or equal to 1")
+    halves = create.arange(p, device=str(input.device)).mul(-0.5)
+    return lgamma(input.unsqueeze(-1).add(halves)).sum(-1).add(p * (p - 1) / 4 * log(pi))
+
+
+def _real(op: Pointwise, x: Node) -> Node:
+    return arithmetic.unary_float(op, x)

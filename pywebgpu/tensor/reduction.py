@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, overload
+import importlib
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
-from pywebgpu.composites import quantile, reduce, scan
+from pywebgpu.composites import joining, reduce, scan
 from pywebgpu.dtypes import DType
-from pywebgpu.ir.graph import used
+from pywebgpu.errors import ShapeError
+from pywebgpu.ir.graph import Node, used
 from pywebgpu.tensor.apply import apply
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.methods import aliased
@@ -181,20 +184,23 @@ class ReductionMethods(PointwiseMethods):
         self, q: Tensor | float, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
     ) -> Tensor:
         """The value below which a share q of a row lies; q is a number or a vector."""
-        return apply(quantile.quantile, self, q, dim, keepdim, interpolation=interpolation)
+        return apply(_later("quantile"), self, q, dim, keepdim, interpolation=interpolation)
 
     @aliased
     def nanquantile(
         self, q: Tensor | float, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
     ) -> Tensor:
         """The quantile of what is not NaN."""
-        return apply(quantile.nanquantile, self, q, dim, keepdim, interpolation=interpolation)
+        return apply(_later("nanquantile"), self, q, dim, keepdim, interpolation=interpolation)
 
     @aliased
     def norm(
         self, p: float | str = "fro", dim: Dims = None, keepdim: bool = False, dtype: DType | None = None
     ) -> Tensor:
-        """(sum of |x|^p)^(1/p) over `dim`; p may be inf, -inf or 0."""
+        """(sum of |x|^p)^(1/p) over `dim`; p may be inf, -inf or 0, or "nuc" of matrices."""
+        if p == "nuc":
+            axes = (-2, -1) if dim is None else dim
+            return importlib.import_module("pywebgpu.linalg").matrix_norm(self, "nuc", axes, keepdim, dtype=dtype)  # type: ignore[no-any-return]
         return apply(reduce.norm, self, p, dim, keepdim, dtype=dtype)
 
     def dist(self, other: Tensor, p: float = 2) -> Tensor:
@@ -248,9 +254,21 @@ class ReductionMethods(PointwiseMethods):
         return apply(scan.logcumsumexp, self, dim)
 
     @aliased
-    def diff(self, n: int = 1, dim: int = -1) -> Tensor:
-        """x[i + 1] - x[i] along `dim`, n times."""
-        return apply(scan.diff, self, n, dim)
+    def diff(
+        self, n: int = 1, dim: int = -1, prepend: TensorBase | None = None, append: TensorBase | None = None
+    ) -> Tensor:
+        """x[i + 1] - x[i] along `dim`, n times, with rows before and after it."""
+        parts = [part for part in (prepend, self, append) if part is not None]
+        if self.ndim == 0:
+            raise ShapeError("diff expects input to be at least one-dimensional")
+        whole: Any = apply(joining.cat, parts, dim) if len(parts) > 1 else self
+        return apply(scan.diff, whole, n, dim)
+
+
+def _later(name: str) -> Callable[..., Node]:
+    """A function of composites/quantile, which few programs need."""
+    found: Callable[..., Node] = getattr(importlib.import_module("pywebgpu.composites.quantile"), name)
+    return found
 
 
 def _spread(dim: Dims, unbiased: bool | None, correction: float | None) -> tuple[Dims, float]:

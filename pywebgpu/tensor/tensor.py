@@ -98,6 +98,7 @@ class Tensor(GatherScatterMethods, SortingMethods, RandomMethods):
     __sub__, __rsub__ = operator(arithmetic.sub), reflected(arithmetic.sub)
     __mul__, __rmul__ = operator(arithmetic.mul), reflected(arithmetic.mul)
     __truediv__, __rtruediv__ = operator(arithmetic.div), reflected(arithmetic.div)
+    __rdiv__ = __rtruediv__
     __floordiv__, __rfloordiv__ = operator(elementwise.floor_divide), reflected(elementwise.floor_divide)
     __mod__, __rmod__ = operator(elementwise.remainder), reflected(elementwise.remainder)
     __pow__, __rpow__ = operator(elementwise.pow_), reflected(elementwise.pow_)

@@ -52,6 +52,10 @@ ENGINES: dict[tuple[str, str, str], Tolerance] = {
     ("logsumexp_large", "float32", "*"): Tolerance(1e-4, 1e-5),
     # torch's gradient of a row of one number is 2^-16, where it is 0.
     ("layer_norm_of_1", "float32", "*"): Tolerance(1e-5, 2e-5),
+    # torch's gradient is off by 3e-4 of that in float64, where ours is off by 1e-7.
+    ("logcumsumexp", "float32", "*"): Tolerance(1e-3, 1e-5),
+    # Logarithms of sums over 50 steps, each rounded: both are off by 1e-3 of float64 where a probability is small.
+    ("nn.functional.ctc_loss", "float32", "*"): Tolerance(3e-3, 1e-5),
     # A tangent near its pole: one ulp of the argument moves the result by 1.5e-5.
     ("function_in_a_graph", "float32", "*"): Tolerance(5e-5, 1e-6),
     # torch rounds the saved result to bfloat16 before it takes its cube: 3 x 2^-8.

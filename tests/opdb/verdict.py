@@ -98,7 +98,9 @@ def array(tensor: Any) -> np.ndarray:
     return np.array(plain.resolve_conj().resolve_neg().numpy() if isinstance(plain, torch.Tensor) else plain.numpy())
 
 
-def same(what: str, found: Any, expected: Any, *, values: bool = True, kind: str = "reduction") -> None:
+def same(
+    what: str, found: Any, expected: Any, *, values: bool = True, kind: str = "reduction", subject: str = ""
+) -> None:
     """Both nests hold the same. Raises Difference. values: False compares shapes and dtypes alone."""
     ours, theirs = leaves(found), leaves(expected)
     if len(ours) != len(theirs):
@@ -110,7 +112,7 @@ def same(what: str, found: Any, expected: Any, *, values: bool = True, kind: str
         if is_tensor(other) != is_tensor(one):
             raise Difference(f"{place}: a {type(one).__name__} for a {type(other).__name__}")
         if is_tensor(other):
-            _same_tensor(place, one, other, values=values, kind=kind)
+            _same_tensor(place, one, other, values=values, kind=kind, subject=subject)
         elif values and not _same_number(one, other):
             raise Difference(f"{place}: {one!r:.60} for {other!r:.60}")
 
@@ -121,18 +123,18 @@ def _same_number(one: Any, other: Any) -> bool:
     return str(one) == str(other) or bool(one == other)
 
 
-def _same_tensor(place: str, found: Any, expected: torch.Tensor, *, values: bool, kind: str) -> None:
+def _same_tensor(place: str, found: Any, expected: torch.Tensor, *, values: bool, kind: str, subject: str) -> None:
     if str(found.dtype) != str(expected.dtype):
         raise Difference(f"{place}: dtype {found.dtype} for {expected.dtype}")
     if tuple(found.shape) != tuple(expected.shape):
         raise Difference(f"{place}: shape {tuple(found.shape)} for {tuple(expected.shape)}")
     ours = array(found)  # Also where values do not count: computing them may fail.
     if values:
-        close(place, ours, array(expected), str(expected.dtype).removeprefix("torch."), kind)
+        close(place, ours, array(expected), str(expected.dtype).removeprefix("torch."), kind, subject)
 
 
-def close(place: str, found: np.ndarray, expected: np.ndarray, dtype: str, kind: str) -> None:
-    bound = tolerance("", kind, dtype, "").bound(expected) if expected.dtype.kind == "f" else np.zeros(())
+def close(place: str, found: np.ndarray, expected: np.ndarray, dtype: str, kind: str, subject: str) -> None:
+    bound = tolerance(subject, kind, dtype, "").bound(expected) if expected.dtype.kind == "f" else np.zeros(())
     with np.errstate(invalid="ignore", over="ignore"):
         apart = np.abs(found.astype("float64") - expected.astype("float64"))
         fine = (apart <= bound) | (found == expected) | ((found != found) & (expected != expected))

@@ -51,6 +51,7 @@ LAYERS = (
         "compat",
         "doctor",
         "exporter",
+        "factorization",
         "profiler",
         "run",
         "stand_ins",

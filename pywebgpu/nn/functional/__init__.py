@@ -23,6 +23,8 @@ _NAMES = {
         "batch_norm bilinear embedding group_norm instance_norm layer_norm linear local_response_norm "
         "normalize one_hot rms_norm scaled_dot_product_attention"
     ),
+    "sampling": "affine_grid grid_sample max_unpool1d max_unpool2d max_unpool3d",
+    "sequences": "ctc_loss embedding_bag multi_head_attention_forward multilabel_margin_loss",
     "spatial": (
         "adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool1d "
         "adaptive_max_pool1d_with_indices adaptive_max_pool2d adaptive_max_pool2d_with_indices "

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable as _Callable
 from collections.abc import Sequence as _Sequence
+from importlib import import_module as _import_module
 from typing import Any as _Any
 
 from pywebgpu.composites import convolution as _convolution
@@ -276,9 +277,16 @@ def interpolate(
     recompute_scale_factor: bool | None = None,
     antialias: bool = False,
 ) -> _T:
-    """The picture on another grid: mode "nearest", "nearest-exact", "linear", "bilinear", "trilinear" or "area"."""
+    """On another grid, by mode: "nearest", "nearest-exact", "area", "linear", "bilinear", "trilinear" or "bicubic"."""
     if antialias:
         raise ValueError("Anti-alias option is only supported for bilinear and bicubic modes of torch; it is not here")
+    if mode == "bicubic":
+        if input.ndim != 4:
+            raise NotImplementedError(f"Got {input.ndim}D input, but bicubic mode needs 4D input")
+        space = tuple(input.shape[2:])
+        sizes, scales = _resample.targets(space, size, scale_factor, recompute=bool(recompute_scale_factor))
+        sampling: _Any = _import_module("pywebgpu.nn.functional.sampling")
+        return sampling.bicubic(input, sizes, scales, corners=bool(align_corners))  # type: ignore[no-any-return]
     return _apply(_resample.interpolate, input, size, scale_factor, mode, align_corners, recompute_scale_factor)
 
 

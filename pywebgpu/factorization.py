@@ -1,0 +1,307 @@
+"""Factorisations of matrices: computed by NumPy on the host in float64, whatever the device, with gradients of tensors.
+
+A GPU waits for each of them: values are read, factored, and uploaded again. In a browser NumPy has to be loaded first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from pywebgpu import dtypes
+from pywebgpu.autograd.function import Function, FunctionCtx
+from pywebgpu.errors import DTypeError, ShapeError
+from pywebgpu.tensor import create, functions
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from numpy.typing import NDArray
+
+    from pywebgpu.tensor.tensor import Tensor
+
+    Array = NDArray[Any]
+    Bound = float | NDArray[Any]
+    Gradients = Tensor | tuple[Tensor | None, ...]
+
+
+class LinAlgError(RuntimeError):
+    """A matrix that has no such factors: singular, or not positive definite."""
+
+
+def require(name: str, A: Tensor, *, square: bool = False) -> None:
+    """Raises ShapeError for what is no matrix, DTypeError for whole numbers."""
+    if A.ndim < 2:
+        raise ShapeError(f"{name}: The input tensor A must have at least 2 dimensions.")
+    if square and A.shape[-1] != A.shape[-2]:
+        raise ShapeError(
+            f"{name}: A must be batches of square matrices, but they are {A.shape[-2]} by {A.shape[-1]} matrices"
+        )
+    if not A.dtype.is_floating_point:
+        raise DTypeError(f"{name}: Expected a floating point or complex tensor as input. Got {A.dtype}")
+    if A.dtype.itemsize < 4:
+        raise DTypeError(f"{name}: Low precision dtypes not supported. Got {A.dtype}")
+
+
+def host(name: str, compute: Callable[..., Any], *tensors: Tensor) -> tuple[Tensor, ...]:
+    """compute(numpy, arrays in float64), as tensors of the first one's dtype and device."""
+    import numpy as np
+
+    first = tensors[0]
+    arrays = [tensor.detach().numpy().astype("float64") for tensor in tensors]
+    try:
+        with np.errstate(all="ignore"):
+            found = compute(np, *arrays)
+    except np.linalg.LinAlgError as error:
+        raise LinAlgError(f"{name}: {error}") from None
+    dtype = "float64" if first.dtype is dtypes.float64 else "float32"
+    parts = found if isinstance(found, tuple | list) else (found,)
+    made = [create.tensor(np.array(part, dtype=dtype), device=str(first.device)) for part in parts]
+    return tuple(made)
+
+
+def one(name: str, compute: Callable[..., object], *tensors: Tensor) -> Tensor:
+    """As host, of one result."""
+    return host(name, compute, *tensors)[0]
+
+
+def run(function: type[Function], *args: object) -> Tensor:
+    """The only result of a function."""
+    found: Tensor = function.apply(*args)
+    return found
+
+
+def run_all(function: type[Function], *args: object) -> tuple[Tensor, ...]:
+    """The results of a function."""
+    found: tuple[Tensor, ...] = function.apply(*args)
+    return found
+
+
+def eye_like(A: Tensor) -> Tensor:
+    n = A.shape[-1]
+    return create.eye(n, dtype=A.dtype, device=str(A.device))
+
+
+class Solve(Function):
+    """X of A X = B, for batches of matrices of equal shape."""
+
+    @staticmethod
+    def forward(ctx: FunctionCtx, A: Tensor, B: Tensor) -> Tensor | tuple[Tensor, ...]:
+        found = one("linalg.solve", lambda np, a, b: np.linalg.solve(a, b), A, B)
+        ctx.save_for_backward(A, found)
+        return found
+
+    @staticmethod
+    def backward(ctx: FunctionCtx, g: Tensor) -> Gradients:
+        A, X = ctx.saved_tensors
+        gB = run(Solve, A.mT, g)
+        return -(gB @ X.mT), gB
+
+
+class SolveTriangular(Function):
+    """X of A X = B, of which the upper or the lower triangle of A is read."""
+
+    @staticmethod
+    def forward(ctx: FunctionCtx, A: Tensor, B: Tensor, upper: bool, unit: bool) -> Tensor | tuple[Tensor, ...]:
+        def compute(np: ModuleType, a: Array, b: Array) -> Array:
+            a = np.triu(a) if upper else np.tril(a)
+            if unit:
+                n = a.shape[-1]
+                a = a * (1 - np.eye(n)) + np.eye(n)
+            if (np.diagonal(a, axis1=-2, axis2=-1) == 0).any():
+                return np.full(b.shape, np.inf)
+            return np.linalg.solve(a, b)
+
+        found = one("linalg.solve_triangular", compute, A, B)
+        ctx.save_for_backward(A, found)
+        ctx.kind = upper, unit  # type: ignore[attr-defined]  # Users may set any attribute.
+        return found
+
+    @staticmethod
+    def backward(ctx: FunctionCtx, g: Tensor) -> Gradients:
+        A, X = ctx.saved_tensors
+        upper, unit = ctx.kind  # type: ignore[attr-defined]
+        gB = run(SolveTriangular, A.mT, g, not upper, unit)
+        gA = -(gB @ X.mT)
+        offset = 1 if unit else 0
+        return gA.triu(offset) if upper else gA.tril(-offset), gB, None, None
+
+
+class Cholesky(Function):
+    """The lower triangular L of A = L L^T."""
+
+    @staticmethod
+    def forward(ctx: FunctionCtx, A: Tensor) -> Tensor | tuple[Tensor, ...]:
+        found = one(
+            "linalg.cholesky", lambda np, a: np.linalg.cholesky(np.tril(a) + np.tril(a, -1).swapaxes(-1, -2)), A
+        )
+        ctx.save_for_backward(found)
+        return found
+
+    @staticmethod
+    def backward(ctx: FunctionCtx, g: Tensor) -> Gradients:
+        (L,) = ctx.saved_tensors
+        inner = (L.mT @ g).tril()
+        inner = inner - 0.5 * inner.diagonal(0, -2, -1).diag_embed()
+        left = run(SolveTriangular, L.mT, inner, True, False)
+        whole = run(SolveTriangular, L.mT, left.mT, True, False).mT
+        return 0.5 * (whole + whole.mT)
+
+
+class Slogdet(Function):
+    """Sign and logarithm of |det A|."""
+
+    @staticmethod
+    def forward(ctx: FunctionCtx, A: Tensor) -> Tensor | tuple[Tensor, ...]:
+        sign, size = host("linalg.slogdet", lambda np, a: tuple(map(np.asarray, np.linalg.slogdet(a))), A)
+        ctx.save_for_backward(A)
+        return sign, size
+
+    @staticmethod
+    def backward(ctx: FunctionCtx, g_sign: Tensor, g: Tensor) -> Gradients:
+        (A,) = ctx.saved_tensors
+        return g.unsqueeze(-1).unsqueeze(-1) * inverse(A).mT
+
+
+class Det(Function):
+    """det A, also where it is 0."""
+
+    @staticmethod
+    def forward(ctx: FunctionCtx, A: Tensor) -> Tensor | tuple[Tensor, ...]:
+        found = one("linalg.det", lambda np, a: np.asarray(np.linalg.det(a)), A)
+        ctx.save_for_backward(A, found)
+        return found
+
+    @staticmethod
+    def backward(ctx: FunctionCtx, g: Tensor) -> Gradients:
+        A, value = ctx.saved_tensors
+        factor = g.unsqueeze(-1).unsqueeze(-1)
+        if A.numel() == 0:
+            return factor * A
+        rank_is_full = one("", lambda np, a: np.asarray((np.linalg.cond(a) < 1e6).all()), A)
+        if rank_is_full.item():
+            return factor * value.unsqueeze(-1).unsqueeze(-1) * inverse(A).mT
+        return factor * one("linalg.det", _cofactors, A)
+
+
+def _cofactors(np: ModuleType, a: Array) -> Array:
+    """The derivative of the determinant, from singular values, each product without one of them."""
+    u, s, vh = np.linalg.svd(a)
+    n = a.shape[-1]
+    others = np.stack([np.prod(np.delete(s, i, -1), -1) for i in range(n)], -1)
+    sign = (np.linalg.det(u) * np.linalg.det(vh))[..., None, None]
+    return sign * ((u * others[..., None, :]) @ vh)
+
+
+class QR(Function):
+    """Q with orthonormal columns and upper triangular R, of A = Q R."""
+
+    @staticmethod
+    def forward(ctx: FunctionCtx, A: Tensor, mode: str) -> Tensor | tuple[Tensor, ...]:
+        Q, R = host("linalg.qr", lambda np, a: tuple(np.linalg.qr(a, mode)), A)
+        ctx.save_for_backward(A, Q, R)
+        ctx.mode = mode  # type: ignore[attr-defined]  # Users may set any attribute.
+        return Q, R
+
+    @staticmethod
+    def backward(ctx: FunctionCtx, gQ: Tensor, gR: Tensor) -> Gradients:
+        A, Q, R = ctx.saved_tensors
+        m, n = A.shape[-2:]
+        if ctx.mode == "complete" and m > n:  # type: ignore[attr-defined]
+            raise RuntimeError("The QR decomposition is not differentiable when mode='complete' and nrows > ncols")
+        if m >= n:
+            return _qr_backward(Q, R, gQ, gR), None
+        Y = A[..., m:]
+        gU, gV = gR[..., :m], gR[..., m:]
+        gX = _qr_backward(Q, R[..., :m], gQ + Y @ gV.mT, gU)
+        return functions.cat([gX, Q @ gV], -1), None
+
+
+def _qr_backward(Q: Tensor, R: Tensor, gQ: Tensor, gR: Tensor) -> Tensor:
+    inner = R @ gR.mT - gQ.mT @ Q
+    inner = inner.tril() + inner.tril(-1).mT
+    right = gQ + Q @ inner
+    return run(SolveTriangular, R, right.mT, True, False).mT
+
+
+class SVD(Function):
+    """U, S and V^T of A = U diag(S) V^T, without what is multiplied by nothing."""
+
+    @staticmethod
+    def forward(ctx: FunctionCtx, A: Tensor, full: bool) -> Tensor | tuple[Tensor, ...]:
+        found = host("linalg.svd", lambda np, a: tuple(np.linalg.svd(a, full_matrices=full)), A)
+        ctx.save_for_backward(*found)
+        return found
+
+    @staticmethod
+    def backward(ctx: FunctionCtx, gU: Tensor, gS: Tensor, gVh: Tensor) -> Gradients:
+        U, S, Vh = ctx.saved_tensors
+        k = S.shape[-1]
+        U, Vh, gU, gVh = U[..., :k], Vh[..., :k, :], gU[..., :k], gVh[..., :k, :]
+        gV, V = gVh.mT, Vh.mT
+        squares = S * S
+        apart = squares.unsqueeze(-2) - squares.unsqueeze(-1) + eye_like(U.mT @ U)
+        left, right = U.mT @ gU, V.mT @ gV
+        row, column = S.unsqueeze(-2), S.unsqueeze(-1)
+        inner = (left - left.mT) / apart * row + column * ((right - right.mT) / apart) + gS.diag_embed()
+        found = U @ inner @ Vh
+        if U.shape[-2] > k:
+            found = found + (gU - U @ left) / row @ Vh
+        if V.shape[-2] > k:
+            found = found + U @ ((gV - V @ right) / row).mT
+        return found, None
+
+
+class Eigh(Function):
+    """Eigenvalues, ascending, and eigenvectors of a symmetric matrix, of which one triangle is read."""
+
+    @staticmethod
+    def forward(ctx: FunctionCtx, A: Tensor, UPLO: str) -> Tensor | tuple[Tensor, ...]:
+        found = host("linalg.eigh", lambda np, a: tuple(np.linalg.eigh(a, UPLO)), A)
+        ctx.save_for_backward(*found)
+        return found
+
+    @staticmethod
+    def backward(ctx: FunctionCtx, gL: Tensor, gV: Tensor) -> Gradients:
+        L, V = ctx.saved_tensors
+        apart = L.unsqueeze(-2) - L.unsqueeze(-1) + eye_like(V)
+        inner = V.mT @ gV / apart
+        inner = inner - inner.diagonal(0, -2, -1).diag_embed() + gL.diag_embed()
+        found = V @ inner @ V.mT
+        return (found + found.mT) / 2, None
+
+
+class Pinv(Function):
+    """The Moore-Penrose inverse: singular values of at most the tolerance count as 0."""
+
+    @staticmethod
+    def forward(ctx: FunctionCtx, A: Tensor, atol: Bound, rtol: Bound, hermitian: bool) -> Tensor | tuple[Tensor, ...]:
+        def compute(np: ModuleType, a: Array) -> Array:
+            if hermitian:
+                a = np.tril(a) + np.tril(a, -1).swapaxes(-1, -2)
+            if not a.size:
+                return a.swapaxes(-1, -2)
+            u, s, vh = np.linalg.svd(a, full_matrices=False)
+            bound = np.maximum(atol, rtol * s.max(-1, keepdims=True))
+            inverted = np.where(s > bound, 1 / np.where(s > bound, s, 1), 0)
+            return (vh.swapaxes(-1, -2) * inverted[..., None, :]) @ u.swapaxes(-1, -2)
+
+        found = one("linalg.pinv", compute, A)
+        ctx.save_for_backward(A, found)
+        return found
+
+    @staticmethod
+    def backward(ctx: FunctionCtx, g: Tensor) -> Gradients:
+        A, P = ctx.saved_tensors
+        gh, Ph = g.mT, P.mT
+        if A.shape[-2] <= A.shape[-1]:
+            K = gh @ P
+            KP = K @ Ph
+            return -((P @ K).mT) + KP - A @ P @ KP + Ph @ P @ (gh - K @ A), None, None, None
+        K = P @ gh
+        PK = Ph @ K
+        return -((K @ P).mT) + (gh - A @ K) @ P @ Ph + PK - PK @ P @ A, None, None, None
+
+
+def inverse(A: Tensor) -> Tensor:
+    return run(Solve, A, eye_like(A).expand(A.shape))

@@ -1,0 +1,188 @@
+"""Pictures read at points that tensors give, and maxima put back where they came from."""
+
+from collections.abc import Sequence as _Sequence
+from math import floor as _floor
+from math import prod as _prod
+from typing import Any as _Any
+
+from pywebgpu.tensor import create as _create
+from pywebgpu.tensor import functions as _functions
+from pywebgpu.tensor import tensor as _tensor
+
+_T = _tensor.Tensor
+_Sizes = int | _Sequence[int]
+_CUBIC = -0.75  # torch's, and most pictures' programs'
+
+
+def grid_sample(
+    input: _T,
+    grid: _T,
+    mode: str = "bilinear",
+    padding_mode: str = "zeros",
+    align_corners: bool | None = None,
+) -> _T:
+    """The input at the points of a grid, whose coordinates go from -1 to 1, the last axis first.
+
+    Shapes: input (n, c, h, w), grid (n, *out, 2) -> (n, c, *out); or (n, c, d, h, w) and (n, *out, 3).
+    """
+    rank = input.ndim - 2
+    if mode not in ("bilinear", "nearest", "bicubic") or padding_mode not in ("zeros", "border", "reflection"):
+        raise ValueError(f"nn.functional.grid_sample(): unknown mode {mode!r} or padding_mode {padding_mode!r}")
+    if rank not in (2, 3) or grid.ndim != input.ndim or grid.shape[-1] != rank or grid.shape[0] != input.shape[0]:
+        raise RuntimeError(
+            f"grid_sampler(): expected grid and input to fit, but got input {list(input.shape)} and grid "
+            f"{list(grid.shape)}"
+        )
+    if mode == "bicubic" and rank != 2:
+        raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
+    out, corners = grid.shape[1:-1], bool(align_corners)
+    flat = grid.reshape(grid.shape[0], -1, rank)
+    sizes = list(input.shape[2:])
+    points = [_unscaled(flat[..., rank - 1 - axis], n, corners=corners) for axis, n in enumerate(sizes)]
+    if mode != "bicubic":
+        points = [_held(p, n, padding_mode, corners=corners) for p, n in zip(points, sizes, strict=True)]
+    taps = [_taps(point, mode) for point in points]  # of each axis: positions and weights
+    total: _Any = None
+    for chosen in _product(taps):
+        positions = [position for position, _ in chosen]
+        if mode == "bicubic":
+            positions = [_held(p, n, padding_mode, corners=corners) for p, n in zip(positions, sizes, strict=True)]
+        value = _at(input, positions, sizes)
+        for _, weight in chosen:
+            value = value * weight.unsqueeze(1)
+        total = value if total is None else total + value
+    found: _T = total.reshape(*input.shape[:2], *out)
+    return found
+
+
+def _product(taps: list[_Any]) -> list[list[_Any]]:
+    found: list[list[_Any]] = [[]]
+    for choices in taps:
+        found = [[*known, choice] for known in found for choice in choices]
+    return found
+
+
+def _unscaled(x: _T, n: int, *, corners: bool) -> _T:
+    return (x + 1) * ((n - 1) / 2) if corners else ((x + 1) * n - 1) * 0.5
+
+
+def _held(x: _T, n: int, padding_mode: str, *, corners: bool) -> _T:
+    if padding_mode == "zeros":
+        return x
+    if padding_mode == "reflection":
+        low, span = (0.0, float(n - 1)) if corners else (-0.5, float(n))
+        if span == 0:
+            return x * 0
+        away = (x - low).abs()
+        flips = (away / span).floor().detach()
+        rest = away - flips * span
+        x = _functions.where(flips.remainder(2) == 0, rest, span - rest) + low
+    return x.clamp(0, n - 1)
+
+
+def _taps(x: _T, mode: str) -> list[tuple[_Any, _Any]]:
+    if mode == "nearest":
+        return [(x.detach().round(), (x - x.detach()) * 0 + 1)]  # Its gradient is 0, and there is one.
+    low = x.detach().floor()
+    t = x - low
+    if mode == "bilinear":
+        return [(low, 1 - t), (low + 1, t)]
+    a = _CUBIC
+    near = lambda d: ((a + 2) * d - (a + 3)) * d * d + 1  # noqa: E731 - two pieces of one curve
+    far = lambda d: ((a * d - 5 * a) * d + 8 * a) * d - 4 * a  # noqa: E731
+    return [(low - 1, far(t + 1)), (low, near(t)), (low + 1, near(1 - t)), (low + 2, far(2 - t))]
+
+
+def _at(input: _T, positions: list[_Any], sizes: list[int]) -> _Any:
+    """The elements at whole positions, 0 outside."""
+    inside: _Any = None
+    index: _Any = None
+    for position, n in zip(positions, sizes, strict=True):
+        here = (position >= 0) & (position <= n - 1)
+        inside = here if inside is None else inside & here
+        line = position.clamp(0, n - 1).round().long()
+        index = line if index is None else index * n + line
+    rows = input.reshape(*input.shape[:2], -1)
+    found = rows.gather(2, index.unsqueeze(1).expand(-1, input.shape[1], -1))
+    return found * inside.unsqueeze(1).to(found.dtype)
+
+
+def affine_grid(theta: _T, size: _Sequence[int], align_corners: bool | None = None) -> _T:
+    """The grid of grid_sample that maps a picture of `size` by matrices theta (n, 2, 3), or (n, 3, 4)."""
+    rank = len(size) - 2
+    if theta.ndim != 3 or tuple(theta.shape[1:]) != (rank, rank + 1) or rank not in (2, 3):
+        raise ValueError(
+            f"Expected a batch of {rank}x{rank + 1} affine matrices for size {list(size)}, got {theta.shape}"
+        )
+    space, where = list(size[2:]), str(theta.device)
+    lines = []
+    for axis, n in enumerate(space):
+        line = _create.linspace(-1, 1, n, dtype=theta.dtype, device=where) if n > 1 else theta.new_zeros(1)
+        line = line if align_corners else line * ((n - 1) / n)
+        lines.append(line.reshape([n if a == axis else 1 for a in range(rank)]).expand(space))
+    points = _functions.stack([*reversed(lines), theta.new_ones(space)], -1).reshape(1, -1, rank + 1)
+    found: _T = (points @ theta.transpose(1, 2)).reshape(theta.shape[0], *space, rank)
+    return found
+
+
+def _unpool(rank: int) -> _Any:
+    def max_unpool(
+        input: _T,
+        indices: _T,
+        kernel_size: _Sizes,
+        stride: _Sizes | None = None,
+        padding: _Sizes = 0,
+        output_size: _Sequence[int] | None = None,
+    ) -> _T:
+        """Zeros, with each maximum where max_pool found it."""
+        each = lambda v: [v] * rank if isinstance(v, int) else list(v)  # noqa: E731 - one number for all axes
+        kernel, pad = each(kernel_size), each(padding)
+        step = kernel if stride is None else each(stride)
+        if input.shape != indices.shape:
+            raise RuntimeError(
+                f"Expected shape of indices to be same as that of the input tensor ({list(input.shape)}) but got "
+                f"indices tensor with shape: {list(indices.shape)}"
+            )
+        if indices.dtype.name != "int64":
+            raise RuntimeError(f"elements in indices should be type int64 but got: {indices.dtype}")
+        default = [(n - 1) * s - 2 * p + k for n, s, p, k in zip(input.shape[-rank:], step, pad, kernel, strict=True)]
+        space = default if output_size is None else list(output_size)[-rank:]
+        lead = input.shape[:-rank]
+        zeros = input.new_zeros(*lead, _prod(space))
+        found: _T = zeros.scatter(-1, indices.flatten(-rank), input.flatten(-rank)).reshape(*lead, *space)
+        return found
+
+    max_unpool.__name__ = max_unpool.__qualname__ = f"max_unpool{rank}d"
+    return max_unpool
+
+
+max_unpool1d, max_unpool2d, max_unpool3d = (_unpool(rank) for rank in (1, 2, 3))
+
+
+def bicubic(input: _T, sizes: _Sequence[int], scales: _Sequence[float], *, corners: bool) -> _T:
+    """A picture on another grid, by four weights a position along each axis; what lies outside counts as the edge."""
+    if not input.dtype.is_floating_point:
+        raise NotImplementedError(f"bicubic interpolation is there for floating dtypes only, got {input.dtype}")
+    found: _Any = input.float() if input.dtype.itemsize == 2 else input
+    for axis, (n_out, scale) in enumerate(zip(sizes, scales, strict=True)):
+        n = input.shape[2 + axis]
+        if n_out != n or not (corners or scale == 1):
+            rows = _create.tensor(
+                _cubic_rows(n, n_out, scale, corners=corners), dtype=found.dtype, device=str(input.device)
+            )
+            found = rows @ found if axis == 0 else found @ rows.t()
+    return found.to(input.dtype)  # type: ignore[no-any-return]
+
+
+def _cubic_rows(n: int, n_out: int, scale: float, *, corners: bool) -> list[list[float]]:
+    step = ((n - 1) / (n_out - 1) if n_out > 1 else 0.0) if corners else scale
+    first, a = (0.0 if corners else 0.5 * scale - 0.5), _CUBIC
+    rows = []
+    for at in range(n_out):
+        low = _floor(first + at * step)
+        t, row = first + at * step - low, [0.0] * n
+        for tap, d in enumerate((1 + t, t, 1 - t, 2 - t)):
+            near = ((a + 2) * d - (a + 3)) * d * d + 1
+            row[min(max(low - 1 + tap, 0), n - 1)] += near if d <= 1 else ((a * d - 5 * a) * d + 8 * a) * d - 4 * a
+        rows.append(row)
+    return rows

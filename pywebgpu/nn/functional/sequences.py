@@ -1,0 +1,212 @@
+"""Bags and sequences of numbers: embedding_bag, ctc_loss, multilabel_margin_loss; and attention as one call."""
+
+import importlib as _importlib
+from collections.abc import Sequence as _Sequence
+from typing import Any as _Any
+
+from pywebgpu.nn.functional import rows as _rows
+from pywebgpu.tensor import create as _create
+from pywebgpu.tensor import functions as _functions
+from pywebgpu.tensor import sorting as _sorting
+from pywebgpu.tensor import tensor as _tensor
+
+_T = _tensor.Tensor
+_NEVER = -1e30  # the logarithm of what cannot be; infinities would make NaN of gradients
+
+
+def embedding_bag(
+    input: _T,
+    weight: _T,
+    offsets: _T | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2,
+    scale_grad_by_freq: bool = False,
+    mode: str = "mean",
+    sparse: bool = False,
+    per_sample_weights: _T | None = None,
+    include_last_offset: bool = False,
+    padding_idx: int | None = None,
+) -> _T:
+    """Sums, means or maxima of rows of `weight`: of each row of input, or of what lies between two offsets."""
+    if mode not in ("sum", "mean", "max"):
+        raise ValueError("mode has to be one of sum, mean or max")
+    if per_sample_weights is not None and mode != "sum":
+        raise NotImplementedError(f"embedding_bag: per_sample_weights was not None, which mode={mode!r} does not take")
+    if per_sample_weights is not None and per_sample_weights.shape != input.shape:
+        raise ValueError(
+            f"embedding_bag: If per_sample_weights is given, it must have input's shape {list(input.shape)}"
+        )
+    where = str(input.device)
+    if input.ndim == 2:
+        if offsets is not None:
+            raise ValueError("if input is 2D, then offsets has to be None, as input is treated as a mini-batch of rows")
+        n_bags, length = input.shape
+        bag = _create.arange(n_bags, device=where).unsqueeze(1).expand(n_bags, length).reshape(-1)
+    elif input.ndim == 1:
+        if offsets is None or offsets.ndim != 1:
+            raise ValueError("offsets has to be a 1D Tensor where input is 1D")
+        n_bags = offsets.shape[0] - (1 if include_last_offset else 0)
+        starts = offsets[:n_bags].long()
+        bag = _sorting.searchsorted(starts, _create.arange(input.shape[0], device=where), right=True) - 1
+    else:
+        raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.ndim}")
+    numbers = input.reshape(-1).long()
+    found: _Any = _rows.embedding(numbers, weight, None, max_norm, norm_type, scale_grad_by_freq)
+    kept = numbers == numbers
+    if padding_idx is not None:
+        kept = numbers != padding_idx % weight.shape[0]
+    if per_sample_weights is not None:
+        found = found * per_sample_weights.reshape(-1, 1)
+    if mode == "max":
+        found = found.masked_fill(kept.logical_not().unsqueeze(1), float("-inf"))
+        empty = weight.new_full((n_bags, weight.shape[1]), float("-inf"))
+        out: _Any = empty.index_reduce(0, bag, found, "amax")
+        return out.masked_fill(out == float("-inf"), 0.0)  # type: ignore[no-any-return]
+    counted = kept.to(weight.dtype)
+    total = weight.new_zeros(n_bags, weight.shape[1]).index_add(0, bag, found * counted.unsqueeze(1))
+    if mode == "mean":
+        counts = weight.new_zeros(n_bags).index_add(0, bag, counted)
+        total = total / counts.clamp(min=1).unsqueeze(1)
+    return total
+
+
+def multilabel_margin_loss(
+    input: _T,
+    target: _T,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> _T:
+    """sum over classes of the target and others of max(0, 1 - x[own] + x[other]) / c; -1 ends a target's classes."""
+    if input.shape != target.shape or input.ndim > 2:
+        raise RuntimeError(f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}")
+    x, classes = (part.reshape(-1, part.shape[-1] if part.ndim else 1) for part in (input, target.long()))
+    valid = (classes >= 0).to(x.dtype).cumprod(1)
+    own = classes.clamp(min=0)
+    is_own = x.detach().new_zeros(x.shape).scatter_add(1, own, valid) > 0
+    apart = (1 - x.gather(1, own).unsqueeze(2) + x.unsqueeze(1)).clamp(min=0)
+    counted = valid.unsqueeze(2) * is_own.logical_not().to(x.dtype).unsqueeze(1)
+    loss: _Any = (apart * counted).sum((1, 2)) / x.shape[1]
+    if reduction == "none":
+        return loss if input.ndim == 2 else loss.reshape(())  # type: ignore[no-any-return]
+    return loss.mean() if reduction == "mean" else loss.sum()  # type: ignore[no-any-return]
+
+
+def ctc_loss(
+    log_probs: _T,
+    targets: _T,
+    input_lengths: _T | _Sequence[int],
+    target_lengths: _T | _Sequence[int],
+    blank: int = 0,
+    reduction: str = "mean",
+    zero_infinity: bool = False,
+) -> _T:
+    """-log of the probability of all alignments of a target with the steps of log_probs (t, n, c).
+
+    Shapes: log_probs (t, n, c) or (t, c); targets (n, s) or all in a row; lengths (n,).
+    Source: Graves et al. 2006.  Against torch: the same; the gradient is the one of log_softmax's input, as there.
+    """
+    batched = log_probs.ndim == 3
+    x = log_probs if batched else log_probs.unsqueeze(1)
+    steps, n, where = x.shape[0], x.shape[1], str(x.device)
+    lengths, sizes = ([int(v) for v in _listed(given)] for given in (input_lengths, target_lengths))
+    if len(lengths) != n or len(sizes) != n:
+        raise RuntimeError(f"input_lengths and target_lengths must be of size {n}")
+    if max(lengths, default=0) > steps:
+        raise RuntimeError(f"Expected input_lengths to have value at most {steps}, but got value {max(lengths)}")
+    longest = max(sizes, default=0)
+    labels = _padded(targets, sizes, longest, blank, batched=batched)
+    extended = [[label for one in row for label in (blank, one)] + [blank] for row in labels]
+    skips = [[s >= 2 and row[s] != blank and row[s] != row[s - 2] for s in range(len(row))] for row in extended]
+    index = _create.tensor(extended, device=where)
+    may_skip = _create.tensor(skips, device=where)
+    seen: _Any = x.gather(2, index.unsqueeze(0).expand(steps, n, 2 * longest + 1))
+    ends = _create.tensor(lengths, device=where).unsqueeze(1)
+    never = seen[0].detach() * 0 + _NEVER
+    start = _create.arange(2 * longest + 1, device=where) < 2
+    alpha: _Any = _functions.where(start, seen[0], never)
+    for t in range(1, steps):
+        one = _functions.cat([never[:, :1], alpha[:, :-1]], 1)
+        two = _functions.cat([never[:, :2], alpha[:, :-2]], 1)[:, : 2 * longest + 1]
+        two = _functions.where(may_skip, two, never)
+        moved = _functions.stack([alpha, one, two]).logsumexp(0) + seen[t]
+        alpha = _functions.where(ends > t, moved, alpha)
+    last = _create.tensor([[2 * size, max(2 * size - 1, 0)] for size in sizes], device=where)
+    both = alpha.gather(1, last)
+    alone = _create.tensor([[False, size == 0] for size in sizes], device=where)
+    loss = -both.masked_fill(alone, _NEVER).logsumexp(1)
+    impossible = loss > -_NEVER / 2
+    # PyTorch's gradient is that of the scores below log_softmax: it adds the probabilities themselves.
+    inside = (_create.arange(steps, device=where).unsqueeze(1) < ends.t()).to(x.dtype)
+    mass = (x.exp().sum(2) * inside).sum(0)
+    loss = (loss + (mass - mass.detach())).masked_fill(impossible, 0.0 if zero_infinity else float("inf"))
+    if reduction == "mean":
+        return (loss / _create.tensor([float(max(size, 1)) for size in sizes], device=where)).mean()  # type: ignore[no-any-return]
+    if reduction == "sum":
+        return loss.sum()  # type: ignore[no-any-return]
+    return loss if batched else loss.reshape(())  # type: ignore[no-any-return]
+
+
+def _listed(given: _Any) -> list[_Any]:
+    found = given.tolist() if isinstance(given, _T) else list(given)
+    return found if isinstance(found, list) else [found]
+
+
+def _padded(targets: _T, sizes: list[int], longest: int, blank: int, *, batched: bool) -> list[list[int]]:
+    values = targets.tolist()
+    if targets.ndim == 1 and batched:
+        starts = [sum(sizes[:i]) for i in range(len(sizes))]
+        rows = [values[start : start + size] for start, size in zip(starts, sizes, strict=True)]
+    else:
+        rows = [row[:size] for row, size in zip(values if targets.ndim == 2 else [values], sizes, strict=True)]
+    return [[int(v) for v in row] + [blank] * (longest - len(row)) for row in rows]
+
+
+def multi_head_attention_forward(
+    query: _T,
+    key: _T,
+    value: _T,
+    embed_dim_to_check: int,
+    num_heads: int,
+    in_proj_weight: _T | None,
+    in_proj_bias: _T | None,
+    bias_k: _T | None,
+    bias_v: _T | None,
+    add_zero_attn: bool,
+    dropout_p: float,
+    out_proj_weight: _T,
+    out_proj_bias: _T | None,
+    training: bool = True,
+    key_padding_mask: _T | None = None,
+    need_weights: bool = True,
+    attn_mask: _T | None = None,
+    use_separate_proj_weight: bool = False,
+    q_proj_weight: _T | None = None,
+    k_proj_weight: _T | None = None,
+    v_proj_weight: _T | None = None,
+    static_k: _T | None = None,
+    static_v: _T | None = None,
+    average_attn_weights: bool = True,
+    is_causal: bool = False,
+) -> _Any:
+    """What nn.MultiheadAttention computes, with its parameters as arguments."""
+    if static_k is not None or static_v is not None:
+        raise NotImplementedError(
+            "multi_head_attention_forward: static_k and static_v are not here; give key and value"
+        )
+    layer = _importlib.import_module("pywebgpu.nn.attention").MultiheadAttention(
+        embed_dim_to_check, num_heads, dropout_p, out_proj_bias is not None, bias_k is not None, add_zero_attn,
+        key.shape[-1] if use_separate_proj_weight else None, value.shape[-1] if use_separate_proj_weight else None,
+        device=str(query.device), dtype=query.dtype,
+    )  # fmt: skip
+    layer._parameters |= {
+        "in_proj_weight": None if use_separate_proj_weight else in_proj_weight, "in_proj_bias": in_proj_bias,
+        "q_proj_weight": q_proj_weight, "k_proj_weight": k_proj_weight, "v_proj_weight": v_proj_weight,
+        "bias_k": None if bias_k is None else bias_k.reshape(1, 1, -1),
+        "bias_v": None if bias_v is None else bias_v.reshape(1, 1, -1),
+    }  # fmt: skip
+    layer.out_proj._parameters |= {"weight": out_proj_weight, "bias": out_proj_bias}
+    layer.train(training)
+    return layer(
+        query, key, value, key_padding_mask, need_weights, attn_mask, average_attn_weights, is_causal=is_causal
+    )

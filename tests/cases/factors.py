@@ -1,0 +1,46 @@
+"""torch.linalg's factorisations and what is made of them; all are computed on the host."""
+
+from tests.cases.case import Case, Function, Input, call, randn
+
+CASES: list[Case] = []
+
+
+def case(name: str, fn: Function, *inputs: Input, **options) -> None:
+    CASES.append(Case(name, fn, inputs, tolerance="model", **options))
+
+
+def positive(x):
+    """A symmetric positive definite matrix of any."""
+    n = x.shape[-1]
+    return x @ x.mT + n * x.new_ones(n).diag()
+
+
+def symmetric(x):
+    return x + x.mT
+
+
+for shape in ((3, 3), (2, 3, 3)):
+    name = f"{len(shape)}d"
+    for function in ("linalg.det", "linalg.inv", "linalg.slogdet", "linalg.svdvals", "linalg.qr", "matrix_exp", "det"):
+        case(f"{function}_{name}", call(function), randn(*shape))
+    case(f"linalg.cholesky_{name}", lambda torch, x: torch.linalg.cholesky(positive(x)), randn(*shape))
+    case(f"cholesky_upper_{name}", lambda torch, x: torch.cholesky(positive(x), upper=True), randn(*shape))
+    case(f"logdet_{name}", lambda torch, x: torch.logdet(positive(x)), randn(*shape))
+    case(f"linalg.eigvalsh_{name}", lambda torch, x: torch.linalg.eigvalsh(symmetric(x)), randn(*shape))
+    case(f"linalg.eigh_{name}", lambda torch, x: torch.linalg.eigh(symmetric(x))[1].abs(), randn(*shape))
+    case(f"linalg.solve_{name}", call("linalg.solve"), randn(*shape), randn(*shape[:-1], 2))
+    case(f"linalg.solve_right_{name}", call("linalg.solve", left=False), randn(*shape), randn(*shape[:-2], 2, 3))
+    for upper in (False, True):
+        fn = call("linalg.solve_triangular", upper=upper)
+        case(f"linalg.solve_triangular_{upper}_{name}", fn, randn(*shape), randn(*shape[:-1], 2))
+for shape in ((3, 4), (4, 3), (2, 4, 3)):
+    name = "_".join(map(str, shape))
+    case(f"linalg.pinv_{name}", call("linalg.pinv"), randn(*shape))
+    case(f"linalg.qr_{name}", call("linalg.qr"), randn(*shape))
+    case(f"linalg.svd_{name}", lambda torch, x: [part.abs() for part in torch.linalg.svd(x, False)], randn(*shape))
+    for order in ("nuc", 2, -2):
+        case(f"linalg.matrix_norm_{order}_{name}", call("linalg.matrix_norm", ord=order), randn(*shape))
+case("linalg.matrix_power_negative", call("linalg.matrix_power", n=-2), randn(3, 3))
+case("norm_nuc", call("norm", "nuc"), randn(3, 4))
+case("linalg.det_of_a_singular_matrix", lambda torch, x: torch.linalg.det(x.unsqueeze(1) * x), randn(3))
+case("linalg.matrix_rank", lambda torch, x: torch.linalg.matrix_rank(x.unsqueeze(1) * x), randn(3, grad=False))
