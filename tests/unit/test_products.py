@@ -141,6 +141,14 @@ def test_rows_that_end_early_are_stored_in_vectors() -> None:
     assert "b2: array<vec4<f32>>" in kernel.wgsl
 
 
+def test_results_are_read_through_views_that_cut_rows() -> None:
+    """Every launch: fours of columns are no part of such a shape, nor are whole rows."""
+    for shape in ((24, 16, 3, 3), (18, 192)):
+        product = (leaf(24, 196) @ leaf(196, 144)).reshape(shape).sin()
+        for target in (H200, replace(H200, features=Features())):
+            assert len(names(compiled(product, target=target))) <= 2
+
+
 @pytest.mark.parametrize("sizes", [(1, 768), (768, 1), (3, 768)])
 def test_vectors_take_no_large_blocks(sizes: tuple[int, int]) -> None:
     (name,) = names(compiled(leaf(sizes[0], 64) @ leaf(64, sizes[1])))

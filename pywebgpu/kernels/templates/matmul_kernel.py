@@ -10,9 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from math import prod
 
 from pywebgpu import symbolic
 from pywebgpu.ir.graph import Movement, Node, Reduction
+from pywebgpu.kernels import ir
+from pywebgpu.kernels.access import down
 from pywebgpu.kernels.builder import Builder, element, rounded
 from pywebgpu.kernels.ir import GROUP, LANE, Array, Expr, Type, Var, construct, scalar, smaller
 from pywebgpu.kernels.kernel import Kernel
@@ -265,6 +268,7 @@ class _Product:
             with build.if_(*guards):
                 result = build.let(rounded(found, anchor.spec.dtype))
                 position = flatten((variable("batch", batches), row.within(m), column.within(n)), anchor.spec.shape)
+                position = known_by_all(position, work, build)
                 build.define(anchor, position, result)
                 store_level(FULL, position, work, build)
 
@@ -313,6 +317,20 @@ def store_level(level: str, position: Sym, work: Computation, build: Builder) ->
     for node in work.outputs:
         if levels[id(node)] == level:
             build.store(node, position, values[id(node)])
+
+
+def known_by_all(position: Sym, work: Computation, build: Builder) -> Sym:
+    """A result's position as nodes have it that read it through views: by a name, where terms of it would change."""
+    levels = work.domain.levels
+    inside = {id(node) for node in work.nodes if levels[id(node)] == FULL}
+    for node in work.nodes:
+        if id(node) not in inside or node.op in contraction.PRODUCTS:
+            continue
+        at = element(position, node)
+        found = [down(source, at) for source in node.inputs if source.spec.shape == node.spec.shape]
+        if any(one is not None and one[0] in inside and one[1] != position for one in found):
+            return build.let(ir.Index(position), build.fresh("i")).within(prod(node.spec.shape))
+    return position
 
 
 def anchor_of(nodes: Sequence[Node]) -> Node:

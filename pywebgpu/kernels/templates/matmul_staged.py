@@ -363,6 +363,7 @@ def store(
     """place: the result's coordinates before row and column: the part, where there are some, and the batch."""
     anchor = anchor_of(work.nodes)
     positions = [flatten((*place, row, column), anchor.spec.shape) for column in columns]
+    positions = [matmul_kernel.known_by_all(position, work, build) for position in positions]
     for position, one in zip(positions, found, strict=True):
         build.define(anchor, position, build.let(rounded(one, anchor.spec.dtype)))
     for position in positions:
