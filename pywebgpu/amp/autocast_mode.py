@@ -124,6 +124,30 @@ def set_autocast_enabled(device_type: str, enabled: bool) -> None:
     thread_state.autocast = others
 
 
+def is_autocast_cpu_enabled() -> bool:
+    return is_autocast_enabled("cpu")
+
+
+def set_autocast_cpu_enabled(enabled: bool) -> None:
+    set_autocast_enabled("cpu", enabled)
+
+
+def get_autocast_gpu_dtype() -> DType:
+    return get_autocast_dtype("cuda")
+
+
+def get_autocast_cpu_dtype() -> DType:
+    return get_autocast_dtype("cpu")
+
+
+def set_autocast_gpu_dtype(dtype: DType) -> None:
+    set_autocast_dtype("cuda", dtype)
+
+
+def set_autocast_cpu_dtype(dtype: DType) -> None:
+    set_autocast_dtype("cpu", dtype)
+
+
 def get_autocast_dtype(device_type: str) -> DType:
     """What autocast of a device casts to."""
     return _settings.dtypes.get(device_type, dtypes.bfloat16 if device_type == "cpu" else dtypes.float16)
@@ -149,7 +173,9 @@ def clear_autocast_cache() -> None:
 
 
 def _device(device_type: str) -> str:
-    return devices.device(devices.default_device()).type if device_type in ELSEWHERE else device_type
+    if device_type in ELSEWHERE and device_type not in devices.adopted:
+        return devices.device(devices.default_device()).type
+    return device_type
 
 
 # What is cast

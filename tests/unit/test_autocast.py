@@ -1,7 +1,10 @@
 """autocast: the dtypes of what comes out, PyTorch's on the CPU's lists; where it is on, and what it leaves as it is."""
 
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -133,6 +136,38 @@ def test_switches_are_read_back() -> None:
         assert (torch.ones(1, 1) @ torch.ones(1, 1)).dtype is torch.float16
     assert torch.is_autocast_cache_enabled()
     assert autocast_mode.is_autocast_available("webgpu")
+
+
+def test_older_names_are_the_same_switches() -> None:
+    assert torch.get_autocast_cpu_dtype() is torch.bfloat16
+    assert torch.get_autocast_gpu_dtype() is torch.float16
+    torch.set_autocast_cpu_enabled(True)
+    try:
+        assert torch.is_autocast_cpu_enabled()
+        assert (torch.ones(1, 1, device="cpu") @ torch.ones(1, 1, device="cpu")).dtype is torch.bfloat16
+    finally:
+        torch.set_autocast_cpu_enabled(False)
+
+
+SCRIPT = """
+import torch
+from torch.cuda.amp import GradScaler, autocast
+model = torch.nn.Linear(4, 4).to("cuda")
+x = torch.ones(2, 4, device="cuda")
+with autocast():
+    assert model(x).dtype is torch.float16
+with torch.autocast(device_type="cuda", dtype=torch.bfloat16):
+    assert model(x).dtype is torch.bfloat16
+    assert model.to("cpu")(x.to("cpu")).dtype is torch.float32
+"""
+
+
+def test_a_program_for_cuda_casts_on_the_device_that_has_the_name(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT)
+    command = [sys.executable, "-m", "pywebgpu", "run", "--device", "cpu", str(script)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 0, done.stderr
 
 
 def test_checkpoints_are_computed_again_as_they_were() -> None:

@@ -13,10 +13,12 @@ BLOCK = 256  # elements of a row that one workgroup orders
 JOINED = 6  # parts that one kernel joins
 LONG = 8192  # elements of a reduction from which it is worth a second pass
 FEW = 64  # results below which one pass would leave most of a device idle
+MORE = 4  # times both, as the channels of a batch of pictures have them
 PARTS = 256  # partial results of a long reduction
 TALL, WIDE, SHARES = 4096, 4096, 16  # the same of columns: elements, results at most, and partial results of each
 
-Passing = tuple[Op, Spec, int, int]  # what is read below views, its rows, and how much of k each has
+# What is read below views, by its op and those of its inputs; its rows, and how much of k each has.
+Passing = tuple[Op, tuple[Op, ...], Spec, int, int]
 
 
 def lower(roots: tuple[Node, ...], nodes: Sequence[Node]) -> tuple[Node, ...]:
@@ -85,8 +87,13 @@ def _passing(order: Sequence[Node]) -> set[Passing]:
         if node.op is contraction.matmul and node.buffer is None:
             for operand, rows in zip(node.inputs, node.spec.shape[1:], strict=True):
                 source = walk.base(operand)
-                found.add((source.op, source.spec, node.spec.shape[0] * rows, node.inputs[1].spec.shape[1]))
+                found.add((*_known(source), node.spec.shape[0] * rows, node.inputs[1].spec.shape[1]))
     return found
+
+
+def _known(node: Node) -> tuple[Op, tuple[Op, ...], Spec]:
+    """The same before and after the graph was rebuilt."""
+    return node.op, tuple([source.op for source in node.inputs]), node.spec
 
 
 def _is_long(node: Node) -> bool:
@@ -94,8 +101,9 @@ def _is_long(node: Node) -> bool:
     op = node.op
     if not isinstance(op, Reduction) or op in (reduction.argmax, reduction.argmin) or node.buffer is not None:
         return False
-    length = prod(node.inputs[0].spec.shape[axis] for axis in node.attrs["axes"])
-    return (length >= LONG and prod(node.spec.shape) < FEW) or (length >= TALL and _are_columns(node))
+    length, count = prod(node.inputs[0].spec.shape[axis] for axis in node.attrs["axes"]), prod(node.spec.shape)
+    few = length >= LONG and (count < FEW or (length >= MORE * LONG and count < MORE * FEW))
+    return few or (length >= TALL and _are_columns(node))
 
 
 def _are_columns(node: Node) -> bool:
@@ -110,7 +118,7 @@ def _split(node: Node, passing: set[Passing]) -> Node:
     assert isinstance(op, Reduction)
     source, shape = walk.base(x), x.spec.shape
     length = prod(shape[axis] for axis in axes)
-    if op is reduction.sum_ and (source.op, source.spec, prod(node.spec.shape), length) in passing:
+    if op is reduction.sum_ and (*_known(source), prod(node.spec.shape), length) in passing:
         return node
     axis = max(axes, key=lambda a: shape[a])
     n = shape[axis]

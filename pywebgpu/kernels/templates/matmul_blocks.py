@@ -54,13 +54,13 @@ JOIN = 6.0  # multiplications of a core that take as long as moving an element o
 PASS = 1_000_000  # the same for one more dispatch
 
 
-def launches(problem: Problem, each: int, target: Target) -> list[Launch]:
+def launches(problem: Problem, each: int, target: Target) -> Sequence[Launch]:
     """Of large blocks, k in parts last. each: how many results share a word, where several do."""
     # They write out fours of columns, each behind its own condition where some of them may be missing.
     if problem.formats[0] not in STORED or (each > 1 and problem.sizes[2] % 4):
-        return []
-    blocks = [*matrices(problem, target), *fitting(problem.layout, target.limits)]
-    return [block.launch for block in (*blocks, *in_parts(blocks, problem.sizes))]
+        return ()
+    blocks = *matrices(problem, target), *fitting(problem.layout, target.limits)
+    return _launches(blocks, _most(problem.sizes))
 
 
 def rule(problem: Problem, target: Target) -> Launch | None:
@@ -70,7 +70,7 @@ def rule(problem: Problem, target: Target) -> Launch | None:
     if (features.kind != "discrete" and not named) or min(problem.sizes[1:3]) < LOWEST:
         return None
     blocks = matrices(problem, target) or fitting(problem.layout, target.limits)
-    block = choose(tuple(blocks), problem, features.cores or WIDTH)
+    block = choose(blocks, problem, features.cores or WIDTH)
     return block.launch if block else None
 
 
@@ -89,16 +89,21 @@ def write(work: Computation, launch: Launch, build: Builder) -> Kernel:
     return matmul_staged.write(work, launch, build)
 
 
-def matrices(problem: Problem, target: Target) -> list[Any]:
+def matrices(problem: Problem, target: Target) -> tuple[Any, ...]:
     """Blocks of subgroup matrices that a device can run; none where it has no such matrices, or they cannot be told."""
     features = target.features
     low, high = features.subgroup_sizes
     has_all = all(name in features for name in (SUBGROUPS, F16, SUBGROUP_MATRICES)) and MATRIX in features.matrices
     if problem.formats[0] != "float16" or not has_all or low != high:
-        return []
-    blocks = [_subgroups().Block(*one, lanes=low) for one in MATRICES]
-    blocks = [block for block in blocks if block.threads <= target.limits.workgroup_size]
-    return [block for block in blocks if block.shared_bytes(problem.layout) <= target.limits.shared_bytes]
+        return ()
+    return _of_matrices(tuple(MATRICES), low, problem.layout, target.limits)
+
+
+@lru_cache(64)
+def _of_matrices(sizes: tuple[Any, ...], lanes: int, layout: str, limits: Limits) -> tuple[Any, ...]:
+    blocks = [_subgroups().Block(*one, lanes=lanes) for one in sizes]
+    blocks = [block for block in blocks if block.threads <= limits.workgroup_size]
+    return tuple([block for block in blocks if block.shared_bytes(layout) <= limits.shared_bytes])
 
 
 def _subgroups() -> Any:
@@ -106,17 +111,28 @@ def _subgroups() -> Any:
     return import_module("pywebgpu.kernels.templates.matmul_subgroups")
 
 
-def fitting(layout: str, limits: Limits) -> list[Block]:
+@lru_cache(64)
+def fitting(layout: str, limits: Limits) -> tuple[Block, ...]:
     """Staged ones that a device of these limits can run."""
     blocks = [block for block in (Block(*one) for one in BLOCKS) if block.lanes <= limits.workgroup_size]
-    return [block for block in blocks if block.shared_bytes(layout) <= limits.shared_bytes]
+    return tuple([block for block in blocks if block.shared_bytes(layout) <= limits.shared_bytes])
 
 
-def in_parts(blocks: Sequence[Any], sizes: tuple[int, ...]) -> list[Any]:
-    """The same with k in parts, as far as each has something to do, and all of them together are not too large."""
+def _most(sizes: tuple[int, ...]) -> int:
+    """Parts of k: each has something to do, and all of them together are not too large."""
     batches, m, n, depth = sizes
-    most = min(depth // LEAST, ROOM // max(WORD * batches * m * n, 1))
-    return [replace(block, parts=parts) for block in blocks for parts in PARTS if parts <= most]
+    return min(depth // LEAST, ROOM // max(WORD * batches * m * n, 1), PARTS[-1])
+
+
+@lru_cache(256)
+def _in_parts(blocks: tuple[Any, ...], most: int) -> tuple[Any, ...]:
+    """The same, and after them with k in parts."""
+    return (*blocks, *[replace(block, parts=parts) for block in blocks for parts in PARTS if parts <= most])
+
+
+@lru_cache(256)
+def _launches(blocks: tuple[Any, ...], most: int) -> tuple[Launch, ...]:
+    return tuple([block.launch for block in _in_parts(blocks, most)])
 
 
 def span(problem: Problem, launch: Launch) -> int:
@@ -127,7 +143,7 @@ def span(problem: Problem, launch: Launch) -> int:
 @lru_cache(4096)
 def choose(blocks: tuple[Any, ...], problem: Problem, cores: int) -> Any:
     """The block that is expected to take the shortest; None where a device can run none."""
-    found = [*blocks, *in_parts(blocks, problem.sizes)]
+    found = _in_parts(blocks, _most(problem.sizes))
     return min(found, key=lambda block: time(block, problem, cores), default=None)
 
 
