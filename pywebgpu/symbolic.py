@@ -38,11 +38,11 @@ class _Part:
     __match_args__ = ("of", "by")
     __slots__ = ("_hash", "by", "high", "low", "of")
 
-    _hash: int
     of: Sym
     by: int
     low: int
     high: int
+    _hash: int
 
     def __eq__(self, other: object) -> bool:
         return self is other or (type(other) is type(self) and self.by == other.by and self.of == other.of)
@@ -145,6 +145,7 @@ def constant(value: int) -> Sym:
 ZERO = constant(0)
 
 
+@lru_cache(65536)
 def variable(name: str, size: int, low: int = 0) -> Sym:
     """A variable with values low..low+size-1; of one value, that value."""
     return constant(low) if size == 1 else Sym(((Var(name, low, low + max(size, 1) - 1), 1),), 0)

@@ -69,9 +69,11 @@ def _rewritten(
     """The graph after all passes, and with a buffer for each root: its roots, and all of it, toposorted."""
     roots, order = _expanded(roots, order, claims.is_computed, kept)
     for rewrite in PASSES:
-        roots = rewrite(roots, order)
-        order = toposort(roots)
-        kept.append(order)
+        found = rewrite(roots, order)
+        if found != roots:
+            roots = found
+            order = toposort(roots)
+            kept.append(order)
         _watch(f"after {rewrite.__name__}", roots)
     divided = split_products.split_products(roots, order, claims)
     if divided is not roots:

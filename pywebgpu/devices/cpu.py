@@ -1,6 +1,7 @@
 """NumPy: the fallback, and the oracle of the WGSL devices.
 
-Each step is one NumPy call. Views stay views; a pointwise step writes into an input that dies with it.
+Each step is one NumPy call. Views stay views; a pointwise step writes into an input that dies with it, and a large
+value into the memory of one that is over.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +17,7 @@ import numpy as np
 from pywebgpu import dtypes
 from pywebgpu.compiler.program import HostCall, Program
 from pywebgpu.devices.base import Blocking, Buffer
+from pywebgpu.devices.cpu_memory import LARGE, Memory
 from pywebgpu.devices.timing import Timing
 from pywebgpu.dtypes import DType
 from pywebgpu.ir.graph import Composite, Custom, Fused, Generator, Leaf, Movement, Output, Pointwise, Spec, is_view
@@ -22,7 +25,8 @@ from pywebgpu.kernels.kernel import Limits
 from pywebgpu.kernels.target import Target
 from pywebgpu.locking import Deferred
 from pywebgpu.numbers import current
-from pywebgpu.ops import pointwise, special
+from pywebgpu.ops import contraction, movement, pointwise, special
+from pywebgpu.shapes import Shape
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -44,6 +48,7 @@ class CpuDevice(Blocking):
         self.name = f"cpu:{index}" if index else "cpu"
         self.lock = threading.RLock()  # Of what is counted: no array is written to once it is a buffer's.
         self._freed = Deferred(self.lock, self._free)
+        self._memory = Memory(np.empty)
         self.has_clock = True  # The processor's, around each NumPy call.
         self._timed: list[Timing] | None = None  # the runs since `time`
         self.counters = {"dispatches": 0, "submits": 0, "buffers_created": 0, "pipelines_created": 0, "live_bytes": 0}
@@ -64,7 +69,7 @@ class CpuDevice(Blocking):
         return array.tobytes()
 
     def load(self, program: Program) -> tuple[Program, list[Action]]:
-        return program, _actions(program)
+        return program, _actions(program, self._memory)
 
     def run(
         self,
@@ -81,14 +86,15 @@ class CpuDevice(Blocking):
         first = len(program.inputs)
         for at, (value, dtype) in enumerate(zip(numbers, program.numbers, strict=True)):
             values[first + at] = np.asarray(current(value, dtype, bits=64), special.numpy_dtype(dtype))
-        start = time.perf_counter()
+        start, give = time.perf_counter(), self._memory.give
         ended: list[int] = []  # when each step ended, where that is asked for
         with np.errstate(all="ignore"):
             for function, reads, write, into, dead in actions:
                 args = [values[slot] for slot in reads]
                 values[write] = function(*args) if into < 0 else function(*args, out=values[into])
+                del args
                 for slot in dead:
-                    values[slot] = None
+                    give(values, slot)
                 if timed is not None:
                     ended.append(time.perf_counter_ns())
         if timed is not None:
@@ -140,7 +146,7 @@ def _owned(array: NDArray[Any]) -> NDArray[Any]:
     return array if array.base is None and array.flags.c_contiguous and array.ndim else np.array(array, order="C")
 
 
-def _actions(program: Program) -> list[Action]:
+def _actions(program: Program, memory: Memory) -> list[Action]:
     """The steps with their functions bound, and what may be reused and dropped after each."""
     steps = [step for step in program.steps if isinstance(step, HostCall)]
     owner = list(range(len(program.slots)))  # a view's memory is its owner's
@@ -149,6 +155,9 @@ def _actions(program: Program) -> list[Action]:
             owner[step.slots[-1]] = owner[step.slots[0]]
     last: dict[int, int] = {}
     kept = {owner[slot] for slot in program.outputs}
+    shown: dict[int, list[int]] = {}  # by owner, it and the views of it
+    for slot, one in enumerate(owner):
+        shown.setdefault(one, []).append(slot)
     for at, step in enumerate(steps):
         for slot in step.slots:
             last[owner[slot]] = at
@@ -168,8 +177,13 @@ def _actions(program: Program) -> list[Action]:
                     break
         if not _is_view(step) and not isinstance(step.op, Generator):
             fresh.add(write)
-        dead = tuple({s for s in step.slots if last[owner[s]] == at and owner[s] not in kept})
-        actions.append((_function(step, program.slots[write].spec), tuple(reads), write, into, dead))
+        over = {owner[s] for s in step.slots if last[owner[s]] == at and owner[s] not in kept}
+        dead = tuple([s for one in sorted(over) for s in reversed(shown[one])])  # Views first: they hold their owner.
+        spec = program.slots[write].spec
+        function = _function(step, spec)
+        if into < 0 and prod(spec.shape) * spec.dtype.itemsize >= LARGE:
+            function = _recycling(step, spec, function, memory)
+        actions.append((function, tuple(reads), write, into, dead))
     return actions
 
 
@@ -195,6 +209,40 @@ def _function(step: HostCall, spec: Spec) -> Callable[..., Any]:
         attrs["spec"] = spec
     bound = lambda *arrays: reference(np, *arrays, **attrs)  # noqa: E731 - a closure over this step
     return _rounded(bound) if spec.dtype is dtypes.bfloat16 and not isinstance(op, Movement) else bound
+
+
+def _recycling(step: HostCall, spec: Spec, function: Callable[..., Any], memory: Memory) -> Callable[..., Any]:
+    """The same, with the result in memory that was used before, where NumPy can be told where to write."""
+    op, dtype, shape = step.op, special.numpy_dtype(spec.dtype), spec.shape
+    if spec.dtype is dtypes.bfloat16:
+        return function
+    if isinstance(op, Pointwise) and isinstance(op.reference, str):
+        return lambda *arrays: function(*arrays, out=memory.take(dtype, shape))
+    if op is pointwise.where:
+        return lambda c, a, b: special.where(np, c, a, b, lambda: memory.take(dtype, shape))
+    if op is contraction.matmul and spec.dtype.itemsize >= 4:
+        return lambda a, b: np.matmul(a, b, out=memory.take(dtype, shape))
+    if op is movement.reshape:
+        return _Reshape(shape, lambda: memory.take(dtype, shape))
+    if op is movement.pad:
+        return lambda a: movement.padded(a, memory.take(dtype, shape), **step.attrs)
+    return function
+
+
+class _Reshape:
+    """A reshape that knows from its first run whether it is a view: what it reads lies alike in all of them."""
+
+    def __init__(self, shape: Shape, room: Callable[[], NDArray[Any]]) -> None:
+        self._shape, self._room, self._copies = shape, room, False
+
+    def __call__(self, a: NDArray[Any]) -> NDArray[Any]:
+        if self._copies:
+            out = self._room()
+            np.copyto(out.reshape(a.shape), a)
+            return out
+        out = a.reshape(self._shape)
+        self._copies = not np.may_share_memory(out, a)
+        return out
 
 
 def _rounded(function: Callable[..., Any]) -> Callable[..., Any]:

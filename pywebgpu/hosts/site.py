@@ -69,6 +69,7 @@ LATER = (
     "data/",
     "composites/bytes.py",
     "composites/quantile.py",
+    "devices/cpu_memory.py",
     "devices/cpu.py",  # needs NumPy; without it, devices/cpu_storage.py is device cpu
     "devices/null.py",
     "devices/pool.py",

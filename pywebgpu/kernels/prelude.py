@@ -139,6 +139,7 @@ _TEXTS = (
   return log(x);
 }""",
     "fn p_exp(x: f32) -> f32 { return select(exp(x), x, p_isnan(x)); }",
+    "fn p_exp2(x: f32) -> f32 { return select(exp2(x), x, p_isnan(x)); }",
     """fn p_expm1(x: f32) -> f32 {
   if (abs(x) > 0.5) { return exp(x) - 1.0; }
   return x * (1.0 + x / 2.0 * (1.0 + x / 3.0 * (1.0 + x / 4.0 * (1.0 + x / 5.0 * (1.0 + x / 6.0 * (1.0 + x / 7.0 *

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from pywebgpu import dtypes
-from pywebgpu.nn import functional, init
+from pywebgpu.nn import init
+from pywebgpu.nn.functional import rows
 from pywebgpu.nn.module import Module
 from pywebgpu.nn.parameter import Parameter
 from pywebgpu.tensor import create
@@ -41,7 +42,7 @@ class LayerNorm(Module):
         _reset_affine(self)
 
     def forward(self, input: Tensor) -> Tensor:
-        return functional.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
+        return rows.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
 
     def extra_repr(self) -> str:
         return (
@@ -74,7 +75,7 @@ class RMSNorm(Module):
             init.ones_(self.weight)
 
     def forward(self, input: Tensor) -> Tensor:
-        return functional.rms_norm(input, self.normalized_shape, self.weight, self.eps)
+        return rows.rms_norm(input, self.normalized_shape, self.weight, self.eps)
 
     def extra_repr(self) -> str:
         return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
@@ -104,7 +105,7 @@ class GroupNorm(Module):
         _reset_affine(self)
 
     def forward(self, input: Tensor) -> Tensor:
-        return functional.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
+        return rows.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
 
     def extra_repr(self) -> str:
         affine = f"affine={self.affine}, bias={self.bias is not None}"
@@ -119,7 +120,7 @@ class LocalResponseNorm(Module):
         self.size, self.alpha, self.beta, self.k = size, alpha, beta, k
 
     def forward(self, input: Tensor) -> Tensor:
-        return functional.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
+        return rows.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
 
     def extra_repr(self) -> str:
         return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
@@ -211,7 +212,7 @@ class _BatchNorm(_Running):
                 momentum = 1.0 / self.num_batches_tracked
         own = self.training or self.running_mean is None
         tracked = not self.training or self.track_running_stats
-        return functional.batch_norm(
+        return rows.batch_norm(
             input,
             self.running_mean if tracked else None,
             self.running_var if tracked else None,
@@ -260,7 +261,7 @@ class _InstanceNorm(_Running):
             raise ValueError(f"expected {self.ranks[0]}D or {self.ranks[1]}D input (got {input.ndim}D input)")
         batched = input.ndim == self.ranks[1]
         x = input if batched else input.unsqueeze(0)
-        out = functional.instance_norm(
+        out = rows.instance_norm(
             x,
             self.running_mean,
             self.running_var,

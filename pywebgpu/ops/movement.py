@@ -95,7 +95,14 @@ def _pad_index(at: Coords, x: Shape, shape: Shape, starts: Shape, steps: Shape) 
 def _pad(
     xp: ModuleType, a: NDArray[Any], shape: Shape, starts: Shape, steps: Shape, value: float = 0.0
 ) -> NDArray[Any]:
-    out = xp.full(shape, value, a.dtype)
+    return padded(a, xp.empty(shape, a.dtype), shape, starts, steps, value)
+
+
+def padded(
+    a: NDArray[Any], out: NDArray[Any], shape: Shape, starts: Shape, steps: Shape, value: float = 0.0
+) -> NDArray[Any]:
+    """What `pad` means, written to `out`."""
+    out.fill(value)
     out[_slices(starts, a.shape, steps)] = a
     return out
 

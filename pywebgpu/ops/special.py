@@ -10,6 +10,7 @@ from pywebgpu.dtypes import DType, Kind
 from pywebgpu.errors import RangeError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import ModuleType
 
     from numpy.typing import NDArray
@@ -123,12 +124,18 @@ def upcast(xp: ModuleType, x: NDArray[Any]) -> NDArray[Any]:
     return x.astype("float32") if x.dtype == "float16" else x
 
 
-def where(xp: ModuleType, c: NDArray[Any], a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
-    """NumPy's, by arithmetic of bits where that is possible: a fraction of the time, whatever the condition."""
+def where(
+    xp: ModuleType, c: NDArray[Any], a: NDArray[Any], b: NDArray[Any], room: Callable[[], NDArray[Any]] | None = None
+) -> NDArray[Any]:
+    """NumPy's, by arithmetic of bits where that is possible: a fraction of the time, whatever the condition.
+
+    room: gives an array of the result's kind to write to.
+    """
     bits = {"f4": "i4", "i4": "i4", "f8": "i8", "i8": "i8"}.get(a.dtype.str[1:])
     if bits is None or a.dtype != b.dtype or c.dtype != bool or c.size < 1024 or a.size + b.size <= c.size:
         return xp.where(c, a, b)
-    chosen = xp.negative(c.view("i1")).astype(bits)
+    chosen = xp.empty(c.shape, bits) if room is None else room().view(bits)
+    xp.negative(c.view("i1"), out=chosen)
     other = b.view(bits)
     xp.bitwise_and(xp.bitwise_xor(a.view(bits), other), chosen, out=chosen)
     xp.bitwise_xor(chosen, other, out=chosen)

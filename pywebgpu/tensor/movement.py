@@ -300,7 +300,7 @@ class MovementMethods(TensorBase):
         """Windows of `size` elements, `step` apart, as a new last axis. A view."""
         at = shapes.axis(dimension, self.ndim)
         if self.ndim == 0 and size in (0, 1) and step > 0:
-            return self.reshape(1)[:size]  # type: ignore[no-any-return]
+            return self.reshape(1)[:size]
         if self.ndim == 0 or size > self.shape[at]:
             raise ShapeError(
                 f"maximum size for tensor at dimension {at} is {self.shape[at] if self.ndim else 1} but size is {size}"

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from math import inf, prod
+from math import inf, nan, prod
 from typing import Any
 
 import pywebgpu as torch
@@ -48,6 +48,12 @@ def added(device: str) -> Any:
     return torch.tensor(values, dtype=torch.float32, device=device).reshape(5, 7)
 
 
+def broken(device: str) -> Any:
+    """A summand that is no number at one score."""
+    values = [nan if at == 9 else 0.5 for at in range(5 * 7)]
+    return torch.tensor(values, dtype=torch.float32, device=device).reshape(5, 7)
+
+
 def padding(device: str) -> Any:
     """What of each sequence is there, for all heads and rows."""
     return torch.tensor([True] * 4 + [False] * 3 + [True] * 7, device=device).reshape(2, 1, 1, 7)
@@ -61,6 +67,7 @@ CALLS: dict[str, Call] = {
     "causal_high": Call((2, 1, 9, 8), (2, 1, 5, 8), options={"is_causal": True}),
     "bool_mask": Call(*SMALL, mask=seen),
     "added_mask": Call(*SMALL, mask=added),
+    "nan": Call(*SMALL, mask=broken),
     "padding": Call(*SMALL, mask=padding),
     "dropout": Call(*SMALL, options={"dropout_p": 0.4}),
     "groups": Call((2, 6, 5, 8), (2, 2, 7, 8), options={"enable_gqa": True}),

@@ -9,7 +9,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from pywebgpu.kernels.templates import attention
 from tests.cases.attention import CALLS, outcome
 
-NAMES = ("causal", "bool_mask", "added_mask", "groups_causal_dropout", "odd_widths", "half", "half_odd")
+NAMES = ("causal", "bool_mask", "added_mask", "nan", "groups_causal_dropout", "odd_widths", "half", "half_odd")
 
 
 def main(name: str, results: str) -> None:

@@ -174,7 +174,7 @@ def test_large_gpus_take_blocks_that_they_can_run(cores: int, shared: int) -> No
     limits = replace(H200.limits, shared_bytes=shared)
     for layout in ("nn", "nt", "tn", "tt"):
         for sizes in ((1, 4096, 4096, 4096), (1, 31, 768, 3072), (12, 512, 64, 512), (1, 1, 1, 1), (1, 1, 768, 1)):
-            blocks = tuple(matmul_blocks.fitting(layout, limits))
+            blocks = matmul_blocks.fitting(layout, limits)
             block = matmul_blocks.choose(blocks, Problem(sizes, ("float32",), layout), cores or matmul_blocks.WIDTH)
             assert block is not None
             assert replace(block, parts=1) in blocks

@@ -202,7 +202,7 @@ class Gradients:
         """Makes of a product the weight after dropout, and of what comes back to that the gradient of the score."""
         build, (sums, inner) = self.build, known
         conditions = [*there, *scores.seen(*at)]
-        weight: Expr = call("exp2", F32, scores.exponent(product, *at) - sums)
+        weight: Expr = call("p_exp2", F32, scores.exponent(product, *at) - sums)
         for condition in conditions:
             weight = select(0.0, weight, condition)
         weight = build.let(weight)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from pywebgpu.composites.attention import HIDDEN
 from pywebgpu.ir.graph import WHICH, Node
 from pywebgpu.kernels.builder import Builder
-from pywebgpu.kernels.ir import F32, GROUP, U32, Array, Const, Expr, Var, call, larger, select, smaller
+from pywebgpu.kernels.ir import F32, GROUP, U32, Array, Const, Expr, Var, call, isnan_, larger, select, smaller
 from pywebgpu.kernels.kernel import Kernel
 from pywebgpu.kernels.launch import Launch
 from pywebgpu.kernels.template import Computation
@@ -94,13 +94,13 @@ class Forward:
         self._across("max", largest)
         for at, line in enumerate(scores):
             peak = build.let(larger(self.peaks[at], largest[at]))
-            shrunk = build.let(call("exp2", F32, self.peaks[at] - peak))
+            shrunk = build.let(call("p_exp2", F32, self.peaks[at] - peak))
             build.assign(self.peaks[at], peak)
             build.assign(self.sums[at], self.sums[at] * shrunk)
             for result in self.results[at]:
                 build.assign(result, result * shrunk)
             for score, key, place in zip(line, keys, self.lanes.places, strict=True):
-                build.assign(score, call("exp2", F32, score - peak))
+                build.assign(score, call("p_exp2", F32, score - peak))
                 build.assign(self.sums[at], score, "+=")
                 kept = self.scores.kept(score, self.rows[at], key)
                 build.assign(self.weights.row(self.lanes.rows[at], place)[self.lanes.component], kept)
@@ -151,7 +151,8 @@ class Forward:
         self._across("sum", self.sums)
         outputs = {node.attrs[WHICH]: node for node in work.outputs}
         for at, query in enumerate(self.rows):
-            total = build.let(select(1.0, self.sums[at], self.sums[at].ne(0)))  # 0 where all of a row is hidden.
+            is_hidden = self.sums[at].eq(0)  # All of the row. NaN is not unequal to 0 on every engine.
+            total = build.let(select(self.sums[at], Const(F32, 1), is_hidden))
             with build.if_(*([query < call_.length] if call_.length % self.tile.rows else [])):
                 row = query.within(call_.length)
                 if 0 in outputs:
@@ -160,7 +161,8 @@ class Forward:
                         outputs[0], call_.value_width, self._place(outputs[0]), row, self.vectors, values, build
                     )
                 if 1 in outputs:
-                    found = select(0.0, self.peaks[at] + call("log2", F32, total), self.sums[at].ne(0))
+                    power = select(total, call("log2", F32, total), ~isnan_(total))
+                    found = select(self.peaks[at] + power, Const(F32, 0), is_hidden)
                     with build.if_(self.lanes.x.eq(0)):
                         position = flatten((self.batch, self.head, row), outputs[1].spec.shape)
                         build.store(outputs[1], position, found)

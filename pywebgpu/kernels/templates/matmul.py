@@ -102,11 +102,11 @@ class MatmulTemplate(Template):
         batches, m, n, depth = problem.sizes
         rule = _rule(batches, m, n, depth, target.limits)
         each = max([dtypes.BY_NAME[name].format.per_word for name in problem.formats[1:]], default=1)
-        tiles = [tile for tile in _tiles(target.limits) if tile.high % each == tile.wide % each == 0]
         staged = matmul_blocks.launches(problem, each, target)
-        found = [rule.launch, *staged, *(tile.launch for tile in tiles)]
         large = matmul_blocks.rule(problem, target) if staged else None
-        return list(dict.fromkeys([large, *found] if large else found))
+        first = [large, rule.launch] if large else [rule.launch]
+        others = (*staged, *_tile_launches(target.limits, each))
+        return [*first, *(one for one in others if one not in first)]
 
     def span(self, problem: Problem, target: Target) -> int:
         """How many steps of k of a product a workgroup adds up; 0: all. See compiler/passes/split_products.py."""
@@ -136,6 +136,12 @@ def _tiles(limits: Limits) -> list[Tile]:
         for slices in (1, 4)
     ]
     return [tile for tile in (*through, *straight) if _fits(tile, limits)]
+
+
+@lru_cache(64)
+def _tile_launches(limits: Limits, each: int) -> tuple[Launch, ...]:
+    """each: how many results share a word, where several do."""
+    return tuple([tile.launch for tile in _tiles(limits) if tile.high % each == tile.wide % each == 0])
 
 
 def _fits(tile: Tile, limits: Limits) -> bool:

@@ -15,7 +15,7 @@ from pywebgpu.formats import WORD
 from pywebgpu.ir.graph import Node
 from pywebgpu.kernels.builder import Builder
 from pywebgpu.kernels.kernel import Kernel, Limits
-from pywebgpu.kernels.launch import Launch, Problem
+from pywebgpu.kernels.launch import SUBGROUP, Launch, Problem
 from pywebgpu.kernels.target import F16, SUBGROUPS, SubgroupMatrix, Target
 from pywebgpu.kernels.target import MATRICES as SUBGROUP_MATRICES
 from pywebgpu.kernels.template import Computation
@@ -27,7 +27,6 @@ BLOCKS = (  # rows, columns, depth, and of those of an invocation
     (128, 128, 16, 16, 8), (128, 128, 16, 8, 8), (64, 128, 16, 8, 8), (128, 64, 16, 8, 8), (64, 64, 16, 8, 8),
     (64, 64, 16, 4, 8), (32, 128, 16, 8, 4), (32, 64, 16, 4, 8), (32, 64, 32, 4, 8), (32, 32, 32, 4, 4),
 )  # fmt: skip
-SUBGROUP = "subgroup"
 MATRICES = (  # rows, columns, depth, and matrices of a subgroup, of 16 x 16
     (128, 128, 32, 4, 4), (128, 64, 32, 4, 2), (64, 128, 32, 2, 4), (64, 64, 64, 2, 2), (64, 64, 32, 2, 2),
     (32, 128, 32, 2, 2), (32, 64, 64, 2, 1),
@@ -39,7 +38,7 @@ SPAN = 64  # what the steps of a part are a multiple of: the depth of every bloc
 LEAST = 64  # steps of a part, at least
 ROOM = 64 << 20  # bytes of all parts
 LOWEST = 8  # rows and columns, at least: most of a block would be for nothing
-WIDTH = 64  # cores of a discrete GPU of which nothing else is known
+WIDTH = 132  # cores, where they are not known, as Dawn tells none: too many cost less than too few
 # How much of what a core can multiply a block reaches, by rows, columns and rows of an invocation, and of matrices.
 RATES = {
     (128, 128, 16): 0.85, (128, 128, 8): 0.76, (64, 128, 8): 0.77, (128, 64, 8): 0.78, (64, 64, 8): 0.74,
@@ -54,13 +53,13 @@ JOIN = 6.0  # multiplications of a core that take as long as moving an element o
 PASS = 1_000_000  # the same for one more dispatch
 
 
-def launches(problem: Problem, each: int, target: Target) -> list[Launch]:
+def launches(problem: Problem, each: int, target: Target) -> Sequence[Launch]:
     """Of large blocks, k in parts last. each: how many results share a word, where several do."""
     # They write out fours of columns, each behind its own condition where some of them may be missing.
     if problem.formats[0] not in STORED or (each > 1 and problem.sizes[2] % 4):
-        return []
-    blocks = [*matrices(problem, target), *fitting(problem.layout, target.limits)]
-    return [block.launch for block in (*blocks, *in_parts(blocks, problem.sizes))]
+        return ()
+    blocks = *matrices(problem, target), *fitting(problem.layout, target.limits)
+    return _launches(blocks, _most(problem.sizes))
 
 
 def rule(problem: Problem, target: Target) -> Launch | None:
@@ -70,7 +69,7 @@ def rule(problem: Problem, target: Target) -> Launch | None:
     if (features.kind != "discrete" and not named) or min(problem.sizes[1:3]) < LOWEST:
         return None
     blocks = matrices(problem, target) or fitting(problem.layout, target.limits)
-    block = choose(tuple(blocks), problem, features.cores or WIDTH)
+    block = choose(blocks, problem, features.cores or WIDTH)
     return block.launch if block else None
 
 
@@ -89,16 +88,21 @@ def write(work: Computation, launch: Launch, build: Builder) -> Kernel:
     return matmul_staged.write(work, launch, build)
 
 
-def matrices(problem: Problem, target: Target) -> list[Any]:
+def matrices(problem: Problem, target: Target) -> tuple[Any, ...]:
     """Blocks of subgroup matrices that a device can run; none where it has no such matrices, or they cannot be told."""
     features = target.features
     low, high = features.subgroup_sizes
     has_all = all(name in features for name in (SUBGROUPS, F16, SUBGROUP_MATRICES)) and MATRIX in features.matrices
     if problem.formats[0] != "float16" or not has_all or low != high:
-        return []
-    blocks = [_subgroups().Block(*one, lanes=low) for one in MATRICES]
-    blocks = [block for block in blocks if block.threads <= target.limits.workgroup_size]
-    return [block for block in blocks if block.shared_bytes(problem.layout) <= target.limits.shared_bytes]
+        return ()
+    return _of_matrices(tuple(MATRICES), low, problem.layout, target.limits)
+
+
+@lru_cache(64)
+def _of_matrices(sizes: tuple[Any, ...], lanes: int, layout: str, limits: Limits) -> tuple[Any, ...]:
+    blocks = [_subgroups().Block(*one, lanes=lanes) for one in sizes]
+    blocks = [block for block in blocks if block.threads <= limits.workgroup_size]
+    return tuple([block for block in blocks if block.shared_bytes(layout) <= limits.shared_bytes])
 
 
 def _subgroups() -> Any:
@@ -106,17 +110,28 @@ def _subgroups() -> Any:
     return import_module("pywebgpu.kernels.templates.matmul_subgroups")
 
 
-def fitting(layout: str, limits: Limits) -> list[Block]:
+@lru_cache(64)
+def fitting(layout: str, limits: Limits) -> tuple[Block, ...]:
     """Staged ones that a device of these limits can run."""
     blocks = [block for block in (Block(*one) for one in BLOCKS) if block.lanes <= limits.workgroup_size]
-    return [block for block in blocks if block.shared_bytes(layout) <= limits.shared_bytes]
+    return tuple([block for block in blocks if block.shared_bytes(layout) <= limits.shared_bytes])
 
 
-def in_parts(blocks: Sequence[Any], sizes: tuple[int, ...]) -> list[Any]:
-    """The same with k in parts, as far as each has something to do, and all of them together are not too large."""
+def _most(sizes: tuple[int, ...]) -> int:
+    """Parts of k: each has something to do, and all of them together are not too large."""
     batches, m, n, depth = sizes
-    most = min(depth // LEAST, ROOM // max(WORD * batches * m * n, 1))
-    return [replace(block, parts=parts) for block in blocks for parts in PARTS if parts <= most]
+    return min(depth // LEAST, ROOM // max(WORD * batches * m * n, 1), PARTS[-1])
+
+
+@lru_cache(256)
+def _in_parts(blocks: tuple[Any, ...], most: int) -> tuple[Any, ...]:
+    """The same, and after them with k in parts."""
+    return (*blocks, *[replace(block, parts=parts) for block in blocks for parts in PARTS if parts <= most])
+
+
+@lru_cache(256)
+def _launches(blocks: tuple[Any, ...], most: int) -> tuple[Launch, ...]:
+    return tuple([block.launch for block in _in_parts(blocks, most)])
 
 
 def span(problem: Problem, launch: Launch) -> int:
@@ -127,7 +142,7 @@ def span(problem: Problem, launch: Launch) -> int:
 @lru_cache(4096)
 def choose(blocks: tuple[Any, ...], problem: Problem, cores: int) -> Any:
     """The block that is expected to take the shortest; None where a device can run none."""
-    found = [*blocks, *in_parts(blocks, problem.sizes)]
+    found = _in_parts(blocks, _most(problem.sizes))
     return min(found, key=lambda block: time(block, problem, cores), default=None)
 
 

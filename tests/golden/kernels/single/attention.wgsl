@@ -1,6 +1,8 @@
 // attention: grid (6, 1, 1), writes b1
 @group(0) @binding(0) var<storage, read> b0: array<vec4<f32>>;
 @group(0) @binding(1) var<storage, read_write> b1: array<vec4<f32>>;
+fn p_isnan(x: f32) -> bool { return (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u; }
+fn p_exp2(x: f32) -> f32 { return select(exp2(x), x, p_isnan(x)); }
 var<workgroup> queries: array<array<vec4<f32>, 3>, 8>;
 var<workgroup> keys: array<array<vec4<f32>, 3>, 8>;
 var<workgroup> values: array<array<vec4<f32>, 3>, 8>;
@@ -99,11 +101,11 @@ fn main(@builtin(workgroup_id) w: vec3u, @builtin(local_invocation_index) lane: 
     let v40 = folds[y][1u];
     v38 = max(max(max(max(max(max(max(v39.x, v39.y), v39.z), v39.w), v40.x), v40.y), v40.z), v40.w);
     let v41 = max(v14, v38);
-    let v42 = exp2(v14 - v41);
+    let v42 = p_exp2(v14 - v41);
     v14 = v41;
     v15 = v15 * v42;
     v13 = v13 * v42;
-    v32 = exp2(v32 - v41);
+    v32 = p_exp2(v32 - v41);
     v15 += v32;
     weights[y][v1][v2] = v32;
     workgroupBarrier();
@@ -151,7 +153,7 @@ fn main(@builtin(workgroup_id) w: vec3u, @builtin(local_invocation_index) lane: 
   let v53 = folds[y][0u];
   let v54 = folds[y][1u];
   v15 = v53.x + v53.y + v53.z + v53.w + v54.x + v54.y + v54.z + v54.w;
-  let v55 = select(1.0, v15, v15 != 0.0);
+  let v55 = select(v15, 1.0, v15 == 0.0);
   if (v3 < 20u) {
     let v56 = v13 / v55;
     if (x < 2u) {

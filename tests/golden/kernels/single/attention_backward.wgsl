@@ -6,6 +6,8 @@
 @group(0) @binding(4) var<storage, read_write> b4: array<vec4<f32>>;
 @group(0) @binding(5) var<storage, read_write> b5: array<vec4<f32>>;
 @group(0) @binding(6) var<storage, read_write> b6: array<vec4<f32>>;
+fn p_isnan(x: f32) -> bool { return (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u; }
+fn p_exp2(x: f32) -> f32 { return select(exp2(x), x, p_isnan(x)); }
 var<workgroup> weights: array<array<vec4<f32>, 4>, 8>;
 var<workgroup> own: array<array<vec4<f32>, 3>, 8>;
 var<workgroup> own_value: array<array<vec4<f32>, 3>, 8>;
@@ -134,7 +136,7 @@ fn main(@builtin(workgroup_id) w: vec3u, @builtin(local_invocation_index) lane: 
       let v57 = other_value_parts[x][0u];
       let v58 = v57.x + v57.y;
       let v59 = b3[shared_head * 20u + v56];
-      let v60 = select(0.0, select(0.0, exp2(v45 * 0.5100697232983947 - v59), v55 < 20u), v19 <= v55);
+      let v60 = select(0.0, select(0.0, p_exp2(v45 * 0.5100697232983947 - v59), v55 < 20u), v19 <= v55);
       v46 = v60 * (v46 - v58) * 0.35355339059327373;
       v45 = v60;
       weights[y][v1][v2] = v45;
@@ -350,7 +352,7 @@ fn main(@builtin(workgroup_id) w: vec3u, @builtin(local_invocation_index) lane: 
         v134 = fma(v141.w, v142.w, v134);
       }
       let v143 = start + x;
-      let v144 = select(0.0, select(0.0, exp2(v133 * 0.5100697232983947 - v114), v143 < 20u), v143 <= v110);
+      let v144 = select(0.0, select(0.0, p_exp2(v133 * 0.5100697232983947 - v114), v143 < 20u), v143 <= v110);
       v134 = v144 * (v134 - v113) * 0.35355339059327373;
       v133 = v144;
       weights[y][v1][v2] = v134;
