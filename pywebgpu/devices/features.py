@@ -29,10 +29,9 @@ FAMILIES = {
 }
 EMULATED = ("swiftshader",)  # Their workgroups are coroutines of a CPU, and their pipelines take longest to make.
 # Multiprocessors (NVIDIA), compute units (AMD), GPU cores (Apple), as their makers' data sheets have them.
-# Dawn tells an architecture and no name: Hopper's are H100 and H200.
 CORES = {
     "H200": 132, "H100 PCIe": 114, "H100": 132, "A100": 108, "A10": 72, "L40S": 142, "L4": 58, "T4": 40, "V100": 80,
-    "hopper": 132, "RTX 5090": 170, "RTX 5080": 84, "RTX 4090": 128, "RTX 4080": 76, "RTX 4070": 46, "RTX 4060": 24,
+    "RTX 5090": 170, "RTX 5080": 84, "RTX 4090": 128, "RTX 4080": 76, "RTX 4070": 46, "RTX 4060": 24,
     "RTX 3090": 82, "RTX 3080": 68, "RTX 3070": 46, "RTX 3060": 28, "RTX 2080 Ti": 68, "RTX 2080": 46,
     "RX 7900 XTX": 96, "RX 7900 XT": 84, "RX 6900 XT": 80, "RX 6800 XT": 72,
     "M1 Ultra": 64, "M1 Max": 32, "M1 Pro": 16, "M1": 8, "M2 Ultra": 76, "M2 Max": 38, "M2 Pro": 19, "M2": 10,

@@ -44,6 +44,7 @@ class Problem(NamedTuple):
 
 
 HALVES = frozenset({"float16", "bfloat16"})
+SUBGROUP = "subgroup"  # a way that products of halves alone have, on subgroup matrices
 
 
 class Case(NamedTuple):
@@ -82,11 +83,11 @@ def choose(template: Launchable, problem: Problem, target: Target) -> Launch:
     It is what `target.tuning` has for the case, if that is one of `template.launches(problem, target)`, else the first
     of these: the template's own rule for devices that nobody has measured. A tuning can name nothing that the target
     cannot run, and what it does not name costs nothing. `case(template, problem)` is the key that it is looked up by.
-    Of halves that nobody measured it is what float32 has: their products are computed in that.
+    Of halves that nobody measured it is what float32 has, where their products are computed in that.
     """
     found = template.launches(problem, target)
     key = case(template, problem)
     tuned = target.tuning.get(key)
-    if tuned is None and key.formats and HALVES.issuperset(key.formats):
+    if tuned is None and key.formats and HALVES.issuperset(key.formats) and found[0].way != SUBGROUP:
         tuned = target.tuning.get(key._replace(formats=("float32",)))
     return tuned if tuned is not None and tuned in found else found[0]

@@ -15,13 +15,13 @@ from pywebgpu import devices
 from pywebgpu.kernels import wgsl
 from pywebgpu.kernels.ir import Function
 from pywebgpu.kernels.kernel import Kernel
-from pywebgpu.kernels.launch import Problem
+from pywebgpu.kernels.launch import Case, Problem
 from pywebgpu.kernels.target import F16, MATRICES, SUBGROUPS, Features, Target
 from pywebgpu.kernels.templates import matmul_blocks
 from pywebgpu.kernels.templates.matmul_subgroups import Block
 from pywebgpu.runtime import program_cache, state
 from tests.unit.compiled import leaf
-from tests.unit.test_products import H200, Always, compiled, names
+from tests.unit.test_products import BLOCKS, H200, Always, compiled, names
 
 FEATURES = Features((F16, SUBGROUPS, MATRICES), (32, 32), (matmul_blocks.MATRIX,), "nvidia", "", "tint", 132)
 AMPERE = replace(H200, features=FEATURES)
@@ -116,6 +116,11 @@ def test_blocks_of_matrices_multiply(block: Block, device: str, monkeypatch: pyt
 def test_halves_are_multiplied_by_matrices_where_a_device_has_them() -> None:
     x, weight = leaf(512, 768, dtype=torch.float16), leaf(768, 768, dtype=torch.float16)
     assert names(compiled(x @ weight.t(), target=AMPERE))[0].count("subgroup") == 1
+    case = Case("matmul", (1, 512, 1024, 1024), ("float32",), "nt")
+    tuned = replace(AMPERE, tuning={case: BLOCKS[0].launch})
+    assert names(compiled(x @ weight.t(), target=tuned))[0].count("subgroup") == 1, (
+        "float32 was measured, and is slower"
+    )
     without = replace(AMPERE, features=replace(FEATURES, matrices=()))
     assert names(compiled(x @ weight.t(), target=without))[0].count("subgroup") == 0
 

@@ -15,7 +15,7 @@ from pywebgpu.formats import WORD
 from pywebgpu.ir.graph import Node
 from pywebgpu.kernels.builder import Builder
 from pywebgpu.kernels.kernel import Kernel, Limits
-from pywebgpu.kernels.launch import Launch, Problem
+from pywebgpu.kernels.launch import SUBGROUP, Launch, Problem
 from pywebgpu.kernels.target import F16, SUBGROUPS, SubgroupMatrix, Target
 from pywebgpu.kernels.target import MATRICES as SUBGROUP_MATRICES
 from pywebgpu.kernels.template import Computation
@@ -27,7 +27,6 @@ BLOCKS = (  # rows, columns, depth, and of those of an invocation
     (128, 128, 16, 16, 8), (128, 128, 16, 8, 8), (64, 128, 16, 8, 8), (128, 64, 16, 8, 8), (64, 64, 16, 8, 8),
     (64, 64, 16, 4, 8), (32, 128, 16, 8, 4), (32, 64, 16, 4, 8), (32, 64, 32, 4, 8), (32, 32, 32, 4, 4),
 )  # fmt: skip
-SUBGROUP = "subgroup"
 MATRICES = (  # rows, columns, depth, and matrices of a subgroup, of 16 x 16
     (128, 128, 32, 4, 4), (128, 64, 32, 4, 2), (64, 128, 32, 2, 4), (64, 64, 64, 2, 2), (64, 64, 32, 2, 2),
     (32, 128, 32, 2, 2), (32, 64, 64, 2, 1),
@@ -39,7 +38,7 @@ SPAN = 64  # what the steps of a part are a multiple of: the depth of every bloc
 LEAST = 64  # steps of a part, at least
 ROOM = 64 << 20  # bytes of all parts
 LOWEST = 8  # rows and columns, at least: most of a block would be for nothing
-WIDTH = 64  # cores of a discrete GPU of which nothing else is known
+WIDTH = 132  # cores, where they are not known, as Dawn tells none: too many cost less than too few
 # How much of what a core can multiply a block reaches, by rows, columns and rows of an invocation, and of matrices.
 RATES = {
     (128, 128, 16): 0.85, (128, 128, 8): 0.76, (64, 128, 8): 0.77, (128, 64, 8): 0.78, (64, 64, 8): 0.74,

@@ -13,20 +13,19 @@ from dataclasses import dataclass
 from functools import partial
 from math import prod
 
-from pywebgpu import dtypes, formats
+from pywebgpu import formats
 from pywebgpu.ir.graph import Node
 from pywebgpu.kernels import ir
-from pywebgpu.kernels.builder import Builder, rounded
+from pywebgpu.kernels.builder import Builder
 from pywebgpu.kernels.ir import GROUP, LANE, Expr, Type, Var, call, construct, smaller
 from pywebgpu.kernels.kernel import Kernel
-from pywebgpu.kernels.launch import Launch
+from pywebgpu.kernels.launch import SUBGROUP, Launch
 from pywebgpu.kernels.template import Computation
 from pywebgpu.kernels.templates import matmul_staged
 from pywebgpu.kernels.templates.matmul_kernel import FULL, anchor_of, is_contiguous_in_k
 from pywebgpu.kernels.templates.matmul_staged import Steps
 from pywebgpu.symbolic import Sym
 
-WAY = "subgroup"
 SIDE = 16  # of a matrix
 EIGHT = Type("u32", 4)  # eight numbers of two bytes
 
@@ -60,7 +59,7 @@ class Block:
 
     @property
     def launch(self) -> Launch:
-        return Launch(WAY, self.threads, (self.rows, self.columns, self.depth), (self.high, self.wide), self.parts)
+        return Launch(SUBGROUP, self.threads, (self.rows, self.columns, self.depth), (self.high, self.wide), self.parts)
 
     @staticmethod
     def of(launch: Launch) -> Block:
@@ -103,7 +102,7 @@ def write(work: Computation, launch: Launch, build: Builder) -> Kernel:
         step = partial(_step, left, right, (y, x), sums, block, build)
         matmul_staged.multiply((left, right), steps, place[0], step, build)
     _Results(left, right, (y, x), subgroup, place, block, work, build).store(sums)
-    name = "_".join(["matmul", f"{block.rows}x{block.columns}", WAY, *[matmul_staged.PART] * len(parts)])
+    name = "_".join(["matmul", f"{block.rows}x{block.columns}", SUBGROUP, *[matmul_staged.PART] * len(parts)])
     return build.kernel(name, block.threads, prod((*parts, batches)) * across * down, vector=4)
 
 
@@ -203,8 +202,7 @@ class _Side:
         return ir.Call(_PAIR, ir.U32, low, high)
 
     def _half(self, at: tuple[Sym, Sym, Sym], there: list[Expr]) -> Expr:
-        value = rounded(self._build.value(self.source, at), dtypes.float16)
-        bits = ir.Call(ir.template(formats.F16.pack), ir.U32, value)
+        bits = ir.Call(ir.template(formats.F16.pack), ir.U32, self._build.value(self.source, at))
         return self._build.let(ir.select(0, bits, there[0]) if there else bits)
 
     def load(self, y: Var, step: int, count: int, build: Builder) -> list[Var]:
