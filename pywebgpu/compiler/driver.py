@@ -8,7 +8,7 @@ from pywebgpu import dtypes
 from pywebgpu.compiler import memory_plan, packed_stores, suballocation
 from pywebgpu.compiler.fusion_group import FusionGroup
 from pywebgpu.compiler.kernel_table import KernelTable
-from pywebgpu.compiler.passes import PASSES, expand, simplify, split_products
+from pywebgpu.compiler.passes import PASSES, expand, scatters, simplify, split_products
 from pywebgpu.compiler.program import Dispatch, HostCall, Program, Slot, Written
 from pywebgpu.compiler.schedule import Schedule, scheduled
 from pywebgpu.errors import CompileError
@@ -75,12 +75,13 @@ def _rewritten(
             order = toposort(roots)
             kept.append(order)
         _watch(f"after {rewrite.__name__}", roots)
-    divided = split_products.split_products(roots, order, claims)
-    if divided is not roots:
-        roots = divided
-        order = toposort(roots)
-        kept.append(order)
-        _watch("after split_products", roots)
+    for fit in (scatters.lower_scatters, split_products.split_products):  # These ask what the device is.
+        divided = fit(roots, order, claims)
+        if divided is not roots:
+            roots = divided
+            order = toposort(roots)
+            kept.append(order)
+            _watch(f"after {fit.__name__}", roots)
     roots = _stored(roots, claims)
     order = toposort(roots)
     kept.append(order)

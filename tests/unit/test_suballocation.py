@@ -63,6 +63,13 @@ def test_rows_are_added_where_a_product_wrote() -> None:
     assert sum((buffer, 0) in places or (buffer, None) in places for places in bound(program)) == 3
 
 
+def test_rows_of_a_value_of_many_windows_are_added_window_by_window() -> None:
+    x, numbers, updates = leaf(3000, 64), leaf(70, dtype=torch.int64), leaf(70, 64)
+    for nbytes, way in ((1 << 19, "scatter_blocks_add"), (1 << 16, "scatter_add")):
+        program = compiled(x.index_add(0, numbers, updates), limits=replace(DEFAULT, binding_bytes=nbytes))
+        assert way in {kernel.name for kernel in program.kernels}
+
+
 def test_rows_are_added_in_the_buffer_that_the_result_takes_over() -> None:
     x, numbers, updates = leaf(3000, 64), leaf(70, dtype=torch.int64), leaf(70, 64)
     program = only(lambda: x.index_add_(0, numbers, updates))

@@ -11,29 +11,35 @@ from math import prod
 
 from pywebgpu import dtypes
 from pywebgpu.compiler.passes import lower as lowering
+from pywebgpu.formats import WORD
 from pywebgpu.ir import walk
 from pywebgpu.ir.graph import WHICH, Node, thread_state
+from pywebgpu.kernels import windows
+from pywebgpu.kernels.kernel import Limits
+from pywebgpu.kernels.templates import Claims
 from pywebgpu.ops import indexing, movement, pointwise, scattering
 
 MANY = 4096  # updates from which putting them in order first costs less than comparing each with each row
 WORK = 1 << 23  # comparisons of updates with elements, from which a few small kernels cost less than one with all
 WIDE = 32  # columns from which a workgroup for each few updates is busy
+OTHERS = 6  # bindings of a kernel beside the value: numbers, order, updates of two operands, carries, faults
 COUNTED = 1024  # numbers that are put in order by counting, at once: more take a CPU longer than the passes that merge
 MODES = ("add", "prod", "max", "min", "set")  # Not those that check: a part of a sum may not fit where the sum does.
 
 
-def lower(roots: tuple[Node, ...], nodes: Sequence[Node]) -> tuple[Node, ...]:
+def lower_scatters(roots: tuple[Node, ...], nodes: Sequence[Node], claims: Claims) -> tuple[Node, ...]:
     """The same values, where scatters became what their sizes ask for."""
     if not any(node.op is indexing.scatter and node.buffer is None for node in nodes):
         return roots
-    roots = _joined(roots, nodes)
+    limits = claims.target.limits
+    roots = _joined(roots, nodes, limits)
     nodes = walk.toposort(roots)
     users = _users(roots, nodes)
 
     def rule(node: Node) -> Node:
         if node.op is not indexing.scatter:
             return node
-        if _is_in_place(node):
+        if _is_in_place(node, limits):
             return _in_place(node, is_checked=users.get(id(node.inputs[1]), 0) > 1)
         return _sorted(node) if node.inputs[1].spec.shape[0] >= MANY else node
 
@@ -48,11 +54,14 @@ def _users(roots: tuple[Node, ...], nodes: Sequence[Node]) -> dict[int, int]:
     return found
 
 
-def _is_in_place(node: Node) -> bool:
+def _is_in_place(node: Node, limits: Limits) -> bool:
+    """Where a workgroup may reach any row: all of the value is bound."""
     base, index, _ = node.inputs
     updates, columns = index.spec.shape[0], base.spec.shape[1]
     large = prod(base.spec.shape) * updates >= WORK and columns >= WIDE
-    return large and node.attrs["mode"] in MODES and node.spec.dtype.format.per_word == 1
+    bound = OTHERS + windows.count(WORD * prod(base.spec.shape), limits)
+    known = node.attrs["mode"] in MODES and node.spec.dtype.format.per_word == 1
+    return large and known and bound <= limits.bindings
 
 
 def _in_place(node: Node, *, is_checked: bool) -> Node:
@@ -81,7 +90,7 @@ def _sorted(node: Node) -> Node:
     return indexing.scatter_sorted(base, numbers, order, source, mode=node.attrs["mode"])
 
 
-def _joined(roots: tuple[Node, ...], nodes: Sequence[Node]) -> tuple[Node, ...]:
+def _joined(roots: tuple[Node, ...], nodes: Sequence[Node], limits: Limits) -> tuple[Node, ...]:
     """x + (0 with updates) -> x with updates, where nobody else wants the second."""
     users = _users(roots, nodes)
     new: dict[int, Node] = {}
@@ -92,20 +101,20 @@ def _joined(roots: tuple[Node, ...], nodes: Sequence[Node]) -> tuple[Node, ...]:
             if inputs != node.inputs:
                 fresh = Node(node.op, inputs, node.attrs, node.spec)
             if node.op is pointwise.add:
-                fresh = _onto(node, fresh, users)
+                fresh = _onto(node, fresh, users, limits)
             if thread_state.origins is not None:
                 thread_state.origins.carry(node, fresh)
         new[id(node)] = fresh
     return tuple([new[id(root)] for root in roots])
 
 
-def _onto(node: Node, fresh: Node, users: dict[int, int]) -> Node:
+def _onto(node: Node, fresh: Node, users: dict[int, int], limits: Limits) -> Node:
     """users: how many there are of a node, by its id before anything was rebuilt."""
     for old, updates, other in zip(node.inputs, fresh.inputs, fresh.inputs[::-1], strict=True):
         if updates.op is not indexing.scatter or updates.buffer is not None or users[id(old)] > 1:
             continue
         base, index, source = updates.inputs
         is_sum = updates.attrs["mode"] == "add" and base.op is pointwise.const and base.attrs["value"] == 0
-        if is_sum and other.spec == updates.spec and _is_in_place(updates):
+        if is_sum and other.spec == updates.spec and _is_in_place(updates, limits):
             return indexing.scatter(other, index, source, mode="add")
     return fresh

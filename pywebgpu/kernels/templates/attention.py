@@ -52,8 +52,7 @@ class AttentionTemplate(FusedTemplate):
         if length < FEW and span > MANY:
             return False
         scores = 4 * batches * heads * length * span
-        is_cpu = target.limits.emulated or target.features.kind == "cpu"
-        if is_cpu and scores <= STORED * target.limits.buffer_bytes:
+        if _is_cpu(target) and scores <= STORED * target.limits.buffer_bytes:
             return False
         return bool(self._tiles((width, value.spec.shape[3]), target.limits))
 
@@ -72,7 +71,8 @@ class AttentionTemplate(FusedTemplate):
         rows, _, _, *widths = problem.sizes
         found = self._tiles((widths[0], widths[1]), target.limits)
         busy = [tile for tile in found if rows * tile.threads >= BUSY * tile.rows]
-        first = busy[0] if busy else max(found, key=lambda tile: tile.threads / tile.rows)
+        # A CPU that plays the GPU translates a short text much sooner.
+        first = found[-1] if _is_cpu(target) else busy[0] if busy else max(found, key=_patience)
         ways = ["", SHUFFLED] if self._shuffles and _neighbours(target.features) else [""]
         return [tile.launch(way) for tile in (first, *(one for one in found if one != first)) for way in ways[::-1]]
 
@@ -127,6 +127,15 @@ def _fitting(
         if tile.threads <= limits.workgroup_size and 16 * vectors(tile, *widths) <= limits.shared_bytes
         if tile.high * max(widths) // LANES <= RESULTS
     ]
+
+
+def _is_cpu(target: Target) -> bool:
+    return target.limits.emulated or target.features.kind == "cpu"
+
+
+def _patience(tile: Tile) -> tuple[bool, int, int]:
+    """Where few rows leave a device idle, what takes time is to wait for tiles: several lanes a row, many columns."""
+    return tile.threads >= 4 * tile.rows, tile.columns, tile.rows
 
 
 def _neighbours(features: Features) -> bool:

@@ -4,7 +4,7 @@ Each row is written by one workgroup of each kernel, and its updates are taken i
 bits in every run.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from pywebgpu.ir.graph import WHICH, Node, Op
 from pywebgpu.kernels.builder import Builder
@@ -90,16 +90,22 @@ class ScatterBlocksTemplate(FusedTemplate):
                 build.assign(number[t], build.value(numbers, (found.within(updates),)))
         build.barrier()
         own.leave(build)
-        _add_block(made[0], made[1], [build.let(number[t], f"n{t}") for t in range(BLOCK + 2)], update, own, build)
+        _add_block(work.nodes[0], made, [build.let(number[t], f"n{t}") for t in range(BLOCK + 2)], update, own, build)
         return build.kernel(
-            f"scatter_blocks_{made[0].attrs['mode']}", launch.threads, blocks * own.parts, vector=launch.vector
+            f"scatter_blocks_{work.nodes[0].attrs['mode']}", launch.threads, blocks * own.parts, vector=launch.vector
         )
 
 
-def _add_block(node: Node, carries: Node, number: list[Var], update: Array, own: _Columns, build: Builder) -> None:
-    """All rows are loaded before any is stored: they wait for memory together."""
-    base, numbers, _, source = node.inputs
-    rows, updates, mode = base.spec.shape[0], numbers.spec.shape[0], node.attrs["mode"]
+def _add_block(
+    of: Node, made: Mapping[int, Node], number: list[Var], update: Array, own: _Columns, build: Builder
+) -> None:
+    """All rows are loaded before any is stored: they wait for memory together.
+
+    made: by number, the values that this kernel computes: both, where it may bind as much.
+    """
+    node, carries = made.get(0), made.get(1)
+    base, numbers, _, source = of.inputs
+    rows, updates, mode = base.spec.shape[0], numbers.spec.shape[0], of.attrs["mode"]
     values: list[list[Expr]] = []
     places: list[list[tuple[Sym, Sym]]] = []
     before: list[list[Expr]] = []
@@ -109,9 +115,9 @@ def _add_block(node: Node, carries: Node, number: list[Var], update: Array, own:
     for t in range(1, BLOCK + 1):
         row = build.let(smaller(number[t], rows - 1), f"row{t}")
         places.append(own.at(row.within(rows)))
-        before.append([build.value(base, place) for place in places[-1]])
+        before.append([build.value(base, place) for place in places[-1] if node is not None])
     sums = [build.var(value, build.fresh("acc")) for value in values[0]]
-    first = build.let(own.group * 2, "carry")
+    first, count = build.let(own.group * 2, "carry"), 2 * -(-updates // BLOCK)
     from_left = build.var(select(0, Const(U32, 1), number[0].eq(number[1])), "from_left")
     for t in range(1, BLOCK + 1):
         if t > 1:
@@ -120,17 +126,19 @@ def _add_block(node: Node, carries: Node, number: list[Var], update: Array, own:
                 build.assign(total, select(value, combine(mode, total, value), goes_on))
         with build.if_(number[t].ne(number[t + 1]), number[t].ne(Const(U32, NO_ROW))):
             with build.if_(from_left.eq(1)):
-                _store(carries, own.at(first.within(carries.spec.shape[0])), sums, build)
+                _store(carries, own.at(first.within(count)), sums, build)
             with build.else_():
-                joined = [combine(mode, old, total) for old, total in zip(before[t - 1], sums, strict=True)]
+                joined = [combine(mode, old, total) for old, total in zip(before[t - 1], sums, strict=False)]
                 _store(node, places[t - 1], joined, build)
             build.assign(from_left, 0)
     with build.if_(number[BLOCK].eq(number[BLOCK + 1]), number[BLOCK].ne(Const(U32, NO_ROW))):
         at = build.let(first + (1 - from_left), "out")
-        _store(carries, own.at(at.within(carries.spec.shape[0])), sums, build)
+        _store(carries, own.at(at.within(count)), sums, build)
 
 
-def _store(node: Node, places: Sequence[tuple[Sym, Sym]], values: Sequence[Expr], build: Builder) -> None:
+def _store(node: Node | None, places: Sequence[tuple[Sym, Sym]], values: Sequence[Expr], build: Builder) -> None:
+    if node is None:
+        return
     for place, value in zip(places, values, strict=True):
         build.store(node, flatten(place, node.spec.shape), value)
 
