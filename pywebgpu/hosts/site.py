@@ -90,6 +90,7 @@ LATER = (
     "js_bridge/safetensors.mjs",
     "js_bridge/validate.mjs",
     "js_bridge/values.mjs",
+    "kernels/templates/matmul_staged.py",
     "kernels/templates/matmul_subgroups.py",
     "linalg.py",
     "kernels/gamma.py",

@@ -15,7 +15,7 @@ from pywebgpu.kernels.kernel import Limits
 from pywebgpu.kernels.launch import Case, Launch, Problem
 from pywebgpu.kernels.target import Features, Target
 from pywebgpu.kernels.templates import matmul_blocks
-from pywebgpu.kernels.templates.matmul_staged import Block
+from pywebgpu.kernels.templates.matmul_blocks import Block
 from pywebgpu.nn import functional
 from pywebgpu.runtime import program_cache
 from tests.unit.compiled import leaf

@@ -5,8 +5,10 @@ multiplications at the rate that a block of its size reaches. Constants are thos
 only the number of multiprocessors is known, or not even that.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib import import_module
 from typing import Any
@@ -19,10 +21,9 @@ from pywebgpu.kernels.launch import SUBGROUP, Launch, Problem
 from pywebgpu.kernels.target import F16, SUBGROUPS, SubgroupMatrix, Target
 from pywebgpu.kernels.target import MATRICES as SUBGROUP_MATRICES
 from pywebgpu.kernels.template import Computation
-from pywebgpu.kernels.templates import matmul_staged
 from pywebgpu.kernels.templates.matmul_kernel import FULL, problem_of
-from pywebgpu.kernels.templates.matmul_staged import Block
 
+WAY = "staged"
 BLOCKS = (  # rows, columns, depth, and of those of an invocation
     (128, 128, 16, 16, 8), (128, 128, 16, 8, 8), (64, 128, 16, 8, 8), (128, 64, 16, 8, 8), (64, 64, 16, 8, 8),
     (64, 64, 16, 4, 8), (32, 128, 16, 8, 4), (32, 64, 16, 4, 8), (32, 64, 32, 4, 8), (32, 32, 32, 4, 4),
@@ -53,6 +54,47 @@ JOIN = 6.0  # multiplications of a core that take as long as moving an element o
 PASS = 1_000_000  # the same for one more dispatch
 
 
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A workgroup's part of the result: rows x columns, `high` x `wide` an invocation, `depth` of k at a time.
+
+    parts: how many workgroups share k (see compiler/passes/split_products.py).
+    """
+
+    rows: int
+    columns: int
+    depth: int
+    high: int
+    wide: int
+    parts: int = 1
+
+    @property
+    def down(self) -> int:
+        return self.rows // self.high
+
+    @property
+    def across(self) -> int:
+        return self.columns // self.wide
+
+    @property
+    def lanes(self) -> int:
+        return self.down * self.across
+
+    @property
+    def launch(self) -> Launch:
+        return Launch(WAY, self.lanes, (self.rows, self.columns, self.depth), (self.high, self.wide), self.parts)
+
+    @staticmethod
+    def of(launch: Launch) -> Block:
+        (rows, columns, depth), (high, wide) = launch.tile, launch.each
+        return Block(rows, columns, depth, high, wide, launch.split)
+
+    def shared_bytes(self, layout: str) -> int:
+        """Of workgroup memory, for operands that lie so (see MatmulTemplate)."""
+        fours = self.rows // 4 + (layout[0] == "n") + self.columns // 4 + (layout[1] == "t")
+        return 16 * self.depth * fours
+
+
 def launches(problem: Problem, each: int, target: Target) -> Sequence[Launch]:
     """Of large blocks, k in parts last. each: how many results share a word, where several do."""
     # They write out fours of columns, each behind its own condition where some of them may be missing.
@@ -81,11 +123,12 @@ def is_of_matrices(product: Node, target: Target) -> bool:
 def write(work: Computation, launch: Launch, build: Builder) -> Kernel:
     """A product with a launch of large blocks, or any of which only a part is wanted."""
     if launch.way == SUBGROUP and set(work.domain.levels.values()) == {FULL}:
-        found: Kernel = _subgroups().write(work, launch, build)
+        found: Kernel = _module("matmul_subgroups").write(work, launch, build)
         return found
-    if launch.way != matmul_staged.WAY:
+    if launch.way != WAY:
         launch = fitting("nt", build.limits)[-1].launch
-    return matmul_staged.write(work, launch, build)
+    written: Kernel = _module("matmul_staged").write(work, launch, build)
+    return written
 
 
 def matrices(problem: Problem, target: Target) -> tuple[Any, ...]:
@@ -100,14 +143,14 @@ def matrices(problem: Problem, target: Target) -> tuple[Any, ...]:
 
 @lru_cache(64)
 def _of_matrices(sizes: tuple[Any, ...], lanes: int, layout: str, limits: Limits) -> tuple[Any, ...]:
-    blocks = [_subgroups().Block(*one, lanes=lanes) for one in sizes]
+    blocks = [_module("matmul_subgroups").Block(*one, lanes=lanes) for one in sizes]
     blocks = [block for block in blocks if block.threads <= limits.workgroup_size]
     return tuple([block for block in blocks if block.shared_bytes(layout) <= limits.shared_bytes])
 
 
-def _subgroups() -> Any:
-    """The module, which a page loads when a device has matrices: few do."""
-    return import_module("pywebgpu.kernels.templates.matmul_subgroups")
+def _module(name: str) -> Any:
+    """What writes the kernels: a page loads it when they are wanted there, which is rare."""
+    return import_module(f"pywebgpu.kernels.templates.{name}")
 
 
 @lru_cache(64)

@@ -22,53 +22,12 @@ from pywebgpu.kernels.kernel import Kernel
 from pywebgpu.kernels.launch import Launch
 from pywebgpu.kernels.template import Computation
 from pywebgpu.kernels.templates import matmul_kernel
+from pywebgpu.kernels.templates.matmul_blocks import WAY, Block
 from pywebgpu.kernels.templates.matmul_kernel import FULL, LEFT, RIGHT, anchor_of, is_contiguous_in_k
 from pywebgpu.symbolic import ZERO, Sym, flatten
 
-WAY = "staged"
 PART = "part"  # the end of the name of a kernel whose results are parts of a product's
 WRITTEN = 256  # results times nodes of an epilogue that are written out one by one
-
-
-@dataclass(frozen=True, slots=True)
-class Block:
-    """A workgroup's part of the result: rows x columns, `high` x `wide` an invocation, `depth` of k at a time.
-
-    parts: how many workgroups share k (see compiler/passes/split_products.py).
-    """
-
-    rows: int
-    columns: int
-    depth: int
-    high: int
-    wide: int
-    parts: int = 1
-
-    @property
-    def down(self) -> int:
-        return self.rows // self.high
-
-    @property
-    def across(self) -> int:
-        return self.columns // self.wide
-
-    @property
-    def lanes(self) -> int:
-        return self.down * self.across
-
-    @property
-    def launch(self) -> Launch:
-        return Launch(WAY, self.lanes, (self.rows, self.columns, self.depth), (self.high, self.wide), self.parts)
-
-    @staticmethod
-    def of(launch: Launch) -> Block:
-        (rows, columns, depth), (high, wide) = launch.tile, launch.each
-        return Block(rows, columns, depth, high, wide, launch.split)
-
-    def shared_bytes(self, layout: str) -> int:
-        """Of workgroup memory, for operands that lie so (see MatmulTemplate)."""
-        fours = self.rows // 4 + (layout[0] == "n") + self.columns // 4 + (layout[1] == "t")
-        return 16 * self.depth * fours
 
 
 def write(work: Computation, launch: Launch, build: Builder) -> Kernel:
