@@ -25,8 +25,11 @@ if TYPE_CHECKING:
     Gradients = Tensor | tuple[Tensor | None, ...]
 
 
-class LinAlgError(RuntimeError):
+class _LinAlgError(RuntimeError):
     """A matrix that has no such factors: singular, or not positive definite."""
+
+
+LinAlgError = _LinAlgError  # PyTorch's name of the class, and of what users catch
 
 
 def require(name: str, A: Tensor, *, square: bool = False) -> None:
@@ -45,15 +48,17 @@ def require(name: str, A: Tensor, *, square: bool = False) -> None:
 
 def host(name: str, compute: Callable[..., Any], *tensors: Tensor) -> tuple[Tensor, ...]:
     """compute(numpy, arrays in float64), as tensors of the first one's dtype and device."""
-    import numpy as np
-
+    try:
+        import numpy as np
+    except ModuleNotFoundError:
+        raise RuntimeError(f"{name} computes with NumPy, which is not here: load it first, as micropip does") from None
     first = tensors[0]
     arrays = [tensor.detach().numpy().astype("float64") for tensor in tensors]
     try:
         with np.errstate(all="ignore"):
             found = compute(np, *arrays)
     except np.linalg.LinAlgError as error:
-        raise LinAlgError(f"{name}: {error}") from None
+        raise _LinAlgError(f"{name}: {error}") from None
     dtype = "float64" if first.dtype is dtypes.float64 else "float32"
     parts = found if isinstance(found, tuple | list) else (found,)
     made = [create.tensor(np.array(part, dtype=dtype), device=str(first.device)) for part in parts]

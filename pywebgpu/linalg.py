@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     Tolerance = float | Tensor | None
 
+LinAlgError = factorization.LinAlgError
+
 
 @aliased
 def vector_norm(
@@ -85,6 +87,12 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
 @aliased
 def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
     """The vector product along an axis of size 3."""
+    if input.ndim != other.ndim:
+        raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
+    if input.shape[dim] != 3 or other.shape[dim] != 3:
+        raise RuntimeError(
+            f"linalg.cross: inputs dimension {dim} must have length 3. Got {input.shape[dim]} and {other.shape[dim]}"
+        )
     return input.cross(other, dim)
 
 
@@ -328,6 +336,7 @@ def tensorsolve(A: Tensor, B: Tensor, dims: Sequence[int] | None = None) -> Tens
 
 def vander(x: Tensor, *, N: int | None = None) -> Tensor:
     """Powers 0, 1, … of the elements of x as rows."""
+    x = x.reshape(1) if x.ndim == 0 else x
     count = x.shape[-1] if N is None else N
     powers = create.arange(count, device=str(x.device))
     return x.unsqueeze(-1).expand(*x.shape, count).pow(powers)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 import sys
 import types
-from typing import Any
+from typing import Any, NoReturn
 
 from pywebgpu import backends
 
@@ -109,7 +109,7 @@ ANSWERS: dict[str, Any] = {
 class Absent:
     """The base of the names that are not here."""
 
-    def __new__(cls, *args: Any, **options: Any) -> Any:
+    def __new__(cls, *args: Any, **options: Any) -> NoReturn:  # type: ignore[misc]  # None is made.
         raise NotImplementedError(cls.__doc__)
 
 
@@ -171,7 +171,7 @@ def _is_known(path: str) -> bool:
 _STAND_INS: dict[str, StandIn] = {}
 
 
-def _elsewhere(path: str, name: str) -> Any:
+def _elsewhere(path: str, name: str) -> object:
     """What is here under another module: the nearest one above that has the name."""
     if path == "nn.modules.utils" and name in _TIMES:
         return _repeater(_TIMES[name])
@@ -202,7 +202,7 @@ def _is_here(place: str) -> bool:
 _TIMES = {"_single": 1, "_pair": 2, "_triple": 3, "_quadruple": 4}
 
 
-def _repeater(count: int) -> Any:
+def _repeater(count: int) -> object:
     def repeated(x: Any) -> tuple[Any, ...]:
         return tuple(x) if hasattr(x, "__iter__") else (x,) * count
 

@@ -75,6 +75,9 @@ def isclose(a: Node, b: Node, rtol: float = 1e-05, atol: float = 1e-08, equal_na
     """|a - b| <= atol + rtol |b|; equal infinities are close, and NaNs where `equal_nan`."""
     if a.spec.dtype is not b.spec.dtype:
         raise RuntimeError(f"{title(a.spec.dtype)} did not match {title(b.spec.dtype)}")
+    for name, value in (("rtol", rtol), ("atol", atol)):
+        if value < 0:
+            raise RuntimeError(f"{name} must be greater than or equal to zero, but got {value}")
     same = arithmetic.binary(pointwise.eq, a, b)
     if a.spec.dtype is dtypes.bool_:
         return same

@@ -105,6 +105,10 @@ def multi_margin_loss(
     precision.require_floating("multi_margin_loss", x)
     if p not in (1, 2):
         raise ValueError("only p == 1 and p == 2 supported")
+    if reduction not in ("none", "mean", "sum"):
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    if weight is not None and len(weight.spec.shape) != 1:
+        raise ValueError("weight must be one-dimensional")
     if len(x.spec.shape) < 2:  # One sample.
         x = movement.reshape(x, shape=(prod(x.spec.shape),))
         if prod(target.spec.shape) == 1:

@@ -71,6 +71,9 @@ def batch_norm(x: Node, weight: Node | None = None, bias: Node | None = None, ep
     Raises: ValueError when a channel has one value only; ShapeError as the shapes demand.
     Source: Ioffe, Szegedy 2015 (arXiv 1502.03167).  Against torch: the same.
     """
+    if x.spec.shape == (0,):  # PyTorch takes no channels at all for a batch of nothing.
+        none = pointwise.copy(x)
+        return BatchStatistics(none, none, none)
     _check_channels("batch_norm", x, weight, bias)
     axes = tuple(axis for axis in range(len(x.spec.shape)) if axis != 1)
     n = reduce.count(x, axes)

@@ -172,9 +172,10 @@ def adaptive_max_pool_with_indices(x: Node, output_size: int | Sequence[int | No
 
     Folds one axis after the other, the last one first: each time the position travels with the value.
     """
+    outputs = _outputs(f"adaptive_max_pool{rank}d", x, output_size, rank)
     space = _space(f"adaptive_max_pool{rank}d", x, rank)
     index: Node | None = None
-    for axis, size in reversed(_outputs(f"adaptive_max_pool{rank}d", x, output_size, rank)):
+    for axis, size in reversed(outputs):
         stride = prod(space[axis - (len(x.spec.shape) - rank) + 1 :])
         here = pointwise.iota(spec=Spec(x.spec.shape, dtypes.int64), axis=axis)
         here = pointwise.mul(here, arithmetic.like(here, stride))
@@ -192,10 +193,14 @@ def adaptive_max_pool_with_indices(x: Node, output_size: int | Sequence[int | No
 
 def _outputs(name: str, x: Node, output_size: int | Sequence[int | None], rank: int) -> list[tuple[int, int]]:
     """The axes to pool, each with its number of windows."""
+    if rank > 1 and len(x.spec.shape) <= rank:
+        raise ValueError(f"{name}: Input dimension should be at least {rank + 1}, got {list(x.spec.shape)}")
     space = _space(name, x, rank)
     given = (output_size,) * rank if isinstance(output_size, int) else tuple(output_size)
     if len(given) != rank:
         raise ShapeError(f"{name}: output_size must have {rank} values, got {given}")
+    if any(size is not None and size < 0 for size in given):
+        raise ShapeError(f"{name}: elements of output_size must be greater than or equal to 0, got {given}")
     first = len(x.spec.shape) - rank
     return [(first + i, n if size is None else size) for i, (n, size) in enumerate(zip(space, given, strict=True))]
 

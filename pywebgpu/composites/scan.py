@@ -66,6 +66,8 @@ def diff(x: Node, n: int = 1, dim: int = -1) -> Node:
     """x[i + 1] - x[i] along `dim`, n times."""
     if not x.spec.shape:
         raise ShapeError("diff expects input to be at least one-dimensional")
+    if n < 0:
+        raise ShapeError(f"order must be non-negative but got {n}")
     axis = axis_of(dim, len(x.spec.shape))
     for _ in range(n):
         size = x.spec.shape[axis]

@@ -102,7 +102,7 @@ class _Pickler(PURE):  # type: ignore[misc]
         """All that a storage holds."""
         return tensor.Tensor._of(self.storages[key][0], ()).tobytes()
 
-    def persistent_id(self, obj: object) -> Any:
+    def persistent_id(self, obj: object) -> object:
         if type(obj) is not Held:
             return None
         kind = KINDS.get(obj.dtype.name)

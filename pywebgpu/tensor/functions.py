@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 # Methods that torch has on tensors only.
 METHODS = {
+    "corrcoef", "cov", "det", "digamma", "inverse", "lgamma", "logdet", "matrix_exp", "mvlgamma", "pinverse", "renorm",
+    "slogdet", "digamma_", "lgamma_", "renorm_",
     "backward", "bfloat16", "bool", "byte", "cat", "char", "contiguous", "copy_", "cpu", "cuda", "data", "data_ptr",
     "device", "dim", "double", "dtype", "element_size", "expand", "expand_as", "expit", "float", "get_device",
     "grad", "grad_fn", "H", "half", "int", "is_contiguous", "is_cpu", "is_cuda", "is_inference", "is_leaf",
@@ -57,6 +59,8 @@ def generated() -> dict[str, Any]:
 def _function(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(method)
     def function(input: object, *args: Any, out: Any = None, **options: Any) -> Any:
+        if out is not None:
+            _check_out(name, out, (input, *args))
         if isinstance(input, TensorBase):
             result = method(input, *args, **options)
         else:
@@ -64,6 +68,32 @@ def _function(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
         return result if out is None else into(out, result)
 
     return function
+
+
+# What reads its inputs while it writes, and what computes in one dtype only.
+_APART = {"gather", "take", "index_select", "masked_select", "kthvalue", "bernoulli", "cat"}
+_SAME_DTYPE = {"gather", "aminmax"}
+
+
+def _check_out(name: str, out: Any, inputs: Sequence[object]) -> None:
+    """Raises RuntimeError for an `out` that shows one element twice, or the memory of an input."""
+    for target in out if isinstance(out, tuple | list) else (out,):
+        shape, steps = target.shape, target.stride()
+        if any(n > 1 and step == 0 for n, step in zip(shape, steps, strict=True)):
+            raise RuntimeError(
+                "unsupported operation: more than one element of the written-to tensor refers to a single memory "
+                "location. Please clone() the tensor before performing the operation."
+            )
+        tensors = [item for item in inputs if isinstance(item, TensorBase)]
+        if name in _APART and any(item._storage is target._storage for item in tensors):
+            raise RuntimeError(
+                f"unsupported operation: {name}: some elements of the input tensor and the written-to tensor refer to "
+                f"a single memory location. Please clone() the tensor before performing the operation."
+            )
+        if name in _SAME_DTYPE and tensors and target.dtype is not tensors[0].dtype:
+            raise RuntimeError(
+                f"{name}(): Expected out tensor to have dtype {tensors[0].dtype}, but got {target.dtype}"
+            )
 
 
 def _number_first(name: str, first: object, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
@@ -128,6 +158,8 @@ def is_storage(obj: object) -> bool:
 @aliased
 def cat(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None) -> Tensor:
     """Joins tensors along an axis."""
+    if out is not None:
+        _check_out("cat", out, list(tensors))
     result = apply(joining.cat, _listed("cat", tensors), dim)
     return result if out is None else into(out, result)
 

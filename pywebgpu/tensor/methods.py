@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from pywebgpu.ir.graph import Node, used
@@ -141,3 +142,15 @@ def aliased(method: Callable[P, R]) -> Callable[P, R]:
         return method(*args, **options)
 
     return call
+
+
+def later(module: str, name: str, *, in_place: bool = False) -> Callable[..., Any]:
+    """A method that is a function of a module which few programs need."""
+
+    def method(self: Any, *args: Any, **options: Any) -> object:
+        result = getattr(import_module(module), name)(self, *args, **options)
+        return self.copy_(result) if in_place else result
+
+    method.__name__ = method.__qualname__ = f"{name}_" if in_place else name
+    method.__doc__ = f"See torch.{name}."
+    return method

@@ -233,6 +233,7 @@ def mvlgamma(input: Tensor, p: int) -> Tensor:
     if p < 1:
         raise RuntimeError("p has to be greater than or equal to 1")
     halves = create.arange(p, device=str(input.device)).mul(-0.5)
+    halves = halves.to(input.dtype) if input.dtype.is_floating_point else halves
     return lgamma(input.unsqueeze(-1).add(halves)).sum(-1).add(p * (p - 1) / 4 * log(pi))
 
 

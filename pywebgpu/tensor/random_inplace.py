@@ -53,6 +53,8 @@ class RandomMethods(ReshapingMethods):
 
     def log_normal_(self, mean: float = 1, std: float = 2, *, generator: Draws = None) -> Self:
         """Numbers whose logarithms are normal."""
+        if std <= 0:
+            raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std}")
         self.normal_(mean, std, generator=generator)
         self.exp_()
         return self
@@ -79,6 +81,8 @@ class RandomMethods(ReshapingMethods):
 
     def cauchy_(self, median: float = 0, sigma: float = 1, *, generator: Draws = None) -> Self:
         """median + sigma * tan(pi * (u - 1/2))"""
+        if sigma <= 0:
+            raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma}")
         return self._drawn(random.cauchy, generator, median, sigma)
 
     def bernoulli(self, p: float | None = None, *, generator: Draws = None) -> Tensor:

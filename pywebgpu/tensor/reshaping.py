@@ -63,7 +63,11 @@ class ReshapingMethods(ConversionMethods):
 
     def rot90(self, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
         """A quarter turn, k times, in the plane of two axes."""
-        a, b = dims
+        if len(dims) != 2 or self.ndim < 2:
+            raise ShapeError(f"expected total rotation dims == 2, but got dims = {list(dims)} of {self.ndim} dims")
+        a, b = (shapes.axis(axis, self.ndim) for axis in dims)
+        if a == b:
+            raise ShapeError(f"expected rotation dims to be different, but got dim0 = {a} and dim1 = {b}")
         if k % 4 == 0:
             return self.clone()
         if k % 4 == 2:

@@ -18,7 +18,7 @@ from pywebgpu.tensor import from_data, show
 from pywebgpu.tensor import gradient as walk
 from pywebgpu.tensor.base import as_tuple
 from pywebgpu.tensor.gather_scatter import GatherScatterMethods
-from pywebgpu.tensor.methods import operator, reflected
+from pywebgpu.tensor.methods import later, operator, reflected
 from pywebgpu.tensor.random_inplace import RandomMethods
 from pywebgpu.tensor.reshaping import ReshapingMethods
 from pywebgpu.tensor.sorting import SortingMethods
@@ -99,6 +99,19 @@ class Tensor(GatherScatterMethods, SortingMethods, RandomMethods):
     __mul__, __rmul__ = operator(arithmetic.mul), reflected(arithmetic.mul)
     __truediv__, __rtruediv__ = operator(arithmetic.div), reflected(arithmetic.div)
     __rdiv__ = __rtruediv__
+
+    # Few programs need these
+
+    lgamma_, digamma_, renorm_ = (
+        later("pywebgpu.tensor.numeric", name, in_place=True) for name in ("lgamma", "digamma", "renorm")
+    )
+    lgamma, digamma, renorm, cov, corrcoef, mvlgamma = (
+        later("pywebgpu.tensor.numeric", name)
+        for name in ("lgamma", "digamma", "renorm", "cov", "corrcoef", "mvlgamma")
+    )
+    det, inverse, logdet, slogdet, matrix_exp, pinverse = (
+        later("pywebgpu.linalg", name) for name in ("det", "inverse", "logdet", "slogdet", "matrix_exp", "pinverse")
+    )
     __floordiv__, __rfloordiv__ = operator(elementwise.floor_divide), reflected(elementwise.floor_divide)
     __mod__, __rmod__ = operator(elementwise.remainder), reflected(elementwise.remainder)
     __pow__, __rpow__ = operator(elementwise.pow_), reflected(elementwise.pow_)

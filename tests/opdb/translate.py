@@ -28,10 +28,7 @@ class Translator:
         self.device = device
         self._tensors: dict[int, Any] = {}  # of one sample: a tensor that stands twice in it is one again
         self._kept: list[Any] = []
-
-    def forget(self) -> None:
-        self._tensors.clear()
-        self._kept.clear()
+        self._memory: dict[int, tuple[int, Any]] = {}  # where storages begin that were translated
 
     def value(self, value: Any) -> Any:
         """A tensor with its values, or a dtype, a function and so on; containers of them, too."""
@@ -70,6 +67,9 @@ class Translator:
         if found is None:
             if value.is_complex() or value.layout is not torch.strided or value.is_quantized:
                 raise AbsentError(f"{value.dtype} tensors of {value.layout}")
+            shown = self._shown(value)
+            if shown is not None:
+                return shown
             plain = (
                 torch.zeros(value.shape, dtype=value.dtype) if value._is_zerotensor() else value.detach().contiguous()
             )
@@ -80,7 +80,24 @@ class Translator:
                 found.requires_grad_()
             self._tensors[id(value)] = found
             self._kept.append(value)
+            if value.is_contiguous() and value.numel() and not value._is_zerotensor():
+                self._memory.setdefault(value.untyped_storage().data_ptr(), (value.storage_offset(), found))
         return found
+
+    def _shown(self, value: torch.Tensor) -> Any:
+        """A part of the memory of a tensor that was translated, or a row again and again; else None."""
+        if value.requires_grad or not value.numel():
+            return None
+        if any(n > 1 and step == 0 for n, step in zip(value.shape, value.stride(), strict=True)):
+            ones = [0 if step == 0 else slice(None) for step in value.stride()]
+            row = self._tensor(value[tuple(slice(0, 1) if one == 0 else one for one in ones)].clone())
+            return row.expand(tuple(value.shape))
+        start, base = self._memory.get(value.untyped_storage().data_ptr(), (0, None))
+        begin = value.storage_offset() - start
+        same = base is not None and str(base.dtype) == str(value.dtype) and not base.requires_grad
+        if not same or not value.is_contiguous() or begin < 0 or begin + value.numel() > base.numel():
+            return None
+        return base.reshape(-1)[begin : begin + value.numel()].reshape(tuple(value.shape))
 
     def function(self, function: Any) -> Any:
         """The function of the same name here; one that PyTorch's tests wrote is made anew over this library."""

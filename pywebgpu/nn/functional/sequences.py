@@ -78,6 +78,8 @@ def multilabel_margin_loss(
     reduction: str = "mean",
 ) -> _T:
     """sum over classes of the target and others of max(0, 1 - x[own] + x[other]) / c; -1 ends a target's classes."""
+    if reduction not in ("none", "mean", "sum"):
+        raise ValueError(f"{reduction} is not a valid value for reduction")
     if input.shape != target.shape or input.ndim > 2:
         raise RuntimeError(f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}")
     x, classes = (part.reshape(-1, part.shape[-1] if part.ndim else 1) for part in (input, target.long()))

@@ -122,6 +122,11 @@ def fold(
 # Pooling
 
 
+def _step(stride: _Sizes | None) -> _Sizes | None:
+    """None and no numbers at all mean the kernel's size."""
+    return None if stride is None or stride == [] or stride == () else stride
+
+
 def _max_pool(rank: int) -> _Callable[..., _Pooled]:
     def max_pool(
         input: _T,
@@ -133,7 +138,7 @@ def _max_pool(rank: int) -> _Callable[..., _Pooled]:
         return_indices: bool = False,
     ) -> _Pooled:
         function: _Callable[..., _Any] = _pooling.max_pool_with_indices if return_indices else _pooling.max_pool
-        found: _Pooled = _apply(function, input, kernel_size, stride or None, padding, dilation, ceil_mode, rank=rank)
+        found: _Pooled = _apply(function, input, kernel_size, _step(stride), padding, dilation, ceil_mode, rank=rank)
         return found
 
     max_pool.__name__ = f"max_pool{rank}d"
@@ -200,7 +205,7 @@ def avg_pool3d(
 
 
 def _avg_pool(input: _T, kernel: _Sizes, stride: _Sizes | None, *args: _Any, rank: int) -> _T:
-    return _apply(_pooling.avg_pool, input, kernel, stride or None, *args, rank=rank)
+    return _apply(_pooling.avg_pool, input, kernel, _step(stride), *args, rank=rank)
 
 
 def lp_pool1d(
