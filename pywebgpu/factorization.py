@@ -114,8 +114,8 @@ class SolveTriangular(Function):
                 n = a.shape[-1]
                 a = a * (1 - np.eye(n)) + np.eye(n)
             if (np.diagonal(a, axis1=-2, axis2=-1) == 0).any():
-                return np.full(b.shape, np.inf)
-            return np.linalg.solve(a, b)
+                return np.full(b.shape, np.inf)  # type: ignore[no-any-return]
+            return np.linalg.solve(a, b)  # type: ignore[no-any-return]
 
         found = one("linalg.solve_triangular", compute, A, B)
         ctx.save_for_backward(A, found)
@@ -182,10 +182,10 @@ class Det(Function):
         A, value = ctx.saved_tensors
         factor = g.unsqueeze(-1).unsqueeze(-1)
         if A.numel() == 0:
-            return factor * A
+            return factor * A  # type: ignore[no-any-return]
         rank_is_full = one("", lambda np, a: np.asarray((np.linalg.cond(a) < 1e6).all()), A)
         if rank_is_full.item():
-            return factor * value.unsqueeze(-1).unsqueeze(-1) * inverse(A).mT
+            return factor * value.unsqueeze(-1).unsqueeze(-1) * inverse(A).mT  # type: ignore[no-any-return]
         return factor * one("linalg.det", _cofactors, A)
 
 
@@ -195,7 +195,7 @@ def _cofactors(np: ModuleType, a: Array) -> Array:
     n = a.shape[-1]
     others = np.stack([np.prod(np.delete(s, i, -1), -1) for i in range(n)], -1)
     sign = (np.linalg.det(u) * np.linalg.det(vh))[..., None, None]
-    return sign * ((u * others[..., None, :]) @ vh)
+    return sign * ((u * others[..., None, :]) @ vh)  # type: ignore[no-any-return]
 
 
 class QR(Function):
@@ -289,7 +289,7 @@ class Pinv(Function):
             u, s, vh = np.linalg.svd(a, full_matrices=False)
             bound = np.maximum(atol, rtol * s.max(-1, keepdims=True))
             inverted = np.where(s > bound, 1 / np.where(s > bound, s, 1), 0)
-            return (vh.swapaxes(-1, -2) * inverted[..., None, :]) @ u.swapaxes(-1, -2)
+            return (vh.swapaxes(-1, -2) * inverted[..., None, :]) @ u.swapaxes(-1, -2)  # type: ignore[no-any-return]
 
         found = one("linalg.pinv", compute, A)
         ctx.save_for_backward(A, found)

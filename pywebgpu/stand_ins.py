@@ -109,7 +109,7 @@ ANSWERS: dict[str, Any] = {
 class Absent:
     """The base of the names that are not here."""
 
-    def __new__(cls, *args: Any, **options: Any) -> NoReturn:  # type: ignore[misc]  # None is made.
+    def __new__(cls, *args: Any, **options: Any) -> NoReturn:
         raise NotImplementedError(cls.__doc__)
 
 

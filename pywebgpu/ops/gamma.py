@@ -23,7 +23,7 @@ def _series(z: NDArray[Any], factors: tuple[float, ...]) -> NDArray[Any]:
     total: Any = 0.0
     for factor in reversed(factors):
         total = total * z + factor
-    return total  # type: ignore[no-any-return]
+    return total
 
 
 def _reached(xp: ModuleType, x: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]:

@@ -93,3 +93,21 @@ def test_what_is_found_wrong_late_is_told_in_the_words_of_its_call(text: str) ->
     for _ in range(2):
         with pytest.raises(RangeError, match=re.escape(text)):
             picked.tolist()
+
+
+def test_a_wrong_row_of_a_large_value_is_found_where_rows_are_added_in_place(device: str) -> None:
+    x, updates = torch.zeros(3000, 64, device=device), torch.ones(70, 64, device=device)
+    numbers = torch.arange(70).to(device) + 2950
+    with pytest.raises(IndexError):
+        x.index_add(0, numbers, updates).sum().item()
+    with pytest.raises(IndexError):
+        (x.index_add(0, numbers, updates) + x.index_add(0, numbers, -updates)).sum().item()
+    weight = x.clone().requires_grad_()
+
+    def gradient() -> float:
+        torch.nn.functional.embedding(numbers, weight).sum().backward()
+        assert weight.grad is not None
+        return weight.grad.sum().item()
+
+    with pytest.raises(IndexError):
+        gradient()

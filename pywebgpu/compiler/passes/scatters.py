@@ -34,13 +34,13 @@ def lower_scatters(roots: tuple[Node, ...], nodes: Sequence[Node], claims: Claim
     limits = claims.target.limits
     roots = _joined(roots, nodes, limits)
     nodes = walk.toposort(roots)
-    users = _users(roots, nodes)
+    taken = {id(node.inputs[1]) for node in nodes if node.op is indexing.take and not node.is_source}
 
     def rule(node: Node) -> Node:
         if node.op is not indexing.scatter:
             return node
         if _is_in_place(node, limits):
-            return _in_place(node, is_checked=users.get(id(node.inputs[1]), 0) > 1)
+            return _in_place(node, is_checked=id(node.inputs[1]) in taken)
         return _sorted(node) if node.inputs[1].spec.shape[0] >= MANY else node
 
     return walk.rebuild(roots, nodes, rule)
@@ -65,7 +65,7 @@ def _is_in_place(node: Node, limits: Limits) -> bool:
 
 
 def _in_place(node: Node, *, is_checked: bool) -> Node:
-    """is_checked: others read the row numbers, and find those that are wrong."""
+    """is_checked: rows are taken by the same numbers, which finds those that are wrong."""
     base, index, source = node.inputs
     if is_checked and index.op is pointwise.index and index.buffer is None and not index.attrs["wrap"]:
         (index,) = index.inputs  # The kernels reach no other rows, whatever the numbers are.

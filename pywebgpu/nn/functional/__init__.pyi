@@ -3,4 +3,6 @@
 from pywebgpu.nn.functional.activation import *
 from pywebgpu.nn.functional.loss import *
 from pywebgpu.nn.functional.rows import *
+from pywebgpu.nn.functional.sampling import *
+from pywebgpu.nn.functional.sequences import *
 from pywebgpu.nn.functional.spatial import *

@@ -88,9 +88,9 @@ def _taps(x: _T, mode: str) -> list[tuple[_Any, _Any]]:
     if mode == "bilinear":
         return [(low, 1 - t), (low + 1, t)]
     a = _CUBIC
-    near = lambda d: ((a + 2) * d - (a + 3)) * d * d + 1  # noqa: E731 - two pieces of one curve
-    far = lambda d: ((a * d - 5 * a) * d + 8 * a) * d - 4 * a  # noqa: E731
-    return [(low - 1, far(t + 1)), (low, near(t)), (low + 1, near(1 - t)), (low + 2, far(2 - t))]
+    near = [((a + 2) * d - (a + 3)) * d * d + 1 for d in (t, 1 - t)]
+    far = [((a * d - 5 * a) * d + 8 * a) * d - 4 * a for d in (t + 1, 2 - t)]
+    return [(low - 1, far[0]), (low, near[0]), (low + 1, near[1]), (low + 2, far[1])]
 
 
 def _at(input: _T, positions: list[_Any], sizes: list[int]) -> _Any:
@@ -135,9 +135,10 @@ def _unpool(rank: int) -> _Any:
         output_size: _Sequence[int] | None = None,
     ) -> _T:
         """Zeros, with each maximum where max_pool found it."""
-        each = lambda v: [v] * rank if isinstance(v, int) else list(v)  # noqa: E731 - one number for all axes
-        kernel, pad = each(kernel_size), each(padding)
-        step = kernel if stride is None else each(stride)
+        kernel, pad, step = (
+            [given] * rank if isinstance(given, int) else list(given)
+            for given in (kernel_size, padding, kernel_size if stride is None else stride)
+        )
         if input.shape != indices.shape:
             raise RuntimeError(
                 f"Expected shape of indices to be same as that of the input tensor ({list(input.shape)}) but got "
