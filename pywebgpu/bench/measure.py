@@ -16,6 +16,7 @@ from pywebgpu.devices.base import Device
 from pywebgpu.runtime import executor
 
 WARM_UP = 3  # steps that compile, and that fill the pools
+SETTLING = 1.0  # seconds of products before steps count: a GPU's clocks fall while kernels are compiled
 COUNTED = ("dispatches", "submits", "buffers_created", "pipelines_created", "bind_groups_created", "ffi_calls")
 
 
@@ -66,12 +67,16 @@ class Measurement:
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """How a library is driven: `submit` queues what was recorded, `wait` ends when it has run."""
+    """How a library is driven: `submit` queues what was recorded, `wait` ends when it has run.
+
+    busy: what keeps a GPU at work for a moment; None where there is none.
+    """
 
     submit: Callable[[], None]
     wait: Callable[[], None]
     computes: bool = True
     counters: Callable[[], dict[str, int]] = dict
+    busy: Callable[[], object] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +121,14 @@ def measure(workload: Workload, device_name: str, steps: int, *, compiled: bool 
 
 def prepare(workload: Workload, device: Device) -> tuple[Engine, Step]:
     """A workload built on a device, its weights and batch uploaded."""
-    engine = Engine(lambda: executor.submit(device), device.synchronize, device.name != "null", lambda: device.counters)
-    step = workload.build(importlib.import_module("pywebgpu"), device.name)
+    library = importlib.import_module("pywebgpu")
+    features = device.target.features
+    is_gpu = bool(features.kind or features.family) and features.kind != "cpu"
+    busy = products(library, device.name) if is_gpu else None
+    engine = Engine(
+        lambda: executor.submit(device), device.synchronize, device.name != "null", lambda: device.counters, busy
+    )
+    step = workload.build(library, device.name)
     engine.submit()
     engine.wait()
     return engine, step
@@ -126,7 +137,32 @@ def prepare(workload: Workload, device: Device) -> tuple[Engine, Step]:
 def sample(step: Step, engine: Engine, steps: int) -> list[Sample]:
     """Runs a step WARM_UP + `steps` times, and reads the loss each time where there is one."""
     last = WARM_UP + steps - 1
-    return [one(step, engine, is_shown=at in (0, last)) for at in range(last + 1)]
+    found = [one(step, engine, is_shown=at in (0, last)) for at in range(WARM_UP)]
+    settle(engine)
+    return found + [one(step, engine, is_shown=at == last) for at in range(WARM_UP, last + 1)]
+
+
+def settle(engine: Engine) -> None:
+    """Keeps a GPU at work until its clocks are those of a long run."""
+    until = time.perf_counter() + SETTLING
+    while engine.busy is not None and time.perf_counter() < until:
+        engine.busy()
+        engine.submit()
+        engine.wait()
+
+
+def products(library: Any, device: str) -> Callable[[], object]:
+    """Work of some milliseconds on a GPU, which leaves nothing."""
+    operand: list[Any] = []
+
+    def busy() -> object:
+        if not operand:
+            operand.append(library.ones(2048, 2048, device=device))
+        for _ in range(8):
+            library.sum(operand[0] @ operand[0]).item()
+        return None
+
+    return busy
 
 
 def one(step: Step, engine: Engine, *, is_shown: bool = True) -> Sample:

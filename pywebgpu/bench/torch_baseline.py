@@ -41,7 +41,7 @@ def measure(workload: Workload, steps: int) -> dict[str, dict[str, Any]]:
 
 def _on_cuda(torch: ModuleType, workload: Workload, steps: int, way: str) -> dict[str, Any]:
     torch.cuda.reset_peak_memory_stats()
-    engine = timing.Engine(submit=_nothing, wait=torch.cuda.synchronize)
+    engine = timing.Engine(_nothing, torch.cuda.synchronize, busy=timing.products(torch, "cuda"))
     step = workload.build(torch, "cuda")
     samples = timing.sample(torch.compile(step) if way else step, engine, steps)
     facts = {"device": torch.cuda.get_device_name(), "peak_bytes": torch.cuda.max_memory_allocated()}

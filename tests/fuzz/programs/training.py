@@ -171,7 +171,7 @@ WRITTEN = (
     loop("loop_exception_caught", setup="n = [0]\ndef fail():\n    n[0] += 1\n    if n[0] % 3 == 0:\n        raise ValueError('user')", after="try: fail()\n    except ValueError: opt.zero_grad()"),
     loop("loop_closure", optimizer="optim.SGD(params, lr=0.1)", after="opt.step(lambda: loss)"),
     loop("loop_mode_switch", setup="m.append(nn.Dropout(0.5))", before="opt.zero_grad(); m.eval()", last="m.train()"),
-    loop("loop_batch_norm", setup="m.append(nn.BatchNorm1d(2))", changes={4: "m.eval()", 6: "m.train()", 7: "m[3].momentum = None"}),
+    loop("loop_batch_norm", setup="m.insert(1, nn.BatchNorm1d(4))", changes={4: "m.eval()", 6: "m.train()", 7: "m[1].momentum = None"}),
     loop("loop_plateau", setup="sched = optim.lr_scheduler.ReduceLROnPlateau(opt, patience=0)", changes=dict.fromkeys(range(2, 11), "sched.step(1.0)")),
     loop("loop_rate_read", last="held.append(opt.param_groups[0]['lr'])", changes={4: "opt.param_groups[0]['lr'] = 0.5"}),
     loop("loop_rate_in_a_branch", after="opt.param_groups[0]['lr'] = 0.2 if opt.param_groups[0]['lr'] > 0.15 else 0.1", changes={4: "opt.param_groups[0]['lr'] = 0.5"}),
