@@ -29,7 +29,7 @@ def to_ours(value: Any, **options: Any) -> Any:
     file = io.BytesIO()
     theirs.save(value, file)
     file.seek(0)
-    return ours.load(file, **options)
+    return ours.load(file, map_location="cpu", **options)  # where all dtypes are
 
 
 WAYS = {"to PyTorch": (ours, theirs, to_theirs), "from PyTorch": (theirs, ours, to_ours)}
