@@ -4,6 +4,7 @@ The functions of the namespace are the methods of Tensor and the public function
 """
 
 from importlib import import_module as _import_module
+from importlib.machinery import PathFinder as _PathFinder
 from math import e as e
 from math import inf as inf
 from math import nan as nan
@@ -92,10 +93,9 @@ def __getattr__(name: str) -> _Any:
 
 
 def _stand_in(name: str) -> _Any:
-    try:
-        return _import_module("pywebgpu.stand_ins").module(name)
-    except ModuleNotFoundError:  # The page that trains comes without it.
-        return None
+    """A module of PyTorch's that has no file here; `import` asks for each file of this folder as well."""
+    is_own = _PathFinder.find_spec(f"pywebgpu.{name}", __path__) is not None
+    return None if is_own else _import_module("pywebgpu.stand_ins").module(name)
 
 
 def __dir__() -> list[str]:

@@ -21,7 +21,7 @@ class Settings:
     cache: the folder where compiled Programs are kept from process to process, "" for nowhere.
     node: the program Node, or a folder with its packages, that `pywebgpu node` uses; "" for the installation's own.
     tuning: False launches kernels by the templates' own rules, and not as was measured on adapters of this kind.
-    matrices: True multiplies halves on subgroup matrices where Dawn has them, which no GPU has been checked with so far.
+    matrices: True multiplies halves on subgroup matrices where Dawn has them; no GPU has been checked with it.
     nans: "0" for no check, "1" raises at the first NaN that an op makes, "inf" at the first infinity, too.
     """
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-# Sums of 1/n^2k over all n, of which the functions of the circle at pi r are series: engines' own sin and tan are good to
+# Sums of 1/n^2k over all n, of which the functions of the circle at pi r are series: engines' sin and tan are good to
 # 1e-4 near 0 only.
 ZETA = (
     1.6449340668, 1.0823232337, 1.017343062, 1.0040773562, 1.0009945751, 1.0002460866, 1.0000612481, 1.0000152823,

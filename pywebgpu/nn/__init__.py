@@ -6,7 +6,7 @@ A family of layers is imported when one of its names is first asked for.
 from importlib import import_module
 from typing import Any
 
-from pywebgpu import lazy
+from pywebgpu.lazy import names as _names
 from pywebgpu.nn import functional, init, utils
 
 _NAMES = {
@@ -56,5 +56,5 @@ def _part(name: str) -> Any:
     return None if name.startswith("_") else import_module("pywebgpu.stand_ins").module(f"nn.{name}")
 
 
-__getattr__, __dir__, __all__ = lazy.names(__name__, _NAMES, _part)
+__getattr__, __dir__, __all__ = _names(__name__, _NAMES, _part)
 __all__ += ["functional", "init", "utils"]

@@ -1,6 +1,6 @@
 """Update rules and learning-rate schedules, with PyTorch's names and formulas, built as graphs like any model."""
 
-from pywebgpu import lazy
+from pywebgpu.lazy import names as _names
 from pywebgpu.optim import lr_scheduler
 
 _NAMES = {
@@ -11,5 +11,5 @@ _NAMES = {
     "rmsprop": "Adadelta Adagrad RMSprop",
     "sgd": "SGD",
 }
-__getattr__, __dir__, __all__ = lazy.names(__name__, _NAMES)
+__getattr__, __dir__, __all__ = _names(__name__, _NAMES)
 __all__ += ["lr_scheduler"]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from itertools import pairwise, product
 from typing import TYPE_CHECKING, Any, overload
 
 from pywebgpu import dtypes, shapes
 from pywebgpu.composites import arithmetic, joining, linear
-from pywebgpu.composites import einsum as summation
 from pywebgpu.dtypes import DType
 from pywebgpu.ir.graph import thread_state
 from pywebgpu.step_capture.free_number import NUMBERS
@@ -322,7 +322,8 @@ def einsum(equation: str, *operands: Any) -> Tensor:
         raise ValueError("einsum(): must specify the equation string and at least one operand")
     if len(operands) == 1 and not isinstance(operands[0], TensorBase):
         operands = tuple(operands[0])
-    return apply(summation.einsum, equation, *operands)
+    result: Tensor = apply(import_module("pywebgpu.composites.einsum").einsum, equation, *operands)
+    return result
 
 
 def tensordot(

@@ -3,7 +3,7 @@
 Its files import what they use under names with an underscore, so that only torch's names are public here.
 """
 
-from pywebgpu import lazy
+from pywebgpu.lazy import names as _names
 
 _NAMES = {
     "activation": (
@@ -35,4 +35,4 @@ _NAMES = {
         "upsample upsample_bilinear upsample_nearest"
     ),
 }
-__getattr__, __dir__, __all__ = lazy.names(__name__, _NAMES)
+__getattr__, __dir__, __all__ = _names(__name__, _NAMES)

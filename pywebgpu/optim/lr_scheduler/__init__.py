@@ -1,6 +1,6 @@
 """All schedules by their public names."""
 
-from pywebgpu import lazy
+from pywebgpu.lazy import names as _names
 
 _NAMES = {
     "annealing": "CosineAnnealingLR CosineAnnealingWarmRestarts OneCycleLR ReduceLROnPlateau",
@@ -10,4 +10,4 @@ _NAMES = {
     ),
     "sequence": "ChainedScheduler SequentialLR",
 }
-__getattr__, __dir__, __all__ = lazy.names(__name__, _NAMES)
+__getattr__, __dir__, __all__ = _names(__name__, _NAMES)
