@@ -69,6 +69,11 @@ def unspent(roots: Iterable[Node]) -> list[Node]:
 
 def rebuild(roots: Roots, order: Sequence[Node], rule: Callable[[Node], Node]) -> Roots:
     """Applies `rule` once to each node of a graph that was toposorted; `rule` returns the node itself to keep it."""
+    return replace(roots, order, lambda node, fresh: rule(fresh))
+
+
+def replace(roots: Roots, order: Sequence[Node], rule: Callable[[Node, Node], Node]) -> Roots:
+    """The same for rules that know nodes of the graph as it was: they get one, and the same over its new inputs."""
     new: dict[Node, Node] = {}
     origins = thread_state.origins
     for node in order:
@@ -77,7 +82,7 @@ def rebuild(roots: Roots, order: Sequence[Node], rule: Callable[[Node], Node]) -
             inputs = tuple([new[source] for source in node.inputs])
             if inputs != node.inputs:
                 fresh = Node(node.op, inputs, node.attrs, node.spec)
-            fresh = rule(fresh)
+            fresh = rule(node, fresh)
             if origins is not None:
                 origins.carry(node, fresh)
         new[node] = fresh

@@ -13,7 +13,7 @@ from pywebgpu import dtypes
 from pywebgpu.compiler.passes import lower as lowering
 from pywebgpu.formats import WORD
 from pywebgpu.ir import walk
-from pywebgpu.ir.graph import WHICH, Node, thread_state
+from pywebgpu.ir.graph import WHICH, Node
 from pywebgpu.kernels import windows
 from pywebgpu.kernels.kernel import Limits
 from pywebgpu.kernels.templates import Claims
@@ -93,19 +93,11 @@ def _sorted(node: Node) -> Node:
 def _joined(roots: tuple[Node, ...], nodes: Sequence[Node], limits: Limits) -> tuple[Node, ...]:
     """x + (0 with updates) -> x with updates, where nobody else wants the second."""
     users = _users(roots, nodes)
-    new: dict[int, Node] = {}
-    for node in nodes:
-        fresh = node
-        if not node.is_source:
-            inputs = tuple([new[id(source)] for source in node.inputs])
-            if inputs != node.inputs:
-                fresh = Node(node.op, inputs, node.attrs, node.spec)
-            if node.op is pointwise.add:
-                fresh = _onto(node, fresh, users, limits)
-            if thread_state.origins is not None:
-                thread_state.origins.carry(node, fresh)
-        new[id(node)] = fresh
-    return tuple([new[id(root)] for root in roots])
+
+    def rule(node: Node, fresh: Node) -> Node:
+        return _onto(node, fresh, users, limits) if node.op is pointwise.add else fresh
+
+    return walk.replace(roots, nodes, rule)
 
 
 def _onto(node: Node, fresh: Node, users: dict[int, int], limits: Limits) -> Node:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from functools import reduce
 
 from pywebgpu.ir import walk
-from pywebgpu.ir.graph import Node, thread_state
+from pywebgpu.ir.graph import Node
 from pywebgpu.kernels.launch import Problem
 from pywebgpu.kernels.templates import Claims
 from pywebgpu.kernels.templates.matmul import MatmulTemplate, summed
@@ -22,19 +22,11 @@ def split_products(roots: tuple[Node, ...], order: Sequence[Node], claims: Claim
     spans = _spans(order, claims)
     if not spans:
         return roots
-    new: dict[int, Node] = {}
-    for node in order:
-        fresh = node
-        if not node.is_source:
-            inputs = tuple([new[id(source)] for source in node.inputs])
-            if id(node) in spans:
-                fresh = _split(node, *inputs, span=spans[id(node)])
-            elif inputs != node.inputs:
-                fresh = Node(node.op, inputs, node.attrs, node.spec)
-            if thread_state.origins is not None:
-                thread_state.origins.carry(node, fresh)
-        new[id(node)] = fresh
-    return tuple([new[id(root)] for root in roots])
+
+    def rule(node: Node, fresh: Node) -> Node:
+        return _split(node, *fresh.inputs, span=spans[id(node)]) if id(node) in spans else fresh
+
+    return walk.replace(roots, order, rule)
 
 
 def _spans(order: Sequence[Node], claims: Claims) -> dict[int, int]:
