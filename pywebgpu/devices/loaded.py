@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import struct
 from collections import OrderedDict
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
@@ -33,27 +35,37 @@ class Pipelines:
     def __len__(self) -> int:
         return len(self._found)
 
-    def get(self, kernel: Kernel) -> GPUComputePipeline:
-        """Raises CompileError with the kernel's lines where the driver refuses it, or lacks a feature."""
-        found = self._found.get(kernel.wgsl)
-        if found is None:
-            missing = [name for name in kernel.needs if name not in self._features]
-            if missing:
-                raise CompileError(f"{kernel.name}: this device lacks {', '.join(missing)}")
-            # Naga knows the functions of subgroups, and not the line that enables them.
-            code = kernel.wgsl.replace(SUBGROUP_LINE, "", 1)
-            try:
-                module = self._gpu.create_shader_module(code=code, label=kernel.name)
-                compute = {"module": module, "entry_point": "main"}
-                found = self._gpu.create_compute_pipeline(layout="auto", compute=compute, label=kernel.name)
-            except Exception as error:  # Whatever wgpu-py raises: it is about this shader, or the device is gone.
-                raise CompileError(
-                    f"{kernel.name}: the shader does not compile: {error}\n{_numbered(kernel.wgsl)}"
-                ) from error
-            self._found[kernel.wgsl] = found
-            self._counters["pipelines_created"] += 1
-            self._counters["ffi_calls"] += 2
-        return found
+    def get(self, kernels: Sequence[Kernel]) -> list[GPUComputePipeline]:
+        """Those of some kernels; new ones compile side by side, since drivers take up to a second for a long text.
+
+        Raises CompileError with the kernel's lines where the driver refuses it, or lacks a feature.
+        """
+        found = {kernel.wgsl: self._found.get(kernel.wgsl) for kernel in kernels}
+        new = {kernel.wgsl: kernel for kernel in kernels if found[kernel.wgsl] is None}
+        if len(new) > 1:
+            with ThreadPoolExecutor(min(len(new), os.cpu_count() or 1)) as threads:
+                made = dict(zip(new, threads.map(self._compile, new.values()), strict=True))
+        else:
+            made = {text: self._compile(kernel) for text, kernel in new.items()}
+        self._found.update(made)
+        self._counters["pipelines_created"] += len(made)
+        self._counters["ffi_calls"] += 2 * len(made)
+        found.update(made)
+        return [found[kernel.wgsl] for kernel in kernels]
+
+    def _compile(self, kernel: Kernel) -> GPUComputePipeline:
+        missing = [name for name in kernel.needs if name not in self._features]
+        if missing:
+            raise CompileError(f"{kernel.name}: this device lacks {', '.join(missing)}")
+        # Naga knows the functions of subgroups, and not the line that enables them.
+        code = kernel.wgsl.replace(SUBGROUP_LINE, "", 1)
+        try:
+            module = self._gpu.create_shader_module(code=code, label=kernel.name)
+            compute = {"module": module, "entry_point": "main"}
+            return self._gpu.create_compute_pipeline(layout="auto", compute=compute, label=kernel.name)
+        except Exception as error:  # Whatever wgpu-py raises: it is about this shader, or the device is gone.
+            text = _numbered(kernel.wgsl)
+            raise CompileError(f"{kernel.name}: the shader does not compile: {error}\n{text}") from error
 
 
 class Loaded:

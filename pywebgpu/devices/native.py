@@ -233,7 +233,7 @@ class NativeDevice(Blocking):
         with self.lock:
             self._check_open()
             try:
-                pipelines = [self._pipelines.get(kernel) for kernel in program.kernels]
+                pipelines = self._pipelines.get(program.kernels)
             except CompileError as error:
                 self._refuse(error)
             uniform = self._create(16 * -(-len(program.numbers) // 4), UNIFORM) if program.numbers else None

@@ -117,7 +117,7 @@ def test_what_a_kernel_needs_travels_with_it() -> None:
 def test_a_device_refuses_what_it_lacks() -> None:
     gpu: Any = open_device("webgpu")
     with pytest.raises(CompileError, match="shuffling: this device lacks subgroups"):
-        Pipelines(gpu._gpu, dict(gpu.counters), []).get(shuffling())
+        Pipelines(gpu._gpu, dict(gpu.counters), []).get([shuffling()])
 
 
 @pytest.mark.skipif(bool(why_no_webgpu()), reason=why_no_webgpu())
@@ -127,7 +127,7 @@ def test_naga_takes_a_kernel_of_subgroups() -> None:
         pytest.skip(f"{gpu.adapter} has no subgroups")
     low, high = gpu.target.features.subgroup_sizes
     assert 4 <= low <= high <= 128
-    Pipelines(gpu._gpu, dict(gpu.counters), gpu.target.features.names).get(shuffling())
+    Pipelines(gpu._gpu, dict(gpu.counters), gpu.target.features.names).get([shuffling()])
 
 
 def test_a_variant_is_compiled_where_its_feature_is() -> None:
