@@ -48,7 +48,7 @@ contiguous_format, channels_last = "torch.contiguous_format", "torch.channels_la
 # Parts that are imported when they are first asked for.
 _PARTS = {
     "accelerator", "amp", "autograd", "backends", "cuda", "data", "io", "linalg", "memory", "nn", "optim",
-    "profiler", "random", "utils", "version", "webgpu",
+    "profiler", "random", "special", "utils", "version", "webgpu",
 }  # fmt: skip
 _ELSEWHERE = {"save": "pywebgpu.io.state", "load": "pywebgpu.io.state", "compile": "pywebgpu.step_capture.function"}
 _ELSEWHERE["capture"] = _ELSEWHERE["compile"]
@@ -63,11 +63,18 @@ _AUTOCAST += ("is_autocast_enabled", "set_autocast_cache_enabled", "set_autocast
 _ELSEWHERE |= dict.fromkeys(_AUTOCAST, "pywebgpu.amp.autocast_mode")
 _NUMERIC = """
     bartlett_window blackman_window cdist cholesky constant_pad_nd corrcoef cov cumulative_trapezoid digamma
-    fill hamming_window hann_window isreal lgamma mvlgamma pdist polygamma qr renorm svd unravel_index vander
+    fill hamming_window hann_window isreal lgamma mvlgamma pdist qr renorm svd unravel_index vander
 """
 _ELSEWHERE |= dict.fromkeys(_NUMERIC.split(), "pywebgpu.tensor.numeric")
+_COPIES = """
+    alias_copy as_strided_copy as_strided_scatter detach_copy diagonal_copy empty_permuted empty_strided expand_copy
+    narrow_copy permute_copy select_copy split_copy split_with_sizes_copy squeeze_copy t_copy transpose_copy unbind_copy
+    unfold_copy unsafe_chunk unsafe_split unsafe_split_with_sizes unsqueeze_copy view_copy
+"""
+_ELSEWHERE |= dict.fromkeys(_COPIES.split(), "pywebgpu.tensor.copies")
 _LINEAR = "cholesky_inverse cholesky_solve det inverse logdet matrix_exp pinverse slogdet"
 _ELSEWHERE |= dict.fromkeys(_LINEAR.split(), "pywebgpu.linalg")
+_ELSEWHERE["polygamma"] = "pywebgpu.special"
 _ELSEWHERE |= {"explain": "pywebgpu.inspector", "visualize": "pywebgpu.inspector"}
 
 

@@ -101,6 +101,7 @@ LATER = (
     "nn/functional/sequences.py",
     "ops/gamma.py",
     "run.py",
+    "special/",
     "stand_ins.py",
     "tensor/numeric.py",
     "nn/attention.py",
@@ -125,6 +126,7 @@ LATER = (
     "random.py",
     "runtime/disk_cache.py",
     "step_capture/host_data.py",
+    "tensor/copies.py",
     "tensor/types.py",
     "utils/",
 )

@@ -12,7 +12,8 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "pywebgpu"
 
 # Lowest first. Two folders of one layer do not import each other; docs/architecture.md draws it.
-NAMES = ("accelerator", "backends", "cuda", "linalg", "memory", "random", "version", "webgpu")  # PyTorch's, a file each
+# PyTorch's modules, a file or a folder each.
+NAMES = ("accelerator", "backends", "cuda", "linalg", "memory", "random", "special", "version", "webgpu")
 LAYERS = (
     {
         "errors",
