@@ -72,6 +72,12 @@ _COPIES = """
     unfold_copy unsafe_chunk unsafe_split unsafe_split_with_sizes unsqueeze_copy view_copy
 """
 _ELSEWHERE |= dict.fromkeys(_COPIES.split(), "pywebgpu.tensor.copies")
+_NATIVE = """
+    _chunk_cat _native_batch_norm_legit _segment_reduce _unsafe_masked_index _unsafe_masked_index_put_accumulate
+    grid_sampler grid_sampler_2d grid_sampler_3d native_batch_norm native_dropout native_group_norm native_layer_norm
+    segment_reduce
+"""
+_ELSEWHERE |= dict.fromkeys(_NATIVE.split(), "pywebgpu.native")
 _LINEAR = "cholesky_inverse cholesky_solve det inverse logdet matrix_exp pinverse slogdet"
 _ELSEWHERE |= dict.fromkeys(_LINEAR.split(), "pywebgpu.linalg")
 _ELSEWHERE["polygamma"] = "pywebgpu.special"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pywebgpu.autograd.function import Function, FunctionCtx
 from pywebgpu.special.elementwise import finished, real, smooth
 from pywebgpu.special.normal import INF, NAN
-from pywebgpu.tensor import numeric
+from pywebgpu.tensor import create, numeric
 from pywebgpu.tensor.functions import where
 
 if TYPE_CHECKING:
@@ -24,7 +24,8 @@ POINTS = 24  # of Gauss's rule
 
 def _zeta_above(s: Tensor, q: Tensor) -> Tensor:
     """The sum of (q + k)^-s over k = 0, 1 …, for q > 0: Euler and Maclaurin's formula."""
-    total: Any = sum((q + k) ** -s for k in range(TERMS))
+    terms = create.arange(TERMS, dtype=q.dtype, device=str(q.device))
+    total: Any = (q.unsqueeze(-1) + terms).pow(-s.unsqueeze(-1)).sum(-1)
     end = q + TERMS
     power = end**-s
     total = total + power * end / (s - 1) + power / 2
@@ -100,9 +101,9 @@ def _polygamma(n: int) -> Callable[[Tensor], Tensor]:
 
 
 @lru_cache(1)
-def _gauss() -> tuple[tuple[float, float], ...]:
+def _gauss() -> tuple[list[float], list[float]]:
     """Gauss's points and weights over [0, 1]."""
-    found = []
+    points, weights = [], []
     for i in range(POINTS):
         x = cos(pi * (i + 0.75) / (POINTS + 0.5))
         for _ in range(9):
@@ -111,8 +112,9 @@ def _gauss() -> tuple[tuple[float, float], ...]:
                 before, value = value, ((2 * k - 1) * x * value - (k - 1) * before) / k
             slope = POINTS * (x * value - before) / (x * x - 1)
             x -= value / slope
-        found.append(((1 - x) / 2, 1 / ((1 - x * x) * slope * slope)))
-    return tuple(found)
+        points.append((1 - x) / 2)
+        weights.append(1 / ((1 - x * x) * slope * slope))
+    return points, weights
 
 
 def _incomplete(a: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
@@ -127,10 +129,10 @@ def _incomplete(a: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
         (peak + 12 * width).maximum(x + 6 * width + 12),
         (peak - 7.5 * width).minimum(x - 5 * width).clamp_min(0),
     )
-    span, total = end - x, x * 0
-    for point, weight in _gauss():
-        u = (x - peak + span * point) / peak
-        total = total + weight * (peak * _log1p_minus(u.clamp_min(-1 + 1e-7))).exp()
+    span = end - x
+    points, weights = (create.tensor(part, dtype=x.dtype, device=str(x.device)) for part in _gauss())
+    u = ((x - peak).unsqueeze(-1) + span.unsqueeze(-1) * points) / peak.unsqueeze(-1)
+    total = (weights * (peak.unsqueeze(-1) * _log1p_minus(u.clamp_min(-1 + 1e-7))).exp()).sum(-1)
     inverse = 1 / peak
     correction = inverse * (1 / 12 - inverse.square() * (1 / 360 - inverse.square() / 1260))
     area = (total * span.abs() * (-correction).exp() * (2 * pi * peak).rsqrt()).clamp(0, 1)

@@ -35,8 +35,8 @@ case(
     given([-1.0, INF, -1.0, NAN]),
     grad=False,
 )
-case("polygamma_of_orders", lambda torch, x: [torch.polygamma(n, x) for n in range(5)], uniform(9, low=0.3, high=8))
-case("polygamma_below_0", lambda torch, x: [torch.polygamma(n, x) for n in range(4)], given([-0.5, -2.25, -7.6]))
+case("polygamma_of_orders", lambda torch, x: [torch.polygamma(n, x) for n in (0, 3)], uniform(9, low=0.3, high=8))
+case("polygamma_below_0", lambda torch, x: [torch.polygamma(n, x) for n in (1, 2)], given([-0.5, -2.25, -7.6]))
 case("zeta", special("zeta"), given([1.5, 2.0, 3.5, 8.0, 1.0, 0.5], grad=False), uniform(6, low=0.1, high=12))
 AT = given([0.0, 0.02, 0.4, 1.0, 2.5, 6.0, 30.0, 200.0, INF], grad=False)
 SHAPES = given([[0.01], [0.5], [1.0], [4.9], [5.1], [30.0], [190.0]], grad=False)

@@ -46,6 +46,7 @@ LAYERS = (
     {"amp", "hosts"},
     {
         "__main__",
+        "aten",
         "as_torch",
         "bench",
         "cli",
@@ -53,6 +54,7 @@ LAYERS = (
         "doctor",
         "exporter",
         "factorization",
+        "native",
         "profiler",
         "run",
         "stand_ins",
