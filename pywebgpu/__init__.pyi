@@ -9,6 +9,7 @@ from pywebgpu import autograd as autograd
 from pywebgpu import backends as backends
 from pywebgpu import cuda as cuda
 from pywebgpu import data as data
+from pywebgpu import display as display
 from pywebgpu import errors as errors
 from pywebgpu import io as io
 from pywebgpu import linalg as linalg

@@ -74,6 +74,7 @@ LATER = (
     "devices/cpu.py",  # needs NumPy; without it, devices/cpu_storage.py is device cpu
     "devices/null.py",
     "devices/pool.py",
+    "display/",
     "export.py",
     "exporter/",
     "handlers.py",

@@ -48,6 +48,7 @@ LAYERS = (
         "as_torch",
         "bench",
         "cli",
+        "display",
         "compat",
         "doctor",
         "exporter",
@@ -71,7 +72,7 @@ LATE = {"runtime/program_cache.py"}  # A page's archive leaves out what it impor
 OPTIONAL = {
     "wgpu": ({"devices/native.py", "devices/loaded.py"}, {"devices/native.py", "devices/adapters.py"}),
     "numpy": ({"devices/cpu.py", "devices/native.py"}, {"devices", "tensor", "io", "data", *LAYERS[-1]}),
-    "js": ({"devices/bridged.py"}, {"devices/bridged.py", "doctor", "io"}),
+    "js": ({"devices/bridged.py"}, {"devices/bridged.py", "display", "doctor", "io"}),
     "pyodide": (
         {"devices/bridged.py", "devices/js_modules.py"},
         {"devices/bridged.py", "devices/js_modules.py", "doctor", "io"},
