@@ -52,6 +52,7 @@ LAYERS = (
         "doctor",
         "exporter",
         "factorization",
+        "func",
         "profiler",
         "run",
         "stand_ins",
