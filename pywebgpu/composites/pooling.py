@@ -257,7 +257,7 @@ def _after(name: str, space: Shape, kernel: Shape, step: Shape, pad: Shape, apar
 def _max_windows(
     x: Node, kernel_size: Sizes, stride: Sizes | None, padding: Sizes, dilation: Sizes, ceil_mode: bool, rank: int
 ) -> tuple[Node, Shape, Shape]:
-    """Windows with their elements on one first axis, which leaves rows to walk along; the step, the padding in front."""
+    """Windows with their elements on one first axis, with rows to walk along; the step, the padding in front."""
     name = f"max_pool{rank}d"
     if rank == 1:
         precision.require_floating(name, x)
