@@ -62,6 +62,7 @@ from pywebgpu.exporter.player import load_program as load_program
 from pywebgpu.func.batch import vmap as vmap
 from pywebgpu.inspector import explain as explain
 from pywebgpu.inspector import visualize as visualize
+from pywebgpu.io.saving import save_async as save_async
 from pywebgpu.io.state import load as load
 from pywebgpu.io.state import save as save
 from pywebgpu.linalg import cholesky_inverse as cholesky_inverse
