@@ -53,6 +53,7 @@ LAYERS = (
         "doctor",
         "exporter",
         "factorization",
+        "func",
         "handlers",
         "profiler",
         "run",
