@@ -68,7 +68,7 @@ def _sizes(tensors: Sequence[Tensor]) -> tuple[int, int]:
     return sum(one.numel() for one in tensors), sum(one.nbytes for one in tensors)
 
 
-def treescope(module: Module, path: Any, subtree_renderer: Any) -> Any:
+def treescope(module: Module, path: object, subtree_renderer: object) -> object:
     """What treescope, which calls this, shows: parameters, buffers and modules as fields that open."""
     repr_lib: Any = import_module("treescope.repr_lib")
     fields = {**module._parameters, **module._buffers, **module._modules}
@@ -94,6 +94,6 @@ def optimizer_html(optimizer: Optimizer) -> str:
     return html.card(html.head(type(optimizer).__name__, facts), html.table(heads, rows))
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     """An option; a tensor by its kind, since reading it would wait."""
     return f"Tensor {tuple(value.shape)}" if isinstance(value, Tensor) else str(value)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from types import ModuleType
 from typing import Any, Protocol
 
 from pywebgpu.display import html
@@ -16,7 +18,7 @@ class Place(Protocol):
 class Cell:
     """The output of a Jupyter cell: IPython's display, updated."""
 
-    def __init__(self, display: Any) -> None:
+    def __init__(self, display: Callable[..., object]) -> None:
         self._display = display
         self._handle: Any = None
 
@@ -31,7 +33,7 @@ class Cell:
 class Marimo:
     """The output of a marimo cell."""
 
-    def __init__(self, marimo: Any) -> None:
+    def __init__(self, marimo: ModuleType) -> None:
         self._marimo = marimo
 
     def show(self, page: str, line: str, *, last: bool) -> None:
