@@ -47,10 +47,11 @@ contiguous_format, channels_last = "torch.contiguous_format", "torch.channels_la
 
 # Parts that are imported when they are first asked for.
 _PARTS = {
-    "accelerator", "amp", "autograd", "backends", "cuda", "data", "io", "linalg", "memory", "nn", "optim",
+    "accelerator", "amp", "autograd", "backends", "cuda", "data", "func", "io", "linalg", "memory", "nn", "optim",
     "profiler", "random", "utils", "version", "webgpu",
 }  # fmt: skip
 _ELSEWHERE = {"save": "pywebgpu.io.state", "load": "pywebgpu.io.state", "compile": "pywebgpu.step_capture.function"}
+_ELSEWHERE["save_async"] = "pywebgpu.io.saving"
 _ELSEWHERE["capture"] = _ELSEWHERE["compile"]
 _ANOMALY = ("is_anomaly_enabled", "is_anomaly_check_nan_enabled", "set_anomaly_enabled")
 _ELSEWHERE |= dict.fromkeys(_ANOMALY, "pywebgpu.autograd.anomaly")
@@ -68,6 +69,7 @@ _NUMERIC = """
 _ELSEWHERE |= dict.fromkeys(_NUMERIC.split(), "pywebgpu.tensor.numeric")
 _LINEAR = "cholesky_inverse cholesky_solve det inverse logdet matrix_exp pinverse slogdet"
 _ELSEWHERE |= dict.fromkeys(_LINEAR.split(), "pywebgpu.linalg")
+_ELSEWHERE["vmap"] = "pywebgpu.func.batch"
 _ELSEWHERE |= {"explain": "pywebgpu.inspector", "visualize": "pywebgpu.inspector"}
 
 

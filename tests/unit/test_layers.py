@@ -52,6 +52,8 @@ LAYERS = (
         "doctor",
         "exporter",
         "factorization",
+        "func",
+        "handlers",
         "profiler",
         "run",
         "stand_ins",
@@ -70,8 +72,11 @@ LATE = {"runtime/program_cache.py"}  # A page's archive leaves out what it impor
 OPTIONAL = {
     "wgpu": ({"devices/native.py", "devices/loaded.py"}, {"devices/native.py", "devices/adapters.py"}),
     "numpy": ({"devices/cpu.py", "devices/native.py"}, {"devices", "tensor", "io", "data", *LAYERS[-1]}),
-    "js": ({"devices/bridged.py"}, {"devices/bridged.py", "io"}),
-    "pyodide": ({"devices/bridged.py", "devices/js_modules.py"}, {"devices/bridged.py", "devices/js_modules.py", "io"}),
+    "js": ({"devices/bridged.py"}, {"devices/bridged.py", "doctor", "io"}),
+    "pyodide": (
+        {"devices/bridged.py", "devices/js_modules.py"},
+        {"devices/bridged.py", "devices/js_modules.py", "doctor", "io"},
+    ),
     "torch": (set(), {"bench"}),
     "playwright": (set(), {"hosts"}),
 }
