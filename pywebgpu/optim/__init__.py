@@ -1,7 +1,6 @@
 """Update rules and learning-rate schedules, with PyTorch's names and formulas, built as graphs like any model."""
 
 from importlib import import_module
-from typing import Any
 
 from pywebgpu.lazy import names as _names
 from pywebgpu.optim import lr_scheduler
@@ -20,7 +19,7 @@ _NAMES = {
 }
 
 
-def _averages(name: str) -> Any:
+def _averages(name: str) -> object:
     """torch.optim.swa_utils, which few programs name."""
     return import_module("pywebgpu.optim.swa_utils") if name == "swa_utils" else None
 

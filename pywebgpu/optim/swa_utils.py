@@ -79,7 +79,7 @@ class AveragedModel(module.Module):
         self.register_buffer("n_averaged", create.tensor(0, dtype=dtypes.int64, device=device))
         self.avg_fn, self.multi_avg_fn, self.use_buffers = avg_fn, multi_avg_fn, use_buffers
 
-    def forward(self, *args: Any, **kwargs: Any) -> Any:
+    def forward(self, *args: Any, **kwargs: Any) -> object:
         return self.module(*args, **kwargs)
 
     @grad_mode.no_grad()
