@@ -42,7 +42,7 @@ LAYERS = (
     {"tensor"},
     {"step_capture"},
     {"autograd", "data", "inspector", "io", "nn", "optim"},
-    {"amp", "hosts"},
+    {"amp", "hosts", "optim/swa_utils"},
     {
         "__main__",
         "as_torch",
