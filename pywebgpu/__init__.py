@@ -47,10 +47,11 @@ contiguous_format, channels_last = "torch.contiguous_format", "torch.channels_la
 
 # Parts that are imported when they are first asked for.
 _PARTS = {
-    "accelerator", "amp", "autograd", "backends", "cuda", "data", "io", "linalg", "memory", "nn", "optim",
-    "profiler", "random", "special", "utils", "version", "webgpu",
+    "accelerator", "amp", "autograd", "backends", "cuda", "data", "display", "func", "io", "linalg", "memory", "nn",
+    "optim", "profiler", "random", "special", "utils", "version", "webgpu",
 }  # fmt: skip
 _ELSEWHERE = {"save": "pywebgpu.io.state", "load": "pywebgpu.io.state", "compile": "pywebgpu.step_capture.function"}
+_ELSEWHERE["save_async"] = "pywebgpu.io.saving"
 _ELSEWHERE["capture"] = _ELSEWHERE["compile"]
 _ANOMALY = ("is_anomaly_enabled", "is_anomaly_check_nan_enabled", "set_anomaly_enabled")
 _ELSEWHERE |= dict.fromkeys(_ANOMALY, "pywebgpu.autograd.anomaly")
@@ -81,6 +82,7 @@ _ELSEWHERE |= dict.fromkeys(_NATIVE.split(), "pywebgpu.native")
 _LINEAR = "cholesky_inverse cholesky_solve det inverse logdet matrix_exp pinverse slogdet"
 _ELSEWHERE |= dict.fromkeys(_LINEAR.split(), "pywebgpu.linalg")
 _ELSEWHERE["polygamma"] = "pywebgpu.special"
+_ELSEWHERE["vmap"] = "pywebgpu.func.batch"
 _ELSEWHERE |= {"explain": "pywebgpu.inspector", "visualize": "pywebgpu.inspector"}
 
 

@@ -9,7 +9,9 @@ from pywebgpu import autograd as autograd
 from pywebgpu import backends as backends
 from pywebgpu import cuda as cuda
 from pywebgpu import data as data
+from pywebgpu import display as display
 from pywebgpu import errors as errors
+from pywebgpu import func as func
 from pywebgpu import io as io
 from pywebgpu import linalg as linalg
 from pywebgpu import memory as memory
@@ -59,8 +61,10 @@ from pywebgpu.dtypes import default as get_default_dtype
 from pywebgpu.exporter.export import export as export
 from pywebgpu.exporter.export import save_program as save_program
 from pywebgpu.exporter.player import load_program as load_program
+from pywebgpu.func.batch import vmap as vmap
 from pywebgpu.inspector import explain as explain
 from pywebgpu.inspector import visualize as visualize
+from pywebgpu.io.saving import save_async as save_async
 from pywebgpu.io.state import load as load
 from pywebgpu.io.state import save as save
 from pywebgpu.linalg import cholesky_inverse as cholesky_inverse

@@ -11,7 +11,7 @@ from typing import Any
 
 from pywebgpu import dtypes
 from pywebgpu.nn import functional
-from pywebgpu.tensor import create, functions
+from pywebgpu.tensor import create, functions, random
 from pywebgpu.tensor.tensor import Tensor
 
 Maybe = Tensor | None
@@ -103,7 +103,7 @@ def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor,
     """dropout and what it kept."""
     if train is False or p == 0:
         return input.clone(), create.ones(input.shape, dtype=dtypes.bool_, device=str(input.device))
-    kept = functions.rand_like(input.detach().float()) >= p if p < 1 else input.new_zeros(input.shape).bool()
+    kept = random.rand_like(input.detach().float()) >= p if p < 1 else input.new_zeros(input.shape).bool()
     return native_dropout_backward(input, kept, 0.0 if p == 1 else 1 / (1 - p)), kept
 
 

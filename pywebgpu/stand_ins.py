@@ -23,7 +23,6 @@ REASONS = {
     "distributions": "they are not written yet: draw with torch.randn, rand, bernoulli and multinomial",
     "export": "torch.export is a function here: docs/export.md",
     "fft": "there are no complex numbers here",
-    "func": "use torch.autograd.functional and torch.autograd.grad",
     "functional": "its functions stand in torch itself",
     "futures": "nothing runs in other processes",
     "fx": "graphs are made by recording: torch.explain shows them",
@@ -144,7 +143,7 @@ def module(path: str) -> types.ModuleType | None:
     """The module of a name below torch; None where PyTorch has no such module."""
     name = f"torch.{path}"
     known = sys.modules.get(name)
-    if known is not None:
+    if known is not None and sys.modules.get("torch") is sys.modules["pywebgpu"]:  # and not PyTorch's own
         return known
     try:
         return importlib.import_module(f"pywebgpu.{path}")

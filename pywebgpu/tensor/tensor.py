@@ -102,6 +102,7 @@ class Tensor(GatherScatterMethods, SortingMethods, RandomMethods):
 
     # Few programs need these
 
+    _repr_html_ = later("pywebgpu.display.values", "tensor_html")
     lgamma_, digamma_, renorm_, mvlgamma_ = (
         later("pywebgpu.tensor.numeric", name, in_place=True) for name in ("lgamma", "digamma", "renorm", "mvlgamma")
     )
