@@ -12,7 +12,8 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "pywebgpu"
 
 # Lowest first. Two folders of one layer do not import each other; docs/architecture.md draws it.
-NAMES = ("accelerator", "backends", "cuda", "linalg", "memory", "random", "version", "webgpu")  # PyTorch's, a file each
+# PyTorch's modules, a file or a folder each.
+NAMES = ("accelerator", "backends", "cuda", "linalg", "memory", "random", "special", "version", "webgpu")
 LAYERS = (
     {
         "errors",
@@ -45,6 +46,7 @@ LAYERS = (
     {"amp", "hosts", "optim/swa_utils"},
     {
         "__main__",
+        "aten",
         "as_torch",
         "bench",
         "cli",
@@ -55,6 +57,7 @@ LAYERS = (
         "factorization",
         "func",
         "handlers",
+        "native",
         "profiler",
         "run",
         "stand_ins",
