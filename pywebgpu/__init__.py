@@ -47,8 +47,8 @@ contiguous_format, channels_last = "torch.contiguous_format", "torch.channels_la
 
 # Parts that are imported when they are first asked for.
 _PARTS = {
-    "accelerator", "amp", "autograd", "backends", "cuda", "data", "display", "func", "io", "linalg", "memory", "nn",
-    "optim", "profiler", "random", "special", "utils", "version", "webgpu",
+    "accelerator", "amp", "autograd", "backends", "cuda", "data", "display", "func", "io", "linalg", "masked", "memory",
+    "nn", "optim", "profiler", "random", "special", "utils", "version", "webgpu",
 }  # fmt: skip
 _ELSEWHERE = {"save": "pywebgpu.io.state", "load": "pywebgpu.io.state", "compile": "pywebgpu.step_capture.function"}
 _ELSEWHERE["save_async"] = "pywebgpu.io.saving"
@@ -64,9 +64,11 @@ _AUTOCAST += ("is_autocast_enabled", "set_autocast_cache_enabled", "set_autocast
 _ELSEWHERE |= dict.fromkeys(_AUTOCAST, "pywebgpu.amp.autocast_mode")
 _NUMERIC = """
     bartlett_window blackman_window cdist cholesky constant_pad_nd corrcoef cov cumulative_trapezoid digamma
-    fill hamming_window hann_window isreal lgamma mvlgamma pdist qr renorm svd unravel_index vander
+    fill gradient hamming_window hann_window histogram histogramdd isreal lgamma mvlgamma nonzero_static pdist qr
+    renorm svd unravel_index vander
 """
 _ELSEWHERE |= dict.fromkeys(_NUMERIC.split(), "pywebgpu.tensor.numeric")
+_ELSEWHERE |= {"frexp": "pywebgpu.tensor.bits", "nextafter": "pywebgpu.tensor.bits"}
 _COPIES = """
     alias_copy as_strided_copy as_strided_scatter detach_copy diagonal_copy empty_permuted empty_strided expand_copy
     narrow_copy permute_copy select_copy split_copy split_with_sizes_copy squeeze_copy t_copy transpose_copy unbind_copy

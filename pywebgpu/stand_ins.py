@@ -29,7 +29,6 @@ REASONS = {
     "hub": "download the source and weights of a model, and torch.load them",
     "jit": "use torch.compile, or torch.save_program",
     "library": "an operator is a function of tensors: torch.autograd.Function gives it a gradient",
-    "masked": "use torch.where and masked_fill",
     "monitor": "use torch.profiler",
     "mps": 'the device is "webgpu"',
     "mtia": 'the device is "webgpu"',

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 # Methods that torch has on tensors only.
 METHODS = {
+    "frexp", "nextafter", "nextafter_", "histogram", "nonzero_static",
     "corrcoef", "cov", "det", "digamma", "inverse", "lgamma", "logdet", "matrix_exp", "mvlgamma", "pinverse",
     "polygamma", "polygamma_", "renorm", "mvlgamma_", "slogdet", "as_strided_scatter", "narrow_copy",
     "new_empty_strided", "unsafe_chunk", "unsafe_split", "digamma_", "lgamma_", "renorm_", "backward", "bfloat16",

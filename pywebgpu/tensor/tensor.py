@@ -114,6 +114,9 @@ class Tensor(GatherScatterMethods, SortingMethods, RandomMethods):
         later("pywebgpu.tensor.numeric", name)
         for name in ("lgamma", "digamma", "renorm", "cov", "corrcoef", "mvlgamma")
     )
+    frexp, nextafter = (later("pywebgpu.tensor.bits", name) for name in ("frexp", "nextafter"))
+    nextafter_ = later("pywebgpu.tensor.bits", "nextafter", in_place=True)
+    histogram, nonzero_static = (later("pywebgpu.tensor.numeric", name) for name in ("histogram", "nonzero_static"))
     as_strided_scatter, new_empty_strided, unsafe_chunk, unsafe_split, narrow_copy = (
         later("pywebgpu.tensor.copies", name)
         for name in ("as_strided_scatter", "new_empty_strided", "unsafe_chunk", "unsafe_split", "narrow_copy")

@@ -1,0 +1,46 @@
+"""Functions of the bits of numbers: parts of a float, and the float beside it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pywebgpu import dtypes
+from pywebgpu.dtypes import Kind
+from pywebgpu.errors import DTypeError
+from pywebgpu.ops import pointwise
+from pywebgpu.tensor import functions
+from pywebgpu.tensor.apply import apply
+
+if TYPE_CHECKING:
+    from pywebgpu.tensor.tensor import Tensor
+
+SIGN = -(2**31)  # the bits of -0.0
+
+
+def frexp(input: Tensor) -> tuple[Tensor, Tensor]:
+    """A mantissa of [0.5, 1) and an exponent of 2, by element. float64 is taken apart as float32."""
+    if input.dtype.kind is not Kind.FLOAT:
+        raise RuntimeError("torch.frexp() only supports floating-point dtypes")
+    x = input if input.dtype.itemsize > 2 else input.float()
+    small = x.detach().abs() < 2.0**-126
+    size = (x.detach() * functions.where(small, 2.0**24, 1.0)).float()
+    found = ((size.view(dtypes.int32) >> 23) & 255) - 126 - functions.where(small, 24, 0)
+    found = functions.where((size == 0).logical_or(size.isfinite().logical_not()), 0, found).int()
+    half = found // 2
+    mantissa = x * (half.neg() + 127 << 23).view(dtypes.float32) * (half - found + 127 << 23).view(dtypes.float32)
+    return mantissa.to(input.dtype), found
+
+
+def nextafter(input: Tensor, other: Tensor) -> Tensor:
+    """The number after `input` on the way to `other`, by element."""
+    if input.dtype is not other.dtype or input.dtype not in (dtypes.float32, dtypes.bfloat16):
+        raise DTypeError(f"nextafter: both are float32 or bfloat16 here, not {input.dtype} and {other.dtype}")
+    step = 1 if input.dtype is dtypes.float32 else 1 << 16  # a bfloat16 is the first half of a float32
+    x, y = functions.broadcast_tensors(input.detach().float(), other.detach().float())
+    bits = x.view(dtypes.int32)
+    grows = (x < y) == (x > 0)
+    least = functions.where(y < 0, SIGN + step, step)
+    found = functions.where(x == 0, least, bits + functions.where(grows, step, -step)).int().view(dtypes.float32)
+    found = functions.where(x == y, y, functions.where(x.isnan().logical_or(y.isnan()), x + y, found))
+    moves = functions.where(x == y, 0.0, input)  # Its gradient is that of what moved.
+    return apply(pointwise.graft, found.to(input.dtype), moves.to(input.dtype))
