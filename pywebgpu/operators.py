@@ -48,7 +48,8 @@ def native_layer_norm(
     """layer_norm, mean, inverse of the standard deviation."""
     axes = list(range(-len(normalized_shape), 0))
     mean, rstd = _statistics(input.detach(), axes, eps)
-    return _scaled(_normal(input, axes, eps), weight, bias).to(input.dtype), mean, rstd
+    out = _scaled(_normal(input, axes, eps), weight, bias)
+    return out.to(input.dtype), mean.to(input.dtype), rstd.to(input.dtype)
 
 
 def native_group_norm(
@@ -75,7 +76,7 @@ def native_batch_norm(
 ) -> tuple[Tensor, ...]:
     """batch_norm, and while training mean and inverse of the standard deviation."""
     axes = [axis for axis in range(input.ndim) if axis != 1]
-    saved = [part.flatten() for part in _statistics(input.detach(), axes, eps)] if training else None
+    saved = [part.flatten().to(input.dtype) for part in _statistics(input.detach(), axes, eps)] if training else None
     out = functional.batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
     return out, *(saved or (input.new_empty(0), input.new_empty(0)))
 

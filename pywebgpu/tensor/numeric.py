@@ -78,7 +78,7 @@ def _observed(x: Tensor, fweights: Tensor | None, aweights: Tensor | None) -> Te
             raise RuntimeError(f"cov(): expected {name} to have {'integral' if is_whole else 'floating point'} dtype")
         if given.numel() and given.min().item() < 0:
             raise RuntimeError(f"cov(): {name} cannot be negative")
-        found = given.to(x.dtype) if found is None else found.mul(given)
+        found = given if found is None else found.mul(given)
     return found
 
 
@@ -127,6 +127,7 @@ def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
 
 def unravel_index(indices: Tensor, shape: Sequence[int]) -> tuple[Any, ...]:
     """Places in a flattened tensor -> their coordinates, one tensor an axis."""
+    indices = indices.long()
     found: list[Any] = []
     for n in reversed(list(shape)):
         found.insert(0, indices.remainder(n))

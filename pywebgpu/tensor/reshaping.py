@@ -108,6 +108,8 @@ class ReshapingMethods(ConversionMethods):
     def sum_to_size(self, *size: Any) -> Tensor:
         """Sums over the axes along which a tensor of `size` would broadcast to this one."""
         wanted = as_tuple(size)
+        if not wanted:
+            return self.sum()
         lead = self.ndim - len(wanted)
         fits = lead >= 0 and all(n in (1, m) for n, m in zip(wanted, self.shape[lead:], strict=True))
         if not fits:

@@ -35,6 +35,8 @@ def grid_sample(
         )
     if mode == "bicubic" and rank != 2:
         raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
+    if input.dtype.itemsize == 2:
+        return grid_sample(input.float(), grid.float(), mode, padding_mode, align_corners).to(input.dtype)
     out, corners = grid.shape[1:-1], bool(align_corners)
     flat = grid.reshape(grid.shape[0], -1, rank)
     sizes = list(input.shape[2:])
