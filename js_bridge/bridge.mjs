@@ -194,6 +194,11 @@ export class Bridge {
 
   // Programs
 
+  /** A pipeline starts to compile that the Program which is loaded next will have. @param {import("./program.mjs").Kernel} kernel */
+  prepare(kernel) {
+    this.pipelines.begin(kernel);
+  }
+
   /**
    * Takes a Program; its pipelines start to compile. Throws BridgeError for one of another version.
    * @param {number} id the caller's number for it @param {string} json
@@ -205,6 +210,7 @@ export class Bridge {
     }
     const program = new Loaded(this, wire, this.pipelines, this.scratch.take(wire));
     this.#programs.set(id, program);
+    this.pipelines.dropUnused();
   }
 
   /** @param {number} id */

@@ -36,6 +36,20 @@ export class Pipelines {
     return found.pipeline;
   }
 
+  /** Starts to compile one that nobody uses yet. @param {Kernel} kernel */
+  begin(kernel) {
+    const key = kernel.bindings + kernel.wgsl;
+    if (this.#found.has(key)) return;
+    const pipeline = this.#compile(kernel);
+    pipeline.catch(() => null); // Who uses it is told.
+    this.#found.set(key, { pipeline, users: 0 });
+  }
+
+  /** What was begun for a Program that came to nothing goes. */
+  dropUnused() {
+    for (const [key, { users }] of this.#found) if (!users) this.#found.delete(key);
+  }
+
   get size() {
     return this.#found.size;
   }

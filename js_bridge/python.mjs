@@ -77,6 +77,11 @@ export class PythonBridge {
     });
   }
 
+  /** A kernel of the Program that is loaded next. @param {string} json */
+  prepare(json) {
+    this.bridge.prepare(JSON.parse(json));
+  }
+
   /** Returns the bytes that the insides of all Programs have together. @param {number} id @param {string} json */
   load(id, json) {
     this.bridge.load(id, json);

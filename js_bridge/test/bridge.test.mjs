@@ -240,6 +240,21 @@ test("pipelines go with the last program that has them", async () => {
   bridge.close();
 });
 
+test("a pipeline that was begun is the next program's, or goes", async () => {
+  const bridge = await open();
+  const [wanted, other] = [kernel("y[i] = x[i] + 1;"), kernel("y[i] = x[i] + 2;")];
+  for (const one of [wanted, other, wanted, kernel("y[i] = nothing;")]) bridge.prepare(one);
+  assert.equal(bridge.counters.pipelines_created, 3);
+  bridge.load(1, program({ kernels: [wanted], numbers: [] }));
+  assert.equal(bridge.pipelines.size, 1);
+  bridge.write(1, floats([1, 2, 3, 4]));
+  bridge.run(1, [1], [2], none);
+  assert.deepEqual(asFloats(await bridge.read(2, 16)), [2, 3, 4, 5]);
+  assert.equal(bridge.counters.pipelines_created, 3);
+  bridge.check();
+  bridge.close();
+});
+
 test("a fault is told once, by the next read", async () => {
   const bridge = await open();
   const checked = "if (x[i] > 2.5) { fault[1] = i32(x[i]); fault[2] = 3; fault[0] = 1; } y[i] = x[i];";

@@ -5,7 +5,7 @@ A model's layers are alike, so most of its groups are; to compare two costs a fr
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -27,6 +27,7 @@ class KernelTable:
 
     alias: by id, a value -> the one whose buffer it takes over.
     unpacked: ids of stored values of which each element has a word (see packed_stores.py).
+    begin: is told each kernel once it is written.
     """
 
     stored: set[int]
@@ -34,6 +35,7 @@ class KernelTable:
     alias: Mapping[int, Node]
     target: Target
     unpacked: set[int]
+    begin: Callable[[Kernel], None]
     kernels: list[Kernel] = field(default_factory=list)
     _number: dict[Kernel, int] = field(default_factory=dict)
     _known: dict[tuple[Any, ...], list[tuple[int, list[tuple[int, int | None]]]]] = field(default_factory=dict)
@@ -64,6 +66,7 @@ class KernelTable:
         if kernel not in self._number:
             self._number[kernel] = len(self.kernels)
             self.kernels.append(kernel)
+            self.begin(kernel)
         return self._number[kernel]
 
     def _form(self, group: FusionGroup) -> tuple[tuple[Any, ...], list[Node]]:

@@ -49,6 +49,11 @@ def as_data(program: Program) -> dict[str, Any]:
     }
 
 
+def kernel_json(kernel: Kernel) -> str:
+    """A kernel as it stands in a Program's JSON."""
+    return json.dumps(_kernel_data(kernel), separators=(",", ":"))
+
+
 def _kernel_data(kernel: Kernel) -> dict[str, Any]:
     """`bindings`: a letter a binding, in order: r is read, w is written, n the host numbers, f the fault words.
 

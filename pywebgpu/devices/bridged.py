@@ -32,6 +32,7 @@ from pywebgpu.errors import CompileError, DeviceError, DeviceLostError, IntegerO
 from pywebgpu.formats import WORD
 from pywebgpu.ir.graph import Spec
 from pywebgpu.kernels import tuning
+from pywebgpu.kernels.kernel import Kernel
 from pywebgpu.kernels.launch import Tuning
 from pywebgpu.kernels.target import CLOCK
 
@@ -274,6 +275,10 @@ class BridgedDevice:
         counters["peak_bytes"] = max(counters["peak_bytes"], counters["live_bytes"] + counters["scratch_bytes"])
 
     # Programs
+
+    def prepare(self, kernel: Kernel) -> None:
+        if self._gone is None:
+            self._bridge.prepare(wire.kernel_json(kernel))
 
     def load(self, program: Program) -> Loaded:
         self._check_open()

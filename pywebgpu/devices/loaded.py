@@ -6,7 +6,7 @@ import os
 import struct
 from collections import OrderedDict
 from collections.abc import Collection, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
@@ -31,22 +31,35 @@ class Pipelines:
     def __init__(self, gpu: GPUDevice, counters: dict[str, int], features: Collection[str]) -> None:
         self._gpu, self._counters, self._features = gpu, counters, features
         self._found: WeakValueDictionary[str, Any] = WeakValueDictionary()
+        self._coming: dict[str, Future[Any]] = {}
+        self._threads = ThreadPoolExecutor(os.cpu_count() or 1)  # Kept: new threads would take new memory each time.
 
     def __len__(self) -> int:
         return len(self._found)
 
+    def begin(self, kernel: Kernel) -> None:
+        """Starts to compile, in a thread, what the next `get` asks for: drivers take up to a second for a long text."""
+        if kernel.wgsl not in self._coming and self._found.get(kernel.wgsl) is None:
+            self._coming[kernel.wgsl] = self._threads.submit(self._compile, kernel)
+
     def get(self, kernels: Sequence[Kernel]) -> list[GPUComputePipeline]:
-        """Those of some kernels; new ones compile side by side, since drivers take up to a second for a long text.
+        """Those of some kernels; new ones compile side by side.
 
         Raises CompileError with the kernel's lines where the driver refuses it, or lacks a feature.
         """
         found = {kernel.wgsl: self._found.get(kernel.wgsl) for kernel in kernels}
         new = {kernel.wgsl: kernel for kernel in kernels if found[kernel.wgsl] is None}
-        if len(new) > 1:
-            with ThreadPoolExecutor(min(len(new), os.cpu_count() or 1)) as threads:
-                made = dict(zip(new, threads.map(self._compile, new.values()), strict=True))
-        else:
-            made = {text: self._compile(kernel) for text, kernel in new.items()}
+        try:
+            if len(new) == 1 and not self._coming:
+                made = {text: self._compile(kernel) for text, kernel in new.items()}
+            else:
+                for kernel in new.values():
+                    self.begin(kernel)
+                made = {text: self._coming[text].result() for text in new}
+        finally:
+            for coming in self._coming.values():  # What was begun for a Program that came to nothing goes as well.
+                coming.cancel()
+            self._coming = {}
         self._found.update(made)
         self._counters["pipelines_created"] += len(made)
         self._counters["ffi_calls"] += 2 * len(made)

@@ -33,6 +33,7 @@ from pywebgpu.dtypes import DType
 from pywebgpu.errors import CompileError, DeviceError, DeviceLostError, PywebgpuError
 from pywebgpu.ir.graph import Spec
 from pywebgpu.kernels import tuning
+from pywebgpu.kernels.kernel import Kernel
 from pywebgpu.kernels.launch import Tuning
 from pywebgpu.kernels.target import CLOCK
 from pywebgpu.locking import Deferred
@@ -228,6 +229,11 @@ class NativeDevice(Blocking):
         buffer.destroy()
 
     # Programs
+
+    def prepare(self, kernel: Kernel) -> None:
+        with self.lock:
+            if self._gone is None:
+                self._pipelines.begin(kernel)
 
     def load(self, program: Program) -> Loaded:
         with self.lock:

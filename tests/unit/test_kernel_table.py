@@ -12,7 +12,10 @@ import pywebgpu as torch
 from pywebgpu import nn
 from pywebgpu.bench import gpt, workloads
 from pywebgpu.compiler import kernel_table
+from pywebgpu.compiler.driver import compile_graph
 from pywebgpu.compiler.program import Program
+from pywebgpu.kernels.kernel import Limits
+from pywebgpu.kernels.target import Target
 from pywebgpu.utils import checkpoint
 from tests.fuzz import steps
 from tests.fuzz.test_graphs import build, node, side
@@ -39,6 +42,17 @@ def same(function: Callable[[], Any]) -> None:
 @pytest.mark.parametrize("name", ["mlp", "gpt", "gpt1", "cnn"])
 def test_a_shared_kernel_is_the_one_that_each_group_would_have(name: str) -> None:
     same(workloads.WORKLOADS[name].build(torch, "null"))
+
+
+def test_each_kernel_is_told_once_as_it_is_written_and_the_longest_first() -> None:
+    begun: list[Any] = []
+    x = leaf(64, 64)
+    roots = (x.exp()._node, (x.exp() @ x).sum()._node, (x - 1)._node, x.sin().sum(1)._node)
+    program = compile_graph(roots, Target(wgsl=True, limits=Limits()), (), begun.append)
+    assert tuple(begun) == program.kernels
+    names = [kernel.name.partition("_")[0] for kernel in program.kernels]
+    assert names[0] == "matmul"
+    assert names == sorted(names, key=["matmul", "rows", "map"].index)
 
 
 @given(side, side, st.lists(node, min_size=1, max_size=16))
