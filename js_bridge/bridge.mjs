@@ -128,6 +128,11 @@ export class Bridge {
     this.#inOrder(() => this.#make(id, bytes));
   }
 
+  /** Zeros: all of a buffer, which is made where it is not there. @param {number} id @param {number} bytes */
+  clear(id, bytes) {
+    this.#inOrder(() => this.#clear(id, bytes));
+  }
+
   /** @param {number} id */
   free(id) {
     if (this.#waiting.length) this.#defer(() => this.#free(id));
@@ -317,6 +322,20 @@ export class Bridge {
       if (this.#foreseen?.id === id) this.#forget();
       this.gpu.queue.writeBuffer(chunk.buffer, offset, /** @type {Uint8Array<ArrayBuffer>} */ (data));
       if (!offset) this.#spoiled.delete(id);
+    } catch (error) {
+      this.#spoiled.set(id, as("device", error));
+    }
+  }
+
+  /** @param {number} id @param {number} bytes */
+  #clear(id, bytes) {
+    try {
+      const chunk = this.#buffers.get(id) ?? this.#make(id, bytes);
+      if (this.#foreseen?.id === id) this.#forget();
+      const encoder = this.gpu.createCommandEncoder();
+      encoder.clearBuffer(chunk.buffer);
+      this.gpu.queue.submit([encoder.finish()]);
+      this.#spoiled.delete(id);
     } catch (error) {
       this.#spoiled.set(id, as("device", error));
     }

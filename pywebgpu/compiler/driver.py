@@ -197,8 +197,8 @@ def _dispatches(
     steps: list[Dispatch] = []
     served: list[list[Node]] = []
     for group in groups:
-        for kernel, bound in run[id(group)]:
-            steps.append(Dispatch(kernel, tuple([slots.find(node, window) for node, window in bound])))
+        for kernel, bound, own in run[id(group)]:
+            steps.append(Dispatch(kernel, tuple([slots.find(node, window) for node, window in bound]), own))
             served.append(group.nodes)
     return table.kernels, steps, served
 

@@ -50,6 +50,9 @@ class Device(Protocol):
     def upload(self, data: Bytes, spec: Spec) -> Buffer:
         """Little-endian bytes of the spec's dtype, row-major -> a buffer."""
 
+    def zeros(self, spec: Spec) -> Buffer:
+        """A buffer of zeros, which are not sent where the device can make them."""
+
     def download(self, buffer: Buffer, spec: Spec) -> bytes:
         """The opposite of upload. Waits for the device."""
 
@@ -107,6 +110,9 @@ class Blocking:
 
     async def reopen_async(self: Device) -> None:
         self.reopen()
+
+    def zeros(self: Device, spec: Spec) -> Buffer:
+        return self.upload(bytes(prod(spec.shape) * spec.dtype.itemsize), spec)
 
     def prepare(self, kernel: Kernel) -> None:
         """All is made by `load`."""

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from pywebgpu.devices.base import Bytes
 
-FREE, DROP, WRITE, RUN = 1, 2, 3, 4  # the commands of js_bridge/python.mjs
+FREE, DROP, WRITE, RUN, CLEAR = 1, 2, 3, 4, 5  # the commands of js_bridge/python.mjs
 AREA_WORDS = 1 << 14
 FULL_WORDS = 1 << 19  # commands of this length are handed over though nothing runs
 INLINE_BYTES = 1 << 20  # an upload up to this size goes with the commands
@@ -219,6 +219,15 @@ class BridgedDevice:
                 self._call(self._flush_area, self._taken())
         else:
             self._call(self._bridge.write, self._taken(), buffer.handle, content)
+        return buffer
+
+    def zeros(self, spec: Spec) -> Buffer:
+        check_supported(spec.dtype, self.name)
+        self._check_open()
+        check_room(spec, self)
+        nbytes = spec.dtype.format.room(prod(spec.shape))
+        buffer = self._new(nbytes)
+        self._append((CLEAR, buffer.handle, nbytes // WORD))
         return buffer
 
     def download(self, buffer: Buffer, spec: Spec) -> bytes:

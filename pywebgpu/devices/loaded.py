@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import struct
+from array import array
 from collections import OrderedDict
 from collections.abc import Collection, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -14,6 +15,7 @@ from pywebgpu.compiler.program import Dispatch, Program, Slot
 from pywebgpu.devices.base import GONE
 from pywebgpu.devices.pool import Chunk
 from pywebgpu.errors import CompileError, DeviceLostError
+from pywebgpu.formats import WORD
 from pywebgpu.kernels.kernel import Kernel
 
 if TYPE_CHECKING:
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from pywebgpu.devices.native import NativeDevice
 
 SUBGROUP_LINE = "enable subgroups;\n"
+ALIGNED = 64  # words: where blocks of host numbers may begin
 GROUPS = 32  # bind groups kept for a step
 
 
@@ -90,13 +93,19 @@ class Loaded:
         program: Program,
         pipelines: list[Any],
         chunks: dict[int, Chunk],
-        uniform: GPUBuffer | None,
         fault: GPUBuffer,
     ) -> None:
-        self.program, self.pipelines, self.chunks, self.uniform = program, pipelines, chunks, uniform
+        self.program, self.pipelines, self.chunks = program, pipelines, chunks
+        self.uniform: GPUBuffer | None = None
         self.gpu, self._device, self._fault = fault._device, device, fault
         self._scratch = {buffer: chunk.buffer for buffer, chunk in chunks.items()}
         self.numbers = b""
+        self.words: list[int] = []  # of the uniform: which host number each is
+        self._starts: dict[tuple[int, ...], int] = {}  # of its blocks, in bytes
+        for block in program.blocks:
+            self.words += [block[0]] * (-len(self.words) % ALIGNED)
+            self._starts[block] = WORD * len(self.words)
+            self.words += [*block, *[block[0]] * (-len(block) % 4)]
         self.wanted: tuple[int, int] | None = None  # the output that was read after the last run, and its bytes
         self._bound: dict[int, int] = {}  # the handle that each buffer of an input or output had in the last run
         self._groups: list[Any] = [None] * len(program.steps)  # of each step, for those handles
@@ -112,6 +121,11 @@ class Loaded:
 
     def __del__(self) -> None:
         self._device.unload(self)
+
+    def uniform_words(self, packed: bytes) -> bytes:
+        """What the uniform holds, of the host numbers in their order."""
+        words = memoryview(packed).cast("I")
+        return array("I", [words[number] for number in self.words]).tobytes()
 
     def bind(self, handles: dict[int, Any]) -> list[Any]:
         """Bind groups of every step for these buffers: only steps whose buffers changed get another one."""
@@ -151,7 +165,8 @@ class Loaded:
         program, kernel = self.program, self.program.kernels[step.kernel]
         resources = [_resource(program, program.slots[slot], handles) for slot in step.slots]
         if kernel.numbers:
-            resources.append({"buffer": self.uniform})
+            place = {"offset": self._starts[step.numbers], "size": 16 * -(-len(step.numbers) // 4)}
+            resources.append({"buffer": self.uniform, **place})
         if kernel.faults:
             resources.append({"buffer": self._fault})
         entries = [{"binding": at, "resource": resource} for at, resource in enumerate(resources)]

@@ -9,7 +9,7 @@ import functools
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from math import log, prod
+from math import log
 from typing import Any
 
 from pywebgpu import dtypes
@@ -19,7 +19,7 @@ from pywebgpu.optim import grouping, numbers
 from pywebgpu.runtime import executor
 from pywebgpu.step_capture import capture
 from pywebgpu.step_capture.capture import capture_state
-from pywebgpu.tensor import create, flat_parameters, grad_accumulator, tensor
+from pywebgpu.tensor import create, flat_parameters, from_data, grad_accumulator, tensor
 
 Rate = float | tensor.Tensor
 Loss = tensor.Tensor | float | None
@@ -463,8 +463,9 @@ def _kind(state: State, parameter: tensor.Tensor) -> object:
 
 def zeros_like(parameter: tensor.Tensor) -> tensor.Tensor:
     """Zeros that have their buffer at once, so that the step that makes them is the program of all later ones."""
-    shape = tuple(parameter.shape)
-    return create.frombytes(bytes(prod(shape) * parameter.dtype.itemsize), parameter.dtype, shape, parameter.device)
+    device = parameter._storage.device
+    made: tensor.Tensor = tensor.Tensor._new(from_data.zeros(parameter.dtype, tuple(parameter.shape), device), device)
+    return made
 
 
 def decayed(parameter: tensor.Tensor, gradient: tensor.Tensor, weight_decay: Rate) -> tensor.Tensor:

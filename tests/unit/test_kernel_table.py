@@ -29,7 +29,7 @@ def compiled(function: Callable[[], Any], *, alone: bool) -> list[Program]:
     with pytest.MonkeyPatch.context() as patch:
         if alone:
             form = kernel_table.KernelTable._form
-            patch.setattr(kernel_table.KernelTable, "_form", lambda *args: ((object(),), form(*args)[1]))
+            patch.setattr(kernel_table.KernelTable, "_form", lambda *args: ((object(),), *form(*args)[1:]))
         return programs(function)
 
 
@@ -61,6 +61,15 @@ def test_kernels_of_random_graphs_are_those_of_each_group_alone(rows: int, colum
     shapes = ((rows, columns), (rows, columns), (1, columns), (rows, 70))
     leaves = tuple(leaf(*shape) for shape in shapes)
     same(lambda: build(torch, leaves, drawn))
+
+
+def test_draws_of_equal_shape_share_a_kernel() -> None:
+    """Their seeds, bounds and places are host numbers, which a kernel knows by their order alone."""
+    found = programs(lambda: [torch.rand(64, 32, device="null") * at for at in range(2, 6)])
+    (program,) = (one for one in found if one.numbers)
+    assert (len(program.steps), len(program.kernels)) == (4, 1)
+    assert len({step.numbers for step in program.steps}) == 4
+    assert program.blocks == tuple(step.numbers for step in program.steps)
 
 
 def test_zeros_of_both_signs_are_two_kernels() -> None:
