@@ -18,6 +18,7 @@ from pywebgpu.kernels import windows
 from pywebgpu.kernels.access import Chain, Edge, below, is_free, is_view
 from pywebgpu.kernels.template import REPEAT_COST
 from pywebgpu.kernels.templates import Claims
+from pywebgpu.kernels.templates.matmul_blocks import is_aligned
 from pywebgpu.ops import contraction, pointwise, reduction
 from pywebgpu.settings import settings
 from pywebgpu.shapes import Shape
@@ -95,7 +96,7 @@ class Inlining:
 
     def _is_worth_repeating(self, node: Node, edges: list[Edge], readers: list[Node], cost: int) -> bool:
         """True where computing the node again in each reader costs less than storing and loading it."""
-        if self._is_half_operand(node, readers):
+        if self._is_half_operand(node, readers) or is_aligned(node):
             return False
         inputs = {id(producer): producer for producer, _, _ in edges if producer.spec.shape}
         size = prod(node.spec.shape)
@@ -114,8 +115,8 @@ class Inlining:
         if node.op is not pointwise.cast or node.spec.dtype.format not in (F16, BF16):
             return False
         products = [reader for reader in readers if self.claims.of(reader).rereads]
-        found = bool(products)
-        if found and below(node.inputs[0]).buffer is not None:
+        found = bool(products) or any(map(is_aligned, readers))
+        if products and below(node.inputs[0]).buffer is not None:
             size = prod(node.spec.shape)
             times = sum(prod(one.spec.shape) * one.inputs[0].spec.shape[-1] for one in products) // max(size, 1)
             found = size >= LARGE and times >= REREAD
