@@ -77,7 +77,7 @@ class Inlining:
 
     def _choose(self, computing: list[Node]) -> None:
         """Finds the nodes that are computed where they are used, and what the others read."""
-        readers = self._count_readers()
+        self._readers = readers = self._count_readers()
         costs: dict[int, int] = {}
         for node in computing:
             edges = self._edges_of(node)
@@ -105,7 +105,23 @@ class Inlining:
             return False
         if any(producer.op is contraction.partial_matmul for producer in large):
             return False  # It has more to read than it has to store.
+        if any(self.claims.of(reader).rereads for reader in readers) and any(
+            self._is_alone(producer, node) for producer in large
+        ):
+            return False  # Stored instead of what it is made of, it takes as much memory, and is computed once.
         return cost <= min([self.claims.of(reader).repeats for reader in readers], default=REPEAT_COST)
+
+    def _is_alone(self, producer: Node, node: Node) -> bool:
+        """Whether a computed value is read for one node only."""
+        if producer.buffer is not None:
+            return False
+        at = producer
+        while at is not node:
+            readers = self._readers.get(id(at), [])
+            if id(at) in self.wanted or len(readers) != 1 or (at is not producer and id(at) not in self._inline):
+                return False
+            at = readers[0]
+        return True
 
     def _is_half_operand(self, node: Node, readers: list[Node]) -> bool:
         """Whether products read a computed value as halves: stored so it takes half the memory, also until backward.
