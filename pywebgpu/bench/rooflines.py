@@ -126,12 +126,11 @@ def _moving(torch: Any, device: Device) -> list[Callable[[], Made]]:
         x, g = data(rows, width).requires_grad_(), data(rows, width)
         weight, bias = data(width).requires_grad_(), data(width).requires_grad_()
 
-        @compiled
         def step() -> object:
             out = torch.nn.functional.layer_norm(x, (width,), weight, bias)
             return torch.autograd.grad(out, (x, weight, bias), g)
 
-        return f"layer_norm and its gradients, {rows} x {width}", step, 12 * rows * width, 0
+        return f"layer_norm and its gradients, {rows} x {width}", compiled(step), 12 * rows * width, 0
 
     def softmax() -> Made:
         x = data(rows, width)
@@ -142,11 +141,10 @@ def _moving(torch: Any, device: Device) -> list[Callable[[], Made]]:
         x = data(many, classes).requires_grad_()
         targets = torch.zeros(many, dtype=torch.int64, device=device.name)
 
-        @compiled
         def step() -> object:
             return torch.autograd.grad(torch.nn.functional.cross_entropy(x, targets), x)
 
-        return f"cross_entropy and its gradient, {many} x {classes}", step, 8 * many * classes, 0
+        return f"cross_entropy and its gradient, {many} x {classes}", compiled(step), 8 * many * classes, 0
 
     return [copy, pointwise, adamw, normed, normed_back, softmax, losses]
 
@@ -171,13 +169,17 @@ def _multiplying(torch: Any, device: Device) -> list[Callable[[], Made]]:
             q, k, v = (torch.ones(shape, device=device.name).requires_grad_() for _ in range(3))
             g = torch.ones(shape, device=device.name)
 
-            @torch.compile
             def step() -> object:
                 out = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
                 return torch.autograd.grad(out, (q, k, v), g)
 
             # Seven products of half of the scores, two of them forward.
-            return f"causal attention and its gradients, {tokens}", step, 0, 7 * HEADS * tokens**2 * DEPTH
+            return (
+                f"causal attention and its gradients, {tokens}",
+                torch.compile(step),
+                0,
+                7 * HEADS * tokens**2 * DEPTH,
+            )
 
         return made
 

@@ -11,8 +11,9 @@ from pywebgpu.ir import walk
 from pywebgpu.ir.graph import Movement, Node
 from pywebgpu.kernels.templates import Claims, matmul_blocks
 from pywebgpu.ops import contraction, movement, pointwise
-from pywebgpu.symbolic import flatten, variable
+from pywebgpu.symbolic import Sym, flatten, variable
 
+Coords = tuple[Sym, ...]
 EACH = 8  # elements of a vector
 LARGE = 1 << 20  # elements of an operand, at least: smaller ones lie in caches
 REREAD = 256  # and how often each of them is multiplied
@@ -55,7 +56,8 @@ def _lies(operand: Node, times: int) -> bool | None:
     _, rows, columns = operand.spec.shape
     if rows * columns < LARGE or times < REREAD:
         return None
-    source, at = operand, (variable("batch", 1), variable("row", rows), variable("column", columns))
+    source = operand
+    at: Coords = (variable("batch", 1), variable("row", rows), variable("column", columns))
     while isinstance(source.op, Movement) and source.buffer is None:
         at, bounds = source.op.index(at, source.inputs[0].spec.shape, **source.attrs)
         if bounds:
