@@ -42,6 +42,7 @@ NATIVE = (
     "hosts/site.py",
     "devices/loaded.py",
     "devices/native.py",
+    "devices/native_pass.py",
     "devices/tunings.py",
     "devices/reader.py",
     "js_bridge/dawn.mjs",
