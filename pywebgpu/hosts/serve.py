@@ -44,10 +44,12 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--cdn", action="store_true", help="load Pyodide and the page's libraries from the network")
     options = parser.parse_args(arguments)
     try:
-        server = start(options.port, site.Site(site.find_folders(cdn=options.cdn)))
+        pages = site.Site(site.find_folders(cdn=options.cdn))
+        server = start(options.port, pages)
     except (site.SiteError, OSError, OverflowError) as error:
         print(f"pywebgpu serve: {error}", file=sys.stderr)
         return 2
+    threading.Thread(target=pages.prepare, daemon=True).start()  # A page opened meanwhile does without.
     with server:
         print(f"{address(server)}  (Ctrl-C ends)", flush=True)
         try:
