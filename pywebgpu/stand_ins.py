@@ -23,7 +23,6 @@ REASONS = {
     "distributions": "they are not written yet: draw with torch.randn, rand, bernoulli and multinomial",
     "export": "torch.export is a function here: docs/export.md",
     "fft": "there are no complex numbers here",
-    "func": "use torch.autograd.functional and torch.autograd.grad",
     "functional": "its functions stand in torch itself",
     "futures": "nothing runs in other processes",
     "fx": "graphs are made by recording: torch.explain shows them",
@@ -47,7 +46,6 @@ REASONS = {
     "serialization": "use torch.save and torch.load",
     "signal": "windows are torch.hann_window and its like",
     "sparse": "tensors are dense here",
-    "special": "it is not written yet: erf, erfinv, expm1, logit, sinc and xlogy stand in torch itself",
     "storage": "use Tensor.untyped_storage",
     "testing": "use torch.allclose, or NumPy's tests",
     "torch_version": "use torch.__version__",
@@ -145,7 +143,7 @@ def module(path: str) -> types.ModuleType | None:
     """The module of a name below torch; None where PyTorch has no such module."""
     name = f"torch.{path}"
     known = sys.modules.get(name)
-    if known is not None:
+    if known is not None and sys.modules.get("torch") is sys.modules["pywebgpu"]:  # and not PyTorch's own
         return known
     try:
         return importlib.import_module(f"pywebgpu.{path}")
