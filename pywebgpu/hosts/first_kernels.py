@@ -59,7 +59,7 @@ def main(demo: str, sizes: str, family: str) -> None:
 def _device(family: str) -> NullDevice:
     """One that compiles as for such an adapter."""
     is_software = family == "swiftshader"
-    info = {
+    info: dict[str, Any] = {
         "vendor": "", "architecture": family, "name": "", "features": FEATURES.get(family, USUAL),
         "subgroupSizes": SUBGROUPS[family], "matrices": [],
     }  # fmt: skip
@@ -72,7 +72,7 @@ def _device(family: str) -> NullDevice:
 
 def _kernels(device: NullDevice) -> list[dict[str, Any]]:
     """Each text once, as the bridge takes them."""
-    found = {}
+    found: dict[tuple[str, str], dict[str, Any]] = {}
     for program in device.loaded:
         for kernel in wire.as_data(program)["kernels"]:
             found.setdefault((kernel["bindings"], kernel["wgsl"]), {n: x for n, x in kernel.items() if n != "grid"})

@@ -148,7 +148,9 @@ def test_archives_hold_the_library_once(pages: site.Site, names: tuple[str, ...]
     if names[0] == "training":
         wanted -= {f"pywebgpu/js_bridge/{name}" for name in site.BRIDGE}
     assert wanted <= found
-    assert not [path for path in found if path.startswith("pywebgpu/bench") or "native" in path or "main.py" in path]
+    assert not [
+        path for path in found if path.startswith("pywebgpu/bench") or "devices/native" in path or "main.py" in path
+    ]
 
 
 def test_rest_of_the_library_comes_when_it_is_imported(
