@@ -78,7 +78,7 @@ _NATIVE = """
     grid_sampler grid_sampler_2d grid_sampler_3d native_batch_norm native_dropout native_group_norm native_layer_norm
     segment_reduce
 """
-_ELSEWHERE |= dict.fromkeys(_NATIVE.split(), "pywebgpu.native")
+_ELSEWHERE |= dict.fromkeys(_NATIVE.split(), "pywebgpu.operators")
 _LINEAR = "cholesky_inverse cholesky_solve det inverse logdet matrix_exp pinverse slogdet"
 _ELSEWHERE |= dict.fromkeys(_LINEAR.split(), "pywebgpu.linalg")
 _ELSEWHERE["polygamma"] = "pywebgpu.special"

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-_PLACES = "pywebgpu.native", "pywebgpu", "pywebgpu.nn.functional", "pywebgpu.special", "pywebgpu.linalg"
+_PLACES = "pywebgpu.operators", "pywebgpu", "pywebgpu.nn.functional", "pywebgpu.special", "pywebgpu.linalg"
 
 
 class Operator:

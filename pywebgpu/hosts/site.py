@@ -120,7 +120,7 @@ LATER = (
     "nn/recurrent.py",
     "nn/spatial.py",
     "nn/transformer.py",
-    "native.py",
+    "operators.py",
     "nn/types.py",
     "optim/adafactor.py",
     "optim/adam_relatives.py",

@@ -57,7 +57,7 @@ LAYERS = (
         "factorization",
         "func",
         "handlers",
-        "native",
+        "operators",
         "profiler",
         "run",
         "stand_ins",
