@@ -98,6 +98,9 @@ class Loaded:
         self.program, self.pipelines, self.chunks = program, pipelines, chunks
         self.uniform: GPUBuffer | None = None
         self.gpu, self._device, self._fault = fault._device, device, fault
+        steps = [step for step in program.steps if isinstance(step, Dispatch)]
+        self.pipelines_of_steps = [pipelines[step.kernel] for step in steps]
+        self.grids = [program.kernels[step.kernel].grid for step in steps]
         self._scratch = {buffer: chunk.buffer for buffer, chunk in chunks.items()}
         self.numbers = b""
         self.words: list[int] = []  # of the uniform: which host number each is
