@@ -52,6 +52,8 @@ LAYERS = (
         "doctor",
         "exporter",
         "factorization",
+        "nn/utils/parametrizations",
+        "nn/utils/stateless",
         "func",
         "handlers",
         "profiler",
