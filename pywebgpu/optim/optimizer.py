@@ -15,7 +15,7 @@ from pywebgpu.ir.graph import thread_state
 from pywebgpu.optim import grouping, numbers
 from pywebgpu.runtime import executor
 from pywebgpu.step_capture.capture import capture_state
-from pywebgpu.tensor import grad_accumulator, tensor
+from pywebgpu.tensor import grad_accumulator, methods, tensor
 
 Rate = float | tensor.Tensor
 Loss = tensor.Tensor | float | None
@@ -206,6 +206,8 @@ class Optimizer:
             lines.append(f"Parameter Group {i}")
             lines += [f"    {name}: {group[name]}" for name in sorted(group) if name != "params"]
         return "\n".join([*lines, ")"])
+
+    _repr_html_ = methods.later("pywebgpu.display.modules", "optimizer_html")
 
     def _run_step(self, step: Callable[..., Loss], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Loss:
         numbers.watch(self)
