@@ -75,6 +75,7 @@ LATER = (
     "devices/cpu.py",  # needs NumPy; without it, devices/cpu_storage.py is device cpu
     "devices/null.py",
     "devices/pool.py",
+    "distributions/",
     "export.py",
     "exporter/",
     "func/",

@@ -49,6 +49,7 @@ LAYERS = (
         "bench",
         "cli",
         "compat",
+        "distributions",
         "doctor",
         "exporter",
         "factorization",
