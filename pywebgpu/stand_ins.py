@@ -45,7 +45,6 @@ REASONS = {
     "serialization": "use torch.save and torch.load",
     "signal": "windows are torch.hann_window and its like",
     "sparse": "tensors are dense here",
-    "special": "it is not written yet: erf, erfinv, expm1, logit, sinc and xlogy stand in torch itself",
     "storage": "use Tensor.untyped_storage",
     "testing": "use torch.allclose, or NumPy's tests",
     "torch_version": "use torch.__version__",

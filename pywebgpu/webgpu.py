@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pywebgpu import devices
 from pywebgpu.devices import adapters
@@ -43,7 +43,7 @@ async def init() -> None:
     await devices.open_device_async("webgpu")
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name != "handler":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return import_module("pywebgpu.handlers").handler
