@@ -10,6 +10,7 @@ from math import pi
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pywebgpu.autograd.function import FunctionCtx
     from pywebgpu.tensor.tensor import Tensor
 
 torch: Any = import_module("pywebgpu")
@@ -42,7 +43,7 @@ def _gamma() -> type[Any]:
 
         class StandardGamma(torch.autograd.Function):  # type: ignore[misc]
             @staticmethod
-            def forward(ctx: Any, a: Tensor) -> Tensor:
+            def forward(ctx: FunctionCtx, a: Tensor) -> Tensor:
                 shape = torch.where(a < 1, a + 1, a)
                 d = shape - 1 / 3
                 x, u = _rounds(a, "randn"), _rounds(a)
@@ -55,7 +56,7 @@ def _gamma() -> type[Any]:
                 return z
 
             @staticmethod
-            def backward(ctx: Any, grad: Tensor) -> Tensor:
+            def backward(ctx: FunctionCtx, grad: Tensor) -> Tensor:
                 return grad * gamma_derivative(*ctx.saved_tensors)
 
         _function = StandardGamma
