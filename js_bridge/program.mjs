@@ -17,7 +17,7 @@ const BINDING = { r: "read-only-storage", w: "storage", n: "uniform", f: "storag
 
 /** Pipelines by their text: equal kernels of all Programs share one, which goes with the last of them. */
 export class Pipelines {
-  /** @type {Map<string, { pipeline: Promise<GPUComputePipeline>, users: number }>} */
+  /** @type {Map<string, { kernel: Kernel, pipeline: Promise<GPUComputePipeline>, users: number }>} */
   #found = new Map();
   /** @type {Map<string, { group: GPUBindGroupLayout, pipeline: GPUPipelineLayout }>} */
   #layouts = new Map();
@@ -30,7 +30,7 @@ export class Pipelines {
   /** @param {Kernel} kernel @returns {Promise<GPUComputePipeline>} */
   get(kernel) {
     const key = kernel.bindings + kernel.wgsl;
-    const found = this.#found.get(key) ?? { pipeline: this.#compile(kernel), users: 0 };
+    const found = this.#found.get(key) ?? { kernel, pipeline: this.#compile(kernel), users: 0 };
     found.users++;
     this.#found.set(key, found);
     return found.pipeline;
@@ -38,6 +38,16 @@ export class Pipelines {
 
   get size() {
     return this.#found.size;
+  }
+
+  /** The kernels whose pipelines are here, to compile them ahead another time. */
+  get kernels() {
+    return [...this.#found.values()].map(({ kernel: { name, wgsl, bindings, needs } }) => ({ name, wgsl, bindings, needs }));
+  }
+
+  /** Starts to compile kernels that some Program will probably have; they stay. @param {Kernel[]} kernels */
+  foresee(kernels) {
+    for (const kernel of kernels) this.get(kernel).catch(() => null); // whoever needs it is told
   }
 
   /** A Program that asked for it is gone. @param {Kernel} kernel */

@@ -159,8 +159,25 @@ export class PythonBridge {
   }
 }
 
-/** The default adapter's device, for Python. */
+/** @type {Promise<PythonBridge> | null} */
+let opened = null;
+
+/**
+ * Opens the device before there is a Python to ask for it, and has kernels compiled that it will probably want.
+ * @param {Promise<import("./wire.d.ts").Kernel[]>} foreseen
+ */
+export async function openAhead(foreseen) {
+  opened = open();
+  const { bridge } = await opened;
+  bridge.pipelines.foresee(await foreseen);
+  return bridge;
+}
+
+/** The default adapter's device, for Python: the one that was opened ahead, or another one. */
 export async function open() {
+  const ahead = opened;
+  opened = null;
+  if (ahead) return ahead;
   const bridge = await Bridge.open();
   return new PythonBridge(bridge, await load(bridge.info));
 }

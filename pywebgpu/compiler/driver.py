@@ -8,7 +8,7 @@ from pywebgpu import dtypes
 from pywebgpu.compiler import memory_plan, packed_stores, suballocation
 from pywebgpu.compiler.fusion_group import FusionGroup
 from pywebgpu.compiler.kernel_table import KernelTable
-from pywebgpu.compiler.passes import PASSES, expand, scatters, simplify, split_products
+from pywebgpu.compiler.passes import PASSES, align_operands, expand, scatters, simplify, split_products
 from pywebgpu.compiler.program import Dispatch, HostCall, Program, Slot, Written
 from pywebgpu.compiler.schedule import Schedule, scheduled
 from pywebgpu.errors import CompileError
@@ -24,6 +24,10 @@ from pywebgpu.kernels.target import Target
 from pywebgpu.kernels.templates import Claims
 from pywebgpu.ops import pointwise
 from pywebgpu.settings import settings
+
+FITS = (  # passes that ask what the device is
+    scatters.lower_scatters, align_operands.align_operands, split_products.split_products,
+)  # fmt: skip
 
 
 def compile_graph(roots: tuple[Node, ...], target: Target, written: Written = ()) -> Program:
@@ -75,7 +79,7 @@ def _rewritten(
             order = toposort(roots)
             kept.append(order)
         _watch(f"after {rewrite.__name__}", roots)
-    for fit in (scatters.lower_scatters, split_products.split_products):  # These ask what the device is.
+    for fit in FITS:
         divided = fit(roots, order, claims)
         if divided is not roots:
             roots = divided

@@ -60,8 +60,7 @@ def bridged(info: Mapping[str, Any], *, is_software: bool) -> Features:
     """Of an adapter that js_bridge has opened."""
     names = tuple(sorted(info["features"]))
     sizes = (int(info["subgroupSizes"][0]), int(info["subgroupSizes"][1])) if SUBGROUPS in names else (0, 0)
-    is_wanted = settings.matrices and MATRICES in names
-    matrices = tuple([SubgroupMatrix(*one) for one in info["matrices"]]) if is_wanted else ()
+    matrices = tuple([SubgroupMatrix(*one) for one in info["matrices"]]) if MATRICES in names else ()
     text = f"{info['vendor']} {info['architecture']} {info['name']}"
     # Gecko and WebKit have translators of their own; what is known of Chromium's holds there better than nothing.
     return Features(names, sizes, matrices, family(text), "cpu" if is_software else "", "tint", cores(text))

@@ -82,6 +82,9 @@ class Loaded:
     ) -> None:
         self.program, self.pipelines, self.chunks, self.uniform = program, pipelines, chunks, uniform
         self.gpu, self._device, self._fault = fault._device, device, fault
+        steps = [step for step in program.steps if isinstance(step, Dispatch)]
+        self.pipelines_of_steps = [pipelines[step.kernel] for step in steps]
+        self.grids = [program.kernels[step.kernel].grid for step in steps]
         self._scratch = {buffer: chunk.buffer for buffer, chunk in chunks.items()}
         self.numbers = b""
         self.wanted: tuple[int, int] | None = None  # the output that was read after the last run, and its bytes

@@ -20,8 +20,8 @@ import wgpu
 
 import pywebgpu.compiler.driver  # noqa: F401 - here already when the first step needs it
 from pywebgpu import dtypes
-from pywebgpu.compiler.program import Dispatch, Program
-from pywebgpu.devices import adapters, transcode, tunings
+from pywebgpu.compiler.program import Program
+from pywebgpu.devices import adapters, native_pass, transcode, tunings
 from pywebgpu.devices import features as adapter_features
 from pywebgpu.devices.base import GONE, RECOVER, Blocking, Buffer, check_room, check_supported
 from pywebgpu.devices.loaded import Loaded, Pipelines
@@ -317,18 +317,17 @@ class NativeDevice(Blocking):
 
     def _encode(self, loaded: Loaded, groups: list[Any], outputs: list[Any], stamps: Stamps | None) -> None:
         encoder = self._gpu.create_command_encoder()
-        computing: Any = encoder.begin_compute_pass() if stamps is None else None
-        kernels, pipelines = loaded.program.kernels, loaded.pipelines
-        for at, (step, group) in enumerate(zip(loaded.program.steps, groups, strict=True)):
-            assert isinstance(step, Dispatch)
-            if stamps is not None:
-                if computing is not None:
-                    computing.end()
-                computing = encoder.begin_compute_pass(timestamp_writes=stamps.around(at))
-            computing.set_pipeline(pipelines[step.kernel])
-            computing.set_bind_group(0, group)
-            computing.dispatch_workgroups(*kernels[step.kernel].grid)
-        computing.end()
+        steps = loaded.pipelines_of_steps, groups, loaded.grids
+        if stamps is None:
+            computing = encoder.begin_compute_pass()
+            native_pass.dispatch(computing, *steps)
+            computing.end()
+        else:
+            for at, step in enumerate(zip(*steps, strict=True)):
+                writes: Any = stamps.around(at)
+                computing = encoder.begin_compute_pass(timestamp_writes=writes)
+                native_pass.dispatch(computing, *zip(step, strict=True))
+                computing.end()
         if stamps is not None:
             stamps.resolve(encoder)
         self._reader.may_fault |= loaded.faults

@@ -16,7 +16,6 @@ from pywebgpu.kernels.kernel import Kernel, Limits
 from pywebgpu.kernels.launch import Launch
 from pywebgpu.kernels.target import F16, MATRICES, NEEDED, SUBGROUPS, Features, SubgroupMatrix, Target
 from pywebgpu.runtime import program_cache
-from pywebgpu.settings import settings
 from tests.devices import why_no_webgpu
 from tests.unit import compiled
 
@@ -77,13 +76,10 @@ def test_subgroups_without_their_barrier_are_none() -> None:
     assert features.native(LLVMPIPE, ["subgroup"]) == Features((), (0, 0), (), "llvmpipe", "cpu", "naga")
 
 
-@pytest.mark.parametrize("wanted", [True, False])
-def test_dawn_tells_subgroup_matrices_to_who_wants_them(wanted: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(features, "settings", replace(settings, matrices=wanted))
+def test_dawn_tells_subgroup_matrices() -> None:
     found = features.bridged(DAWN, is_software=False)
-    matrices = (SubgroupMatrix("f16", "f32", 16, 16, 16),) if wanted else ()
     names = tuple(sorted((F16, SUBGROUPS, MATRICES)))
-    assert found == Features(names, (32, 32), matrices, "nvidia", "", "tint", 132)
+    assert found == Features(names, (32, 32), (SubgroupMatrix("f16", "f32", 16, 16, 16),), "nvidia", "", "tint", 132)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -49,6 +49,8 @@ def write(work: Computation, launch: Launch, build: Builder) -> Kernel:
     results = [build.var(construct(_four(kind)), f"r{at}") for at in range(block.high * block.wide // 4)]
     if depth:
         multiply((left, right), steps, place[0], lambda: _step(left, right, results, block, build), build)
+    for side in (left, right):
+        side.gather_sums()
     _finish(left, right, results, place, work, build)
     for side, other in ((left, right), (right, left)):
         if side.sums:
@@ -120,6 +122,7 @@ class _Side:
         self.kind = _four(scalar(source.spec.dtype))
         self.tile = build.workgroup_array(f"tile_{letter}", self.kind, self.fours + self.is_along_k, block.depth)
         self.sums: list[Var] = []
+        self.loaded: Var | None = None
         self._parts: list[_Part] = []
 
     @property
@@ -139,8 +142,30 @@ class _Side:
             coming = [build.var(construct(self.kind), name) for name in names]
             guard: list[Expr] = [at < total] if (part + 1) * self.threads > total else []
             self._parts.append(_Part(k, four, self._rows(four), coming, guard))
-        if is_summed:
+        if is_summed and self._loads_one_four(total):
+            self.loaded = build.var(construct(self.kind), f"loaded_{letter}")
+        elif is_summed:
             self.sums = [build.var(construct(self.kind), f"sum_{letter}{at}") for at in range(self.each // 4)]
+
+    def _loads_one_four(self, total: int) -> bool:
+        """Whether all that an invocation loads is of the same four rows (columns)."""
+        if self.is_along_k and not self.is_turned:
+            return False
+        return total % self.threads == 0 and self.threads % (self.fours * (2 if self.is_turned else 1)) == 0
+
+    def gather_sums(self) -> None:
+        """Adds up what was loaded of the invocation's fours, through the tile, which is free now."""
+        if self.loaded is None:
+            return
+        build, part = self._build, self._parts[0]
+        build.assign(self.tile.row(part.k, part.four), self.loaded)
+        build.barrier()
+        for at in range(self.each // 4):
+            total = build.var(construct(self.kind), f"sum_{self.letter}{at}")
+            place = self.lane + at * self.lanes if at else self.lane
+            for row in range(self.threads // self.fours):
+                build.assign(total, self.tile.row(ir.Const(ir.U32, row), place), "+=")
+            self.sums.append(total)
 
     def _divided(self, at: Var, span: int) -> tuple[Expr, Expr]:
         """Which k (or four of k) and which four of rows: neighbours read neighbours, and write to other banks."""
@@ -192,9 +217,15 @@ class _Side:
             with build.if_(*part.guard):
                 if not self.is_turned:
                     build.assign(self.tile.row(part.k, part.four), part.coming[0])
+                    self._add(part.coming[0])
                 for i in range(4 if self.is_turned else 0):
-                    turned = construct(self.kind, *[coming[i] for coming in part.coming])
+                    turned = build.let(construct(self.kind, *[coming[i] for coming in part.coming]))
                     build.assign(self.tile.row(part.k * 4 + i, part.four), turned)
+                    self._add(turned)
+
+    def _add(self, four: Expr) -> None:
+        if self.loaded is not None:
+            self._build.assign(self.loaded, four, "+=")
 
     def take(self, k: int) -> list[Var]:
         """The invocation's fours of the tile at a step of k."""
