@@ -81,6 +81,7 @@ LATER = (
     "devices/cpu.py",  # needs NumPy; without it, devices/cpu_storage.py is device cpu
     "devices/null.py",
     "devices/pool.py",
+    "distributions/",
     "display/",
     "export.py",
     "exporter/",

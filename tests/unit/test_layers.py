@@ -52,6 +52,7 @@ LAYERS = (
         "cli",
         "display",
         "compat",
+        "distributions",
         "doctor",
         "exporter",
         "factorization",
