@@ -69,6 +69,9 @@ _NUMERIC = """
 """
 _ELSEWHERE |= dict.fromkeys(_NUMERIC.split(), "pywebgpu.tensor.numeric")
 _ELSEWHERE |= {"frexp": "pywebgpu.tensor.bits", "nextafter": "pywebgpu.tensor.bits"}
+_LU = "geqrf lu_solve lu_unpack ormqr pca_lowrank svd_lowrank triangular_solve"
+_RENAMED = {"lu": "old_lu"}  # linalg.lu is another.
+_ELSEWHERE |= dict.fromkeys(_LU.split(), "pywebgpu.lu_factors") | {"lu": "pywebgpu.lu_factors"}
 _COPIES = """
     alias_copy as_strided_copy as_strided_scatter detach_copy diagonal_copy empty_permuted empty_strided expand_copy
     narrow_copy permute_copy select_copy split_copy split_with_sizes_copy squeeze_copy t_copy transpose_copy unbind_copy
@@ -106,7 +109,7 @@ def __getattr__(name: str) -> _Any:
         if stand_in is None:
             raise AttributeError(f"module 'pywebgpu' has no attribute {name!r}")
         return stand_in
-    return module if name in _PARTS else getattr(module, name)
+    return module if name in _PARTS else getattr(module, _RENAMED.get(name, name))
 
 
 def _stand_in(name: str) -> _Any:

@@ -77,6 +77,14 @@ from pywebgpu.linalg import logdet as logdet
 from pywebgpu.linalg import matrix_exp as matrix_exp
 from pywebgpu.linalg import pinverse as pinverse
 from pywebgpu.linalg import slogdet as slogdet
+from pywebgpu.lu_factors import geqrf as geqrf
+from pywebgpu.lu_factors import lu as lu
+from pywebgpu.lu_factors import lu_solve as lu_solve
+from pywebgpu.lu_factors import lu_unpack as lu_unpack
+from pywebgpu.lu_factors import ormqr as ormqr
+from pywebgpu.lu_factors import pca_lowrank as pca_lowrank
+from pywebgpu.lu_factors import svd_lowrank as svd_lowrank
+from pywebgpu.lu_factors import triangular_solve as triangular_solve
 from pywebgpu.nn.functional import adaptive_avg_pool1d as adaptive_avg_pool1d
 from pywebgpu.nn.functional import adaptive_max_pool1d as adaptive_max_pool1d
 from pywebgpu.nn.functional import alpha_dropout as alpha_dropout

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import import_module
 from math import ceil, inf, log2, prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pywebgpu import dtypes, factorization, shapes
 from pywebgpu.composites import reduce
@@ -366,6 +367,21 @@ def eig(A: Tensor) -> Tensor:
 
 
 eigvals = eig
+
+
+def ldl_factor(*args: object, **options: object) -> Tensor:
+    """Not here: its blocks are LAPACK's. See cholesky and lu_factor."""
+    raise NotImplementedError("linalg.ldl_factor is not here: use linalg.cholesky, or linalg.lu_factor")
+
+
+ldl_factor_ex = ldl_solve = ldl_factor
+
+
+def __getattr__(name: str) -> Any:
+    """Functions of LU factors and reflections, which few programs need."""
+    if name not in ("lu", "lu_factor", "lu_factor_ex", "lu_solve", "householder_product"):
+        raise AttributeError(f"module 'pywebgpu.linalg' has no attribute {name!r}")
+    return getattr(import_module("pywebgpu.lu_factors"), "solve_factored" if name == "lu_solve" else name)
 
 
 # What torch has in its own namespace

@@ -46,7 +46,16 @@ def native_layer_norm(
     input: Tensor, normalized_shape: Sequence[int], weight: Maybe, bias: Maybe, eps: float
 ) -> tuple[Tensor, ...]:
     """layer_norm, mean, inverse of the standard deviation."""
-    axes = list(range(-len(normalized_shape), 0))
+    shape = tuple(normalized_shape)
+    if not shape or tuple(input.shape[-len(shape) :]) != shape:
+        raise RuntimeError(
+            f"Given normalized_shape={list(shape)}, expected input with shape [*, {str(list(shape))[1:-1]}], but got "
+            f"input of size{list(input.shape)}: it is to be at least 1-dimensional"
+        )
+    for name, part in (("weight", weight), ("bias", bias)):
+        if part is not None and tuple(part.shape) != shape:
+            raise RuntimeError(f"Expected {name} to be of same shape as normalized_shape, but got {list(part.shape)}")
+    axes = list(range(-len(shape), 0))
     mean, rstd = _statistics(input.detach(), axes, eps)
     out = _scaled(_normal(input, axes, eps), weight, bias)
     return out.to(input.dtype), mean.to(input.dtype), rstd.to(input.dtype)

@@ -65,6 +65,7 @@ INSIDE = {
     "logistic_normal lowrank_multivariate_normal mixture_same_family multinomial multivariate_normal negative_binomial "
     "normal one_hot_categorical pareto poisson relaxed_bernoulli relaxed_categorical studentT transformed_distribution "
     "transforms uniform utils von_mises weibull wishart",
+    "masked": "maskedtensor",
     "nn": "attention backends common_types cpp functional grad init intrinsic modules parallel parameter qat "
     "quantizable quantized utils",
     "optim": "adadelta adagrad adam adamax adamw asgd lbfgs lr_scheduler nadam optimizer radam rmsprop rprop sgd "

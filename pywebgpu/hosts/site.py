@@ -103,6 +103,7 @@ LATER = (
     "linalg.py",
     "kernels/gamma.py",
     "kernels/templates/attention_gradient.py",
+    "lu_factors.py",
     "masked.py",
     "memory.py",
     "nn/functional/sampling.py",

@@ -90,13 +90,6 @@ _TEXTS = (
     "fn p_quotient(a: u32, b: u32) -> u32 { return a / max(b, 1u); }",
     "fn p_fmod(a: i32, b: i32) -> i32 { return a - p_divide(a, b) * b; }",
     "fn p_rest(a: u32, b: u32) -> u32 { return a % max(b, 1u); }",
-    """fn p_gcd_u32(a: u32, b: u32) -> u32 {
-  var x = a;
-  var y = b;
-  while (y != 0u) { let r = x % y; x = y; y = r; }
-  return x;
-}""",
-    "fn p_gcd(a: i32, b: i32) -> i32 { return i32(p_gcd_u32(u32(abs(a)), u32(abs(b)))); }",
     """fn p_modulo(a: i32, b: i32) -> i32 {
   if (b == 0) { return 0; }
   let r = a - p_divide(a, b) * b;

@@ -173,11 +173,11 @@ def arange(*range_: Operand, **options: Unpack[Ranged]) -> Tensor:
 
     Dtypes: int64 of whole numbers, else the default float.
     """
-    given = set(options)
+    target: Any = options.get("out")
     start, end, step = _range("arange", range_, options)
     has_float = any(isinstance(value, float) for value in (start, end, step))
     factory = factory_options.FactoryOptions("arange", options, dtypes.default() if has_float else dtypes.int64)
-    if isinstance(step, float) and factory.dtype.kind is Kind.INT and 0 < abs(step) < 1 and "out" in given:
+    if target is not None and target.dtype.kind is Kind.INT and isinstance(step, float) and 0 < abs(step) < 1:
         raise ValueError("step must be nonzero: a part of a whole number is none")
     return factory.tensor(creation.arange(start, end, step, factory.dtype))
 

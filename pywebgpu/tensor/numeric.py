@@ -250,6 +250,11 @@ def gradient(
     spacing: how far points lie apart, a number or one an axis, or where they lie, a vector an axis.
     """
     axes = list(range(input.ndim)) if dim is None else [dim] if isinstance(dim, int) else list(dim)
+    if isinstance(spacing, list | tuple) and any(isinstance(s, Tensor) and s.device != input.device for s in spacing):
+        raise RuntimeError("torch.gradient expected each tensor to be on the same device as the input")
+    places = [axis % max(input.ndim, 1) for axis in axes if -input.ndim <= axis < input.ndim]
+    if len(set(places)) < len(places):
+        raise RuntimeError(f"torch.gradient: an axis appears multiple times in the list of dims: {axes}")
     apart = list(spacing) if isinstance(spacing, list | tuple) else [1.0 if spacing is None else spacing] * len(axes)
     if len(apart) != len(axes):
         raise RuntimeError(

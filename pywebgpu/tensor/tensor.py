@@ -114,6 +114,10 @@ class Tensor(GatherScatterMethods, SortingMethods, RandomMethods):
         later("pywebgpu.tensor.numeric", name)
         for name in ("lgamma", "digamma", "renorm", "cov", "corrcoef", "mvlgamma")
     )
+    geqrf, lu_solve, ormqr, triangular_solve = (
+        later("pywebgpu.lu_factors", name) for name in ("geqrf", "lu_solve", "ormqr", "triangular_solve")
+    )
+    lu = later("pywebgpu.lu_factors", "old_lu")
     frexp, nextafter = (later("pywebgpu.tensor.bits", name) for name in ("frexp", "nextafter"))
     nextafter_ = later("pywebgpu.tensor.bits", "nextafter", in_place=True)
     histogram, nonzero_static = (later("pywebgpu.tensor.numeric", name) for name in ("histogram", "nonzero_static"))

@@ -56,6 +56,7 @@ LAYERS = (
         "doctor",
         "exporter",
         "factorization",
+        "lu_factors",
         "nn/utils/parametrizations",
         "nn/utils/stateless",
         "func",
