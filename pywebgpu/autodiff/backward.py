@@ -28,7 +28,7 @@ from pywebgpu.ir.graph import (
     thread_state,
     used,
 )
-from pywebgpu.ops import movement, pointwise, reduction
+from pywebgpu.ops import complex_parts, movement, pointwise, reduction
 from pywebgpu.shapes import Shape
 
 
@@ -123,7 +123,10 @@ def _through(node: Node, grad: Node, grads: dict[Node, Node]) -> None:
             if node.freed:
                 raise RuntimeError(TWICE)
             _check_fresh(node, reads)
-        part = rule(grad, node, *inputs, **attrs)
+        if reads and node.spec.dtype.part is not None:
+            part = _holomorphic(rule, grad, node)
+        else:
+            part = rule(grad, node, *inputs, **attrs)
         if part is not None:
             if part.spec.shape != source.spec.shape:
                 part = _fitted(part, source.spec.shape)
@@ -131,6 +134,12 @@ def _through(node: Node, grad: Node, grads: dict[Node, Node]) -> None:
                 thread_state.origins.gradient(node, part, which)
             old = grads.get(source)
             grads[source] = part if old is None else pointwise.add(old, part)
+
+
+def _holomorphic(rule: Vjp, grad: Node, node: Node) -> Node | None:
+    """The gradient of complex numbers: by the conjugate of the derivative that the rule multiplies with."""
+    part = rule(complex_parts.conj(grad), node, *node.inputs, **node.attrs)
+    return part if part is None or part.spec.dtype.part is None else complex_parts.conj(part)
 
 
 def _fitted(part: Node, shape: Shape) -> Node:

@@ -37,9 +37,11 @@ def result_type(*operands: Operand) -> DType:
     for dtype_ in best:
         if dtype_ is not None and (result is None or dtype_.kind > result.kind):
             if result is not None and dtype_ is best[2] and dtype_.kind is Kind.FLOAT:
-                dtype_ = dtypes.default()
+                dtype_ = dtypes.to_complex(dtypes.default()) if dtype_.part is not None else dtypes.default()
             result = dtype_
     assert result is not None
+    if result.part is None and any(dtype is not None and dtype.part is not None for dtype in best):
+        return dtypes.to_complex(result)
     return result
 
 
@@ -69,6 +71,8 @@ def stored(value: Number, dtype: DType) -> Node:
 
 
 def _node_of(value: Number, dtype: DType, *, is_rounded: bool) -> Node:
+    if dtype.part is not None:
+        return _complex(value, dtype)
     if type(value) in FREE:
         if free_number.is_free(value) and numbers.may_change(value, dtype):
             return host(value, dtype)
@@ -78,6 +82,20 @@ def _node_of(value: Number, dtype: DType, *, is_rounded: bool) -> Node:
         held = int(value) if dtype.kind is Kind.INT else numbers.finite(value, dtype) if is_rounded else value
         return host(held, dtype)
     return _outside(value, dtype)
+
+
+def complex_number(value: complex, beside: DType) -> Node:
+    """A complex number of Python beside a tensor of some dtype."""
+    double = dtypes.float64 in (beside, beside.part)
+    return pointwise.full(value, Spec((), dtypes.complex128 if double else dtypes.to_complex(dtypes.default())))  # type: ignore[arg-type]
+
+
+def _complex(value: Number, dtype: DType) -> Node:
+    """A number beside complex ones; of a complex one both parts are part of the program."""
+    if type(value) is complex:
+        return pointwise.full(value, Spec((), dtype))
+    assert dtype.part is not None
+    return cast(number(value, dtype.part), dtype)
 
 
 def _outside(value: float, dtype: DType) -> Node:
@@ -121,8 +139,10 @@ def binary(op: Pointwise, a: Operand, b: Operand, dtype: DType | None = None) ->
     """
     if dtype is None:
         dtype = result_type(a, b)
-    if dtype.itemsize == 2 and dtype.kind is _FLOAT:
-        if op in wide.COMPARISONS:
+    if dtype.family:
+        if dtype.part is not None:
+            require_field(op, dtype)
+        elif op in wide.COMPARISONS:
             a, b = (x if isinstance(x, Node) else numbers.number_of(x, dtype) for x in (a, b))
         elif any(not isinstance(x, Node) and not dtype.low <= plain(x) <= dtype.high for x in (a, b)):
             return cast(op(*together(a, b, dtype=dtypes.float32)), dtype)
@@ -159,7 +179,26 @@ def floating(x: Operand) -> DType:
 
 
 def unary_float(op: Pointwise, x: Node) -> Node:
-    return op(cast(x, floating(x)))
+    dtype = floating(x)
+    if dtype.part is not None:
+        require_field(op, dtype)
+    return op(cast(x, dtype))
+
+
+# What asks which of two numbers is larger, or is known along the real line only.
+_REAL = frozenset({
+    pointwise.lt, pointwise.le, pointwise.gt, pointwise.ge, pointwise.maximum, pointwise.minimum,
+    pointwise.floor_divide, pointwise.trunc_divide, pointwise.remainder, pointwise.fmod, pointwise.atan2,
+    pointwise.hypot, pointwise.erf, pointwise.erfinv, pointwise.sign, pointwise.floor, pointwise.ceil, pointwise.trunc,
+    pointwise.round_, pointwise.relu,
+})  # fmt: skip
+
+
+def require_field(op: Pointwise, dtype: DType) -> None:
+    """Raises NotImplementedError for an op that complex numbers do not have, where the dtype is theirs."""
+    if dtype.part is not None and op in _REAL:
+        kind = "ComplexFloat" if dtype is dtypes.complex64 else "ComplexDouble"
+        raise NotImplementedError(f"\"{op.name}\" not implemented for '{kind}'")
 
 
 def like(x: Node, value: float) -> Node:

@@ -13,6 +13,7 @@ from pywebgpu import devices, dtypes
 from pywebgpu.composites import creation
 from pywebgpu.devices.base import check_supported
 from pywebgpu.dtypes import DType
+from pywebgpu.errors import DTypeError
 from pywebgpu.ir.graph import Spec
 from pywebgpu.ops import pointwise
 from pywebgpu.tensor import transfer
@@ -32,7 +33,7 @@ LEGACY = {
     "FloatTensor": dtypes.float32, "DoubleTensor": dtypes.float64, "HalfTensor": dtypes.float16,
     "BFloat16Tensor": dtypes.bfloat16, "LongTensor": dtypes.int64, "IntTensor": dtypes.int32,
     "ShortTensor": dtypes.int16, "CharTensor": dtypes.int8, "ByteTensor": dtypes.uint8, "BoolTensor": dtypes.bool_,
-    "UInt32Tensor": dtypes.uint32,
+    "UInt32Tensor": dtypes.uint32, "ComplexFloatTensor": dtypes.complex64, "ComplexDoubleTensor": dtypes.complex128,
 }  # fmt: skip
 
 
@@ -70,7 +71,12 @@ class ConversionMethods(InplaceMethods):
     float, double, half = _caster(dtypes.float32), _caster(dtypes.float64), _caster(dtypes.float16)
     bfloat16, bool = _caster(dtypes.bfloat16), _caster(dtypes.bool_)
     int, long, short = _caster(dtypes.int32), _caster(dtypes.int64), _caster(dtypes.int16)
+    cfloat, cdouble = _caster(dtypes.complex64), _caster(dtypes.complex128)
     char, byte = _caster(dtypes.int8), _caster(dtypes.uint8)
+
+    def chalf(self, *, memory_format: object = None) -> Tensor:
+        """Refused: there is no complex32 here."""
+        raise DTypeError("chalf(): no device has torch.complex32 here; use x.cfloat(), whose parts are float32")
 
     def type(self, dtype: DType | str | None = None, non_blocking: builtins.bool = False) -> Tensor | str:
         """The dtype's name as "torch.FloatTensor", or a cast to a dtype or to such a name."""
@@ -126,7 +132,7 @@ class ConversionMethods(InplaceMethods):
         return self.dtype.is_floating_point
 
     def is_complex(self) -> builtins.bool:
-        return False
+        return self.dtype.is_complex
 
     def is_inference(self) -> builtins.bool:
         """Whether it was made in inference mode."""
@@ -316,6 +322,9 @@ def numbers(data: bytes, dtype: DType) -> list[Any]:
     if dtype is dtypes.bfloat16:
         words = array.array("I", [h << 16 for h in array.array("H", data)])
         return array.array("f", words.tobytes()).tolist()
+    if dtype.part is not None:
+        parts = array.array(dtype.part.code, data)
+        return list(map(complex, parts[::2], parts[1::2]))
     if dtype is dtypes.bool_:
         return [b != 0 for b in data]
     return array.array(dtype.code, data).tolist()

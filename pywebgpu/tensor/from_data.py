@@ -73,6 +73,8 @@ def from_array(data: Array, dtype: DType | None, device: Device) -> Node:
     Raises: TypeError for a dtype that is not known here.
     """
     name = str(data.dtype)
+    if name == "complex128" and dtype is dtypes.complex64 and device.target.wgsl:
+        data, name = data.astype(dtype.name), dtype.name
     if name == "float64" and dtype not in (None, dtypes.float64) and device.target.wgsl:
         name = "float32" if dtype is dtypes.bfloat16 else dtype.name
         data = data.astype(name)
@@ -139,6 +141,8 @@ def _dtype_of(kind: type | DType, *, nested: bool) -> DType:
         return kind
     if kind is float or kind is FreeFloat:
         return dtypes.default()
+    if kind is complex:
+        return dtypes.to_complex(dtypes.default())
     if kind is bool:
         return dtypes.bool_
     if issubclass(kind, str):
@@ -152,6 +156,9 @@ def pack(flat: list[Any], dtype: DType) -> bytes:
     """Numbers as little-endian bytes. Raises RuntimeError for one that the dtype cannot hold, TypeError for others."""
     count = len(flat)
     try:
+        if dtype.part is not None:
+            pairs = [part for value in map(complex, flat) for part in (value.real, value.imag)]
+            return _floats(pairs, dtype.part.code)
         if dtype.kind is Kind.BOOL:
             return struct.pack(f"<{count}?", *map(bool, flat))
         if dtype.kind is Kind.INT:

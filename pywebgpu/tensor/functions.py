@@ -130,7 +130,7 @@ def into(out: Any, result: Any) -> Any:
 
 def can_cast(from_: DType, to: DType) -> bool:
     """Whether a result of one dtype may be stored as another: a kind may widen, and never narrow."""
-    return from_.kind <= to.kind
+    return from_.kind <= to.kind and from_.is_complex <= to.is_complex
 
 
 def promote_types(type1: DType, type2: DType) -> DType:
@@ -141,7 +141,8 @@ def promote_types(type1: DType, type2: DType) -> DType:
 def result_type(tensor1: Operand, tensor2: Operand) -> DType:
     """The dtype of an operation on two tensors or numbers."""
     operands = [t._node if isinstance(t, TensorBase) else t for t in (tensor1, tensor2)]
-    return arithmetic.result_type(*operands)
+    found = arithmetic.result_type(*operands)
+    return dtypes.to_complex(found) if any(type(t) is complex for t in operands) else found
 
 
 def is_tensor(obj: object) -> bool:

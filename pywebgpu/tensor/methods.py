@@ -7,6 +7,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
+from pywebgpu.composites import arithmetic
 from pywebgpu.ir.graph import Node, used
 from pywebgpu.step_capture.free_number import NUMBERS
 from pywebgpu.tensor import from_data, transfer
@@ -107,8 +108,12 @@ def operand(self: TensorBase, other: object) -> NodeOperand:
         return other._node
     if isinstance(other, NUMBERS):
         return other
+    if type(other) is complex:
+        return arithmetic.complex_number(other, self._spec_node().spec.dtype)
     if from_data.is_array(other) and getattr(other, "ndim", True):
         return from_data.from_array(other, None, self._storage.device)
+    if isinstance(other, complex) or getattr(getattr(other, "dtype", None), "kind", "") == "c":
+        return arithmetic.complex_number(complex(other), self._spec_node().spec.dtype)  # type: ignore[call-overload]
     if hasattr(other, "__index__"):
         return int(other)
     if hasattr(other, "__float__"):

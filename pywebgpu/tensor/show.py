@@ -74,10 +74,11 @@ def text(tensor: Tensor) -> str:
         body = "[]"
         if tensor.ndim != 1:
             suffixes.append(f"size={tuple(tensor.shape)}")
-        if tensor.dtype is not dtypes.default():
+        if tensor.dtype not in (dtypes.default(), dtypes.to_complex(dtypes.default())):
             suffixes.append(f"dtype={tensor.dtype}")
     else:
-        if tensor.dtype not in (dtypes.default(), dtypes.int64, dtypes.bool_):
+        default = dtypes.default()
+        if tensor.dtype not in (default, dtypes.to_complex(default), dtypes.int64, dtypes.bool_):
             suffixes.append(f"dtype={tensor.dtype}")
         body = _body(tensor, len(prefix))
     if tensor.grad_fn is not None:
@@ -111,7 +112,8 @@ def _body(tensor: Tensor, indent: int) -> str:
                 if is_cut:
                     shown = _ends(shown, axis, options.edgeitems)
         values = shown.tolist()
-    write = _Column(list(_flat(values)), tensor.dtype, options)
+    flat = list(_flat(values))
+    write = _Pairs(flat, tensor.dtype.part, options) if tensor.dtype.part else _Column(flat, tensor.dtype, options)
     return _rows(values, cut, indent, write) if tensor.ndim else write(values)
 
 
@@ -159,7 +161,21 @@ class _Column:
         return f"{value:.{self.options.precision}f}"
 
 
-def _rows(values: list[Any], cut: tuple[bool, ...], indent: int, write: _Column) -> str:
+class _Pairs:
+    """Writes complex numbers, each part as a column of its own."""
+
+    def __init__(self, values: list[complex], dtype: DType, options: Options) -> None:
+        self.options = options
+        self._real = _Column([value.real for value in values], dtype, options)
+        self._imag = _Column([value.imag for value in values], dtype, options)
+        self.width = self._real.width + self._imag.width + 1
+
+    def __call__(self, value: complex) -> str:
+        imag = self._imag(value.imag).lstrip()
+        return f"{self._real(value.real)}{imag if imag[0] in '+-' else '+' + imag}j"
+
+
+def _rows(values: list[Any], cut: tuple[bool, ...], indent: int, write: _Column | _Pairs) -> str:
     edge = write.options.edgeitems
     if len(cut) == 1:
         words = [write(value) for value in values]

@@ -34,6 +34,15 @@ def _compare(op: graph.Pointwise) -> Binary:
     return operator(partial(arithmetic.binary, op))
 
 
+_COMPLEX = "pywebgpu.tensor.complex_numbers"
+
+
+def _part(name: str) -> property:
+    """The real or the imaginary part, which may be assigned to."""
+    find = later(_COMPLEX, name)
+    return property(find, lambda self, value: find(self).copy_(value), doc=find.__doc__)
+
+
 class Tensor(GatherScatterMethods, SortingMethods, RandomMethods):
     """A lazy array on a device. See torch.Tensor for what each method does; the differences are in docs/torch.md."""
 
@@ -109,6 +118,11 @@ class Tensor(GatherScatterMethods, SortingMethods, RandomMethods):
         later("pywebgpu.tensor.numeric", name)
         for name in ("lgamma", "digamma", "renorm", "cov", "corrcoef", "mvlgamma")
     )
+    angle, conj, conj_physical, isreal, sgn, vdot = (
+        later(_COMPLEX, name) for name in ("angle", "conj", "conj_physical", "isreal", "sgn", "vdot")
+    )
+    conj_physical_, sgn_ = (later(_COMPLEX, name, in_place=True) for name in ("conj_physical", "sgn"))
+    real, imag = _part("real"), _part("imag")
     det, inverse, logdet, slogdet, matrix_exp, pinverse = (
         later("pywebgpu.linalg", name) for name in ("det", "inverse", "logdet", "slogdet", "matrix_exp", "pinverse")
     )
@@ -148,15 +162,17 @@ class Tensor(GatherScatterMethods, SortingMethods, RandomMethods):
         return bool(self.item() != 0)
 
     def __int__(self) -> int:
-        return int(self._only())
+        return int(_plain(self._only("int64_t")))
 
     def __float__(self) -> float:
-        return float(self._only())
+        return float(_plain(self._only("double")))
 
     def __complex__(self) -> complex:
         return complex(self._only())
 
-    def _only(self) -> Number:
+    def _only(self, kind: str = "") -> Number:
+        if kind and self.dtype.is_complex and complex(self.item()).imag:
+            raise RuntimeError(f"value cannot be converted to type {kind} without overflow")
         if self.numel() != 1:
             raise ValueError("only one element tensors can be converted to Python scalars")
         return self.item()
@@ -180,7 +196,7 @@ class Tensor(GatherScatterMethods, SortingMethods, RandomMethods):
         return self.flip(0) if self.ndim else self
 
     def __contains__(self, element: object) -> bool:
-        if not isinstance(element, Tensor | bool | int | float):
+        if not isinstance(element, Tensor | bool | int | float | complex):
             raise RuntimeError(
                 f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}."
             )
@@ -234,6 +250,10 @@ class Tensor(GatherScatterMethods, SortingMethods, RandomMethods):
     def __reduce_ex__(self, protocol: SupportsIndex) -> tuple[object, ...]:
         state = (self.tobytes(), self.dtype.name, tuple(self.shape), str(self.device), self.requires_grad)
         return _rebuild, (type(self), *state, self.__dict__)
+
+
+def _plain(value: Any) -> Any:
+    return value.real if type(value) is complex else value
 
 
 def _rebuild(
