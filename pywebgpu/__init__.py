@@ -47,7 +47,7 @@ contiguous_format, channels_last = "torch.contiguous_format", "torch.channels_la
 
 # Parts that are imported when they are first asked for.
 _PARTS = {
-    "accelerator", "amp", "autograd", "backends", "cuda", "data", "io", "linalg", "memory", "nn", "optim",
+    "accelerator", "amp", "autograd", "backends", "cuda", "data", "fft", "io", "linalg", "memory", "nn", "optim",
     "profiler", "random", "utils", "version", "webgpu",
 }  # fmt: skip
 _ELSEWHERE = {"save": "pywebgpu.io.state", "load": "pywebgpu.io.state", "compile": "pywebgpu.step_capture.function"}

@@ -22,7 +22,6 @@ REASONS = {
     "distributed": "there is one process and its devices",
     "distributions": "they are not written yet: draw with torch.randn, rand, bernoulli and multinomial",
     "export": "torch.export is a function here: docs/export.md",
-    "fft": "there are no complex numbers here",
     "func": "use torch.autograd.functional and torch.autograd.grad",
     "functional": "its functions stand in torch itself",
     "futures": "nothing runs in other processes",

@@ -98,10 +98,11 @@ def sgn(input: Tensor) -> Tensor:
 
 def _sgn(x: Node) -> Node:
     size = complex_parts.modulus(x)
-    zero = pointwise.eq(size, arithmetic.like(size, 0.0))
+    nothing = arithmetic.like(size, 0.0)
+    zero = pointwise.eq(size, nothing)
     safe = pointwise.where(zero, arithmetic.like(size, 1.0), size)
     parts = [pointwise.div(part(x), safe) for part in (complex_parts.real, complex_parts.imag)]
-    return complex_parts.complex_(*parts)
+    return complex_parts.complex_(*[pointwise.where(zero, nothing, part) for part in parts])
 
 
 def vdot(input: Tensor, other: Tensor) -> Tensor:

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from pywebgpu.compiler.passes import fourier_products
 from pywebgpu.compiler.passes.complex_functions import FUNCTIONS, Pair, product, whole
 from pywebgpu.dtypes import Kind, uint32
 from pywebgpu.errors import CompileError
 from pywebgpu.ir.graph import Custom, Movement, Node, Pointwise, Spec, Structural, thread_state
-from pywebgpu.ops import complex_parts, contraction, indexing, movement, packing, pointwise, products, reduction
+from pywebgpu.ops import complex_parts, contraction, fourier, indexing, movement, packing, pointwise, products, reduction
 
 _LINEAR = (indexing.take, indexing.cat, indexing.write_slice, indexing.offset_slice, packing.pack, packing.piece)
 _FIRST = (pointwise.copy, pointwise.graft, pointwise.overwrite)
@@ -109,7 +110,8 @@ class _Split:
             return complex_parts.real(node), complex_parts.imag(node)
         if op is complex_parts.complex_:
             re, im = (self._real[source] for source in node.inputs)
-            return re, im
+            is_real = im.op is pointwise.const and im.buffer is None and im.attrs["value"] == 0
+            return _shaped((re, None if is_real else im), node.spec)
         if op is complex_parts.as_complex:
             return _picked(self._real[node.inputs[0]])
         given = [self._both(source) for source in node.inputs]
@@ -119,7 +121,7 @@ class _Split:
             (re, im) = given[0]
             return pointwise.cast(re, dtype=part) if re.spec.dtype is not part else re, im
         if op is pointwise.where:
-            return _each(lambda a, b: pointwise.where(given[0][0], a, b), given[1:])
+            return _shaped(_each(lambda a, b: pointwise.where(given[0][0], a, b), given[1:]), node.spec)
         function = FUNCTIONS.get(op)
         if function is not None:
             return _shaped(function(*given), node.spec)
@@ -134,6 +136,8 @@ class _Split:
             if im is None and value.imag:
                 im = whole(given[0])[1]
             return op(re, **others[0]), None if im is None else op(im, **others[1])
+        if op is fourier.dft:
+            return fourier_products.transform(given[0], **attrs)
         if op is contraction.matmul:
             return _matmul(*given)
         if op is reduction.sum_:
