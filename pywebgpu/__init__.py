@@ -48,7 +48,7 @@ contiguous_format, channels_last = "torch.contiguous_format", "torch.channels_la
 # Parts that are imported when they are first asked for.
 _PARTS = {
     "accelerator", "amp", "autograd", "backends", "cuda", "data", "fft", "io", "linalg", "memory", "nn", "optim",
-    "profiler", "random", "utils", "version", "webgpu",
+    "profiler", "random", "signal", "utils", "version", "webgpu",
 }  # fmt: skip
 _ELSEWHERE = {"save": "pywebgpu.io.state", "load": "pywebgpu.io.state", "compile": "pywebgpu.step_capture.function"}
 _ELSEWHERE["capture"] = _ELSEWHERE["compile"]
@@ -68,6 +68,7 @@ _NUMERIC = """
 """
 _ELSEWHERE |= dict.fromkeys(_NUMERIC.split(), "pywebgpu.tensor.numeric")
 _ELSEWHERE |= dict.fromkeys(("complex", "imag", "polar", "real", "view_as_complex", "view_as_real"), _COMPLEX)
+_ELSEWHERE["kaiser_window"] = "pywebgpu.signal.windows"
 _LINEAR = "cholesky_inverse cholesky_solve det inverse logdet matrix_exp pinverse slogdet"
 _ELSEWHERE |= dict.fromkeys(_LINEAR.split(), "pywebgpu.linalg")
 _ELSEWHERE |= {"explain": "pywebgpu.inspector", "visualize": "pywebgpu.inspector"}

@@ -80,9 +80,7 @@ float64 = DType("float64", Kind.FLOAT, 8, None, formats.F64, "d", -1.79769313486
 complex64 = DType(
     "complex64", Kind.FLOAT, 8, "vec2<f32>", formats.C64, "", float32.low, float32.high, "complex", float32
 )
-complex128 = DType(
-    "complex128", Kind.FLOAT, 16, None, formats.C128, "", float64.low, float64.high, "complex", float64
-)
+complex128 = DType("complex128", Kind.FLOAT, 16, None, formats.C128, "", float64.low, float64.high, "complex", float64)
 
 ALL: tuple[DType, ...] = (
     bool_, uint8, int8, int16, int32, int64, uint32, float16, bfloat16, float32, float64,

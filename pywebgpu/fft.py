@@ -84,7 +84,7 @@ def _transform(
     if wanted and min(wanted) < 1:
         raise ShapeError(f"Invalid number of data points ({min(wanted)}) specified")
     result = apply(rule, x, tuple(axes), tuple(wanted), norm, inverse=inverse)
-    return result if out is None else functions.into(out, result)  # type: ignore[no-any-return]
+    return result if out is None else functions.into(out, result)
 
 
 def _several(x: Tensor, s: Dims, dim: Dims) -> tuple[list[int | None], list[int]]:

@@ -36,7 +36,8 @@ HELD = {dtype: _held(dtype) for dtype in dtypes.ALL}
 def check(value: Number, dtype: DType) -> None:
     """Raises DTypeError for a number that the dtype cannot hold, as torch does for what is stored."""
     check_size(value)
-    if type(value) is complex:
+    kind: object = type(value)
+    if kind is complex:
         if dtype.part is not None:
             return
         raise DTypeError(f"value cannot be converted to type {_NAMES.get(dtype.name, dtype.name)} without overflow")

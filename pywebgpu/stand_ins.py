@@ -44,7 +44,6 @@ REASONS = {
     "quasirandom": "use torch.rand",
     "return_types": "functions return tuples with names",
     "serialization": "use torch.save and torch.load",
-    "signal": "windows are torch.hann_window and its like",
     "sparse": "tensors are dense here",
     "special": "it is not written yet: erf, erfinv, expm1, logit, sinc and xlogy stand in torch itself",
     "storage": "use Tensor.untyped_storage",
@@ -71,6 +70,7 @@ INSIDE = {
     "cpp_extension data debug_log deterministic dlpack file_baton flop_counter hipify hooks jit mkldnn "
     "mobile_optimizer model_dump model_zoo module_tracker serialization show_pickle tensorboard throughput_benchmark "
     "viz weak",
+    "signal.windows": "windows",
     "utils.data": "backward_compatibility dataloader dataset datapipes distributed graph graph_settings sampler",
     "nn.utils": "clip_grad convert_parameters fusion init memory_format parametrizations parametrize prune rnn "
     "spectral_norm stateless weight_norm",

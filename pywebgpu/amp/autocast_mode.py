@@ -17,7 +17,7 @@ from pywebgpu import devices, dtypes
 from pywebgpu.amp import lists
 from pywebgpu.amp.lists import Rule
 from pywebgpu.composites import arithmetic
-from pywebgpu.dtypes import DType, Kind
+from pywebgpu.dtypes import DType
 from pywebgpu.ir.graph import Node, thread_state, used
 from pywebgpu.tensor.base import TensorBase
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from pywebgpu import dtypes
 from pywebgpu.amp.autocast_mode import autocast, get_autocast_dtype, is_autocast_enabled
-from pywebgpu.dtypes import DType, Kind
+from pywebgpu.dtypes import DType
 from pywebgpu.tensor.tensor import Tensor
 
 

@@ -92,7 +92,8 @@ def complex_number(value: complex, beside: DType) -> Node:
 
 def _complex(value: Number, dtype: DType) -> Node:
     """A number beside complex ones; of a complex one both parts are part of the program."""
-    if type(value) is complex:
+    kind: object = type(value)
+    if kind is complex:
         return pointwise.full(value, Spec((), dtype))
     assert dtype.part is not None
     return cast(number(value, dtype.part), dtype)

@@ -50,9 +50,7 @@ def transformed(x: Node, axes: Sequence[int], norm: str | None, *, inverse: bool
     return x if scale == 1 else pointwise.mul(x, arithmetic.like(x, scale))
 
 
-def complex_to_complex(
-    x: Node, axes: Sequence[int], sizes: Sequence[int], norm: str | None, *, inverse: bool
-) -> Node:
+def complex_to_complex(x: Node, axes: Sequence[int], sizes: Sequence[int], norm: str | None, *, inverse: bool) -> Node:
     """fft and ifft. sizes: what the axes are cut or padded to."""
     x = as_complex(x)
     for axis, size in zip(axes, sizes, strict=True):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import pi
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pywebgpu import dtypes
 from pywebgpu.composites import arithmetic
@@ -120,7 +121,9 @@ def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Tensor:
     return _of_two("polar", _polar, abs, angle, out)
 
 
-def _of_two(name: str, function: Any, first: Tensor, second: Tensor, out: Tensor | None) -> Tensor:
+def _of_two(
+    name: str, function: Callable[[Node, Node], Node], first: Tensor, second: Tensor, out: Tensor | None
+) -> Tensor:
     if first.dtype not in (dtypes.float32, dtypes.float64):
         raise RuntimeError(
             f"Expected both inputs to be Half, Float or Double tensors but got {first.dtype} and {second.dtype}; here "

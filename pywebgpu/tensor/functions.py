@@ -28,8 +28,9 @@ if TYPE_CHECKING:
 # Methods that torch has on tensors only.
 METHODS = {
     "corrcoef", "cov", "det", "digamma", "inverse", "lgamma", "logdet", "matrix_exp", "mvlgamma", "pinverse", "renorm",
-    "slogdet", "digamma_", "lgamma_", "renorm_",
-    "backward", "bfloat16", "bool", "byte", "cat", "char", "contiguous", "copy_", "cpu", "cuda", "data", "data_ptr",
+    "slogdet", "digamma_", "lgamma_", "renorm_", "sgn_",
+    "backward", "bfloat16", "bool", "byte", "cat", "cdouble", "cfloat", "chalf",
+    "char", "contiguous", "copy_", "cpu", "cuda", "data", "data_ptr",
     "device", "dim", "double", "dtype", "element_size", "expand", "expand_as", "expit", "float", "get_device",
     "grad", "grad_fn", "H", "half", "int", "is_contiguous", "is_cpu", "is_cuda", "is_inference", "is_leaf",
     "is_meta", "is_mps", "is_nested", "is_pinned", "is_quantized", "is_set_to", "is_shared", "is_sparse",

@@ -120,7 +120,8 @@ class ReshapingMethods(ConversionMethods):
     # Transposed
 
     def adjoint(self) -> Tensor:
-        return self.mT.conj()
+        found: Tensor = self.mT.conj()
+        return found
 
     H = property(lambda self: self.t().conj())
     mH = property(adjoint)

@@ -74,7 +74,7 @@ def text(tensor: Tensor) -> str:
         body = "[]"
         if tensor.ndim != 1:
             suffixes.append(f"size={tuple(tensor.shape)}")
-        if tensor.dtype not in (dtypes.default(), dtypes.to_complex(dtypes.default())):
+        if tensor.dtype is not dtypes.default():
             suffixes.append(f"dtype={tensor.dtype}")
     else:
         default = dtypes.default()

@@ -123,6 +123,7 @@ class Tensor(GatherScatterMethods, SortingMethods, RandomMethods):
     )
     conj_physical_, sgn_ = (later(_COMPLEX, name, in_place=True) for name in ("conj_physical", "sgn"))
     real, imag = _part("real"), _part("imag")
+    istft, stft = (later("pywebgpu.signal.frames", name) for name in ("istft", "stft"))
     det, inverse, logdet, slogdet, matrix_exp, pinverse = (
         later("pywebgpu.linalg", name) for name in ("det", "inverse", "logdet", "slogdet", "matrix_exp", "pinverse")
     )
@@ -200,7 +201,7 @@ class Tensor(GatherScatterMethods, SortingMethods, RandomMethods):
             raise RuntimeError(
                 f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}."
             )
-        return bool(self.eq(element).any().item())
+        return bool(self.eq(element).any().item())  # type: ignore[arg-type]  # Operand names no complex.
 
     def __repr__(self) -> str:
         return show.text(self)

@@ -9,7 +9,23 @@ from collections.abc import Callable
 
 from pywebgpu.ir.graph import Node, Op
 from pywebgpu.ops import complex_parts, pointwise
-from pywebgpu.ops.pointwise import abs_, add, atan2, div, eq, ge, hypot, log1p, lt, maximum, minimum, mul, neg, sub, where
+from pywebgpu.ops.pointwise import (
+    abs_,
+    add,
+    atan2,
+    div,
+    eq,
+    ge,
+    hypot,
+    log1p,
+    lt,
+    maximum,
+    minimum,
+    mul,
+    neg,
+    sub,
+    where,
+)
 
 Pair = tuple[Node, Node | None]  # real and imaginary part; None for 0
 

@@ -57,7 +57,7 @@ def _product(x: Pair, inverse: bool) -> Pair:
     re, im = x
     n, dtype = re.spec.shape[-1], re.spec.dtype
     counts = pointwise.mul(_counted((n, n), 0), _counted((n, n), 1))
-    cos, sin = _roots(pointwise.remainder(counts, pointwise.scalar(n, int32)), n, dtype, inverse=inverse)
+    cos, sin = whole(_roots(pointwise.remainder(counts, pointwise.scalar(n, int32)), n, dtype, inverse=inverse))
     matrix = indexing.cat(cos, sin, axis=1)
     if im is not None:
         matrix = indexing.cat(matrix, indexing.cat(pointwise.neg(sin), cos, axis=1), axis=0)
@@ -85,7 +85,7 @@ def _divided(x: Pair, first: int, inverse: bool) -> Pair:
     shape = (rest, first)
     counts = pointwise.mul(_counted(shape, 0), _counted(shape, 1))
     turns = _roots(counts, n, x[0].spec.dtype, inverse=inverse)
-    grown = [reduction.expand(part, shape=(*lead, *shape)) for part in turns]
+    grown = [reduction.expand(part, shape=(*lead, *shape)) for part in whole(turns)]
     outer = transform(rows(product(inner, (grown[0], grown[1])), (*lead, *shape)), inverse=inverse)  # (..., k1, k2)
     found = [movement.reshape(part, shape=(*lead, n)) for part in whole(rows(outer, (*lead, first, rest)))]
     return found[0], found[1]

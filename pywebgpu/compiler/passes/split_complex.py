@@ -11,8 +11,18 @@ from pywebgpu.compiler.passes import fourier_products
 from pywebgpu.compiler.passes.complex_functions import FUNCTIONS, Pair, product, whole
 from pywebgpu.dtypes import Kind, uint32
 from pywebgpu.errors import CompileError
-from pywebgpu.ir.graph import Custom, Movement, Node, Pointwise, Spec, Structural, thread_state
-from pywebgpu.ops import complex_parts, contraction, fourier, indexing, movement, packing, pointwise, products, reduction
+from pywebgpu.ir.graph import Custom, Movement, Node, Spec, Structural, thread_state
+from pywebgpu.ops import (
+    complex_parts,
+    contraction,
+    fourier,
+    indexing,
+    movement,
+    packing,
+    pointwise,
+    products,
+    reduction,
+)
 
 _LINEAR = (indexing.take, indexing.cat, indexing.write_slice, indexing.offset_slice, packing.pack, packing.piece)
 _FIRST = (pointwise.copy, pointwise.graft, pointwise.overwrite)
@@ -85,9 +95,9 @@ class _Split:
             join = pointwise.bitwise_and if op is pointwise.eq else pointwise.bitwise_or
             return join(op(re, other[0]), op(im, other[1]))
         if op in (pointwise.ge, pointwise.lt):  # Asked by the gradient of a power.
-            return op(re, whole(others[0])[0])  # type: ignore[operator, return-value]
+            return op(re, whole(others[0])[0])
         if op in (pointwise.isnan, pointwise.isinf):
-            return pointwise.bitwise_or(op(re), op(im))  # type: ignore[operator]
+            return pointwise.bitwise_or(op(re), op(im))
         if op is pointwise.cast:
             if node.spec.dtype.kind is not Kind.BOOL:
                 return pointwise.cast(re, dtype=node.spec.dtype)
@@ -118,8 +128,8 @@ class _Split:
         if op in _FIRST or isinstance(op, Custom):
             return given[0]
         if op is pointwise.cast:
-            (re, im) = given[0]
-            return pointwise.cast(re, dtype=part) if re.spec.dtype is not part else re, im
+            first, second = given[0]
+            return first if first.spec.dtype is part else pointwise.cast(first, dtype=part), second
         if op is pointwise.where:
             return _shaped(_each(lambda a, b: pointwise.where(given[0][0], a, b), given[1:]), node.spec)
         function = FUNCTIONS.get(op)
@@ -214,7 +224,7 @@ def _folded(pair: Pair, axes: tuple[int, ...]) -> Pair:
     for axis in axes:
         shape = whole(pair)[0].spec.shape
         if not shape[axis]:
-            return _each(lambda x, axis=axis: _filled(x, axis), [pair])  # type: ignore[misc]
+            return _each(lambda x, axis=axis: _filled(x, axis), [pair])
         while (n := pair[0].spec.shape[axis]) > 1:
             low, high = (_part(pair, axis, start, n // 2) for start in (0, n // 2))
             multiplied = product(low, high)
