@@ -138,7 +138,7 @@ def _of_two(
         raise RuntimeError(
             f"Expected object of scalar type {result.dtype} but got scalar type {out.dtype} for argument 'out'"
         )
-    return result if out is None else functions.into(out, result)  # type: ignore[no-any-return]
+    return result if out is None else functions.into(out, result)
 
 
 def _complex(a: Node, b: Node) -> Node:
