@@ -2,7 +2,10 @@
 
 import argparse
 import importlib
+import sys
 from collections.abc import Sequence
+
+from pywebgpu import version
 
 # name: (the module whose main(arguments) runs it, what it does)
 _COMMANDS = {
@@ -25,9 +28,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         epilog=f"commands:\n{listing}\n\npywebgpu COMMAND --help shows a command's own arguments",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    parser.add_argument("--version", action="version", version=f"pywebgpu {version.__version__}")
     parser.add_argument("command", choices=_COMMANDS, metavar="COMMAND", help="one of those below")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
-    options = parser.parse_args(arguments)
+    given = sys.argv[1:] if arguments is None else arguments
+    if not given:
+        parser.print_help()
+        return 0
+    options = parser.parse_args(given)
     module, _ = _COMMANDS[options.command]
     status: int = importlib.import_module(module).main(options.arguments)
     return status

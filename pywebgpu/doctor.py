@@ -12,9 +12,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from importlib import metadata
 
-from pywebgpu import installation
+from pywebgpu import installation, version
 from pywebgpu.devices import adapters, features
 from pywebgpu.devices.adapters import AdapterInfo
+from pywebgpu.errors import CannotWaitError
 from pywebgpu.installation import Found, InstallationError
 
 _SHOWN_LIMITS = (
@@ -53,15 +54,22 @@ class Report:
     default_device: str
     reason: str
     node: dict[str, Used]  # the program and its packages; empty inside of a browser or of Node
+    page: dict[str, str]  # what Pyodide is and can do here; empty elsewhere
     advice: list[Advice]
 
 
 def examine() -> Report:
     """Everything that doctor says, as data."""
-    versions = {name: _version(name) for name in ("pywebgpu", "wgpu", "numpy")}
+    inside = sys.platform == "emscripten"
+    versions: dict[str, str | None] = {"pywebgpu": version.__version__}
+    versions |= {name: _version(name) for name in ("wgpu", "numpy") if name != "wgpu" or not inside}
     found = adapters.adapters()
-    device, reason = adapters.choose_default()
-    node = {} if sys.platform == "emscripten" else _node()
+    try:
+        device, reason = adapters.choose_default()
+    except CannotWaitError as error:
+        device, reason = "not known yet", str(error)
+    node = {} if inside else _node()
+    page = _page() if inside else {}
     return Report(
         python=f"{platform.python_implementation()} {platform.python_version()}",
         platform=platform.platform(),
@@ -70,14 +78,15 @@ def examine() -> Report:
         default_device=device,
         reason=reason,
         node=node,
-        advice=_advise(versions, found) + _advise_node(node),
+        page=page,
+        advice=_advise_page(page) if inside else _advise(versions, found) + _advise_node(node),
     )
 
 
 def as_text(report: Report) -> str:
     """The report for people."""
     versions = "  ".join(f"{name} {version or 'not installed'}" for name, version in report.versions.items())
-    lines = [report.python, report.platform, versions, ""]
+    lines = [report.python, report.platform, versions, *(f"{name}: {said}" for name, said in report.page.items()), ""]
     if adapters.problem():
         lines.append(f"no device webgpu: {adapters.problem()}")
     for number, adapter in enumerate(report.adapters):
@@ -125,6 +134,30 @@ def _used(find: Callable[[], Found]) -> Used:
     return Used(str(found.path), found.reason)
 
 
+def _page() -> dict[str, str]:
+    import js
+    import pyodide
+
+    where = "Node" if hasattr(js, "process") else "a page" if hasattr(js, "document") else "a worker"
+    waits = "yes, through JSPI, but in functions that JavaScript calls, as event handlers are"
+    if not hasattr(js.WebAssembly, "Suspending"):
+        waits = "no, JSPI is missing: await torch.webgpu.init(), await x.item_async() and their like do all"
+    gpu = "there" if getattr(js.navigator, "gpu", None) else "missing"
+    secure = "yes" if getattr(js, "isSecureContext", True) else "no"
+    return {"Pyodide": f"{pyodide.__version__}, in {where}", "Python can wait": waits, "navigator.gpu": gpu} | (
+        {} if where == "Node" else {"secure": secure, "browser": str(js.navigator.userAgent)}
+    )
+
+
+def _advise_page(page: dict[str, str]) -> list[Advice]:
+    if page["navigator.gpu"] == "there":
+        return []
+    if page.get("secure") == "no":
+        return [Advice("a secure address", "browsers offer WebGPU there only", "open it by https, or as localhost")]
+    browsers = "Chrome or Edge 113, Safari 26, Firefox 141, or newer; elsewhere: pywebgpu doctor natively, or in Node"
+    return [Advice("WebGPU", "runs device webgpu", browsers)]
+
+
 def _advise_node(node: dict[str, Used]) -> list[Advice]:
     if all(used.path for used in node.values()):
         return []
@@ -134,8 +167,6 @@ def _advise_node(node: dict[str, Used]) -> list[Advice]:
 
 def _advise(versions: dict[str, str | None], found: list[AdapterInfo]) -> list[Advice]:
     advice: list[Advice] = []
-    if sys.platform == "emscripten":
-        return advice
     extra = 'pip install "pywebgpu[native]"    (in a checkout: pip install -e ".[native]")'
     if versions["numpy"] is None:
         advice.append(Advice("numpy", "runs device cpu", extra))

@@ -9,12 +9,49 @@ PywebgpuError
 ├── NonFiniteError  an op made a NaN, or an infinity, while that is watched for (RuntimeError)
 ├── CompileError    the compiler met a graph that it cannot lower (RuntimeError)
 └── DeviceError     the device refused the work (RuntimeError)
-    └── DeviceLostError  the device is gone; what it held is gone too
+    ├── DeviceLostError  the device is gone; what it held is gone too
+    └── CannotWaitError  Python cannot be suspended until the device answers; an awaitable form can
 """
+
+import os
+import sys
+from os.path import dirname
+from types import FrameType, TracebackType
+from typing import Any
+
+_PACKAGE = dirname(__file__)
+_raw: Any = vars(BaseException)["__traceback__"]
+
+
+def _shortened(tb: TracebackType | None) -> TracebackType | None:
+    """A traceback without this package's frames."""
+    found: list[TracebackType] = []
+    while tb is not None:
+        if not tb.tb_frame.f_code.co_filename.startswith(_PACKAGE):
+            found.append(tb)
+        tb = tb.tb_next
+    for tb_ in reversed(found):
+        tb = TracebackType(tb, tb_.tb_frame, tb_.tb_lasti, tb_.tb_lineno)
+    return tb
 
 
 class PywebgpuError(Exception):
-    """Root of every error which pywebgpu raises on purpose."""
+    """Root of every error which pywebgpu raises on purpose.
+
+    Its traceback is shown without this package's own frames, unless PYWEBGPU_DEBUG is set; debuggers see all of them.
+    """
+
+    if not os.environ.get("PYWEBGPU_DEBUG"):
+
+        def __init__(self, *args: object) -> None:
+            super().__init__(*args)
+            frame: FrameType | None = sys._getframe(1) if "IPython" in sys.modules else None
+            while frame is not None:  # IPython goes through the frames itself, and knows this mark.
+                if frame.f_code.co_filename.startswith(_PACKAGE):
+                    frame.f_locals["__tracebackhide__"] = True
+                frame = frame.f_back
+
+        __traceback__ = property(lambda self: _shortened(_raw.__get__(self)) or _raw.__get__(self), _raw.__set__)
 
 
 class ShapeError(PywebgpuError, RuntimeError): ...
@@ -45,3 +82,6 @@ class DeviceError(PywebgpuError, RuntimeError): ...
 
 
 class DeviceLostError(DeviceError): ...
+
+
+class CannotWaitError(DeviceError): ...

@@ -9,6 +9,8 @@ import runpy
 import sys
 from collections.abc import Sequence
 
+from pywebgpu.hosts import script
+
 
 def main(arguments: Sequence[str]) -> int:
     """The command. What the program raises is raised here, and its exit status is this one's."""
@@ -21,6 +23,9 @@ def main(arguments: Sequence[str]) -> int:
     options = parser.parse_args(own)
     if options.module is None and not rest:
         parser.error("which script?")
+    if options.module is None and (wrong := script.trouble(rest)):
+        print(f"pywebgpu run: {wrong}", file=sys.stderr)
+        return 2
     if options.device:
         os.environ["PYWEBGPU_DEVICE"] = options.device
     as_torch = importlib.import_module("pywebgpu.as_torch")  # After the device is known.

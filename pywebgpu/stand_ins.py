@@ -22,7 +22,6 @@ REASONS = {
     "distributed": "there is one process and its devices",
     "distributions": "they are not written yet: draw with torch.randn, rand, bernoulli and multinomial",
     "export": "torch.export is a function here: docs/export.md",
-    "func": "use torch.autograd.functional and torch.autograd.grad",
     "functional": "its functions stand in torch itself",
     "futures": "nothing runs in other processes",
     "fx": "graphs are made by recording: torch.explain shows them",
@@ -45,7 +44,6 @@ REASONS = {
     "return_types": "functions return tuples with names",
     "serialization": "use torch.save and torch.load",
     "sparse": "tensors are dense here",
-    "special": "it is not written yet: erf, erfinv, expm1, logit, sinc and xlogy stand in torch itself",
     "storage": "use Tensor.untyped_storage",
     "testing": "use torch.allclose, or NumPy's tests",
     "torch_version": "use torch.__version__",
@@ -144,7 +142,7 @@ def module(path: str) -> types.ModuleType | None:
     """The module of a name below torch; None where PyTorch has no such module."""
     name = f"torch.{path}"
     known = sys.modules.get(name)
-    if known is not None:
+    if known is not None and sys.modules.get("torch") is sys.modules["pywebgpu"]:  # and not PyTorch's own
         return known
     try:
         return importlib.import_module(f"pywebgpu.{path}")

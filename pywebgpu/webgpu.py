@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from pywebgpu import devices
@@ -40,6 +41,12 @@ def get_device_name(device: DeviceLike = None) -> str:
 async def init() -> None:
     """Opens device webgpu, which a browser does asynchronously. Where Python can wait, its first use does it."""
     await devices.open_device_async("webgpu")
+
+
+def __getattr__(name: str) -> object:
+    if name != "handler":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return import_module("pywebgpu.handlers").handler
 
 
 async def synchronize_async(device: DeviceLike = None) -> None:

@@ -10,7 +10,7 @@ conformance the tables of cases on all hosts against PyTorch, as one table: [--h
 opdb        PyTorch's own samples, into docs/conformance.md: [--device webgpu] [--dtype float16] [--most 8] [--errors]
 threads     20 threads that train side by side, 1,000 steps each, on device cpu: [--device webgpu] [--steps 1000]
 soak        3,000 training steps in a host, with flat memory: [--host node] [--steps 3000]
-all         unit, lint, gpu, node and browser, each to its end
+all         unit, lint, gpu, node and browser, each to its end; the tables of Node and Chromium side by side
 fuzz-steps  random compiled steps against eager ones and PyTorch: [--count 20000] [--device cpu] [--seed S] [--jobs N]
 fuzz-files  100,000 damaged files, each loaded or refused within a second and 256 MB: [--count 100000] [--seed 0]
 golden      the golden files; with --update, writes them anew
@@ -45,25 +45,34 @@ def gpu(arguments: list[str]) -> bool:
 
 
 def browser(arguments: list[str]) -> bool:
-    """The pages, one at a time: each keeps all cores busy. Then what every host is held to."""
-    pages = pytest(["playwright_tests", "-n0"], arguments)
-    return host("chromium", "chromium", arguments) and pages
+    """The pages, and what every host is held to."""
+    return pages(arguments) & tables("chromium", arguments)
+
+
+def pages(arguments: list[str]) -> bool:
+    """The pages, one at a time: each keeps all cores busy. Then the claims about the host."""
+    passed = pytest(["playwright_tests", "-n0"], arguments)
+    return pytest(["tests/hosts", "-k", "chromium"], arguments) and passed
 
 
 def node(arguments: list[str]) -> bool:
-    """Node's own tests, then what every host is held to."""
+    """Node's own tests, and what every host is held to."""
+    return bridge(arguments) & tables("node", arguments)
+
+
+def bridge(arguments: list[str]) -> bool:
+    """The bridge's own tests, and the claims about the host."""
     missing = why_no_node()
     if missing:
         print(f"not tested on Node: {missing}")
         return not os.environ.get("CI")
     scripts = run([*node_command(), "--test", "js_bridge/test/"])
-    return host("node", "not chromium", arguments) and scripts
+    return pytest(["tests/hosts", "-k", "not chromium"], arguments) and scripts
 
 
-def host(name: str, which: str, arguments: list[str]) -> bool:
-    """The claims about a host, then the tables there; with arguments, which pick tests, the claims only."""
-    claims = pytest(["tests/hosts", "-k", which], arguments)
-    return claims if arguments else conformance(["--hosts", name]) and claims
+def tables(name: str, arguments: list[str]) -> bool:
+    """The tables of cases in hosts; arguments pick tests, and none of these."""
+    return bool(arguments) or conformance(["--hosts", name])
 
 
 def conformance(arguments: list[str]) -> bool:
@@ -116,10 +125,12 @@ def bench(arguments: list[str]) -> bool:
 
 def everything(arguments: list[str]) -> bool:
     """Each stage runs to its end, also after another one failed: one run shows all that is wrong."""
+    stages: dict[str, Stage] = {"unit": unit, "lint": lambda _: lint([]), "gpu": gpu, "node": bridge, "browser": pages}
+    stages["tables"] = lambda arguments: tables("node,chromium", arguments)
     results = {}
-    for name, stage in (("unit", unit), ("lint", lint), ("gpu", gpu), ("node", node), ("browser", browser)):
+    for name, stage in stages.items():
         start = time.monotonic()
-        passed = stage([] if stage is lint else arguments)
+        passed = stage(arguments)
         results[name] = f"{'passed' if passed else 'FAILED'} in {time.monotonic() - start:.0f} s"
     for name, result in results.items():
         print(f"{name:7} {result}")

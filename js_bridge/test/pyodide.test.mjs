@@ -31,7 +31,22 @@ try:
 except DeviceError as error:
     said = str(error)
 said`);
-  assert.match(said, /cannot wait.*use: await torch\.webgpu\.init\(\)/);
+  assert.match(said, /cannot wait.*: await torch\.webgpu\.init\(\)/);
+});
+
+test("neither does the default become cpu before that, nor is NumPy asked for", async () => {
+  const said = await run(`
+try:
+    torch.ones(3)
+    said = ""
+except torch.errors.CannotWaitError as error:
+    said = str(error)
+from pywebgpu import doctor
+[said, torch.tensor([1, 2], device="cpu").tolist(), doctor.as_text(doctor.examine())]`);
+  assert.match(said[0], /: await torch\.webgpu\.init\(\)$/);
+  assert.deepEqual(said[1], [1, 2]);
+  assert.match(said[2], /Python can wait: no, JSPI is missing/);
+  assert.match(said[2], /default device: not known yet/);
 });
 
 test("after init tensors live on webgpu, and reading names the awaitable forms", async () => {
@@ -39,7 +54,7 @@ test("after init tensors live on webgpu, and reading names the awaitable forms",
 await torch.webgpu.init()
 x = torch.arange(4.0)
 said = [str(x.device)]
-for read in (x.tolist, x[0].item, x.tobytes, lambda: repr(x), lambda: float(x[0]), lambda: bool(x[0]), torch.webgpu.synchronize):
+for read in (x.tolist, x[0].item, x.tobytes, lambda: x.to("cpu"), lambda: float(x[0]), lambda: bool(x[0]), torch.webgpu.synchronize):
     try:
         read()
     except DeviceError as error:
@@ -49,6 +64,16 @@ said`);
   assert.equal(said.length, 8);
   for (const text of said.slice(1, 7)) assert.match(text, /cannot wait for the device here; use: await x\.item_async/);
   assert.match(said[7], /await torch\.webgpu\.synchronize_async/);
+});
+
+test("showing a value never raises, and a whole state is saved", async () => {
+  const said = await run(`
+await torch.save_async({"x": x, "again": [x]}, "saved.pt")
+back = torch.load("saved.pt", map_location="cpu")
+[repr(x), str(torch.nn.Linear(2, 2).bias), back["x"].tolist(), back["again"][0] is back["x"]]`);
+  assert.match(said[0], /^tensor\(<not read: await x\.cpu_async\(\)>, device='webgpu', size=\(4,\)/);
+  assert.match(said[1], /Parameter containing:\ntensor\(<not read/);
+  assert.deepEqual(said.slice(2), [[0, 1, 2, 3], true]);
 });
 
 test("the awaitable forms give what the others would", async () => {

@@ -13,7 +13,8 @@ from typing import Any
 
 from pywebgpu import devices, dtypes
 from pywebgpu.autodiff import grad_mode
-from pywebgpu.optim.optimizer import Optimizer, UpdateRule
+from pywebgpu.optim.optimizer import Optimizer
+from pywebgpu.optim.update_rule import UpdateRule
 from pywebgpu.step_capture import capture
 from pywebgpu.tensor import create, flat_parameters
 from pywebgpu.tensor.pointwise import where

@@ -1,13 +1,24 @@
 """Gradients as users ask for them and write them: backward, grad, Function, gradcheck, jacobian."""
 
+from importlib import import_module
+from types import ModuleType
+
 from pywebgpu.autodiff.grad_mode import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
 from pywebgpu.autograd import functional
 from pywebgpu.autograd.anomaly import detect_anomaly, set_detect_anomaly
 from pywebgpu.autograd.function import Function, FunctionCtx, once_differentiable
 from pywebgpu.autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
+from pywebgpu.lazy import names as _names
 from pywebgpu.tensor.gradient import backward, grad
 from pywebgpu.tensor.tensor import Tensor
 
+
+def _part(name: str) -> ModuleType | None:
+    """A module of PyTorch's autograd that few programs name; None where there is none."""
+    return None if name.startswith("_") else import_module("pywebgpu.stand_ins").module(f"autograd.{name}")
+
+
+__getattr__, __dir__, _ = _names(__name__, {}, _part)
 __all__ = [
     "Function", "FunctionCtx", "GradcheckError", "Variable", "backward", "detect_anomaly", "enable_grad", "functional",
     "grad", "gradcheck", "gradgradcheck", "inference_mode", "is_grad_enabled", "no_grad", "once_differentiable",

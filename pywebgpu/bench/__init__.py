@@ -88,7 +88,8 @@ def _run_in(host: str, arguments: Sequence[str]) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     every = [*workloads.WORKLOADS.values(), *map(workloads.named, workloads.LARGE)]
-    listing = "\n".join(f"  {workload.name:11}{workload.text}" for workload in every)
+    width = max(len(workload.name) for workload in every) + 2
+    listing = "\n".join(f"  {workload.name:{width}}{workload.text}" for workload in every)
     parser = argparse.ArgumentParser(
         prog="pywebgpu bench",
         description="Measures training steps and kernels, next to PyTorch on the CPU where that is installed.",

@@ -31,11 +31,10 @@ def max_pool(
     Raises: ShapeError when ranks or sizes do not fit.
     """
     seen, _, _ = _max_windows(x, kernel_size, stride, padding, dilation, ceil_mode, rank)
-    last = len(seen.spec.shape) - 1
     if not (x.requires and thread_state.grad):
-        return reduce.drop(reduction.max_(seen, (last,)), (last,), keepdim=False)
-    value, _ = extremes.largest(seen, axes=(last,))
-    return reduce.drop(value, (last,), keepdim=False)
+        return reduce.drop(reduction.max_(seen, (0,)), (0,), keepdim=False)
+    value, _ = extremes.largest(seen, axes=(0,))
+    return reduce.drop(value, (0,), keepdim=False)
 
 
 def max_pool_with_indices(
@@ -50,10 +49,9 @@ def max_pool_with_indices(
 ) -> tuple[Node, Node]:
     """As max_pool, and where each largest element is: its position in the flattened axes s, as int64."""
     seen, step, before = _max_windows(x, kernel_size, stride, padding, dilation, ceil_mode, rank)
-    last = len(seen.spec.shape) - 1
-    value, where = extremes.largest(seen, axes=(last,))
-    values = reduce.drop(value, (last,), keepdim=False)
-    offset = reduce.drop(where, (last,), keepdim=False)
+    value, where = extremes.largest(seen, axes=(0,))
+    values = reduce.drop(value, (0,), keepdim=False)
+    offset = reduce.drop(where, (0,), keepdim=False)
     kernel, apart = sizes("kernel_size", kernel_size, rank), sizes("dilation", dilation, rank)
     space = x.spec.shape[len(x.spec.shape) - rank :]
     index: Node | None = None
@@ -259,7 +257,7 @@ def _after(name: str, space: Shape, kernel: Shape, step: Shape, pad: Shape, apar
 def _max_windows(
     x: Node, kernel_size: Sizes, stride: Sizes | None, padding: Sizes, dilation: Sizes, ceil_mode: bool, rank: int
 ) -> tuple[Node, Shape, Shape]:
-    """Windows with their elements on one last axis, the step and the padding in front."""
+    """Windows with their elements on one first axis, with rows to walk along; the step, the padding in front."""
     name = f"max_pool{rank}d"
     if rank == 1:
         precision.require_floating(name, x)
@@ -270,5 +268,6 @@ def _max_windows(
     after = _after(name, space, kernel, step, pad, apart, ceil_mode=ceil_mode)
     lowest = float("-inf") if x.spec.dtype.kind is Kind.FLOAT else x.spec.dtype.low
     seen = sliding_products.windows(sliding_products.padded(x, pad, after, lowest), kernel, step, apart)
-    lead = seen.spec.shape[: len(seen.spec.shape) - rank]
-    return movement.reshape(seen, shape=(*lead, prod(kernel))), step, pad
+    lead = len(seen.spec.shape) - rank
+    seen = movement.permute(seen, order=(*range(lead, lead + rank), *range(lead)))
+    return movement.reshape(seen, shape=(prod(kernel), *seen.spec.shape[rank:])), step, pad

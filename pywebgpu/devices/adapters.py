@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from pywebgpu.devices import features as adapter_features
-from pywebgpu.errors import DeviceError
+from pywebgpu.errors import CannotWaitError, DeviceError
 from pywebgpu.kernels.target import Features
 from pywebgpu.settings import settings
 
@@ -96,12 +96,18 @@ def choose_default() -> tuple[str, str]:
     """The default device's name, and why it is that one.
 
     A software adapter is never the default, because device cpu does the same work faster.
+    Raises: CannotWaitError where nobody opened the browser's adapter yet, and Python cannot wait for it.
     """
     if settings.device:
         return settings.device, "the environment variable PYWEBGPU_DEVICE says so"
+    if _IN_PYODIDE:
+        try:
+            return "webgpu", f"{_opened_info().name} is what WebGPU offers here"
+        except CannotWaitError:
+            raise
+        except DeviceError as error:
+            return "cpu", str(error)
     found = [adapter for adapter in adapters() if adapter.is_complete]
-    if found and sys.platform == "emscripten":
-        return "webgpu", f"{found[0].name} is what WebGPU offers here"
     hardware = [adapter for adapter in found if not adapter.is_software]
     if hardware:
         return "webgpu", f"{hardware[0].name} is a hardware adapter ({hardware[0].backend})"
@@ -116,11 +122,16 @@ def _survey() -> tuple[tuple[AdapterInfo, ...], str]:
         return (), FORKED
     if not _IN_PYODIDE:
         return _survey_native()
-    devices: Any = importlib.import_module("pywebgpu.devices")
     try:
-        return (devices.open_device("webgpu").info,), ""
+        return (_opened_info(),), ""
     except DeviceError as error:
         return (), str(error)
+
+
+def _opened_info() -> AdapterInfo:
+    """What the browser offers. Raises DeviceError."""
+    info: AdapterInfo = importlib.import_module("pywebgpu.devices").open_device("webgpu").info
+    return info
 
 
 @functools.cache  # Asking takes 0.2 s and more, and the hardware stays.

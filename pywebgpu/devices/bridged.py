@@ -12,12 +12,14 @@ import signal
 import struct
 import threading
 import time
+import warnings
 from array import array
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import js
 from pyodide.ffi import JsException, can_run_sync, create_proxy, run_sync
 
 import pywebgpu.compiler.driver  # noqa: F401 - here already when the first step needs it
@@ -28,7 +30,15 @@ from pywebgpu.devices import js_modules, transcode
 from pywebgpu.devices.adapters import SOFTWARE, AdapterInfo
 from pywebgpu.devices.base import GONE, RECOVER, Buffer, check_room, check_supported
 from pywebgpu.devices.timing import Timing
-from pywebgpu.errors import CompileError, DeviceError, DeviceLostError, IntegerOverflowError, PywebgpuError, RangeError
+from pywebgpu.errors import (
+    CannotWaitError,
+    CompileError,
+    DeviceError,
+    DeviceLostError,
+    IntegerOverflowError,
+    PywebgpuError,
+    RangeError,
+)
 from pywebgpu.formats import WORD
 from pywebgpu.ir.graph import Spec
 from pywebgpu.kernels import tuning
@@ -48,14 +58,22 @@ UNREAD = 64  # runs that may be queued before Python waits for the device, where
 T = TypeVar("T")
 FREED_BYTES = 64 << 20  # memory that became free is given back at the latest now
 
+_HAS_JSPI = hasattr(js.WebAssembly, "Suspending")
 _KINDS: dict[str, type[PywebgpuError]] = {
     "absent": DeviceError, "device": DeviceError, "lost": DeviceLostError, "compile": CompileError, "fault": RangeError,
     "overflow": IntegerOverflowError,
 }  # fmt: skip
 
 
+_absent: list[str] = []  # why no adapter could be opened, once that was tried
+warnings.filterwarnings("ignore", "tqdm:disabling monitor support")  # There are no threads here, which is no news.
+
+
 def wait(awaitable: Awaitable[T], instead: str) -> T:
-    """The value of an awaitable, with Python suspended until it is there. Raises DeviceError where that is impossible.
+    """The value of an awaitable, with Python suspended until it is there.
+
+    Raises CannotWaitError where that is impossible: in a browser without JSPI, or where JavaScript called Python, as in
+    event handlers.
 
     A Ctrl-C meanwhile would end the event loop, whose Python runs then; it is kept until the caller runs again.
     """
@@ -63,7 +81,8 @@ def wait(awaitable: Awaitable[T], instead: str) -> T:
         close = getattr(awaitable, "close", None)
         if close is not None:
             close()
-        raise DeviceError(f"cannot wait for the device here; use: {instead}")
+        handler = "; in an event handler, make the handler async, or wrap it: torch.webgpu.handler(function)"
+        raise CannotWaitError(f"cannot wait for the device here; use: {instead}{handler if _HAS_JSPI else ''}")
     kept: list[int] = []
     before = signal.signal(signal.SIGINT, lambda number, frame: kept.append(number))
     try:
@@ -223,9 +242,7 @@ class BridgedDevice:
     def download(self, buffer: Buffer, spec: Spec) -> bytes:
         arriving, finish = self._start_read(buffer, spec)
         try:
-            return finish(
-                wait(arriving, "await x.item_async(), x.tolist_async(), x.numpy_async() or x.tobytes_async()")
-            )
+            return finish(wait(arriving, "await x.item_async(), x.tolist_async(), x.cpu_async(), torch.save_async()"))
         except JsException as error:
             raise self._told(error) from None
 
@@ -395,11 +412,20 @@ async def open_device_async(index: int = 0) -> BridgedDevice:
 
 async def _open_bridge() -> JsProxy:
     try:
-        return await (await js_modules.load("python.mjs")).open()
+        found = await (await js_modules.load("python.mjs")).open()
     except JsException as error:
-        raise _translated(error) from None
+        trouble = _translated(error)
+        _absent[:] = [str(trouble)]
+        raise trouble from None
+    _absent.clear()
+    return found
 
 
 def open_device(index: int = 0) -> BridgedDevice:
-    opened: BridgedDevice = wait(open_device_async(index), "await torch.webgpu.init()")
-    return opened
+    if not can_run_sync():
+        if _absent or not getattr(js.navigator, "gpu", None):
+            raise DeviceError(_absent[0] if _absent else "webgpu: there is no navigator.gpu here")
+        raise CannotWaitError(
+            "device webgpu is not open, and Python cannot wait for it here: await torch.webgpu.init()"
+        )
+    return wait(open_device_async(index), "")

@@ -1,13 +1,16 @@
 """Device cpu where NumPy is not installed, as in most browsers: it holds values, and computes none.
 
-So `x.cpu().tolist()` works everywhere, and a state that was brought to the host can go back to a device.
+So `x.cpu().tolist()` works everywhere, and a state that was brought to the host can go back to a device. Once NumPy was
+installed it computes, too, with the values that it holds.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NoReturn
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
 
 from pywebgpu.compiler.program import Loaded, Program
 from pywebgpu.devices import adapters
@@ -36,6 +39,7 @@ class CpuStorageDevice(Blocking):
         self.counters = {"dispatches": 0, "submits": 0, "buffers_created": 0, "pipelines_created": 0, "live_bytes": 0}
         self.counters |= {"peak_bytes": 0, "live_buffers": 0, "ffi_calls": 0, "bind_groups_created": 0}
         self.counters["scratch_bytes"] = 0
+        self._computing: Any = None  # the device that computes, once there is NumPy
 
     def upload(self, data: Bytes, spec: Spec) -> Buffer:
         held = bytes(data)
@@ -46,18 +50,29 @@ class CpuStorageDevice(Blocking):
         return Buffer(self, held, len(held))
 
     def download(self, buffer: Buffer, spec: Spec) -> bytes:
-        held: bytes = buffer.handle
-        return held
+        if isinstance(buffer.handle, bytes):
+            return buffer.handle
+        found: bytes = self._computing.download(buffer, spec)
+        return found
 
-    def load(self, program: Program) -> NoReturn:
-        trouble = adapters.problem()
-        other = f"there is no other device ({trouble})" if trouble else "compute on webgpu"
-        raise DeviceError(f"device cpu computes with NumPy, which is not installed; {other}, or install NumPy")
+    def load(self, program: Program) -> Loaded:
+        if self._computing is None:
+            if find_spec("numpy") is None:
+                trouble = adapters.problem()
+                other = f"there is no other device ({trouble})" if trouble else "compute on webgpu"
+                raise DeviceError(f"device cpu computes with NumPy, which is not installed; {other}, or install NumPy")
+            self._computing = import_module("pywebgpu.devices.cpu").open_device()
+        return program, self._computing.load(program)
 
     def run(
         self, loaded: Loaded, inputs: Sequence[Buffer], numbers: Sequence[float], outputs: Sequence[Buffer | None]
-    ) -> NoReturn:
-        raise DeviceError("device cpu computes with NumPy, which is not installed")
+    ) -> list[Buffer]:
+        program, actions = loaded
+        for slot, buffer in zip(program.inputs, inputs, strict=True):
+            if isinstance(buffer.handle, bytes):
+                buffer.handle = self._computing.upload(buffer.handle, program.slots[slot].spec).handle
+        found: list[Buffer] = self._computing.run(actions, inputs, numbers, outputs)
+        return found
 
     def free(self, handle: Handle, nbytes: int) -> None:
         self.counters["live_bytes"] -= nbytes

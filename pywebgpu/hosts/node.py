@@ -31,6 +31,9 @@ def main(arguments: Sequence[str]) -> int:
     options = parser.parse_args(own)
     if not command:
         parser.error("which script?")
+    if wrong := script.trouble(command):
+        print(f"pywebgpu node: {wrong}", file=sys.stderr)
+        return 2
     try:
         return run(command, packages=options.packages)
     except InstallationError as error:

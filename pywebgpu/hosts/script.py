@@ -28,6 +28,15 @@ class _Finder:
         return importlib.util.spec_from_file_location(name, file, submodule_search_locations=[str(self.package)])
 
 
+def trouble(command: Sequence[str]) -> str:
+    """Why there is no script to run; "" where there is one."""
+    first = command[0] if command else "-c"
+    if first.startswith("-") or Path(first).is_file():
+        return ""
+    what = "that is a folder; name a script in it" if Path(first).is_dir() else "No such file or directory"
+    return f"can't open file {str(Path(first).absolute())!r}: {what}: {first!r}"
+
+
 def run(package: str, command: Sequence[str]) -> int:
     """Runs SCRIPT, -m MODULE or -c CODE with its arguments; returns what the process should exit with."""
     sys.meta_path.append(_Finder(package))

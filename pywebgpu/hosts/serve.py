@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import io
 import socket
 import sys
@@ -46,7 +47,11 @@ def main(arguments: Sequence[str]) -> int:
     try:
         server = start(options.port, site.Site(site.find_folders(cdn=options.cdn)))
     except (site.SiteError, OSError, OverflowError) as error:
-        print(f"pywebgpu serve: {error}", file=sys.stderr)
+        busy = isinstance(error, OSError) and error.errno == errno.EADDRINUSE
+        what = (
+            f"another program has port {options.port}; --port 0 takes a free one, --port N that one" if busy else error
+        )
+        print(f"pywebgpu serve: {what}", file=sys.stderr)
         return 2
     with server:
         print(f"{address(server)}  (Ctrl-C ends)", flush=True)

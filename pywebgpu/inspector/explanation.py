@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from html import escape
 from os.path import basename
 from typing import Any
 
@@ -53,6 +54,21 @@ class Explanation:
     def __str__(self) -> str:
         return self.text()
 
+    def _repr_html_(self) -> str:
+        """A table of the kernels, each with what it is for and its WGSL."""
+        total = f"{len(self.programs)} programs, {len(self.kernels)} dispatches, {self.peak_bytes:,} bytes at most"
+        rows = []
+        for step in self.kernels:
+            grid = "" if step.kernel is None else " x ".join(map(str, step.kernel.grid))
+            name = escape(step.name)
+            code = f"<details><summary>{name}</summary><pre>{escape(step.wgsl)}</pre></details>" if step.wgsl else name
+            cells = (code, escape(", ".join(step.work)), escape(grid), *map(escape, _place(step)))
+            rows.append("".join(f'<td style="text-align:left;vertical-align:top">{cell}</td>' for cell in cells))
+        heads = "".join(f'<th style="text-align:left">{name}</th>' for name in ("kernel", "ops", "grid", "for", "line"))
+        body = "".join(f"<tr>{row}</tr>" for row in rows)
+        style = "font:13px/1.45 system-ui,sans-serif;overflow-x:auto"
+        return f'<div style="{style}">{total}<table><tr>{heads}</tr>{body}</table></div>'
+
 
 def explain(what: Tensor | Sequence[Tensor] | Callable[[], Any]) -> Explanation:
     """What computing a pending tensor takes, or what calling a function without arguments runs.
@@ -95,8 +111,11 @@ def watching(plans: Plans) -> Iterator[Plans]:
         origin.unwatch(plans)
 
 
+def _place(step: Step) -> tuple[str, str]:
+    """As "forward GPT.blocks.0" and "train.py:12"."""
+    return f"{step.origin.phase} {step.origin.module}".strip(), basename(step.origin.line)
+
+
 def _purpose(step: Step) -> str:
     """As "mul, add, tanh  forward GPT.blocks.0  train.py:12"."""
-    origin = step.origin
-    parts = (", ".join(step.work), f"{origin.phase} {origin.module}".strip(), basename(origin.line))
-    return "  ".join(part for part in parts if part)
+    return "  ".join(part for part in (", ".join(step.work), *_place(step)) if part)

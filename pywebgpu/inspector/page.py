@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from html import escape
 from os.path import basename
 from pathlib import Path
 from typing import Any
@@ -16,12 +17,22 @@ from pywebgpu.tensor.tensor import Tensor
 TEMPLATE = Path(__file__).with_name("page.html")
 
 
-def visualize(what: Tensor | Sequence[Tensor] | Callable[[], Any], path: str | Path | None = None) -> Path:
-    """Writes a page about what `explain(what)` finds, which needs nothing else to be looked at. Returns its path.
+class Page(type(Path())):  # type: ignore[misc]  # A path of this system.
+    """The path of a page. A notebook shows the page itself."""
+
+    def _repr_html_(self) -> str:
+        text = escape(self.read_text(encoding="utf-8"))
+        style = "width:100%;height:720px;border:1px solid #8888;border-radius:6px"
+        return f'<iframe title="what was compiled" sandbox="allow-scripts" style="{style}" srcdoc="{text}"></iframe>'
+
+
+def visualize(what: Tensor | Sequence[Tensor] | Callable[[], Any], path: str | Path | None = None) -> Page:
+    """Writes a page about what `explain(what)` finds, which needs nothing else to be looked at. Returns its path,
+    which a notebook shows as that page.
 
     path: where to; "pywebgpu.html" in the current folder if None.
     """
-    file = Path("pywebgpu.html" if path is None else path)
+    file = Page("pywebgpu.html" if path is None else path)
     file.write_text(as_html(explain(what).programs), encoding="utf-8")
     return file
 

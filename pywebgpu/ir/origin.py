@@ -7,12 +7,13 @@ of them: no origin is part of a key or of a Program.
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from os.path import dirname
+from os.path import basename, dirname
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 from weakref import WeakKeyDictionary, WeakSet
 
@@ -23,6 +24,7 @@ ProgramT = TypeVar("ProgramT")
 DeviceT = TypeVar("DeviceT")
 FORWARD, BACKWARD, OPTIMIZER = "forward", "backward", "optimizer"
 _PACKAGE = dirname(dirname(__file__))
+_CELL = re.compile(r"<ipython-input-(\d+)-|__marimo__cell_(\w+?)_")
 Stack = tuple[tuple[str, int, str], ...]
 
 
@@ -281,4 +283,14 @@ def user_stack() -> Stack:
 
 
 def _line(file: str, number: int, function: str = "") -> str:
-    return f"{file}:{number}"
+    return f"{_title(file)}:{number}"
+
+
+def _title(file: str) -> str:
+    """A file's name; "cell 14" for a cell of a notebook, whose file has a name for machines."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    name = getattr(getattr(shell, "compile", None), "format_code_name", lambda name: None)(file)
+    if name is not None:  # ("Cell", "In[14]")
+        return f"cell {name[1].removeprefix('In[').removesuffix(']')}"
+    found = _CELL.match(basename(file))
+    return f"cell {found[1] or found[2]}" if found else file

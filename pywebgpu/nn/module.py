@@ -13,6 +13,7 @@ from pywebgpu.nn.state import StateDict
 from pywebgpu.step_capture import function
 from pywebgpu.step_capture.capture import capture_state
 from pywebgpu.tensor.grad_accumulator import RemovableHandle
+from pywebgpu.tensor.methods import later
 from pywebgpu.tensor.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -251,6 +252,9 @@ class Module(StateDict):
         if not lines and len(own) <= 1:
             return f"{self._get_name()}({extra})"
         return f"{self._get_name()}(\n  " + "\n  ".join([*own, *lines]) + "\n)"
+
+    _repr_html_ = later("pywebgpu.display.modules", "module_html")
+    __treescope_repr__ = later("pywebgpu.display.modules", "treescope")
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)

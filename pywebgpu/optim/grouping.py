@@ -6,6 +6,7 @@ from typing import Any
 from pywebgpu.tensor import tensor
 
 Group = dict[str, Any]  # "params" and the options, by PyTorch's names.
+COUNTS = frozenset({"step", "mu_product", "eta", "mu"})  # numbers in a state, which torch keeps as tensors
 
 
 def unpack_names(group: Group) -> None:
@@ -50,7 +51,7 @@ def match(groups: list[Group], saved: list[Group]) -> dict[Any, tensor.Tensor]:
 def restored(parameter: tensor.Tensor, value: object, old: object, key: str = "") -> object:
     """A saved value with its tensors where and how `parameter` needs them."""
     if isinstance(value, tensor.Tensor):
-        if key == "step":
+        if key in COUNTS:
             return value.clone()
         if isinstance(old, tensor.Tensor) and old.shape == value.shape:
             return old.copy_(value)

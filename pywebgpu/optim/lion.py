@@ -1,10 +1,10 @@
 """Steps of one size for all elements: the sign of a running mean."""
 
-from pywebgpu.optim import adam, optimizer
+from pywebgpu.optim import adam, optimizer, update_rule
 from pywebgpu.tensor import tensor
 
 
-class Lion(optimizer.UpdateRule):
+class Lion(update_rule.UpdateRule):
     """p = p * (1 - lr * weight_decay) - lr * sign(beta1 * m + (1 - beta1) * g);  m = beta2 * m + (1 - beta2) * g.
 
     State: exp_avg (m).
@@ -20,12 +20,13 @@ class Lion(optimizer.UpdateRule):
         *,
         maximize: bool = False,
     ) -> None:
+        given = update_rule.options(locals())
         adam.require_betas(betas)
-        optimizer.require_not_negative(lr=lr, weight_decay=weight_decay)
-        super().__init__(params, {"lr": lr, "betas": betas, "weight_decay": weight_decay, "maximize": maximize})
+        update_rule.require_not_negative(lr=lr, weight_decay=weight_decay)
+        super().__init__(params, given)
 
     def _start(self, parameter: tensor.Tensor, group: optimizer.Group) -> optimizer.State:
-        return {"exp_avg": optimizer.zeros_like(parameter)}
+        return {"exp_avg": update_rule.zeros_like(parameter)}
 
     def _update(
         self, parameter: tensor.Tensor, gradient: tensor.Tensor, state: optimizer.State, group: optimizer.Group

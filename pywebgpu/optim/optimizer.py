@@ -1,7 +1,6 @@
-"""Base of all update rules: parameter groups, state by parameter, state dicts in PyTorch's format, hooks.
+"""Base of all optimizers: parameter groups, state by parameter, state dicts in PyTorch's format, hooks.
 
-Two classes, as torch has one: `Optimizer` is what a program subclasses, `UpdateRule` is what the rules of this package
-share, which is that every parameter is updated on its own and that step counts are numbers of the host.
+It is what a program subclasses. What the rules of this package share besides stands in update_rule.py.
 """
 
 import copy
@@ -9,17 +8,14 @@ import functools
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from math import log, prod
 from typing import Any
 
-from pywebgpu import dtypes
 from pywebgpu.autodiff import grad_mode
 from pywebgpu.ir.graph import thread_state
 from pywebgpu.optim import grouping, numbers
 from pywebgpu.runtime import executor
-from pywebgpu.step_capture import capture
 from pywebgpu.step_capture.capture import capture_state
-from pywebgpu.tensor import create, flat_parameters, grad_accumulator, tensor
+from pywebgpu.tensor import grad_accumulator, methods, tensor
 
 Rate = float | tensor.Tensor
 Loss = tensor.Tensor | float | None
@@ -105,7 +101,10 @@ class Optimizer:
             warnings.warn("optimizer contains a parameter group with duplicate parameters", stacklevel=3)
         for group in self.param_groups:
             if ("param_names" in group) != ("param_names" in param_group):
-                raise ValueError("all optimizer param groups should be with/without names")
+                raise ValueError(
+                    "all optimizer param groups should be with/without names. cannot add param group "
+                    f"{'with' if 'param_names' in param_group else 'without'} names to the optimizer"
+                )
             if any(id(parameter) in known for parameter in group["params"]):
                 raise ValueError("some parameters appear in more than one parameter group")
         self.param_groups.append(self._group(param_group))
@@ -208,6 +207,8 @@ class Optimizer:
             lines += [f"    {name}: {group[name]}" for name in sorted(group) if name != "params"]
         return "\n".join([*lines, ")"])
 
+    _repr_html_ = methods.later("pywebgpu.display.modules", "optimizer_html")
+
     def _run_step(self, step: Callable[..., Loss], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Loss:
         numbers.watch(self)
         if not self._begins_states:
@@ -220,7 +221,7 @@ class Optimizer:
             out = step(self, *args, **kwargs)
         numbers.watch_states(self)
         self._opt_called = True
-        _submit(parameter for group in self.param_groups for parameter in group["params"])
+        submit(parameter for group in self.param_groups for parameter in group["params"])
         for hook in list(self._hooks["step_post"].values()):
             hook(self, args, kwargs)
         return out
@@ -235,181 +236,8 @@ class Optimizer:
     def _check_parameter(self, parameter: object) -> None:
         if not isinstance(parameter, tensor.Tensor):
             raise TypeError(f"optimizer can only optimize Tensors, but one of the params is {type(parameter).__name__}")
-        if not (parameter.is_leaf or parameter.retains_grad):
+        if not (self.defaults.get("differentiable") or parameter.is_leaf or parameter.retains_grad):
             raise ValueError("can't optimize a non-leaf Tensor")
-
-
-class UpdateRule(Optimizer):
-    """An optimizer that updates each element on its own, from its gradient and its state, by `_update`.
-
-    So all parameters of a group are updated as one flat tensor, where their dtypes, devices and step counts agree (see
-    tensor/flat_parameters.py); parameters, gradients and states are parts of flat tensors from then on, which nobody
-    can tell. Learning rates, betas and step counts stay numbers of the host, and what depends on them alone (bias
-    corrections) is computed there in double precision, so that a step is the same program at every step.
-    """
-
-    _begins_states = True
-    _group = numbers.Options
-    _overflowed: tensor.Tensor | None = None
-
-    def __init__(self, params: Params, defaults: Group) -> None:
-        if defaults.get("differentiable"):
-            raise ValueError(f"{type(self).__name__}: differentiable=True is not supported")
-        super().__init__(params, defaults)
-        self._seen: dict[int, tuple[list[int], int]] = {}
-        moved = False
-        # Now, and not at the first step, so that the first step is the program of all others.
-        with grad_mode.no_grad():
-            for group in self.param_groups:
-                trained = [parameter for parameter in group["params"] if parameter.requires_grad]
-                for bundle in flat_parameters.bundles(trained, [self._kind(parameter, {}) for parameter in trained]):
-                    if len(bundle) > 1:
-                        flat_parameters.gather([trained[at] for at in bundle])
-                        moved = True
-        if moved:
-            _submit(parameter for group in self.param_groups for parameter in group["params"])
-
-    def step(self, closure: Closure | None = None) -> Loss:
-        loss: Loss = None
-        if closure is not None:
-            with grad_mode.enable_grad():
-                loss = closure()
-        with grad_mode.no_grad():
-            for number, group in enumerate(self.param_groups):
-                given = [parameter for parameter in group["params"] if parameter.grad is not None]
-                for params in self._bundles(number, given):
-                    if len(params) > 1:
-                        self._update_together(params, group)
-                    else:
-                        self._update_alone(params[0], group)
-        return loss
-
-    def step_unless(self, overflowed: tensor.Tensor, *args: Any, **kwargs: Any) -> Loss:
-        """`step`, but where `overflowed`, of shape (), is not 0 the device leaves parameters and states as they are."""
-        self._overflowed = overflowed
-        try:
-            return self.step(*args, **kwargs)
-        finally:
-            self._overflowed = None
-
-    def _bundles(self, number: int, params: list[tensor.Tensor]) -> list[list[tensor.Tensor]]:
-        """The parameters with a gradient of a group as those that are updated together.
-
-        Where others have a gradient at each step, joining them anew would cost more than it gains.
-        """
-        if not params:
-            return []
-        ids = [id(parameter) for parameter in params]
-        last, changes = self._seen.get(number, (ids, 0))
-        changes = changes + 1 if ids != last else 0
-        self._seen[number] = ids, changes
-        if changes > 1:
-            return [[parameter] for parameter in params]
-        states = [self.state.get(parameter, {}) for parameter in params]
-        if _are_together(params, states):
-            return [params]
-        kinds = [self._kind(parameter, state) for parameter, state in zip(params, states, strict=True)]
-        return [[params[at] for at in bundle] for bundle in flat_parameters.bundles(params, kinds)]
-
-    def _kind(self, parameter: tensor.Tensor, state: State) -> object:
-        """What parameters that are updated together have in common."""
-        return _kind(state, parameter)
-
-    def _update_together(self, params: list[tensor.Tensor], group: Group) -> None:
-        given: list[Any] = [parameter.grad for parameter in params]
-        gradients = flat_parameters.gather(given, move=flat_parameters.are_new(given))
-        states = self._states(params, group)
-        before = {name: states[0][name] for name in states[0]}
-        for name, value in before.items():
-            if isinstance(value, tensor.Tensor) and name != "step":
-                before[name] = flat_parameters.gather([state[name] for state in states])
-        after = dict(before)
-        self._updated(flat_parameters.gather(params), -gradients if group["maximize"] else gradients, after, group)
-        for name, value in after.items():
-            if value is not before.get(name) or not isinstance(value, tensor.Tensor):
-                parts = (
-                    flat_parameters.spread(value, params) if isinstance(value, tensor.Tensor) else [value] * len(params)
-                )
-                for state, part in zip(states, parts, strict=True):
-                    state[name] = part
-        self._keep(params, states)
-
-    def _update_alone(self, parameter: tensor.Tensor, group: Group) -> None:
-        gradient: Any = parameter.grad
-        gradient = -gradient if group["maximize"] else gradient
-        states = self._states([parameter], group)
-        self._updated(parameter, gradient, states[0], group)
-        self._keep([parameter], states)
-
-    def _updated(self, parameter: tensor.Tensor, gradient: tensor.Tensor, state: State, group: Group) -> None:
-        """`_update`, of which nothing is left where the device finds `_overflowed`."""
-        if self._overflowed is None:
-            self._update(parameter, gradient, state, group)
-            return
-        kept = {name: value.clone() for name, value in state.items() if isinstance(value, tensor.Tensor)}
-        before = parameter.clone()
-        self._update(parameter, gradient, state, group)
-        skips = self._overflowed.to(parameter.device) != 0
-        parameter.copy_(before.where(skips, parameter))
-        for name, value in kept.items():
-            state[name].copy_(value.where(skips, state[name]))
-
-    def _states(self, params: list[tensor.Tensor], group: Group) -> list[State]:
-        """What is remembered of the parameters; a rule that remembers nothing leaves no trace in `state`."""
-        states = [self.state.get(parameter, numbers.Counts()) for parameter in params]
-        if not any(states):
-            self._begin(params, states, group)
-            self._keep(params, states)
-        if self._overflowed is not None or isinstance(states[0].get("step"), tensor.Tensor):
-            self._count_on_device(params, states)
-        return states
-
-    def _count_on_device(self, params: list[tensor.Tensor], states: list[State]) -> None:
-        """Makes the step count one tensor of exactly these parameters: a device counts the steps that it took."""
-        step = dict.get(states[0], "step")
-        if step is None:
-            return
-        users = sum(dict.get(state, "step") is step for state in self.state.values())
-        if isinstance(step, tensor.Tensor) and users == len(params):
-            return
-        with capture.paused():
-            made = create.tensor(float(step), dtype=dtypes.float32, device=params[0].device)
-            for state in states:
-                state["step"] = made
-
-    def _keep(self, params: list[tensor.Tensor], states: list[State]) -> None:
-        for parameter, state in zip(params, states, strict=True):
-            if state and parameter not in self.state:
-                self.state[parameter] = state
-
-    def _begin(self, params: list[tensor.Tensor], states: list[State], group: Group) -> None:
-        """Gives the parameters the state before their first step: it was there before a step that is captured."""
-        with capture.paused():
-            together = len(params) > 1
-            started = self._start(flat_parameters.gather(params) if together else params[0], group)
-            for name, value in started.items():
-                is_flat = together and isinstance(value, tensor.Tensor)
-                parts = flat_parameters.spread(value, params) if is_flat else [value] * len(params)
-                for state, part in zip(states, parts, strict=True):
-                    state[name] = part
-
-    def _start(self, parameter: tensor.Tensor, group: Group) -> State:
-        """The state before the first step, where the rule has one; its tensors have the shape of `parameter`."""
-        return {}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Also takes states of torch, where a step count is a tensor, and of older versions, where options lack."""
-        super().__setstate__(state)
-        self._seen = {}
-        for group in self.param_groups:
-            for name, default in self.defaults.items():
-                group.setdefault(name, default)
-        for values in self.state.values():
-            if isinstance(values.get("step"), tensor.Tensor):
-                values["step"] = int(values["step"].item())
-
-    def _update(self, parameter: tensor.Tensor, gradient: tensor.Tensor, state: State, group: Group) -> None:
-        raise NotImplementedError
 
 
 def _copied(value: Any, old: object) -> Any:
@@ -424,73 +252,7 @@ def _plain(state: State) -> State:
     return dict(state) if isinstance(state, numbers.Options) else state
 
 
-def _are_together(params: list[tensor.Tensor], states: list[State]) -> bool:
-    """Whether parameters and states are the parts of flat tensors already, and all numbers agree: as after a step."""
-    if len(params) < 2 or not flat_parameters.are_gathered(params):
-        return False
-    first, *others = states
-    for name, value in dict.items(first):
-        found: list[Any] = [dict.get(state, name) for state in others]
-        if isinstance(value, tensor.Tensor):
-            if not all(isinstance(one, tensor.Tensor) for one in found):
-                return False
-            if not flat_parameters.are_gathered([value, *found]) or not flat_parameters.are_alike(value, params[0]):
-                return False
-        elif type(value) not in _NUMBERS or any(type(one) is not type(value) or one != value for one in found):
-            return False
-    return all(len(state) == len(first) for state in others)
-
-
-_NUMBERS = (int, float)
-
-
-def _kind(state: State, parameter: tensor.Tensor) -> object:
-    """What a state has in common with those of others; something new for a parameter that must be alone."""
-    found: list[Any] = []
-    for name, value in dict.items(state):  # As they are: nothing is read anew here.
-        if name == "step" and isinstance(value, tensor.Tensor):
-            found.append((name, id(value)))
-        elif isinstance(value, tensor.Tensor):
-            if not flat_parameters.are_alike(value, parameter):
-                return object()
-            found.append((name, None))
-        elif isinstance(value, int | float | None):
-            found.append((name, value))
-        else:
-            return object()
-    return tuple(found)
-
-
-def zeros_like(parameter: tensor.Tensor) -> tensor.Tensor:
-    """Zeros that have their buffer at once, so that the step that makes them is the program of all later ones."""
-    shape = tuple(parameter.shape)
-    return create.frombytes(bytes(prod(shape) * parameter.dtype.itemsize), parameter.dtype, shape, parameter.device)
-
-
-def decayed(parameter: tensor.Tensor, gradient: tensor.Tensor, weight_decay: Rate) -> tensor.Tensor:
-    """The gradient of the loss plus weight_decay / 2 * |parameter|^2."""
-    if not isinstance(weight_decay, tensor.Tensor) and weight_decay == 0:
-        return gradient
-    found: tensor.Tensor = gradient + parameter * weight_decay
-    return found
-
-
-def debiasing(beta: float, step: int | tensor.Tensor) -> Any:
-    """1 - beta^step, of a count on a device with the digits that float32 has."""
-    if isinstance(step, tensor.Tensor):
-        return -(step * log(beta)).expm1() if beta > 0 else 1.0
-    return 1 - beta**step
-
-
-def require_not_negative(**options: Rate) -> None:
-    """Raises ValueError for the first option below zero or NaN. A tensor is not read back, so it is not checked."""
-    titles = {"lr": "learning rate", "eps": "epsilon value"}
-    for name, value in options.items():
-        if not isinstance(value, tensor.Tensor) and not value >= 0.0:
-            raise ValueError(f"Invalid {titles.get(name, name + ' value')}: {value}")
-
-
-def _submit(params: Iterable[tensor.Tensor]) -> None:
+def submit(params: Iterable[tensor.Tensor]) -> None:
     """Starts the recorded work of the devices that hold `params`, without waiting for it."""
     for device in {parameter._storage.device: None for parameter in params}:
         executor.submit(device)

@@ -1,10 +1,10 @@
 """Steps scaled by the size of the gradients so far, without a mean of the gradient: RMSprop, Adagrad, Adadelta."""
 
-from pywebgpu.optim import optimizer
+from pywebgpu.optim import optimizer, update_rule
 from pywebgpu.tensor import create, tensor
 
 
-class RMSprop(optimizer.UpdateRule):
+class RMSprop(update_rule.UpdateRule):
     """v = alpha * v + (1 - alpha) * g^2;  p = p - lr * g / (sqrt(v) + eps), with momentum on what is subtracted.
 
     `centered` takes the square of the mean gradient off v. `foreach` and `capturable` are accepted and change nothing.
@@ -27,29 +27,16 @@ class RMSprop(optimizer.UpdateRule):
         maximize: bool = False,
         differentiable: bool = False,
     ) -> None:
-        optimizer.require_not_negative(lr=lr, eps=eps, momentum=momentum, weight_decay=weight_decay, alpha=alpha)
-        super().__init__(
-            params,
-            {
-                "lr": lr,
-                "momentum": momentum,
-                "alpha": alpha,
-                "eps": eps,
-                "centered": centered,
-                "weight_decay": weight_decay,
-                "capturable": capturable,
-                "foreach": foreach,
-                "maximize": maximize,
-                "differentiable": differentiable,
-            },
-        )
+        given = update_rule.options(locals())
+        update_rule.require_not_negative(lr=lr, eps=eps, momentum=momentum, weight_decay=weight_decay, alpha=alpha)
+        super().__init__(params, given)
 
     def _start(self, parameter: tensor.Tensor, group: optimizer.Group) -> optimizer.State:
-        state = {"step": 0, "square_avg": optimizer.zeros_like(parameter)}
+        state = {"step": 0, "square_avg": update_rule.zeros_like(parameter)}
         if group["momentum"] > 0:
-            state["momentum_buffer"] = optimizer.zeros_like(parameter)
+            state["momentum_buffer"] = update_rule.zeros_like(parameter)
         if group["centered"]:
-            state["grad_avg"] = optimizer.zeros_like(parameter)
+            state["grad_avg"] = update_rule.zeros_like(parameter)
         return state
 
     def _update(
@@ -57,7 +44,7 @@ class RMSprop(optimizer.UpdateRule):
     ) -> None:
         state["step"] += 1
         alpha = group["alpha"]
-        gradient = optimizer.decayed(parameter, gradient, group["weight_decay"])
+        gradient = update_rule.decayed(parameter, gradient, group["weight_decay"])
         square = state["square_avg"]
         square.copy_(square * alpha + gradient * gradient * (1 - alpha))
         spread = square
@@ -72,7 +59,7 @@ class RMSprop(optimizer.UpdateRule):
         parameter.sub_(update * group["lr"])
 
 
-class Adagrad(optimizer.UpdateRule):
+class Adagrad(update_rule.UpdateRule):
     """s = s + g^2;  p = p - lr / (1 + (step - 1) * lr_decay) * g / (sqrt(s) + eps).
 
     `foreach` and `fused` are accepted and change nothing. State: step, sum.
@@ -94,31 +81,19 @@ class Adagrad(optimizer.UpdateRule):
         differentiable: bool = False,
         fused: bool | None = None,
     ) -> None:
-        optimizer.require_not_negative(
+        given = update_rule.options(locals())
+        update_rule.require_not_negative(
             lr=lr,
             lr_decay=lr_decay,
             weight_decay=weight_decay,
             initial_accumulator_value=initial_accumulator_value,
             eps=eps,
         )
-        super().__init__(
-            params,
-            {
-                "lr": lr,
-                "lr_decay": lr_decay,
-                "eps": eps,
-                "weight_decay": weight_decay,
-                "initial_accumulator_value": initial_accumulator_value,
-                "foreach": foreach,
-                "maximize": maximize,
-                "differentiable": differentiable,
-                "fused": fused,
-            },
-        )
+        super().__init__(params, given)
 
     def _start(self, parameter: tensor.Tensor, group: optimizer.Group) -> optimizer.State:
         value = group["initial_accumulator_value"]
-        total = create.full_like(parameter, value) if value else optimizer.zeros_like(parameter)
+        total = create.full_like(parameter, value) if value else update_rule.zeros_like(parameter)
         return {"step": 0, "sum": total}
 
     def _update(
@@ -126,13 +101,13 @@ class Adagrad(optimizer.UpdateRule):
     ) -> None:
         state["step"] += 1
         rate = group["lr"] / (1 + (state["step"] - 1) * group["lr_decay"])
-        gradient = optimizer.decayed(parameter, gradient, group["weight_decay"])
+        gradient = update_rule.decayed(parameter, gradient, group["weight_decay"])
         total = state["sum"]
         total.add_(gradient * gradient)
         parameter.sub_(gradient * rate / (total.sqrt() + group["eps"]))
 
 
-class Adadelta(optimizer.UpdateRule):
+class Adadelta(update_rule.UpdateRule):
     """v = rho * v + (1 - rho) * g^2;  d = sqrt(u + eps) / sqrt(v + eps) * g;  p = p - lr * d.
 
     u is the running mean of d^2, as v is of g^2. `foreach` and `capturable` are accepted and change nothing.
@@ -153,28 +128,17 @@ class Adadelta(optimizer.UpdateRule):
         maximize: bool = False,
         differentiable: bool = False,
     ) -> None:
-        optimizer.require_not_negative(lr=lr, eps=eps, weight_decay=weight_decay)
+        given = update_rule.options(locals())
+        update_rule.require_not_negative(lr=lr, eps=eps, weight_decay=weight_decay)
         if not 0.0 <= rho <= 1.0:
             raise ValueError(f"Invalid rho value: {rho}")
-        super().__init__(
-            params,
-            {
-                "lr": lr,
-                "rho": rho,
-                "eps": eps,
-                "weight_decay": weight_decay,
-                "maximize": maximize,
-                "capturable": capturable,
-                "foreach": foreach,
-                "differentiable": differentiable,
-            },
-        )
+        super().__init__(params, given)
 
     def _start(self, parameter: tensor.Tensor, group: optimizer.Group) -> optimizer.State:
         return {
             "step": 0,
-            "square_avg": optimizer.zeros_like(parameter),
-            "acc_delta": optimizer.zeros_like(parameter),
+            "square_avg": update_rule.zeros_like(parameter),
+            "acc_delta": update_rule.zeros_like(parameter),
         }
 
     def _update(
@@ -182,7 +146,7 @@ class Adadelta(optimizer.UpdateRule):
     ) -> None:
         state["step"] += 1
         rho, eps = group["rho"], group["eps"]
-        gradient = optimizer.decayed(parameter, gradient, group["weight_decay"])
+        gradient = update_rule.decayed(parameter, gradient, group["weight_decay"])
         square, moved = state["square_avg"], state["acc_delta"]
         square.copy_(square * rho + gradient * gradient * (1 - rho))
         delta = (moved + eps).sqrt() / (square + eps).sqrt() * gradient

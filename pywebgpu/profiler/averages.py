@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from html import escape
 
 from pywebgpu.profiler.events import Event
 
@@ -18,6 +19,7 @@ _KEYS: dict[str, Callable[[Event], str]] = {
 _SPANS = {"label": ("label", "step"), "module": ("module",), "phase": ("module", "backward", "optimizer", "compile")}
 _OTHERS = ("label", "step", "optimizer", "backward", "compile")
 ELSEWHERE = "(elsewhere)"  # the host's time that is in no phase
+_HEADS = ("CPU total", "CPU avg", "device", "device avg", "device %", "Calls")
 # torch.profiler's names of what a row has; its "cuda_", "xpu_" and "self_" forms mean the same here.
 _COLUMNS = ("cpu_time_total", "device_time_total", "cpu_time", "device_time", "count")
 
@@ -81,22 +83,38 @@ class Averages(list[Average]):
         names = [_shortened(row.key, max_name_column_width) for row in rows]
         width = max([len(name) for name in names] + [4])
         lines = [header] if header else []
-        heads = ("CPU total", "CPU avg", "device", "device avg", "device %", "Calls")
-        lines.append("Name".ljust(width) + "".join(head.rjust(12) for head in heads))
-        lines.append("-" * (width + 12 * len(heads)))
+        lines.append("Name".ljust(width) + "".join(head.rjust(12) for head in _HEADS))
+        lines.append("-" * (width + 12 * len(_HEADS)))
         for name, row in zip(names, rows, strict=True):
-            share = f"{100 * row.device_time_total / self._device:.1f}%" if self._device else "-"
-            times = (row.cpu_time_total, row.cpu_time, row.device_time_total, row.device_time)
-            cells = [*(duration(time) if time else "-" for time in times), share if row.device_time_total else "-"]
-            lines.append(name.ljust(width) + "".join(cell.rjust(12) for cell in (*cells, str(row.count or row.calls))))
-        lines.append("-" * (width + 12 * len(heads)))
+            lines.append(name.ljust(width) + "".join(cell.rjust(12) for cell in self._cells(row)))
+        lines.append("-" * (width + 12 * len(_HEADS)))
         if hidden:
             lines.append(f"{hidden} more rows")
-        lines += [f"Self CPU time total: {duration(self._cpu)}", f"Self device time total: {duration(self._device)}"]
-        return "\n".join([*lines, *self._notes])
+        return "\n".join([*lines, *self._totals()])
+
+    def _cells(self, row: Average) -> list[str]:
+        share = f"{100 * row.device_time_total / self._device:.1f}%" if self._device else "-"
+        times = (row.cpu_time_total, row.cpu_time, row.device_time_total, row.device_time)
+        cells = [*(duration(time) if time else "-" for time in times), share if row.device_time_total else "-"]
+        return [*cells, str(row.count or row.calls)]
+
+    def _totals(self) -> list[str]:
+        totals = [f"Self CPU time total: {duration(self._cpu)}", f"Self device time total: {duration(self._device)}"]
+        return [*totals, *self._notes]
 
     def __str__(self) -> str:
         return self.table()
+
+    def _repr_html_(self) -> str:
+        """The same for notebooks: what takes the device longest first."""
+        rows = sorted(self, key=lambda row: (row.device_time_total, row.cpu_time_total), reverse=True)
+        lines = [f"<tr>{''.join(f'<th>{head}</th>' for head in ('Name', *_HEADS))}</tr>"]
+        for row in rows[:100]:
+            cells = "".join(f'<td style="text-align:right">{cell}</td>' for cell in self._cells(row))
+            lines.append(f'<tr><td style="text-align:left">{escape(row.key)}</td>{cells}</tr>')
+        notes = "".join(f"<div>{escape(note)}</div>" for note in self._totals())
+        style = "font:13px/1.45 system-ui,sans-serif;overflow-x:auto"
+        return f'<div style="{style}"><table>{"".join(lines)}</table>{notes}</div>'
 
 
 def average(events: Sequence[Event], group_by: str, notes: Sequence[str], wall: float) -> Averages:

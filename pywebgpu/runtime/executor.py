@@ -28,6 +28,16 @@ from pywebgpu.settings import settings
 from pywebgpu.step_capture.capture import capture_state
 from pywebgpu.step_capture.free_number import plain
 
+IN_VMAP = (
+    "vmap: It looks like you're calling .item() on a Tensor, or reading it otherwise. A function of one sample has no "
+    "values while it is recorded"
+)
+
+
+class StandInError(RuntimeError):
+    """Raised for the value of what stands for all samples of a batch."""
+
+
 Work = list[tuple[Storage, Node, bool]]  # who waits for which node, and whether that may go where the last value is
 
 
@@ -175,8 +185,8 @@ def _collect(device: Device, *, everyone: bool) -> tuple[Work, list[Node]]:
     """
     own = state.default.local.queues[device]
     own.recorded = 0
-    queues = state.default.queues[device]
-    if len(queues) == 1:
+    queues = state.default.queues.get(device, [])
+    if len(queues) == 1 and not own.stand_ins:
         return _pending(own, may_write=True), []
     left = [queue for queue in queues if queue.is_left]
     work = [entry for queue in (*left, own) for entry in _pending(queue, may_write=True)]
@@ -202,7 +212,7 @@ def _collect(device: Device, *, everyone: bool) -> tuple[Work, list[Node]]:
 def _pending(queue: Queue, *, may_write: bool) -> Work:
     """Takes what waits out of a queue."""
     found: Work = []
-    for storage in _queued(queue):
+    for storage in independent(queue) if queue.stand_ins else _queued(queue):
         storage.leave_queue()
         node = storage.node
         if node.buffer is None:
@@ -214,6 +224,22 @@ def _pending(queue: Queue, *, may_write: bool) -> Work:
 
 def _queued(queue: Queue) -> list[Storage]:
     return [storage for ref in list(queue.storages.values()) if (storage := ref()) is not None]
+
+
+def independent(queue: Queue) -> list[Storage]:
+    """The storages of a queue whose values are made of no stand-in."""
+    found = _queued(queue)
+    reached = _reached([storage.node for storage in found], queue.stand_ins)
+    return [storage for storage in found if storage.node not in reached]
+
+
+def _reached(roots: list[Node], sources: frozenset[Node]) -> set[Node]:
+    """The nodes that are made of `sources`."""
+    found = set(sources)
+    for node in walk.toposort(roots):
+        if not found.isdisjoint(node.inputs):
+            found.add(node)
+    return found
 
 
 def _sound(work: Work) -> Work:
@@ -342,6 +368,9 @@ def _force(storage: Storage) -> Node:
             "are there when it is over. Return the tensor, or register it with pywebgpu.capture(name, tensor)"
         )
     if node.buffer is None:
+        stand_ins = state.default.local.queues[device].stand_ins
+        if stand_ins and node in _reached([node], stand_ins):
+            raise StandInError(IN_VMAP)
         if node not in state.default.failed:
             storage.wait()
         submit(device)

@@ -15,10 +15,11 @@ from pywebgpu.locking import Deferred
 class Queue:
     """What one thread recorded for one device and did not submit: storages by id, and how many values since then."""
 
-    __slots__ = ("_owner", "recorded", "storages")
+    __slots__ = ("_owner", "recorded", "stand_ins", "storages")
 
-    def __init__(self, owner: ref[Any]) -> None:
+    def __init__(self, owner: ref[Any], stand_ins: frozenset[Node] = frozenset()) -> None:
         self._owner = owner
+        self.stand_ins = stand_ins  # what stands for values that will never be there
         self.recorded = 0
         self.storages: dict[int, ref[Any]] = {}
 
@@ -37,13 +38,17 @@ class Queue:
 class _Queues(dict[Device, Queue]):
     """The queues of one thread; they are listed for other threads, too."""
 
-    def __init__(self, listed: dict[Device, list[Queue]]) -> None:
+    def __init__(self, listed: dict[Device, list[Queue]], stand_ins: frozenset[Node] = frozenset()) -> None:
         super().__init__()
-        self._listed = listed
+        self._listed, self._stand_ins = listed, stand_ins
         self.is_held = False
 
+    def apart(self, stand_ins: frozenset[Node]) -> _Queues:
+        """The queues of this thread while it records a function over stand-ins: no other thread sees them."""
+        return _Queues({device: [] for device in self._listed}, self._stand_ins | stand_ins)
+
     def __missing__(self, device: Device) -> Queue:
-        queue = self[device] = Queue(ref(self))
+        queue = self[device] = Queue(ref(self), self._stand_ins)
         self._listed.setdefault(device, []).append(queue)
         return queue
 

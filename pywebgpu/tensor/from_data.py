@@ -5,6 +5,8 @@ from __future__ import annotations
 import array
 import functools
 import struct
+import sys
+import warnings
 from collections.abc import Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any, TypeGuard
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 
     from pywebgpu.tensor.types import Array
 
+DOUBLES = (dtypes.float64, dtypes.complex128)
 LOOKED_AT = 1 << 20  # whole numbers up to this many are looked through for their range
 
 
@@ -63,26 +66,50 @@ def from_data(data: Any, dtype: DType | None, device: Device) -> Node:
     kinds: set[Any] = set()
     shape = flatten(data, flat, kinds)
     flat = [*map(fixed, flat)]
-    found = dtype or infer(kinds, nested=bool(shape))
+    found = dtype or _held(infer(kinds, nested=bool(shape)), device)
     return from_bytes(pack(flat, found), found, shape, device)
 
 
 def from_array(data: Array, dtype: DType | None, device: Device) -> Node:
-    """What has NumPy's array interface, in its own dtype, or in `dtype` where the device does not have its own.
+    """What has NumPy's array interface, in its own dtype.
 
+    Where the device has no float64 it is converted here: to `dtype`, or to float32 where none is given.
     Raises: TypeError for a dtype that is not known here.
     """
     name = str(data.dtype)
-    if name == "complex128" and dtype is dtypes.complex64 and device.target.wgsl:
-        data, name = data.astype(dtype.name), dtype.name
-    if name == "float64" and dtype not in (None, dtypes.float64) and device.target.wgsl:
-        name = "float32" if dtype is dtypes.bfloat16 else dtype.name
-        data = data.astype(name)
+    own = dtypes.BY_NAME.get(name)
+    if own in DOUBLES and dtype not in DOUBLES and device.target.wgsl and (dtype is None or dtype.part or not own.part):
+        wanted = dtype or _held(own, device)
+        name = "float32" if wanted is dtypes.bfloat16 else wanted.name
+        import numpy as np
+
+        with np.errstate(over="ignore"):
+            data = data.astype(name)
     if name not in dtypes.BY_NAME:
         raise TypeError(
             f"can't convert np.ndarray of type numpy.{name}. The supported types are: {', '.join(dtypes.BY_NAME)}."
         )
     return from_bytes(data.tobytes(), dtypes.BY_NAME[name], data.shape, device)
+
+
+def _held(dtype: DType, device: Device) -> DType:
+    """The dtype that data of NumPy's takes where none is given. Says once that float64 becomes float32."""
+    if dtype not in DOUBLES or not device.target.wgsl:
+        return dtype
+    if not _told:
+        _told.append(device.name)
+        frame, level = sys._getframe(), 1
+        while frame.f_back is not None and frame.f_globals["__name__"].startswith("pywebgpu."):
+            frame, level = frame.f_back, level + 1
+        warnings.warn(
+            f"NumPy's float64 becomes float32 on device {device.name}, which has no float64: say dtype=torch.float32, "
+            'or device="cpu", where float64 is exact (this is said once)',
+            stacklevel=level,
+        )
+    return dtypes.float32 if dtype.part is None else dtypes.complex64
+
+
+_told: list[str] = []  # the device for which it was said
 
 
 def is_array(data: object) -> TypeGuard[Array]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import import_module
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -58,6 +59,8 @@ def grad(
     Raises RuntimeError when an input has no gradient or was not used (see allow_unused).
     """
     wanted = [inputs] if isinstance(inputs, TensorBase) else list(inputs)
+    if is_grads_batched:
+        return _batched(outputs, wanted, grad_outputs, create_graph, allow_unused or materialize_grads)
     roots, seeds = _seeds(outputs, grad_outputs)
     for tensor in wanted:
         if not tensor.requires_grad:
@@ -77,6 +80,23 @@ def grad(
             node = pointwise.full(0.0, tensor._node.spec)
         results.append(None if node is None else tensor._new(node, tensor._storage.device))
     return tuple(results)
+
+
+def _batched(
+    outputs: TensorBase | Sequence[TensorBase],
+    inputs: list[TensorBase],
+    grad_outputs: Grads,
+    create_graph: bool,
+    materialize: bool | None,
+) -> tuple[Any, ...]:
+    """One walk for many vectors, which lie along the first axis of `grad_outputs`."""
+    given = [grad_outputs] if grad_outputs is None or isinstance(grad_outputs, TensorBase) else list(grad_outputs)
+
+    def walked(*vectors: Any) -> tuple[Any, ...]:
+        return grad(outputs, inputs, vectors, True, create_graph, materialize_grads=bool(materialize))
+
+    found: tuple[Any, ...] = import_module("pywebgpu.func.batch").vmap(walked)(*given)
+    return found
 
 
 def _seeds(tensors: TensorBase | Sequence[TensorBase], given: Grads) -> tuple[list[Node], list[Node]]:

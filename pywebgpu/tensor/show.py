@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pywebgpu import dtypes
 from pywebgpu.autodiff import grad_mode
 from pywebgpu.dtypes import DType
+from pywebgpu.errors import CannotWaitError
 from pywebgpu.ir.graph import OUTPUT, Custom, Node
 from pywebgpu.tensor import movement
 
@@ -67,7 +68,7 @@ def printoptions(**options: Any) -> Iterator[None]:
 
 
 def text(tensor: Tensor) -> str:
-    """repr(tensor). Waits for the device."""
+    """repr(tensor). Waits for the device; where Python cannot, it says what is known without the values."""
     prefix = "tensor(" if type(tensor).__name__ in _PLAIN else f"{type(tensor).__name__}("
     suffixes = [] if tensor.device.type == "cpu" else [f"device='{tensor.device}'"]
     if tensor.numel() == 0:
@@ -80,7 +81,12 @@ def text(tensor: Tensor) -> str:
         default = dtypes.default()
         if tensor.dtype not in (default, dtypes.to_complex(default), dtypes.int64, dtypes.bool_):
             suffixes.append(f"dtype={tensor.dtype}")
-        body = _body(tensor, len(prefix))
+        try:
+            body = _body(tensor, len(prefix))
+        except CannotWaitError:
+            body = "<not read: await x.cpu_async()>"
+            suffixes += [f"size={tuple(tensor.shape)}"]
+            suffixes += [f"dtype={tensor.dtype}"] if tensor.dtype is dtypes.default() else []
     if tensor.grad_fn is not None:
         suffixes.append(f"grad_fn=<{gradient_name(tensor._node)}>")
     elif tensor.requires_grad:

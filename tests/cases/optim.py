@@ -28,6 +28,11 @@ RULES: dict[str, tuple[str, dict[str, Any]]] = {
     "RMSprop_centered": ("RMSprop", {"lr": 0.01, "centered": True, "alpha": 0.9}),
     "Adadelta": ("Adadelta", {"lr": 1.0}),
     "Adagrad": ("Adagrad", {"lr": 0.1, "lr_decay": 0.1}),
+    "NAdam": ("NAdam", {"lr": 0.05, "weight_decay": 0.1}),
+    "Adamax": ("Adamax", {"lr": 0.05}),
+    "Rprop": ("Rprop", {"lr": 0.05}),
+    "ASGD": ("ASGD", {"lr": 0.1, "t0": 3, "lambd": 0.01}),
+    "Adafactor": ("Adafactor", {"lr": 0.2, "weight_decay": 0.05}),
 }
 SCHEDULES: dict[str, tuple[str, dict[str, Any]]] = {
     "StepLR": ("StepLR", {"step_size": 3, "gamma": 0.5}),
@@ -44,6 +49,7 @@ SCHEDULES: dict[str, tuple[str, dict[str, Any]]] = {
     "OneCycleLR": ("OneCycleLR", {"max_lr": 0.3, "total_steps": 12, "cycle_momentum": False}),
     "OneCycleLR_linear": ("OneCycleLR", {"max_lr": 0.3, "total_steps": 12, "anneal_strategy": "linear"}),
 }
+COUNTS = ("step", "mu_product", "eta", "mu")
 SHARED = ("lr", "weight_decay", "betas", "eps", "momentum", "nesterov", "amsgrad", "params", "initial_lr")
 
 
@@ -66,7 +72,7 @@ def described(optimizer: Any) -> Any:
     """A state dict without what is particular to a library: counts become numbers, unshared options go."""
     state = optimizer.state_dict()
     groups = [{key: group[key] for key in SHARED if key in group} for group in state["param_groups"]]
-    count = lambda key, value: float(value) if key == "step" else value  # noqa: E731
+    count = lambda key, value: float(value) if key in COUNTS else value  # noqa: E731
     return groups, {i: {key: count(key, v) for key, v in entry.items()} for i, entry in state["state"].items()}
 
 

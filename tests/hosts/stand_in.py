@@ -5,6 +5,7 @@
 
 import struct
 import sys
+from contextlib import nullcontext
 from math import inf, nan, prod
 from types import ModuleType
 from typing import Any
@@ -111,6 +112,7 @@ def install(draws: dict[str, Any]) -> None:
     numpy, random = _Module("numpy"), _Module("numpy.random")
     numpy.ndarray, numpy.array, numpy.nan, numpy.inf, numpy.random = Array, array, nan, inf, random
     numpy.frombuffer = lambda data, dtype: Array(dtype, (len(data) // struct.calcsize(CODES[dtype]),), data)
+    numpy.errstate = lambda **options: nullcontext()
     random.Generator = Generator
     random.default_rng = lambda seed: Generator(seed, draws)
     sys.modules["numpy"], sys.modules["numpy.random"] = numpy, random

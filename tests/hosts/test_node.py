@@ -131,6 +131,37 @@ print(x)
     assert done.stderr == ""
 
 
+def test_a_handler_of_events_may_read_where_javascript_calls_it(tmp_path: Path) -> None:
+    text = """
+import asyncio
+from pyodide.code import run_js
+from pyodide.ffi import create_proxy, run_sync
+import pywebgpu as torch
+
+x, seen = torch.arange(4.0), []
+click = create_proxy(lambda handler: handler())
+called = run_js("(click, handler) => click(handler)")
+
+def show():
+    seen.append(x.sum().item())
+
+try:
+    called(click, create_proxy(show))
+except Exception as error:
+    print(error)
+for _ in range(2):
+    called(click, create_proxy(torch.webgpu.handler(show)))
+called(click, create_proxy(torch.webgpu.handler(lambda: torch.ones(2, 3) @ torch.ones(4))))
+run_sync(asyncio.sleep(0.3))
+print(seen)
+"""
+    done = run(script(tmp_path, text), cwd=tmp_path)
+    assert "torch.webgpu.handler(function)" in done.stdout
+    assert done.stdout.endswith("\n[6.0, 6.0]\n")
+    assert done.stderr.count("File ") == 1  # The program's own line, and none of the library.
+    assert done.stderr.splitlines()[-1].startswith("pywebgpu.errors.ShapeError")
+
+
 def test_a_missing_script_is_told_as_python_tells_it(tmp_path: Path) -> None:
     done = run("nowhere.py", cwd=tmp_path)
     assert done.returncode != 0

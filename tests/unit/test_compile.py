@@ -90,6 +90,10 @@ OPTIMIZERS: dict[str, Callable[..., Any]] = {
     "adam_amsgrad": lambda p: torch.optim.Adam(p, lr=0.01, amsgrad=True),
     "radam": lambda p: torch.optim.RAdam(p, lr=0.01),
     "lion": lambda p: torch.optim.Lion(p, lr=0.001),
+    "nadam": lambda p: torch.optim.NAdam(p, lr=0.01),
+    "rprop": lambda p: torch.optim.Rprop(p, lr=0.01),
+    "asgd": lambda p: torch.optim.ASGD(p, lr=0.05, lambd=0.1),
+    "adafactor": lambda p: torch.optim.Adafactor(p, lr=0.01),
     "rmsprop": lambda p: torch.optim.RMSprop(p, lr=0.01, centered=True),
     "adagrad": lambda p: torch.optim.Adagrad(p, lr=0.05, lr_decay=0.01),
 }

@@ -12,7 +12,8 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "pywebgpu"
 
 # Lowest first. Two folders of one layer do not import each other; docs/architecture.md draws it.
-NAMES = ("accelerator", "backends", "cuda", "linalg", "memory", "random", "version", "webgpu")  # PyTorch's, a file each
+# PyTorch's modules, a file or a folder each.
+NAMES = ("accelerator", "backends", "cuda", "linalg", "memory", "random", "special", "version", "webgpu")
 LAYERS = (
     {
         "errors",
@@ -42,17 +43,22 @@ LAYERS = (
     {"tensor"},
     {"step_capture"},
     {"autograd", "data", "inspector", "io", "nn", "optim"},
-    {"amp", "hosts"},
+    {"amp", "hosts", "optim/swa_utils"},
     {
         "__main__",
+        "aten",
         "as_torch",
         "bench",
         "cli",
+        "display",
         "compat",
         "doctor",
         "exporter",
         "factorization",
         "fft",
+        "func",
+        "handlers",
+        "operators",
         "profiler",
         "run",
         "signal",
@@ -72,8 +78,11 @@ LATE = {"runtime/program_cache.py"}  # A page's archive leaves out what it impor
 OPTIONAL = {
     "wgpu": ({"devices/native.py", "devices/loaded.py"}, {"devices/native.py", "devices/adapters.py"}),
     "numpy": ({"devices/cpu.py", "devices/native.py"}, {"devices", "tensor", "io", "data", *LAYERS[-1]}),
-    "js": ({"devices/bridged.py"}, {"devices/bridged.py", "io"}),
-    "pyodide": ({"devices/bridged.py", "devices/js_modules.py"}, {"devices/bridged.py", "devices/js_modules.py", "io"}),
+    "js": ({"devices/bridged.py"}, {"devices/bridged.py", "display", "doctor", "io"}),
+    "pyodide": (
+        {"devices/bridged.py", "devices/js_modules.py"},
+        {"devices/bridged.py", "devices/js_modules.py", "doctor", "io"},
+    ),
     "torch": (set(), {"bench"}),
     "playwright": (set(), {"hosts"}),
 }

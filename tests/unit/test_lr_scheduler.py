@@ -32,6 +32,15 @@ MAKERS: dict[str, Make] = {
         o, max_lr=[0.5, 0.2], epochs=4, steps_per_epoch=6, anneal_strategy="linear", pct_start=0.4
     ),
     "one cycle, three phases": lambda s, o: s.OneCycleLR(o, max_lr=0.5, total_steps=24, three_phase=True),
+    "cyclic": lambda s, o: s.CyclicLR(o, base_lr=0.01, max_lr=[0.3, 0.2], step_size_up=3, step_size_down=5),
+    "cyclic, falling": lambda s, o: s.CyclicLR(o, [0.01, 0.02], 0.3, 3, mode="triangular2", cycle_momentum=False),
+    "cyclic, exponential": lambda s, o: s.CyclicLR(o, 0.01, 0.3, 4, mode="exp_range", gamma=0.9),
+    "cyclic, scaled": lambda s, o: s.CyclicLR(
+        o, 0.01, 0.3, 4, scale_fn=lambda x: 1 / (1 + x), scale_mode="iterations", base_momentum=0.5, max_momentum=0.95
+    ),
+    "averaging": lambda s, o: averaging(s).SWALR(o, swa_lr=0.05, anneal_epochs=5),
+    "averaging, linear": lambda s, o: averaging(s).SWALR(o, [0.05, 0.2], 4, anneal_strategy="linear"),
+    "averaging at once": lambda s, o: averaging(s).SWALR(o, 0.05, 0),
     "sequential": lambda s, o: s.SequentialLR(
         o, [s.LinearLR(o, 0.1, total_iters=4), s.CosineAnnealingLR(o, 10), s.ExponentialLR(o, 0.5)], milestones=[4, 12]
     ),
@@ -48,6 +57,11 @@ RULES = {
     "adam": lambda o, groups: o.Adam(groups, lr=0.1),
 }
 CLOSED_FORMS = ("step", "multistep", "constant", "linear", "exponential", "polynomial", "cosine", "lambda")
+
+
+def averaging(schedules: Any) -> Any:
+    """The module of SWALR, of the library that a module of schedules belongs to."""
+    return (torch.optim if schedules is torch.optim.lr_scheduler else optim).swa_utils
 
 
 def ours(rule: str = "sgd") -> Any:

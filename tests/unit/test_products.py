@@ -122,6 +122,12 @@ def test_a_sum_on_the_way_is_worth_more_than_parts() -> None:
     assert len(names(compiled(x.t() @ g))) == 2
 
 
+def test_parts_of_a_long_product_are_worth_more_than_a_sum_on_the_way() -> None:
+    """As of a small convolution's weights, which one workgroup would walk alone."""
+    x, g = leaf(25088, 9), leaf(25088, 16)
+    assert any(name.endswith("_part") for name in names(compiled(g.t() @ x, g.sum(0))))
+
+
 def test_halves_share_words_where_rows_end_early(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The last block has fewer rows, and whole words of columns."""
     if device == "cpu":

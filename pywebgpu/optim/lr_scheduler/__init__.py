@@ -4,6 +4,7 @@ from pywebgpu.lazy import names as _names
 
 _NAMES = {
     "annealing": "CosineAnnealingLR CosineAnnealingWarmRestarts OneCycleLR ReduceLROnPlateau",
+    "cyclic": "CyclicLR",
     "schedule": (
         "_LRScheduler ConstantLR ExponentialLR LambdaLR LinearLR LRScheduler MultiplicativeLR MultiStepLR "
         "PolynomialLR StepLR"

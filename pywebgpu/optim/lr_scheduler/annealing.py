@@ -128,19 +128,17 @@ class OneCycleLR(schedule.LRScheduler):
         self._schedule_phases = _phases(self.total_steps, pct_start, three_phase=three_phase)
         self._anneal_func_type = anneal_strategy
         self.cycle_momentum = cycle_momentum
-        rates = _for_groups("max_lr", optimizer, max_lr)
+        rates = for_groups("max_lr", optimizer, max_lr)
         if cycle_momentum:
-            if "momentum" not in optimizer.defaults and "betas" not in optimizer.defaults:
-                raise ValueError("optimizer must support momentum or beta1 with `cycle_momentum` option enabled")
-            self.use_beta1 = "betas" in optimizer.defaults
-            lows = _for_groups("base_momentum", optimizer, base_momentum)
-            highs = _for_groups("max_momentum", optimizer, max_momentum)
+            self.use_beta1 = has_beta1(optimizer)
+            lows = for_groups("base_momentum", optimizer, base_momentum)
+            highs = for_groups("max_momentum", optimizer, max_momentum)
         for i, group in enumerate(optimizer.param_groups if last_epoch == -1 else []):
             low = rates[i] / div_factor
             group.update(initial_lr=low, max_lr=rates[i], min_lr=low / final_div_factor)
             if cycle_momentum:
                 group.update(max_momentum=highs[i], base_momentum=lows[i])
-                self._set_momentum(group, highs[i])
+                set_momentum(group, highs[i], beta1=self.use_beta1)
         super().__init__(optimizer, last_epoch)
 
     def _next_lr(self) -> list[Any]:
@@ -160,19 +158,13 @@ class OneCycleLR(schedule.LRScheduler):
             rates.append(self._between(group[phase["start_lr"]], group[phase["end_lr"]], part))
             if self.cycle_momentum:
                 ends = group[phase["start_momentum"]], group[phase["end_momentum"]]
-                self._set_momentum(group, self._between(*ends, part))
+                set_momentum(group, self._between(*ends, part), beta1=self.use_beta1)
         return rates
 
     def _between(self, start: Rate, end: Rate, part: float) -> Rate:
         if self._anneal_func_type == "linear":
             return (end - start) * part + start
         return end + (start - end) / 2.0 * (math.cos(math.pi * part) + 1)
-
-    def _set_momentum(self, group: optimizer.Group, value: Rate) -> None:
-        if self.use_beta1:
-            group["betas"] = (value, *group["betas"][1:])
-        else:
-            group["momentum"] = value
 
 
 class ReduceLROnPlateau(schedule.LRScheduler):
@@ -204,7 +196,7 @@ class ReduceLROnPlateau(schedule.LRScheduler):
         self.factor = factor
         self.optimizer = optimizer
         self.default_min_lr = None if isinstance(min_lr, list | tuple) else min_lr
-        self.min_lrs = _for_groups("min_lr", optimizer, min_lr)
+        self.min_lrs = for_groups("min_lr", optimizer, min_lr)
         self.best: float
         self.cooldown_counter: int
         self.num_bad_epochs: int
@@ -267,7 +259,21 @@ class ReduceLROnPlateau(schedule.LRScheduler):
         return new < bound if self.mode == "min" else new > bound
 
 
-def _for_groups(name: str, optimizer: optimizer.Optimizer, value: Rate | list[float] | tuple[Rate, ...]) -> list[Any]:
+def has_beta1(optimizer: optimizer.Optimizer) -> bool:
+    """Whether what is cycled is the first of its betas. Raises: ValueError where it has no momentum either."""
+    if "momentum" not in optimizer.defaults and "betas" not in optimizer.defaults:
+        raise ValueError("optimizer must support momentum or beta1 with `cycle_momentum` option enabled")
+    return "betas" in optimizer.defaults
+
+
+def set_momentum(group: optimizer.Group, value: Rate, *, beta1: bool) -> None:
+    if beta1:
+        group["betas"] = (value, *group["betas"][1:])
+    else:
+        group["momentum"] = value
+
+
+def for_groups(name: str, optimizer: optimizer.Optimizer, value: Rate | list[float] | tuple[Rate, ...]) -> list[Any]:
     """One value for all groups, or as many as groups."""
     n_groups = len(optimizer.param_groups)
     if not isinstance(value, list | tuple):

@@ -1,0 +1,237 @@
+"""vmap: a function of one sample, called with a batch.
+
+The function is called once, with stand-ins for a sample; the graph that it records is made over the batch. Where it
+reads a value on the host, or an op has no rule, it is called for each sample instead.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from pywebgpu.autodiff import batching
+from pywebgpu.func import tree
+from pywebgpu.ir import walk
+from pywebgpu.ir.graph import DATA, NO_ATTRS, Node, Spec
+from pywebgpu.ops import movement, reduction
+from pywebgpu.runtime import executor, state
+from pywebgpu.tensor import functions, generator
+from pywebgpu.tensor.base import TensorBase
+
+if TYPE_CHECKING:
+    from pywebgpu.tensor.tensor import Tensor
+
+Call = Callable[..., Any]
+RANDOM = (
+    "vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' "
+    "randomness flags on vmap or perform the randomness operation out of vmap"
+)
+
+
+def vmap(
+    func: Call,
+    in_dims: object = 0,
+    out_dims: object = 0,
+    randomness: str = "error",
+    *,
+    chunk_size: int | None = None,
+) -> Call:
+    """The function over an axis of its arguments, which it does not see. See torch.func.vmap.
+
+    in_dims: the axis of each argument, None where all samples have it in common; out_dims: where it goes.
+    randomness: whether draws are an "error", the "same" for all samples, or "different".
+    chunk_size: how many samples are computed at once.
+    """
+    if randomness not in ("error", "different", "same"):
+        raise RuntimeError(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")
+    if chunk_size is not None and chunk_size <= 0:
+        raise ValueError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
+
+    @functools.wraps(func)
+    def over_batch(*args: Any, **kwargs: Any) -> object:
+        leaves, rebuild = tree.flatten((args, kwargs))
+        axes = _axes(in_dims, args, kwargs)
+        moved: list[Any] = [_front(leaf, axis) for leaf, axis in zip(leaves, axes, strict=True)]
+        size = _size(moved, axes)
+        step = size if chunk_size is None else chunk_size
+        parts = []
+        for start in range(0, max(size, 1), max(step, 1)):
+            some = [
+                leaf if axis is None else leaf[start : start + step] for leaf, axis in zip(moved, axes, strict=True)
+            ]
+            count = min(step, size - start)
+            if size <= step:
+                some = moved
+            parts.append(_batch(func, some, axes, rebuild, count, randomness))
+        return _joined(parts, out_dims)
+
+    return over_batch
+
+
+def _axes(in_dims: object, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+    """The mapped axis of each leaf of the arguments, or None; keyword arguments are mapped along their first."""
+    if not isinstance(in_dims, int | tuple | list | dict | None):
+        raise ValueError(
+            f"vmap: expected `in_dims` to be int or a (potentially nested) tuple matching the structure of inputs, "
+            f"got: {type(in_dims)}."
+        )
+    if not args and not kwargs:
+        raise ValueError("vmap: got no inputs. Maybe you forgot to add inputs, or you are trying to vmap over nothing")
+    given = tuple(in_dims) if isinstance(in_dims, list) else in_dims
+    try:
+        found = tree.spread(given, args) + tree.spread(0, kwargs)
+    except (ValueError, KeyError):
+        raise ValueError(
+            f"vmap: in_dims is not compatible with the structure of inputs. in_dims is {in_dims}, and there are "
+            f"{len(args)} inputs"
+        ) from None
+    leaves = tree.flatten((args, kwargs))[0]
+    count = len(tree.flatten(args)[0])
+    return [
+        None if not isinstance(leaf, TensorBase) and at >= count else axis
+        for at, (leaf, axis) in enumerate(zip(leaves, found, strict=True))
+    ]
+
+
+def _front(leaf: object, axis: int | None) -> object:
+    """An argument with the mapped axis in front."""
+    if axis is None:
+        return leaf
+    if not isinstance(axis, int):
+        raise ValueError(f"vmap: Got in_dim={axis} for an input; expected it to be an int or None")
+    if not isinstance(leaf, TensorBase):
+        raise ValueError(
+            f"vmap: Got in_dim={axis} for an input but the input is of type {type(leaf)}. We cannot vmap over "
+            "non-Tensor arguments, please use None as the respective in_dim"
+        )
+    if not -leaf.ndim <= axis < leaf.ndim:
+        raise ValueError(
+            f"vmap: Got in_dim={axis} for some input, but that input is a Tensor of dimensionality {leaf.ndim} so "
+            f"expected in_dim to satisfy -{leaf.ndim} <= in_dim < {leaf.ndim}."
+        )
+    tensor: Any = leaf
+    moved: object = tensor.movedim(axis, 0) if axis else tensor
+    return moved
+
+
+def _size(leaves: list[Any], axes: list[Any]) -> int:
+    sizes = [leaf.shape[0] for leaf, axis in zip(leaves, axes, strict=True) if axis is not None]
+    if not sizes:
+        raise ValueError("vmap: at least one of the inputs must be mapped: in_dims are None for all of them")
+    if len(set(sizes)) > 1:
+        raise ValueError(
+            f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {sizes} for the "
+            "mapped dimension"
+        )
+    return int(sizes[0])
+
+
+def _batch(
+    func: Call, leaves: list[Any], axes: list[Any], rebuild: tree.Rebuild, size: int, randomness: str
+) -> tuple[list[Any], tree.Rebuild]:
+    """The leaves of the result, each with the batch in front."""
+    try:
+        return _recorded(func, leaves, axes, rebuild, size, randomness)
+    except (batching.NoBatchError, executor.StandInError):
+        if not size:
+            raise
+    begun, results, back = generator.default().state, [], None
+    for at in range(size):
+        if randomness == "same":
+            generator.default().restore(begun)
+        one: Any = rebuild([leaf if axis is None else leaf[at] for leaf, axis in zip(leaves, axes, strict=True)])
+        found, back = tree.flatten(func(*one[0], **one[1]))
+        results.append([_tensor(leaf) for leaf in found])
+    assert back is not None
+    return [functions.stack(column) for column in zip(*results, strict=True)], back
+
+
+def _recorded(
+    func: Call, leaves: list[Any], axes: list[Any], rebuild: tree.Rebuild, size: int, randomness: str
+) -> tuple[list[Any], tree.Rebuild]:
+    """The same by one call: what it records for a sample is made for all."""
+    mapped = [at for at, axis in enumerate(axes) if axis is not None]
+    given = {_stand_in(leaves[at]): leaves[at]._node for at in mapped}
+    begun = generator.default().state
+    with recording(given):
+        samples = dict(
+            zip(
+                mapped,
+                [leaves[at]._new(node, leaves[at]._storage.device) for at, node in zip(mapped, given, strict=True)],
+                strict=True,
+            )
+        )
+        arguments: Any = rebuild([samples.get(at, leaf) for at, leaf in enumerate(leaves)])
+        found, back = tree.flatten(func(*arguments[0], **arguments[1]))
+        results = [_tensor(leaf) for leaf in found]
+        written = [at for at in mapped if samples[at]._storage.version]
+        roots = [result._node for result in results] + [samples[at]._node for at in written]
+    differs = _draws(begun, generator.default().state)
+    if randomness == "error" and any(map(differs, walk.toposort(roots))):
+        raise RuntimeError(RANDOM)
+    made = batching.batched(roots, given, size, differs if randomness == "different" else _never)
+    for at, (node, _) in zip(written, made[len(results) :], strict=True):
+        leaves[at]._assign(node)
+    return [_made(result, *pair, size) for result, pair in zip(results, made, strict=False)], back
+
+
+def _stand_in(leaf: Tensor) -> Node:
+    node: Node = leaf._node
+    return Node(DATA, (), NO_ATTRS, Spec(node.spec.shape[1:], node.spec.dtype), node.requires)
+
+
+def _draws(begun: generator.State, ended: generator.State) -> Callable[[Node], bool]:
+    """Which random words were drawn from one state of the default generator to another."""
+    if begun.words is not ended.words or type(begun.draws) is not int:
+        raise batching.NoBatchError("vmap: a seed was set, or the step is captured")
+    return functools.partial(batching.is_draw, words=begun.words, draws=range(begun.draws, ended.draws))
+
+
+def _never(node: Node) -> bool:
+    return False
+
+
+def _tensor(leaf: object) -> Tensor:
+    if not isinstance(leaf, TensorBase):
+        raise ValueError(f"vmap: the function must only return Tensors, got type {type(leaf)} as a return")
+    return leaf  # type: ignore[return-value]  # There is one class of tensors.
+
+
+def _made(result: Tensor, node: Node, is_batched: bool, size: int) -> Tensor:
+    if not is_batched:
+        node = reduction.expand(node, shape=(size, *node.spec.shape))
+    return result._new(movement.alias(node), result._storage.device)
+
+
+def _joined(parts: list[tuple[list[Any], tree.Rebuild]], out_dims: object) -> object:
+    """The results of all chunks as one, each with the batch where it is wanted."""
+    back = parts[0][1]
+    columns = zip(*[leaves for leaves, _ in parts], strict=True)
+    joined = [column[0] if len(column) == 1 else functions.cat(list(column)) for column in columns]
+    whole: Any = back(joined)
+    try:
+        axes: list[Any] = tree.spread(out_dims, whole)
+    except (ValueError, KeyError):
+        raise ValueError(
+            f"vmap: out_dims is not compatible with the structure of outputs. out_dims is {out_dims}"
+        ) from None
+    if any(not isinstance(axis, int) for axis in axes):
+        raise ValueError(f"vmap: every output has the mapped axis here: out_dims is {out_dims}, and may hold ints only")
+    return back([leaf.movedim(0, axis) if axis else leaf for leaf, axis in zip(joined, axes, strict=True)])
+
+
+@contextmanager
+def recording(stand_ins: dict[Node, Node]) -> Iterator[None]:
+    """What is recorded inside waits apart: a value that depends on a stand-in is never computed."""
+    local = state.default.local
+    outer = local.queues
+    inner = local.queues = outer.apart(frozenset(stand_ins))
+    try:
+        yield
+    finally:
+        local.queues = outer
+        for queue in inner.values():
+            for storage in executor.independent(queue):
+                storage.wait()

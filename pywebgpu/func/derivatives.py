@@ -1,0 +1,228 @@
+"""Derivatives of functions as functions: gradients, products with vectors, jacobians. See torch.func.
+
+Forward products are two reverse walks: u -> u^T J is linear in u, and its gradient is J v. A jacobian is one walk,
+made for all rows or columns at once (batch.py).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any
+
+from pywebgpu.autodiff import grad_mode
+from pywebgpu.autograd import products
+from pywebgpu.func import tree
+from pywebgpu.func.batch import vmap
+from pywebgpu.tensor import create
+from pywebgpu.tensor.tensor import Tensor
+
+Call = Callable[..., Any]
+Arguments = int | tuple[int, ...]
+
+
+class _Points:
+    """Some arguments of a call, as tensors that gradients go to; the others are as they were."""
+
+    def __init__(self, args: Sequence[object], argnums: Arguments) -> None:
+        numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+        if any(not -len(args) <= number < len(args) for number in numbers):
+            raise RuntimeError(f"Got argnum={argnums}, but only {len(args)} positional inputs")
+        self.numbers = [number % len(args) for number in numbers]
+        chosen = [args[number] for number in self.numbers]
+        leaves, back = tree.flatten(chosen)
+        if any(not isinstance(leaf, Tensor) for leaf in leaves):
+            raise RuntimeError("Expected the differentiated arguments to be Tensors, or containers of Tensors")
+        self.tensors: list[Any] = [products.point(leaf) for leaf in leaves]
+        self.single, self._back, self._args = isinstance(argnums, int), back, list(args)
+
+    def called(self, func: Call, kwargs: dict[str, Any], *, has_aux: bool) -> tuple[Any, Any]:
+        """The function's result and what it returns beside it."""
+        args, inner = list(self._args), self._back(self.tensors)
+        for number, value in zip(self.numbers, inner, strict=True):  # type: ignore[call-overload]
+            args[number] = value
+        found = func(*args, **kwargs)
+        if not has_aux:
+            return found, None
+        if not isinstance(found, tuple) or len(found) != 2:
+            raise RuntimeError("with has_aux=True the function has to return a tuple of a result and an aux")
+        return found
+
+    def like(self, leaves: Sequence[object]) -> object:
+        """One value a tensor, in the containers of the arguments."""
+        found: Any = self._back(leaves)
+        result: object = found[0] if self.single else tuple(found)
+        return result
+
+    def outside(self, result: object, others: Sequence[Tensor] = ()) -> object:
+        """A result without the history that only leads to these tensors, and to others."""
+        leaves, back = tree.flatten(result)
+        own = [*self.tensors, *others]
+        return back([products.apart(leaf, own) if isinstance(leaf, Tensor) else leaf for leaf in leaves])
+
+
+def grad(func: Call, argnums: Arguments = 0, has_aux: bool = False) -> Call:
+    """The gradient of a function of one number, as a function of the same arguments."""
+    both = grad_and_value(func, argnums, has_aux)
+
+    @functools.wraps(func)
+    def derivative(*args: Any, **kwargs: Any) -> object:
+        found, value = both(*args, **kwargs)
+        return (found, value[1]) if has_aux else found
+
+    return derivative
+
+
+def grad_and_value(func: Call, argnums: Arguments = 0, has_aux: bool = False) -> Call:
+    """The gradient and the value of a function of one number; (gradient, (value, aux)) with has_aux."""
+
+    @functools.wraps(func)
+    def both(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
+        points = _Points(args, argnums)
+        with grad_mode.enable_grad():
+            output, aux = points.called(func, kwargs, has_aux=has_aux)
+            if not isinstance(output, Tensor):
+                raise RuntimeError(f"Expected f(*args) to return a Tensor, got {type(output)}")
+            if output.ndim or output.numel() != 1:
+                raise RuntimeError(
+                    f"Expected f(*args) to return a scalar tensor, got tensor with {output.ndim} dims. Maybe you "
+                    "meant to use vjp or jacrev"
+                )
+            found = products.gradients([output], points.tensors, None)
+        result, value = points.outside(points.like(found)), points.outside(output)
+        return (result, (value, points.outside(aux))) if has_aux else (result, value)
+
+    return both
+
+
+def vjp(func: Call, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
+    """func(*primals), and the function that gives a vector times the jacobian."""
+    points = _Points(primals, tuple(range(len(primals))))
+    with grad_mode.enable_grad():
+        output, aux = points.called(func, {}, has_aux=has_aux)
+    outputs, _ = tree.flatten(output)
+
+    def product(*cotangents: Any, **options: Any) -> object:
+        seeds, _ = tree.flatten(cotangents[0] if len(cotangents) == 1 else cotangents)
+        if len(seeds) != len(outputs):
+            raise RuntimeError(f"Expected {len(outputs)} cotangents in the structure of the output, got {len(seeds)}")
+        with grad_mode.enable_grad():
+            found = products.gradients(outputs, points.tensors, seeds)
+        return points.outside(points.like(found))
+
+    value = points.outside(output)
+    return (value, product, points.outside(aux)) if has_aux else (value, product)
+
+
+def linearize(func: Call, *primals: Any) -> tuple[Any, Call]:
+    """func(*primals), and the function that gives the jacobian times vectors."""
+    value, push, _ = _forward(func, _Points(primals, tuple(range(len(primals)))), {}, has_aux=False)
+    return value, lambda *tangents: push(_matched(primals, tangents))
+
+
+def jvp(
+    func: Call, primals: Sequence[object], tangents: Sequence[object], *, strict: bool = False, has_aux: bool = False
+) -> tuple[Any, ...]:
+    """func(*primals), and its jacobian times the tangents."""
+    if not isinstance(primals, tuple | list) or not isinstance(tangents, tuple | list):
+        raise RuntimeError("jvp(f, primals, tangents): Expected primals and tangents to be tuples")
+    given = _matched(primals, tangents)
+    points = _Points(tuple(primals), tuple(range(len(primals))))
+    value, push, aux = _forward(func, points, {}, has_aux=has_aux)
+    return (value, push(given), aux) if has_aux else (value, push(given))
+
+
+def _matched(primals: Sequence[object], tangents: Sequence[object]) -> list[Any]:
+    """The leaves of the tangents. Raises RuntimeError where they are not like those of the primals."""
+    left, right = tree.flatten(list(primals))[0], tree.flatten(list(tangents))[0]
+    if len(left) != len(right):
+        raise RuntimeError("jvp: Expected primals and tangents to have the same python structure")
+    for a, b in zip(left, right, strict=True):
+        if isinstance(a, Tensor) and isinstance(b, Tensor) and a.shape != b.shape:
+            raise RuntimeError(f"jvp: a tangent has shape {list(b.shape)}, its primal {list(a.shape)}")
+    return right
+
+
+def _forward(func: Call, points: _Points, kwargs: dict[str, Any], *, has_aux: bool) -> tuple[Any, Call, Any]:
+    """The value, the function from tangents to the jacobian's product with them, and the aux."""
+    with grad_mode.enable_grad():
+        output, aux = points.called(func, kwargs, has_aux=has_aux)
+        outputs, back = tree.flatten(output)
+        rows, doubles = products.forward(outputs, points.tensors)
+
+    def push(tangents: Sequence[Any]) -> object:
+        with grad_mode.enable_grad():
+            found = products.gradients(rows, doubles, tangents)
+        return points.outside(back(found), doubles)
+
+    return points.outside(output), push, points.outside(aux)
+
+
+def jacrev(
+    func: Call,
+    argnums: Arguments = 0,
+    *,
+    has_aux: bool = False,
+    chunk_size: int | None = None,
+    _preallocate_and_copy: bool = False,
+) -> Call:
+    """The jacobian by reverse walks: shape of the output, then of the argument."""
+
+    @functools.wraps(func)
+    def jacobian(*args: Any, **kwargs: Any) -> object:
+        points = _Points(args, argnums)
+        with grad_mode.enable_grad():
+            output, aux = points.called(func, kwargs, has_aux=has_aux)
+            outputs, back = tree.flatten(output)
+            table = [_rows(leaf, points.tensors, chunk_size) for leaf in outputs]
+        result = points.outside(back([points.like(row) for row in table]))
+        return (result, points.outside(aux)) if has_aux else result
+
+    return jacobian
+
+
+def _rows(output: Tensor, points: list[Tensor], chunk_size: int | None) -> list[Tensor]:
+    basis = _basis(output)
+    found = vmap(lambda seed: tuple(products.gradients([output], points, [seed])), chunk_size=chunk_size)(basis)
+    return [part.reshape((*output.shape, *point.shape)) for part, point in zip(found, points, strict=True)]
+
+
+def _basis(like: Tensor) -> Tensor:
+    size = prod(like.shape)
+    eye = create.eye(size, dtype=like.dtype, device=like.device)
+    return eye.reshape((size, *like.shape))
+
+
+def jacfwd(func: Call, argnums: Arguments = 0, has_aux: bool = False, *, randomness: str = "error") -> Call:
+    """The jacobian by forward products: shape of the output, then of the argument."""
+
+    @functools.wraps(func)
+    def jacobian(*args: Any, **kwargs: Any) -> object:
+        points = _Points(args, argnums)
+        with grad_mode.enable_grad():
+            output, aux = points.called(func, kwargs, has_aux=has_aux)
+            outputs, back = tree.flatten(output)
+            rows, doubles = products.forward(outputs, points.tensors)
+            columns = [_columns(row, point, doubles) for row, point in zip(rows, points.tensors, strict=True)]
+        table = [
+            [
+                part.movedim(0, -1).reshape((*leaf.shape, *point.shape))
+                for part, point in zip(parts, points.tensors, strict=True)
+            ]
+            for leaf, parts in zip(outputs, zip(*columns, strict=True), strict=True)
+        ]
+        result = points.outside(back([points.like(row) for row in table]), doubles)
+        return (result, points.outside(aux)) if has_aux else result
+
+    return jacobian
+
+
+def _columns(row: Tensor, point: Tensor, doubles: list[Tensor]) -> Sequence[Tensor]:
+    found: Sequence[Tensor] = vmap(lambda tangent: tuple(products.gradients([row], doubles, [tangent])))(_basis(point))
+    return found
+
+
+def hessian(func: Call, argnums: Arguments = 0) -> Call:
+    """The second derivatives of a function of one number."""
+    return jacfwd(jacrev(func, argnums), argnums)

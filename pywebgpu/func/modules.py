@@ -1,0 +1,113 @@
+"""Modules as functions: called with other parameters, stacked into ensembles."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from pywebgpu.nn import Module
+from pywebgpu.tensor import functions
+
+if TYPE_CHECKING:
+    from pywebgpu.tensor.tensor import Tensor
+
+Named = dict[str, Any]
+
+
+def functional_call(
+    module: Module,
+    parameter_and_buffer_dicts: Mapping[str, Tensor] | Sequence[Mapping[str, Tensor]],
+    args: object = None,
+    kwargs: Named | None = None,
+    *,
+    tie_weights: bool = True,
+    strict: bool = False,
+) -> object:
+    """module(*args, **kwargs) with tensors in place of some parameters and buffers, by name."""
+    dicts: Any = parameter_and_buffer_dicts
+    given: Named = {}
+    for one in [dicts] if isinstance(dicts, Mapping) else dicts:
+        if repeated := [name for name in one if name in given]:
+            raise ValueError(f"{repeated} appeared in multiple dictionaries; behavior of functional call is ambiguous")
+        given.update(one)
+    _check(module, given, strict=strict)
+    with _swapped(module, given, tie_weights=tie_weights):
+        return module(*(() if args is None else args if isinstance(args, tuple) else (args,)), **(kwargs or {}))
+
+
+def _check(module: Module, given: Named, *, strict: bool) -> None:
+    known = {name for name, _ in _slots(module)}
+    if unknown := sorted(set(given) - known):
+        raise RuntimeError(f"Unexpected key(s): {', '.join(unknown)}.")
+    if missing := sorted(known - set(given)) if strict else []:
+        raise RuntimeError(f"Missing key(s): {', '.join(missing)}.")
+
+
+def _slots(module: Module) -> Iterator[tuple[str, tuple[Named, str]]]:
+    """The name of each parameter and buffer, shared ones by each name, and the dict and key where it lies."""
+    for prefix, child in module.named_modules(remove_duplicate=False):
+        for holder in (child._parameters, child._buffers):
+            for key, value in holder.items():
+                if value is not None:
+                    yield f"{prefix}.{key}" if prefix else key, (holder, key)
+
+
+@contextmanager
+def _swapped(module: Module, given: Named, *, tie_weights: bool) -> Iterator[None]:
+    slots = dict(_slots(module))
+    before = {name: holder[key] for name, (holder, key) in slots.items()}
+    found = dict(given)
+    if tie_weights:
+        of = {id(before[name]): value for name, value in given.items()}
+        found |= {name: of[id(value)] for name, value in before.items() if id(value) in of and name not in given}
+    try:
+        for name, value in found.items():
+            holder, key = slots[name]
+            holder[key] = value
+        yield
+    finally:
+        for name, (holder, key) in slots.items():
+            if name in found and holder[key] is not found[name] and name in given and isinstance(given, dict):
+                given[name] = holder[key]  # A buffer that the call replaced.
+            holder[key] = before[name]
+
+
+def stack_module_state(models: Sequence[Module]) -> tuple[Named, Named]:
+    """The parameters, and the buffers, of modules that are alike, stacked by name."""
+    if not models:
+        raise RuntimeError("stack_module_state: Expected at least one model, got 0.")
+    if len({model.training for model in models}) > 1:
+        raise RuntimeError("stack_module_state: Expected all models to have the same training/eval mode.")
+    if len({type(model) for model in models}) > 1:
+        raise RuntimeError("stack_module_state: Expected all models to be of the same class.")
+    return _stacked([dict(model.named_parameters()) for model in models]), _stacked(
+        [dict(model.named_buffers()) for model in models]
+    )
+
+
+def _stacked(dicts: Sequence[Named]) -> Named:
+    made: Named = {}
+    for name, first in dicts[0].items():
+        whole = functions.stack([one[name].detach() for one in dicts])
+        made[name] = whole.requires_grad_(first.requires_grad)
+    return made
+
+
+def replace_all_batch_norm_modules_(root: Module) -> Module:
+    """Has batch norms keep no running statistics, which a function may not write."""
+    for module in root.modules():
+        if hasattr(module, "running_mean") and hasattr(module, "track_running_stats"):
+            module.running_mean = module.running_var = module.num_batches_tracked = None
+            module.track_running_stats = False
+    return root
+
+
+def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Callable[..., Any]:
+    """The function itself: a write in place is recorded as a new value here."""
+    return func
+
+
+def debug_unwrap(tensor: Tensor, *, recurse: bool = True) -> Tensor:
+    """The tensor itself: there are no wrappers."""
+    return tensor

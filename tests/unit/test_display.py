@@ -1,0 +1,231 @@
+"""What notebooks show: escaped, whole, and never an error instead."""
+
+import builtins
+import re
+import sys
+import types
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+import pywebgpu as torch
+from pywebgpu import nn
+from pywebgpu.display import Live, chart, html, places, values
+from pywebgpu.errors import CannotWaitError, DeviceLostError
+from pywebgpu.profiler import profile
+
+EVIL = '<script>alert("x")</script>'
+
+
+class Model(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(5, 4)
+        self.blocks = nn.Sequential(nn.Linear(4, 4), nn.ReLU(), nn.Linear(4, 2))
+        self.register_buffer("mask", torch.ones(3))
+        self.embedding.weight.requires_grad_(False)
+
+    def extra_repr(self) -> str:
+        return EVIL
+
+    def forward(self, x: Any) -> Any:
+        return self.blocks(self.embedding(x))
+
+
+def optimizer() -> Any:
+    model = Model()
+    made = torch.optim.AdamW(
+        [{"params": model.blocks[0].parameters()}, {"params": [model.blocks[2].weight], "lr": 0.5}]
+    )
+    model(torch.tensor([1])).sum().backward()
+    made.step()
+    made.param_groups[0]["note"] = EVIL
+    return made
+
+
+def averages() -> Any:
+    with profile() as found:
+        Model()(torch.tensor([1])).sum().item()
+    return found.key_averages()
+
+
+def live() -> Any:
+    made = Live(EVIL, every=1e9)
+    made._drawn = 1e12
+    made.log(**{EVIL: 1.0, "loss": torch.tensor(2.0)})
+    made.log(**{EVIL: float("nan"), "loss": 1.0})
+    return made
+
+
+SHOWN: dict[str, Callable[[], Any]] = {
+    "matrix": lambda: torch.randn(30, 70),
+    "vector": lambda: torch.arange(5),
+    "number": lambda: torch.tensor(1.5),
+    "bools": lambda: torch.tensor([[True, False]]),
+    "empty": lambda: torch.zeros(0, 3),
+    "deep": lambda: torch.rand(2, 3, 4, 5),
+    "without finite ones": lambda: torch.full((3,), float("nan")),
+    "doubles": lambda: torch.rand(3, dtype=torch.float64, device="cpu"),
+    "halves": lambda: torch.rand(3).half(),
+    "parameter": lambda: nn.Parameter(torch.ones(2)),
+    "history": lambda: torch.ones(2, requires_grad=True) * 2,
+    "module": Model,
+    "layer": lambda: nn.Linear(2, 3),
+    "optimizer": optimizer,
+    "explanation": lambda: torch.explain(lambda: torch.ones(3, device="null") * 2),
+    "averages": averages,
+    "live": live,
+}
+
+
+@pytest.mark.parametrize("name", SHOWN)
+@pytest.mark.usefixtures("default_device")
+def test_it_is_well_formed_and_escaped(name: str, device: str) -> None:
+    found = SHOWN[name]()._repr_html_()
+    assert ElementTree.fromstring(re.sub(r"<details open", '<details open=""', found)) is not None
+    assert "<script" not in found
+    assert len(found) < 20_000
+
+
+def test_statistics_are_those_of_finite_values(device: str) -> None:
+    x = torch.tensor([[1.0, 2.0, float("nan")], [3.0, float("inf"), 6.0]], device=device)
+    assert values._statistics(x) == "min 1  max 6  mean 3  std 1.871  2 not finite"
+    assert values._statistics(torch.tensor([2, 7, -1], device=device)) == "min -1  max 7"
+    assert values._statistics(torch.tensor([True, False, True], device=device)) == "2 of 3 are True"
+
+
+def test_a_map_colors_zero_alike_on_both_sides() -> None:
+    found = values.heat_map([[-2.0, 0.0, 2.0], [float("nan"), 0.0, 0.0]])
+    assert f'<path fill="{values.SIGNED[0]}" d="M0 0h1v1h-1z"/>' in found
+    assert f'<path fill="{values.SIGNED[-1]}" d="M2 0h1v1h-1z"/>' in found
+    assert f'<path fill="{values.SIGNED[4]}" d="M1 0h1v1h-1zM1 1h2v1h-2z"/>' in found
+    assert values.ODD in found
+
+
+@pytest.mark.parametrize("error", [CannotWaitError("cannot wait"), DeviceLostError("gone")])
+def test_what_cannot_be_read_is_shown_without_its_values(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*args: object) -> None:
+        raise error
+
+    x = torch.ones(3, 4, device="cpu") + 1
+    monkeypatch.setattr(x._storage.device, "download", fail)
+    assert "3 x 4 · torch.float32 · cpu" in x._repr_html_()
+    if isinstance(error, CannotWaitError):
+        assert repr(x) == "tensor(<not read: await x.cpu_async()>, size=(3, 4), dtype=torch.float32)"
+
+
+def test_a_module_shows_shapes_parameters_and_bytes() -> None:
+    text = re.sub("<[^>]*>", "", Model()._repr_html_())
+    assert "Model 50 parameters · 200 B" in text
+    assert "20 frozen" in text
+    assert "weight 5 x 4 80 B, frozen" in text
+    assert "mask 3 buffer, 12 B" in text
+
+
+def test_the_page_of_visualize_shows_itself(tmp_path: Path) -> None:
+    page = torch.visualize(lambda: torch.ones(3, device="null") * 2, tmp_path / "page.html")
+    assert page.read_text().startswith("<!doctype html>")
+    assert page == tmp_path / "page.html"
+    assert page._repr_html_().startswith("<iframe")
+    assert "<script" not in page._repr_html_()  # Escaped, inside of srcdoc.
+
+
+# Live
+
+
+class Handle:
+    def __init__(self) -> None:
+        self.pages: list[str] = []
+
+    def display(self, data: dict[str, str], **options: object) -> "Handle":
+        self.pages.append(data["text/html"])
+        return self
+
+    def update(self, data: dict[str, str], **options: object) -> None:
+        self.pages.append(data["text/html"])
+
+
+def test_live_draws_in_a_cell_and_reads_tensors_together(monkeypatch: pytest.MonkeyPatch, device: str) -> None:
+    handle = Handle()
+    ipython: Any = types.ModuleType("IPython")
+    ipython.get_ipython = lambda: types.SimpleNamespace()
+    ipython.display = types.SimpleNamespace(display=handle.display)
+    monkeypatch.setitem(sys.modules, "IPython", ipython)
+    with Live("run", every=1e9) as plot:
+        for step in range(10):
+            plot.log(loss=torch.tensor(10.0 - step, device=device), rate=0.5)
+    assert plot.lines["loss"] == [(step + 1, 10.0 - step) for step in range(10)]
+    assert len(handle.pages) in (1, 2)  # The first value may be drawn at once.
+    assert "loss" in handle.pages[-1]
+    assert "step 10" in handle.pages[-1]
+
+
+def test_live_draws_in_marimo(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: list[str] = []
+    output = types.SimpleNamespace(replace=shown.append)
+    marimo: Any = types.ModuleType("marimo")
+    marimo.running_in_notebook, marimo.Html, marimo.output = lambda: True, lambda text: text, output
+    monkeypatch.setitem(sys.modules, "marimo", marimo)
+    with Live() as plot:
+        plot.log(loss=1)
+    assert "<svg" in shown[-1]
+
+
+def test_live_is_one_line_elsewhere(capsys: pytest.CaptureFixture[str]) -> None:
+    with Live("run") as plot:
+        for step in range(8):
+            plot.log(loss=8 - step)
+    assert capsys.readouterr().err == "run  step 8  loss 1 █▇▆▅▄▃▂▁\n"
+
+
+def test_live_keeps_what_cannot_be_read_until_it_can(monkeypatch: pytest.MonkeyPatch) -> None:
+    import asyncio
+
+    plot = Live(every=0)
+    x = torch.tensor(3.0, device="cpu")
+
+    def fail(*args: object) -> None:
+        raise CannotWaitError("cannot wait")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(x._storage.device, "download", fail)
+        plot.log(loss=x)
+        assert plot.lines == {"loss": []}
+        assert "1 values are not read yet" in plot._repr_html_()
+    asyncio.run(plot.draw_async())
+    assert plot.lines == {"loss": [(1, 3.0)]}
+
+
+@pytest.mark.parametrize("low", [0.0, -3.0, 1e-9, 5e7])
+@pytest.mark.parametrize("span", [0.0, 1e-6, 1.0, 1234.5])
+def test_marks_are_few_and_hold_all_values(low: float, span: float) -> None:
+    marks = chart._marks(low, low + span)
+    assert 2 <= len(marks) <= 8
+    assert marks[0] <= low + 1e-9 * abs(low)
+    assert marks[-1] >= low + span - 1e-9 * abs(low) - 1e-12
+
+
+def test_long_lines_are_thinned() -> None:
+    line = [(float(at), float(at)) for at in range(100_000)]
+    assert len(chart.chart({"a": line})) < 12_000
+    assert chart._thinned(line)[-1] == line[-1]
+
+
+def test_a_logarithmic_axis_has_decades() -> None:
+    assert chart._decades([0.02, 3.0]) == [0.01, 0.1, 1.0, 10.0]
+    assert "0.01<" in chart.chart({"a": [(0, 0.02), (1, 3.0)]}, logarithmic=True)
+    assert "<svg" in chart.chart({"a": [(0, 0.0), (1, 3.0)]}, logarithmic=True)
+
+
+def test_a_missing_element_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    document = types.SimpleNamespace(getElementById=lambda name: None)
+    with pytest.raises(ValueError, match="no element with the id 'plot'"):
+        places.Element(document, "plot")
+
+
+def test_amounts_are_for_people() -> None:
+    assert [html.amount(size) for size in (12, 3_300, 4.4e6, 2.5e9)] == ["12 B", "3.3 kB", "4.4 MB", "2.5 GB"]
+    assert builtins.len(html.table(["a"], [[EVIL]])) > 0

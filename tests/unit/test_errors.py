@@ -1,0 +1,95 @@
+"""Tracebacks of the library's errors: the program's lines, and none of the library's."""
+
+import subprocess
+import sys
+import traceback
+import types
+from pathlib import Path
+
+import pytest
+
+import pywebgpu as torch
+from pywebgpu import errors
+from pywebgpu.ir import origin
+
+ROOT = Path(__file__).parents[2]
+
+
+def files(error: BaseException) -> list[str]:
+    return [frame.filename for frame in traceback.extract_tb(error.__traceback__)]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda: torch.ones(2, 3) @ torch.ones(4, 5),
+        lambda: torch.ones(2) + torch.ones(3),
+        lambda: torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.Linear(4, 5))(torch.ones(2)),
+        lambda: torch.cat([torch.ones(2, 3), torch.ones(2)]),
+    ],
+)
+def test_a_traceback_shows_the_program_alone(wrong: types.FunctionType) -> None:
+    with pytest.raises(errors.ShapeError) as caught:
+        wrong()
+    assert set(files(caught.value)) == {__file__}
+    assert any("/pywebgpu/" in str(entry.path) for entry in caught.traceback)  # A debugger has all of it.
+
+
+def test_an_error_of_the_library_alone_is_shown_whole() -> None:
+    program = (
+        "from pywebgpu.errors import DeviceError\ntry:\n    raise DeviceError('x')\nexcept DeviceError as e:\n    t = e"
+    )
+    names: dict[str, BaseException] = {}
+    exec(compile(program, str(ROOT / "pywebgpu" / "x.py"), "exec"), {}, names)
+    assert names["t"].__traceback__ is not None
+
+
+def test_it_can_be_replaced_as_that_of_any_exception() -> None:
+    error = errors.DeviceError("text")
+    assert error.__traceback__ is None
+    try:
+        raise ValueError
+    except ValueError as other:
+        error.__traceback__ = other.__traceback__
+        same = error.with_traceback(other.__traceback__)
+    assert same is error
+    assert files(error) == [__file__]
+
+
+def test_all_is_shown_while_debugging() -> None:
+    program = """
+import traceback, pywebgpu as torch
+try:
+    torch.ones(2) + torch.ones(3)
+except RuntimeError as error:
+    print(len(traceback.extract_tb(error.__traceback__)))
+"""
+    shown = []
+    for debug in ("", "1"):
+        done = subprocess.run(
+            [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT,
+            env={"PYWEBGPU_DEBUG": debug, "PYWEBGPU_DEVICE": "cpu"} if debug else {"PYWEBGPU_DEVICE": "cpu"},
+        )  # fmt: skip
+        shown.append(int(done.stdout.split()[-1]))
+    assert shown[0] == 1 < shown[1]
+
+
+def test_frames_are_marked_for_ipython(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "IPython", types.ModuleType("IPython"))
+    with pytest.raises(errors.ShapeError) as caught:
+        torch.ones(2) + torch.ones(3)
+    marks = [(str(entry.path), "__tracebackhide__" in entry.frame.f_locals) for entry in caught.traceback]
+    assert len(marks) > 1
+    assert all(marked == ("/pywebgpu/" in path and "/tests/" not in path) for path, marked in marks)
+
+
+def test_cells_of_notebooks_have_their_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert origin._line("<ipython-input-14-951e2f>", 3) == "cell 14:3"
+    assert origin._line("/tmp/marimo_77/__marimo__cell_Hbol_.py", 2) == "cell Hbol:2"
+    assert origin._line("train.py", 5) == "train.py:5"
+    compiler = types.SimpleNamespace(format_code_name=lambda name: ("Cell", "In[7]") if "ipykernel" in name else None)
+    module = types.ModuleType("IPython")
+    module.get_ipython = lambda: types.SimpleNamespace(compile=compiler)  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "IPython", module)
+    assert origin._line("/tmp/ipykernel_9/123.py", 4) == "cell 7:4"
+    assert origin._line("train.py", 5) == "train.py:5"

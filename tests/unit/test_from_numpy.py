@@ -1,0 +1,67 @@
+"""NumPy's float64 where there is none: converted on the host, and told once. Device null has WebGPU's dtypes."""
+
+import warnings
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pytest
+
+import pywebgpu as torch
+from pywebgpu.tensor import from_data
+
+ARRAY = np.linspace(0, 1, 3)
+
+
+@pytest.fixture(autouse=True)
+def untold(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Nothing was told yet, and new tensors are on device null."""
+    monkeypatch.setattr(from_data, "_told", [])
+    with torch.device("null"):
+        yield
+
+
+MADE: dict[str, Callable[[], torch.Tensor]] = {
+    "tensor": lambda: torch.tensor(ARRAY),
+    "from_numpy": lambda: torch.from_numpy(np.ones((3, 2))),
+    "as_tensor": lambda: torch.as_tensor(ARRAY),
+    "asarray": lambda: torch.asarray(ARRAY),
+    "a number": lambda: torch.tensor(np.float64(0.5)),
+    "in a list": lambda: torch.tensor([np.float64(0.5), 1]),
+    "arrays in a list": lambda: torch.tensor([ARRAY, ARRAY]),
+    "times": lambda: torch.ones(3) * ARRAY,
+    "times it": lambda: ARRAY * torch.ones(3),
+    "where": lambda: torch.where(torch.ones(3) > 0, ARRAY, 0.0),
+    "collated": lambda: torch.utils.data.default_collate([ARRAY, ARRAY]),
+}
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_doubles_become_floats_and_that_is_told_once(name: str) -> None:
+    with pytest.warns(UserWarning, match="NumPy's float64 becomes float32 on device null") as told:
+        assert MADE[name]().dtype is torch.float32
+    assert len(told) == 1
+    assert told[0].filename == __file__
+    assert MADE[name]().dtype is torch.float32  # Warnings are errors.
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16, torch.int32, torch.bool])
+def test_a_dtype_that_is_given_is_taken_in_silence(dtype: torch.dtype) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert torch.tensor(ARRAY, dtype=dtype).dtype is dtype
+        assert torch.tensor([ARRAY, ARRAY], dtype=dtype).dtype is dtype
+
+
+def test_doubles_that_are_asked_for_are_refused() -> None:
+    with pytest.raises(TypeError, match="float64"):
+        torch.tensor(ARRAY, dtype=torch.float64)
+
+
+def test_the_host_rounds_as_numpy_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    array = np.array([1e300, 1 + 2.0**-30, -0.1])
+    uploaded: list[bytes] = []
+    device = torch.ones(1)._storage.device
+    monkeypatch.setattr(device, "upload", lambda data, spec: uploaded.append(bytes(data)))
+    torch.tensor(array, dtype=torch.float32)
+    with np.errstate(over="ignore"):
+        assert uploaded == [array.astype("float32").tobytes()]

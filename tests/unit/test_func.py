@@ -1,0 +1,200 @@
+"""torch.func and forward-mode gradients give what PyTorch's give, and are as connected to the rest of the graph."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import pywebgpu
+
+Function = Callable[..., Any]
+pytestmark = pytest.mark.filterwarnings("ignore")  # PyTorch warns of its own parts when these are first used.
+
+
+def draw(*shape: int, seed: int = 0) -> np.ndarray:
+    return np.random.RandomState(seed).randn(*shape).astype("float32")
+
+
+A, B, V = draw(4, 3), draw(4, 3, seed=1), draw(3, seed=2)
+ROWS = np.array([[0, 1], [2, 2], [1, 0], [0, 0]])
+
+
+def network(t: Any) -> Any:
+    net = t.nn.Sequential(t.nn.Linear(3, 5), t.nn.LayerNorm(5), t.nn.GELU(), t.nn.Linear(5, 2))
+    with t.no_grad():
+        for seed, p in enumerate(net.parameters()):
+            p.copy_(t.from_numpy(draw(*p.shape, seed=seed)))
+    return net
+
+
+def sample_gradients(t: Any, x: Any, y: Any) -> Any:
+    net = network(t)
+    weights = {name: p.detach() for name, p in net.named_parameters()}
+
+    def loss(weights: Any, x: Any, y: Any) -> Any:
+        out = t.func.functional_call(net, weights, (x.unsqueeze(0),))
+        return t.nn.functional.cross_entropy(out, y.unsqueeze(0))
+
+    return t.func.vmap(t.func.grad(loss), in_dims=(None, 0, 0))(weights, x, y)
+
+
+def ensemble(t: Any, x: Any) -> Any:
+    nets = [network(t), network(t)]
+    weights, buffers = t.func.stack_module_state(nets)
+    call = lambda w, b, x: t.func.functional_call(nets[0], (w, b), (x,))  # noqa: E731
+    return t.func.vmap(call, in_dims=(0, 0, None))(weights, buffers, x)
+
+
+def convolution(t: Any, x: Any) -> Any:
+    w = t.full((2, 3, 3, 3), 0.1)
+    pooled = lambda a: t.nn.functional.max_pool2d(t.nn.functional.conv2d(a, w).relu(), 2).pow(2).sum()  # noqa: E731
+    return t.func.vmap(t.func.grad(pooled))(x)
+
+
+def through_another(t: Any, q: Any) -> Any:
+    q = q.clone().requires_grad_()
+    found = t.func.grad(lambda x: (x * q).sin().sum())(t.ones(3))
+    found.sum().backward()
+    return found, q.grad
+
+
+def dual(t: Any, x: Any, v: Any) -> Any:
+    ad = t.autograd.forward_ad
+    with ad.dual_level():
+        y = ad.make_dual(x, v)
+        z = (y.sin() * y).sum(0)
+        return ad.unpack_dual(z), ad.unpack_dual(y)
+
+
+def own_gradient(t: Any, x: Any) -> Any:
+    class Double(t.autograd.Function):  # type: ignore[misc, name-defined]
+        @staticmethod
+        def forward(x: Any) -> Any:
+            return x * 2
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> None: ...
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g * 5
+
+    return t.func.grad(lambda x: Double.apply(x).sum())(x)
+
+
+CASES: dict[str, tuple[Function, tuple[np.ndarray, ...]]] = {
+    "vmap": (lambda t, a, b: t.vmap(t.dot)(a, b), (A, B)),
+    "vmap_common": (lambda t, a, b: t.func.vmap(t.dot, in_dims=(0, None))(a, b), (A, V)),
+    "vmap_of_vmap": (lambda t, a: t.vmap(t.vmap(t.mul, in_dims=(0, None)), in_dims=(None, 0))(a, a), (A,)),
+    "vmap_axes": (lambda t, a: t.vmap(lambda x: (x, x.sum()), in_dims=1, out_dims=(1, 0))(a), (A,)),
+    "vmap_nested": (lambda t, a: t.vmap(lambda d: {"y": d["x"][0] + d["x"][1]})({"x": (a, a)}), (A,)),
+    "vmap_chunks": (lambda t, a: t.vmap(t.sum, chunk_size=3)(a), (A,)),
+    "vmap_constant": (lambda t, a: t.vmap(lambda x: t.ones(2))(a), (A,)),
+    "vmap_inverse": (lambda t, a: t.vmap(t.linalg.inv)(a), (draw(4, 3, 3),)),
+    "vmap_rows": (lambda t, a, i: t.vmap(lambda x, j: x[j])(a, i), (A, ROWS)),
+    "vmap_common_rows": (lambda t, a, i: t.vmap(lambda x, j: x[j], in_dims=(None, 0))(a, i), (A, ROWS)),
+    "vmap_write": (lambda t, a: t.vmap(lambda x: t.zeros_like(x).add_(x))(a), (A,)),
+    "vmap_row_gradients": (
+        lambda t, a, i: t.vmap(t.func.grad(lambda x, j: x[j].pow(2).sum()))(a, i), (A, ROWS)),
+    "vmap_attention": (
+        lambda t, q: t.vmap(lambda q: t.nn.functional.scaled_dot_product_attention(q, q, q, is_causal=True))(q),
+        (draw(2, 2, 5, 4),)),
+    "sample_gradients": (sample_gradients, (A, np.array([0, 1, 1, 0]))),
+    "ensemble": (ensemble, (A,)),
+    "convolution": (convolution, (draw(4, 3, 8, 8),)),
+    "grad": (lambda t, a: t.func.grad(lambda x: x.sin().sum())(a), (A,)),
+    "grad_of_grad": (lambda t, a: t.func.grad(t.func.grad(lambda x: x.sin()))(a.sum()), (A,)),
+    "grad_argnums": (lambda t, a, b: t.func.grad(lambda x, y: (x * y).sum(), argnums=(0, 1))(a, b), (A, B)),
+    "grad_aux": (lambda t, a: t.func.grad(lambda x: ((x**2).sum(), x * 2), has_aux=True)(a), (A,)),
+    "grad_and_value": (lambda t, a: t.func.grad_and_value(lambda x: ((x**2).sum(), x), has_aux=True)(a), (A,)),
+    "grad_through_another": (through_another, (V,)),
+    "grad_of_function": (own_gradient, (A,)),
+    "vjp": (lambda t, a, b: t.func.vjp(lambda x: x.sin(), a)[1](b), (A, B)),
+    "jvp": (lambda t, a, b: t.func.jvp(lambda x: (x.sin(), x.cumsum(0)), (a,), (b,)), (A, B)),
+    "jvp_of_grad": (lambda t, a, b: t.func.jvp(t.func.grad(lambda x: x.sin().sum()), (a,), (b,)), (A, B)),
+    "linearize": (lambda t, a, b: t.func.linearize(lambda x: x.sin(), a)[1](b), (A, B)),
+    "jacrev": (lambda t, a: t.func.jacrev(lambda d: {"y": d["x"] * d["x"].sum()})({"x": a}), (V,)),
+    "jacfwd": (lambda t, a: t.func.jacfwd(lambda x, y: (x * y, x.sum()), argnums=(0, 1))(a, a * 2), (V,)),
+    "hessian": (lambda t, a: t.func.hessian(lambda x: t.nn.functional.softmax(x, -1).pow(2).sum())(a), (A,)),
+    "batched_jacobian": (lambda t, a: t.vmap(t.func.jacrev(lambda x: x.softmax(0)))(a), (A,)),
+    "dual": (dual, (A, B)),
+    "grads_batched": (
+        lambda t, a: (lambda x: t.autograd.grad(x.sin(), x, t.ones(2, 3), is_grads_batched=True))(
+            a.requires_grad_()), (V,)),
+}  # fmt: skip
+
+
+def flat(result: Any) -> list[Any]:
+    if isinstance(result, dict):
+        result = list(result.values())
+    return [leaf for item in result for leaf in flat(item)] if isinstance(result, list | tuple) else [result]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_functions_of_functions_match_torch(name: str, device: str, default_device: None) -> None:
+    function, arrays = CASES[name]
+    found = flat(function(pywebgpu, *[pywebgpu.from_numpy(array) for array in arrays]))
+    wanted = flat(function(torch, *[torch.from_numpy(array) for array in arrays]))
+    for ours, theirs in zip(found, wanted, strict=True):
+        assert ours.requires_grad == theirs.requires_grad
+        expected = theirs.detach().numpy()
+        np.testing.assert_allclose(ours.detach().cpu().numpy(), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_draws_of_samples_are_as_asked() -> None:
+    x = pywebgpu.zeros(100, 3, device="cpu")
+
+    def noisy(row: Any) -> Any:
+        return row + pywebgpu.randn(3, device="cpu")
+
+    same = pywebgpu.vmap(noisy, randomness="same")(x)
+    different = pywebgpu.vmap(noisy, randomness="different")(x)
+    assert (same == same[0]).all()
+    assert 0.5 < different.std().item() < 1.5
+    assert len(set(different[:, 0].tolist())) == 100
+    with pytest.raises(RuntimeError, match="randomness error mode"):
+        pywebgpu.vmap(noisy)(x)
+
+
+def test_values_that_are_read_are_read_of_each_sample() -> None:
+    x = pywebgpu.tensor([1.0, -2.0], device="cpu")
+    assert pywebgpu.vmap(lambda v: v * 2 if v.item() > 0 else v)(x).tolist() == [2.0, -2.0]
+
+
+def test_what_does_not_depend_on_a_sample_may_be_read_inside() -> None:
+    x, kept = pywebgpu.ones(2, device="cpu"), []
+
+    def call(v: Any) -> Any:
+        constant = pywebgpu.ones(3, device="cpu") * 2
+        kept.append(constant)
+        return v * constant.sum().item()
+
+    assert pywebgpu.vmap(call)(x).tolist() == [6.0, 6.0]
+    assert len(kept) == 1
+    assert kept[0].tolist() == [2.0] * 3
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda t, x: t.vmap(lambda a: 3)(x), "must only return Tensors"),
+        (lambda t, x: t.vmap(t.add)(x, x[:1]), "same size"),
+        (lambda t, x: t.vmap(t.sin, in_dims=None)(x), "must be|mapped|in_dims"),
+        (lambda t, x: t.vmap(t.sin, in_dims=4)(x), "dimensionality"),
+        (lambda t, x: t.vmap(t.sin, in_dims=(0, 0))(x), "not compatible"),
+        (lambda t, x: t.vmap(t.sin, randomness="some")(x), "randomness"),
+        (lambda t, x: t.func.grad(t.sin)(x), "scalar"),
+        (lambda t, x: t.func.grad(t.sum, argnums=2)(x), "argnum|positional"),
+        (lambda t, x: t.func.jvp(t.sin, (x,), (x[:1],)), "shape|size"),
+        (lambda t, x: t.autograd.forward_ad.make_dual(x, x), "level"),
+    ],
+)
+def test_errors_are_of_torchs_type(call: Function, text: str) -> None:
+    raised = []
+    for library in (torch, pywebgpu):
+        with pytest.raises(Exception, match=text) as error:
+            call(library, library.ones(2, 3, device="cpu"))
+        raised.append(error.type)
+    assert issubclass(raised[1], raised[0])
