@@ -7,7 +7,7 @@ arXiv 0906.4835). For a holomorphic function it is its formula between two conju
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from pywebgpu import dtypes
 from pywebgpu.dtypes import DType
@@ -99,7 +99,7 @@ def _without_pairs(x: Shape) -> Shape:
     return x[:-1]
 
 
-def _unplaced(*given: object, **attrs: object) -> Any:
+def _unplaced(*given: object, **attrs: object) -> NoReturn:
     raise AssertionError("kernels see the parts of complex numbers, and no views of them")
 
 

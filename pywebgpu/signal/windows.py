@@ -3,6 +3,7 @@ window, which is one number short."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 from math import pi
 from typing import TYPE_CHECKING, Unpack
@@ -159,3 +160,6 @@ def _steps(M: int, options: Made) -> Tensor:
 
 def _made(window: Tensor, options: Made) -> Tensor:
     return window.detach().requires_grad_() if options.get("requires_grad") else window
+
+
+windows = sys.modules[__name__]  # torch.signal.windows.windows is PyTorch's own file of them.

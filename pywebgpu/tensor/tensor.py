@@ -262,8 +262,8 @@ class Tensor(GatherScatterMethods, SortingMethods, RandomMethods):
         return _rebuild, (type(self), *state, self.__dict__)
 
 
-def _plain(value: Any) -> Any:
-    return value.real if type(value) is complex else value
+def _plain(value: complex) -> float:
+    return value.real if isinstance(value, complex) else value
 
 
 def _rebuild(

@@ -14,7 +14,20 @@ from pywebgpu.tensor import create
 
 # What PyTorch's tests call around an operator, and what stands for it: generators here belong to devices.
 STAND_INS: dict[str, Any] = {"freeze_rng_state": contextlib.nullcontext}
-SPACES = ("", "nn.functional", "linalg", "special", "fft", "nn.init", "nn", "Tensor", "optim", "autograd", "_C._nn")
+SPACES = (
+    "",
+    "nn.functional",
+    "linalg",
+    "special",
+    "fft",
+    "signal.windows",
+    "nn.init",
+    "nn",
+    "Tensor",
+    "optim",
+    "autograd",
+    "_C._nn",
+)
 
 
 class AbsentError(AttributeError):
