@@ -7,6 +7,7 @@ be differentiated again.
 
 from collections.abc import Sequence
 from functools import partial
+from importlib import import_module
 from typing import Any, Protocol
 
 from pywebgpu.autodiff import composite_gradient, grad_mode
@@ -28,7 +29,7 @@ from pywebgpu.ir.graph import (
     thread_state,
     used,
 )
-from pywebgpu.ops import complex_parts, movement, pointwise, reduction
+from pywebgpu.ops import movement, pointwise, reduction
 from pywebgpu.shapes import Shape
 
 
@@ -138,8 +139,9 @@ def _through(node: Node, grad: Node, grads: dict[Node, Node]) -> None:
 
 def _holomorphic(rule: Vjp, grad: Node, node: Node) -> Node | None:
     """The gradient of complex numbers: by the conjugate of the derivative that the rule multiplies with."""
-    part = rule(complex_parts.conj(grad), node, *node.inputs, **node.attrs)
-    return part if part is None or part.spec.dtype.part is None else complex_parts.conj(part)
+    conj = import_module("pywebgpu.ops.complex_parts").conj
+    part = rule(conj(grad), node, *node.inputs, **node.attrs)
+    return part if part is None or part.spec.dtype.part is None else conj(part)
 
 
 def _fitted(part: Node, shape: Shape) -> Node:

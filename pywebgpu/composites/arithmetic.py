@@ -4,6 +4,9 @@ An operand is a node or a Python number. A number becomes a host leaf, so that a
 once; a number that never changes is written with `like`, and the compiler may use what it is.
 """
 
+from importlib import import_module
+from types import ModuleType
+
 from pywebgpu import dtypes, numbers
 from pywebgpu.composites import wide
 from pywebgpu.dtypes import DType, Kind
@@ -72,7 +75,7 @@ def stored(value: Number, dtype: DType) -> Node:
 
 def _node_of(value: Number, dtype: DType, *, is_rounded: bool) -> Node:
     if dtype.part is not None:
-        return _complex(value, dtype)
+        return parts().number(value, dtype) if type(value) is complex else cast(number(value, dtype.part), dtype)
     if type(value) in FREE:
         if free_number.is_free(value) and numbers.may_change(value, dtype):
             return host(value, dtype)
@@ -84,19 +87,15 @@ def _node_of(value: Number, dtype: DType, *, is_rounded: bool) -> Node:
     return _outside(value, dtype)
 
 
-def complex_number(value: complex, beside: DType) -> Node:
-    """A complex number of Python beside a tensor of some dtype."""
-    double = dtypes.float64 in (beside, beside.part)
-    return pointwise.full(value, Spec((), dtypes.complex128 if double else dtypes.to_complex(dtypes.default())))  # type: ignore[arg-type]
+def paired(x: Node) -> Node:
+    """(..., 2) real numbers as (...) complex ones."""
+    found: Node = parts().as_complex(x)
+    return found
 
 
-def _complex(value: Number, dtype: DType) -> Node:
-    """A number beside complex ones; of a complex one both parts are part of the program."""
-    kind: object = type(value)
-    if kind is complex:
-        return pointwise.full(value, Spec((), dtype))
-    assert dtype.part is not None
-    return cast(number(value, dtype.part), dtype)
+def parts() -> ModuleType:
+    """ops/complex_parts.py, which few programs need."""
+    return import_module("pywebgpu.ops.complex_parts")
 
 
 def _outside(value: float, dtype: DType) -> Node:
@@ -142,7 +141,7 @@ def binary(op: Pointwise, a: Operand, b: Operand, dtype: DType | None = None) ->
         dtype = result_type(a, b)
     if dtype.family:
         if dtype.part is not None:
-            require_field(op, dtype)
+            parts().require_field(op, dtype)
         elif op in wide.COMPARISONS:
             a, b = (x if isinstance(x, Node) else numbers.number_of(x, dtype) for x in (a, b))
         elif any(not isinstance(x, Node) and not dtype.low <= plain(x) <= dtype.high for x in (a, b)):
@@ -181,25 +180,14 @@ def floating(x: Operand) -> DType:
 
 def unary_float(op: Pointwise, x: Node) -> Node:
     dtype = floating(x)
-    if dtype.part is not None:
-        require_field(op, dtype)
+    require_field(op, dtype)
     return op(cast(x, dtype))
-
-
-# What asks which of two numbers is larger, or is known along the real line only.
-_REAL = frozenset({
-    pointwise.lt, pointwise.le, pointwise.gt, pointwise.ge, pointwise.maximum, pointwise.minimum,
-    pointwise.floor_divide, pointwise.trunc_divide, pointwise.remainder, pointwise.fmod, pointwise.atan2,
-    pointwise.hypot, pointwise.erf, pointwise.erfinv, pointwise.sign, pointwise.floor, pointwise.ceil, pointwise.trunc,
-    pointwise.round_, pointwise.relu,
-})  # fmt: skip
 
 
 def require_field(op: Pointwise, dtype: DType) -> None:
     """Raises NotImplementedError for an op that complex numbers do not have, where the dtype is theirs."""
-    if dtype.part is not None and op in _REAL:
-        kind = "ComplexFloat" if dtype is dtypes.complex64 else "ComplexDouble"
-        raise NotImplementedError(f"\"{op.name}\" not implemented for '{kind}'")
+    if dtype.part is not None:
+        parts().require_field(op, dtype)
 
 
 def like(x: Node, value: float) -> Node:

@@ -11,7 +11,7 @@ from pywebgpu.composites import arithmetic, logic, precision, reduce
 from pywebgpu.composites.arithmetic import Operand
 from pywebgpu.dtypes import DType, Kind
 from pywebgpu.ir.graph import Node, Pointwise
-from pywebgpu.ops import clamping, complex_parts, logarithms, pointwise
+from pywebgpu.ops import clamping, logarithms, pointwise
 from pywebgpu.step_capture.free_number import Number
 
 # One argument
@@ -30,7 +30,8 @@ def abs_(x: Node) -> Node:
     if x.spec.dtype is dtypes.bool_:
         raise NotImplementedError("\"abs_cpu\" not implemented for 'Bool'")
     if x.spec.dtype.part is not None:
-        return complex_parts.modulus(x)
+        found: Node = arithmetic.parts().modulus(x)
+        return found
     return pointwise.abs_(x)
 
 

@@ -5,7 +5,7 @@ from pywebgpu.composites import arithmetic
 from pywebgpu.composites.arithmetic import Operand
 from pywebgpu.dtypes import DType, Kind
 from pywebgpu.ir.graph import Node, Pointwise
-from pywebgpu.ops import complex_parts, pointwise
+from pywebgpu.ops import pointwise
 
 
 def signbit(x: Node) -> Node:
@@ -85,7 +85,7 @@ def isclose(a: Node, b: Node, rtol: float = 1e-05, atol: float = 1e-08, equal_na
     x, y = arithmetic.together(a, b, dtype=dtype)
     if a.spec.dtype.kind is Kind.FLOAT and equal_nan:
         same = pointwise.bitwise_or(same, pointwise.bitwise_and(pointwise.isnan(x), pointwise.isnan(y)))
-    absolute = pointwise.abs_ if dtype.part is None else complex_parts.modulus
+    absolute = pointwise.abs_ if dtype.part is None else arithmetic.parts().modulus
     size, apart = absolute(y), absolute(pointwise.sub(x, y))
     allowed = pointwise.add(arithmetic.like(size, atol), pointwise.mul(size, arithmetic.like(size, rtol)))
     near = pointwise.bitwise_and(pointwise.le(apart, allowed), isfinite(apart))

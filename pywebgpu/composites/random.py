@@ -11,7 +11,7 @@ from pywebgpu.composites import arithmetic, bounds, creation, indexing, ordering
 from pywebgpu.dtypes import DType, Kind
 from pywebgpu.errors import DTypeError, ShapeError
 from pywebgpu.ir.graph import Node, Spec
-from pywebgpu.ops import complex_parts, pointwise, random
+from pywebgpu.ops import pointwise, random
 from pywebgpu.ops.random import Seed
 from pywebgpu.shapes import Shape
 from pywebgpu.step_capture.free_number import Number
@@ -28,7 +28,7 @@ def uniform(seed: Seed, shape: Shape, dtype: DType) -> Node:
     """Numbers of [0, 1) at equal distances."""
     require_floating("uniform", dtype)
     if dtype.part is not None:
-        return complex_parts.as_complex(uniform(seed, (*shape, 2), dtype.part))
+        return arithmetic.paired(uniform(seed, (*shape, 2), dtype.part))
     if dtype is dtypes.float64:
         return _uniform_double(seed, shape)
     bits = BITS[dtype.name]
@@ -58,7 +58,7 @@ def normal(seed: Seed, shape: Shape, dtype: DType) -> Node:
     require_floating("normal", dtype)
     if dtype.part is not None:  # Of variance 1 as a complex number.
         drawn = normal(seed, (*shape, 2), dtype.part)
-        return complex_parts.as_complex(pointwise.mul(drawn, arithmetic.like(drawn, sqrt(0.5))))
+        return arithmetic.paired(pointwise.mul(drawn, arithmetic.like(drawn, sqrt(0.5))))
     if dtype is dtypes.float64:
         pair = inner(seed, (2, *shape), dtype)
         radius, angle = (indexing.shaped(scan.part(pair, 0, i, i + 1), shape) for i in (0, 1))

@@ -13,7 +13,7 @@ from pywebgpu.composites import arithmetic, precision
 from pywebgpu.dtypes import DType, Kind
 from pywebgpu.errors import DTypeError, RangeError, ShapeError
 from pywebgpu.ir.graph import Fused, Node, Reduction, Spec, thread_state
-from pywebgpu.ops import complex_parts, extremes, movement, pointwise, products, reduction
+from pywebgpu.ops import extremes, movement, pointwise, products, reduction
 from pywebgpu.shapes import Shape
 from pywebgpu.shapes import axes as axes_of
 from pywebgpu.shapes import axis as axis_of
@@ -232,7 +232,7 @@ def _squares(x: Node) -> Node:
     """|x|^2"""
     if x.spec.dtype.part is None:
         return pointwise.mul(x, x)
-    re, im = complex_parts.real(x), complex_parts.imag(x)
+    re, im = arithmetic.parts().real(x), arithmetic.parts().imag(x)
     return pointwise.add(pointwise.mul(re, re), pointwise.mul(im, im))
 
 
@@ -259,7 +259,7 @@ def norm(
     power = 2.0 if p is None or isinstance(p, str) else float(p)
     axes = axes_of(dim, len(x.spec.shape))
     if x.spec.dtype.part is not None:
-        x = complex_parts.modulus(x)
+        x = arithmetic.parts().modulus(x)
     out = arithmetic.cast(_norm(precision.upcast(x), power, axes), x.spec.dtype)
     return drop(out, axes, keepdim=keepdim)
 

@@ -111,6 +111,7 @@ LATER = (
     "memory.py",
     "nn/functional/sampling.py",
     "nn/functional/sequences.py",
+    "ops/complex_parts.py",
     "ops/fourier.py",
     "ops/gamma.py",
     "run.py",

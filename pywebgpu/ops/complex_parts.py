@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from pywebgpu import dtypes
 from pywebgpu.dtypes import DType
 from pywebgpu.errors import ShapeError
-from pywebgpu.ir.graph import Movement, Node, Pointwise, Spec, thread_state
+from pywebgpu.ir.graph import Node, Pointwise, Reinterpretation, Spec
 from pywebgpu.ops import pointwise
 from pywebgpu.shapes import Shape
 
@@ -20,6 +20,33 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from numpy.typing import NDArray
+
+
+# What asks which of two numbers is larger, or is known along the real line only.
+_REAL = frozenset({
+    pointwise.lt, pointwise.le, pointwise.gt, pointwise.ge, pointwise.maximum, pointwise.minimum,
+    pointwise.floor_divide, pointwise.trunc_divide, pointwise.remainder, pointwise.fmod, pointwise.atan2,
+    pointwise.hypot, pointwise.erf, pointwise.erfinv, pointwise.sign, pointwise.floor, pointwise.ceil, pointwise.trunc,
+    pointwise.round_, pointwise.relu,
+})  # fmt: skip
+
+
+def require_field(op: Pointwise, dtype: DType) -> None:
+    """Raises NotImplementedError for an op that complex numbers do not have."""
+    if op in _REAL:
+        kind = "ComplexFloat" if dtype is dtypes.complex64 else "ComplexDouble"
+        raise NotImplementedError(f"\"{op.name}\" not implemented for '{kind}'")
+
+
+def number(value: complex, dtype: DType) -> Node:
+    """A complex number of Python, of which both parts are part of the program."""
+    return pointwise.full(value, Spec((), dtype))  # type: ignore[arg-type]  # A constant of another kind.
+
+
+def beside(value: complex, dtype: DType) -> Node:
+    """The same beside a tensor of some dtype."""
+    double = dtypes.float64 in (dtype, dtype.part)
+    return number(value, dtypes.complex128 if double else dtypes.to_complex(dtypes.default()))
 
 
 def part(dtype: DType) -> DType:
@@ -82,17 +109,6 @@ def _nothing(like: Node) -> Node:
     return pointwise.scalar(0.0, like.spec.dtype)
 
 
-class Reinterpretation(Movement):
-    """A view of the same memory as another dtype."""
-
-    __slots__ = ()
-
-    def __call__(self, x: Node, **attrs: Any) -> Node:
-        spec = x.spec
-        dtype = dtypes.to_complex(spec.dtype) if spec.dtype.part is None else spec.dtype.part
-        return Node(self, (x,), attrs, Spec(self.infer(spec.shape), dtype), x.requires and thread_state.grad)
-
-
 def _without_pairs(x: Shape) -> Shape:
     if not x or x[-1] != 2:
         raise ShapeError("Tensor must have a last dimension of size 2")
@@ -114,9 +130,23 @@ def _of_pairs(xp: ModuleType, a: NDArray[Any]) -> NDArray[Any]:
 
 
 # (...) complex -> (..., 2) real, and back.
-as_real: Movement = Reinterpretation(
-    "view_as_real", lambda x: (*x, 2), _unplaced, _as_pairs, vjp=lambda g, out, x: as_complex(g)
+as_real: Reinterpretation = Reinterpretation(
+    "view_as_real",
+    infer=lambda x: (*x, 2),
+    index=_unplaced,
+    reference=_as_pairs,
+    vjp=lambda g, out, x: as_complex(g),
+    dtype=lambda dtype: dtype.part or dtype,
+    strides=lambda steps, offset: ((*(2 * step for step in steps), 1), 2 * offset),
+    back=lambda x: as_complex(x),
 )
-as_complex: Movement = Reinterpretation(
-    "view_as_complex", _without_pairs, _unplaced, _of_pairs, vjp=lambda g, out, x: as_real(g)
+as_complex: Reinterpretation = Reinterpretation(
+    "view_as_complex",
+    infer=_without_pairs,
+    index=_unplaced,
+    reference=_of_pairs,
+    vjp=lambda g, out, x: as_real(g),
+    dtype=dtypes.to_complex,
+    strides=lambda steps, offset: (tuple(step // 2 for step in steps[:-1]), offset // 2),
+    back=lambda x: as_real(x),
 )

@@ -72,7 +72,7 @@ def _unwrapped(value: object, found: list[TensorBase]) -> object:
         found.append(value)
         return value._node
     if type(value) is complex:
-        return arithmetic.complex_number(value, found[0].dtype if found else dtypes.default())
+        return arithmetic.parts().beside(value, found[0].dtype if found else dtypes.default())
     if isinstance(value, list | tuple) and any(isinstance(item, TensorBase) for item in value):
         return [_unwrapped(item, found) for item in value]
     return value

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import pi
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from pywebgpu import dtypes
 from pywebgpu.composites import arithmetic
+from pywebgpu.dtypes import DType
+from pywebgpu.errors import DTypeError
 from pywebgpu.ir.graph import Node
 from pywebgpu.ops import complex_parts, pointwise
-from pywebgpu.tensor import functions
+from pywebgpu.tensor import functions, show
 from pywebgpu.tensor.apply import apply
 from pywebgpu.tensor.layout import through
 
@@ -149,3 +151,22 @@ def _polar(size: Node, angle: Node) -> Node:
     size, angle = arithmetic.together(size, angle)
     parts = [pointwise.mul(size, part(angle)) for part in (pointwise.cos, pointwise.sin)]
     return complex_parts.complex_(*parts)
+
+
+def chalf(input: Tensor, *, memory_format: object = None) -> NoReturn:
+    """Refused: there is no complex32 here."""
+    raise DTypeError("chalf(): no device has torch.complex32 here; use x.cfloat(), whose parts are float32")
+
+
+class Pairs(show.Column):
+    """Writes complex numbers, each part as a column of its own."""
+
+    def __init__(self, values: list[Any], dtype: DType, options: show.Options) -> None:
+        self.options, part = options, complex_parts.part(dtype)
+        self._real = show.Column([value.real for value in values], part, options)
+        self._imag = show.Column([value.imag for value in values], part, options)
+        self.width = self._real.width + self._imag.width + 1
+
+    def __call__(self, value: Any) -> str:
+        imag = self._imag(value.imag).lstrip()
+        return f"{self._real(value.real)}{imag if imag[0] in '+-' else '+' + imag}j"

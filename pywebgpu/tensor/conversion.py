@@ -13,7 +13,6 @@ from pywebgpu import devices, dtypes
 from pywebgpu.composites import creation
 from pywebgpu.devices.base import check_supported
 from pywebgpu.dtypes import DType
-from pywebgpu.errors import DTypeError
 from pywebgpu.ir.graph import Spec
 from pywebgpu.ops import pointwise
 from pywebgpu.tensor import transfer
@@ -73,10 +72,6 @@ class ConversionMethods(InplaceMethods):
     int, long, short = _caster(dtypes.int32), _caster(dtypes.int64), _caster(dtypes.int16)
     cfloat, cdouble = _caster(dtypes.complex64), _caster(dtypes.complex128)
     char, byte = _caster(dtypes.int8), _caster(dtypes.uint8)
-
-    def chalf(self, *, memory_format: object = None) -> Tensor:
-        """Refused: there is no complex32 here."""
-        raise DTypeError("chalf(): no device has torch.complex32 here; use x.cfloat(), whose parts are float32")
 
     def type(self, dtype: DType | str | None = None, non_blocking: builtins.bool = False) -> Tensor | str:
         """The dtype's name as "torch.FloatTensor", or a cast to a dtype or to such a name."""

@@ -6,8 +6,8 @@ from functools import lru_cache
 from math import prod
 from typing import Any
 
-from pywebgpu.ir.graph import Attrs, Movement
-from pywebgpu.ops import complex_parts, movement, reduction
+from pywebgpu.ir.graph import Attrs, Movement, Reinterpretation
+from pywebgpu.ops import movement, reduction
 from pywebgpu.shapes import Shape, strides
 
 
@@ -39,10 +39,8 @@ def is_view(shape: Shape, path: tuple[tuple[Any, ...], ...], new: Shape) -> bool
 
 
 def _step(op: Movement, attrs: Attrs, shape: Shape, steps: Shape, offset: int) -> tuple[Shape, int]:
-    if op is complex_parts.as_real:
-        return (*(2 * step for step in steps), 1), 2 * offset
-    if op is complex_parts.as_complex:
-        return tuple(step // 2 for step in steps[:-1]), offset // 2
+    if isinstance(op, Reinterpretation):
+        return op.strides(steps, offset)
     if op is movement.permute:
         return tuple(steps[axis] for axis in attrs["order"]), offset
     if op is movement.slice_:

@@ -108,12 +108,11 @@ def operand(self: TensorBase, other: object) -> NodeOperand:
         return other._node
     if isinstance(other, NUMBERS):
         return other
-    if type(other) is complex:
-        return arithmetic.complex_number(other, self._spec_node().spec.dtype)
     if from_data.is_array(other) and getattr(other, "ndim", True):
         return from_data.from_array(other, None, self._storage.device)
-    if isinstance(other, complex) or getattr(getattr(other, "dtype", None), "kind", "") == "c":
-        return arithmetic.complex_number(complex(other), self._spec_node().spec.dtype)  # type: ignore[call-overload]
+    if isinstance(other, complex) or str(getattr(other, "dtype", "")).startswith("complex"):
+        found: Node = arithmetic.parts().beside(complex(other), self.dtype)  # type: ignore[call-overload]
+        return found
     if hasattr(other, "__index__"):
         return int(other)
     if hasattr(other, "__float__"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
+from importlib import import_module
 from math import ceil, inf, isfinite
 from typing import TYPE_CHECKING, Any
 
@@ -119,7 +120,8 @@ def _body(tensor: Tensor, indent: int) -> str:
                     shown = _ends(shown, axis, options.edgeitems)
         values = shown.tolist()
     flat = list(_flat(values))
-    write = _Pairs(flat, tensor.dtype.part, options) if tensor.dtype.part else _Column(flat, tensor.dtype, options)
+    column = import_module("pywebgpu.tensor.complex_numbers").Pairs if tensor.is_complex() else Column
+    write = column(flat, tensor.dtype, options)
     return _rows(values, cut, indent, write) if tensor.ndim else write(values)
 
 
@@ -136,7 +138,7 @@ def _flat(values: object) -> Iterator[Any]:
         yield values
 
 
-class _Column:
+class Column:
     """Writes numbers with one width and one notation."""
 
     def __init__(self, values: list[Any], dtype: DType, options: Options) -> None:
@@ -167,21 +169,7 @@ class _Column:
         return f"{value:.{self.options.precision}f}"
 
 
-class _Pairs:
-    """Writes complex numbers, each part as a column of its own."""
-
-    def __init__(self, values: list[complex], dtype: DType, options: Options) -> None:
-        self.options = options
-        self._real = _Column([value.real for value in values], dtype, options)
-        self._imag = _Column([value.imag for value in values], dtype, options)
-        self.width = self._real.width + self._imag.width + 1
-
-    def __call__(self, value: complex) -> str:
-        imag = self._imag(value.imag).lstrip()
-        return f"{self._real(value.real)}{imag if imag[0] in '+-' else '+' + imag}j"
-
-
-def _rows(values: list[Any], cut: tuple[bool, ...], indent: int, write: _Column | _Pairs) -> str:
+def _rows(values: list[Any], cut: tuple[bool, ...], indent: int, write: Column) -> str:
     edge = write.options.edgeitems
     if len(cut) == 1:
         words = [write(value) for value in values]

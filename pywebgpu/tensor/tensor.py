@@ -123,8 +123,8 @@ class Tensor(GatherScatterMethods, SortingMethods, RandomMethods):
         later("pywebgpu.tensor.numeric", name)
         for name in ("lgamma", "digamma", "renorm", "cov", "corrcoef", "mvlgamma")
     )
-    angle, conj, conj_physical, isreal, sgn, vdot = (
-        later(_COMPLEX, name) for name in ("angle", "conj", "conj_physical", "isreal", "sgn", "vdot")
+    angle, chalf, conj, conj_physical, isreal, sgn, vdot = (
+        later(_COMPLEX, name) for name in ("angle", "chalf", "conj", "conj_physical", "isreal", "sgn", "vdot")
     )
     conj_physical_, sgn_ = (later(_COMPLEX, name, in_place=True) for name in ("conj_physical", "sgn"))
     real, imag = _part("real"), _part("imag")
