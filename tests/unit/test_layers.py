@@ -56,6 +56,8 @@ LAYERS = (
         "doctor",
         "exporter",
         "factorization",
+        "nn/utils/parametrizations",
+        "nn/utils/stateless",
         "func",
         "handlers",
         "operators",
