@@ -224,7 +224,8 @@ class SparseTensor(Tensor):
         return self.to_dense() + other
 
     def __sub__(self, other: Operand) -> Tensor:
-        return self + other * -1
+        given: Any = other
+        return self + -given
 
     def sum(self, dim: Axes = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
         return sum(self, dim, dtype)
