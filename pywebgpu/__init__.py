@@ -48,7 +48,8 @@ contiguous_format, channels_last = "torch.contiguous_format", "torch.channels_la
 # Parts that are imported when they are first asked for.
 _PARTS = {
     "accelerator", "amp", "autograd", "backends", "cuda", "data", "display", "distributions", "fft", "func", "io",
-    "linalg", "memory", "nn", "optim", "profiler", "random", "signal", "sparse", "special", "utils", "version", "webgpu",
+    "linalg", "memory", "nn", "optim", "profiler", "random", "signal", "sparse", "special", "utils", "version",
+    "webgpu",
 }  # fmt: skip
 _ELSEWHERE = {"save": "pywebgpu.io.state", "load": "pywebgpu.io.state", "compile": "pywebgpu.step_capture.function"}
 _ELSEWHERE["save_async"] = "pywebgpu.io.saving"
