@@ -30,7 +30,9 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture(scope="session")
 def address() -> Iterator[str]:
     """Where the pages are served."""
-    with chromium.served(site.Site(site.find_folders(cdn=False))) as found:
+    pages = site.Site(site.find_folders(cdn=False))
+    pages.prepare()
+    with chromium.served(pages) as found:
         yield found
 
 
@@ -43,7 +45,8 @@ def troubles() -> list[str]:
 @pytest.fixture
 def page(browser: Browser, request: pytest.FixtureRequest, troubles: list[str]) -> Iterator[Page]:
     """An empty page of its own. The test ends with no exception in it, no error in its console and no file missing."""
-    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    # What a service worker answers no test could intercept; test_page.py has one that lets it.
+    context = browser.new_context(viewport={"width": 1280, "height": 900}, service_workers="block")
     found = context.new_page()
     tell = troubles.append
     found.on("pageerror", lambda error: tell(f"{error}"))

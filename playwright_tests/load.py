@@ -3,6 +3,7 @@
 python -m playwright_tests.load [QUERY]
 """
 
+import os
 import sys
 from collections.abc import Sequence
 
@@ -16,25 +17,33 @@ PYODIDE = f"/modules/pyodide@{site.PYODIDE}/"
 
 
 class Traffic:
-    """What a page, with its workers, downloads from now on."""
+    """What a page, with its workers, downloads from now on. What its service worker has does not count."""
 
     def __init__(self, page: Page) -> None:
         self._requests: list[Request] = []
-        page.on("requestfinished", lambda request: self._requests.append(request))
+        page.context.on("requestfinished", lambda request: self._requests.append(request))
 
     @property
     def sizes(self) -> dict[str, int]:
         """Bytes by address, as they went over the wire, headers included."""
         found: dict[str, int] = {}
         for request in self._requests:
+            answer = request.response()
+            if answer is None or answer.from_service_worker:
+                continue
             sizes = request.sizes()
             bytes_here = sizes["responseBodySize"] + sizes["responseHeadersSize"]
             found[request.url] = found.get(request.url, 0) + bytes_here
         return found
 
     @property
-    def besides_pyodide(self) -> int:
-        return sum(size for address, size in self.sizes.items() if PYODIDE not in address)
+    def of_python(self) -> int:
+        """Pyodide, or its memory with the library in it."""
+        return sum(size for address, size in self.sizes.items() if PYODIDE in address or address.endswith(".gz"))
+
+    @property
+    def besides_python(self) -> int:
+        return sum(self.sizes.values()) - self.of_python
 
 
 def first_step(context: BrowserContext, address: str) -> tuple[float, Traffic]:
@@ -49,22 +58,22 @@ def first_step(context: BrowserContext, address: str) -> tuple[float, Traffic]:
 
 def main(arguments: Sequence[str]) -> None:
     query = arguments[0] if arguments else SIZE
-    with (
-        chromium.served(site.Site(site.find_folders(cdn=False))) as address,
-        chromium.launched(software=True) as browser,
-    ):
+    pages = site.Site(site.find_folders(cdn=False))
+    pages.prepare()
+    with chromium.served(pages) as address, chromium.launched(software=True) as browser:
         context = browser.new_context()
         for cache in ("cold", "warm"):
             seconds, traffic = first_step(context, f"{address}?{query}&start")
-            largest = max(traffic.sizes.items(), key=lambda item: PYODIDE not in item[0] and item[1])
             print(
                 f"{cache} cache: {seconds:.1f} s from page load to the first step; "
-                f"{sum(traffic.sizes.values()) / 1e6:.2f} MB downloaded, {traffic.besides_pyodide / 1e3:.1f} kB "
-                f"of them besides Pyodide (most: {largest[0].rpartition('/')[2]}, {largest[1] / 1e3:.1f} kB)",
+                f"{sum(traffic.sizes.values()) / 1e6:.2f} MB downloaded, "
+                f"{traffic.besides_python / 1e3:.1f} kB of them besides Python and its snapshot",
                 flush=True,
             )
+            context.pages[-1].wait_for_function("'kept' in document.documentElement.dataset")
             context.pages[-1].close()
 
 
 if __name__ == "__main__":
+    os.environ["PW_EXPERIMENTAL_SERVICE_WORKER_NETWORK_EVENTS"] = "1"  # What the service worker fetches counts, too.
     main(sys.argv[1:])

@@ -47,8 +47,10 @@ contiguous_format, channels_last = "torch.contiguous_format", "torch.channels_la
 
 # Parts that are imported when they are first asked for.
 _PARTS = {
+    "accelerator", "amp", "autograd", "backends", "cuda", "data", "distributions", "func", "io", "linalg", "memory",
+    "nn", "optim", "profiler", "random", "utils", "version", "webgpu",
     "accelerator", "amp", "autograd", "backends", "cuda", "data", "display", "func", "io", "linalg", "memory", "nn",
-    "optim", "profiler", "random", "utils", "version", "webgpu",
+    "optim", "profiler", "random", "special", "utils", "version", "webgpu",
 }  # fmt: skip
 _ELSEWHERE = {"save": "pywebgpu.io.state", "load": "pywebgpu.io.state", "compile": "pywebgpu.step_capture.function"}
 _ELSEWHERE["save_async"] = "pywebgpu.io.saving"
@@ -64,11 +66,24 @@ _AUTOCAST += ("is_autocast_enabled", "set_autocast_cache_enabled", "set_autocast
 _ELSEWHERE |= dict.fromkeys(_AUTOCAST, "pywebgpu.amp.autocast_mode")
 _NUMERIC = """
     bartlett_window blackman_window cdist cholesky constant_pad_nd corrcoef cov cumulative_trapezoid digamma
-    fill hamming_window hann_window isreal lgamma mvlgamma pdist polygamma qr renorm svd unravel_index vander
+    fill hamming_window hann_window isreal lgamma mvlgamma pdist qr renorm svd unravel_index vander
 """
 _ELSEWHERE |= dict.fromkeys(_NUMERIC.split(), "pywebgpu.tensor.numeric")
+_COPIES = """
+    alias_copy as_strided_copy as_strided_scatter detach_copy diagonal_copy empty_permuted empty_strided expand_copy
+    narrow_copy permute_copy select_copy split_copy split_with_sizes_copy squeeze_copy t_copy transpose_copy unbind_copy
+    unfold_copy unsafe_chunk unsafe_split unsafe_split_with_sizes unsqueeze_copy view_copy
+"""
+_ELSEWHERE |= dict.fromkeys(_COPIES.split(), "pywebgpu.tensor.copies")
+_NATIVE = """
+    _chunk_cat _native_batch_norm_legit _segment_reduce _unsafe_masked_index _unsafe_masked_index_put_accumulate
+    grid_sampler grid_sampler_2d grid_sampler_3d native_batch_norm native_dropout native_group_norm native_layer_norm
+    segment_reduce
+"""
+_ELSEWHERE |= dict.fromkeys(_NATIVE.split(), "pywebgpu.operators")
 _LINEAR = "cholesky_inverse cholesky_solve det inverse logdet matrix_exp pinverse slogdet"
 _ELSEWHERE |= dict.fromkeys(_LINEAR.split(), "pywebgpu.linalg")
+_ELSEWHERE["polygamma"] = "pywebgpu.special"
 _ELSEWHERE["vmap"] = "pywebgpu.func.batch"
 _ELSEWHERE |= {"explain": "pywebgpu.inspector", "visualize": "pywebgpu.inspector"}
 

@@ -10,6 +10,7 @@ from pywebgpu import backends as backends
 from pywebgpu import cuda as cuda
 from pywebgpu import data as data
 from pywebgpu import display as display
+from pywebgpu import distributions as distributions
 from pywebgpu import errors as errors
 from pywebgpu import func as func
 from pywebgpu import io as io
@@ -19,6 +20,7 @@ from pywebgpu import nn as nn
 from pywebgpu import optim as optim
 from pywebgpu import profiler as profiler
 from pywebgpu import random as random
+from pywebgpu import special as special
 from pywebgpu import utils as utils
 from pywebgpu import version as version
 from pywebgpu import webgpu as webgpu
@@ -120,10 +122,47 @@ from pywebgpu.nn.functional import selu_ as selu_
 from pywebgpu.nn.functional import threshold as threshold
 from pywebgpu.nn.functional import threshold_ as threshold_
 from pywebgpu.nn.functional import triplet_margin_loss as triplet_margin_loss
+from pywebgpu.operators import _chunk_cat as _chunk_cat
+from pywebgpu.operators import _native_batch_norm_legit as _native_batch_norm_legit
+from pywebgpu.operators import _segment_reduce as _segment_reduce
+from pywebgpu.operators import _unsafe_masked_index as _unsafe_masked_index
+from pywebgpu.operators import _unsafe_masked_index_put_accumulate as _unsafe_masked_index_put_accumulate
+from pywebgpu.operators import grid_sampler as grid_sampler
+from pywebgpu.operators import grid_sampler_2d as grid_sampler_2d
+from pywebgpu.operators import grid_sampler_3d as grid_sampler_3d
+from pywebgpu.operators import native_batch_norm as native_batch_norm
+from pywebgpu.operators import native_dropout as native_dropout
+from pywebgpu.operators import native_group_norm as native_group_norm
+from pywebgpu.operators import native_layer_norm as native_layer_norm
+from pywebgpu.operators import segment_reduce as segment_reduce
+from pywebgpu.special import polygamma as polygamma
 from pywebgpu.step_capture.free_number import Number
 from pywebgpu.step_capture.function import capture as capture
 from pywebgpu.step_capture.function import compile as compile
 from pywebgpu.tensor.base import TensorBase
+from pywebgpu.tensor.copies import alias_copy as alias_copy
+from pywebgpu.tensor.copies import as_strided_copy as as_strided_copy
+from pywebgpu.tensor.copies import as_strided_scatter as as_strided_scatter
+from pywebgpu.tensor.copies import detach_copy as detach_copy
+from pywebgpu.tensor.copies import diagonal_copy as diagonal_copy
+from pywebgpu.tensor.copies import empty_permuted as empty_permuted
+from pywebgpu.tensor.copies import empty_strided as empty_strided
+from pywebgpu.tensor.copies import expand_copy as expand_copy
+from pywebgpu.tensor.copies import narrow_copy as narrow_copy
+from pywebgpu.tensor.copies import permute_copy as permute_copy
+from pywebgpu.tensor.copies import select_copy as select_copy
+from pywebgpu.tensor.copies import split_copy as split_copy
+from pywebgpu.tensor.copies import split_with_sizes_copy as split_with_sizes_copy
+from pywebgpu.tensor.copies import squeeze_copy as squeeze_copy
+from pywebgpu.tensor.copies import t_copy as t_copy
+from pywebgpu.tensor.copies import transpose_copy as transpose_copy
+from pywebgpu.tensor.copies import unbind_copy as unbind_copy
+from pywebgpu.tensor.copies import unfold_copy as unfold_copy
+from pywebgpu.tensor.copies import unsafe_chunk as unsafe_chunk
+from pywebgpu.tensor.copies import unsafe_split as unsafe_split
+from pywebgpu.tensor.copies import unsafe_split_with_sizes as unsafe_split_with_sizes
+from pywebgpu.tensor.copies import unsqueeze_copy as unsqueeze_copy
+from pywebgpu.tensor.copies import view_copy as view_copy
 from pywebgpu.tensor.create import arange as arange
 from pywebgpu.tensor.create import as_tensor as as_tensor
 from pywebgpu.tensor.create import asarray as asarray
@@ -191,7 +230,6 @@ from pywebgpu.tensor.numeric import isreal as isreal
 from pywebgpu.tensor.numeric import lgamma as lgamma
 from pywebgpu.tensor.numeric import mvlgamma as mvlgamma
 from pywebgpu.tensor.numeric import pdist as pdist
-from pywebgpu.tensor.numeric import polygamma as polygamma
 from pywebgpu.tensor.numeric import qr as qr
 from pywebgpu.tensor.numeric import renorm as renorm
 from pywebgpu.tensor.numeric import svd as svd
@@ -293,6 +331,7 @@ def argmin(input: Tensor, dim: builtins.int | None = ..., keepdim: builtins.bool
 def argsort(input: Tensor, dim: builtins.int = ..., descending: builtins.bool = ..., stable: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor: ...
 def argwhere(input: Tensor, *, out: Tensor | None = ...) -> Tensor: ...
 def as_strided(input: Tensor, size: Sequence[builtins.int], stride: Sequence[builtins.int], storage_offset: builtins.int | None = ..., *, out: Tensor | None = ...) -> Tensor: ...
+def as_strided_(input: Tensor, size: Sequence[builtins.int], stride: Sequence[builtins.int], storage_offset: builtins.int | None = ..., *, out: Tensor | None = ...) -> Tensor: ...
 def asin(input: Tensor, *, out: Tensor | None = ...) -> Tensor: ...
 def asin_(input: Tensor, *, out: Tensor | None = ...) -> Tensor: ...
 def asinh(input: Tensor, *, out: Tensor | None = ...) -> Tensor: ...
@@ -434,6 +473,12 @@ def histc(input: Tensor, bins: builtins.int = ..., min: builtins.float = ..., ma
 def hsplit(input: Tensor, indices_or_sections: Tensor | Sizes) -> tuple[Tensor, ...]: ...
 def hypot(input: Tensor, other: Operand, *, out: Tensor | None = ...) -> Tensor: ...
 def hypot_(input: Tensor, other: Operand, *, out: Tensor | None = ...) -> Tensor: ...
+def i0(input: Tensor, *args: Any, **options: Any) -> object: ...
+def i0_(input: Tensor, *args: Any, **options: Any) -> object: ...
+def igamma(input: Tensor, *args: Any, **options: Any) -> object: ...
+def igamma_(input: Tensor, *args: Any, **options: Any) -> object: ...
+def igammac(input: Tensor, *args: Any, **options: Any) -> object: ...
+def igammac_(input: Tensor, *args: Any, **options: Any) -> object: ...
 def index_add(input: Tensor, dim: builtins.int, index: Tensor, source: Tensor, *, alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor: ...
 def index_add_(input: Tensor, dim: builtins.int, index: Tensor, source: Tensor, *, alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor: ...
 def index_copy(input: Tensor, dim: builtins.int, index: Tensor, source: Tensor, *, out: Tensor | None = ...) -> Tensor: ...

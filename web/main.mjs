@@ -22,8 +22,10 @@ element("tab-train", HTMLElement).parentElement?.addEventListener("keydown", (ev
 });
 addEventListener("hashchange", () => show(location.hash.slice(1)));
 
-const missing = await lack();
-if (missing) {
+const train = new TrainTab();
+show(TABS.includes(location.hash.slice(1)) ? location.hash.slice(1) : TABS[0]);
+void lack().then((missing) => {
+  if (!missing) return;
   const notice = element("missing", HTMLElement);
   const [title, text, list] = notice.children;
   title.textContent = missing.title;
@@ -32,9 +34,8 @@ if (missing) {
     ...missing.advice.map((line) => Object.assign(document.createElement("li"), { textContent: line })),
   );
   notice.hidden = false;
-}
-new TrainTab(!missing);
-show(location.hash.slice(1));
+  train.refuse();
+});
 
 /** @param {string} wanted */
 function show(wanted) {
@@ -45,7 +46,8 @@ function show(wanted) {
     tab.tabIndex = name === wanted ? 0 : -1;
     element(name, HTMLElement).hidden = name !== wanted;
   }
-  if (location.hash.slice(1) !== wanted) history.replaceState(null, "", `#${wanted}`);
+  if (location.hash.slice(1) !== wanted && (location.hash || wanted !== TABS[0])) history.replaceState(null, "", `#${wanted}`);
+  if (wanted === "train") train.open();
   if (wanted === "editor") {
     editor ??= import("./editor.mjs");
     editor.catch((error) => (element("editor-status", HTMLElement).textContent = `The editor cannot be loaded: ${error.message}`));

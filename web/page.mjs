@@ -23,6 +23,7 @@ export const input = (id) => element(id, HTMLInputElement);
  */
 export function startWorker(name, hear) {
   const worker = new Worker(new URL("worker.mjs", import.meta.url), { type: "module", name });
+  worker.postMessage(JSON.parse(element("config", HTMLScriptElement).text));
   worker.addEventListener("message", ({ data }) => hear(data));
   worker.addEventListener("error", (event) => hear({ is: "broken", text: event.message || "the worker could not be started" }));
   return worker;

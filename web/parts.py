@@ -1,8 +1,14 @@
-"""The files of the worker's Python: archives of the server, unpacked here; the second one when it is needed."""
+"""The files of the worker's Python: archives of the server, unpacked here; the second one when it is needed.
 
+A snapshot is the memory of a Python that has imported them already. It carries the files along, since its file system
+is not a part of it.
+"""
+
+import gc
 import importlib
 import json
 import lzma
+import random
 import sys
 from importlib.machinery import ModuleSpec, PathFinder
 from io import BytesIO
@@ -11,15 +17,39 @@ from typing import Any
 
 FOLDER = Path(__file__).parent
 LIBRARY = "pywebgpu."
+_carried = b""
 
 
 def unpack(packed: bytes) -> None:
-    """Writes the files of an archive: see Site._archive of pywebgpu/hosts/site.py."""
-    with lzma.open(BytesIO(packed)) as archive:
-        for name, length in json.loads(archive.readline()):
-            file = FOLDER / name
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_bytes(archive.read(length))
+    """Writes the files of an archive."""
+    _write(lzma.decompress(packed))
+
+
+def carry(path: str, modules: list[str]) -> None:
+    """Before a snapshot is made: unpacks an archive, and imports what will be needed of it."""
+    global _carried
+    _carried = lzma.decompress(Path(path).read_bytes())
+    _write(_carried)
+    for name in modules:
+        importlib.import_module(name)
+    gc.collect()
+
+
+def restore() -> None:
+    """After a snapshot was loaded: writes its files, and draws anew what should differ from visit to visit."""
+    global _carried
+    _write(_carried)
+    _carried = b""
+    random.seed()
+
+
+def _write(content: bytes) -> None:
+    """Writes files: see Site._archive of pywebgpu/hosts/site.py."""
+    archive = BytesIO(content)
+    for name, length in json.loads(archive.readline()):
+        file = FOLDER / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(archive.read(length))
 
 
 class Rest:

@@ -1,16 +1,13 @@
 /** The form that says what to train: sizes, presets, what an address asks for, and how many parameters that makes. */
 
 import { element, input } from "./page.mjs";
+import sizes from "./sizes.json" with { type: "json" };
 
 const NAMES = /** @type {const} */ (["layers", "heads", "width", "context", "steps", "batch", "rate", "seed"]);
 /** @typedef {Record<typeof NAMES[number], number>} Settings */
 
 /** @type {Record<string, Settings>} */
-const SIZES = {
-  tiny: { layers: 2, heads: 2, width: 32, context: 32, steps: 400, batch: 8, rate: 0.003, seed: 1 },
-  small: { layers: 4, heads: 4, width: 128, context: 96, steps: 1500, batch: 12, rate: 0.003, seed: 1 },
-  medium: { layers: 6, heads: 6, width: 192, context: 128, steps: 3000, batch: 24, rate: 0.002, seed: 1 },
-};
+const SIZES = sizes;
 const CHARACTERS = 70; // about as many different ones as an English text has
 
 export class SettingsForm {

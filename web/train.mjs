@@ -2,10 +2,12 @@
 
 import { isSoftware } from "./environment.mjs";
 import { atFrame, button, describe, duration, element, input, size, startWorker } from "./page.mjs";
+import { keepLoaded } from "./keeping.mjs";
 import { LossPlot } from "./plot.mjs";
 import { SettingsForm, TextChoice } from "./settings.mjs";
 
 const SAMPLES = 50; // older ones go
+const KEEP_AFTER = 4000; // milliseconds: not while the first steps compile
 const GO = {
   loading: "Start", idle: "Start", training: "Pause", paused: "Resume", done: "Start", lost: "Resume", broken: "Try again", absent: "Start",
 };
@@ -32,17 +34,22 @@ export class TrainTab {
   /** @type {Record<string, string>} */
   #adapter = {};
 
-  /** @param {boolean} canTrain */
-  constructor(canTrain) {
+  constructor() {
     this.#listen();
     if (innerWidth < 700) element("machine", HTMLDetailsElement).open = false;
-    if (canTrain) {
-      this.#load();
-      void isSoftware().then((isSlow) => this.#form.begin(isSlow ? "tiny" : "small"));
-    } else {
-      this.#form.begin("tiny");
-      this.#become("absent");
-    }
+    this.#form.begin("tiny");
+    void isSoftware().then((isSlow) => this.#form.begin(isSlow ? "tiny" : "small"));
+  }
+
+  /** Starts Python when the tab is first shown. */
+  open() {
+    if (!this.#worker && this.#state === "loading") this.#load();
+  }
+
+  /** The page cannot compute here. */
+  refuse() {
+    this.#worker?.terminate();
+    this.#become("absent");
   }
 
   #load() {
@@ -142,6 +149,9 @@ export class TrainTab {
         return download(message.bytes, `chargpt-${message.step}.safetensors`);
       case "output":
         return console.info(message.text);
+      case "loaded":
+        setTimeout(() => void keepLoaded(message.addresses).catch(console.info), KEEP_AFTER);
+        return;
       case "trouble":
         if (message.details) console.error(message.details);
         this.#complain(message.text);

@@ -180,6 +180,8 @@ class Session:
         self._seconds = 0.9 * self._seconds + 0.1 * (now - start) if self._seconds else now - start
         if run.step == 1 or now - self._told_at > TELL_SECONDS:
             self._tell_progress()
+        if run.step == 2:  # The second step's kernels are those of all later ones.
+            self.port.ran()
         is_done = run.step >= run.settings.steps
         if is_done or run.step % self._every == 0:
             run.keep_validation([await run.validation_loss(at).item_async() for at in range(train.PANEL)])
@@ -209,6 +211,7 @@ class Session:
         self._left -= 1
         if not self._left:
             self._writing = None
+            self.port.ran()
         self._tell("written", text=character, is_done=not self._left)
 
     # Words to the page
@@ -295,4 +298,5 @@ async def main(port: Any) -> None:
         return
     adapter = {"name": info.name, "is_software": info.is_software, "limits": info.limits, "features": info.features}
     port.tell(json.dumps({"is": "ready", "adapter": adapter}))
+    port.loaded()
     await session.serve()

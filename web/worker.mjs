@@ -3,65 +3,120 @@
  * worker's name says which: "training" or "editing".
  */
 
+import { foreseen, remember } from "./kernels.mjs";
+
 /**
  * What a page sends. A file goes to PATH before Python sees the message.
  * @typedef {{ do: string, file?: ArrayBuffer, interrupts?: Uint8Array } & Record<string, unknown>} Command
  */
 
 const FOLDER = "/page";
+const PAGE = 65536; // bytes of WebAssembly's memory
 const PATH = `${FOLDER}/checkpoint.safetensors`;
 const START = `
 import sys
 sys.path.insert(0, folder)
 import parts
-parts.unpack(archive.tobytes())
+parts.unpack(archive.tobytes())`;
+/** In a snapshot all is imported. */
+const RESTORE = `
+import parts
+parts.restore()`;
+const LATER = `
+import sys
+import parts
 if rest:
     sys.meta_path.append(parts.Rest(rest))`;
-const ARCHIVES = { training: "training.xz", editing: "editor.xz" };
 /** What the first archive lacks, by the worker's name: fetched when Python first imports some of it. */
 const RESTS = { training: "rest.xz", editing: "" };
 /** Messages of output that may go out in one WINDOW of milliseconds; the rest is gathered. */
 const BURST = 20;
 const WINDOW = 100;
 
-const role = /** @type {keyof typeof ARCHIVES} */ (self.name);
+/**
+ * Where Pyodide lies, and by their names where archives, snapshots and the like do.
+ * @typedef {{ pyodide: string, is_cdn: boolean, version: string, kept: Record<string, string> }} Config
+ */
+
+const role = /** @type {keyof typeof RESTS} */ (self.name);
 /** @type {Command[]} */
 const inbox = [];
 let wake = () => {};
+/** Keeps the kernels of what ran, for the next visit. @type {() => Promise<void>} */
+let keepKernels = async () => {};
 
-self.addEventListener("message", ({ data }) => {
-  inbox.push(data);
-  wake();
-});
-main().catch((error) => tell({ is: "broken", text: error instanceof Error ? error.message : String(error) }));
+self.addEventListener("message", ({ data: config }) => {
+  self.addEventListener("message", ({ data }) => {
+    inbox.push(data);
+    wake();
+  });
+  main(config).catch((error) => tell({ is: "broken", text: error instanceof Error ? error.message : String(error) }));
+}, { once: true });
 
 /** @param {Record<string, unknown>} message @param {Transferable[]} [transfer] */
 function tell(message, transfer = []) {
   self.postMessage(message, { transfer });
 }
 
-async function main() {
+/** @param {Config} config */
+async function main(config) {
   tell({ is: "loading", what: "Python" });
-  const files = Promise.all(["parts.py", ARCHIVES[role]].map(bytes));
+  openDevice(config);
+  const python = (await fromSnapshot(config)) ?? (await fromArchive(config));
+  const rest = RESTS[role] && new URL(config.kept[RESTS[role]], self.location.href).href;
+  python.runPython(LATER, { globals: python.toPy({ rest }) });
+  if (config.is_cdn && role === "editing") await python.loadPackage("numpy", { messageCallback: () => undefined });
+  connectOutput(python);
+  const names = python.toPy({});
+  names.set("port", port(python, rest));
+  // Under runPythonAsync Python may wait for the GPU wherever it is.
+  await python.runPythonAsync(`import ${role}; await ${role}.main(port)`, { globals: names });
+}
+
+/** Opens the device at once: its drivers take their time, and Python takes its own. @param {Config} config */
+function openDevice(config) {
+  const kernels = foreseen(config).catch(() => []);
+  const bridge = import(new URL(config.kept["python.mjs"], self.location.href).href);
+  Object.assign(self, { pywebgpuModules: { "python.mjs": bridge } });
+  void bridge
+    .then(async ({ openAhead }) => {
+      const opened = await openAhead(kernels);
+      keepKernels = () => remember(config.version, opened);
+    })
+    .catch(() => undefined); // Python tells what is wrong, and why.
+}
+
+/** Python as it was once all was imported; null where there is no snapshot, or none that fits. @param {Config} config */
+async function fromSnapshot(config) {
+  const address = config.kept[`${role}.gz`];
+  if (!address) return null;
+  try {
+    const packed = await load(address);
+    const open = packed.body?.pipeThrough(/** @type {ReadableWritablePair} */ (new DecompressionStream("gzip")));
+    const python = await startPython(config.pyodide, new Response(open).arrayBuffer());
+    python.runPython(RESTORE);
+    return python;
+  } catch (error) {
+    console.info(error);
+    return null;
+  }
+}
+
+/** Python from its beginning, and the library from its archive. @param {Config} config */
+async function fromArchive(config) {
+  const files = Promise.all(["parts.py", config.kept[`${role}.xz`]].map(bytes));
   files.catch(() => undefined); // told when they are needed
-  const config = await (await load("config.json")).json();
   const python = await startPython(config.pyodide);
   tell({ is: "loading", what: "pywebgpu" });
   python.FS.mkdirTree(FOLDER);
   const [parts, archive] = await files;
   python.FS.writeFile(`${FOLDER}/parts.py`, parts);
-  const rest = RESTS[role] && new URL(RESTS[role], self.location.href).href;
-  python.runPython(START, { globals: python.toPy({ folder: FOLDER, archive, rest }) });
-  if (config.is_cdn && role === "editing") await python.loadPackage("numpy", { messageCallback: () => undefined });
-  connectOutput(python);
-  const names = python.toPy({});
-  names.set("port", port(python));
-  // Under runPythonAsync Python may wait for the GPU wherever it is.
-  await python.runPythonAsync(`import ${role}; await ${role}.main(port)`, { globals: names });
+  python.runPython(START, { globals: python.toPy({ folder: FOLDER, archive }) });
+  return python;
 }
 
-/** @param {string} folder where Pyodide lies */
-async function startPython(folder) {
+/** @param {string} folder where Pyodide lies @param {Promise<ArrayBuffer>} [snapshot] */
+async function startPython(folder, snapshot) {
   const { fetch } = self;
   // Pyodide waits without end for a file that it cannot fetch.
   const failing = new Promise((_, reject) => {
@@ -75,9 +130,25 @@ async function startPython(folder) {
     };
   });
   try {
-    /** @type {typeof import("pyodide")} */
-    const { loadPyodide } = await import(new URL("pyodide.mjs", new URL(folder, self.location.href)).href);
-    return await Promise.race([loadPyodide({ indexURL: folder }), /** @type {Promise<never>} */ (failing)]);
+    const place = new URL(folder, self.location.href);
+    const [{ loadPyodide }, { default: make }] = await Promise.all([
+      /** @type {Promise<typeof import("pyodide")>} */ (import(new URL("pyodide.mjs", place).href)),
+      import(new URL("pyodide.asm.mjs", place).href),
+    ]);
+    const grown = async (/** @type {any} */ settings) => {
+      const { instantiateWasm } = settings;
+      const bytes = await snapshot;
+      settings.instantiateWasm = (/** @type {any} */ imports, /** @type {Function} */ receive) =>
+        instantiateWasm(imports, (/** @type {WebAssembly.Instance} */ instance, /** @type {any} */ module) => {
+          const memory = /** @type {WebAssembly.Memory} */ (instance.exports.memory);
+          // Pyodide copies a snapshot into memory as large as it begins with.
+          if (bytes) memory.grow(Math.max(0, Math.ceil((bytes.byteLength - memory.buffer.byteLength) / PAGE)));
+          receive(instance, module);
+        });
+      return make(settings);
+    };
+    const options = { indexURL: folder, createPyodideModule: grown, ...(snapshot && { _loadSnapshot: snapshot }) };
+    return await Promise.race([loadPyodide(options), /** @type {Promise<never>} */ (failing)]);
   } catch (error) {
     console.info(error);
     throw new Error(`Python cannot be loaded from ${new URL(folder, self.location.href).origin}. Is the network there?`);
@@ -100,8 +171,8 @@ async function load(address) {
   return response;
 }
 
-/** What Python has of the page. @param {import("pyodide").PyodideAPI} python */
-function port(python) {
+/** What Python has of the page. @param {import("pyodide").PyodideAPI} python @param {string} rest the address of what it has not loaded */
+function port(python, rest) {
   return {
     /** The next message as JSON, or "". */
     take() {
@@ -116,12 +187,19 @@ function port(python) {
     arrived: () => (inbox.length ? Promise.resolve() : new Promise((resolve) => (wake = resolve))),
     /** @param {string} json */
     tell: (json) => tell(JSON.parse(json)),
+    /** What this worker has loaded, to be kept for the next visit. */
+    loaded() {
+      const addresses = performance.getEntriesByType("resource").map(({ name }) => name);
+      tell({ is: "loaded", addresses: rest ? [...addresses, rest] : addresses });
+    },
     /** The file at PATH, to the page. @param {string} json the rest of the message */
     give(json) {
       const bytes = python.FS.readFile(PATH);
       python.FS.unlink(PATH);
       tell({ ...JSON.parse(json), bytes }, [bytes.buffer]);
     },
+    /** A program ran to its end: what it needed will be needed again. */
+    ran: () => void keepKernels(),
     heapBytes() {
       const probe = python.toPy(new Uint8Array(4));
       const view = probe.getBuffer("u8");

@@ -6,6 +6,7 @@ import atexit
 import sys
 import threading
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from pywebgpu.devices import adapters
@@ -138,11 +139,11 @@ async def open_device_async(name: str | device = "webgpu") -> Device:
 
 def _backend(kind: str) -> ModuleType:
     """The module of a kind of device. Raises DeviceError where it needs a package that is not installed."""
+    if kind == "cpu" and sys.platform == "emscripten" and find_spec("numpy") is None:
+        return import_module("pywebgpu.devices.cpu_storage")  # A page need not load cpu.py to learn that it cannot be.
     try:
         return import_module(f"pywebgpu.devices.{_MODULES[kind]}")
     except ModuleNotFoundError as error:
-        if kind == "cpu" and sys.platform == "emscripten":
-            return import_module("pywebgpu.devices.cpu_storage")
         raise DeviceError(f"device {kind} needs {error.name}, which is not installed") from None
 
 

@@ -1,7 +1,8 @@
 """The bridge's own files as modules of the JavaScript around Pyodide.
 
 They lie in Python's file system, where no page can import them, so each becomes a data: address, and the addresses of
-the files that it imports are written into it first.
+the files that it imports are written into it first. A worker that has imported some itself leaves them, as promises, in
+the global `pywebgpuModules`.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ def folder() -> Path:
 async def load(name: str) -> JsProxy:
     """The module of a file of the bridge; the same one every time."""
     if name not in _loaded:
-        _loaded[name] = await run_js("(address) => import(address)")(address(name))
+        there = run_js("(name) => globalThis.pywebgpuModules?.[name]")(name)
+        _loaded[name] = await (there or run_js("(address) => import(address)")(address(name)))
     return _loaded[name]
 
 

@@ -45,7 +45,8 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--cdn", action="store_true", help="load Pyodide and the page's libraries from the network")
     options = parser.parse_args(arguments)
     try:
-        server = start(options.port, site.Site(site.find_folders(cdn=options.cdn)))
+        pages = site.Site(site.find_folders(cdn=options.cdn))
+        server = start(options.port, pages)
     except (site.SiteError, OSError, OverflowError) as error:
         busy = isinstance(error, OSError) and error.errno == errno.EADDRINUSE
         what = (
@@ -53,6 +54,7 @@ def main(arguments: Sequence[str]) -> int:
         )
         print(f"pywebgpu serve: {what}", file=sys.stderr)
         return 2
+    threading.Thread(target=pages.prepare, daemon=True).start()  # A page opened meanwhile does without.
     with server:
         print(f"{address(server)}  (Ctrl-C ends)", flush=True)
         try:

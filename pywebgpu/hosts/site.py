@@ -3,23 +3,22 @@
 Apart from serve.py because nothing here speaks HTTP: an address goes in, a file comes out.
 """
 
-import ast
 import gzip
 import importlib.util
-import io
 import json
 import lzma
 import re
+import sys
 import threading
-import tokenize
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from typing import TypeGuard
 
 from pywebgpu import installation
 from pywebgpu.errors import PywebgpuError
+from pywebgpu.hosts import first_kernels, prepared, snapshot, stripping
 from pywebgpu.installation import InstallationError
 
 PACKAGE = Path(__file__).parents[1]
@@ -44,12 +43,18 @@ NATIVE = (
     "hosts/node.py",
     "hosts/serve.py",
     "hosts/site.py",
+    "hosts/first_kernels.py",
+    "hosts/prepared.py",
+    "hosts/snapshot.py",
+    "hosts/stripping.py",
     "devices/loaded.py",
     "devices/native.py",
+    "devices/native_pass.py",
     "devices/tunings.py",
     "devices/reader.py",
     "js_bridge/dawn.mjs",
     "js_bridge/node.mjs",
+    "js_bridge/snapshot.mjs",
     "js_bridge/test/",
     "web/",
 )
@@ -58,6 +63,7 @@ LATER = (
     "__main__.py",
     "accelerator.py",
     "amp/",
+    "aten.py",
     "as_torch.py",
     "factorization.py",
     "autodiff/batching.py",
@@ -79,6 +85,7 @@ LATER = (
     "devices/cpu.py",  # needs NumPy; without it, devices/cpu_storage.py is device cpu
     "devices/null.py",
     "devices/pool.py",
+    "distributions/",
     "display/",
     "export.py",
     "exporter/",
@@ -86,12 +93,7 @@ LATER = (
     "handlers.py",
     "hosts/script.py",
     "inspector/",
-    "io/archive.py",
-    "io/objects.py",
-    "io/pickled.py",
-    "io/saving.py",
-    "io/strided.py",
-    "io/torchfile.py",
+    "io/",
     "ir/origin.py",
     "js_bridge/files.mjs",
     "js_bridge/host_program.mjs",
@@ -110,6 +112,7 @@ LATER = (
     "nn/functional/sequences.py",
     "ops/gamma.py",
     "run.py",
+    "special/",
     "stand_ins.py",
     "tensor/numeric.py",
     "nn/attention.py",
@@ -123,7 +126,16 @@ LATER = (
     "nn/recurrent.py",
     "nn/spatial.py",
     "nn/transformer.py",
+    "operators.py",
     "nn/types.py",
+    "nn/utils/convert_parameters.py",
+    "nn/utils/fusion.py",
+    "nn/utils/parametri",
+    "nn/utils/prune.py",
+    "nn/utils/reparametrized.py",
+    "nn/utils/rnn.py",
+    "nn/utils/skipping.py",
+    "nn/utils/stateless.py",
     "optim/adafactor.py",
     "optim/adam_relatives.py",
     "optim/lbfgs.py",
@@ -141,19 +153,27 @@ LATER = (
     "random.py",
     "runtime/disk_cache.py",
     "step_capture/host_data.py",
+    "tensor/copies.py",
     "tensor/types.py",
     "utils/",
 )
 CARRIED = (".py", ".wgsl", ".mjs", ".html", "-tint.json")  # the kinds of files that the library needs in a page
-COMMENTS = re.compile(r"^[ \t]*(?:/\*\*(?:(?!\*/).)*\*/|//[^\n]*)[ \t]*$", re.MULTILINE | re.DOTALL)
 TYPES = {
     ".css": "text/css", ".html": "text/html", ".js": "text/javascript", ".json": "application/json",
     ".mjs": "text/javascript", ".svg": "image/svg+xml", ".txt": "text/plain",
     ".wasm": "application/wasm", ".zip": "application/zip",
 }  # fmt: skip
 TEXTS = ("text/", "application/json", "image/svg+xml")
-PACKING = {"id": lzma.FILTER_LZMA2, "preset": lzma.PRESET_EXTREME | 9, "lc": 4, "pb": 0}  # best for text
+# Best for text. The dictionary is as large as an archive needs: a page's Python sets aside memory for all of it.
+PACKING = {"id": lzma.FILTER_LZMA2, "preset": lzma.PRESET_EXTREME | 9, "lc": 4, "pb": 0, "dict_size": 1 << 21}
 FOREVER = "public, max-age=31536000, immutable"  # for addresses that name a version
+KEPT = re.compile(r"kept/([0-9a-f]{24})/([\w.-]+)", re.ASCII)  # such addresses: of what is made here, with its digest
+ARCHIVES = ("training.xz", "rest.xz", "editing.xz")
+SNAPSHOTS = ("training.gz", "editing.gz")
+CONFIG = b'<script type="application/json" id="config">'
+KERNELS = tuple(f"kernels-{family}.json" for family in first_kernels.FAMILIES)
+# The bridge as modules of its own: a worker opens the device while Python still loads.
+BRIDGE = tuple(f"{n}.mjs" for n in ("bridge", "errors", "pool", "program", "python", "reader", "timing", "tuning"))
 
 
 class SiteError(PywebgpuError, RuntimeError):
@@ -213,20 +233,25 @@ class Site:
         self._made: dict[str, tuple[float, File]] = {}
         self._lock = threading.Lock()
         self._makers: dict[str, Callable[[], bytes]] = {
-            "config.json": self._config,
             "parts.py": (folders.web / "parts.py").read_bytes,
             "training.xz": lambda: self._archive(self._training(later=False) | self._corpus()),
             "rest.xz": lambda: self._archive(self._training(later=True)),
-            "editor.xz": lambda: self._archive(self._files("editing.py") | self._corpus()),
+            "editing.xz": lambda: self._archive(self._files("editing.py") | self._corpus()),
         }
+        self._versioned = (0.0, "")
 
     def file(self, address: str) -> File | None:
         """The file of an address without its leading slash; None where there is none."""
+        if address in ("", "index.html"):
+            page = (self.folders.web / "index.html").read_bytes()
+            return _file(page.replace(CONFIG, CONFIG + self._config()), "index.html", pack=True)
         if address in self._makers:
             return self._make(address)
         if address.startswith("modules/"):
             return self._module(address.removeprefix("modules/"))
-        return self._read(self.folders.web, address or "index.html", "no-cache", pack=True)
+        if address.startswith("kept/"):
+            return self._kept(address)
+        return self._read(self.folders.web, address, "no-cache", pack=True)
 
     def _make(self, address: str) -> File:
         changed = max(path.stat().st_mtime for path in self._sources())
@@ -236,13 +261,64 @@ class Site:
                 self._made[address] = made = (changed, _file(self._makers[address](), address, pack=True))
         return made[1]
 
+    def _kept(self, address: str) -> File | None:
+        """What is made here, at an address that never means anything else."""
+        named = KEPT.fullmatch(address)
+        if named is None or named[1] != self._version():
+            return None
+        name = named[2]
+        if name in ARCHIVES:
+            return replace(self._make(name), cache=FOREVER)
+        if name in BRIDGE:
+            content = stripping.bare(name, (self.folders.bridge / name).read_bytes())
+            return _file(content, name, cache=FOREVER, pack=True)
+        body = prepared.ready(name, named[1]) if name in (*SNAPSHOTS, *KERNELS) else None
+        return None if body is None else _file(body, name, cache=FOREVER, pack=True)
+
+    def _version(self) -> str:
+        """Stands for all that archives and snapshots are made of."""
+        changed = max(path.stat().st_mtime for path in self._sources())
+        with self._lock:
+            if self._versioned[0] != changed:
+                digest = sha256(f"{PYODIDE} {sys.version}".encode())
+                for path in sorted(self._sources()):
+                    digest.update(f"{path} {path.stat().st_size}\n".encode() + path.read_bytes())
+                self._versioned = (changed, digest.hexdigest()[:24])
+            return self._versioned[1]
+
     def _sources(self) -> Iterable[Path]:
         for folder in (PACKAGE, self.folders.bridge, self.folders.demo, self.folders.web):
             yield from (path for path in folder.rglob("*.*") if path.name.endswith(CARRIED))
 
     def _config(self) -> bytes:
+        """Where a worker finds its parts. A snapshot that is not ready yet has no address."""
         pyodide = f"/modules/pyodide@{PYODIDE}/" if self.folders.modules else f"{CDN}/pyodide/v{PYODIDE}/full/"
-        return json.dumps({"pyodide": pyodide, "is_cdn": self.folders.modules is None}).encode()
+        version = self._version()
+        ready = [name for name in (*SNAPSHOTS, *KERNELS) if prepared.is_ready(name, version)]
+        names = [*ARCHIVES, "python.mjs", *ready]
+        kept = {name: f"kept/{version}/{name}" for name in names}
+        return json.dumps(
+            {"pyodide": pyodide, "is_cdn": self.folders.modules is None, "version": version, "kept": kept}
+        ).encode()
+
+    def prepare(self) -> None:
+        """Makes what takes seconds, as far as it is missing."""
+        version, folders = self._version(), self.folders
+        for family, name in zip(first_kernels.FAMILIES, KERNELS, strict=True):
+            sizes = folders.web / "sizes.json"
+            prepared.keep(name, version, partial(first_kernels.make, folders.demo, sizes, family))
+        if folders.modules is not None:
+            for name in SNAPSHOTS:
+                prepared.keep(name, version, partial(self._snapshot, name.removesuffix(".gz"), folders.modules))
+
+    def _snapshot(self, name: str, modules: Path) -> bytes:
+        """Of a Python that has imported all that training imports of the library, and a script of web/."""
+        library = sorted(one for one in self._members("training.py") if one.startswith("pywebgpu/"))
+        files = [one for one in library if one.endswith(".py") and not _is_in(LATER, one)]
+        names = [one.removesuffix(".py").removesuffix("/__init__").replace("/", ".") for one in files]
+        archive = self._make(f"{name}.xz").body
+        source = snapshot.Source(modules / "pyodide", self.folders.web / "parts.py", archive, (*names, name))
+        return snapshot.make(source)
 
     def _corpus(self) -> dict[str, bytes]:
         """Pyodide's standard library lacks the text; that of this Python has it."""
@@ -256,19 +332,24 @@ class Site:
 
     def _training(self, *, later: bool) -> dict[str, bytes]:
         """What training is made of, or the rest of the library; without comments, docstrings and types."""
-        found = self._files("training.py")
+        own = {f"pywebgpu/js_bridge/{name}" for name in BRIDGE}  # The worker has these as modules of its own.
+        found = {name: content for name, content in self._files("training.py").items() if name not in own}
         rest = {name for name in found if _is_in(LATER, name)}
-        return {name: _bare(name, content) for name, content in found.items() if (name in rest) == later}
+        return {name: stripping.bare(name, content) for name, content in found.items() if (name in rest) == later}
 
     def _files(self, script: str) -> dict[str, bytes]:
         """The library, the demo and one script of web/, by their names in an archive."""
+        return {name: path.read_bytes() for name, path in self._members(script).items()}
+
+    def _members(self, script: str) -> dict[str, Path]:
+        """Where those files lie."""
         folders = self.folders
         members = {f"pywebgpu/{path.relative_to(PACKAGE).as_posix()}": path for path in PACKAGE.rglob("*.*")}
         members |= {f"pywebgpu/js_bridge/{path.name}": path for path in folders.bridge.glob("*.mjs")}
         members |= {path.name: path for path in folders.demo.glob("*.py") if path.name != "main.py"}
         members[script] = folders.web / script
         carried = {name: path for name, path in members.items() if name.endswith(CARRIED) and "__pycache__" not in name}
-        return {name: path.read_bytes() for name, path in carried.items() if not _is_in(NATIVE, name)}
+        return {name: path for name, path in carried.items() if not _is_in(NATIVE, name)}
 
     def _archive(self, contents: dict[str, bytes]) -> bytes:
         """A line of JSON with the names and lengths of files, and then the files: a tar's headers take 4 kB more."""
@@ -298,107 +379,14 @@ class Site:
             file = (root / path).resolve()
             if not file.is_relative_to(root) or not file.is_file() or file.suffix not in TYPES:
                 return None
-            return _file(file.read_bytes(), file.name, cache=cache, pack=pack)
+            body = (
+                stripping.bare(file.name, file.read_bytes())
+                if root == self.folders.web.resolve()
+                else file.read_bytes()
+            )
+            return _file(body, file.name, cache=cache, pack=pack)
         except (OSError, ValueError, RuntimeError):  # No file can have the name: too long, a NUL, links in a circle.
             return None
-
-
-def _bare(name: str, content: bytes) -> bytes:
-    """A file without what Python and JavaScript do not run."""
-    if name.endswith(".py"):
-        return without_comments(content.decode()).encode()
-    return COMMENTS.sub("", content.decode()).encode() if name.endswith(".mjs") else content
-
-
-def without_comments(source: str) -> str:
-    """The same program, each line at its number: no comments, docstrings and types, narrow indentation."""
-    lines = source.splitlines(keepends=True)
-    kept = list(lines)
-    for token in tokenize.generate_tokens(io.StringIO(source).readline):
-        if token.type == tokenize.COMMENT:
-            line, column = token.start
-            kept[line - 1] = lines[line - 1][:column].rstrip() + "\n"
-    nodes = [*ast.walk(ast.parse(source))]
-    for line, start, end in sorted(_annotations(nodes, lines), reverse=True):
-        encoded = kept[line - 1].encode()  # Columns of a tree count bytes.
-        kept[line - 1] = (encoded[:start] + encoded[end:]).decode()
-    for node in nodes:
-        if _is_for_checkers(node):
-            kept[_first_line(node) - 1 : node.end_lineno] = ["\n"] * ((node.end_lineno or 0) - _first_line(node) + 1)
-    for node in nodes:
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            text = node.body[0] if ast.get_docstring(node, clean=False) is not None else None
-            if text is not None and text.end_lineno is not None:
-                kept[text.lineno - 1 : text.end_lineno] = ["\n"] * (text.end_lineno - text.lineno + 1)
-                if len(node.body) == 1:
-                    kept[text.lineno - 1] = " " * text.col_offset + '""\n'
-    return _dedented(_without_type_imports("".join(kept)))
-
-
-def _without_type_imports(source: str) -> str:
-    """The same program without the imports of names that stood in annotations alone."""
-    tree, lines = ast.parse(source), source.splitlines(keepends=True)
-    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-    used |= {str(node.value) for node in ast.walk(tree) if isinstance(node, ast.Constant)}  # as in __all__
-    for node in tree.body:
-        if _imports_types(node):
-            names = [one.name for one in node.names if one.name in used]
-            first, last = node.lineno - 1, node.end_lineno or node.lineno
-            lines[first:last] = ["\n"] * (last - first)
-            if names:
-                lines[first] = f"from {node.module} import {', '.join(names)}\n"
-    return "".join(lines)
-
-
-def _imports_types(node: ast.stmt) -> TypeGuard[ast.ImportFrom]:
-    """Whether all that it imports are classes, by their own names."""
-    return isinstance(node, ast.ImportFrom) and all(one.asname is None and one.name[0].isupper() for one in node.names)
-
-
-def _is_for_checkers(node: ast.AST) -> TypeGuard[ast.If | ast.FunctionDef]:
-    """Whether only type checkers read it: imports for annotations, and the ways in which a function may be called."""
-    if isinstance(node, ast.If):
-        return isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING" and not node.orelse
-    overloads = [ast.unparse(one) for one in node.decorator_list] if isinstance(node, ast.FunctionDef) else []
-    return "overload" in overloads
-
-
-def _first_line(node: ast.If | ast.FunctionDef) -> int:
-    decorators = [] if isinstance(node, ast.If) else node.decorator_list
-    return min(node.lineno, *(one.lineno for one in decorators)) if decorators else node.lineno
-
-
-def _dedented(source: str) -> str:
-    """A program with one space a level, but for the lines inside of texts."""
-    inside: set[int] = set()
-    for token in tokenize.generate_tokens(io.StringIO(source).readline):
-        if token.type == tokenize.STRING or tokenize.tok_name[token.type].startswith("FSTRING"):
-            inside.update(range(token.start[0] + 1, token.end[0] + 1))
-    lines = source.splitlines(keepends=True)
-    depths = [0 if at in inside else len(line) - len(line.lstrip(" ")) for at, line in enumerate(lines, 1)]
-    return "".join([" " * (depth // 4) + line[depth:] for line, depth in zip(lines, depths, strict=True)])
-
-
-def _annotations(nodes: Iterable[ast.AST], lines: list[str]) -> Iterator[tuple[int, int, int]]:
-    """Where functions and variables say types, on one line each: its number, and the columns from and to.
-
-    Those of a class's own body stay: a dataclass reads them.
-    """
-    of_classes = {id(inner) for node in nodes if isinstance(node, ast.ClassDef) for inner in node.body}
-    for node in nodes:
-        if isinstance(node, ast.AnnAssign) and node.value is not None and id(node) not in of_classes:
-            yield from _span(node.lineno, node.target.end_col_offset or 0, node.annotation)
-        elif isinstance(node, ast.arg) and node.annotation is not None:
-            yield from _span(node.lineno, node.col_offset + len(node.arg.encode()), node.annotation)
-        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.returns is not None:
-            start = lines[node.returns.lineno - 1].encode().rfind(b" ->", 0, node.returns.col_offset)
-            yield from _span(node.returns.lineno, start, node.returns)
-
-
-def _span(line: int, start: int, annotation: ast.expr) -> Iterator[tuple[int, int, int]]:
-    """From a column to the end of an annotation, where both are on the line."""
-    if start >= 0 and annotation.end_lineno == line:
-        yield line, start, annotation.end_col_offset or 0
 
 
 def _is_in(parts: Iterable[str], name: str) -> bool:
@@ -408,5 +396,6 @@ def _is_in(parts: Iterable[str], name: str) -> bool:
 
 def _file(body: bytes, name: str, *, cache: str = "no-cache", pack: bool) -> File:
     kind = TYPES.get(Path(name).suffix, "application/octet-stream")
-    packed = gzip.compress(body, mtime=0) if pack and kind.startswith(TEXTS) and len(body) > 500 else b""
+    is_text = kind.startswith(TEXTS) or name.endswith(".py")
+    packed = gzip.compress(body, mtime=0) if pack and is_text and len(body) > 500 else b""
     return File(body, kind, f'"{sha256(body).hexdigest()[:24]}"', cache, packed)

@@ -27,18 +27,19 @@ if TYPE_CHECKING:
 
 # Methods that torch has on tensors only.
 METHODS = {
-    "corrcoef", "cov", "det", "digamma", "inverse", "lgamma", "logdet", "matrix_exp", "mvlgamma", "pinverse", "renorm",
-    "slogdet", "digamma_", "lgamma_", "renorm_",
-    "backward", "bfloat16", "bool", "byte", "cat", "char", "contiguous", "copy_", "cpu", "cuda", "data", "data_ptr",
-    "device", "dim", "double", "dtype", "element_size", "expand", "expand_as", "expit", "float", "get_device",
-    "grad", "grad_fn", "H", "half", "int", "is_contiguous", "is_cpu", "is_cuda", "is_inference", "is_leaf",
-    "is_meta", "is_mps", "is_nested", "is_pinned", "is_quantized", "is_set_to", "is_shared", "is_sparse",
-    "is_webgpu", "is_xpu", "item", "itemsize", "layout", "long", "mH", "mT", "names", "nbytes", "ndim",
-    "ndimension", "nelement", "new", "new_empty", "new_full", "new_ones", "new_tensor", "new_zeros", "numpy",
-    "output_nr", "pin_memory", "register_hook", "register_post_accumulate_grad_hook", "repeat", "requires_grad",
-    "requires_grad_", "reshape_as", "resize_", "retain_grad", "retains_grad", "set_", "shape", "share_memory_",
-    "short", "size", "storage", "storage_offset", "stride", "T", "to", "tobytes", "tolist", "type", "type_as",
-    "unfold", "untyped_storage", "view", "view_as", "webgpu", "where",
+    "corrcoef", "cov", "det", "digamma", "inverse", "lgamma", "logdet", "matrix_exp", "mvlgamma", "pinverse",
+    "polygamma", "polygamma_", "renorm", "mvlgamma_", "slogdet", "as_strided_scatter", "narrow_copy",
+    "new_empty_strided", "unsafe_chunk", "unsafe_split", "digamma_", "lgamma_", "renorm_", "backward", "bfloat16",
+    "bool", "byte", "cat", "char", "contiguous", "copy_", "cpu", "cuda", "data", "data_ptr", "device", "dim", "double",
+    "dtype", "element_size", "expand", "expand_as", "expit", "float", "get_device", "grad", "grad_fn", "H", "half",
+    "int", "is_contiguous", "is_cpu", "is_cuda", "is_inference", "is_leaf", "is_meta", "is_mps", "is_nested",
+    "is_pinned", "is_quantized", "is_set_to", "is_shared", "is_sparse", "is_webgpu", "is_xpu", "item", "itemsize",
+    "layout", "long", "mH", "mT", "names", "nbytes", "ndim", "ndimension", "nelement", "new", "new_empty", "new_full",
+    "new_ones", "new_tensor", "new_zeros", "numpy", "output_nr", "pin_memory", "register_hook",
+    "register_post_accumulate_grad_hook", "repeat", "requires_grad", "requires_grad_", "reshape_as", "resize_",
+    "retain_grad", "retains_grad", "set_", "shape", "share_memory_", "short", "size", "storage", "storage_offset",
+    "stride", "T", "to", "tobytes", "tolist", "type", "type_as", "unfold", "untyped_storage", "view", "view_as",
+    "webgpu", "where",
 }  # fmt: skip
 # A number on the left of a tensor: torch.pow(2, x).
 REFLECTED = {

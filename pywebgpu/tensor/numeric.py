@@ -221,11 +221,9 @@ def digamma(input: Tensor) -> Tensor:
     return apply(_real, gamma.digamma, input)
 
 
-def polygamma(n: int, input: Tensor) -> Tensor:
-    """The n-th derivative of digamma, by element; of n = 0 and 1."""
-    if n < 0 or n > 1:
-        raise NotImplementedError(f"polygamma: n = {n} is not here; 0 and 1 are")
-    return apply(_real, gamma.trigamma if n else gamma.digamma, input)
+def trigamma(input: Tensor) -> Tensor:
+    """The derivative of digamma, by element. It has no gradient: see special.polygamma."""
+    return apply(_real, gamma.trigamma, input)
 
 
 def mvlgamma(input: Tensor, p: int) -> Tensor:

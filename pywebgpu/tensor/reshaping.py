@@ -7,14 +7,11 @@ from itertools import pairwise
 from math import prod
 from typing import TYPE_CHECKING, Any, Self
 
-from pywebgpu import dtypes, shapes
-from pywebgpu.composites import arithmetic
+from pywebgpu import shapes
 from pywebgpu.dtypes import DType
 from pywebgpu.errors import RangeError, ShapeError
-from pywebgpu.ir.graph import Node, Spec
-from pywebgpu.ops import indexing, movement, pointwise
+from pywebgpu.ops import pointwise
 from pywebgpu.step_capture.capture import capture_state
-from pywebgpu.tensor.apply import apply
 from pywebgpu.tensor.base import TensorBase, as_tuple
 from pywebgpu.tensor.conversion import ConversionMethods
 from pywebgpu.tensor.history import History
@@ -76,12 +73,37 @@ class ReshapingMethods(ConversionMethods):
         return turned.transpose(a, b).clone()
 
     def as_strided(self, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Tensor:
-        """Elements at computed positions of the tensor's memory, as a copy."""
-        base: Any = self._base
-        shares = base is not None and base._storage is self._storage
-        flat = (base if shares and not self.is_contiguous() else self).reshape(-1)
-        offset = self.storage_offset() if storage_offset is None else storage_offset
-        return apply(_strided, flat, tuple(size), tuple(stride), offset)
+        """Elements of the tensor's memory at an offset, and from there at steps along each axis. A view."""
+        size, steps = tuple(size), tuple(stride)
+        if len(size) != len(steps):
+            raise RuntimeError("mismatch in length of strides and shape")
+        if 0 in size:
+            return self.reshape(-1)[:0].view(size)
+        axes = [(step, axis) for axis, step in enumerate(steps) if step and size[axis] > 1]
+        span = 1 + sum((size[axis] - 1) * step for step, axis in axes)
+        begin = self.storage_offset()
+        offset = begin if storage_offset is None else storage_offset
+        own = self.is_contiguous() and begin <= offset and offset + span <= begin + self.numel()
+        whole: Any = self if own else self._of(self._storage, ()) if self._base is None else self._base
+        flat, start = whole.reshape(-1), offset - begin if own else offset
+        if min((offset, *steps)) < 0 or start + span > flat.numel():
+            raise RangeError(
+                f"setStorage: sizes {list(size)}, strides {list(steps)}, storage offset {offset} are out of bounds for "
+                f"storage of {flat.numel()} elements"
+            )
+        found = flat[start : start + span]
+        axes.sort(reverse=True)  # The largest steps first: windows of windows.
+        for step, axis in axes:
+            span -= (size[axis] - 1) * step
+            found = found.unfold(-1, span, step)
+        order = [axis for _, axis in axes]
+        found = found.select(-1, 0).permute(sorted(range(len(order)), key=order.__getitem__))
+        for axis in sorted(set(range(len(size))) - set(order)):
+            found = found.unsqueeze(axis)
+        return found.expand(size)  # type: ignore[no-any-return]
+
+    def as_strided_(self, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Self:
+        return self._become(self.as_strided(size, stride, storage_offset))
 
     def sum_to_size(self, *size: Any) -> Tensor:
         """Sums over the axes along which a tensor of `size` would broadcast to this one."""
@@ -178,22 +200,3 @@ class ReshapingMethods(ConversionMethods):
 
     def t_(self) -> Self:
         return self._become(self.t())
-
-
-def _strided(x: Node, size: shapes.Shape, stride: shapes.Shape, offset: int) -> Node:
-    if len(size) != len(stride):
-        raise RuntimeError("mismatch in length of strides and shape")
-    last = offset + sum((n - 1) * step for n, step in zip(size, stride, strict=True))
-    if 0 not in size and last >= x.spec.shape[0]:
-        raise RangeError(f"as_strided: offset {last} is outside of a memory of {x.spec.shape[0]} elements")
-    indices = Spec(size, dtypes.int32)
-    at = pointwise.full(offset, indices)
-    for axis, step in enumerate(stride):
-        along = pointwise.iota(spec=indices, axis=axis)
-        at = pointwise.add(at, pointwise.mul(along, arithmetic.like(along, step)))
-    count = 1
-    for n in size:
-        count *= n
-    rows = movement.reshape(x, shape=(x.spec.shape[0], 1))
-    taken = indexing.take(rows, movement.reshape(at, shape=(count,)))
-    return movement.reshape(taken, shape=size)

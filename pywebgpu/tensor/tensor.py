@@ -103,12 +103,20 @@ class Tensor(GatherScatterMethods, SortingMethods, RandomMethods):
     # Few programs need these
 
     _repr_html_ = later("pywebgpu.display.values", "tensor_html")
-    lgamma_, digamma_, renorm_ = (
-        later("pywebgpu.tensor.numeric", name, in_place=True) for name in ("lgamma", "digamma", "renorm")
+    lgamma_, digamma_, renorm_, mvlgamma_ = (
+        later("pywebgpu.tensor.numeric", name, in_place=True) for name in ("lgamma", "digamma", "renorm", "mvlgamma")
     )
+    i0, igamma, igammac = (later("pywebgpu.special", name) for name in ("i0", "igamma", "igammac"))
+    i0_, igamma_, igammac_ = (later("pywebgpu.special", name, in_place=True) for name in ("i0", "igamma", "igammac"))
+    polygamma = later("pywebgpu.special.gamma", "derivative_of_digamma")
+    polygamma_ = later("pywebgpu.special.gamma", "derivative_of_digamma", in_place=True)
     lgamma, digamma, renorm, cov, corrcoef, mvlgamma = (
         later("pywebgpu.tensor.numeric", name)
         for name in ("lgamma", "digamma", "renorm", "cov", "corrcoef", "mvlgamma")
+    )
+    as_strided_scatter, new_empty_strided, unsafe_chunk, unsafe_split, narrow_copy = (
+        later("pywebgpu.tensor.copies", name)
+        for name in ("as_strided_scatter", "new_empty_strided", "unsafe_chunk", "unsafe_split", "narrow_copy")
     )
     det, inverse, logdet, slogdet, matrix_exp, pinverse = (
         later("pywebgpu.linalg", name) for name in ("det", "inverse", "logdet", "slogdet", "matrix_exp", "pinverse")

@@ -44,6 +44,7 @@ VIEWS = {
     "slice_of_slice": lambda torch, a: a[1:][:, 1:][::2, ::2],
     "expand_of_row": lambda torch, a: a[0].unsqueeze(0).expand(1, 6),
     "unfold": lambda torch, a: a.unfold(1, 2, 2),
+    "as_strided": lambda torch, a: a.as_strided((2, 3), (1, 7), 2),
     "contiguous": lambda torch, a: a.contiguous(),
     "to_same": lambda torch, a: a.to(torch.float32),
     "float": lambda torch, a: a.float(),

@@ -17,6 +17,9 @@ from tests.opdb.verdict import Difference, Verdict
 TIES = {"kthvalue", "topk", "argsort", "sort", "median", "nanmedian", "mode"}
 # Their vectors are known up to a sign: compared as PyTorch's own tests make them comparable.
 SIGNS = {"linalg.eigh", "linalg.svd", "svd", "linalg.eig"}
+# PyTorch's own gradient is not that of what it computes: it is of the part that was overwritten, where writing into a
+# view of a copy has that of the rest.
+MISTAKEN = {"as_strided_scatter"}
 # Their values are whatever memory holds.
 UNWRITTEN = {"empty", "empty_like", "new_empty", "new_empty_strided", "empty_permuted", "empty_strided", "resize_"}
 
@@ -69,7 +72,7 @@ def _sample(op: Any, sample: Any, translator: Translator, *, differentiable: boo
             elif op.name in SIGNS:
                 shown = [translator.value(sample.output_process_fn_grad)(out), sample.output_process_fn_grad(expected)]
             verdict.same("value", *shown, values=values, subject=op.name)
-            if differentiable and values:
+            if differentiable and values and op.name not in MISTAKEN:
                 finish = sample.output_process_fn_grad
                 found = gradients(pywebgpu, (args, kwargs), translator.value(finish)(out))
                 same_gradients(found, gradients(torch, given, finish(expected)), op.name)
@@ -145,7 +148,7 @@ def _in_place(op: Any, given: Any, translator: Translator, *, values: bool) -> N
         found = translator.value(op.inplace_variant)(mine, *ours, **options)
     if found is not mine and torch.is_tensor(expected) and expected is theirs:
         raise Difference("in place: another tensor is returned")
-    verdict.same("in place", mine, theirs, values=values)
+    verdict.same("in place", mine, theirs, values=values, subject=op.name)
 
 
 # Errors

@@ -70,6 +70,11 @@ class Translator:
             shown = self._shown(value)
             if shown is not None:
                 return shown
+            part = self._part(value)
+            if part is not None:
+                self._tensors[id(value)] = part
+                self._kept.append(value)
+                return part
             plain = (
                 torch.zeros(value.shape, dtype=value.dtype) if value._is_zerotensor() else value.detach().contiguous()
             )
@@ -83,6 +88,16 @@ class Translator:
             if value.is_contiguous() and value.numel() and not value._is_zerotensor():
                 self._memory.setdefault(value.untyped_storage().data_ptr(), (value.storage_offset(), found))
         return found
+
+    def _part(self, value: torch.Tensor) -> Any:
+        """A leaf that is a part of a larger memory, of which it may be asked for the rest; else None."""
+        count = value.untyped_storage().nbytes() // value.element_size() if value.requires_grad else 0
+        if count <= value.numel() or not value.numel() or not value.is_contiguous():
+            return None
+        whole = self._tensor(value.detach().as_strided((count,), (1,), 0).clone())
+        start = value.storage_offset()
+        shown = whole[start : start + value.numel()].reshape(tuple(value.shape))
+        return shown.detach().requires_grad_()
 
     def _shown(self, value: torch.Tensor) -> Any:
         """A part of the memory of a tensor that was translated, or a row again and again; else None."""
@@ -102,7 +117,7 @@ class Translator:
     def function(self, function: Any) -> Any:
         """The function of the same name here; one that PyTorch's tests wrote is made anew over this library."""
         if type(function).__module__ == "torch._ops":
-            raise AbsentError(f"torch.ops.{function}")
+            return named(f"ops.{function}")
         if getattr(function, "__name__", "") in STAND_INS:
             return STAND_INS[function.__name__]
         path = paths().get(id(function))

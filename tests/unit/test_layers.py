@@ -12,7 +12,8 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "pywebgpu"
 
 # Lowest first. Two folders of one layer do not import each other; docs/architecture.md draws it.
-NAMES = ("accelerator", "backends", "cuda", "linalg", "memory", "random", "version", "webgpu")  # PyTorch's, a file each
+# PyTorch's modules, a file or a folder each.
+NAMES = ("accelerator", "backends", "cuda", "linalg", "memory", "random", "special", "version", "webgpu")
 LAYERS = (
     {
         "errors",
@@ -45,16 +46,21 @@ LAYERS = (
     {"amp", "hosts", "optim/swa_utils"},
     {
         "__main__",
+        "aten",
         "as_torch",
         "bench",
         "cli",
         "display",
         "compat",
+        "distributions",
         "doctor",
         "exporter",
         "factorization",
+        "nn/utils/parametrizations",
+        "nn/utils/stateless",
         "func",
         "handlers",
+        "operators",
         "profiler",
         "run",
         "stand_ins",
@@ -71,7 +77,10 @@ LATE = {"runtime/program_cache.py"}  # A page's archive leaves out what it impor
 
 # An optional package, and the units that may import it: as a file starts, and inside a function as well.
 OPTIONAL = {
-    "wgpu": ({"devices/native.py", "devices/loaded.py"}, {"devices/native.py", "devices/adapters.py"}),
+    "wgpu": (
+        {"devices/native.py", "devices/native_pass.py", "devices/loaded.py"},
+        {"devices/native.py", "devices/adapters.py"},
+    ),
     "numpy": ({"devices/cpu.py", "devices/native.py"}, {"devices", "tensor", "io", "data", *LAYERS[-1]}),
     "js": ({"devices/bridged.py"}, {"devices/bridged.py", "display", "doctor", "io"}),
     "pyodide": (

@@ -12,10 +12,11 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from pywebgpu.hosts import serve, site
+from pywebgpu.hosts import first_kernels, serve, site, stripping
 
 ROOT = Path(__file__).parents[2]
 INDEX = (ROOT / "web" / "index.html").read_text(encoding="utf-8")
@@ -32,7 +33,7 @@ PAGE = (
     "style.css",
     "icon.svg",
     "parts.py",
-    "config.json",
+    "sizes.json",
     *(path.name for path in (ROOT / "web").glob("*.mjs") if path.stem != "editor"),
 )
 
@@ -104,21 +105,52 @@ def test_what_did_not_change_is_not_sent_again(port: int) -> None:
 def test_network_has_what_the_machine_has_not(port: int) -> None:
     answer, _ = get(port, f"/modules/{ADDRESSES[0]}")
     assert (answer.status, answer.headers["Location"]) == (302, f"https://cdn.jsdelivr.net/npm/{ADDRESSES[0]}")
-    assert json.loads(get(port, "/config.json")[1])["pyodide"].startswith("https://")
+    assert config(get(port, "/")[1])["pyodide"].startswith("https://")
 
 
-@pytest.mark.parametrize("names", [("training", "rest"), ("editor",)])
+def config(page: bytes) -> dict[str, Any]:
+    """What the page tells its workers."""
+    found: dict[str, Any] = json.loads(page.partition(site.CONFIG)[2].partition(b"</script>")[0])
+    return found
+
+
+def test_what_is_made_here_has_an_address_of_its_version(port: int, pages: site.Site) -> None:
+    address = config(get(port, "/")[1])["kept"]["python.mjs"]
+    answer, body = get(port, f"/{address}")
+    assert (answer.headers["Cache-Control"], answer.headers["Content-Type"]) == (
+        site.FOREVER,
+        "text/javascript; charset=utf-8",
+    )
+    assert b'from "./bridge.mjs"' in body
+    version = address.split("/")[1]
+    assert get(port, f"/{address.replace(version, 24 * '0')}")[0].status == 404
+    assert get(port, f"/kept/{version}/node.mjs")[0].status == 404
+
+
+def test_first_kernels_are_those_of_the_first_model() -> None:
+    here = site.find_folders(cdn=True)
+    found = json.loads(first_kernels.make(here.demo, here.web / "sizes.json", "swiftshader"))
+    assert len({kernel["wgsl"] for kernel in found}) == len(found) > 40
+    assert {"name", "wgsl", "bindings"} <= set(found[0])
+    assert not any("subgroup-matrix" in need for kernel in found for need in kernel.get("needs", ()))
+
+
+@pytest.mark.parametrize("names", [("training", "rest"), ("editing",)])
 def test_archives_hold_the_library_once(pages: site.Site, names: tuple[str, ...]) -> None:
     archives = [members(pages.file(f"{name}.xz")) for name in names]
     found = set().union(*archives)
     assert len(found) == sum(map(len, archives))
-    script = {"training": "training.py", "editor": "editing.py"}[names[0]]
+    script = {"training": "training.py", "editing": "editing.py"}[names[0]]
     wanted = {script, "train.py", "model.py", "data.py", "pywebgpu/__init__.py", "pywebgpu/webgpu.py"}
     wanted |= {f"pywebgpu/js_bridge/{path.name}" for path in (ROOT / "js_bridge").glob("*.mjs")}
-    wanted -= {f"pywebgpu/js_bridge/{left}.mjs" for left in ("dawn", "node")}
+    wanted -= {f"pywebgpu/js_bridge/{left}.mjs" for left in ("dawn", "node", "snapshot")}
     wanted |= {path.relative_to(ROOT).as_posix() for path in (ROOT / "pywebgpu").rglob("*.wgsl")}
+    if names[0] == "training":
+        wanted -= {f"pywebgpu/js_bridge/{name}" for name in site.BRIDGE}
     assert wanted <= found
-    assert not [path for path in found if path.startswith("pywebgpu/bench") or "native" in path or "main.py" in path]
+    assert not [
+        path for path in found if path.startswith("pywebgpu/bench") or "devices/native" in path or "main.py" in path
+    ]
 
 
 def test_rest_of_the_library_comes_when_it_is_imported(
@@ -143,7 +175,7 @@ def test_rest_of_the_library_comes_when_it_is_imported(
 def test_archive_without_comments_and_types_is_the_same_program() -> None:
     for file in (ROOT / "pywebgpu").rglob("*.py"):
         source = file.read_text(encoding="utf-8")
-        assert shape(site.without_comments(source)) == shape(source), file
+        assert shape(stripping.without_comments(source)) == shape(source), file
 
 
 def shape(source: str) -> list[tuple[str, int]]:
@@ -210,10 +242,14 @@ def test_import_map_names_whatever_is_imported() -> None:
 
 
 def test_page_downloads_little() -> None:
+    """Where no snapshot is ready; with one, its archive is not needed."""
     here = site.Site(local_folders())
+    index = here.file("")
+    assert index is not None
+    kept = f"kept/{config(index.body)['version']}"
     needed = [
         *PAGE,
-        "training.xz",
+        *(f"{kept}/{name}" for name in (*site.BRIDGE, "training.xz")),
         *(f"modules/{name}" for name in ADDRESSES if name.startswith("uplot")),
     ]
     sizes = {}

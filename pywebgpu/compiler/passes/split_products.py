@@ -16,6 +16,8 @@ from pywebgpu.kernels.templates.matmul import MatmulTemplate, summed
 from pywebgpu.kernels.templates.matmul_kernel import problem_of
 from pywebgpu.ops import contraction, movement, pointwise, reduction
 
+LONG = 4096  # steps of k from which parts are worth more than a sum of an operand on the way
+
 
 def split_products(roots: tuple[Node, ...], order: Sequence[Node], claims: Claims) -> tuple[Node, ...]:
     """The same values but for the order of sums."""
@@ -43,11 +45,12 @@ def _spans(order: Sequence[Node], claims: Claims) -> dict[int, int]:
             if known[problem]:
                 found[id(node)] = known[problem]
     beside = _summing(order) if found else set()
-    return {number: span for number, span in found.items() if number not in beside}
+    lengths = {id(node): node.inputs[0].spec.shape[-1] for node in order if id(node) in found}
+    return {at: span for at, span in found.items() if at not in beside or lengths[at] > LONG}
 
 
 def _summing(order: Sequence[Node]) -> set[int]:
-    """Ids of products beside which an operand is summed over k: one kernel does both, which is worth more."""
+    """Ids of products beside which an operand is summed over k: one kernel does both."""
     products: dict[int, list[Node]] = {}  # by id of what an operand is below views
     for node in order:
         if node.op is contraction.matmul and not node.is_source:

@@ -1,0 +1,111 @@
+"""Source files without what a page's Python and JavaScript do not run: comments, docstrings, types.
+
+Apart from site.py because it knows Python's grammar and nothing of addresses.
+"""
+
+import ast
+import io
+import re
+import tokenize
+from collections.abc import Iterable, Iterator
+from typing import TypeGuard
+
+COMMENTS = re.compile(r"^[ \t]*(?:/\*\*(?:(?!\*/).)*\*/|//[^\n]*)[ \t]*$", re.MULTILINE | re.DOTALL)
+
+
+def bare(name: str, content: bytes) -> bytes:
+    """A file without what Python and JavaScript do not run."""
+    if name.endswith(".py"):
+        return without_comments(content.decode()).encode()
+    return COMMENTS.sub("", content.decode()).encode() if name.endswith(".mjs") else content
+
+
+def without_comments(source: str) -> str:
+    """The same program, each line at its number: no comments, docstrings and types, narrow indentation."""
+    lines = source.splitlines(keepends=True)
+    kept = list(lines)
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT:
+            line, column = token.start
+            kept[line - 1] = lines[line - 1][:column].rstrip() + "\n"
+    nodes = [*ast.walk(ast.parse(source))]
+    for line, start, end in sorted(_annotations(nodes, lines), reverse=True):
+        encoded = kept[line - 1].encode()  # Columns of a tree count bytes.
+        kept[line - 1] = (encoded[:start] + encoded[end:]).decode()
+    for node in nodes:
+        if _is_for_checkers(node):
+            kept[_first_line(node) - 1 : node.end_lineno] = ["\n"] * ((node.end_lineno or 0) - _first_line(node) + 1)
+    for node in nodes:
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            text = node.body[0] if ast.get_docstring(node, clean=False) is not None else None
+            if text is not None and text.end_lineno is not None:
+                kept[text.lineno - 1 : text.end_lineno] = ["\n"] * (text.end_lineno - text.lineno + 1)
+                if len(node.body) == 1:
+                    kept[text.lineno - 1] = " " * text.col_offset + '""\n'
+    return _dedented(_without_type_imports("".join(kept)))
+
+
+def _without_type_imports(source: str) -> str:
+    """The same program without the imports of names that stood in annotations alone."""
+    tree, lines = ast.parse(source), source.splitlines(keepends=True)
+    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    used |= {str(node.value) for node in ast.walk(tree) if isinstance(node, ast.Constant)}  # as in __all__
+    for node in tree.body:
+        if _imports_types(node):
+            names = [one.name for one in node.names if one.name in used]
+            first, last = node.lineno - 1, node.end_lineno or node.lineno
+            lines[first:last] = ["\n"] * (last - first)
+            if names:
+                lines[first] = f"from {node.module} import {', '.join(names)}\n"
+    return "".join(lines)
+
+
+def _imports_types(node: ast.stmt) -> TypeGuard[ast.ImportFrom]:
+    """Whether all that it imports are classes, by their own names."""
+    return isinstance(node, ast.ImportFrom) and all(one.asname is None and one.name[0].isupper() for one in node.names)
+
+
+def _is_for_checkers(node: ast.AST) -> TypeGuard[ast.If | ast.FunctionDef]:
+    """Whether only type checkers read it: imports for annotations, and the ways in which a function may be called."""
+    if isinstance(node, ast.If):
+        return isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING" and not node.orelse
+    overloads = [ast.unparse(one) for one in node.decorator_list] if isinstance(node, ast.FunctionDef) else []
+    return "overload" in overloads
+
+
+def _first_line(node: ast.If | ast.FunctionDef) -> int:
+    decorators = [] if isinstance(node, ast.If) else node.decorator_list
+    return min(node.lineno, *(one.lineno for one in decorators)) if decorators else node.lineno
+
+
+def _dedented(source: str) -> str:
+    """A program with one space a level, but for the lines inside of texts."""
+    inside: set[int] = set()
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.STRING or tokenize.tok_name[token.type].startswith("FSTRING"):
+            inside.update(range(token.start[0] + 1, token.end[0] + 1))
+    lines = source.splitlines(keepends=True)
+    depths = [0 if at in inside else len(line) - len(line.lstrip(" ")) for at, line in enumerate(lines, 1)]
+    return "".join([" " * (depth // 4) + line[depth:] for line, depth in zip(lines, depths, strict=True)])
+
+
+def _annotations(nodes: Iterable[ast.AST], lines: list[str]) -> Iterator[tuple[int, int, int]]:
+    """Where functions and variables say types, on one line each: its number, and the columns from and to.
+
+    Those of a class's own body stay: a dataclass reads them.
+    """
+    of_classes = {id(inner) for node in nodes if isinstance(node, ast.ClassDef) for inner in node.body}
+    for node in nodes:
+        if isinstance(node, ast.AnnAssign) and node.value is not None and id(node) not in of_classes:
+            yield from _span(node.lineno, node.target.end_col_offset or 0, node.annotation)
+        elif isinstance(node, ast.arg) and node.annotation is not None:
+            yield from _span(node.lineno, node.col_offset + len(node.arg.encode()), node.annotation)
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.returns is not None:
+            start = lines[node.returns.lineno - 1].encode().rfind(b" ->", 0, node.returns.col_offset)
+            yield from _span(node.returns.lineno, start, node.returns)
+
+
+def _span(line: int, start: int, annotation: ast.expr) -> Iterator[tuple[int, int, int]]:
+    """From a column to the end of an annotation, where both are on the line."""
+    if start >= 0 and annotation.end_lineno == line:
+        yield line, start, annotation.end_col_offset or 0

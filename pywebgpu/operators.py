@@ -1,0 +1,268 @@
+"""PyTorch's operators under the names that its own library has for them: native_layer_norm, segment_reduce …
+
+Most are what nn.functional calls, with what a gradient needs as further results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import ceil, prod
+from typing import Any
+
+from pywebgpu import dtypes
+from pywebgpu.nn import functional
+from pywebgpu.tensor import create, functions, random
+from pywebgpu.tensor.tensor import Tensor
+
+Maybe = Tensor | None
+
+
+def slice_(input: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Tensor:
+    """input[start:end:step] along an axis."""
+    found: Tensor = input.movedim(dim, 0)[start:end:step].movedim(0, dim)
+    return found
+
+
+# Normalization
+
+
+def _statistics(x: Tensor, axes: Sequence[int], eps: float) -> tuple[Tensor, Tensor]:
+    """Mean and the inverse of the standard deviation."""
+    wide = x.float() if x.dtype.itemsize == 2 else x
+    return wide.mean(axes, keepdim=True), wide.var(axes, correction=0, keepdim=True).add(eps).rsqrt()
+
+
+def _scaled(x: Tensor, weight: Maybe, bias: Maybe) -> Tensor:
+    x = x if weight is None else x * weight
+    return x if bias is None else x + bias
+
+
+def _normal(x: Tensor, axes: Sequence[int], eps: float) -> Tensor:
+    mean, rstd = _statistics(x, axes, eps)
+    return (x - mean) * rstd
+
+
+def native_layer_norm(
+    input: Tensor, normalized_shape: Sequence[int], weight: Maybe, bias: Maybe, eps: float
+) -> tuple[Tensor, ...]:
+    """layer_norm, mean, inverse of the standard deviation."""
+    axes = list(range(-len(normalized_shape), 0))
+    mean, rstd = _statistics(input.detach(), axes, eps)
+    return _scaled(_normal(input, axes, eps), weight, bias).to(input.dtype), mean, rstd
+
+
+def native_group_norm(
+    input: Tensor, weight: Maybe, bias: Maybe, N: int, C: int, HxW: int, group: int, eps: float
+) -> tuple[Tensor, ...]:
+    """group_norm, mean, inverse of the standard deviation. Shapes: input (N, C, …) of N * C * HxW elements."""
+    grouped = input.reshape(N, group, -1)
+    mean, rstd = _statistics(grouped, (-1,), eps)
+    shape = (1, C, *(1 for _ in range(input.ndim - 2)))
+    scale, shift = (None if part is None else part.reshape(shape) for part in (weight, bias))
+    out = _scaled(_normal(grouped, (-1,), eps).reshape(input.shape), scale, shift)
+    return out.to(input.dtype), mean.squeeze(-1).to(input.dtype), rstd.squeeze(-1).to(input.dtype)
+
+
+def native_batch_norm(
+    input: Tensor,
+    weight: Maybe,
+    bias: Maybe,
+    running_mean: Maybe,
+    running_var: Maybe,
+    training: bool,
+    momentum: float,
+    eps: float,
+) -> tuple[Tensor, ...]:
+    """batch_norm, and while training mean and inverse of the standard deviation."""
+    axes = [axis for axis in range(input.ndim) if axis != 1]
+    saved = [part.flatten() for part in _statistics(input.detach(), axes, eps)] if training else None
+    out = functional.batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
+    return out, *(saved or (input.new_empty(0), input.new_empty(0)))
+
+
+_native_batch_norm_legit = native_batch_norm
+
+
+def _batch_norm_with_update(
+    input: Tensor,
+    weight: Maybe,
+    bias: Maybe,
+    running_mean: Tensor,
+    running_var: Tensor,
+    momentum: float,
+    eps: float,
+) -> tuple[Tensor, ...]:
+    found = native_batch_norm(input, weight, bias, running_mean, running_var, True, momentum, eps)
+    return *found, input.new_empty(0, dtype=dtypes.uint8)
+
+
+# Masks and softmax
+
+
+def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor, Tensor]:
+    """dropout and what it kept."""
+    if train is False or p == 0:
+        return input.clone(), create.ones(input.shape, dtype=dtypes.bool_, device=str(input.device))
+    kept = random.rand_like(input.detach().float()) >= p if p < 1 else input.new_zeros(input.shape).bool()
+    return native_dropout_backward(input, kept, 0.0 if p == 1 else 1 / (1 - p)), kept
+
+
+def native_dropout_backward(grad_output: Tensor, mask: Tensor, scale: float) -> Tensor:
+    return grad_output * (mask.to(grad_output.dtype) * scale)
+
+
+def _softmax_backward_data(grad_output: Tensor, output: Tensor, dim: int, input_dtype: dtypes.DType) -> Tensor:
+    product = grad_output * output
+    return (product - output * product.sum(dim, keepdim=True)).to(input_dtype)
+
+
+def _safe_softmax(input: Tensor, dim: int, dtype: dtypes.DType | None = None) -> Tensor:
+    """softmax; a row of -inf alone becomes 0."""
+    x = input if dtype is None else input.to(dtype)
+    x = x if x.dtype.is_floating_point else x.to(dtypes.default())
+    empty = (x == float("-inf")).all(dim, keepdim=True)
+    return x.masked_fill(empty, 0.0).softmax(dim).masked_fill(empty, 0.0)
+
+
+# By number
+
+
+def _held(input: Tensor, mask: Tensor, indices: Sequence[Maybe]) -> tuple[Any, ...]:
+    """Numbers that are none where the mask is False, held inside."""
+    return tuple(
+        slice(None) if index is None else index.clamp(0, max(n - 1, 0))
+        for index, n in zip(indices, input.shape, strict=False)
+    )
+
+
+def _unsafe_masked_index(input: Tensor, mask: Tensor, indices: Sequence[Maybe], fill: float) -> Tensor:
+    found: Tensor = input[_held(input, mask, indices)]
+    return found.masked_fill(mask.logical_not(), fill)
+
+
+def _unsafe_masked_index_put_accumulate(
+    input: Tensor, mask: Tensor, indices: Sequence[Maybe], values: Tensor
+) -> Tensor:
+    return input.index_put(_held(input, mask, indices), values.masked_fill(mask.logical_not(), 0), accumulate=True)
+
+
+def max_pool2d_with_indices_backward(
+    grad_output: Tensor,
+    self: Tensor,
+    kernel_size: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    ceil_mode: bool,
+    indices: Tensor,
+) -> Tensor:
+    flat = self.new_zeros(self.shape).flatten(-2)
+    return flat.scatter_add(-1, indices.flatten(-2), grad_output.flatten(-2)).reshape(self.shape)
+
+
+def _chunk_cat(tensors: Sequence[Tensor], dim: int, num_chunks: int, *, out: Maybe = None) -> Tensor:
+    """Each tensor in so many parts along an axis, the last filled with 0; parts of one number are joined."""
+    if not tensors or num_chunks < 1:
+        raise RuntimeError("_chunk_cat expects a non-empty input tensor list and num_chunks greater than 0")
+    first = tensors[0]
+    axis = dim % first.ndim
+    parts = []
+    for x in tensors:
+        if x.numel() == 0 or x.dtype is not first.dtype or x.device != first.device:
+            raise RuntimeError("_chunk_cat expects non-empty tensors of one dtype and device")
+        if x.ndim <= axis or x.shape[:axis] != first.shape[:axis]:
+            raise RuntimeError("_chunk_cat expects same sizes of 0,...,dim-1 dimensions")
+        rows = ceil(x.shape[axis] / num_chunks) * num_chunks
+        flat = x.reshape(*x.shape[:axis], x.shape[axis], prod(x.shape[axis + 1 :]))
+        filled = functional.pad(flat, (0, 0, 0, rows - x.shape[axis]))
+        parts.append(filled.reshape(*x.shape[:axis], num_chunks, -1))
+    return functions.cat(parts, axis + 1, out=out)
+
+
+_REDUCED = {
+    "sum": ("sum", 0.0),
+    "mean": ("sum", 0.0),
+    "prod": ("prod", 1.0),
+    "max": ("amax", 0.0),
+    "min": ("amin", 0.0),
+}
+
+
+def segment_reduce(
+    data: Tensor,
+    reduce: str,
+    *,
+    lengths: Maybe = None,
+    indices: Maybe = None,
+    offsets: Maybe = None,
+    axis: int = 0,
+    unsafe: bool = False,
+    initial: float | None = None,
+) -> Tensor:
+    """Rows combined that lie beside each other, in groups of the given lengths or between the given offsets."""
+    if reduce not in _REDUCED:
+        raise RuntimeError(f"segment_reduce: reduce is one of {', '.join(_REDUCED)}, not {reduce!r}")
+    if lengths is None and offsets is None:
+        raise RuntimeError("segment_reduce: either lengths or offsets must be defined.")
+    if lengths is None:
+        assert offsets is not None
+        lengths, ends = offsets.diff(dim=-1), offsets.narrow(-1, 1, offsets.shape[-1] - 1)
+    else:
+        ends = lengths.cumsum(-1)
+    at, count = axis % data.ndim, lengths.shape[-1]
+    position = create.arange(data.shape[at], device=str(data.device))
+    # A row belongs to as many groups as have ended before it; one after the last goes to a group that is dropped.
+    group = (position.unsqueeze(-1) >= ends.unsqueeze(-2)).sum(-1)
+    rest = (1,) * (data.ndim - group.ndim)
+    how, start = _REDUCED[reduce]
+    if reduce in ("max", "min"):
+        start = float("-inf") if reduce == "max" else float("inf")
+    shape = [*data.shape[:at], count + 1, *data.shape[at + 1 :]]
+    made = data.new_full(shape, start if initial is None else initial)
+    number = group.reshape(*group.shape, *rest).expand(data.shape)
+    found = made.scatter_reduce(at, number, data, how).narrow(at, 0, count)
+    if reduce != "mean":
+        return found
+    sizes = lengths.reshape(*lengths.shape, *rest)
+    empty = float("nan") if initial is None else initial
+    return functions.where(sizes == 0, empty, found / sizes.clamp_min(1)).to(data.dtype)
+
+
+_segment_reduce = segment_reduce
+
+
+# Pictures
+
+_MODES = "bilinear", "nearest", "bicubic"
+_PADDINGS = "zeros", "border", "reflection"
+
+
+def grid_sampler(
+    input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
+) -> Tensor:
+    """grid_sample, with numbers for its words."""
+    found: Tensor = functional.grid_sample(
+        input, grid, _MODES[interpolation_mode], _PADDINGS[padding_mode], align_corners
+    )
+    return found
+
+
+grid_sampler_2d = grid_sampler_3d = grid_sampler
+
+
+def _upsample_bilinear2d_aa(
+    input: Tensor,
+    output_size: Sequence[int] | None,
+    align_corners: bool,
+    scales_h: float | Sequence[float] | None = None,
+    scales_w: float | None = None,
+    *,
+    scale_factors: Sequence[float] | None = None,
+) -> Tensor:
+    """interpolate with antialias=True."""
+    size = None if output_size is None else tuple(output_size)
+    factors = tuple(scale_factors) if size is None and scale_factors is not None else None
+    found: Tensor = functional.interpolate(
+        input, size, factors, mode="bilinear", align_corners=align_corners, antialias=True
+    )
+    return found

@@ -1,0 +1,84 @@
+"""What the functions of this package share: their dtypes, their `out`, their gradients, polynomials."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from pywebgpu import dtypes
+from pywebgpu.autograd.function import Function, FunctionCtx
+from pywebgpu.dtypes import Kind
+from pywebgpu.step_capture.free_number import NUMBERS
+from pywebgpu.tensor import functions
+from pywebgpu.tensor.base import TensorBase
+
+if TYPE_CHECKING:
+    from pywebgpu.tensor.tensor import Tensor
+
+    Smooth = Callable[[Tensor], Tensor]
+
+
+def unary(name: str, text: str, value: Smooth, derivative: Smooth | None = None) -> Callable[..., Tensor]:
+    """The public function of one tensor: whole numbers as floats, half floats computed in float32."""
+
+    def function(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+        if not isinstance(input, TensorBase):
+            raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+        (x,), dtype = real(input)
+        return finished(smooth(x, value, derivative, name).to(dtype), out)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = text
+    return function
+
+
+def real(*operands: Any) -> tuple[list[Any], dtypes.DType]:
+    """Tensors and numbers as tensors of the dtype to compute in, broadcast; and the dtype of the result."""
+    given: list[Any] = list(operands)
+    first: Any = next(item for item in given if isinstance(item, TensorBase))
+    dtype = given[0].dtype if len(given) == 1 else functions.result_type(*given)
+    dtype = dtype if dtype.kind is Kind.FLOAT else dtypes.default()
+    wide = dtypes.float32 if dtype.itemsize == 2 else dtype
+    made = [first.new_full((), item, dtype=wide) if isinstance(item, NUMBERS) else item.to(wide) for item in given]
+    return made if len(made) == 1 else list(functions.broadcast_tensors(*made)), dtype
+
+
+def finished(found: Tensor, out: Tensor | None) -> Tensor:
+    """The result, written to `out` where that is given."""
+    result: Tensor = found if out is None else functions.into(out, found)
+    return result
+
+
+def smooth(x: Tensor, value: Smooth, derivative: Smooth | None, name: str) -> Tensor:
+    """value(x), whose gradient is `derivative`."""
+    found: Tensor = _function(value, derivative, name).apply(x) if x.requires_grad else value(x)
+    return found
+
+
+@lru_cache(256)
+def _function(value: Smooth, derivative: Smooth | None, name: str) -> type[Function]:
+    def forward(ctx: FunctionCtx, x: Tensor) -> Tensor:
+        ctx.save_for_backward(x)
+        return value(x)
+
+    def backward(ctx: FunctionCtx, g: Tensor) -> Tensor:
+        if derivative is None:
+            raise NotImplementedError(f"the derivative of special.{name} is not here")
+        (x,) = ctx.saved_tensors
+        return g * derivative(x)
+
+    return type(name, (Function,), {"forward": staticmethod(forward), "backward": staticmethod(backward)})
+
+
+def polynomial(t: Tensor, factors: Sequence[float]) -> Tensor:
+    """The factors times 1, t, t^2 and so on: they were fitted for t in [-1, 1]."""
+    total = t * factors[-1] + factors[-2]
+    for factor in factors[-3::-1]:
+        total = total * t + factor
+    return total
+
+
+def between(x: Tensor, low: float, high: float) -> Tensor:
+    """x in [low, high] as t in [-1, 1]; what is outside as the nearest end."""
+    return (x.clamp(low, high) - (low + high) / 2) * (2 / (high - low))

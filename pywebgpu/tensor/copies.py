@@ -1,0 +1,82 @@
+"""torch's names that end in _copy: what a view shows, as new memory; and tensors made with strides."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from pywebgpu.errors import ShapeError
+from pywebgpu.tensor import create, functions
+from pywebgpu.tensor.tensor import Tensor
+
+
+def _copying(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(method)
+    def function(input: Tensor, *args: Any, out: Any = None, **options: Any) -> Any:
+        found = method(input, *args, **options)
+        copies = tuple(part.clone() for part in found) if isinstance(found, tuple) else found.clone()
+        return copies if out is None else functions.into(out, copies)
+
+    function.__name__ = function.__qualname__ = f"{name}_copy"
+    function.__doc__ = f"As {name}, with memory of its own."
+    return function
+
+
+def _alias(input: Tensor) -> Tensor:
+    """The same elements of the same memory."""
+    return input.view_as(input)
+
+
+alias_copy, detach_copy = _copying("alias", _alias), _copying("detach", Tensor.detach)
+as_strided_copy, diagonal_copy = _copying("as_strided", Tensor.as_strided), _copying("diagonal", Tensor.diagonal)
+expand_copy, narrow_copy = _copying("expand", Tensor.expand), _copying("narrow", Tensor.narrow)
+permute_copy, select_copy = _copying("permute", Tensor.permute), _copying("select", Tensor.select)
+split_copy, squeeze_copy = _copying("split", Tensor.split), _copying("squeeze", Tensor.squeeze)
+t_copy, transpose_copy = _copying("t", Tensor.t), _copying("transpose", Tensor.transpose)
+unbind_copy, unfold_copy = _copying("unbind", Tensor.unbind), _copying("unfold", Tensor.unfold)
+unsqueeze_copy, view_copy = _copying("unsqueeze", Tensor.unsqueeze), _copying("view", Tensor.view)
+split_with_sizes_copy = _copying("split_with_sizes", Tensor.split_with_sizes)
+unsafe_chunk, unsafe_split = Tensor.chunk, Tensor.split
+unsafe_split_with_sizes = Tensor.split_with_sizes
+
+
+def as_strided_scatter(
+    input: Tensor, src: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None
+) -> Tensor:
+    """A copy of `input` in which as_strided shows `src`."""
+    made = input.clone()
+    shown = made.as_strided(size, stride, 0 if storage_offset is None else storage_offset)
+    if shown.shape != src.shape:
+        raise ShapeError(f"expected src to have a size equal to the slice of self: {list(shown.shape)}")
+    shown.copy_(src)
+    return made
+
+
+def empty_strided(size: Sequence[int], stride: Sequence[int], **options: Any) -> Tensor:
+    """A tensor whose memory has these steps along its axes; it holds zeros."""
+    if len(size) != len(stride):
+        raise RuntimeError(
+            f"dimensionality of sizes ({len(size)}) must match dimensionality of strides ({len(stride)})"
+        )
+    count = 0 if 0 in size else 1 + sum((n - 1) * step for n, step in zip(size, stride, strict=True))
+    wants = bool(options.pop("requires_grad", False))
+    return create.zeros(count, **options).as_strided(size, stride).requires_grad_(wants)
+
+
+def new_empty_strided(input: Tensor, size: Sequence[int], stride: Sequence[int], **options: Any) -> Tensor:
+    """As empty_strided, with this tensor's dtype and device unless others are given."""
+    options = {name: value for name, value in options.items() if value is not None}
+    return empty_strided(size, stride, **({"dtype": input.dtype, "device": str(input.device)} | options))
+
+
+def empty_permuted(size: Sequence[int], physical_layout: Sequence[int], **options: Any) -> Tensor:
+    """A tensor whose axes lie in memory in the order of `physical_layout`; it holds zeros."""
+    order = list(physical_layout)
+    if sorted(order) != list(range(len(order))) or len(order) != len(size):
+        raise RuntimeError(
+            f"Number of dimensions in size does not match the length of the physical_layout, or it is no order of "
+            f"axes: {list(size)} and {order}"
+        )
+    made = create.zeros([size[axis] for axis in order], **options)
+    return made.permute([order.index(axis) for axis in range(len(order))])
