@@ -11,7 +11,10 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pytest
 
 MARK = "\x1epywebgpu "  # before a line of the protocol, where prints take the same way
 LARGEST = 8 << 20  # bytes of a file that is brought back
@@ -25,21 +28,20 @@ class Server:
         self.job, self.receive, self.send = job, receive, send
         self.reports: list[object] = []
         self.broken: dict[str, str] = {}  # files that could not be collected
-        self.config: Any = None
 
-    def configure(self, config: Any) -> None:
+    def configure(self, config: pytest.Config) -> None:
         """After pytest's own plugins: what would print has nobody to speak to, since the other end reports."""
         self.config = config
         config.pluginmanager.unregister(name="terminalreporter")
 
-    def pytest_collectreport(self, report: Any) -> None:
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         if report.failed:
             self.broken[report.nodeid.partition("::")[0]] = str(report.longrepr)
 
-    def pytest_runtest_logreport(self, report: Any) -> None:
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         self.reports.append(self.config.hook.pytest_report_to_serializable(config=self.config, report=report))
 
-    def pytest_runtestloop(self, session: Any) -> bool:
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
         items = {item.nodeid: item for item in session.items}
         self.send(json.dumps({"ready": len(items)}))
         while request := self.receive():
