@@ -119,12 +119,15 @@ def test_blocks_add_up_their_operands(block: Block, device: str, monkeypatch: py
     program_cache.clear()
 
 
-def test_a_nan_stays_in_its_row(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("unrolls", [False, True])
+def test_a_nan_stays_in_its_row(unrolls: bool, device: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """What lies beyond an edge is never added, were it not a number."""
     if device == "cpu":
         pytest.skip("device cpu has no kernels")
     gpu: Any = devices.open_device(device)
-    monkeypatch.setattr(gpu, "target", replace(gpu.target, tuning=Always(Block(32, 64, 16, 4, 8, 2).launch)))
+    limits = replace(gpu.target.limits, unrolls=unrolls)
+    tuning = Always(Block(32, 64, 16, 4, 8, 2).launch)
+    monkeypatch.setattr(gpu, "target", replace(gpu.target, limits=limits, tuning=tuning))
     program_cache.clear()
     values = np.ones((33, 130), dtype=np.float32)
     values[5, 129] = np.nan
