@@ -84,10 +84,10 @@ OPTIONAL = {
         {"devices/native.py", "devices/adapters.py"},
     ),
     "numpy": ({"devices/cpu.py", "devices/native.py"}, {"devices", "tensor", "io", "data", *LAYERS[-1]}),
-    "js": ({"devices/bridged.py"}, {"devices/bridged.py", "display", "doctor", "io"}),
+    "js": ({"devices/bridged.py"}, {"devices/bridged.py", "display", "doctor", "hosts/test_server.py", "io"}),
     "pyodide": (
         {"devices/bridged.py", "devices/js_modules.py"},
-        {"devices/bridged.py", "devices/js_modules.py", "doctor", "io"},
+        {"devices/bridged.py", "devices/js_modules.py", "doctor", "hosts/test_server.py", "io"},
     ),
     "torch": (set(), {"bench"}),
     "playwright": (set(), {"hosts"}),
