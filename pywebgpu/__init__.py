@@ -47,6 +47,8 @@ contiguous_format, channels_last = "torch.contiguous_format", "torch.channels_la
 
 # Parts that are imported when they are first asked for.
 _PARTS = {
+    "accelerator", "amp", "autograd", "backends", "cuda", "data", "distributions", "func", "io", "linalg", "memory",
+    "nn", "optim", "profiler", "random", "utils", "version", "webgpu",
     "accelerator", "amp", "autograd", "backends", "cuda", "data", "display", "func", "io", "linalg", "memory", "nn",
     "optim", "profiler", "random", "special", "utils", "version", "webgpu",
 }  # fmt: skip

@@ -10,6 +10,7 @@ from pywebgpu import backends as backends
 from pywebgpu import cuda as cuda
 from pywebgpu import data as data
 from pywebgpu import display as display
+from pywebgpu import distributions as distributions
 from pywebgpu import errors as errors
 from pywebgpu import func as func
 from pywebgpu import io as io

@@ -21,7 +21,6 @@ class Settings:
     cache: the folder where compiled Programs are kept from process to process, "" for nowhere.
     node: the program Node, or a folder with its packages, that `pywebgpu node` uses; "" for the installation's own.
     tuning: False launches kernels by the templates' own rules, and not as was measured on adapters of this kind.
-    matrices: True multiplies halves on subgroup matrices where Dawn has them; no GPU has been checked with it.
     nans: "0" for no check, "1" raises at the first NaN that an op makes, "inf" at the first infinity, too.
     """
 
@@ -37,7 +36,6 @@ class Settings:
     node: str = ""
     nans: str = "0"
     tuning: bool = True
-    matrices: bool = False
 
 
 def default_cache() -> str:
@@ -63,7 +61,6 @@ def from_environment() -> Settings:
         node=get("PYWEBGPU_NODE", ""),
         nans=get("PYWEBGPU_NANS") or "0",
         tuning=get("PYWEBGPU_TUNING", "1") != "0",
-        matrices=get("PYWEBGPU_MATRICES", "0") != "0",
     )
 
 

@@ -20,7 +20,6 @@ REASONS = {
     "contrib": "it is not part of this library",
     "cpu": "device cpu is NumPy",
     "distributed": "there is one process and its devices",
-    "distributions": "they are not written yet: draw with torch.randn, rand, bernoulli and multinomial",
     "export": "torch.export is a function here: docs/export.md",
     "fft": "there are no complex numbers here",
     "functional": "its functions stand in torch itself",
@@ -61,6 +60,12 @@ INSIDE = {
     "backends": "cpu cuda cudnn cusparselt kleidiai mha miopen mkl mkldnn mps nnpack openmp opt_einsum python_native "
     "quantized xeon xnnpack",
     "cuda": "amp comm gds graphs green_contexts jiterator memory nccl nvtx profiler random sparse streams tunable",
+    "distributions": "bernoulli beta binomial categorical cauchy chi2 constraint_registry constraints "
+    "continuous_bernoulli dirichlet distribution exp_family exponential fishersnedecor gamma generalized_pareto "
+    "geometric gumbel half_cauchy half_normal independent inverse_gamma kl kumaraswamy laplace lkj_cholesky log_normal "
+    "logistic_normal lowrank_multivariate_normal mixture_same_family multinomial multivariate_normal negative_binomial "
+    "normal one_hot_categorical pareto poisson relaxed_bernoulli relaxed_categorical studentT transformed_distribution "
+    "transforms uniform utils von_mises weibull wishart",
     "nn": "attention backends common_types cpp functional grad init intrinsic modules parallel parameter qat "
     "quantizable quantized utils",
     "optim": "adadelta adagrad adam adamax adamw asgd lbfgs lr_scheduler nadam optimizer radam rmsprop rprop sgd "

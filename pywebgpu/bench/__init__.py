@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 
 from pywebgpu import devices, errors
-from pywebgpu.bench import compare, growth, measure, plans, report, torch_baseline, workloads
+from pywebgpu.bench import compare, growth, measure, plans, report, rooflines, torch_baseline, workloads
 from pywebgpu.hosts import chromium, node, site
 from pywebgpu.installation import InstallationError
 
@@ -33,6 +33,8 @@ def main(arguments: Sequence[str]) -> int:
         steps = [growth.measure(layers) for layers in growth.LAYERS]
         print(json.dumps(growth.as_data(steps), indent=2) if options.json else growth.table(steps))
         return 0
+    if options.rooflines:
+        return _rooflines(parser, options)
     ours, theirs = PRECISIONS[options.precision]
     names = options.workloads or workloads.WORKLOADS
     chosen = [workloads.named(name, options.tokens, ours) for name in names]
@@ -54,6 +56,18 @@ def main(arguments: Sequence[str]) -> int:
         if sys.stderr.isatty():
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
     print(json.dumps([asdict(one) for one in found], indent=2) if options.json else report.table(found))
+    return 0
+
+
+def _rooflines(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
+    try:
+        kernels = rooflines.run(options.device or "webgpu")
+    except ValueError as error:
+        parser.error(str(error))
+    except errors.DeviceError as error:
+        print(f"pywebgpu bench: {error}", file=sys.stderr)
+        return 2
+    print(json.dumps(rooflines.as_data(kernels), indent=2) if options.json else rooflines.table(kernels))
     return 0
 
 
@@ -111,6 +125,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--json", action="store_true", help="print a list of JSON objects")
     parser.add_argument("--plans", action="store_true", help="instead: memory planned for whole models, by device null")
     parser.add_argument("--growth", action="store_true", help="instead: what compiling costs as a model gets deeper")
+    parser.add_argument(
+        "--rooflines", action="store_true", help="instead: kernels as shares of a copy and of the fastest product"
+    )
     parser.add_argument("--no-peers", action="store_true", help="leave PyTorch out")
     return parser
 

@@ -18,6 +18,7 @@ from pywebgpu.kernels import windows
 from pywebgpu.kernels.access import Chain, Edge, below, is_free, is_view
 from pywebgpu.kernels.template import REPEAT_COST
 from pywebgpu.kernels.templates import Claims
+from pywebgpu.kernels.templates.matmul_blocks import is_aligned
 from pywebgpu.ops import contraction, pointwise, reduction
 from pywebgpu.settings import settings
 from pywebgpu.shapes import Shape
@@ -76,7 +77,7 @@ class Inlining:
 
     def _choose(self, computing: list[Node]) -> None:
         """Finds the nodes that are computed where they are used, and what the others read."""
-        readers = self._count_readers()
+        self._readers = readers = self._count_readers()
         costs: dict[int, int] = {}
         for node in computing:
             edges = self._edges_of(node)
@@ -95,7 +96,7 @@ class Inlining:
 
     def _is_worth_repeating(self, node: Node, edges: list[Edge], readers: list[Node], cost: int) -> bool:
         """True where computing the node again in each reader costs less than storing and loading it."""
-        if self._is_half_operand(node, readers):
+        if self._is_half_operand(node, readers) or is_aligned(node):
             return False
         inputs = {id(producer): producer for producer, _, _ in edges if producer.spec.shape}
         size = prod(node.spec.shape)
@@ -104,7 +105,23 @@ class Inlining:
             return False
         if any(producer.op is contraction.partial_matmul for producer in large):
             return False  # It has more to read than it has to store.
+        if any(self.claims.of(reader).rereads for reader in readers) and any(
+            self._is_alone(producer, node) for producer in large
+        ):
+            return False  # Stored instead of what it is made of, it takes as much memory, and is computed once.
         return cost <= min([self.claims.of(reader).repeats for reader in readers], default=REPEAT_COST)
+
+    def _is_alone(self, producer: Node, node: Node) -> bool:
+        """Whether a computed value is read for one node only."""
+        if producer.buffer is not None:
+            return False
+        at = producer
+        while at is not node:
+            readers = self._readers.get(id(at), [])
+            if id(at) in self.wanted or len(readers) != 1 or (at is not producer and id(at) not in self._inline):
+                return False
+            at = readers[0]
+        return True
 
     def _is_half_operand(self, node: Node, readers: list[Node]) -> bool:
         """Whether products read a computed value as halves: stored so it takes half the memory, also until backward.
@@ -114,8 +131,8 @@ class Inlining:
         if node.op is not pointwise.cast or node.spec.dtype.format not in (F16, BF16):
             return False
         products = [reader for reader in readers if self.claims.of(reader).rereads]
-        found = bool(products)
-        if found and below(node.inputs[0]).buffer is not None:
+        found = bool(products) or any(map(is_aligned, readers))
+        if products and below(node.inputs[0]).buffer is not None:
             size = prod(node.spec.shape)
             times = sum(prod(one.spec.shape) * one.inputs[0].spec.shape[-1] for one in products) // max(size, 1)
             found = size >= LARGE and times >= REREAD

@@ -66,10 +66,13 @@ def layer(
     projection: Node | None = None,
     *,
     backwards: bool = False,
+    present: Node | None = None,
 ) -> State:
     """All steps of one layer: (outputs, *last state). `backwards` starts at the last step.
 
-    Shapes: x (t, n, i), state (n, h) each, weight_ih (count * h, i), weight_hh (count * h, h) -> (t, n, h), (n, h)...
+    present: which rows have a step; where one has not, the row keeps its state.
+    Shapes: x (t, n, i), state (n, h) each, weight_ih (count * h, i), weight_hh (count * h, h), present (t, n, 1)
+    -> (t, n, h), (n, h)...
     """
     _check(kind, x, state, weight_ih, weight_hh)
     length = x.spec.shape[0]
@@ -78,7 +81,12 @@ def layer(
     out: list[Node] = []
     for time in reversed(range(length)) if backwards else range(length):
         now = scan.part(gates, 0, time, time + 1)
-        held = step(kind, movement.reshape(now, shape=now.spec.shape[1:]), held, weight_hh, bias_hh, projection)
+        new = step(kind, movement.reshape(now, shape=now.spec.shape[1:]), held, weight_hh, bias_hh, projection)
+        if present is not None:
+            here = scan.part(present, 0, time, time + 1)
+            here = movement.reshape(here, shape=here.spec.shape[1:])
+            new = tuple(arithmetic.where(here, one, old) for one, old in zip(new, held, strict=True))
+        held = new
         out.append(held[0])
     return (joining.stack(out[::-1] if backwards else out, 0), *held)
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
 from math import sqrt
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from pywebgpu.composites import recurrent
+from pywebgpu.ir.graph import thread_state
 from pywebgpu.nn import functional, init
 from pywebgpu.nn.module import Module
 from pywebgpu.nn.parameter import Parameter
+from pywebgpu.nn.utils import rnn
 from pywebgpu.tensor import create
 from pywebgpu.tensor.apply import apply
 from pywebgpu.tensor.functions import stack
@@ -39,16 +42,25 @@ class RNNBase(Module):
         dtype: DType | None = None,
     ) -> None:
         super().__init__()
-        if not isinstance(hidden_size, int):
-            raise TypeError(f"hidden_size should be of type int, got: {type(hidden_size).__name__}")
-        if hidden_size <= 0:
-            raise ValueError("hidden_size must be greater than zero")
-        if num_layers <= 0:
-            raise ValueError("num_layers must be greater than zero")
-        if not 0 <= dropout <= 1:
+        if not isinstance(dropout, int | float) or isinstance(dropout, bool) or not 0 <= dropout <= 1:
             raise ValueError(
                 "dropout should be a number in range [0, 1] representing the probability of an element being zeroed"
             )
+        if dropout > 0 and num_layers == 1:
+            warnings.warn(
+                "dropout option adds dropout after all but last recurrent layer, so non-zero dropout expects "
+                f"num_layers greater than 1, but got dropout={dropout} and num_layers={num_layers}",
+                stacklevel=3,
+            )
+        given: tuple[tuple[str, object, type], ...] = (
+            ("bias", bias, bool), ("batch_first", batch_first, bool), ("input_size", input_size, int),
+            ("hidden_size", hidden_size, int), ("num_layers", num_layers, int),
+        )  # fmt: skip
+        for name, value, kind in given:
+            if not isinstance(value, kind):
+                raise TypeError(f"{name} should be of type {kind.__name__}, got: {type(value).__name__}")
+            if kind is int and value <= 0:  # type: ignore[operator]
+                raise ValueError(f"{name} must be greater than zero")
         if not 0 <= proj_size < hidden_size:
             raise ValueError("proj_size has to be smaller than hidden_size, and not negative")
         self.mode, self.input_size, self.hidden_size, self.num_layers = mode, input_size, hidden_size, num_layers
@@ -94,14 +106,56 @@ class RNNBase(Module):
     def flatten_parameters(self) -> None:
         """Accepted for programs that name it: weights stay as they are."""
 
-    def forward(self, input: Tensor, hx: Hidden | None = None) -> tuple[Tensor, Hidden]:
+    @overload
+    def forward(self, input: Tensor, hx: Hidden | None = None) -> tuple[Tensor, Hidden]: ...
+    @overload
+    def forward(self, input: rnn.PackedSequence, hx: Hidden | None = None) -> tuple[rnn.PackedSequence, Hidden]: ...
+    def forward(
+        self, input: Tensor | rnn.PackedSequence, hx: Hidden | None = None
+    ) -> tuple[Tensor | rnn.PackedSequence, Hidden]:
+        if isinstance(input, rnn.PackedSequence):
+            return self._forward_packed(input, hx)
         if input.ndim not in (2, 3):
             raise ValueError(f"{self._get_name()}: Expected input to be 2D or 3D, got {input.ndim}D instead")
+        self._check_input(input)
         batched = input.ndim == 3
         x: Any = input if batched else input.unsqueeze(1)
         if batched and self.batch_first:
             x = x.transpose(0, 1)
-        states = self._states(x, hx, batched=batched)
+        x, final = self._run(x, self._states(x, hx, batched=batched))
+        if not batched:
+            x, final = x.squeeze(1), [state.squeeze(1) for state in final]
+        elif self.batch_first:
+            x = x.transpose(0, 1)
+        return x, (final[0], final[1]) if self.mode == "LSTM" else final[0]
+
+    def _forward_packed(self, packed: rnn.PackedSequence, hx: Hidden | None) -> tuple[rnn.PackedSequence, Hidden]:
+        """All steps of the longest sequence; the others keep their states beyond their ends."""
+        data, batch_sizes = packed.data, packed.batch_sizes.tolist()
+        if data.ndim != 2:
+            raise RuntimeError(f"input must have 2 dimensions, got {data.ndim}")
+        self._check_input(data)
+        x = rnn.padded_steps(data, batch_sizes, list(range(batch_sizes[0])), len(batch_sizes))
+        present = [[[at < now] for at in range(batch_sizes[0])] for now in batch_sizes]
+        states = self._states(x, hx, batched=True)
+        if hx is not None and packed.sorted_indices is not None:
+            states = [state.index_select(1, packed.sorted_indices) for state in states]
+        out, final = self._run(x, states, create.tensor(present, device=data.device))
+        back = packed.unsorted_indices
+        final = final if back is None else [state.index_select(1, back) for state in final]
+        found = rnn.PackedSequence(rnn.packed_steps(out, batch_sizes), *packed[1:])
+        return found, (final[0], final[1]) if self.mode == "LSTM" else final[0]
+
+    def _check_input(self, x: Tensor) -> None:
+        dtype = getattr(self, self._all_weights[0][0]).dtype
+        if x.dtype is not dtype and not thread_state.autocast:
+            raise ValueError(
+                f"RNN input dtype ({x.dtype}) does not match weight dtype ({dtype}). Convert input: input.to({dtype}), "
+                f"or convert model: model.to({x.dtype})"
+            )
+
+    def _run(self, x: Tensor, states: list[Any], present: Tensor | None = None) -> tuple[Tensor, list[Any]]:
+        """The outputs of the last layer (t, n, size), and the last states of all layers."""
         ends: list[list[Any]] = [[] for _ in states]
         for layer in range(self.num_layers):
             outputs = []
@@ -119,6 +173,7 @@ class RNNBase(Module):
                     weights.get("bias_hh"),
                     weights.get("weight_hr"),
                     backwards=direction == 1,
+                    present=present,
                 )
                 outputs.append(out)
                 for end, state in zip(ends, last, strict=True):
@@ -126,12 +181,7 @@ class RNNBase(Module):
             x = outputs[0] if len(outputs) == 1 else cat(outputs, -1)
             if self.dropout and layer + 1 < self.num_layers:
                 x = functional.dropout(x, self.dropout, self.training)
-        final = [stack(end, 0) for end in ends]
-        if not batched:
-            x, final = x.squeeze(1), [state.squeeze(1) for state in final]
-        elif self.batch_first:
-            x = x.transpose(0, 1)
-        return x, (final[0], final[1]) if self.mode == "LSTM" else final[0]
+        return x, [stack(end, 0) for end in ends]
 
     def _states(self, x: Tensor, hx: Hidden | None, *, batched: bool) -> list[Any]:
         """The states before the first step, each (layers * directions, n, size); zeros when not given."""
@@ -167,12 +217,12 @@ class RNN(RNNBase):
     def __init__(self, *args: Any, nonlinearity: str = "tanh", **kwargs: Any) -> None:
         if len(args) > 3:
             nonlinearity, args = args[3], (*args[:3], *args[4:])
+        if "proj_size" in kwargs:
+            raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
         if nonlinearity not in ("tanh", "relu"):
             raise ValueError(f"Unknown nonlinearity {nonlinearity!r}. Select from 'tanh' or 'relu'.")
         self.nonlinearity = nonlinearity
         super().__init__(f"RNN_{nonlinearity.upper()}", *args, **kwargs)
-        if self.proj_size:
-            raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
 
 
 class LSTM(RNNBase):
@@ -186,9 +236,9 @@ class GRU(RNNBase):
     """Gated recurrent unit (Cho et al. 2014, arXiv 1406.1078). Returns all outputs and the last state."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__("GRU", *args, **kwargs)
-        if self.proj_size:
+        if "proj_size" in kwargs:
             raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
+        super().__init__("GRU", *args, **kwargs)
 
 
 # Cells
@@ -225,6 +275,9 @@ class RNNCellBase(Module):
     def forward(self, input: Tensor, hx: Hidden | None = None) -> Hidden:
         if input.ndim not in (1, 2):
             raise ValueError(f"{self._get_name()}: Expected input to be 1D or 2D, got {input.ndim}D instead")
+        for part in () if hx is None else (hx,) if isinstance(hx, Tensor) else hx:
+            if part.ndim not in (1, 2):
+                raise ValueError(f"{self._get_name()}: Expected hidden to be 1D or 2D, got {part.ndim}D instead")
         batched = input.ndim == 2
         x: Any = input if batched else input.unsqueeze(0)
         count = 2 if self.kind == "LSTM" else 1

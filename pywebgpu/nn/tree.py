@@ -16,6 +16,13 @@ if TYPE_CHECKING:
     from pywebgpu.nn.module import Module
 
 
+class Computed:
+    """A tensor of a module that is computed where it is asked for."""
+
+    def compute_weight(self, module: ModuleTree) -> Tensor:
+        raise NotImplementedError
+
+
 class ModuleTree:
     """Attributes that are parameters, buffers or modules are registered under their name."""
 
@@ -24,6 +31,7 @@ class ModuleTree:
     _buffers: dict[str, Tensor | None]
     _modules: dict[str, Any]
     _non_persistent_buffers_set: set[str]
+    _computed: dict[str, Computed]  # only where there are some
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if args or kwargs:
@@ -79,6 +87,8 @@ class ModuleTree:
             held = own.get(kind)
             if held is not None and name in held:
                 return held[name]
+        if name in own.get("_computed", ()):
+            return own["_computed"][name].compute_weight(self)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __delattr__(self, name: str) -> None:

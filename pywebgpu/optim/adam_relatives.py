@@ -45,7 +45,7 @@ class RAdam(update_rule.UpdateRule):
         update = mean * (group["lr"] / update_rule.debiasing(beta1, step))
         longest = 2 / (1 - beta2) - 1
 
-        def rectified(length: Any) -> tensor.Tensor:
+        def rectified(length: optimizer.Rate) -> tensor.Tensor:
             ratio = (length - 4) * (length - 2) * longest / ((longest - 4) * (longest - 2) * length)
             found: tensor.Tensor = update * (ratio * correction) ** 0.5 / (square.sqrt() + group["eps"])
             return found

@@ -82,6 +82,11 @@ class Storage:
             self._node = node = Node(packing.piece, (now,), place, spec, flows)
         return node
 
+    def forget_piece(self) -> None:
+        """A part makes its node anew when it is asked for it again."""
+        if self.whole is not None:
+            self._node = _UNASKED
+
     @property
     def version(self) -> int:
         """How often it was written."""

@@ -250,6 +250,9 @@ class Builder:
             for leaf, grad in ends
         ]
         captured.new_gradients, captured.other_gradients = gradients.ends_of(kept)
+        del before
+        if not self._dry:
+            capture.forget_gradients()
         captured.n_fresh = len(self._fresh)
         captured.seen = self._find_seen(captured, result)
         self._require_settled()

@@ -251,6 +251,10 @@ class Capture:
             if leaf is not None:
                 yield leaf, grad, read
 
+    def forget_gradients(self) -> None:
+        """Holds those no longer that nobody read: their memory is free for the ones that took their place."""
+        self.grads = {at: (ref, grad if read else None, read) for at, (ref, grad, read) in self.grads.items()}
+
     def see(self, tensor: _Tensor) -> None:
         """A tensor is read or written: what it is now decides what the step is."""
         if id(tensor) not in self.tensors:

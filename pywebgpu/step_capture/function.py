@@ -165,6 +165,7 @@ class Compiled:
         self.counters["audits"] += 1
         now, begun = one.now, audit.begin(one, call)
         builder = Builder(call, step.free(one, call), ordinary=True, known=now, watched=now.n_audits == 0)
+        one.gradients.forget()
         captured = builder.record(self.function)
         now.n_calls += 1
         now.n_audits += 1

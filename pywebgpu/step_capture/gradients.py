@@ -27,9 +27,10 @@ class NewGradients:
         self.ends = list(ends)
         self._are_shown = are_shown
         self._leaves = [leaf for leaf, _ in ends]
-        self._forget()
+        self.forget()
 
-    def _forget(self) -> None:
+    def forget(self) -> None:
+        """Holds what the last run made no longer: an ordinary call drops it before it makes its own."""
         self._grads: list[TensorBase] = []
         self._storages: list[Storage] = []
         self._wholes_of: list[Storage | None] = []
@@ -40,6 +41,8 @@ class NewGradients:
         self._grads = [leaf._grad for leaf in self._leaves]
         self._storages = [*map(_storage, self._grads)]
         self._wholes_of = [*map(_whole, self._storages)]
+        for storage in self._storages:
+            storage.forget_piece()  # It would count as one who holds the value of the whole.
         self.wholes = {
             _number(made): whole_of(storage) for (_, made), storage in zip(self.ends, self._storages, strict=True)
         }
@@ -68,7 +71,7 @@ class NewGradients:
 
     def renew(self, storages: dict[int, Storage], tensors: dict[int, Any]) -> None:
         """Puts new tensors on these storages into `.grad`. tensors: by id of its template, what the run makes."""
-        self._forget()
+        self.forget()
         for leaf, made in self.ends:
             whole = storages[_number(made)]
             own = whole if made.part is None else Storage.part_of(whole, made.part)

@@ -9,7 +9,7 @@ import pytest
 
 import pywebgpu
 from pywebgpu import devices
-from pywebgpu.bench import compare, main, measure, report, workloads
+from pywebgpu.bench import compare, main, measure, report, rooflines, workloads
 from pywebgpu.runtime import state
 
 KEYS = [
@@ -195,6 +195,22 @@ def test_bad_arguments_are_refused(arguments: list[str], capsys: pytest.CaptureF
         main(arguments)
     assert stopped.value.code == 2
     assert "Traceback" not in capsys.readouterr().err
+
+
+def test_rooflines_are_shares_of_a_copy_and_of_the_fastest_product(device: str, monkeypatch: Any) -> None:
+    if device == "cpu":
+        with pytest.raises(SystemExit):
+            main(["--rooflines", "--device", device])
+        return
+    monkeypatch.setattr(rooflines, "SMALL", 1 << 15)
+    monkeypatch.setattr(rooflines, "SMALL_SIDE", 32)
+    monkeypatch.setattr(rooflines, "TOKENS", (16,))
+    found = rooflines.run(device)
+    assert all(one.ms > 0 and one.rate > 0 for one in found)
+    lines = rooflines.table(found).splitlines()
+    shares = [float(line.split()[-1]) for line in lines[1 : len(found) + 1]]
+    assert shares[0] == 1.0
+    assert 1.0 in [share for one, share in zip(found, shares, strict=True) if one.operations]
 
 
 def test_each_step_of_a_count_is_one_step() -> None:

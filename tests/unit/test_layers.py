@@ -52,9 +52,12 @@ LAYERS = (
         "cli",
         "display",
         "compat",
+        "distributions",
         "doctor",
         "exporter",
         "factorization",
+        "nn/utils/parametrizations",
+        "nn/utils/stateless",
         "func",
         "handlers",
         "operators",
@@ -74,7 +77,10 @@ LATE = {"runtime/program_cache.py"}  # A page's archive leaves out what it impor
 
 # An optional package, and the units that may import it: as a file starts, and inside a function as well.
 OPTIONAL = {
-    "wgpu": ({"devices/native.py", "devices/loaded.py"}, {"devices/native.py", "devices/adapters.py"}),
+    "wgpu": (
+        {"devices/native.py", "devices/native_pass.py", "devices/loaded.py"},
+        {"devices/native.py", "devices/adapters.py"},
+    ),
     "numpy": ({"devices/cpu.py", "devices/native.py"}, {"devices", "tensor", "io", "data", *LAYERS[-1]}),
     "js": ({"devices/bridged.py"}, {"devices/bridged.py", "display", "doctor", "io"}),
     "pyodide": (

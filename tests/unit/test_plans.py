@@ -83,3 +83,28 @@ def test_live_tensors_are_named_by_their_line() -> None:
     assert "4 x float32[3, 5]" in summary
     assert not torch.memory.live_tensors("null")
     del kept
+
+
+def test_audits_hold_no_gradients_but_the_new_ones() -> None:
+    with torch.device("null"):
+        model = torch.nn.Linear(512, 512)
+        x = torch.ones(4, 512)
+    optimizer = torch.optim.AdamW(model.parameters())
+
+    @torch.compile
+    def step() -> object:
+        optimizer.zero_grad()
+        loss = model(x).sum()
+        loss.backward()
+        optimizer.step()
+        return loss.detach()
+
+    counters = devices.open_device("null").counters
+    live = []
+    for _ in range(6):
+        counters["peak_bytes"] = 0
+        step()
+        live.append((counters["live_bytes"], counters["peak_bytes"]))
+    assert step.counters["audits"] >= 2
+    assert step.counters["replays"] >= 2
+    assert len(set(live[1:])) == 1, "as much after the capture, in audits and in replays"

@@ -11,13 +11,14 @@ import pywebgpu as torch
 from pywebgpu import devices
 from pywebgpu.compiler.driver import compile_graph
 from pywebgpu.compiler.program import Program
+from pywebgpu.kernels import wgsl
 from pywebgpu.kernels.kernel import Limits
 from pywebgpu.kernels.launch import Case, Launch, Problem
 from pywebgpu.kernels.target import Features, Target
 from pywebgpu.kernels.templates import matmul_blocks
 from pywebgpu.kernels.templates.matmul_blocks import Block
 from pywebgpu.nn import functional
-from pywebgpu.runtime import program_cache
+from pywebgpu.runtime import program_cache, state
 from tests.unit.compiled import leaf
 
 BIG = 1 << 33  # bytes
@@ -84,12 +85,46 @@ def test_every_block_multiplies(block: Block, device: str, monkeypatch: pytest.M
     program_cache.clear()
 
 
-def test_a_nan_stays_in_its_row(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("block", BLOCKS[::2], ids=str)
+def test_blocks_add_up_their_operands(block: Block, device: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if device == "cpu":
+        pytest.skip("device cpu has no kernels")
+    gpu: Any = devices.open_device(device)
+    seen: list[str] = []
+    printed = wgsl.kernel
+
+    def print_kernel(function: Any) -> Any:
+        seen.append(function.name)
+        return printed(function)
+
+    monkeypatch.setattr(wgsl, "kernel", print_kernel)
+    monkeypatch.setattr(state.default, "is_stored", False)
+    monkeypatch.setattr(gpu, "target", replace(gpu.target, tuning=Always(block.launch)))
+    rng = np.random.default_rng(0)
+    for m, n, k, layout in ((130, 68, 40, "tn"), (67, 129, 132, "nt"), (65, 36, 101, "nt")):
+        if block not in matmul_blocks.fitting(layout, gpu.target.limits):
+            continue
+        left, x = operand(rng, 1, m, k, layout[0], device)
+        right, y = operand(rng, 1, k, n, layout[1], device)
+        program_cache.clear()
+        seen.clear()
+        product, rows, columns = torch.compile(lambda x, y: (x @ y, x.sum(-1), y.sum(-2)))(x, y)
+        assert [name for name in seen if name.count("sum") == 2], seen
+        np.testing.assert_allclose(product.numpy(), left.astype(np.float64) @ right.astype(np.float64), atol=1e-6 * k)
+        np.testing.assert_allclose(rows.numpy(), left.sum(-1, dtype=np.float64), atol=1e-6 * k)
+        np.testing.assert_allclose(columns.numpy(), right.sum(-2, dtype=np.float64), atol=1e-6 * k)
+    program_cache.clear()
+
+
+@pytest.mark.parametrize("unrolls", [False, True])
+def test_a_nan_stays_in_its_row(unrolls: bool, device: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """What lies beyond an edge is never added, were it not a number."""
     if device == "cpu":
         pytest.skip("device cpu has no kernels")
     gpu: Any = devices.open_device(device)
-    monkeypatch.setattr(gpu, "target", replace(gpu.target, tuning=Always(Block(32, 64, 16, 4, 8, 2).launch)))
+    limits = replace(gpu.target.limits, unrolls=unrolls)
+    tuning = Always(Block(32, 64, 16, 4, 8, 2).launch)
+    monkeypatch.setattr(gpu, "target", replace(gpu.target, limits=limits, tuning=tuning))
     program_cache.clear()
     values = np.ones((33, 130), dtype=np.float32)
     values[5, 129] = np.nan

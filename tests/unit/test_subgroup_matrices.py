@@ -12,6 +12,7 @@ import pytest
 
 import pywebgpu as torch
 from pywebgpu import devices
+from pywebgpu.compiler.passes import align_operands
 from pywebgpu.kernels import wgsl
 from pywebgpu.kernels.ir import Function
 from pywebgpu.kernels.kernel import Kernel
@@ -61,6 +62,8 @@ SHAPES = [  # batches, m, n, k, parts of k, layout
     (2, 33, 36, 101, 1, "nt"),
     (1, 35, 67, 131, 1, "tn"),
     (1, 17, 40, 200, 2, "tt"),
+    (1, 33, 40, 101, 1, "nn"),
+    (1, 33, 36, 203, 2, "nt"),
 ]
 
 
@@ -77,8 +80,10 @@ def halves(rng: np.random.Generator, *shape: int) -> Any:
     return rng.standard_normal(shape).astype(np.float16)
 
 
-@pytest.mark.parametrize("block", PLAYABLE, ids=str)
-def test_blocks_of_matrices_multiply(block: Block, device: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("block", "least"), [*((block, align_operands.LARGE) for block in PLAYABLE), (PLAYABLE[1], 1)], ids=str
+)
+def test_blocks_of_matrices_multiply(block: Block, least: int, device: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if device == "cpu":
         pytest.skip("device cpu has no kernels")
     gpu: Any = devices.open_device(device)
@@ -92,6 +97,8 @@ def test_blocks_of_matrices_multiply(block: Block, device: str, monkeypatch: pyt
 
     monkeypatch.setattr(wgsl, "kernel", play)
     monkeypatch.setattr(state.default, "is_stored", False)
+    monkeypatch.setattr(align_operands, "LARGE", least)
+    monkeypatch.setattr(align_operands, "REREAD", 1)
     rng = np.random.default_rng(0)
     monkeypatch.setattr(matmul_blocks, "MATRICES", [(block.rows, block.columns, block.depth, block.high, block.wide)])
     monkeypatch.setitem(matmul_blocks.OF_MATRICES, (block.rows, block.columns), 1.0)
@@ -123,6 +130,16 @@ def test_halves_are_multiplied_by_matrices_where_a_device_has_them() -> None:
     )
     without = replace(AMPERE, features=replace(FEATURES, matrices=()))
     assert names(compiled(x @ weight.t(), target=without))[0].count("subgroup") == 0
+
+
+def test_rows_of_halves_that_begin_anywhere_are_copied_to_rows_of_whole_vectors() -> None:
+    scores, weight = leaf(512, 2051, dtype=torch.float16), leaf(768, 2051, dtype=torch.float16)
+    hidden = leaf(512, 768, dtype=torch.float16)
+    program = compiled(scores @ weight.t(), (scores * 2).t() @ hidden, target=AMPERE)
+    aligned = [slot.spec.shape for slot in program.slots if slot.spec.shape[-1:] == (2056,)]
+    assert sorted(aligned) == [(1, 512, 2056), (1, 512, 2056), (1, 768, 2056)]
+    whole = leaf(512, 2048, dtype=torch.float16) @ leaf(2048, 768, dtype=torch.float16)
+    assert "map_copy" not in names(compiled(whole, target=AMPERE))
 
 
 def test_what_matrices_need_is_enabled() -> None:

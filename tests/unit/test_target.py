@@ -16,7 +16,6 @@ from pywebgpu.kernels.kernel import Kernel, Limits
 from pywebgpu.kernels.launch import Launch
 from pywebgpu.kernels.target import F16, MATRICES, NEEDED, SUBGROUPS, Features, SubgroupMatrix, Target
 from pywebgpu.runtime import program_cache
-from pywebgpu.settings import settings
 from tests.devices import why_no_webgpu
 from tests.unit import compiled
 
@@ -77,13 +76,10 @@ def test_subgroups_without_their_barrier_are_none() -> None:
     assert features.native(LLVMPIPE, ["subgroup"]) == Features((), (0, 0), (), "llvmpipe", "cpu", "naga")
 
 
-@pytest.mark.parametrize("wanted", [True, False])
-def test_dawn_tells_subgroup_matrices_to_who_wants_them(wanted: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(features, "settings", replace(settings, matrices=wanted))
+def test_dawn_tells_subgroup_matrices() -> None:
     found = features.bridged(DAWN, is_software=False)
-    matrices = (SubgroupMatrix("f16", "f32", 16, 16, 16),) if wanted else ()
     names = tuple(sorted((F16, SUBGROUPS, MATRICES)))
-    assert found == Features(names, (32, 32), matrices, "nvidia", "", "tint", 132)
+    assert found == Features(names, (32, 32), (SubgroupMatrix("f16", "f32", 16, 16, 16),), "nvidia", "", "tint", 132)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -118,6 +114,23 @@ def test_a_device_refuses_what_it_lacks() -> None:
     gpu: Any = open_device("webgpu")
     with pytest.raises(CompileError, match="shuffling: this device lacks subgroups"):
         Pipelines(gpu._gpu, dict(gpu.counters), []).get([shuffling()])
+
+
+@pytest.mark.skipif(bool(why_no_webgpu()), reason=why_no_webgpu())
+def test_what_was_begun_for_a_program_that_came_to_nothing_goes() -> None:
+    gpu: Any = open_device("webgpu")
+    pipelines = Pipelines(gpu._gpu, dict(gpu.counters), [])
+    wanted, other = (compiled.kernel(compiled.leaf(n).exp()) for n in (8, 9))
+    broken = replace(wanted, wgsl="fn main() { nothing; }")
+    for kernel in (broken, other, wanted):
+        pipelines.begin(kernel)
+    begun = pipelines._coming[wanted.wgsl]
+    assert pipelines.get([wanted]) == [begun.result()]  # Nobody asked for the broken one.
+    assert not pipelines._coming
+    pipelines.begin(broken)
+    with pytest.raises(CompileError, match="the shader does not compile"):
+        pipelines.get([other, broken])
+    assert not pipelines._coming
 
 
 @pytest.mark.skipif(bool(why_no_webgpu()), reason=why_no_webgpu())

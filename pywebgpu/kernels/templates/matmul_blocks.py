@@ -22,6 +22,7 @@ from pywebgpu.kernels.target import F16, SUBGROUPS, SubgroupMatrix, Target
 from pywebgpu.kernels.target import MATRICES as SUBGROUP_MATRICES
 from pywebgpu.kernels.template import Computation
 from pywebgpu.kernels.templates.matmul_kernel import FULL, problem_of
+from pywebgpu.ops import movement, pointwise
 
 WAY = "staged"
 BLOCKS = (  # rows, columns, depth, and of those of an invocation
@@ -118,6 +119,11 @@ def rule(problem: Problem, target: Target) -> Launch | None:
 def is_of_matrices(product: Node, target: Target) -> bool:
     """Whether a product is likely to run on subgroup matrices, which sum up no operand on their way."""
     return bool(matrices(problem_of(product), target))
+
+
+def is_aligned(node: Node) -> bool:
+    """Whether a node is a copy with zeros behind its rows: see compiler/passes/align_operands.py."""
+    return node.op is pointwise.copy and bool(node.inputs) and node.inputs[0].op is movement.pad
 
 
 def write(work: Computation, launch: Launch, build: Builder) -> Kernel:

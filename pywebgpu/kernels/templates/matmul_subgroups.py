@@ -16,14 +16,17 @@ from math import prod
 from pywebgpu import formats
 from pywebgpu.ir.graph import Node
 from pywebgpu.kernels import ir
+from pywebgpu.kernels.access import below
 from pywebgpu.kernels.builder import Builder
 from pywebgpu.kernels.ir import GROUP, LANE, Expr, Type, Var, call, construct, smaller
 from pywebgpu.kernels.kernel import Kernel
 from pywebgpu.kernels.launch import SUBGROUP, Launch
 from pywebgpu.kernels.template import Computation
 from pywebgpu.kernels.templates import matmul_staged
+from pywebgpu.kernels.templates.matmul_blocks import is_aligned
 from pywebgpu.kernels.templates.matmul_kernel import FULL, anchor_of, is_contiguous_in_k
 from pywebgpu.kernels.templates.matmul_staged import Steps
+from pywebgpu.ops import movement
 from pywebgpu.symbolic import Sym
 
 SIDE = 16  # of a matrix
@@ -117,10 +120,11 @@ class _Side:
     def __init__(
         self, source: Node, letter: str, sizes: tuple[int, int], at: Expr, batch: Sym, block: Block, build: Builder
     ) -> None:
-        self.source, self.letter, self.batch, self._build = source, letter, batch, build
+        self.letter, self.batch, self._build = letter, batch, build
         self.size, self.extent = sizes
         self.depth, self.span = source.spec.shape[2 if letter == "m" else 1], block.depth
         self.is_along_k = is_contiguous_in_k(source, letter)
+        self.source, self.room = _with_room(source, 2 if self.is_along_k == (letter == "m") else 1)
         outer, inner = (self.extent, self.span) if self.is_along_k else (self.span, self.extent)
         self.eights = inner // 8
         self.pitch = self.eights + 1
@@ -142,11 +146,11 @@ class _Side:
         build = self._build
         for row, eight, coming, guard in self._parts:
             if self.is_along_k:
-                rows, steps = [self._row(row)] * 8, self._eight(block, eight, self.depth, self.span)
+                rows, steps = [self._row(row)] * 8, self._eight(block, eight, self.room, self.span)
             else:
                 first = self.block.within(-(-self.size // self.extent))
                 rows, steps = (
-                    [at for at, _ in self._eight(first, eight, self.size, self.extent)],
+                    [at for at, _ in self._eight(first, eight, self.room, self.extent)],
                     [self._k(block, row)] * 8,
                 )
             ks, inside = [k for k, _ in steps], [found for _, found in steps]
@@ -219,6 +223,13 @@ class _Side:
                 where = y * (count * eights) + (at * eights + step * self.pitch)
             found.append(build.let(call(name, _matrix(role), tile, where, ir.Const(ir.U32, self.pitch))))
         return found
+
+
+def _with_room(source: Node, axis: int) -> tuple[Node, int]:
+    """An operand without the slice that hides the zeros behind its rows, and how long they are with them."""
+    if source.op is movement.slice_ and source.buffer is None and is_aligned(below(source)):
+        return source.inputs[0], source.inputs[0].spec.shape[axis]
+    return source, source.spec.shape[axis]
 
 
 _ALWAYS: list[Expr] = []

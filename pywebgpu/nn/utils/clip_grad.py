@@ -1,4 +1,4 @@
-"""What training loops do to all gradients or parameters at once: clip them, lay them out as one vector."""
+"""All gradients clipped at once: by their norm, or each by its value."""
 
 import math
 import types
@@ -69,40 +69,25 @@ def clip_grads_with_norm_(
             gradient.mul_(scale.to(gradient.device))
 
 
+def clip_grad_norm(
+    parameters: Tensors,
+    max_norm: float,
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
+    foreach: bool | None = None,
+) -> tensor.Tensor:
+    """clip_grad_norm_ by its name of older programs."""
+    text = "`torch.nn.utils.clip_grad_norm` is now deprecated in favor of `torch.nn.utils.clip_grad_norm_`."
+    warnings.warn(text, FutureWarning, stacklevel=2)
+    return clip_grad_norm_(parameters, max_norm, norm_type, error_if_nonfinite, foreach)
+
+
 def clip_grad_value_(parameters: Tensors, clip_value: float, foreach: bool | None = None) -> None:
     """Brings every element of all gradients, in place, between -clip_value and clip_value."""
     clip_value = float(clip_value)
     with grad_mode.no_grad():
         for gradient in _together(_gradients(_listed(parameters))):
             gradient.clamp_(min=-clip_value, max=clip_value)
-
-
-def parameters_to_vector(parameters: Iterable[tensor.Tensor]) -> tensor.Tensor:
-    """All elements of all parameters in one dimension.
-
-    Raises: TypeError when the parameters lie on several devices.
-    """
-    parameters = _on_one_device(parameters)
-    found: tensor.Tensor = functions.cat([parameter.reshape(-1) for parameter in parameters])
-    return found
-
-
-def vector_to_parameters(vec: tensor.Tensor, parameters: Iterable[tensor.Tensor]) -> None:
-    """Copies consecutive pieces of `vec` into the parameters; the other way of `parameters_to_vector`.
-
-    Raises: TypeError when `vec` is no tensor, or the parameters lie on several devices; ValueError when it is short.
-    """
-    if not isinstance(vec, tensor.Tensor):
-        raise TypeError(f"expected a Tensor, but got: {type(vec).__name__}")
-    parameters = _on_one_device(parameters)
-    if sum(parameter.numel() for parameter in parameters) > vec.numel():
-        raise ValueError(f"vec has {vec.numel()} elements, fewer than the parameters")
-    start = 0
-    with grad_mode.no_grad():
-        for parameter in parameters:
-            end = start + parameter.numel()
-            parameter.copy_(vec[start:end].reshape(parameter.shape))
-            start = end
 
 
 def _listed(tensors: Tensors) -> list[tensor.Tensor]:
@@ -129,11 +114,3 @@ def _vectors(tensors: list[tensor.Tensor], norm_type: float) -> list[tensor.Tens
         flat_parameters.gather(alike, clean=True, move=move) if len(alike) > 1 else alike[0]
         for alike, move in zip(found, moves, strict=True)
     ]
-
-
-def _on_one_device(parameters: Iterable[tensor.Tensor]) -> list[tensor.Tensor]:
-    parameters = list(parameters)
-    devices = {str(parameter.device) for parameter in parameters}
-    if len(devices) > 1:
-        raise TypeError(f"Found two parameters on different devices, {' and '.join(sorted(devices))}")
-    return parameters

@@ -1,0 +1,209 @@
+"""Sets of values: what parameters and samples of distributions may be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pywebgpu.tensor.tensor import Tensor
+
+torch: Any = import_module("pywebgpu")
+
+
+class Constraint:
+    """A set: `check(value)` says which elements, or events of `event_dim` axes, lie in it."""
+
+    is_discrete = False
+    event_dim = 0
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...  # what bounds it
+
+    def check(self, value: Tensor) -> Tensor:
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__.removeprefix('_')}()"
+
+
+class _Where(Constraint):
+    """The values for which a function of them holds; bounds are parameters with names."""
+
+    def __init__(
+        self, name: str, holds: Callable[[Any], Any], event_dim: int = 0, *, is_discrete: bool = False, **bounds: object
+    ) -> None:
+        self.name, self._holds = name, holds
+        self.event_dim, self.is_discrete = event_dim, is_discrete
+        self.__dict__.update(bounds)
+        self._bounds = bounds
+
+    def check(self, value: Tensor) -> Tensor:
+        return self._holds(value)
+
+    def __repr__(self) -> str:
+        inner = ", ".join(f"{name}={value}" for name, value in self._bounds.items())
+        return f"{self.name}({inner})"
+
+
+class _Dependent(Constraint):
+    """A set that depends on other values."""
+
+    def __init__(self, *, is_discrete: bool = False, event_dim: int = 0) -> None:
+        self.is_discrete, self.event_dim = is_discrete, event_dim
+
+    def __call__(self, *, is_discrete: bool = False, event_dim: int = 0) -> _Dependent:
+        return _Dependent(is_discrete=is_discrete, event_dim=event_dim)
+
+    def check(self, value: Tensor) -> Tensor:
+        raise ValueError("Cannot determine validity of dependent constraint")
+
+
+class dependent_property(property, _Dependent):
+    """A property of an object that is a set; the class itself has a dependent one."""
+
+    def __init__(
+        self, fn: Callable[..., object] | None = None, *, is_discrete: bool = False, event_dim: int = 0
+    ) -> None:
+        super().__init__(fn)
+        self.is_discrete, self.event_dim = is_discrete, event_dim
+
+    def __call__(self, fn: Callable[..., object]) -> dependent_property:  # type: ignore[override]
+        return dependent_property(fn, is_discrete=self.is_discrete, event_dim=self.event_dim)
+
+
+def is_dependent(constraint: object) -> bool:
+    return isinstance(constraint, _Dependent)
+
+
+class independent(Constraint):
+    """A set of events whose last axes are elements of another."""
+
+    def __init__(self, base_constraint: Constraint, reinterpreted_batch_ndims: int) -> None:
+        self.base_constraint, self.reinterpreted_batch_ndims = base_constraint, reinterpreted_batch_ndims
+        self.is_discrete = base_constraint.is_discrete
+        self.event_dim = base_constraint.event_dim + reinterpreted_batch_ndims
+
+    def check(self, value: Tensor) -> Tensor:
+        result: Any = self.base_constraint.check(value)
+        count = self.reinterpreted_batch_ndims
+        if result.dim() < count:
+            raise ValueError(f"Expected value.dim() >= {self.event_dim} but got {value.dim()}")
+        return result.reshape((*result.shape[: result.dim() - count], -1)).all(-1)
+
+
+class MixtureSameFamilyConstraint(Constraint):
+    """The values of a mixture: those of its components, along one more axis."""
+
+    def __init__(self, base_constraint: Constraint) -> None:
+        self.base_constraint = base_constraint
+        self.is_discrete, self.event_dim = base_constraint.is_discrete, base_constraint.event_dim
+
+    def check(self, value: Tensor) -> Tensor:
+        axis = value.dim() - self.event_dim
+        found: Any = self.base_constraint.check(value.unsqueeze(axis))
+        return found.reshape((*value.shape[:axis], -1)).all(-1)
+
+
+class _Joined(Constraint):
+    """A set for each of some parts along an axis."""
+
+    def __init__(self, parts: Sequence[Constraint], dim: int = 0, lengths: Sequence[int] | None = None) -> None:
+        self.cseq, self.dim, self.lengths = list(parts), dim, lengths
+        self.is_discrete = any(part.is_discrete for part in parts)
+        self.event_dim = max(part.event_dim for part in parts)
+
+    def check(self, value: Tensor) -> Tensor:
+        dim = self.dim % value.dim()
+        if self.lengths is None:
+            return torch.stack([part.check(v) for part, v in zip(self.cseq, value.unbind(dim), strict=True)], dim)
+        pieces = value.split(list(self.lengths), dim)
+        return torch.cat([part.check(v) for part, v in zip(self.cseq, pieces, strict=True)], dim)
+
+
+def stack(cseq: Sequence[Constraint], dim: int = 0) -> Constraint:
+    return _Joined(cseq, dim)
+
+
+def cat(cseq: Sequence[Constraint], dim: int = 0, lengths: Sequence[int] | None = None) -> Constraint:
+    return _Joined(cseq, dim, [1] * len(cseq) if lengths is None else lengths)
+
+
+def interval(lower_bound: object, upper_bound: object) -> Constraint:
+    return _Where(
+        "Interval", lambda v: (lower_bound <= v) & (v <= upper_bound), lower_bound=lower_bound, upper_bound=upper_bound
+    )
+
+
+def half_open_interval(lower_bound: object, upper_bound: object) -> Constraint:
+    holds: Any = lambda v: (lower_bound <= v) & (v < upper_bound)  # noqa: E731
+    return _Where("HalfOpenInterval", holds, lower_bound=lower_bound, upper_bound=upper_bound)
+
+
+def integer_interval(lower_bound: object, upper_bound: object) -> Constraint:
+    holds: Any = lambda v: (v % 1 == 0) & (lower_bound <= v) & (v <= upper_bound)  # noqa: E731
+    return _Where("IntegerInterval", holds, is_discrete=True, lower_bound=lower_bound, upper_bound=upper_bound)
+
+
+def greater_than(lower_bound: object) -> Constraint:
+    return _Where("GreaterThan", lambda v: lower_bound < v, lower_bound=lower_bound)
+
+
+def greater_than_eq(lower_bound: object) -> Constraint:
+    return _Where("GreaterThanEq", lambda v: lower_bound <= v, lower_bound=lower_bound)
+
+
+def less_than(upper_bound: object) -> Constraint:
+    return _Where("LessThan", lambda v: v < upper_bound, upper_bound=upper_bound)
+
+
+class multinomial(Constraint):
+    """Counts that are at most so many together."""
+
+    is_discrete, event_dim = True, 1
+
+    def __init__(self, upper_bound: Tensor | int) -> None:
+        self.upper_bound = upper_bound
+
+    def check(self, value: Tensor) -> Tensor:
+        return (value >= 0).all(dim=-1) & (value.sum(dim=-1) <= self.upper_bound)
+
+
+def _is_simplex(v: Tensor) -> Tensor:
+    return (v >= 0).all(dim=-1) & ((v.sum(-1) - 1).abs() < 1e-6 * max(1, v.shape[-1]))
+
+
+def _is_corr(v: Tensor) -> Tensor:
+    tolerance = torch.finfo(v.dtype).eps * v.shape[-1] * 10
+    return lower_cholesky.check(v) & ((v.norm(dim=-1) - 1).abs() < tolerance).all(dim=-1)
+
+
+def _is_symmetric(v: Tensor) -> Tensor:
+    return ((v - v.mT).abs() <= 1e-6).flatten(-2).all(-1)
+
+
+def _is_definite(v: Tensor) -> Tensor:
+    return _is_symmetric(v) & (torch.linalg.eigvalsh(v) > 0).all(-1)
+
+
+dependent = _Dependent()
+boolean = _Where("Boolean", lambda v: (v == 0) | (v == 1), is_discrete=True)
+one_hot = _Where("OneHot", lambda v: ((v == 0) | (v == 1)).all(-1) & (v.sum(-1) == 1), 1, is_discrete=True)
+nonnegative_integer = _Where("IntegerGreaterThan", lambda v: (v % 1 == 0) & (v >= 0), is_discrete=True, lower_bound=0)
+positive_integer = _Where("IntegerGreaterThan", lambda v: (v % 1 == 0) & (v >= 1), is_discrete=True, lower_bound=1)
+real = _Where("Real", lambda v: v == v)
+real_vector = independent(real, 1)
+positive, nonnegative, unit_interval = greater_than(0.0), greater_than_eq(0.0), interval(0.0, 1.0)
+simplex = _Where("Simplex", _is_simplex, 1)
+lower_triangular = _Where("LowerTriangular", lambda v: (v.tril() == v).flatten(-2).all(-1), 2)
+lower_cholesky = _Where(
+    "LowerCholesky", lambda v: (v.tril() == v).flatten(-2).all(-1) & (v.diagonal(0, -2, -1) > 0).all(-1), 2
+)
+corr_cholesky = _Where("CorrCholesky", _is_corr, 2)
+square = _Where("Square", lambda v: torch.full(v.shape[:-2], v.shape[-2] == v.shape[-1], device=v.device), 2)
+symmetric = _Where("Symmetric", _is_symmetric, 2)
+positive_semidefinite = _Where(
+    "PositiveSemidefinite", lambda v: _is_symmetric(v) & (torch.linalg.eigvalsh(v) >= 0).all(-1), 2
+)
+positive_definite = _Where("PositiveDefinite", _is_definite, 2)

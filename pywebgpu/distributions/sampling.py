@@ -1,0 +1,137 @@
+"""Draws that are no function of one uniform number: gamma, Poisson, binomial, von Mises.
+
+Rejection takes a fixed number of rounds, each accepted with more than 0.8: in 16 all are, but one in 10^11.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from math import pi
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pywebgpu.autograd.function import FunctionCtx
+    from pywebgpu.tensor.tensor import Tensor
+
+torch: Any = import_module("pywebgpu")
+ROUNDS = 16
+SMALL = 12.0  # a Poisson rate up to which probabilities are added up
+COUNTS = 64  # counts that are added up then
+
+
+def _first(accepted: Tensor, values: Tensor) -> Tensor:
+    """The first value of each column that was accepted; the last one where none was."""
+    rank = accepted.cumsum(0)
+    hit = accepted & (rank == 1)
+    return torch.where(rank[-1] > 0, (values * hit).sum(0), values[-1])
+
+
+def _rounds(like: Tensor, kind: str = "rand") -> Tensor:
+    made = getattr(torch, kind)((ROUNDS, *like.shape), dtype=like.dtype, device=like.device)
+    return made.clamp_min(torch.finfo(like.dtype).tiny) if kind == "rand" else made
+
+
+def standard_gamma(concentration: Tensor) -> Tensor:
+    """Gamma samples of rate 1, with their gradient. Source: Marsaglia, Tsang 2000."""
+    return _gamma().apply(concentration)
+
+
+def _gamma() -> type[Any]:
+    """The function with a gradient; it needs torch's classes, which are there at the first draw."""
+    global _function
+    if _function is None:
+
+        class StandardGamma(torch.autograd.Function):  # type: ignore[misc]
+            @staticmethod
+            def forward(ctx: FunctionCtx, a: Tensor) -> Tensor:
+                shape = torch.where(a < 1, a + 1, a)
+                d = shape - 1 / 3
+                x, u = _rounds(a, "randn"), _rounds(a)
+                v = (1 + x / torch.sqrt(9 * d)) ** 3
+                accepted = (v > 0) & (u.log() < 0.5 * x * x + d - d * v + d * v.clamp_min(1e-30).log())
+                drawn = d * _first(accepted, torch.where(v > 0, v, torch.ones_like(v)))
+                boost = torch.rand_like(a).clamp_min(torch.finfo(a.dtype).tiny).log() / a
+                z = torch.where(a < 1, drawn * boost.exp(), drawn).clamp_min(torch.finfo(a.dtype).tiny)
+                ctx.save_for_backward(a, z)
+                return z
+
+            @staticmethod
+            def backward(ctx: FunctionCtx, grad: Tensor) -> Tensor:
+                return grad * gamma_derivative(*ctx.saved_tensors)
+
+        _function = StandardGamma
+    return _function
+
+
+_function: Any = None
+
+
+def gamma_derivative(a: Tensor, z: Tensor) -> Tensor:
+    """dz/da where the distribution function stays: minus its derivative to a, over the density.
+
+    Both are integrals of t = z e^v over v: below z where z < a, else above; what lies beyond e^-20 is left out.
+    """
+    q, n = 20 / a, 64
+    below = q / 3 + torch.sqrt(q * q / 9 + 2 * q)
+    above = torch.minimum(torch.sqrt(40 / z), 2 + torch.log1p(40 / z))
+    is_below = z < a
+    end = torch.where(is_below, below, above)
+    sign = torch.where(is_below, -torch.ones_like(z), torch.ones_like(z))
+    nodes = (torch.arange(n, dtype=a.dtype, device=a.device) + 0.5) / n
+    v = nodes.reshape((n, *(1,) * a.dim())) ** 2 * end  # denser near 0, where the integrand is large
+    weight = 2 * nodes.reshape((n, *(1,) * a.dim())) * end / n
+    density = torch.exp(sign * (a * v) - z * torch.expm1(sign * v))
+    inner = density * (z.log() + sign * v - torch.digamma(a)) * weight
+    return sign * z * inner.sum(0)
+
+
+def poisson(rate: Tensor) -> Tensor:
+    """Counts of a Poisson process. Small rates add probabilities up; Source for others: Hörmann 1993, PTRS."""
+    given: Any = rate
+    return torch.where(given < SMALL, _few(given.clamp_max(SMALL)), _many(given.clamp_min(SMALL)))
+
+
+def _few(rate: Tensor) -> Tensor:
+    counts = torch.arange(COUNTS, dtype=rate.dtype, device=rate.device)
+    log_p = counts * rate.unsqueeze(-1).clamp_min(1e-30).log() - rate.unsqueeze(-1) - torch.lgamma(counts + 1)
+    return (torch.rand_like(rate).unsqueeze(-1) > log_p.exp().cumsum(-1)).sum(-1).to(rate.dtype)
+
+
+def _many(rate: Tensor) -> Tensor:
+    root = rate.sqrt()
+    b = 0.931 + 2.53 * root
+    a = -0.059 + 0.02483 * b
+    inverse, v_r = 1.1239 + 1.1328 / (b - 3.4), 0.9277 - 3.6224 / (b - 2)
+    u, v = _rounds(rate) - 0.5, _rounds(rate)
+    us = 0.5 - u.abs()
+    k = torch.floor((2 * a / us + b) * u + rate + 0.43)
+    squeezed = (us >= 0.07) & (v <= v_r)
+    tail = (v * inverse / (a / (us * us) + b)).log() <= k.clamp_min(0) * rate.log() - rate - torch.lgamma(
+        k.clamp_min(0) + 1
+    )
+    accepted = (k >= 0) & (squeezed | (((us >= 0.013) | (v <= us)) & tail))
+    return _first(accepted, k.clamp_min(0))
+
+
+def binomial(total_count: Tensor, probs: Tensor) -> Tensor:
+    """How many of some trials succeed. Reads the largest number of trials."""
+    most = int(total_count.max().item()) if total_count.numel() else 0
+    trial = torch.arange(most, device=probs.device).reshape((most, *(1,) * probs.dim()))
+    hits = torch.rand((most, *probs.shape), dtype=probs.dtype, device=probs.device) < probs
+    return (hits & (trial < total_count)).sum(0).to(probs.dtype)
+
+
+def von_mises(loc: Tensor, concentration: Tensor) -> Tensor:
+    """Angles. Source: Best, Fisher 1979."""
+    k: Any = concentration
+    tau = 1 + (1 + 4 * k * k).sqrt()
+    rho = (tau - (2 * tau).sqrt()) / (2 * k)
+    exact = (1 + rho * rho) / (2 * rho)
+    r = torch.where(k < 1e-3, 1 / k + k, exact)
+    u1, u2, u3 = (_rounds(k) for _ in range(3))
+    z = torch.cos(pi * u1)
+    f = (1 + r * z) / (r + z)
+    c = k * (r - f)
+    accepted = (c * (2 - c) - u2 > 0) | ((c / u2).log() + 1 - c >= 0)
+    drawn = _first(accepted, torch.sign(u3 - 0.5) * torch.acos(f.clamp(-1, 1)))
+    return (drawn + pi + loc) % (2 * pi) - pi

@@ -1,0 +1,494 @@
+"""Invertible functions with the logarithm of their derivative's determinant."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from pywebgpu.distributions import constraints
+from pywebgpu.distributions.constraints import Constraint
+from pywebgpu.distributions.utils import broadcast_all, sum_rightmost
+
+if TYPE_CHECKING:
+    pass
+
+if TYPE_CHECKING:
+    from pywebgpu.tensor.tensor import Tensor
+
+torch: Any = import_module("pywebgpu")
+
+
+class Transform:
+    """A function: `t(x)`, `t.inv(y)`, `t.log_abs_det_jacobian(x, y)`. With a cache it knows the last x of y."""
+
+    bijective = False
+    domain: Any = constraints.real
+    codomain: Any = constraints.real
+    sign: Any = 1
+
+    def __init__(self, cache_size: int = 0) -> None:
+        if cache_size not in (0, 1):
+            raise ValueError("cache_size must be 0 or 1")
+        self._cache_size = cache_size
+        self._cached: tuple[Any, Any] = None, None
+
+    @property
+    def event_dim(self) -> int:
+        if self.domain.event_dim == self.codomain.event_dim:
+            return int(self.domain.event_dim)
+        raise ValueError("Please use either .domain.event_dim or .codomain.event_dim")
+
+    @property
+    def inv(self) -> Transform:
+        return _Inverse(self)
+
+    def with_cache(self, cache_size: int = 1) -> Transform:
+        made = type(self).__new__(type(self))
+        made.__dict__.update(self.__dict__, _cache_size=cache_size, _cached=(None, None))
+        return made
+
+    def __call__(self, x: Tensor) -> Tensor:
+        if self._cache_size and self._cached[0] is x:
+            return self._cached[1]
+        y = self._call(x)
+        self._cached = (x, y) if self._cache_size else (None, None)
+        return y
+
+    def _inv_call(self, y: Tensor) -> Tensor:
+        if self._cache_size and self._cached[1] is y:
+            return self._cached[0]
+        x = self._inverse(y)
+        self._cached = (x, y) if self._cache_size else (None, None)
+        return x
+
+    def _call(self, x: Tensor) -> Tensor:
+        raise NotImplementedError
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        raise NotImplementedError
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        raise NotImplementedError
+
+    def forward_shape(self, shape: Sequence[int]) -> Sequence[int]:
+        return shape
+
+    def inverse_shape(self, shape: Sequence[int]) -> Sequence[int]:
+        return shape
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    __hash__ = object.__hash__
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+
+class _Inverse(Transform):
+    """Another transform backwards."""
+
+    def __init__(self, transform: Transform) -> None:
+        super().__init__()
+        self._inv = transform
+
+    inv = property(lambda self: self._inv)
+    domain = property(lambda self: self._inv.codomain)
+    codomain = property(lambda self: self._inv.domain)
+    bijective = property(lambda self: self._inv.bijective)
+    sign = property(lambda self: self._inv.sign)
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return self._inv._inv_call(x)
+
+    def _inv_call(self, y: Tensor) -> Tensor:
+        return self._inv(y)
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        return -self._inv.log_abs_det_jacobian(y, x)
+
+    def forward_shape(self, shape: Sequence[int]) -> Sequence[int]:
+        return self._inv.inverse_shape(shape)
+
+    def inverse_shape(self, shape: Sequence[int]) -> Sequence[int]:
+        return self._inv.forward_shape(shape)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Inverse) and self._inv == other._inv
+
+    __hash__ = object.__hash__
+
+
+class ComposeTransform(Transform):
+    """Several transforms, one after the other."""
+
+    def __init__(self, parts: Sequence[Transform], cache_size: int = 0) -> None:
+        super().__init__(cache_size)
+        self.parts = [part.with_cache(cache_size) if cache_size else part for part in parts]
+
+    @property
+    def domain(self) -> Constraint:
+        if not self.parts:
+            return constraints.real
+        found: Constraint = self.parts[0].domain
+        dim = self.parts[-1].codomain.event_dim
+        for part in reversed(self.parts):
+            dim = max(dim + part.domain.event_dim - part.codomain.event_dim, part.domain.event_dim)
+        return constraints.independent(found, dim - found.event_dim) if dim > found.event_dim else found
+
+    @property
+    def codomain(self) -> Constraint:
+        if not self.parts:
+            return constraints.real
+        found: Constraint = self.parts[-1].codomain
+        dim = self.parts[0].domain.event_dim
+        for part in self.parts:
+            dim = max(dim + part.codomain.event_dim - part.domain.event_dim, part.codomain.event_dim)
+        return constraints.independent(found, dim - found.event_dim) if dim > found.event_dim else found
+
+    bijective = property(lambda self: all(part.bijective for part in self.parts))
+    sign = property(lambda self: math.prod(part.sign for part in self.parts))
+
+    @property
+    def inv(self) -> Transform:
+        return ComposeTransform([part.inv for part in reversed(self.parts)])
+
+    def _call(self, x: Tensor) -> Tensor:
+        for part in self.parts:
+            x = part(x)
+        return x
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        for part in reversed(self.parts):
+            y = part._inv_call(y)
+        return y
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        if not self.parts:
+            return torch.zeros_like(x)
+        values = [x]
+        for part in self.parts[:-1]:
+            values.append(part(values[-1]))
+        values.append(y)
+        total: Any = 0
+        dim = self.domain.event_dim
+        for part, before, after in zip(self.parts, values, values[1:], strict=False):
+            found = part.log_abs_det_jacobian(before, after)
+            total = total + sum_rightmost(found, dim - part.domain.event_dim)
+            dim += part.codomain.event_dim - part.domain.event_dim
+        return total
+
+    def forward_shape(self, shape: Sequence[int]) -> Sequence[int]:
+        for part in self.parts:
+            shape = part.forward_shape(shape)
+        return shape
+
+    def inverse_shape(self, shape: Sequence[int]) -> Sequence[int]:
+        for part in reversed(self.parts):
+            shape = part.inverse_shape(shape)
+        return shape
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ComposeTransform) and self.parts == other.parts
+
+    __hash__ = object.__hash__
+
+
+identity_transform = ComposeTransform([])
+
+
+class IndependentTransform(Transform):
+    """Another transform, some of whose last axes are parts of one event."""
+
+    def __init__(self, base_transform: Transform, reinterpreted_batch_ndims: int, cache_size: int = 0) -> None:
+        super().__init__(cache_size)
+        self.base_transform, self.reinterpreted_batch_ndims = base_transform, reinterpreted_batch_ndims
+
+    domain = property(lambda self: constraints.independent(self.base_transform.domain, self.reinterpreted_batch_ndims))
+    codomain = property(
+        lambda self: constraints.independent(self.base_transform.codomain, self.reinterpreted_batch_ndims)
+    )
+    bijective = property(lambda self: self.base_transform.bijective)
+    sign = property(lambda self: self.base_transform.sign)
+
+    def _call(self, x: Tensor) -> Tensor:
+        return self.base_transform(x)
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        return self.base_transform._inv_call(y)
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        return sum_rightmost(self.base_transform.log_abs_det_jacobian(x, y), self.reinterpreted_batch_ndims)
+
+
+class ReshapeTransform(Transform):
+    """Another shape of each event."""
+
+    bijective = True
+
+    def __init__(self, in_shape: Sequence[int], out_shape: Sequence[int], cache_size: int = 0) -> None:
+        super().__init__(cache_size)
+        self.in_shape, self.out_shape = torch.Size(in_shape), torch.Size(out_shape)
+        if self.in_shape.numel() != self.out_shape.numel():
+            raise ValueError("in_shape, out_shape have different numbers of elements")
+
+    domain = property(lambda self: constraints.independent(constraints.real, len(self.in_shape)))
+    codomain = property(lambda self: constraints.independent(constraints.real, len(self.out_shape)))
+
+    def _call(self, x: Tensor) -> Tensor:
+        return x.reshape((*x.shape[: x.dim() - len(self.in_shape)], *self.out_shape))
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        return y.reshape((*y.shape[: y.dim() - len(self.out_shape)], *self.in_shape))
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        return x.new_zeros(x.shape[: x.dim() - len(self.in_shape)])
+
+    def forward_shape(self, shape: Sequence[int]) -> Sequence[int]:
+        return (*shape[: len(shape) - len(self.in_shape)], *self.out_shape)
+
+    def inverse_shape(self, shape: Sequence[int]) -> Sequence[int]:
+        return (*shape[: len(shape) - len(self.out_shape)], *self.in_shape)
+
+
+class _Alike(Transform):
+    """A function of each number without parameters: all of a class are equal."""
+
+    bijective = True
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other)
+
+    __hash__ = object.__hash__
+
+
+class ExpTransform(_Alike):
+    """y = exp(x)"""
+
+    codomain = constraints.positive
+
+    def _call(self, x: Tensor) -> Tensor:
+        return x.exp()
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        return y.log()
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        return x
+
+
+class SigmoidTransform(_Alike):
+    """y = sigmoid(x)"""
+
+    codomain = constraints.unit_interval
+
+    def _call(self, x: Tensor) -> Tensor:
+        finfo = torch.finfo(x.dtype)
+        return torch.sigmoid(x).clamp(min=finfo.tiny, max=1.0 - finfo.eps)
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        finfo = torch.finfo(y.dtype)
+        y = y.clamp(min=finfo.tiny, max=1.0 - finfo.eps)
+        return y.log() - (-y).log1p()
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        return -torch.nn.functional.softplus(-x) - torch.nn.functional.softplus(x)
+
+
+class SoftplusTransform(_Alike):
+    """y = log(1 + exp(x))"""
+
+    codomain = constraints.positive
+
+    def _call(self, x: Tensor) -> Tensor:
+        return torch.nn.functional.softplus(x)
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        return (-y).expm1().neg().log() + y
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        return -torch.nn.functional.softplus(-x)
+
+
+class TanhTransform(_Alike):
+    """y = tanh(x)"""
+
+    codomain = constraints.interval(-1.0, 1.0)
+
+    def _call(self, x: Tensor) -> Tensor:
+        return x.tanh()
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        return torch.atanh(y)
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        return 2.0 * (math.log(2.0) - x - torch.nn.functional.softplus(-2.0 * x))
+
+
+class AbsTransform(_Alike):
+    """y = |x|, which has no inverse: the positive one is given."""
+
+    bijective = False
+    codomain = constraints.positive
+
+    def _call(self, x: Tensor) -> Tensor:
+        return x.abs()
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        return y
+
+
+class PowerTransform(Transform):
+    """y = x ** exponent"""
+
+    bijective = True
+    domain = codomain = constraints.positive
+
+    def __init__(self, exponent: object, cache_size: int = 0) -> None:
+        super().__init__(cache_size)
+        (self.exponent,) = broadcast_all(exponent)
+
+    @property
+    def sign(self) -> object:
+        return self.exponent.sign()
+
+    def _call(self, x: Tensor) -> Tensor:
+        return x.pow(self.exponent)
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        return y.pow(1 / self.exponent)
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        return (self.exponent * y / x).abs().log()
+
+    def forward_shape(self, shape: Sequence[int]) -> Sequence[int]:
+        return torch.broadcast_shapes(shape, self.exponent.shape)
+
+    inverse_shape = forward_shape
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, PowerTransform) and torch.equal(self.exponent, other.exponent)
+
+    __hash__ = object.__hash__
+
+
+class AffineTransform(Transform):
+    """y = loc + scale * x"""
+
+    bijective = True
+
+    def __init__(self, loc: Tensor | float, scale: Tensor | float, event_dim: int = 0, cache_size: int = 0) -> None:
+        super().__init__(cache_size)
+        self.loc: Any = loc
+        self.scale: Any = scale
+        self._event_dim = event_dim
+
+    @property
+    def event_dim(self) -> int:
+        return self._event_dim
+
+    @property
+    def domain(self) -> Constraint:
+        return constraints.independent(constraints.real, self._event_dim) if self._event_dim else constraints.real
+
+    codomain = domain
+
+    @property
+    def sign(self) -> object:
+        if torch.is_tensor(self.scale):
+            return self.scale.sign()
+        return (self.scale > 0) - (self.scale < 0)
+
+    def _call(self, x: Tensor) -> Tensor:
+        return self.loc + self.scale * x
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        return (y - self.loc) / self.scale
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        if torch.is_tensor(self.scale):
+            found = torch.abs(self.scale).log().expand(torch.broadcast_shapes(x.shape, self.scale.shape))
+        else:
+            found = torch.full_like(x, math.log(abs(self.scale)))
+        return sum_rightmost(found, self._event_dim)
+
+    def forward_shape(self, shape: Sequence[int]) -> Sequence[int]:
+        others = (getattr(value, "shape", ()) for value in (self.loc, self.scale))
+        return torch.broadcast_shapes(shape, *others)
+
+    inverse_shape = forward_shape
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, AffineTransform):
+            return False
+        return all(torch.equal(*broadcast_all(a, b)) for a, b in ((self.loc, other.loc), (self.scale, other.scale)))
+
+    __hash__ = object.__hash__
+
+
+class CumulativeDistributionTransform(Transform):
+    """The distribution function of a distribution."""
+
+    bijective = True
+    codomain = constraints.unit_interval
+
+    def __init__(self, distribution: object, cache_size: int = 0) -> None:
+        super().__init__(cache_size)
+        self.distribution: Any = distribution
+
+    domain = property(lambda self: self.distribution.support)
+
+    def _call(self, x: Tensor) -> Tensor:
+        return self.distribution.cdf(x)
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        return self.distribution.icdf(y)
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        return self.distribution.log_prob(x)
+
+
+class CatTransform(Transform):
+    """Transforms of parts along an axis."""
+
+    def __init__(
+        self, tseq: Sequence[Transform], dim: int = 0, lengths: Sequence[int] | None = None, cache_size: int = 0
+    ) -> None:
+        super().__init__(cache_size)
+        self.transforms, self.dim = list(tseq), dim
+        self.lengths = [1] * len(self.transforms) if lengths is None else list(lengths)
+
+    domain = property(lambda self: constraints.cat([t.domain for t in self.transforms], self.dim, self.lengths))
+    codomain = property(lambda self: constraints.cat([t.codomain for t in self.transforms], self.dim, self.lengths))
+    bijective = property(lambda self: all(t.bijective for t in self.transforms))
+
+    def _parts(self, value: Tensor) -> Sequence[Tensor]:
+        return value.split(self.lengths, self.dim)
+
+    def _whole(self, parts: list[Tensor]) -> Tensor:
+        return torch.cat(parts, self.dim)
+
+    def _call(self, x: Tensor) -> Tensor:
+        return self._whole([t(part) for t, part in zip(self.transforms, self._parts(x), strict=True)])
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        return self._whole([t._inv_call(part) for t, part in zip(self.transforms, self._parts(y), strict=True)])
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        parts = zip(self.transforms, self._parts(x), self._parts(y), strict=True)
+        return self._whole([t.log_abs_det_jacobian(a, b) for t, a, b in parts])
+
+
+class StackTransform(CatTransform):
+    """A transform for each element of an axis."""
+
+    domain = property(lambda self: constraints.stack([t.domain for t in self.transforms], self.dim))
+    codomain = property(lambda self: constraints.stack([t.codomain for t in self.transforms], self.dim))
+
+    def _parts(self, value: Tensor) -> Sequence[Tensor]:
+        return value.unbind(self.dim)
+
+    def _whole(self, parts: list[Tensor]) -> Tensor:
+        return torch.stack(parts, self.dim)

@@ -1,0 +1,58 @@
+"""What distributions have in common: parameters of one shape, probabilities and their logits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pywebgpu.tensor.tensor import Tensor
+
+torch: Any = import_module("pywebgpu")
+euler_constant = 0.57721566490153286060
+
+
+def broadcast_all(*values: object) -> list[Any]:
+    """Tensors of one shape. Numbers become tensors like the others. Raises ValueError for what is neither."""
+    tensors: list[Any] = [value for value in values if torch.is_tensor(value)]
+    if any(not torch.is_tensor(value) and not hasattr(value, "__float__") for value in values):
+        raise ValueError("Input arguments must all be instances of Number, torch.Tensor or objects implementing one")
+    options: dict[str, Any] = {"dtype": torch.get_default_dtype()}
+    if tensors:
+        options = {"dtype": tensors[0].dtype, "device": tensors[0].device}
+    given = [value if torch.is_tensor(value) else torch.tensor(float(value), **options) for value in values]  # type: ignore[arg-type]
+    return list(torch.broadcast_tensors(*given))
+
+
+def logits_to_probs(logits: Tensor, is_binary: bool = False) -> Tensor:
+    return torch.sigmoid(logits) if is_binary else torch.softmax(logits, dim=-1)
+
+
+def clamp_probs(probs: Tensor) -> Tensor:
+    eps = torch.finfo(probs.dtype).eps
+    return probs.clamp(min=eps, max=1 - eps)
+
+
+def probs_to_logits(probs: Tensor, is_binary: bool = False) -> Tensor:
+    clamped = clamp_probs(probs)
+    return torch.log(clamped) - torch.log1p(-clamped) if is_binary else torch.log(clamped)
+
+
+def sum_rightmost(value: Tensor, dim: int) -> Tensor:
+    """The sum over the last axes."""
+    return value if dim == 0 else value.reshape((*value.shape[: value.dim() - dim], -1)).sum(-1)
+
+
+class lazy_property:
+    """An attribute that is computed when it is first asked for."""
+
+    def __init__(self, wrapped: Callable[..., object]) -> None:
+        self.wrapped, self.__doc__ = wrapped, wrapped.__doc__
+
+    def __get__(self, instance: object, kind: object = None) -> Any:
+        if instance is None:
+            return self
+        with torch.enable_grad():
+            value = instance.__dict__[self.wrapped.__name__] = self.wrapped(instance)
+        return value
