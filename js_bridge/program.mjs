@@ -47,7 +47,7 @@ export class Pipelines {
     if (this.#found.has(key)) return;
     const pipeline = this.#compile(kernel);
     pipeline.catch(() => null); // Who uses it is told.
-    this.#found.set(key, { pipeline, users: 0 });
+    this.#found.set(key, { kernel, pipeline, users: 0 });
   }
 
   /** What was begun for a Program that came to nothing goes. */
