@@ -33,7 +33,7 @@ const DTYPES = {
 export function parse(file) {
   if (file.byteLength < 8) throw damaged(`the file has ${file.byteLength} bytes; a header needs 8`);
   const size = Number(new DataView(file).getBigUint64(0, true));
-  if (size > MAX_HEADER) throw damaged(`the header has ${size} bytes; at most ${MAX_HEADER} are allowed`);
+  if (size > MAX_HEADER) throw damaged("it is no safetensors file: it does not begin with the length of a header");
   if (size > file.byteLength - 8) throw damaged(`the header has ${size} bytes, but the file ends after ${file.byteLength - 8}`);
   const { __metadata__: said, ...header } = headerOf(new Uint8Array(file, 8, size));
   if (!isObject(said ?? {}) || !Object.values(said ?? {}).every(isText)) throw damaged("__metadata__ must map strings to strings");
