@@ -20,6 +20,7 @@ SPACES = (
     "linalg",
     "special",
     "fft",
+    "signal.windows",
     "nn.init",
     "nn",
     "Tensor",
@@ -78,7 +79,7 @@ class Translator:
     def _tensor(self, value: torch.Tensor) -> Any:
         found = self._tensors.get(id(value))
         if found is None:
-            if value.is_complex() or value.layout is not torch.strided or value.is_quantized:
+            if value.dtype is torch.complex32 or value.layout is not torch.strided or value.is_quantized:
                 raise AbsentError(f"{value.dtype} tensors of {value.layout}")
             shown = self._shown(value)
             if shown is not None:
@@ -89,7 +90,9 @@ class Translator:
                 self._kept.append(value)
                 return part
             plain = (
-                torch.zeros(value.shape, dtype=value.dtype) if value._is_zerotensor() else value.detach().contiguous()
+                torch.zeros(value.shape, dtype=value.dtype)
+                if value._is_zerotensor()
+                else value.detach().resolve_conj().resolve_neg().contiguous()
             )
             raw = plain.view(torch.int16) if value.dtype is torch.bfloat16 else plain
             dtype = named(str(value.dtype).removeprefix("torch."))

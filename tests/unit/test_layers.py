@@ -13,7 +13,19 @@ PACKAGE = ROOT / "pywebgpu"
 
 # Lowest first. Two folders of one layer do not import each other; docs/architecture.md draws it.
 # PyTorch's modules, a file or a folder each.
-NAMES = ("accelerator", "backends", "cuda", "linalg", "masked", "memory", "random", "special", "version", "webgpu")
+NAMES = (
+    "accelerator",
+    "backends",
+    "cuda",
+    "linalg",
+    "masked",
+    "memory",
+    "random",
+    "sparse",
+    "special",
+    "version",
+    "webgpu",
+)
 LAYERS = (
     {
         "errors",
@@ -57,6 +69,7 @@ LAYERS = (
         "exporter",
         "factorization",
         "lu_factors",
+        "fft",
         "nn/utils/parametrizations",
         "nn/utils/stateless",
         "func",
@@ -64,6 +77,7 @@ LAYERS = (
         "operators",
         "profiler",
         "run",
+        "signal",
         "stand_ins",
         "utils",
         *NAMES,
@@ -83,10 +97,10 @@ OPTIONAL = {
         {"devices/native.py", "devices/adapters.py"},
     ),
     "numpy": ({"devices/cpu.py", "devices/native.py"}, {"devices", "tensor", "io", "data", *LAYERS[-1]}),
-    "js": ({"devices/bridged.py"}, {"devices/bridged.py", "display", "doctor", "io"}),
+    "js": ({"devices/bridged.py"}, {"devices/bridged.py", "display", "doctor", "hosts/test_server.py", "io"}),
     "pyodide": (
         {"devices/bridged.py", "devices/js_modules.py"},
-        {"devices/bridged.py", "devices/js_modules.py", "doctor", "io"},
+        {"devices/bridged.py", "devices/js_modules.py", "doctor", "hosts/test_server.py", "io"},
     ),
     "torch": (set(), {"bench"}),
     "playwright": (set(), {"hosts"}),
