@@ -63,36 +63,6 @@ _AUTOCAST += ("get_autocast_cpu_dtype", "get_autocast_gpu_dtype", "is_autocast_c
 _AUTOCAST += ("set_autocast_cpu_enabled", "set_autocast_gpu_dtype")
 _AUTOCAST += ("is_autocast_enabled", "set_autocast_cache_enabled", "set_autocast_dtype", "set_autocast_enabled")
 _ELSEWHERE |= dict.fromkeys(_AUTOCAST, "pywebgpu.amp.autocast_mode")
-_COMPLEX = "pywebgpu.tensor.complex_numbers"
-_NUMERIC = """
-    bartlett_window blackman_window cdist cholesky constant_pad_nd corrcoef cov cumulative_trapezoid digamma
-    fill gradient hamming_window hann_window histogram histogramdd lgamma mvlgamma nonzero_static pdist qr
-    renorm svd unravel_index vander
-"""
-_ELSEWHERE |= dict.fromkeys(_NUMERIC.split(), "pywebgpu.tensor.numeric")
-_ELSEWHERE |= {"frexp": "pywebgpu.tensor.bits", "nextafter": "pywebgpu.tensor.bits"}
-_LU = "geqrf lu_solve lu_unpack ormqr pca_lowrank svd_lowrank triangular_solve"
-_RENAMED = {"lu": "old_lu"}  # linalg.lu is another.
-_ELSEWHERE |= dict.fromkeys(_LU.split(), "pywebgpu.lu_factors") | {"lu": "pywebgpu.lu_factors"}
-_COPIES = """
-    alias_copy as_strided_copy as_strided_scatter detach_copy diagonal_copy empty_permuted empty_strided expand_copy
-    narrow_copy permute_copy select_copy split_copy split_with_sizes_copy squeeze_copy t_copy transpose_copy unbind_copy
-    unfold_copy unsafe_chunk unsafe_split unsafe_split_with_sizes unsqueeze_copy view_copy
-"""
-_ELSEWHERE |= dict.fromkeys(_COPIES.split(), "pywebgpu.tensor.copies")
-_NATIVE = """
-    _chunk_cat _native_batch_norm_legit _segment_reduce _unsafe_masked_index _unsafe_masked_index_put_accumulate
-    grid_sampler grid_sampler_2d grid_sampler_3d native_batch_norm native_dropout native_group_norm native_layer_norm
-    segment_reduce
-"""
-_ELSEWHERE |= dict.fromkeys(_NATIVE.split(), "pywebgpu.operators")
-_ELSEWHERE |= dict.fromkeys(("complex", "imag", "polar", "real", "view_as_complex", "view_as_real"), _COMPLEX)
-_ELSEWHERE["kaiser_window"] = "pywebgpu.signal.windows"
-_LINEAR = "cholesky_inverse cholesky_solve det inverse logdet matrix_exp pinverse slogdet"
-_ELSEWHERE |= dict.fromkeys(_LINEAR.split(), "pywebgpu.linalg")
-_ELSEWHERE["polygamma"] = "pywebgpu.special"
-_ELSEWHERE |= {"sparse_coo_tensor": "pywebgpu.sparse", "spmm": "pywebgpu.sparse"}
-_ELSEWHERE["vmap"] = "pywebgpu.func.batch"
 _ELSEWHERE |= {"explain": "pywebgpu.inspector", "visualize": "pywebgpu.inspector"}
 
 
@@ -102,7 +72,7 @@ def __getattr__(name: str) -> _Any:
     elif name in _limits.FUNCTIONAL:
         found = "pywebgpu.nn.functional"
     else:
-        found = _ELSEWHERE.get(name, "")
+        found = _ELSEWHERE.get(name) or _rare(name)
     try:
         module = _import_module(found) if found else None
     except ModuleNotFoundError as error:
@@ -114,7 +84,15 @@ def __getattr__(name: str) -> _Any:
         if stand_in is None:
             raise AttributeError(f"module 'pywebgpu' has no attribute {name!r}")
         return stand_in
-    return module if name in _PARTS else getattr(module, _RENAMED.get(name, name))
+    return module if name in _PARTS else getattr(module, name)
+
+
+def _rare(name: str) -> str:
+    """The module of a name that few programs use; "" of none. `import` asks for each file of this folder as well."""
+    if name.startswith("__") or _PathFinder.find_spec(f"pywebgpu.{name}", __path__) is not None:
+        return ""
+    found: str = _import_module("pywebgpu.rare_names").NAMES.get(name, "")
+    return found
 
 
 def _stand_in(name: str) -> _Any:
@@ -124,7 +102,8 @@ def _stand_in(name: str) -> _Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_PARTS, *_ELSEWHERE, *_limits.FUNCTIONAL})
+    rare = _import_module("pywebgpu.rare_names").NAMES
+    return sorted({*globals(), *_PARTS, *_ELSEWHERE, *rare, *_limits.FUNCTIONAL})
 
 
 def set_default_dtype(d: dtype) -> None:

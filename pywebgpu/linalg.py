@@ -10,12 +10,10 @@ from typing import TYPE_CHECKING, Any
 from pywebgpu import dtypes, factorization, shapes
 from pywebgpu.composites import reduce
 from pywebgpu.dtypes import DType
-from pywebgpu.errors import ShapeError
 from pywebgpu.tensor import create, limits
 from pywebgpu.tensor.apply import apply
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.methods import aliased
-from pywebgpu.tensor.pointwise import where
 
 if TYPE_CHECKING:
     from pywebgpu.tensor.tensor import Tensor
@@ -377,41 +375,12 @@ def ldl_factor(*args: object, **options: object) -> Tensor:
 ldl_factor_ex = ldl_solve = ldl_factor
 
 
+_FACTORS = {name: name for name in ("lu_factor", "lu_factor_ex", "householder_product")}
+_FACTORS |= {"lu": "triangles", "lu_solve": "solve_factored"}
+
+
 def __getattr__(name: str) -> Any:
     """Functions of LU factors and reflections, which few programs need."""
-    if name not in ("lu", "lu_factor", "lu_factor_ex", "lu_solve", "householder_product"):
+    if name not in _FACTORS:
         raise AttributeError(f"module 'pywebgpu.linalg' has no attribute {name!r}")
-    return getattr(import_module("pywebgpu.lu_factors"), "solve_factored" if name == "lu_solve" else name)
-
-
-# What torch has in its own namespace
-
-
-def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
-    """X of A X = B by A's Cholesky factor."""
-    for name, part in (("B", B), ("L", L)):
-        if part.ndim < 2:
-            raise ShapeError(f"cholesky_solve: {name} should have at least 2 dimensions, but has {part.ndim}")
-    factorization.require("cholesky_solve", L, square=True)
-    if B.shape[-2] != L.shape[-1]:
-        raise ShapeError(f"Incompatible matrix sizes for cholesky_solve: {list(L.shape)} and {list(B.shape)}")
-    if B.dtype is not L.dtype:
-        raise RuntimeError(f"cholesky_solve: expected one dtype, got {B.dtype} and {L.dtype}")
-    lead = shapes.broadcast(tuple(L.shape[:-2]), tuple(B.shape[:-2]))
-    b, a = B.expand(*lead, *B.shape[-2:]), L.expand(*lead, *L.shape[-2:])
-    return factorization.run(factorization.CholeskySolve, b, a, upper)
-
-
-def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
-    """The inverse of A by its Cholesky factor."""
-    return cholesky_solve(factorization.eye_like(L).expand(L.shape), L, upper)
-
-
-def logdet(A: Tensor) -> Tensor:
-    """The logarithm of the determinant; NaN where that is below 0."""
-    factorization.require("logdet", A, square=True)
-    sign, size = slogdet(A)
-    return where(sign < 0, float("nan"), size)
-
-
-inverse, pinverse = inv, pinv
+    return getattr(import_module("pywebgpu.lu_factors"), _FACTORS[name])

@@ -91,8 +91,8 @@ def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -
     return found, pivots, info
 
 
-def lu(A: Tensor, *, pivot: bool = True) -> tuple[Tensor, ...]:
-    """P, L and U of A = P L U."""
+def triangles(A: Tensor, *, pivot: bool = True) -> tuple[Tensor, ...]:
+    """linalg.lu: P, L and U of A = P L U."""
     found, pivots = lu_factor(A, pivot=pivot)
     P, L, U = lu_unpack(found, pivots)
     return P if pivot else A.new_empty(0), L, U
@@ -157,7 +157,7 @@ def triangular_solve(
     return factorization.run(factorization.SolveTriangular, *given, unitriangular), a.clone()
 
 
-def old_lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Any = None) -> tuple[Tensor, ...]:
+def lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Any = None) -> tuple[Tensor, ...]:
     """torch's old name of linalg.lu_factor and lu_factor_ex."""
     return lu_factor_ex(A, pivot=pivot) if get_infos else lu_factor(A, pivot=pivot)
 

@@ -135,14 +135,6 @@ fmod: Pointwise = Pointwise(
     cost=6,
 )
 
-gcd: Pointwise = Pointwise(
-    "gcd",  # of whole numbers
-    wgsl=lambda a, b: "p_gcd({0}, {1})" if b.compute == "i32" else "p_gcd_u32({0}, {1})",
-    reference="gcd",
-    vjp=(_nothing, _nothing),
-    cost=60,
-)
-
 neg: Pointwise = Pointwise(
     "neg",
     wgsl=lambda a: "(0u - {0})" if a.compute == "u32" else "(-{0})",

@@ -1,10 +1,11 @@
-"""Functions of the bits of numbers: parts of a float, and the float beside it."""
+"""Functions of the bits and the factors of numbers: parts of a float, the float beside it, divisors."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from pywebgpu import dtypes
+from pywebgpu.composites import divisors
 from pywebgpu.dtypes import Kind
 from pywebgpu.errors import DTypeError
 from pywebgpu.ops import pointwise
@@ -63,3 +64,13 @@ def _moved(input: Tensor, x: Tensor, y: Tensor, found: Tensor) -> Tensor:
     found = functions.where(x == y, y, functions.where(x.isnan().logical_or(y.isnan()), x + y, found))
     moves = functions.where(x == y, 0.0, input)
     return apply(pointwise.graft, found.to(input.dtype), moves.to(input.dtype))
+
+
+def gcd(input: Tensor, other: Tensor) -> Tensor:
+    """The greatest common divisor, by element."""
+    return apply(divisors.gcd, input, other)
+
+
+def lcm(input: Tensor, other: Tensor) -> Tensor:
+    """The least common multiple, by element."""
+    return apply(divisors.lcm, input, other)

@@ -46,7 +46,6 @@ class InplaceMethods(ContractionMethods):
     add_, sub_, mul_, div_ = _form(_of.add), _form(_of.sub), _form(_of.mul), _form(_of.div)
     subtract_, multiply_, divide_, true_divide_ = sub_, mul_, div_, _form(_of.true_divide)
     floor_divide_, remainder_, fmod_ = _form(_of.floor_divide), _form(_of.remainder), _form(_of.fmod)
-    gcd_, lcm_ = _form(_of.gcd), _form(_of.lcm)
     pow_, float_power_ = _form(_of.pow), _form(_of.float_power)
     atan2_ = arctan2_ = _form(_of.atan2)
     hypot_, copysign_, heaviside_, xlogy_ = (

@@ -65,7 +65,6 @@ class PointwiseMethods(TensorBase):
     remainder = binary(elementwise.remainder)
     fmod = binary(elementwise.fmod)
     atan2 = arctan2 = pair(elementwise.atan2)
-    gcd, lcm = pair(elementwise.gcd), pair(elementwise.lcm)
     hypot = pair(elementwise.hypot)
     copysign = binary(elementwise.copysign)
     heaviside = pair(elementwise.heaviside)

@@ -130,10 +130,11 @@ class Tensor(GatherScatterMethods, SortingMethods, RandomMethods):
         later("pywebgpu.tensor.numeric", name)
         for name in ("lgamma", "digamma", "renorm", "cov", "corrcoef", "mvlgamma")
     )
-    geqrf, lu_solve, ormqr, triangular_solve = (
-        later("pywebgpu.lu_factors", name) for name in ("geqrf", "lu_solve", "ormqr", "triangular_solve")
+    geqrf, lu, lu_solve, ormqr, triangular_solve = (
+        later("pywebgpu.lu_factors", name) for name in ("geqrf", "lu", "lu_solve", "ormqr", "triangular_solve")
     )
-    lu = later("pywebgpu.lu_factors", "old_lu")
+    gcd, lcm = (later("pywebgpu.tensor.bits", name) for name in ("gcd", "lcm"))
+    gcd_, lcm_ = (later("pywebgpu.tensor.bits", name, in_place=True) for name in ("gcd", "lcm"))
     frexp, nextafter = (later("pywebgpu.tensor.bits", name) for name in ("frexp", "nextafter"))
     nextafter_ = later("pywebgpu.tensor.bits", "nextafter", in_place=True)
     histogram, nonzero_static = (later("pywebgpu.tensor.numeric", name) for name in ("histogram", "nonzero_static"))

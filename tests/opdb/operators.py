@@ -11,6 +11,7 @@ import torch
 
 import pywebgpu
 from tests.opdb import verdict
+from tests.opdb.gradients import gradients, inputs
 from tests.opdb.translate import Translator
 from tests.opdb.verdict import Difference, Verdict
 
@@ -106,7 +107,7 @@ def _compare(
         source = _run(op.op, *wide) if wide else expected
         found = gradients(pywebgpu, (args, kwargs), translator.value(finish)(out))
         wanted = gradients(torch, theirs, finish(source))
-        same_gradients(found, [narrowed(one, like) for one, like in zip(wanted, _inputs(given), strict=True)], op.name)
+        same_gradients(found, [narrowed(one, like) for one, like in zip(wanted, inputs(given), strict=True)], op.name)
     if op.inplace_variant is not None and not sample.broadcasts_input and torch.is_tensor(sample.input):
         _in_place(op, given, translator, theirs, values=values)
 
@@ -164,29 +165,6 @@ def repeats(first: Any, second: Any) -> bool:
 
 def plain(value: Any) -> Any:
     return [leaf.detach().clone() if torch.is_tensor(leaf) else leaf for leaf in verdict.leaves(value)]
-
-
-def _inputs(given: Any) -> list[Any]:
-    found = []
-    for leaf in verdict.leaves(given):
-        if verdict.is_tensor(leaf) and leaf.requires_grad and not any(leaf is known for known in found):
-            found.append(leaf)
-    return found
-
-
-def gradients(library: Any, given: Any, out: Any) -> list[Any]:
-    """The gradients of all inputs, of a sum of all outputs in which each element has its own weight."""
-    wanted = _inputs(given)
-    parts = [leaf for leaf in verdict.leaves(out) if verdict.is_tensor(leaf) and leaf.requires_grad]
-    if not parts or not wanted:
-        return [None] * len(wanted)
-    total: Any = 0
-    for part in parts:
-        weights = [0.25 + (number * 7 % 11) / 8 for number in range(part.numel())]
-        shaped = part.detach().resolve_conj().new_tensor(weights).reshape(part.shape)
-        weighed = (part * shaped).sum()
-        total = total + (weighed.real + weighed.imag if part.is_complex() else weighed)
-    return list(library.autograd.grad(total, wanted, allow_unused=True))
 
 
 def same_gradients(found: list[Any], expected: list[Any], subject: str = "") -> None:

@@ -14,17 +14,8 @@ PACKAGE = ROOT / "pywebgpu"
 # Lowest first. Two folders of one layer do not import each other; docs/architecture.md draws it.
 # PyTorch's modules, a file or a folder each.
 NAMES = (
-    "accelerator",
-    "backends",
-    "cuda",
-    "linalg",
-    "masked",
-    "memory",
-    "random",
-    "sparse",
-    "special",
-    "version",
-    "webgpu",
+    *("accelerator", "backends", "cuda", "linalg", "masked", "memory"),
+    *("random", "sparse", "special", "version", "webgpu"),
 )
 LAYERS = (
     {
@@ -32,6 +23,7 @@ LAYERS = (
         "installation",
         "locking",
         "lazy",
+        "rare_names",
         "settings",
         "atomic",
         "documents",
