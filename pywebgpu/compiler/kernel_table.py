@@ -12,7 +12,7 @@ from typing import Any
 from pywebgpu.compiler.fusion_group import FusionGroup
 from pywebgpu.ir import key
 from pywebgpu.ir.graph import HOST, Node
-from pywebgpu.kernels import launch, rounding
+from pywebgpu.kernels import launch
 from pywebgpu.kernels.builder import Builder
 from pywebgpu.kernels.kernel import Kernel
 from pywebgpu.kernels.target import Target
@@ -63,11 +63,7 @@ class KernelTable:
         build = Builder(stored, numbers, self.alias, self.target.limits, self.unpacked)
         problem = template.problem(group, build)
         template.write(group, launch.choose(template, problem, self.target), build)
-        found = []
-        for kernel, bound in build.parts:
-            text = rounding.fitted(kernel.wgsl, self.target.features)
-            found.append((replace(kernel, wgsl=text, problem=(template.name, problem)), bound))
-        return found
+        return [(replace(kernel, problem=(template.name, problem)), bound) for kernel, bound in build.parts]
 
     def _add(self, kernel: Kernel) -> int:
         if kernel not in self._number:

@@ -1,7 +1,5 @@
 """WGSL functions that bring a float32 to what fewer bits can hold, and to those bits. Part of the prelude."""
 
-from pywebgpu.kernels.target import Features
-
 TEXTS = (
     """fn p_half(x: f32) -> f32 {
   if (p_isnan(x) || p_isinf(x)) { return x; }
@@ -30,19 +28,3 @@ TEXTS = (
   return select(b, b | 0x40u, p_isnan(x));
 }""",
 )
-
-# Adapters whose pack2x16float was found to round as the functions above, infinities and what is small included: by the
-# families and translators of Features, and what stands in place of the functions there. WGSL promises none of it.
-EXACT = frozenset({("nvidia", "tint"), ("nvidia", "naga")})
-_PACKED = {
-    TEXTS[0]: "fn p_half(x: f32) -> f32 { return unpack2x16float(pack2x16float(vec2<f32>(x, 0.0))).x; }",
-    TEXTS[2]: "fn p_half_bits(x: f32) -> u32 { return pack2x16float(vec2<f32>(x, 0.0)); }",
-}
-
-
-def fitted(text: str, features: Features) -> str:
-    """A kernel's text, with what such an adapter has in place of the functions."""
-    if (features.family, features.translator) in EXACT and "fn p_half" in text:
-        for function, instead in _PACKED.items():
-            text = text.replace(function, instead)
-    return text

@@ -161,12 +161,3 @@ def test_subgroups_of_several_sizes_multiply_no_matrices() -> None:
     assert matmul_blocks.matrices(problem, AMPERE)
     assert not matmul_blocks.matrices(problem, replace(AMPERE, features=replace(FEATURES, subgroup_sizes=(16, 32))))
     assert not matmul_blocks.matrices(problem._replace(formats=("float32",)), AMPERE)
-
-
-def test_halves_are_rounded_by_the_adapter_where_that_is_known_to_be_exact() -> None:
-    product = leaf(64, 64, dtype=torch.float16) @ leaf(64, 64, dtype=torch.float16)
-    emulating = replace(AMPERE, features=replace(FEATURES, family="intel"))
-    for target, is_exact in ((AMPERE, True), (emulating, False)):
-        (kernel,) = compiled(product, target=target).kernels
-        assert ("fn p_half(x: f32) -> f32 { return unpack2x16float(" in kernel.wgsl) == is_exact
-        assert ("fn p_half_bits(x: f32) -> u32 { return pack2x16float(" in kernel.wgsl) == is_exact
