@@ -49,8 +49,7 @@ contiguous_format, channels_last = "torch.contiguous_format", "torch.channels_la
 _PARTS = {
     "accelerator", "amp", "autograd", "backends", "cuda", "data", "distributions", "func", "io", "linalg", "memory",
     "nn", "optim", "profiler", "random", "utils", "version", "webgpu",
-    "accelerator", "amp", "autograd", "backends", "cuda", "data", "display", "func", "io", "linalg", "memory", "nn",
-    "optim", "profiler", "random", "special", "utils", "version", "webgpu",
+    "display", "special",
 }  # fmt: skip
 _ELSEWHERE = {"save": "pywebgpu.io.state", "load": "pywebgpu.io.state", "compile": "pywebgpu.step_capture.function"}
 _ELSEWHERE["save_async"] = "pywebgpu.io.saving"

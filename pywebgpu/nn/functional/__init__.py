@@ -12,6 +12,10 @@ _NAMES = {
         "log_softmax logsigmoid mish prelu relu relu6 relu_ rrelu rrelu_ selu selu_ sigmoid silu softmax "
         "softmin softplus softshrink softsign tanh tanhshrink threshold threshold_"
     ),
+    "fractional": (
+        "fractional_max_pool2d fractional_max_pool2d_with_indices fractional_max_pool3d "
+        "fractional_max_pool3d_with_indices triplet_margin_with_distance_loss"
+    ),
     "linear_loss": "linear_cross_entropy",
     "loss": (
         "binary_cross_entropy binary_cross_entropy_with_logits cosine_embedding_loss cosine_similarity "

@@ -122,12 +122,14 @@ def poisson_nll_loss(
 def gaussian_nll_loss(
     input: _T, target: _T, var: _T | float, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
 ) -> _T:
-    """(log(var) + (x - target)^2 / var) / 2. Shapes: var as input, or without its last axis, or with size 1 there."""
+    """(log(var) + (x - target)^2 / var) / 2. Shapes: var as input, or without its last axis, or with one size 1."""
+    if isinstance(var, float) and var < 0:
+        raise ValueError("var has negative entry/entries")
     spread = var if isinstance(var, _T) else _create.full_like(input, var)
     if spread.shape != input.shape:
         if input.shape[:-1] == spread.shape:
             spread = spread.unsqueeze(-1)
-        elif input.shape[:-1] != spread.shape[:-1] or spread.shape[-1] != 1:
+        elif input.ndim != spread.ndim or sum(b for a, b in zip(input.shape, spread.shape, strict=True) if a != b) != 1:
             raise ValueError(f"var is of incorrect size: {spread.shape} for input {input.shape}")
     return _apply(_loss.gaussian_nll_loss, input, target, spread, full=full, eps=eps, reduction=reduction)
 
