@@ -128,6 +128,11 @@ export class Bridge {
     this.#inOrder(() => this.#make(id, bytes));
   }
 
+  /** Zeros: all of a buffer, which is made where it is not there. @param {number} id @param {number} bytes */
+  clear(id, bytes) {
+    this.#inOrder(() => this.#clear(id, bytes));
+  }
+
   /** @param {number} id */
   free(id) {
     if (this.#waiting.length) this.#defer(() => this.#free(id));
@@ -194,6 +199,11 @@ export class Bridge {
 
   // Programs
 
+  /** A pipeline starts to compile that the Program which is loaded next will have. @param {import("./program.mjs").Kernel} kernel */
+  prepare(kernel) {
+    this.pipelines.begin(kernel);
+  }
+
   /**
    * Takes a Program; its pipelines start to compile. Throws BridgeError for one of another version.
    * @param {number} id the caller's number for it @param {string} json
@@ -205,6 +215,7 @@ export class Bridge {
     }
     const program = new Loaded(this, wire, this.pipelines, this.scratch.take(wire));
     this.#programs.set(id, program);
+    this.pipelines.dropUnused();
   }
 
   /** @param {number} id */
@@ -311,6 +322,20 @@ export class Bridge {
       if (this.#foreseen?.id === id) this.#forget();
       this.gpu.queue.writeBuffer(chunk.buffer, offset, /** @type {Uint8Array<ArrayBuffer>} */ (data));
       if (!offset) this.#spoiled.delete(id);
+    } catch (error) {
+      this.#spoiled.set(id, as("device", error));
+    }
+  }
+
+  /** @param {number} id @param {number} bytes */
+  #clear(id, bytes) {
+    try {
+      const chunk = this.#buffers.get(id) ?? this.#make(id, bytes);
+      if (this.#foreseen?.id === id) this.#forget();
+      const encoder = this.gpu.createCommandEncoder();
+      encoder.clearBuffer(chunk.buffer);
+      this.gpu.queue.submit([encoder.finish()]);
+      this.#spoiled.delete(id);
     } catch (error) {
       this.#spoiled.set(id, as("device", error));
     }

@@ -1,8 +1,10 @@
 /** A Program on a device: pipelines that compile side by side, scratch, bind groups for the sets of buffers that come again. */
 
 import { BridgeError, as, compileError } from "./errors.mjs";
+import { WORD } from "./pool.mjs";
 
-export const VERSION = 3;
+export const VERSION = 4;
+const ALIGNED = 64; // words: where blocks of host numbers may begin
 const GROUPS = 32; // bind groups kept for a step
 /** @type {Record<string, GPUBufferBindingType>} */
 const BINDING = { r: "read-only-storage", w: "storage", n: "uniform", f: "storage" };
@@ -34,6 +36,20 @@ export class Pipelines {
     found.users++;
     this.#found.set(key, found);
     return found.pipeline;
+  }
+
+  /** Starts to compile one that nobody uses yet. @param {Kernel} kernel */
+  begin(kernel) {
+    const key = kernel.bindings + kernel.wgsl;
+    if (this.#found.has(key)) return;
+    const pipeline = this.#compile(kernel);
+    pipeline.catch(() => null); // Who uses it is told.
+    this.#found.set(key, { pipeline, users: 0 });
+  }
+
+  /** What was begun for a Program that came to nothing goes. */
+  dropUnused() {
+    for (const [key, { users }] of this.#found) if (!users) this.#found.delete(key);
   }
 
   get size() {
@@ -129,9 +145,15 @@ export class Loaded {
     this.faults = wire.kernels.some((kernel) => kernel.bindings.includes("f"));
     /** @type {(Chunk | undefined)[]} the chunk of each buffer; those of inputs and outputs change from run to run */
     this.chunks = wire.sizes.map((_, buffer) => scratch.get(buffer));
-    this.uniform = this.numbers
-      ? host.create(16 * Math.ceil(this.numbers / 4), GPUBufferUsage.UNIFORM | GPUBufferUsage.COPY_DST)
-      : null;
+    let end = 0;
+    /** Where each block begins in the uniform, in words. */
+    this.starts = wire.blocks.map(({ length }) => {
+      const start = ALIGNED * Math.ceil(end / ALIGNED);
+      end = start + 4 * Math.ceil(length / 4);
+      return start;
+    });
+    this.words = new Uint32Array(end);
+    this.uniform = end ? host.create(WORD * end, GPUBufferUsage.UNIFORM | GPUBufferUsage.COPY_DST) : null;
     this.grids = wire.steps.map(([kernel]) => wire.kernels[kernel].grid);
     this.#kept = wire.steps.map(() => new Map());
     this.#varying = [...new Set([...this.inputs, ...this.outputs])].map((buffer) => ({
@@ -160,11 +182,12 @@ export class Loaded {
    */
   run(numbers, then, stamps = null) {
     const { gpu, counters } = this.host;
+    const { blocks, steps } = this.wire;
     if (this.uniform && !same(this.#numbers, numbers)) {
       this.#numbers = numbers.slice();
-      gpu.queue.writeBuffer(this.uniform.buffer, 0, this.#numbers);
+      blocks.forEach((block, at) => block.forEach((number, place) => (this.words[this.starts[at] + place] = numbers[number])));
+      gpu.queue.writeBuffer(this.uniform.buffer, 0, this.words);
     }
-    const { steps } = this.wire;
     if (!steps.length) return;
     this.#bind();
     const encoder = gpu.createCommandEncoder();
@@ -220,10 +243,13 @@ export class Loaded {
   /** @param {number} step */
   #makeGroup(step) {
     const { gpu, fault, counters } = this.host;
-    const [kernel, ...bound] = this.wire.steps[step];
-    const { bindings } = this.wire.kernels[kernel];
-    const resources = bound.map((at) => this.#resource(at));
-    if (bindings.includes("n")) resources.push({ buffer: /** @type {Chunk} */ (this.uniform).buffer });
+    const { bindings } = this.wire.kernels[this.wire.steps[step][0]];
+    const resources = this.#bound(step).map((at) => this.#resource(at));
+    if (bindings.includes("n")) {
+      const block = /** @type {number} */ (this.wire.steps[step].at(-1));
+      const size = 16 * Math.ceil(this.wire.blocks[block].length / 4);
+      resources.push({ buffer: /** @type {Chunk} */ (this.uniform).buffer, offset: WORD * this.starts[block], size });
+    }
     if (bindings.includes("f")) resources.push({ buffer: fault });
     counters.bind_groups_created++;
     return gpu.createBindGroup({
@@ -232,10 +258,17 @@ export class Loaded {
     });
   }
 
+  /** What a step names for its bindings r and w. @param {number} step */
+  #bound(step) {
+    const { kernels, steps } = this.wire;
+    const [kernel, ...bound] = steps[step];
+    return kernels[kernel].bindings.includes("n") ? bound.slice(0, -1) : bound;
+  }
+
   /** The buffers that a step binds. @param {number} step */
   #buffers(step) {
-    const { sizes, ranges, steps } = this.wire;
-    return steps[step].slice(1).map((at) => (at < sizes.length ? at : ranges[at - sizes.length][0]));
+    const { sizes, ranges } = this.wire;
+    return this.#bound(step).map((at) => (at < sizes.length ? at : ranges[at - sizes.length][0]));
   }
 
   /** @param {number} at what a step names @returns {GPUBufferBinding} */

@@ -12,6 +12,7 @@ const FREE = 1; // how many, buffers
 const DROP = 2; // program
 const WRITE = 3; // buffer, how many words, words
 const RUN = 4; // program, inputs, outputs, host numbers
+const CLEAR = 5; // buffer, how many words
 
 /** @typedef {import("pyodide/ffi").PyBuffer} PyBuffer */
 
@@ -75,6 +76,11 @@ export class PythonBridge {
       view.release();
       return 0;
     });
+  }
+
+  /** A kernel of the Program that is loaded next. @param {string} json */
+  prepare(json) {
+    this.bridge.prepare(JSON.parse(json));
   }
 
   /** Returns the bytes that the insides of all Programs have together. @param {number} id @param {string} json */
@@ -152,6 +158,8 @@ export class PythonBridge {
         const wanted = take(outputs);
         bridge.run(id, given, wanted, new Uint32Array(buffer, byteOffset + WORD * at, numbers));
         at += numbers;
+      } else if (command === CLEAR) {
+        bridge.clear(id, WORD * take(1)[0]);
       } else {
         throw new Error(`python.mjs: there is no command ${command}`);
       }

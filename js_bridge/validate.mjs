@@ -46,15 +46,19 @@ const areDistinct = (list) => new Set(list).size === list.length;
 export function checkProgram(data) {
   require(isObject(data), "a program", "it is an object");
   if (data.version !== VERSION) throw new BridgeError("compile", `a program of version ${data.version}; this player runs version ${VERSION}`);
-  for (const name of ["kernels", "steps", "sizes", "ranges", "scratch", "inputs", "outputs", "numbers", "written"]) require(isList(data[name]), name, "it is a list");
-  const { kernels, sizes, ranges, numbers } = data;
+  for (const name of ["kernels", "steps", "sizes", "ranges", "scratch", "inputs", "outputs", "numbers", "blocks", "written"]) require(isList(data[name]), name, "it is a list");
+  const { kernels, sizes, ranges, numbers, blocks } = data;
   sizes.forEach((/** @type {any} */ bytes, /** @type {number} */ at) => require(isSize(bytes) && bytes >= WORD && bytes % WORD === 0, `sizes[${at}]`, "a buffer has words, one at least"));
   ranges.forEach((/** @type {any} */ found, /** @type {number} */ at) => {
     const fits = areSizes(found, 3) && found[0] < sizes.length && found[1] % 256 === 0 && found[2] % WORD === 0 && found[2] > 0 && found[1] + found[2] <= sizes[found[0]];
     require(fits, `ranges[${at}]`, "a buffer, a multiple of 256, and bytes that it has");
   });
   checkEnds(data);
-  kernels.forEach((/** @type {any} */ kernel, /** @type {number} */ at) => checkKernel(`kernels[${at}]`, kernel, numbers.length));
+  kernels.forEach((/** @type {any} */ kernel, /** @type {number} */ at) => checkKernel(`kernels[${at}]`, kernel, blocks.length));
+  blocks.forEach((/** @type {any} */ block, /** @type {number} */ at) => {
+    const fits = areSizes(block) && block.length > 0 && block.length <= MAX_NUMBERS && block.every((/** @type {number} */ n) => n < numbers.length);
+    require(fits, `blocks[${at}]`, "it has host numbers, one at least");
+  });
   checkSteps(data);
   const total = sizes.reduce((/** @type {number} */ n, /** @type {number} */ m) => n + m, 0);
   require(isSize(data.lower_bound) && data.lower_bound <= total, "lower_bound", "at most the bytes of all buffers");
@@ -84,7 +88,7 @@ function checkEnds({ inputs, outputs, written, sizes, scratch, numbers }) {
   require(numbers.length <= MAX_NUMBERS && numbers.every(isDtype), "numbers", "dtypes of webgpu");
 }
 
-/** @param {string} where @param {any} kernel @param {number} count of host numbers */
+/** @param {string} where @param {any} kernel @param {number} count of blocks */
 function checkKernel(where, kernel, count) {
   require(isObject(kernel) && isText(kernel.name) && isText(kernel.wgsl) && isText(kernel.bindings), where, "name, wgsl and bindings are text");
   const { grid, bindings, wgsl } = kernel;
@@ -101,15 +105,18 @@ function checkKernel(where, kernel, count) {
 }
 
 /** @param {any} data */
-function checkSteps({ kernels, steps, sizes, ranges, inputs, outputs }) {
+function checkSteps({ kernels, steps, sizes, ranges, blocks, inputs, outputs }) {
   const known = new Set(inputs.map((/** @type {any} */ { buffer }) => buffer));
   steps.forEach((/** @type {any} */ step, /** @type {number} */ at) => {
     const where = `steps[${at}]`;
     const isStep = areSizes(step) && isAt(step[0], kernels);
-    const letters = isStep ? kernels[step[0]].bindings.replace(/[nf]/g, "") : "";
-    const fits = isStep && step.length === 1 + letters.length && step.slice(1).every((/** @type {number} */ n) => n < sizes.length + ranges.length);
-    require(fits, where, "a kernel, and a buffer or a range for each letter r and w of it");
-    const bound = step.slice(1).map((/** @type {number} */ n) => (n < sizes.length ? [n, 0, Infinity] : ranges[n - sizes.length]));
+    const bindings = isStep ? kernels[step[0]].bindings : "";
+    const letters = bindings.replace(/[nf]/g, "");
+    const [places, own] = isStep ? [step.slice(1, 1 + letters.length), step.slice(1 + letters.length)] : [[], []];
+    const areThere = places.length === letters.length && places.every((/** @type {number} */ n) => n < sizes.length + ranges.length);
+    const fits = isStep && areThere && own.length === Number(bindings.includes("n")) && own.every((/** @type {number} */ n) => n < blocks.length);
+    require(fits, where, "a kernel, a buffer or a range for each letter r and w of it, and a block for n");
+    const bound = places.map((/** @type {number} */ n) => (n < sizes.length ? [n, 0, Infinity] : ranges[n - sizes.length]));
     /** @type {number[][][]} */
     const [read, written] = ["r", "w"].map((letter) => bound.filter((/** @type {any} */ _, /** @type {number} */ i) => letters[i] === letter));
     written.forEach(([buffer, begin, bytes], k) => {

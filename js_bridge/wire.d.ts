@@ -20,7 +20,10 @@ export interface Kernel {
 export interface Program {
   version: number;
   kernels: Kernel[];
-  /** The number of a kernel, then what its bindings r and w are: buffers, or sizes.length + the number of a range. */
+  /**
+   * The number of a kernel, then what its bindings r and w are: buffers, or sizes.length + the number of a range; last,
+   * where it has the binding n, a block.
+   */
   steps: number[][];
   /** Bytes of each buffer. */
   sizes: number[];
@@ -32,6 +35,8 @@ export interface Program {
   outputs: Value[];
   /** Dtypes of the host numbers; each takes one word. */
   numbers: string[];
+  /** Host numbers, by their places in `numbers`, that a binding n has. */
+  blocks: number[][];
   /** Pairs of an output and the input whose buffer it writes. */
   written: [number, number][];
   /** The bytes of all values in use at the fullest step; `sizes` together are at least that. */

@@ -47,9 +47,8 @@ contiguous_format, channels_last = "torch.contiguous_format", "torch.channels_la
 
 # Parts that are imported when they are first asked for.
 _PARTS = {
-    "accelerator", "amp", "autograd", "backends", "cuda", "data", "distributions", "func", "io", "linalg", "memory",
-    "nn", "optim", "profiler", "random", "utils", "version", "webgpu",
-    "display", "special",
+    "accelerator", "amp", "autograd", "backends", "cuda", "data", "display", "distributions", "func", "io", "linalg",
+    "memory", "nn", "optim", "profiler", "random", "sparse", "special", "utils", "version", "webgpu",
 }  # fmt: skip
 _ELSEWHERE = {"save": "pywebgpu.io.state", "load": "pywebgpu.io.state", "compile": "pywebgpu.step_capture.function"}
 _ELSEWHERE["save_async"] = "pywebgpu.io.saving"
@@ -83,6 +82,7 @@ _ELSEWHERE |= dict.fromkeys(_NATIVE.split(), "pywebgpu.operators")
 _LINEAR = "cholesky_inverse cholesky_solve det inverse logdet matrix_exp pinverse slogdet"
 _ELSEWHERE |= dict.fromkeys(_LINEAR.split(), "pywebgpu.linalg")
 _ELSEWHERE["polygamma"] = "pywebgpu.special"
+_ELSEWHERE |= {"sparse_coo_tensor": "pywebgpu.sparse", "spmm": "pywebgpu.sparse"}
 _ELSEWHERE["vmap"] = "pywebgpu.func.batch"
 _ELSEWHERE |= {"explain": "pywebgpu.inspector", "visualize": "pywebgpu.inspector"}
 

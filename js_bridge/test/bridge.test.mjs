@@ -240,6 +240,32 @@ test("pipelines go with the last program that has them", async () => {
   bridge.close();
 });
 
+test("a pipeline that was begun is the next program's, or goes", async () => {
+  const bridge = await open();
+  const [wanted, other] = [kernel("y[i] = x[i] + 1;"), kernel("y[i] = x[i] + 2;")];
+  for (const one of [wanted, other, wanted, kernel("y[i] = nothing;")]) bridge.prepare(one);
+  assert.equal(bridge.counters.pipelines_created, 3);
+  bridge.load(1, program({ kernels: [wanted], numbers: [] }));
+  assert.equal(bridge.pipelines.size, 1);
+  bridge.write(1, floats([1, 2, 3, 4]));
+  bridge.run(1, [1], [2], none);
+  assert.deepEqual(asFloats(await bridge.read(2, 16)), [2, 3, 4, 5]);
+  assert.equal(bridge.counters.pipelines_created, 3);
+  bridge.check();
+  bridge.close();
+});
+
+test("zeros take the place of what was there", async () => {
+  const bridge = await open();
+  bridge.write(1, floats([1, 2, 3, 4]));
+  bridge.load(1, program());
+  bridge.run(1, [1], [2], words([2]));
+  bridge.clear(2, 16);
+  bridge.clear(3, 16);
+  for (const id of [2, 3]) assert.deepEqual(asFloats(await bridge.read(id, 16)), [0, 0, 0, 0]);
+  bridge.close();
+});
+
 test("a fault is told once, by the next read", async () => {
   const bridge = await open();
   const checked = "if (x[i] > 2.5) { fault[1] = i32(x[i]); fault[2] = 3; fault[0] = 1; } y[i] = x[i];";
@@ -319,7 +345,7 @@ test("a lost device is told by every call", async () => {
 
 test("a program of another version is refused", async () => {
   const bridge = await open();
-  assert.throws(() => bridge.load(1, program({ version: 1 })), /a program of version 1; this bridge runs version 3/);
+  assert.throws(() => bridge.load(1, program({ version: 1 })), /a program of version 1; this bridge runs version 4/);
   bridge.close();
 });
 

@@ -45,16 +45,19 @@ export function kernel(body, bindings = "rw", n = 4) {
 
 /** One step from an input to an output of n floats. @param {Partial<import("../wire.d.ts").Program>} parts @param {number} n */
 export function program(parts = {}, n = 4) {
+  const kernels = parts.kernels ?? [kernel("y[i] = x[i] * numbers.x;", "rwn", n)];
+  const hasBlock = kernels[0].bindings.includes("n");
   return JSON.stringify({
-    version: 3,
-    kernels: [kernel("y[i] = x[i] * numbers.x;", "rwn", n)],
-    steps: [[0, 0, 1]],
+    version: 4,
+    kernels,
+    steps: [hasBlock ? [0, 0, 1, 0] : [0, 0, 1]],
     sizes: [4 * n, 4 * n],
     ranges: [],
     scratch: [],
     inputs: [value(0, n)],
     outputs: [value(1, n)],
     numbers: ["float32"],
+    blocks: hasBlock ? [[0]] : [],
     written: [],
     lower_bound: 0,
     ...parts,

@@ -25,7 +25,7 @@ const shown = (/** @type {string} */ kind, /** @type {number} */ at, shape = [4]
 function files(parts = {}) {
   const training = JSON.parse(program({
     kernels: [{ ...kernel("z[i] = x[i] + y[i] * numbers.x;", "rrwn"), wgsl: WGSL }],
-    steps: [[0, 0, 1, 2]], sizes: [16, 16, 16], inputs: [value(0, 4), value(1, 4)], outputs: [value(2, 4)],
+    steps: [[0, 0, 1, 2, 0]], sizes: [16, 16, 16], inputs: [value(0, 4), value(1, 4)], outputs: [value(2, 4)],
   }));
   const inference = JSON.parse(program({ numbers: ["float32"] }));
   return {

@@ -30,23 +30,32 @@ FITS = (  # passes that ask what the device is
 )  # fmt: skip
 
 
-def compile_graph(roots: tuple[Node, ...], target: Target, written: Written = ()) -> Program:
-    """roots: the values wanted. written: pairs (root, data leaf) where the root may take the leaf's buffer over."""
+def compile_graph(
+    roots: tuple[Node, ...], target: Target, written: Written = (), begin: Callable[[Kernel], None] = lambda _: None
+) -> Program:
+    """roots: the values wanted. written: pairs (root, data leaf) where the root may take the leaf's buffer over.
+
+    begin: is told each kernel once it is written, those first for which drivers take longest.
+    """
     _watch("recorded", roots)
     # What the passes make ends list by list, users before inputs: thousands of nodes that end one inside another
     # overflow the stack of a browser.
     kept: list[list[Node]] = []
-    return _device_program(roots, target, written, kept) if target.wgsl else _host_program(roots, written, kept)
+    if not target.wgsl:
+        return _host_program(roots, written, kept)
+    return _device_program(roots, target, written, begin, kept)
 
 
-def _device_program(roots: tuple[Node, ...], target: Target, written: Written, kept: list[list[Node]]) -> Program:
+def _device_program(
+    roots: tuple[Node, ...], target: Target, written: Written, begin: Callable[[Kernel], None], kept: list[list[Node]]
+) -> Program:
     order = toposort(roots)
     data, numbers = leaves(order)
     claims = Claims(target)
     roots, order = _rewritten(roots, order, claims, kept)
     placed, schedule = _grouped(roots, order, claims, [(i, data[j]) for i, j in written], kept)
     slots = _Slots.of(data, schedule, placed)
-    kernels, steps, served = _dispatches(schedule, slots, numbers, target, placed)
+    kernels, steps, served = _dispatches(schedule, slots, numbers, target, placed, begin)
     outputs = tuple(slots.number[id(root)] for root in placed.roots)
     owner = {slots.number[at]: slots.number[id(leaf)] for at, leaf in schedule.alias.items()}
     layout = _laid_out(steps, slots, outputs, owner, target.limits)
@@ -171,20 +180,30 @@ def _window(whole: Slot, window: int, limits: Limits) -> Slot:
 
 
 def _dispatches(
-    schedule: Schedule, slots: _Slots, numbers: list[Node], target: Target, placed: suballocation.Suballocation
+    schedule: Schedule,
+    slots: _Slots,
+    numbers: list[Node],
+    target: Target,
+    placed: suballocation.Suballocation,
+    begin: Callable[[Kernel], None],
 ) -> tuple[list[Kernel], list[Dispatch], list[list[Node]]]:
     """The kernels, the steps that run them, and the nodes that each step computes."""
     stored = {id(node) for group in schedule.groups for node in group.outputs}
     indices = {id(node): at for at, node in enumerate(numbers)}
     over = {at: schedule.alias.get(id(first), first) for at, first in placed.written_over.items()}
-    table = KernelTable(stored, indices, {**schedule.alias, **over}, target, {*slots.formats})
+    table = KernelTable(stored, indices, {**schedule.alias, **over}, target, {*slots.formats}, begin)
+    groups = [
+        group
+        for group in schedule.groups
+        if any(prod(node.spec.shape) for node in group.outputs) and not _is_done(group, schedule)
+    ]
+    run = {id(group): table.find(group) for group in sorted(groups, key=lambda group: -group.template.effort)}
     steps: list[Dispatch] = []
     served: list[list[Node]] = []
-    for group in schedule.groups:
-        if any(prod(node.spec.shape) for node in group.outputs) and not _is_done(group, schedule):
-            for kernel, bound in table.find(group):
-                steps.append(Dispatch(kernel, tuple([slots.find(node, window) for node, window in bound])))
-                served.append(group.nodes)
+    for group in groups:
+        for kernel, bound, own in run[id(group)]:
+            steps.append(Dispatch(kernel, tuple([slots.find(node, window) for node, window in bound]), own))
+            served.append(group.nodes)
     return table.kernels, steps, served
 
 

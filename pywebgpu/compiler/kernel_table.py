@@ -5,7 +5,7 @@ A model's layers are alike, so most of its groups are; to compare two costs a fr
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -25,8 +25,11 @@ Bound = tuple[Node, int | None]  # a value whose buffer is bound, and which wind
 class KernelTable:
     """stored: ids of the values that have a buffer.  numbers: by id, the index of a host number.
 
+    A kernel knows host numbers by their place among those of its group, so that groups with other ones share it.
+
     alias: by id, a value -> the one whose buffer it takes over.
     unpacked: ids of stored values of which each element has a word (see packed_stores.py).
+    begin: is told each kernel once it is written.
     """
 
     stored: set[int]
@@ -34,28 +37,30 @@ class KernelTable:
     alias: Mapping[int, Node]
     target: Target
     unpacked: set[int]
+    begin: Callable[[Kernel], None]
     kernels: list[Kernel] = field(default_factory=list)
     _number: dict[Kernel, int] = field(default_factory=dict)
     _known: dict[tuple[Any, ...], list[tuple[int, list[tuple[int, int | None]]]]] = field(default_factory=dict)
 
-    def find(self, group: FusionGroup) -> list[tuple[int, list[Bound]]]:
-        """For each kernel that a group is run by, one mostly: its number, and what it binds, in order."""
-        form, owners = self._form(group)
+    def find(self, group: FusionGroup) -> list[tuple[int, list[Bound], tuple[int, ...]]]:
+        """For each kernel that a group is run by, one mostly: its number, what it binds, in order, and host numbers."""
+        form, owners, own = self._form(group)
         if form not in self._known:
             index = {id(owner): at for at, owner in enumerate(owners)}
             self._known[form] = [
                 (self._add(kernel), [(index[id(node)], window) for node, window in bound])
-                for kernel, bound in self._write(group)
+                for kernel, bound in self._write(group, {node: at for at, node in enumerate(own)})
             ]
+        numbers = tuple([self.numbers[node] for node in own])
         return [
-            (number, [(owners[at], window) for at, window in bound_owners])
-            for number, bound_owners in self._known[form]
+            (number, [(owners[at], window) for at, window in bound], numbers if self.kernels[number].numbers else ())
+            for number, bound in self._known[form]
         ]
 
-    def _write(self, group: FusionGroup) -> list[tuple[Kernel, list[Bound]]]:
+    def _write(self, group: FusionGroup, numbers: dict[int, int]) -> list[tuple[Kernel, list[Bound]]]:
         template = group.template
         stored = self.stored - {id(node) for node in group.nodes}
-        build = Builder(stored, self.numbers, self.alias, self.target.limits, self.unpacked)
+        build = Builder(stored, numbers, self.alias, self.target.limits, self.unpacked)
         problem = template.problem(group, build)
         template.write(group, launch.choose(template, problem, self.target), build)
         return [(replace(kernel, problem=(template.name, problem)), bound) for kernel, bound in build.parts]
@@ -64,10 +69,11 @@ class KernelTable:
         if kernel not in self._number:
             self._number[kernel] = len(self.kernels)
             self.kernels.append(kernel)
+            self.begin(kernel)
         return self._number[kernel]
 
-    def _form(self, group: FusionGroup) -> tuple[tuple[Any, ...], list[Node]]:
-        """All that a group's kernel may depend on, and the nodes that have the buffers it may bind.
+    def _form(self, group: FusionGroup) -> tuple[tuple[Any, ...], list[Node], list[int]]:
+        """All that a group's kernel may depend on, the nodes that have the buffers it may bind, ids of host numbers.
 
         In the form a node is a number: it counts from the group's own nodes down to what is read from memory. Of what
         is read only the spec and the buffer count, of which there is one for a value and the one that it overwrites.
@@ -75,6 +81,7 @@ class KernelTable:
         words: list[Any] = [group.template, group.domain.space]
         number: dict[int, int] = {}
         owners: dict[int, tuple[int, Node]] = {}
+        own: list[int] = []
         inside = {id(node) for node in group.nodes}
         stack = group.nodes[::-1]
         while stack:
@@ -90,7 +97,8 @@ class KernelTable:
             stack.pop()
             number[id(node)] = len(number)
             if node.op is HOST:
-                words.append(("host", node.spec, self.numbers[id(node)]))
+                words.append(("host", node.spec))
+                own.append(id(node))
                 continue
             meaning: tuple[Any, ...] = ()
             if not is_read:
@@ -102,4 +110,4 @@ class KernelTable:
                 where = owners.setdefault(id(owner), (len(owners), owner))[0], owner.spec, id(owner) in self.unpacked
             words.append((meaning, where, node.spec, group.domain.levels.get(id(node))))
         words += [tuple([number[id(node)] for node in nodes]) for nodes in (group.nodes, group.outputs)]
-        return tuple(words), [owner for _, owner in owners.values()]
+        return tuple(words), [owner for _, owner in owners.values()], own

@@ -12,10 +12,14 @@ from pywebgpu.kernels.kernel import Kernel
 
 @dataclass(frozen=True, slots=True)
 class Dispatch:
-    """Run kernel number `kernel` on these slots, in the order of its bindings."""
+    """Run kernel number `kernel` on these slots, in the order of its bindings.
+
+    numbers: those of the Program's host numbers that the kernel reads, in the order in which it knows them.
+    """
 
     kernel: int
     slots: tuple[int, ...]
+    numbers: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,6 +73,12 @@ class Program:
     sizes: tuple[int, ...]
     scratch: tuple[int, ...]
     lower_bound: int = 0
+
+    @property
+    def blocks(self) -> tuple[tuple[int, ...], ...]:
+        """The host numbers that steps read, each set once: what the uniform holds, block by block."""
+        found = [step.numbers for step in self.steps if isinstance(step, Dispatch) and step.numbers]
+        return tuple(dict.fromkeys(found))
 
     @property
     def scratch_bytes(self) -> int:

@@ -76,7 +76,7 @@ def from_data(data: Any) -> Program:
         outputs.setdefault(value["buffer"], at)
     return Program(
         kernels=tuple(_kernel(kernel) for kernel in data["kernels"]),
-        steps=tuple(Dispatch(kernel, tuple(buffers)) for kernel, *buffers in data["steps"]),
+        steps=tuple(_step(step, data) for step in data["steps"]),
         slots=(*inside, *ends),
         inputs=tuple(range(first, middle)),
         numbers=tuple(dtypes.BY_NAME[name] for name in data["numbers"]),
@@ -108,6 +108,14 @@ def _kernel(data: dict[str, Any]) -> Kernel:
         faults="f" in letters,
         needs=tuple(data.get("needs", ())),
     )
+
+
+def _step(step: list[int], data: dict[str, Any]) -> Dispatch:
+    kernel, *bound = step
+    if "n" in data["kernels"][kernel]["bindings"]:
+        *bound, block = bound
+        return Dispatch(kernel, tuple(bound), tuple(data["blocks"][block]))
+    return Dispatch(kernel, tuple(bound))
 
 
 def _slot(data: dict[str, Any]) -> Slot:

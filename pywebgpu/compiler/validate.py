@@ -12,7 +12,7 @@ from pywebgpu.documents import EXACT, is_shape, is_size, require
 from pywebgpu.formats import WORD
 from pywebgpu.kernels.target import NEEDED
 
-LISTS = ("kernels", "steps", "sizes", "ranges", "scratch", "inputs", "outputs", "numbers", "written")
+LISTS = ("kernels", "steps", "sizes", "ranges", "scratch", "inputs", "outputs", "numbers", "blocks", "written")
 MAX_GROUPS = 65535  # workgroups along an axis, and
 MAX_NUMBERS = 16384  # words of a uniform, that any device allows
 KINDS = {"r": "storage, read", "w": "storage, read_write", "n": "uniform", "f": "storage, read_write"}
@@ -33,7 +33,10 @@ def check(data: Any) -> None:
         require(_is_range(found, data["sizes"]), f"ranges[{at}]", "a buffer, a multiple of 256, and bytes that it has")
     _check_ends(data)
     for at, kernel in enumerate(data["kernels"]):
-        _check_kernel(f"kernels[{at}]", kernel, len(data["numbers"]))
+        _check_kernel(f"kernels[{at}]", kernel, len(data["blocks"]))
+    for at, block in enumerate(data["blocks"]):
+        fits = isinstance(block, list) and 0 < len(block) <= MAX_NUMBERS and all(map(is_size, block))
+        require(fits and max(block) < len(data["numbers"]), f"blocks[{at}]", "it has host numbers, one at least")
     _check_steps(data)
     least = data.get("lower_bound")
     require(is_size(least) and least <= sum(data["sizes"]), "lower_bound", "at most the bytes of all buffers")
@@ -84,14 +87,14 @@ def _is_value(value: Any, sizes: list[int]) -> bool:
     return dtypes.BY_NAME[value["dtype"]].format.nbytes(prod(value["shape"])) <= sizes[buffer]
 
 
-def _check_kernel(where: str, kernel: Any, n_numbers: int) -> None:
+def _check_kernel(where: str, kernel: Any, n_blocks: int) -> None:
     fits = isinstance(kernel, dict) and all(isinstance(kernel.get(key), str) for key in ("name", "wgsl", "bindings"))
     require(fits, where, "name, wgsl and bindings are text")
     grid, letters, text = kernel.get("grid"), kernel["bindings"], kernel["wgsl"]
     fits = isinstance(grid, list) and len(grid) == 3 and all(is_size(n, MAX_GROUPS) and n > 0 for n in grid)
     require(fits, where, f"a grid is three numbers from 1 to {MAX_GROUPS}")
     require(re.fullmatch("(?=.*w)[rw]+n?f?", letters), where, "bindings are r and w, some w among them, then n, then f")
-    require("n" not in letters or n_numbers, where, "it reads host numbers, and there are none")
+    require("n" not in letters or n_blocks, where, "it reads host numbers, and there are none")
     declared = [(int(at), kind) for at, kind in BINDING.findall(text) if len(at) < 4]
     fits = declared == [(at, KINDS[letter]) for at, letter in enumerate(letters)]
     fits = fits and text.count("@binding(") == len(letters) and ENTRY.search(text) is not None
@@ -107,9 +110,12 @@ def _check_steps(data: Data) -> None:
     for at, step in enumerate(data["steps"]):
         where = f"steps[{at}]"
         fits = isinstance(step, list) and len(step) > 0 and all(map(is_size, step)) and step[0] < len(kernels)
-        letters = kernels[step[0]]["bindings"].replace("n", "").replace("f", "") if fits else ""
+        letters = kernels[step[0]]["bindings"].replace("f", "") if fits else ""
+        if letters.endswith("n"):
+            fits = len(step) == 1 + len(letters) and step[-1] < len(data["blocks"])
+            step, letters = step[:-1], letters[:-1]
         fits = fits and len(step) == 1 + len(letters) and all(n < len(sizes) + len(ranges) for n in step[1:])
-        require(fits, where, "a kernel, and a buffer or a range for each letter r and w of it")
+        require(fits, where, "a kernel, a buffer or a range for each letter r and w of it, and a block for n")
         bound = [(n, 0, EXACT) if n < len(sizes) else ranges[n - len(sizes)] for n in step[1:]]
         read = {found[0] for found, letter in zip(bound, letters, strict=True) if letter == "r"}
         written = [found for found, letter in zip(bound, letters, strict=True) if letter == "w"]

@@ -1,8 +1,9 @@
 """Program -> JSON: what the bridge replays, and what a Program is in a file (see serialization.py).
 
 The bridge sees buffers, ranges of them, kernels and counts. A step names a buffer by its number, and the range r by
-r + the number of buffers. Shapes and dtypes stand only where a value goes in or comes out, for those
-who feed the Program. js_bridge/wire.d.ts says the same to TypeScript; both carry VERSION.
+r + the number of buffers; last comes the block of host numbers that its kernel reads, where it reads any. Shapes and
+dtypes stand only where a value goes in or comes out, for those who feed the Program. js_bridge/wire.d.ts says the same
+to TypeScript; both carry VERSION.
 """
 
 import json
@@ -12,7 +13,7 @@ from pywebgpu.compiler.program import Dispatch, Program, Slot
 from pywebgpu.errors import CompileError
 from pywebgpu.kernels.kernel import Kernel
 
-VERSION = 3
+VERSION = 4
 
 
 def to_json(program: Program) -> str:
@@ -30,10 +31,12 @@ def as_data(program: Program) -> dict[str, Any]:
             return slot.buffer
         return len(program.sizes) + ranges.setdefault((slot.buffer, slot.offset, slot.nbytes), len(ranges))
 
+    blocks = {block: at for at, block in enumerate(program.blocks)}
     for step in program.steps:
         if not isinstance(step, Dispatch):
             raise CompileError(f"{step.op.name}: a program of the cpu device cannot leave Python")
-        steps.append([step.kernel, *(bound(program.slots[slot]) for slot in step.slots)])
+        own = [blocks[step.numbers]] if step.numbers else []
+        steps.append([step.kernel, *(bound(program.slots[slot]) for slot in step.slots), *own])
     return {
         "version": VERSION,
         "kernels": [_kernel_data(kernel) for kernel in program.kernels],
@@ -44,9 +47,15 @@ def as_data(program: Program) -> dict[str, Any]:
         "inputs": [_value_data(program.slots[slot]) for slot in program.inputs],
         "outputs": [_value_data(program.slots[slot]) for slot in program.outputs],
         "numbers": [dtype.name for dtype in program.numbers],
+        "blocks": [list(block) for block in blocks],
         "written": [list(pair) for pair in program.written],
         "lower_bound": program.lower_bound,
     }
+
+
+def kernel_json(kernel: Kernel) -> str:
+    """A kernel as it stands in a Program's JSON."""
+    return json.dumps(_kernel_data(kernel), separators=(",", ":"))
 
 
 def _kernel_data(kernel: Kernel) -> dict[str, Any]:

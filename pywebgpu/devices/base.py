@@ -11,7 +11,7 @@ from pywebgpu.devices.timing import Timing
 from pywebgpu.dtypes import DType
 from pywebgpu.errors import DeviceError
 from pywebgpu.ir.graph import Spec
-from pywebgpu.kernels.kernel import too_large
+from pywebgpu.kernels.kernel import Kernel, too_large
 from pywebgpu.kernels.target import Target
 from pywebgpu.numbers import unsupported
 
@@ -50,10 +50,16 @@ class Device(Protocol):
     def upload(self, data: Bytes, spec: Spec) -> Buffer:
         """Little-endian bytes of the spec's dtype, row-major -> a buffer."""
 
+    def zeros(self, spec: Spec) -> Buffer:
+        """A buffer of zeros, which are not sent where the device can make them."""
+
     def download(self, buffer: Buffer, spec: Spec) -> bytes:
         """The opposite of upload. Waits for the device."""
 
     async def download_async(self, buffer: Buffer, spec: Spec) -> bytes: ...
+
+    def prepare(self, kernel: Kernel) -> None:
+        """May start to compile a kernel of the Program that is loaded next. Waits for nothing, raises nothing."""
 
     def load(self, program: Program) -> Loaded:
         """Makes what a Program needs once: pipelines, scratch. The result goes to `run`."""
@@ -104,6 +110,12 @@ class Blocking:
 
     async def reopen_async(self: Device) -> None:
         self.reopen()
+
+    def zeros(self: Device, spec: Spec) -> Buffer:
+        return self.upload(bytes(prod(spec.shape) * spec.dtype.itemsize), spec)
+
+    def prepare(self, kernel: Kernel) -> None:
+        """All is made by `load`."""
 
     def leave(self) -> bool:
         return False

@@ -42,6 +42,7 @@ from pywebgpu.errors import (
 from pywebgpu.formats import WORD
 from pywebgpu.ir.graph import Spec
 from pywebgpu.kernels import tuning
+from pywebgpu.kernels.kernel import Kernel
 from pywebgpu.kernels.launch import Tuning
 from pywebgpu.kernels.target import CLOCK
 
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
 
     from pywebgpu.devices.base import Bytes
 
-FREE, DROP, WRITE, RUN = 1, 2, 3, 4  # the commands of js_bridge/python.mjs
+FREE, DROP, WRITE, RUN, CLEAR = 1, 2, 3, 4, 5  # the commands of js_bridge/python.mjs
 AREA_WORDS = 1 << 14
 FULL_WORDS = 1 << 19  # commands of this length are handed over though nothing runs
 INLINE_BYTES = 1 << 20  # an upload up to this size goes with the commands
@@ -239,6 +240,15 @@ class BridgedDevice:
             self._call(self._bridge.write, self._taken(), buffer.handle, content)
         return buffer
 
+    def zeros(self, spec: Spec) -> Buffer:
+        check_supported(spec.dtype, self.name)
+        self._check_open()
+        check_room(spec, self)
+        nbytes = spec.dtype.format.room(prod(spec.shape))
+        buffer = self._new(nbytes)
+        self._append((CLEAR, buffer.handle, nbytes // WORD))
+        return buffer
+
     def download(self, buffer: Buffer, spec: Spec) -> bytes:
         arriving, finish = self._start_read(buffer, spec)
         try:
@@ -291,6 +301,10 @@ class BridgedDevice:
         counters["peak_bytes"] = max(counters["peak_bytes"], counters["live_bytes"] + counters["scratch_bytes"])
 
     # Programs
+
+    def prepare(self, kernel: Kernel) -> None:
+        if self._gone is None:
+            self._bridge.prepare(wire.kernel_json(kernel))
 
     def load(self, program: Program) -> Loaded:
         self._check_open()

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import struct
+from array import array
 from collections import OrderedDict
 from collections.abc import Collection, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
@@ -14,6 +15,7 @@ from pywebgpu.compiler.program import Dispatch, Program, Slot
 from pywebgpu.devices.base import GONE
 from pywebgpu.devices.pool import Chunk
 from pywebgpu.errors import CompileError, DeviceLostError
+from pywebgpu.formats import WORD
 from pywebgpu.kernels.kernel import Kernel
 
 if TYPE_CHECKING:
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from pywebgpu.devices.native import NativeDevice
 
 SUBGROUP_LINE = "enable subgroups;\n"
+ALIGNED = 64  # words: where blocks of host numbers may begin
 GROUPS = 32  # bind groups kept for a step
 
 
@@ -31,22 +34,35 @@ class Pipelines:
     def __init__(self, gpu: GPUDevice, counters: dict[str, int], features: Collection[str]) -> None:
         self._gpu, self._counters, self._features = gpu, counters, features
         self._found: WeakValueDictionary[str, Any] = WeakValueDictionary()
+        self._coming: dict[str, Future[Any]] = {}
+        self._threads = ThreadPoolExecutor(os.cpu_count() or 1)  # Kept: new threads would take new memory each time.
 
     def __len__(self) -> int:
         return len(self._found)
 
+    def begin(self, kernel: Kernel) -> None:
+        """Starts to compile, in a thread, what the next `get` asks for: drivers take up to a second for a long text."""
+        if kernel.wgsl not in self._coming and self._found.get(kernel.wgsl) is None:
+            self._coming[kernel.wgsl] = self._threads.submit(self._compile, kernel)
+
     def get(self, kernels: Sequence[Kernel]) -> list[GPUComputePipeline]:
-        """Those of some kernels; new ones compile side by side, since drivers take up to a second for a long text.
+        """Those of some kernels; new ones compile side by side.
 
         Raises CompileError with the kernel's lines where the driver refuses it, or lacks a feature.
         """
         found = {kernel.wgsl: self._found.get(kernel.wgsl) for kernel in kernels}
         new = {kernel.wgsl: kernel for kernel in kernels if found[kernel.wgsl] is None}
-        if len(new) > 1:
-            with ThreadPoolExecutor(min(len(new), os.cpu_count() or 1)) as threads:
-                made = dict(zip(new, threads.map(self._compile, new.values()), strict=True))
-        else:
-            made = {text: self._compile(kernel) for text, kernel in new.items()}
+        try:
+            if len(new) == 1 and not self._coming:
+                made = {text: self._compile(kernel) for text, kernel in new.items()}
+            else:
+                for kernel in new.values():
+                    self.begin(kernel)
+                made = {text: self._coming[text].result() for text in new}
+        finally:
+            for coming in self._coming.values():  # What was begun for a Program that came to nothing goes as well.
+                coming.cancel()
+            self._coming = {}
         self._found.update(made)
         self._counters["pipelines_created"] += len(made)
         self._counters["ffi_calls"] += 2 * len(made)
@@ -77,16 +93,22 @@ class Loaded:
         program: Program,
         pipelines: list[Any],
         chunks: dict[int, Chunk],
-        uniform: GPUBuffer | None,
         fault: GPUBuffer,
     ) -> None:
-        self.program, self.pipelines, self.chunks, self.uniform = program, pipelines, chunks, uniform
+        self.program, self.pipelines, self.chunks = program, pipelines, chunks
+        self.uniform: GPUBuffer | None = None
         self.gpu, self._device, self._fault = fault._device, device, fault
         steps = [step for step in program.steps if isinstance(step, Dispatch)]
         self.pipelines_of_steps = [pipelines[step.kernel] for step in steps]
         self.grids = [program.kernels[step.kernel].grid for step in steps]
         self._scratch = {buffer: chunk.buffer for buffer, chunk in chunks.items()}
         self.numbers = b""
+        self.words: list[int] = []  # of the uniform: which host number each is
+        self._starts: dict[tuple[int, ...], int] = {}  # of its blocks, in bytes
+        for block in program.blocks:
+            self.words += [block[0]] * (-len(self.words) % ALIGNED)
+            self._starts[block] = WORD * len(self.words)
+            self.words += [*block, *[block[0]] * (-len(block) % 4)]
         self.wanted: tuple[int, int] | None = None  # the output that was read after the last run, and its bytes
         self._bound: dict[int, int] = {}  # the handle that each buffer of an input or output had in the last run
         self._groups: list[Any] = [None] * len(program.steps)  # of each step, for those handles
@@ -102,6 +124,11 @@ class Loaded:
 
     def __del__(self) -> None:
         self._device.unload(self)
+
+    def uniform_words(self, packed: bytes) -> bytes:
+        """What the uniform holds, of the host numbers in their order."""
+        words = memoryview(packed).cast("I")
+        return array("I", [words[number] for number in self.words]).tobytes()
 
     def bind(self, handles: dict[int, Any]) -> list[Any]:
         """Bind groups of every step for these buffers: only steps whose buffers changed get another one."""
@@ -141,7 +168,8 @@ class Loaded:
         program, kernel = self.program, self.program.kernels[step.kernel]
         resources = [_resource(program, program.slots[slot], handles) for slot in step.slots]
         if kernel.numbers:
-            resources.append({"buffer": self.uniform})
+            place = {"offset": self._starts[step.numbers], "size": 16 * -(-len(step.numbers) // 4)}
+            resources.append({"buffer": self.uniform, **place})
         if kernel.faults:
             resources.append({"buffer": self._fault})
         entries = [{"binding": at, "resource": resource} for at, resource in enumerate(resources)]

@@ -31,8 +31,10 @@ from pywebgpu.devices.timing import Stamps, Timing, Waiting
 from pywebgpu.devices.transcode import of_numbers
 from pywebgpu.dtypes import DType
 from pywebgpu.errors import CompileError, DeviceError, DeviceLostError, PywebgpuError
+from pywebgpu.formats import WORD
 from pywebgpu.ir.graph import Spec
 from pywebgpu.kernels import tuning
+from pywebgpu.kernels.kernel import Kernel
 from pywebgpu.kernels.launch import Tuning
 from pywebgpu.kernels.target import CLOCK
 from pywebgpu.locking import Deferred
@@ -158,6 +160,22 @@ class NativeDevice(Blocking):
                 self.counters["ffi_calls"] += 1
         return buffer
 
+    def zeros(self, spec: Spec) -> Buffer:
+        check_supported(spec.dtype, self.name)
+        self._check_open()
+        check_room(spec, self)
+        with self.lock:
+            buffer = self._new(spec.dtype.format.room(prod(spec.shape)))
+            self._reader.forget(buffer.handle)
+            try:
+                encoder = self._gpu.create_command_encoder()
+                encoder.clear_buffer(buffer.handle)
+                self._gpu.queue.submit([encoder.finish()])
+            except REFUSED as error:
+                self._refuse(error)
+            self.counters["ffi_calls"] += 4
+        return buffer
+
     def download(self, buffer: Buffer, spec: Spec) -> bytes:
         self._check_open()
         if self._is_stale(buffer.handle):
@@ -229,6 +247,11 @@ class NativeDevice(Blocking):
 
     # Programs
 
+    def prepare(self, kernel: Kernel) -> None:
+        with self.lock:
+            if self._gone is None:
+                self._pipelines.begin(kernel)
+
     def load(self, program: Program) -> Loaded:
         with self.lock:
             self._check_open()
@@ -236,11 +259,13 @@ class NativeDevice(Blocking):
                 pipelines = self._pipelines.get(program.kernels)
             except CompileError as error:
                 self._refuse(error)
-            uniform = self._create(16 * -(-len(program.numbers) // 4), UNIFORM) if program.numbers else None
             chunks = self._scratch.take({b: program.sizes[b] for b in program.scratch})
             self.counters["scratch_bytes"] = self._scratch.nbytes
             self._count_peak()
-            return Loaded(self, program, pipelines, chunks, uniform, self._fault)
+            loaded = Loaded(self, program, pipelines, chunks, self._fault)
+            if loaded.words:
+                loaded.uniform = self._create(WORD * len(loaded.words), UNIFORM)
+            return loaded
 
     def unload(self, loaded: Loaded) -> None:
         """Takes back what a Program had, once nobody has it."""
@@ -277,8 +302,8 @@ class NativeDevice(Blocking):
             packed = of_numbers(loaded.pack, numbers, program.numbers) if program.numbers else b""
             timed = self.has_clock and self._timed is not None
             try:
-                if packed != loaded.numbers:
-                    self._gpu.queue.write_buffer(loaded.uniform, 0, packed + bytes(-len(packed) % 16))
+                if packed != loaded.numbers and loaded.uniform is not None:
+                    self._gpu.queue.write_buffer(loaded.uniform, 0, loaded.uniform_words(packed))
                     loaded.numbers = packed
                     self.counters["ffi_calls"] += 1
                 stamps = (

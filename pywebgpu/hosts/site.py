@@ -33,6 +33,10 @@ SERVED = re.compile(
 NATIVE = (
     "bench/",
     "hosts/chromium.py",
+    "hosts/remote_tests.py",
+    "hosts/test_page.py",
+    "hosts/test_server.py",
+    "hosts/working_folder.py",
     "cli.py",
     "doctor.py",
     "installation.py",
@@ -114,6 +118,7 @@ LATER = (
     "run.py",
     "special/",
     "stand_ins.py",
+    "sparse.py",
     "tensor/numeric.py",
     "nn/attention.py",
     "nn/conv.py",

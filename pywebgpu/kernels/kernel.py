@@ -22,6 +22,7 @@ class Limits:
     buffer_bytes: int = 256 << 20  # of the largest buffer, so of the largest value
     offset_alignment: int = 256  # bytes: where a binding may start
     shared_bytes: int = 16 << 10
+    unrolls: bool = False  # its driver gets loops of a known length as they are written, and writes them out itself
     emulated: bool = False  # a CPU plays a GPU, so workgroup memory and barriers cost more than they save
 
 

@@ -54,6 +54,7 @@ class Template:
     repeats: how many instructions of a pointwise operand it rather repeats at each read than has stored before.
     has_prologue: what only it reads is computed in its kernel, where it need not be stored.
     packs_own: `packs` is true of the nodes that it claims itself.
+    effort: how long drivers take for its kernels, beside others: those that take longest are compiled first.
     rereads: it reads an element many times, so that a half is better read from memory than made on load.
     """
 
@@ -63,6 +64,7 @@ class Template:
     repeats: int = NEVER
     has_prologue: bool = False
     packs_own: bool = False
+    effort: int = 0
     rereads: bool = False
 
     def claims(self, op: Op, target: Target) -> bool:

@@ -1,13 +1,13 @@
 """Base of the rules of this package: parameters are updated as flat tensors, and counts are numbers of the host."""
 
-from math import log, prod
+from math import log
 from typing import Any
 
 from pywebgpu import dtypes
 from pywebgpu.autodiff import grad_mode
 from pywebgpu.optim import grouping, numbers, optimizer
 from pywebgpu.step_capture import capture
-from pywebgpu.tensor import create, flat_parameters, tensor
+from pywebgpu.tensor import create, flat_parameters, from_data, tensor
 
 
 class UpdateRule(optimizer.Optimizer):
@@ -245,8 +245,9 @@ def _kind(state: optimizer.State, parameter: tensor.Tensor) -> object:
 
 def zeros_like(parameter: tensor.Tensor) -> tensor.Tensor:
     """Zeros that have their buffer at once, so that the step that makes them is the program of all later ones."""
-    shape = tuple(parameter.shape)
-    return create.frombytes(bytes(prod(shape) * parameter.dtype.itemsize), parameter.dtype, shape, parameter.device)
+    device = parameter._storage.device
+    made: tensor.Tensor = tensor.Tensor._new(from_data.zeros(parameter.dtype, tuple(parameter.shape), device), device)
+    return made
 
 
 def decayed(parameter: tensor.Tensor, gradient: tensor.Tensor, weight_decay: optimizer.Rate) -> tensor.Tensor:

@@ -60,7 +60,7 @@ def _program(device: Device, structure: key.Structure, roots: list[Node], writte
         was_on = gc.isenabled()
         gc.disable()  # It makes much and no cycles; a collection this deep in calls overflows the stack of a browser.
         try:
-            program = driver.compile_graph(tuple(roots), device.target, written)
+            program = driver.compile_graph(tuple(roots), device.target, written, device.prepare)
         finally:
             if was_on:
                 gc.enable()

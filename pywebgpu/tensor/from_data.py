@@ -55,6 +55,14 @@ def from_bytes(data: Buffer, dtype: DType, shape: Sequence[int], device: Device)
     return node
 
 
+def zeros(dtype: DType, shape: Sequence[int], device: Device) -> Node:
+    """Zeros that have their buffer at once: a constant of the step, if one is captured."""
+    spec = Spec(tuple(shape), dtype)
+    if capture_state.capture is not None:
+        return from_bytes(bytes(prod(shape) * dtype.itemsize), dtype, shape, device)
+    return graph.data(spec, device.zeros(spec))
+
+
 def from_data(data: Any, dtype: DType | None, device: Device) -> Node:
     """Numbers, or nested sequences of them; see tensor() in create.py."""
     if type(data) in FREE or (

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import pywebgpu as torch
+from pywebgpu import devices
 from pywebgpu.compiler.program import Program
 from pywebgpu.kernels.kernel import Limits
 from pywebgpu.kernels.target import SUBGROUPS, Features, Target
@@ -34,6 +35,18 @@ def close(found: list[Any], wanted: list[Any], call: Call) -> None:
 
 @pytest.mark.parametrize("name", CALLS)
 def test_values_and_gradients_are_those_of_the_composite(name: str, device: str) -> None:
+    call = CALLS[name]
+    close(outcome(call, device, fused=True), outcome(call, "cpu", fused=False), call)
+
+
+@pytest.mark.parametrize("name", ["causal", "bool_mask", "groups_causal_dropout"])
+def test_values_are_the_same_where_drivers_write_loops_out(
+    name: str, device: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if device == "cpu":
+        pytest.skip("device cpu has no kernels")
+    opened: Any = devices.open_device(device)
+    monkeypatch.setattr(opened, "target", replace(opened.target, limits=replace(opened.target.limits, unrolls=True)))
     call = CALLS[name]
     close(outcome(call, device, fused=True), outcome(call, "cpu", fused=False), call)
 

@@ -12,7 +12,10 @@ import pywebgpu as torch
 from pywebgpu import nn
 from pywebgpu.bench import gpt, workloads
 from pywebgpu.compiler import kernel_table
+from pywebgpu.compiler.driver import compile_graph
 from pywebgpu.compiler.program import Program
+from pywebgpu.kernels.kernel import Limits
+from pywebgpu.kernels.target import Target
 from pywebgpu.utils import checkpoint
 from tests.fuzz import steps
 from tests.fuzz.test_graphs import build, node, side
@@ -26,7 +29,7 @@ def compiled(function: Callable[[], Any], *, alone: bool) -> list[Program]:
     with pytest.MonkeyPatch.context() as patch:
         if alone:
             form = kernel_table.KernelTable._form
-            patch.setattr(kernel_table.KernelTable, "_form", lambda *args: ((object(),), form(*args)[1]))
+            patch.setattr(kernel_table.KernelTable, "_form", lambda *args: ((object(),), *form(*args)[1:]))
         return programs(function)
 
 
@@ -41,12 +44,32 @@ def test_a_shared_kernel_is_the_one_that_each_group_would_have(name: str) -> Non
     same(workloads.WORKLOADS[name].build(torch, "null"))
 
 
+def test_each_kernel_is_told_once_as_it_is_written_and_the_longest_first() -> None:
+    begun: list[Any] = []
+    x = leaf(64, 64)
+    roots = (x.exp()._node, (x.exp() @ x).sum()._node, (x - 1)._node, x.sin().sum(1)._node)
+    program = compile_graph(roots, Target(wgsl=True, limits=Limits()), (), begun.append)
+    assert tuple(begun) == program.kernels
+    names = [kernel.name.partition("_")[0] for kernel in program.kernels]
+    assert names[0] == "matmul"
+    assert names == sorted(names, key=["matmul", "rows", "map"].index)
+
+
 @given(side, side, st.lists(node, min_size=1, max_size=16))
 @FEW
 def test_kernels_of_random_graphs_are_those_of_each_group_alone(rows: int, columns: int, drawn: list[Any]) -> None:
     shapes = ((rows, columns), (rows, columns), (1, columns), (rows, 70))
     leaves = tuple(leaf(*shape) for shape in shapes)
     same(lambda: build(torch, leaves, drawn))
+
+
+def test_draws_of_equal_shape_share_a_kernel() -> None:
+    """Their seeds, bounds and places are host numbers, which a kernel knows by their order alone."""
+    found = programs(lambda: [torch.rand(64, 32, device="null") * at for at in range(2, 6)])
+    (program,) = (one for one in found if one.numbers)
+    assert (len(program.steps), len(program.kernels)) == (4, 1)
+    assert len({step.numbers for step in program.steps}) == 4
+    assert program.blocks == tuple(step.numbers for step in program.steps)
 
 
 def test_zeros_of_both_signs_are_two_kernels() -> None:

@@ -13,7 +13,7 @@ PACKAGE = ROOT / "pywebgpu"
 
 # Lowest first. Two folders of one layer do not import each other; docs/architecture.md draws it.
 # PyTorch's modules, a file or a folder each.
-NAMES = ("accelerator", "backends", "cuda", "linalg", "memory", "random", "special", "version", "webgpu")
+NAMES = ("accelerator", "backends", "cuda", "linalg", "memory", "random", "sparse", "special", "version", "webgpu")
 LAYERS = (
     {
         "errors",
@@ -82,10 +82,10 @@ OPTIONAL = {
         {"devices/native.py", "devices/adapters.py"},
     ),
     "numpy": ({"devices/cpu.py", "devices/native.py"}, {"devices", "tensor", "io", "data", *LAYERS[-1]}),
-    "js": ({"devices/bridged.py"}, {"devices/bridged.py", "display", "doctor", "io"}),
+    "js": ({"devices/bridged.py"}, {"devices/bridged.py", "display", "doctor", "hosts/test_server.py", "io"}),
     "pyodide": (
         {"devices/bridged.py", "devices/js_modules.py"},
-        {"devices/bridged.py", "devices/js_modules.py", "doctor", "io"},
+        {"devices/bridged.py", "devices/js_modules.py", "doctor", "hosts/test_server.py", "io"},
     ),
     "torch": (set(), {"bench"}),
     "playwright": (set(), {"hosts"}),

@@ -82,6 +82,9 @@ def test_every_block_multiplies(block: Block, device: str, monkeypatch: pytest.M
         wanted = left.astype(np.float64) @ right.astype(np.float64)
         np.testing.assert_allclose((x @ y).numpy(), wanted, atol=1e-6 * k)
         np.testing.assert_allclose((x @ y + bias).relu().numpy(), np.maximum(wanted + np.arange(n), 0), atol=1e-6 * k)
+        long = torch.compile(lambda x, y, bias: ((z := x @ y) * 0.5 + bias) * z - (z * 1.5 - 2.0) * (z + 1.0))
+        exact = (wanted * 0.5 + np.arange(n)) * wanted - (wanted * 1.5 - 2) * (wanted + 1)
+        np.testing.assert_allclose(long(x, y, bias).numpy(), exact, rtol=1e-5, atol=1e-4 * k)
     program_cache.clear()
 
 
@@ -116,12 +119,15 @@ def test_blocks_add_up_their_operands(block: Block, device: str, monkeypatch: py
     program_cache.clear()
 
 
-def test_a_nan_stays_in_its_row(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("unrolls", [False, True])
+def test_a_nan_stays_in_its_row(unrolls: bool, device: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """What lies beyond an edge is never added, were it not a number."""
     if device == "cpu":
         pytest.skip("device cpu has no kernels")
     gpu: Any = devices.open_device(device)
-    monkeypatch.setattr(gpu, "target", replace(gpu.target, tuning=Always(Block(32, 64, 16, 4, 8, 2).launch)))
+    limits = replace(gpu.target.limits, unrolls=unrolls)
+    tuning = Always(Block(32, 64, 16, 4, 8, 2).launch)
+    monkeypatch.setattr(gpu, "target", replace(gpu.target, limits=limits, tuning=tuning))
     program_cache.clear()
     values = np.ones((33, 130), dtype=np.float32)
     values[5, 129] = np.nan

@@ -117,6 +117,23 @@ def test_a_device_refuses_what_it_lacks() -> None:
 
 
 @pytest.mark.skipif(bool(why_no_webgpu()), reason=why_no_webgpu())
+def test_what_was_begun_for_a_program_that_came_to_nothing_goes() -> None:
+    gpu: Any = open_device("webgpu")
+    pipelines = Pipelines(gpu._gpu, dict(gpu.counters), [])
+    wanted, other = (compiled.kernel(compiled.leaf(n).exp()) for n in (8, 9))
+    broken = replace(wanted, wgsl="fn main() { nothing; }")
+    for kernel in (broken, other, wanted):
+        pipelines.begin(kernel)
+    begun = pipelines._coming[wanted.wgsl]
+    assert pipelines.get([wanted]) == [begun.result()]  # Nobody asked for the broken one.
+    assert not pipelines._coming
+    pipelines.begin(broken)
+    with pytest.raises(CompileError, match="the shader does not compile"):
+        pipelines.get([other, broken])
+    assert not pipelines._coming
+
+
+@pytest.mark.skipif(bool(why_no_webgpu()), reason=why_no_webgpu())
 def test_naga_takes_a_kernel_of_subgroups() -> None:
     gpu: Any = open_device("webgpu")
     if SUBGROUPS not in gpu.target.features:

@@ -45,13 +45,15 @@ def test_bridge_sees_buffers_and_not_slots() -> None:
     for (kernel, *buffers), dispatch in zip(data["steps"], program.steps, strict=True):
         assert isinstance(dispatch, Dispatch)
         assert kernel == dispatch.kernel
+        if dispatch.numbers:
+            assert data["blocks"][buffers.pop()] == list(dispatch.numbers)
         assert buffers == [program.slots[slot].buffer for slot in dispatch.slots]
         assert max(buffers) < len(data["sizes"])
     assert [value["buffer"] for value in data["inputs"]] == [program.slots[slot].buffer for slot in program.inputs]
     assert data["written"], "the weight is updated in its own memory"
     for output, given in data["written"]:
         assert data["outputs"][output]["buffer"] == data["inputs"][given]["buffer"]
-    assert len(data["numbers"]) == len(program.numbers) > 0
+    assert len(data["numbers"]) == len(program.numbers) > 0 < len(data["blocks"])
 
 
 def test_bindings_have_a_letter_each_in_order() -> None:

@@ -39,6 +39,7 @@ class AttentionTemplate(FusedTemplate):
     name = "attention"
     absorbs = beside = frozenset({name})  # The values of a call are nodes of one kernel.
     op = composite.attention
+    effort = 3
     repeats = NEVER  # Operands are read by many workgroups, and again for gradients.
     operands = 0  # number of the query among the inputs
 
@@ -101,6 +102,7 @@ class AttentionBackwardTemplate(AttentionTemplate):
     name = "attention_backward"
     absorbs = beside = frozenset({name})
     op = composite.attention_backward
+    effort = 4
     operands = 3
     tiles = BACKWARD
     _shuffles = False

@@ -47,6 +47,7 @@ class MatmulTemplate(Template):
     absorbs = frozenset({"pointwise", "rows"})
     beside = frozenset({"rows"})
     repeats = CHEAP_COST
+    effort = 2
     rereads = True
 
     def claims(self, op: Op, target: Target) -> bool:

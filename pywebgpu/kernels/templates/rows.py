@@ -51,6 +51,7 @@ class RowsTemplate(Template):
     absorbs = frozenset({"pointwise", name})
     beside = frozenset({name})
     repeats = REPEAT_COST
+    effort = 1
     has_prologue = True
     packs_own = True
 
