@@ -112,6 +112,7 @@ LATER = (
     "nn/functional/fractional.py",
     "nn/functional/sampling.py",
     "nn/lazy_layers.py",
+    "nn/older.py",
     "nn/output_layers.py",
     "nn/functional/sequences.py",
     "ops/gamma.py",

@@ -16,7 +16,7 @@ _NAMES = {
         "Tanhshrink Threshold"
     ),
     "attention": "MultiheadAttention",
-    "container": "Container ModuleDict ModuleList ParameterDict ParameterList Sequential",
+    "container": "ModuleDict ModuleList ParameterDict ParameterList Sequential",
     "conv": "Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d",
     "dropout": "AlphaDropout Dropout Dropout1d Dropout2d Dropout3d FeatureAlphaDropout",
     "embedding": "Embedding",
@@ -31,16 +31,17 @@ _NAMES = {
     "loss": (
         "BCELoss BCEWithLogitsLoss CTCLoss CosineEmbeddingLoss CosineSimilarity CrossEntropyLoss GaussianNLLLoss "
         "HingeEmbeddingLoss HuberLoss KLDivLoss L1Loss MarginRankingLoss MSELoss MultiLabelMarginLoss "
-        "MultiLabelSoftMarginLoss MultiMarginLoss NLLLoss NLLLoss2d PairwiseDistance PoissonNLLLoss SmoothL1Loss "
+        "MultiLabelSoftMarginLoss MultiMarginLoss NLLLoss PairwiseDistance PoissonNLLLoss SmoothL1Loss "
         "SoftMarginLoss TripletMarginLoss TripletMarginWithDistanceLoss"
     ),
     "module": "Module",
     "norm": (
         "BatchNorm1d BatchNorm2d BatchNorm3d GroupNorm InstanceNorm1d InstanceNorm2d InstanceNorm3d LayerNorm "
-        "CrossMapLRN2d LocalResponseNorm RMSNorm SyncBatchNorm"
+        "LocalResponseNorm RMSNorm"
     ),
+    "older": "Container CrossMapLRN2d NLLLoss2d",
     "output_layers": "AdaptiveLogSoftmaxWithLoss LinearCrossEntropyLoss",
-    "parallel": "DataParallel",
+    "parallel": "DataParallel SyncBatchNorm",
     "parameter": "Buffer Parameter",
     "pooling": (
         "AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveAvgPool3d AdaptiveMaxPool1d AdaptiveMaxPool2d "

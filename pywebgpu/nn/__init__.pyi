@@ -15,6 +15,7 @@ from pywebgpu.nn.linear import *
 from pywebgpu.nn.loss import *
 from pywebgpu.nn.module import *
 from pywebgpu.nn.norm import *
+from pywebgpu.nn.older import *
 from pywebgpu.nn.output_layers import *
 from pywebgpu.nn.parallel import *
 from pywebgpu.nn.parameter import *

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import OrderedDict
 from collections.abc import Callable, ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
 from operator import index
@@ -331,13 +330,3 @@ def _described(items: Iterable[tuple[str, Any]], kind: Callable[[Any], str]) -> 
         else:
             lines.append(f"  ({key}): Object of type: {type(value).__name__}")
     return "\n".join(lines)
-
-
-class Container(Module):
-    """Modules by name, as older programs made them; a subclass of Module does the same."""
-
-    def __init__(self, **kwargs: Module) -> None:
-        super().__init__()
-        warnings.warn("`nn.Container` is deprecated. Subclass `nn.Module` instead.", FutureWarning, stacklevel=2)
-        for name, module in kwargs.items():
-            self.add_module(name, module)

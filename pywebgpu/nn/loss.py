@@ -1,6 +1,5 @@
 """Losses and similarities as modules. `size_average` and `reduce` are torch's old names for `reduction`."""
 
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -194,14 +193,6 @@ class NLLLoss(_WeightedLoss):
 
     def _options(self) -> dict[str, Any]:
         return {"weight": self.weight, "ignore_index": self.ignore_index}
-
-
-class NLLLoss2d(NLLLoss):
-    """NLLLoss by its name of older programs."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        warnings.warn("`NLLLoss2d` has been deprecated. Please use `NLLLoss` instead.", FutureWarning, stacklevel=2)
-        super().__init__(*args, **kwargs)
 
 
 class BCELoss(_WeightedLoss):

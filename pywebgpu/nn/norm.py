@@ -126,13 +126,6 @@ class LocalResponseNorm(Module):
         return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
 
 
-class CrossMapLRN2d(LocalResponseNorm):
-    """LocalResponseNorm by its name of older programs."""
-
-    def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1) -> None:
-        super().__init__(size, alpha, beta, k)
-
-
 class _Running(Module):
     """Statistics of each channel that move with every batch: running_mean, running_var, num_batches_tracked."""
 
@@ -247,31 +240,6 @@ class BatchNorm3d(_BatchNorm):
     """Each channel to mean 0 and variance 1 over the batch. Shapes: (n, c, d, h, w)."""
 
     ranks = (5,)
-
-
-class SyncBatchNorm(_BatchNorm):
-    """Batch normalization over all processes, of which there is one here. Shapes: (n, c, ...)."""
-
-    ranks = (2, 3, 4, 5)
-
-    def __init__(self, *args: Any, process_group: object = None, **kwargs: Any) -> None:
-        if len(args) > 5:
-            args, process_group = (*args[:5], *args[6:]), args[5]
-        super().__init__(*args, **kwargs)
-        self.process_group = process_group
-
-    @classmethod
-    def convert_sync_batchnorm(cls, module: Module, process_group: object = None) -> Module:
-        """The same model with SyncBatchNorm in place of each batch normalization."""
-        if isinstance(module, _BatchNorm) and not isinstance(module, cls):
-            made = cls(module.num_features, module.eps, module.momentum, module.affine, module.track_running_stats)
-            for held, own in ((module._parameters, made._parameters), (module._buffers, made._buffers)):
-                own.update(held)  # type: ignore[arg-type]
-            made.process_group, made.training = process_group, module.training
-            return made
-        for name, child in module.named_children():
-            module.add_module(name, cls.convert_sync_batchnorm(child, process_group))
-        return module
 
 
 class _InstanceNorm(_Running):
