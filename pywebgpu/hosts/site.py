@@ -110,6 +110,7 @@ LATER = (
     "memory.py",
     "nn/embedding_bag.py",
     "nn/functional/fractional.py",
+    "nn/functional/margins.py",
     "nn/functional/sampling.py",
     "nn/lazy_layers.py",
     "nn/older.py",

@@ -4,6 +4,7 @@ from pywebgpu.nn.functional.activation import *
 from pywebgpu.nn.functional.fractional import *
 from pywebgpu.nn.functional.linear_loss import *
 from pywebgpu.nn.functional.loss import *
+from pywebgpu.nn.functional.margins import *
 from pywebgpu.nn.functional.rows import *
 from pywebgpu.nn.functional.sampling import *
 from pywebgpu.nn.functional.sequences import *

@@ -1,11 +1,10 @@
-"""Pooling whose windows lie at random steps, so that sizes shrink by any factor; a loss of a distance of one's own."""
+"""Pooling whose windows lie at random steps, so that sizes shrink by any factor."""
 
 from collections.abc import Callable as _Callable
 from collections.abc import Sequence as _Sequence
 from typing import Any as _Any
 
 from pywebgpu import dtypes as _dtypes
-from pywebgpu.nn.functional import loss as _loss
 from pywebgpu.tensor import create as _create
 from pywebgpu.tensor import functions as _functions
 from pywebgpu.tensor import random as _random
@@ -97,32 +96,3 @@ def fractional_max_pool2d_with_indices(*args: _Any, **kwargs: _Any) -> _Pooled:
 def fractional_max_pool3d_with_indices(*args: _Any, **kwargs: _Any) -> _Pooled:
     """As fractional_max_pool3d, with where the elements lie."""
     return fractional_max_pool3d(*args[:4], **{**kwargs, "return_indices": True})
-
-
-def triplet_margin_with_distance_loss(
-    anchor: _T,
-    positive: _T,
-    negative: _T,
-    *,
-    distance_function: _Callable[[_T, _T], _T] | None = None,
-    margin: float = 1.0,
-    swap: bool = False,
-    reduction: str = "mean",
-) -> _T:
-    """max(0, d(anchor, positive) - d(anchor, negative) + margin), d being the distance between rows where not given."""
-    if reduction not in ("mean", "sum", "none"):
-        raise ValueError(f"{reduction} is not a valid value for reduction")
-    if margin <= 0:
-        raise ValueError(f"margin must be greater than 0, got {margin}")
-    dims = [one.dim() for one in (anchor, positive, negative)]
-    if len(set(dims)) > 1:
-        raise RuntimeError(
-            "The anchor, positive, and negative tensors are expected to have the same number of dimensions, but got: "
-            "anchor {}D, positive {}D, and negative {}D inputs".format(*dims)
-        )
-    distance = distance_function or _loss.pairwise_distance
-    near, far = distance(anchor, positive), distance(anchor, negative)
-    if swap:
-        far = far.minimum(distance(positive, negative))
-    found: _T = (near - far + margin).clamp(min=0)
-    return found if reduction == "none" else found.sum() if reduction == "sum" else found.mean()
