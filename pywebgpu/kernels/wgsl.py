@@ -62,7 +62,9 @@ def _windowed(one: ir.Windowed) -> str:
 def _declared(space: str, array: ir.Array) -> str:
     length = f", {array.length}" if array.length else ""
     found = f"array<{array.type}{length}>"
-    return f"var<{space}> {array.name}: {f'array<{found}, {array.rows}>' if array.rows else found};\n"
+    for count in (array.rows, array.planes):
+        found = f"array<{found}, {count}>" if count else found
+    return f"var<{space}> {array.name}: {found};\n"
 
 
 class _Printer:
