@@ -48,9 +48,8 @@ contiguous_format, channels_last = "torch.contiguous_format", "torch.channels_la
 # Parts that are imported when they are first asked for.
 _PARTS = {
     "accelerator", "amp", "autograd", "backends", "cuda", "data", "distributions", "func", "io", "linalg", "memory",
-    "nn", "optim", "profiler", "random", "utils", "version", "webgpu",
-    "accelerator", "amp", "autograd", "backends", "cuda", "data", "display", "func", "io", "linalg", "memory", "nn",
-    "optim", "profiler", "random", "special", "utils", "version", "webgpu",
+    "nn", "optim", "profiler", "random", "sparse", "utils", "version", "webgpu",
+    "display", "special",
 }  # fmt: skip
 _ELSEWHERE = {"save": "pywebgpu.io.state", "load": "pywebgpu.io.state", "compile": "pywebgpu.step_capture.function"}
 _ELSEWHERE["save_async"] = "pywebgpu.io.saving"
@@ -84,6 +83,7 @@ _ELSEWHERE |= dict.fromkeys(_NATIVE.split(), "pywebgpu.operators")
 _LINEAR = "cholesky_inverse cholesky_solve det inverse logdet matrix_exp pinverse slogdet"
 _ELSEWHERE |= dict.fromkeys(_LINEAR.split(), "pywebgpu.linalg")
 _ELSEWHERE["polygamma"] = "pywebgpu.special"
+_ELSEWHERE |= {"sparse_coo_tensor": "pywebgpu.sparse", "spmm": "pywebgpu.sparse"}
 _ELSEWHERE["vmap"] = "pywebgpu.func.batch"
 _ELSEWHERE |= {"explain": "pywebgpu.inspector", "visualize": "pywebgpu.inspector"}
 

@@ -20,6 +20,7 @@ from pywebgpu import nn as nn
 from pywebgpu import optim as optim
 from pywebgpu import profiler as profiler
 from pywebgpu import random as random
+from pywebgpu import sparse as sparse
 from pywebgpu import special as special
 from pywebgpu import utils as utils
 from pywebgpu import version as version
@@ -135,6 +136,8 @@ from pywebgpu.operators import native_dropout as native_dropout
 from pywebgpu.operators import native_group_norm as native_group_norm
 from pywebgpu.operators import native_layer_norm as native_layer_norm
 from pywebgpu.operators import segment_reduce as segment_reduce
+from pywebgpu.sparse import sparse_coo_tensor as sparse_coo_tensor
+from pywebgpu.sparse import spmm as spmm
 from pywebgpu.special import polygamma as polygamma
 from pywebgpu.step_capture.free_number import Number
 from pywebgpu.step_capture.function import capture as capture

@@ -44,7 +44,7 @@ REASONS = {
     "return_types": "functions return tuples with names",
     "serialization": "use torch.save and torch.load",
     "signal": "windows are torch.hann_window and its like",
-    "sparse": "tensors are dense here",
+    "sparse": "sparse tensors are coordinates and values here (torch.sparse_coo_tensor)",
     "storage": "use Tensor.untyped_storage",
     "testing": "use torch.allclose, or NumPy's tests",
     "torch_version": "use torch.__version__",

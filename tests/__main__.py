@@ -9,6 +9,8 @@ browser     the pages in a headless Chromium on its software adapter, and cases 
 conformance the tables of cases on all hosts against PyTorch, as one table: [--hosts cpu,native,node,chromium] [--all]
 opdb        PyTorch's own samples, into docs/conformance.md: [--device webgpu] [--dtype float16] [--most 8] [--errors]
 threads     20 threads that train side by side, 1,000 steps each, on device cpu: [--device webgpu] [--steps 1000]
+scripts     twelve programs as people write them, under PyTorch and here: [--device webgpu]
+names       which public names of PyTorch are here, and why others are not
 soak        3,000 training steps in a host, with flat memory: [--host node] [--steps 3000]
 all         unit, lint, gpu, node and browser, each to its end; the tables of Node and Chromium side by side
 fuzz-steps  random compiled steps against eager ones and PyTorch: [--count 20000] [--device cpu] [--seed S] [--jobs N]
@@ -87,6 +89,14 @@ def opdb(arguments: list[str]) -> bool:
     return run([sys.executable, "-m", "tests.opdb.command", *arguments])
 
 
+def scripts(arguments: list[str]) -> bool:
+    return pytest(["tests/oracle/test_scripts.py", "-n0"], arguments)
+
+
+def names(arguments: list[str]) -> bool:
+    return run([sys.executable, "-m", "tests.names", *arguments])
+
+
 def fuzz_steps(arguments: list[str]) -> bool:
     return run([sys.executable, "-m", "tests.fuzz.programs.command", *arguments])
 
@@ -146,6 +156,8 @@ STAGES: dict[str, Stage] = {
     "browser": browser,
     "conformance": conformance,
     "opdb": opdb,
+    "scripts": scripts,
+    "names": names,
     "soak": soak,
     "fuzz-steps": fuzz_steps,
     "threads": threads,

@@ -85,7 +85,8 @@ class ConversionMethods(InplaceMethods):
         return self.to(getattr(dtype, "dtype", dtype))
 
     def type_as(self, other: TensorBase) -> Tensor:
-        return self.to(other.dtype)
+        """The same with the dtype and on the device of another."""
+        return self.to(device=other.device, dtype=other.dtype)
 
     def cpu(self) -> Tensor:
         return self.to("cpu")

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 # Methods that torch has on tensors only.
 METHODS = {
+    "to_sparse", "to_sparse_coo", "to_dense", "coalesce", "indices", "values", "is_coalesced", "sparse_dim",
+    "dense_dim",
     "corrcoef", "cov", "det", "digamma", "inverse", "lgamma", "logdet", "matrix_exp", "mvlgamma", "pinverse",
     "polygamma", "polygamma_", "renorm", "mvlgamma_", "slogdet", "as_strided_scatter", "narrow_copy",
     "new_empty_strided", "unsafe_chunk", "unsafe_split", "digamma_", "lgamma_", "renorm_", "backward", "bfloat16",

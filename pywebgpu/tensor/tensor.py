@@ -102,6 +102,13 @@ class Tensor(GatherScatterMethods, SortingMethods, RandomMethods):
 
     # Few programs need these
 
+    to_sparse, to_dense, coalesce, indices, values, is_coalesced, sparse_dim, dense_dim = (
+        later("pywebgpu.sparse", name)
+        for name in (
+            "to_sparse", "to_dense", "coalesce", "indices", "values", "is_coalesced", "sparse_dim", "dense_dim"
+        )
+    )  # fmt: skip
+    to_sparse_coo = to_sparse
     _repr_html_ = later("pywebgpu.display.values", "tensor_html")
     lgamma_, digamma_, renorm_, mvlgamma_ = (
         later("pywebgpu.tensor.numeric", name, in_place=True) for name in ("lgamma", "digamma", "renorm", "mvlgamma")

@@ -13,7 +13,7 @@ PACKAGE = ROOT / "pywebgpu"
 
 # Lowest first. Two folders of one layer do not import each other; docs/architecture.md draws it.
 # PyTorch's modules, a file or a folder each.
-NAMES = ("accelerator", "backends", "cuda", "linalg", "memory", "random", "special", "version", "webgpu")
+NAMES = ("accelerator", "backends", "cuda", "linalg", "memory", "random", "sparse", "special", "version", "webgpu")
 LAYERS = (
     {
         "errors",
