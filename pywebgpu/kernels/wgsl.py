@@ -129,7 +129,7 @@ class _Printer:
             if needs:
                 self.needs.add(needs)
             if first == others:
-                out = template.format(*[self.text(arg, first) for arg in e.args])
+                out = template.format(*[a.name if type(a) is Var else self.text(a, first) for a in e.args])
             else:
                 left, right = e.args
                 out = template.format(self.text(left, first), self.text(right, others))
