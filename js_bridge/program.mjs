@@ -4,6 +4,8 @@ import { BridgeError, as, compileError } from "./errors.mjs";
 import { WORD } from "./pool.mjs";
 
 export const VERSION = 4;
+const THREADS = 2; // in which Dawn compiles outside of browsers, and pipelines that
+const [AHEAD, NEXT] = [8, 2]; // each is given at once: before the main thread waits, and while it does
 const ALIGNED = 64; // words: where blocks of host numbers may begin
 const GROUPS = 32; // bind groups kept for a step
 /** @type {Record<string, GPUBufferBindingType>} */
@@ -24,9 +26,14 @@ export class Pipelines {
   /** @type {Map<string, { group: GPUBindGroupLayout, pipeline: GPUPipelineLayout }>} */
   #layouts = new Map();
 
-  /** @param {Host} host */
-  constructor(host) {
+  /** @type {{ descriptor: GPUComputePipelineDescriptor, resolve: (made: Promise<GPUComputePipeline>) => void }[]} */
+  #waiting = []; // for a thread, or for `help`
+  #flying = 0;
+
+  /** @param {Host} host @param {number} threads */
+  constructor(host, threads = "process" in globalThis ? THREADS : Infinity) {
     this.host = host;
+    this.threads = threads;
   }
 
   /** @param {Kernel} kernel @returns {Promise<GPUComputePipeline>} */
@@ -44,7 +51,7 @@ export class Pipelines {
     if (this.#found.has(key)) return;
     const pipeline = this.#compile(kernel);
     pipeline.catch(() => null); // Who uses it is told.
-    this.#found.set(key, { pipeline, users: 0 });
+    this.#found.set(key, { kernel, pipeline, users: 0 });
   }
 
   /** What was begun for a Program that came to nothing goes. */
@@ -97,7 +104,7 @@ export class Pipelines {
     counters.pipelines_created++;
     gpu.pushErrorScope("validation"); // The message comes from getCompilationInfo, with its line.
     const module = gpu.createShaderModule({ code: wgsl, label: name });
-    const compiled = gpu.createComputePipelineAsync({
+    const compiled = this.#create({
       label: name,
       layout: this.layout(bindings).pipeline,
       compute: { module, entryPoint: "main" },
@@ -109,6 +116,46 @@ export class Pipelines {
       const info = await module.getCompilationInfo().catch(() => null);
       throw info ? compileError(name, wgsl, info, cause) : as("compile", cause);
     }
+  }
+
+  /** @param {GPUComputePipelineDescriptor} descriptor @returns {Promise<GPUComputePipeline>} */
+  #create(descriptor) {
+    if (this.#flying < AHEAD * this.threads) return this.#send(descriptor);
+    return new Promise((resolve) => this.#waiting.push({ descriptor, resolve }));
+  }
+
+  /** @param {GPUComputePipelineDescriptor} descriptor */
+  async #send(descriptor) {
+    this.#flying++;
+    try {
+      return await this.host.gpu.createComputePipelineAsync(descriptor);
+    } finally {
+      this.#flying--;
+      while (this.#waiting.length && this.#flying < NEXT * this.threads) {
+        const next = this.#waiting.shift();
+        next?.resolve(this.#send(next.descriptor));
+      }
+    }
+  }
+
+  /** Compiles on this thread what waits for another one: nothing goes on here before it is there. */
+  async help() {
+    while (this.#waiting.length) {
+      await new Promise((resolve) => setTimeout(resolve)); // The threads get what is next first.
+      const next = this.#waiting.shift();
+      next?.resolve(this.#createHere(next.descriptor));
+    }
+  }
+
+  /** @param {GPUComputePipelineDescriptor} descriptor */
+  async #createHere(descriptor) {
+    const { gpu } = this.host;
+    gpu.pushErrorScope("internal");
+    gpu.pushErrorScope("validation");
+    const pipeline = gpu.createComputePipeline(descriptor);
+    const [wrong, failed] = await Promise.all([gpu.popErrorScope(), gpu.popErrorScope()]);
+    if (wrong ?? failed) throw wrong ?? failed;
+    return pipeline;
   }
 }
 
@@ -167,7 +214,9 @@ export class Loaded {
 
   async #prepare() {
     try {
-      const made = await Promise.all(this.wire.kernels.map((kernel) => this.pipelines.get(kernel)));
+      const found = this.wire.kernels.map((kernel) => this.pipelines.get(kernel));
+      void this.pipelines.help();
+      const made = await Promise.all(found);
       this.#pipelines = this.wire.steps.map(([kernel]) => made[kernel]);
     } catch (error) {
       this.error = as("compile", error);
