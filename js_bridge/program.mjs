@@ -25,6 +25,9 @@ export class Pipelines {
   #found = new Map();
   /** @type {Map<string, { group: GPUBindGroupLayout, pipeline: GPUPipelineLayout }>} */
   #layouts = new Map();
+  /** @type {((done: number, all: number) => void) | null} called for each that is ready */
+  onReady = null;
+  #ready = 0;
 
   /** @type {{ descriptor: GPUComputePipelineDescriptor, resolve: (made: Promise<GPUComputePipeline>) => void }[]} */
   #waiting = []; // for a thread, or for `help`
@@ -111,7 +114,9 @@ export class Pipelines {
     });
     void gpu.popErrorScope().catch(() => null);
     try {
-      return await compiled;
+      const pipeline = await compiled;
+      this.onReady?.(++this.#ready, this.#found.size);
+      return pipeline;
     } catch (cause) {
       const info = await module.getCompilationInfo().catch(() => null);
       throw info ? compileError(name, wgsl, info, cause) : as("compile", cause);

@@ -14,7 +14,20 @@ from pywebgpu.tensor import create
 
 # What PyTorch's tests call around an operator, and what stands for it: generators here belong to devices.
 STAND_INS: dict[str, Any] = {"freeze_rng_state": contextlib.nullcontext}
-SPACES = ("", "nn.functional", "linalg", "special", "fft", "nn.init", "nn", "Tensor", "optim", "autograd", "_C._nn")
+SPACES = (
+    "",
+    "nn.functional",
+    "linalg",
+    "special",
+    "fft",
+    "signal.windows",
+    "nn.init",
+    "nn",
+    "Tensor",
+    "optim",
+    "autograd",
+    "_C._nn",
+)
 
 
 class AbsentError(AttributeError):
@@ -65,7 +78,7 @@ class Translator:
     def _tensor(self, value: torch.Tensor) -> Any:
         found = self._tensors.get(id(value))
         if found is None:
-            if value.is_complex() or value.layout is not torch.strided or value.is_quantized:
+            if value.dtype is torch.complex32 or value.layout is not torch.strided or value.is_quantized:
                 raise AbsentError(f"{value.dtype} tensors of {value.layout}")
             shown = self._shown(value)
             if shown is not None:
@@ -76,7 +89,9 @@ class Translator:
                 self._kept.append(value)
                 return part
             plain = (
-                torch.zeros(value.shape, dtype=value.dtype) if value._is_zerotensor() else value.detach().contiguous()
+                torch.zeros(value.shape, dtype=value.dtype)
+                if value._is_zerotensor()
+                else value.detach().resolve_conj().resolve_neg().contiguous()
             )
             raw = plain.view(torch.int16) if value.dtype is torch.bfloat16 else plain
             dtype = named(str(value.dtype).removeprefix("torch."))
