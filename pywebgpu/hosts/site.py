@@ -60,6 +60,7 @@ LATER = (
     "accelerator.py",
     "amp/",
     "aten.py",
+    "absent.py",
     "as_torch.py",
     "factorization.py",
     "autodiff/batching.py",

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from pywebgpu import lazy as _lazy
 from pywebgpu.nn.module import Module
 
 
@@ -27,3 +28,6 @@ class DistributedDataParallel(Module):
 
     def __init__(self, module: Module, *args: Any, **options: Any) -> None:
         raise NotImplementedError("DistributedDataParallel: there is one process and one device; use the module itself")
+
+
+__getattr__ = _lazy.absent(__name__)
