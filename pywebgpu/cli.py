@@ -12,6 +12,7 @@ _COMMANDS = {
     "doctor": ("pywebgpu.doctor", "names adapters, limits, versions, the default device, and what is missing"),
     "run": ("pywebgpu.run", "runs a program written for PyTorch: `import torch` is pywebgpu in it"),
     "node": ("pywebgpu.hosts.node", "runs a script in Pyodide on Node, with WebGPU by Dawn"),
+    "chromium": ("pywebgpu.hosts.chromium", "runs a script in Pyodide in a page of Chromium, without a window"),
     "serve": ("pywebgpu.hosts.serve", "serves the pages in which a model trains and Python can be edited and run"),
     "export": ("pywebgpu.exporter.command", "writes programs that train and infer without Python"),
     "tune": ("pywebgpu.bench.tune", "measures how kernels are launched best on this adapter, and keeps that"),
@@ -21,7 +22,7 @@ _COMMANDS = {
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command and returns its exit status; `arguments` is None for the process's own."""
-    listing = "\n".join(f"  {name:8}{text}" for name, (_, text) in _COMMANDS.items())
+    listing = "\n".join(f"  {name:10}{text}" for name, (_, text) in _COMMANDS.items())
     parser = argparse.ArgumentParser(
         prog="pywebgpu",
         description="Tensors and gradients in pure Python on WebGPU.",

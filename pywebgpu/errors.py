@@ -13,13 +13,15 @@ PywebgpuError
     └── CannotWaitError  Python cannot be suspended until the device answers; an awaitable form can
 """
 
-import os
 import sys
 from os.path import dirname
 from types import FrameType, TracebackType
 from typing import Any
 
+from pywebgpu.settings import settings
+
 _PACKAGE = dirname(__file__)
+_short = settings.short_tracebacks and not settings.debug
 _raw: Any = vars(BaseException)["__traceback__"]
 
 
@@ -38,20 +40,26 @@ def _shortened(tb: TracebackType | None) -> TracebackType | None:
 class PywebgpuError(Exception):
     """Root of every error which pywebgpu raises on purpose.
 
-    Its traceback is shown without this package's own frames, unless PYWEBGPU_DEBUG is set; debuggers see all of them.
+    Its traceback is shown without this package's own frames, unless PYWEBGPU_TRACEBACKS=full or PYWEBGPU_DEBUG is set.
     """
 
-    if not os.environ.get("PYWEBGPU_DEBUG"):
+    def __init__(self, *args: object) -> None:
+        super().__init__(*args)
+        walked = _short and not {"IPython", "_pytest"}.isdisjoint(sys.modules)
+        frame: FrameType | None = sys._getframe(1) if walked else None
+        while frame is not None:  # These go through the frames themselves, and know this mark.
+            if frame.f_code.co_filename.startswith(_PACKAGE):
+                frame.f_locals["__tracebackhide__"] = True
+            frame = frame.f_back
 
-        def __init__(self, *args: object) -> None:
-            super().__init__(*args)
-            frame: FrameType | None = sys._getframe(1) if "IPython" in sys.modules else None
-            while frame is not None:  # IPython goes through the frames itself, and knows this mark.
-                if frame.f_code.co_filename.startswith(_PACKAGE):
-                    frame.f_locals["__tracebackhide__"] = True
-                frame = frame.f_back
+    @property
+    def __traceback__(self) -> TracebackType | None:
+        whole: TracebackType | None = _raw.__get__(self)
+        return (_short and _shortened(whole)) or whole
 
-        __traceback__ = property(lambda self: _shortened(_raw.__get__(self)) or _raw.__get__(self), _raw.__set__)
+    @__traceback__.setter
+    def __traceback__(self, whole: TracebackType | None) -> None:
+        _raw.__set__(self, whole)
 
 
 class ShapeError(PywebgpuError, RuntimeError): ...

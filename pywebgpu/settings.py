@@ -21,6 +21,7 @@ class Settings:
     cache: the folder where compiled Programs are kept from process to process, "" for nowhere.
     node: the program Node, or a folder with its packages, that `pywebgpu node` uses; "" for the installation's own.
     tuning: False launches kernels by the templates' own rules, and not as was measured on adapters of this kind.
+    short_tracebacks: False shows this package's own frames in tracebacks, too.
     nans: "0" for no check, "1" raises at the first NaN that an op makes, "inf" at the first infinity, too.
     """
 
@@ -36,6 +37,7 @@ class Settings:
     node: str = ""
     nans: str = "0"
     tuning: bool = True
+    short_tracebacks: bool = True
 
 
 def default_cache() -> str:
@@ -61,6 +63,7 @@ def from_environment() -> Settings:
         node=get("PYWEBGPU_NODE", ""),
         nans=get("PYWEBGPU_NANS") or "0",
         tuning=get("PYWEBGPU_TUNING", "1") != "0",
+        short_tracebacks=get("PYWEBGPU_TRACEBACKS", "short") != "full",
     )
 
 

@@ -43,7 +43,13 @@ def public(module: Any) -> list[str]:
 def _is_own(value: object) -> bool:
     home = getattr(value, "__module__", "") or ""
     foreign = callable(value) and bool(home) and not home.startswith(("torch", "builtins"))
-    return not inspect.ismodule(value) and not foreign and value is not True and value is not False
+    return (
+        not inspect.ismodule(value)
+        and value is not torch.Tensor
+        and not foreign
+        and value is not True
+        and value is not False
+    )
 
 
 def is_refusal(value: object) -> bool:

@@ -1,12 +1,15 @@
-"""Chromium without a window, by Playwright: a browser to drive, and `run`, which runs a script in Pyodide in a page.
+"""`pywebgpu chromium SCRIPT`: runs a script in Pyodide in a page of Chromium without a window, by Playwright.
 
-The script sees no file of this machine but those that it is given. Playwright is imported only when a browser starts.
+The script sees a copy of the working folder, and what it writes there comes back. Playwright is imported only when a
+browser starts, which others drive, too: `launched`, `served`, `start_python`; `run` gives a script some files alone.
 """
 
 from __future__ import annotations
 
+import argparse
 import glob
 import io
+import json
 import os
 import sys
 import threading
@@ -14,12 +17,13 @@ import zipfile
 from base64 import b64decode
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pywebgpu import installation
 from pywebgpu.errors import PywebgpuError
-from pywebgpu.hosts import serve, site
+from pywebgpu.hosts import script, serve, site, working_folder
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page, Playwright
@@ -47,9 +51,38 @@ START = """async ({ modules, env }) => {
   python.setStdout({ write: stream("stdout"), isatty: false });
   python.setStderr({ write: stream("stderr"), isatty: false });
   python.unpackArchive(await (await fetch("/files.zip")).arrayBuffer(), "zip");
+  python.unpackArchive(await (await fetch("/folder.zip")).arrayBuffer(), "zip", { extractDir: "/" });
   globalThis.python = python;
 }"""
 
+IN_FOLDER = """async ({ command, folder }) => {
+  const home = python.FS.cwd();
+  python.FS.mkdirTree(folder);
+  python.FS.chdir(folder);
+  const names = python.toPy({ __name__: "pywebgpu.hosts.script", __file__: "hosts/script.py" });
+  const file = `${home}/pywebgpu/hosts/script.py`;
+  python.runPython(python.FS.readFile(file, { encoding: "utf8" }), { globals: names });
+  python.runPython("import sys; sys.path[:] = [entry for entry in sys.path if entry]");
+  names.set("arguments", python.toPy([`${home}/pywebgpu`, command]));
+  const status = await python.runPythonAsync("run(*arguments)", { globals: names });
+  await globalThis.said;
+  return status;
+}"""
+# The files of the folder as text: which are new, or not as they were.
+CHANGED = """({ folder, known }) => {
+  const names = python.toPy({ folder, known });
+  const code = `
+import base64, hashlib, json, os
+found = {}
+for place, folders, files in os.walk(folder):
+    for name in files:
+        path = os.path.join(place, name)
+        data = open(path, "rb").read()
+        if "__pycache__" not in path and known.get(path) != hashlib.sha256(data).hexdigest():
+            found[path] = base64.b64encode(data).decode()
+json.dumps(found)`;
+  return python.runPython(code, { globals: names });
+}"""
 SCRIPT = """async ({ command, wanted }) => {
   const names = python.toPy({ __name__: "pywebgpu.hosts.script", __file__: "hosts/script.py" });
   python.runPython(python.FS.readFile("pywebgpu/hosts/script.py", { encoding: "utf8" }), { globals: names });
@@ -67,16 +100,52 @@ class ChromiumError(PywebgpuError, RuntimeError):
 class Pages(site.Site):
     """An empty page, an archive of the library and of files, and Pyodide."""
 
-    def __init__(self, files: Mapping[str, bytes]) -> None:
+    def __init__(self, files: Mapping[str, bytes], whole: Mapping[str, bytes] | None = None) -> None:
+        """files: by their names beside the library. whole: by their whole paths."""
         super().__init__(site.find_folders(cdn=False))
         self._own = {
             "": site.File(b"<!doctype html><title>pywebgpu</title>", "text/html", '"page"'),
             "files.zip": site.File(_archive(files), "application/zip", '"files"'),
+            "folder.zip": site.File(_packed(whole or {}), "application/zip", '"folder"'),
             "favicon.ico": site.File(b"", "image/x-icon", '"icon"'),
         }
 
     def file(self, address: str) -> site.File | None:
         return self._own.get(address) or super().file(address)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """The command: exits as the script does."""
+    usage = "%(prog)s [--software] (SCRIPT | -m MODULE | -c CODE) ..."
+    parser = argparse.ArgumentParser(prog="pywebgpu chromium", description=__doc__, usage=usage)
+    parser.add_argument("--software", action="store_true", help="the adapter that the CPU plays, though there is a GPU")
+    options, command = parser.parse_known_args(arguments[:1])
+    command += arguments[1:]
+    if not command:
+        parser.error("which script?")
+    if wrong := script.trouble(command):
+        print(f"pywebgpu chromium: {wrong}", file=sys.stderr)
+        return 2
+    try:
+        return run_here(command, software=options.software)
+    except (ChromiumError, site.SiteError, working_folder.FolderError) as error:
+        print(f"pywebgpu chromium: {error}", file=sys.stderr)
+        return 2
+
+
+def run_here(command: Sequence[str], *, software: bool = False) -> int:
+    """Runs SCRIPT, -m MODULE or -c CODE in a copy of the working folder, and brings back what changed in it."""
+    folder = Path.cwd()
+    files = working_folder.files(folder)
+    known = {path: sha256(data).hexdigest() for path, data in files.items()}
+    with served(Pages({}, files)) as address, launched(software=software) as browser:
+        page = start_python(browser, address)
+        status = int(page.evaluate(IN_FOLDER, {"command": list(command), "folder": folder.as_posix()}))
+        changed = json.loads(page.evaluate(CHANGED, {"folder": folder.as_posix(), "known": known}))
+    for path, data in changed.items():
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        Path(path).write_bytes(b64decode(data))
+    return status
 
 
 @contextmanager
@@ -181,11 +250,13 @@ def _archive(files: Mapping[str, bytes]) -> bytes:
     bridge = {path.name: path for path in site.find_folders(cdn=True).bridge.glob("*.mjs")}
     members = {f"js_bridge/{name}": path for name, path in bridge.items()}
     members |= {path.relative_to(PACKAGE).as_posix(): path for path in PACKAGE.rglob("*.*")}
+    library = {f"pywebgpu/{name}": path.read_bytes() for name, path in members.items() if path.suffix in site.CARRIED}
+    return _packed({**library, **files})
+
+
+def _packed(files: Mapping[str, bytes]) -> bytes:
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_STORED) as archive:
-        for name, path in members.items():
-            if path.suffix in site.CARRIED:
-                archive.write(path, f"pywebgpu/{name}")
         for name, data in files.items():
-            archive.writestr(name, data)
+            archive.writestr(name.lstrip("/"), data)
     return packed.getvalue()

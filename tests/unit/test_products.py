@@ -82,6 +82,9 @@ def test_every_block_multiplies(block: Block, device: str, monkeypatch: pytest.M
         wanted = left.astype(np.float64) @ right.astype(np.float64)
         np.testing.assert_allclose((x @ y).numpy(), wanted, atol=1e-6 * k)
         np.testing.assert_allclose((x @ y + bias).relu().numpy(), np.maximum(wanted + np.arange(n), 0), atol=1e-6 * k)
+        long = torch.compile(lambda x, y, bias: ((z := x @ y) * 0.5 + bias) * z - (z * 1.5 - 2.0) * (z + 1.0))
+        exact = (wanted * 0.5 + np.arange(n)) * wanted - (wanted * 1.5 - 2) * (wanted + 1)
+        np.testing.assert_allclose(long(x, y, bias).numpy(), exact, rtol=1e-5, atol=1e-4 * k)
     program_cache.clear()
 
 

@@ -252,6 +252,19 @@ class _Side:
         ats = [build.let((self.block * self.fours + four) * 4 + i, build.fresh(self.letter)) for i in range(4)]
         return [at.within(self.size) for at in ats], [[at < self.size] for at in ats]
 
+    def any_four(self, number: Expr) -> tuple[list[Sym], list[list[Expr]]]:
+        """The same as `own_four` of any of them."""
+        build = self._build
+        if self.each == 4:
+            return self.own_four(0)
+        place = build.let(self.block * self.fours + (number * self.lanes + self.lane), build.fresh("four"))
+        if self.size % self.extent == 0 or self.size % 4 == 0:
+            n = -(-self.size // 4)
+            inside: list[Expr] = [place < n] if self.size % self.extent else []
+            return [place.within(n) * 4 + i for i in range(4)], [inside] * 4
+        ats = [build.let(place * 4 + i, build.fresh(self.letter)) for i in range(4)]
+        return [at.within(self.size) for at in ats], [[at < self.size] for at in ats]
+
     def own(self, i: Expr) -> tuple[Sym, list[Expr]]:
         """The same of any of its rows (columns)."""
         four = self.block * self.fours + (i // 4 * self.lanes + self.lane)
@@ -330,7 +343,7 @@ def _step(left: _Side, right: _Side, results: Sequence[Var], block: Block, build
 def _finish(
     left: _Side, right: _Side, results: Sequence[Var], place: Sequence[Sym], work: Computation, build: Builder
 ) -> None:
-    """Stores an invocation's results through the epilogue: written out where it is short."""
+    """Stores an invocation's results through the epilogue, four by four: written out where it is short."""
     levels, wide = work.domain.levels, right.each
     build.gather([node for node in work.outputs if levels[id(node)] == FULL])
     computed = [node for node in work.nodes if levels[id(node)] == FULL and not isinstance(node.op, Movement)]
@@ -349,10 +362,17 @@ def _finish(
                             store([found[at_column]], row, [column], place, work, build)
         return
     many = build.local_array("results", results)
-    with build.loop("at", 0, left.each * wide) as own:
-        (row, row_is_there), (column, is_there) = left.own(own // wide), right.own(own % wide)
-        with build.if_(*row_is_there, *is_there):
-            store([many[own // 4][own % 4]], row, [column], place, work, build)
+    with build.loop("at", 0, len(results)) as own:
+        row, row_is_there = left.own(own // (wide // 4))
+        fours, there = right.any_four(own % (wide // 4))
+        found = build.let(many[own])
+        if there[0] is there[3]:
+            with build.if_(*row_is_there, *there[0]):
+                store([found[at] for at in range(4)], row, fours, place, work, build)
+            return
+        for at, (column, is_there) in enumerate(zip(fours, there, strict=True)):
+            with build.if_(*row_is_there, *is_there):
+                store([found[at]], row, [column], place, work, build)
 
 
 def store(

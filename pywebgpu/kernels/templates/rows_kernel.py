@@ -46,7 +46,8 @@ FULL, OUTER = "full", "outer"
 SHUFFLED = "shuffled"
 PART = 8  # columns that one invocation adds before it adds them to the rest: errors stay small
 HELD = 16  # columns of one invocation that it keeps in registers from pass to pass
-WRITTEN = 128  # columns times nodes that are written out side by side
+WRITTEN = 128  # columns times nodes that are written out side by side,
+WRITTEN_ONCE = 640  # and where they are a whole row's, which is then read once for all passes
 
 
 class Place(NamedTuple):
@@ -103,10 +104,9 @@ class Rows:
         vector = 4 if self.along and self.columns % 4 == 0 and self.columns >= 4 * self.lanes else 1
         if vector % each:
             return
-        most = min(HELD, WRITTEN // nodes)
         whole = -(-self.columns // (self.lanes * vector))
-        self.is_held = whole * vector <= most
-        self.strips = whole if self.is_held else most // vector
+        self.is_held = whole * vector <= min(HELD, WRITTEN_ONCE // nodes)
+        self.strips = whole if self.is_held else min(HELD, WRITTEN // nodes) // vector
         self.vector = vector if self.strips else 1
 
     def each_column(self, build: Builder, visit: Visit, each: int = 1) -> None:
