@@ -51,20 +51,12 @@ from pywebgpu.autograd.anomaly import is_anomaly_check_nan_enabled as is_anomaly
 from pywebgpu.autograd.anomaly import is_anomaly_enabled as is_anomaly_enabled
 from pywebgpu.autograd.anomaly import set_anomaly_enabled as set_anomaly_enabled
 from pywebgpu.backends import are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled
-from pywebgpu.backends import compiled_with_cxx11_abi as compiled_with_cxx11_abi
-from pywebgpu.backends import get_deterministic_debug_mode as get_deterministic_debug_mode
 from pywebgpu.backends import get_float32_matmul_precision as get_float32_matmul_precision
 from pywebgpu.backends import get_num_interop_threads as get_num_interop_threads
 from pywebgpu.backends import get_num_threads as get_num_threads
-from pywebgpu.backends import is_deterministic_algorithms_warn_only_enabled as is_deterministic_algorithms_warn_only_enabled
-from pywebgpu.backends import is_vulkan_available as is_vulkan_available
-from pywebgpu.backends import is_warn_always_enabled as is_warn_always_enabled
-from pywebgpu.backends import set_deterministic_debug_mode as set_deterministic_debug_mode
 from pywebgpu.backends import set_float32_matmul_precision as set_float32_matmul_precision
-from pywebgpu.backends import set_flush_denormal as set_flush_denormal
 from pywebgpu.backends import set_num_interop_threads as set_num_interop_threads
 from pywebgpu.backends import set_num_threads as set_num_threads
-from pywebgpu.backends import set_warn_always as set_warn_always
 from pywebgpu.backends import use_deterministic_algorithms as use_deterministic_algorithms
 from pywebgpu.cuda import AcceleratorError as AcceleratorError
 from pywebgpu.cuda import Event as Event
@@ -72,6 +64,8 @@ from pywebgpu.cuda import OutOfMemoryError as OutOfMemoryError
 from pywebgpu.cuda import Stream as Stream
 from pywebgpu.devices import device as device
 from pywebgpu.devices import set_default_device as set_default_device
+from pywebgpu.distributions.sampling import binomial as binomial
+from pywebgpu.distributions.sampling import poisson as poisson
 from pywebgpu.dtypes import DType
 from pywebgpu.dtypes import DType as dtype
 from pywebgpu.dtypes import default as get_default_dtype

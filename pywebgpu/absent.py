@@ -7,6 +7,7 @@ from typing import Any
 
 NAMES: dict[str, tuple[tuple[str, str], ...]] = {
     "": (
+        ("use torch.nn.functional.dropout and feature_alpha_dropout", "dropout_ feature_dropout"),
         (
             "it is a part of TorchScript and of PyTorch's own dispatch: graphs are made by recording",
             "AVG AggregationType AliasDb AnyType Argument ArgumentSpec AwaitType BenchmarkConfig "
