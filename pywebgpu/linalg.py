@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import ceil, inf, log2, prod
 from typing import TYPE_CHECKING
 
-from pywebgpu import dtypes, factorization, shapes
+from pywebgpu import dtypes, factorization, lazy, shapes
 from pywebgpu.composites import reduce
 from pywebgpu.dtypes import DType
 from pywebgpu.tensor import create, limits
@@ -374,3 +374,6 @@ def logdet(A: Tensor) -> Tensor:
 
 
 inverse, pinverse = inv, pinv
+
+
+__getattr__ = lazy.absent(__name__)
