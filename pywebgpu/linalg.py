@@ -7,13 +7,15 @@ from importlib import import_module
 from math import ceil, inf, log2, prod
 from typing import TYPE_CHECKING, Any
 
-from pywebgpu import dtypes, factorization, shapes
+from pywebgpu import dtypes, factorization, lazy, shapes
 from pywebgpu.composites import reduce
 from pywebgpu.dtypes import DType
+from pywebgpu.errors import ShapeError
 from pywebgpu.tensor import create, limits
 from pywebgpu.tensor.apply import apply
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.methods import aliased
+from pywebgpu.tensor.pointwise import where
 
 if TYPE_CHECKING:
     from pywebgpu.tensor.tensor import Tensor
@@ -361,7 +363,9 @@ def vander(x: Tensor, *, N: int | None = None) -> Tensor:
 
 def eig(A: Tensor) -> Tensor:
     """Not here: eigenvalues of what is not symmetric are complex. See eigh."""
-    raise NotImplementedError("linalg.eig: there are no complex numbers here; eigh takes symmetric matrices")
+    raise NotImplementedError(
+        "linalg.eig: eigenvalues of matrices without symmetry are not computed here; eigh takes symmetric matrices"
+    )
 
 
 eigvals = eig
@@ -380,7 +384,40 @@ _FACTORS |= {"lu": "triangles", "lu_solve": "solve_factored"}
 
 
 def __getattr__(name: str) -> Any:
-    """Functions of LU factors and reflections, which few programs need."""
-    if name not in _FACTORS:
-        raise AttributeError(f"module 'pywebgpu.linalg' has no attribute {name!r}")
-    return getattr(import_module("pywebgpu.lu_factors"), _FACTORS[name])
+    """Functions of LU factors and reflections, which few programs need; and why others are not here."""
+    if name in _FACTORS:
+        return getattr(import_module("pywebgpu.lu_factors"), _FACTORS[name])
+    return lazy.absent(__name__)(name)
+
+
+# What torch has in its own namespace
+
+
+def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
+    """X of A X = B by A's Cholesky factor."""
+    for name, part in (("B", B), ("L", L)):
+        if part.ndim < 2:
+            raise ShapeError(f"cholesky_solve: {name} should have at least 2 dimensions, but has {part.ndim}")
+    factorization.require("cholesky_solve", L, square=True)
+    if B.shape[-2] != L.shape[-1]:
+        raise ShapeError(f"Incompatible matrix sizes for cholesky_solve: {list(L.shape)} and {list(B.shape)}")
+    if B.dtype is not L.dtype:
+        raise RuntimeError(f"cholesky_solve: expected one dtype, got {B.dtype} and {L.dtype}")
+    lead = shapes.broadcast(tuple(L.shape[:-2]), tuple(B.shape[:-2]))
+    b, a = B.expand(*lead, *B.shape[-2:]), L.expand(*lead, *L.shape[-2:])
+    return factorization.run(factorization.CholeskySolve, b, a, upper)
+
+
+def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
+    """The inverse of A by its Cholesky factor."""
+    return cholesky_solve(factorization.eye_like(L).expand(L.shape), L, upper)
+
+
+def logdet(A: Tensor) -> Tensor:
+    """The logarithm of the determinant; NaN where that is below 0."""
+    factorization.require("logdet", A, square=True)
+    sign, size = slogdet(A)
+    return where(sign < 0, float("nan"), size)
+
+
+inverse, pinverse = inv, pinv

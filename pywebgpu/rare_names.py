@@ -1,6 +1,9 @@
 """Names of the torch namespace that few programs use, and the modules that have them: a page loads this when asked."""
 
 _HOMES = {
+    "pywebgpu.amp": "GradScaler",
+    "pywebgpu.cuda": "AcceleratorError Event OutOfMemoryError Stream",
+    "pywebgpu.distributions.sampling": "binomial poisson",
     "pywebgpu.func.batch": "vmap",
     "pywebgpu.linalg": "cholesky_inverse cholesky_solve det inverse logdet matrix_exp pinverse slogdet",
     "pywebgpu.lu_factors": "geqrf lu lu_solve lu_unpack ormqr pca_lowrank svd_lowrank triangular_solve",

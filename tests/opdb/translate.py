@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import importlib
+import io
 import types
 from collections.abc import Callable
 from typing import Any
@@ -70,11 +71,20 @@ class Translator:
                 return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
             case types.ModuleType():
                 return module(value)
+            case torch.nn.Module() if type(value).__module__.startswith("torch.nn"):
+                return self._layer(value)
             case functools.partial():
                 return functools.partial(
                     self.value(value.func), *self.value(value.args), **self.value(dict(value.keywords))
                 )
         return self.function(value) if callable(value) else value
+
+    def _layer(self, value: torch.nn.Module) -> Any:
+        """A module as one that was saved is read here."""
+        file = io.BytesIO()
+        torch.save(value, file)
+        file.seek(0)
+        return pywebgpu.load(file, self.device, weights_only=False)
 
     def _tensor(self, value: torch.Tensor) -> Any:
         found = self._tensors.get(id(value))
