@@ -85,4 +85,4 @@ export interface Files {
  * @throws BridgeError "absent" without WebGPU; "compile" for files of another version, or a shader that is refused;
  * "usage" for files that are missing or damaged
  */
-export function load(source: string | URL | Files, options?: { gpu?: GPU }): Promise<Player>;
+export function load(source: string | URL | Files, options?: { gpu?: GPU; progress?: (done: number, all: number) => void }): Promise<Player>;

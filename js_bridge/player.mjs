@@ -29,14 +29,16 @@ export { BridgeError, VERSION };
  */
 
 /**
- * @param {string | URL | import("./player.d.mts").Files} source @param {{ gpu?: GPU }} options
+ * @param {string | URL | import("./player.d.mts").Files} source
+ * @param {{ gpu?: GPU, progress?: (done: number, all: number) => void }} options progress: how many kernels are compiled
  * @returns {Promise<Api>}
  */
-export async function load(source, { gpu } = {}) {
+export async function load(source, { gpu, progress } = {}) {
   const files = source instanceof URL || typeof source === "string" ? await fetched(source) : source;
   const { data, weights } = checked(files);
   const bridge = await Bridge.open(gpu ?? globalThis.navigator?.gpu);
   try {
+    bridge.pipelines.onReady = progress ?? null;
     const player = new Player(bridge, data, weights);
     await player.prepared();
     return player;

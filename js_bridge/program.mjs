@@ -23,6 +23,9 @@ export class Pipelines {
   #found = new Map();
   /** @type {Map<string, { group: GPUBindGroupLayout, pipeline: GPUPipelineLayout }>} */
   #layouts = new Map();
+  /** @type {((done: number, all: number) => void) | null} called for each that is ready */
+  onReady = null;
+  #ready = 0;
 
   /** @param {Host} host */
   constructor(host) {
@@ -44,7 +47,7 @@ export class Pipelines {
     if (this.#found.has(key)) return;
     const pipeline = this.#compile(kernel);
     pipeline.catch(() => null); // Who uses it is told.
-    this.#found.set(key, { pipeline, users: 0 });
+    this.#found.set(key, { kernel, pipeline, users: 0 });
   }
 
   /** What was begun for a Program that came to nothing goes. */
@@ -104,7 +107,9 @@ export class Pipelines {
     });
     void gpu.popErrorScope().catch(() => null);
     try {
-      return await compiled;
+      const pipeline = await compiled;
+      this.onReady?.(++this.#ready, this.#found.size);
+      return pipeline;
     } catch (cause) {
       const info = await module.getCompilationInfo().catch(() => null);
       throw info ? compileError(name, wgsl, info, cause) : as("compile", cause);

@@ -10,6 +10,7 @@ const MAX_HEADER = 100_000_000;
 
 /** @type {Record<string, [string, number, (view: DataView, at: number) => number]>} dtype, bytes, one element */
 const DTYPES = {
+  C64: ["complex64", 8, (view, at) => view.getFloat32(at, true)], // only ever read as bytes
   F32: ["float32", 4, (view, at) => view.getFloat32(at, true)],
   F16: ["float16", 2, (view, at) => half(view.getUint16(at, true))],
   BF16: ["bfloat16", 2, (view, at) => brain(view.getUint16(at, true))],
@@ -32,7 +33,7 @@ const DTYPES = {
 export function parse(file) {
   if (file.byteLength < 8) throw damaged(`the file has ${file.byteLength} bytes; a header needs 8`);
   const size = Number(new DataView(file).getBigUint64(0, true));
-  if (size > MAX_HEADER) throw damaged(`the header has ${size} bytes; at most ${MAX_HEADER} are allowed`);
+  if (size > MAX_HEADER) throw damaged("it is no safetensors file: it does not begin with the length of a header");
   if (size > file.byteLength - 8) throw damaged(`the header has ${size} bytes, but the file ends after ${file.byteLength - 8}`);
   const { __metadata__: said, ...header } = headerOf(new Uint8Array(file, 8, size));
   if (!isObject(said ?? {}) || !Object.values(said ?? {}).every(isText)) throw damaged("__metadata__ must map strings to strings");

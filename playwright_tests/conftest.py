@@ -49,7 +49,7 @@ def page(browser: Browser, request: pytest.FixtureRequest, troubles: list[str]) 
     context = browser.new_context(viewport={"width": 1280, "height": 900}, service_workers="block")
     found = context.new_page()
     tell = troubles.append
-    found.on("pageerror", lambda error: tell(f"{error}"))
+    found.on("pageerror", lambda error: tell(f"{error} {error.stack}"))
     found.on("console", lambda message: tell(message.text) if message.type == "error" else None)
     found.on("response", lambda answer: tell(f"{answer.status} {answer.url}") if answer.status >= 400 else None)
     yield found

@@ -1,8 +1,10 @@
 """The Editor tab: programs run, show what they print and what goes wrong, and can be stopped."""
 
+import re
+
 from playwright.sync_api import Page, expect
 
-from playwright_tests.steps import LOADED, STEPPED
+from playwright_tests.steps import LOADED, STEPPED, press
 
 TENSORS = """\
 import pywebgpu as torch
@@ -56,8 +58,21 @@ def test_editor_runs_programs_and_stops_them(page: Page, address: str) -> None:
 
 
 def test_example_runs(page: Page, address: str) -> None:
-    page.goto(address)
-    page.get_by_role("tab", name="Editor").click()
+    """A program comes along in a link, and runs when it is told to; what was written is there after a reload."""
+    page.goto(f"{address}#editor")
+    page.locator(".cm-content").fill("print('sh\u00e4red')")
+    press(page, "Copy link")
+    expect(page).to_have_url(re.compile("program="))
+    link = page.url
+    page.locator(".cm-content").fill("print('kept')")
+    page.goto(f"{address}#editor")
+    page.reload()
+    expect(page.locator(".cm-content")).to_contain_text("kept")
+    page.goto(link)
+    expect(page.locator(".cm-content")).to_contain_text("sh\u00e4red")
+    finish(page, LOADED)
+    expect(page.locator("#output")).to_be_empty()
+    press(page, "Example")
     page.get_by_role("button", name="Run").click()
     expect(page.locator("#output")).to_contain_text("step 180: loss", timeout=STEPPED)
     finish(page)

@@ -47,8 +47,9 @@ contiguous_format, channels_last = "torch.contiguous_format", "torch.channels_la
 
 # Parts that are imported when they are first asked for.
 _PARTS = {
-    "accelerator", "amp", "autograd", "backends", "cuda", "data", "display", "distributions", "func", "io", "linalg",
-    "memory", "nn", "optim", "profiler", "random", "sparse", "special", "utils", "version", "webgpu",
+    "accelerator", "amp", "autograd", "backends", "cuda", "data", "display", "distributions", "fft", "func", "io",
+    "linalg", "memory", "nn", "optim", "profiler", "random", "signal", "sparse", "special", "utils", "version",
+    "webgpu",
 }  # fmt: skip
 _ELSEWHERE = {"save": "pywebgpu.io.state", "load": "pywebgpu.io.state", "compile": "pywebgpu.step_capture.function"}
 _ELSEWHERE["save_async"] = "pywebgpu.io.saving"
@@ -62,9 +63,10 @@ _AUTOCAST += ("get_autocast_cpu_dtype", "get_autocast_gpu_dtype", "is_autocast_c
 _AUTOCAST += ("set_autocast_cpu_enabled", "set_autocast_gpu_dtype")
 _AUTOCAST += ("is_autocast_enabled", "set_autocast_cache_enabled", "set_autocast_dtype", "set_autocast_enabled")
 _ELSEWHERE |= dict.fromkeys(_AUTOCAST, "pywebgpu.amp.autocast_mode")
+_COMPLEX = "pywebgpu.tensor.complex_numbers"
 _NUMERIC = """
     bartlett_window blackman_window cdist cholesky constant_pad_nd corrcoef cov cumulative_trapezoid digamma
-    fill hamming_window hann_window isreal lgamma mvlgamma pdist qr renorm svd unravel_index vander
+    fill hamming_window hann_window lgamma mvlgamma pdist qr renorm svd unravel_index vander
 """
 _ELSEWHERE |= dict.fromkeys(_NUMERIC.split(), "pywebgpu.tensor.numeric")
 _COPIES = """
@@ -79,6 +81,8 @@ _NATIVE = """
     segment_reduce
 """
 _ELSEWHERE |= dict.fromkeys(_NATIVE.split(), "pywebgpu.operators")
+_ELSEWHERE |= dict.fromkeys(("complex", "imag", "polar", "real", "view_as_complex", "view_as_real"), _COMPLEX)
+_ELSEWHERE["kaiser_window"] = "pywebgpu.signal.windows"
 _LINEAR = "cholesky_inverse cholesky_solve det inverse logdet matrix_exp pinverse slogdet"
 _ELSEWHERE |= dict.fromkeys(_LINEAR.split(), "pywebgpu.linalg")
 _ELSEWHERE["polygamma"] = "pywebgpu.special"
@@ -148,7 +152,7 @@ def is_inference_mode_enabled() -> bool:
 
 
 def is_complex(input: Tensor) -> bool:
-    return False
+    return input.dtype.is_complex
 
 
 def typename(obj: object) -> str:
@@ -161,7 +165,7 @@ def typename(obj: object) -> str:
 def _surface() -> dict[str, _Any]:
     """What is collected and not written by hand."""
     aliases = {"bool": "bool", "half": "float16", "float": "float32", "double": "float64", "short": "int16"}
-    aliases |= {"int": "int32", "long": "int64"}
+    aliases |= {"int": "int32", "long": "int64", "cfloat": "complex64", "cdouble": "complex128"}
     return (
         _functions.generated()
         | _functions.public(_functions)

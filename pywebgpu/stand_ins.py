@@ -21,7 +21,6 @@ REASONS = {
     "cpu": "device cpu is NumPy",
     "distributed": "there is one process and its devices",
     "export": "torch.export is a function here: docs/export.md",
-    "fft": "there are no complex numbers here",
     "functional": "its functions stand in torch itself",
     "futures": "nothing runs in other processes",
     "fx": "graphs are made by recording: torch.explain shows them",
@@ -43,7 +42,6 @@ REASONS = {
     "quasirandom": "use torch.rand",
     "return_types": "functions return tuples with names",
     "serialization": "use torch.save and torch.load",
-    "signal": "windows are torch.hann_window and its like",
     "sparse": "sparse tensors are coordinates and values here (torch.sparse_coo_tensor)",
     "storage": "use Tensor.untyped_storage",
     "testing": "use torch.allclose, or NumPy's tests",
@@ -75,6 +73,7 @@ INSIDE = {
     "cpp_extension data debug_log deterministic dlpack file_baton flop_counter hipify hooks jit mkldnn "
     "mobile_optimizer model_dump model_zoo module_tracker serialization show_pickle tensorboard throughput_benchmark "
     "viz weak",
+    "signal.windows": "windows",
     "utils.data": "backward_compatibility dataloader dataset datapipes distributed graph graph_settings sampler",
     "nn.utils": "clip_grad convert_parameters fusion init memory_format parametrizations parametrize prune rnn "
     "spectral_norm stateless weight_norm",

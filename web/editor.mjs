@@ -9,7 +9,8 @@ import { drawSelection, EditorView, highlightActiveLine, keymap, lineNumbers } f
 import { classHighlighter } from "@lezer/highlight";
 
 import { canSuspend } from "./environment.mjs";
-import { atFrame, button, element, startWorker } from "./page.mjs";
+import { atFrame, button, element, share, startWorker } from "./page.mjs";
+import { packed, unpacked } from "./sharing.mjs";
 
 const PATIENCE = 2000; // milliseconds after which a program that does not stop is ended with its Python
 const KEPT = 200_000; // characters of output
@@ -36,6 +37,9 @@ model(torch.tensor([[0.5, 0.5], [0.5, -0.5]])).sigmoid().tolist()
 /** What only waits by the way is awaited where Python cannot be suspended. */
 const example = canSuspend ? EXAMPLE : EXAMPLE.replace("loss.item()", "await loss.item_async()").replace(/^(model.*)tolist/m, "await $1tolist_async");
 
+const asked = new URLSearchParams(location.search).get("program");
+const KEPT_PROGRAM = "program"; // in this browser's storage
+const begun = (asked && (await unpacked(asked).catch(() => ""))) || localStorage.getItem(KEPT_PROGRAM) || example;
 const output = element("output", HTMLPreElement);
 const status = element("editor-status", HTMLElement);
 /** @type {Worker | null} */
@@ -49,10 +53,11 @@ let wanted = null;
 let ending = 0;
 let waiting = "";
 
+element("code", HTMLElement).replaceChildren();
 const view = new EditorView({
   parent: element("code", HTMLElement),
   state: EditorState.create({
-    doc: example,
+    doc: begun,
     extensions: [
       lineNumbers(),
       history(),
@@ -65,6 +70,9 @@ const view = new EditorView({
       python(),
       syntaxHighlighting(classHighlighter),
       keymap.of([{ key: "Mod-Enter", run: () => (run(), true) }, ...closeBracketsKeymap, ...defaultKeymap, ...historyKeymap, indentWithTab]),
+      EditorView.updateListener.of(({ docChanged, state }) => {
+        if (docChanged) localStorage.setItem(KEPT_PROGRAM, state.doc.toString());
+      }),
       EditorView.contentAttributes.of({ "aria-label": "Program in Python" }),
     ],
   }),
@@ -73,6 +81,13 @@ const view = new EditorView({
 element("await", HTMLElement).hidden = canSuspend;
 button("run").addEventListener("click", run);
 button("stop").addEventListener("click", stop);
+button("example").addEventListener("click", () => view.dispatch({ changes: { from: 0, to: view.state.doc.length, insert: example } }));
+button("share-program").addEventListener("click", async () => {
+  const link = new URL(location.pathname, location.origin);
+  link.searchParams.set("program", await packed(view.state.doc.toString()));
+  link.hash = "editor";
+  await share(link);
+});
 button("clear").addEventListener("click", () => {
   waiting = "";
   output.textContent = "";

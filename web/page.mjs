@@ -29,6 +29,14 @@ export function startWorker(name, hear) {
   return worker;
 }
 
+/** Copies a link, and shows it in the address bar, whatever the clipboard allows. It runs nothing by itself. @param {URL} link */
+export async function share(link) {
+  history.replaceState(null, "", link);
+  await navigator.clipboard?.writeText(link.href).catch(() => undefined);
+  const status = element(location.hash === "#editor" ? "editor-status" : "status", HTMLElement);
+  status.textContent = "The link is copied.";
+}
+
 /** Runs `act` at the next frame, once however often it is asked for. @param {() => void} act */
 export function atFrame(act) {
   let isAsked = false;

@@ -5,7 +5,7 @@ import { atFrame } from "./page.mjs";
 /** @typedef {import("uplot")} Plot */
 
 const POINTS = 1500; // above twice as many, neighbours are merged
-const WINDOW = 25; // steps over which the smooth line takes its mean
+const DECAY = 0.9; // what the smooth line keeps from step to step
 const HEIGHT = 260;
 const WHOLE = [1, 10, 100, 1e3, 1e4, 1e5].flatMap((unit) => [unit, 2 * unit, 5 * unit]); // distances of marks
 const uPlot = /** @type {typeof import("uplot")} */ (/** @type {any} */ (globalThis).uPlot);
@@ -23,7 +23,7 @@ export class LossPlot {
   #open = { sum: 0, count: 0 };
   /** @type {Plot} */
   #plot;
-  #draw = atFrame(() => this.#plot.setData(/** @type {any} */ ([this.#steps, this.#losses, this.#smooth(), this.#unseen])));
+  #draw = atFrame(() => this.#plot.setData(/** @type {any} */ ([this.#steps, this.#losses, smooth(this.#losses, DECAY ** this.#every), this.#unseen])));
 
   /** @param {HTMLElement} place */
   constructor(place) {
@@ -72,10 +72,9 @@ export class LossPlot {
     this.#draw();
   }
 
-  /** The mean of the last losses. */
+  /** The smooth loss of now. */
   get recent() {
-    const some = this.#losses.slice(-Math.max(1, Math.ceil(WINDOW / this.#every)));
-    return some.reduce((sum, loss) => sum + loss, 0) / some.length;
+    return smooth(this.#losses, DECAY ** this.#every).at(-1) ?? NaN;
   }
 
   /** Merges neighbours two by two. */
@@ -88,15 +87,6 @@ export class LossPlot {
     }
     this.#steps.length = this.#losses.length = this.#unseen.length = half;
     this.#every *= 2;
-  }
-
-  #smooth() {
-    const window = Math.max(1, Math.ceil(WINDOW / this.#every));
-    let sum = 0;
-    return this.#losses.map((loss, i) => {
-      sum += loss - (i >= window ? this.#losses[i - window] : 0);
-      return sum / Math.min(i + 1, window);
-    });
   }
 
   /** @returns {Plot} */
@@ -125,7 +115,7 @@ export class LossPlot {
         series: [
           { label: "step", value: (_, step) => step?.toLocaleString("en") ?? "" },
           { label: "each step", stroke: faint, width: 1, value: number, points: { show: false } },
-          { label: "mean of 25", stroke: line, width: 2, value: number, points: { show: false } },
+          { label: "smoothed", stroke: line, width: 2, value: number, points: { show: false } },
           { label: "unseen text", stroke: point, width: 2, spanGaps: true, value: number, points: { show: true, size: 6 } },
         ],
       },
@@ -133,4 +123,19 @@ export class LossPlot {
       this.place,
     );
   }
+}
+
+/**
+ * A running mean without the lag of one: twice the mean of what came, less the mean of those means, each without the bias of
+ * its beginning. While losses fall in a line, it lies on that line.
+ * @param {number[]} losses @param {number} decay
+ */
+export function smooth(losses, decay) {
+  let [mean, meanOfMeans, weight] = [0, 0, 1];
+  return losses.map((loss) => {
+    weight *= decay;
+    mean += (1 - decay) * (loss - mean);
+    meanOfMeans += (1 - decay) * (mean / (1 - weight) - meanOfMeans);
+    return (2 * mean - meanOfMeans) / (1 - weight);
+  });
 }

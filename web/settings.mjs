@@ -31,6 +31,13 @@ export class SettingsForm {
     this.fill({ ...SIZES[name], ...Object.fromEntries(own) });
   }
 
+  /** An address that asks for what the form says. */
+  link() {
+    const link = new URL(location.pathname, location.origin);
+    for (const [name, value] of Object.entries(this.settings)) link.searchParams.set(name, String(value));
+    return link;
+  }
+
   /** @param {Settings} settings */
   fill(settings) {
     for (const name of NAMES) this.#field(name).value = String(settings[name]);
@@ -87,6 +94,14 @@ export class TextChoice {
   /** The user's own text, or null for the documentation of Python. */
   get text() {
     return this.#isOwn ? this.#pasted.value : null;
+  }
+
+  /** The text of a run that was kept. @param {{ text: string | null }} about */
+  choose({ text }) {
+    const name = text === null ? "documentation" : "own";
+    /** @type {HTMLInputElement} */ (document.querySelector(`input[name=source][value=${name}]`)).checked = true;
+    if (text !== null) this.#pasted.value = text;
+    this.#show();
   }
 
   /** What a checkpoint tells about where its text came from. */

@@ -1,8 +1,9 @@
 /** The Train tab: sends what the user wants to the worker, and shows what comes back. */
 
 import { isSoftware } from "./environment.mjs";
-import { atFrame, button, describe, duration, element, input, size, startWorker } from "./page.mjs";
+import { atFrame, button, describe, duration, element, input, share, size, startWorker } from "./page.mjs";
 import { keepLoaded } from "./keeping.mjs";
+import { KeptRuns } from "./kept.mjs";
 import { LossPlot } from "./plot.mjs";
 import { SettingsForm, TextChoice } from "./settings.mjs";
 
@@ -33,6 +34,12 @@ export class TrainTab {
   #sample = null;
   /** @type {Record<string, string>} */
   #adapter = {};
+  #kept = new KeptRuns((about, checkpoint) => {
+    this.#text.choose(about);
+    this.#openBytes(checkpoint);
+  });
+  #isGoingOn = false; // with a run that is kept already
+  #parameters = 0;
 
   constructor() {
     this.#listen();
@@ -63,6 +70,9 @@ export class TrainTab {
       this.#go();
     });
     button("reset").addEventListener("click", () => this.#reset());
+    button("further").addEventListener("click", () => this.#tell({ do: "further" }));
+    button("share").addEventListener("click", () => void share(this.#form.link()));
+    document.addEventListener("visibilitychange", () => document.hidden && this.#tell({ do: "keep" }));
     button("write").addEventListener("click", () => {
       this.#choose();
       this.#tell({ do: "write", length: 300 });
@@ -116,7 +126,15 @@ export class TrainTab {
     this.#complain("");
     const bytes = await file.arrayBuffer();
     input("checkpoint").value = ""; // so that the same file can be chosen again
+    this.#kept.begin();
+    this.#openBytes(bytes);
+  }
+
+  /** @param {ArrayBuffer} bytes */
+  #openBytes(bytes) {
+    this.#complain("");
     this.#choose();
+    this.#isGoingOn = true;
     this.#tell({ do: "open", text: this.#text.text, file: bytes }, [bytes]);
   }
 
@@ -135,6 +153,9 @@ export class TrainTab {
         return this.#become(message.state);
       case "run":
         return this.#run(message);
+      case "steps":
+        this.#shown.steps = message.steps;
+        return;
       case "progress":
         return this.#progress(message);
       case "memory":
@@ -142,9 +163,16 @@ export class TrainTab {
       case "sample":
         return this.#begin(message);
       case "written":
-        if (this.#sample) this.#sample.append(message.text);
-        if (message.is_done) this.#sample = null;
+        this.#sample?.append(message.text);
+        if (!message.is_done) return;
+        element("spoken", HTMLElement).textContent = `It writes: ${this.#sample?.textContent ?? ""}`; // once, not by letters
+        this.#sample = null;
         return;
+      case "kept":
+        return this.#kept.keep(
+          { step: message.step, loss: this.#plot.recent, parameters: this.#parameters, text: this.#text.text, source: this.#text.source },
+          message.bytes,
+        );
       case "checkpoint":
         return download(message.bytes, `chargpt-${message.step}.safetensors`);
       case "output":
@@ -154,7 +182,9 @@ export class TrainTab {
         return;
       case "trouble":
         if (message.details) console.error(message.details);
-        this.#complain(message.text);
+        if (this.#isGoingOn) this.#kept.begin(); // it did not open
+        this.#isGoingOn = false;
+        this.#complain(message.text, message.about === "text" && this.#text.text !== null);
         return this.#become(this.#state);
       case "broken":
         this.#complain(message.text);
@@ -179,6 +209,9 @@ export class TrainTab {
   /** @param {{ settings: import("./settings.mjs").Settings, parameters: number, characters: number, vocabulary: number }} run */
   #run({ settings, parameters, characters, vocabulary }) {
     this.#clear();
+    if (!this.#isGoingOn) this.#kept.begin();
+    this.#isGoingOn = false;
+    this.#parameters = parameters;
     this.#form.fill(settings);
     this.#shown = { step: 0, steps: settings.steps, speed: 0, unseen: NaN };
     const count = (/** @type {number} */ value) => value.toLocaleString("en");
@@ -212,8 +245,11 @@ export class TrainTab {
     });
   }
 
-  /** @param {{ step: number, loss: number | null }} sample */
-  #begin({ step, loss }) {
+  /** @param {{ step: number, loss: number | null, lacks: string[] }} sample */
+  #begin({ step, loss, lacks }) {
+    const lost = element("prompt-lacks", HTMLOutputElement);
+    lost.hidden = !lacks.length;
+    lost.value = lacks.length ? `The text that it learns from has no ${lacks.map((one) => `“${one}”`).join(", ")}: left out.` : "";
     const list = element("samples", HTMLElement);
     if (list.querySelector(".empty")) list.replaceChildren();
     const [article, title, text] = ["article", "h3", "p"].map((tag) => document.createElement(tag));
@@ -235,6 +271,7 @@ export class TrainTab {
     go.textContent = state === "loading" && this.#isWanted ? "Cancel" : GO[state];
     go.disabled = state === "absent";
     button("write").disabled = !has;
+    button("further").hidden = state !== "done";
     button("reset").disabled = button("save").disabled = !isKept;
     button("open").disabled = !["idle", "paused", "done", "lost"].includes(state);
     this.#form.lock(isKept && state !== "done");
@@ -267,11 +304,14 @@ export class TrainTab {
     this.#show();
   }
 
-  /** @param {string} text */
-  #complain(text) {
-    const notice = element("trouble", HTMLElement);
-    notice.textContent = text;
-    notice.hidden = !text;
+  /** Beside the user's own text where it is about that. @param {string} text @param {boolean} [isOfText] */
+  #complain(text, isOfText = false) {
+    const [trouble, wrong] = [element("trouble", HTMLElement), element("text-wrong", HTMLElement)];
+    for (const [notice, said] of /** @type {const} */ ([[trouble, isOfText ? "" : text], [wrong, isOfText ? text : ""]])) {
+      notice.textContent = said;
+      notice.hidden = !said;
+    }
+    if (isOfText) element("pasted", HTMLTextAreaElement).focus();
   }
 }
 

@@ -9,7 +9,7 @@ import json
 import os
 import time
 import traceback
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import data
@@ -24,7 +24,7 @@ DOCUMENTATION = "/page/corpus.txt"
 DEVICE = "webgpu"
 PROMPT = "The "
 TOP_K = 40  # characters that may be drawn
-TELL_SECONDS, MEMORY_SECONDS = 0.1, 1.0
+TELL_SECONDS, MEMORY_SECONDS, KEEP_SECONDS = 0.1, 1.0, 20.0
 EXPECTED = (data.TextError, train.CheckpointError, PywebgpuError)  # their messages are for the user
 
 
@@ -44,7 +44,7 @@ class Session:
         self._left = 0  # characters of the passage
         self._every, self._prompt, self._temperature = 100, PROMPT, 0.8
         self._told = self._seen = 0  # losses, validations
-        self._told_at = self._memory_at = self._seconds = 0.0
+        self._told_at = self._memory_at = self._kept_at = self._seconds = 0.0
 
     async def serve(self) -> None:
         """Takes commands and works until the worker ends."""
@@ -75,11 +75,15 @@ class Session:
                 await self._open(**command)
             case "save":
                 await self._save(**command)
+            case "keep" if self.state == "training":
+                await self._keep(at_once=True)
+            case "further" if self.state == "done":
+                self._further()
             case "reset":
                 self._reset()
             case "pause" if self.state == "training":
                 self._change("paused")
-                await self._keep()
+                await self._keep(at_once=True)
             case "resume" if self.state == "paused":
                 self._change("training")
             case "resume" if self.state == "lost":
@@ -138,9 +142,22 @@ class Session:
             torch.save(state | {"source": source}, PATH)
             self.port.give(json.dumps({"is": "checkpoint", "step": len(state["losses"])}))
 
-    async def _keep(self) -> None:
-        if self.run is not None:
-            self._copy = (self.run.corpus, await on_host(self.run.state(None)))
+    async def _keep(self, *, at_once: bool = False) -> None:
+        """Copies the run, and now and then gives the page a checkpoint to keep."""
+        if self.run is None:
+            return
+        self._copy = (self.run.corpus, await on_host(self.run.state(None)))
+        if self.run.step and (at_once or time.perf_counter() - self._kept_at > KEEP_SECONDS):
+            torch.save(self._copy[1], PATH)
+            self.port.give(json.dumps({"is": "kept", "step": self.run.step}))
+            self._kept_at = time.perf_counter()
+
+    def _further(self) -> None:
+        """As many steps again."""
+        assert self.run is not None
+        self.run.settings = replace(self.run.settings, steps=2 * self.run.settings.steps)
+        self._tell("steps", steps=self.run.settings.steps)
+        self._change("training")
 
     def _reset(self) -> None:
         self.run = self._writing = self._copy = None
@@ -186,7 +203,7 @@ class Session:
         if is_done or run.step % self._every == 0:
             run.keep_validation([await run.validation_loss(at).item_async() for at in range(train.PANEL)])
             self._tell_progress()
-            await self._keep()
+            await self._keep(at_once=is_done)
             self._write(400 if is_done else 150)
         if is_done:
             self._change("done")
@@ -199,7 +216,9 @@ class Session:
         prompt = "".join(letter for letter in self._prompt if letter in known) or run.corpus.decode(
             run.corpus.parts["train"][:1]
         )
-        self._tell("sample", step=run.step, loss=run.validation[-1][1] if run.validation else None)
+        lacks = [letter for letter in dict.fromkeys(self._prompt) if letter not in known]
+        loss = run.validation[-1][1] if run.validation else None
+        self._tell("sample", step=run.step, loss=loss, lacks=lacks)
         self._tell("written", text=prompt, is_done=False)
         self._writing, self._left = train.Passage(run, prompt, self._temperature, TOP_K), length
 
@@ -256,7 +275,8 @@ class Session:
             text, details = self._lose(), str(error)
         elif self.state == "training":
             self._change("paused")
-        self._tell("trouble", text=text[:1].upper() + text[1:], details=details)
+        about = "text" if isinstance(error, data.TextError) else ""
+        self._tell("trouble", text=text[:1].upper() + text[1:], details=details, about=about)
 
     def _lose(self) -> str:
         """Gives up what was on the device; returns what the user can do."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from math import prod
 
 from pywebgpu import dtypes
@@ -81,6 +82,12 @@ def _rewritten(
 ) -> tuple[tuple[Node, ...], list[Node]]:
     """The graph after all passes, and with a buffer for each root: its roots, and all of it, toposorted."""
     roots, order = _expanded(roots, order, claims.is_computed, kept)
+    if any(node.spec.dtype.part is not None for node in order):
+        split_complex = import_module("pywebgpu.compiler.passes.split_complex").split_complex
+        roots = split_complex(roots, order)
+        order = toposort(roots)
+        kept.append(order)
+        _watch("after split_complex", roots)
     for rewrite in PASSES:
         found = rewrite(roots, order)
         if found != roots:

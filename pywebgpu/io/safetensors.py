@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 MAX_HEADER = 100_000_000
 DTYPES = {
+    "C64": dtypes.complex64,
     "F64": dtypes.float64,
     "F32": dtypes.float32,
     "F16": dtypes.float16,
@@ -174,7 +175,7 @@ def _header_size(first: bytes, file_size: int) -> int:
         raise SafetensorError(f"the file has {file_size} bytes; a header needs 8")
     length = int.from_bytes(first, "little")
     if length > MAX_HEADER:
-        raise SafetensorError(f"the header has {length} bytes; at most {MAX_HEADER} are allowed")
+        raise SafetensorError("it is no safetensors file: it does not begin with the length of a header")
     if length > file_size - 8:
         raise SafetensorError(f"the header has {length} bytes, but the file ends after {file_size - 8}")
     return 8 + length

@@ -31,7 +31,7 @@ class Type(NamedTuple):
 
 
 F32, I32, U32, BOOL = Type("f32"), Type("i32"), Type("u32"), Type("bool")
-SCALARS = {"f32": F32, "i32": I32, "u32": U32}
+SCALARS = {"f32": F32, "i32": I32, "u32": U32, "vec2<f32>": Type("f32", 2)}  # of one element
 
 
 def scalar(dtype: DType) -> Type:

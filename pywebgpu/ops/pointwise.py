@@ -330,6 +330,12 @@ def _one_plus_square(a: Node) -> Node:
     return add(_const(a, 1.0), mul(a, a))
 
 
+def _slope_of_acosh(a: Node) -> Node:
+    """One root of the product has another branch than the product of two."""
+    one = _const(a, 1.0)
+    return rsqrt(sub(mul(a, a), one)) if a.spec.dtype.part is None else mul(rsqrt(sub(a, one)), rsqrt(add(a, one)))
+
+
 sin: Pointwise = Pointwise("sin", "p_sin({0})", "sin", vjp=(lambda g, out, a: mul(g, cos(a)),), cost=8)
 cos: Pointwise = Pointwise("cos", "p_cos({0})", "cos", vjp=(lambda g, out, a: neg(mul(g, sin(a))),), cost=8)
 tan: Pointwise = Pointwise(
@@ -371,7 +377,7 @@ acosh: Pointwise = Pointwise(
     "acosh",
     "p_acosh({0})",
     "arccosh",
-    vjp=(lambda g, out, a: mul(g, rsqrt(sub(mul(a, a), _const(a, 1.0)))),),
+    vjp=(lambda g, out, a: mul(g, _slope_of_acosh(a)),),
     domain=(1.5, 4.0),
     cost=24,
 )

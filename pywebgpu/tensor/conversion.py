@@ -32,7 +32,7 @@ LEGACY = {
     "FloatTensor": dtypes.float32, "DoubleTensor": dtypes.float64, "HalfTensor": dtypes.float16,
     "BFloat16Tensor": dtypes.bfloat16, "LongTensor": dtypes.int64, "IntTensor": dtypes.int32,
     "ShortTensor": dtypes.int16, "CharTensor": dtypes.int8, "ByteTensor": dtypes.uint8, "BoolTensor": dtypes.bool_,
-    "UInt32Tensor": dtypes.uint32,
+    "UInt32Tensor": dtypes.uint32, "ComplexFloatTensor": dtypes.complex64, "ComplexDoubleTensor": dtypes.complex128,
 }  # fmt: skip
 
 
@@ -70,6 +70,7 @@ class ConversionMethods(InplaceMethods):
     float, double, half = _caster(dtypes.float32), _caster(dtypes.float64), _caster(dtypes.float16)
     bfloat16, bool = _caster(dtypes.bfloat16), _caster(dtypes.bool_)
     int, long, short = _caster(dtypes.int32), _caster(dtypes.int64), _caster(dtypes.int16)
+    cfloat, cdouble = _caster(dtypes.complex64), _caster(dtypes.complex128)
     char, byte = _caster(dtypes.int8), _caster(dtypes.uint8)
 
     def type(self, dtype: DType | str | None = None, non_blocking: builtins.bool = False) -> Tensor | str:
@@ -127,7 +128,7 @@ class ConversionMethods(InplaceMethods):
         return self.dtype.is_floating_point
 
     def is_complex(self) -> builtins.bool:
-        return False
+        return self.dtype.is_complex
 
     def is_inference(self) -> builtins.bool:
         """Whether it was made in inference mode."""
@@ -317,6 +318,9 @@ def numbers(data: bytes, dtype: DType) -> list[Any]:
     if dtype is dtypes.bfloat16:
         words = array.array("I", [h << 16 for h in array.array("H", data)])
         return array.array("f", words.tobytes()).tolist()
+    if dtype.part is not None:
+        parts = array.array(dtype.part.code, data)
+        return list(map(complex, parts[::2], parts[1::2]))
     if dtype is dtypes.bool_:
         return [b != 0 for b in data]
     return array.array(dtype.code, data).tolist()

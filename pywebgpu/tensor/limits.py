@@ -24,6 +24,7 @@ class finfo:
 
     def __init__(self, type: DType | None = None) -> None:
         dtype = dtypes.default() if type is None else _dtype("finfo", type)
+        dtype = dtype.part or dtype
         if dtype.kind is not Kind.FLOAT:
             raise TypeError(f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle '{dtype}'")
         fraction, exponent = _FRACTION[dtype.name]

@@ -142,11 +142,6 @@ def fill(input: Tensor, value: Operand) -> Tensor:
     return input.clone().fill_(value)
 
 
-def isreal(input: Tensor) -> Tensor:
-    """True everywhere: there are no complex numbers here."""
-    return input.eq(input).logical_or(input.ne(input))
-
-
 def hann_window(window_length: int, periodic: bool = True, **options: Unpack[Made]) -> Tensor:
     """sin^2 from 0 to 0."""
     return _cosines(window_length, periodic, (0.5, 0.5), options)

@@ -27,6 +27,7 @@ assert _SPEC.loader is not None
 parts = importlib.util.module_from_spec(_SPEC)
 _SPEC.loader.exec_module(parts)
 DOWNLOAD = 300_000  # bytes that the Train tab may load besides Pyodide
+LAZY = ("editor", "sharing")  # modules that come with the Editor tab
 # What it loads, besides its archive, text and packages.
 PAGE = (
     "",
@@ -34,7 +35,7 @@ PAGE = (
     "icon.svg",
     "parts.py",
     "sizes.json",
-    *(path.name for path in (ROOT / "web").glob("*.mjs") if path.stem != "editor"),
+    *(path.name for path in (ROOT / "web").glob("*.mjs") if path.stem not in LAZY),
 )
 
 

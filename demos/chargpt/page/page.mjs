@@ -35,7 +35,7 @@ function random(seed) {
 async function start() {
   try {
     const [loaded, settings, whole] = await Promise.all([
-      load("./"),
+      load("./", { progress: tellLoaded }),
       fetch("text.json").then((answer) => answer.json()),
       fetch("text.txt").then((answer) => answer.text()),
     ]);
@@ -57,6 +57,12 @@ async function start() {
   }
 }
 
+/** @param {number} done @param {number} all kernels */
+function tellLoaded(done, all) {
+  at("loading").value = done / all;
+  at("status").textContent = `Compiling ${done} of ${all} kernels …`;
+}
+
 const count = () => player.params.names.reduce((sum, name) => sum + player.params.shape(name).reduce((n, m) => n * m, 1), 0).toLocaleString("en");
 
 /** What goes wrong stands on the page. @param {unknown} error */
@@ -69,6 +75,7 @@ function tell(error) {
 }
 
 function show() {
+  at("loading").hidden = true;
   at("train").disabled = at("go").disabled = at("forget").disabled = false;
   at("train").textContent = isTraining ? "Pause" : "Train";
   at("forget").disabled = isTraining;
@@ -136,6 +143,9 @@ function draw() {
     return `${x.toFixed(1)},${y.toFixed(1)}`;
   });
   at("line").setAttribute("points", points.join(" "));
+  at("high").textContent = high.toFixed(2);
+  at("low").textContent = low.toFixed(2);
+  at("last").textContent = `step ${losses.length.toLocaleString("en")}`;
   at("described").textContent = `Loss by step, in nats a character; lower is better. Between ${low.toFixed(2)} and ${high.toFixed(2)} so far.`;
 }
 
