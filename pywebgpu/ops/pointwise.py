@@ -47,6 +47,12 @@ def _to_bool(*given: DType, **attrs: Any) -> DType:
     return dtypes.bool_
 
 
+def _order(*given: DType, **attrs: Any) -> DType:
+    if given[0].part is not None:
+        raise NotImplementedError(f"comparison by order is not implemented for {given[0].name}: take x.abs() or x.real")
+    return dtypes.bool_
+
+
 def _by_kind(floating: str, integer: str) -> Callable[..., str]:
     return lambda *given, **attrs: floating if given[-1].kind is Kind.FLOAT else integer
 
@@ -151,12 +157,20 @@ pow_: Pointwise = Pointwise(
             eq(b, _const(b, 0.0)), _const(g, 0.0), mul(g, mul(b, pow_(a, sub(b, _const(b, 1.0)))))
         ),
         lambda g, out, a, b: where(
-            bitwise_and(eq(a, _const(a, 0.0)), ge(b, _const(b, 0.0))), _const(g, 0.0), mul(g, mul(out, log(a)))
+            bitwise_and(eq(a, _const(a, 0.0)), _not_below(b)), _const(g, 0.0), mul(g, mul(out, log(a)))
         ),
     ),
     domain=(0.5, 3.0),
     cost=24,
 )
+
+
+def _not_below(b: Node) -> Node:
+    """Whether an exponent, or its real part, is not negative."""
+    if b.spec.dtype.part is not None:
+        b = cast(b, dtype=b.spec.dtype.part)
+    return ge(b, _const(b, 0.0))
+
 
 maximum: Pointwise = Pointwise(
     "maximum",
@@ -217,7 +231,7 @@ def _comparison(name: str, sign: str, ufunc: str) -> Pointwise:
         "!=": "p_isnan({0}) || p_isnan({1}) || {0} != {1}",
     }.get(sign, f"!p_isnan({{0}}) && !p_isnan({{1}}) && {integer}")
     wgsl = _by_kind(f"u32({floating})", f"u32({integer})")
-    return Pointwise(name, wgsl, ufunc, vjp=(None, None), result=_to_bool)
+    return Pointwise(name, wgsl, ufunc, vjp=(None, None), result=_to_bool if sign in ("==", "!=") else _order)
 
 
 eq: Pointwise = _comparison("eq", "==", "equal")
