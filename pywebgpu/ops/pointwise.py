@@ -47,12 +47,6 @@ def _to_bool(*given: DType, **attrs: Any) -> DType:
     return dtypes.bool_
 
 
-def _order(*given: DType, **attrs: Any) -> DType:
-    if given[0].part is not None:
-        raise NotImplementedError(f"comparison by order is not implemented for {given[0].name}: take x.abs() or x.real")
-    return dtypes.bool_
-
-
 def _by_kind(floating: str, integer: str) -> Callable[..., str]:
     return lambda *given, **attrs: floating if given[-1].kind is Kind.FLOAT else integer
 
@@ -231,7 +225,7 @@ def _comparison(name: str, sign: str, ufunc: str) -> Pointwise:
         "!=": "p_isnan({0}) || p_isnan({1}) || {0} != {1}",
     }.get(sign, f"!p_isnan({{0}}) && !p_isnan({{1}}) && {integer}")
     wgsl = _by_kind(f"u32({floating})", f"u32({integer})")
-    return Pointwise(name, wgsl, ufunc, vjp=(None, None), result=_to_bool if sign in ("==", "!=") else _order)
+    return Pointwise(name, wgsl, ufunc, vjp=(None, None), result=_to_bool if sign in ("==", "!=") else dtypes.of_order)
 
 
 eq: Pointwise = _comparison("eq", "==", "equal")
