@@ -344,7 +344,9 @@ def vander(x: Tensor, *, N: int | None = None) -> Tensor:
 
 def eig(A: Tensor) -> Tensor:
     """Not here: eigenvalues of what is not symmetric are complex. See eigh."""
-    raise NotImplementedError("linalg.eig: there are no complex numbers here; eigh takes symmetric matrices")
+    raise NotImplementedError(
+        "linalg.eig: eigenvalues of matrices without symmetry are not computed here; eigh takes symmetric matrices"
+    )
 
 
 eigvals = eig
