@@ -117,7 +117,7 @@ def set_default_tensor_type(t: object) -> None:
 
 def get_default_device() -> device:
     """Where new tensors are made."""
-    return device(_devices.default_device())
+    return _devices.named(_devices.default_device())
 
 
 def is_floating_point(input: Tensor) -> bool:

@@ -27,5 +27,6 @@ _HOMES = {
         fill gradient hamming_window hann_window histogram histogramdd lgamma mvlgamma nonzero_static pdist qr
         renorm svd unravel_index vander
     """,
+    "pywebgpu.utils.dlpack": "from_dlpack to_dlpack",
 }
 NAMES = {name: home for home, names in _HOMES.items() for name in names.split()}
