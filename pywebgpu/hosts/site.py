@@ -108,6 +108,7 @@ LATER = (
     "js_bridge/safetensors.mjs",
     "js_bridge/validate.mjs",
     "js_bridge/values.mjs",
+    "compiler/passes/align_operands.py",
     "kernels/templates/matmul_staged.py",
     "kernels/templates/matmul_subgroups.py",
     "linalg.py",
