@@ -170,6 +170,7 @@ LATER = (
     "runtime/disk_cache.py",
     "step_capture/host_data.py",
     "tensor/copies.py",
+    "tensor/grad_fn.py",
     "tensor/types.py",
     "utils/",
 )
