@@ -15,6 +15,7 @@ from pywebgpu import backends as _backends
 from pywebgpu import devices as _devices
 from pywebgpu import dtypes as _dtypes
 from pywebgpu import errors as errors
+from pywebgpu import lazy as _lazy
 from pywebgpu.autodiff.grad_mode import enable_grad as enable_grad
 from pywebgpu.autodiff.grad_mode import inference_mode as inference_mode
 from pywebgpu.autodiff.grad_mode import is_grad_enabled as is_grad_enabled
@@ -44,6 +45,8 @@ newaxis = None
 default_generator = _random.default_generator
 strided, preserve_format = "torch.strided", "torch.preserve_format"
 contiguous_format, channels_last = "torch.contiguous_format", "torch.channels_last"
+channels_last_3d, sparse_coo, sparse_csr = "torch.channels_last_3d", "torch.sparse_coo", "torch.sparse_csr"
+legacy_contiguous_format = contiguous_format
 
 # Parts that are imported when they are first asked for.
 _PARTS = {
@@ -86,7 +89,10 @@ _ELSEWHERE["kaiser_window"] = "pywebgpu.signal.windows"
 _LINEAR = "cholesky_inverse cholesky_solve det inverse logdet matrix_exp pinverse slogdet"
 _ELSEWHERE |= dict.fromkeys(_LINEAR.split(), "pywebgpu.linalg")
 _ELSEWHERE["polygamma"] = "pywebgpu.special"
+_ELSEWHERE |= dict.fromkeys(("Event", "Stream", "OutOfMemoryError", "AcceleratorError"), "pywebgpu.cuda")
+_ELSEWHERE["GradScaler"] = "pywebgpu.amp"
 _ELSEWHERE |= {"sparse_coo_tensor": "pywebgpu.sparse", "spmm": "pywebgpu.sparse"}
+_ELSEWHERE |= dict.fromkeys(("poisson", "binomial"), "pywebgpu.distributions.sampling")
 _ELSEWHERE["vmap"] = "pywebgpu.func.batch"
 _ELSEWHERE |= {"explain": "pywebgpu.inspector", "visualize": "pywebgpu.inspector"}
 
@@ -104,18 +110,12 @@ def __getattr__(name: str) -> _Any:
         if error.name != found:
             raise
         module = None
-    if module is None:
-        stand_in = None if found or name.startswith("_") else _stand_in(name)
-        if stand_in is None:
-            raise AttributeError(f"module 'pywebgpu' has no attribute {name!r}")
-        return stand_in
-    return module if name in _PARTS else getattr(module, name)
-
-
-def _stand_in(name: str) -> _Any:
-    """A module of PyTorch's that has no file here; `import` asks for each file of this folder as well."""
-    is_own = _PathFinder.find_spec(f"pywebgpu.{name}", __path__) is not None
-    return None if is_own else _import_module("pywebgpu.stand_ins").module(name)
+    if module is not None:
+        return module if name in _PARTS else getattr(module, name)
+    is_own = name.startswith("_") or _PathFinder.find_spec(f"pywebgpu.{name}", __path__) is not None
+    if found or is_own:  # `import` asks for each file of this folder as well.
+        raise AttributeError(f"module 'pywebgpu' has no attribute {name!r}")
+    return _import_module("pywebgpu.stand_ins").module(name) or _lazy.absent(__name__)(name)
 
 
 def __dir__() -> list[str]:
@@ -136,7 +136,7 @@ def set_default_tensor_type(t: object) -> None:
 
 def get_default_device() -> device:
     """Where new tensors are made."""
-    return device(_devices.default_device())
+    return _devices.named(_devices.default_device())
 
 
 def is_floating_point(input: Tensor) -> bool:

@@ -27,6 +27,7 @@ from pywebgpu import special as special
 from pywebgpu import utils as utils
 from pywebgpu import version as version
 from pywebgpu import webgpu as webgpu
+from pywebgpu.amp import GradScaler as GradScaler
 from pywebgpu.amp.autocast_mode import autocast as autocast
 from pywebgpu.amp.autocast_mode import clear_autocast_cache as clear_autocast_cache
 from pywebgpu.amp.autocast_mode import get_autocast_cpu_dtype as get_autocast_cpu_dtype
@@ -57,8 +58,14 @@ from pywebgpu.backends import set_float32_matmul_precision as set_float32_matmul
 from pywebgpu.backends import set_num_interop_threads as set_num_interop_threads
 from pywebgpu.backends import set_num_threads as set_num_threads
 from pywebgpu.backends import use_deterministic_algorithms as use_deterministic_algorithms
+from pywebgpu.cuda import AcceleratorError as AcceleratorError
+from pywebgpu.cuda import Event as Event
+from pywebgpu.cuda import OutOfMemoryError as OutOfMemoryError
+from pywebgpu.cuda import Stream as Stream
 from pywebgpu.devices import device as device
 from pywebgpu.devices import set_default_device as set_default_device
+from pywebgpu.distributions.sampling import binomial as binomial
+from pywebgpu.distributions.sampling import poisson as poisson
 from pywebgpu.dtypes import DType
 from pywebgpu.dtypes import DType as dtype
 from pywebgpu.dtypes import default as get_default_dtype
@@ -181,6 +188,7 @@ from pywebgpu.tensor.create import asarray as asarray
 from pywebgpu.tensor.create import empty as empty
 from pywebgpu.tensor.create import empty_like as empty_like
 from pywebgpu.tensor.create import eye as eye
+from pywebgpu.tensor.create import from_dlpack as from_dlpack
 from pywebgpu.tensor.create import from_numpy as from_numpy
 from pywebgpu.tensor.create import frombuffer as frombuffer
 from pywebgpu.tensor.create import full as full
@@ -192,6 +200,7 @@ from pywebgpu.tensor.create import ones_like as ones_like
 from pywebgpu.tensor.create import range as range
 from pywebgpu.tensor.create import scalar_tensor as scalar_tensor
 from pywebgpu.tensor.create import tensor as tensor
+from pywebgpu.tensor.create import to_dlpack as to_dlpack
 from pywebgpu.tensor.create import tril_indices as tril_indices
 from pywebgpu.tensor.create import triu_indices as triu_indices
 from pywebgpu.tensor.create import zeros as zeros
@@ -383,6 +392,7 @@ def ceil(input: Tensor, *, out: Tensor | None = ...) -> Tensor: ...
 def ceil_(input: Tensor, *, out: Tensor | None = ...) -> Tensor: ...
 cfloat: dtype
 channels_last: builtins.str
+channels_last_3d: builtins.str
 def chunk(input: Tensor, chunks: builtins.int, dim: builtins.int = ...) -> tuple[Tensor, ...]: ...
 def clamp(input: Tensor, min: Operand | None = ..., max: Operand | None = ..., *, out: Tensor | None = ...) -> Tensor: ...
 def clamp_(input: Tensor, min: Operand | None = ..., max: Operand | None = ..., *, out: Tensor | None = ...) -> Tensor: ...
@@ -541,6 +551,7 @@ def ldexp(input: Tensor, other: Operand, *, out: Tensor | None = ...) -> Tensor:
 def ldexp_(input: Tensor, other: Operand, *, out: Tensor | None = ...) -> Tensor: ...
 def le(input: Tensor, other: Operand, *, out: Tensor | None = ...) -> Tensor: ...
 def le_(input: Tensor, other: Operand, *, out: Tensor | None = ...) -> Tensor: ...
+legacy_contiguous_format: builtins.str
 def lerp(input: Tensor, end: Tensor, weight: Operand, *, out: Tensor | None = ...) -> Tensor: ...
 def lerp_(input: Tensor, end: Tensor, weight: Operand, *, out: Tensor | None = ...) -> Tensor: ...
 def less(input: Tensor, other: Operand, *, out: Tensor | None = ...) -> Tensor: ...
@@ -702,6 +713,8 @@ def sinh_(input: Tensor, *, out: Tensor | None = ...) -> Tensor: ...
 def slice_scatter(input: Tensor, src: Tensor, dim: builtins.int = ..., start: builtins.int | None = ..., end: builtins.int | None = ..., step: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor: ...
 def softmax(input: Tensor, dim: builtins.int, dtype: DType | None = ..., *, out: Tensor | None = ...) -> Tensor: ...
 def sort(input: Tensor, dim: builtins.int = ..., descending: builtins.bool = ..., stable: builtins.bool = ...) -> Extreme: ...
+sparse_coo: builtins.str
+sparse_csr: builtins.str
 def split(input: Tensor, split_size_or_sections: Sizes, dim: builtins.int = ...) -> tuple[Tensor, ...]: ...
 def split_with_sizes(input: Tensor, split_sizes: Sequence[builtins.int], dim: builtins.int = ...) -> tuple[Tensor, ...]: ...
 def sqrt(input: Tensor, *, out: Tensor | None = ...) -> Tensor: ...

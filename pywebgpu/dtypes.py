@@ -116,6 +116,13 @@ def to_complex(dtype: DType) -> DType:
     return dtype if dtype.part is not None else complex128 if dtype is float64 else complex64
 
 
+def of_order(a: DType, b: DType) -> DType:
+    """The dtype of a comparison by order. Raises NotImplementedError for complex numbers."""
+    if a.part is not None:
+        raise NotImplementedError(f"comparison by order is not implemented for {a.name}: take x.abs() or x.real")
+    return bool_
+
+
 def of_scalar(value: Number) -> DType:
     """The dtype that a Python number has on its own."""
     if isinstance(value, bool):

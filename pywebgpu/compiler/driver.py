@@ -283,6 +283,8 @@ def _host_program(roots: tuple[Node, ...], written: Written, kept: list[list[Nod
     roots, order = _expanded(roots, order, lambda node: False, kept)
     roots = simplify.simplify(roots, order)
     order = toposort(roots)
+    if any(node.spec.dtype.part is not None for node in order):
+        import_module("pywebgpu.compiler.passes.split_complex").check_complex(order)
     inner = [node for node in order if node.buffer is None]
     nodes = [*data, *numbers, *inner]
     slot = {id(node): at for at, node in enumerate(nodes)}

@@ -236,8 +236,9 @@ def _integer_power(a: Operand, b: Operand, dtype: DType) -> Node:
 
 
 def float_power(a: Operand, b: Operand) -> Node:
-    """a to the power b, in float64."""
-    return arithmetic.binary(pointwise.pow_, a, b, dtypes.float64)
+    """a to the power b, in float64, or complex128."""
+    is_complex = arithmetic.result_type(a, b).part is not None
+    return arithmetic.binary(pointwise.pow_, a, b, dtypes.complex128 if is_complex else dtypes.float64)
 
 
 def ldexp(a: Operand, b: Operand) -> Node:

@@ -9,6 +9,7 @@ from pywebgpu.ops import pointwise
 
 
 def signbit(x: Node) -> Node:
+    arithmetic.require_field(pointwise.sign, x.spec.dtype)
     if x.spec.dtype.kind is Kind.FLOAT:
         return _sign_bit(x)
     return pointwise.lt(x, arithmetic.like(x, 0))

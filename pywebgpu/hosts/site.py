@@ -64,6 +64,7 @@ LATER = (
     "accelerator.py",
     "amp/",
     "aten.py",
+    "absent.py",
     "as_torch.py",
     "factorization.py",
     "fft.py",

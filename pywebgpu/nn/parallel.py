@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from pywebgpu import lazy as _lazy
 from pywebgpu.nn.module import Module
 from pywebgpu.nn.norm import _BatchNorm
 
@@ -53,3 +54,6 @@ class SyncBatchNorm(_BatchNorm):
         for name, child in module.named_children():
             module.add_module(name, cls.convert_sync_batchnorm(child, process_group))
         return module
+
+
+__getattr__ = _lazy.absent(__name__)

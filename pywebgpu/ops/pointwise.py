@@ -151,12 +151,20 @@ pow_: Pointwise = Pointwise(
             eq(b, _const(b, 0.0)), _const(g, 0.0), mul(g, mul(b, pow_(a, sub(b, _const(b, 1.0)))))
         ),
         lambda g, out, a, b: where(
-            bitwise_and(eq(a, _const(a, 0.0)), ge(b, _const(b, 0.0))), _const(g, 0.0), mul(g, mul(out, log(a)))
+            bitwise_and(eq(a, _const(a, 0.0)), _not_below(b)), _const(g, 0.0), mul(g, mul(out, log(a)))
         ),
     ),
     domain=(0.5, 3.0),
     cost=24,
 )
+
+
+def _not_below(b: Node) -> Node:
+    """Whether an exponent, or its real part, is not negative."""
+    if b.spec.dtype.part is not None:
+        b = cast(b, dtype=b.spec.dtype.part)
+    return ge(b, _const(b, 0.0))
+
 
 maximum: Pointwise = Pointwise(
     "maximum",
@@ -217,7 +225,7 @@ def _comparison(name: str, sign: str, ufunc: str) -> Pointwise:
         "!=": "p_isnan({0}) || p_isnan({1}) || {0} != {1}",
     }.get(sign, f"!p_isnan({{0}}) && !p_isnan({{1}}) && {integer}")
     wgsl = _by_kind(f"u32({floating})", f"u32({integer})")
-    return Pointwise(name, wgsl, ufunc, vjp=(None, None), result=_to_bool)
+    return Pointwise(name, wgsl, ufunc, vjp=(None, None), result=_to_bool if sign in ("==", "!=") else dtypes.of_order)
 
 
 eq: Pointwise = _comparison("eq", "==", "equal")

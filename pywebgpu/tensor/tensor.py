@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from pywebgpu import devices, dtypes
@@ -118,6 +119,9 @@ class Tensor(GatherScatterMethods, SortingMethods, RandomMethods):
         )
     )  # fmt: skip
     to_sparse_coo = to_sparse
+    cholesky, qr, svd = (later("pywebgpu.tensor.numeric", name) for name in ("cholesky", "qr", "svd"))
+    cholesky_inverse, cholesky_solve = (later("pywebgpu.linalg", f"cholesky_{name}") for name in ("inverse", "solve"))
+    prelu, hardshrink = (later("pywebgpu.nn.functional", name) for name in ("prelu", "hardshrink"))
     _repr_html_ = later("pywebgpu.display.values", "tensor_html")
     lgamma_, digamma_, renorm_, mvlgamma_ = (
         later("pywebgpu.tensor.numeric", name, in_place=True) for name in ("lgamma", "digamma", "renorm", "mvlgamma")
@@ -221,6 +225,14 @@ class Tensor(GatherScatterMethods, SortingMethods, RandomMethods):
 
     def __repr__(self) -> str:
         return show.text(self)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """A method of PyTorch's that is not here raises when it is called, and says why."""
+            if not name.startswith("_"):
+                return import_module("pywebgpu.absent").find("Tensor", name)
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __format__(self, spec: str) -> str:
         if self.ndim == 0:

@@ -46,6 +46,7 @@ LAYERS = (
     {"amp", "hosts", "optim/swa_utils"},
     {
         "__main__",
+        "absent",
         "aten",
         "as_torch",
         "bench",

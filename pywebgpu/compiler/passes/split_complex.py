@@ -11,7 +11,7 @@ from pywebgpu.compiler.passes import fourier_products
 from pywebgpu.compiler.passes.complex_functions import FUNCTIONS, Pair, product, whole
 from pywebgpu.dtypes import Kind, uint32
 from pywebgpu.errors import CompileError
-from pywebgpu.ir.graph import Custom, Movement, Node, Spec, Structural, thread_state
+from pywebgpu.ir.graph import Custom, Movement, Node, Pointwise, Reduction, Spec, Structural, thread_state
 from pywebgpu.ops import (
     complex_parts,
     contraction,
@@ -26,6 +26,34 @@ from pywebgpu.ops import (
 
 _LINEAR = (indexing.take, indexing.cat, indexing.write_slice, indexing.offset_slice, packing.pack, packing.piece)
 _FIRST = (pointwise.copy, pointwise.graft, pointwise.overwrite)
+
+
+_KEPT = (*_FIRST, pointwise.cast, pointwise.where, complex_parts.complex_, *FUNCTIONS)
+_TO_REAL = (
+    complex_parts.real, complex_parts.imag, complex_parts.modulus, pointwise.eq, pointwise.ne, pointwise.isnan,
+    pointwise.isinf, pointwise.cast,
+)  # fmt: skip
+
+
+def check_complex(order: Sequence[Node]) -> None:
+    """Raises CompileError for what complex numbers have not, where NumPy would compute something nonetheless."""
+    for node in order:
+        op, own = node.op, node.spec.dtype.part is not None
+        if node.is_source or not (own or any(source.spec.dtype.part is not None for source in node.inputs)):
+            continue
+        known: object = True
+        if isinstance(op, Pointwise):
+            known = op in (_KEPT if own else _TO_REAL)
+        elif isinstance(op, Reduction):
+            known = op in (reduction.sum_, products.prod_)
+        elif op is indexing.argsort or op is indexing.scan or op is indexing.scatter:
+            known = node.attrs.get("mode") in ("add", "prod", "set")
+        if not known:
+            raise _unknown(node)
+
+
+def _unknown(node: Node) -> CompileError:
+    return CompileError(f"{node.op.name}: not implemented for complex numbers; take x.abs(), x.real or x.imag")
 
 
 def split_complex(roots: tuple[Node, ...], order: Sequence[Node]) -> tuple[Node, ...]:
@@ -94,8 +122,6 @@ class _Split:
             other = whole(others[0])
             join = pointwise.bitwise_and if op is pointwise.eq else pointwise.bitwise_or
             return join(op(re, other[0]), op(im, other[1]))
-        if op in (pointwise.ge, pointwise.lt):  # Asked by the gradient of a power.
-            return op(re, whole(others[0])[0])
         if op in (pointwise.isnan, pointwise.isinf):
             return pointwise.bitwise_or(op(re), op(im))
         if op is pointwise.cast:
@@ -104,7 +130,7 @@ class _Split:
             return pointwise.bitwise_or(*[pointwise.cast(part, dtype=node.spec.dtype) for part in (re, im)])
         if op is complex_parts.as_real:
             return _interleaved(re, im)
-        raise CompileError(f"{op.name}: complex numbers have none on this device; take it of real parts, or on the cpu")
+        raise _unknown(node)
 
     def _both(self, source: Node) -> Pair:
         return self._pairs[source] if source.spec.dtype.part is not None else (self._real[source], None)
@@ -167,7 +193,7 @@ class _Split:
                 return op(*inputs, **attrs)
 
             return _each(made, pairs)
-        raise CompileError(f"{op.name}: complex numbers have none on this device; take it of real parts, or on the cpu")
+        raise _unknown(node)
 
 
 def _scan(x: Node) -> Node:
