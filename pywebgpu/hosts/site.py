@@ -73,6 +73,7 @@ LATER = (
     "compiler/serialization.py",
     "compiler/validate.py",
     "composites/convolution.py",
+    "composites/distance.py",
     "composites/einsum.py",
     "composites/fourier.py",
     "composites/linear_loss.py",
