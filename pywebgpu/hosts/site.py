@@ -74,6 +74,7 @@ LATER = (
     "compiler/validate.py",
     "composites/convolution.py",
     "composites/divisors.py",
+    "composites/distance.py",
     "composites/einsum.py",
     "composites/fourier.py",
     "composites/linear_loss.py",
@@ -109,6 +110,7 @@ LATER = (
     "js_bridge/safetensors.mjs",
     "js_bridge/validate.mjs",
     "js_bridge/values.mjs",
+    "compiler/passes/align_operands.py",
     "kernels/templates/matmul_staged.py",
     "kernels/templates/matmul_subgroups.py",
     "linalg.py",
@@ -177,6 +179,7 @@ LATER = (
     "step_capture/host_data.py",
     "tensor/bits.py",
     "tensor/copies.py",
+    "tensor/grad_fn.py",
     "tensor/types.py",
     "utils/",
 )
