@@ -93,6 +93,7 @@ _ELSEWHERE |= dict.fromkeys(("Event", "Stream", "OutOfMemoryError", "Accelerator
 _ELSEWHERE["GradScaler"] = "pywebgpu.amp"
 _ELSEWHERE |= {"sparse_coo_tensor": "pywebgpu.sparse", "spmm": "pywebgpu.sparse"}
 _ELSEWHERE |= dict.fromkeys(("poisson", "binomial"), "pywebgpu.distributions.sampling")
+_ELSEWHERE |= dict.fromkeys(("from_dlpack", "to_dlpack"), "pywebgpu.utils.dlpack")
 _ELSEWHERE["vmap"] = "pywebgpu.func.batch"
 _ELSEWHERE |= {"explain": "pywebgpu.inspector", "visualize": "pywebgpu.inspector"}
 
@@ -136,7 +137,7 @@ def set_default_tensor_type(t: object) -> None:
 
 def get_default_device() -> device:
     """Where new tensors are made."""
-    return device(_devices.default_device())
+    return _devices.named(_devices.default_device())
 
 
 def is_floating_point(input: Tensor) -> bool:

@@ -175,7 +175,7 @@ class TensorBase:
 
     @property
     def device(self) -> devices.device:
-        return devices.device(self._storage.device.name)
+        return devices.named(self._storage.device.name)
 
     @property
     def ndim(self) -> int:

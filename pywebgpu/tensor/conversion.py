@@ -112,8 +112,7 @@ class ConversionMethods(InplaceMethods):
 
     is_cuda = property(lambda self: self._storage.device.name == "cuda")
     is_mps = property(lambda self: self._storage.device.name == "mps")
-    is_sparse = is_quantized = is_xpu = is_nested = is_meta = is_ipu = is_maia = property(lambda self: False)
-    is_mkldnn = is_mtia = is_sparse_csr = is_vulkan = is_xla = property(lambda self: False)
+    is_sparse = is_quantized = is_xpu = is_nested = is_meta = property(lambda self: False)
     is_cpu = property(lambda self: self._storage.device.name == "cpu")
     is_webgpu = property(lambda self: self._storage.device.name == "webgpu")
     itemsize = property(lambda self: self.dtype.itemsize)
@@ -121,13 +120,6 @@ class ConversionMethods(InplaceMethods):
     layout = property(lambda self: "torch.strided")
     names = property(lambda self: (None,) * self.ndim)
     output_nr = property(lambda self: 0)
-
-    def __dlpack__(self, **options: object) -> object:
-        array: Any = self.numpy()
-        return array.__dlpack__()
-
-    def __dlpack_device__(self) -> tuple[builtins.int, builtins.int]:
-        return 1, 0
 
     def element_size(self) -> builtins.int:
         return self.dtype.itemsize
