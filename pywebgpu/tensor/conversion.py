@@ -90,6 +90,7 @@ class ConversionMethods(InplaceMethods):
         return self.to(device=other.device, dtype=other.dtype)
 
     def cpu(self) -> Tensor:
+        """The tensor on device cpu."""
         return self.to("cpu")
 
     async def cpu_async(self) -> Tensor:
@@ -98,6 +99,7 @@ class ConversionMethods(InplaceMethods):
         return self if self._storage.device is device else await transfer.transfer_async(self, device)  # type: ignore[return-value]
 
     def webgpu(self) -> Tensor:
+        """The tensor on device webgpu."""
         return self.to("webgpu")
 
     def cuda(self, device: DeviceLike = None, non_blocking: builtins.bool = False) -> Tensor:
@@ -122,12 +124,15 @@ class ConversionMethods(InplaceMethods):
     output_nr = property(lambda self: 0)
 
     def element_size(self) -> builtins.int:
+        """Bytes of an element."""
         return self.dtype.itemsize
 
     def is_floating_point(self) -> builtins.bool:
+        """Whether its dtype is a float's."""
         return self.dtype.is_floating_point
 
     def is_complex(self) -> builtins.bool:
+        """Whether its elements are complex numbers."""
         return self.dtype.is_complex
 
     def is_inference(self) -> builtins.bool:
@@ -135,6 +140,7 @@ class ConversionMethods(InplaceMethods):
         return self._inference
 
     def is_same_size(self, other: TensorBase) -> builtins.bool:
+        """Whether another has this shape."""
         return tuple(self.shape) == tuple(other.shape)
 
     def is_nonzero(self) -> builtins.bool:
@@ -142,24 +148,31 @@ class ConversionMethods(InplaceMethods):
         return builtins.bool(self)
 
     def is_conj(self) -> builtins.bool:
+        """Whether its elements are yet to be conjugated."""
         return False
 
     def is_neg(self) -> builtins.bool:
+        """Whether its elements are yet to be negated: never."""
         return False
 
     def is_signed(self) -> builtins.bool:
+        """Whether its dtype has negative numbers."""
         return self.dtype.is_signed
 
     def is_pinned(self) -> builtins.bool:
+        """Whether it lies in pinned memory: never."""
         return False
 
     def pin_memory(self) -> Tensor:
+        """The tensor itself: no memory is pinned."""
         return self  # type: ignore[return-value]
 
     def is_shared(self) -> builtins.bool:
+        """Whether other processes see its memory: never."""
         return False
 
     def share_memory_(self) -> Self:
+        """The tensor itself: threads share memory anyway."""
         return self
 
     def get_device(self) -> builtins.int:
@@ -171,6 +184,7 @@ class ConversionMethods(InplaceMethods):
         return self.untyped_storage().data_ptr() + self.storage_offset() * self.dtype.itemsize
 
     def untyped_storage(self) -> _StorageFacts:
+        """The memory that it shows, for telling which tensors share it."""
         return _StorageFacts(self)
 
     def is_set_to(self, other: TensorBase) -> builtins.bool:
@@ -248,12 +262,15 @@ class ConversionMethods(InplaceMethods):
         return made.requires_grad_() if options.get("requires_grad") else made
 
     def new_zeros(self, *size: Any, **options: Any) -> Tensor:
+        """A tensor of zeros, with this dtype and device."""
         return self.new_full(as_tuple(size or options.pop("size")), 0, **options)
 
     def new_ones(self, *size: Any, **options: Any) -> Tensor:
+        """A tensor of ones, with this dtype and device."""
         return self.new_full(as_tuple(size or options.pop("size")), 1, **options)
 
     def new_empty(self, *size: Any, **options: Any) -> Tensor:
+        """A tensor of a shape, with this dtype and device."""
         return self.new_zeros(*size, **options)
 
 
