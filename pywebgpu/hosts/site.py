@@ -73,6 +73,7 @@ LATER = (
     "compiler/serialization.py",
     "compiler/validate.py",
     "composites/convolution.py",
+    "composites/distance.py",
     "composites/einsum.py",
     "composites/fourier.py",
     "composites/linear_loss.py",
@@ -108,6 +109,7 @@ LATER = (
     "js_bridge/safetensors.mjs",
     "js_bridge/validate.mjs",
     "js_bridge/values.mjs",
+    "compiler/passes/align_operands.py",
     "kernels/templates/matmul_staged.py",
     "kernels/templates/matmul_subgroups.py",
     "linalg.py",
@@ -172,6 +174,7 @@ LATER = (
     "runtime/disk_cache.py",
     "step_capture/host_data.py",
     "tensor/copies.py",
+    "tensor/grad_fn.py",
     "tensor/types.py",
     "utils/",
 )
