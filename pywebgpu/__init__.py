@@ -34,9 +34,6 @@ from pywebgpu.tensor import random as _random
 from pywebgpu.tensor import sorting as _ordered
 from pywebgpu.tensor.limits import finfo as finfo
 from pywebgpu.tensor.limits import iinfo as iinfo
-from pywebgpu.tensor.show import get_printoptions as get_printoptions
-from pywebgpu.tensor.show import printoptions as printoptions
-from pywebgpu.tensor.show import set_printoptions as set_printoptions
 from pywebgpu.tensor.size import Size as Size
 from pywebgpu.tensor.tensor import Tensor as Tensor
 from pywebgpu.version import __version__ as __version__
@@ -55,6 +52,7 @@ _PARTS = {
     "version", "webgpu",
 }  # fmt: skip
 _ELSEWHERE = {"save": "pywebgpu.io.state", "load": "pywebgpu.io.state", "compile": "pywebgpu.step_capture.function"}
+_ELSEWHERE |= dict.fromkeys(("get_printoptions", "printoptions", "set_printoptions"), "pywebgpu.tensor.show")
 _ELSEWHERE["save_async"] = "pywebgpu.io.saving"
 _ELSEWHERE["capture"] = _ELSEWHERE["compile"]
 _ANOMALY = ("is_anomaly_enabled", "is_anomaly_check_nan_enabled", "set_anomaly_enabled")

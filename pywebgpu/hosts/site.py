@@ -139,6 +139,7 @@ LATER = (
     "tensor/complex_numbers.py",
     "sparse.py",
     "tensor/numeric.py",
+    "tensor/show.py",
     "nn/attention.py",
     "nn/conv.py",
     "nn/dropout.py",

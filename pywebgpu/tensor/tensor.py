@@ -15,7 +15,7 @@ from pywebgpu.ir import graph
 from pywebgpu.ir.graph import Spec
 from pywebgpu.ops import pointwise as ops
 from pywebgpu.runtime.storage import Storage
-from pywebgpu.tensor import from_data, show
+from pywebgpu.tensor import from_data
 from pywebgpu.tensor import gradient as walk
 from pywebgpu.tensor.base import as_tuple
 from pywebgpu.tensor.gather_scatter import GatherScatterMethods
@@ -233,7 +233,8 @@ class Tensor(GatherScatterMethods, SortingMethods, RandomMethods):
         return bool(self.eq(element).any().item())  # type: ignore[arg-type]  # Operand names no complex.
 
     def __repr__(self) -> str:
-        return show.text(self)
+        found: str = import_module("pywebgpu.tensor.show").text(self)
+        return found
 
     if not TYPE_CHECKING:
 
