@@ -344,7 +344,9 @@ class Site:
         files = [one for one in library if one.endswith(".py") and not _is_in(LATER, one)]
         names = [one.removesuffix(".py").removesuffix("/__init__").replace("/", ".") for one in files]
         archive = self._make(f"{name}.xz").body
-        source = snapshot.Source(modules / "pyodide", self.folders.web / "parts.py", archive, (*names, name))
+        source = snapshot.Source(
+            modules / "pyodide", self.folders.web / "parts.py", archive, self._make("rest.xz").body, (*names, name)
+        )
         return snapshot.make(source)
 
     def _corpus(self) -> dict[str, bytes]:
