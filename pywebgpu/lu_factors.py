@@ -5,7 +5,7 @@ Factors come from the host (see factorization.py); their gradients, and all else
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pywebgpu import dtypes, factorization
 from pywebgpu.autograd.function import Function, FunctionCtx
@@ -157,7 +157,7 @@ def triangular_solve(
     return factorization.run(factorization.SolveTriangular, *given, unitriangular), a.clone()
 
 
-def lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Any = None) -> tuple[Tensor, ...]:
+def lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out: object = None) -> tuple[Tensor, ...]:
     """torch's old name of linalg.lu_factor and lu_factor_ex."""
     return lu_factor_ex(A, pivot=pivot) if get_infos else lu_factor(A, pivot=pivot)
 

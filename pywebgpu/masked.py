@@ -67,7 +67,7 @@ def _summed(name: str, text: str, value: float) -> Callable[..., Tensor]:
 
 def _extreme(name: str, text: str, value: float) -> Callable[..., Tensor]:
     def function(
-        input: Tensor, dim: Any = None, *, keepdim: bool = False, dtype: DType | None = None, mask: Mask = None
+        input: Tensor, dim: Dims = None, *, keepdim: bool = False, dtype: DType | None = None, mask: Mask = None
     ) -> Tensor:
         x = _filled(input, mask, value)
         axes = dim if name.startswith("arg") else _axes(dim, x.ndim)

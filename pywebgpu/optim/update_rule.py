@@ -258,7 +258,7 @@ def decayed(parameter: tensor.Tensor, gradient: tensor.Tensor, weight_decay: opt
     return found
 
 
-def debiasing(beta: float, step: int | tensor.Tensor) -> Any:
+def debiasing(beta: float, step: int | tensor.Tensor) -> float | tensor.Tensor:
     """1 - beta^step, of a count on a device with the digits that float32 has."""
     if isinstance(step, tensor.Tensor):
         return -(step * log(beta)).expm1() if beta > 0 else 1.0

@@ -201,12 +201,13 @@ def cholesky(input: Tensor, upper: bool = False) -> Tensor:
     return found
 
 
-def qr(input: Tensor, some: bool = True) -> Any:
+def qr(input: Tensor, some: bool = True) -> tuple[Tensor, Tensor]:
     """torch's old name of linalg.qr."""
-    return importlib.import_module("pywebgpu.linalg").qr(input, "reduced" if some else "complete")
+    q, r = importlib.import_module("pywebgpu.linalg").qr(input, "reduced" if some else "complete")
+    return q, r
 
 
-def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> Any:
+def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> tuple[Tensor, Tensor, Tensor]:
     """torch's old name of linalg.svd, with V instead of its transpose."""
     u, s, vh = importlib.import_module("pywebgpu.linalg").svd(input, not some)
     return u, s, vh.mT
@@ -241,7 +242,11 @@ def _real(op: Pointwise, x: Node) -> Node:
 
 
 def gradient(
-    input: Tensor, *, spacing: Any = None, dim: int | Sequence[int] | None = None, edge_order: int = 1
+    input: Tensor,
+    *,
+    spacing: float | Tensor | Sequence[float | Tensor] | None = None,
+    dim: int | Sequence[int] | None = None,
+    edge_order: int = 1,
 ) -> tuple[Tensor, ...]:
     """Slopes along axes, of second order inside and of `edge_order` at the ends.
 
@@ -253,7 +258,8 @@ def gradient(
     places = [axis % max(input.ndim, 1) for axis in axes if -input.ndim <= axis < input.ndim]
     if len(set(places)) < len(places):
         raise RuntimeError(f"torch.gradient: an axis appears multiple times in the list of dims: {axes}")
-    apart = list(spacing) if isinstance(spacing, list | tuple) else [1.0 if spacing is None else spacing] * len(axes)
+    one = 1.0 if spacing is None else spacing
+    apart = [one] * len(axes) if isinstance(one, int | float | Tensor) else list(one)
     if len(apart) != len(axes):
         raise RuntimeError(
             f"torch.gradient expected spacing to be unspecified, a scalar or a list of length {len(axes)}, "
@@ -267,7 +273,7 @@ def gradient(
     return tuple(_slope(x, axis, step, edge_order) for axis, step in zip(axes, apart, strict=True))
 
 
-def _slope(x: Tensor, axis: int, step: Any, order: int) -> Tensor:
+def _slope(x: Tensor, axis: int, step: float | Tensor, order: int) -> Tensor:
     x = x.movedim(axis, -1)
     n = x.shape[-1]
     h = step.diff() if isinstance(step, Tensor) else create.full((n - 1,), step, dtype=x.dtype, device=str(x.device))
