@@ -260,6 +260,12 @@ NAMES: dict[str, tuple[tuple[str, str], ...]] = {
             "thread_safe_generator",
         ),
     ),
+    "masked": (
+        (
+            "its functions take tensors and masks (mask=): torch.masked.sum, mean, softmax and more",
+            "MaskedTensor as_masked_tensor is_masked_tensor masked_tensor",
+        ),
+    ),
     "sparse": (
         (
             "sparse tensors are coordinates and values here (torch.sparse_coo_tensor)",

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from pywebgpu import dtypes, linalg
+from pywebgpu import dtypes, lazy, linalg
 from pywebgpu.dtypes import DType, Kind
 from pywebgpu.tensor.tensor import Tensor
 
@@ -181,3 +181,6 @@ def var(
 def std(input: Tensor, dim: Dims = None, unbiased: bool | None = None, **options: Any) -> Tensor:
     """The standard deviation of the elements where `mask` is True."""
     return var(input, dim, unbiased, **options).sqrt()
+
+
+__getattr__ = lazy.absent(__name__)

@@ -250,6 +250,16 @@ def zeros_like(parameter: tensor.Tensor) -> tensor.Tensor:
     return made
 
 
+def filled(parameter: tensor.Tensor, value: optimizer.Rate) -> tensor.Tensor:
+    """As zeros_like, with another number; one that is on a device is no number yet, and takes part in the step."""
+    if isinstance(value, tensor.Tensor):
+        return value.detach().expand(parameter.shape).clone()
+    device, shape = parameter._storage.device, tuple(parameter.shape)
+    data = from_data.pack([value], parameter.dtype) * parameter.numel()
+    made: tensor.Tensor = tensor.Tensor._new(from_data.from_bytes(data, parameter.dtype, shape, device), device)
+    return made
+
+
 def decayed(parameter: tensor.Tensor, gradient: tensor.Tensor, weight_decay: optimizer.Rate) -> tensor.Tensor:
     """The gradient of the loss plus weight_decay / 2 * |parameter|^2."""
     if not isinstance(weight_decay, tensor.Tensor) and weight_decay == 0:
