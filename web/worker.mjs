@@ -42,11 +42,14 @@ const role = /** @type {keyof typeof RESTS} */ (self.name);
 /** @type {Command[]} */
 const inbox = [];
 let wake = () => {};
+/** Takes a message that is for the program that runs. @type {(message: Command) => boolean} */
+let isTaken = () => false;
 /** Keeps the kernels of what ran, for the next visit. @type {() => Promise<void>} */
 let keepKernels = async () => {};
 
 self.addEventListener("message", ({ data: config }) => {
   self.addEventListener("message", ({ data }) => {
+    if (isTaken(data)) return;
     inbox.push(data);
     wake();
   });
@@ -62,15 +65,23 @@ function tell(message, transfer = []) {
 async function main(config) {
   tell({ is: "loading", what: "Python" });
   openDevice(config);
+  const interplay = role === "editing" ? await openInterplay(() => python) : {};
   const python = (await fromSnapshot(config)) ?? (await fromArchive(config));
   const rest = RESTS[role] && new URL(config.kept[RESTS[role]], self.location.href).href;
   python.runPython(LATER, { globals: python.toPy({ rest }) });
-  if (config.is_cdn && role === "editing") await python.loadPackage("numpy", { messageCallback: () => undefined });
   connectOutput(python);
   const names = python.toPy({});
-  names.set("port", port(python, rest));
+  names.set("port", Object.assign(interplay, port(python, rest)));
   // Under runPythonAsync Python may wait for the GPU wherever it is.
   await python.runPythonAsync(`import ${role}; await ${role}.main(port)`, { globals: names });
+}
+
+/** What programs of the editor show on the page, and are told by it. @param {() => import("pyodide").PyodideAPI} python */
+async function openInterplay(python) {
+  const { Interplay } = await import("./interplay.mjs");
+  const made = new Interplay(tell, python);
+  isTaken = (message) => made.hear(message);
+  return made;
 }
 
 /** Opens the device at once: its drivers take their time, and Python takes its own. @param {Config} config */
