@@ -218,7 +218,7 @@ NAMES: dict[str, tuple[tuple[str, str], ...]] = {
         ),
         (
             "use torch.linalg: solve, lstsq, qr, svd, eigh, cholesky",
-            "householder_product ldl_factor ldl_factor_ex ldl_solve lu lu_factor lu_factor_ex lu_solve",
+            "householder_product lu lu_factor lu_factor_ex lu_solve",
         ),
     ),
     "func": (
