@@ -87,7 +87,8 @@ def invent(count, temperature=0.8):
 def expects(name):
     """A row for each letter of a name, a column for each that may come next: the brighter, the likelier."""
     chances = model(torch.tensor([[LETTERS.index(c) for c in f".{name}"]])).softmax(-1)[0]
-    return display.image(chances, low=0, scale=13, title=f"what it expects after each letter of {name}: {LETTERS}")
+    said = f"what it expects after each letter of {name}"
+    return display.image(chances, low=0, scale=15, rows=f".{name}", columns=LETTERS, title=said)
 
 
 with display.Live("Names", every=1) as live:

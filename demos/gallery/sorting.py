@@ -69,9 +69,9 @@ def step():
 def show(digits):
     """What it makes of these digits, and where the second block looked: a row for each place of the result."""
     scores, maps = model(torch.tensor([digits]))
-    said = " ".join(map(str, scores[0].argmax(-1).tolist()))
-    look = display.image(maps[1][0].mean(0), low=0, scale=22, title="looked at: " + " ".join(map(str, digits)))
-    return display.beside(look, display.Picture(f"<p>{digits}<br>sorted: <b>{said}</b></p>", f"sorted: {said}"))
+    said = "".join(map(str, scores[0].argmax(-1).tolist()))
+    given = "".join(map(str, digits))
+    return display.image(maps[1][0].mean(0), low=0, scale=24, rows=said, columns=given, title=f"{given} sorted: {said}")
 
 
 example = [7, 2, 9, 4, 0, 5, 2, 8]

@@ -18,6 +18,7 @@ SHADES = " .:-=+*#%@"
 MARKS = "ox+*#@%&$="
 WIDEST = 110  # characters of an image in a terminal
 COLUMNS, LINES = 56, 20  # of a scatter plot in a terminal
+LETTER, LINE = 9, 18  # pixels of a letter's width, and of a line, at the edges of an image
 Matrix = Sequence[Sequence[float]]
 
 
@@ -42,21 +43,27 @@ def image(
     high: float | None = None,
     scale: float = 6,
     colors: Sequence[str] = INK,
+    rows: Sequence[str] = (),
+    columns: Sequence[str] = (),
     title: str = "",
 ) -> Picture:
     """A matrix of numbers, or a tensor of two axes, as an image: a cell for each.
 
     low, high: what gets the first and the last of the colors, the lowest and highest value if None. scale: of a cell.
+    rows, columns: what stands beside each row, and above each column.
     """
-    rows = _rows(values)
-    fine = [value for row in rows for value in row]
+    cells = _rows(values)
+    fine = [value for row in cells for value in row]
     low = min(fine, default=0.0) if low is None else low
     high = max(fine, default=1.0) if high is None else high
-    parts = [[_part(value, low, high) for value in row] for row in rows]
-    width, height = (len(rows[0]) if rows else 0) * scale, len(rows) * scale
-    inside = _bitmap(parts, colors, f'width="{width:g}" height="{height:g}"')
+    parts = [[_part(value, low, high) for value in row] for row in cells]
+    width, height = (len(cells[0]) if cells else 0) * scale, len(cells) * scale
+    left, top = max(map(len, rows), default=0) * LETTER, LINE if columns else 0
+    inside = _bitmap(parts, colors, f'x="{left}" y="{top}" width="{width:g}" height="{height:g}"')
+    inside += "".join(_word(left - 4, top + (at + 0.5) * scale + 4, word, "end") for at, word in enumerate(rows))
+    inside += "".join(_word(left + (at + 0.5) * scale, LINE - 5, word, "middle") for at, word in enumerate(columns))
     text = _shaded(parts)
-    return _drawn(width, height, inside, title or "image", f"{title}\n{text}" if title else text)
+    return _drawn(left + width, top + height, inside, title or "image", f"{title}\n{text}" if title else text)
 
 
 def scatter(
@@ -96,10 +103,7 @@ def scatter(
         name = names[at] if at < len(names) else ""
         if name:
             left, side = (x * size + 5, "start") if x < 0.8 else (x * size - 5, "end")
-            inside += (
-                f'<text x="{left:.1f}" y="{y * size + 4:.1f}" text-anchor="{side}" font-size="11" fill="currentColor">'
-                f"{html.escape(name)}</text>"
-            )
+            inside += _word(left, y * size + 4, name, side)
         column, line_at = min(int(x * COLUMNS), COLUMNS - 1), min(int(y * LINES), LINES - 1)
         shown = name or MARKS[one % len(MARKS)]
         column = max(0, min(column, COLUMNS - len(shown)))
@@ -126,6 +130,11 @@ def beside(*pictures: Picture) -> Picture:
         f'<div style="display:flex;flex-wrap:wrap;gap:12px">{markup}</div>',
         "\n\n".join(one.text for one in pictures if one.text),
     )
+
+
+def _word(x: float, y: float, word: str, anchor: str) -> str:
+    said = html.escape(word)
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-size="11" fill="currentColor">{said}</text>'
 
 
 def _drawn(width: float, height: float, inside: str, said: str, text: str) -> Picture:

@@ -27,7 +27,8 @@ def write(made: Path) -> None:
 
 
 def page(path: Path) -> str:
-    """The docstring's first line is the title, the rest of it the text."""
+    """The docstring is a title, a colon and the text."""
     source = path.read_text(encoding="utf-8")
-    title, _, rest = (ast.get_docstring(ast.parse(source)) or path.stem).partition("\n")
+    title, _, rest = (ast.get_docstring(ast.parse(source)) or path.stem).partition(": ")
+    rest = rest[:1].upper() + rest[1:]
     return f"# {title.rstrip('.')}\n\n{rest.strip()}\n\n`demos/gallery/{path.name}`:\n\n```python\n{source}```\n"
