@@ -20,6 +20,7 @@ def test_page_says_what_is_missing(page: Page, address: str, what: str) -> None:
     expect(page.get_by_role("heading", name=title)).to_be_visible()
     expect(page.locator("#missing")).to_contain_text(advice)
     expect(page.get_by_role("button", name="Start")).to_be_disabled()
+    expect(page.locator("#samples")).to_contain_text("It wrote elsewhere: a model trained before")
 
 
 @pytest.mark.parametrize("tab", ["train", "editor"])
@@ -86,6 +87,15 @@ def test_page_is_isolated_and_quiet(page: Page, address: str) -> None:
     assert any(url.endswith("/training.gz") for url in traffic.sizes)
     assert not any(url.endswith("/rest.xz") for url in traffic.sizes)  # Training imports nothing of it.
     assert traffic.besides_python < 300_000
+    expect(page.locator("#samples")).to_contain_text("It wrote elsewhere")  # This adapter is a slow one.
+    written = page.evaluate(
+        """async () => {
+          const { kept } = JSON.parse(document.getElementById("config").text);
+          return (await import("./first.mjs")).write(kept["player.mjs"], () => undefined, 5);
+        }"""
+    )
+    assert len(written) == len("The ") + 5
+    expect(page.locator("#samples")).to_contain_text("Writing now, on this GPU")
 
 
 def test_second_visit_needs_no_network(browser: Browser, address: str) -> None:

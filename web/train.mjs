@@ -53,6 +53,11 @@ export class TrainTab {
     if (!this.#worker && this.#state === "loading") this.#load();
   }
 
+  /** The worker may compile what its first steps will need. */
+  foresee() {
+    this.#tell({ do: "foresee" });
+  }
+
   /** The page cannot compute here. */
   refuse() {
     this.#worker?.terminate();

@@ -42,11 +42,15 @@ const role = /** @type {keyof typeof RESTS} */ (self.name);
 /** @type {Command[]} */
 const inbox = [];
 let wake = () => {};
+/** The page has nothing else to compile first. */
+let mayForesee = () => {};
 /** Keeps the kernels of what ran, for the next visit. @type {() => Promise<void>} */
 let keepKernels = async () => {};
 
 self.addEventListener("message", ({ data: config }) => {
   self.addEventListener("message", ({ data }) => {
+    mayForesee();
+    if (data.do === "foresee") return;
     inbox.push(data);
     wake();
   });
@@ -75,7 +79,9 @@ async function main(config) {
 
 /** Opens the device at once: its drivers take their time, and Python takes its own. @param {Config} config */
 function openDevice(config) {
-  const kernels = foreseen(config).catch(() => []);
+  // The first view's kernels come first: what a page shows at once is seen at once.
+  const isFree = new Promise((/** @type {(value?: unknown) => void} */ resolve) => (mayForesee = resolve));
+  const kernels = foreseen(config).then((found) => isFree.then(() => found)).catch(() => []);
   const bridge = import(new URL(config.kept["python.mjs"], self.location.href).href);
   Object.assign(self, { pywebgpuModules: { "python.mjs": bridge } });
   void bridge

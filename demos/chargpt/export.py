@@ -16,12 +16,7 @@ PAGE = Path(__file__).parent / "page"
 
 def exported(arguments: list[str]) -> dict:
     """A program that trains on a batch, one that scores the next character of one text, and the page with its text."""
-    options = parser().parse_args(arguments)
-    text = data.read(options.data) if options.data else data.python_documentation()
-    settings = train.Settings(**{field.name: getattr(options, field.name) for field in fields(train.Settings)})
-    run = train.Run(data.Corpus(text, context=settings.context, seed=settings.seed), settings, options.device)
-    for _ in range(options.trained):
-        run.advance()
+    run, text = trained(arguments)
     training, inference = programs(run)
     return {
         "programs": {"training": training, "inference": inference},
@@ -30,6 +25,31 @@ def exported(arguments: list[str]) -> dict:
         "page": PAGE,
         "files": {"text.json": json.dumps(about(run)), "text.txt": text},
     }
+
+
+def writer(arguments: list[str]) -> dict:
+    """A model that only writes, for the first view of a page: no text, no optimizer."""
+    run, _ = trained(arguments)
+    _, inference = programs(run)
+    known = {
+        "vocabulary": run.corpus.vocabulary,
+        "context": run.settings.context,
+        "steps": run.step,
+        "loss": run.validate(),
+    }
+    known["recording"] = "".join(run.sample("The ", 600))  # for whoever has no WebGPU
+    return {"programs": {"inference": inference}, "names": run.model, "files": {"about.json": json.dumps(known)}}
+
+
+def trained(arguments: list[str]) -> tuple[train.Run, str]:
+    """A run after so many steps, and its text."""
+    options = parser().parse_args(arguments)
+    text = data.read(options.data) if options.data else data.python_documentation()
+    settings = train.Settings(**{field.name: getattr(options, field.name) for field in fields(train.Settings)})
+    run = train.Run(data.Corpus(text, context=settings.context, seed=settings.seed), settings, options.device)
+    for _ in range(options.trained):
+        run.advance()
+    return run, text
 
 
 def parser() -> argparse.ArgumentParser:

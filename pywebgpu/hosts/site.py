@@ -160,9 +160,10 @@ LATER = (
 )
 CARRIED = (".py", ".wgsl", ".mjs", ".html", "-tint.json")  # the kinds of files that the library needs in a page
 TYPES = {
-    ".css": "text/css", ".html": "text/html", ".js": "text/javascript", ".json": "application/json",
-    ".mjs": "text/javascript", ".svg": "image/svg+xml", ".txt": "text/plain",
-    ".wasm": "application/wasm", ".zip": "application/zip",
+    ".css": "text/css", ".html": "text/html", ".jpg": "image/jpeg", ".js": "text/javascript",
+    ".json": "application/json", ".mjs": "text/javascript", ".svg": "image/svg+xml",
+    ".safetensors": "application/octet-stream", ".txt": "text/plain", ".wasm": "application/wasm",
+    ".zip": "application/zip",
 }  # fmt: skip
 TEXTS = ("text/", "application/json", "image/svg+xml")
 # Best for text. The dictionary is as large as an archive needs: a page's Python sets aside memory for all of it.
@@ -171,6 +172,9 @@ FOREVER = "public, max-age=31536000, immutable"  # for addresses that name a ver
 KEPT = re.compile(r"kept/([0-9a-f]{24})/([\w.-]+)", re.ASCII)  # such addresses: of what is made here, with its digest
 ARCHIVES = ("training.xz", "rest.xz", "editing.xz")
 SNAPSHOTS = ("training.gz", "editing.gz")
+# What plays the model of the first view, and that model.
+PLAYER = tuple(f"{n}.mjs" for n in ("files", "host_program", "player", "runner", "safetensors", "validate", "values"))
+FIRST = "first/program.json"
 CONFIG = b'<script type="application/json" id="config">'
 KERNELS = tuple(f"kernels-{family}.json" for family in first_kernels.FAMILIES)
 # The bridge as modules of its own: a worker opens the device while Python still loads.
@@ -270,7 +274,7 @@ class Site:
         name = named[2]
         if name in ARCHIVES:
             return replace(self._make(name), cache=FOREVER)
-        if name in BRIDGE:
+        if name in (*BRIDGE, *PLAYER):
             content = stripping.bare(name, (self.folders.bridge / name).read_bytes())
             return _file(content, name, cache=FOREVER, pack=True)
         body = prepared.ready(name, named[1]) if name in (*SNAPSHOTS, *KERNELS) else None
@@ -294,12 +298,18 @@ class Site:
     def _config(self) -> bytes:
         """Where a worker finds its parts. A snapshot that is not ready yet has no address."""
         pyodide = f"/modules/pyodide@{PYODIDE}/" if self.folders.modules else f"{CDN}/pyodide/v{PYODIDE}/full/"
-        version = self._version()
+        version, has_first = self._version(), (self.folders.web / FIRST).exists()
         ready = [name for name in (*SNAPSHOTS, *KERNELS) if prepared.is_ready(name, version)]
-        names = [*ARCHIVES, "python.mjs", *ready]
+        names = [*ARCHIVES, "python.mjs", "player.mjs", *ready]
         kept = {name: f"kept/{version}/{name}" for name in names}
         return json.dumps(
-            {"pyodide": pyodide, "is_cdn": self.folders.modules is None, "version": version, "kept": kept}
+            {
+                "pyodide": pyodide,
+                "is_cdn": self.folders.modules is None,
+                "version": version,
+                "kept": kept,
+                "hasFirst": has_first,
+            }
         ).encode()
 
     def prepare(self) -> None:

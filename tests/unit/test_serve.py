@@ -27,7 +27,7 @@ assert _SPEC.loader is not None
 parts = importlib.util.module_from_spec(_SPEC)
 _SPEC.loader.exec_module(parts)
 DOWNLOAD = 300_000  # bytes that the Train tab may load besides Pyodide
-LAZY = ("editor", "sharing")  # modules that come with the Editor tab
+LAZY = ("editor", "sharing", "first")  # modules of the Editor tab, and of the first view
 # What it loads, besides its archive, text and packages.
 PAGE = (
     "",
