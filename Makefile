@@ -2,13 +2,13 @@
 
 SHELL := bash
 .DEFAULT_GOAL := help
-.PHONY: help demo web test check lint bench peers docs wheel vulkan modules browser
+.PHONY: help demo web test check lint bench peers docs wheel pyodide vulkan modules browser
 
 PYTHON := .venv/bin/python
 ARGS ?=
 
 help:  ## show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-6s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: .venv/.ready-demo  ## train a small GPT on text: make demo ARGS="--data FILE --resume"
 	@$(PYTHON) demos/chargpt/main.py $(ARGS)
@@ -40,6 +40,9 @@ wheel: .venv/.ready-dev  ## build the one wheel of all hosts into dist/, and che
 	@rm -rf dist
 	@$(PYTHON) -m build --wheel --outdir dist
 	@$(PYTHON) -m twine check --strict dist/*.whl
+
+pyodide: wheel modules  ## put the wheel into a distribution of Pyodide: dist/pyodide, for loadPackage("pywebgpu")
+	@$(PYTHON) tools/distribution.py dist/*.whl dist/pyodide
 
 # One stamp a set of packages, so that a second run installs nothing.
 .venv/.ready-%: pyproject.toml tools/setup.sh | .venv/bin/python

@@ -4,6 +4,8 @@ import { BridgeError, as, compileError } from "./errors.mjs";
 import { WORD } from "./pool.mjs";
 
 export const VERSION = 4;
+const THREADS = 2; // in which Dawn compiles outside of browsers, and pipelines that
+const [AHEAD, NEXT] = [8, 2]; // each is given at once: before the main thread waits, and while it does
 const ALIGNED = 64; // words: where blocks of host numbers may begin
 const GROUPS = 32; // bind groups kept for a step
 /** @type {Record<string, GPUBufferBindingType>} */
@@ -27,9 +29,14 @@ export class Pipelines {
   onReady = null;
   #ready = 0;
 
-  /** @param {Host} host */
-  constructor(host) {
+  /** @type {{ descriptor: GPUComputePipelineDescriptor, resolve: (made: Promise<GPUComputePipeline>) => void }[]} */
+  #waiting = []; // for a thread, or for `help`
+  #flying = 0;
+
+  /** @param {Host} host @param {number} threads */
+  constructor(host, threads = "process" in globalThis ? THREADS : Infinity) {
     this.host = host;
+    this.threads = threads;
   }
 
   /** @param {Kernel} kernel @returns {Promise<GPUComputePipeline>} */
@@ -100,7 +107,7 @@ export class Pipelines {
     counters.pipelines_created++;
     gpu.pushErrorScope("validation"); // The message comes from getCompilationInfo, with its line.
     const module = gpu.createShaderModule({ code: wgsl, label: name });
-    const compiled = gpu.createComputePipelineAsync({
+    const compiled = this.#create({
       label: name,
       layout: this.layout(bindings).pipeline,
       compute: { module, entryPoint: "main" },
@@ -114,6 +121,46 @@ export class Pipelines {
       const info = await module.getCompilationInfo().catch(() => null);
       throw info ? compileError(name, wgsl, info, cause) : as("compile", cause);
     }
+  }
+
+  /** @param {GPUComputePipelineDescriptor} descriptor @returns {Promise<GPUComputePipeline>} */
+  #create(descriptor) {
+    if (this.#flying < AHEAD * this.threads) return this.#send(descriptor);
+    return new Promise((resolve) => this.#waiting.push({ descriptor, resolve }));
+  }
+
+  /** @param {GPUComputePipelineDescriptor} descriptor */
+  async #send(descriptor) {
+    this.#flying++;
+    try {
+      return await this.host.gpu.createComputePipelineAsync(descriptor);
+    } finally {
+      this.#flying--;
+      while (this.#waiting.length && this.#flying < NEXT * this.threads) {
+        const next = this.#waiting.shift();
+        next?.resolve(this.#send(next.descriptor));
+      }
+    }
+  }
+
+  /** Compiles on this thread what waits for another one: nothing goes on here before it is there. */
+  async help() {
+    while (this.#waiting.length) {
+      await new Promise((resolve) => setTimeout(resolve)); // The threads get what is next first.
+      const next = this.#waiting.shift();
+      next?.resolve(this.#createHere(next.descriptor));
+    }
+  }
+
+  /** @param {GPUComputePipelineDescriptor} descriptor */
+  async #createHere(descriptor) {
+    const { gpu } = this.host;
+    gpu.pushErrorScope("internal");
+    gpu.pushErrorScope("validation");
+    const pipeline = gpu.createComputePipeline(descriptor);
+    const [wrong, failed] = await Promise.all([gpu.popErrorScope(), gpu.popErrorScope()]);
+    if (wrong ?? failed) throw wrong ?? failed;
+    return pipeline;
   }
 }
 
@@ -172,7 +219,9 @@ export class Loaded {
 
   async #prepare() {
     try {
-      const made = await Promise.all(this.wire.kernels.map((kernel) => this.pipelines.get(kernel)));
+      const found = this.wire.kernels.map((kernel) => this.pipelines.get(kernel));
+      void this.pipelines.help();
+      const made = await Promise.all(found);
       this.#pipelines = this.wire.steps.map(([kernel]) => made[kernel]);
     } catch (error) {
       this.error = as("compile", error);

@@ -10,6 +10,7 @@ const MAX_HEADER = 100_000_000;
 
 /** @type {Record<string, [string, number, (view: DataView, at: number) => number]>} dtype, bytes, one element */
 const DTYPES = {
+  C64: ["complex64", 8, (view, at) => view.getFloat32(at, true)], // only ever read as bytes
   F32: ["float32", 4, (view, at) => view.getFloat32(at, true)],
   F16: ["float16", 2, (view, at) => half(view.getUint16(at, true))],
   BF16: ["bfloat16", 2, (view, at) => brain(view.getUint16(at, true))],

@@ -17,6 +17,7 @@ const STORED = {
   float16: Uint16Array,
   bfloat16: Uint16Array,
   float32: Float32Array,
+  complex64: Float32Array, // two an element
 };
 export const DTYPES = Object.keys(STORED);
 const FLOATS = new Set(["float32", "float16", "bfloat16"]);
@@ -26,7 +27,7 @@ const UNSIGNED = new Set(["bool", "uint8", "uint32"]);
 export const size = (shape) => shape.reduce((n, m) => n * m, 1);
 
 /** Bytes of an element on the device. @param {string} dtype @returns {number} */
-export const itemSize = (dtype) => STORED[dtype].BYTES_PER_ELEMENT;
+export const itemSize = (dtype) => STORED[dtype].BYTES_PER_ELEMENT * (dtype === "complex64" ? 2 : 1);
 
 /** Bytes of elements there: whole words. @param {string} dtype @param {number} count */
 export const byteSize = (dtype, count) => Math.ceil((count * itemSize(dtype)) / WORD) * WORD;

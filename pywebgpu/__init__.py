@@ -15,6 +15,7 @@ from pywebgpu import backends as _backends
 from pywebgpu import devices as _devices
 from pywebgpu import dtypes as _dtypes
 from pywebgpu import errors as errors
+from pywebgpu import lazy as _lazy
 from pywebgpu.autodiff.grad_mode import enable_grad as enable_grad
 from pywebgpu.autodiff.grad_mode import inference_mode as inference_mode
 from pywebgpu.autodiff.grad_mode import is_grad_enabled as is_grad_enabled
@@ -44,11 +45,14 @@ newaxis = None
 default_generator = _random.default_generator
 strided, preserve_format = "torch.strided", "torch.preserve_format"
 contiguous_format, channels_last = "torch.contiguous_format", "torch.channels_last"
+channels_last_3d, sparse_coo, sparse_csr = "torch.channels_last_3d", "torch.sparse_coo", "torch.sparse_csr"
+legacy_contiguous_format = contiguous_format
 
 # Parts that are imported when they are first asked for.
 _PARTS = {
-    "accelerator", "amp", "autograd", "backends", "cuda", "data", "display", "distributions", "func", "io", "linalg",
-    "memory", "nn", "optim", "profiler", "random", "sparse", "special", "utils", "version", "webgpu",
+    "accelerator", "amp", "autograd", "backends", "cuda", "data", "display", "distributions", "fft", "func", "io",
+    "linalg", "memory", "nn", "optim", "profiler", "random", "signal", "sparse", "special", "utils", "version",
+    "webgpu",
 }  # fmt: skip
 _ELSEWHERE = {"save": "pywebgpu.io.state", "load": "pywebgpu.io.state", "compile": "pywebgpu.step_capture.function"}
 _ELSEWHERE["save_async"] = "pywebgpu.io.saving"
@@ -62,9 +66,10 @@ _AUTOCAST += ("get_autocast_cpu_dtype", "get_autocast_gpu_dtype", "is_autocast_c
 _AUTOCAST += ("set_autocast_cpu_enabled", "set_autocast_gpu_dtype")
 _AUTOCAST += ("is_autocast_enabled", "set_autocast_cache_enabled", "set_autocast_dtype", "set_autocast_enabled")
 _ELSEWHERE |= dict.fromkeys(_AUTOCAST, "pywebgpu.amp.autocast_mode")
+_COMPLEX = "pywebgpu.tensor.complex_numbers"
 _NUMERIC = """
     bartlett_window blackman_window cdist cholesky constant_pad_nd corrcoef cov cumulative_trapezoid digamma
-    fill hamming_window hann_window isreal lgamma mvlgamma pdist qr renorm svd unravel_index vander
+    fill hamming_window hann_window lgamma mvlgamma pdist qr renorm svd unravel_index vander
 """
 _ELSEWHERE |= dict.fromkeys(_NUMERIC.split(), "pywebgpu.tensor.numeric")
 _COPIES = """
@@ -79,10 +84,15 @@ _NATIVE = """
     segment_reduce
 """
 _ELSEWHERE |= dict.fromkeys(_NATIVE.split(), "pywebgpu.operators")
+_ELSEWHERE |= dict.fromkeys(("complex", "imag", "polar", "real", "view_as_complex", "view_as_real"), _COMPLEX)
+_ELSEWHERE["kaiser_window"] = "pywebgpu.signal.windows"
 _LINEAR = "cholesky_inverse cholesky_solve det inverse logdet matrix_exp pinverse slogdet"
 _ELSEWHERE |= dict.fromkeys(_LINEAR.split(), "pywebgpu.linalg")
 _ELSEWHERE["polygamma"] = "pywebgpu.special"
+_ELSEWHERE |= dict.fromkeys(("Event", "Stream", "OutOfMemoryError", "AcceleratorError"), "pywebgpu.cuda")
+_ELSEWHERE["GradScaler"] = "pywebgpu.amp"
 _ELSEWHERE |= {"sparse_coo_tensor": "pywebgpu.sparse", "spmm": "pywebgpu.sparse"}
+_ELSEWHERE |= dict.fromkeys(("poisson", "binomial"), "pywebgpu.distributions.sampling")
 _ELSEWHERE["vmap"] = "pywebgpu.func.batch"
 _ELSEWHERE |= {"explain": "pywebgpu.inspector", "visualize": "pywebgpu.inspector"}
 
@@ -100,18 +110,12 @@ def __getattr__(name: str) -> _Any:
         if error.name != found:
             raise
         module = None
-    if module is None:
-        stand_in = None if found or name.startswith("_") else _stand_in(name)
-        if stand_in is None:
-            raise AttributeError(f"module 'pywebgpu' has no attribute {name!r}")
-        return stand_in
-    return module if name in _PARTS else getattr(module, name)
-
-
-def _stand_in(name: str) -> _Any:
-    """A module of PyTorch's that has no file here; `import` asks for each file of this folder as well."""
-    is_own = _PathFinder.find_spec(f"pywebgpu.{name}", __path__) is not None
-    return None if is_own else _import_module("pywebgpu.stand_ins").module(name)
+    if module is not None:
+        return module if name in _PARTS else getattr(module, name)
+    is_own = name.startswith("_") or _PathFinder.find_spec(f"pywebgpu.{name}", __path__) is not None
+    if found or is_own:  # `import` asks for each file of this folder as well.
+        raise AttributeError(f"module 'pywebgpu' has no attribute {name!r}")
+    return _import_module("pywebgpu.stand_ins").module(name) or _lazy.absent(__name__)(name)
 
 
 def __dir__() -> list[str]:
@@ -132,7 +136,7 @@ def set_default_tensor_type(t: object) -> None:
 
 def get_default_device() -> device:
     """Where new tensors are made."""
-    return device(_devices.default_device())
+    return _devices.named(_devices.default_device())
 
 
 def is_floating_point(input: Tensor) -> bool:
@@ -148,7 +152,7 @@ def is_inference_mode_enabled() -> bool:
 
 
 def is_complex(input: Tensor) -> bool:
-    return False
+    return input.dtype.is_complex
 
 
 def typename(obj: object) -> str:
@@ -161,7 +165,7 @@ def typename(obj: object) -> str:
 def _surface() -> dict[str, _Any]:
     """What is collected and not written by hand."""
     aliases = {"bool": "bool", "half": "float16", "float": "float32", "double": "float64", "short": "int16"}
-    aliases |= {"int": "int32", "long": "int64"}
+    aliases |= {"int": "int32", "long": "int64", "cfloat": "complex64", "cdouble": "complex128"}
     return (
         _functions.generated()
         | _functions.public(_functions)

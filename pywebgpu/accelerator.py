@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pywebgpu import devices, webgpu
+from pywebgpu import devices, lazy, webgpu
 
 if TYPE_CHECKING:
     from pywebgpu.tensor.factory_options import DeviceLike
@@ -50,3 +50,6 @@ def memory_allocated(device: DeviceLike = None) -> int:
 
 def max_memory_allocated(device: DeviceLike = None) -> int:
     return devices.open_device(device).counters["peak_bytes"]
+
+
+__getattr__ = lazy.absent(__name__)

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from pywebgpu import devices, memory, webgpu
+from pywebgpu import devices, lazy, memory, webgpu
 from pywebgpu.amp import cuda as amp  # noqa: F401 - torch.cuda.amp
 
 MISSING = 'Torch not compiled with CUDA enabled: use device "webgpu", or torch.get_default_device()'
@@ -121,6 +121,14 @@ def max_memory_reserved(device: object = None) -> int:
     return max_memory_allocated()
 
 
+class AcceleratorError(RuntimeError):
+    """What a program catches of a device; errors of devices here are torch.errors.DeviceError."""
+
+
+class OutOfMemoryError(RuntimeError):
+    """What a program catches where memory ends; here that is an error of the device."""
+
+
 class Event:
     """A moment of the host, after all that was queued is done."""
 
@@ -171,3 +179,6 @@ default_stream = current_stream
 @contextlib.contextmanager
 def stream(stream: object) -> Iterator[None]:
     yield
+
+
+__getattr__ = lazy.absent(__name__)

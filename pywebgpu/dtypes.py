@@ -22,7 +22,7 @@ class Kind(IntEnum):
 
     BOOL = 0
     INT = 1
-    FLOAT = 2
+    FLOAT = 2  # of complex numbers too
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,6 +30,7 @@ class DType:
     """One element type.
 
     compute: what WGSL computes it as; None where webgpu has no such type.  format: how it lies in a buffer there.
+    family: "half" or "complex", for what has to treat these apart.  part: of complex numbers, the dtype of both parts.
     """
 
     name: str
@@ -40,6 +41,8 @@ class DType:
     code: str  # struct format character; "" where Python has none
     low: float = 0
     high: float = 0
+    family: str = ""
+    part: DType | None = None
 
     def __repr__(self) -> str:
         return f"torch.{self.name}"
@@ -49,7 +52,7 @@ class DType:
 
     @property
     def is_floating_point(self) -> bool:
-        return self.kind is Kind.FLOAT
+        return self.kind is Kind.FLOAT and self.part is None
 
     @property
     def is_signed(self) -> bool:
@@ -57,7 +60,7 @@ class DType:
 
     @property
     def is_complex(self) -> bool:
-        return False
+        return self.part is not None
 
 
 bool_ = DType("bool", Kind.BOOL, 1, "u32", formats.U8, "?", 0, 1)
@@ -67,13 +70,21 @@ int16 = DType("int16", Kind.INT, 2, "i32", formats.I16, "h", -(2**15), 2**15 - 1
 int32 = DType("int32", Kind.INT, 4, "i32", formats.I32, "i", -(2**31), 2**31 - 1)
 int64 = DType("int64", Kind.INT, 8, "i32", formats.I32, "q", -(2**63), 2**63 - 1)
 uint32 = DType("uint32", Kind.INT, 4, "u32", formats.U32, "I", 0, 2**32 - 1)
-float16 = DType("float16", Kind.FLOAT, 2, "f32", formats.F16, "e", -65504.0, 65504.0)
-bfloat16 = DType("bfloat16", Kind.FLOAT, 2, "f32", formats.BF16, "", -3.3895313892515355e38, 3.3895313892515355e38)
+float16 = DType("float16", Kind.FLOAT, 2, "f32", formats.F16, "e", -65504.0, 65504.0, "half")
+bfloat16 = DType(
+    "bfloat16", Kind.FLOAT, 2, "f32", formats.BF16, "", -3.3895313892515355e38, 3.3895313892515355e38, "half"
+)
 float32 = DType("float32", Kind.FLOAT, 4, "f32", formats.F32, "f", -3.4028234663852886e38, 3.4028234663852886e38)
 float64 = DType("float64", Kind.FLOAT, 8, None, formats.F64, "d", -1.7976931348623157e308, 1.7976931348623157e308)
 
+complex64 = DType(
+    "complex64", Kind.FLOAT, 8, "vec2<f32>", formats.C64, "", float32.low, float32.high, "complex", float32
+)
+complex128 = DType("complex128", Kind.FLOAT, 16, None, formats.C128, "", float64.low, float64.high, "complex", float64)
+
 ALL: tuple[DType, ...] = (
     bool_, uint8, int8, int16, int32, int64, uint32, float16, bfloat16, float32, float64,
+    complex64, complex128,
 )  # fmt: skip
 BY_NAME = {dtype.name: dtype for dtype in ALL}
 
@@ -84,6 +95,8 @@ def promote(a: DType, b: DType) -> DType:
         return a
     if a.kind is not b.kind:
         return a if a.kind > b.kind else b
+    if a.part is not None or b.part is not None:
+        return to_complex(promote(a.part or a, b.part or b))
     if a.kind is Kind.FLOAT:
         if a.itemsize == b.itemsize:
             return float32  # float16 with bfloat16
@@ -98,11 +111,25 @@ def promote(a: DType, b: DType) -> DType:
     return int64
 
 
+def to_complex(dtype: DType) -> DType:
+    """The dtype of complex numbers with parts of a floating dtype. Half floats have none: theirs is complex64."""
+    return dtype if dtype.part is not None else complex128 if dtype is float64 else complex64
+
+
+def of_order(a: DType, b: DType) -> DType:
+    """The dtype of a comparison by order. Raises NotImplementedError for complex numbers."""
+    if a.part is not None:
+        raise NotImplementedError(f"comparison by order is not implemented for {a.name}: take x.abs() or x.real")
+    return bool_
+
+
 def of_scalar(value: Number) -> DType:
     """The dtype that a Python number has on its own."""
     if isinstance(value, bool):
         return bool_
-    return int64 if isinstance(value, int) else default()
+    if isinstance(value, int):
+        return int64
+    return to_complex(default()) if type(value) is complex else default()
 
 
 _default = [float32]

@@ -22,9 +22,7 @@ def names(
         home = homes.get(name)
         if home is None:
             other = elsewhere(name) if elsewhere else None
-            if other is None:
-                raise AttributeError(f"module {package!r} has no attribute {name!r}")
-            return other
+            return absent(package)(name) if other is None else other
         found = getattr(import_module(f"{package}.{home}"), name)
         setattr(module, name, found)  # From now on it is found without this function.
         return found
@@ -33,3 +31,14 @@ def names(
         return sorted({*vars(module), *homes})
 
     return find, known, sorted(homes)
+
+
+def absent(package: str) -> Callable[[str], Any]:
+    """The `__getattr__` of a module of PyTorch's name: what is not here raises when it is used, and says why."""
+
+    def find(name: str) -> Any:
+        if not name.startswith("_"):
+            return import_module("pywebgpu.absent").find(package.removeprefix("pywebgpu").removeprefix("."), name)
+        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+
+    return find

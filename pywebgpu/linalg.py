@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import ceil, inf, log2, prod
 from typing import TYPE_CHECKING
 
-from pywebgpu import dtypes, factorization, shapes
+from pywebgpu import dtypes, factorization, lazy, shapes
 from pywebgpu.composites import reduce
 from pywebgpu.dtypes import DType
 from pywebgpu.tensor import create, limits
@@ -344,7 +344,9 @@ def vander(x: Tensor, *, N: int | None = None) -> Tensor:
 
 def eig(A: Tensor) -> Tensor:
     """Not here: eigenvalues of what is not symmetric are complex. See eigh."""
-    raise NotImplementedError("linalg.eig: there are no complex numbers here; eigh takes symmetric matrices")
+    raise NotImplementedError(
+        "linalg.eig: eigenvalues of matrices without symmetry are not computed here; eigh takes symmetric matrices"
+    )
 
 
 eigvals = eig
@@ -372,3 +374,6 @@ def logdet(A: Tensor) -> Tensor:
 
 
 inverse, pinverse = inv, pinv
+
+
+__getattr__ = lazy.absent(__name__)

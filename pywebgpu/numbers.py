@@ -24,7 +24,7 @@ _FORMATS = {dtypes.float16: "e", dtypes.float32: "f"}
 
 
 def _held(dtype: DType) -> tuple[float, float]:
-    if dtype.kind is Kind.BOOL:
+    if dtype.kind is Kind.BOOL or dtype.part is not None:
         return inf, -inf
     return WORD if dtype is dtypes.int64 else (dtype.low, dtype.high)
 
@@ -36,6 +36,11 @@ HELD = {dtype: _held(dtype) for dtype in dtypes.ALL}
 def check(value: Number, dtype: DType) -> None:
     """Raises DTypeError for a number that the dtype cannot hold, as torch does for what is stored."""
     check_size(value)
+    kind: object = type(value)
+    if kind is complex:
+        if dtype.part is not None:
+            return
+        raise DTypeError(f"value cannot be converted to type {_NAMES.get(dtype.name, dtype.name)} without overflow")
     if dtype.kind is Kind.BOOL or dtype.low <= value <= dtype.high:
         return
     if dtype.kind is Kind.FLOAT:
@@ -55,6 +60,8 @@ def check_size(value: Number) -> None:
 def element(value: Number, dtype: DType) -> Number:
     """What an element is that is set to a number. Raises: as `stored`."""
     check(value, dtype)
+    if dtype.part is not None:
+        return complex(value)  # type: ignore[return-value]  # Number is what most dtypes hold.
     if dtype.kind is Kind.FLOAT:
         return value if type(value) in FREE else finite(float(value), dtype)
     return bool(value) if dtype.kind is Kind.BOOL else wrapped(value, dtype)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from pywebgpu import devices, dtypes
+from pywebgpu import devices, dtypes, lazy
 from pywebgpu.errors import ShapeError
 from pywebgpu.tensor import create, functions
 from pywebgpu.tensor.base import TensorBase
@@ -225,7 +225,8 @@ class SparseTensor(Tensor):
 
     def __sub__(self, other: Operand) -> Tensor:
         given: Any = other
-        return self + -given
+        result: Tensor = self + -given
+        return result
 
     def sum(self, dim: Axes = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
         return sum(self, dim, dtype)
@@ -406,3 +407,6 @@ def dense_dim(tensor: Tensor) -> int:
 def to_dense(tensor: Tensor, dtype: DType | None = None, *, masked_grad: bool | None = None) -> Tensor:
     """The tensor itself: it is dense."""
     return tensor if dtype is None else tensor.to(dtype)
+
+
+__getattr__ = lazy.absent(__name__)

@@ -266,6 +266,21 @@ test("zeros take the place of what was there", async () => {
   bridge.close();
 });
 
+test("the main thread helps to compile, and tells what is wrong as others do", async () => {
+  const bridge = await open();
+  bridge.pipelines.threads = 0.125; // one at a time
+  const kernels = Array.from({ length: 6 }, (_, i) => kernel(`y[i] = x[i] + ${20 + i}.0;`));
+  bridge.prepare(kernels[0]);
+  bridge.write(1, floats([1, 2, 3, 4]));
+  bridge.load(1, program({ kernels, steps: kernels.map((_, i) => [i, 0, 1]), numbers: [] }));
+  bridge.run(1, [1], [2], none);
+  assert.deepEqual(asFloats(await bridge.read(2, 16)), [26, 27, 28, 29]);
+  bridge.load(2, program({ kernels: [kernel("y[i] = x[i] + 30;"), kernel("y[i] = nothing;")], numbers: [] }));
+  await rejects(bridge.prepared(2), "compile", /line 6:\d+: unresolved value 'nothing'/);
+  bridge.check();
+  bridge.close();
+});
+
 test("a fault is told once, by the next read", async () => {
   const bridge = await open();
   const checked = "if (x[i] > 2.5) { fault[1] = i32(x[i]); fault[2] = 3; fault[0] = 1; } y[i] = x[i];";

@@ -17,7 +17,7 @@ from pywebgpu import devices, dtypes
 from pywebgpu.amp import lists
 from pywebgpu.amp.lists import Rule
 from pywebgpu.composites import arithmetic
-from pywebgpu.dtypes import DType, Kind
+from pywebgpu.dtypes import DType
 from pywebgpu.ir.graph import Node, thread_state, used
 from pywebgpu.tensor.base import TensorBase
 
@@ -220,7 +220,7 @@ def _cast_operands(rule: Rule, lower: DType, function: Callable[..., Any], *args
 
 def _is_cast(value: object) -> bool:
     """Whether autocast touches it."""
-    return isinstance(value, Node) and value.spec.dtype.kind is Kind.FLOAT and value.spec.dtype is not dtypes.float64
+    return isinstance(value, Node) and value.spec.dtype.is_floating_point and value.spec.dtype is not dtypes.float64
 
 
 def _cast(value: Any, dtype: DType) -> Any:

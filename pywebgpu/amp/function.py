@@ -8,7 +8,7 @@ from typing import Any
 
 from pywebgpu import dtypes
 from pywebgpu.amp.autocast_mode import autocast, get_autocast_dtype, is_autocast_enabled
-from pywebgpu.dtypes import DType, Kind
+from pywebgpu.dtypes import DType
 from pywebgpu.tensor.tensor import Tensor
 
 
@@ -54,7 +54,7 @@ def custom_bwd(bwd: Callable[..., Any] | None = None, *, device_type: str) -> Ca
 
 def _cast_tensors(value: Any, dtype: DType) -> Any:
     if isinstance(value, Tensor):
-        floats = value.dtype.kind is Kind.FLOAT and value.dtype is not dtypes.float64
+        floats = value.dtype.is_floating_point and value.dtype is not dtypes.float64
         return value.to(dtype=dtype) if floats else value
     if isinstance(value, dict):
         return {name: _cast_tensors(item, dtype) for name, item in value.items()}

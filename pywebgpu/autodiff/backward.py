@@ -7,6 +7,7 @@ be differentiated again.
 
 from collections.abc import Sequence
 from functools import partial
+from importlib import import_module
 from typing import Any, Protocol
 
 from pywebgpu.autodiff import composite_gradient, grad_mode
@@ -123,7 +124,10 @@ def _through(node: Node, grad: Node, grads: dict[Node, Node]) -> None:
             if node.freed:
                 raise RuntimeError(TWICE)
             _check_fresh(node, reads)
-        part = rule(grad, node, *inputs, **attrs)
+        if reads and node.spec.dtype.part is not None:
+            part = _holomorphic(rule, grad, node)
+        else:
+            part = rule(grad, node, *inputs, **attrs)
         if part is not None:
             if part.spec.shape != source.spec.shape:
                 part = _fitted(part, source.spec.shape)
@@ -131,6 +135,13 @@ def _through(node: Node, grad: Node, grads: dict[Node, Node]) -> None:
                 thread_state.origins.gradient(node, part, which)
             old = grads.get(source)
             grads[source] = part if old is None else pointwise.add(old, part)
+
+
+def _holomorphic(rule: Vjp, grad: Node, node: Node) -> Node | None:
+    """The gradient of complex numbers: by the conjugate of the derivative that the rule multiplies with."""
+    conj = import_module("pywebgpu.ops.complex_parts").conj
+    part = rule(conj(grad), node, *node.inputs, **node.attrs)
+    return part if part is None or part.spec.dtype.part is None else conj(part)
 
 
 def _fitted(part: Node, shape: Shape) -> Node:

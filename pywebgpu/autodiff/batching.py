@@ -289,6 +289,7 @@ _STRUCTURAL: dict[str, Rule] = {
     "write_slice": _write_slice,
     "scan": _row,
     "argsort": _row,
+    "dft": _row,
 }
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from math import prod
 
 from pywebgpu import dtypes
@@ -81,6 +82,12 @@ def _rewritten(
 ) -> tuple[tuple[Node, ...], list[Node]]:
     """The graph after all passes, and with a buffer for each root: its roots, and all of it, toposorted."""
     roots, order = _expanded(roots, order, claims.is_computed, kept)
+    if any(node.spec.dtype.part is not None for node in order):
+        split_complex = import_module("pywebgpu.compiler.passes.split_complex").split_complex
+        roots = split_complex(roots, order)
+        order = toposort(roots)
+        kept.append(order)
+        _watch("after split_complex", roots)
     for rewrite in PASSES:
         found = rewrite(roots, order)
         if found != roots:
@@ -276,6 +283,8 @@ def _host_program(roots: tuple[Node, ...], written: Written, kept: list[list[Nod
     roots, order = _expanded(roots, order, lambda node: False, kept)
     roots = simplify.simplify(roots, order)
     order = toposort(roots)
+    if any(node.spec.dtype.part is not None for node in order):
+        import_module("pywebgpu.compiler.passes.split_complex").check_complex(order)
     inner = [node for node in order if node.buffer is None]
     nodes = [*data, *numbers, *inner]
     slot = {id(node): at for at, node in enumerate(nodes)}

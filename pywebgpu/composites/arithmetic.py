@@ -4,6 +4,9 @@ An operand is a node or a Python number. A number becomes a host leaf, so that a
 once; a number that never changes is written with `like`, and the compiler may use what it is.
 """
 
+from importlib import import_module
+from types import ModuleType
+
 from pywebgpu import dtypes, numbers
 from pywebgpu.composites import wide
 from pywebgpu.dtypes import DType, Kind
@@ -37,9 +40,11 @@ def result_type(*operands: Operand) -> DType:
     for dtype_ in best:
         if dtype_ is not None and (result is None or dtype_.kind > result.kind):
             if result is not None and dtype_ is best[2] and dtype_.kind is Kind.FLOAT:
-                dtype_ = dtypes.default()
+                dtype_ = dtypes.to_complex(dtypes.default()) if dtype_.part is not None else dtypes.default()
             result = dtype_
     assert result is not None
+    if result.part is None and any(dtype is not None and dtype.part is not None for dtype in best):
+        return dtypes.to_complex(result)
     return result
 
 
@@ -69,6 +74,8 @@ def stored(value: Number, dtype: DType) -> Node:
 
 
 def _node_of(value: Number, dtype: DType, *, is_rounded: bool) -> Node:
+    if dtype.part is not None:
+        return parts().number(value, dtype) if type(value) is complex else cast(number(value, dtype.part), dtype)
     if type(value) in FREE:
         if free_number.is_free(value) and numbers.may_change(value, dtype):
             return host(value, dtype)
@@ -78,6 +85,17 @@ def _node_of(value: Number, dtype: DType, *, is_rounded: bool) -> Node:
         held = int(value) if dtype.kind is Kind.INT else numbers.finite(value, dtype) if is_rounded else value
         return host(held, dtype)
     return _outside(value, dtype)
+
+
+def paired(x: Node) -> Node:
+    """(..., 2) real numbers as (...) complex ones."""
+    found: Node = parts().as_complex(x)
+    return found
+
+
+def parts() -> ModuleType:
+    """ops/complex_parts.py, which few programs need."""
+    return import_module("pywebgpu.ops.complex_parts")
 
 
 def _outside(value: float, dtype: DType) -> Node:
@@ -121,8 +139,10 @@ def binary(op: Pointwise, a: Operand, b: Operand, dtype: DType | None = None) ->
     """
     if dtype is None:
         dtype = result_type(a, b)
-    if dtype.itemsize == 2 and dtype.kind is _FLOAT:
-        if op in wide.COMPARISONS:
+    if dtype.family:
+        if dtype.part is not None:
+            parts().require_field(op, dtype)
+        elif op in wide.COMPARISONS:
             a, b = (x if isinstance(x, Node) else numbers.number_of(x, dtype) for x in (a, b))
         elif any(not isinstance(x, Node) and not dtype.low <= plain(x) <= dtype.high for x in (a, b)):
             return cast(op(*together(a, b, dtype=dtypes.float32)), dtype)
@@ -159,7 +179,15 @@ def floating(x: Operand) -> DType:
 
 
 def unary_float(op: Pointwise, x: Node) -> Node:
-    return op(cast(x, floating(x)))
+    dtype = floating(x)
+    require_field(op, dtype)
+    return op(cast(x, dtype))
+
+
+def require_field(op: Pointwise, dtype: DType) -> None:
+    """Raises NotImplementedError for an op that complex numbers do not have, where the dtype is theirs."""
+    if dtype.part is not None:
+        parts().require_field(op, dtype)
 
 
 def like(x: Node, value: float) -> Node:

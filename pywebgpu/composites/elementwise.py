@@ -29,14 +29,22 @@ def neg(x: Node) -> Node:
 def abs_(x: Node) -> Node:
     if x.spec.dtype is dtypes.bool_:
         raise NotImplementedError("\"abs_cpu\" not implemented for 'Bool'")
+    if x.spec.dtype.part is not None:
+        found: Node = arithmetic.parts().modulus(x)
+        return found
     return pointwise.abs_(x)
 
 
 def sign(x: Node) -> Node:
+    if x.spec.dtype.part is not None:
+        raise NotImplementedError(
+            "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead."
+        )
     return pointwise.copy(x) if x.spec.dtype is dtypes.bool_ else pointwise.sign(x)
 
 
 def relu(x: Node) -> Node:
+    arithmetic.require_field(pointwise.relu, x.spec.dtype)
     if x.spec.dtype is dtypes.bool_:
         raise RuntimeError("Boolean inputs not supported for relu")
     return pointwise.relu(x)
@@ -44,6 +52,7 @@ def relu(x: Node) -> Node:
 
 def whole(op: Pointwise, x: Node) -> Node:
     """floor, ceil, trunc, round: whole numbers stay as they are."""
+    arithmetic.require_field(op, x.spec.dtype)
     if x.spec.dtype is dtypes.bool_:
         raise NotImplementedError(f"\"{op.name}\" not implemented for 'Bool'")
     return op(x) if x.spec.dtype.kind is Kind.FLOAT else pointwise.copy(x)
@@ -90,6 +99,7 @@ def exp2(x: Node) -> Node:
 
 def erfc(x: Node) -> Node:
     dtype, (x,) = arithmetic.real(x)
+    arithmetic.require_field(pointwise.erf, dtype)
     return arithmetic.cast(pointwise.sub(arithmetic.like(x, 1.0), pointwise.erf(x)), dtype)
 
 
@@ -226,8 +236,9 @@ def _integer_power(a: Operand, b: Operand, dtype: DType) -> Node:
 
 
 def float_power(a: Operand, b: Operand) -> Node:
-    """a to the power b, in float64."""
-    return arithmetic.binary(pointwise.pow_, a, b, dtypes.float64)
+    """a to the power b, in float64, or complex128."""
+    is_complex = arithmetic.result_type(a, b).part is not None
+    return arithmetic.binary(pointwise.pow_, a, b, dtypes.complex128 if is_complex else dtypes.float64)
 
 
 def ldexp(a: Operand, b: Operand) -> Node:
@@ -250,11 +261,13 @@ def fmin(a: Operand, b: Operand) -> Node:
 
 def atan2(a: Operand, b: Operand) -> Node:
     dtype, (x, y) = arithmetic.real(a, b)
+    arithmetic.require_field(pointwise.atan2, dtype)
     return arithmetic.cast(pointwise.atan2(x, y), dtype)
 
 
 def hypot(a: Operand, b: Operand) -> Node:
     dtype, (x, y) = arithmetic.real(a, b)
+    arithmetic.require_field(pointwise.hypot, dtype)
     _require_real("hypot", a, b)
     return arithmetic.cast(pointwise.hypot(x, y), dtype)
 
@@ -308,6 +321,8 @@ def clamp(x: Node, low: Operand | None = None, high: Operand | None = None) -> N
     if not given:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
     dtype = arithmetic.result_type(x, *given)
+    if dtype.part is not None:
+        raise NotImplementedError("clamp is not supported for complex types")
     if dtype is dtypes.bool_ and not all(isinstance(bound, Node) for bound in given):
         raise NotImplementedError("\"clamp_scalar_cpu\" not implemented for 'Bool'")
     for bound in given:
@@ -333,7 +348,7 @@ def lerp(start: Node, end: Node, weight: Operand) -> Node:
         apart = pointwise.sub(b, a)
         near = pointwise.add(a, pointwise.mul(w, apart))
         far = pointwise.sub(b, pointwise.mul(apart, pointwise.sub(arithmetic.like(w, 1.0), w)))
-        return pointwise.where(pointwise.lt(pointwise.abs_(w), arithmetic.like(w, 0.5)), near, far)
+        return pointwise.where(pointwise.lt(abs_(w), arithmetic.like(abs_(w), 0.5)), near, far)
     numbers.check(weight, precision.compute_dtype(start.spec.dtype))
     a, b = arithmetic.together(start, end)
     apart = pointwise.sub(b, a)

@@ -9,6 +9,7 @@ from pywebgpu.ops import pointwise
 
 
 def signbit(x: Node) -> Node:
+    arithmetic.require_field(pointwise.sign, x.spec.dtype)
     if x.spec.dtype.kind is Kind.FLOAT:
         return _sign_bit(x)
     return pointwise.lt(x, arithmetic.like(x, 0))
@@ -85,8 +86,9 @@ def isclose(a: Node, b: Node, rtol: float = 1e-05, atol: float = 1e-08, equal_na
     x, y = arithmetic.together(a, b, dtype=dtype)
     if a.spec.dtype.kind is Kind.FLOAT and equal_nan:
         same = pointwise.bitwise_or(same, pointwise.bitwise_and(pointwise.isnan(x), pointwise.isnan(y)))
-    allowed = pointwise.add(arithmetic.like(y, atol), pointwise.mul(pointwise.abs_(y), arithmetic.like(y, rtol)))
-    apart = pointwise.abs_(pointwise.sub(x, y))
+    absolute = pointwise.abs_ if dtype.part is None else arithmetic.parts().modulus
+    size, apart = absolute(y), absolute(pointwise.sub(x, y))
+    allowed = pointwise.add(arithmetic.like(size, atol), pointwise.mul(size, arithmetic.like(size, rtol)))
     near = pointwise.bitwise_and(pointwise.le(apart, allowed), isfinite(apart))
     return pointwise.bitwise_or(same, near)
 
@@ -102,12 +104,15 @@ def _sign_bit(x: Node) -> Node:
 
 
 def _infinite(x: Node, side: Pointwise) -> Node:
+    if x.spec.dtype.part is not None:
+        raise RuntimeError("isposinf and isneginf do not support complex inputs.")
     if x.spec.dtype.kind is not Kind.FLOAT:
         return pointwise.ne(x, x)
     return pointwise.bitwise_and(pointwise.isinf(x), side(x, arithmetic.like(x, 0.0)))
 
 
 _TITLES = {"float32": "Float", "float64": "Double", "float16": "Half", "bfloat16": "BFloat16", "int64": "Long"}
+_TITLES |= {"complex64": "ComplexFloat", "complex128": "ComplexDouble"}
 _TITLES |= {"int32": "Int", "int16": "Short", "int8": "Char", "uint8": "Byte", "uint32": "UInt32", "bool": "Bool"}
 
 

@@ -56,6 +56,8 @@ def cross_entropy(
     wide = precision.upcast(x)
     scales = None if weight is None else _along(precision.upcast(weight), wide, axis)
     if target.spec.dtype.kind is Kind.FLOAT:
+        if ignore_index >= 0:
+            raise ShapeError("ignore_index is not supported for floating point target")
         out = _against_probabilities(wide, target, scales, axis, reduction, label_smoothing)
         return arithmetic.cast(out, x.spec.dtype)
     classes, ignored = class_numbers(_class_indices(x, target, axis), x.spec.shape[axis], ignore_index)
@@ -114,6 +116,11 @@ def multi_margin_loss(
         if prod(target.spec.shape) == 1:
             target = movement.reshape(target, shape=())
     axis = _class_axis(x)
+    if axis and target.spec.shape != x.spec.shape[:1]:
+        raise ShapeError(
+            "multi_margin_loss: target tensor should be 1-D with size equal to the batch. Expected target size "
+            f"{list(x.spec.shape[:1])} but got {list(target.spec.shape)}"
+        )
     classes, _ = class_numbers(
         _class_indices(x, target, axis), x.spec.shape[axis], ignore_index=-1 - x.spec.shape[axis]
     )
@@ -274,6 +281,8 @@ def _check_weight(x: Node, axis: int, weight: Node | None) -> None:
             f"weight tensor should be defined either for all {x.spec.shape[axis]} classes or no classes but got weight "
             f"tensor of shape: {list(weight.spec.shape)}"
         )
+    if weight is not None and weight.spec.dtype is not x.spec.dtype:
+        raise ShapeError(f"expected scalar type {x.spec.dtype} but found {weight.spec.dtype}, the weights of classes")
 
 
 def _class_indices(x: Node, target: Node, axis: int) -> Node:
@@ -333,6 +342,10 @@ def _against_probabilities(
     x: Node, target: Node, scales: Node | None, axis: int, reduction: str, label_smoothing: float
 ) -> Node:
     if target.spec.shape != x.spec.shape:
+        if len(x.spec.shape) > 1 and target.spec.shape[:1] != x.spec.shape[:1]:
+            raise ValueError(
+                f"Expected input batch_size ({x.spec.shape[0]}) to match target batch_size ({target.spec.shape[0]})."
+            )
         raise ShapeError(
             f"cross_entropy: expected a target of probabilities with the shape of the input {list(x.spec.shape)}, got "
             f"{list(target.spec.shape)}"

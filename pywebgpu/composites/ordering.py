@@ -35,6 +35,7 @@ def sort_keys(x: Node, descending: bool) -> Node:
 
 def argsort(x: Node, dim: int = -1, descending: bool = False, stable: bool = False) -> Node:
     """Where the elements of a sorted row stand in x, as int64. Always stable; NaN is the largest."""
+    precision.require_order("sort", x)
     axis = shapes.axis(dim, len(x.spec.shape))
     if not x.spec.shape or 0 in x.spec.shape:
         return pointwise.full(0, Spec(x.spec.shape, dtypes.int64))

@@ -31,6 +31,12 @@ def require_floating(name: str, *inputs: Node) -> None:
             raise DTypeError(f'"{name}" not implemented for {x.spec.dtype.name!r}: it needs a floating dtype')
 
 
+def require_order(name: str, x: Node) -> None:
+    """Raises NotImplementedError for complex numbers, of which none is the largest."""
+    if x.spec.dtype.part is not None:
+        raise NotImplementedError(f'"{name}" not implemented for {x.spec.dtype.name!r}: take x.abs() or x.real')
+
+
 def refuse_bool(name: str, *inputs: Node) -> None:
     """Raises NotImplementedError when an input is bool."""
     if any(x.spec.dtype is dtypes.bool_ for x in inputs):

@@ -27,6 +27,8 @@ def words(seed: Seed, shape: Shape) -> Node:
 def uniform(seed: Seed, shape: Shape, dtype: DType) -> Node:
     """Numbers of [0, 1) at equal distances."""
     require_floating("uniform", dtype)
+    if dtype.part is not None:
+        return arithmetic.paired(uniform(seed, (*shape, 2), dtype.part))
     if dtype is dtypes.float64:
         return _uniform_double(seed, shape)
     bits = BITS[dtype.name]
@@ -54,6 +56,9 @@ def normal(seed: Seed, shape: Shape, dtype: DType) -> Node:
     One word an element: 2^24 values that lie symmetrically around 0 and within 5.5. float64 is by Box and Muller.
     """
     require_floating("normal", dtype)
+    if dtype.part is not None:  # Of variance 1 as a complex number.
+        drawn = normal(seed, (*shape, 2), dtype.part)
+        return arithmetic.paired(pointwise.mul(drawn, arithmetic.like(drawn, sqrt(0.5))))
     if dtype is dtypes.float64:
         pair = inner(seed, (2, *shape), dtype)
         radius, angle = (indexing.shaped(scan.part(pair, 0, i, i + 1), shape) for i in (0, 1))

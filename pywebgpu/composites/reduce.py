@@ -41,6 +41,7 @@ def unmoved(value: Node, source: Node) -> Node:
 
 def peak(x: Node, axes: Shape) -> Node:
     """The largest element over `axes`, which stay with size 1; no gradient flows through it."""
+    precision.require_order("max", x)
     before, thread_state.grad = thread_state.grad, False
     try:
         return fold(reduction.max_, x, axes)
@@ -201,15 +202,18 @@ def std(x: Node, dim: Dims = None, *, correction: float = 1, keepdim: bool = Fal
 def var_mean(x: Node, dim: Dims = None, *, correction: float = 1, keepdim: bool = False) -> tuple[Node, Node]:
     axes = axes_of(dim, len(x.spec.shape))
     squares, centre, _ = moments("var", x, axes, correction=correction)
-    dtype = x.spec.dtype
-    return tuple(drop(arithmetic.cast(y, dtype), axes, keepdim=keepdim) for y in (squares, centre))  # type: ignore[return-value]
+    return tuple(drop(arithmetic.cast(y, _of(x, y)), axes, keepdim=keepdim) for y in (squares, centre))  # type: ignore[return-value]
 
 
 def std_mean(x: Node, dim: Dims = None, *, correction: float = 1, keepdim: bool = False) -> tuple[Node, Node]:
     axes = axes_of(dim, len(x.spec.shape))
     squares, centre, _ = moments("std", x, axes, correction=correction)
-    dtype = x.spec.dtype
-    return tuple(drop(arithmetic.cast(y, dtype), axes, keepdim=keepdim) for y in (root(squares), centre))  # type: ignore[return-value]
+    return tuple(drop(arithmetic.cast(y, _of(x, y)), axes, keepdim=keepdim) for y in (root(squares), centre))  # type: ignore[return-value]
+
+
+def _of(x: Node, moment: Node) -> DType:
+    """The dtype of a moment of x: a variance of complex numbers is real."""
+    return moment.spec.dtype if x.spec.dtype.part is not None else x.spec.dtype
 
 
 def moments(name: str, x: Node, axes: Shape, *, correction: float = 0) -> tuple[Node, Node, Node]:
@@ -220,8 +224,16 @@ def moments(name: str, x: Node, axes: Shape, *, correction: float = 0) -> tuple[
     centre = row_mean(x, axes)
     apart = arithmetic.sub(x, centre)
     degrees = count(x, axes) - correction
-    squares = fold(reduction.sum_, pointwise.mul(apart, apart), axes)
+    squares = fold(reduction.sum_, _squares(apart), axes)
     return _over(squares, degrees if degrees > 0 else 0), centre, apart
+
+
+def _squares(x: Node) -> Node:
+    """|x|^2"""
+    if x.spec.dtype.part is None:
+        return pointwise.mul(x, x)
+    re, im = arithmetic.parts().real(x), arithmetic.parts().imag(x)
+    return pointwise.add(pointwise.mul(re, re), pointwise.mul(im, im))
 
 
 def root(x: Node) -> Node:
@@ -246,6 +258,8 @@ def norm(
         raise DTypeError(f"norm: Expected a floating point tensor as input. Got {x.spec.dtype.name}")
     power = 2.0 if p is None or isinstance(p, str) else float(p)
     axes = axes_of(dim, len(x.spec.shape))
+    if x.spec.dtype.part is not None:
+        x = arithmetic.parts().modulus(x)
     out = arithmetic.cast(_norm(precision.upcast(x), power, axes), x.spec.dtype)
     return drop(out, axes, keepdim=keepdim)
 
@@ -346,6 +360,7 @@ def _truth(x: Node, dim: Dims, keepdim: bool, *, op: Reduction, nothing: bool) -
 
 
 def _extreme(op: Reduction, x: Node, dim: Dims, keepdim: bool, name: str) -> Node:
+    precision.require_order(name, x)
     axes = axes_of(dim, len(x.spec.shape))
     _require_some(name, x, axes, given=dim is not None)
     return drop(fold(op, x, axes), axes, keepdim=keepdim)
@@ -364,6 +379,7 @@ def _require_some(name: str, x: Node, axes: Shape, *, given: bool, error: type[E
 
 
 def _first(op: Fused, x: Node, dim: int, keepdim: bool, name: str) -> tuple[Node, Node]:
+    precision.require_order(name, x)
     axis = axis_of(dim, len(x.spec.shape))
     if not x.spec.shape:
         return movement.alias(x), pointwise.full(0, Spec((), dtypes.int64))
@@ -375,6 +391,7 @@ def _first(op: Fused, x: Node, dim: int, keepdim: bool, name: str) -> tuple[Node
 
 def _arg(op: Reduction, x: Node, dim: int | None, keepdim: bool) -> Node:
     precision.refuse_bool(op.name, x)
+    precision.require_order(op.name, x)
     axes = axes_of(dim, len(x.spec.shape))
     _require_some(op.name, x, axes, given=dim is not None, error=RangeError)
     if not axes:

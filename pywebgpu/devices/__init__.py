@@ -64,9 +64,17 @@ class device:
         _wanted.outer = tuple(outer)
 
 
+def named(name: str) -> device:
+    """A device that nobody asks for: the default one, or a tensor's."""
+    found = device.__new__(device)
+    found.type, _, number = name.partition(":")
+    found.index = int(number) if number else None
+    return found
+
+
 def open_device(name: str | device | None = None) -> Device:
     """The opened device of a name; None is the default device. Opening happens once."""
-    wanted = device(default_device() if name is None else name)
+    wanted = name if isinstance(name, device) else named(default_device()) if name is None else device(name)
     key = f"{wanted.type}:{wanted.index or 0}"
     found = _open.get(key)
     if found is None:

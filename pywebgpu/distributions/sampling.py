@@ -85,9 +85,9 @@ def gamma_derivative(a: Tensor, z: Tensor) -> Tensor:
     return sign * z * inner.sum(0)
 
 
-def poisson(rate: Tensor) -> Tensor:
+def poisson(input: Tensor, generator: object = None) -> Tensor:
     """Counts of a Poisson process. Small rates add probabilities up; Source for others: Hörmann 1993, PTRS."""
-    given: Any = rate
+    given: Any = input
     return torch.where(given < SMALL, _few(given.clamp_max(SMALL)), _many(given.clamp_min(SMALL)))
 
 
@@ -113,12 +113,12 @@ def _many(rate: Tensor) -> Tensor:
     return _first(accepted, k.clamp_min(0))
 
 
-def binomial(total_count: Tensor, probs: Tensor) -> Tensor:
+def binomial(count: Tensor, prob: Tensor, generator: object = None) -> Tensor:
     """How many of some trials succeed. Reads the largest number of trials."""
-    most = int(total_count.max().item()) if total_count.numel() else 0
-    trial = torch.arange(most, device=probs.device).reshape((most, *(1,) * probs.dim()))
-    hits = torch.rand((most, *probs.shape), dtype=probs.dtype, device=probs.device) < probs
-    return (hits & (trial < total_count)).sum(0).to(probs.dtype)
+    most = int(count.max().item()) if count.numel() else 0
+    trial = torch.arange(most, device=prob.device).reshape((most, *(1,) * prob.dim()))
+    hits = torch.rand((most, *prob.shape), dtype=prob.dtype, device=prob.device) < prob
+    return (hits & (trial < count)).sum(0).to(prob.dtype)
 
 
 def von_mises(loc: Tensor, concentration: Tensor) -> Tensor:

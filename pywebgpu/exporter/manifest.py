@@ -163,6 +163,8 @@ def _arguments(name: str, compiled: Callable[..., Any], step: Step) -> tuple[lis
         title, leaf = given[at]
         if not leaf.is_whole:
             raise CaptureError(f"{name}: {title} is a view of a larger tensor; call it with a clone(), then export")
+        if leaf.spec.dtype.is_complex:
+            raise CaptureError(f"{name}: {title} is complex, which no page can give; take view_as_real() of it")
         tensors.append({"name": title, "dtype": leaf.spec.dtype.name, "shape": list(leaf.spec.shape)})
     return tensors, [title for title, leaf in leaves if isinstance(leaf, float)]
 
@@ -268,5 +270,7 @@ class _Template:
 def _shown(where: list[Any], spec: Spec, view: names.View | None) -> Data:
     if view is None:
         raise CaptureError("it returns a view that strides cannot describe; return its clone()")
+    if spec.dtype.is_complex:
+        raise CaptureError("it returns complex numbers, which no page can read; return view_as_real() of them")
     shape, strides = list(view.shape), list(view.strides)
     return {"tensor": where, "dtype": spec.dtype.name, "shape": shape, "strides": strides, "offset": view.offset}

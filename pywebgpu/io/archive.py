@@ -137,8 +137,9 @@ class _Pickler(PURE):  # type: ignore[misc]
             return Name("torch._utils", "_rebuild_parameter"), (plain, value.requires_grad, OrderedDict())
         storage, (strides, offset) = value._storage, strides_of(value)
         key = self._keys.setdefault(id(storage), str(len(self._keys)))
-        self.storages[key] = storage, value.dtype
-        held = Held(key, value.dtype, tensor.Tensor._of(storage, ()).numel())
+        if self.storages.setdefault(key, (storage, value.dtype))[1] is not value.dtype:
+            raise RuntimeError("Cannot save multiple tensors or storages that view the same data as different types")
+        held = Held(key, value.dtype, tensor.Tensor._of(storage, ()).nbytes // value.dtype.itemsize)
         wants = value.requires_grad and value.is_leaf
         arguments: tuple[Any, ...] = held, offset, tuple(value.shape), tuple(strides), wants, OrderedDict()
         if value.dtype.name in KINDS:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 MAX_HEADER = 100_000_000
 DTYPES = {
+    "C64": dtypes.complex64,
     "F64": dtypes.float64,
     "F32": dtypes.float32,
     "F16": dtypes.float16,

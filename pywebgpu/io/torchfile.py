@@ -30,6 +30,8 @@ LEGACY_PROTOCOL = 1001
 
 MAX_OVERLAP = 16  # Views may overlap; a small file must not become tensors without end by views of one storage.
 STORAGES = {
+    "ComplexDoubleStorage": "complex128",
+    "ComplexFloatStorage": "complex64",
     "DoubleStorage": "float64",
     "FloatStorage": "float32",
     "HalfStorage": "float16",

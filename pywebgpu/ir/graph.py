@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import ref
 
@@ -160,11 +160,29 @@ class Movement:
     # ^ (coords, shape of the input, **attrs) -> coordinates of the input, expressions that must be in range (see pad)
     reference: Callable[..., Any]  # (np, array, **attrs) -> array or view
     vjp: Vjp
-    is_barrier: bool = False  # its attribute is a token: it keeps equal values apart, and means nothing else
+    is_barrier: bool = field(
+        default=False, kw_only=True
+    )  # its attribute is a token: it keeps equal values apart, and means nothing else
 
     def __call__(self, x: Node, **attrs: Hashable) -> Node:
         own = x.spec
         spec = Spec(self.infer(own.shape, **attrs), own.dtype)
+        return Node(self, (x,), attrs, spec, x.requires and thread_state.grad)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reinterpretation(Movement):
+    """A view of the same memory as another dtype.
+
+    dtype: the new one, of the old.  strides: the new strides and offset, of the old.  back: the opposite.
+    """
+
+    dtype: Callable[[DType], DType]
+    strides: Callable[[Shape, int], tuple[Shape, int]]
+    back: Callable[[Node], Node]
+
+    def __call__(self, x: Node, **attrs: Any) -> Node:
+        spec = Spec(self.infer(x.spec.shape), self.dtype(x.spec.dtype))
         return Node(self, (x,), attrs, spec, x.requires and thread_state.grad)
 
 

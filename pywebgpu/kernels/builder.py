@@ -92,9 +92,9 @@ class Builder:
         self._body.append(ir.Declare("var", found, value))
         return found
 
-    def workgroup_array(self, name: str, type: ir.Type, length: int, rows: int = 0) -> ir.Array:
-        """An array that a workgroup shares, of one or two dimensions. Who asks for the same again gets the same."""
-        return self._shared.setdefault(name, ir.Array("workgroup", name, type, length, rows=rows))
+    def workgroup_array(self, name: str, type: ir.Type, length: int, rows: int = 0, planes: int = 0) -> ir.Array:
+        """An array that a workgroup shares, of one to three dimensions. Who asks for the same again gets the same."""
+        return self._shared.setdefault(name, ir.Array("workgroup", name, type, length, rows=rows, planes=planes))
 
     def assign(self, target: Expr, value: ir.Operand, sign: str = "=") -> None:
         self._body.append(ir.Assign(target, ir.like(target, value), sign))

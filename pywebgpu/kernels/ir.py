@@ -31,7 +31,7 @@ class Type(NamedTuple):
 
 
 F32, I32, U32, BOOL = Type("f32"), Type("i32"), Type("u32"), Type("bool")
-SCALARS = {"f32": F32, "i32": I32, "u32": U32}
+SCALARS = {"f32": F32, "i32": I32, "u32": U32, "vec2<f32>": Type("f32", 2)}  # of one element
 
 
 def scalar(dtype: DType) -> Type:
@@ -177,6 +177,7 @@ def _function(name: str, count: int) -> Intrinsic:
 
 
 _NOT, _AT, _AT_ROW = template("!{0}"), Intrinsic("{0}[{1}]", (), 5, 5), Intrinsic("{0}[{1}][{2}]", (), 5)
+_IN_PLANE = Intrinsic("{0}[{1}][{2}][{3}]", (), 5)
 _COMPONENTS = [template(f"{{0}}.{letter}") for letter in "xyzw"]
 
 
@@ -255,19 +256,28 @@ class Array:
     """Elements in memory. length 0: as long as the buffer.  size: how many elements the buffer has.
 
     rows: of a workgroup's array of two dimensions, each with `length` elements; 0: it has one dimension.
+    planes: of one of three dimensions, each with `rows` rows.
 
     whole: the name of the array that it is a window of; its own name, where it is no window.
 
     space: "storage" (a binding), "uniform" (the host numbers), "workgroup", or "function" (an invocation's own).
     """
 
-    __slots__ = ("length", "name", "rows", "size", "space", "type", "whole")
+    __slots__ = ("length", "name", "planes", "rows", "size", "space", "type", "whole")
 
     def __init__(
-        self, space: str, name: str, type: Type, length: int = 0, size: int = 0, whole: str = "", rows: int = 0
+        self,
+        space: str,
+        name: str,
+        type: Type,
+        length: int = 0,
+        size: int = 0,
+        whole: str = "",
+        rows: int = 0,
+        planes: int = 0,
     ) -> None:
         self.space, self.name, self.type, self.length, self.size = space, name, type, length, size
-        self.whole, self.rows = whole or name, rows
+        self.whole, self.rows, self.planes = whole or name, rows, planes
 
     def __getitem__(self, index: Operand) -> Load:
         return Load(self, index)
@@ -275,6 +285,10 @@ class Array:
     def row(self, row: Expr, index: Expr) -> Call:
         """An element of two dimensions, which may be assigned to."""
         return Call(_AT_ROW, self.type, Var(self.type, self.name), row, index)
+
+    def in_plane(self, plane: Expr, row: Expr, index: Expr) -> Call:
+        """An element of three, which may be assigned to."""
+        return Call(_IN_PLANE, self.type, Var(self.type, self.name), plane, row, index)
 
 
 class Declare(NamedTuple):

@@ -51,11 +51,12 @@ def _vectors(array: Array, width: int) -> Array:
 
 def _access(statement: ir.Statement) -> Load | None:
     """The element that a statement does nothing but load or store."""
-    match statement:
-        case ir.Declare("let", Var(), Load() as load):
-            return load
-        case ir.Assign(Load() as load, _, "="):
-            return load
+    if isinstance(statement, ir.Declare):  # A match takes several times as long, and each statement is asked.
+        value = statement.value
+        return value if type(value) is Load and statement.word == "let" and type(statement.target) is Var else None
+    if isinstance(statement, ir.Assign):
+        target = statement.target
+        return target if type(target) is Load and statement.sign == "=" else None
     return None
 
 
@@ -122,7 +123,7 @@ def _arrays_beside(statement: ir.Statement, access: Load | None) -> list[Array]:
     while stack:
         one = stack.pop()
         if type(one) is ir.Call:
-            stack += one.args
+            stack += [arg for arg in one.args if type(arg) is not Var]
         elif type(one) is Load:
             found.append(one.array)
             stack.append(one.index)

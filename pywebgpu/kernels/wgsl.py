@@ -62,7 +62,9 @@ def _windowed(one: ir.Windowed) -> str:
 def _declared(space: str, array: ir.Array) -> str:
     length = f", {array.length}" if array.length else ""
     found = f"array<{array.type}{length}>"
-    return f"var<{space}> {array.name}: {f'array<{found}, {array.rows}>' if array.rows else found};\n"
+    for count in (array.rows, array.planes):
+        found = f"array<{found}, {count}>" if count else found
+    return f"var<{space}> {array.name}: {found};\n"
 
 
 class _Printer:
@@ -127,7 +129,7 @@ class _Printer:
             if needs:
                 self.needs.add(needs)
             if first == others:
-                out = template.format(*[self.text(arg, first) for arg in e.args])
+                out = template.format(*[a.name if type(a) is Var else self.text(a, first) for a in e.args])
             else:
                 left, right = e.args
                 out = template.format(self.text(left, first), self.text(right, others))

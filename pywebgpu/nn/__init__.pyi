@@ -9,10 +9,14 @@ from pywebgpu.nn.container import *
 from pywebgpu.nn.conv import *
 from pywebgpu.nn.dropout import *
 from pywebgpu.nn.embedding import *
+from pywebgpu.nn.embedding_bag import *
+from pywebgpu.nn.lazy_layers import *
 from pywebgpu.nn.linear import *
 from pywebgpu.nn.loss import *
 from pywebgpu.nn.module import *
 from pywebgpu.nn.norm import *
+from pywebgpu.nn.older import *
+from pywebgpu.nn.output_layers import *
 from pywebgpu.nn.parallel import *
 from pywebgpu.nn.parameter import *
 from pywebgpu.nn.pooling import *

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import enum
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from pywebgpu import dtypes
+from pywebgpu import dtypes, lazy
 from pywebgpu.dtypes import Kind
 from pywebgpu.nn import functional, init
 from pywebgpu.nn.linear import NonDynamicallyQuantizableLinear
@@ -174,3 +177,18 @@ def _summand(mask: Tensor, like: Tensor) -> Tensor:
     if mask.dtype is not dtypes.bool_:
         return mask.to(dtype=like.dtype)
     return create.zeros(mask.shape, dtype=like.dtype, device=mask.device).masked_fill(mask, float("-inf"))
+
+
+class SDPBackend(enum.IntEnum):
+    """PyTorch's names of kernels for attention. Here the compiler picks the kernel."""
+
+    ERROR, MATH, FLASH_ATTENTION, EFFICIENT_ATTENTION, CUDNN_ATTENTION, OVERRIDEABLE = range(-1, 5)
+
+
+@contextmanager
+def sdpa_kernel(backends: object, set_priority: bool = False) -> Iterator[None]:
+    """Changes nothing: the compiler picks the kernel."""
+    yield
+
+
+__getattr__ = lazy.absent(__name__)

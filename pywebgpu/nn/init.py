@@ -6,6 +6,7 @@ import math
 import warnings
 from typing import TYPE_CHECKING, Any
 
+from pywebgpu import lazy as _lazy
 from pywebgpu.autodiff import grad_mode
 from pywebgpu.tensor.tensor import Tensor
 
@@ -243,3 +244,6 @@ def kaiming_normal(tensor: Tensor, *args: Any, **kwargs: Any) -> Tensor:
 
 def orthogonal(tensor: Tensor, gain: float = 1) -> Tensor:
     return orthogonal_(tensor, gain)
+
+
+__getattr__ = _lazy.absent(__name__)

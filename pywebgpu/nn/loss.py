@@ -1,5 +1,6 @@
 """Losses and similarities as modules. `size_average` and `reduce` are torch's old names for `reduction`."""
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from pywebgpu.nn import functional
@@ -62,6 +63,12 @@ class SoftMarginLoss(_Loss):
     function = "soft_margin_loss"
 
 
+class MultiLabelMarginLoss(_Loss):
+    """The mean over pairs of a target's class and another of max(0, 1 - (x_own - x_other))."""
+
+    function = "multilabel_margin_loss"
+
+
 class SmoothL1Loss(_Loss):
     """A square near 0, a line further away, joined at beta."""
 
@@ -83,6 +90,8 @@ class HuberLoss(_Loss):
     function = "huber_loss"
 
     def __init__(self, reduction: str = "mean", delta: float = 1.0) -> None:
+        if not isinstance(delta, float | int):
+            raise TypeError(f"delta must be a float or int, got: {type(delta)}")
         super().__init__(reduction=reduction)
         self.delta = delta
 
@@ -307,6 +316,56 @@ class TripletMarginLoss(_Loss):
             eps=self.eps,
             swap=self.swap,
             reduction=self.reduction,
+        )
+
+
+class TripletMarginWithDistanceLoss(_Loss):
+    """max(0, d(anchor, positive) - d(anchor, negative) + margin), of any distance d."""
+
+    def __init__(
+        self,
+        *,
+        distance_function: Callable[[Tensor, Tensor], Tensor] | None = None,
+        margin: float = 1.0,
+        swap: bool = False,
+        reduction: str = "mean",
+    ) -> None:
+        super().__init__(reduction=reduction)
+        if margin <= 0:
+            raise ValueError(
+                f"TripletMarginWithDistanceLoss: expected margin to be greater than 0, got {margin} instead"
+            )
+        self.distance_function = distance_function or PairwiseDistance()
+        self.margin, self.swap = margin, swap
+
+    def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor:  # type: ignore[override]  # as torch
+        return functional.triplet_margin_with_distance_loss(
+            anchor,
+            positive,
+            negative,
+            distance_function=self.distance_function,
+            margin=self.margin,
+            swap=self.swap,
+            reduction=self.reduction,
+        )
+
+
+class CTCLoss(_Loss):
+    """-log of the probability of all alignments of a target with the steps of an input (Graves et al. 2006)."""
+
+    def __init__(self, blank: int = 0, reduction: str = "mean", zero_infinity: bool = False) -> None:
+        super().__init__(reduction=reduction)
+        self.blank, self.zero_infinity = blank, zero_infinity
+
+    def forward(  # type: ignore[override]  # as torch
+        self,
+        log_probs: Tensor,
+        targets: Tensor,
+        input_lengths: Tensor | Sequence[int],
+        target_lengths: Tensor | Sequence[int],
+    ) -> Tensor:
+        return functional.ctc_loss(
+            log_probs, targets, input_lengths, target_lengths, self.blank, self.reduction, self.zero_infinity
         )
 
 

@@ -211,7 +211,7 @@ class Module(StateDict):
         return self._cast(dtypes.bfloat16)
 
     def _cast(self, dtype: DType) -> Self:
-        return self._apply(lambda tensor: tensor.to(dtype=dtype) if tensor.dtype.kind is Kind.FLOAT else tensor)
+        return self._apply(lambda tensor: tensor.to(dtype=dtype) if tensor.dtype.is_floating_point else tensor)
 
     def cpu(self) -> Self:
         return self.to("cpu")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Self, SupportsIndex
 
+from pywebgpu import lazy as _lazy
 from pywebgpu.tensor import create
 from pywebgpu.tensor.tensor import Tensor
 
@@ -58,3 +59,6 @@ class Buffer(Tensor):
         if id(self) not in memo:
             memo[id(self)] = type(self)(self.detach().clone(), persistent=self.persistent)
         return memo[id(self)]  # type: ignore[no-any-return]
+
+
+__getattr__ = _lazy.absent(__name__)

@@ -9,6 +9,8 @@ from pywebgpu.nn.module import Module
 from pywebgpu.tensor.tensor import Tensor
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pywebgpu.nn.types import OutputSizes
     from pywebgpu.tensor.types import Sizes
 
@@ -238,3 +240,84 @@ class AdaptiveMaxPool3d(_AdaptiveMax):
 
 def _single(value: Sizes) -> tuple[int, ...]:
     return (value,) if isinstance(value, int) else tuple(value)
+
+
+class _MaxUnpool(Module):
+    rank: int
+
+    def __init__(self, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0) -> None:
+        super().__init__()
+        given = (kernel_size, kernel_size if stride is None else stride, padding)
+        self.kernel_size, self.stride, self.padding = (
+            (one,) * self.rank if isinstance(one, int) else tuple(one) for one in given
+        )
+
+    def forward(self, input: Tensor, indices: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
+        function = getattr(functional, f"max_unpool{self.rank}d")
+        out: Tensor = function(input, indices, self.kernel_size, self.stride, self.padding, output_size)
+        return out
+
+    def extra_repr(self) -> str:
+        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+
+
+class MaxUnpool1d(_MaxUnpool):
+    """Zeros, with each maximum where MaxPool1d found it."""
+
+    rank = 1
+
+
+class MaxUnpool2d(_MaxUnpool):
+    """Zeros, with each maximum where MaxPool2d found it."""
+
+    rank = 2
+
+
+class MaxUnpool3d(_MaxUnpool):
+    """Zeros, with each maximum where MaxPool3d found it."""
+
+    rank = 3
+
+
+class _FractionalMaxPool(Module):
+    rank: int
+
+    def __init__(
+        self,
+        kernel_size: Sizes,
+        output_size: Sizes | None = None,
+        output_ratio: float | Sequence[float] | None = None,
+        return_indices: bool = False,
+        _random_samples: Tensor | None = None,
+    ) -> None:
+        super().__init__()
+        if output_size is None and output_ratio is None:
+            name = type(self).__name__
+            raise ValueError(f"{name} requires specifying either an output size, or a pooling ratio")
+        if output_size is not None and output_ratio is not None:
+            raise ValueError("only one of output_size and output_ratio may be specified")
+        self.register_buffer("_random_samples", _random_samples)
+        self.kernel_size = (kernel_size,) * self.rank if isinstance(kernel_size, int) else tuple(kernel_size)
+        self.output_size, self.return_indices = output_size, return_indices
+        self.output_ratio = (output_ratio,) * self.rank if isinstance(output_ratio, float | int) else output_ratio
+        if self.output_ratio is not None and not all(0 < ratio < 1 for ratio in self.output_ratio):
+            raise ValueError(f"output_ratio must be between 0 and 1 (got {output_ratio})")
+
+    def forward(self, input: Tensor) -> Tensor | tuple[Tensor, Tensor]:
+        function = getattr(functional, f"fractional_max_pool{self.rank}d")
+        out: Tensor | tuple[Tensor, Tensor] = function(
+            input, self.kernel_size, self.output_size, self.output_ratio, self.return_indices, self._random_samples
+        )
+        return out
+
+
+class FractionalMaxPool2d(_FractionalMaxPool):
+    """The largest element of windows of the last two axes that lie at random steps (arXiv 1412.6071)."""
+
+    rank = 2
+
+
+class FractionalMaxPool3d(_FractionalMaxPool):
+    """The largest element of windows of the last three axes that lie at random steps."""
+
+    rank = 3

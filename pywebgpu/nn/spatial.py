@@ -281,6 +281,12 @@ class ReplicationPad3d(_ReplicationPad):
 class _CircularPad(_Pad):
     mode = "circular"
 
+    def forward(self, input: Tensor) -> Tensor:
+        ranks = (self.rank + 1, self.rank + 2)
+        if input.ndim not in ranks:
+            raise ValueError(f"expected {ranks[0]}D or {ranks[1]}D input (got {input.ndim}D input)")
+        return super().forward(input)
+
 
 class CircularPad1d(_CircularPad):
     """The last axis as a ring."""

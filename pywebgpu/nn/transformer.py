@@ -6,6 +6,8 @@ import copy
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from pywebgpu import dtypes
+from pywebgpu.ir.graph import thread_state
 from pywebgpu.nn import functional, init
 from pywebgpu.nn.attention import MultiheadAttention
 from pywebgpu.nn.container import ModuleList
@@ -137,6 +139,8 @@ class TransformerEncoder(Module):
         super().__init__()
         self.layers = ModuleList(copy.deepcopy(encoder_layer) for _ in range(num_layers))
         self.num_layers, self.norm = num_layers, norm
+        self.enable_nested_tensor, self.mask_check = enable_nested_tensor, mask_check
+        self.use_nested_tensor = enable_nested_tensor and _packs(encoder_layer)
 
     def forward(
         self,
@@ -148,7 +152,41 @@ class TransformerEncoder(Module):
         out = src
         for layer in self.layers:
             out = layer(out, src_mask=mask, src_key_padding_mask=src_key_padding_mask, is_causal=bool(is_causal))
+        if src_key_padding_mask is not None and mask is None and self._is_packed(src):
+            out = _without_padding(out, src_key_padding_mask, check=self.mask_check)
         return out if self.norm is None else self.norm(out)
+
+    def _is_packed(self, src: Tensor) -> bool:
+        """Whether PyTorch would compute what is no padding alone, which leaves 0 for the rest."""
+        if not getattr(self, "use_nested_tensor", False) or self.training or src.ndim != 3:
+            return False
+        wanted = src.requires_grad or any(parameter.requires_grad for parameter in self.parameters())
+        return not (wanted and thread_state.grad) and not thread_state.autocast
+
+
+def _packs(layer: Module) -> bool:
+    """Whether PyTorch packs the rows of such layers in evaluation."""
+    if not isinstance(layer, TransformerEncoderLayer):
+        return False
+    attention = layer.self_attn
+    return bool(
+        not layer.norm_first
+        and attention.batch_first
+        and attention.in_proj_bias is not None
+        and attention.num_heads % 2 == 0
+        and layer.norm1.eps == layer.norm2.eps
+        and layer.activation in (functional.relu, functional.gelu)
+    )
+
+
+def _without_padding(x: Tensor, padding: Tensor, *, check: bool) -> Tensor:
+    """0 where a mask says padding; with `check` only if all of it is at the ends of rows. Shapes: (n, t, d), (n, t)."""
+    is_padding = padding if padding.dtype is dtypes.bool_ else padding != 0
+    if check:
+        is_left = ~(is_padding[:, :-1] & ~is_padding[:, 1:]).any()
+        is_padding = is_padding & is_left
+    found: Tensor = x.masked_fill(is_padding.unsqueeze(-1), 0.0)
+    return found
 
 
 class TransformerDecoder(Module):

@@ -151,12 +151,20 @@ pow_: Pointwise = Pointwise(
             eq(b, _const(b, 0.0)), _const(g, 0.0), mul(g, mul(b, pow_(a, sub(b, _const(b, 1.0)))))
         ),
         lambda g, out, a, b: where(
-            bitwise_and(eq(a, _const(a, 0.0)), ge(b, _const(b, 0.0))), _const(g, 0.0), mul(g, mul(out, log(a)))
+            bitwise_and(eq(a, _const(a, 0.0)), _not_below(b)), _const(g, 0.0), mul(g, mul(out, log(a)))
         ),
     ),
     domain=(0.5, 3.0),
     cost=24,
 )
+
+
+def _not_below(b: Node) -> Node:
+    """Whether an exponent, or its real part, is not negative."""
+    if b.spec.dtype.part is not None:
+        b = cast(b, dtype=b.spec.dtype.part)
+    return ge(b, _const(b, 0.0))
+
 
 maximum: Pointwise = Pointwise(
     "maximum",
@@ -217,7 +225,7 @@ def _comparison(name: str, sign: str, ufunc: str) -> Pointwise:
         "!=": "p_isnan({0}) || p_isnan({1}) || {0} != {1}",
     }.get(sign, f"!p_isnan({{0}}) && !p_isnan({{1}}) && {integer}")
     wgsl = _by_kind(f"u32({floating})", f"u32({integer})")
-    return Pointwise(name, wgsl, ufunc, vjp=(None, None), result=_to_bool)
+    return Pointwise(name, wgsl, ufunc, vjp=(None, None), result=_to_bool if sign in ("==", "!=") else dtypes.of_order)
 
 
 eq: Pointwise = _comparison("eq", "==", "equal")
@@ -330,6 +338,12 @@ def _one_plus_square(a: Node) -> Node:
     return add(_const(a, 1.0), mul(a, a))
 
 
+def _slope_of_acosh(a: Node) -> Node:
+    """One root of the product has another branch than the product of two."""
+    one = _const(a, 1.0)
+    return rsqrt(sub(mul(a, a), one)) if a.spec.dtype.part is None else mul(rsqrt(sub(a, one)), rsqrt(add(a, one)))
+
+
 sin: Pointwise = Pointwise("sin", "p_sin({0})", "sin", vjp=(lambda g, out, a: mul(g, cos(a)),), cost=8)
 cos: Pointwise = Pointwise("cos", "p_cos({0})", "cos", vjp=(lambda g, out, a: neg(mul(g, sin(a))),), cost=8)
 tan: Pointwise = Pointwise(
@@ -371,7 +385,7 @@ acosh: Pointwise = Pointwise(
     "acosh",
     "p_acosh({0})",
     "arccosh",
-    vjp=(lambda g, out, a: mul(g, rsqrt(sub(mul(a, a), _const(a, 1.0)))),),
+    vjp=(lambda g, out, a: mul(g, _slope_of_acosh(a)),),
     domain=(1.5, 4.0),
     cost=24,
 )

@@ -80,6 +80,8 @@ def round_bfloat16(xp: ModuleType, x: NDArray[Any]) -> NDArray[Any]:
 
 
 def cast(xp: ModuleType, x: NDArray[Any], dtype: DType) -> NDArray[Any]:
+    if x.dtype.kind == "c" and dtype.part is None and dtype.kind is not Kind.BOOL:
+        x = x.real
     if dtype is dtypes.bfloat16:
         return round_bfloat16(xp, x)
     if x.dtype.kind == "f" and dtype.kind is Kind.INT:

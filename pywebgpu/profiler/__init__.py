@@ -1,5 +1,6 @@
 """Where the time and the memory of a program go, by PyTorch's names: `profile`, `record_function`, `schedule`."""
 
+from pywebgpu import lazy as _lazy
 from pywebgpu.profiler.session import ProfilerAction as ProfilerAction
 from pywebgpu.profiler.session import ProfilerActivity as ProfilerActivity
 from pywebgpu.profiler.session import profile as profile
@@ -12,3 +13,5 @@ __all__ = [
     "ProfilerAction", "ProfilerActivity", "profile", "record_function", "schedule", "supported_activities",
     "tensorboard_trace_handler",
 ]  # fmt: skip
+
+__getattr__ = _lazy.absent(__name__)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar, overload
 
+from pywebgpu import dtypes
+from pywebgpu.composites import arithmetic
 from pywebgpu.ir.graph import Node, thread_state, used
 from pywebgpu.ops import movement
 from pywebgpu.tensor.base import TensorBase
@@ -69,6 +71,8 @@ def _unwrapped(value: object, found: list[TensorBase]) -> object:
     if isinstance(value, TensorBase):
         found.append(value)
         return value._node
+    if type(value) is complex:
+        return arithmetic.parts().beside(value, found[0].dtype if found else dtypes.default())
     if isinstance(value, list | tuple) and any(isinstance(item, TensorBase) for item in value):
         return [_unwrapped(item, found) for item in value]
     return value

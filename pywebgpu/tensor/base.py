@@ -169,11 +169,13 @@ class TensorBase:
 
     @property
     def dtype(self) -> DType:
-        return self._storage.node.spec.dtype
+        if not self._path:
+            return self._storage.node.spec.dtype
+        return self._spec_node().spec.dtype
 
     @property
     def device(self) -> devices.device:
-        return devices.device(self._storage.device.name)
+        return devices.named(self._storage.device.name)
 
     @property
     def ndim(self) -> int:
@@ -415,7 +417,8 @@ class TensorBase:
                     f"output with shape {list(self.shape)} doesn't match the broadcast shape {list(node.spec.shape)}"
                 )
             node = arithmetic.broadcast_to(node, self.shape)
-        if node.spec.dtype.kind > self.dtype.kind:
+        own = self.dtype
+        if node.spec.dtype.kind > own.kind or (node.spec.dtype.part is not None and own.part is None):
             raise RuntimeError(
                 f"result type {node.spec.dtype.name} can't be cast to the desired output type {self.dtype.name}"
             )

@@ -47,9 +47,6 @@ class ContractionMethods(MovementMethods, ReductionMethods):
         """(n) x (n) -> ()"""
         return apply(linear.dot, self, other)
 
-    def vdot(self, other: Tensor) -> Tensor:
-        return self.dot(other)
-
     def inner(self, other: Tensor) -> Tensor:
         """The sum of products over the last axis of both."""
         return apply(linear.inner, self, other)

@@ -32,7 +32,7 @@ LEGACY = {
     "FloatTensor": dtypes.float32, "DoubleTensor": dtypes.float64, "HalfTensor": dtypes.float16,
     "BFloat16Tensor": dtypes.bfloat16, "LongTensor": dtypes.int64, "IntTensor": dtypes.int32,
     "ShortTensor": dtypes.int16, "CharTensor": dtypes.int8, "ByteTensor": dtypes.uint8, "BoolTensor": dtypes.bool_,
-    "UInt32Tensor": dtypes.uint32,
+    "UInt32Tensor": dtypes.uint32, "ComplexFloatTensor": dtypes.complex64, "ComplexDoubleTensor": dtypes.complex128,
 }  # fmt: skip
 
 
@@ -70,6 +70,7 @@ class ConversionMethods(InplaceMethods):
     float, double, half = _caster(dtypes.float32), _caster(dtypes.float64), _caster(dtypes.float16)
     bfloat16, bool = _caster(dtypes.bfloat16), _caster(dtypes.bool_)
     int, long, short = _caster(dtypes.int32), _caster(dtypes.int64), _caster(dtypes.int16)
+    cfloat, cdouble = _caster(dtypes.complex64), _caster(dtypes.complex128)
     char, byte = _caster(dtypes.int8), _caster(dtypes.uint8)
 
     def type(self, dtype: DType | str | None = None, non_blocking: builtins.bool = False) -> Tensor | str:
@@ -111,7 +112,8 @@ class ConversionMethods(InplaceMethods):
 
     is_cuda = property(lambda self: self._storage.device.name == "cuda")
     is_mps = property(lambda self: self._storage.device.name == "mps")
-    is_sparse = is_quantized = is_xpu = is_nested = is_meta = property(lambda self: False)
+    is_sparse = is_quantized = is_xpu = is_nested = is_meta = is_ipu = is_maia = property(lambda self: False)
+    is_mkldnn = is_mtia = is_sparse_csr = is_vulkan = is_xla = property(lambda self: False)
     is_cpu = property(lambda self: self._storage.device.name == "cpu")
     is_webgpu = property(lambda self: self._storage.device.name == "webgpu")
     itemsize = property(lambda self: self.dtype.itemsize)
@@ -120,6 +122,13 @@ class ConversionMethods(InplaceMethods):
     names = property(lambda self: (None,) * self.ndim)
     output_nr = property(lambda self: 0)
 
+    def __dlpack__(self, **options: object) -> object:
+        array: Any = self.numpy()
+        return array.__dlpack__()
+
+    def __dlpack_device__(self) -> tuple[builtins.int, builtins.int]:
+        return 1, 0
+
     def element_size(self) -> builtins.int:
         return self.dtype.itemsize
 
@@ -127,7 +136,7 @@ class ConversionMethods(InplaceMethods):
         return self.dtype.is_floating_point
 
     def is_complex(self) -> builtins.bool:
-        return False
+        return self.dtype.is_complex
 
     def is_inference(self) -> builtins.bool:
         """Whether it was made in inference mode."""
@@ -317,6 +326,9 @@ def numbers(data: bytes, dtype: DType) -> list[Any]:
     if dtype is dtypes.bfloat16:
         words = array.array("I", [h << 16 for h in array.array("H", data)])
         return array.array("f", words.tobytes()).tolist()
+    if dtype.part is not None:
+        parts = array.array(dtype.part.code, data)
+        return list(map(complex, parts[::2], parts[1::2]))
     if dtype is dtypes.bool_:
         return [b != 0 for b in data]
     return array.array(dtype.code, data).tolist()

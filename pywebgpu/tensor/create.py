@@ -52,6 +52,8 @@ def tensor(
         made = made.to(device=device or data.device, dtype=dtype or data.dtype)
     else:
         opened = devices.open_device(device)
+        if hasattr(data, "__dlpack__") and not from_data.is_array(data):
+            data = from_data.of_dlpack(data)
         if from_data.is_array(data):
             made = Tensor._new(from_data.from_array(data, dtype, opened), opened)
             made = made if dtype is None else made.to(dtype)
@@ -87,6 +89,18 @@ def from_numpy(array: NDArray[Any]) -> Tensor:
     if not from_data.is_array(array):
         raise TypeError(f"expected np.ndarray (got {type(array).__name__})")
     return tensor(array)
+
+
+def from_dlpack(ext_tensor: object, *, device: factory_options.DeviceLike = None, copy: bool | None = None) -> Tensor:
+    """A tensor with a copy of another library's: whatever has DLPack's protocol."""
+    if not hasattr(ext_tensor, "__dlpack__"):
+        raise TypeError(f"from_dlpack needs an object with __dlpack__, got {type(ext_tensor).__name__}")
+    return tensor(ext_tensor, device=device)
+
+
+def to_dlpack(tensor: Tensor) -> object:
+    """DLPack's capsule of a copy."""
+    return tensor.__dlpack__()
 
 
 def frombuffer(

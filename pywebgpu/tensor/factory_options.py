@@ -86,8 +86,8 @@ def size(name: str, args: Sequence[Any], options: Sized) -> Shape:
 
 def number(value: object) -> Number:
     """A Python number of one, or of what stands for one (a tensor or array of a single element)."""
-    if isinstance(value, NUMBERS):
-        return value
+    if isinstance(value, NUMBERS) or type(value) is complex:
+        return value  # type: ignore[return-value]  # Number is what most dtypes hold.
     if hasattr(value, "item"):
         found: Number = value.item()
         return found

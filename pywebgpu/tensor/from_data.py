@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from pywebgpu.tensor.types import Array
 
+DOUBLES = (dtypes.float64, dtypes.complex128)
 LOOKED_AT = 1 << 20  # whole numbers up to this many are looked through for their range
 
 
@@ -84,8 +85,9 @@ def from_array(data: Array, dtype: DType | None, device: Device) -> Node:
     Raises: TypeError for a dtype that is not known here.
     """
     name = str(data.dtype)
-    if name == "float64" and dtype is not dtypes.float64 and device.target.wgsl:
-        wanted = dtype or _held(dtypes.float64, device)
+    own = dtypes.BY_NAME.get(name)
+    if own in DOUBLES and dtype not in DOUBLES and device.target.wgsl and (dtype is None or dtype.part or not own.part):
+        wanted = dtype or _held(own, device)
         name = "float32" if wanted is dtypes.bfloat16 else wanted.name
         import numpy as np
 
@@ -100,7 +102,7 @@ def from_array(data: Array, dtype: DType | None, device: Device) -> Node:
 
 def _held(dtype: DType, device: Device) -> DType:
     """The dtype that data of NumPy's takes where none is given. Says once that float64 becomes float32."""
-    if dtype is not dtypes.float64 or not device.target.wgsl:
+    if dtype not in DOUBLES or not device.target.wgsl:
         return dtype
     if not _told:
         _told.append(device.name)
@@ -112,7 +114,7 @@ def _held(dtype: DType, device: Device) -> DType:
             'or device="cpu", where float64 is exact (this is said once)',
             stacklevel=level,
         )
-    return dtypes.float32
+    return dtypes.float32 if dtype.part is None else dtypes.complex64
 
 
 _told: list[str] = []  # the device for which it was said
@@ -120,6 +122,15 @@ _told: list[str] = []  # the device for which it was said
 
 def is_array(data: object) -> TypeGuard[Array]:
     return hasattr(data, "__array_interface__") and not isinstance(data, TensorBase)
+
+
+def of_dlpack(data: Any) -> Array:
+    """The array of another library's tensor, which may lie on its device."""
+    import numpy as np
+
+    if hasattr(data, "detach"):  # PyTorch's own
+        data = data.detach().cpu()
+    return np.from_dlpack(data)
 
 
 def is_sequence(data: object) -> TypeGuard[Sequence[Any]]:
@@ -174,6 +185,8 @@ def _dtype_of(kind: type | DType, *, nested: bool) -> DType:
         return kind
     if kind is float or kind is FreeFloat:
         return dtypes.default()
+    if kind is complex:
+        return dtypes.to_complex(dtypes.default())
     if kind is bool:
         return dtypes.bool_
     if issubclass(kind, str):
@@ -187,6 +200,9 @@ def pack(flat: list[Any], dtype: DType) -> bytes:
     """Numbers as little-endian bytes. Raises RuntimeError for one that the dtype cannot hold, TypeError for others."""
     count = len(flat)
     try:
+        if dtype.part is not None:
+            pairs = [part for value in map(complex, flat) for part in (value.real, value.imag)]
+            return _floats(pairs, dtype.part.code)
         if dtype.kind is Kind.BOOL:
             return struct.pack(f"<{count}?", *map(bool, flat))
         if dtype.kind is Kind.INT:

@@ -27,21 +27,23 @@ if TYPE_CHECKING:
 
 # Methods that torch has on tensors only.
 METHODS = {
+    "cholesky", "qr", "svd", "cholesky_inverse", "cholesky_solve", "prelu", "hardshrink", "is_ipu", "is_maia",
+    "is_mkldnn", "is_mtia", "is_sparse_csr", "is_vulkan", "is_xla",
     "to_sparse", "to_sparse_coo", "to_dense", "coalesce", "indices", "values", "is_coalesced", "sparse_dim",
     "dense_dim",
     "corrcoef", "cov", "det", "digamma", "inverse", "lgamma", "logdet", "matrix_exp", "mvlgamma", "pinverse",
     "polygamma", "polygamma_", "renorm", "mvlgamma_", "slogdet", "as_strided_scatter", "narrow_copy",
-    "new_empty_strided", "unsafe_chunk", "unsafe_split", "digamma_", "lgamma_", "renorm_", "backward", "bfloat16",
-    "bool", "byte", "cat", "char", "contiguous", "copy_", "cpu", "cuda", "data", "data_ptr", "device", "dim", "double",
-    "dtype", "element_size", "expand", "expand_as", "expit", "float", "get_device", "grad", "grad_fn", "H", "half",
-    "int", "is_contiguous", "is_cpu", "is_cuda", "is_inference", "is_leaf", "is_meta", "is_mps", "is_nested",
-    "is_pinned", "is_quantized", "is_set_to", "is_shared", "is_sparse", "is_webgpu", "is_xpu", "item", "itemsize",
-    "layout", "long", "mH", "mT", "names", "nbytes", "ndim", "ndimension", "nelement", "new", "new_empty", "new_full",
-    "new_ones", "new_tensor", "new_zeros", "numpy", "output_nr", "pin_memory", "register_hook",
-    "register_post_accumulate_grad_hook", "repeat", "requires_grad", "requires_grad_", "reshape_as", "resize_",
-    "retain_grad", "retains_grad", "set_", "shape", "share_memory_", "short", "size", "storage", "storage_offset",
-    "stride", "T", "to", "tobytes", "tolist", "type", "type_as", "unfold", "untyped_storage", "view", "view_as",
-    "webgpu", "where",
+    "new_empty_strided", "unsafe_chunk", "unsafe_split", "digamma_", "lgamma_", "renorm_", "sgn_", "backward",
+    "bfloat16", "bool", "byte", "cat", "cdouble", "cfloat", "chalf", "char", "contiguous", "copy_", "cpu", "cuda",
+    "data", "data_ptr", "device", "dim", "double", "dtype", "element_size", "expand", "expand_as", "expit", "float",
+    "get_device", "grad", "grad_fn", "H", "half", "int", "is_contiguous", "is_cpu", "is_cuda", "is_inference",
+    "is_leaf", "is_meta", "is_mps", "is_nested", "is_pinned", "is_quantized", "is_set_to", "is_shared", "is_sparse",
+    "is_webgpu", "is_xpu", "item", "itemsize", "layout", "long", "mH", "mT", "names", "nbytes", "ndim", "ndimension",
+    "nelement", "new", "new_empty", "new_full", "new_ones", "new_tensor", "new_zeros", "numpy", "output_nr",
+    "pin_memory", "register_hook", "register_post_accumulate_grad_hook", "repeat", "requires_grad", "requires_grad_",
+    "reshape_as", "resize_", "retain_grad", "retains_grad", "set_", "shape", "share_memory_", "short", "size",
+    "storage", "storage_offset", "stride", "T", "to", "tobytes", "tolist", "type", "type_as", "unfold",
+    "untyped_storage", "view", "view_as", "webgpu", "where",
 }  # fmt: skip
 # A number on the left of a tensor: torch.pow(2, x).
 REFLECTED = {
@@ -133,7 +135,7 @@ def into(out: Any, result: Any) -> Any:
 
 def can_cast(from_: DType, to: DType) -> bool:
     """Whether a result of one dtype may be stored as another: a kind may widen, and never narrow."""
-    return from_.kind <= to.kind
+    return from_.kind <= to.kind and from_.is_complex <= to.is_complex
 
 
 def promote_types(type1: DType, type2: DType) -> DType:
@@ -144,7 +146,8 @@ def promote_types(type1: DType, type2: DType) -> DType:
 def result_type(tensor1: Operand, tensor2: Operand) -> DType:
     """The dtype of an operation on two tensors or numbers."""
     operands = [t._node if isinstance(t, TensorBase) else t for t in (tensor1, tensor2)]
-    return arithmetic.result_type(*operands)
+    found = arithmetic.result_type(*operands)
+    return dtypes.to_complex(found) if any(type(t) is complex for t in operands) else found
 
 
 def is_tensor(obj: object) -> bool:

@@ -111,6 +111,10 @@ def _seeds(tensors: TensorBase | Sequence[TensorBase], given: Grads) -> tuple[li
         if seed is None:
             if prod(node.spec.shape) != 1:
                 raise RuntimeError("grad can be implicitly created only for scalar outputs")
+            if node.spec.dtype.part is not None:
+                raise RuntimeError(
+                    f"grad can be implicitly created only for real scalar outputs but got {node.spec.dtype}"
+                )
             seeds.append(pointwise.full(1.0, node.spec))
         else:
             if tuple(seed.shape) != tuple(output.shape):

@@ -367,8 +367,11 @@ def _value(view: TensorBase, value: object, *, strict: bool = False) -> Node:
         return pointwise.copy(node) if node.spec.dtype is view.dtype else arithmetic.cast(node, view.dtype)
     if hasattr(value, "item") and getattr(value, "ndim", 1) == 0:
         value = value.item()
+    kind: object = type(value)
     if not isinstance(value, NUMBERS):
-        raise TypeError(f"can't assign a {type(value).__name__} to a torch.{view.dtype.name} tensor")
+        if kind is not complex:
+            raise TypeError(f"can't assign a {type(value).__name__} to a torch.{view.dtype.name} tensor")
+        return arithmetic.stored(value, view.dtype)  # type: ignore[arg-type]  # Number is what most dtypes hold.
     return arithmetic.stored(numbers.rounded(value, view.dtype), view.dtype)
 
 

@@ -71,7 +71,7 @@ class InplaceMethods(ContractionMethods):
     deg2rad_, rad2deg_ = _form(_of.deg2rad), _form(_of.rad2deg)
     floor_, ceil_, round_ = _form(_of.floor), _form(_of.ceil), _form(_of.round)
     trunc_ = fix_ = _form(_of.trunc)
-    sign_, sgn_, relu_ = _form(_of.sign), _form(_of.sgn), _form(_of.relu)
+    sign_, relu_ = _form(_of.sign), _form(_of.relu)
     clamp_ = clip_ = _form(_of.clamp)
     clamp_min_, clamp_max_, nan_to_num_ = _form(_of.clamp_min), _form(_of.clamp_max), _form(_of.nan_to_num)
     ldexp_ = _form(_of.ldexp)

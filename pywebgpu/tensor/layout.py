@@ -6,7 +6,7 @@ from functools import lru_cache
 from math import prod
 from typing import Any
 
-from pywebgpu.ir.graph import Attrs, Movement
+from pywebgpu.ir.graph import Attrs, Movement, Reinterpretation
 from pywebgpu.ops import movement, reduction
 from pywebgpu.shapes import Shape, strides
 
@@ -39,6 +39,8 @@ def is_view(shape: Shape, path: tuple[tuple[Any, ...], ...], new: Shape) -> bool
 
 
 def _step(op: Movement, attrs: Attrs, shape: Shape, steps: Shape, offset: int) -> tuple[Shape, int]:
+    if isinstance(op, Reinterpretation):
+        return op.strides(steps, offset)
     if op is movement.permute:
         return tuple(steps[axis] for axis in attrs["order"]), offset
     if op is movement.slice_:

@@ -24,6 +24,7 @@ class finfo:
 
     def __init__(self, type: DType | None = None) -> None:
         dtype = dtypes.default() if type is None else _dtype("finfo", type)
+        dtype = dtype.part or dtype
         if dtype.kind is not Kind.FLOAT:
             raise TypeError(f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle '{dtype}'")
         fraction, exponent = _FRACTION[dtype.name]
@@ -95,8 +96,8 @@ FUNCTIONAL = {
     "adaptive_avg_pool1d", "adaptive_max_pool1d", "alpha_dropout", "avg_pool1d", "batch_norm", "bilinear",
     "binary_cross_entropy_with_logits", "celu", "celu_", "conv1d", "conv2d", "conv3d", "conv_transpose1d",
     "channel_shuffle", "conv_transpose2d", "conv_transpose3d", "ctc_loss", "embedding_bag",
-    "cosine_embedding_loss", "cosine_similarity", "dropout", "dropout_", "embedding",
-    "feature_alpha_dropout", "feature_dropout", "group_norm", "hardshrink", "hinge_embedding_loss", "instance_norm",
+    "cosine_embedding_loss", "cosine_similarity", "dropout", "embedding",
+    "feature_alpha_dropout", "group_norm", "hardshrink", "hinge_embedding_loss", "instance_norm",
     "kl_div", "layer_norm", "margin_ranking_loss", "max_pool1d", "max_pool2d", "max_pool3d", "pairwise_distance",
     "pixel_shuffle", "pixel_unshuffle", "poisson_nll_loss", "prelu", "rms_norm", "rrelu", "rrelu_", "selu", "selu_",
     "threshold", "threshold_", "triplet_margin_loss",

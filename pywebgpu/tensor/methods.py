@@ -7,6 +7,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
+from pywebgpu.composites import arithmetic
 from pywebgpu.ir.graph import Node, used
 from pywebgpu.step_capture.free_number import NUMBERS
 from pywebgpu.tensor import from_data, transfer
@@ -109,6 +110,9 @@ def operand(self: TensorBase, other: object) -> NodeOperand:
         return other
     if from_data.is_array(other) and getattr(other, "ndim", True):
         return from_data.from_array(other, None, self._storage.device)
+    if isinstance(other, complex) or str(getattr(other, "dtype", "")).startswith("complex"):
+        found: Node = arithmetic.parts().beside(complex(other), self.dtype)  # type: ignore[call-overload]
+        return found
     if hasattr(other, "__index__"):
         return int(other)
     if hasattr(other, "__float__"):

@@ -13,7 +13,7 @@ from pywebgpu.dtypes import DType
 from pywebgpu.errors import ShapeError
 from pywebgpu.ir.graph import Node, Pointwise
 from pywebgpu.ops import gamma
-from pywebgpu.tensor import create, functions
+from pywebgpu.tensor import complex_numbers, create, functions
 from pywebgpu.tensor.apply import apply
 from pywebgpu.tensor.tensor import Tensor
 
@@ -47,17 +47,17 @@ def cov(
     if input.dtype is dtypes.bool_:
         raise RuntimeError("cov(): bool dtype is not supported for input")
     x = input.reshape(1, -1) if input.ndim < 2 else input
-    x = x if x.dtype.is_floating_point else x.to(dtypes.default())
+    x = x if x.dtype.is_floating_point or x.dtype.is_complex else x.to(dtypes.default())
     weights = _observed(x, fweights, aweights)
     if weights is None:
         apart = x.sub(x.mean(1, keepdim=True))
-        product: Tensor = apart.matmul(apart.t()).div(max(x.shape[1] - correction, 0))
+        product: Tensor = apart.matmul(apart.H).div(max(x.shape[1] - correction, 0))
     else:
         total = weights.sum()
         apart = x.sub(x.mul(weights).sum(1, keepdim=True).div(total))
         spent = 0.0 if aweights is None else weights.mul(aweights).sum().div(total).mul(correction)
         free = total.sub(spent if aweights is not None else correction).clamp_min(0)
-        product = apart.mul(weights).matmul(apart.t()).div(free)
+        product = apart.mul(weights).matmul(apart.H).div(free)
     return product.reshape(()) if x.shape[0] == 1 else product
 
 
@@ -87,8 +87,11 @@ def corrcoef(input: Tensor) -> Tensor:
     c = cov(input)
     if c.ndim == 0:
         return c.div(c)
-    spread = c.diagonal().sqrt()
-    return c.div(spread.unsqueeze(1)).div(spread.unsqueeze(0)).clamp(-1, 1)
+    spread = c.diagonal().real.sqrt()
+    found = c.div(spread.unsqueeze(1)).div(spread.unsqueeze(0))
+    if not found.is_complex():
+        return found.clamp(-1, 1)
+    return complex_numbers.complex(found.real.clamp(-1, 1), found.imag.clamp(-1, 1))
 
 
 def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float = 1, dim: int = -1) -> Tensor:
@@ -140,11 +143,6 @@ def constant_pad_nd(input: Tensor, pad: Sequence[int], value: float = 0) -> Tens
 def fill(input: Tensor, value: Operand) -> Tensor:
     """A copy with one number everywhere."""
     return input.clone().fill_(value)
-
-
-def isreal(input: Tensor) -> Tensor:
-    """True everywhere: there are no complex numbers here."""
-    return input.eq(input).logical_or(input.ne(input))
 
 
 def hann_window(window_length: int, periodic: bool = True, **options: Unpack[Made]) -> Tensor:

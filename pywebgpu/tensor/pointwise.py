@@ -128,7 +128,6 @@ class PointwiseMethods(TensorBase):
     floor, ceil = unary(partial(elementwise.whole, ops.floor)), unary(partial(elementwise.whole, ops.ceil))
     trunc = fix = unary(partial(elementwise.whole, ops.trunc))
     sign = unary(elementwise.sign)
-    sgn = unary(elementwise.sign)
     relu = unary(elementwise.relu)
 
     def round(self, *, decimals: int = 0) -> Tensor:

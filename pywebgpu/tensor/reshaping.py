@@ -133,20 +133,20 @@ class ReshapingMethods(ConversionMethods):
 
     swapaxes = swapdims = aliased(ConversionMethods.transpose)
 
-    def conj(self) -> Tensor:
-        """The tensor itself: it is real."""
+    def resolve_conj(self) -> Tensor:
+        """The tensor itself: no view waits to be conjugated, or negated."""
         return self  # type: ignore[return-value]
 
-    resolve_conj = resolve_neg = conj
-    real = property(lambda self: self)
+    resolve_neg = resolve_conj
 
     # Transposed
 
     def adjoint(self) -> Tensor:
-        return self.mT
+        found: Tensor = self.mT.conj()
+        return found
 
-    H = property(lambda self: self.t())
-    mH = property(lambda self: self.mT)
+    H = property(lambda self: self.t().conj())
+    mH = property(adjoint)
 
     # In position: the tensor becomes another view, or leaves its history
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
+from importlib import import_module
 from math import ceil, inf, isfinite
 from typing import TYPE_CHECKING, Any
 
@@ -78,7 +79,8 @@ def text(tensor: Tensor) -> str:
         if tensor.dtype is not dtypes.default():
             suffixes.append(f"dtype={tensor.dtype}")
     else:
-        if tensor.dtype not in (dtypes.default(), dtypes.int64, dtypes.bool_):
+        default = dtypes.default()
+        if tensor.dtype not in (default, dtypes.to_complex(default), dtypes.int64, dtypes.bool_):
             suffixes.append(f"dtype={tensor.dtype}")
         try:
             body = _body(tensor, len(prefix))
@@ -117,7 +119,9 @@ def _body(tensor: Tensor, indent: int) -> str:
                 if is_cut:
                     shown = _ends(shown, axis, options.edgeitems)
         values = shown.tolist()
-    write = _Column(list(_flat(values)), tensor.dtype, options)
+    flat = list(_flat(values))
+    column = import_module("pywebgpu.tensor.complex_numbers").Pairs if tensor.is_complex() else Column
+    write = column(flat, tensor.dtype, options)
     return _rows(values, cut, indent, write) if tensor.ndim else write(values)
 
 
@@ -134,7 +138,7 @@ def _flat(values: object) -> Iterator[Any]:
         yield values
 
 
-class _Column:
+class Column:
     """Writes numbers with one width and one notation."""
 
     def __init__(self, values: list[Any], dtype: DType, options: Options) -> None:
@@ -165,7 +169,7 @@ class _Column:
         return f"{value:.{self.options.precision}f}"
 
 
-def _rows(values: list[Any], cut: tuple[bool, ...], indent: int, write: _Column) -> str:
+def _rows(values: list[Any], cut: tuple[bool, ...], indent: int, write: Column) -> str:
     edge = write.options.edgeitems
     if len(cut) == 1:
         words = [write(value) for value in values]

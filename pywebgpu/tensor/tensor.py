@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from pywebgpu import devices, dtypes
@@ -32,6 +33,15 @@ if TYPE_CHECKING:
 
 def _compare(op: graph.Pointwise) -> Binary:
     return operator(partial(arithmetic.binary, op))
+
+
+_COMPLEX = "pywebgpu.tensor.complex_numbers"
+
+
+def _part(name: str) -> property:
+    """The real or the imaginary part, which may be assigned to."""
+    find = later(_COMPLEX, name)
+    return property(find, lambda self, value: find(self).copy_(value), doc=find.__doc__)
 
 
 class Tensor(GatherScatterMethods, SortingMethods, RandomMethods):
@@ -109,6 +119,9 @@ class Tensor(GatherScatterMethods, SortingMethods, RandomMethods):
         )
     )  # fmt: skip
     to_sparse_coo = to_sparse
+    cholesky, qr, svd = (later("pywebgpu.tensor.numeric", name) for name in ("cholesky", "qr", "svd"))
+    cholesky_inverse, cholesky_solve = (later("pywebgpu.linalg", f"cholesky_{name}") for name in ("inverse", "solve"))
+    prelu, hardshrink = (later("pywebgpu.nn.functional", name) for name in ("prelu", "hardshrink"))
     _repr_html_ = later("pywebgpu.display.values", "tensor_html")
     lgamma_, digamma_, renorm_, mvlgamma_ = (
         later("pywebgpu.tensor.numeric", name, in_place=True) for name in ("lgamma", "digamma", "renorm", "mvlgamma")
@@ -121,6 +134,12 @@ class Tensor(GatherScatterMethods, SortingMethods, RandomMethods):
         later("pywebgpu.tensor.numeric", name)
         for name in ("lgamma", "digamma", "renorm", "cov", "corrcoef", "mvlgamma")
     )
+    angle, chalf, conj, conj_physical, isreal, sgn, vdot = (
+        later(_COMPLEX, name) for name in ("angle", "chalf", "conj", "conj_physical", "isreal", "sgn", "vdot")
+    )
+    conj_physical_, sgn_ = (later(_COMPLEX, name, in_place=True) for name in ("conj_physical", "sgn"))
+    real, imag = _part("real"), _part("imag")
+    istft, stft = (later("pywebgpu.signal.frames", name) for name in ("istft", "stft"))
     as_strided_scatter, new_empty_strided, unsafe_chunk, unsafe_split, narrow_copy = (
         later("pywebgpu.tensor.copies", name)
         for name in ("as_strided_scatter", "new_empty_strided", "unsafe_chunk", "unsafe_split", "narrow_copy")
@@ -164,15 +183,17 @@ class Tensor(GatherScatterMethods, SortingMethods, RandomMethods):
         return bool(self.item() != 0)
 
     def __int__(self) -> int:
-        return int(self._only())
+        return int(_plain(self._only("int64_t")))
 
     def __float__(self) -> float:
-        return float(self._only())
+        return float(_plain(self._only("double")))
 
     def __complex__(self) -> complex:
         return complex(self._only())
 
-    def _only(self) -> Number:
+    def _only(self, kind: str = "") -> Number:
+        if kind and self.dtype.is_complex and complex(self.item()).imag:
+            raise RuntimeError(f"value cannot be converted to type {kind} without overflow")
         if self.numel() != 1:
             raise ValueError("only one element tensors can be converted to Python scalars")
         return self.item()
@@ -196,14 +217,22 @@ class Tensor(GatherScatterMethods, SortingMethods, RandomMethods):
         return self.flip(0) if self.ndim else self
 
     def __contains__(self, element: object) -> bool:
-        if not isinstance(element, Tensor | bool | int | float):
+        if not isinstance(element, Tensor | bool | int | float | complex):
             raise RuntimeError(
                 f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}."
             )
-        return bool(self.eq(element).any().item())
+        return bool(self.eq(element).any().item())  # type: ignore[arg-type]  # Operand names no complex.
 
     def __repr__(self) -> str:
         return show.text(self)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """A method of PyTorch's that is not here raises when it is called, and says why."""
+            if not name.startswith("_"):
+                return import_module("pywebgpu.absent").find("Tensor", name)
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __format__(self, spec: str) -> str:
         if self.ndim == 0:
@@ -250,6 +279,10 @@ class Tensor(GatherScatterMethods, SortingMethods, RandomMethods):
     def __reduce_ex__(self, protocol: SupportsIndex) -> tuple[object, ...]:
         state = (self.tobytes(), self.dtype.name, tuple(self.shape), str(self.device), self.requires_grad)
         return _rebuild, (type(self), *state, self.__dict__)
+
+
+def _plain(value: complex) -> float:
+    return value.real if isinstance(value, complex) else value
 
 
 def _rebuild(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pywebgpu.dtypes import bool_
-from pywebgpu.ir.graph import HOST, Attrs, Movement, Node, Spec
+from pywebgpu.ir.graph import HOST, Attrs, Movement, Node, Reinterpretation, Spec
 from pywebgpu.ops import indexing, movement, pointwise, reduction
 from pywebgpu.tensor import layout
 
@@ -75,13 +75,15 @@ def _written_once(whole: Node, path: Path, value: Node, steps: Steps) -> Node:
 def is_shared(node: Node) -> bool:
     """Whether others have this node, or what it is a view of. A storage's is its own: a write marks it."""
     op = node.op
-    return op.__class__ is Movement or op is HOST or (op is pointwise.const and not node.spec.shape)
+    return isinstance(op, Movement) or op is HOST or (op is pointwise.const and not node.spec.shape)
 
 
 def _back(op: Movement, attrs: Attrs, before: Node, value: Node) -> Node:
     """The value of `before` after its view op(before) became `value`."""
     if op is movement.reshape:
         return movement.reshape(value, shape=before.spec.shape)
+    if isinstance(op, Reinterpretation):
+        return op.back(value)
     if op is movement.permute:
         order = attrs["order"]
         return movement.permute(value, order=tuple(order.index(axis) for axis in range(len(order))))

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from pywebgpu import lazy as _lazy
 from pywebgpu.autodiff import backward as reverse
 from pywebgpu.autodiff import grad_mode
 from pywebgpu.dtypes import Kind
@@ -198,3 +199,6 @@ def _replaced(value: object, made: dict[int, Any]) -> object:
     if isinstance(value, dict):
         return {key: _replaced(item, made) for key, item in value.items()}
     return value
+
+
+__getattr__ = _lazy.absent(__name__)

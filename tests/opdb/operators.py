@@ -120,8 +120,9 @@ def gradients(library: Any, given: Any, out: Any) -> list[Any]:
     total: Any = 0
     for part in parts:
         weights = [0.25 + (number * 7 % 11) / 8 for number in range(part.numel())]
-        shaped = part.detach().new_tensor(weights).reshape(part.shape)
-        total = total + (part * shaped).sum()
+        shaped = part.detach().resolve_conj().new_tensor(weights).reshape(part.shape)
+        weighed = (part * shaped).sum()
+        total = total + (weighed.real + weighed.imag if part.is_complex() else weighed)
     return list(library.autograd.grad(total, wanted, allow_unused=True))
 
 

@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import importlib
+import io
 import types
 from collections.abc import Callable
 from typing import Any
@@ -14,7 +15,20 @@ from pywebgpu.tensor import create
 
 # What PyTorch's tests call around an operator, and what stands for it: generators here belong to devices.
 STAND_INS: dict[str, Any] = {"freeze_rng_state": contextlib.nullcontext}
-SPACES = ("", "nn.functional", "linalg", "special", "fft", "nn.init", "nn", "Tensor", "optim", "autograd", "_C._nn")
+SPACES = (
+    "",
+    "nn.functional",
+    "linalg",
+    "special",
+    "fft",
+    "signal.windows",
+    "nn.init",
+    "nn",
+    "Tensor",
+    "optim",
+    "autograd",
+    "_C._nn",
+)
 
 
 class AbsentError(AttributeError):
@@ -56,16 +70,25 @@ class Translator:
                 return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
             case types.ModuleType():
                 return module(value)
+            case torch.nn.Module() if type(value).__module__.startswith("torch.nn"):
+                return self._layer(value)
             case functools.partial():
                 return functools.partial(
                     self.value(value.func), *self.value(value.args), **self.value(dict(value.keywords))
                 )
         return self.function(value) if callable(value) else value
 
+    def _layer(self, value: torch.nn.Module) -> Any:
+        """A module as one that was saved is read here."""
+        file = io.BytesIO()
+        torch.save(value, file)
+        file.seek(0)
+        return pywebgpu.load(file, self.device, weights_only=False)
+
     def _tensor(self, value: torch.Tensor) -> Any:
         found = self._tensors.get(id(value))
         if found is None:
-            if value.is_complex() or value.layout is not torch.strided or value.is_quantized:
+            if value.dtype is torch.complex32 or value.layout is not torch.strided or value.is_quantized:
                 raise AbsentError(f"{value.dtype} tensors of {value.layout}")
             shown = self._shown(value)
             if shown is not None:
@@ -76,7 +99,9 @@ class Translator:
                 self._kept.append(value)
                 return part
             plain = (
-                torch.zeros(value.shape, dtype=value.dtype) if value._is_zerotensor() else value.detach().contiguous()
+                torch.zeros(value.shape, dtype=value.dtype)
+                if value._is_zerotensor()
+                else value.detach().resolve_conj().resolve_neg().contiguous()
             )
             raw = plain.view(torch.int16) if value.dtype is torch.bfloat16 else plain
             dtype = named(str(value.dtype).removeprefix("torch."))

@@ -134,6 +134,9 @@ def _same_tensor(place: str, found: Any, expected: torch.Tensor, *, values: bool
 
 
 def close(place: str, found: np.ndarray, expected: np.ndarray, dtype: str, kind: str, subject: str) -> None:
+    if expected.dtype.kind == "c":  # Both parts as numbers of their own.
+        found, expected = (np.stack([values.real, values.imag], -1) for values in (found, expected))
+        dtype = str(expected.dtype)
     bound = tolerance(subject, kind, dtype, "").bound(expected) if expected.dtype.kind == "f" else np.zeros(())
     with np.errstate(invalid="ignore", over="ignore"):
         apart = np.abs(found.astype("float64") - expected.astype("float64"))

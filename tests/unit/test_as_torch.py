@@ -146,3 +146,18 @@ assert not isinstance(3, torch.fx.Node)
 assert not hasattr(torch, "no_such_name") and not hasattr(torch.nn, "no_such_name")
 """
     output("-c", code)
+
+
+def test_tensors_stay_on_the_chosen_device_until_one_is_asked_for() -> None:
+    program = """
+import pywebgpu.as_torch
+import torch
+first = torch.ones(2)
+second = (first * 2).to(first.device)
+print(first.device, second.device, torch.nn.Linear(2, 2).weight.device, torch.get_default_device())
+torch.device("cuda")
+print(torch.ones(2).device, first.device)
+"""
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "PYWEBGPU_DEVICE": "null"}
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout == "cuda cuda cuda cuda\ncpu cuda\n"

@@ -46,6 +46,7 @@ LAYERS = (
     {"amp", "hosts", "optim/swa_utils"},
     {
         "__main__",
+        "absent",
         "aten",
         "as_torch",
         "bench",
@@ -56,6 +57,7 @@ LAYERS = (
         "doctor",
         "exporter",
         "factorization",
+        "fft",
         "nn/utils/parametrizations",
         "nn/utils/stateless",
         "func",
@@ -63,6 +65,7 @@ LAYERS = (
         "operators",
         "profiler",
         "run",
+        "signal",
         "stand_ins",
         "utils",
         *NAMES,

@@ -60,7 +60,9 @@ def _once(node: Node) -> Node:
 
 def constant(node: Node) -> float | None:
     """The value that every element has, where the graph says so; a stored value is data, which no Program holds."""
-    value: float | None = node.attrs["value"] if node.op is pointwise.const and node.buffer is None else None
+    if node.op is not pointwise.const or node.buffer is not None or node.spec.dtype.part is not None:
+        return None  # Of a complex number nothing is folded.
+    value: float = node.attrs["value"]
     return value
 
 

@@ -3,9 +3,9 @@
 Each invocation keeps up to 16 x 8 results in registers, in fours of columns. Tiles of both operands lie in workgroup
 memory as [k][fours of rows or columns], whatever way the operands lie, so that a step of k reads whole vectors; what is
 contiguous in k has its rows set apart by one vector, so that invocations that write neighbours do not wait for one
-another. The steps of k are written out, some of them at least, and the tiles are two-dimensional: then the bounds
-checks of translators do not depend on k, and drivers move them out. Neighbouring invocations are 8 x 4 of a block, as
-far as it goes.
+another. All steps of k are written out, or four of them, which lie together: an index of its own for which of the four
+and for the vector leaves bounds checks that do not depend on k, and drivers move them out. Neighbouring invocations are
+8 x 4 of a block, as far as it goes.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from pywebgpu.kernels.templates.matmul_kernel import FULL, LEFT, RIGHT, anchor_o
 from pywebgpu.symbolic import ZERO, Sym, flatten
 
 PART = "part"  # the end of the name of a kernel whose results are parts of a product's
-# Steps of k that are written out where drivers write loops out themselves: on an H200 as fast as all 16, for which the
-# driver takes 1.6 times as long; 4 are slower by 2 %. Through Naga 8 are slower by 10 to 20 %.
-STEPS = 8
+# Steps of k that lie together, and that are written out where drivers get loops as they are: they take half of the time
+# for them that they take for all 16, and the products 2 % more; through Naga, whose loops count, 10 to 20 % more.
+STEPS = 4
 WRITTEN = 256  # results times nodes of an epilogue that are written out one by one
 
 
@@ -124,7 +124,8 @@ class _Side:
         self.block = build.let(at, f"block_{letter}")
         self.lane, self.lanes = lane, self.extent // self.each
         self.kind = _four(scalar(source.spec.dtype))
-        self.tile = build.workgroup_array(f"tile_{letter}", self.kind, self.fours + self.is_along_k, block.depth)
+        pitch = self.fours + self.is_along_k
+        self.tile = build.workgroup_array(f"tile_{letter}", self.kind, pitch, STEPS, block.depth // STEPS)
         self.sums: list[Var] = []
         self.loaded: Var | None = None
         self._parts: list[_Part] = []
@@ -162,13 +163,13 @@ class _Side:
         if self.loaded is None:
             return
         build, part = self._build, self._parts[0]
-        build.assign(self.tile.row(part.k, part.four), self.loaded)
+        build.assign(self._place(part.k, part.four), self.loaded)
         build.barrier()
         for at in range(self.each // 4):
             total = build.var(construct(self.kind), f"sum_{self.letter}{at}")
             place = self.lane + at * self.lanes if at else self.lane
             for row in range(self.threads // self.fours):
-                build.assign(total, self.tile.row(ir.Const(ir.U32, row), place), "+=")
+                build.assign(total, self._place(row, place), "+=")
             self.sums.append(total)
 
     def _divided(self, at: Var, span: int) -> tuple[Expr, Expr]:
@@ -220,22 +221,28 @@ class _Side:
         for part in self._parts:
             with build.if_(*part.guard):
                 if not self.is_turned:
-                    build.assign(self.tile.row(part.k, part.four), part.coming[0])
+                    build.assign(self._place(part.k, part.four), part.coming[0])
                     self._add(part.coming[0])
                 for i in range(4 if self.is_turned else 0):
                     turned = build.let(construct(self.kind, *[coming[i] for coming in part.coming]))
-                    build.assign(self.tile.row(part.k * 4 + i, part.four), turned)
+                    build.assign(self.tile.in_plane(part.k, ir.Const(ir.U32, i), part.four), turned)
                     self._add(turned)
+
+    def _place(self, k: Expr | int, four: Expr) -> Expr:
+        """Where a four of a step of k is in the tile."""
+        if isinstance(k, int):
+            return self.tile.in_plane(ir.Const(ir.U32, k // STEPS), ir.Const(ir.U32, k % STEPS), four)
+        return self.tile.in_plane(k // STEPS, k % STEPS, four)
 
     def _add(self, four: Expr) -> None:
         if self.loaded is not None:
             self._build.assign(self.loaded, four, "+=")
 
-    def take(self, k: Expr) -> list[Var]:
-        """The invocation's fours of the tile at a step of k."""
+    def take(self, plane: Expr, step: int) -> list[Var]:
+        """The invocation's fours of the tile at a step of k: of which four steps, and which of these."""
         build = self._build
         places = [self.lane + at * self.lanes if at else self.lane for at in range(self.each // 4)]
-        found = [build.let(self.tile.row(k, place)) for place in places]
+        found = [build.let(self.tile.in_plane(plane, ir.Const(ir.U32, step), place)) for place in places]
         for total, four in zip(self.sums, found, strict=False):
             build.assign(total, four, "+=")
         return found
@@ -323,21 +330,23 @@ def multiply(sides: Sequence[Tiled], steps: Steps, part: Sym, step: Callable[[],
 def _step(left: _Side, right: _Side, results: Sequence[Var], block: Block, build: Builder) -> None:
     """Multiplies the tiles."""
 
-    def step(k: Expr) -> None:
-        with build.scope():
-            a, b = left.take(k), right.take(k)
-            for number, result in enumerate(results):
-                i, j = divmod(number, len(b))
-                one = call(str(result.type), result.type, a[i // 4][i % 4])
-                build.assign(result, call("fma", result.type, one, b[j], result))
+    planes = block.depth // STEPS
+
+    def multiply_plane(plane: Expr) -> None:
+        for step in range(STEPS):
+            with build.scope():
+                a, b = left.take(plane, step), right.take(plane, step)
+                for number, result in enumerate(results):
+                    i, j = divmod(number, len(b))
+                    one = call(str(result.type), result.type, a[i // 4][i % 4])
+                    build.assign(result, call("fma", result.type, one, b[j], result))
 
     if build.limits.unrolls:
-        with build.loop("k", 0, block.depth, STEPS) as first:
-            for k in range(STEPS):
-                step(first + k if k else first)
+        with build.loop("plane", 0, planes) as plane:
+            multiply_plane(plane)
         return
-    for k in range(block.depth):
-        step(ir.Const(ir.U32, k))
+    for at in range(planes):
+        multiply_plane(ir.Const(ir.U32, at))
 
 
 def _finish(

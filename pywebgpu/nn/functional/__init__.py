@@ -12,12 +12,16 @@ _NAMES = {
         "log_softmax logsigmoid mish prelu relu relu6 relu_ rrelu rrelu_ selu selu_ sigmoid silu softmax "
         "softmin softplus softshrink softsign tanh tanhshrink threshold threshold_"
     ),
+    "fractional": (
+        "fractional_max_pool2d fractional_max_pool2d_with_indices fractional_max_pool3d "
+        "fractional_max_pool3d_with_indices"
+    ),
     "linear_loss": "linear_cross_entropy",
-    "loss": (
-        "binary_cross_entropy binary_cross_entropy_with_logits cosine_embedding_loss cosine_similarity "
-        "cross_entropy gaussian_nll_loss hinge_embedding_loss huber_loss kl_div l1_loss margin_ranking_loss "
-        "mse_loss multi_margin_loss multilabel_soft_margin_loss nll_loss pairwise_distance poisson_nll_loss "
-        "smooth_l1_loss soft_margin_loss triplet_margin_loss"
+    "loss": "binary_cross_entropy binary_cross_entropy_with_logits cross_entropy l1_loss mse_loss nll_loss",
+    "margins": (
+        "cosine_embedding_loss cosine_similarity gaussian_nll_loss hinge_embedding_loss huber_loss kl_div "
+        "margin_ranking_loss multi_margin_loss multilabel_soft_margin_loss pairwise_distance poisson_nll_loss "
+        "smooth_l1_loss soft_margin_loss triplet_margin_loss triplet_margin_with_distance_loss"
     ),
     "rows": (
         "batch_norm bilinear embedding group_norm instance_norm layer_norm linear local_response_norm "

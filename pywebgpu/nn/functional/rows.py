@@ -96,6 +96,9 @@ def batch_norm(
     eps: float = 1e-5,
 ) -> _T:
     """Each channel to mean 0 and variance 1: of this batch in training, which moves the running ones, else of those."""
+    if eps < 0 or (training and eps == 0):
+        rule = "positive during training" if training else "non-negative"
+        raise ValueError(f"batch_norm eps must be {rule}, but got {eps}")
     if not training:
         if running_mean is None or running_var is None:
             raise ValueError("Expected running_mean and running_var to be given when training=False")

@@ -1,5 +1,6 @@
 """Datasets, samplers and the DataLoader: `pywebgpu.data` under PyTorch's name."""
 
+from pywebgpu import lazy as _lazy
 from pywebgpu.data.collate import default_collate, default_convert
 from pywebgpu.data.dataset import (
     ChainDataset,
@@ -39,3 +40,5 @@ __all__ = [
     "get_worker_info",
     "random_split",
 ]
+
+__getattr__ = _lazy.absent(__name__)

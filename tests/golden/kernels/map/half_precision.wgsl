@@ -3,25 +3,21 @@
 @group(0) @binding(1) var<storage, read> b1: array<u32>;
 @group(0) @binding(2) var<storage, read_write> b2: array<u32>;
 @group(0) @binding(3) var<uniform> numbers: array<vec4<u32>, 1>;
-fn p_isnan(x: f32) -> bool { return (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u; }
-fn p_isinf(x: f32) -> bool { return (bitcast<u32>(x) & 0x7fffffffu) == 0x7f800000u; }
-var<private> p_bits: vec2u = vec2u(0x7f800000u, 0x7fc00000u);
-fn p_inf() -> f32 { return bitcast<f32>(p_bits.x); }
 fn p_half(x: f32) -> f32 {
-  if (p_isnan(x) || p_isinf(x)) { return x; }
-  if (abs(x) >= 65520.0) { return select(p_inf(), -p_inf(), x < 0.0); }
-  if (abs(x) < 6.103515625e-05) { return round(x * 16777216.0) * 5.9604644775390625e-08; }
   let b = bitcast<u32>(x);
-  return bitcast<f32>((b + 0xfffu + ((b >> 13u) & 1u)) & 0xffffe000u);
+  let size = b & 0x7fffffffu;
+  let near = (b + 0xfffu + ((b >> 13u) & 1u)) & 0xffffe000u;
+  let small = bitcast<u32>(round(x * 16777216.0) * 5.9604644775390625e-08);
+  let large = (b & 0x80000000u) | 0x7f800000u;
+  let found = select(select(near, small, size < 0x38800000u), large, size >= 0x477ff000u);
+  return select(bitcast<f32>(found), x, size >= 0x7f800000u);
 }
 fn p_half_bits(x: f32) -> u32 {
   let b = bitcast<u32>(x);
   let size = b & 0x7fffffffu;
-  let sign = (b >> 16u) & 0x8000u;
-  if (size > 0x7f800000u) { return sign | 0x7e00u; }
-  if (size >= 0x47800000u) { return sign | 0x7c00u; }
-  if (size < 0x38800000u) { return sign | u32(abs(x) * 16777216.0); }
-  return sign | ((size - 0x38000000u) >> 13u);
+  let found = select((size - 0x38000000u) >> 13u, u32(abs(x) * 16777216.0), size < 0x38800000u);
+  let large = select(0x7c00u, 0x7e00u, size > 0x7f800000u);
+  return ((b >> 16u) & 0x8000u) | select(found, large, size >= 0x47800000u);
 }
 @compute @workgroup_size(256)
 fn main(@builtin(workgroup_id) w: vec3u, @builtin(local_invocation_index) lane: u32) {

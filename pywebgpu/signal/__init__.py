@@ -1,0 +1,3 @@
+"""torch.signal: windows."""
+
+from pywebgpu.signal import windows as windows

@@ -1,0 +1,172 @@
+"""Complex tensors: made of parts, and taken apart. Arithmetic with them is that of all tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import pi
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from pywebgpu import dtypes
+from pywebgpu.composites import arithmetic
+from pywebgpu.dtypes import DType
+from pywebgpu.errors import DTypeError
+from pywebgpu.ir.graph import Node
+from pywebgpu.ops import complex_parts, pointwise
+from pywebgpu.tensor import functions, show
+from pywebgpu.tensor.apply import apply
+from pywebgpu.tensor.layout import through
+
+if TYPE_CHECKING:
+    from pywebgpu.tensor.tensor import Tensor
+
+
+def view_as_real(input: Tensor) -> Tensor:
+    """(...) complex -> (..., 2) real: the same memory. Raises RuntimeError for a real tensor."""
+    if not input.dtype.is_complex:
+        raise RuntimeError("view_as_real is only supported for complex tensors")
+    return input._view(complex_parts.as_real)
+
+
+def view_as_complex(input: Tensor) -> Tensor:
+    """(..., 2) real -> (...) complex: the same memory.
+
+    Raises: RuntimeError for another dtype than float32 and float64, another last axis, or one whose two elements do not
+    lie side by side.
+    """
+    if input.dtype not in (dtypes.float32, dtypes.float64):
+        raise RuntimeError(
+            f"view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: "
+            f"{input.dtype}; float16 has no complex dtype here, so take x.float()"
+        )
+    if not input.ndim:
+        raise RuntimeError("Input tensor must have one or more dimensions")
+    steps, offset = through(input._storage.node.spec.shape, input._path)
+    if input.shape[-1] == 2:
+        if steps[-1] != 1:
+            raise RuntimeError("Tensor must have a last dimension with stride 1")
+        if any(n > 1 and step % 2 for n, step in zip(input.shape[:-1], steps, strict=False)):
+            raise RuntimeError("Tensor must have a stride divisible by 2 for all but last dimension")
+        if offset % 2:
+            raise RuntimeError("Tensor must have a storage_offset divisible by 2")
+    return input._view(complex_parts.as_complex)
+
+
+def real(input: Tensor) -> Tensor:
+    """The real part, in the same memory; a real tensor itself."""
+    return view_as_real(input).select(-1, 0) if input.dtype.is_complex else input
+
+
+def imag(input: Tensor) -> Tensor:
+    """The imaginary part, in the same memory. Raises RuntimeError for a real tensor."""
+    if not input.dtype.is_complex:
+        raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
+    return view_as_real(input).select(-1, 1)
+
+
+def isreal(input: Tensor) -> Tensor:
+    """Whether each element's imaginary part is 0."""
+    if not input.dtype.is_complex:
+        return input._new(pointwise.full(True, input._node.spec._replace(dtype=dtypes.bool_)), input._storage.device)
+    return imag(input).eq(0)
+
+
+def conj(input: Tensor) -> Tensor:
+    """Each number with its imaginary part negated, computed at once; a real tensor itself."""
+    return apply(complex_parts.conj, input) if input.dtype.is_complex else input
+
+
+def conj_physical(input: Tensor) -> Tensor:
+    """As conj; of a real tensor a copy."""
+    return apply(complex_parts.conj if input.dtype.is_complex else pointwise.copy, input)
+
+
+def angle(input: Tensor) -> Tensor:
+    """The angle to the positive real axis: of real numbers 0 or pi."""
+    return apply(_angle, input)
+
+
+def _angle(x: Node) -> Node:
+    if x.spec.dtype.part is not None:
+        return pointwise.atan2(complex_parts.imag(x), complex_parts.real(x))
+    x = arithmetic.cast(x, arithmetic.floating(x))
+    nothing = arithmetic.like(x, 0.0)
+    found = pointwise.where(pointwise.lt(x, nothing), arithmetic.like(x, pi), nothing)
+    return pointwise.where(pointwise.isnan(x), x, found)
+
+
+def sgn(input: Tensor) -> Tensor:
+    """Each number over its absolute value, 0 for 0; of real numbers the sign."""
+    return apply(_sgn, input) if input.dtype.is_complex else input.sign()
+
+
+def _sgn(x: Node) -> Node:
+    size = complex_parts.modulus(x)
+    nothing = arithmetic.like(size, 0.0)
+    zero = pointwise.eq(size, nothing)
+    safe = pointwise.where(zero, arithmetic.like(size, 1.0), size)
+    parts = [pointwise.div(part(x), safe) for part in (complex_parts.real, complex_parts.imag)]
+    return complex_parts.complex_(*[pointwise.where(zero, nothing, part) for part in parts])
+
+
+def vdot(input: Tensor, other: Tensor) -> Tensor:
+    """The sum of products of the first one's conjugates with the second: (n), (n) -> ()."""
+    return conj(input).dot(other)
+
+
+def complex(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """real + i imag, which are of one floating dtype and broadcast."""
+    return _of_two("complex", _complex, real, imag, out)
+
+
+def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """abs (cos(angle) + i sin(angle))"""
+    return _of_two("polar", _polar, abs, angle, out)
+
+
+def _of_two(
+    name: str, function: Callable[[Node, Node], Node], first: Tensor, second: Tensor, out: Tensor | None
+) -> Tensor:
+    if first.dtype not in (dtypes.float32, dtypes.float64):
+        raise RuntimeError(
+            f"Expected both inputs to be Half, Float or Double tensors but got {first.dtype} and {second.dtype}; here "
+            f"{name} takes float32 and float64"
+        )
+    if second.dtype is not first.dtype:
+        raise RuntimeError(
+            f"Expected object of scalar type {first.dtype} but got scalar type {second.dtype} for second argument"
+        )
+    result = apply(function, first, second)
+    if out is not None and out.dtype is not result.dtype:
+        raise RuntimeError(
+            f"Expected object of scalar type {result.dtype} but got scalar type {out.dtype} for argument 'out'"
+        )
+    return result if out is None else functions.into(out, result)
+
+
+def _complex(a: Node, b: Node) -> Node:
+    return complex_parts.complex_(*arithmetic.together(a, b))
+
+
+def _polar(size: Node, angle: Node) -> Node:
+    size, angle = arithmetic.together(size, angle)
+    parts = [pointwise.mul(size, part(angle)) for part in (pointwise.cos, pointwise.sin)]
+    return complex_parts.complex_(*parts)
+
+
+def chalf(input: Tensor, *, memory_format: object = None) -> NoReturn:
+    """Refused: there is no complex32 here."""
+    raise DTypeError("chalf(): no device has torch.complex32 here; use x.cfloat(), whose parts are float32")
+
+
+class Pairs(show.Column):
+    """Writes complex numbers, each part as a column of its own."""
+
+    def __init__(self, values: list[Any], dtype: DType, options: show.Options) -> None:
+        self.options, part = options, complex_parts.part(dtype)
+        self._real = show.Column([value.real for value in values], part, options)
+        self._imag = show.Column([value.imag for value in values], part, options)
+        self.width = self._real.width + self._imag.width + 1
+
+    def __call__(self, value: Any) -> str:
+        imag = self._imag(value.imag).lstrip()
+        return f"{self._real(value.real)}{imag if imag[0] in '+-' else '+' + imag}j"

@@ -1,0 +1,104 @@
+"""`python -m tests names`: the public names of the installed PyTorch: here, or refused with a reason."""
+
+import importlib
+import inspect
+import sys
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+import pywebgpu
+from pywebgpu import stand_ins
+
+MODULES = (
+    "", "nn", "nn.functional", "nn.init", "nn.utils", "nn.utils.rnn", "nn.utils.parametrizations",
+    "nn.utils.parametrize", "nn.utils.prune", "nn.parameter", "nn.attention", "nn.parallel", "optim",
+    "optim.lr_scheduler", "optim.swa_utils", "utils", "utils.data", "utils.checkpoint", "linalg", "special",
+    "fft", "distributions", "func", "amp", "autograd", "autograd.functional", "autograd.forward_ad",
+    "autograd.graph", "cuda", "backends", "backends.cudnn", "random", "signal.windows", "sparse", "testing",
+    "profiler", "serialization", "return_types", "types", "masked", "nested", "jit", "fx", "onnx", "export",
+    "compiler", "library", "overrides", "accelerator", "cpu", "mps", "xpu", "multiprocessing", "distributed",
+    "quasirandom", "hub", "futures", "monitor", "package", "storage",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """Of one module: the names that work, those that are refused with a reason, and those that nothing says of."""
+
+    here: tuple[str, ...]
+    refused: tuple[str, ...]
+    missing: tuple[str, ...]
+
+
+def public(module: Any) -> list[str]:
+    """The names of a module that are its own: no modules, and nothing of other packages."""
+    listed = getattr(module, "__all__", None)
+    names = listed if listed is not None and module is not torch else dir(module)
+    return sorted({name for name in names if not name.startswith("_") and _is_own(getattr(module, name, None))})
+
+
+def _is_own(value: object) -> bool:
+    home = getattr(value, "__module__", "") or ""
+    foreign = callable(value) and bool(home) and not home.startswith(("torch", "builtins"))
+    return (
+        not inspect.ismodule(value)
+        and value is not torch.Tensor
+        and not foreign
+        and value is not True
+        and value is not False
+    )
+
+
+def is_refusal(value: object) -> bool:
+    return isinstance(value, type) and issubclass(value, stand_ins.Absent)
+
+
+def counted(names: list[str], holder: Any) -> Count:
+    here, refused, missing = [], [], []
+    for name in names:
+        try:
+            found = getattr(holder, name)
+        except AttributeError:
+            missing.append(name)
+            continue
+        except (RuntimeError, NotImplementedError):
+            found = None  # It is there, and refuses this very tensor.
+        (refused if is_refusal(found) else here).append(name)
+    return Count(tuple(here), tuple(refused), tuple(missing))
+
+
+def module(path: str) -> Any:
+    return stand_ins.module(path) if path else pywebgpu
+
+
+def table() -> dict[str, Count]:
+    """Path below torch, or "Tensor" -> what became of its names."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = {
+            path: counted(public(importlib.import_module(f"torch.{path}".rstrip("."))), module(path))
+            for path in MODULES
+        }
+        methods = [name for name in dir(torch.Tensor) if not name.startswith("_")]
+        found["Tensor"] = counted(methods, pywebgpu.ones(1, 1, device="cpu"))
+    return found
+
+
+def main() -> int:
+    found = table()
+    for path, count in found.items():
+        print(f"{path or 'torch':25} {len(count.here):5} here {len(count.refused):5} refused", *count.missing[:1])
+    missing = {path: count.missing for path, count in found.items() if count.missing}
+    total = sum(len(count.here) for count in found.values()), sum(len(count.refused) for count in found.values())
+    unknown = sum(map(len, missing.values()))
+    print(f"{total[0]} names are here, {total[1]} are refused with a reason, {unknown} are not known")
+    for path, names in missing.items():
+        print(f"{path or 'torch'}:", *names)
+    return 1 if missing else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

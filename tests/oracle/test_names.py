@@ -1,0 +1,45 @@
+"""Every public name of the installed PyTorch works here, or raises NotImplementedError that says why."""
+
+import pytest
+import torch
+
+import pywebgpu
+from pywebgpu import absent
+from tests import names
+
+TABLE = names.table()
+
+
+@pytest.mark.parametrize("path", TABLE)
+def test_every_public_name_is_here_or_refused(path: str) -> None:
+    assert not TABLE[path].missing, "say in pywebgpu/absent.py why it is not here, and what is near"
+
+
+@pytest.mark.parametrize("path", absent.NAMES)
+def test_refusals_say_why(path: str) -> None:
+    for reason, listed in absent.NAMES[path]:
+        assert len(reason) > 20
+        for name in listed.split():
+            with pytest.raises(NotImplementedError, match="is not here: "):
+                absent.find(path, name)(3)
+
+
+def test_other_names_are_attribute_errors() -> None:
+    for holder in (pywebgpu, pywebgpu.nn, pywebgpu.cuda, pywebgpu.ones(1, device="cpu"), pywebgpu.compiler):
+        assert not hasattr(holder, "no_such_name")
+    assert not pywebgpu.compiler.is_compiling()
+
+
+def test_completion_lists_what_is_imported_later() -> None:
+    assert {"distributions", "func", "vmap", "compile", "sparse_coo_tensor", "no_grad"} <= set(dir(pywebgpu))
+
+
+def test_tensors_of_other_libraries_are_taken() -> None:
+    theirs = torch.arange(6.0, requires_grad=True).reshape(2, 3)
+    for made in (pywebgpu.as_tensor(theirs, device="cpu"), pywebgpu.from_dlpack(theirs, device="cpu")):
+        assert made.tolist() == theirs.tolist()
+        assert made.dtype is pywebgpu.float32
+    ours = pywebgpu.ones(2, device="cpu")
+    assert torch.from_dlpack(ours).tolist() == [1.0, 1.0]
+    with pytest.raises(TypeError, match="__dlpack__"):
+        pywebgpu.from_dlpack([1.0])

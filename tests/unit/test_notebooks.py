@@ -1,0 +1,37 @@
+"""The notebooks run natively, each in a process and a folder of its own, and are kept without outputs."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests import devices, notebooks
+
+ROOT = Path(__file__).parents[2]
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_it_runs(path: Path, device: str, tmp_path: Path) -> None:
+    devices.prepare_environment()
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "PYWEBGPU_DEVICE": device}
+    command = [sys.executable, "-m", "tests.notebooks", str(path)]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_it_is_kept_without_outputs(path: Path) -> None:
+    found = json.loads(path.read_text(encoding="utf-8"))
+    assert (found["nbformat"], found["nbformat_minor"]) == (4, 5)
+    for cell in found["cells"]:
+        assert cell["id"]
+        assert cell["cell_type"] == "markdown" or (cell["outputs"], cell["execution_count"]) == ([], None)
+    assert all(notebooks.cells(path))
+
+
+def test_there_are_six() -> None:
+    assert len(NOTEBOOKS) == 6
