@@ -4,8 +4,9 @@ import { BridgeError, as, compileError } from "./errors.mjs";
 import { WORD } from "./pool.mjs";
 
 export const VERSION = 4;
-const THREADS = 2; // in which Dawn compiles outside of browsers, and pipelines that
-const [AHEAD, NEXT] = [8, 2]; // each is given at once: before the main thread waits, and while it does
+const THREADS = 2; // in which Dawn compiles outside of browsers
+const [AHEAD, NEXT] = [4, 2]; // pipelines that each is given at once: before the main thread waits, and while it does
+const EACH = 60; // milliseconds of one: until the main thread waits it cannot see which are done
 const ALIGNED = 64; // words: where blocks of host numbers may begin
 const GROUPS = 32; // bind groups kept for a step
 /** @type {Record<string, GPUBufferBindingType>} */
@@ -32,6 +33,7 @@ export class Pipelines {
   /** @type {{ descriptor: GPUComputePipelineDescriptor, resolve: (made: Promise<GPUComputePipeline>) => void }[]} */
   #waiting = []; // for a thread, or for `help`
   #flying = 0;
+  #since = 0; // when the first of those that fly was sent
 
   /** @param {Host} host @param {number} threads */
   constructor(host, threads = "process" in globalThis ? THREADS : Infinity) {
@@ -125,8 +127,19 @@ export class Pipelines {
 
   /** @param {GPUComputePipelineDescriptor} descriptor @returns {Promise<GPUComputePipeline>} */
   #create(descriptor) {
-    if (this.#flying < AHEAD * this.threads) return this.#send(descriptor);
-    return new Promise((resolve) => this.#waiting.push({ descriptor, resolve }));
+    if (!this.#flying) this.#since = performance.now();
+    /** @type {Promise<GPUComputePipeline>} */
+    const made = new Promise((resolve) => this.#waiting.push({ descriptor, resolve }));
+    this.#sendSome(AHEAD + (performance.now() - this.#since) / EACH);
+    return made;
+  }
+
+  /** @param {number} each pipelines for each thread */
+  #sendSome(each) {
+    while (this.#waiting.length && this.#flying < each * this.threads) {
+      const next = this.#waiting.shift();
+      next?.resolve(this.#send(next.descriptor));
+    }
   }
 
   /** @param {GPUComputePipelineDescriptor} descriptor */
@@ -136,10 +149,7 @@ export class Pipelines {
       return await this.host.gpu.createComputePipelineAsync(descriptor);
     } finally {
       this.#flying--;
-      while (this.#waiting.length && this.#flying < NEXT * this.threads) {
-        const next = this.#waiting.shift();
-        next?.resolve(this.#send(next.descriptor));
-      }
+      this.#sendSome(NEXT);
     }
   }
 

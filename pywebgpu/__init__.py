@@ -93,6 +93,7 @@ _ELSEWHERE |= dict.fromkeys(("Event", "Stream", "OutOfMemoryError", "Accelerator
 _ELSEWHERE["GradScaler"] = "pywebgpu.amp"
 _ELSEWHERE |= {"sparse_coo_tensor": "pywebgpu.sparse", "spmm": "pywebgpu.sparse"}
 _ELSEWHERE |= dict.fromkeys(("poisson", "binomial"), "pywebgpu.distributions.sampling")
+_ELSEWHERE |= dict.fromkeys(("from_dlpack", "to_dlpack"), "pywebgpu.utils.dlpack")
 _ELSEWHERE["vmap"] = "pywebgpu.func.batch"
 _ELSEWHERE |= {"explain": "pywebgpu.inspector", "visualize": "pywebgpu.inspector"}
 

@@ -188,7 +188,6 @@ from pywebgpu.tensor.create import asarray as asarray
 from pywebgpu.tensor.create import empty as empty
 from pywebgpu.tensor.create import empty_like as empty_like
 from pywebgpu.tensor.create import eye as eye
-from pywebgpu.tensor.create import from_dlpack as from_dlpack
 from pywebgpu.tensor.create import from_numpy as from_numpy
 from pywebgpu.tensor.create import frombuffer as frombuffer
 from pywebgpu.tensor.create import full as full
@@ -200,7 +199,6 @@ from pywebgpu.tensor.create import ones_like as ones_like
 from pywebgpu.tensor.create import range as range
 from pywebgpu.tensor.create import scalar_tensor as scalar_tensor
 from pywebgpu.tensor.create import tensor as tensor
-from pywebgpu.tensor.create import to_dlpack as to_dlpack
 from pywebgpu.tensor.create import tril_indices as tril_indices
 from pywebgpu.tensor.create import triu_indices as triu_indices
 from pywebgpu.tensor.create import zeros as zeros
@@ -287,6 +285,8 @@ from pywebgpu.tensor.tensor import Tensor as Tensor
 from pywebgpu.tensor.types import Dims
 from pywebgpu.tensor.types import Operand
 from pywebgpu.tensor.types import Sizes
+from pywebgpu.utils.dlpack import from_dlpack as from_dlpack
+from pywebgpu.utils.dlpack import to_dlpack as to_dlpack
 from typing import Any
 from typing import Literal
 from typing import overload

@@ -102,6 +102,8 @@ ANSWERS: dict[str, Any] = {
     "compiler.is_compiling": lambda: False,
     "compiler.is_dynamo_compiling": lambda: False,
     "compiler.disable": lambda function=None, **options: function or (lambda inner: inner),
+    **dict.fromkeys((f"Tensor.is_{kind}" for kind in ("ipu", "maia", "mkldnn", "mtia")), False),
+    **dict.fromkeys((f"Tensor.is_{kind}" for kind in ("sparse_csr", "vulkan", "xla")), False),
     ".set_warn_always": lambda b: None,
     ".is_warn_always_enabled": lambda: False,
     ".get_deterministic_debug_mode": lambda: 0,

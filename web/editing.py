@@ -1,6 +1,7 @@
 """Python in the editor's worker: runs what the page sends, one program after another."""
 
 import ast
+import importlib
 import json
 import linecache
 import sys
@@ -44,7 +45,8 @@ async def run(source: str) -> None:
     module = types.ModuleType("__main__")
     sys.modules["__main__"] = module
     try:
-        ast.parse(source, NAME)
+        if _imports_torch(ast.parse(source, NAME)):
+            importlib.import_module("pywebgpu.as_torch")
         value = await eval_code_async(source, module.__dict__, filename=NAME)
         if value is not None:
             print(repr(value))
@@ -58,6 +60,13 @@ async def run(source: str) -> None:
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
+
+
+def _imports_torch(program: ast.Module) -> bool:
+    """Whether a program was written for PyTorch, which is this library then."""
+    imported = [one.name for node in ast.walk(program) if isinstance(node, ast.Import) for one in node.names]
+    imported += [str(node.module) for node in ast.walk(program) if isinstance(node, ast.ImportFrom)]
+    return any(name.partition(".")[0] == "torch" for name in imported)
 
 
 def _show(error: BaseException) -> None:

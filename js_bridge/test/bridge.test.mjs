@@ -268,7 +268,7 @@ test("zeros take the place of what was there", async () => {
 
 test("the main thread helps to compile, and tells what is wrong as others do", async () => {
   const bridge = await open();
-  bridge.pipelines.threads = 0.125; // one at a time
+  bridge.pipelines.threads = 0.01; // one at a time
   const kernels = Array.from({ length: 6 }, (_, i) => kernel(`y[i] = x[i] + ${20 + i}.0;`));
   bridge.prepare(kernels[0]);
   bridge.write(1, floats([1, 2, 3, 4]));

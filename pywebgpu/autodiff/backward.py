@@ -85,28 +85,32 @@ def gradients(
     order = walk.history(roots, asked if inside else frozenset())
     results: dict[Node, Node] = {}
     several = _Several(order)
-    with grad_mode.set_grad_enabled(create_graph):
-        for node in reversed(order):
-            grad = grads.pop(node, None)
-            is_end = inside and node in asked
-            if grad is not None:
-                if node.accumulator is not None and not is_end:
-                    grad = node.accumulator.arrive(grad, accumulate=accumulate, create_graph=create_graph)
-                if node in asked:
-                    results[node] = grad
-            if is_end:
-                continue
-            try:
-                if type(node.op) in _SEVERAL:
-                    several.through(node, grad, grads)
-                elif grad is not None and node.inputs:
-                    _through(node, grad, grads)
-                elif grad is not None and node.freed:
-                    raise RuntimeError(TWICE)
-            except Exception:
-                if thread_state.origins is not None:
-                    thread_state.origins.failed(node)
-                raise
+    composite_gradient.walks.append(None)
+    try:
+        with grad_mode.set_grad_enabled(create_graph):
+            for node in reversed(order):
+                grad = grads.pop(node, None)
+                is_end = inside and node in asked
+                if grad is not None:
+                    if node.accumulator is not None and not is_end:
+                        grad = node.accumulator.arrive(grad, accumulate=accumulate, create_graph=create_graph)
+                    if node in asked:
+                        results[node] = grad
+                if is_end:
+                    continue
+                try:
+                    if type(node.op) in _SEVERAL:
+                        several.through(node, grad, grads)
+                    elif grad is not None and node.inputs:
+                        _through(node, grad, grads)
+                    elif grad is not None and node.freed:
+                        raise RuntimeError(TWICE)
+                except Exception:
+                    if thread_state.origins is not None:
+                        thread_state.origins.failed(node)
+                    raise
+    finally:
+        composite_gradient.walks.pop()
     if not retain_graph:
         for node in order:
             _let_go(node)

@@ -48,11 +48,17 @@ def formulas(op: Composite, gradients: Walk) -> tuple[tuple[int, Rule, tuple[int
     return tuple(made)
 
 
+walks: list[None] = []  # one for each walk of gradients that is on its way, in any thread
+
+
 def decompose(order: Sequence[Node]) -> bool:
     """Puts what pending composite ops are made of below their nodes, before they run without their gradients.
 
     What the gradients read is computed and kept then, and not computed once more. Returns whether there were any.
+    Not while gradients are computed, where a hook reads a value: the walk knows the nodes as they were.
     """
+    if walks:
+        return False
     made: composite.Made = {}
     for node in order:
         op = node.op

@@ -235,3 +235,16 @@ def recording(stand_ins: dict[Node, Node]) -> Iterator[None]:
         for queue in inner.values():
             for storage in executor.independent(queue):
                 storage.wait()
+
+
+def gradients(
+    grad: Call, outputs: object, inputs: object, given: object, create_graph: bool, materialize: bool
+) -> tuple[Tensor, ...]:
+    """One walk for many vectors, which lie along the first axis of what is `given`: grad with is_grads_batched."""
+    vectors: Any = [given] if given is None or isinstance(given, TensorBase) else given
+
+    def walked(*each: Tensor) -> object:
+        return grad(outputs, inputs, each, True, create_graph, materialize_grads=materialize)
+
+    found: tuple[Tensor, ...] = vmap(walked)(*vectors)
+    return found

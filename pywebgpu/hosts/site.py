@@ -73,6 +73,7 @@ LATER = (
     "compiler/serialization.py",
     "compiler/validate.py",
     "composites/convolution.py",
+    "composites/distance.py",
     "composites/einsum.py",
     "composites/fourier.py",
     "composites/linear_loss.py",
@@ -171,6 +172,7 @@ LATER = (
     "runtime/disk_cache.py",
     "step_capture/host_data.py",
     "tensor/copies.py",
+    "tensor/grad_fn.py",
     "tensor/types.py",
     "utils/",
 )

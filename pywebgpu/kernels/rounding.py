@@ -17,7 +17,7 @@ TEXTS = (
   return bitcast<f32>((b + 0x7fffu + ((b >> 16u) & 1u)) & 0xffff0000u);
 }""",
     # The bits of what a float16 or a bfloat16 can hold. pack2x16float may round, or flush what is small, and a driver
-    # takes unpack2x16float of it for its argument.
+    # takes unpack2x16float of it, and f32(f16(x)), for what they are made of.
     """fn p_half_bits(x: f32) -> u32 {
   let b = bitcast<u32>(x);
   let size = b & 0x7fffffffu;

@@ -119,6 +119,10 @@ class Module(StateDict):
         """hook(module, grad_input, grad_output) when the gradients of the inputs are known; it may return others."""
         return _add(self._backward_hooks, hook, prepend=prepend)
 
+    def register_backward_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """register_full_backward_hook by its name of older programs."""
+        return self.register_full_backward_hook(hook)
+
     # Modes
 
     def train(self, mode: bool = True) -> Self:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Self
 
 from pywebgpu import devices
@@ -31,6 +32,7 @@ from pywebgpu.tensor.size import Size
 from pywebgpu.tensor.view import Path, shorter
 
 if TYPE_CHECKING:
+    from pywebgpu.tensor.grad_fn import GradFn
     from pywebgpu.tensor.tensor import Tensor
 
 Traits = tuple[bool, tuple[object, ...], Path]
@@ -256,9 +258,9 @@ class TensorBase:
         return self._flag or not self._node.requires
 
     @property
-    def grad_fn(self) -> Node | None:
-        """The op that made this tensor, or None for a leaf. For looking at, as in torch."""
-        return None if self.is_leaf else self._node
+    def grad_fn(self) -> GradFn | None:
+        """The function that made this tensor, or None for a leaf. For looking at, as in torch."""
+        return None if self.is_leaf else import_module("pywebgpu.tensor.grad_fn").of(self._node)
 
     def _traits(self) -> Traits:
         """What a step depends on besides the value: whether it is a leaf that wants a gradient, who waits for it, which

@@ -90,6 +90,7 @@ class ConversionMethods(InplaceMethods):
         return self.to(device=other.device, dtype=other.dtype)
 
     def cpu(self) -> Tensor:
+        """The tensor on device cpu."""
         return self.to("cpu")
 
     async def cpu_async(self) -> Tensor:
@@ -98,6 +99,7 @@ class ConversionMethods(InplaceMethods):
         return self if self._storage.device is device else await transfer.transfer_async(self, device)  # type: ignore[return-value]
 
     def webgpu(self) -> Tensor:
+        """The tensor on device webgpu."""
         return self.to("webgpu")
 
     def cuda(self, device: DeviceLike = None, non_blocking: builtins.bool = False) -> Tensor:
@@ -112,8 +114,7 @@ class ConversionMethods(InplaceMethods):
 
     is_cuda = property(lambda self: self._storage.device.name == "cuda")
     is_mps = property(lambda self: self._storage.device.name == "mps")
-    is_sparse = is_quantized = is_xpu = is_nested = is_meta = is_ipu = is_maia = property(lambda self: False)
-    is_mkldnn = is_mtia = is_sparse_csr = is_vulkan = is_xla = property(lambda self: False)
+    is_sparse = is_quantized = is_xpu = is_nested = is_meta = property(lambda self: False)
     is_cpu = property(lambda self: self._storage.device.name == "cpu")
     is_webgpu = property(lambda self: self._storage.device.name == "webgpu")
     itemsize = property(lambda self: self.dtype.itemsize)
@@ -122,20 +123,16 @@ class ConversionMethods(InplaceMethods):
     names = property(lambda self: (None,) * self.ndim)
     output_nr = property(lambda self: 0)
 
-    def __dlpack__(self, **options: object) -> object:
-        array: Any = self.numpy()
-        return array.__dlpack__()
-
-    def __dlpack_device__(self) -> tuple[builtins.int, builtins.int]:
-        return 1, 0
-
     def element_size(self) -> builtins.int:
+        """Bytes of an element."""
         return self.dtype.itemsize
 
     def is_floating_point(self) -> builtins.bool:
+        """Whether its dtype is a float's."""
         return self.dtype.is_floating_point
 
     def is_complex(self) -> builtins.bool:
+        """Whether its elements are complex numbers."""
         return self.dtype.is_complex
 
     def is_inference(self) -> builtins.bool:
@@ -143,6 +140,7 @@ class ConversionMethods(InplaceMethods):
         return self._inference
 
     def is_same_size(self, other: TensorBase) -> builtins.bool:
+        """Whether another has this shape."""
         return tuple(self.shape) == tuple(other.shape)
 
     def is_nonzero(self) -> builtins.bool:
@@ -150,24 +148,31 @@ class ConversionMethods(InplaceMethods):
         return builtins.bool(self)
 
     def is_conj(self) -> builtins.bool:
+        """Whether its elements are yet to be conjugated."""
         return False
 
     def is_neg(self) -> builtins.bool:
+        """Whether its elements are yet to be negated: never."""
         return False
 
     def is_signed(self) -> builtins.bool:
+        """Whether its dtype has negative numbers."""
         return self.dtype.is_signed
 
     def is_pinned(self) -> builtins.bool:
+        """Whether it lies in pinned memory: never."""
         return False
 
     def pin_memory(self) -> Tensor:
+        """The tensor itself: no memory is pinned."""
         return self  # type: ignore[return-value]
 
     def is_shared(self) -> builtins.bool:
+        """Whether other processes see its memory: never."""
         return False
 
     def share_memory_(self) -> Self:
+        """The tensor itself: threads share memory anyway."""
         return self
 
     def get_device(self) -> builtins.int:
@@ -179,6 +184,7 @@ class ConversionMethods(InplaceMethods):
         return self.untyped_storage().data_ptr() + self.storage_offset() * self.dtype.itemsize
 
     def untyped_storage(self) -> _StorageFacts:
+        """The memory that it shows, for telling which tensors share it."""
         return _StorageFacts(self)
 
     def is_set_to(self, other: TensorBase) -> builtins.bool:
@@ -256,12 +262,15 @@ class ConversionMethods(InplaceMethods):
         return made.requires_grad_() if options.get("requires_grad") else made
 
     def new_zeros(self, *size: Any, **options: Any) -> Tensor:
+        """A tensor of zeros, with this dtype and device."""
         return self.new_full(as_tuple(size or options.pop("size")), 0, **options)
 
     def new_ones(self, *size: Any, **options: Any) -> Tensor:
+        """A tensor of ones, with this dtype and device."""
         return self.new_full(as_tuple(size or options.pop("size")), 1, **options)
 
     def new_empty(self, *size: Any, **options: Any) -> Tensor:
+        """A tensor of a shape, with this dtype and device."""
         return self.new_zeros(*size, **options)
 
 

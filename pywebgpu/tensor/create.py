@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import import_module
 from operator import index
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -53,7 +54,7 @@ def tensor(
     else:
         opened = devices.open_device(device)
         if hasattr(data, "__dlpack__") and not from_data.is_array(data):
-            data = from_data.of_dlpack(data)
+            data = import_module("pywebgpu.utils.dlpack").array_of(data)
         if from_data.is_array(data):
             made = Tensor._new(from_data.from_array(data, dtype, opened), opened)
             made = made if dtype is None else made.to(dtype)
@@ -89,18 +90,6 @@ def from_numpy(array: NDArray[Any]) -> Tensor:
     if not from_data.is_array(array):
         raise TypeError(f"expected np.ndarray (got {type(array).__name__})")
     return tensor(array)
-
-
-def from_dlpack(ext_tensor: object, *, device: factory_options.DeviceLike = None, copy: bool | None = None) -> Tensor:
-    """A tensor with a copy of another library's: whatever has DLPack's protocol."""
-    if not hasattr(ext_tensor, "__dlpack__"):
-        raise TypeError(f"from_dlpack needs an object with __dlpack__, got {type(ext_tensor).__name__}")
-    return tensor(ext_tensor, device=device)
-
-
-def to_dlpack(tensor: Tensor) -> object:
-    """DLPack's capsule of a copy."""
-    return tensor.__dlpack__()
 
 
 def frombuffer(

@@ -124,15 +124,6 @@ def is_array(data: object) -> TypeGuard[Array]:
     return hasattr(data, "__array_interface__") and not isinstance(data, TensorBase)
 
 
-def of_dlpack(data: Any) -> Array:
-    """The array of another library's tensor, which may lie on its device."""
-    import numpy as np
-
-    if hasattr(data, "detach"):  # PyTorch's own
-        data = data.detach().cpu()
-    return np.from_dlpack(data)
-
-
 def is_sequence(data: object) -> TypeGuard[Sequence[Any]]:
     return isinstance(data, Sequence | array.array) and not isinstance(data, str | bytes)
 

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 # Methods that torch has on tensors only.
 METHODS = {
-    "cholesky", "qr", "svd", "cholesky_inverse", "cholesky_solve", "prelu", "hardshrink", "is_ipu", "is_maia",
-    "is_mkldnn", "is_mtia", "is_sparse_csr", "is_vulkan", "is_xla",
+    "cholesky", "qr", "svd", "cholesky_inverse", "cholesky_solve", "prelu", "hardshrink",
+
     "to_sparse", "to_sparse_coo", "to_dense", "coalesce", "indices", "values", "is_coalesced", "sparse_dim",
     "dense_dim",
     "corrcoef", "cov", "det", "digamma", "inverse", "lgamma", "logdet", "matrix_exp", "mvlgamma", "pinverse",

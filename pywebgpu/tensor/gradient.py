@@ -60,7 +60,8 @@ def grad(
     """
     wanted = [inputs] if isinstance(inputs, TensorBase) else list(inputs)
     if is_grads_batched:
-        return _batched(outputs, wanted, grad_outputs, create_graph, allow_unused or materialize_grads)
+        walked = import_module("pywebgpu.func.batch").gradients
+        return walked(grad, outputs, wanted, grad_outputs, create_graph, bool(allow_unused or materialize_grads))  # type: ignore[no-any-return]
     roots, seeds = _seeds(outputs, grad_outputs)
     for tensor in wanted:
         if not tensor.requires_grad:
@@ -80,23 +81,6 @@ def grad(
             node = pointwise.full(0.0, tensor._node.spec)
         results.append(None if node is None else tensor._new(node, tensor._storage.device))
     return tuple(results)
-
-
-def _batched(
-    outputs: TensorBase | Sequence[TensorBase],
-    inputs: list[TensorBase],
-    grad_outputs: Grads,
-    create_graph: bool,
-    materialize: bool | None,
-) -> tuple[Any, ...]:
-    """One walk for many vectors, which lie along the first axis of `grad_outputs`."""
-    given = [grad_outputs] if grad_outputs is None or isinstance(grad_outputs, TensorBase) else list(grad_outputs)
-
-    def walked(*vectors: Any) -> tuple[Any, ...]:
-        return grad(outputs, inputs, vectors, True, create_graph, materialize_grads=bool(materialize))
-
-    found: tuple[Any, ...] = import_module("pywebgpu.func.batch").vmap(walked)(*given)
-    return found
 
 
 def _seeds(tensors: TensorBase | Sequence[TensorBase], given: Grads) -> tuple[list[Node], list[Node]]:

@@ -96,7 +96,8 @@ def named(method: Callable[P, Tensor], source: Callable[..., Node]) -> Callable[
         source = source.args[0]
     name: str = getattr(source, "__name__", "") or getattr(source, "name", "")
     method.__name__ = method.__qualname__ = name.rstrip("_")
-    method.__doc__ = source.__doc__ if hasattr(source, "__name__") else f"{method.__name__}, by element."
+    own = source.__doc__ if hasattr(source, "__name__") else ""
+    method.__doc__ = own or f"{method.__name__}, by element."
     return method
 
 

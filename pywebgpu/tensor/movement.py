@@ -32,15 +32,19 @@ class MovementMethods(TensorBase):
     @overload
     def size(self, dim: int) -> int: ...
     def size(self, dim: int | None = None) -> Size | int:
+        """The shape, or the size of an axis."""
         return self.shape if dim is None else self.shape[shapes.axis(dim, self.ndim)]
 
     def dim(self) -> int:
+        """How many axes it has."""
         return self.ndim
 
     def numel(self) -> int:
+        """How many elements it has."""
         return prod(self.shape)
 
     def nelement(self) -> int:
+        """How many elements it has."""
         return self.numel()
 
     @overload
@@ -48,13 +52,16 @@ class MovementMethods(TensorBase):
     @overload
     def stride(self, dim: int) -> int: ...
     def stride(self, dim: int | None = None) -> tuple[int, ...] | int:
+        """Steps in memory from one element of an axis to the next."""
         found = strides_of(self)[0]
         return found if dim is None else found[shapes.axis(dim, self.ndim)]
 
     def storage_offset(self) -> int:
+        """Where its first element lies in its memory."""
         return strides_of(self)[1]
 
     def is_contiguous(self, memory_format: object = None) -> bool:
+        """Whether elements lie in the order of its axes."""
         expected = shapes.strides(self.shape)
         have = strides_of(self)[0]
         return 0 in self.shape or all(n == 1 or a == b for n, a, b in zip(self.shape, have, expected, strict=True))
@@ -85,12 +92,15 @@ class MovementMethods(TensorBase):
         return layout.is_view(self._storage.node.spec.shape, path, new)
 
     def view_as(self, other: TensorBase) -> Tensor:
+        """A view in the shape of another."""
         return self.view(other.shape)
 
     def reshape_as(self, other: TensorBase) -> Tensor:
+        """The elements in the shape of another."""
         return self.reshape(other.shape)
 
     def contiguous(self, memory_format: object = None) -> Tensor:
+        """The tensor itself: what a device reads is in order."""
         return self if self.is_contiguous() else self.clone()  # type: ignore[return-value]
 
     def clone(self, *, memory_format: object = None) -> Tensor:
@@ -98,6 +108,7 @@ class MovementMethods(TensorBase):
         return self._new(pointwise.copy(self._node), self._storage.device)
 
     def flatten(self, start_dim: int = 0, end_dim: int = -1) -> Tensor:
+        """Some axes as one; all of them if none are named."""
         start, end = shapes.axis(start_dim, self.ndim), shapes.axis(end_dim, self.ndim)
         if start > end:
             raise ShapeError("flatten() has invalid args: start_dim cannot come after end_dim")
@@ -106,15 +117,18 @@ class MovementMethods(TensorBase):
         return self.reshape(*self.shape[:start], prod(self.shape[start : end + 1]), *self.shape[end + 1 :])
 
     def ravel(self) -> Tensor:
+        """All axes as one."""
         return self.reshape(-1)
 
     @aliased
     def unflatten(self, dim: int, sizes: Sequence[int]) -> Tensor:
+        """An axis as several."""
         at = shapes.axis(dim, self.ndim)
         return self.reshape(*self.shape[:at], *shapes.resolve(sizes, self.shape[at]), *self.shape[at + 1 :])
 
     @aliased
     def squeeze(self, dim: int | Sequence[int] | None = None) -> Tensor:
+        """A view without axes of size 1."""
         if dim is None:
             drop = {a for a, n in enumerate(self.shape) if n == 1}
         else:
@@ -124,12 +138,14 @@ class MovementMethods(TensorBase):
 
     @aliased
     def unsqueeze(self, dim: int) -> Tensor:
+        """A view with one more axis, of size 1."""
         at = shapes.axis(dim, self.ndim + 1)
         return self._view(movement.reshape, shape=(*self.shape[:at], 1, *self.shape[at:]))
 
     # Permutations
 
     def permute(self, *dims: Any, **named: Any) -> Tensor:
+        """The axes in another order."""
         order = tuple(shapes.axis(d, self.ndim) for d in as_tuple(dims, named))
         if len(order) != self.ndim:
             raise ShapeError(
@@ -142,6 +158,7 @@ class MovementMethods(TensorBase):
         return self._view(movement.permute, order=order)
 
     def transpose(self, dim0: int, dim1: int) -> Tensor:
+        """Two axes exchanged."""
         a, b = shapes.axis(dim0, self.ndim), shapes.axis(dim1, self.ndim)
         if self.ndim == 0:
             return self._view(movement.reshape, shape=())
@@ -152,6 +169,7 @@ class MovementMethods(TensorBase):
     swapaxes = swapdims = transpose
 
     def t(self) -> Tensor:
+        """The two axes of a matrix exchanged."""
         if self.ndim > 2:
             raise ShapeError(f"t() expects a tensor with <= 2 dimensions, but self is {self.ndim}D")
         return self.transpose(0, 1) if self.ndim == 2 else self._view(movement.reshape, shape=tuple(self.shape))
@@ -169,6 +187,7 @@ class MovementMethods(TensorBase):
         return self.transpose(-2, -1)
 
     def movedim(self, source: int | Sequence[int], destination: int | Sequence[int]) -> Tensor:
+        """Some axes moved to other positions."""
         come = [source] if isinstance(source, int) else list(source)
         go = [destination] if isinstance(destination, int) else list(destination)
         if len(come) != len(go):
@@ -207,9 +226,11 @@ class MovementMethods(TensorBase):
         return grown._view(reduction.expand, shape=tuple(new))
 
     def expand_as(self, other: TensorBase) -> Tensor:
+        """A view grown to the shape of another."""
         return self.expand(*other.shape)
 
     def broadcast_to(self, *size: Any, **named: Any) -> Tensor:
+        """A view grown to a shape."""
         return self.expand(*as_tuple(size, named))
 
     def repeat(self, *sizes: Any, **named: Any) -> Tensor:
@@ -228,6 +249,7 @@ class MovementMethods(TensorBase):
         )
 
     def tile(self, *dims: Any, **named: Any) -> Tensor:
+        """Copies of it side by side."""
         times = as_tuple(dims, named)
         return self.repeat((1,) * (self.ndim - len(times)) + times)
 
@@ -241,6 +263,7 @@ class MovementMethods(TensorBase):
 
     @aliased
     def narrow(self, dim: int, start: int, length: int) -> Tensor:
+        """A view of some elements along an axis."""
         if self.ndim == 0:
             raise ShapeError("narrow() cannot be applied to a 0-dim tensor.")
         at = shapes.axis(dim, self.ndim)
@@ -256,6 +279,7 @@ class MovementMethods(TensorBase):
 
     @aliased
     def select(self, dim: int, index: int) -> Tensor:
+        """The elements at a position of an axis, without it."""
         if self.ndim == 0:
             raise RangeError("select() cannot be applied to a 0-dim tensor.")
         at = shapes.axis(dim, self.ndim)
@@ -267,6 +291,7 @@ class MovementMethods(TensorBase):
         return self._sliced(at, index % n, 1).squeeze(at)
 
     def split(self, split_size: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
+        """Parts of one size, or of the sizes in a list, along an axis."""
         at = shapes.axis(dim, self.ndim)
         n = self.shape[at]
         if isinstance(split_size, int):
@@ -286,6 +311,7 @@ class MovementMethods(TensorBase):
 
     @aliased
     def chunk(self, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
+        """So many parts of about one size, along an axis."""
         if chunks < 1:
             raise ShapeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
         n = self.shape[shapes.axis(dim, self.ndim)]
@@ -293,6 +319,7 @@ class MovementMethods(TensorBase):
 
     @aliased
     def unbind(self, dim: int = 0) -> tuple[Tensor, ...]:
+        """The slices along an axis, without it."""
         at = shapes.axis(dim, self.ndim)
         return tuple(self.select(at, i) for i in range(self.shape[at]))
 
@@ -325,19 +352,23 @@ class MovementMethods(TensorBase):
     # Copies in another order
 
     def flip(self, *dims: Any, **named: Any) -> Tensor:
+        """The order along some axes reversed."""
         axes = as_tuple(dims, named)
         found = shapes.axes(axes, self.ndim) if axes else ()
         return self._new(pointwise.copy(movement.flip(self._node, axes=found)), self._storage.device)
 
     def fliplr(self) -> Tensor:
+        """The order of columns reversed."""
         return self.flip(1)
 
     def flipud(self) -> Tensor:
+        """The order of rows reversed."""
         if self.ndim < 1:
             raise ShapeError("Input must be >= 1-d.")
         return self.flip(0)
 
     def roll(self, shifts: int | Sequence[int], dims: int | Sequence[int] | None = None) -> Tensor:
+        """Elements moved along axes; what leaves at an end comes in at the other."""
         if dims is None:
             return self.reshape(-1).roll(shifts, 0).reshape(self.shape)
         moves = [shifts] if isinstance(shifts, int) else list(shifts)

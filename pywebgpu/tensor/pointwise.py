@@ -96,6 +96,7 @@ class PointwiseMethods(TensorBase):
         return apply(elementwise.logaddexp, self, other, 2.0)
 
     def positive(self) -> Tensor:
+        """The tensor itself. Raises RuntimeError for bools."""
         if not self.dtype.is_signed and self.dtype.kind == 0:
             raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
         return self  # type: ignore[return-value]  # Only Tensors are made.
@@ -143,9 +144,11 @@ class PointwiseMethods(TensorBase):
     clip = clamp
 
     def clamp_min(self, min: Operand) -> Tensor:
+        """No element below a bound."""
         return self.clamp(min, None)
 
     def clamp_max(self, max: Operand) -> Tensor:
+        """No element above a bound."""
         return self.clamp(None, max)
 
     def nan_to_num(self, nan: float | None = None, posinf: float | None = None, neginf: float | None = None) -> Tensor:

@@ -31,6 +31,7 @@ class ReshapingMethods(ConversionMethods):
     # Splits
 
     def split_with_sizes(self, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
+        """Parts of the sizes in a list, along an axis."""
         return self.split(list(split_sizes), dim)
 
     def tensor_split(self, indices_or_sections: Tensor | Sizes, dim: int = 0) -> tuple[Tensor, ...]:
@@ -48,12 +49,15 @@ class ReshapingMethods(ConversionMethods):
         return tuple(self.narrow(dim, start, max(end - start, 0)) for start, end in pairwise(ends))
 
     def hsplit(self, indices_or_sections: Tensor | Sizes) -> tuple[Tensor, ...]:
+        """Parts along the second axis; of a vector along its only one."""
         return self.tensor_split(indices_or_sections, 0 if self.ndim == 1 else 1)
 
     def vsplit(self, indices_or_sections: Tensor | Sizes) -> tuple[Tensor, ...]:
+        """Parts along the first axis."""
         return self.tensor_split(indices_or_sections, 0)
 
     def dsplit(self, indices_or_sections: Tensor | Sizes) -> tuple[Tensor, ...]:
+        """Parts along the third axis."""
         return self.tensor_split(indices_or_sections, 2)
 
     # Copies in another order
@@ -103,6 +107,7 @@ class ReshapingMethods(ConversionMethods):
         return found.expand(size)  # type: ignore[no-any-return]
 
     def as_strided_(self, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Self:
+        """Becomes a view of its memory by steps."""
         return self._become(self.as_strided(size, stride, storage_offset))
 
     def sum_to_size(self, *size: Any) -> Tensor:
@@ -129,6 +134,7 @@ class ReshapingMethods(ConversionMethods):
         return self._new(pointwise.bitcast(self._node, dtype=dtype), self._storage.device)
 
     def ndimension(self) -> int:
+        """How many axes it has."""
         return self.ndim
 
     swapaxes = swapdims = aliased(ConversionMethods.transpose)
@@ -142,6 +148,7 @@ class ReshapingMethods(ConversionMethods):
     # Transposed
 
     def adjoint(self) -> Tensor:
+        """The last two axes exchanged, and conjugated."""
         found: Tensor = self.mT.conj()
         return found
 
@@ -174,6 +181,7 @@ class ReshapingMethods(ConversionMethods):
         return self._show(flat._sliced(0, start, count).view(shape))
 
     def resize_as_(self, other: TensorBase) -> Self:
+        """Takes the shape of another."""
         return self.resize_(other.shape)
 
     def set_(self, source: Tensor) -> Self:
@@ -188,15 +196,19 @@ class ReshapingMethods(ConversionMethods):
         return self._show(view)
 
     def squeeze_(self, dim: Dims = None) -> Self:
+        """Loses axes of size 1."""
         return self._become(self.squeeze(dim))
 
     def unsqueeze_(self, dim: int) -> Self:
+        """Gets one more axis, of size 1."""
         return self._become(self.unsqueeze(dim))
 
     def transpose_(self, dim0: int, dim1: int) -> Self:
+        """Exchanges two of its axes."""
         return self._become(self.transpose(dim0, dim1))
 
     swapaxes_ = swapdims_ = transpose_
 
     def t_(self) -> Self:
+        """Exchanges the axes of a matrix."""
         return self._become(self.t())

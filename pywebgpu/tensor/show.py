@@ -13,7 +13,7 @@ from pywebgpu import dtypes
 from pywebgpu.autodiff import grad_mode
 from pywebgpu.dtypes import DType
 from pywebgpu.errors import CannotWaitError
-from pywebgpu.ir.graph import OUTPUT, Custom, Node
+from pywebgpu.ir.graph import Node
 from pywebgpu.tensor import movement
 
 if TYPE_CHECKING:
@@ -70,6 +70,7 @@ def printoptions(**options: Any) -> Iterator[None]:
 
 def text(tensor: Tensor) -> str:
     """repr(tensor). Waits for the device; where Python cannot, it says what is known without the values."""
+    made = tensor.grad_fn  # Before the value is read: a layer's node is taken apart for that.
     prefix = "tensor(" if type(tensor).__name__ in _PLAIN else f"{type(tensor).__name__}("
     suffixes = [] if tensor.device.type == "cpu" else [f"device='{tensor.device}'"]
     if tensor.numel() == 0:
@@ -88,8 +89,8 @@ def text(tensor: Tensor) -> str:
             body = "<not read: await x.cpu_async()>"
             suffixes += [f"size={tuple(tensor.shape)}"]
             suffixes += [f"dtype={tensor.dtype}"] if tensor.dtype is dtypes.default() else []
-    if tensor.grad_fn is not None:
-        suffixes.append(f"grad_fn=<{gradient_name(tensor._node)}>")
+    if made is not None:
+        suffixes.append(f"grad_fn=<{made.name()}>")
     elif tensor.requires_grad:
         suffixes.append("requires_grad=True")
     return _with_suffixes(prefix + body, suffixes, len(prefix))
@@ -100,11 +101,8 @@ _PLAIN = ("Tensor", "Parameter")
 
 def gradient_name(node: Node) -> str:
     """What torch calls the gradient of an op: AddBackward0."""
-    if isinstance(node.op, Custom):
-        return node.op.name
-    if node.op is OUTPUT:
-        (node,) = node.inputs or (node,)
-    return "".join(part.capitalize() for part in node.op.name.split("_") if part) + "Backward0"
+    found: str = import_module("pywebgpu.tensor.grad_fn").name(node)
+    return found
 
 
 def _body(tensor: Tensor, indent: int) -> str:

@@ -43,3 +43,9 @@ def test_tensors_of_other_libraries_are_taken() -> None:
     assert torch.from_dlpack(ours).tolist() == [1.0, 1.0]
     with pytest.raises(TypeError, match="__dlpack__"):
         pywebgpu.from_dlpack([1.0])
+
+
+def test_every_method_says_what_it_does() -> None:
+    kind = pywebgpu.Tensor
+    methods = [name for name in dir(kind) if not name.startswith("_") and callable(getattr(kind, name))]
+    assert [name for name in methods if not getattr(kind, name).__doc__] == []

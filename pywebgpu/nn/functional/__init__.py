@@ -17,10 +17,10 @@ _NAMES = {
         "fractional_max_pool3d_with_indices"
     ),
     "linear_loss": "linear_cross_entropy",
-    "loss": "binary_cross_entropy binary_cross_entropy_with_logits cross_entropy l1_loss mse_loss nll_loss",
+    "loss": "binary_cross_entropy binary_cross_entropy_with_logits cross_entropy nll_loss",
     "margins": (
-        "cosine_embedding_loss cosine_similarity gaussian_nll_loss hinge_embedding_loss huber_loss kl_div "
-        "margin_ranking_loss multi_margin_loss multilabel_soft_margin_loss pairwise_distance poisson_nll_loss "
+        "cosine_embedding_loss cosine_similarity gaussian_nll_loss hinge_embedding_loss huber_loss kl_div l1_loss "
+        "margin_ranking_loss mse_loss multi_margin_loss multilabel_soft_margin_loss pairwise_distance poisson_nll_loss "
         "smooth_l1_loss soft_margin_loss triplet_margin_loss triplet_margin_with_distance_loss"
     ),
     "rows": (

@@ -2,7 +2,6 @@
 
 import warnings as _warnings
 
-from pywebgpu.composites import distance as _distance
 from pywebgpu.composites import loss as _loss
 from pywebgpu.tensor import tensor as _tensor
 from pywebgpu.tensor.apply import apply as _apply
@@ -88,29 +87,3 @@ def binary_cross_entropy_with_logits(
     return _apply(
         _loss.binary_cross_entropy_with_logits, input, target, weight, pos_weight=pos_weight, reduction=reduction
     )
-
-
-def mse_loss(
-    input: _T,
-    target: _T,
-    size_average: _Flag = None,
-    reduce: _Flag = None,
-    reduction: str = "mean",
-    weight: _T | None = None,
-) -> _T:
-    """(x - target)^2"""
-    reduction = _reduction(size_average, reduce, reduction)
-    return _apply(_distance.mse_loss, input, target, weight, reduction=reduction)
-
-
-def l1_loss(
-    input: _T,
-    target: _T,
-    size_average: _Flag = None,
-    reduce: _Flag = None,
-    reduction: str = "mean",
-    weight: _T | None = None,
-) -> _T:
-    """|x - target|"""
-    reduction = _reduction(size_average, reduce, reduction)
-    return _apply(_distance.l1_loss, input, target, weight, reduction=reduction)

@@ -1,4 +1,4 @@
-"""Losses of pairs, of margins and of distributions: apart from those that most programs train with."""
+"""Losses of numbers, pairs, margins and distributions: apart from those of classes, by which language models train."""
 
 from collections.abc import Callable as _Callable
 
@@ -221,3 +221,29 @@ def triplet_margin_with_distance_loss(
         far = far.minimum(distance(positive, negative))
     found: _T = (near - far + margin).clamp(min=0)
     return found if reduction == "none" else found.sum() if reduction == "sum" else found.mean()
+
+
+def mse_loss(
+    input: _T,
+    target: _T,
+    size_average: _Flag = None,
+    reduce: _Flag = None,
+    reduction: str = "mean",
+    weight: _T | None = None,
+) -> _T:
+    """(x - target)^2"""
+    reduction = _base._reduction(size_average, reduce, reduction)
+    return _apply(_distance.mse_loss, input, target, weight, reduction=reduction)
+
+
+def l1_loss(
+    input: _T,
+    target: _T,
+    size_average: _Flag = None,
+    reduce: _Flag = None,
+    reduction: str = "mean",
+    weight: _T | None = None,
+) -> _T:
+    """|x - target|"""
+    reduction = _base._reduction(size_average, reduce, reduction)
+    return _apply(_distance.l1_loss, input, target, weight, reduction=reduction)

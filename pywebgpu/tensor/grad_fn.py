@@ -1,0 +1,224 @@
+"""What `grad_fn` shows: the graph by PyTorch's names, for programs that draw it or print tensors.
+
+A function of PyTorch's may be several nodes here, so names are told from what a node is made of, and the graph of a
+program is PyTorch's as far as these patterns go; any other op has its own name.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from pywebgpu.ir.graph import OUTPUT, Custom, Leaf, Node
+
+if TYPE_CHECKING:
+    from pywebgpu.tensor.base import TensorBase
+
+# The names of ops that PyTorch calls otherwise. Names without a number get 0.
+NAMES = {
+    "cast": "ToCopy",
+    "conv": "Convolution",
+    "copy": "Clone",
+    "layer_norm": "NativeLayerNorm",
+    "take": "Gather",
+    "scan": "Cumsum",
+    "group_norm": "NativeGroupNorm",
+}
+PASSING = ("alias", "expand")  # PyTorch has no function there: a view of all of it, and broadcasting
+
+
+def name(node: Node) -> str:
+    """What torch calls the gradient of an op: AddBackward0."""
+    while node.op.name == "alias" and node.inputs:
+        (node,) = node.inputs
+    node = _value(node)
+    if isinstance(node.op, Custom):
+        return node.op.name
+    found = _pattern(node) or NAMES.get(node.op.name) or "".join(p.capitalize() for p in node.op.name.split("_") if p)
+    base, number = (found[:-1], found[-1]) if found[-1:].isdigit() else (found, "0")
+    return f"{base}Backward{number}"
+
+
+def _value(node: Node) -> Node:
+    """The op behind a node: a reduction's result is copied to memory of its own, and is one of several values."""
+    for _ in range(3):
+        if node.op is OUTPUT and node.inputs:
+            node = node.inputs[0]
+        elif node.op.name == "copy" and node.inputs and node.inputs[0].op.name in ("reshape", "permute"):
+            inner = node.inputs[0]
+            if inner.inputs and isinstance(inner.inputs[0].op, Leaf | Custom):
+                return node
+            if inner.inputs and inner.inputs[0].op.name == "alias":
+                return node
+            node = inner.inputs[0] if inner.inputs else node
+    return node
+
+
+def _op(node: Node, *path: int) -> str:
+    """The name of the op at a path of inputs; "" where there is none."""
+    for at in path:
+        if at >= len(node.inputs):
+            return ""
+        node = node.inputs[at]
+    return node.op.name
+
+
+def _pattern(node: Node) -> str | None:
+    """The name of a function of PyTorch's that is several ops here, or that other ops share; None of any other."""
+    op, inputs, shape = node.op.name, node.inputs, node.spec.shape
+    if op in ("sum", "max", "min"):
+        is_whole = all(n == 1 for n in shape)
+        return op.capitalize() + ("01" if op == "sum" else "10")[not is_whole]
+    if op == "largest":
+        return "Max0"
+    if op == "div" and _op(node, 0) == "sum":
+        return _mean(node)
+    if op == "div" and (_op(node, 0), _op(node, 1, 0)) == ("exp", "sum"):
+        return "Softmax"
+    if op == "sub" and (_op(node, 0), _op(node, 1, 0)) == ("sub", "log"):
+        return "LogSoftmax"
+    if op == "sub" and inputs and isinstance(inputs[0].op, Leaf) and not inputs[0].requires:
+        return "Rsub1"
+    if op == "mul" and len(inputs) == 2 and inputs[0] is inputs[1]:
+        return "Pow"
+    if op == "pow" and len(inputs) == 2 and not isinstance(inputs[1].op, Leaf):
+        return "Pow1"
+    if op in ("matmul", "linear"):
+        return "Addmm" if len(inputs) > 2 else {1: "Dot", 2: "Mm", 3: "Bmm"}.get(len(shape), "UnsafeView")
+    if op == "add" and (_op(node, 0), _op(node, 1)) == ("matmul", "expand"):
+        return "Addmm"
+    if op == "where" and len(inputs) == 3:
+        if _op(node, 0, 0) == "random_bits":
+            return "Mul"
+        if isinstance(inputs[1].op, Leaf) and not inputs[1].requires:
+            return "MaskedFill"
+    if op == "clamp":
+        return "Clamp1"
+    return _moved(node)
+
+
+def _mean(node: Node) -> str:
+    square = node.inputs[0].inputs[0]
+    if _op(node, 0, 0, 0) == "sub" and square.op.name == "mul" and square.inputs[0] is square.inputs[1]:
+        return "Var" if _op(square, 0, 1) == "expand" else "MseLoss"
+    rows = square.inputs[0] if square.op.name == "reshape" and square.inputs else square
+    if rows.op.name == "sub" and _op(rows, 0) == "log":
+        return "NllLoss"
+    return "Mean0" if all(n == 1 for n in node.spec.shape) else "Mean1"
+
+
+def _reads(node: Node) -> tuple[Node, ...]:
+    """What the function of PyTorch's reads, past the ops that it is made of."""
+    match _pattern(node):
+        case "Softmax":
+            return node.inputs[0].inputs[0].inputs[:1]
+        case "LogSoftmax":
+            return node.inputs[0].inputs[:1]
+        case "NllLoss":
+            rows = node.inputs[0].inputs[0]
+            rows = rows if rows.op.name == "sub" else rows.inputs[0]
+            for _ in range(4):  # logarithm, sum, exponential, difference from the largest
+                rows = rows.inputs[0] if rows.inputs else rows
+            return rows.inputs[:1]
+        case "MseLoss":
+            return node.inputs[0].inputs[0].inputs[0].inputs
+        case "Var" | "Mean0" | "Mean1" as title:
+            inner = node.inputs[0].inputs
+            return inner[0].inputs[0].inputs[:1] if title == "Var" else inner
+        case "Addmm" if node.op.name == "add":
+            return (node.inputs[1], *node.inputs[0].inputs)
+    return node.inputs
+
+
+def _moved(node: Node) -> str | None:
+    """The name of a view."""
+    if node.op.name == "permute":
+        order = node.attrs["order"]
+        moved = sum(at != to for at, to in enumerate(order))
+        return "T" if order == (1, 0) else "Transpose0" if moved == 2 else None
+    if node.op.name == "reshape" and node.inputs:
+        before, after = node.inputs[0].spec.shape, node.spec.shape
+        if [n for n in before if n != 1] == [n for n in after if n != 1] and len(before) != len(after):
+            if len(before) < len(after):
+                return "Unsqueeze"
+            return "Select" if node.inputs[0].op.name == "slice" else "Squeeze"
+        return "View"
+    return None
+
+
+class GradFn:
+    """The function whose gradient a node is, as torch shows it: compared by the node."""
+
+    __slots__ = ("_node",)
+    variable: object
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+
+    def name(self) -> str:
+        return type(self).__name__
+
+    @property
+    def next_functions(self) -> tuple[tuple[GradFn | None, int], ...]:
+        """The functions of the values that this one reads, and which result of each; None of what wants no gradient."""
+        found: list[tuple[GradFn | None, int]] = []
+        for inner in _reads(_value(self._node)):
+            if not isinstance(inner.op, Leaf) or inner.requires or inner.op.name == "data":
+                found.append((of(inner), 0))
+        return tuple(found)
+
+    @property
+    def metadata(self) -> dict[Any, Any]:
+        return {}
+
+    @property
+    def requires_grad(self) -> bool:
+        return self._node.requires
+
+    def register_hook(self, hook: object) -> NoReturn:
+        raise NotImplementedError(f"{self.name()}.register_hook: use Tensor.register_hook on what it made or read")
+
+    register_prehook = register_hook
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, GradFn) and other._node is self._node
+
+    def __hash__(self) -> int:
+        return id(self._node)
+
+    def __repr__(self) -> str:
+        return f"<{self.name()} object at {id(self._node):#x}>"
+
+
+class AccumulateGrad(GradFn):
+    """Where the gradient of a leaf, `variable`, is added up."""
+
+    __slots__ = ()
+
+    @property
+    def variable(self) -> TensorBase | None:  # type: ignore[override]
+        return self._node.accumulator.tensor() if self._node.accumulator is not None else None
+
+    @property
+    def next_functions(self) -> tuple[tuple[GradFn | None, int], ...]:
+        return ()
+
+
+def of(node: Node) -> GradFn | None:
+    """What stands for a node; None where no gradient flows."""
+    if not node.requires:
+        return None
+    while not _is_leaf(node) and node.op.name in PASSING and node.inputs:
+        node = node.inputs[0]
+    return AccumulateGrad(node) if _is_leaf(node) else _kind(name(node))(node)
+
+
+def _is_leaf(node: Node) -> bool:
+    if node.accumulator is not None and (tensor := node.accumulator.tensor()) is not None and tensor._flag:
+        return True
+    return not node.inputs and not node.freed
+
+
+@lru_cache(512)
+def _kind(title: str) -> type[GradFn]:
+    return type(title, (GradFn,), {"__slots__": ()})
