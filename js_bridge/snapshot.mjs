@@ -10,8 +10,8 @@ import { pathToFileURL } from "node:url";
 import { gzipSync } from "node:zlib";
 
 /**
- * pyodide: its folder. parts: the file parts.py. archive: what it unpacks. modules: to import. into: the file to write.
- * @typedef {{ pyodide: string, parts: string, archive: string, modules: string[], into: string }} Job
+ * pyodide: its folder. parts: the file parts.py. archive: what it unpacks. rest: what imports may also need. modules: to import. into: the file to write.
+ * @typedef {{ pyodide: string, parts: string, archive: string, rest: string, modules: string[], into: string }} Job
  */
 
 /** @type {Job} */
@@ -21,6 +21,7 @@ const MAKE = `
 import sys
 sys.path.insert(0, "${FOLDER}")
 import parts
+parts.unpack(open("${FOLDER}/rest", "rb").read())
 parts.carry("${FOLDER}/archive", ${JSON.stringify(job.modules)})`;
 
 /** @type {typeof import("pyodide")} */
@@ -29,6 +30,7 @@ const python = await loadPyodide({ indexURL: job.pyodide, _makeSnapshot: true })
 python.FS.mkdirTree(FOLDER);
 python.FS.writeFile(`${FOLDER}/parts.py`, readFileSync(job.parts));
 python.FS.writeFile(`${FOLDER}/archive`, readFileSync(job.archive));
+python.FS.writeFile(`${FOLDER}/rest`, readFileSync(job.rest));
 python.runPython(MAKE);
 writeFileSync(job.into, gzipSync(/** @type {any} */ (python).makeMemorySnapshot(), { level: 6 }));
 process.exit(0);

@@ -3,12 +3,14 @@
 import os
 import re
 from collections.abc import Generator, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page
 
-from pywebgpu.hosts import chromium, site
+from pywebgpu.hosts import chromium, prepared, site
+from pywebgpu.settings import settings
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "test-results"
@@ -28,12 +30,15 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="session")
-def address() -> Iterator[str]:
-    """Where the pages are served."""
-    pages = site.Site(site.find_folders(cdn=False))
-    pages.prepare()
-    with chromium.served(pages) as found:
-        yield found
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Where the pages are served, with all that a server makes for them once."""
+    kept = replace(settings, cache=str(tmp_path_factory.mktemp("kept")))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(prepared, "settings", kept)
+        pages = site.Site(site.find_folders(cdn=False))
+        pages.prepare()
+        with chromium.served(pages) as found:
+            yield found
 
 
 @pytest.fixture

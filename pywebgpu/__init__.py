@@ -34,9 +34,6 @@ from pywebgpu.tensor import random as _random
 from pywebgpu.tensor import sorting as _ordered
 from pywebgpu.tensor.limits import finfo as finfo
 from pywebgpu.tensor.limits import iinfo as iinfo
-from pywebgpu.tensor.show import get_printoptions as get_printoptions
-from pywebgpu.tensor.show import printoptions as printoptions
-from pywebgpu.tensor.show import set_printoptions as set_printoptions
 from pywebgpu.tensor.size import Size as Size
 from pywebgpu.tensor.tensor import Tensor as Tensor
 from pywebgpu.version import __version__ as __version__
@@ -51,10 +48,11 @@ legacy_contiguous_format = contiguous_format
 # Parts that are imported when they are first asked for.
 _PARTS = {
     "accelerator", "amp", "autograd", "backends", "cuda", "data", "display", "distributions", "fft", "func", "io",
-    "linalg", "memory", "nn", "optim", "profiler", "random", "signal", "sparse", "special", "utils", "version",
-    "webgpu",
+    "linalg", "masked", "memory", "nn", "optim", "profiler", "random", "signal", "sparse", "special", "utils",
+    "version", "webgpu",
 }  # fmt: skip
 _ELSEWHERE = {"save": "pywebgpu.io.state", "load": "pywebgpu.io.state", "compile": "pywebgpu.step_capture.function"}
+_ELSEWHERE |= dict.fromkeys(("get_printoptions", "printoptions", "set_printoptions"), "pywebgpu.tensor.show")
 _ELSEWHERE["save_async"] = "pywebgpu.io.saving"
 _ELSEWHERE["capture"] = _ELSEWHERE["compile"]
 _ANOMALY = ("is_anomaly_enabled", "is_anomaly_check_nan_enabled", "set_anomaly_enabled")
@@ -66,35 +64,6 @@ _AUTOCAST += ("get_autocast_cpu_dtype", "get_autocast_gpu_dtype", "is_autocast_c
 _AUTOCAST += ("set_autocast_cpu_enabled", "set_autocast_gpu_dtype")
 _AUTOCAST += ("is_autocast_enabled", "set_autocast_cache_enabled", "set_autocast_dtype", "set_autocast_enabled")
 _ELSEWHERE |= dict.fromkeys(_AUTOCAST, "pywebgpu.amp.autocast_mode")
-_COMPLEX = "pywebgpu.tensor.complex_numbers"
-_NUMERIC = """
-    bartlett_window blackman_window cdist cholesky constant_pad_nd corrcoef cov cumulative_trapezoid digamma
-    fill hamming_window hann_window lgamma mvlgamma pdist qr renorm svd unravel_index vander
-"""
-_ELSEWHERE |= dict.fromkeys(_NUMERIC.split(), "pywebgpu.tensor.numeric")
-_COPIES = """
-    alias_copy as_strided_copy as_strided_scatter detach_copy diagonal_copy empty_permuted empty_strided expand_copy
-    narrow_copy permute_copy select_copy split_copy split_with_sizes_copy squeeze_copy t_copy transpose_copy unbind_copy
-    unfold_copy unsafe_chunk unsafe_split unsafe_split_with_sizes unsqueeze_copy view_copy
-"""
-_ELSEWHERE |= dict.fromkeys(_COPIES.split(), "pywebgpu.tensor.copies")
-_NATIVE = """
-    _chunk_cat _native_batch_norm_legit _segment_reduce _unsafe_masked_index _unsafe_masked_index_put_accumulate
-    grid_sampler grid_sampler_2d grid_sampler_3d native_batch_norm native_dropout native_group_norm native_layer_norm
-    segment_reduce
-"""
-_ELSEWHERE |= dict.fromkeys(_NATIVE.split(), "pywebgpu.operators")
-_ELSEWHERE |= dict.fromkeys(("complex", "imag", "polar", "real", "view_as_complex", "view_as_real"), _COMPLEX)
-_ELSEWHERE["kaiser_window"] = "pywebgpu.signal.windows"
-_LINEAR = "cholesky_inverse cholesky_solve det inverse logdet matrix_exp pinverse slogdet"
-_ELSEWHERE |= dict.fromkeys(_LINEAR.split(), "pywebgpu.linalg")
-_ELSEWHERE["polygamma"] = "pywebgpu.special"
-_ELSEWHERE |= dict.fromkeys(("Event", "Stream", "OutOfMemoryError", "AcceleratorError"), "pywebgpu.cuda")
-_ELSEWHERE["GradScaler"] = "pywebgpu.amp"
-_ELSEWHERE |= {"sparse_coo_tensor": "pywebgpu.sparse", "spmm": "pywebgpu.sparse"}
-_ELSEWHERE |= dict.fromkeys(("poisson", "binomial"), "pywebgpu.distributions.sampling")
-_ELSEWHERE |= dict.fromkeys(("from_dlpack", "to_dlpack"), "pywebgpu.utils.dlpack")
-_ELSEWHERE["vmap"] = "pywebgpu.func.batch"
 _ELSEWHERE |= {"explain": "pywebgpu.inspector", "visualize": "pywebgpu.inspector"}
 
 
@@ -104,7 +73,7 @@ def __getattr__(name: str) -> _Any:
     elif name in _limits.FUNCTIONAL:
         found = "pywebgpu.nn.functional"
     else:
-        found = _ELSEWHERE.get(name, "")
+        found = _ELSEWHERE.get(name) or _rare(name)
     try:
         module = _import_module(found) if found else None
     except ModuleNotFoundError as error:
@@ -119,8 +88,17 @@ def __getattr__(name: str) -> _Any:
     return _import_module("pywebgpu.stand_ins").module(name) or _lazy.absent(__name__)(name)
 
 
+def _rare(name: str) -> str:
+    """The module of a name that few programs use; "" of none. `import` asks for each file of this folder as well."""
+    if name.startswith("__") or _PathFinder.find_spec(f"pywebgpu.{name}", __path__) is not None:
+        return ""
+    found: str = _import_module("pywebgpu.rare_names").NAMES.get(name, "")
+    return found
+
+
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_PARTS, *_ELSEWHERE, *_limits.FUNCTIONAL})
+    rare = _import_module("pywebgpu.rare_names").NAMES
+    return sorted({*globals(), *_PARTS, *_ELSEWHERE, *rare, *_limits.FUNCTIONAL})
 
 
 def set_default_dtype(d: dtype) -> None:

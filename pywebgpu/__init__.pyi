@@ -16,6 +16,7 @@ from pywebgpu import fft as fft
 from pywebgpu import func as func
 from pywebgpu import io as io
 from pywebgpu import linalg as linalg
+from pywebgpu import masked as masked
 from pywebgpu import memory as memory
 from pywebgpu import nn as nn
 from pywebgpu import optim as optim
@@ -86,6 +87,14 @@ from pywebgpu.linalg import logdet as logdet
 from pywebgpu.linalg import matrix_exp as matrix_exp
 from pywebgpu.linalg import pinverse as pinverse
 from pywebgpu.linalg import slogdet as slogdet
+from pywebgpu.lu_factors import geqrf as geqrf
+from pywebgpu.lu_factors import lu as lu
+from pywebgpu.lu_factors import lu_solve as lu_solve
+from pywebgpu.lu_factors import lu_unpack as lu_unpack
+from pywebgpu.lu_factors import ormqr as ormqr
+from pywebgpu.lu_factors import pca_lowrank as pca_lowrank
+from pywebgpu.lu_factors import svd_lowrank as svd_lowrank
+from pywebgpu.lu_factors import triangular_solve as triangular_solve
 from pywebgpu.nn.functional import adaptive_avg_pool1d as adaptive_avg_pool1d
 from pywebgpu.nn.functional import adaptive_max_pool1d as adaptive_max_pool1d
 from pywebgpu.nn.functional import alpha_dropout as alpha_dropout
@@ -153,6 +162,8 @@ from pywebgpu.step_capture.free_number import Number
 from pywebgpu.step_capture.function import capture as capture
 from pywebgpu.step_capture.function import compile as compile
 from pywebgpu.tensor.base import TensorBase
+from pywebgpu.tensor.bits import frexp as frexp
+from pywebgpu.tensor.bits import nextafter as nextafter
 from pywebgpu.tensor.complex_numbers import complex as complex
 from pywebgpu.tensor.complex_numbers import imag as imag
 from pywebgpu.tensor.complex_numbers import polar as polar
@@ -243,10 +254,14 @@ from pywebgpu.tensor.numeric import cov as cov
 from pywebgpu.tensor.numeric import cumulative_trapezoid as cumulative_trapezoid
 from pywebgpu.tensor.numeric import digamma as digamma
 from pywebgpu.tensor.numeric import fill as fill
+from pywebgpu.tensor.numeric import gradient as gradient
 from pywebgpu.tensor.numeric import hamming_window as hamming_window
 from pywebgpu.tensor.numeric import hann_window as hann_window
+from pywebgpu.tensor.numeric import histogram as histogram
+from pywebgpu.tensor.numeric import histogramdd as histogramdd
 from pywebgpu.tensor.numeric import lgamma as lgamma
 from pywebgpu.tensor.numeric import mvlgamma as mvlgamma
+from pywebgpu.tensor.numeric import nonzero_static as nonzero_static
 from pywebgpu.tensor.numeric import pdist as pdist
 from pywebgpu.tensor.numeric import qr as qr
 from pywebgpu.tensor.numeric import renorm as renorm
@@ -485,6 +500,8 @@ def fmod_(input: Tensor, other: Operand, *, out: Tensor | None = ...) -> Tensor:
 def frac(input: Tensor, *, out: Tensor | None = ...) -> Tensor: ...
 def frac_(input: Tensor, *, out: Tensor | None = ...) -> Tensor: ...
 def gather(input: Tensor, dim: builtins.int, index: Tensor, *, sparse_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor: ...
+def gcd(input: Tensor, *args: Any, **options: Any) -> object: ...
+def gcd_(input: Tensor, *args: Any, **options: Any) -> object: ...
 def ge(input: Tensor, other: Operand, *, out: Tensor | None = ...) -> Tensor: ...
 def ge_(input: Tensor, other: Operand, *, out: Tensor | None = ...) -> Tensor: ...
 def geometric_(input: Tensor, p: builtins.float, *, generator: Draws = ..., out: Tensor | None = ...) -> Tensor: ...
@@ -547,6 +564,8 @@ def istft(input: Tensor, *args: Any, **options: Any) -> object: ...
 def item_async(input: Tensor) -> Number: ...
 def kron(input: Tensor, *args: Any, out: Tensor | None = ..., **options: Any) -> Tensor: ...
 def kthvalue(input: Tensor, k: builtins.int, dim: builtins.int = ..., keepdim: builtins.bool = ...) -> Extreme: ...
+def lcm(input: Tensor, *args: Any, **options: Any) -> object: ...
+def lcm_(input: Tensor, *args: Any, **options: Any) -> object: ...
 def ldexp(input: Tensor, other: Operand, *, out: Tensor | None = ...) -> Tensor: ...
 def ldexp_(input: Tensor, other: Operand, *, out: Tensor | None = ...) -> Tensor: ...
 def le(input: Tensor, other: Operand, *, out: Tensor | None = ...) -> Tensor: ...

@@ -260,6 +260,12 @@ NAMES: dict[str, tuple[tuple[str, str], ...]] = {
             "thread_safe_generator",
         ),
     ),
+    "masked": (
+        (
+            "its functions take tensors and masks (mask=): torch.masked.sum, mean, softmax and more",
+            "MaskedTensor as_masked_tensor is_masked_tensor masked_tensor",
+        ),
+    ),
     "sparse": (
         (
             "sparse tensors are coordinates and values here (torch.sparse_coo_tensor)",
@@ -335,10 +341,10 @@ NAMES: dict[str, tuple[tuple[str, str], ...]] = {
 }
 
 
-def find(path: str, name: str) -> Any:
+def find(path: str, name: str) -> object:
     """A class that raises when it is made or called. Raises AttributeError for what PyTorch has not either."""
-    stand_ins = import_module("pywebgpu.stand_ins")
-    known = stand_ins.ANSWERS.get(f"{path}.{name}")
+    stand_ins: Any = import_module("pywebgpu.stand_ins")
+    known: object = stand_ins.ANSWERS.get(f"{path}.{name}")
     if known is not None:
         return known
     whole = f"torch.{path}.{name}" if path else f"torch.{name}"

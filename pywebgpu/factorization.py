@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pywebgpu import dtypes
 from pywebgpu.autograd.function import Function, FunctionCtx
 from pywebgpu.errors import DTypeError, ShapeError
+from pywebgpu.ir.graph import thread_state
 from pywebgpu.tensor import create, functions
 
 if TYPE_CHECKING:
@@ -255,6 +256,45 @@ class SVD(Function):
         if V.shape[-2] > k:
             found = found + U @ ((gV - V @ right) / row).mT
         return found, None
+
+
+class SingularValues(Function):
+    """S of A = U diag(S) V^T alone: its gradient divides by nothing."""
+
+    @staticmethod
+    def forward(ctx: FunctionCtx, A: Tensor) -> Tensor | tuple[Tensor, ...]:
+        U, S, Vh = host("linalg.svdvals", lambda np, a: tuple(np.linalg.svd(a, full_matrices=False)), A)
+        ctx.save_for_backward(A, U, S, Vh)
+        return S
+
+    @staticmethod
+    def backward(ctx: FunctionCtx, g: Tensor) -> Gradients:
+        A, U, _, Vh = ctx.saved_tensors
+        if thread_state.grad and (A.requires_grad or g.requires_grad):
+            U, _, Vh = run_all(SVD, A, False)  # Its gradient is asked for, too.
+        found: Tensor = (U * g.unsqueeze(-2)) @ Vh
+        return found
+
+
+class CholeskySolve(Function):
+    """X of A X = B by a factor of A. As by PyTorch, the gradient of the factor fills both of its triangles."""
+
+    @staticmethod
+    def forward(ctx: FunctionCtx, B: Tensor, L: Tensor, upper: bool) -> Tensor | tuple[Tensor, ...]:
+        first = run(SolveTriangular, L.mT if upper else L, B, False, False)
+        found = run(SolveTriangular, L if upper else L.mT, first, True, False)
+        ctx.save_for_backward(L, found)
+        ctx.upper = upper  # type: ignore[attr-defined]
+        return found
+
+    @staticmethod
+    def backward(ctx: FunctionCtx, g: Tensor) -> Gradients:
+        L, X = ctx.saved_tensors
+        upper = ctx.upper  # type: ignore[attr-defined]
+        gB = run(CholeskySolve, g, L, upper)
+        common = gB @ X.mT
+        common = common + common.mT
+        return gB, -(L @ common) if upper else -(common @ L), None
 
 
 class Eigh(Function):

@@ -36,7 +36,7 @@ def names(
 def absent(package: str) -> Callable[[str], Any]:
     """The `__getattr__` of a module of PyTorch's name: what is not here raises when it is used, and says why."""
 
-    def find(name: str) -> Any:
+    def find(name: str) -> object:
         if not name.startswith("_"):
             return import_module("pywebgpu.absent").find(package.removeprefix("pywebgpu").removeprefix("."), name)
         raise AttributeError(f"module {package!r} has no attribute {name!r}")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import import_module
 from math import ceil, inf, log2, prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pywebgpu import dtypes, factorization, lazy, shapes
 from pywebgpu.composites import reduce
 from pywebgpu.dtypes import DType
+from pywebgpu.errors import ShapeError
 from pywebgpu.tensor import create, limits
 from pywebgpu.tensor.apply import apply
 from pywebgpu.tensor.base import TensorBase
@@ -235,7 +237,7 @@ def svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> 
 def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
     """The singular values, the largest first."""
     factorization.require("linalg.svdvals", A)
-    return factorization.run_all(factorization.SVD, A, False)[1]
+    return factorization.run(factorization.SingularValues, A)
 
 
 def eigh(A: Tensor, UPLO: str = "L") -> tuple[Tensor, ...]:
@@ -279,7 +281,9 @@ def matrix_rank(
     A: Tensor, tol: Tolerance = None, hermitian: bool = False, *, atol: Tolerance = None, rtol: Tolerance = None
 ) -> Tensor:
     """How many singular values are larger than a tolerance."""
-    values = svdvals(A)
+    values = svdvals(A.detach())
+    if not values.numel():
+        return create.zeros(A.shape[:-2], dtype=dtypes.int64, device=str(A.device))
     atol = tol if atol is None else atol
     default = max(A.shape[-2:]) * limits.finfo(A.dtype).eps if atol is None else 0.0
     relative = values.amax(-1, keepdim=True) * (default if rtol is None else rtol)
@@ -289,6 +293,8 @@ def matrix_rank(
 
 def matrix_exp(A: Tensor) -> Tensor:
     """e^A: a polynomial of A over a power of two, squared as often."""
+    if A.dtype.is_floating_point and A.dtype.itemsize == 2:
+        return matrix_exp(A.float()).to(A.dtype)
     factorization.require("matrix_exp", A, square=True)
     if A.numel() == 0:
         return A.clone()
@@ -306,9 +312,22 @@ def matrix_exp(A: Tensor) -> Tensor:
 
 def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None) -> tuple[Tensor, ...]:
     """X that makes |A X - B| least, by the pseudoinverse."""
-    found = pinv(A, rcond) @ B
-    rest = (A @ found - B).square().sum(-2) if A.shape[-2] > A.shape[-1] else create.zeros(0, device=str(A.device))
-    return _result("linalg_lstsq", "solution residuals rank singular_values", (found, rest, matrix_rank(A), svdvals(A)))
+    driver = driver or "gelsy"
+    if driver not in ("gels", "gelsy", "gelsd", "gelss"):
+        raise RuntimeError(
+            "torch.linalg.lstsq: parameter `driver` should be one of (gels, gelsy, gelsd, gelss), but got: " + driver
+        )
+    is_vector = B.ndim == 1 or (A.ndim - 1 == B.ndim and tuple(B.shape) == tuple(A.shape[:-1]))
+    right = B.unsqueeze(-1) if is_vector else B
+    found = pinv(A, rcond) @ right
+    none = create.zeros(0, dtype=A.dtype, device=str(A.device))
+    values = svdvals(A.detach()) if driver in ("gelsd", "gelss") else none
+    rank = none.long() if driver == "gels" else matrix_rank(A, rtol=rcond)
+    rest = none
+    if A.shape[-2] > A.shape[-1] and driver != "gelsy":
+        rest = (A @ found - right).square().sum(-2)
+    found = found.squeeze(-1) if is_vector else found
+    return _result("linalg_lstsq", "solution residuals rank singular_values", (found, rest, rank, values))
 
 
 def cond(A: Tensor, p: float | str | None = None) -> Tensor:
@@ -352,13 +371,41 @@ def eig(A: Tensor) -> Tensor:
 eigvals = eig
 
 
+def ldl_factor(*args: object, **options: object) -> Tensor:
+    """Not here: its blocks are LAPACK's. See cholesky and lu_factor."""
+    raise NotImplementedError("linalg.ldl_factor is not here: use linalg.cholesky, or linalg.lu_factor")
+
+
+ldl_factor_ex = ldl_solve = ldl_factor
+
+
+_FACTORS = {name: name for name in ("lu_factor", "lu_factor_ex", "householder_product")}
+_FACTORS |= {"lu": "triangles", "lu_solve": "solve_factored"}
+
+
+def __getattr__(name: str) -> Any:
+    """Functions of LU factors and reflections, which few programs need; and why others are not here."""
+    if name in _FACTORS:
+        return getattr(import_module("pywebgpu.lu_factors"), _FACTORS[name])
+    return lazy.absent(__name__)(name)
+
+
 # What torch has in its own namespace
 
 
 def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
     """X of A X = B by A's Cholesky factor."""
-    first = solve_triangular(L.mT if upper else L, B, upper=False)
-    return solve_triangular(L if upper else L.mT, first, upper=True)
+    for name, part in (("B", B), ("L", L)):
+        if part.ndim < 2:
+            raise ShapeError(f"cholesky_solve: {name} should have at least 2 dimensions, but has {part.ndim}")
+    factorization.require("cholesky_solve", L, square=True)
+    if B.shape[-2] != L.shape[-1]:
+        raise ShapeError(f"Incompatible matrix sizes for cholesky_solve: {list(L.shape)} and {list(B.shape)}")
+    if B.dtype is not L.dtype:
+        raise RuntimeError(f"cholesky_solve: expected one dtype, got {B.dtype} and {L.dtype}")
+    lead = shapes.broadcast(tuple(L.shape[:-2]), tuple(B.shape[:-2]))
+    b, a = B.expand(*lead, *B.shape[-2:]), L.expand(*lead, *L.shape[-2:])
+    return factorization.run(factorization.CholeskySolve, b, a, upper)
 
 
 def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
@@ -374,6 +421,3 @@ def logdet(A: Tensor) -> Tensor:
 
 
 inverse, pinverse = inv, pinv
-
-
-__getattr__ = lazy.absent(__name__)

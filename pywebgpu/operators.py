@@ -46,9 +46,19 @@ def native_layer_norm(
     input: Tensor, normalized_shape: Sequence[int], weight: Maybe, bias: Maybe, eps: float
 ) -> tuple[Tensor, ...]:
     """layer_norm, mean, inverse of the standard deviation."""
-    axes = list(range(-len(normalized_shape), 0))
+    shape = tuple(normalized_shape)
+    if not shape or tuple(input.shape[-len(shape) :]) != shape:
+        raise RuntimeError(
+            f"Given normalized_shape={list(shape)}, expected input with shape [*, {str(list(shape))[1:-1]}], but got "
+            f"input of size{list(input.shape)}: it is to be at least 1-dimensional"
+        )
+    for name, part in (("weight", weight), ("bias", bias)):
+        if part is not None and tuple(part.shape) != shape:
+            raise RuntimeError(f"Expected {name} to be of same shape as normalized_shape, but got {list(part.shape)}")
+    axes = list(range(-len(shape), 0))
     mean, rstd = _statistics(input.detach(), axes, eps)
-    return _scaled(_normal(input, axes, eps), weight, bias).to(input.dtype), mean, rstd
+    out = _scaled(_normal(input, axes, eps), weight, bias)
+    return out.to(input.dtype), mean.to(input.dtype), rstd.to(input.dtype)
 
 
 def native_group_norm(
@@ -75,7 +85,7 @@ def native_batch_norm(
 ) -> tuple[Tensor, ...]:
     """batch_norm, and while training mean and inverse of the standard deviation."""
     axes = [axis for axis in range(input.ndim) if axis != 1]
-    saved = [part.flatten() for part in _statistics(input.detach(), axes, eps)] if training else None
+    saved = [part.flatten().to(input.dtype) for part in _statistics(input.detach(), axes, eps)] if training else None
     out = functional.batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
     return out, *(saved or (input.new_empty(0), input.new_empty(0)))
 

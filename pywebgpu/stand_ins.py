@@ -27,7 +27,6 @@ REASONS = {
     "hub": "download the source and weights of a model, and torch.load them",
     "jit": "use torch.compile, or torch.save_program",
     "library": "an operator is a function of tensors: torch.autograd.Function gives it a gradient",
-    "masked": "use torch.where and masked_fill",
     "monitor": "use torch.profiler",
     "mps": 'the device is "webgpu"',
     "mtia": 'the device is "webgpu"',
@@ -64,6 +63,7 @@ INSIDE = {
     "logistic_normal lowrank_multivariate_normal mixture_same_family multinomial multivariate_normal negative_binomial "
     "normal one_hot_categorical pareto poisson relaxed_bernoulli relaxed_categorical studentT transformed_distribution "
     "transforms uniform utils von_mises weibull wishart",
+    "masked": "maskedtensor",
     "nn": "attention backends common_types cpp functional grad init intrinsic modules parallel parameter qat "
     "quantizable quantized utils",
     "optim": "adadelta adagrad adam adamax adamw asgd lbfgs lr_scheduler nadam optimizer radam rmsprop rprop sgd "

@@ -41,7 +41,8 @@ try:
     said = ""
 except torch.errors.CannotWaitError as error:
     said = str(error)
-from pywebgpu import doctor
+from pywebgpu import doctor, nn
+nn.Linear  # Its files are imported before the device is known.
 [said, torch.tensor([1, 2], device="cpu").tolist(), doctor.as_text(doctor.examine())]`);
   assert.match(said[0], /: await torch\.webgpu\.init\(\)$/);
   assert.deepEqual(said[1], [1, 2]);

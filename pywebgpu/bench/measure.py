@@ -7,6 +7,7 @@ import statistics
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
+from types import ModuleType
 from typing import Any
 
 from pywebgpu import devices
@@ -151,7 +152,7 @@ def settle(engine: Engine) -> None:
         engine.wait()
 
 
-def products(library: Any, device: str) -> Callable[[], object]:
+def products(library: ModuleType, device: str) -> Callable[[], object]:
     """Work of some milliseconds on a GPU, which leaves nothing."""
     operand: list[Any] = []
 

@@ -11,11 +11,14 @@ import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any
 
 from pywebgpu import devices
 from pywebgpu.bench import measure
 from pywebgpu.devices.base import Device
+from pywebgpu.dtypes import DType
+from pywebgpu.tensor.tensor import Tensor
 
 RUNS = 9
 WARM_UP = 3
@@ -92,14 +95,15 @@ def _time(step: Callable[[], object], device: Device, busy: Callable[[], object]
     return statistics.median(found) / 1e6
 
 
-def _moving(torch: Any, device: Device) -> list[Callable[[], Made]]:
+def _moving(torch: ModuleType, device: Device) -> list[Callable[[], Made]]:
     size = SMALL if device.target.features.kind == "cpu" else LARGE
     width = 768
     rows = size // 8 // width
     compiled = torch.compile
 
-    def data(*shape: int) -> Any:
-        return torch.ones(shape, device=device.name)
+    def data(*shape: int) -> Tensor:
+        made: Tensor = torch.ones(shape, device=device.name)
+        return made
 
     def copy() -> Made:
         x = data(size)
@@ -149,11 +153,11 @@ def _moving(torch: Any, device: Device) -> list[Callable[[], Made]]:
     return [copy, pointwise, adamw, normed, normed_back, softmax, losses]
 
 
-def _multiplying(torch: Any, device: Device) -> list[Callable[[], Made]]:
+def _multiplying(torch: ModuleType, device: Device) -> list[Callable[[], Made]]:
     is_small = device.target.features.kind == "cpu"
     side = SMALL_SIDE if is_small else SIDE
 
-    def product(layout: str, dtype: Any) -> Callable[[], Made]:
+    def product(layout: str, dtype: DType) -> Callable[[], Made]:
         def made() -> Made:
             x = torch.ones(side, side, device=device.name).to(dtype)
             y = torch.ones(side, side, device=device.name).to(dtype)

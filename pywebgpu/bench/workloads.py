@@ -199,7 +199,7 @@ def _fill(torch: ModuleType, model: Module) -> None:
             parameter.copy_(_tensor(torch, str(parameter.device), data))
 
 
-def _by_formula(torch: ModuleType, count: int, at: int, device: Any) -> Tensor:
+def _by_formula(torch: ModuleType, count: int, at: int, device: object) -> Tensor:
     n = torch.arange(count, device=device)
     drawn = ((n % 4099) * 53 + (n % 613) * 97 + 31 * at) % 1009
     made: Tensor = drawn.float() / 504.0 - 1.0
@@ -249,7 +249,7 @@ def _pictures(name: str, model: Callable[..., object], size: int, batch: int) ->
     def data() -> tuple[Data, Data]:
         return Data((batch, 3, size, size), []), integers(classes, batch)
 
-    def optimizer(torch: ModuleType, parameters: Any) -> object:
+    def optimizer(torch: ModuleType, parameters: object) -> object:
         return torch.optim.SGD(parameters, lr=0.01, momentum=0.9)
 
     text = f"{size} x {size}, batch {batch}, {classes} classes, SGD with momentum"

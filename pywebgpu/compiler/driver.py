@@ -9,7 +9,7 @@ from pywebgpu import dtypes
 from pywebgpu.compiler import memory_plan, packed_stores, suballocation
 from pywebgpu.compiler.fusion_group import FusionGroup
 from pywebgpu.compiler.kernel_table import KernelTable
-from pywebgpu.compiler.passes import PASSES, align_operands, expand, scatters, simplify, split_products
+from pywebgpu.compiler.passes import PASSES, expand, scatters, simplify, split_products
 from pywebgpu.compiler.program import Dispatch, HostCall, Program, Slot, Written
 from pywebgpu.compiler.schedule import Schedule, scheduled
 from pywebgpu.errors import CompileError
@@ -26,9 +26,19 @@ from pywebgpu.kernels.templates import Claims
 from pywebgpu.ops import pointwise
 from pywebgpu.settings import settings
 
-FITS = (  # passes that ask what the device is
-    scatters.lower_scatters, align_operands.align_operands, split_products.split_products,
-)  # fmt: skip
+
+def align_operands(roots: tuple[Node, ...], order: Sequence[Node], claims: Claims) -> tuple[Node, ...]:
+    """A page, which has no subgroup matrices, does not load the pass."""
+    if not claims.target.features.matrices:
+        return roots
+    found: tuple[Node, ...] = import_module("pywebgpu.compiler.passes.align_operands").align_operands(
+        roots, order, claims
+    )
+    return found
+
+
+# Passes that ask what the device is.
+FITS = scatters.lower_scatters, align_operands, split_products.split_products
 
 
 def compile_graph(

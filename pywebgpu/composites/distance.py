@@ -52,7 +52,8 @@ def soft_margin_loss(x: Node, target: Node, *, reduction: str = "mean") -> Node:
     """log(1 + exp(-target x))"""
     product = arithmetic.mul(target, x)
     precision.require_floating("soft_margin_loss", product)
-    return reduced(pointwise.log1p(pointwise.exp(pointwise.neg(product))), reduction)
+    losses = pointwise.log1p(pointwise.exp(pointwise.neg(precision.upcast(product))))
+    return arithmetic.cast(reduced(losses, reduction), product.spec.dtype)
 
 
 # Vectors

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from math import prod
 
+from pywebgpu import dtypes
 from pywebgpu.composites import arithmetic, precision, reduce
 from pywebgpu.composites.composite_op import composite
 from pywebgpu.errors import ShapeError
@@ -137,6 +138,8 @@ def addr(base: Node, a: Node, b: Node, *, beta: Number = 1, alpha: Number = 1) -
     """beta base + alpha outer(a, b). Shapes: a (m), b (n), base broadcasts to (m, n)."""
     product = outer(a, b)
     dtype = arithmetic.result_type(base, product)
+    if dtype is dtypes.bool_:
+        beta, alpha = bool(beta), bool(alpha)
     for name, value in (("beta", beta), ("alpha", alpha)):
         arithmetic.factor(value, dtype, name)
     return _plus("addr", base, product, beta, alpha)

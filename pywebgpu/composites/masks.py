@@ -26,6 +26,8 @@ def masked_fill(x: Node, mask: Node, value: Node | Number) -> Node:
             "masked_fill only supports a 0-dimensional value tensor, but got tensor with "
             f"{len(value.spec.shape)} dimension(s)."
         )
+    if not x.spec.dtype.is_complex and isinstance(value, complex):
+        raise DTypeError(f"value cannot be converted to type {x.spec.dtype} without overflow")
     return arithmetic.where(mask, indexing.scalar(value, x), x)
 
 

@@ -94,6 +94,8 @@ def batch_norm_fixed(
     x: Node, mean: Node, variance: Node, weight: Node | None = None, bias: Node | None = None, eps: float = 1e-5
 ) -> Node:
     """Scales each channel by a given `mean` and `variance` (c,): evaluation."""
+    if x.spec.shape == (0,):
+        return pointwise.copy(x)
     _check_channels("batch_norm", x, weight, bias, mean, variance)
     wide = precision.upcast(x)
     mean, variance = precision.upcast(mean), precision.upcast(variance)
@@ -150,16 +152,19 @@ def local_response_norm(x: Node, size: int, alpha: float = 1e-4, beta: float = 0
         raise ValueError(f"Expected 3D or higher dimensionality input (got {rank} dimensions)")
     if 0 in x.spec.shape:
         return x
-    wide = precision.upcast(x)
+    dtype = arithmetic.floating(x)
+    wide = precision.upcast(arithmetic.cast(x, dtype))
     shape = list(x.spec.shape)
     shape[1] += size - 1
     starts = tuple(size // 2 if axis == 1 else 0 for axis in range(rank))
     padded = movement.pad(pointwise.mul(wide, wide), shape=tuple(shape), starts=starts, steps=(1,) * rank)
     windows = movement.window(padded, axis=1, size=size, step=1, dilation=1)
     square = reduce.drop(reduce.row_mean(windows, (rank,)), (rank,), keepdim=False)
+    if dtype is not x.spec.dtype:  # PyTorch's mean of whole numbers is cut off.
+        square = pointwise.trunc(square)
     scale = pointwise.add(pointwise.mul(square, arithmetic.like(square, alpha)), arithmetic.like(square, k))
     out = pointwise.div(wide, pointwise.pow_(scale, arithmetic.like(scale, beta)))
-    return arithmetic.cast(out, x.spec.dtype)
+    return arithmetic.cast(out, dtype)
 
 
 def normalize(x: Node, p: float = 2.0, dim: int | Sequence[int] = 1, eps: float = 1e-12) -> Node:

@@ -86,7 +86,8 @@ def avg_pool(
     Shapes, errors: as max_pool.
     """
     name = f"avg_pool{rank}d"
-    precision.require_floating(name, x)
+    if x.spec.dtype is not dtypes.int64:  # PyTorch's only whole numbers here: quotients are cut off.
+        precision.require_floating(name, x)
     kernel = sizes("kernel_size", kernel_size, rank)
     step = kernel if stride is None else sizes("stride", stride, rank)
     pad, ones = sizes("padding", padding, rank), (1,) * rank
@@ -99,14 +100,18 @@ def avg_pool(
     if divisor_override is not None:
         if divisor_override == 0:
             raise ShapeError("divisor must be not zero")
-        return arithmetic.cast(pointwise.div(total, arithmetic.like(total, divisor_override)), x.spec.dtype)
+        return arithmetic.cast(_quotient(total, arithmetic.like(total, divisor_override)), x.spec.dtype)
     counted = tuple(n + 2 * p for n, p in zip(space, pad, strict=True)) if count_include_pad else space
     begin = (0,) * rank if count_include_pad else pad
     full = tuple(n + p + a for n, p, a in zip(space, pad, after, strict=True))
-    for axis in range(rank):
+    for axis in range(rank):  # The quotient of quotients that are cut off is that of the product.
         n = _counts(total, axis, rank, counted[axis], begin[axis], full[axis], kernel[axis], step[axis])
-        total = arithmetic.div(total, n)
+        total = _quotient(total, n)
     return arithmetic.cast(total, x.spec.dtype)
+
+
+def _quotient(total: Node, n: Node) -> Node:
+    return arithmetic.div(total, n, None if total.spec.dtype.kind is Kind.FLOAT else "trunc")
 
 
 def _counts(total: Node, axis: int, rank: int, counted: int, begin: int, full: int, kernel: int, step: int) -> Node:

@@ -288,11 +288,11 @@ def _log(value: Tensor) -> Tensor:
     return torch.log(torch.as_tensor(value))
 
 
-class RelaxedBernoulli(TransformedDistribution):
-    """A coin with a gradient: nearly 0 or 1 at low temperatures."""
+class _Relaxed(TransformedDistribution):
+    """Choices with a gradient: `_raw` at a temperature, made into probabilities by `_link`."""
 
-    arg_constraints: ClassVar[Any] = {"probs": constraints.unit_interval, "logits": constraints.real}
-    support = constraints.unit_interval
+    _raw: ClassVar[Any]
+    _link: ClassVar[type[transforms.Transform]]
 
     def __init__(
         self,
@@ -301,12 +301,19 @@ class RelaxedBernoulli(TransformedDistribution):
         logits: object = None,
         validate_args: bool | None = None,
     ) -> None:
-        base = _LogitRelaxedBernoulli(temperature, probs, logits)
-        super().__init__(base, transforms.SigmoidTransform(), validate_args=validate_args)
+        super().__init__(self._raw(temperature, probs, logits), self._link(), validate_args=validate_args)
 
     temperature = property(lambda self: self.base_dist.temperature)
     probs = property(lambda self: self.base_dist.probs)
     logits = property(lambda self: self.base_dist.logits)
+
+
+class RelaxedBernoulli(_Relaxed):
+    """A coin with a gradient: nearly 0 or 1 at low temperatures."""
+
+    arg_constraints: ClassVar[Any] = {"probs": constraints.unit_interval, "logits": constraints.real}
+    support = constraints.unit_interval
+    _raw, _link = _LogitRelaxedBernoulli, transforms.SigmoidTransform
 
 
 class _ExpRelaxedCategorical(Distribution):
@@ -337,22 +344,9 @@ class _ExpRelaxedCategorical(Distribution):
         return (score - score.logsumexp(dim=-1, keepdim=True)).sum(-1) + normal
 
 
-class RelaxedOneHotCategorical(TransformedDistribution):
+class RelaxedOneHotCategorical(_Relaxed):
     """A choice with a gradient: nearly one-hot at low temperatures (Gumbel softmax)."""
 
     arg_constraints: ClassVar[Any] = {"probs": constraints.simplex, "logits": constraints.real_vector}
     support = constraints.simplex
-
-    def __init__(
-        self,
-        temperature: object,
-        probs: object = None,
-        logits: object = None,
-        validate_args: bool | None = None,
-    ) -> None:
-        base = _ExpRelaxedCategorical(temperature, probs, logits)
-        super().__init__(base, transforms.ExpTransform(), validate_args=validate_args)
-
-    temperature = property(lambda self: self.base_dist.temperature)
-    probs = property(lambda self: self.base_dist.probs)
-    logits = property(lambda self: self.base_dist.logits)
+    _raw, _link = _ExpRelaxedCategorical, transforms.ExpTransform

@@ -4,6 +4,7 @@ Pages do without what is not ready: they start later.
 """
 
 import subprocess
+import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -32,13 +33,17 @@ def keep(name: str, version: str, make: Callable[[], bytes]) -> None:
     if not settings.cache or is_ready(name, version):
         return
     file = _file(name, version)
-    with suppress(OSError, InstallationError, subprocess.SubprocessError):
+    try:
         content = make()
         file.parent.mkdir(parents=True, exist_ok=True)
         atomic.write(file, content)
         files = sorted(file.parent.iterdir(), key=lambda one: one.stat().st_mtime)
         for old in files[:-MOST]:
             old.unlink(missing_ok=True)
+    except InstallationError:
+        return
+    except (OSError, subprocess.SubprocessError) as error:
+        warnings.warn(f"pages start later, since {name} was not made: {error}", stacklevel=2)
 
 
 def _file(name: str, version: str) -> Path:

@@ -73,6 +73,7 @@ LATER = (
     "compiler/serialization.py",
     "compiler/validate.py",
     "composites/convolution.py",
+    "composites/divisors.py",
     "composites/distance.py",
     "composites/einsum.py",
     "composites/fourier.py",
@@ -109,11 +110,14 @@ LATER = (
     "js_bridge/safetensors.mjs",
     "js_bridge/validate.mjs",
     "js_bridge/values.mjs",
+    "compiler/passes/align_operands.py",
     "kernels/templates/matmul_staged.py",
     "kernels/templates/matmul_subgroups.py",
     "linalg.py",
     "kernels/gamma.py",
     "kernels/templates/attention_gradient.py",
+    "lu_factors.py",
+    "masked.py",
     "memory.py",
     "nn/embedding_bag.py",
     "nn/functional/fractional.py",
@@ -125,7 +129,9 @@ LATER = (
     "nn/functional/sequences.py",
     "ops/complex_parts.py",
     "ops/fourier.py",
+    "ops/divisors.py",
     "ops/gamma.py",
+    "rare_names.py",
     "run.py",
     "signal/",
     "special/",
@@ -133,6 +139,7 @@ LATER = (
     "tensor/complex_numbers.py",
     "sparse.py",
     "tensor/numeric.py",
+    "tensor/show.py",
     "nn/attention.py",
     "nn/conv.py",
     "nn/dropout.py",
@@ -171,6 +178,7 @@ LATER = (
     "random.py",
     "runtime/disk_cache.py",
     "step_capture/host_data.py",
+    "tensor/bits.py",
     "tensor/copies.py",
     "tensor/grad_fn.py",
     "tensor/types.py",
@@ -346,7 +354,9 @@ class Site:
         files = [one for one in library if one.endswith(".py") and not _is_in(LATER, one)]
         names = [one.removesuffix(".py").removesuffix("/__init__").replace("/", ".") for one in files]
         archive = self._make(f"{name}.xz").body
-        source = snapshot.Source(modules / "pyodide", self.folders.web / "parts.py", archive, (*names, name))
+        source = snapshot.Source(
+            modules / "pyodide", self.folders.web / "parts.py", archive, self._make("rest.xz").body, (*names, name)
+        )
         return snapshot.make(source)
 
     def _corpus(self) -> dict[str, bytes]:

@@ -16,11 +16,15 @@ SECONDS = 120  # that Node may take
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What a snapshot is made of. pyodide: its folder.  parts: web/parts.py.  archive: files.  modules: to import."""
+    """What a snapshot is made of. pyodide: its folder.  parts: web/parts.py.  modules: to import.
+
+    archive: the files that it carries along.  rest: files that imports may need as well.
+    """
 
     pyodide: Path
     parts: Path
     archive: bytes
+    rest: bytes
     modules: tuple[str, ...]
 
 
@@ -29,8 +33,10 @@ def make(source: Source) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         archive, into = Path(folder) / "archive", Path(folder) / "snapshot"
         archive.write_bytes(source.archive)
+        rest = Path(folder) / "rest"
+        rest.write_bytes(source.rest)
         job = {
-            "pyodide": f"{source.pyodide}/", "parts": str(source.parts), "archive": str(archive),
+            "pyodide": f"{source.pyodide}/", "parts": str(source.parts), "archive": str(archive), "rest": str(rest),
             "modules": source.modules, "into": str(into),
         }  # fmt: skip
         words = [str(installation.find_node().path), str(installation.find_bridge() / "snapshot.mjs"), json.dumps(job)]

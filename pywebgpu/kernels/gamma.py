@@ -1,4 +1,5 @@
-"""WGSL of the logarithm of the gamma function and its derivatives: series from 6 on, recurrences and reflection."""
+"""WGSL that few kernels call: divisors; the logarithm of the gamma function and its derivatives, by series from 6 on,
+recurrences and reflection."""
 
 from collections.abc import Iterable
 
@@ -19,6 +20,13 @@ def _series(weights: Iterable[float]) -> str:
 
 
 TEXTS = (
+    """fn p_gcd_u32(a: u32, b: u32) -> u32 {
+  var x = a;
+  var y = b;
+  while (y != 0u) { let r = x % y; x = y; y = r; }
+  return x;
+}""",
+    "fn p_gcd(a: i32, b: i32) -> i32 { return i32(p_gcd_u32(u32(abs(a)), u32(abs(b)))); }",
     f"""fn p_log_sine(r: f32) -> f32 {{
   let q = r * r;
   return log(3.1415926536 * abs(r)) - q * {_series(zeta / (k + 1) for k, zeta in enumerate(ZETA))};

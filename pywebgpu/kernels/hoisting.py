@@ -7,7 +7,6 @@ division of whole numbers is dozens.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 from pywebgpu.kernels import ir
 from pywebgpu.kernels.ir import Expr, Index
@@ -48,7 +47,7 @@ class _Hoister:
         self._blocks.pop()
         return found.body
 
-    def _statement(self, one: Any) -> Any:
+    def _statement(self, one: ir.Statement) -> ir.Statement:
         match one:
             case ir.Declare(word, target, value):
                 done = ir.Declare(word, target, value and self._expr(value))
@@ -63,7 +62,9 @@ class _Hoister:
             case ir.Loop(condition, body, head):
                 if head:
                     start, step = head
-                    head = self._statement(start), step
+                    declared = self._statement(start)
+                    assert isinstance(declared, ir.Declare)
+                    head = declared, step
                     self._depths[start.target.name] += 1  # A loop's variable belongs to its block.
                 return ir.Loop(condition, self.block(body, repeats=True), head)
             case ir.Scope(body):

@@ -238,6 +238,8 @@ class Optimizer:
             raise TypeError(f"optimizer can only optimize Tensors, but one of the params is {type(parameter).__name__}")
         if not (self.defaults.get("differentiable") or parameter.is_leaf or parameter.retains_grad):
             raise ValueError("can't optimize a non-leaf Tensor")
+        if parameter.is_complex() and type(self).__name__ != "SGD":  # Others square gradients, part by part in torch.
+            raise NotImplementedError("complex parameters are updated by SGD alone: keep view_as_real of them")
 
 
 def _copied(value: Any, old: object) -> Any:

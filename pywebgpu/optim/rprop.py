@@ -1,7 +1,7 @@
 """Rules older than Adam: steps by the signs of gradients, and descent whose values are averaged."""
 
 from pywebgpu.optim import optimizer, update_rule
-from pywebgpu.tensor import create, tensor
+from pywebgpu.tensor import tensor
 
 
 class Rprop(update_rule.UpdateRule):
@@ -30,8 +30,8 @@ class Rprop(update_rule.UpdateRule):
         super().__init__(params, given)
 
     def _start(self, parameter: tensor.Tensor, group: optimizer.Group) -> optimizer.State:
-        size = create.full_like(parameter, 1.0) * group["lr"]
-        return {"step": 0, "prev": update_rule.zeros_like(parameter), "step_size": size.detach()}
+        size = update_rule.filled(parameter, group["lr"])
+        return {"step": 0, "prev": update_rule.zeros_like(parameter), "step_size": size}
 
     def _update(
         self, parameter: tensor.Tensor, gradient: tensor.Tensor, state: optimizer.State, group: optimizer.Group

@@ -250,6 +250,16 @@ def zeros_like(parameter: tensor.Tensor) -> tensor.Tensor:
     return made
 
 
+def filled(parameter: tensor.Tensor, value: optimizer.Rate) -> tensor.Tensor:
+    """As zeros_like, with another number; one that is on a device is no number yet, and takes part in the step."""
+    if isinstance(value, tensor.Tensor):
+        return value.detach().expand(parameter.shape).clone()
+    device, shape = parameter._storage.device, tuple(parameter.shape)
+    data = from_data.pack([value], parameter.dtype) * parameter.numel()
+    made: tensor.Tensor = tensor.Tensor._new(from_data.from_bytes(data, parameter.dtype, shape, device), device)
+    return made
+
+
 def decayed(parameter: tensor.Tensor, gradient: tensor.Tensor, weight_decay: optimizer.Rate) -> tensor.Tensor:
     """The gradient of the loss plus weight_decay / 2 * |parameter|^2."""
     if not isinstance(weight_decay, tensor.Tensor) and weight_decay == 0:
@@ -258,7 +268,7 @@ def decayed(parameter: tensor.Tensor, gradient: tensor.Tensor, weight_decay: opt
     return found
 
 
-def debiasing(beta: float, step: int | tensor.Tensor) -> Any:
+def debiasing(beta: float, step: int | tensor.Tensor) -> float | tensor.Tensor:
     """1 - beta^step, of a count on a device with the digits that float32 has."""
     if isinstance(step, tensor.Tensor):
         return -(step * log(beta)).expm1() if beta > 0 else 1.0

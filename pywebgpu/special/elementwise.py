@@ -23,9 +23,7 @@ def unary(name: str, text: str, value: Smooth, derivative: Smooth | None = None)
     """The public function of one tensor: whole numbers as floats, half floats computed in float32."""
 
     def function(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-        if not isinstance(input, TensorBase):
-            raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
-        (x,), dtype = real(input)
+        (x,), dtype = real(tensor_of(name, input))
         return finished(smooth(x, value, derivative, name).to(dtype), out)
 
     function.__name__ = function.__qualname__ = name
@@ -33,9 +31,18 @@ def unary(name: str, text: str, value: Smooth, derivative: Smooth | None = None)
     return function
 
 
+def tensor_of(name: str, value: Any) -> Any:
+    """The value. Raises TypeError for what is no tensor."""
+    if not isinstance(value, TensorBase):
+        raise TypeError(f"{name}(): argument 'input' must be Tensor, not {type(value).__name__}")
+    return value
+
+
 def real(*operands: Any) -> tuple[list[Any], dtypes.DType]:
     """Tensors and numbers as tensors of the dtype to compute in, broadcast; and the dtype of the result."""
     given: list[Any] = list(operands)
+    if not any(isinstance(item, TensorBase) for item in given):
+        raise TypeError(f"one of the arguments must be Tensor, not {type(given[0]).__name__}")
     first: Any = next(item for item in given if isinstance(item, TensorBase))
     dtype = given[0].dtype if len(given) == 1 else functions.result_type(*given)
     dtype = dtype if dtype.kind is Kind.FLOAT else dtypes.default()

@@ -8,7 +8,7 @@ from math import cos, factorial, pi
 from typing import TYPE_CHECKING, Any
 
 from pywebgpu.autograd.function import Function, FunctionCtx
-from pywebgpu.special.elementwise import finished, real, smooth
+from pywebgpu.special.elementwise import finished, real, smooth, tensor_of
 from pywebgpu.special.normal import INF, NAN
 from pywebgpu.tensor import create, numeric
 from pywebgpu.tensor.functions import where
@@ -180,13 +180,13 @@ class _Gammainc(Function):
 
 def gammainc(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The share of gamma(input) below `other`."""
-    (a, x), dtype = real(input, other)
+    (a, x), dtype = real(tensor_of("igamma", input), tensor_of("igamma", other))
     return finished(_Gammainc.apply(a, x, False).to(dtype), out)
 
 
 def gammaincc(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The share of gamma(input) above `other`."""
-    (a, x), dtype = real(input, other)
+    (a, x), dtype = real(tensor_of("igammac", input), tensor_of("igammac", other))
     return finished(_Gammainc.apply(a, x, True).to(dtype), out)
 
 

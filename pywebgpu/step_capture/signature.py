@@ -56,6 +56,14 @@ class Call:
         modes = (state.grad, state.inference, state.autocast, dtypes.default(), devices.default_device())
         self.key: Hashable = (modes, self._describe(args), self._describe(kwargs) if kwargs else None)
 
+    @classmethod
+    def nothing(cls) -> Call:
+        """No call. It is made while files are imported, when the default device may not be known yet."""
+        found = cls.__new__(cls)
+        found.args, found.kwargs, found.key, found.has_history = (), {}, None, False
+        found.tensors, found.numbers, found.kept = [], [], []
+        return found
+
     def _describe(self, value: object) -> Hashable:
         if isinstance(value, TensorBase):
             return self._tensor(value)

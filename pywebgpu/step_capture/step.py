@@ -60,7 +60,7 @@ class Step:
         return self.gradients.wholes.get(int(kind)) if isinstance(kind, int) else kind
 
 
-NOTHING = Call((), {})
+NOTHING = Call.nothing()
 
 
 def made(captured: CapturedCall, current: list[Call], free: frozenset[int], *, dry: bool) -> Step:

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from pywebgpu.errors import ShapeError
+from pywebgpu.errors import RangeError, ShapeError
 from pywebgpu.tensor import create, functions
 from pywebgpu.tensor.tensor import Tensor
 
@@ -39,6 +39,37 @@ unsqueeze_copy, view_copy = _copying("unsqueeze", Tensor.unsqueeze), _copying("v
 split_with_sizes_copy = _copying("split_with_sizes", Tensor.split_with_sizes)
 unsafe_chunk, unsafe_split = Tensor.chunk, Tensor.split
 unsafe_split_with_sizes = Tensor.split_with_sizes
+
+
+def strided(self: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None) -> Tensor:
+    """as_strided: windows of windows of the flat memory."""
+    size, steps = tuple(size), tuple(stride)
+    if len(size) != len(steps):
+        raise RuntimeError("mismatch in length of strides and shape")
+    if 0 in size:
+        return self.reshape(-1)[:0].view(size)
+    axes = [(step, axis) for axis, step in enumerate(steps) if step and size[axis] > 1]
+    span = 1 + sum((size[axis] - 1) * step for step, axis in axes)
+    begin = self.storage_offset()
+    offset = begin if storage_offset is None else storage_offset
+    own = self.is_contiguous() and begin <= offset and offset + span <= begin + self.numel()
+    whole: Any = self if own else self._of(self._storage, ()) if self._base is None else self._base
+    flat, start = whole.reshape(-1), offset - begin if own else offset
+    if min((offset, *steps)) < 0 or start + span > flat.numel():
+        raise RangeError(
+            f"setStorage: sizes {list(size)}, strides {list(steps)}, storage offset {offset} are out of bounds for "
+            f"storage of {flat.numel()} elements"
+        )
+    found = flat[start : start + span]
+    axes.sort(reverse=True)  # The largest steps first: windows of windows.
+    for step, axis in axes:
+        span -= (size[axis] - 1) * step
+        found = found.unfold(-1, span, step)
+    order = [axis for _, axis in axes]
+    found = found.select(-1, 0).permute(sorted(range(len(order)), key=order.__getitem__))
+    for axis in sorted(set(range(len(size))) - set(order)):
+        found = found.unsqueeze(axis)
+    return found.expand(size)  # type: ignore[no-any-return]
 
 
 def as_strided_scatter(

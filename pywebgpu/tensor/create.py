@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from pywebgpu import devices, dtypes, numbers
 from pywebgpu.composites import creation
-from pywebgpu.dtypes import DType
+from pywebgpu.dtypes import DType, Kind
 from pywebgpu.errors import ShapeError
 from pywebgpu.shapes import Shape
 from pywebgpu.tensor import factory_options, from_data
@@ -176,9 +176,12 @@ def arange(*range_: Operand, **options: Unpack[Ranged]) -> Tensor:
 
     Dtypes: int64 of whole numbers, else the default float.
     """
+    target: Any = options.get("out")
     start, end, step = _range("arange", range_, options)
     has_float = any(isinstance(value, float) for value in (start, end, step))
     factory = factory_options.FactoryOptions("arange", options, dtypes.default() if has_float else dtypes.int64)
+    if target is not None and target.dtype.kind is Kind.INT and isinstance(step, float) and 0 < abs(step) < 1:
+        raise ValueError("step must be nonzero: a part of a whole number is none")
     return factory.tensor(creation.arange(start, end, step, factory.dtype))
 
 

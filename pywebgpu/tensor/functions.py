@@ -27,8 +27,9 @@ if TYPE_CHECKING:
 
 # Methods that torch has on tensors only.
 METHODS = {
+    "geqrf", "lu", "lu_solve", "ormqr", "triangular_solve",
+    "frexp", "nextafter", "nextafter_", "histogram", "nonzero_static",
     "cholesky", "qr", "svd", "cholesky_inverse", "cholesky_solve", "prelu", "hardshrink",
-
     "to_sparse", "to_sparse_coo", "to_dense", "coalesce", "indices", "values", "is_coalesced", "sparse_dim",
     "dense_dim",
     "corrcoef", "cov", "det", "digamma", "inverse", "lgamma", "logdet", "matrix_exp", "mvlgamma", "pinverse",
@@ -95,6 +96,8 @@ def _check_out(name: str, out: Any, inputs: Sequence[object]) -> None:
                 f"unsupported operation: {name}: some elements of the input tensor and the written-to tensor refer to "
                 f"a single memory location. Please clone() the tensor before performing the operation."
             )
+        if name == "multinomial" and target.dtype is not dtypes.int64:
+            raise RuntimeError(f"multinomial expects Long tensor out, got: {target.dtype}")
         if name in _SAME_DTYPE and tensors and target.dtype is not tensors[0].dtype:
             raise RuntimeError(
                 f"{name}(): Expected out tensor to have dtype {tensors[0].dtype}, but got {target.dtype}"

@@ -90,8 +90,11 @@ class Subscripts(TensorBase):
         if not found.advanced:
             raise RangeError("index_put(): expected at least one index tensor")
         node = _value(self, values, strict=True)
-        if accumulate and node.spec.dtype is dtypes.bool_:
-            raise DTypeError("index_put(): cannot accumulate bools")
+        if accumulate and node.spec.dtype is dtypes.bool_:  # What is added is true or not: once is enough.
+            this: Any = self
+            given = values.to(dtypes.int32) if isinstance(values, TensorBase) else int(values)  # type: ignore[attr-defined]
+            counts: Tensor = this.to(dtypes.int32).index_put(indices, given, True)
+            return counts.ne(0)
         positions = _positions(found, self._storage.device)
         written = indexing.put(_view(self, found)._node, *positions, node, accumulate=accumulate)
         return self._new(indexing.shaped(written, tuple(self.shape)), self._storage.device)

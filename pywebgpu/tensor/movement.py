@@ -266,6 +266,9 @@ class MovementMethods(TensorBase):
         """A view of some elements along an axis."""
         if self.ndim == 0:
             raise ShapeError("narrow() cannot be applied to a 0-dim tensor.")
+        if isinstance(start, TensorBase):
+            given: Any = start
+            start = int(given.item())
         at = shapes.axis(dim, self.ndim)
         n = self.shape[at]
         if length < 0:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Sequence
-from math import log, pi
+from math import log, pi, prod
 from typing import TYPE_CHECKING, Any, Unpack
 
 from pywebgpu import dtypes
@@ -13,9 +13,11 @@ from pywebgpu.dtypes import DType
 from pywebgpu.errors import ShapeError
 from pywebgpu.ir.graph import Node, Pointwise
 from pywebgpu.ops import gamma
-from pywebgpu.tensor import complex_numbers, create, functions
+from pywebgpu.tensor import complex_numbers, create, functions, sorting
 from pywebgpu.tensor.apply import apply
 from pywebgpu.tensor.tensor import Tensor
+
+_builtin_range = range  # PyTorch calls an argument by this name.
 
 if TYPE_CHECKING:
     from pywebgpu.tensor.types import Made, Operand
@@ -76,7 +78,7 @@ def _observed(x: Tensor, fweights: Tensor | None, aweights: Tensor | None) -> Te
             raise RuntimeError(f"cov(): expected {name} to have {'integral' if is_whole else 'floating point'} dtype")
         if given.numel() and given.min().item() < 0:
             raise RuntimeError(f"cov(): {name} cannot be negative")
-        found = given.to(x.dtype) if found is None else found.mul(given)
+        found = given if found is None else found.mul(given)
     return found
 
 
@@ -128,6 +130,7 @@ def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
 
 def unravel_index(indices: Tensor, shape: Sequence[int]) -> tuple[Any, ...]:
     """Places in a flattened tensor -> their coordinates, one tensor an axis."""
+    indices = indices.long()
     found: list[Any] = []
     for n in reversed(list(shape)):
         found.insert(0, indices.remainder(n))
@@ -198,12 +201,13 @@ def cholesky(input: Tensor, upper: bool = False) -> Tensor:
     return found
 
 
-def qr(input: Tensor, some: bool = True) -> Any:
+def qr(input: Tensor, some: bool = True) -> tuple[Tensor, Tensor]:
     """torch's old name of linalg.qr."""
-    return importlib.import_module("pywebgpu.linalg").qr(input, "reduced" if some else "complete")
+    q, r = importlib.import_module("pywebgpu.linalg").qr(input, "reduced" if some else "complete")
+    return q, r
 
 
-def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> Any:
+def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> tuple[Tensor, Tensor, Tensor]:
     """torch's old name of linalg.svd, with V instead of its transpose."""
     u, s, vh = importlib.import_module("pywebgpu.linalg").svd(input, not some)
     return u, s, vh.mT
@@ -235,3 +239,137 @@ def mvlgamma(input: Tensor, p: int) -> Tensor:
 
 def _real(op: Pointwise, x: Node) -> Node:
     return arithmetic.unary_float(op, x)
+
+
+def gradient(
+    input: Tensor,
+    *,
+    spacing: float | Tensor | Sequence[float | Tensor] | None = None,
+    dim: int | Sequence[int] | None = None,
+    edge_order: int = 1,
+) -> tuple[Tensor, ...]:
+    """Slopes along axes, of second order inside and of `edge_order` at the ends.
+
+    spacing: how far points lie apart, a number or one an axis, or where they lie, a vector an axis.
+    """
+    axes = list(range(input.ndim)) if dim is None else [dim] if isinstance(dim, int) else list(dim)
+    if isinstance(spacing, list | tuple) and any(isinstance(s, Tensor) and s.device != input.device for s in spacing):
+        raise RuntimeError("torch.gradient expected each tensor to be on the same device as the input")
+    places = [axis % max(input.ndim, 1) for axis in axes if -input.ndim <= axis < input.ndim]
+    if len(set(places)) < len(places):
+        raise RuntimeError(f"torch.gradient: an axis appears multiple times in the list of dims: {axes}")
+    one = 1.0 if spacing is None else spacing
+    apart = [one] * len(axes) if isinstance(one, int | float | Tensor) else list(one)
+    if len(apart) != len(axes):
+        raise RuntimeError(
+            f"torch.gradient expected spacing to be unspecified, a scalar or a list of length {len(axes)}, "
+            f"but got {len(apart)}"
+        )
+    if edge_order not in (1, 2):
+        raise RuntimeError("torch.gradient only supports edge_order=1 and edge_order=2.")
+    if any(input.shape[axis] < edge_order + 1 for axis in axes):
+        raise RuntimeError("torch.gradient expected each dimension size to be at least edge_order+1")
+    x = input if input.dtype.is_floating_point else input.to(dtypes.default())
+    return tuple(_slope(x, axis, step, edge_order) for axis, step in zip(axes, apart, strict=True))
+
+
+def _slope(x: Tensor, axis: int, step: float | Tensor, order: int) -> Tensor:
+    x = x.movedim(axis, -1)
+    n = x.shape[-1]
+    h = step.diff() if isinstance(step, Tensor) else create.full((n - 1,), step, dtype=x.dtype, device=str(x.device))
+    rise = x.diff(dim=-1) / h
+    before, after = h[:-1], h[1:]
+    inside = (rise[..., :-1] * after + rise[..., 1:] * before) / (before + after)
+    first, last = rise[..., :1], rise[..., -1:]
+    if order == 2:  # A parabola through three points.
+        first = first - (rise[..., 1:2] - first) * h[:1] / (h[:1] + h[1:2])
+        last = last + (last - rise[..., -2:-1]) * h[-1:] / (h[-1:] + h[-2:-1])
+    return functions.cat([first, inside, last], -1).movedim(-1, axis)
+
+
+def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
+    """The positions of the first `size` elements that are not 0, a row each; rows that are left hold `fill_value`."""
+    if size < 0:
+        raise RuntimeError(f"nonzero_static: 'size' must be an non-negative integer, not {size}")
+    flat = input.detach().reshape(-1).ne(0)
+    row = flat.cumsum(0).sub(1)
+    row = functions.where(flat.logical_and(row < size), row, size)
+    made = create.full((size + 1, input.ndim), fill_value, dtype=dtypes.int64, device=str(input.device))
+    if not input.ndim:
+        return made[:size]
+    position = create.arange(flat.numel(), device=str(input.device))
+    places = functions.stack(list(unravel_index(position, input.shape)), -1)
+    return made.scatter(0, row.unsqueeze(-1).expand(-1, input.ndim), places)[:size]
+
+
+def histogram(
+    input: Tensor,
+    bins: int | Tensor,
+    *,
+    range: Sequence[float] | None = None,
+    weight: Tensor | None = None,
+    density: bool = False,
+) -> tuple[Tensor, Tensor]:
+    """How many elements, or how much weight, lies between edges; and the edges."""
+    if isinstance(bins, Tensor) and range is not None:
+        raise RuntimeError("torch.histogram(): range is not supported when bins is a Tensor")
+    flat = None if weight is None else weight.reshape(-1)
+    counts, edges = histogramdd(input.reshape(-1, 1), [bins], range=range, weight=flat, density=density)
+    return counts, edges[0]
+
+
+def histogramdd(
+    input: Tensor,
+    bins: int | Sequence[int | Tensor],
+    *,
+    range: Sequence[float] | None = None,
+    weight: Tensor | None = None,
+    density: bool = False,
+) -> tuple[Tensor, tuple[Tensor, ...]]:
+    """As histogram, of points of several coordinates (the last axis), with edges for each."""
+    if input.ndim < 2:
+        raise RuntimeError("torch.histogramdd: input tensor should have at least 2 dimensions")
+    count = input.shape[-1]
+    given = [bins] * count if isinstance(bins, int) else list(bins)
+    if len(given) != count:
+        raise RuntimeError(
+            f"torch.histogramdd: expected {count} sequences of bin edges for a {count}-dimensional histogram but got "
+            f"{len(given)}"
+        )
+    if weight is not None and weight.shape != input.shape[:-1]:
+        raise RuntimeError("torch.histogramdd: if weight tensor is provided it should have the shape of the input")
+    points = input.detach().reshape(-1, count)
+    columns = [points.select(1, axis) for axis in _builtin_range(count)]
+    ends = [None] * count if range is None else [range[2 * axis : 2 * axis + 2] for axis in _builtin_range(count)]
+    edges = tuple(_edges(x, n, end) for x, n, end in zip(columns, given, ends, strict=True))
+    place, inside = columns[0].mul(0).long(), columns[0].eq(columns[0])
+    for x, edge in zip(columns, edges, strict=True):
+        n = edge.numel() - 1
+        at = sorting.bucketize(x.contiguous(), edge, right=True).sub(1)
+        at = functions.where(x == edge[-1], n - 1, at)
+        inside = inside.logical_and(at >= 0).logical_and(at < n)
+        place = place.mul(n).add(at)
+    shape = [edge.numel() - 1 for edge in edges]
+    total = prod(shape)
+    held = points.new_ones(points.shape[0]) if weight is None else weight.detach().reshape(-1).to(points.dtype)
+    sums = points.new_zeros(total + 1).scatter_add(0, functions.where(inside, place, total), held)
+    found = sums[:total].reshape(shape)
+    if density:
+        found = found.div(found.sum())
+        for axis, edge in enumerate(edges):
+            found = found.div(edge.diff().reshape([-1 if a == axis else 1 for a in _builtin_range(count)]))
+    return found, edges
+
+
+def _edges(x: Tensor, bins: int | Tensor, ends: Sequence[float] | None) -> Tensor:
+    if isinstance(bins, Tensor):
+        return bins.detach()
+    if bins < 1:
+        raise RuntimeError(f"torch.histogramdd(): bins must be > 0, but got {bins}")
+    low, high = (
+        (x.min(), x.max()) if ends is None and x.numel() else [x.new_full((), end) for end in ends or (0.0, 1.0)]
+    )
+    apart = functions.where(low == high, 0.5, 0.0)
+    low, high = low - apart, high + apart
+    share = create.arange(bins + 1, dtype=x.dtype, device=str(x.device)).div(bins)
+    return functions.where(share == 1, high, low + (high - low) * share)

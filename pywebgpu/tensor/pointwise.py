@@ -69,7 +69,7 @@ class PointwiseMethods(TensorBase):
     copysign = binary(elementwise.copysign)
     heaviside = pair(elementwise.heaviside)
     xlogy = binary(elementwise.xlogy)
-    ldexp = binary(elementwise.ldexp)
+    ldexp = pair(elementwise.ldexp)
     logaddexp = pair(elementwise.logaddexp)
     maximum = pair(partial(arithmetic.binary, ops.maximum))
     minimum = pair(partial(arithmetic.binary, ops.minimum))

@@ -261,6 +261,7 @@ class ReductionMethods(PointwiseMethods):
         parts = [part for part in (prepend, self, append) if part is not None]
         if self.ndim == 0:
             raise ShapeError("diff expects input to be at least one-dimensional")
+        parts = [self] if n == 0 else parts
         whole: Any = apply(joining.cat, parts, dim) if len(parts) > 1 else self
         return apply(scan.diff, whole, n, dim)
 

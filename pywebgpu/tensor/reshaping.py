@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import import_module
 from itertools import pairwise
 from math import prod
 from typing import TYPE_CHECKING, Any, Self
 
 from pywebgpu import shapes
 from pywebgpu.dtypes import DType
-from pywebgpu.errors import RangeError, ShapeError
+from pywebgpu.errors import ShapeError
 from pywebgpu.ops import pointwise
 from pywebgpu.step_capture.capture import capture_state
 from pywebgpu.tensor.base import TensorBase, as_tuple
@@ -78,33 +79,7 @@ class ReshapingMethods(ConversionMethods):
 
     def as_strided(self, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Tensor:
         """Elements of the tensor's memory at an offset, and from there at steps along each axis. A view."""
-        size, steps = tuple(size), tuple(stride)
-        if len(size) != len(steps):
-            raise RuntimeError("mismatch in length of strides and shape")
-        if 0 in size:
-            return self.reshape(-1)[:0].view(size)
-        axes = [(step, axis) for axis, step in enumerate(steps) if step and size[axis] > 1]
-        span = 1 + sum((size[axis] - 1) * step for step, axis in axes)
-        begin = self.storage_offset()
-        offset = begin if storage_offset is None else storage_offset
-        own = self.is_contiguous() and begin <= offset and offset + span <= begin + self.numel()
-        whole: Any = self if own else self._of(self._storage, ()) if self._base is None else self._base
-        flat, start = whole.reshape(-1), offset - begin if own else offset
-        if min((offset, *steps)) < 0 or start + span > flat.numel():
-            raise RangeError(
-                f"setStorage: sizes {list(size)}, strides {list(steps)}, storage offset {offset} are out of bounds for "
-                f"storage of {flat.numel()} elements"
-            )
-        found = flat[start : start + span]
-        axes.sort(reverse=True)  # The largest steps first: windows of windows.
-        for step, axis in axes:
-            span -= (size[axis] - 1) * step
-            found = found.unfold(-1, span, step)
-        order = [axis for _, axis in axes]
-        found = found.select(-1, 0).permute(sorted(range(len(order)), key=order.__getitem__))
-        for axis in sorted(set(range(len(size))) - set(order)):
-            found = found.unsqueeze(axis)
-        return found.expand(size)  # type: ignore[no-any-return]
+        return import_module("pywebgpu.tensor.copies").strided(self, size, stride, storage_offset)  # type: ignore[no-any-return]
 
     def as_strided_(self, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Self:
         """Becomes a view of its memory by steps."""
@@ -113,6 +88,8 @@ class ReshapingMethods(ConversionMethods):
     def sum_to_size(self, *size: Any) -> Tensor:
         """Sums over the axes along which a tensor of `size` would broadcast to this one."""
         wanted = as_tuple(size)
+        if not wanted:
+            return self.sum()
         lead = self.ndim - len(wanted)
         fits = lead >= 0 and all(n in (1, m) for n, m in zip(wanted, self.shape[lead:], strict=True))
         if not fits:

@@ -15,7 +15,7 @@ from pywebgpu.ir import graph
 from pywebgpu.ir.graph import Spec
 from pywebgpu.ops import pointwise as ops
 from pywebgpu.runtime.storage import Storage
-from pywebgpu.tensor import from_data, show
+from pywebgpu.tensor import from_data
 from pywebgpu.tensor import gradient as walk
 from pywebgpu.tensor.base import as_tuple
 from pywebgpu.tensor.gather_scatter import GatherScatterMethods
@@ -135,6 +135,14 @@ class Tensor(GatherScatterMethods, SortingMethods, RandomMethods):
         later("pywebgpu.tensor.numeric", name)
         for name in ("lgamma", "digamma", "renorm", "cov", "corrcoef", "mvlgamma")
     )
+    geqrf, lu, lu_solve, ormqr, triangular_solve = (
+        later("pywebgpu.lu_factors", name) for name in ("geqrf", "lu", "lu_solve", "ormqr", "triangular_solve")
+    )
+    gcd, lcm = (later("pywebgpu.tensor.bits", name) for name in ("gcd", "lcm"))
+    gcd_, lcm_ = (later("pywebgpu.tensor.bits", name, in_place=True) for name in ("gcd", "lcm"))
+    frexp, nextafter = (later("pywebgpu.tensor.bits", name) for name in ("frexp", "nextafter"))
+    nextafter_ = later("pywebgpu.tensor.bits", "nextafter", in_place=True)
+    histogram, nonzero_static = (later("pywebgpu.tensor.numeric", name) for name in ("histogram", "nonzero_static"))
     angle, chalf, conj, conj_physical, isreal, sgn, vdot = (
         later(_COMPLEX, name) for name in ("angle", "chalf", "conj", "conj_physical", "isreal", "sgn", "vdot")
     )
@@ -225,7 +233,8 @@ class Tensor(GatherScatterMethods, SortingMethods, RandomMethods):
         return bool(self.eq(element).any().item())  # type: ignore[arg-type]  # Operand names no complex.
 
     def __repr__(self) -> str:
-        return show.text(self)
+        found: str = import_module("pywebgpu.tensor.show").text(self)
+        return found
 
     if not TYPE_CHECKING:
 

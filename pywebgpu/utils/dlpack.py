@@ -13,13 +13,12 @@ if TYPE_CHECKING:
     from pywebgpu.tensor.tensor import Tensor
 
 
-def array_of(data: Any) -> NDArray[Any]:
+def array_of(data: object) -> NDArray[Any]:
     """The array of another library's tensor, which may lie on its device."""
     import numpy as np
 
-    if hasattr(data, "detach"):  # PyTorch's own
-        data = data.detach().cpu()
-    return np.from_dlpack(data)
+    given: Any = data
+    return np.from_dlpack(given.detach().cpu() if hasattr(given, "detach") else given)  # PyTorch's has a gradient.
 
 
 def from_dlpack(ext_tensor: object, *, device: DeviceLike = None, copy: bool | None = None) -> Tensor:

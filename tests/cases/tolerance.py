@@ -56,8 +56,8 @@ ENGINES: dict[tuple[str, str, str], Tolerance] = {
     ("logcumsumexp", "float32", "*"): Tolerance(1e-3, 1e-5),
     # Logarithms of sums over 50 steps, each rounded: both are off by 1e-3 of float64 where a probability is small.
     ("nn.functional.ctc_loss", "float32", "*"): Tolerance(3e-3, 1e-5),
-    # torch computes a sine near its pole in float32: off by 2e-5 of that in float64, where ours is exact.
-    ("*polygamma", "float32", "*"): Tolerance(3e-5, 3e-6),
+    # Terms of 100 that cancel to 0: of two observations, weights change nothing.
+    ("cov", "float32", "*"): Tolerance(1e-4, 1e-4),
     # A tangent near its pole: one ulp of the argument moves the result by 1.5e-5.
     ("function_in_a_graph", "float32", "*"): Tolerance(5e-5, 1e-6),
     # torch rounds the saved result to bfloat16 before it takes its cube: 3 x 2^-8.

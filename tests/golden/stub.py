@@ -17,7 +17,7 @@ from types import ModuleType
 from typing import Any
 
 import pywebgpu
-from pywebgpu import errors
+from pywebgpu import errors, rare_names
 from pywebgpu.dtypes import DType
 from pywebgpu.nn import functional
 from pywebgpu.tensor import functions, limits
@@ -42,7 +42,7 @@ def text() -> str:
             lines += _function(name, value, imports)
         else:
             _named(name, value, imports, lines)
-    for name, module in sorted(pywebgpu._ELSEWHERE.items()):
+    for name, module in sorted((pywebgpu._ELSEWHERE | rare_names.NAMES).items()):
         imports[module].add(f"{name} as {name}")
     imports["pywebgpu.nn.functional"] |= {
         f"{name} as {name}" for name in limits.FUNCTIONAL if hasattr(functional, name)

@@ -58,7 +58,7 @@ def leaf(value: Any) -> Any:
         return {"dtype": value.dtype, "values": value.array, "requires_grad": value.requires_grad}
     if value is None or isinstance(value, bool | int | float | str):
         return value
-    return {"repr": repr(value)}
+    return {"complex": [value.real, value.imag]} if isinstance(value, complex) else {"repr": repr(value)}
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@
 import struct
 import sys
 from contextlib import nullcontext
+from importlib.machinery import ModuleSpec
 from math import inf, nan, prod
 from types import ModuleType
 from typing import Any
@@ -110,6 +111,7 @@ def _plain(value: Any) -> Any:
 def install(draws: dict[str, Any]) -> None:
     """Puts the stand-in where `import numpy` finds it."""
     numpy, random = _Module("numpy"), _Module("numpy.random")
+    numpy.__spec__ = ModuleSpec("numpy", None)  # Who looks whether it is there finds it.
     numpy.ndarray, numpy.array, numpy.nan, numpy.inf, numpy.random = Array, array, nan, inf, random
     numpy.frombuffer = lambda data, dtype: Array(dtype, (len(data) // struct.calcsize(CODES[dtype]),), data)
     numpy.errstate = lambda **options: nullcontext()

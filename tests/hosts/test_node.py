@@ -131,7 +131,10 @@ print(x)
     assert done.stderr == ""
 
 
-def test_a_handler_of_events_may_read_where_javascript_calls_it(tmp_path: Path) -> None:
+def test_a_handler_of_events_may_read_where_javascript_calls_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PYWEBGPU_TRACEBACKS")
     text = """
 import asyncio
 from pyodide.code import run_js

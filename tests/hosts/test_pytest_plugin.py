@@ -50,7 +50,7 @@ def test_goes_on(): assert True
 def run(folder: Path, *arguments: str) -> tuple[int, str]:
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "PYWEBGPU_T"))}
     environment |= {"PYTHONPATH": str(ROOT), "COLUMNS": "120"}
-    command = [sys.executable, "-m", "pytest", "-p", "pytest_pywebgpu", "-p", "no:cacheprovider", *arguments]
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *arguments]
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     return done.returncode, done.stdout + done.stderr
 

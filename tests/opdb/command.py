@@ -1,7 +1,8 @@
 """`python -m tests opdb [--device D] [--host H] [--dtype T] [--most N]`: PyTorch's own samples through pywebgpu.
 
 Writes docs/conformance.json, a section for each host and dtype that was run, and docs/conformance.md from all of it.
-A host is cpu or native (device webgpu by wgpu-py), where PyTorch itself is.
+A host is cpu or native (device webgpu by wgpu-py), where PyTorch itself is; or node or chromium, to which samples are
+sent, in float32: those of operators that have a name in torch.
 
     --most N      samples of each operator (8)
     --only TEXT   operators whose names hold TEXT; nothing is written
@@ -17,10 +18,11 @@ from typing import Any
 
 import torch
 
-from tests.opdb import modules, operators, report
+from tests.devices import prepare_environment
+from tests.opdb import elsewhere, modules, operators, report
 from tests.opdb.verdict import KINDS, PASSED, Verdict
 
-HOSTS = {"cpu": "cpu", "native": "webgpu"}
+HOSTS = {"cpu": "cpu", "native": "webgpu", "node": "webgpu", "chromium": "webgpu"}
 
 
 def main(arguments: list[str]) -> int:
@@ -35,7 +37,11 @@ def main(arguments: list[str]) -> int:
     options = parser.parse_args(arguments)
     host = next(name for name, kind in HOSTS.items() if kind == options.device) if options.device else options.host
     start = time.monotonic()
-    section = measured(host, getattr(torch, options.dtype), options)
+    if HOSTS[host] == "webgpu":
+        prepare_environment()
+    section = (
+        sent(host, options) if host in ("node", "chromium") else measured(host, getattr(torch, options.dtype), options)
+    )
     print(report.summary(section), f"{time.monotonic() - start:.0f} s")
     if not options.only:
         report.write(host, options.dtype, section)
@@ -59,6 +65,15 @@ def measured(host: str, dtype: torch.dtype, options: Any) -> dict[str, Any]:
     if options.errors:
         found["errors"] = _errors(device, options)
     return found
+
+
+def sent(host: str, options: Any) -> dict[str, Any]:
+    """As measured, of a host where PyTorch is not."""
+    names = [name for name in operators.entries() if options.only in name]
+    found: dict[str, Any] = {}
+    for name, verdicts in elsewhere.judge(host, names, options.most).items():
+        _add(found, name, verdicts, options)
+    return {"operators": found}
 
 
 def _add(family: dict[str, Any], name: str, verdicts: list[Verdict], options: Any) -> None:

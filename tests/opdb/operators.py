@@ -1,5 +1,6 @@
 """Samples of op_db: forward, backward and in place, and inputs that must be refused."""
 
+import contextlib
 import itertools
 import warnings
 from collections.abc import Iterator
@@ -10,11 +11,12 @@ import torch
 
 import pywebgpu
 from tests.opdb import verdict
+from tests.opdb.gradients import gradients, inputs
 from tests.opdb.translate import Translator
 from tests.opdb.verdict import Difference, Verdict
 
 # Of equal elements any may be the one whose position they return.
-TIES = {"kthvalue", "topk", "argsort", "sort", "median", "nanmedian", "mode"}
+TIES = {"kthvalue", "topk", "argsort", "sort", "msort", "median", "nanmedian", "mode"}
 # Their vectors are known up to a sign: compared as PyTorch's own tests make them comparable.
 SIGNS = {"linalg.eigh", "linalg.svd", "svd", "linalg.eig"}
 # PyTorch's own gradient is not that of what it computes: it is of the part that was overwritten, where writing into a
@@ -64,22 +66,84 @@ def _sample(op: Any, sample: Any, translator: Translator, *, differentiable: boo
 
         def run() -> None:
             values = op.name not in UNWRITTEN and all(repeats(first, other) for other in others)
-            function, (args, kwargs) = translator.value(op.op), translator.value(given)
-            out = function(*args, **kwargs)
-            shown = [out, expected]
-            if op.name in TIES:
-                shown = [_places_apart(part) for part in shown]
-            elif op.name in SIGNS:
-                shown = [translator.value(sample.output_process_fn_grad)(out), sample.output_process_fn_grad(expected)]
-            verdict.same("value", *shown, values=values, subject=op.name)
-            if differentiable and values and op.name not in MISTAKEN:
-                finish = sample.output_process_fn_grad
-                found = gradients(pywebgpu, (args, kwargs), translator.value(finish)(out))
-                same_gradients(found, gradients(torch, given, finish(expected)), op.name)
-            if op.inplace_variant is not None and not sample.broadcasts_input and torch.is_tensor(sample.input):
-                _in_place(op, given, translator, values=values)
+            try:
+                _compare(op, sample, translator, expected, given, values=values, differentiable=differentiable)
+            except Difference:
+                wide = _widened(given) if values else given
+                if wide is given:
+                    raise
+                with contextlib.suppress(RuntimeError, TypeError, ValueError):  # It may have no float64.
+                    exact = narrowed(_run(op.op, *wide), expected)
+                    options = {"values": values, "differentiable": differentiable}
+                    return _compare(op, sample, Translator(translator.device), exact, given, wide=wide, **options)
+                raise
 
         return verdict.judged(run)
+
+
+def _compare(
+    op: Any,
+    sample: Any,
+    translator: Translator,
+    expected: Any,
+    given: Any,
+    *,
+    values: bool,
+    differentiable: bool,
+    wide: Any = None,
+) -> None:
+    """Raises Difference. wide: the same inputs in float64, of which PyTorch's gradients and writes are taken."""
+    theirs = wide or given
+    function, (args, kwargs) = translator.value(op.op), translator.value(given)
+    out = function(*args, **kwargs)
+    shown = [out, expected]
+    if op.name in TIES:
+        shown = [_places_apart(part) for part in shown]
+    elif op.name in SIGNS:
+        shown = [translator.value(sample.output_process_fn_grad)(out), sample.output_process_fn_grad(expected)]
+    verdict.same("value", *shown, values=values, subject=op.name)
+    if differentiable and values and op.name not in MISTAKEN and not (op.name in TIES and _has_ties(given)):
+        finish = sample.output_process_fn_grad
+        source = _run(op.op, *wide) if wide else expected
+        found = gradients(pywebgpu, (args, kwargs), translator.value(finish)(out))
+        wanted = gradients(torch, theirs, finish(source))
+        same_gradients(found, [narrowed(one, like) for one, like in zip(wanted, inputs(given), strict=True)], op.name)
+    if op.inplace_variant is not None and not sample.broadcasts_input and torch.is_tensor(sample.input):
+        _in_place(op, given, translator, theirs, values=values)
+
+
+def _widened(given: Any) -> Any:
+    """Inputs of half floats and float32 in float64: what PyTorch computes of them is nearer to what is meant."""
+    changed = False
+
+    def wide(value: Any) -> Any:
+        nonlocal changed
+        if isinstance(value, torch.Tensor):
+            if not value.is_floating_point() or value.dtype is torch.float64 or value.layout is not torch.strided:
+                return value
+            changed = True
+            return value.detach().double().requires_grad_(value.requires_grad)
+        if isinstance(value, dict):
+            return {key: wide(item) for key, item in value.items()}
+        return type(value)(wide(item) for item in value) if type(value) in (list, tuple) else value
+
+    found = wide(given)
+    return found if changed else given
+
+
+def narrowed(value: Any, like: Any) -> Any:
+    """Results in float64 as of the dtypes of others."""
+    if isinstance(value, torch.Tensor) and isinstance(like, torch.Tensor):
+        return value.to(like.dtype)
+    if isinstance(value, list | tuple) and isinstance(like, list | tuple):
+        return [narrowed(one, other) for one, other in zip(value, like, strict=True)]
+    return value
+
+
+def _has_ties(given: Any) -> bool:
+    """Whether an input has equal elements, of which the gradient may go to any."""
+    tensors = [leaf for leaf in verdict.leaves(given) if torch.is_tensor(leaf) and leaf.is_floating_point()]
+    return any(leaf.unique().numel() < leaf.numel() for leaf in tensors)
 
 
 def _places_apart(value: Any) -> Any:
@@ -103,29 +167,6 @@ def plain(value: Any) -> Any:
     return [leaf.detach().clone() if torch.is_tensor(leaf) else leaf for leaf in verdict.leaves(value)]
 
 
-def _inputs(given: Any) -> list[Any]:
-    found = []
-    for leaf in verdict.leaves(given):
-        if verdict.is_tensor(leaf) and leaf.requires_grad and not any(leaf is known for known in found):
-            found.append(leaf)
-    return found
-
-
-def gradients(library: Any, given: Any, out: Any) -> list[Any]:
-    """The gradients of all inputs, of a sum of all outputs in which each element has its own weight."""
-    wanted = _inputs(given)
-    parts = [leaf for leaf in verdict.leaves(out) if verdict.is_tensor(leaf) and leaf.requires_grad]
-    if not parts or not wanted:
-        return [None] * len(wanted)
-    total: Any = 0
-    for part in parts:
-        weights = [0.25 + (number * 7 % 11) / 8 for number in range(part.numel())]
-        shaped = part.detach().resolve_conj().new_tensor(weights).reshape(part.shape)
-        weighed = (part * shaped).sum()
-        total = total + (weighed.real + weighed.imag if part.is_complex() else weighed)
-    return list(library.autograd.grad(total, wanted, allow_unused=True))
-
-
 def same_gradients(found: list[Any], expected: list[Any], subject: str = "") -> None:
     for number, (one, other) in enumerate(zip(found, expected, strict=True)):
         if one is None or other is None:  # No gradient is one of zeros.
@@ -136,10 +177,10 @@ def same_gradients(found: list[Any], expected: list[Any], subject: str = "") -> 
         verdict.same(f"gradient {number}", one, other, kind="model", subject=subject)
 
 
-def _in_place(op: Any, given: Any, translator: Translator, *, values: bool) -> None:
-    args, kwargs = given
-    ours, options = translator.value((args[1:], kwargs))
-    mine, theirs = translator.value(args[0]).detach().clone(), args[0].detach().clone()
+def _in_place(op: Any, given: Any, translator: Translator, source: Any, *, values: bool) -> None:
+    ours, options = translator.value((given[0][1:], given[1]))
+    args, kwargs = source
+    mine, theirs = translator.value(given[0][0]).detach().clone(), args[0].detach().clone()
     with torch.no_grad():
         try:
             expected = op.inplace_variant(theirs, *args[1:], **kwargs)
@@ -149,7 +190,7 @@ def _in_place(op: Any, given: Any, translator: Translator, *, values: bool) -> N
         found = translator.value(op.inplace_variant)(mine, *ours, **options)
     if found is not mine and torch.is_tensor(expected) and expected is theirs:
         raise Difference("in place: another tensor is returned")
-    verdict.same("in place", mine, theirs, values=values, subject=op.name)
+    verdict.same("in place", mine, narrowed(theirs, given[0][0]), values=values, subject=op.name)
 
 
 # Errors
@@ -166,12 +207,28 @@ def refusals(op: Any, device: str) -> Iterator[tuple[bool, bool, str]]:
     for item in given:
         sample, wanted = item.sample_input, item.error_type
         translator = Translator(device)
+        if not _is_refused(op, sample):
+            continue  # By PyTorch itself neither, of this version.
         try:
             args, kwargs = translator.value(((sample.input, *sample.args), sample.kwargs))
             function = translator.value(op.op)
         except Exception:
             continue  # Not made of what is here: counted with the samples.
         yield refusal(lambda f=function, a=args, k=kwargs: f(*a, **k), wanted)
+
+
+def _is_refused(op: Any, sample: Any) -> bool:
+    written = [value for value in [sample.kwargs.get("out")] if torch.is_tensor(value)]
+    before = [value.detach().clone() for value in written]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            _run(op.op, (sample.input, *sample.args), sample.kwargs)
+        except Exception:
+            return True
+    for value, old in zip(written, before, strict=True):
+        value.data = old
+    return False
 
 
 def refusal(call: Any, wanted: Any) -> tuple[bool, bool, str]:

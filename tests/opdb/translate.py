@@ -28,6 +28,7 @@ SPACES = (
     "optim",
     "autograd",
     "_C._nn",
+    "masked",
 )
 
 
@@ -115,14 +116,20 @@ class Translator:
         return found
 
     def _part(self, value: torch.Tensor) -> Any:
-        """A leaf that is a part of a larger memory, of which it may be asked for the rest; else None."""
-        count = value.untyped_storage().nbytes() // value.element_size() if value.requires_grad else 0
-        if count <= value.numel() or not value.numel() or not value.is_contiguous():
+        """What is a part of a larger memory, of which it may be asked for the rest, or written to; else None."""
+        memory = value.untyped_storage()
+        count = memory.nbytes() // value.element_size() if memory.nbytes() else 0
+        if count <= value.numel() or not value.numel() or not value.is_contiguous() or value._is_zerotensor():
             return None
-        whole = self._tensor(value.detach().as_strided((count,), (1,), 0).clone())
-        start = value.storage_offset()
-        shown = whole[start : start + value.numel()].reshape(tuple(value.shape))
-        return shown.detach().requires_grad_()
+        if memory.data_ptr() not in self._memory:
+            whole = self._tensor(value.detach().as_strided((count,), (1,), 0).clone())
+            self._memory[memory.data_ptr()] = 0, whole
+        start, whole = self._memory[memory.data_ptr()]
+        begin = value.storage_offset() - start
+        if str(whole.dtype) != str(value.dtype) or begin < 0 or begin + value.numel() > whole.numel():
+            return None
+        shown = whole.reshape(-1)[begin : begin + value.numel()].reshape(tuple(value.shape))
+        return shown.detach().requires_grad_() if value.requires_grad else shown
 
     def _shown(self, value: torch.Tensor) -> Any:
         """A part of the memory of a tensor that was translated, or a row again and again; else None."""

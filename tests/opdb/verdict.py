@@ -11,6 +11,7 @@ import torch
 
 from pywebgpu.errors import PywebgpuError
 from tests.cases.tolerance import tolerance
+from tests.opdb.gradients import is_tensor, leaves
 from tests.opdb.translate import AbsentError
 
 PASSED, WRONG, REFUSED, ABSENT = "passed", "wrong", "refused", "absent"
@@ -73,21 +74,6 @@ def limited(seconds: int) -> Iterator[None]:
 
 
 # Comparing
-
-
-def leaves(value: Any) -> list[Any]:
-    """The tensors and numbers of a nest, in order."""
-    if type(value).__name__ == "Size":
-        return [tuple(value)]
-    if isinstance(value, list | tuple):
-        return [leaf for item in value for leaf in leaves(item)]
-    if isinstance(value, dict):
-        return [leaf for item in value.values() for leaf in leaves(item)]
-    return [value]
-
-
-def is_tensor(value: Any) -> bool:
-    return hasattr(value, "requires_grad") and hasattr(value, "dtype")
 
 
 def array(tensor: Any) -> np.ndarray:

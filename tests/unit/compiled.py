@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 from itertools import pairwise
-from math import inf
+from math import inf, prod
 from typing import Any
 
 import pywebgpu as torch
@@ -93,10 +93,9 @@ def check_bound(name: str, bound: list[tuple[Slot, bool]]) -> None:
 
 
 def workgroup_bytes(found: Kernel) -> int:
-    text = r"var<workgroup> \w+: (?:array<)?array<(?:vec(\d)<)?\w+>?, (\d+)>(?:, (\d+)>)?;"
-    arrays = re.findall(text, found.wgsl)
+    arrays = re.findall(r"var<workgroup> \w+: (?:array<)+(?:vec(\d)<)?\w+>?((?:, \d+>)+);", found.wgsl)
     assert len(arrays) == found.wgsl.count("var<workgroup>")
-    return sum(4 * int(width or 1) * int(n) * int(rows or 1) for width, n, rows in arrays)
+    return sum(4 * int(width or 1) * prod(map(int, re.findall(r"\d+", extents))) for width, extents in arrays)
 
 
 def lanes(found: Kernel) -> int:

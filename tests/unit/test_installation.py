@@ -122,6 +122,7 @@ def test_a_node_of_another_processor_is_not_taken(machine: Machine) -> None:
 
 
 def test_the_command_says_what_is_missing_and_ends_with_2(machine: Machine, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("script.py").touch()
     assert node.main(["script.py"]) == 2
     said = capsys.readouterr().err
     assert "there is no node_modules with pyodide and webgpu" in said

@@ -13,13 +13,17 @@ PACKAGE = ROOT / "pywebgpu"
 
 # Lowest first. Two folders of one layer do not import each other; docs/architecture.md draws it.
 # PyTorch's modules, a file or a folder each.
-NAMES = ("accelerator", "backends", "cuda", "linalg", "memory", "random", "sparse", "special", "version", "webgpu")
+NAMES = (
+    *("accelerator", "backends", "cuda", "linalg", "masked", "memory"),
+    *("random", "sparse", "special", "version", "webgpu"),
+)
 LAYERS = (
     {
         "errors",
         "installation",
         "locking",
         "lazy",
+        "rare_names",
         "settings",
         "atomic",
         "documents",
@@ -57,6 +61,7 @@ LAYERS = (
         "doctor",
         "exporter",
         "factorization",
+        "lu_factors",
         "fft",
         "nn/utils/parametrizations",
         "nn/utils/stateless",

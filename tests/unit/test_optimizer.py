@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 
+import pywebgpu
 from pywebgpu import optim
 from pywebgpu.autodiff import grad_mode
 from pywebgpu.io import state
@@ -549,3 +550,17 @@ def test_vectors_and_parameters() -> None:
         utils.vector_to_parameters([1.0], params)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="fewer"):
         utils.vector_to_parameters(vector[:3], params)
+
+
+def test_complex_parameters_are_never_updated_wrongly() -> None:
+    """SGD is linear in the gradient; other rules square it, which PyTorch does part by part."""
+    target = pywebgpu.tensor([1 + 2j, -3j])
+    parameter = pywebgpu.zeros(2, dtype=pywebgpu.cfloat, requires_grad=True)
+    optimizer = pywebgpu.optim.SGD([parameter], lr=0.1, momentum=0.5)
+    for _ in range(100):
+        optimizer.zero_grad()
+        (parameter - target).abs().square().sum().backward()
+        optimizer.step()
+    assert pywebgpu.allclose(parameter.detach(), target, atol=1e-4)
+    with pytest.raises(NotImplementedError, match="view_as_real"):
+        pywebgpu.optim.Adam([parameter])

@@ -186,7 +186,7 @@ REFUSED: dict[str, Callable[[Any], Any]] = {
     "a flag that is none": lambda t: t.nn.LSTM(2, 3, bias=1.0),
     "layers below 1": lambda t: t.nn.GRU(2, 3, num_layers=-1),
     "projections of a GRU": lambda t: t.nn.GRU(2, 3, proj_size=1),
-    "an input of another dtype": lambda t: t.nn.RNN(2, 3)(t.ones(2, 2, 2).double()),
+    "an input of another dtype": lambda t: t.nn.RNN(2, 3)(t.ones(2, 2, 2).half()),
     "a state of another rank": lambda t: t.nn.GRUCell(2, 3)(t.ones(1, 2), t.ones(1, 1, 1, 3)),
     "neither size nor ratio": lambda t: t.nn.FractionalMaxPool2d(2),
     "both size and ratio": lambda t: t.nn.FractionalMaxPool2d(2, 3, 0.5),

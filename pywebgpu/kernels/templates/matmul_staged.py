@@ -31,6 +31,9 @@ PART = "part"  # the end of the name of a kernel whose results are parts of a pr
 # Steps of k that lie together, and that are written out where drivers get loops as they are: they take half of the time
 # for them that they take for all 16, and the products 2 % more; through Naga, whose loops count, 10 to 20 % more.
 STEPS = 4
+MUCH = (
+    1 << 35
+)  # multiplications from which all are written out everywhere: products of transposed ones take a fifth less
 WRITTEN = 256  # results times nodes of an epilogue that are written out one by one
 
 
@@ -51,8 +54,9 @@ def write(work: Computation, launch: Launch, build: Builder) -> Kernel:
     for side in (left, right):
         side.prepare(is_summed=side.level in summed)
     results = [build.var(construct(_four(kind)), f"r{at}") for at in range(block.high * block.wide // 4)]
+    loops = build.limits.unrolls and batches * m * n * depth < MUCH
     if depth:
-        multiply((left, right), steps, place[0], lambda: _step(left, right, results, block, build), build)
+        multiply((left, right), steps, place[0], lambda: _step(left, right, results, block, build, loops), build)
     for side in (left, right):
         side.gather_sums()
     _finish(left, right, results, place, work, build)
@@ -327,7 +331,7 @@ def multiply(sides: Sequence[Tiled], steps: Steps, part: Sym, step: Callable[[],
         build.barrier()
 
 
-def _step(left: _Side, right: _Side, results: Sequence[Var], block: Block, build: Builder) -> None:
+def _step(left: _Side, right: _Side, results: Sequence[Var], block: Block, build: Builder, loops: bool) -> None:
     """Multiplies the tiles."""
 
     planes = block.depth // STEPS
@@ -341,7 +345,7 @@ def _step(left: _Side, right: _Side, results: Sequence[Var], block: Block, build
                     one = call(str(result.type), result.type, a[i // 4][i % 4])
                     build.assign(result, call("fma", result.type, one, b[j], result))
 
-    if build.limits.unrolls:
+    if loops:
         with build.loop("plane", 0, planes) as plane:
             multiply_plane(plane)
         return

@@ -1,5 +1,6 @@
 """Pictures read at points that tensors give, and maxima put back where they came from."""
 
+from collections.abc import Callable as _Callable
 from collections.abc import Sequence as _Sequence
 from math import floor as _floor
 from math import prod as _prod
@@ -35,6 +36,8 @@ def grid_sample(
         )
     if mode == "bicubic" and rank != 2:
         raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
+    if input.dtype.itemsize == 2:
+        return grid_sample(input.float(), grid.float(), mode, padding_mode, align_corners).to(input.dtype)
     out, corners = grid.shape[1:-1], bool(align_corners)
     flat = grid.reshape(grid.shape[0], -1, rank)
     sizes = list(input.shape[2:])
@@ -93,7 +96,7 @@ def _taps(x: _T, mode: str) -> list[tuple[_Any, _Any]]:
     return [(low - 1, far[0]), (low, near[0]), (low + 1, near[1]), (low + 2, far[1])]
 
 
-def _at(input: _T, positions: list[_Any], sizes: list[int]) -> _Any:
+def _at(input: _T, positions: list[_T], sizes: list[int]) -> _T:
     """The elements at whole positions, 0 outside."""
     inside: _Any = None
     index: _Any = None
@@ -104,7 +107,8 @@ def _at(input: _T, positions: list[_Any], sizes: list[int]) -> _Any:
         index = line if index is None else index * n + line
     rows = input.reshape(*input.shape[:2], -1)
     found = rows.gather(2, index.unsqueeze(1).expand(-1, input.shape[1], -1))
-    return found * inside.unsqueeze(1).to(found.dtype)
+    seen: _T = found * inside.unsqueeze(1).to(found.dtype)
+    return seen
 
 
 def affine_grid(theta: _T, size: _Sequence[int], align_corners: bool | None = None) -> _T:
@@ -125,7 +129,7 @@ def affine_grid(theta: _T, size: _Sequence[int], align_corners: bool | None = No
     return found
 
 
-def _unpool(rank: int) -> _Any:
+def _unpool(rank: int) -> _Callable[..., _T]:
     def max_unpool(
         input: _T,
         indices: _T,

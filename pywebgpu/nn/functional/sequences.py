@@ -149,7 +149,7 @@ def ctc_loss(
     return loss if batched else loss.reshape(())  # type: ignore[no-any-return]
 
 
-def _listed(given: _Any) -> list[_Any]:
+def _listed(given: _T | _Sequence[int]) -> list[int]:
     found = given.tolist() if isinstance(given, _T) else list(given)
     return found if isinstance(found, list) else [found]
 
@@ -190,7 +190,7 @@ def multi_head_attention_forward(
     static_v: _T | None = None,
     average_attn_weights: bool = True,
     is_causal: bool = False,
-) -> _Any:
+) -> tuple[_T, _T | None]:
     """What nn.MultiheadAttention computes, with its parameters as arguments."""
     if static_k is not None or static_v is not None:
         raise NotImplementedError(
@@ -209,6 +209,7 @@ def multi_head_attention_forward(
     }  # fmt: skip
     layer.out_proj._parameters |= {"weight": out_proj_weight, "bias": out_proj_bias}
     layer.train(training)
-    return layer(
+    found: tuple[_T, _T | None] = layer(
         query, key, value, key_padding_mask, need_weights, attn_mask, average_attn_weights, is_causal=is_causal
     )
+    return found

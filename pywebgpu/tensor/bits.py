@@ -1,0 +1,76 @@
+"""Functions of the bits and the factors of numbers: parts of a float, the float beside it, divisors."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pywebgpu import dtypes
+from pywebgpu.composites import divisors
+from pywebgpu.dtypes import Kind
+from pywebgpu.errors import DTypeError
+from pywebgpu.ops import pointwise
+from pywebgpu.tensor import functions
+from pywebgpu.tensor.apply import apply
+
+if TYPE_CHECKING:
+    from pywebgpu.tensor.tensor import Tensor
+
+SIGN = -(2**31)  # the bits of -0.0
+
+
+def frexp(input: Tensor) -> tuple[Tensor, Tensor]:
+    """A mantissa of [0.5, 1) and an exponent of 2, by element. float64 is taken apart as float32."""
+    if input.dtype.kind is not Kind.FLOAT:
+        raise RuntimeError("torch.frexp() only supports floating-point dtypes")
+    x = input if input.dtype.itemsize > 2 else input.float()
+    small = x.detach().abs() < 2.0**-126
+    size = (x.detach() * functions.where(small, 2.0**24, 1.0)).float()
+    found = ((size.view(dtypes.int32) >> 23) & 255) - 126 - functions.where(small, 24, 0)
+    found = functions.where((size == 0).logical_or(size.isfinite().logical_not()), 0, found).int()
+    half = found // 2
+    mantissa = x * (half.neg() + 127 << 23).view(dtypes.float32) * (half - found + 127 << 23).view(dtypes.float32)
+    return mantissa.to(input.dtype), found
+
+
+def nextafter(input: Tensor, other: Tensor) -> Tensor:
+    """The number after `input` on the way to `other`, by element."""
+    if input.dtype is not other.dtype or input.dtype not in (dtypes.float32, dtypes.bfloat16, dtypes.float16):
+        raise DTypeError(f"nextafter: both are of one dtype but float64 here, not {input.dtype} and {other.dtype}")
+    if input.dtype is dtypes.float16:
+        return _next_half(input, other)
+    step = 1 if input.dtype is dtypes.float32 else 1 << 16  # a bfloat16 is the first half of a float32
+    x, y = functions.broadcast_tensors(input.detach().float(), other.detach().float())
+    bits = x.view(dtypes.int32)
+    grows = (x < y) == (x > 0)
+    least = functions.where(y < 0, SIGN + step, step)
+    found = functions.where(x == 0, least, bits + functions.where(grows, step, -step)).int().view(dtypes.float32)
+    return _moved(input, x, y, found)
+
+
+def _next_half(input: Tensor, other: Tensor) -> Tensor:
+    """As nextafter, of float16: the steps between them, in float32."""
+    x, y = functions.broadcast_tensors(input.detach().float(), other.detach().float())
+    mantissa, exponent = frexp(x)
+    shrinks = (x < y) != (x > 0)
+    lower = shrinks.logical_and(mantissa.abs() == 0.5).logical_and(x != 0)  # Below a power of 2 steps are half as long.
+    step = (exponent - lower.int() - 11).clamp_min(-24).float().exp2()
+    step = functions.where(x.isinf(), 32.0, functions.where(x == 0, 2.0**-24, step))
+    held = x.clamp(-65536.0, 65536.0)
+    return _moved(input, x, y, functions.where(x < y, held + step, held - step))
+
+
+def _moved(input: Tensor, x: Tensor, y: Tensor, found: Tensor) -> Tensor:
+    """The found numbers, y where x is there, NaN of NaN; the gradient goes to what moved."""
+    found = functions.where(x == y, y, functions.where(x.isnan().logical_or(y.isnan()), x + y, found))
+    moves = functions.where(x == y, 0.0, input)
+    return apply(pointwise.graft, found.to(input.dtype), moves.to(input.dtype))
+
+
+def gcd(input: Tensor, other: Tensor) -> Tensor:
+    """The greatest common divisor, by element."""
+    return apply(divisors.gcd, input, other)
+
+
+def lcm(input: Tensor, other: Tensor) -> Tensor:
+    """The least common multiple, by element."""
+    return apply(divisors.lcm, input, other)
