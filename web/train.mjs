@@ -35,8 +35,8 @@ export class TrainTab {
   /** @type {Record<string, string>} */
   #adapter = {};
   #kept = new KeptRuns((about, checkpoint) => {
-    this.#text.choose(about);
-    this.#openBytes(checkpoint);
+    this.#text.choose({ name: about.text === null ? (about.source ?? "documentation") : "own", own: about.text });
+    void this.#openBytes(checkpoint);
   });
   #isGoingOn = false; // with a run that is kept already
   #parameters = 0;
@@ -108,10 +108,15 @@ export class TrainTab {
       this.#isWanted = !this.#isWanted;
       this.#become("loading");
     } else if (this.#form.isRight()) {
-      this.#choose();
-      this.#become("idle", "Starting …");
-      this.#tell({ do: "start", settings: this.#form.settings, text: this.#text.text });
+      void this.#start();
     }
+  }
+
+  async #start() {
+    this.#choose();
+    this.#become("idle", "Starting …");
+    const text = await this.#text.text();
+    this.#tell({ do: "start", settings: this.#form.settings, text });
   }
 
   #choose() {
@@ -132,15 +137,15 @@ export class TrainTab {
     const bytes = await file.arrayBuffer();
     input("checkpoint").value = ""; // so that the same file can be chosen again
     this.#kept.begin();
-    this.#openBytes(bytes);
+    await this.#openBytes(bytes);
   }
 
   /** @param {ArrayBuffer} bytes */
-  #openBytes(bytes) {
+  async #openBytes(bytes) {
     this.#complain("");
     this.#choose();
     this.#isGoingOn = true;
-    this.#tell({ do: "open", text: this.#text.text, file: bytes }, [bytes]);
+    this.#tell({ do: "open", text: await this.#text.text(), file: bytes }, [bytes]);
   }
 
   // What the worker says
@@ -175,7 +180,7 @@ export class TrainTab {
         return;
       case "kept":
         return this.#kept.keep(
-          { step: message.step, loss: this.#plot.recent, parameters: this.#parameters, text: this.#text.text, source: this.#text.source },
+          { step: message.step, loss: this.#plot.recent, parameters: this.#parameters, text: this.#text.own, source: this.#text.source },
           message.bytes,
         );
       case "checkpoint":
@@ -189,7 +194,7 @@ export class TrainTab {
         if (message.details) console.error(message.details);
         if (this.#isGoingOn) this.#kept.begin(); // it did not open
         this.#isGoingOn = false;
-        this.#complain(message.text, message.about === "text" && this.#text.text !== null);
+        this.#complain(message.text, message.about === "text" && this.#text.own !== null);
         return this.#become(this.#state);
       case "broken":
         this.#complain(message.text);

@@ -13,6 +13,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 import data
+import texts
 import train
 
 import pywebgpu as torch
@@ -20,7 +21,6 @@ from pywebgpu import devices
 from pywebgpu.errors import DeviceLostError, PywebgpuError
 
 PATH = "/page/checkpoint.safetensors"
-DOCUMENTATION = "/page/corpus.txt"
 DEVICE = "webgpu"
 PROMPT = "The "
 TOP_K = 40  # characters that may be drawn
@@ -95,7 +95,7 @@ class Session:
                 self._prompt = command["prompt"]
 
     async def _start(self, settings: dict[str, Any], text: str | None) -> None:
-        """A new run. `text` is None for the documentation of Python."""
+        """A new run. `text` is None for verse."""
         chosen = train.Settings(**settings)
         corpus = self._corpus(text, chosen)
         self._reset()
@@ -169,8 +169,7 @@ class Session:
             self._tell_memory()
 
     def _corpus(self, text: str | None, settings: train.Settings) -> data.Corpus:
-        found = data.read(DOCUMENTATION) if text is None else text
-        return data.Corpus(found, context=settings.context, seed=settings.seed)
+        return data.Corpus(texts.verse() if text is None else text, context=settings.context, seed=settings.seed)
 
     def _take(self, run: train.Run) -> None:
         self.run = run

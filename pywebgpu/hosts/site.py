@@ -265,9 +265,10 @@ class Site:
         self._lock = threading.Lock()
         self._makers: dict[str, Callable[[], bytes]] = {
             "parts.py": (folders.web / "parts.py").read_bytes,
-            "training.xz": lambda: self._archive(self._training(later=False) | self._corpus()),
+            "training.xz": lambda: self._archive(self._training(later=False)),
             "rest.xz": lambda: self._archive(self._training(later=True)),
-            "editing.xz": lambda: self._archive(self._files("editing.py") | self._corpus()),
+            "editing.xz": lambda: self._archive(self._files("editing.py")),
+            "documentation.txt": self._documentation,
         }
         self._versioned = (0.0, "")
 
@@ -359,7 +360,7 @@ class Site:
         )
         return snapshot.make(source)
 
-    def _corpus(self) -> dict[str, bytes]:
+    def _documentation(self) -> bytes:
         """Pyodide's standard library lacks the text; that of this Python has it."""
         spec = importlib.util.spec_from_file_location("chargpt_data", self.folders.demo / "data.py")
         assert spec is not None
@@ -367,7 +368,7 @@ class Site:
         data = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(data)
         text: str = data.python_documentation()
-        return {"corpus.txt": text.encode()}
+        return text.encode()
 
     def _training(self, *, later: bool) -> dict[str, bytes]:
         """What training is made of, or the rest of the library; without comments, docstrings and types."""
