@@ -4,7 +4,7 @@ import { isSoftware, lack } from "./environment.mjs";
 import { button, element } from "./page.mjs";
 import { TrainTab } from "./train.mjs";
 
-const TABS = ["train", "editor"];
+const TABS = ["train", "editor", "gpu"];
 /** @type {Promise<typeof import("./editor.mjs")> | null} */
 let editor = null;
 
@@ -43,7 +43,7 @@ void Promise.all([lack(), isSoftware()]).then(([missing, isSlow]) => {
     ...missing.advice.map((line) => Object.assign(document.createElement("li"), { textContent: line })),
   );
   notice.hidden = false;
-  train.refuse();
+  train.useCpu();
 });
 
 /** @param {string} wanted */
@@ -61,4 +61,5 @@ function show(wanted) {
     editor ??= import("./editor.mjs");
     editor.catch((error) => (element("editor-status", HTMLElement).textContent = `The editor cannot be loaded: ${error.message}`));
   }
+  if (wanted === "gpu") void import("./measure.mjs");
 }

@@ -196,7 +196,8 @@ TEXTS = ("text/", "application/json", "image/svg+xml")
 PACKING = {"id": lzma.FILTER_LZMA2, "preset": lzma.PRESET_EXTREME | 9, "lc": 4, "pb": 0, "dict_size": 1 << 21}
 FOREVER = "public, max-age=31536000, immutable"  # for addresses that name a version
 KEPT = re.compile(r"kept/([0-9a-f]{24})/([\w.-]+)", re.ASCII)  # such addresses: of what is made here, with its digest
-ARCHIVES = ("training.xz", "rest.xz", "editing.xz")
+BESIDE = {"training.py": ("inside.py",)}  # what a script of web/ imports from there
+ARCHIVES = ("training.xz", "rest.xz", "editing.xz", "measuring.xz")
 SNAPSHOTS = ("training.gz", "editing.gz")
 # What plays the model of the first view, and that model.
 PLAYER = tuple(f"{n}.mjs" for n in ("files", "host_program", "player", "runner", "safetensors", "validate", "values"))
@@ -268,7 +269,9 @@ class Site:
             "training.xz": lambda: self._archive(self._training(later=False)),
             "rest.xz": lambda: self._archive(self._training(later=True)),
             "editing.xz": lambda: self._archive(self._files("editing.py")),
+            "measuring.xz": lambda: self._archive(self._files("measuring.py") | self._workloads()),
             "documentation.txt": self._documentation,
+            "model.txt": (folders.demo / "model.py").read_bytes,
         }
         self._versioned = (0.0, "")
 
@@ -360,6 +363,12 @@ class Site:
         )
         return snapshot.make(source)
 
+    def _workloads(self) -> dict[str, bytes]:
+        """What is measured, without what measures it natively."""
+        names = ("gpt.py", "vision.py", "workloads.py")
+        found = {f"pywebgpu/bench/{name}": (PACKAGE / "bench" / name).read_bytes() for name in names}
+        return found | {"pywebgpu/bench/__init__.py": b""}
+
     def _documentation(self) -> bytes:
         """Pyodide's standard library lacks the text; that of this Python has it."""
         spec = importlib.util.spec_from_file_location("chargpt_data", self.folders.demo / "data.py")
@@ -387,7 +396,7 @@ class Site:
         members = {f"pywebgpu/{path.relative_to(PACKAGE).as_posix()}": path for path in PACKAGE.rglob("*.*")}
         members |= {f"pywebgpu/js_bridge/{path.name}": path for path in folders.bridge.glob("*.mjs")}
         members |= {path.name: path for path in folders.demo.glob("*.py") if path.name != "main.py"}
-        members[script] = folders.web / script
+        members |= {name: folders.web / name for name in (script, *BESIDE.get(script, ()))}
         carried = {name: path for name, path in members.items() if name.endswith(CARRIED) and "__pycache__" not in name}
         return {name: path for name, path in carried.items() if not _is_in(NATIVE, name)}
 
