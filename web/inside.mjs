@@ -11,13 +11,13 @@ import { button, element } from "./page.mjs";
 const CONTENT = `
   <p id="inside-cost"></p>
   <div class="panes">
-    <section><h3>Next character</h3><p id="inside-text"></p><ol id="inside-next"></ol></section>
-    <section><h3>Weights and gradients</h3>
+    <section><h2>Next character</h2><p id="inside-text"></p><ol id="inside-next"></ol></section>
+    <section><h2>Weights and gradients</h2>
       <table id="inside-sizes"><thead><tr><th scope="col">part</th><th scope="col">weights</th><th scope="col">gradients</th></tr></thead><tbody></tbody></table>
       <p>Roots of mean squares; a bar is a share of the largest.</p>
     </section>
   </div>
-  <section><h3>Attention</h3><div id="inside-maps"></div>
+  <section><h2>Attention</h2><div id="inside-maps"></div>
     <p>A row for each character of the text above, from its first; what it looks at is dark. Nothing looks ahead.</p>
   </section>`;
 

@@ -11,7 +11,7 @@ const CONTENT = `
     <button type="button" id="save-card" hidden>Save as a picture</button>
     <span id="measure-status" role="status"></span>
   </div>
-  <p class="hint">Three models train for a second each, then matrices are multiplied and memory is copied: the workloads of pywebgpu bench, in this browser.</p>
+  <p class="hint">Models train for a second each, then matrices are multiplied and memory is copied: the workloads of pywebgpu bench, in this browser.</p>
   <canvas id="card" role="img" aria-label="No result yet" hidden></canvas>`;
 const [WIDTH, HEIGHT, SCALE] = [640, 336, 2];
 

@@ -15,7 +15,7 @@ export function programView(parent, doc, label) {
   const extensions = [
     lineNumbers(), history(), drawSelection(), indentOnInput(), bracketMatching(), closeBrackets(), highlightActiveLine(),
     indentUnit.of("    "), python(), syntaxHighlighting(classHighlighter), keymap.of(keys),
-    EditorView.contentAttributes.of({ "aria-label": label }),
+    EditorView.contentAttributes.of({ "aria-label": label, tabindex: "0" }),
   ];
   return new EditorView({ parent, state: EditorState.create({ doc, extensions }) });
 }

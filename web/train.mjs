@@ -244,7 +244,7 @@ export class TrainTab {
       });
     }
     describe(element("adapter", HTMLElement), this.#adapter);
-    this.#become("idle");
+    this.#become("idle", this.#device.device && "Ready, on the CPU: right, but slow");
     if (this.#isWanted) this.#go();
   }
 

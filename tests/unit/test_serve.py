@@ -27,7 +27,8 @@ assert _SPEC.loader is not None
 parts = importlib.util.module_from_spec(_SPEC)
 _SPEC.loader.exec_module(parts)
 DOWNLOAD = 300_000  # bytes that the Train tab may load besides Pyodide
-LAZY = ("editor", "sharing", "first")  # modules of the Editor tab, and of the first view
+# Modules of the other tabs, of the first view, and of what is looked at when it is opened.
+LAZY = ("editor", "sharing", "first", "inside", "program_view", "measure")
 # What it loads, besides its archive, text and packages.
 PAGE = (
     "",
