@@ -1,4 +1,4 @@
-"""`make lite`: a JupyterLite site of plain files, where `import pywebgpu` needs no install and nothing is asked of others.
+"""`make lite`: a JupyterLite site of plain files, where `import pywebgpu` needs no install.
 
     python tools/notebook_site.py dist/pywebgpu-….whl dist/lite
 
@@ -22,15 +22,12 @@ from tools import distribution  # noqa: E402
 
 KERNEL = ("micropip", "ipython", "jedi")  # What it loads from Pyodide's packages.
 FURTHER = ("comm==0.2.3", "ipywidgets==8.1.8")  # What they lack: the kernel's messages, sliders and buttons.
+AT_ONCE = {"loadPyodideOptions": {"packages": ["micropip", "comm", "jedi", "ipython"]}}  # one after another else
 SETTINGS = {
     "jupyter-lite-schema-version": 0,
     "jupyter-config-data": {
         "appName": "pywebgpu",
-        "litePluginSettings": {
-            "@jupyterlite/pyodide-kernel-extension:kernel": {
-                "loadPyodideOptions": {"packages": ["micropip", "comm", "jedi", "ipython"]}  # at once, one after another else
-            }
-        },
+        "litePluginSettings": {"@jupyterlite/pyodide-kernel-extension:kernel": AT_ONCE},
     },
 }
 
@@ -47,11 +44,11 @@ def build(wheel: Path, output: Path, wheels: Path) -> None:
         subprocess.run(command, cwd=lite, check=True, stdout=subprocess.DEVNULL)
 
 
-def fill(lite: Path, wheel: Path, others: Iterable[Path]) -> None:
-    """What JupyterLite makes a site of: its settings, and Pyodide with a lock file of ours."""
+def fill(lite: Path, wheel: Path, others: Iterable[Path], lock: Path = distribution.LOCK) -> None:
+    """What JupyterLite makes a site of: its settings, and the Pyodide beside `lock` with a lock file of ours."""
     pyodide = lite / "static" / "pyodide"
-    shutil.copytree(distribution.LOCK.parent, pyodide, ignore=shutil.ignore_patterns("*.map", "*.html", "*.d.ts"))
-    distribution.make(wheel, pyodide, others=list(others))
+    shutil.copytree(lock.parent, pyodide, ignore=shutil.ignore_patterns("*.map", "*.html", "*.d.ts"))
+    distribution.make(wheel, pyodide, lock, list(others))
     (lite / "jupyter-lite.json").write_text(json.dumps(SETTINGS), encoding="utf-8")
 
 

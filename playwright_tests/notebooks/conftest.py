@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -50,21 +51,27 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return wheel.build(tmp_path_factory.mktemp("wheel"))
 
 
+@pytest.fixture(scope="session")
+def pages(browser: Browser) -> Callable[[str], AbstractContextManager[Page]]:
+    """Opens a page of its own, which may ask nothing of other machines. A screenshot of its end is in test-results/."""
+
+    @contextmanager
+    def opened(name: str) -> Iterator[Page]:
+        context = browser.new_context(viewport={"width": 1280, "height": 900})
+        asked: list[str] = []
+        context.on("request", lambda request: asked.append(request.url))
+        page = context.new_page()
+        page.set_default_timeout(60_000)
+        yield page
+        RESULTS.mkdir(exist_ok=True)
+        page.screenshot(path=RESULTS / f"{name}.png")
+        context.close()
+        assert [address for address in asked if urlsplit(address).hostname not in ("localhost", None)] == []
+
+    return opened
+
+
 @pytest.fixture
-def page(browser: Browser, request: pytest.FixtureRequest) -> Iterator[Page]:
-    """A page of its own; nothing that it asks leaves this machine. A screenshot of its end is in test-results/."""
-    context = browser.new_context(viewport={"width": 1280, "height": 900})
-    outside: list[str] = []
-
-    def tell(address: str) -> None:
-        if urlsplit(address).hostname not in ("localhost", None):
-            outside.append(address)
-
-    context.on("request", lambda asked: tell(asked.url))
-    found = context.new_page()
-    found.set_default_timeout(60_000)
-    yield found
-    RESULTS.mkdir(exist_ok=True)
-    found.screenshot(path=RESULTS / f"{request.node.name}.png")
-    context.close()
-    assert not outside, outside
+def page(pages: Callable[[str], AbstractContextManager[Page]], request: pytest.FixtureRequest) -> Iterator[Page]:
+    with pages(request.node.name) as found:
+        yield found

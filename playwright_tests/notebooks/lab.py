@@ -26,18 +26,20 @@ class Lab:
         self.page.goto(f"{self._address}/lab/index.html?path={name}")
         self.cells.first.wait_for()
 
-    def write(self, number: int, source: str) -> None:
-        """Writes cell `number`, from 1, and runs it; a cell behind it is there then."""
-        self.cells.nth(number - 1).locator(".cm-content").click()
-        self.page.keyboard.press("Control+A")
+    def run(self, source: str) -> int:
+        """Writes the last cell, which is empty, and runs it; another comes behind it. Returns its number, from 1."""
+        number = self.cells.count()
+        self.cells.last.locator(".cm-content").click()
         self.page.keyboard.insert_text(source)
         self.page.keyboard.press("Shift+Enter")
+        expect(self.cells).to_have_count(number + 1)
+        return number
 
-    def done(self, number: int, timeout: float = RUNS) -> Locator:
+    def shown(self, number: int, timeout: float = RUNS) -> Locator:
         """What the cell shows, once it ran."""
         prompt = self.cells.nth(number - 1).locator(".jp-InputPrompt")
         expect(prompt).to_have_text(f"[{number}]:", timeout=timeout)
-        return self.cells.nth(number - 1).locator(".jp-OutputArea")
+        return self.cells.nth(number - 1).locator(".jp-OutputArea").first
 
     def run_all(self) -> None:
         self.page.get_by_role("menuitem", name="Run", exact=True).click()

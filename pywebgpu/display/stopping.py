@@ -18,7 +18,7 @@ PRESSED = "this.disabled=true;this.textContent='Stopping'"
 
 
 class Stoppable(Generic[T]):
-    """The items of `steps`, with a Stop button where Python runs in a page; who presses it ends the loop between two steps.
+    """The items of `steps`, with a Stop button where Python runs in a page: it ends the loop between two steps.
 
     ```python
     for batch in stoppable(batches):  # `async for` where Python cannot wait
@@ -67,7 +67,7 @@ class Stoppable(Generic[T]):
 
     @contextmanager
     def _button(self) -> Iterator[None]:
-        """A button that tells this Python of its press, over a channel: Python may run in a worker, far from the page."""
+        """A button that tells this Python of its press by a channel, since Python may run in a worker."""
         place = places.find(self._target) if sys.platform == "emscripten" else None
         if place is None or isinstance(place, places.Terminal):
             yield
