@@ -32,8 +32,8 @@ peers: .venv/.ready-test browser  ## install what make bench ARGS="--host chromi
 	@tools/setup.sh modules
 	@tools/setup.sh peers
 
-docs: .venv/.ready-dev  ## write the reference pages to docs/_build
-	@$(PYTHON) -m pdoc --output-directory docs/_build pywebgpu
+docs: .venv/.ready-docs  ## make the site of the documentation: docs/_build/index.html
+	@$(PYTHON) -m sphinx -W --keep-going -q docs docs/_build
 	@echo "docs/_build/index.html"
 
 wheel: .venv/.ready-dev  ## build the one wheel of all hosts into dist/, and check it

@@ -61,6 +61,7 @@ LAYERS = (
         "doctor",
         "exporter",
         "factorization",
+        "ldl_factors",
         "lu_factors",
         "fft",
         "nn/utils/parametrizations",
