@@ -87,7 +87,7 @@ function stateOf(doc) {
       EditorView.updateListener.of(({ docChanged, state }) => {
         if (docChanged) files.edit(state.doc.toString());
       }),
-      EditorView.contentAttributes.of({ "aria-label": "Program in Python" }),
+      EditorView.contentAttributes.of({ "aria-label": "Program in Python", tabindex: "0" }),
     ],
   });
 }

@@ -83,7 +83,7 @@ def scatter(
     """
     rows = _rows(points)
     group = [0] * len(rows) if groups is None else [int(one) for one in _plain(groups)]
-    flat = [value for row in rows for value in row] or [0.0, 1.0]
+    flat = [value for one in rows for value in one] or [0.0, 1.0]
     start, end = span or (min(flat), max(flat))
     reach = (end - start) or 1.0
     places = [((x - start) / reach, (end - y) / reach) for x, y in rows]
@@ -91,9 +91,9 @@ def scatter(
     if behind is not None:
         shades = [[_part(value, 0.0, 1.0) for value in row] for row in _rows(behind)]
         inside = _bitmap(shades, colors, f'width="{size}" height="{size}"', smooth=True)
-        for y, line in enumerate(lines):
-            shade = shades[y * len(shades) // LINES]
-            lines[y] = [" " if shade[x * len(shade) // COLUMNS] < 0.5 else "." for x in range(len(line))]
+        for row in range(LINES):
+            shade = shades[row * len(shades) // LINES]
+            lines[row] = [" " if shade[at * len(shade) // COLUMNS] < 0.5 else "." for at in range(COLUMNS)]
     for at, ((x, y), one) in enumerate(zip(places, group, strict=True)):
         if not (0 <= x <= 1 and 0 <= y <= 1):
             continue
@@ -102,8 +102,8 @@ def scatter(
         inside += f'<circle cx="{where}" r="3" fill="{color}" stroke="#fff" stroke-width=".7"/>'
         name = names[at] if at < len(names) else ""
         if name:
-            left, side = (x * size + 5, "start") if x < 0.8 else (x * size - 5, "end")
-            inside += _word(left, y * size + 4, name, side)
+            left, side = (5, "start") if x < 0.8 else (-5, "end")
+            inside += _word(x * size + left, y * size + 4, name, side)
         column, line_at = min(int(x * COLUMNS), COLUMNS - 1), min(int(y * LINES), LINES - 1)
         shown = name or MARKS[one % len(MARKS)]
         column = max(0, min(column, COLUMNS - len(shown)))

@@ -18,11 +18,11 @@ def page() -> Any:
     value(id): what was last set, as JSON, or "". changed(): settles when somebody sets something, or with Stop.
     turn(): settles once what has been set meanwhile has arrived.
     """
-    if sys.platform != "emscripten":
-        return None
-    import js
+    if sys.platform == "emscripten":
+        import js
 
-    return getattr(js, "pywebgpuPage", None)
+        return getattr(js, "pywebgpuPage", None)
+    return None
 
 
 class _Widget:
