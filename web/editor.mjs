@@ -50,6 +50,7 @@ let worker = null;
 let interrupts = null;
 let isReady = false;
 let isRunning = false;
+let isWaiting = false; // for somebody, and for nothing that could be interrupted
 /** @type {string | null} what runs as soon as Python is there */
 let wanted = null;
 let ending = 0;
@@ -172,8 +173,8 @@ function stop() {
   }
   show("Stopping …");
   worker?.postMessage({ do: "stop" });
-  if (interrupts) {
-    interrupts[0] = SIGINT;
+  if (interrupts || isWaiting) {
+    if (interrupts && !isWaiting) interrupts[0] = SIGINT;
     clearTimeout(ending);
     ending = setTimeout(restart, PATIENCE);
   } else {
@@ -196,7 +197,10 @@ function hear(message) {
   else if (message.is === "shown") output.show(message.id, message.html);
   else if (message.is === "widget") output.add(widget(message, (value) => tell({ do: "set", id: message.id, value })));
   else if (message.is === "asked") ask();
-  else if (message.is === "waiting") show("Waiting for you; Stop ends it");
+  else if (message.is === "waiting") {
+    isWaiting = true;
+    show("Waiting for you; Stop ends it");
+  }
   else if (message.is === "completions") completed(message);
   else if (message.is === "loading") show(`Loading ${message.what} …`);
   else if (message.is === "ready") {
@@ -226,15 +230,14 @@ function say(text) {
 /** @param {{ do: string, [name: string]: unknown }} message to the program */
 function tell(message) {
   worker?.postMessage(message);
-  if (isRunning && message.do === "set") show("Running …");
+  isWaiting = false;
+  if (isRunning) show("Running …");
 }
 
 /** A line of text for input(). */
 function ask() {
-  const form = question((text) => {
-    show("Running …");
-    tell({ do: "answer", text });
-  });
+  const form = question((text) => tell({ do: "answer", text }));
+  isWaiting = true;
   output.add(form);
   form.querySelector("input")?.focus();
   show("Waiting for your answer");
@@ -242,6 +245,7 @@ function ask() {
 
 /** Nobody listens any longer to what a program has asked for. */
 function finish() {
+  isWaiting = false;
   for (const one of output.element.querySelectorAll(".widget")) {
     if (one instanceof HTMLFormElement) one.remove();
     else one.toggleAttribute("inert", true);

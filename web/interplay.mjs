@@ -12,7 +12,7 @@ export class Interplay {
   #count = 0;
   /** @type {((text: string | null) => void) | null} */
   #answer = null;
-  /** @type {(() => void) | null} */
+  /** @type {((goesOn: boolean) => void) | null} */
   #wake = null;
 
   /** @param {Tell} tell @param {() => import("pyodide").PyodideAPI} python */
@@ -27,10 +27,10 @@ export class Interplay {
     if (message.do === "set") {
       this.#values.set(message.id, JSON.stringify(message.value));
       this.#isNew = true;
-      this.#wake?.();
+      this.#wake?.(true);
     } else if (message.do === "answer") this.#answer?.(message.text);
     else if (message.do === "stop") {
-      this.#wake?.();
+      this.#wake?.(false);
       this.#answer?.(null);
     } else return false;
     return true;
@@ -66,14 +66,16 @@ export class Interplay {
     return new Promise((resolve) => self.setTimeout(resolve));
   }
 
-  /** Settles when something was set since this was asked last, or when the program is to stop. */
+  /** Whether something was set since this was asked last, once it is; not when the program is to stop. */
   async changed() {
+    let goesOn = true;
     if (!this.#isNew) {
       this.say({ is: "waiting" });
-      await new Promise((resolve) => (this.#wake = () => resolve(undefined)));
+      goesOn = await new Promise((resolve) => (this.#wake = resolve));
       this.#wake = null;
     }
     this.#isNew = false;
+    return goesOn;
   }
 
   /** What somebody answers; null when the program is to stop. @returns {Promise<string | null>} */

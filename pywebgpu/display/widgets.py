@@ -15,7 +15,7 @@ def page() -> Any:
     """The page's end of this protocol; None where there is no page, or one that knows nothing of it.
 
     show(id, html): shows HTML in place of what `id` showed before. place(): a new such id. add(json): shows a widget.
-    value(id): what was last set, as JSON, or "". changed(): settles when somebody sets something, or with Stop.
+    value(id): what was last set, as JSON, or "". changed(): whether somebody sets something, and not Stop.
     turn(): settles once what has been set meanwhile has arrived.
     """
     if sys.platform == "emscripten":
@@ -86,10 +86,7 @@ def changes(*widgets: Slider | Canvas) -> Iterator[None]:
 
 
 def _wait(promise: Any) -> bool:
-    """Waits for what a function of the page promises; whether Python can wait here."""
+    """Waits for what a function of the page promises, and returns whether it is so; not where Python cannot wait."""
     from pyodide.ffi import can_run_sync, run_sync
 
-    if not can_run_sync():
-        return False
-    run_sync(promise())
-    return True
+    return can_run_sync() and bool(run_sync(promise()))
