@@ -75,5 +75,7 @@ def pad_constant(x: Node, pad: Sequence[int], value: float = 0.0) -> Node:
     shape = tuple(n + s + max(a, 0) for n, s, a in zip(sizes, starts, after, strict=True))
     if shape == sizes:
         return x
+    if isinstance(value, Node):  # a complex number of Python
+        value = value.attrs["value"]
     value = numbers.element(value, x.spec.dtype)
     return wide.noted(movement.pad(x, shape=shape, starts=starts, steps=ones, value=value), value)

@@ -214,8 +214,8 @@ def _plus(name: str, base: Node, product: Node, beta: Number, alpha: Number) -> 
         raise ShapeError(f"{name}: input {base.spec.shape} does not broadcast to {shape}")
     precision.require_same(name, base, product)
     alpha, beta = (arithmetic.weight(value, product.spec.dtype) for value in (alpha, beta))
-    if alpha != 1:
+    if isinstance(alpha, Node) or alpha != 1:
         product = arithmetic.mul(product, alpha)
-    if beta == 0:
+    if not isinstance(beta, Node) and beta == 0:
         return reduce.unmoved(product, arithmetic.broadcast_to(base, shape))
-    return arithmetic.add(product, base if beta == 1 else arithmetic.mul(base, beta))
+    return arithmetic.add(product, base if not isinstance(beta, Node) and beta == 1 else arithmetic.mul(base, beta))
