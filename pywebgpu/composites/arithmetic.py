@@ -214,7 +214,7 @@ def factor(value: Number, dtype: DType, name: str = "alpha") -> Number:
     return value
 
 
-def weight(value: Number, dtype: DType) -> Number:
+def weight(value: Number | Node, dtype: DType) -> Number | Node:
     """As `factor`; of whole numbers a fraction is cut off, and half floats are computed with in float32."""
     if isinstance(value, Node):  # a complex number of Python
         if dtype.part is None:

@@ -208,7 +208,7 @@ def _require_ranks(name: str, *given: tuple[Node, int]) -> None:
             raise ShapeError(f"{name}: expected a tensor of {rank} dimensions, got one of shape {x.spec.shape}")
 
 
-def _plus(name: str, base: Node, product: Node, beta: Number, alpha: Number) -> Node:
+def _plus(name: str, base: Node, product: Node, beta: Number | Node, alpha: Number | Node) -> Node:
     shape = product.spec.shape
     if broadcast(base.spec.shape, shape) != shape:
         raise ShapeError(f"{name}: input {base.spec.shape} does not broadcast to {shape}")

@@ -303,7 +303,7 @@ def _numbered() -> str:
 def _target(*args: Any, **options: Any) -> tuple[Device | None, DType | None, bool]:
     """The arguments of `to` -> an opened device or None, a dtype or None, whether to copy."""
     device, dtype = options.pop("device", None), options.pop("dtype", None)
-    dtype = dtypes.PYTHONS.get(dtype, dtype)
+    dtype = dtypes.PYTHONS.get(dtype) or dtype
     copy = options.pop("copy", False)
     other = options.pop("other", None)
     for name in ("non_blocking", "memory_format"):

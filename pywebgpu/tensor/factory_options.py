@@ -31,7 +31,7 @@ class FactoryOptions:
 
     def __init__(self, name: str, options: Made, dtype: DType | None = None, device: Device | None = None):
         given = options.pop("dtype", None)
-        self.dtype: DType = dtypes.PYTHONS.get(given, given) or dtype or dtypes.default()
+        self.dtype: DType = dtypes.PYTHONS.get(given) or given or dtype or dtypes.default()
         wanted = options.pop("device", None)
         self.requires_grad: bool = options.pop("requires_grad", False)
         self.out: Any = options.pop("out", None)

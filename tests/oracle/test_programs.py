@@ -8,7 +8,10 @@ import pytest
 import torch
 
 import pywebgpu
+from tests.cases import programs_of_gradients, programs_of_values, programs_of_writes
 from tests.cases.programs import PROGRAMS, Program
+
+TABLES = (programs_of_gradients, programs_of_values, programs_of_writes)  # Importing them puts theirs into PROGRAMS.
 
 
 def said(library: Any, run: Program, device: str) -> list[Any]:
