@@ -67,7 +67,9 @@ def _before(module: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tu
     return args, kwargs
 
 
-def _after(entry: Any, module: Module, args: tuple[Any, ...], kwargs: dict[str, Any], result: object) -> object:
+def _after(
+    entry: tuple[Hook, bool, bool], module: Module, args: tuple[Any, ...], kwargs: dict[str, Any], result: object
+) -> object:
     hook, with_kwargs, _ = entry
     return hook(module, args, kwargs, result) if with_kwargs else hook(module, args, result)
 
@@ -108,7 +110,7 @@ class _Watch:
         self._reaches_inputs = passed is not None
         return args if passed is None else tuple(passed)
 
-    def outputs(self, result: Any) -> Any:
+    def outputs(self, result: object) -> object:
         if not isinstance(result, Tensor | tuple):
             warnings.warn(
                 "For backward hooks to be called, module output should be a Tensor or a tuple of Tensors but received "

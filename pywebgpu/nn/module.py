@@ -271,7 +271,7 @@ def _destination(*args: Any, **kwargs: Any) -> tuple[Any, DType | None]:
     return device, dtype
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     """PyTorch's functions that give every module a hook, which few programs use."""
     if name.startswith("register_module_"):
         return getattr(import_module("pywebgpu.nn.hooks"), name)

@@ -6,7 +6,7 @@ A class of its own because the rest of Module (calls, hooks, conversion, state d
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pywebgpu.nn.parameter import Buffer, Parameter
 from pywebgpu.step_capture.capture import capture_state
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pywebgpu.nn.module import Module
 
 
+T = TypeVar("T")
 registering: dict[str, dict[int, Callable[..., Any]]] = {}  # hooks of all modules that get something, by its kind
 
 
@@ -26,10 +27,10 @@ class Computed:
         raise NotImplementedError
 
 
-def _registered(kind: str, module: ModuleTree, name: str, value: Any) -> Any:
+def _registered(kind: str, module: ModuleTree, name: str, value: T) -> T:
     """The value, or what hooks made of it."""
     for hook in list(registering.get(kind, {}).values()) if registering else ():
-        found = hook(module, name, value)
+        found: T | None = hook(module, name, value)
         value = value if found is None else found
     return value
 

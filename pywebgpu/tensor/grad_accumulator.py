@@ -132,7 +132,7 @@ def _name(hook: Hook) -> str:
     return getattr(hook, "__name__", type(hook).__name__)
 
 
-def _fitting(hook: Hook, changed: Any, grad: Node) -> Node:
+def _fitting(hook: Hook, changed: object, grad: Node) -> Node:
     """The gradient that a hook gave. Raises TypeError for what is no tensor, RuntimeError for another size or dtype."""
     node = getattr(changed, "_node", None)
     if not isinstance(node, Node):
