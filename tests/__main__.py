@@ -6,6 +6,7 @@ lint        ruff, mypy, and tsc for the JavaScript
 gpu         oracle, fuzz and unit tests with a device, on webgpu: a GPU, or a software Vulkan driver
 node        the bridge, the Node host, and cases of every table there
 browser     the pages in a headless Chromium on its software adapter, and cases of every table there
+site        all of `make site` in a folder of its own, and a walk through it below a path of a plain server
 conformance the tables of cases on all hosts against PyTorch, as one table: [--hosts cpu,native,node,chromium] [--all]
 opdb        PyTorch's own samples, into docs/conformance.md: [--device webgpu] [--dtype float16] [--most 8] [--errors]
 threads     20 threads that train side by side, 1,000 steps each, on device cpu: [--device webgpu] [--steps 1000]
@@ -22,6 +23,7 @@ bench       the workloads of `python -m pywebgpu bench`
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -55,6 +57,14 @@ def pages(arguments: list[str]) -> bool:
     """The pages, one at a time: each keeps all cores busy. Then the claims about the host."""
     passed = pytest(["playwright_tests", "-n0"], arguments)
     return pytest(["tests/hosts", "-k", "chromium"], arguments) and passed
+
+
+def whole_site(arguments: list[str]) -> bool:
+    """Made, and walked through."""
+    with tempfile.TemporaryDirectory() as folder:
+        made = run([sys.executable, "tools/static_site.py", f"{folder}/site"])
+        os.environ["PYWEBGPU_SITE"] = f"{folder}/site"
+        return made and pytest(["playwright_tests/test_site.py", "-n0"], arguments)
 
 
 def node(arguments: list[str]) -> bool:
@@ -154,6 +164,7 @@ STAGES: dict[str, Stage] = {
     "gpu": gpu,
     "node": node,
     "browser": browser,
+    "site": whole_site,
     "conformance": conformance,
     "opdb": opdb,
     "scripts": scripts,

@@ -37,6 +37,9 @@ void lack().then((missing) => {
   train.refuse();
 });
 
+// A page of the documentation shows the editor alone.
+document.documentElement.classList.toggle("framed", window.top !== window);
+
 /** @param {string} wanted */
 function show(wanted) {
   if (!TABS.includes(wanted)) return;
