@@ -1,6 +1,6 @@
 """The site as plain files, as `make site` writes it: at a path below an address of any web server.
 
-`python -m tests site` makes the whole of it and walks through all; here its page is made, beside a page of documentation.
+`python -m tests site` makes the whole of it and walks through all; here its page is made, beside one of documentation.
 """
 
 import importlib.util

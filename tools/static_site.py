@@ -11,6 +11,7 @@ from pathlib import Path
 from pywebgpu.hosts import site
 
 ROOT = Path(__file__).parents[1]
+LITE = ROOT / "dist" / "lite"  # where `make lite` has been
 PYODIDE = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip", "pyodide-lock.json")
 LINKS = b"""<nav aria-label="More of this site">
         <a href="docs/index.html">Documentation</a> \xc2\xb7 <a href="export/index.html">The same without Python</a>
@@ -29,6 +30,8 @@ def main(into: Path) -> int:
         return 2
     documentation(into / "docs")
     exported(into / "export")
+    if LITE.is_dir():
+        shutil.copytree(LITE, into / "lite")
     (into / ".nojekyll").touch()  # GitHub's pages leave out folders that begin with an underscore unless it is there.
     count = sum(path.is_file() for path in into.rglob("*"))
     print(f"{into}: {count} files, {sum(path.stat().st_size for path in into.rglob('*')) / 1e6:.0f} MB")
