@@ -49,7 +49,7 @@ def page(into: Path) -> None:
     own = [path.relative_to(pages.folders.web).as_posix() for path in pages.folders.web.rglob("*") if path.is_file()]
     named = [name.decode() for name in re.findall(rb'"\./(modules/[^"]+)"', index)]
     python = [f"{config['pyodide'].removeprefix('./')}{name}" for name in PYODIDE]
-    made = [f"kept/{config['version']}/{name}" for name in site.BRIDGE]  # what the bridge's own modules import
+    made = [f"kept/{config['version']}/{name}" for name in (*site.BRIDGE, *site.PLAYER)]  # what modules import
     for address in [*own, *named, *python, *made, *config["kept"].values()]:
         content = pages.file(address)
         if content is not None:  # Some files of web/ are for the server alone.
