@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import pywebgpu as torch
 from pywebgpu import nn
-from pywebgpu.compiler import serialization, wire
+from pywebgpu.compiler import in_place, serialization, wire
 from pywebgpu.compiler.program import Dispatch, Program, Slot
 from pywebgpu.io import safetensors
 from pywebgpu.ir.graph import Spec
@@ -48,6 +48,18 @@ def bound(program: Program) -> list[list[tuple[int, int | None]]]:
 
 
 # Programs
+
+
+def test_a_large_result_lies_where_the_pack_lay_that_it_is_made_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Gradients that are divided by the scale of a loss: nothing else reads them."""
+    monkeypatch.setattr(in_place, "LARGE", 1)
+    a, b, c = leaf(64, 64), leaf(64, 64), leaf(64, 64)
+    first, second = a @ b, b @ c
+    buffers = {slot.buffer for slot in compiled(pack(first, second) * 0.5).slots[3:]}
+    assert len(buffers) == 1
+    for wanted, count in (((first.sum(1), pack(first, second) * 0.5), 1), ((pack(first, second) * 0.5, first.sum(1)), 2)):
+        program = compiled(*wanted)
+        assert len({slot.buffer for slot in program.slots if slot.nbytes == 8 * 64 * 64}) == count
 
 
 def test_rows_are_added_where_a_product_wrote() -> None:
