@@ -20,10 +20,10 @@ SPLITS = (2, 8, 64)  # lanes of a row: less than a subgroup has, as many, or mor
 
 
 def rows(device: Any, given: Any, problem: Problem, chosen: Launch, x: torch.Tensor) -> list[float]:
-    """Sums and softmaxes of the rows of x, by one launch."""
+    """Sums, softmaxes and extremes of the rows of x, by one launch."""
     (template,) = [one for one in templates.ALL if one.name == "rows"]
     device.target = replace(given, tuning={launch.case(template, problem): chosen})
-    found = [x.sum(1), x.softmax(1)]
+    found = [x.sum(1), x.softmax(1), x.amin(1), torch.where(x < 0, x, float("nan")).amax(1).isnan().float()]
     return [number for tensor in found for number in tensor.reshape(-1).tolist()]
 
 

@@ -1,4 +1,4 @@
-"""Variants that need subgroups: where they are, sums have the bits that they have without, on both translators."""
+"""Variants that need subgroups: where they are, rows have the values that they have without, on both translators."""
 
 import json
 
@@ -10,7 +10,7 @@ from tests.hosts.windows import numbers
 
 
 @pytest.mark.parametrize("host", ["native", "node"])
-def test_shuffled_sums_have_the_same_bits(host: str) -> None:
+def test_shuffled_rows_have_the_same_values(host: str) -> None:
     there = HOSTS[host]
     if there.missing():
         pytest.skip(there.missing())
@@ -20,6 +20,9 @@ def test_shuffled_sums_have_the_same_bits(host: str) -> None:
     assert {tuple(shape) for shape, *_ in found} == {*shuffles.SHAPES}
     for shape, launch, shuffled, plain in found:
         x = numbers(*shape)
-        expected = [number for tensor in (x.sum(1), x.softmax(1)) for number in tensor.reshape(-1).tolist()]
-        assert shuffled == plain, (shape, launch)
+        wanted = x.sum(1), x.softmax(1), x.amin(1), (x >= 0).any(1).float()
+        expected = [number for tensor in wanted for number in tensor.reshape(-1).tolist()]
+        _, _, _, each, split, _ = launch
+        if split <= each[0]:  # One subgroup adds as a tree does.
+            assert shuffled == plain, (shape, launch)
         assert shuffled == pytest.approx(expected, rel=1e-4, abs=1e-4), (shape, launch)

@@ -18,6 +18,7 @@ from pywebgpu.kernels.templates.rows_kernel import (
     EXTREMES,
     FULL,
     HELD,
+    HELD_ALONE,
     OUTER,
     SHUFFLED,
     folds,
@@ -36,6 +37,13 @@ FEW = 32  # invocations that keep a CPU's cores busy: where there are as many ro
 SHARE = 64  # columns, at least, for each of several that share a row there
 MANY, SPREAD = 256, 2048  # sums of columns, which are as many rows: a device's cores get a few workgroups each, or none
 LONG = 1024  # elements of such a sum, at most: more of them take longer than a dispatch does
+WIDE = 16  # invocations of a subgroup that are worth to shuffle
+SUBGROUP_OF = {"nvidia": 32}
+PARTS = 16  # subgroups that share a row, at most
+CORES = 64  # of a GPU that does not say how many it has
+MANY_ROWS = 16  # for each core: then each row has one subgroup
+VECTORS = 8  # columns of an invocation where rows are few: two vectors
+BESIDE = 128  # invocations of a workgroup whose rows do not wait for one another
 TREES = 12  # reductions of one kernel: each takes its share of workgroup memory
 
 
@@ -143,7 +151,14 @@ class RowsTemplate(Template):
         found = [first, *(one for one in others if one != first)]
         shuffled = _shuffled(target.features) if problem.layout == "along" else 0
         ways = [(one, min(shuffled, one.split)) for one in found]
-        return [*found, *(one._replace(way=SHUFFLED, each=(each,)) for one, each in ways if each > 1)]
+        by_subgroups = [
+            one._replace(way=SHUFFLED, each=(of,)) for one, of in ways if of > 1 and one.split <= PARTS * of
+        ]
+        if shuffled < WIDE or target.limits.emulated:
+            return [*found, *by_subgroups]
+        best = _with_words(_subgroup_rule(rows, columns, shuffled, limit, target.features.cores or CORES), each)
+        best = best._replace(way=SHUFFLED, each=(min(shuffled, best.split),))
+        return [best, *(one for one in (*by_subgroups, *found) if one != best)]
 
     def write(self, work: Computation, launch: Launch, build: Builder) -> Kernel:
         return rows_kernel.write(work, launch, build)
@@ -153,7 +168,15 @@ def _shuffled(features: Features) -> int:
     """How many neighbours surely lie in one subgroup, as a power of two; 0 where that is not known."""
     if SUBGROUPS not in features or features.family not in IN_ORDER:
         return 0
-    return _power_below(features.subgroup_sizes[0])
+    # wgpu-native tells what Vulkan allows everywhere.
+    return SUBGROUP_OF.get(features.family) or _power_below(features.subgroup_sizes[0])
+
+
+def _subgroup_rule(rows: int, columns: int, shuffled: int, limit: int, cores: int) -> Launch:
+    """Many rows have a subgroup each, which waits for no other; of few rows each has as many as can share it."""
+    held = HELD_ALONE if rows >= MANY_ROWS * cores else VECTORS
+    lanes = min(max(_power(-(-columns // held)), min(shuffled, _power(columns))), limit)
+    return Launch(threads=max(min(BESIDE, limit), lanes), split=lanes)
 
 
 def _rule(rows: int, columns: int, along: bool, limits: Limits) -> Launch:

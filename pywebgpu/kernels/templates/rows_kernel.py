@@ -32,6 +32,7 @@ from pywebgpu.kernels.ir import (
     construct,
     isnan_,
     scalar,
+    select,
     smaller,
 )
 from pywebgpu.kernels.iteration_space import IterationSpace
@@ -45,7 +46,8 @@ EXTREMES: dict[Op, Reduction] = {extremes.largest: reduction.max_, extremes.smal
 FULL, OUTER = "full", "outer"
 SHUFFLED = "shuffled"
 PART = 8  # columns that one invocation adds before it adds them to the rest: errors stay small
-HELD = 16  # columns of one invocation that it keeps in registers from pass to pass
+HELD = 16  # columns of one invocation that it keeps in registers from pass to pass,
+HELD_ALONE = 32  # and where a subgroup has a row for itself and waits for no other
 WRITTEN = 128  # columns times nodes that are written out side by side,
 WRITTEN_ONCE = 640  # and where they are a whole row's, which is then read once for all passes
 
@@ -101,11 +103,12 @@ class Rows:
         """Decides how columns are visited. nodes: of the kernel.  each: elements of a word of what it stores."""
         if build.limits.emulated:
             return  # No load is waited for there, and a longer text takes longer to compile.
-        vector = 4 if self.along and self.columns % 4 == 0 and self.columns >= 4 * self.lanes else 1
+        vector = 4 if self.along and self.columns % 4 == 0 and self.columns > 2 * self.lanes else 1
         if vector % each:
             return
         whole = -(-self.columns // (self.lanes * vector))
-        self.is_held = whole * vector <= min(HELD, WRITTEN_ONCE // nodes)
+        held = HELD_ALONE if self.lanes == self.shuffled else HELD
+        self.is_held = whole * vector <= min(held, WRITTEN_ONCE // nodes)
         self.strips = whole if self.is_held else min(HELD, WRITTEN // nodes) // vector
         self.vector = vector if self.strips else 1
 
@@ -340,20 +343,18 @@ class _Accumulator:
         """Joins the lanes of a row: every lane of the row has the results."""
         if self.part is not None:
             build.assign(self.value, self.part, "+=")
-        if walk.lanes > 1:
-            # Others than sums tell the order of two operands, by the sign of a zero.
-            self._tree(walk, at, walk.shuffled if self.name == "sum" else 1, build)
+        if walk.shuffled > 1 and not self.positional:
+            self._shuffle(walk, build)
+        elif walk.lanes > 1:
+            self._tree(walk, at, build)
         for node in self.nodes:
             is_position = self.positional and node.attrs.get(WHICH) != 0
             found = construct(I32, self.position) if is_position else rounded(self.value, self.dtype)
             build.define(node, walk.row, build.let(found))
 
-    def _tree(self, walk: Rows, at: int, shuffled: int, build: Builder) -> None:
-        """By halves, in workgroup memory down to `shuffled` lanes, which then shuffle; the sums are the same."""
+    def _tree(self, walk: Rows, at: int, build: Builder) -> None:
+        """By halves, in workgroup memory."""
         kind = self.value.type
-        if walk.lanes == shuffled:
-            self._shuffle(shuffled, build)
-            return
         shared = [(self.value, build.workgroup_array(f"shared_{kind}_{at}", kind, walk.size))]
         if self.positional:
             shared.append((self.position, build.workgroup_array(f"shared_position_{at}", U32, walk.size)))
@@ -361,7 +362,7 @@ class _Accumulator:
         for own, array in shared:
             build.assign(array[LANE], own)
         build.barrier()
-        with build.loop("step", walk.lanes // 2, shuffled // 2, 1, ">>=") as step:
+        with build.loop("step", walk.lanes // 2, 0, 1, ">>=") as step:
             with build.if_(walk.position < step):
                 value, *positions = [build.let(array[LANE + step * apart]) for _, array in shared]
                 if self.positional:
@@ -371,20 +372,32 @@ class _Accumulator:
                 for own, array in shared:
                     build.assign(array[LANE], own)
             build.barrier()
-        if shuffled > 1:
-            self._shuffle(shuffled, build)
-            with build.if_(walk.position.eq(0)):
-                build.assign(shared[0][1][LANE], self.value)
-            build.barrier()
         for own, array in shared:
             build.assign(own, array[LANE - walk.position * apart])
         build.barrier()
 
-    def _shuffle(self, lanes: int, build: Builder) -> None:
-        while lanes > 1:
-            lanes //= 2
-            other = call("subgroupShuffleXor", self.value.type, self.value, Const(U32, lanes))
-            build.assign(self.value, combine(self.combine, self.value, build.let(other)))
+    def _shuffle(self, walk: Rows, build: Builder) -> None:
+        """By halves within subgroups, then subgroup by subgroup, in workgroup memory that no other join has."""
+        apart = walk.shuffled
+        while apart > 1:
+            apart //= 2
+            other = build.let(call("subgroupShuffleXor", self.value.type, self.value, Const(U32, apart)))
+            first, second = self.value, other
+            if self.name != "sum":  # All but sums tell the order of two operands, by the sign of a zero.
+                is_first = build.let((walk.position & apart).eq(0))
+                first, second = [build.let(select(b, a, is_first)) for a, b in ((first, second), (second, first))]
+            build.assign(self.value, combine(self.combine, first, second))
+        parts = walk.lanes // walk.shuffled
+        if parts == 1:
+            return
+        shared = build.workgroup_array(build.fresh("parts"), self.value.type, walk.size // walk.shuffled)
+        with build.if_((walk.position % walk.shuffled).eq(0)):
+            build.assign(shared[LANE // walk.shuffled], self.value)
+        build.barrier()
+        found: list[Expr] = [build.let(shared[walk.own * parts + part]) for part in range(parts)]
+        while len(found) > 1:
+            found = [build.let(combine(self.combine, *pair)) for pair in zip(found[::2], found[1::2], strict=True)]
+        build.assign(self.value, found[0])
 
 
 def _extreme(dtype: DType, kind: Type, *, low: bool) -> Expr:
