@@ -69,7 +69,9 @@ def reused(
                 if value.buffer is not None or not alike or id(value) in kept:
                     continue
                 is_last = all(number[id(user)] <= at for user in reads.users[id(value)])
-                inner = [number[id(user)] for part in parts.get(id(value), ()) for user in reads.users.get(id(part), ())]
+                inner = [
+                    number[id(user)] for part in parts.get(id(value), ()) for user in reads.users.get(id(part), ())
+                ]
                 if is_last and all(user < at for user in inner) and _reads_what_it_writes(group, result, value, reads):
                     kept.add(id(value))
                     found.append((result, value))
