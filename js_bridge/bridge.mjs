@@ -204,6 +204,8 @@ export class Bridge {
   /** A pipeline starts to compile that the Program which is loaded next will have. @param {import("./program.mjs").Kernel} kernel */
   prepare(kernel) {
     this.pipelines.begin(kernel);
+    // A browser sends what is asked for when the task ends, or with a submit; until then its compiler would idle.
+    if (this.info.host === "browser") this.gpu.queue.submit([]);
   }
 
   /**

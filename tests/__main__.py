@@ -5,6 +5,7 @@ check       before a commit: lint, then unit, golden and oracle tests on device 
 lint        ruff, mypy, and tsc for the JavaScript
 gpu         oracle, fuzz and unit tests with a device, on webgpu: a GPU, or a software Vulkan driver
 node        the bridge, the Node host, and cases of every table there
+notebooks   JupyterLite and other hosts of notebooks and pages in Chromium, each with the wheel; make lite installs some
 browser     the pages in a headless Chromium on its software adapter, and cases of every table there
 conformance the tables of cases on all hosts against PyTorch, as one table: [--hosts cpu,native,node,chromium] [--all]
 opdb        PyTorch's own samples, into docs/conformance.md: [--device webgpu] [--dtype float16] [--most 8] [--errors]
@@ -53,8 +54,12 @@ def browser(arguments: list[str]) -> bool:
 
 def pages(arguments: list[str]) -> bool:
     """The pages, one at a time: each keeps all cores busy. Then the claims about the host."""
-    passed = pytest(["playwright_tests", "-n0"], arguments)
+    passed = pytest(["playwright_tests", "--ignore=playwright_tests/notebooks", "-n0"], arguments)
     return pytest(["tests/hosts", "-k", "chromium"], arguments) and passed
+
+
+def notebooks(arguments: list[str]) -> bool:
+    return pytest(["playwright_tests/notebooks", "-n0"], arguments)
 
 
 def node(arguments: list[str]) -> bool:
@@ -154,6 +159,7 @@ STAGES: dict[str, Stage] = {
     "gpu": gpu,
     "node": node,
     "browser": browser,
+    "notebooks": notebooks,
     "conformance": conformance,
     "opdb": opdb,
     "scripts": scripts,

@@ -15,7 +15,7 @@ from pywebgpu.dtypes import Kind
 from pywebgpu.formats import BF16, F16, WORD
 from pywebgpu.ir.graph import HOST, Movement, Node, Pointwise
 from pywebgpu.kernels import windows
-from pywebgpu.kernels.access import Chain, Edge, below, is_free, is_view
+from pywebgpu.kernels.access import Chain, Edge, below, gathers, is_free, is_view
 from pywebgpu.kernels.template import REPEAT_COST
 from pywebgpu.kernels.templates import Claims
 from pywebgpu.kernels.templates.matmul_blocks import is_aligned
@@ -25,6 +25,7 @@ from pywebgpu.shapes import Shape
 
 LARGE = 1 << 18  # elements of a weight whose halves are stored,
 REREAD = 512  # if products multiply each so many times: a kernel reads it once for a hundred of these
+ROOMY = 9  # bindings: with fewer, what is stored there would cut the kernel that normalises it
 SMALL = 8  # a value this many times smaller than its reader's costs next to nothing to read
 
 
@@ -108,7 +109,9 @@ class Inlining:
             return False
         if any(producer.op is contraction.partial_matmul for producer in large):
             return False  # It has more to read than it has to store.
-        if any(self.claims.of(reader).rereads for reader in readers) and any(
+        # Rows that were looked up and changed are read again in backward, and by what they were normalised to.
+        looked_up = len(readers) > 1 and self._bindings >= ROOMY and any(gathers(producer.op) for producer in large)
+        if (looked_up or any(self.claims.of(reader).rereads for reader in readers)) and any(
             self._is_alone(producer, node) for producer in large
         ):
             return False  # Stored instead of what it is made of, it takes as much memory, and is computed once.
