@@ -42,7 +42,7 @@ SUBGROUP_OF = {"nvidia": 32}
 PARTS = 16  # subgroups that share a row, at most
 CORES = 64  # of a GPU that does not say how many it has
 MANY_ROWS = 16  # for each core: then each row has one subgroup
-VECTORS = 8  # columns of an invocation where rows are few: two vectors
+VECTOR, VECTORS = 4, 8  # columns of an invocation, at least, and where rows are few
 BESIDE = 128  # invocations of a workgroup whose rows do not wait for one another
 TREES = 12  # reductions of one kernel: each takes its share of workgroup memory
 
@@ -160,15 +160,14 @@ class RowsTemplate(Template):
         by_subgroups = [one._replace(way=SHUFFLED, each=(of,)) for one, of in ways]
         if shuffled >= WIDE and not target.limits.emulated:
             best = _with_words(_subgroup_rule(problem, shuffled, limit, target.features.cores or CORES), each)
-            best = best._replace(way=SHUFFLED, each=(min(shuffled, best.split),))
-            found = [best, *(one for one in (*by_subgroups, *found) if one != best)]
+            if best.split > 1:
+                found.insert(0, best._replace(way=SHUFFLED, each=(min(shuffled, best.split),)))
+            found = list(dict.fromkeys([*found[:2], *by_subgroups, *found[2:]]))
         else:
             found += by_subgroups
-        return (
-            found
-            if problem.layout != "blocks"
-            else [one for one in found if HELD * one.split >= columns > 2 * one.split]
-        )
+        if problem.layout == "blocks":  # Rows are held.
+            found = [one for one in found if HELD * one.split >= columns > 2 * one.split]
+        return found
 
     def write(self, work: Computation, launch: Launch, build: Builder) -> Kernel:
         return rows_kernel.write(work, launch, build)
@@ -187,7 +186,7 @@ def _subgroup_rule(problem: Problem, shuffled: int, limit: int, cores: int) -> L
     rows, columns = problem.sizes
     is_alone = rows >= MANY_ROWS * cores
     held = VECTORS if not is_alone else HELD if problem.layout == "blocks" else HELD_ALONE
-    lanes = min(max(_power(-(-columns // held)), min(shuffled, _power(columns))), limit)
+    lanes = min(max(_power(-(-columns // held)), min(shuffled, _power(-(-columns // VECTOR)))), limit)
     threads = lanes if problem.layout == "blocks" else max(min(BESIDE, limit), lanes)
     return Launch(threads=threads, split=lanes)
 
