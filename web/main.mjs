@@ -47,6 +47,9 @@ void Promise.all([lack(), isSoftware()]).then(([missing, isSlow]) => {
   train.useCpu();
 });
 
+// A page of the documentation shows the editor alone.
+document.documentElement.classList.toggle("framed", window.top !== window);
+
 /** Shows a tab, or a piece of the gallery in the editor: gallery/NAME. @param {string} address */
 function show(address) {
   const [first, piece] = address.split("/");

@@ -123,6 +123,7 @@ LATER = (
     "memory.py",
     "nn/embedding_bag.py",
     "nn/functional/filters.py",
+    "nn/hooks.py",
     "nn/functional/fractional.py",
     "nn/functional/margins.py",
     "nn/functional/sampling.py",
@@ -348,7 +349,7 @@ class Site:
 
     def _config(self) -> bytes:
         """Where a worker finds its parts. A snapshot that is not ready yet has no address."""
-        pyodide = f"/modules/pyodide@{PYODIDE}/" if self.folders.modules else f"{CDN}/pyodide/v{PYODIDE}/full/"
+        pyodide = f"./modules/pyodide@{PYODIDE}/" if self.folders.modules else f"{CDN}/pyodide/v{PYODIDE}/full/"
         version, has_first = self._version(), (self.folders.web / FIRST).exists()
         ready = [name for name in (*SNAPSHOTS, *KERNELS) if prepared.is_ready(name, version)]
         names = [*ARCHIVES, "python.mjs", "player.mjs", *ready]
