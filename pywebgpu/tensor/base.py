@@ -169,7 +169,6 @@ class TensorBase:
 
     @property
     def shape(self) -> Size:
-        """The size of each axis."""
         return Size(self._spec_node().spec.shape)
 
     def _spec_node(self) -> Node:
@@ -178,19 +177,16 @@ class TensorBase:
 
     @property
     def dtype(self) -> DType:
-        """The type of its elements."""
         if not self._path:
             return self._storage.node.spec.dtype
         return self._spec_node().spec.dtype
 
     @property
     def device(self) -> devices.device:
-        """Where it is."""
         return devices.named(self._storage.device.name)
 
     @property
     def ndim(self) -> int:
-        """The number of axes."""
         return len(self._spec_node().spec.shape)
 
     @property
@@ -203,7 +199,6 @@ class TensorBase:
 
     @property
     def requires_grad(self) -> bool:
-        """Whether its gradient is computed by backward."""
         return self._flag or self._node.requires
 
     @requires_grad.setter
@@ -272,7 +267,6 @@ class TensorBase:
 
     @property
     def is_leaf(self) -> bool:
-        """Whether a program made it, and not an operation that is remembered."""
         return self._flag or not self._node.requires
 
     @property
@@ -298,7 +292,6 @@ class TensorBase:
 
     @property
     def data(self) -> Tensor:
-        """The same values and memory, without a history."""
         return self.detach()
 
     @data.setter
@@ -345,7 +338,6 @@ class TensorBase:
 
     @property
     def retains_grad(self) -> bool:
-        """Whether it keeps a gradient though it is no leaf."""
         return self._accumulator is not None and self._accumulator.retain
 
     def register_hook(self, hook: Hook) -> RemovableHandle:

@@ -28,8 +28,16 @@ OWN = {
 # Their names are PyTorch's alone, or stand elsewhere too.
 LEFT = ("cuda", "mps", "xpu", "cpu", "jit", "onnx", "export", "compiler", "distributed", "hub", "monitor", "types")
 LEFT += ("nested", "return_types", "serialization", "multiprocessing", "overrides", "nn.parameter", "random")
-# Answers to questions about PyTorch itself, which are no functions with a text of their own.
+# What has no text of its own: answers to questions about PyTorch itself, and what every tensor has.
 ANSWERS = {
+    "data": "The same values and memory, without a history.",
+    "device": "Where it is.",
+    "dtype": "The type of its elements.",
+    "is_leaf": "Whether a program made it, and not an operation that is remembered.",
+    "ndim": "The number of axes.",
+    "requires_grad": "Whether its gradient is computed by backward.",
+    "retains_grad": "Whether it keeps a gradient though it is no leaf.",
+    "shape": "The size of each axis.",
     "compiled_with_cxx11_abi": "True.",
     "get_deterministic_debug_mode": "0: there is nothing to find out.",
     "is_deterministic_algorithms_warn_only_enabled": "False.",
