@@ -14,7 +14,7 @@ import pytest
 import pywebgpu as torch
 
 DEMO = Path(__file__).parents[2] / "demos" / "chargpt"
-NAMES = ("data", "model", "train", "main")
+NAMES = ("data", "model", "texts", "train", "main")
 TEXT = "The quick brown fox jumps over the lazy dog, and the dog does not mind. " * 20
 TINY = {"steps": 20, "batch": 4, "context": 16, "layers": 2, "heads": 2, "width": 16}
 OPTIONS = [word for name, value in TINY.items() for word in (f"--{name}", str(value))]
