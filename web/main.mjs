@@ -46,6 +46,9 @@ void Promise.all([lack(), isSoftware()]).then(([missing, isSlow]) => {
   train.useCpu();
 });
 
+// A page of the documentation shows the editor alone.
+document.documentElement.classList.toggle("framed", window.top !== window);
+
 /** @param {string} wanted */
 function show(wanted) {
   if (!TABS.includes(wanted)) return;

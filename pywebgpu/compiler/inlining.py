@@ -79,6 +79,7 @@ class Inlining:
     def _choose(self, computing: list[Node]) -> None:
         """Finds the nodes that are computed where they are used, and what the others read."""
         self._readers = readers = self._count_readers()
+        self._copied = self._only_copied(computing)
         costs: dict[int, int] = {}
         for node in computing:
             edges = self._edges_of(node)
@@ -97,6 +98,8 @@ class Inlining:
 
     def _is_worth_repeating(self, node: Node, edges: list[Edge], readers: list[Node], cost: int) -> bool:
         """True where computing the node again in each reader costs less than storing and loading it."""
+        if id(node) in self._copied:
+            return cost <= REPEAT_COST
         if self._is_half_operand(node, readers) or is_aligned(node):
             return False
         inputs = {id(producer): producer for producer, _, _ in edges if producer.spec.shape}
@@ -113,6 +116,16 @@ class Inlining:
         ):
             return False  # Stored instead of what it is made of, it takes as much memory, and is computed once.
         return cost <= min([self.claims.of(reader).repeats for reader in readers], default=REPEAT_COST)
+
+    def _only_copied(self, computing: list[Node]) -> set[int]:
+        """Ids of values that are computed for one copy of aligned rows alone: its kernel computes them."""
+        found: set[int] = set()
+        for node in reversed(computing):
+            readers = self._readers.get(id(node), [])
+            is_one = len(readers) == 1 and isinstance(node.op, Pointwise) and id(node) not in self.wanted
+            if is_one and (is_aligned(readers[0]) or id(readers[0]) in found):
+                found.add(id(node))
+        return found
 
     def _is_alone(self, producer: Node, node: Node) -> bool:
         """Whether a computed value is read for one node only."""

@@ -329,7 +329,7 @@ class Site:
 
     def _config(self) -> bytes:
         """Where a worker finds its parts. A snapshot that is not ready yet has no address."""
-        pyodide = f"/modules/pyodide@{PYODIDE}/" if self.folders.modules else f"{CDN}/pyodide/v{PYODIDE}/full/"
+        pyodide = f"./modules/pyodide@{PYODIDE}/" if self.folders.modules else f"{CDN}/pyodide/v{PYODIDE}/full/"
         version, has_first = self._version(), (self.folders.web / FIRST).exists()
         ready = [name for name in (*SNAPSHOTS, *KERNELS) if prepared.is_ready(name, version)]
         names = [*ARCHIVES, "python.mjs", "player.mjs", *ready]

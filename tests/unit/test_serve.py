@@ -20,7 +20,7 @@ from pywebgpu.hosts import first_kernels, serve, site, stripping
 
 ROOT = Path(__file__).parents[2]
 INDEX = (ROOT / "web" / "index.html").read_text(encoding="utf-8")
-ADDRESSES = re.findall(r'"/modules/(.+?)"', INDEX)
+ADDRESSES = re.findall(r'"./modules/(.+?)"', INDEX)
 _SPEC = importlib.util.spec_from_file_location("parts", ROOT / "web" / "parts.py")
 assert _SPEC is not None
 assert _SPEC.loader is not None
