@@ -122,6 +122,7 @@ LATER = (
     "memory.py",
     "nn/embedding_bag.py",
     "nn/functional/filters.py",
+    "nn/hooks.py",
     "nn/functional/fractional.py",
     "nn/functional/margins.py",
     "nn/functional/sampling.py",
