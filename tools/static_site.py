@@ -52,7 +52,7 @@ def page(into: Path) -> None:
     made = [f"kept/{config['version']}/{name}" for name in (*site.BRIDGE, *site.PLAYER)]  # what modules import
     gallery = ["index.json", *(path.name for path in pages.folders.gallery.iterdir() if path.is_file())]
     pieces = [f"gallery/{name}" for name in gallery]
-    for address in [*own, *named, *python, *made, *pieces, *config["kept"].values()]:
+    for address in [*own, *site.PLAIN, *named, *python, *made, *pieces, *config["kept"].values()]:
         content = pages.file(address)
         if content is not None:  # Some files of web/ are for the server alone.
             write(into / address, content.body)
