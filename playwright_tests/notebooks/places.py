@@ -101,7 +101,7 @@ document.getElementById("said").textContent = said
 
 
 def missing() -> str:
-    return "" if MODULES.is_dir() else "no packages of playwright_tests/notebooks: make hosts installs them"
+    return "" if MODULES.is_dir() else "no packages of playwright_tests/notebooks: make notebooks installs them"
 
 
 def write(folder: Path, wheel: Path, others: Sequence[Path]) -> None:
