@@ -33,6 +33,13 @@ for _ in range(3):
 assert losses[2] < losses[0]
 said = f"trained on {model.weight.device.type}"
 """
+NUMPY = """
+import numpy
+
+assert torch.from_numpy(numpy.arange(3.0)).sum().item() == 3.0
+assert (torch.ones(3) * 2).numpy().tolist() == [2.0, 2.0, 2.0]
+said = "with NumPy"
+"""
 HANDLERS = """
 def read(event):
     document.getElementById("said").textContent = f"read {x.sum().item()}"
@@ -58,8 +65,8 @@ try {{
 </script>"""
 START = """const {{ loadPyodide }} = await import("{folder}/pyodide.mjs");
 const python = await loadPyodide();
-await python.loadPackage("pywebgpu");
 const program = {program};
+await python.{load};
 await python.runPythonAsync(program);"""
 LISTEN = """
 from js import document
@@ -104,6 +111,19 @@ def missing() -> str:
     return "" if MODULES.is_dir() else "no packages of playwright_tests/notebooks: make notebooks installs them"
 
 
+def write_numpy(folder: Path, wheel: Path, numpy: Path) -> None:
+    """A page whose Pyodide has NumPy: it trains before that is loaded, and shares arrays with it then."""
+    shutil.copytree(PYODIDES["314"], folder / "numpy", ignore=shutil.ignore_patterns("*.map", "*.d.ts"))
+    distribution.make(wheel, folder / "numpy", others=[numpy])
+    start = START.format(folder="./numpy", load="loadPackagesFromImports(program)", program=json.dumps(PROGRAM))
+    script = f"""{start}
+  const more = {json.dumps(NUMPY)};
+  await python.loadPackagesFromImports(more);
+  await python.runPythonAsync(more);
+  say(python.globals.get("said"));"""
+    (folder / "numpy.html").write_text(PAGE.format(title="NumPy", body=BUTTONS, script=script), encoding="utf-8")
+
+
 def write(folder: Path, wheel: Path, others: Sequence[Path]) -> None:
     """All pages. others: wheels beside the newest Pyodide: micropip, which PyScript asks for."""
     for version, package in PYODIDES.items():
@@ -121,7 +141,9 @@ def write(folder: Path, wheel: Path, others: Sequence[Path]) -> None:
 
 
 def _plain(version: str) -> str:
-    script = START.format(folder=f"./{version}", program=json.dumps(PROGRAM + HANDLERS + LISTEN))
+    script = START.format(
+        folder=f"./{version}", load='loadPackage("pywebgpu")', program=json.dumps(PROGRAM + HANDLERS + LISTEN)
+    )
     return PAGE.format(title=f"Pyodide {version}", body=BUTTONS, script=script)
 
 
@@ -131,6 +153,5 @@ def _worker(version: str) -> str:
 
 
 def _in_worker(version: str) -> str:
-    return (
-        START.format(folder=f"./{version}", program=json.dumps(PROGRAM)) + '\npostMessage(python.globals.get("said"));'
-    )
+    start = START.format(folder=f"./{version}", load="loadPackagesFromImports(program)", program=json.dumps(PROGRAM))
+    return start + '\npostMessage(python.globals.get("said"));\n'

@@ -1,5 +1,6 @@
 """The wheel in pages, workers, PyScript and Pyodide's console, on several versions of Pyodide: trains, waits, stops."""
 
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -64,6 +65,16 @@ def test_the_console_of_pyodide_trains(page: Page, address: str) -> None:
     expect(prompt).to_contain_text(">>>", timeout=STARTS)
     page.keyboard.type("import pywebgpu as torch; x = torch.ones(3) * 2; (x.device.type, x.sum().item())\n")
     expect(page.locator(".terminal-output")).to_contain_text("('webgpu', 6.0)", timeout=STARTS)
+
+
+NUMPY = os.environ.get("PYWEBGPU_PYODIDE_NUMPY", "")
+
+
+@pytest.mark.skipif(not NUMPY, reason="no index has NumPy for Pyodide: PYWEBGPU_PYODIDE_NUMPY names a wheel of it")
+def test_numpy_comes_after_a_training_step(page: Page, built: Path, tmp_path: Path, serve: Callable[..., str]) -> None:
+    places.write_numpy(tmp_path, built, Path(NUMPY))
+    page.goto(f"{serve(tmp_path)}/numpy.html")
+    expect(page.locator("#said")).to_have_text("with NumPy", timeout=STARTS)
 
 
 def from_npm(route: Route) -> None:
