@@ -2,7 +2,7 @@
 
 SHELL := bash
 .DEFAULT_GOAL := help
-.PHONY: help demo web test check lint bench peers docs wheel pyodide lite notebooks vulkan modules browser
+.PHONY: help demo web test check lint bench peers docs wheel pyodide lite notebooks vulkan modules browser site
 
 PYTHON := .venv/bin/python
 ARGS ?=
@@ -35,6 +35,9 @@ peers: .venv/.ready-test browser  ## install what make bench ARGS="--host chromi
 docs: .venv/.ready-docs  ## make the site of the documentation: docs/_build/index.html
 	@$(PYTHON) -m sphinx -W --keep-going -q docs docs/_build
 	@echo "docs/_build/index.html"
+
+site: .venv/.ready-docs .venv/.ready-demo modules vulkan  ## the page, the documentation and an exported demo as plain files: dist/site
+	@$(PYTHON) tools/static_site.py $(ARGS)
 
 wheel: .venv/.ready-dev  ## build the one wheel of all hosts into dist/, and check it
 	@rm -rf dist

@@ -26,6 +26,8 @@ html_title = f"pywebgpu {__version__}"
 html_static_path = ["_static"]
 html_extra_path = ["made/pages"]
 html_css_files = ["pages.css"]
+if "site" in tags:  # noqa: F821 - Sphinx says which there are: with `make site` an editor lies beside the pages
+    html_js_files = [("run.mjs", {"type": "module"})]
 html_copy_source = html_show_sourcelink = False
 
 

@@ -132,10 +132,17 @@ def of_scalar(value: Number) -> DType:
     return to_complex(default()) if type(value) is complex else default()
 
 
+PYTHONS: dict[object, DType] = {
+    bool: bool_,
+    int: int64,
+    float: float64,
+    complex: complex128,
+}  # for a dtype PyTorch takes Python's types
 _default = [float32]
 
 
 def default() -> DType:
+    """The dtype of new tensors of floats."""
     return _default[0]
 
 

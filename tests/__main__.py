@@ -2,11 +2,12 @@
 
 unit        what runs without a word: unit, golden, oracle and fuzz tests on device cpu
 check       before a commit: lint, then unit, golden and oracle tests on device cpu, the longest of them by samples
-lint        ruff, mypy, and tsc for the JavaScript
+lint        ruff, mypy, codespell, and tsc for the JavaScript
 gpu         oracle, fuzz and unit tests with a device, on webgpu: a GPU, or a software Vulkan driver
 node        the bridge, the Node host, and cases of every table there
 notebooks   JupyterLite and other hosts of notebooks and pages in Chromium; `make notebooks` installs them
 browser     the pages in a headless Chromium on its software adapter, and cases of every table there
+site        all of `make site` in a folder of its own, and a walk through it below a path of a plain server
 conformance the tables of cases on all hosts against PyTorch, as one table: [--hosts cpu,native,node,chromium] [--all]
 opdb        PyTorch's own samples, into docs/conformance.md: [--device webgpu] [--dtype float16] [--most 8] [--errors]
 threads     20 threads that train side by side, 1,000 steps each, on device cpu: [--device webgpu] [--steps 1000]
@@ -23,13 +24,19 @@ bench       the workloads of `python -m pywebgpu bench`
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 
 from tests.devices import node_command, prepare_environment, why_no_node, why_no_webgpu
 
 ROOT = Path(__file__).parent.parent
+
+SPELLED = ["README.md", "CONTRIBUTING.md", "GLOSSARY.md", "CHANGELOG.md", "demos", "js_bridge", "pywebgpu", "tools"]
+SPELLED += [*sorted(str(path) for path in (ROOT / "docs").glob("*.md")), "docs/guides", "docs/inside", "docs/start"]
+SPELLED += sorted(str(path) for path in (ROOT / "web").glob("*.*"))
 
 Stage = Callable[[list[str]], bool]
 
@@ -56,6 +63,14 @@ def pages(arguments: list[str]) -> bool:
     """The pages, one at a time: each keeps all cores busy. Then the claims about the host."""
     passed = pytest(["playwright_tests", "--ignore=playwright_tests/notebooks", "-n0"], arguments)
     return pytest(["tests/hosts", "-k", "chromium"], arguments) and passed
+
+
+def whole_site(arguments: list[str]) -> bool:
+    """Made, and walked through."""
+    with tempfile.TemporaryDirectory() as folder:
+        made = run([sys.executable, "tools/static_site.py", f"{folder}/site"])
+        os.environ["PYWEBGPU_SITE"] = f"{folder}/site"
+        return made and pytest(["playwright_tests/test_site.py", "-n0"], arguments)
 
 
 def notebooks(arguments: list[str]) -> bool:
@@ -125,6 +140,8 @@ def lint(arguments: list[str]) -> bool:
     types = ROOT / "node_modules" / ".bin" / "tsc"
     if types.exists() and not arguments:
         commands += [[str(types), "-p", folder] for folder in ("js_bridge", "web")]
+    if find_spec("codespell_lib") and not arguments:
+        commands.append([sys.executable, "-m", "codespell_lib", *SPELLED])
     failed = [command for command in commands if not run(command)]
     return not failed
 
@@ -159,6 +176,7 @@ STAGES: dict[str, Stage] = {
     "gpu": gpu,
     "node": node,
     "browser": browser,
+    "site": whole_site,
     "notebooks": notebooks,
     "conformance": conformance,
     "opdb": opdb,
