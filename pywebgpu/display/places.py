@@ -7,7 +7,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any, Protocol
 
-from pywebgpu.display import html
+from pywebgpu.display import html, widgets
 
 
 class Place(Protocol):
@@ -59,6 +59,17 @@ class Element:
         self._element.innerHTML = page
 
 
+class Output:
+    """What a program shows in the editor of a page, which runs it in a worker."""
+
+    def __init__(self, page: Any) -> None:
+        self._page = page
+        self._id = page.place()
+
+    def show(self, page: str, line: str, *, last: bool) -> None:
+        self._page.show(self._id, page)
+
+
 class Terminal:
     """One line, written over; without a terminal, the last one only."""
 
@@ -83,6 +94,8 @@ def find(target: str | None = None) -> Place:
 
         if hasattr(js, "document"):
             return Element(js.document, target)
+        if (there := widgets.page()) is not None:
+            return Output(there)
     return Terminal()
 
 
