@@ -15,7 +15,7 @@ from math import prod
 from pywebgpu import symbolic
 from pywebgpu.ir.graph import Movement, Node, Reduction
 from pywebgpu.kernels import ir
-from pywebgpu.kernels.access import down
+from pywebgpu.kernels.access import down, only_moves
 from pywebgpu.kernels.builder import Builder, element, rounded
 from pywebgpu.kernels.ir import GROUP, LANE, Array, Expr, Type, Var, construct, scalar, smaller
 from pywebgpu.kernels.kernel import Kernel
@@ -266,7 +266,7 @@ class _Product:
         with self.each_result(each) as (row, column, found):
             guards = [at < size for at, size, by in ((row, m, tile.rows), (column, n, tile.columns)) if size % by]
             with build.if_(*guards):
-                result = build.let(rounded(found, anchor.spec.dtype))
+                result = build.let(as_result(found, anchor, work, build))
                 position = flatten((variable("batch", batches), row.within(m), column.within(n)), anchor.spec.shape)
                 position = known_by_all(position, work, build)
                 build.define(anchor, position, result)
@@ -308,6 +308,13 @@ class _Product:
             build.loop(name, start, start + each) as at,
         ):
             yield at
+
+
+def as_result(found: Expr, anchor: Node, work: Computation, build: Builder) -> Expr:
+    """A sum as an element of a product: rounded, unless it is only stored, which rounds it."""
+    if all(map(build.rounds, work.outputs)) and all(node is anchor or only_moves(node) for node in work.nodes):
+        return found
+    return rounded(found, anchor.spec.dtype)
 
 
 def store_level(level: str, position: Sym, work: Computation, build: Builder) -> None:

@@ -401,6 +401,6 @@ def store(
     positions = [flatten((*place, row, column), anchor.spec.shape) for column in columns]
     positions = [matmul_kernel.known_by_all(position, work, build) for position in positions]
     for position, one in zip(positions, found, strict=True):
-        build.define(anchor, position, build.let(rounded(one, anchor.spec.dtype)))
+        build.define(anchor, position, build.let(matmul_kernel.as_result(one, anchor, work, build)))
     for position in positions:
         matmul_kernel.store_level(FULL, position, work, build)
