@@ -25,9 +25,13 @@ from pywebgpu.kernels.templates.matmul_kernel import FULL, problem_of
 from pywebgpu.ops import movement, pointwise
 
 WAY = "staged"
-BLOCKS = (  # rows, columns, depth, and of those of an invocation
+BLOCKS = (  # rows, columns, depth, of those of an invocation, parts of k, slices
     (128, 128, 16, 16, 8), (128, 128, 16, 8, 8), (64, 128, 16, 8, 8), (128, 64, 16, 8, 8), (64, 64, 16, 8, 8),
     (64, 64, 16, 4, 8), (32, 128, 16, 8, 4), (32, 64, 16, 4, 8), (32, 64, 32, 4, 8), (32, 32, 32, 4, 4),
+    # Results of 768, 2304 and 3072 columns fill 128 workgroups of them, where powers of two leave a third idle.
+    (192, 96, 32, 12, 12, 1, 2), (96, 192, 32, 12, 12, 1, 2), (128, 96, 32, 8, 12, 1, 2), (64, 192, 32, 8, 12, 1, 2),
+    (64, 96, 32, 8, 12, 1, 4), (64, 96, 32, 8, 12, 1, 2), (96, 64, 32, 12, 8, 1, 2), (48, 96, 32, 12, 12, 1, 4),
+    (96, 48, 32, 12, 12, 1, 4), (48, 96, 32, 8, 12, 1, 4), (64, 48, 64, 8, 12, 1, 8), (64, 48, 32, 8, 12, 1, 4),
 )  # fmt: skip
 MATRICES = (  # rows, columns, depth, and matrices of a subgroup, of 16 x 16
     (128, 128, 32, 4, 4), (128, 64, 32, 4, 2), (64, 128, 32, 2, 4), (64, 64, 64, 2, 2), (64, 64, 32, 2, 2),
@@ -41,16 +45,21 @@ LEAST = 64  # steps of a part, at least
 ROOM = 64 << 20  # bytes of all parts
 LOWEST = 8  # rows and columns, at least: most of a block would be for nothing
 WIDTH = 132  # cores, where they are not known, as Dawn tells none: too many cost less than too few
-# How much of what a core can multiply a block reaches, by rows, columns and rows of an invocation, and of matrices.
+# How much of what a core can multiply a block reaches, by rows, columns, rows of an invocation and slices.
 RATES = {
-    (128, 128, 16): 0.85, (128, 128, 8): 0.76, (64, 128, 8): 0.77, (128, 64, 8): 0.78, (64, 64, 8): 0.74,
-    (64, 64, 4): 0.63, (32, 128, 8): 0.54, (32, 64, 4): 0.54, (32, 32, 4): 0.25,
+    (128, 128, 16, 1): 0.82, (128, 128, 8, 1): 0.68, (64, 128, 8, 1): 0.72, (128, 64, 8, 1): 0.70, (64, 64, 8, 1): 0.68,
+    (64, 64, 4, 1): 0.59, (32, 128, 8, 1): 0.54, (32, 64, 4, 1): 0.54, (32, 32, 4, 1): 0.25,
+    (192, 96, 12, 2): 0.70, (96, 192, 12, 2): 0.70, (128, 96, 8, 2): 0.72, (64, 192, 8, 2): 0.72, (64, 96, 8, 4): 0.62,
+    (64, 96, 8, 2): 0.59, (96, 64, 12, 2): 0.64, (48, 96, 12, 4): 0.54, (96, 48, 12, 4): 0.53, (48, 96, 8, 4): 0.57,
+    (64, 48, 8, 8): 0.535, (64, 48, 8, 4): 0.51,
 }  # fmt: skip
+LAYOUTS = {"tn": 1.0, "tt": 0.93, "nn": 0.93, "nt": 0.75}  # of that, where operands lie so
+# The same of matrices, by rows and columns.
 OF_MATRICES = {(128, 128): 5.0, (128, 64): 4.2, (64, 128): 4.2, (64, 64): 3.5, (32, 128): 2.8, (32, 64): 2.4}
 UNALIGNED = 0.75  # of that, by the largest block where an operand is loaded number by number, or k has parts
-LAST = 0.64  # rounds of workgroups that the last one takes longer than its share
-EMPTY = 30  # steps of k that take as long as all else that a workgroup does
-FILLING = 160  # invocations that keep a core busy
+LAST = 0.96  # rounds of workgroups that the last one takes longer than its share
+EMPTY = 48  # steps of k that take as long as all else that a workgroup does
+FILLING = 136  # invocations that keep a core busy
 JOIN = 6.0  # multiplications of a core that take as long as moving an element of a part, where all cores do
 PASS = 1_000_000  # the same for one more dispatch
 
@@ -59,7 +68,8 @@ PASS = 1_000_000  # the same for one more dispatch
 class Block:
     """A workgroup's part of the result: rows x columns, `high` x `wide` an invocation, `depth` of k at a time.
 
-    parts: how many workgroups share k (see compiler/passes/split_products.py).
+    parts: how many workgroups share k (see compiler/passes/split_products.py).  slices: how many invocations of a
+    workgroup do, each with its steps of a tile; in the end they add.
     """
 
     rows: int
@@ -68,6 +78,7 @@ class Block:
     high: int
     wide: int
     parts: int = 1
+    slices: int = 1
 
     @property
     def down(self) -> int:
@@ -78,8 +89,13 @@ class Block:
         return self.columns // self.wide
 
     @property
-    def lanes(self) -> int:
+    def of_slice(self) -> int:
+        """Invocations of a slice."""
         return self.down * self.across
+
+    @property
+    def lanes(self) -> int:
+        return self.of_slice * self.slices
 
     @property
     def launch(self) -> Launch:
@@ -88,12 +104,13 @@ class Block:
     @staticmethod
     def of(launch: Launch) -> Block:
         (rows, columns, depth), (high, wide) = launch.tile, launch.each
-        return Block(rows, columns, depth, high, wide, launch.split)
+        slices = launch.threads // (rows // high * (columns // wide))
+        return Block(rows, columns, depth, high, wide, launch.split, slices)
 
     def shared_bytes(self, layout: str) -> int:
         """Of workgroup memory, for operands that lie so (see MatmulTemplate)."""
         fours = self.rows // 4 + (layout[0] == "n") + self.columns // 4 + (layout[1] == "t")
-        return 16 * self.depth * fours
+        return 16 * (self.depth * fours + (self.slices * self.lanes if self.slices > 1 else 0))
 
 
 def launches(problem: Problem, each: int, target: Target) -> Sequence[Launch]:
@@ -199,7 +216,8 @@ def time(block: Any, problem: Problem, cores: int) -> float:
     """In multiplications of a core."""
     batches, m, n, depth = problem.sizes
     if isinstance(block, Block):
-        rate, threads = RATES[block.rows, block.columns, block.high], block.lanes
+        rate, threads = RATES[block.rows, block.columns, block.high, block.slices], block.lanes
+        rate *= LAYOUTS[problem.layout]
         contiguous = (depth if problem.layout[0] == "n" else m), (n if problem.layout[1] == "n" else depth)
         if block.high > 8 and (block.parts > 1 or any(size % 4 for size in contiguous)):
             rate *= UNALIGNED

@@ -47,7 +47,9 @@ def write(work: Computation, launch: Launch, build: Builder) -> Kernel:
     whole = build.let(GROUP // (across * down), "batch")
     batch = build.let(whole % batches, "own_batch").within(batches) if parts else whole.within(batches)
     place = (build.let(whole // batches, "part").within(parts[0]), batch) if parts else (batch,)
-    y, x = _own_place(block, build)
+    own: Var = build.let(LANE % block.of_slice, "own_of_slice") if block.slices > 1 else LANE
+    mine = build.let(LANE // block.of_slice, "slice") if block.slices > 1 else None
+    y, x = _own_place(own, block, build)
     summed = {level for level in levels.values() if level != FULL}
     left = _Side(anchor.inputs[0], "m", m, (block.rows, block.high), GROUP // across % down, y, batch, block, build)
     right = _Side(anchor.inputs[1], "n", n, (block.columns, block.wide), GROUP % across, x, batch, block, build)
@@ -59,21 +61,30 @@ def write(work: Computation, launch: Launch, build: Builder) -> Kernel:
         multiply((left, right), steps, place[0], lambda: _step(left, right, results, block, build, loops), build)
     for side in (left, right):
         side.gather_sums()
-    _finish(left, right, results, place, work, build)
+        if mine is not None and side.loaded is None:
+            for total in side.sums:
+                build.assign(total, _joined([total], ir.Const(ir.U32, 0), mine, own, block, build))
+                build.barrier()
+    if mine is not None:
+        _join_slices(left, right, results, place, (mine, own), block, work, build)
+    else:
+        _finish(left, right, results, place, work, build)
     for side, other in ((left, right), (right, left)):
         if side.sums:
-            side.finish_sums(other, work)
+            side.finish_sums(other, work, *[mine.eq(0)] if mine is not None else ())
     ways = [WAY, *["sum"] * len(summed), *[PART] * len(parts)]
     name = "_".join(["matmul", f"{block.rows}x{block.columns}", *ways])
     return build.kernel(name, block.lanes, prod((*parts, batches)) * across * down, vector=4)
 
 
-def _own_place(block: Block, build: Builder) -> tuple[Var, Var]:
-    """Row and column of an invocation among those of its workgroup: 32 neighbours are 4 x 8, where that fits."""
-    if block.across % 8 or block.down % 4:
-        return build.let(LANE // block.across, "y"), build.let(LANE % block.across, "x")
-    inner, outer, wide = build.let(LANE % 32, "inner"), build.let(LANE // 32, "outer"), block.across // 8
-    return build.let(outer // wide * 4 + inner // 8, "y"), build.let(outer % wide * 8 + inner % 8, "x")
+def _own_place(own: Var, block: Block, build: Builder) -> tuple[Var, Var]:
+    """Row and column of an invocation among those of its slice: 32 neighbours are 4 x 8, or 8 x 4, where that fits."""
+    columns = next((n for n in (8, 4) if block.across % n == 0 and block.down % (32 // n) == 0), 0)
+    if not columns:
+        return build.let(own // block.across, "y"), build.let(own % block.across, "x")
+    inner, outer, wide = build.let(own % 32, "inner"), build.let(own // 32, "outer"), block.across // columns
+    y = build.let(outer // wide * (32 // columns) + inner // columns, "y")
+    return y, build.let(outer % wide * columns + inner % columns, "x")
 
 
 def _four(kind: Type) -> Type:
@@ -177,9 +188,16 @@ class _Side:
             self.sums.append(total)
 
     def _divided(self, at: Var, span: int) -> tuple[Expr, Expr]:
-        """Which k (or four of k) and which four of rows: neighbours read neighbours, and write to other banks."""
+        """Which k (or four of k) and which four of rows: neighbours read neighbours, and write to other banks.
+
+        What is turned is read along k by 4 or 8 neighbours; of the 8 that write at a time each has banks of its own.
+        """
         if self.is_turned:
-            return (at & 1) + at // (2 * self.fours) * 2, at // 2 % self.fours
+            along = min(8, span)
+            number = at % (along * self.fours)
+            own = number % 8 if along == 8 else number // 2 % 4
+            four = number // 8 ^ own // 2 if along == 8 else (number // 8 * 2 + number % 2) ^ (own & 2)
+            return at // (along * self.fours) * along + own, four
         return (at % span, at // span) if self.is_along_k else (at // self.fours, at % self.fours)
 
     def _rows(self, four: Var) -> list[Sym]:
@@ -282,13 +300,13 @@ class _Side:
         at = self._build.let(four * 4 + i % 4, self._build.fresh(self.letter))
         return at.within(self.size), [at < self.size] if self.size % self.extent else []
 
-    def finish_sums(self, other: _Side, work: Computation) -> None:
+    def finish_sums(self, other: _Side, work: Computation, *chosen: Expr) -> None:
         """Stores the sums over k: those do it who have the first column (row) of the result."""
         build, nodes, levels = self._build, work.nodes, work.domain.levels
         shape = (self.source.spec.shape[0], self.size)
         many = build.local_array(f"sums_{self.letter}", self.sums)
         build.gather([node for node in work.outputs if levels[id(node)] == self.level])
-        with build.if_(other.block.eq(0), other.lane.eq(0)), build.loop("at", 0, self.each) as at:
+        with build.if_(other.block.eq(0), other.lane.eq(0), *chosen), build.loop("at", 0, self.each) as at:
             own, inside = self.own(at)
             with build.if_(*inside):
                 position = flatten((self.batch, own), shape)
@@ -332,9 +350,9 @@ def multiply(sides: Sequence[Tiled], steps: Steps, part: Sym, step: Callable[[],
 
 
 def _step(left: _Side, right: _Side, results: Sequence[Var], block: Block, build: Builder, loops: bool) -> None:
-    """Multiplies the tiles."""
-
-    planes = block.depth // STEPS
+    """Multiplies the tiles: of the steps of k those of the invocation's slice."""
+    planes = block.depth // STEPS // block.slices
+    first = build.let(LANE // block.of_slice * planes, build.fresh("first_plane")) if block.slices > 1 else None
 
     def multiply_plane(plane: Expr) -> None:
         for step in range(STEPS):
@@ -345,12 +363,68 @@ def _step(left: _Side, right: _Side, results: Sequence[Var], block: Block, build
                     one = call(str(result.type), result.type, a[i // 4][i % 4])
                     build.assign(result, call("fma", result.type, one, b[j], result))
 
-    if loops:
+    if loops and planes > 1:
         with build.loop("plane", 0, planes) as plane:
-            multiply_plane(plane)
+            multiply_plane(plane if first is None else first + plane)
         return
     for at in range(planes):
-        multiply_plane(ir.Const(ir.U32, at))
+        multiply_plane(ir.Const(ir.U32, at) if first is None else first + at if at else first)
+
+
+def _join_slices(
+    left: _Side,
+    right: _Side,
+    results: Sequence[Var],
+    place: Sequence[Sym],
+    lane: tuple[Var, Var],
+    block: Block,
+    work: Computation,
+    build: Builder,
+) -> None:
+    """Adds what the slices have found, and stores it: each slice one of as many fours at a time. lane: slice, place."""
+    (mine, own), slices, wide = lane, block.slices, right.each // 4
+    build.gather([node for node in work.outputs if work.domain.levels[id(node)] == FULL])
+    for first in range(0, len(results), slices):
+        if first:
+            build.barrier()
+        total = build.let(_joined(results[first : first + slices], mine, mine, own, block, build))
+        number = build.let(mine + first if first else mine, build.fresh("number"))
+        with build.if_(*[number < len(results)] if first + slices > len(results) else ()):
+            _store_any(left, right, number, wide, total, place, work, build)
+
+
+def _joined(given: Sequence[Var], which: Expr, mine: Var, own: Var, block: Block, build: Builder) -> Expr:
+    """The sum of one of some values over the slices, in their order."""
+    shared = build.workgroup_array("slices", given[0].type, block.of_slice, block.slices, block.slices)
+    for at, one in enumerate(given):
+        build.assign(shared.in_plane(ir.Const(ir.U32, at), mine, own), one)
+    build.barrier()
+    total: Expr = build.let(shared.in_plane(which, ir.Const(ir.U32, 0), own))
+    for at in range(1, block.slices):
+        total = build.let(total + shared.in_plane(which, ir.Const(ir.U32, at), own))
+    return total
+
+
+def _store_any(
+    left: _Side,
+    right: _Side,
+    number: Var,
+    wide: int,
+    found: Var,
+    place: Sequence[Sym],
+    work: Computation,
+    build: Builder,
+) -> None:
+    """Stores a four of an invocation's through the epilogue, whichever it is."""
+    row, row_is_there = left.own(number // wide)
+    fours, there = right.any_four(number % wide)
+    if there[0] is there[3]:
+        with build.if_(*row_is_there, *there[0]):
+            store([found[at] for at in range(4)], row, fours, place, work, build)
+        return
+    for at, (column, is_there) in enumerate(zip(fours, there, strict=True)):
+        with build.if_(*row_is_there, *is_there):
+            store([found[at]], row, [column], place, work, build)
 
 
 def _finish(
@@ -376,16 +450,7 @@ def _finish(
         return
     many = build.local_array("results", results)
     with build.loop("at", 0, len(results)) as own:
-        row, row_is_there = left.own(own // (wide // 4))
-        fours, there = right.any_four(own % (wide // 4))
-        found = build.let(many[own])
-        if there[0] is there[3]:
-            with build.if_(*row_is_there, *there[0]):
-                store([found[at] for at in range(4)], row, fours, place, work, build)
-            return
-        for at, (column, is_there) in enumerate(zip(fours, there, strict=True)):
-            with build.if_(*row_is_there, *is_there):
-                store([found[at]], row, [column], place, work, build)
+        _store_any(left, right, own, wide // 4, build.let(many[own]), place, work, build)
 
 
 def store(
