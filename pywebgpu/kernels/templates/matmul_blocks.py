@@ -30,8 +30,8 @@ BLOCKS = (  # rows, columns, depth, of those of an invocation, parts of k, slice
     (64, 64, 16, 4, 8), (32, 128, 16, 8, 4), (32, 64, 16, 4, 8), (32, 64, 32, 4, 8), (32, 32, 32, 4, 4),
     # Results of 768, 2304 and 3072 columns fill 128 workgroups of them, where powers of two leave a third idle.
     (192, 96, 32, 12, 12, 1, 2), (96, 192, 32, 12, 12, 1, 2), (128, 96, 32, 8, 12, 1, 2), (64, 192, 32, 8, 12, 1, 2),
-    (64, 96, 32, 8, 12, 1, 4), (64, 96, 32, 8, 12, 1, 2), (96, 64, 32, 12, 8, 1, 2), (48, 96, 32, 12, 12, 1, 4),
-    (96, 48, 32, 12, 12, 1, 4), (48, 96, 32, 8, 12, 1, 4), (64, 48, 64, 8, 12, 1, 8), (64, 48, 32, 8, 12, 1, 4),
+    (64, 96, 32, 8, 12, 1, 2), (96, 64, 32, 12, 8, 1, 2), (96, 64, 32, 12, 8, 1, 4), (48, 96, 32, 12, 12, 1, 4),
+    (96, 48, 32, 12, 12, 1, 4), (64, 144, 32, 8, 12, 1, 2), (64, 48, 64, 8, 12, 1, 8), (64, 48, 32, 8, 12, 1, 4),
 )  # fmt: skip
 MATRICES = (  # rows, columns, depth, and matrices of a subgroup, of 16 x 16
     (128, 128, 32, 4, 4), (128, 64, 32, 4, 2), (64, 128, 32, 2, 4), (64, 64, 64, 2, 2), (64, 64, 32, 2, 2),
@@ -39,7 +39,7 @@ MATRICES = (  # rows, columns, depth, and matrices of a subgroup, of 16 x 16
 )  # fmt: skip
 MATRIX = SubgroupMatrix("f16", "f32", 16, 16, 16)
 STORED = ("float32", "float16", "bfloat16")  # whose operands may be
-PARTS = (2, 3, 4, 6, 8, 12, 16)  # of k, that workgroups share
+PARTS = (2, 3, 4, 6, 8, 11, 12, 16)  # of k, that workgroups share
 SPAN = 64  # what the steps of a part are a multiple of: the depth of every block divides it
 LEAST = 64  # steps of a part, at least
 ROOM = 64 << 20  # bytes of all parts
@@ -47,20 +47,20 @@ LOWEST = 8  # rows and columns, at least: most of a block would be for nothing
 WIDTH = 132  # cores, where they are not known, as Dawn tells none: too many cost less than too few
 # How much of what a core can multiply a block reaches, by rows, columns, rows of an invocation and slices.
 RATES = {
-    (128, 128, 16, 1): 0.82, (128, 128, 8, 1): 0.68, (64, 128, 8, 1): 0.72, (128, 64, 8, 1): 0.70, (64, 64, 8, 1): 0.68,
-    (64, 64, 4, 1): 0.59, (32, 128, 8, 1): 0.54, (32, 64, 4, 1): 0.54, (32, 32, 4, 1): 0.25,
-    (192, 96, 12, 2): 0.70, (96, 192, 12, 2): 0.70, (128, 96, 8, 2): 0.72, (64, 192, 8, 2): 0.72, (64, 96, 8, 4): 0.62,
-    (64, 96, 8, 2): 0.59, (96, 64, 12, 2): 0.64, (48, 96, 12, 4): 0.54, (96, 48, 12, 4): 0.53, (48, 96, 8, 4): 0.57,
-    (64, 48, 8, 8): 0.535, (64, 48, 8, 4): 0.51,
+    (128, 128, 16, 1): 0.82, (128, 128, 8, 1): 0.70, (64, 128, 8, 1): 0.74, (128, 64, 8, 1): 0.75, (64, 64, 8, 1): 0.65,
+    (64, 64, 4, 1): 0.59, (32, 128, 8, 1): 0.52, (32, 64, 4, 1): 0.53, (32, 32, 4, 1): 0.25,
+    (192, 96, 12, 2): 0.71, (96, 192, 12, 2): 0.715, (128, 96, 8, 2): 0.72, (64, 192, 8, 2): 0.68, (64, 96, 8, 2): 0.60,
+    (96, 64, 12, 2): 0.65, (96, 64, 12, 4): 0.61, (48, 96, 12, 4): 0.54, (96, 48, 12, 4): 0.53, (64, 144, 8, 2): 0.55,
+    (64, 48, 8, 8): 0.545, (64, 48, 8, 4): 0.50,
 }  # fmt: skip
-LAYOUTS = {"tn": 1.0, "tt": 0.93, "nn": 0.93, "nt": 0.75}  # of that, where operands lie so
+LAYOUTS = {"tn": 1.0, "tt": 0.93, "nn": 0.99, "nt": 0.85}  # of that, where operands lie so
+TURNING = 0.45  # of that, by 12 x 12 an invocation where an operand is turned on its way: registers do not suffice
 # The same of matrices, by rows and columns.
-OF_MATRICES = {(128, 128): 5.0, (128, 64): 4.2, (64, 128): 4.2, (64, 64): 3.5, (32, 128): 2.8, (32, 64): 2.4}
-UNALIGNED = 0.75  # of that, by the largest block where an operand is loaded number by number, or k has parts
-LAST = 0.96  # rounds of workgroups that the last one takes longer than its share
-EMPTY = 48  # steps of k that take as long as all else that a workgroup does
+OF_MATRICES = {(128, 128): 4.6, (128, 64): 3.6, (64, 128): 3.4, (64, 64): 2.6, (32, 128): 2.2, (32, 64): 1.9}
+LAST = 0.87  # rounds of workgroups that the last one takes longer than its share
+EMPTY = 44  # steps of k that take as long as all else that a workgroup does
 FILLING = 136  # invocations that keep a core busy
-JOIN = 6.0  # multiplications of a core that take as long as moving an element of a part, where all cores do
+JOIN = 17.0  # multiplications of a core that take as long as moving an element of a part, where all cores do
 PASS = 1_000_000  # the same for one more dispatch
 
 
@@ -87,6 +87,14 @@ class Block:
     @property
     def across(self) -> int:
         return self.columns // self.wide
+
+    @property
+    def steps(self) -> int:
+        """Steps of k that lie together, and that are written out where drivers get loops as they are.
+
+        So an index is checked once for all of them, and they take half of the time for them that they take for 16.
+        """
+        return 8 if self.depth >= 16 * self.slices else 4
 
     @property
     def of_slice(self) -> int:
@@ -217,15 +225,16 @@ def time(block: Any, problem: Problem, cores: int) -> float:
     batches, m, n, depth = problem.sizes
     if isinstance(block, Block):
         rate, threads = RATES[block.rows, block.columns, block.high, block.slices], block.lanes
-        rate *= LAYOUTS[problem.layout]
-        contiguous = (depth if problem.layout[0] == "n" else m), (n if problem.layout[1] == "n" else depth)
-        if block.high > 8 and (block.parts > 1 or any(size % 4 for size in contiguous)):
-            rate *= UNALIGNED
+        rate *= LAYOUTS[problem.layout] * (TURNING if block.high == block.wide == 12 and problem.layout != "tn" else 1)
     else:
         rate, threads = OF_MATRICES[block.rows, block.columns], block.threads
     part = -(-depth // (block.parts * SPAN)) * SPAN if block.parts > 1 else depth
     groups: int = batches * -(-m // block.rows) * -(-n // block.columns) * -(-depth // max(part, 1))
-    rounds = max(min(-(-groups // cores), groups / cores + LAST), FILLING / threads, 1.0)
+    is_slow_alone = block.high * block.wide == 128  # A core runs two workgroups of them, or one at a lower rate.
+    at_once = 2 if is_slow_alone and groups > cores else 1
+    whole = -(-groups // (cores * at_once)) * at_once
+    least = FILLING / threads * (1.3 if is_slow_alone and at_once == 1 else 1.0)
+    rounds = max(min(whole, groups / cores + LAST * at_once), least, 1.0)
     steps = -(-part // block.depth) * block.depth + EMPTY
     own: float = block.rows * block.columns * steps / rate * rounds
     joining: float = PASS + JOIN * (2 * block.parts + 1) * batches * m * n / cores if block.parts > 1 else 0.0

@@ -3,9 +3,9 @@
 Each invocation keeps up to 16 x 8 results in registers, in fours of columns. Tiles of both operands lie in workgroup
 memory as [k][fours of rows or columns], whatever way the operands lie, so that a step of k reads whole vectors; what is
 contiguous in k has its rows set apart by one vector, so that invocations that write neighbours do not wait for one
-another. All steps of k are written out, or four of them, which lie together: an index of its own for which of the four
-and for the vector leaves bounds checks that do not depend on k, and drivers move them out. Neighbouring invocations are
-8 x 4 of a block, as far as it goes.
+another. Four or eight steps of k lie together: an index of its own for which of these and for the vector leaves bounds
+checks that do not depend on k, and drivers move them out. Where a result fills too few workgroups to keep a device's
+cores busy, invocations share its k in slices. Neighbouring invocations are 8 x 4 of a block, as far as it goes.
 """
 
 from __future__ import annotations
@@ -28,12 +28,6 @@ from pywebgpu.kernels.templates.matmul_kernel import FULL, LEFT, RIGHT, anchor_o
 from pywebgpu.symbolic import ZERO, Sym, flatten
 
 PART = "part"  # the end of the name of a kernel whose results are parts of a product's
-# Steps of k that lie together, and that are written out where drivers get loops as they are: they take half of the time
-# for them that they take for all 16, and the products 2 % more; through Naga, whose loops count, 10 to 20 % more.
-STEPS = 4
-MUCH = (
-    1 << 35
-)  # multiplications from which all are written out everywhere: products of transposed ones take a fifth less
 WRITTEN = 256  # results times nodes of an epilogue that are written out one by one
 
 
@@ -56,9 +50,8 @@ def write(work: Computation, launch: Launch, build: Builder) -> Kernel:
     for side in (left, right):
         side.prepare(is_summed=side.level in summed)
     results = [build.var(construct(_four(kind)), f"r{at}") for at in range(block.high * block.wide // 4)]
-    loops = build.limits.unrolls and batches * m * n * depth < MUCH
     if depth:
-        multiply((left, right), steps, place[0], lambda: _step(left, right, results, block, build, loops), build)
+        multiply((left, right), steps, place[0], lambda: _step(left, right, results, block, build), build)
     for side in (left, right):
         side.gather_sums()
         if mine is not None and side.loaded is None:
@@ -135,12 +128,13 @@ class _Side:
         self.depth, self.span = source.spec.shape[2 if letter == "m" else 1], block.depth
         self.is_along_k = is_contiguous_in_k(source, letter)
         self.is_turned = self.is_along_k and self.depth % 4 == 0
-        self.fours, self.threads = self.extent // 4, block.lanes
+        self.fours, self.threads, self.loaders = self.extent // 4, block.lanes, block.lanes
         self.block = build.let(at, f"block_{letter}")
         self.lane, self.lanes = lane, self.extent // self.each
         self.kind = _four(scalar(source.spec.dtype))
         pitch = self.fours + self.is_along_k
-        self.tile = build.workgroup_array(f"tile_{letter}", self.kind, pitch, STEPS, block.depth // STEPS)
+        self.tile = build.workgroup_array(f"tile_{letter}", self.kind, pitch, block.steps, block.depth // block.steps)
+        self.steps = block.steps
         self.sums: list[Var] = []
         self.loaded: Var | None = None
         self._parts: list[_Part] = []
@@ -154,13 +148,16 @@ class _Side:
         build, letter = self._build, self.letter
         span = self.span // 4 if self.is_turned else self.span
         total = self.fours * span
-        for part in range(-(-total // self.threads)):
-            at = build.let(LANE + part * self.threads if part else LANE, f"at_{letter}{part}")
+        if is_summed and not self.is_along_k and self.fours < self.threads:
+            self.loaders = min(self.threads // self.fours * self.fours, total)  # Who loads has one four.
+        for part in range(-(-total // self.loaders)):
+            at = build.let(LANE + part * self.loaders if part else LANE, f"at_{letter}{part}")
             k, four = self._divided(at, span)
             k, four = build.let(k, f"k_{letter}{part}"), build.let(four, f"four_{letter}{part}")
             names = [f"coming_{letter}{part}_{i}" for i in range(4 if self.is_turned else 1)]
             coming = [build.var(construct(self.kind), name) for name in names]
-            guard: list[Expr] = [at < total] if (part + 1) * self.threads > total else []
+            guard: list[Expr] = [self.loaders > LANE] if self.loaders < self.threads else []
+            guard += [at < total] if (part + 1) * self.loaders > total else []
             self._parts.append(_Part(k, four, self._rows(four), coming, guard))
         if is_summed and self._loads_one_four(total):
             self.loaded = build.var(construct(self.kind), f"loaded_{letter}")
@@ -169,21 +166,23 @@ class _Side:
 
     def _loads_one_four(self, total: int) -> bool:
         """Whether all that an invocation loads is of the same four rows (columns)."""
-        if self.is_along_k and not self.is_turned:
-            return False
-        return total % self.threads == 0 and self.threads % (self.fours * (2 if self.is_turned else 1)) == 0
+        if self.is_along_k:
+            along = min(8, self.span // 4) if self.is_turned else self.threads + 1
+            return total % self.threads == 0 and self.threads % (self.fours * along) == 0
+        return self.loaders % self.fours == 0
 
     def gather_sums(self) -> None:
         """Adds up what was loaded of the invocation's fours, through the tile, which is free now."""
         if self.loaded is None:
             return
         build, part = self._build, self._parts[0]
-        build.assign(self._place(part.k, part.four), self.loaded)
+        with build.if_(*[self.loaders > LANE] if self.loaders < self.threads else ()):
+            build.assign(self._place(part.k, part.four), self.loaded)
         build.barrier()
         for at in range(self.each // 4):
             total = build.var(construct(self.kind), f"sum_{self.letter}{at}")
             place = self.lane + at * self.lanes if at else self.lane
-            for row in range(self.threads // self.fours):
+            for row in range(self.loaders // self.fours):
                 build.assign(total, self._place(row, place), "+=")
             self.sums.append(total)
 
@@ -247,14 +246,20 @@ class _Side:
                     self._add(part.coming[0])
                 for i in range(4 if self.is_turned else 0):
                     turned = build.let(construct(self.kind, *[coming[i] for coming in part.coming]))
-                    build.assign(self.tile.in_plane(part.k, ir.Const(ir.U32, i), part.four), turned)
+                    build.assign(self._place_of_four(part.k, i, part.four), turned)
                     self._add(turned)
 
     def _place(self, k: Expr | int, four: Expr) -> Expr:
         """Where a four of a step of k is in the tile."""
         if isinstance(k, int):
-            return self.tile.in_plane(ir.Const(ir.U32, k // STEPS), ir.Const(ir.U32, k % STEPS), four)
-        return self.tile.in_plane(k // STEPS, k % STEPS, four)
+            return self.tile.in_plane(ir.Const(ir.U32, k // self.steps), ir.Const(ir.U32, k % self.steps), four)
+        return self.tile.in_plane(k // self.steps, k % self.steps, four)
+
+    def _place_of_four(self, fourth: Var, i: int, four: Expr) -> Expr:
+        """The same of step `i` of four that lie together: which in the tile."""
+        if self.steps == 4:
+            return self.tile.in_plane(fourth, ir.Const(ir.U32, i), four)
+        return self.tile.in_plane(fourth // 2, fourth % 2 * 4 + i, four)
 
     def _add(self, four: Expr) -> None:
         if self.loaded is not None:
@@ -349,13 +354,13 @@ def multiply(sides: Sequence[Tiled], steps: Steps, part: Sym, step: Callable[[],
         build.barrier()
 
 
-def _step(left: _Side, right: _Side, results: Sequence[Var], block: Block, build: Builder, loops: bool) -> None:
+def _step(left: _Side, right: _Side, results: Sequence[Var], block: Block, build: Builder) -> None:
     """Multiplies the tiles: of the steps of k those of the invocation's slice."""
-    planes = block.depth // STEPS // block.slices
+    planes = block.depth // block.steps // block.slices
     first = build.let(LANE // block.of_slice * planes, build.fresh("first_plane")) if block.slices > 1 else None
 
     def multiply_plane(plane: Expr) -> None:
-        for step in range(STEPS):
+        for step in range(block.steps):
             with build.scope():
                 a, b = left.take(plane, step), right.take(plane, step)
                 for number, result in enumerate(results):
@@ -363,7 +368,7 @@ def _step(left: _Side, right: _Side, results: Sequence[Var], block: Block, build
                     one = call(str(result.type), result.type, a[i // 4][i % 4])
                     build.assign(result, call("fma", result.type, one, b[j], result))
 
-    if loops and planes > 1:
+    if build.limits.unrolls and planes > 1:
         with build.loop("plane", 0, planes) as plane:
             multiply_plane(plane if first is None else first + plane)
         return
