@@ -389,13 +389,14 @@ def _join_slices(
     """Adds what the slices have found, and stores it: each slice one of as many fours at a time. lane: slice, place."""
     (mine, own), slices, wide = lane, block.slices, right.each // 4
     build.gather([node for node in work.outputs if work.domain.levels[id(node)] == FULL])
+    totals: list[Var] = []
     for first in range(0, len(results), slices):
         if first:
             build.barrier()
-        total = build.let(_joined(results[first : first + slices], mine, mine, own, block, build))
-        number = build.let(mine + first if first else mine, build.fresh("number"))
-        with build.if_(*[number < len(results)] if first + slices > len(results) else ()):
-            _store_any(left, right, number, wide, total, place, work, build)
+        totals.append(build.let(_joined(results[first : first + slices], mine, mine, own, block, build)))
+    for at, total in enumerate(totals):  # No barrier comes between these: what an epilogue loads is waited for once.
+        number = build.let(mine + at * slices if at else mine, build.fresh("number"))
+        _store_any(left, right, number, wide, total, place, work, build)
 
 
 def _joined(given: Sequence[Var], which: Expr, mine: Var, own: Var, block: Block, build: Builder) -> Expr:
