@@ -2,7 +2,7 @@
 
 SHELL := bash
 .DEFAULT_GOAL := help
-.PHONY: help demo web test check lint bench peers docs wheel pyodide vulkan modules browser
+.PHONY: help demo web test check lint bench peers docs site wheel pyodide lite vulkan modules browser
 
 PYTHON := .venv/bin/python
 ARGS ?=
@@ -32,9 +32,12 @@ peers: .venv/.ready-test browser  ## install what make bench ARGS="--host chromi
 	@tools/setup.sh modules
 	@tools/setup.sh peers
 
-docs: .venv/.ready-dev  ## write the reference pages to docs/_build
-	@$(PYTHON) -m pdoc --output-directory docs/_build pywebgpu
+docs: .venv/.ready-docs  ## make the site of the documentation: docs/_build/index.html
+	@$(PYTHON) -m sphinx -W --keep-going -q docs docs/_build
 	@echo "docs/_build/index.html"
+
+site: .venv/.ready-docs .venv/.ready-demo modules vulkan  ## the page, the documentation and an exported demo as plain files: dist/site
+	@$(PYTHON) tools/static_site.py $(ARGS)
 
 wheel: .venv/.ready-dev  ## build the one wheel of all hosts into dist/, and check it
 	@rm -rf dist
@@ -43,6 +46,9 @@ wheel: .venv/.ready-dev  ## build the one wheel of all hosts into dist/, and che
 
 pyodide: wheel modules  ## put the wheel into a distribution of Pyodide: dist/pyodide, for loadPackage("pywebgpu")
 	@$(PYTHON) tools/distribution.py dist/*.whl dist/pyodide
+
+lite: wheel modules .venv/.ready-lite  ## build a JupyterLite site with the notebooks, of plain files: dist/lite
+	@$(PYTHON) tools/notebook_site.py dist/*.whl dist/lite
 
 # One stamp a set of packages, so that a second run installs nothing.
 .venv/.ready-%: pyproject.toml tools/setup.sh | .venv/bin/python

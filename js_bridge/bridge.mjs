@@ -8,7 +8,7 @@
 
 import { BridgeError, as } from "./errors.mjs";
 import { Pool, Scratch, WORD } from "./pool.mjs";
-import { Loaded, Pipelines, VERSION } from "./program.mjs";
+import { Loaded, Pipelines, VERSION, same } from "./program.mjs";
 import { FAULT_BYTES, Reader } from "./reader.mjs";
 import { Stamps, Watch } from "./timing.mjs";
 
@@ -51,6 +51,8 @@ export class Bridge {
   #last = null;
   /** @type {{ id: number, reading: ReturnType<Reader["encode"]>, program: Loaded } | null} on its way since the last run */
   #foreseen = null;
+  /** @type {{ program: Loaded, groups: GPUBindGroup[], source: Chunk, reading: ReturnType<Reader["encode"]>, commands: GPUCommandBuffer } | null} a run to come */
+  #ahead = null;
   #mayFault = false;
   #serial = 0;
   /** @type {(Stamps | Watch | null)[] | null} of the runs since `time`, in their order */
@@ -202,6 +204,8 @@ export class Bridge {
   /** A pipeline starts to compile that the Program which is loaded next will have. @param {import("./program.mjs").Kernel} kernel */
   prepare(kernel) {
     this.pipelines.begin(kernel);
+    // A browser sends what is asked for when the task ends, or with a submit; until then its compiler would idle.
+    if (this.info.host === "browser") this.gpu.queue.submit([]);
   }
 
   /**
@@ -224,6 +228,7 @@ export class Bridge {
       const program = this.#programs.get(id);
       if (!program) return;
       this.#programs.delete(id);
+      if (this.#ahead?.program === program) this.#dropAhead();
       program.release();
       this.scratch.give(program.scratch.values());
     });
@@ -367,13 +372,67 @@ export class Bridge {
       this.#forget();
       this.#last = { program, outputs: Array.from(outputs) };
       this.#mayFault ||= program.faults;
-      program.run(numbers, (encoder) => this.#foresee(program, outputs, encoder), stamps);
+      const groups = program.bind(numbers);
+      if (wire.steps.length) this.#submit(program, outputs, groups, stamps);
       this.#timed?.push(stamps ?? new Watch(this.gpu, start));
       this.#foreseen?.reading.start();
       return null;
     } catch (error) {
       return as("device", error);
     }
+  }
+
+  /** @param {Loaded} program @param {ArrayLike<number>} outputs @param {GPUBindGroup[]} groups @param {Stamps | null} stamps */
+  #submit(program, outputs, groups, stamps) {
+    let commands = stamps ? null : this.#adopt(program, outputs, groups);
+    if (!commands) {
+      const encoder = this.gpu.createCommandEncoder();
+      program.encode(encoder, groups, stamps);
+      this.#foresee(program, outputs, encoder);
+      commands = encoder.finish();
+    }
+    this.gpu.queue.submit([commands]);
+    program.note(groups, Array.from(outputs, (id) => this.#chunk(id)));
+    this.counters.dispatches += program.wire.steps.length;
+    this.counters.submits++;
+  }
+
+  /**
+   * Encodes the next run of a Program that is run again and again, as it will probably be, while the device is busy.
+   * @param {Loaded} program
+   */
+  #encodeAhead(program) {
+    const found = program.foretold();
+    if (!found || !program.wanted || this.#timed) return;
+    this.#dropAhead();
+    const { output, bytes } = program.wanted;
+    const source = found.outputs[output];
+    const encoder = this.gpu.createCommandEncoder();
+    program.encode(encoder, found.groups);
+    const reading = this.reader.encode(encoder, source.buffer, bytes, program.faults);
+    this.#ahead = { program, groups: found.groups, source, reading, commands: encoder.finish() };
+  }
+
+  /** The commands of a run that were encoded ahead. @param {Loaded} program @param {ArrayLike<number>} outputs @param {GPUBindGroup[]} groups */
+  #adopt(program, outputs, groups) {
+    const ahead = this.#ahead;
+    const { wanted } = program;
+    if (!ahead) return null;
+    const { reading, source } = ahead;
+    const isRead = wanted?.bytes === reading.bytes && this.#chunk(outputs[wanted.output]) === source;
+    if (ahead.program !== program || !isRead || reading.withFault !== this.#mayFault || !same(ahead.groups, groups)) {
+      this.#dropAhead();
+      return null;
+    }
+    this.#ahead = null;
+    this.#mayFault = false;
+    this.#foreseen = { id: outputs[wanted.output], reading, program };
+    return ahead.commands;
+  }
+
+  #dropAhead() {
+    void this.#ahead?.reading.discard();
+    this.#ahead = null;
   }
 
   /** What was read after a Program's last run is brought along with this one. @param {Loaded} program @param {ArrayLike<number>} outputs @param {GPUCommandEncoder} encoder */
@@ -413,6 +472,7 @@ export class Bridge {
     const isForeseen = foreseen?.id === id && foreseen.reading.bytes === bytes && !offset;
     if (isForeseen) this.#foreseen = null;
     else if (foreseen?.reading.withFault) this.#forget(); // A fault is told by the next read, and that is this one.
+    if (isForeseen && !this.#waiting.length) this.#encodeAhead(foreseen.program);
     const reading = isForeseen ? foreseen.reading : this.#startReading(id, bytes, offset);
     const found = await reading?.finish(use).catch(async (error) => {
       if (!this.#lost && error.kind === "device") await Promise.race([this.gpu.lost, new Promise((done) => setTimeout(done, LOSS_MS))]);

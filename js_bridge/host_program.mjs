@@ -1,5 +1,5 @@
 /**
- * What the host does for a run, as instructions: docs/export.md lists them. Numbers are as in Python: a float or an int,
+ * What the host does for a run, as instructions: docs/guides/export.md lists them. Numbers are as in Python: a float or an int,
  * and what Python refuses (a division by zero, a power that overflows) is refused. Ints beyond 2 ** 53 are refused, too.
  */
 

@@ -12,6 +12,7 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import { Worker } from "node:worker_threads";
 
 import { offerWebGPU } from "./dawn.mjs";
+import { startPython } from "./interpreter.mjs";
 
 /**
  * modules: the folder with pyodide and webgpu. package: the folder of pywebgpu. packages: others to load, by name.
@@ -31,11 +32,9 @@ process.on("uncaughtException", (error) => process.exit(statusOf(error)));
 process.exit(await main().catch(statusOf));
 
 async function main() {
-  await offerWebGPU(moduleAddress("webgpu/index.js"));
-  /** @type {typeof import("pyodide")} */
-  const { loadPyodide } = await import(moduleAddress("pyodide/pyodide.mjs"));
+  await offerWebGPU(pathToFileURL(join(job.modules, "webgpu/index.js")).href);
   const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !OTHERS.test(name)));
-  const python = await loadPyodide({ env: /** @type {Record<string, string>} */ (env) });
+  const python = await startPython(job.modules, /** @type {Record<string, string>} */ (env));
   connectStreams(python);
   mountHost(python);
   // Pyodide imports from the working folder; Python does so only where the command says it.
@@ -115,9 +114,4 @@ function mountHost(python) {
     FS.mount(FS.filesystems.NODEFS, { root: path }, path);
     mounted.push(path);
   }
-}
-
-/** @param {string} path */
-function moduleAddress(path) {
-  return pathToFileURL(join(job.modules, path)).href;
 }

@@ -1,4 +1,4 @@
-// What player.mjs offers: programs exported from Python that train and infer without it. docs/export.md explains it.
+// What player.mjs offers: programs exported from Python that train and infer without it. docs/guides/export.md explains it.
 
 import type { Bridge } from "./bridge.mjs";
 

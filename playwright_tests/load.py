@@ -43,7 +43,9 @@ class Traffic:
 
     @property
     def besides_python(self) -> int:
-        return sum(self.sizes.values()) - self.of_python
+        """Without the model of the first view."""
+        first = sum(size for address, size in self.sizes.items() if "/first/" in address)
+        return sum(self.sizes.values()) - self.of_python - first
 
 
 def first_step(context: BrowserContext, address: str) -> tuple[float, Traffic]:

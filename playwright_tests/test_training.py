@@ -56,6 +56,8 @@ def test_demo_trains_and_its_loss_falls(browser: Browser, page: Page, address: s
     expect(page.locator("#samples p").first).to_contain_text("The ", timeout=STEPPED)
     expect(page.locator("#adapter")).to_contain_text("SwiftShader", ignore_case=True)
     expect(page.locator("#adapter")).to_contain_text("Python's memory")
+    page.get_by_text("The model's source").click()
+    nobody_is_shut_out(page)
     press(page, "Reset")
     state(page, "idle", LOADED)
     expect(page.locator("#step")).to_have_text("\u2013")
@@ -71,8 +73,23 @@ def test_demo_trains_and_its_loss_falls(browser: Browser, page: Page, address: s
     assert steps_done(page) == kept
     page.locator("#kept-runs li").nth(1).get_by_role("button", name="Go on").click()
     state(page, "done", STEPPED)
+    page.get_by_text("See inside").click()
     press(page, "Train further")
     wait_for_step(page, 82)
+    expect(page.locator("#inside-maps canvas")).to_have_count(2, timeout=STEPPED)  # one layer of two heads
+    expect(page.locator("#inside-cost")).to_contain_text("1 submit")
+
+
+def nobody_is_shut_out(page: Page) -> None:
+    """By axe-core's rules, of each tab, in light and dark."""
+    page.evaluate((ROOT / "node_modules" / "axe-core" / "axe.min.js").read_text(encoding="utf-8") + ";null")
+    for scheme in ("dark", "light"):
+        page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type] - one of its words
+        for tab, shown in (("editor", "#code .cm-content"), ("gpu", "#measure"), ("train", "#model-code .cm-content")):
+            page.locator(f"#tab-{tab}").click()
+            expect(page.locator(shown)).to_be_visible(timeout=LOADED)
+            told = "({ id, nodes }) => [id, ...nodes.map((node) => node.html)]"
+            assert page.evaluate(f"async () => (await axe.run()).violations.map({told})") == [], (scheme, tab)
 
 
 def test_checkpoint_goes_around(page: Page, address: str, tmp_path: Path) -> None:
@@ -98,6 +115,9 @@ def test_checkpoint_goes_around(page: Page, address: str, tmp_path: Path) -> Non
     page.locator("#checkpoint").set_input_files(file)
     expect(page.locator("#trouble")).to_contain_text("trained on another text")
     page.get_by_label("Documentation of Python").check()
+    page.locator("#checkpoint").set_input_files(file)
+    expect(page.locator("#trouble")).to_contain_text("trained on another text")
+    page.get_by_label("Verse, made by a grammar").check()
     page.locator("#checkpoint").set_input_files(file)
     state(page, "paused", STEPPED)
     expect(page.locator("#trouble")).to_be_hidden()
@@ -153,9 +173,9 @@ def demo() -> Iterator[ModuleType]:
 
 
 def native_run(train: ModuleType, **settings: float) -> Any:
-    """A run on the documentation of Python."""
+    """A run on the page's own verse."""
     chosen = train.Settings(**settings)
-    text = importlib.import_module("data").python_documentation()
+    text = importlib.import_module("texts").verse()
     return train.Run(train.Corpus(text, context=chosen.context, seed=chosen.seed), chosen, "cpu")
 
 
@@ -212,4 +232,15 @@ def test_sizes_and_wrong_settings(page: Page, address: str) -> None:
     state(page, "training", STEPPED)
     expect(size).to_be_disabled()
     state(page, "done", STEPPED)
-    expect(page.locator("#adapter")).to_contain_text(re.compile(r"19,\d{3} parameters"))
+    expect(page.locator("#adapter")).to_contain_text(re.compile(r"1\d,\d{3} parameters"))
+    page.get_by_text("The model's source").click()
+    page.locator("#model-code .cm-content").press("Control+End")
+    page.keyboard.type("nope")
+    press(page, "Apply and train")
+    expect(page.locator("#model-wrong")).to_have_text(
+        re.compile(r"Line \d+: NameError: name 'nope' is not defined"), timeout=LOADED
+    )
+    press(page, "Original")
+    press(page, "Apply and train")
+    state(page, "done", STEPPED)
+    expect(page.locator("#model-wrong")).to_be_hidden()

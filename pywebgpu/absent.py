@@ -218,7 +218,7 @@ NAMES: dict[str, tuple[tuple[str, str], ...]] = {
         ),
         (
             "use torch.linalg: solve, lstsq, qr, svd, eigh, cholesky",
-            "householder_product ldl_factor ldl_factor_ex ldl_solve lu lu_factor lu_factor_ex lu_solve",
+            "householder_product lu lu_factor lu_factor_ex lu_solve",
         ),
     ),
     "func": (
@@ -285,7 +285,7 @@ NAMES: dict[str, tuple[tuple[str, str], ...]] = {
     ),
     "compiler": (
         (
-            "torch.compile captures steps by itself: see docs/compile.md",
+            "torch.compile captures steps by itself: see docs/guides/compile.md",
             "get_default_backend keep_portable_guards_unsafe keep_tensor_guards_unsafe load_cache_artifacts "
             "load_compiled_function nested_compile_region save_cache_artifacts set_default_backend "
             "set_enable_guard_collectives set_stance skip_all_guards_unsafe skip_guard_on_all_nn_modules_unsafe "

@@ -132,6 +132,12 @@ def of_scalar(value: Number) -> DType:
     return to_complex(default()) if type(value) is complex else default()
 
 
+PYTHONS: dict[object, DType] = {
+    bool: bool_,
+    int: int64,
+    float: float64,
+    complex: complex128,
+}  # for a dtype PyTorch takes Python's types
 _default = [float32]
 
 

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from pywebgpu import dtypes
 from pywebgpu.autograd.function import Function, FunctionCtx
+from pywebgpu.dtypes import Kind
 from pywebgpu.errors import DTypeError, ShapeError
 from pywebgpu.ir.graph import thread_state
-from pywebgpu.tensor import create, functions
+from pywebgpu.tensor import complex_numbers, create, functions
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -41,29 +42,29 @@ def require(name: str, A: Tensor, *, square: bool = False) -> None:
         raise ShapeError(
             f"{name}: A must be batches of square matrices, but they are {A.shape[-2]} by {A.shape[-1]} matrices"
         )
-    if not A.dtype.is_floating_point:
+    if A.dtype.kind is not Kind.FLOAT:
         raise DTypeError(f"{name}: Expected a floating point or complex tensor as input. Got {A.dtype}")
     if A.dtype.itemsize < 4:
         raise DTypeError(f"{name}: Low precision dtypes not supported. Got {A.dtype}")
 
 
 def host(name: str, compute: Callable[..., Any], *tensors: Tensor) -> tuple[Tensor, ...]:
-    """compute(numpy, arrays in float64), as tensors of the first one's dtype and device."""
+    """compute(numpy, arrays in float64 or complex128), as tensors of the first one's precision and device."""
     try:
         import numpy as np
     except ModuleNotFoundError:
         raise RuntimeError(f"{name} computes with NumPy, which is not here: load it first, as micropip does") from None
     first = tensors[0]
-    arrays = [tensor.detach().numpy().astype("float64") for tensor in tensors]
+    arrays = [tensor.detach().numpy().astype("complex128" if tensor.is_complex() else "float64") for tensor in tensors]
     try:
         with np.errstate(all="ignore"):
             found = compute(np, *arrays)
     except np.linalg.LinAlgError as error:
         raise _LinAlgError(f"{name}: {error}") from None
-    dtype = "float64" if first.dtype is dtypes.float64 else "float32"
     parts = found if isinstance(found, tuple | list) else (found,)
-    made = [create.tensor(np.array(part, dtype=dtype), device=str(first.device)) for part in parts]
-    return tuple(made)
+    names = ("float64", "complex128") if dtypes.float64 in (first.dtype, first.dtype.part) else ("float32", "complex64")
+    made = [np.array(part, dtype=names[np.iscomplexobj(part)]) for part in parts]
+    return tuple([create.tensor(part, device=str(first.device)) for part in made])
 
 
 def one(name: str, compute: Callable[..., object], *tensors: Tensor) -> Tensor:
@@ -83,6 +84,11 @@ def run_all(function: type[Function], *args: object) -> tuple[Tensor, ...]:
     return found
 
 
+def real(x: Tensor) -> Tensor:
+    """The real part, also of real numbers."""
+    return x.real if x.is_complex() else x
+
+
 def eye_like(A: Tensor) -> Tensor:
     n = A.shape[-1]
     return create.eye(n, dtype=A.dtype, device=str(A.device))
@@ -100,8 +106,8 @@ class Solve(Function):
     @staticmethod
     def backward(ctx: FunctionCtx, g: Tensor) -> Gradients:
         A, X = ctx.saved_tensors
-        gB = run(Solve, A.mT, g)
-        return -(gB @ X.mT), gB
+        gB = run(Solve, A.mH, g)
+        return -(gB @ X.mH), gB
 
 
 class SolveTriangular(Function):
@@ -127,31 +133,41 @@ class SolveTriangular(Function):
     def backward(ctx: FunctionCtx, g: Tensor) -> Gradients:
         A, X = ctx.saved_tensors
         upper, unit = ctx.kind  # type: ignore[attr-defined]
-        gB = run(SolveTriangular, A.mT, g, not upper, unit)
-        gA = -(gB @ X.mT)
+        gB = run(SolveTriangular, A.mH, g, not upper, unit)
+        gA = -(gB @ X.mH)
         offset = 1 if unit else 0
         return gA.triu(offset) if upper else gA.tril(-offset), gB, None, None
 
 
 class Cholesky(Function):
-    """The lower triangular L of A = L L^T."""
+    """The lower triangular L of A = L L^H, of which the lower triangle is read, or the upper one."""
 
     @staticmethod
-    def forward(ctx: FunctionCtx, A: Tensor) -> Tensor | tuple[Tensor, ...]:
-        found = one(
-            "linalg.cholesky", lambda np, a: np.linalg.cholesky(np.tril(a) + np.tril(a, -1).swapaxes(-1, -2)), A
-        )
+    def forward(ctx: FunctionCtx, A: Tensor, upper: bool) -> Tensor | tuple[Tensor, ...]:
+        def compute(np: ModuleType, a: Array) -> Array:
+            found: Array = np.linalg.cholesky(_of_lower(np, a.swapaxes(-1, -2).conj() if upper else a))
+            return found
+
+        found = one("linalg.cholesky", compute, A)
         ctx.save_for_backward(found)
         return found
 
     @staticmethod
     def backward(ctx: FunctionCtx, g: Tensor) -> Gradients:
         (L,) = ctx.saved_tensors
-        inner = (L.mT @ g).tril()
-        inner = inner - 0.5 * inner.diagonal(0, -2, -1).diag_embed()
-        left = run(SolveTriangular, L.mT, inner, True, False)
-        whole = run(SolveTriangular, L.mT, left.mT, True, False).mT
-        return 0.5 * (whole + whole.mT)
+        inner = (L.mH @ g).tril()
+        inner = 0.5 * (inner + inner.tril(-1).mH)
+        left = run(SolveTriangular, L.mH, inner, True, False)
+        return run(SolveTriangular, L.mH, left.mH, True, False).mH, None
+
+
+def _of_lower(np: ModuleType, a: Array) -> Array:
+    """The Hermitian matrix of a lower triangle."""
+    lower = np.tril(a, -1)
+    found = lower + lower.swapaxes(-1, -2).conj()
+    at = range(a.shape[-1])
+    found[..., at, at] = np.diagonal(a, axis1=-2, axis2=-1).real
+    return found  # type: ignore[no-any-return]
 
 
 class Slogdet(Function):
@@ -160,13 +176,15 @@ class Slogdet(Function):
     @staticmethod
     def forward(ctx: FunctionCtx, A: Tensor) -> Tensor | tuple[Tensor, ...]:
         sign, size = host("linalg.slogdet", lambda np, a: tuple(map(np.asarray, np.linalg.slogdet(a))), A)
-        ctx.save_for_backward(A)
+        ctx.save_for_backward(A, sign)
         return sign, size
 
     @staticmethod
     def backward(ctx: FunctionCtx, g_sign: Tensor, g: Tensor) -> Gradients:
-        (A,) = ctx.saved_tensors
-        return g.unsqueeze(-1).unsqueeze(-1) * inverse(A).mT
+        A, sign = ctx.saved_tensors
+        if A.is_complex():
+            g = complex_numbers.complex(g, -(sign * g_sign.conj()).imag)
+        return g.unsqueeze(-1).unsqueeze(-1) * inverse(A).mH
 
 
 class Det(Function):
@@ -186,7 +204,7 @@ class Det(Function):
             return factor * A  # type: ignore[no-any-return]
         rank_is_full = one("", lambda np, a: np.asarray((np.linalg.cond(a) < 1e6).all()), A)
         if rank_is_full.item():
-            return factor * value.unsqueeze(-1).unsqueeze(-1) * inverse(A).mT  # type: ignore[no-any-return]
+            return factor * value.conj().unsqueeze(-1).unsqueeze(-1) * inverse(A).mH  # type: ignore[no-any-return]
         return factor * one("linalg.det", _cofactors, A)
 
 
@@ -195,7 +213,7 @@ def _cofactors(np: ModuleType, a: Array) -> Array:
     u, s, vh = np.linalg.svd(a)
     n = a.shape[-1]
     others = np.stack([np.prod(np.delete(s, i, -1), -1) for i in range(n)], -1)
-    sign = (np.linalg.det(u) * np.linalg.det(vh))[..., None, None]
+    sign = (np.linalg.det(u) * np.linalg.det(vh)).conj()[..., None, None]
     return sign * ((u * others[..., None, :]) @ vh)  # type: ignore[no-any-return]
 
 
@@ -219,19 +237,20 @@ class QR(Function):
             return _qr_backward(Q, R, gQ, gR), None
         Y = A[..., m:]
         gU, gV = gR[..., :m], gR[..., m:]
-        gX = _qr_backward(Q, R[..., :m], gQ + Y @ gV.mT, gU)
+        gX = _qr_backward(Q, R[..., :m], gQ + Y @ gV.mH, gU)
         return functions.cat([gX, Q @ gV], -1), None
 
 
 def _qr_backward(Q: Tensor, R: Tensor, gQ: Tensor, gR: Tensor) -> Tensor:
-    inner = R @ gR.mT - gQ.mT @ Q
-    inner = inner.tril() + inner.tril(-1).mT
+    inner = R @ gR.mH - gQ.mH @ Q
+    below = inner.tril(-1)
+    inner = below + below.mH + real(inner.diagonal(0, -2, -1)).diag_embed()
     right = gQ + Q @ inner
-    return run(SolveTriangular, R, right.mT, True, False).mT
+    return run(SolveTriangular, R, right.mH, True, False).mH
 
 
 class SVD(Function):
-    """U, S and V^T of A = U diag(S) V^T, without what is multiplied by nothing."""
+    """U, S and V^H of A = U diag(S) V^H, without what is multiplied by nothing."""
 
     @staticmethod
     def forward(ctx: FunctionCtx, A: Tensor, full: bool) -> Tensor | tuple[Tensor, ...]:
@@ -244,22 +263,25 @@ class SVD(Function):
         U, S, Vh = ctx.saved_tensors
         k = S.shape[-1]
         U, Vh, gU, gVh = U[..., :k], Vh[..., :k, :], gU[..., :k], gVh[..., :k, :]
-        gV, V = gVh.mT, Vh.mT
+        gV, V = gVh.mH, Vh.mH
         squares = S * S
-        apart = squares.unsqueeze(-2) - squares.unsqueeze(-1) + eye_like(U.mT @ U)
-        left, right = U.mT @ gU, V.mT @ gV
+        apart = squares.unsqueeze(-2) - squares.unsqueeze(-1) + eye_like(U.mH @ U)
+        left, right = U.mH @ gU, V.mH @ gV
         row, column = S.unsqueeze(-2), S.unsqueeze(-1)
-        inner = (left - left.mT) / apart * row + column * ((right - right.mT) / apart) + gS.diag_embed()
+        skew = left - left.mH
+        inner = skew / apart * row + column * ((right - right.mH) / apart) + gS.diag_embed()
+        if inner.is_complex():  # Vectors may turn together: what the values leave free.
+            inner = inner + (skew.diagonal(0, -2, -1) / (2 * S)).diag_embed()
         found = U @ inner @ Vh
         if U.shape[-2] > k:
             found = found + (gU - U @ left) / row @ Vh
         if V.shape[-2] > k:
-            found = found + U @ ((gV - V @ right) / row).mT
+            found = found + U @ ((gV - V @ right) / row).mH
         return found, None
 
 
 class SingularValues(Function):
-    """S of A = U diag(S) V^T alone: its gradient divides by nothing."""
+    """S of A = U diag(S) V^H alone: its gradient divides by nothing."""
 
     @staticmethod
     def forward(ctx: FunctionCtx, A: Tensor) -> Tensor | tuple[Tensor, ...]:
@@ -281,8 +303,8 @@ class CholeskySolve(Function):
 
     @staticmethod
     def forward(ctx: FunctionCtx, B: Tensor, L: Tensor, upper: bool) -> Tensor | tuple[Tensor, ...]:
-        first = run(SolveTriangular, L.mT if upper else L, B, False, False)
-        found = run(SolveTriangular, L if upper else L.mT, first, True, False)
+        first = run(SolveTriangular, L.mH if upper else L, B, False, False)
+        found = run(SolveTriangular, L if upper else L.mH, first, True, False)
         ctx.save_for_backward(L, found)
         ctx.upper = upper  # type: ignore[attr-defined]
         return found
@@ -292,13 +314,13 @@ class CholeskySolve(Function):
         L, X = ctx.saved_tensors
         upper = ctx.upper  # type: ignore[attr-defined]
         gB = run(CholeskySolve, g, L, upper)
-        common = gB @ X.mT
-        common = common + common.mT
+        common = gB @ X.mH
+        common = common + common.mH
         return gB, -(L @ common) if upper else -(common @ L), None
 
 
 class Eigh(Function):
-    """Eigenvalues, ascending, and eigenvectors of a symmetric matrix, of which one triangle is read."""
+    """Eigenvalues, ascending, and eigenvectors of a Hermitian matrix, of which one triangle is read."""
 
     @staticmethod
     def forward(ctx: FunctionCtx, A: Tensor, UPLO: str) -> Tensor | tuple[Tensor, ...]:
@@ -310,10 +332,38 @@ class Eigh(Function):
     def backward(ctx: FunctionCtx, gL: Tensor, gV: Tensor) -> Gradients:
         L, V = ctx.saved_tensors
         apart = L.unsqueeze(-2) - L.unsqueeze(-1) + eye_like(V)
-        inner = V.mT @ gV / apart
+        inner = V.mH @ gV / apart
         inner = inner - inner.diagonal(0, -2, -1).diag_embed() + gL.diag_embed()
-        found = V @ inner @ V.mT
-        return (found + found.mT) / 2, None
+        found = V @ inner @ V.mH
+        return (found + found.mH) / 2, None
+
+
+class Eig(Function):
+    """Eigenvalues and eigenvectors of any square matrix, complex also where the matrix is real."""
+
+    @staticmethod
+    def forward(ctx: FunctionCtx, A: Tensor) -> Tensor | tuple[Tensor, ...]:
+        def compute(np: ModuleType, a: Array) -> tuple[Array, ...]:
+            if not np.isfinite(a).all():
+                raise RuntimeError("torch.linalg.eig: input tensor should not contain infs or NaNs.")
+            return tuple([part.astype("complex128") for part in np.linalg.eig(a)])
+
+        found = host("linalg.eig", compute, A)
+        ctx.save_for_backward(*found)
+        ctx.is_real = not A.is_complex()  # type: ignore[attr-defined]  # Users may set any attribute.
+        return found
+
+    @staticmethod
+    def backward(ctx: FunctionCtx, gL: Tensor, gV: Tensor) -> Gradients:
+        L, V = ctx.saved_tensors
+        inner = V.mH @ gV
+        inner = inner - V.mH @ (V * real(inner.diagonal(0, -2, -1)).unsqueeze(-2))
+        roots = L.conj()
+        apart = roots.unsqueeze(-2) - roots.unsqueeze(-1) + eye_like(V)
+        inner = inner / apart
+        inner = inner - inner.diagonal(0, -2, -1).diag_embed() + gL.diag_embed()
+        found = run(Solve, V.mH, inner @ V.mH)
+        return real(found) if ctx.is_real else found  # type: ignore[attr-defined]
 
 
 class Pinv(Function):
@@ -323,13 +373,14 @@ class Pinv(Function):
     def forward(ctx: FunctionCtx, A: Tensor, atol: Bound, rtol: Bound, hermitian: bool) -> Tensor | tuple[Tensor, ...]:
         def compute(np: ModuleType, a: Array) -> Array:
             if hermitian:
-                a = np.tril(a) + np.tril(a, -1).swapaxes(-1, -2)
+                a = _of_lower(np, a)
             if not a.size:
                 return a.swapaxes(-1, -2)
             u, s, vh = np.linalg.svd(a, full_matrices=False)
             bound = np.maximum(atol, rtol * s.max(-1, keepdims=True))
             inverted = np.where(s > bound, 1 / np.where(s > bound, s, 1), 0)
-            return (vh.swapaxes(-1, -2) * inverted[..., None, :]) @ u.swapaxes(-1, -2)  # type: ignore[no-any-return]
+            left, right = vh.swapaxes(-1, -2).conj(), u.swapaxes(-1, -2).conj()
+            return (left * inverted[..., None, :]) @ right  # type: ignore[no-any-return]
 
         found = one("linalg.pinv", compute, A)
         ctx.save_for_backward(A, found)
@@ -338,14 +389,14 @@ class Pinv(Function):
     @staticmethod
     def backward(ctx: FunctionCtx, g: Tensor) -> Gradients:
         A, P = ctx.saved_tensors
-        gh, Ph = g.mT, P.mT
+        gh, Ph = g.mH, P.mH
         if A.shape[-2] <= A.shape[-1]:
             K = gh @ P
             KP = K @ Ph
-            return -((P @ K).mT) + KP - A @ P @ KP + Ph @ P @ (gh - K @ A), None, None, None
+            return -((P @ K).mH) + KP - A @ P @ KP + Ph @ P @ (gh - K @ A), None, None, None
         K = P @ gh
         PK = Ph @ K
-        return -((K @ P).mT) + (gh - A @ K) @ P @ Ph + PK - PK @ P @ A, None, None, None
+        return -((K @ P).mH) + (gh - A @ K) @ P @ Ph + PK - PK @ P @ A, None, None, None
 
 
 def inverse(A: Tensor) -> Tensor:

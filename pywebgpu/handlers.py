@@ -43,4 +43,5 @@ async def _run(function: Callable[..., Any], args: tuple[Any, ...], options: dic
             if asyncio.iscoroutine(result):
                 await result
         except Exception as error:
-            traceback.print_exception(error)
+            for stream in {sys.stderr, sys.__stderr__}:  # JupyterLite drops what is said to its own outside of cells.
+                traceback.print_exception(error, file=stream)

@@ -82,8 +82,9 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
 
 @aliased
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
-    """Sums of products along one axis."""
-    return x.mul(y).sum(dim)
+    """Sums of products along one axis, of the conjugates of the first one's numbers."""
+    turned: Tensor = x.conj()
+    return turned.mul(y).sum(dim)
 
 
 @aliased
@@ -141,10 +142,10 @@ def _result(kind: str, names: str, parts: Sequence[Tensor]) -> tuple[Tensor, ...
 
 
 def cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
-    """The lower triangular L of A = L L^T, or its transpose."""
+    """The lower triangular L of A = L L^H, or its conjugate transpose."""
     factorization.require("linalg.cholesky", A, square=True)
-    found = factorization.run(factorization.Cholesky, A.mT if upper else A)
-    return found.mT if upper else found
+    found = factorization.run(factorization.Cholesky, A, upper)
+    return found.mH if upper else found
 
 
 def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -> tuple[Tensor, ...]:
@@ -229,7 +230,7 @@ def qr(A: Tensor, mode: str = "reduced") -> tuple[Tensor, ...]:
 
 
 def svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> tuple[Tensor, ...]:
-    """U, S and V^T."""
+    """U, S and V^H."""
     factorization.require("linalg.svd", A)
     return _result("linalg_svd", "U S Vh", factorization.run_all(factorization.SVD, A, full_matrices))
 
@@ -241,7 +242,7 @@ def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
 
 
 def eigh(A: Tensor, UPLO: str = "L") -> tuple[Tensor, ...]:
-    """Eigenvalues, ascending, and eigenvectors of a symmetric matrix."""
+    """Eigenvalues, ascending, and eigenvectors of a symmetric or Hermitian matrix."""
     factorization.require("linalg.eigh", A, square=True)
     if UPLO.upper() not in ("L", "U"):
         raise RuntimeError(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
@@ -320,12 +321,12 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
     is_vector = B.ndim == 1 or (A.ndim - 1 == B.ndim and tuple(B.shape) == tuple(A.shape[:-1]))
     right = B.unsqueeze(-1) if is_vector else B
     found = pinv(A, rcond) @ right
-    none = create.zeros(0, dtype=A.dtype, device=str(A.device))
+    none = create.zeros(0, dtype=A.dtype.part or A.dtype, device=str(A.device))
     values = svdvals(A.detach()) if driver in ("gelsd", "gelss") else none
     rank = none.long() if driver == "gels" else matrix_rank(A, rtol=rcond)
     rest = none
     if A.shape[-2] > A.shape[-1] and driver != "gelsy":
-        rest = (A @ found - right).square().sum(-2)
+        rest = (A @ found - right).abs().square().sum(-2)
     found = found.squeeze(-1) if is_vector else found
     return _result("linalg_lstsq", "solution residuals rank singular_values", (found, rest, rank, values))
 
@@ -361,32 +362,27 @@ def vander(x: Tensor, *, N: int | None = None) -> Tensor:
     return x.unsqueeze(-1).expand(*x.shape, count).pow(powers)
 
 
-def eig(A: Tensor) -> Tensor:
-    """Not here: eigenvalues of what is not symmetric are complex. See eigh."""
-    raise NotImplementedError(
-        "linalg.eig: eigenvalues of matrices without symmetry are not computed here; eigh takes symmetric matrices"
-    )
+def eig(A: Tensor) -> tuple[Tensor, ...]:
+    """Eigenvalues and eigenvectors of any square matrix: complex64, or complex128 of double precision."""
+    factorization.require("linalg.eig", A, square=True)
+    return _result("linalg_eig", "eigenvalues eigenvectors", factorization.run_all(factorization.Eig, A))
 
 
-eigvals = eig
+def eigvals(A: Tensor) -> Tensor:
+    """The eigenvalues of any square matrix, complex, in no order."""
+    return eig(A)[0]
 
 
-def ldl_factor(*args: object, **options: object) -> Tensor:
-    """Not here: its blocks are LAPACK's. See cholesky and lu_factor."""
-    raise NotImplementedError("linalg.ldl_factor is not here: use linalg.cholesky, or linalg.lu_factor")
-
-
-ldl_factor_ex = ldl_solve = ldl_factor
-
-
-_FACTORS = {name: name for name in ("lu_factor", "lu_factor_ex", "householder_product")}
-_FACTORS |= {"lu": "triangles", "lu_solve": "solve_factored"}
+_FACTORS = {name: ("lu_factors", name) for name in ("lu_factor", "lu_factor_ex", "householder_product")}
+_FACTORS |= {"lu": ("lu_factors", "triangles"), "lu_solve": ("lu_factors", "solve_factored")}
+_FACTORS |= {name: ("ldl_factors", name) for name in ("ldl_factor", "ldl_factor_ex", "ldl_solve")}
 
 
 def __getattr__(name: str) -> Any:
-    """Functions of LU factors and reflections, which few programs need; and why others are not here."""
+    """Functions of LU and LDL factors and reflections, which few programs need; and why others are not here."""
     if name in _FACTORS:
-        return getattr(import_module("pywebgpu.lu_factors"), _FACTORS[name])
+        file, found = _FACTORS[name]
+        return getattr(import_module(f"pywebgpu.{file}"), found)
     return lazy.absent(__name__)(name)
 
 
@@ -417,6 +413,8 @@ def logdet(A: Tensor) -> Tensor:
     """The logarithm of the determinant; NaN where that is below 0."""
     factorization.require("logdet", A, square=True)
     sign, size = slogdet(A)
+    if sign.is_complex():
+        return sign.log() + size
     return where(sign < 0, float("nan"), size)
 
 

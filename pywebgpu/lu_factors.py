@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from pywebgpu import dtypes, factorization
 from pywebgpu.autograd.function import Function, FunctionCtx
+from pywebgpu.errors import ShapeError
 from pywebgpu.tensor import create, functions
 
 if TYPE_CHECKING:
@@ -26,7 +27,8 @@ def _factor(np: ModuleType, a: Array, *, pivot: bool) -> tuple[Array, Array]:
     found, rows = a.reshape(-1, m, n).copy(), np.zeros((*a.shape[:-2], k)).reshape(-1, k)
     for x, row in zip(found, rows, strict=True):
         for i in range(k):
-            best = i + int(np.abs(x[i:, i]).argmax()) if pivot else i
+            sizes = np.abs(x[i:, i].real) + np.abs(x[i:, i].imag)  # LAPACK's, which decide for complex numbers
+            best = i + int(sizes.argmax()) if pivot else i
             row[i] = best + 1
             if best != i:
                 x[[i, best]] = x[[best, i]]
@@ -52,8 +54,8 @@ class _LU(Function):
         k = pivots.shape[-1]
         gL, gU = g[..., :k].tril(-1), g[..., :k, :].triu()
         L1, U1 = L[..., :k, :], U[..., :k]
-        lower = L1.mT @ gL[..., :k, :] - gU[..., k:] @ U[..., k:].mT
-        upper = gU[..., :k] @ U1.mT - L[..., k:, :].mT @ gL[..., k:, :]
+        lower = L1.mH @ gL[..., :k, :] - gU[..., k:] @ U[..., k:].mH
+        upper = gU[..., :k] @ U1.mH - L[..., k:, :].mH @ gL[..., k:, :]
         inner = lower.tril(-1) + upper.triu()
         right = functions.cat([_over(inner, U1), gU[..., k:]], -1)
         found = _under(L1, right)
@@ -64,12 +66,12 @@ class _LU(Function):
 
 def _under(L: Tensor, x: Tensor) -> Tensor:
     """L^-T x of a lower triangle with a diagonal of 1."""
-    return factorization.run(factorization.SolveTriangular, L.mT, x, True, True)
+    return factorization.run(factorization.SolveTriangular, L.mH, x, True, True)
 
 
 def _over(x: Tensor, U: Tensor) -> Tensor:
     """x U^-T of an upper triangle."""
-    return factorization.run(factorization.SolveTriangular, U, x.mT, True, False).mT
+    return factorization.run(factorization.SolveTriangular, U, x.mH, True, False).mH
 
 
 def lu_factor(A: Tensor, *, pivot: bool = True) -> tuple[Tensor, ...]:
@@ -130,14 +132,14 @@ def _permutation(pivots: Tensor, m: int, like: Tensor) -> Tensor:
 def solve_factored(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoint: bool = False) -> Tensor:
     """linalg.lu_solve: X of A X = B by A's LU factors, or of X A = B, or with the transpose of A."""
     if not left:
-        return solve_factored(LU, pivots, B.mT, adjoint=not adjoint).mT
+        return solve_factored(LU, pivots, B.mH, adjoint=not adjoint).mH
     P, L, U = lu_unpack(LU, pivots)
     lead = functions.broadcast_shapes(LU.shape[:-2], B.shape[:-2])
     P, L, U, B = (x.expand(*lead, *x.shape[-2:]) for x in (P, L, U, B))
     triangular = factorization.SolveTriangular
     if adjoint:
-        inner = factorization.run(triangular, U.mT, B, False, False)
-        return P @ factorization.run(triangular, L.mT, inner, True, True)
+        inner = factorization.run(triangular, U.mH, B, False, False)
+        return P @ factorization.run(triangular, L.mH, inner, True, True)
     inner = factorization.run(triangular, L, P.mT @ B, False, True)
     return factorization.run(triangular, U, inner, True, False)
 
@@ -170,7 +172,7 @@ def geqrf(input: Tensor) -> tuple[Tensor, Tensor]:
 
     def compute(np: ModuleType, a: Array) -> tuple[Array, Array]:
         if not a.size:
-            return a, np.zeros((*a.shape[:-2], min(a.shape[-2:])))
+            return a, np.zeros((*a.shape[:-2], min(a.shape[-2:])), a.dtype)
         found, factors = np.linalg.qr(a, mode="raw")
         return found.swapaxes(-1, -2), factors
 
@@ -181,14 +183,24 @@ def geqrf(input: Tensor) -> tuple[Tensor, Tensor]:
 
 def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpose: bool = False) -> Tensor:
     """The product of the Q of reflections, or its transpose, and a matrix."""
+    side = -2 if left else -1
+    if input.ndim < 2 or other.ndim < 2:
+        raise ShapeError("torch.ormqr: input and other must have at least 2 dimensions.")
+    if tau.shape[-1] != min(other.shape[side], input.shape[-1]):
+        raise ShapeError(f"torch.ormqr: tau.shape[-1] must be equal to min(other.shape[{side}], input.shape[-1])")
     if not left:
-        return ormqr(input, tau, other.mT, True, not transpose).mT
+        return _reflected(input, tau, other.mH, transpose=not transpose).mH
+    return _reflected(input, tau, other, transpose=transpose)
+
+
+def _reflected(input: Tensor, tau: Tensor, other: Tensor, *, transpose: bool) -> Tensor:
     m, k = input.shape[-2], tau.shape[-1]
     below = input[..., :k].tril(-1) + create.eye(m, k, dtype=input.dtype, device=str(input.device))
     order = range(k) if transpose else range(k - 1, -1, -1)
     for i in order:
         v = below[..., i : i + 1]
-        other = other - tau[..., i : i + 1].unsqueeze(-1) * v @ (v.mT @ other)
+        factor = tau[..., i : i + 1].unsqueeze(-1)
+        other = other - (factor.conj() if transpose else factor) * v @ (v.mH @ other)
     return other
 
 
@@ -202,7 +214,7 @@ def householder_product(A: Tensor, tau: Tensor) -> Tensor:
     if A.dtype is not tau.dtype:
         raise RuntimeError(f"torch.linalg.householder_product: tau dtype {tau.dtype} does not match {A.dtype}")
     one = create.eye(A.shape[-2], A.shape[-1], dtype=A.dtype, device=str(A.device))
-    return ormqr(A, tau, one.expand(*A.shape[:-2], *one.shape))
+    return _reflected(A, tau, one.expand(*A.shape[:-2], *one.shape), transpose=False)
 
 
 # Few of the singular values
@@ -213,7 +225,7 @@ def svd_lowrank(A: Tensor, q: int | None = 6, niter: int | None = 2, M: Tensor |
     x = A if M is None else A - M
     U, S, Vh = factorization.run_all(factorization.SVD, x, False)
     q = min(6 if q is None else q, *x.shape[-2:])
-    return U[..., :q], S[..., :q], Vh.mT[..., :q]
+    return U[..., :q], S[..., :q], Vh.mH[..., :q]
 
 
 def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int = 2) -> tuple[Tensor, ...]:

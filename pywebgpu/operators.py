@@ -11,6 +11,7 @@ from typing import Any
 
 from pywebgpu import dtypes
 from pywebgpu.nn import functional
+from pywebgpu.nn.functional import filters
 from pywebgpu.tensor import create, functions, random
 from pywebgpu.tensor.tensor import Tensor
 
@@ -269,10 +270,14 @@ def _upsample_bilinear2d_aa(
     *,
     scale_factors: Sequence[float] | None = None,
 ) -> Tensor:
-    """interpolate with antialias=True."""
-    size = None if output_size is None else tuple(output_size)
-    factors = tuple(scale_factors) if size is None and scale_factors is not None else None
-    found: Tensor = functional.interpolate(
-        input, size, factors, mode="bilinear", align_corners=align_corners, antialias=True
-    )
+    """interpolate with antialias=True, which may have scales of its own beside the size."""
+    if output_size is None:
+        assert scale_factors is not None
+        return functional.interpolate(
+            input, scale_factor=tuple(scale_factors), mode="bilinear", align_corners=align_corners, antialias=True
+        )
+    given = scales_h if isinstance(scales_h, Sequence) else (scales_h, scales_w)
+    sizes = tuple(output_size)
+    steps = [1 / f if f else n / m for n, m, f in zip(input.shape[2:], sizes, given, strict=True)]
+    found: Tensor = filters.filtered(input, sizes, steps, "bilinear", corners=align_corners, antialias=True)
     return found

@@ -20,7 +20,7 @@ REASONS = {
     "contrib": "it is not part of this library",
     "cpu": "device cpu is NumPy",
     "distributed": "there is one process and its devices",
-    "export": "torch.export is a function here: docs/export.md",
+    "export": "torch.export is a function here: docs/guides/export.md",
     "functional": "its functions stand in torch itself",
     "futures": "nothing runs in other processes",
     "fx": "graphs are made by recording: torch.explain shows them",

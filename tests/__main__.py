@@ -5,7 +5,9 @@ check       before a commit: lint, then unit, golden and oracle tests on device 
 lint        ruff, mypy, and tsc for the JavaScript
 gpu         oracle, fuzz and unit tests with a device, on webgpu: a GPU, or a software Vulkan driver
 node        the bridge, the Node host, and cases of every table there
+notebooks   JupyterLite and other hosts of notebooks and pages in Chromium, each with the wheel; make lite installs some
 browser     the pages in a headless Chromium on its software adapter, and cases of every table there
+site        all of `make site` in a folder of its own, and a walk through it below a path of a plain server
 conformance the tables of cases on all hosts against PyTorch, as one table: [--hosts cpu,native,node,chromium] [--all]
 opdb        PyTorch's own samples, into docs/conformance.md: [--device webgpu] [--dtype float16] [--most 8] [--errors]
 threads     20 threads that train side by side, 1,000 steps each, on device cpu: [--device webgpu] [--steps 1000]
@@ -22,6 +24,7 @@ bench       the workloads of `python -m pywebgpu bench`
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -53,8 +56,20 @@ def browser(arguments: list[str]) -> bool:
 
 def pages(arguments: list[str]) -> bool:
     """The pages, one at a time: each keeps all cores busy. Then the claims about the host."""
-    passed = pytest(["playwright_tests", "-n0"], arguments)
+    passed = pytest(["playwright_tests", "--ignore=playwright_tests/notebooks", "-n0"], arguments)
     return pytest(["tests/hosts", "-k", "chromium"], arguments) and passed
+
+
+def whole_site(arguments: list[str]) -> bool:
+    """Made, and walked through."""
+    with tempfile.TemporaryDirectory() as folder:
+        made = run([sys.executable, "tools/static_site.py", f"{folder}/site"])
+        os.environ["PYWEBGPU_SITE"] = f"{folder}/site"
+        return made and pytest(["playwright_tests/test_site.py", "-n0"], arguments)
+
+
+def notebooks(arguments: list[str]) -> bool:
+    return pytest(["playwright_tests/notebooks", "-n0"], arguments)
 
 
 def node(arguments: list[str]) -> bool:
@@ -154,6 +169,8 @@ STAGES: dict[str, Stage] = {
     "gpu": gpu,
     "node": node,
     "browser": browser,
+    "site": whole_site,
+    "notebooks": notebooks,
     "conformance": conformance,
     "opdb": opdb,
     "scripts": scripts,

@@ -1,10 +1,15 @@
-"""`python -m tests names`: the public names of the installed PyTorch: here, or refused with a reason."""
+"""`python -m tests names`: the public names of the installed PyTorch: here, or refused with a reason.
+
+With --write they go to docs/names.json, from which the site of the documentation makes its map of names.
+"""
 
 import importlib
 import inspect
+import json
 import sys
 import warnings
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -22,6 +27,8 @@ MODULES = (
     "compiler", "library", "overrides", "accelerator", "cpu", "mps", "xpu", "multiprocessing", "distributed",
     "quasirandom", "hub", "futures", "monitor", "package", "storage",
 )  # fmt: skip
+
+WRITTEN = Path(__file__).parents[1] / "docs" / "names.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,20 +81,31 @@ def module(path: str) -> Any:
     return stand_ins.module(path) if path else pywebgpu
 
 
-def table() -> dict[str, Count]:
-    """Path below torch, or "Tensor" -> what became of its names."""
+def theirs() -> dict[str, list[str]]:
+    """Path below torch, or "Tensor" -> PyTorch's public names."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = {
-            path: counted(public(importlib.import_module(f"torch.{path}".rstrip("."))), module(path))
-            for path in MODULES
-        }
-        methods = [name for name in dir(torch.Tensor) if not name.startswith("_")]
-        found["Tensor"] = counted(methods, pywebgpu.ones(1, 1, device="cpu"))
-    return found
+        found = {path: public(importlib.import_module(f"torch.{path}".rstrip("."))) for path in MODULES}
+    return found | {"Tensor": [name for name in dir(torch.Tensor) if not name.startswith("_")]}
 
 
-def main() -> int:
+def table() -> dict[str, Count]:
+    """The same paths -> what became of their names."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        one = pywebgpu.ones(1, 1, device="cpu")
+        return {path: counted(names, one if path == "Tensor" else module(path)) for path, names in theirs().items()}
+
+
+def text() -> str:
+    """docs/names.json: a line a module."""
+    rows = [f"{json.dumps(path)}: {json.dumps(names)}" for path, names in theirs().items() if names]
+    return "{\n" + ",\n".join(rows) + "\n}\n"
+
+
+def main(arguments: list[str]) -> int:
+    if "--write" in arguments:
+        WRITTEN.write_text(text(), encoding="utf-8")
     found = table()
     for path, count in found.items():
         print(f"{path or 'torch':25} {len(count.here):5} here {len(count.refused):5} refused", *count.missing[:1])
@@ -101,4 +119,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

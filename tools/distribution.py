@@ -12,6 +12,7 @@ import re
 import shutil
 import sys
 import zipfile
+from collections.abc import Sequence
 from email.parser import Parser
 from hashlib import sha256
 from pathlib import Path
@@ -19,6 +20,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 LOCK = ROOT / "node_modules" / "pyodide" / "pyodide-lock.json"
 CDN = "https://cdn.jsdelivr.net/pyodide/v{version}/full/"
+# What ipywidgets asks for on behalf of pages: files of a site, not of its Python.
+IN_A_BROWSER = {"jupyterlab-widgets", "widgetsnbextension"}
 RECIPE = """\
 package:
   name: {name}
@@ -43,17 +46,29 @@ class DistributionError(ValueError):
     """The wheel cannot be part of it. The message says why."""
 
 
-def make(wheel: Path, folder: Path, lock: Path = LOCK) -> None:
-    """Writes the folder. Raises DistributionError for a wheel that Pyodide cannot load."""
+def make(wheel: Path, folder: Path, lock: Path = LOCK, others: Sequence[Path] = ()) -> None:
+    """Writes the folder. Raises DistributionError for a wheel that Pyodide cannot load.
+
+    others: wheels that are to lie beside it: of packages that the lock file has, in its version, and of further ones.
+    """
     description = json.loads((lock.parent / "package.json").read_text(encoding="utf-8"))
     found = json.loads(lock.read_text(encoding="utf-8"))
+    packages = found["packages"]
     cdn = CDN.format(version=description["version"])
-    for one in found["packages"].values():
+    for one in packages.values():
         if "://" not in one["file_name"]:
             one["file_name"] = cdn + one["file_name"]
-    metadata, entry = describe(wheel, found)
-    found["packages"][entry["name"]] = entry
     folder.mkdir(parents=True, exist_ok=True)
+    for file in sorted(others):
+        name = normal(file.name.split("-")[0])
+        if name in packages:  # What the lock file says of it holds; the file is another one, as an index has it.
+            check_tag(file.name, found["info"])
+            packages[name] |= {"file_name": file.name, "sha256": sha256(file.read_bytes()).hexdigest()}
+        else:
+            packages[name] = describe(file, found)[1]
+        shutil.copy(file, folder / file.name)
+    metadata, entry = describe(wheel, found)
+    packages[str(entry["name"])] = entry
     shutil.copy(wheel, folder / wheel.name)
     (folder / "pyodide-lock.json").write_text(json.dumps(found, sort_keys=True), encoding="utf-8")
     (folder / "meta.yaml").write_text(recipe(metadata, entry), encoding="utf-8")
@@ -67,7 +82,7 @@ def describe(wheel: Path, lock: dict[str, dict]) -> tuple[dict[str, str], dict[s
         message = Parser().parsestr(archive.read(file).decode())
     check_tag(wheel.name, lock["info"])
     needed = [line for line in message.get_all("Requires-Dist", []) if "extra ==" not in line]
-    depends = [normal(re.split(r"[\s<>=!~;\[(]", line)[0]) for line in needed]
+    depends = {normal(re.split(r"[\s<>=!~;\[(]", line)[0]) for line in needed} - IN_A_BROWSER
     if missing := [name for name in depends if name not in lock["packages"]]:
         raise DistributionError(f"{wheel.name} needs {', '.join(missing)}, which the lock file has not")
     tops = {name.split("/")[0].removesuffix(".py") for name in names if ".dist-info/" not in name}

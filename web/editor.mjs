@@ -73,7 +73,7 @@ const view = new EditorView({
       EditorView.updateListener.of(({ docChanged, state }) => {
         if (docChanged) localStorage.setItem(KEPT_PROGRAM, state.doc.toString());
       }),
-      EditorView.contentAttributes.of({ "aria-label": "Program in Python" }),
+      EditorView.contentAttributes.of({ "aria-label": "Program in Python", tabindex: "0" }),
     ],
   }),
 });

@@ -1,10 +1,10 @@
 /** Starts the page: says what is missing, switches tabs, and loads what a tab needs when it is first shown. */
 
-import { lack } from "./environment.mjs";
+import { isSoftware, lack } from "./environment.mjs";
 import { button, element } from "./page.mjs";
 import { TrainTab } from "./train.mjs";
 
-const TABS = ["train", "editor"];
+const TABS = ["train", "editor", "gpu"];
 /** @type {Promise<typeof import("./editor.mjs")> | null} */
 let editor = null;
 
@@ -22,9 +22,18 @@ element("tab-train", HTMLElement).parentElement?.addEventListener("keydown", (ev
 });
 addEventListener("hashchange", () => show(location.hash.slice(1)));
 
+const { kept, hasFirst } = JSON.parse(element("config", HTMLScriptElement).text);
 const train = new TrainTab();
 show(TABS.includes(location.hash.slice(1)) ? location.hash.slice(1) : TABS[0]);
-void lack().then((missing) => {
+void Promise.all([lack(), isSoftware()]).then(([missing, isSlow]) => {
+  const isFree = hasFirst && !document.querySelector("#samples article") && !new URLSearchParams(location.search).has("start");
+  const foresee = () => train.foresee();
+  if (isFree && !element("train", HTMLElement).hidden) {
+    void import("./first.mjs")
+      .then(async (first) => void (await (missing || isSlow ? first.replay() : first.write(kept["player.mjs"], foresee))))
+      .catch(console.info)
+      .then(foresee);
+  } else foresee();
   if (!missing) return;
   const notice = element("missing", HTMLElement);
   const [title, text, list] = notice.children;
@@ -34,8 +43,11 @@ void lack().then((missing) => {
     ...missing.advice.map((line) => Object.assign(document.createElement("li"), { textContent: line })),
   );
   notice.hidden = false;
-  train.refuse();
+  train.useCpu();
 });
+
+// A page of the documentation shows the editor alone.
+document.documentElement.classList.toggle("framed", window.top !== window);
 
 /** @param {string} wanted */
 function show(wanted) {
@@ -52,4 +64,5 @@ function show(wanted) {
     editor ??= import("./editor.mjs");
     editor.catch((error) => (element("editor-status", HTMLElement).textContent = `The editor cannot be loaded: ${error.message}`));
   }
+  if (wanted === "gpu") void import("./measure.mjs");
 }

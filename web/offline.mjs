@@ -2,7 +2,7 @@
 
 /** @type {any} */
 const scope = self;
-const CACHE = "pywebgpu-page";
+const CACHE = `pywebgpu-page ${scope.registration.scope}`; // An origin may have several such pages.
 const FOREVER = /\/(?:kept|modules)\//; // addresses that name a version: they never mean anything else
 
 scope.addEventListener("install", () => scope.skipWaiting());

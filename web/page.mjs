@@ -19,11 +19,11 @@ export const input = (id) => element(id, HTMLInputElement);
 
 /**
  * A worker with Python in it.
- * @param {"training" | "editing"} name @param {(message: any) => void} hear
+ * @param {"training" | "editing" | "measuring"} name @param {(message: any) => void} hear @param {{ device?: "cpu" }} [options]
  */
-export function startWorker(name, hear) {
+export function startWorker(name, hear, options = {}) {
   const worker = new Worker(new URL("worker.mjs", import.meta.url), { type: "module", name });
-  worker.postMessage(JSON.parse(element("config", HTMLScriptElement).text));
+  worker.postMessage({ ...JSON.parse(element("config", HTMLScriptElement).text), ...options });
   worker.addEventListener("message", ({ data }) => hear(data));
   worker.addEventListener("error", (event) => hear({ is: "broken", text: event.message || "the worker could not be started" }));
   return worker;

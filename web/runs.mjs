@@ -4,8 +4,8 @@ const FOLDER = "runs";
 const MOST = 5; // the oldest goes first
 
 /**
- * text: the user's own, or null for the one that the page brings.
- * @typedef {{ id: string, when: number, step: number, loss: number, parameters: number, text: string | null, source: string | null }} About
+ * text: the user's own, or null for one that the page brings.  source: which.  model: the user's own, in Python.
+ * @typedef {{ id: string, when: number, step: number, loss: number, parameters: number, text: string | null, source: string | null, model?: string | null }} About
  */
 
 /** All that are kept; none where there is no such storage. @returns {Promise<About[]>} */

@@ -91,26 +91,32 @@ export class TextChoice {
     this.#file.addEventListener("change", () => void this.#read());
   }
 
-  /** The user's own text, or null for the documentation of Python. */
-  get text() {
-    return this.#isOwn ? this.#pasted.value : null;
+  /** The user's own text, or null for one that the page brings. */
+  get own() {
+    return this.name === "own" ? this.#pasted.value : null;
   }
 
-  /** The text of a run that was kept. @param {{ text: string | null }} about */
-  choose({ text }) {
-    const name = text === null ? "documentation" : "own";
+  /** Python makes verse by itself: null. @returns {Promise<string | null>} */
+  async text() {
+    return this.name === "documentation" ? (await fetch(new URL("documentation.txt", location.href))).text() : this.own;
+  }
+
+  /** Chooses the text of a run that was kept, or of an address. @param {{ name: string, own?: string | null }} text */
+  choose({ name, own }) {
     /** @type {HTMLInputElement} */ (document.querySelector(`input[name=source][value=${name}]`)).checked = true;
-    if (text !== null) this.#pasted.value = text;
+    if (own) this.#pasted.value = own;
     this.#show();
   }
 
   /** What a checkpoint tells about where its text came from. */
   get source() {
-    return this.#isOwn ? (this.#file.files?.[0]?.name ?? "pasted text") : null;
+    if (this.name === "own") return this.#file.files?.[0]?.name ?? "pasted text";
+    return this.name === "documentation" ? null : this.name;
   }
 
-  get #isOwn() {
-    return /** @type {HTMLInputElement} */ (document.querySelector("input[name=source][value=own]")).checked;
+  /** verse, documentation, or own. @returns {string} */
+  get name() {
+    return /** @type {HTMLInputElement} */ (document.querySelector("input[name=source]:checked")).value;
   }
 
   async #read() {
@@ -125,7 +131,7 @@ export class TextChoice {
   }
 
   #show() {
-    element("own", HTMLElement).hidden = !this.#isOwn;
+    element("own", HTMLElement).hidden = this.name !== "own";
     const { length } = this.#pasted.value;
     element("count", HTMLOutputElement).value = length ? `${length.toLocaleString("en")} characters` : "No text yet";
   }

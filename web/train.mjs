@@ -28,6 +28,8 @@ export class TrainTab {
   #firstStep = 0;
   /** @type {Worker | null} */
   #worker = null;
+  /** @type {{ device?: "cpu" }} */
+  #device = {};
   #shown = { step: 0, steps: 0, speed: 0, unseen: NaN };
   #show = atFrame(() => this.#showNumbers());
   /** @type {HTMLElement | null} the sample that is being written */
@@ -35,9 +37,14 @@ export class TrainTab {
   /** @type {Record<string, string>} */
   #adapter = {};
   #kept = new KeptRuns((about, checkpoint) => {
-    this.#text.choose(about);
-    this.#openBytes(checkpoint);
+    this.#text.choose({ name: about.text === null ? (about.source ?? "documentation") : "own", own: about.text });
+    this.#model = about.model ?? null;
+    void this.#openBytes(checkpoint);
   });
+  /** @type {Promise<{ inside: import("./inside.mjs").Inside, source: import("./inside.mjs").ModelSource }> | null} once somebody looked */
+  #parts = null;
+  /** @type {string | null} the model's source where it is the user's own */
+  #model = null;
   #isGoingOn = false; // with a run that is kept already
   #parameters = 0;
 
@@ -45,6 +52,7 @@ export class TrainTab {
     this.#listen();
     if (innerWidth < 700) element("machine", HTMLDetailsElement).open = false;
     this.#form.begin("tiny");
+    if (new URLSearchParams(location.search).get("text") === "documentation") this.#text.choose({ name: "documentation" });
     void isSoftware().then((isSlow) => this.#form.begin(isSlow ? "tiny" : "small"));
   }
 
@@ -53,15 +61,21 @@ export class TrainTab {
     if (!this.#worker && this.#state === "loading") this.#load();
   }
 
-  /** The page cannot compute here. */
-  refuse() {
-    this.#worker?.terminate();
-    this.#become("absent");
+  /** The worker may compile what its first steps will need. */
+  foresee() {
+    this.#tell({ do: "foresee" });
+  }
+
+  /** There is no WebGPU here: it trains on the CPU. */
+  useCpu() {
+    this.#device = { device: "cpu" };
+    this.#form.begin("tiny");
+    if (this.#worker) this.#load();
   }
 
   #load() {
     this.#worker?.terminate();
-    this.#worker = startWorker("training", (message) => this.#hear(message));
+    this.#worker = startWorker("training", (message) => this.#hear(message), this.#device);
   }
 
   #listen() {
@@ -71,13 +85,23 @@ export class TrainTab {
     });
     button("reset").addEventListener("click", () => this.#reset());
     button("further").addEventListener("click", () => this.#tell({ do: "further" }));
-    button("share").addEventListener("click", () => void share(this.#form.link()));
+    button("share").addEventListener("click", () => {
+      const link = this.#form.link();
+      if (this.#text.own === null) link.searchParams.set("text", this.#text.name);
+      void share(link);
+    });
     document.addEventListener("visibilitychange", () => document.hidden && this.#tell({ do: "keep" }));
     button("write").addEventListener("click", () => {
       this.#choose();
       this.#tell({ do: "write", length: 300 });
     });
     for (const id of ["prompt", "every", "temperature"]) input(id).addEventListener("change", () => this.#choose());
+    const inside = element("inside", HTMLDetailsElement);
+    inside.addEventListener("toggle", async () => {
+      await this.#look();
+      this.#tell({ do: "look", is_wanted: inside.open });
+    });
+    element("source", HTMLDetailsElement).addEventListener("toggle", async () => (await this.#look()).source.open(this.#model));
     button("save").addEventListener("click", () => this.#tell({ do: "save", source: this.#text.source }));
     button("open").addEventListener("click", () => input("checkpoint").click());
     input("checkpoint").addEventListener("change", () => void this.#open());
@@ -103,10 +127,27 @@ export class TrainTab {
       this.#isWanted = !this.#isWanted;
       this.#become("loading");
     } else if (this.#form.isRight()) {
-      this.#choose();
-      this.#become("idle", "Starting …");
-      this.#tell({ do: "start", settings: this.#form.settings, text: this.#text.text });
+      void this.#start();
     }
+  }
+
+  async #start() {
+    this.#choose();
+    this.#become("idle", "Starting …");
+    const text = await this.#text.text();
+    this.#model = (await this.#parts)?.source.changed ?? null;
+    this.#tell({ do: "start", settings: this.#form.settings, text, source: this.#model });
+  }
+
+  /** What is loaded once somebody looks inside. */
+  #look() {
+    return (this.#parts ??= import("./inside.mjs").then(({ Inside, ModelSource }) => {
+      const apply = () => {
+        this.#complain("");
+        if (["idle", "training", "paused", "done"].includes(this.#state) && this.#form.isRight()) void this.#start();
+      };
+      return { inside: new Inside(), source: new ModelSource(apply) };
+    }));
   }
 
   #choose() {
@@ -127,15 +168,17 @@ export class TrainTab {
     const bytes = await file.arrayBuffer();
     input("checkpoint").value = ""; // so that the same file can be chosen again
     this.#kept.begin();
-    this.#openBytes(bytes);
+    this.#model = (await this.#parts)?.source.changed ?? null;
+    await this.#openBytes(bytes);
   }
 
   /** @param {ArrayBuffer} bytes */
-  #openBytes(bytes) {
+  async #openBytes(bytes) {
     this.#complain("");
     this.#choose();
     this.#isGoingOn = true;
-    this.#tell({ do: "open", text: this.#text.text, file: bytes }, [bytes]);
+    (await this.#parts)?.source.choose(this.#model);
+    this.#tell({ do: "open", text: await this.#text.text(), source: this.#model, file: bytes }, [bytes]);
   }
 
   // What the worker says
@@ -170,11 +213,13 @@ export class TrainTab {
         return;
       case "kept":
         return this.#kept.keep(
-          { step: message.step, loss: this.#plot.recent, parameters: this.#parameters, text: this.#text.text, source: this.#text.source },
+          { step: message.step, loss: this.#plot.recent, parameters: this.#parameters, text: this.#text.own, source: this.#text.source, model: this.#model },
           message.bytes,
         );
       case "checkpoint":
         return download(message.bytes, `chargpt-${message.step}.safetensors`);
+      case "inside":
+        return void this.#look().then(({ inside }) => inside.show(message));
       case "output":
         return console.info(message.text);
       case "loaded":
@@ -184,25 +229,27 @@ export class TrainTab {
         if (message.details) console.error(message.details);
         if (this.#isGoingOn) this.#kept.begin(); // it did not open
         this.#isGoingOn = false;
-        this.#complain(message.text, message.about === "text" && this.#text.text !== null);
+        this.#complain(message.text, message.about === "text" && this.#text.own === null ? "" : message.about);
         return this.#become(this.#state);
       case "broken":
         this.#complain(message.text);
-        return this.#become("broken");
+        return this.#become(this.#device.device ? "absent" : "broken");
     }
   }
 
   /** @param {{ name: string, is_software: boolean, limits: Record<string, number>, features: string[] }} adapter */
   #ready({ name, is_software, limits, features }) {
-    this.#adapter = {
-      Adapter: is_software ? `${name} (software: right, but slow)` : name,
-      "Largest buffer": size(limits.maxBufferSize),
-      "Largest binding": size(limits.maxStorageBufferBindingSize),
-      "Workgroup memory": size(limits.maxComputeWorkgroupStorageSize),
-      Features: features.join(", ") || "none",
-    };
+    this.#adapter = { Adapter: is_software ? `${name} (software: right, but slow)` : name };
+    if (limits.maxBufferSize) {
+      Object.assign(this.#adapter, {
+        "Largest buffer": size(limits.maxBufferSize),
+        "Largest binding": size(limits.maxStorageBufferBindingSize),
+        "Workgroup memory": size(limits.maxComputeWorkgroupStorageSize),
+        Features: features.join(", ") || "none",
+      });
+    }
     describe(element("adapter", HTMLElement), this.#adapter);
-    this.#become("idle");
+    this.#become("idle", this.#device.device && "Ready, on the CPU: right, but slow");
     if (this.#isWanted) this.#go();
   }
 
@@ -269,7 +316,6 @@ export class TrainTab {
     const isKept = has || state === "lost";
     const go = button("go");
     go.textContent = state === "loading" && this.#isWanted ? "Cancel" : GO[state];
-    go.disabled = state === "absent";
     button("write").disabled = !has;
     button("further").hidden = state !== "done";
     button("reset").disabled = button("save").disabled = !isKept;
@@ -304,14 +350,15 @@ export class TrainTab {
     this.#show();
   }
 
-  /** Beside the user's own text where it is about that. @param {string} text @param {boolean} [isOfText] */
-  #complain(text, isOfText = false) {
-    const [trouble, wrong] = [element("trouble", HTMLElement), element("text-wrong", HTMLElement)];
-    for (const [notice, said] of /** @type {const} */ ([[trouble, isOfText ? "" : text], [wrong, isOfText ? text : ""]])) {
-      notice.textContent = said;
-      notice.hidden = !said;
+  /** Beside the user's own text or model where it is about that. @param {string} text @param {string} [about] */
+  #complain(text, about = "") {
+    for (const [subject, id] of Object.entries({ "": "trouble", text: "text-wrong", model: "model-wrong" })) {
+      const notice = element(id, HTMLElement);
+      notice.textContent = subject === about ? text : "";
+      notice.hidden = !notice.textContent;
     }
-    if (isOfText) element("pasted", HTMLTextAreaElement).focus();
+    if (about === "text") element("pasted", HTMLTextAreaElement).focus();
+    if (about === "model") element("source", HTMLDetailsElement).open = true;
   }
 }
 

@@ -6,13 +6,19 @@ comes from the GPU is awaited, so that it also works in a browser where Python c
 
 import gc
 import json
+import linecache
 import os
+import sys
 import time
 import traceback
 from dataclasses import asdict, replace
+from types import ModuleType
 from typing import Any
 
 import data
+import inside
+import model
+import texts
 import train
 
 import pywebgpu as torch
@@ -20,11 +26,10 @@ from pywebgpu import devices
 from pywebgpu.errors import DeviceLostError, PywebgpuError
 
 PATH = "/page/checkpoint.safetensors"
-DOCUMENTATION = "/page/corpus.txt"
-DEVICE = "webgpu"
 PROMPT = "The "
 TOP_K = 40  # characters that may be drawn
-TELL_SECONDS, MEMORY_SECONDS, KEEP_SECONDS = 0.1, 1.0, 20.0
+OWN = "own_model.py"
+TELL_SECONDS, MEMORY_SECONDS, KEEP_SECONDS, LOOK_SECONDS = 0.1, 1.0, 20.0, 1.0
 EXPECTED = (data.TextError, train.CheckpointError, PywebgpuError)  # their messages are for the user
 
 
@@ -35,14 +40,17 @@ class Session:
     from there.
     """
 
-    def __init__(self, port: Any) -> None:
-        self.port = port
+    def __init__(self, port: Any, device: str) -> None:
+        self.port, self.device = port, device
         self.state = "idle"
         self.run: train.Run | None = None
         self._copy: tuple[data.Corpus, dict[str, Any]] | None = None
         self._writing: train.Passage | None = None
         self._left = 0  # characters of the passage
         self._every, self._prompt, self._temperature = 100, PROMPT, 0.8
+        self._model: ModuleType = model
+        self._is_looked_at = False
+        self._looked_at = 0.0
         self._told = self._seen = 0  # losses, validations
         self._told_at = self._memory_at = self._kept_at = self._seconds = 0.0
 
@@ -93,19 +101,23 @@ class Session:
             case "choose":
                 self._every, self._temperature = int(command["every"]), float(command["temperature"])
                 self._prompt = command["prompt"]
+            case "look":
+                self._is_looked_at = command["is_wanted"]
+                await self._look(dict(devices.open_device(self.device).counters), 0.0)
 
-    async def _start(self, settings: dict[str, Any], text: str | None) -> None:
-        """A new run. `text` is None for the documentation of Python."""
+    async def _start(self, settings: dict[str, Any], text: str | None, source: str | None) -> None:
+        """A new run. text: None for verse.  source: the model's, None for the demo's."""
         chosen = train.Settings(**settings)
         corpus = self._corpus(text, chosen)
         self._reset()
-        await open_device()
-        self._take(train.Run(corpus, chosen, DEVICE))
+        self._model = model if source is None else own_model(source)
+        await open_device(self.device)
+        self._take(train.Run(corpus, chosen, self.device, self._model))
         self._change("training")
 
-    async def _open(self, text: str | None) -> None:
+    async def _open(self, text: str | None, source: str | None) -> None:
         """Becomes the run whose checkpoint is at PATH; where it cannot, the present run stays."""
-        await open_device()
+        await open_device(self.device)
         try:
             state = train.read_checkpoint(PATH)
         except train.CheckpointError as error:
@@ -117,9 +129,11 @@ class Session:
         corpus = self._corpus(text, settings)
         if corpus.fingerprint != state["text"]:
             raise train.CheckpointError("it was trained on another text: choose that one, then open it again")
-        run = train.Run(corpus, settings, DEVICE)
+        made_of = model if source is None else own_model(source)
+        run = train.Run(corpus, settings, self.device, made_of)
         run.restore(state)
         self._reset()
+        self._model = made_of
         self._take(run)
         self._change("paused" if run.step < settings.steps else "done")
         await self._keep()
@@ -128,8 +142,8 @@ class Session:
         """The run of the copy, on a new device."""
         assert self._copy is not None
         corpus, state = self._copy
-        await open_device()
-        run = train.Run(corpus, train.settings_of(state), DEVICE)
+        await open_device(self.device)
+        run = train.Run(corpus, train.settings_of(state), self.device, self._model)
         run.restore(state)
         self._take(run)
         self._change("training")
@@ -169,8 +183,7 @@ class Session:
             self._tell_memory()
 
     def _corpus(self, text: str | None, settings: train.Settings) -> data.Corpus:
-        found = data.read(DOCUMENTATION) if text is None else text
-        return data.Corpus(found, context=settings.context, seed=settings.seed)
+        return data.Corpus(texts.verse() if text is None else text, context=settings.context, seed=settings.seed)
 
     def _take(self, run: train.Run) -> None:
         self.run = run
@@ -191,10 +204,13 @@ class Session:
     async def _advance(self) -> None:
         run = self.run
         assert run is not None
+        before = dict(devices.open_device(self.device).counters) if self._is_looked_at else {}
         start = time.perf_counter()
         run.losses.append(await run.queue_step().item_async())
         now = time.perf_counter()
         self._seconds = 0.9 * self._seconds + 0.1 * (now - start) if self._seconds else now - start
+        if self._is_looked_at and now - self._looked_at > LOOK_SECONDS:
+            await self._look(before, now - start)
         if run.step == 1 or now - self._told_at > TELL_SECONDS:
             self._tell_progress()
         if run.step == 2:  # The second step's kernels are those of all later ones.
@@ -207,6 +223,15 @@ class Session:
             self._write(400 if is_done else 150)
         if is_done:
             self._change("done")
+
+    async def _look(self, before: dict[str, int], seconds: float) -> None:
+        """Tells what is inside the model, and what the last step took since the counters of before."""
+        if self.run is None or not self._is_looked_at:
+            return
+        after = devices.open_device(self.device).counters
+        cost = {name: after[name] - before[name] for name in ("dispatches", "submits")}
+        self._tell("inside", **await inside.look(self.run), cost=cost, ms=1e3 * seconds)
+        self._looked_at = time.perf_counter()
 
     def _write(self, length: int) -> None:
         """Starts a sample."""
@@ -265,29 +290,49 @@ class Session:
     def _tell_memory(self) -> None:
         self._memory_at = time.perf_counter()
         if self.state != "lost":
-            self._tell("memory", heap=self.port.heapBytes(), device=dict(devices.open_device(DEVICE).counters))
+            self._tell("memory", heap=self.port.heapBytes(), device=dict(devices.open_device(self.device).counters))
 
     def _stop(self, error: Exception, details: str = "") -> None:
         """Tells what went wrong. What is left can still be saved."""
         self._writing = None
-        text = str(error) if isinstance(error, EXPECTED) else f"{type(error).__name__}: {error}"
+        said = error.msg if isinstance(error, SyntaxError) else error
+        text = str(error) if isinstance(error, EXPECTED) else f"{type(error).__name__}: {said}"
+        about = "text" if isinstance(error, data.TextError) else ""
+        if line := line_of(error):
+            text, details, about = f"line {line}: {text}", "", "model"
         if isinstance(error, DeviceLostError):
             text, details = self._lose(), str(error)
         elif self.state == "training":
             self._change("paused")
-        about = "text" if isinstance(error, data.TextError) else ""
         self._tell("trouble", text=text[:1].upper() + text[1:], details=details, about=about)
 
     def _lose(self) -> str:
         """Gives up what was on the device; returns what the user can do."""
         self.run = None
-        devices.close(DEVICE)
+        devices.close(self.device)
         if self._copy is None:
             self._change("idle")
             return "The GPU was lost, and with it the run. Start begins anew."
         step = len(self._copy[1]["losses"])
         self._change("lost")
         return f"The GPU was lost. A copy of the run after {step:,} steps is left: Resume goes on from there."
+
+
+def own_model(source: str) -> ModuleType:
+    """The module of the user's source, which must have what model.py has. Raises whatever the source raises."""
+    module = ModuleType("own_model")
+    sys.modules["own_model"] = module
+    linecache.cache[OWN] = (len(source), None, source.splitlines(keepends=True), OWN)
+    exec(compile(source, OWN, "exec"), module.__dict__)
+    return module
+
+
+def line_of(error: Exception) -> int | None:
+    """The line of the user's own model where an error arose."""
+    if isinstance(error, SyntaxError) and error.filename == OWN:
+        return error.lineno
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == OWN]
+    return lines[-1] if lines else None
 
 
 async def on_host(value: Any) -> Any:
@@ -301,22 +346,26 @@ async def on_host(value: Any) -> Any:
     return value
 
 
-async def open_device() -> Any:
+async def open_device(name: str) -> Any:
     """The device; a new one where the last one was lost."""
-    await torch.webgpu.init()
-    torch.set_default_device(DEVICE)
-    return devices.open_device(DEVICE)
+    if name == "webgpu":
+        await torch.webgpu.init()
+    torch.set_default_device(name)
+    return devices.open_device(name)
 
 
 async def main(port: Any) -> None:
     """Opens the device, then serves."""
-    session = Session(port)
+    session = Session(port, port.device)
     try:
-        info = (await open_device()).info
+        device = await open_device(port.device)
     except PywebgpuError as error:
         port.tell(json.dumps({"is": "broken", "text": str(error)}))
         return
-    adapter = {"name": info.name, "is_software": info.is_software, "limits": info.limits, "features": info.features}
+    adapter = {"name": "CPU, by NumPy", "is_software": True, "limits": {}, "features": []}
+    if port.device == "webgpu":
+        info = device.info
+        adapter = {"name": info.name, "is_software": info.is_software, "limits": info.limits, "features": info.features}
     port.tell(json.dumps({"is": "ready", "adapter": adapter}))
     port.loaded()
     await session.serve()

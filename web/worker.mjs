@@ -1,6 +1,6 @@
 /**
  * A worker with a Python in it: Pyodide, pywebgpu and one script, which takes the page's messages from here. The
- * worker's name says which: "training" or "editing".
+ * worker's name says which: "training", "editing" or "measuring".
  */
 
 import { foreseen, remember } from "./kernels.mjs";
@@ -28,25 +28,30 @@ import parts
 if rest:
     sys.meta_path.append(parts.Rest(rest))`;
 /** What the first archive lacks, by the worker's name: fetched when Python first imports some of it. */
-const RESTS = { training: "rest.xz", editing: "" };
+const RESTS = { training: "rest.xz", editing: "", measuring: "" };
 /** Messages of output that may go out in one WINDOW of milliseconds; the rest is gathered. */
 const BURST = 20;
 const WINDOW = 100;
 
 /**
  * Where Pyodide lies, and by their names where archives, snapshots and the like do.
- * @typedef {{ pyodide: string, is_cdn: boolean, version: string, kept: Record<string, string> }} Config
+ * device: webgpu where none is named.
+ * @typedef {{ pyodide: string, is_cdn: boolean, version: string, kept: Record<string, string>, device?: "cpu" }} Config
  */
 
 const role = /** @type {keyof typeof RESTS} */ (self.name);
 /** @type {Command[]} */
 const inbox = [];
 let wake = () => {};
+/** The page has nothing else to compile first. */
+let mayForesee = () => {};
 /** Keeps the kernels of what ran, for the next visit. @type {() => Promise<void>} */
 let keepKernels = async () => {};
 
 self.addEventListener("message", ({ data: config }) => {
   self.addEventListener("message", ({ data }) => {
+    mayForesee();
+    if (data.do === "foresee") return;
     inbox.push(data);
     wake();
   });
@@ -61,21 +66,33 @@ function tell(message, transfer = []) {
 /** @param {Config} config */
 async function main(config) {
   tell({ is: "loading", what: "Python" });
-  openDevice(config);
-  const python = (await fromSnapshot(config)) ?? (await fromArchive(config));
+  const isOnCpu = config.device === "cpu";
+  if (!isOnCpu) openDevice(config);
+  const python = (!isOnCpu && (await fromSnapshot(config))) || (await fromArchive(config));
+  if (isOnCpu) await loadNumPy(python);
   const rest = RESTS[role] && new URL(config.kept[RESTS[role]], self.location.href).href;
   python.runPython(LATER, { globals: python.toPy({ rest }) });
   if (config.is_cdn && role === "editing") await python.loadPackage("numpy", { messageCallback: () => undefined });
   connectOutput(python);
   const names = python.toPy({});
-  names.set("port", port(python, rest));
+  names.set("port", { ...port(python, rest), device: config.device ?? "webgpu" });
   // Under runPythonAsync Python may wait for the GPU wherever it is.
   await python.runPythonAsync(`import ${role}; await ${role}.main(port)`, { globals: names });
 }
 
+/** What device cpu computes by. @param {import("pyodide").PyodideAPI} python */
+async function loadNumPy(python) {
+  await python.loadPackage("numpy", { messageCallback: () => undefined, errorCallback: () => undefined }).catch(() => undefined);
+  if (python.runPython("from importlib.util import find_spec; find_spec('numpy') is None")) {
+    throw new Error("On the CPU it trains by NumPy, which this server's Pyodide lacks: pywebgpu serve --cdn takes it from the network.");
+  }
+}
+
 /** Opens the device at once: its drivers take their time, and Python takes its own. @param {Config} config */
 function openDevice(config) {
-  const kernels = foreseen(config).catch(() => []);
+  // The first view's kernels come first: what a page shows at once is seen at once.
+  const isFree = new Promise((/** @type {(value?: unknown) => void} */ resolve) => (mayForesee = resolve));
+  const kernels = foreseen(config).then((found) => isFree.then(() => found)).catch(() => []);
   const bridge = import(new URL(config.kept["python.mjs"], self.location.href).href);
   Object.assign(self, { pywebgpuModules: { "python.mjs": bridge } });
   void bridge

@@ -10,6 +10,7 @@ from dataclasses import fields
 from pathlib import Path
 
 import data
+import texts
 import train
 
 import pywebgpu as torch
@@ -59,7 +60,7 @@ def main(arguments: list[str] | None = None) -> int:
 def parser() -> argparse.ArgumentParser:
     settings = train.Settings()
     made = argparse.ArgumentParser(prog="chargpt", description="Trains a small GPT on a text and lets it write.")
-    made.add_argument("--data", metavar="FILE", help="a text in UTF-8; otherwise Python's own documentation")
+    made.add_argument("--data", metavar="FILE", help="a text in UTF-8, or verse; otherwise Python's documentation")
     made.add_argument("--device", choices=("webgpu", "cpu"), help="otherwise webgpu where a hardware adapter is")
     made.add_argument("--out", type=Path, default=HERE / "out", metavar="DIR", help="what is written goes there")
     made.add_argument("--resume", action="store_true", help="go on from the checkpoint in DIR")
@@ -134,8 +135,7 @@ def prepare(options: argparse.Namespace, device: str) -> train.Run:
 
 
 def corpus_of(path: str | None, settings: train.Settings) -> data.Corpus:
-    text = data.read(path) if path else data.python_documentation()
-    return data.Corpus(text, context=settings.context, seed=settings.seed)
+    return data.Corpus(texts.named(path), context=settings.context, seed=settings.seed)
 
 
 def prompt_of(given: str | None, corpus: data.Corpus) -> str:

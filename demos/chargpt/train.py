@@ -6,9 +6,10 @@ Needs nothing but pywebgpu, and prints nothing: a terminal or a page stands arou
 import math
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields
+from types import ModuleType
 
+import model
 from data import Corpus
-from model import GPT, Config
 
 import pywebgpu as torch
 from pywebgpu import nn
@@ -42,13 +43,16 @@ class Settings:
 
 
 class Run:
-    """A model, its optimizer, and what they have been through."""
+    """A model, its optimizer, and what they have been through.
 
-    def __init__(self, corpus: Corpus, settings: Settings, device: str) -> None:
+    source: the module that the model is of; it has a `GPT` and its `Config`, as model.py does.
+    """
+
+    def __init__(self, corpus: Corpus, settings: Settings, device: str, source: ModuleType = model) -> None:
         torch.manual_seed(settings.seed)
         self.corpus, self.settings, self.device = corpus, settings, device
-        shape = Config(len(corpus.vocabulary), settings.context, settings.layers, settings.heads, settings.width)
-        self.model = GPT(shape).to(device)
+        shape = source.Config(len(corpus.vocabulary), settings.context, settings.layers, settings.heads, settings.width)
+        self.model = source.GPT(shape).to(device)
         matrices = [parameter for parameter in self.model.parameters() if parameter.ndim > 1]
         others = [parameter for parameter in self.model.parameters() if parameter.ndim <= 1]
         groups = [{"params": matrices, "weight_decay": 0.1}, {"params": others, "weight_decay": 0.0}]

@@ -5,7 +5,7 @@ A node remembers its op and inputs, so the graph itself is the backward graph. T
 be differentiated again.
 """
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from functools import partial
 from importlib import import_module
 from typing import Any, Protocol
@@ -33,8 +33,22 @@ from pywebgpu.ops import movement, pointwise, reduction
 from pywebgpu.shapes import Shape
 
 
+class FunctionHooks(Protocol):
+    """Hooks of the function that made a value."""
+
+    reads: Sequence[Node]  # what it read: its hooks see their gradients
+
+    def arrive(self, grads: Sequence[Node | None]) -> Sequence[Node | None]:
+        """The gradients of its values, or what hooks made of them."""
+
+    def leave(self, parts: Sequence[Node | None], grads: Sequence[Node | None]) -> Sequence[Node | None]:
+        """The gradients of its inputs, or what hooks made of them."""
+
+
 class GradAccumulator(Protocol):
     """What waits at a node for its gradient: hooks, a tensor that retains it, a leaf that accumulates it."""
+
+    function: FunctionHooks | None
 
     def arrive(self, grad: Node, *, accumulate: bool, create_graph: bool) -> Node:
         """Sees the whole gradient of the node; returns it, or what hooks made of it."""
@@ -83,6 +97,9 @@ def gradients(
         _accumulate(grads, root, seed)
     asked = frozenset(wanted)
     order = walk.history(roots, asked if inside else frozenset())
+    ends: Set[Node] = asked if inside else frozenset()
+    if asked and not inside:
+        order, ends = walk.towards(order, asked)
     results: dict[Node, Node] = {}
     several = _Several(order)
     composite_gradient.walks.append(None)
@@ -90,16 +107,18 @@ def gradients(
         with grad_mode.set_grad_enabled(create_graph):
             for node in reversed(order):
                 grad = grads.pop(node, None)
-                is_end = inside and node in asked
+                is_end = node in ends
                 if grad is not None:
-                    if node.accumulator is not None and not is_end:
+                    if node.accumulator is not None and not (inside and is_end):
                         grad = node.accumulator.arrive(grad, accumulate=accumulate, create_graph=create_graph)
                     if node in asked:
                         results[node] = grad
                 if is_end:
                     continue
                 try:
-                    if type(node.op) in _SEVERAL:
+                    if grad is not None and node.accumulator is not None and node.accumulator.function is not None:
+                        _hooked(node, grad, grads)
+                    elif type(node.op) in _SEVERAL:
                         several.through(node, grad, grads)
                     elif grad is not None and node.inputs:
                         _through(node, grad, grads)
@@ -113,9 +132,35 @@ def gradients(
         composite_gradient.walks.pop()
     if not retain_graph:
         for node in order:
+            if node in ends:
+                continue
+            spent = not inside and (not asked or all(s.spent for s in node.inputs if s.requires))
             _let_go(node)
-            node.spent = not inside
+            node.spent = spent
     return [results.get(w) for w in wanted]
+
+
+def _hooked(node: Node, grad: Node, grads: dict[Node, Node]) -> None:
+    """Through all that a function with hooks is made of, so that these see the gradients of what it read."""
+    waiting, node.accumulator = node.accumulator, None  # It has seen the gradient.
+    hooks: FunctionHooks = waiting.function
+    try:
+        if not hooks.reads:
+            return
+        (given,) = hooks.arrive((grad,))
+        if given is None:
+            return
+        wanted = list({id(source): source for source in hooks.reads if source.requires}.values())
+        found = gradients(
+            [node], [given], wanted, accumulate=False, create_graph=thread_state.grad, retain_graph=True, inside=True
+        )
+        of = dict(zip(map(id, wanted), found, strict=True))
+        parts = [of.pop(id(source), None) for source in hooks.reads]  # One that is there twice has all of it once.
+        for source, part in zip(hooks.reads, hooks.leave(parts, (given,)), strict=True):
+            if part is not None and source.requires:
+                _accumulate(grads, source, part)
+    finally:
+        node.accumulator = waiting
 
 
 def _through(node: Node, grad: Node, grads: dict[Node, Node]) -> None:
@@ -128,7 +173,7 @@ def _through(node: Node, grad: Node, grads: dict[Node, Node]) -> None:
             if node.freed:
                 raise RuntimeError(TWICE)
             _check_fresh(node, reads)
-        if reads and node.spec.dtype.part is not None:
+        if reads and node.spec.dtype.part is not None and type(node.op) is not Composite:  # Its own walk minded that.
             part = _holomorphic(rule, grad, node)
         else:
             part = rule(grad, node, *inputs, **attrs)
@@ -144,8 +189,14 @@ def _through(node: Node, grad: Node, grads: dict[Node, Node]) -> None:
 def _holomorphic(rule: Vjp, grad: Node, node: Node) -> Node | None:
     """The gradient of complex numbers: by the conjugate of the derivative that the rule multiplies with."""
     conj = import_module("pywebgpu.ops.complex_parts").conj
-    part = rule(conj(grad), node, *node.inputs, **node.attrs)
-    return part if part is None or part.spec.dtype.part is None else conj(part)
+    return _conjugate(rule(conj(grad), node, *node.inputs, **node.attrs))
+
+
+def _conjugate(part: Node | None) -> Node | None:
+    if part is None or part.spec.dtype.part is None:
+        return part
+    found: Node = import_module("pywebgpu.ops.complex_parts").conj(part)
+    return found
 
 
 def _fitted(part: Node, shape: Shape) -> Node:
@@ -233,7 +284,10 @@ def _through_fused(node: FusedNode, parts: list[Node | None]) -> Sequence[Node |
     assert isinstance(op, Fused)
     if op.vjp is not None and all(part is None or at in op.ruled for at, part in enumerate(parts)):
         outputs = tuple([node.output(at) for at in range(len(node.specs))])
-        return op.vjp(tuple(parts), outputs, *node.inputs, **node.attrs)
+        if node.spec.dtype.part is None:
+            return op.vjp(tuple(parts), outputs, *node.inputs, **node.attrs)
+        found = op.vjp(tuple([_conjugate(part) for part in parts]), outputs, *node.inputs, **node.attrs)
+        return [_conjugate(part) for part in found]
     if op.vjp is not None and any(source.stale for source in walk.toposort(node.inputs)):
         raise RuntimeError(MODIFIED.format(op=op.name, spec="value"))  # Nobody had to keep what the rule does not read.
     with grad_mode.set_grad_enabled(True):

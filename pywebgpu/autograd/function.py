@@ -17,6 +17,7 @@ from pywebgpu.errors import ShapeError
 from pywebgpu.ir.graph import Custom, Node, thread_state
 from pywebgpu.ops import movement, pointwise, reduction
 from pywebgpu.tensor.base import TensorBase
+from pywebgpu.tensor.grad_accumulator import FunctionHooks
 from pywebgpu.tensor.tensor import Tensor
 
 OVERWRITTEN = (
@@ -148,6 +149,7 @@ class _Call:
         self.sources = [node for node in sources if node is not None]
         self.output_specs: list[Any] = []
         self.device: Any = None
+        self.hooks: FunctionHooks | None = None
 
     def outputs(self, results: list[Any], inputs: list[Tensor]) -> list[Any]:
         """The results of forward with this call as their history."""
@@ -187,7 +189,13 @@ class _Call:
         """Drops what was saved."""
         self.ctx._saved, self.ctx._released = [], True
 
-    def backward(self, grads: list[Node | None]) -> list[Node | None]:
+    def backward(self, grads: Sequence[Node | None]) -> Sequence[Node | None]:
+        if self.hooks is None:
+            return self._backward(grads)
+        grads = self.hooks.arrive(grads)
+        return self.hooks.leave(self._backward(grads), grads)
+
+    def _backward(self, grads: Sequence[Node | None]) -> list[Node | None]:
         name = f"{self.function.__name__}Backward"
         given = []
         for grad, spec in zip(grads, self.output_specs, strict=True):

@@ -9,11 +9,11 @@ from pywebgpu import dtypes
 from pywebgpu.compiler import memory_plan, packed_stores, suballocation
 from pywebgpu.compiler.fusion_group import FusionGroup
 from pywebgpu.compiler.kernel_table import KernelTable
-from pywebgpu.compiler.passes import PASSES, expand, scatters, simplify, split_products
+from pywebgpu.compiler.passes import PASSES, expand, scatters, simplify, split_products, split_sums
 from pywebgpu.compiler.program import Dispatch, HostCall, Program, Slot, Written
 from pywebgpu.compiler.schedule import Schedule, scheduled
 from pywebgpu.errors import CompileError
-from pywebgpu.formats import WIDE, WORD, Format
+from pywebgpu.formats import BF16, F16, WIDE, WORD, Format
 from pywebgpu.ir import walk
 from pywebgpu.ir.graph import Node, Spec, thread_state
 from pywebgpu.ir.show import as_text
@@ -37,8 +37,16 @@ def align_operands(roots: tuple[Node, ...], order: Sequence[Node], claims: Claim
     return found
 
 
+def cast_weights(roots: tuple[Node, ...], order: Sequence[Node], claims: Claims) -> tuple[Node, ...]:
+    """A page that knows float32 alone does not load the pass."""
+    if not any(node.spec.dtype.format in (F16, BF16) for node in order):
+        return roots
+    found: tuple[Node, ...] = import_module("pywebgpu.compiler.passes.cast_weights").cast_weights(roots, order, claims)
+    return found
+
+
 # Passes that ask what the device is.
-FITS = scatters.lower_scatters, align_operands, split_products.split_products
+FITS = scatters.lower_scatters, align_operands, split_products.split_products, split_sums.split_sums, cast_weights
 
 
 def compile_graph(

@@ -49,10 +49,13 @@ def allowed(
     return found
 
 
-def reused(groups: Sequence[FusionGroup], reads: Inlining, placed: Collection[int]) -> list[tuple[Node, Node]]:
+def reused(
+    groups: Sequence[FusionGroup], reads: Inlining, placed: Collection[int], parts: Mapping[int, Sequence[Node]]
+) -> list[tuple[Node, Node]]:
     """Pairs of a large result and the value whose last reader its kernel is, in whose buffer it is made.
 
     groups: in the order in which they run.  placed: ids of values that have their places already.
+    parts: by id of a value, what lies inside it.
     """
     number = {id(node): at for at, group in enumerate(groups) for node in group.nodes}
     found: list[tuple[Node, Node]] = []
@@ -63,10 +66,13 @@ def reused(groups: Sequence[FusionGroup], reads: Inlining, placed: Collection[in
                 continue
             for value in reads.outside(group.nodes):
                 alike = value.spec.dtype is result.spec.dtype and prod(value.spec.shape) == prod(result.spec.shape)
-                if value.buffer is not None or value.op is packing.pack or not alike or id(value) in kept:
+                if value.buffer is not None or not alike or id(value) in kept:
                     continue
                 is_last = all(number[id(user)] <= at for user in reads.users[id(value)])
-                if is_last and _reads_what_it_writes(group, result, value, reads):
+                inner = [
+                    number[id(user)] for part in parts.get(id(value), ()) for user in reads.users.get(id(part), ())
+                ]
+                if is_last and all(user < at for user in inner) and _reads_what_it_writes(group, result, value, reads):
                     kept.add(id(value))
                     found.append((result, value))
                     break

@@ -15,7 +15,7 @@ from pywebgpu.dtypes import Kind
 from pywebgpu.formats import BF16, F16, WORD
 from pywebgpu.ir.graph import HOST, Movement, Node, Pointwise
 from pywebgpu.kernels import windows
-from pywebgpu.kernels.access import Chain, Edge, below, is_free, is_view
+from pywebgpu.kernels.access import Chain, Edge, below, gathers, is_free, is_view
 from pywebgpu.kernels.template import REPEAT_COST
 from pywebgpu.kernels.templates import Claims
 from pywebgpu.kernels.templates.matmul_blocks import is_aligned
@@ -25,6 +25,7 @@ from pywebgpu.shapes import Shape
 
 LARGE = 1 << 18  # elements of a weight whose halves are stored,
 REREAD = 512  # if products multiply each so many times: a kernel reads it once for a hundred of these
+ROOMY = 9  # bindings: with fewer, what is stored there would cut the kernel that normalises it
 SMALL = 8  # a value this many times smaller than its reader's costs next to nothing to read
 
 
@@ -78,6 +79,7 @@ class Inlining:
     def _choose(self, computing: list[Node]) -> None:
         """Finds the nodes that are computed where they are used, and what the others read."""
         self._readers = readers = self._count_readers()
+        self._copied = self._only_copied(computing)
         costs: dict[int, int] = {}
         for node in computing:
             edges = self._edges_of(node)
@@ -96,6 +98,8 @@ class Inlining:
 
     def _is_worth_repeating(self, node: Node, edges: list[Edge], readers: list[Node], cost: int) -> bool:
         """True where computing the node again in each reader costs less than storing and loading it."""
+        if id(node) in self._copied:
+            return cost <= REPEAT_COST
         if self._is_half_operand(node, readers) or is_aligned(node):
             return False
         inputs = {id(producer): producer for producer, _, _ in edges if producer.spec.shape}
@@ -105,11 +109,23 @@ class Inlining:
             return False
         if any(producer.op is contraction.partial_matmul for producer in large):
             return False  # It has more to read than it has to store.
-        if any(self.claims.of(reader).rereads for reader in readers) and any(
+        # Rows that were looked up and changed are read again in backward, and by what they were normalised to.
+        looked_up = len(readers) > 1 and self._bindings >= ROOMY and any(gathers(producer.op) for producer in large)
+        if (looked_up or any(self.claims.of(reader).rereads for reader in readers)) and any(
             self._is_alone(producer, node) for producer in large
         ):
             return False  # Stored instead of what it is made of, it takes as much memory, and is computed once.
         return cost <= min([self.claims.of(reader).repeats for reader in readers], default=REPEAT_COST)
+
+    def _only_copied(self, computing: list[Node]) -> set[int]:
+        """Ids of values that are computed for one copy of aligned rows alone: its kernel computes them."""
+        found: set[int] = set()
+        for node in reversed(computing):
+            readers = self._readers.get(id(node), [])
+            is_one = len(readers) == 1 and isinstance(node.op, Pointwise) and id(node) not in self.wanted
+            if is_one and (is_aligned(readers[0]) or id(readers[0]) in found):
+                found.add(id(node))
+        return found
 
     def _is_alone(self, producer: Node, node: Node) -> bool:
         """Whether a computed value is read for one node only."""

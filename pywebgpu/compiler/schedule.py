@@ -29,7 +29,10 @@ class Schedule:
     def reused(self, placed: Suballocation) -> list[tuple[Node, Node]]:
         """Pairs of a result and the value in whose buffer it is made."""
         done = self.alias.keys() | placed.inside.keys() | placed.written_over.keys()
-        return in_place.reused(self.groups, self._reads, done)
+        parts: dict[int, list[Node]] = {}
+        for part in placed.parts:
+            parts.setdefault(id(placed.inside[id(part)][0]), []).append(part)
+        return in_place.reused(self.groups, self._reads, done, parts)
 
     def reads(self, group: FusionGroup) -> list[Node]:
         """Values from outside that a group reads."""

@@ -58,7 +58,9 @@ class Suballocation:
 
 
 def is_done(node: Node) -> bool:
-    """Whether a pack has nothing left to do once its parts are there."""
+    """Whether nothing is left to do: for a part of a vector, for a pack once its parts are there."""
+    if node.op is packing.part:
+        return True
     return node.op is packing.pack and not (node.attrs["clean"] and packing.gaps(node))
 
 
@@ -68,7 +70,7 @@ def windows(roots: tuple[Node, ...], order: Sequence[Node]) -> Suballocation:
     found: dict[tuple[int, int, Spec], Node] = {}
 
     def rule(node: Node) -> Node:
-        source, start = _source(node)
+        source, start = source_of(node)
         if source is None:
             return node
         whole, before = placed.inside.get(id(source), (source, 0))
@@ -85,7 +87,7 @@ def windows(roots: tuple[Node, ...], order: Sequence[Node]) -> Suballocation:
     return placed
 
 
-def _source(node: Node) -> tuple[Node | None, int]:
+def source_of(node: Node) -> tuple[Node | None, int]:
     """The data that a slice is one run of elements of, which may be bound by itself, and where it starts; or None."""
     if node.op not in (movement.slice_, packing.piece) or node.buffer is not None or 0 in node.spec.shape:
         return None, 0
@@ -113,7 +115,7 @@ def suballocate(
     order: the toposorted graph of `before`.  apart: ids of values in it that keep a buffer of their own.
     """
     placed = Suballocation(before.roots, dict(before.inside), windows=before.windows)
-    if not any((node.op is packing.pack and node.buffer is None) or scattering.overwrites(node) for node in order):
+    if not any(_is_placed(node) for node in order):
         return placed
     taken = {id(root) for root in before.roots} | set(apart)
     new: dict[int, Node] = {}
@@ -126,6 +128,10 @@ def suballocate(
                 fresh = _packed(node, inputs, taken, new, placed, claims)
             elif node.op in scattering.OVERWRITING:
                 fresh = bases.overwriting(node, inputs)
+            elif node.op is packing.part:
+                fresh = Node(node.op, inputs, node.attrs, node.spec)
+                placed.inside[id(fresh)] = inputs[0], node.attrs["start"]
+                placed.parts.append(fresh)
             elif inputs != node.inputs:
                 fresh = Node(node.op, inputs, node.attrs, node.spec)
             if thread_state.origins is not None:
@@ -135,6 +141,11 @@ def suballocate(
     placed.origin = {id(fresh): at for at, fresh in new.items()}
     _flatten(placed.inside)
     return placed
+
+
+def _is_placed(node: Node) -> bool:
+    """Whether a node says where values lie."""
+    return not node.is_source and (node.op in (packing.pack, packing.part) or scattering.overwrites(node))
 
 
 def _flatten(inside: dict[int, tuple[Node, int]]) -> None:

@@ -10,6 +10,7 @@ from types import ModuleType
 from pywebgpu import dtypes, numbers
 from pywebgpu.composites import wide
 from pywebgpu.dtypes import DType, Kind
+from pywebgpu.errors import DTypeError
 from pywebgpu.ir.graph import Node, Pointwise, Spec, host
 from pywebgpu.ops import pointwise, reduction
 from pywebgpu.shapes import Shape, broadcast, broadcast_all
@@ -213,8 +214,12 @@ def factor(value: Number, dtype: DType, name: str = "alpha") -> Number:
     return value
 
 
-def weight(value: Number, dtype: DType) -> Number:
+def weight(value: Number | Node, dtype: DType) -> Number | Node:
     """As `factor`; of whole numbers a fraction is cut off, and half floats are computed with in float32."""
+    if isinstance(value, Node):  # a complex number of Python
+        if dtype.part is None:
+            raise DTypeError(f"value cannot be converted to type {dtype} without overflow")
+        return value
     numbers.check(value, dtypes.float32 if dtype.itemsize == 2 and dtype.kind is _FLOAT else dtype)
     return int(value) if dtype.kind is Kind.INT and isinstance(plain(value), float) else value
 

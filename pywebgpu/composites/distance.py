@@ -17,7 +17,9 @@ def mse_loss(x: Node, target: Node, weight: Node | None = None, *, reduction: st
 
 def l1_loss(x: Node, target: Node, weight: Node | None = None, *, reduction: str = "mean") -> Node:
     """|x - target|. Shapes: broadcast, with a warning where they differ."""
-    return _weighted(pointwise.abs_(_apart("l1_loss", x, target)), weight, reduction)
+    apart = _apart("l1_loss", x, target)
+    size = pointwise.abs_(apart) if apart.spec.dtype.part is None else arithmetic.parts().modulus(apart)
+    return _weighted(size, weight, reduction)
 
 
 def smooth_l1_loss(x: Node, target: Node, *, reduction: str = "mean", beta: float = 1.0) -> Node:

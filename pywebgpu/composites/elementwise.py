@@ -362,9 +362,9 @@ def addcmul(x: Node, a: Node, b: Node, value: Number = 1) -> Node:
     dtype = arithmetic.result_type(x, a, b)
     if dtype is dtypes.bool_:
         raise NotImplementedError("\"addcmul\" not implemented for 'Bool'")
-    value = arithmetic.weight(value, dtype)
+    weight = arithmetic.weight(value, dtype)
     product = arithmetic.mul(a, b)
-    return arithmetic.add(x, product if value == 1 else arithmetic.mul(product, value))
+    return arithmetic.add(x, product if value == 1 else arithmetic.mul(product, weight))
 
 
 def addcdiv(x: Node, a: Node, b: Node, value: Number = 1) -> Node:

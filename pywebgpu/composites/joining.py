@@ -52,7 +52,7 @@ def stack(parts: Sequence[Node], dim: int = 0) -> Node:
     return cat([movement.reshape(part, shape=(*first[:axis], 1, *first[axis:])) for part in parts], axis)
 
 
-def pad_constant(x: Node, pad: Sequence[int], value: float = 0.0) -> Node:
+def pad_constant(x: Node, pad: Sequence[int], value: float | Node = 0.0) -> Node:
     """pad: (before, after) of the last axis, then of the one before it, and so on; negative numbers cut."""
     rank = len(x.spec.shape)
     if len(pad) % 2 or len(pad) > 2 * rank:
@@ -75,5 +75,6 @@ def pad_constant(x: Node, pad: Sequence[int], value: float = 0.0) -> Node:
     shape = tuple(n + s + max(a, 0) for n, s, a in zip(sizes, starts, after, strict=True))
     if shape == sizes:
         return x
-    value = numbers.element(value, x.spec.dtype)
-    return wide.noted(movement.pad(x, shape=shape, starts=starts, steps=ones, value=value), value)
+    given = value.attrs["value"] if isinstance(value, Node) else value  # A node is a complex number of Python.
+    element = numbers.element(given, x.spec.dtype)
+    return wide.noted(movement.pad(x, shape=shape, starts=starts, steps=ones, value=element), element)

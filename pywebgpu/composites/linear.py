@@ -208,14 +208,14 @@ def _require_ranks(name: str, *given: tuple[Node, int]) -> None:
             raise ShapeError(f"{name}: expected a tensor of {rank} dimensions, got one of shape {x.spec.shape}")
 
 
-def _plus(name: str, base: Node, product: Node, beta: Number, alpha: Number) -> Node:
+def _plus(name: str, base: Node, product: Node, beta: Number | Node, alpha: Number | Node) -> Node:
     shape = product.spec.shape
     if broadcast(base.spec.shape, shape) != shape:
         raise ShapeError(f"{name}: input {base.spec.shape} does not broadcast to {shape}")
     precision.require_same(name, base, product)
     alpha, beta = (arithmetic.weight(value, product.spec.dtype) for value in (alpha, beta))
-    if alpha != 1:
+    if isinstance(alpha, Node) or alpha != 1:
         product = arithmetic.mul(product, alpha)
-    if beta == 0:
+    if not isinstance(beta, Node) and beta == 0:
         return reduce.unmoved(product, arithmetic.broadcast_to(base, shape))
-    return arithmetic.add(product, base if beta == 1 else arithmetic.mul(base, beta))
+    return arithmetic.add(product, base if not isinstance(beta, Node) and beta == 1 else arithmetic.mul(base, beta))

@@ -26,7 +26,8 @@ def masked_fill(x: Node, mask: Node, value: Node | Number) -> Node:
             "masked_fill only supports a 0-dimensional value tensor, but got tensor with "
             f"{len(value.spec.shape)} dimension(s)."
         )
-    if not x.spec.dtype.is_complex and isinstance(value, complex):
+    is_complex = isinstance(value, complex) or (isinstance(value, Node) and value.spec.dtype.is_complex)
+    if is_complex and not x.spec.dtype.is_complex:
         raise DTypeError(f"value cannot be converted to type {x.spec.dtype} without overflow")
     return arithmetic.where(mask, indexing.scalar(value, x), x)
 

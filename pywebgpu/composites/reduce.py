@@ -5,7 +5,7 @@ and dtypes are torch's, so `sum`, `max` and the like hide Python's own inside th
 """
 
 from collections.abc import Sequence
-from math import inf
+from math import inf, nan
 from math import prod as product
 
 from pywebgpu import dtypes
@@ -338,6 +338,9 @@ def _summed(dtype: DType) -> DType:
 
 
 def _over(total: Node, n: float) -> Node:
+    if n == 0 and total.spec.dtype.part is None:  # A driver that knows the total to be 0 takes 0 / 0 for 0.
+        above = pointwise.gt(total, arithmetic.like(total, 0))
+        return pointwise.add(total, pointwise.where(above, arithmetic.like(total, inf), arithmetic.like(total, nan)))
     return pointwise.div(total, arithmetic.like(total, n))
 
 

@@ -82,7 +82,7 @@ def wait(awaitable: Awaitable[T], instead: str) -> T:
         close = getattr(awaitable, "close", None)
         if close is not None:
             close()
-        handler = "; in an event handler, make the handler async, or wrap it: torch.webgpu.handler(function)"
+        handler = "; in an event handler, wrap it: torch.webgpu.handler(function), or make the handler async"
         raise CannotWaitError(f"cannot wait for the device here; use: {instead}{handler if _HAS_JSPI else ''}")
     kept: list[int] = []
     before = signal.signal(signal.SIGINT, lambda number, frame: kept.append(number))

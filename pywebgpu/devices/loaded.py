@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import struct
 from array import array
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Collection, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 SUBGROUP_LINE = "enable subgroups;\n"
 ALIGNED = 64  # words: where blocks of host numbers may begin
 GROUPS = 32  # bind groups kept for a step
+
+
+Bound = tuple[list[Any], list[Any]]  # the bind groups of a run, and the buffers of its outputs
 
 
 class Pipelines:
@@ -110,6 +113,7 @@ class Loaded:
             self._starts[block] = WORD * len(self.words)
             self.words += [*block, *[block[0]] * (-len(block) % 4)]
         self.wanted: tuple[int, int] | None = None  # the output that was read after the last run, and its bytes
+        self.past: deque[Bound] = deque(maxlen=3)  # what the last runs bound
         self._bound: dict[int, int] = {}  # the handle that each buffer of an input or output had in the last run
         self._groups: list[Any] = [None] * len(program.steps)  # of each step, for those handles
         self._kept: list[OrderedDict[tuple[int, ...], tuple[Any, list[Any]]]] = [OrderedDict() for _ in program.steps]
@@ -149,6 +153,12 @@ class Loaded:
                 bound.clear()  # What the steps are bound to is not what was noted.
                 raise
         return self._groups
+
+    def foretold(self) -> Bound | None:
+        """What the next run will bind, where runs bind what they bound before, or two sets of it in turns."""
+        if len(self.past) < 3 or self.past[0] != self.past[2]:
+            return None
+        return self.past[1]
 
     def _kept_group(self, at: int, handles: dict[int, Any]) -> GPUBindGroup:
         step, kept = self.program.steps[at], self._kept[at]

@@ -41,7 +41,7 @@ from pywebgpu.locking import Deferred
 from pywebgpu.numbers import too_wide
 
 if TYPE_CHECKING:
-    from wgpu import GPUAdapter, GPUBuffer, GPUDevice, GPUQueue
+    from wgpu import GPUAdapter, GPUBuffer, GPUCommandEncoder, GPUDevice, GPUQueue
 
     from pywebgpu.devices.base import Bytes, Handle
 
@@ -193,6 +193,8 @@ class NativeDevice(Blocking):
                 self._check_open()
                 reader = self._reader
                 reading = reader.begin(handle, nbytes)
+                if reading is not None and reading.loaded is not None:
+                    self._encode_ahead(reading.loaded)
             if reading is None:
                 return b""
             reading.arriving.sync_wait()  # Other threads go on meanwhile.
@@ -341,27 +343,42 @@ class NativeDevice(Blocking):
         return Waiting(program, start, end, lambda: [span], whole=True)
 
     def _encode(self, loaded: Loaded, groups: list[Any], outputs: list[Any], stamps: Stamps | None) -> None:
+        reader = self._reader
+        reader.may_fault |= loaded.faults
+        commands = reader.adopt(loaded, groups, outputs) if stamps is None else None
+        if commands is None:
+            encoder = self._encoded(loaded, groups, stamps)
+            reader.foresee(loaded, outputs, encoder)
+            commands = encoder.finish()
+        self._gpu.queue.submit([commands])
+        loaded.past.append(([*groups], outputs))
+        counters = self.counters
+        counters["dispatches"] += len(groups)
+        counters["submits"] += 1
+        counters["ffi_calls"] += 3 * len(groups) + 5
+
+    def _encoded(self, loaded: Loaded, groups: list[Any], stamps: Stamps | None) -> GPUCommandEncoder:
+        """The dispatches of a run."""
         encoder = self._gpu.create_command_encoder()
         steps = loaded.pipelines_of_steps, groups, loaded.grids
         if stamps is None:
             computing = encoder.begin_compute_pass()
             native_pass.dispatch(computing, *steps)
             computing.end()
-        else:
-            for at, step in enumerate(zip(*steps, strict=True)):
-                writes: Any = stamps.around(at)
-                computing = encoder.begin_compute_pass(timestamp_writes=writes)
-                native_pass.dispatch(computing, *zip(step, strict=True))
-                computing.end()
-        if stamps is not None:
-            stamps.resolve(encoder)
-        self._reader.may_fault |= loaded.faults
-        self._reader.foresee(loaded, outputs, encoder)
-        self._gpu.queue.submit([encoder.finish()])
-        counters = self.counters
-        counters["dispatches"] += len(groups)
-        counters["submits"] += 1
-        counters["ffi_calls"] += 3 * len(groups) + 5
+            return encoder
+        for at, step in enumerate(zip(*steps, strict=True)):
+            writes: Any = stamps.around(at)
+            computing = encoder.begin_compute_pass(timestamp_writes=writes)
+            native_pass.dispatch(computing, *zip(step, strict=True))
+            computing.end()
+        stamps.resolve(encoder)
+        return encoder
+
+    def _encode_ahead(self, loaded: Loaded) -> None:
+        """Encodes the next run of a Program that is run again and again, while the device is busy with this one."""
+        found = loaded.foretold()
+        if found is not None and loaded.wanted is not None and self._timed is None:
+            self._reader.encode_ahead(loaded, *found, self._encoded(loaded, found[0], None))
 
     def keep_tuning(self, found: Tuning) -> str:
         """Kernels are launched by this table from now on, in later processes too. Where it is kept; "" nowhere."""

@@ -1,7 +1,8 @@
 """Bringing bytes back from a wgpu device: pooled staging buffers, and fault words where a kernel may have left some.
 
 What was read after a Program's last run is brought along with its next one, in the same submit: a training loop reads
-the loss of each step. js_bridge/reader.mjs and bridge.mjs do the same.
+the loss of each step. While it waits for that, the next run is encoded as it will probably be. js_bridge/reader.mjs and
+bridge.mjs do the same.
 """
 
 from __future__ import annotations
@@ -47,6 +48,16 @@ class Reading:
         return self
 
 
+@dataclass(slots=True, eq=False)
+class Ahead:
+    """Commands of a run that is still to come: they fit if it binds `groups`, and is read as the last one was."""
+
+    loaded: ref[Loaded]
+    groups: list[Any]
+    commands: Any
+    reading: Reading
+
+
 class Reader:
     """The reads of one opening of a device, in the order of its queue. Its device's lock is held in every call."""
 
@@ -56,6 +67,7 @@ class Reader:
         # The last run, and the buffers of its outputs. Its Program may go meanwhile, with its pipelines and scratch.
         self._last: tuple[ref[Loaded], list[Any]] | None = None
         self.may_fault = False  # a kernel may have left a fault that no read has told of
+        self._ahead: Ahead | None = None
 
     def foresee(self, loaded: Loaded, outputs: list[Any], encoder: GPUCommandEncoder) -> None:
         """Called in each run before its submit: adds what was read after this Program's last run."""
@@ -65,6 +77,42 @@ class Reader:
             at, nbytes = loaded.wanted
             self._foreseen = self._encode(encoder, outputs[at], nbytes)
             self._foreseen.loaded = loaded
+
+    def encode_ahead(self, loaded: Loaded, groups: list[Any], outputs: list[Any], encoder: GPUCommandEncoder) -> None:
+        """Keeps a run that is encoded and not submitted, with the read that follows it."""
+        self._drop_ahead()
+        assert loaded.wanted is not None
+        at, nbytes = loaded.wanted
+        before, self.may_fault = self.may_fault, loaded.faults
+        reading = self._encode(encoder, outputs[at], nbytes)
+        self.may_fault = before
+        self._ahead = Ahead(ref(loaded), groups, encoder.finish(), reading)
+
+    def adopt(self, loaded: Loaded, groups: list[Any], outputs: list[Any]) -> Any:
+        """The commands of a run that were encoded ahead, in place of `foresee`; None where there are none."""
+        ahead = self._ahead
+        if ahead is None:
+            return None
+        self.forget()
+        reading, wanted = ahead.reading, loaded.wanted
+        fits = ahead.loaded() is loaded and wanted is not None and wanted[1] == reading.nbytes
+        fits = (
+            fits
+            and wanted is not None
+            and outputs[wanted[0]] is reading.handle
+            and reading.with_fault == self.may_fault
+        )
+        if not fits or ahead.groups != groups:
+            self._drop_ahead()
+            return None
+        self._ahead, self._foreseen, self.may_fault = None, reading, False
+        self._last, reading.loaded = (ref(loaded), outputs), loaded
+        return ahead.commands
+
+    def _drop_ahead(self) -> None:
+        if self._ahead is not None:
+            self._staging.give(self._ahead.reading.staging, self._ahead.reading.total)
+            self._ahead = None
 
     def forget(self, handle: Handle = None) -> None:
         """Nobody read what was foreseen, or that buffer is written: it is not foreseen again."""

@@ -1,7 +1,7 @@
 """A captured step as data: what it is given, what it reads and writes, what it returns, and what the host does.
 
-Steps that are exported together number their states and cells together: what one writes, another reads. docs/export.md
-describes the format.
+Steps that are exported together number their states and cells together: what one writes, another reads.
+docs/guides/export.md describes the format.
 """
 
 from __future__ import annotations

@@ -43,11 +43,11 @@ def make(demo: Path, sizes: Path, family: str) -> bytes:
 def main(demo: str, sizes: str, family: str) -> None:
     """Two steps, a loss on unseen text and a character, as the page has them."""
     sys.path.insert(0, demo)
-    data, train = importlib.import_module("data"), importlib.import_module("train")
+    data, texts, train = (importlib.import_module(name) for name in ("data", "texts", "train"))
     settings = json.loads(Path(sizes).read_text(encoding="utf-8"))["tiny" if family == "swiftshader" else "small"]
     device = _device(family)
     chosen = train.Settings(**settings)
-    run = train.Run(data.Corpus(data.python_documentation(), context=chosen.context, seed=chosen.seed), chosen, "null")
+    run = train.Run(data.Corpus(texts.verse(), context=chosen.context, seed=chosen.seed), chosen, "null")
     works = (run.queue_step, run.queue_step, lambda: run.validation_loss(0), train.Passage(run, "The ", 0.8, 40).draw)
     for work in works:
         kept = work()

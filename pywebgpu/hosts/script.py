@@ -6,6 +6,7 @@ js_bridge/node.mjs runs this file before pywebgpu can be imported, so it imports
 import atexit
 import importlib.machinery
 import importlib.util
+import os
 import runpy
 import sys
 import types
@@ -40,7 +41,7 @@ def trouble(command: Sequence[str]) -> str:
 def run(package: str, command: Sequence[str]) -> int:
     """Runs SCRIPT, -m MODULE or -c CODE with its arguments; returns what the process should exit with."""
     sys.meta_path.append(_Finder(package))
-    sys.dont_write_bytecode = True
+    sys.dont_write_bytecode = bool(os.environ.get("PYTHONDONTWRITEBYTECODE"))  # Pyodide writes none by itself.
     status = _guarded(command)
     try:
         atexit._run_exitfuncs()

@@ -116,10 +116,13 @@ LATER = (
     "linalg.py",
     "kernels/gamma.py",
     "kernels/templates/attention_gradient.py",
+    "ldl_factors.py",
     "lu_factors.py",
     "masked.py",
     "memory.py",
     "nn/embedding_bag.py",
+    "nn/functional/filters.py",
+    "nn/hooks.py",
     "nn/functional/fractional.py",
     "nn/functional/margins.py",
     "nn/functional/sampling.py",
@@ -186,17 +189,23 @@ LATER = (
 )
 CARRIED = (".py", ".wgsl", ".mjs", ".html", "-tint.json")  # the kinds of files that the library needs in a page
 TYPES = {
-    ".css": "text/css", ".html": "text/html", ".js": "text/javascript", ".json": "application/json",
-    ".mjs": "text/javascript", ".svg": "image/svg+xml", ".txt": "text/plain",
-    ".wasm": "application/wasm", ".zip": "application/zip",
+    ".css": "text/css", ".html": "text/html", ".jpg": "image/jpeg", ".js": "text/javascript",
+    ".json": "application/json", ".mjs": "text/javascript", ".svg": "image/svg+xml",
+    ".safetensors": "application/octet-stream", ".txt": "text/plain", ".wasm": "application/wasm",
+    ".zip": "application/zip",
 }  # fmt: skip
 TEXTS = ("text/", "application/json", "image/svg+xml")
 # Best for text. The dictionary is as large as an archive needs: a page's Python sets aside memory for all of it.
 PACKING = {"id": lzma.FILTER_LZMA2, "preset": lzma.PRESET_EXTREME | 9, "lc": 4, "pb": 0, "dict_size": 1 << 21}
 FOREVER = "public, max-age=31536000, immutable"  # for addresses that name a version
 KEPT = re.compile(r"kept/([0-9a-f]{24})/([\w.-]+)", re.ASCII)  # such addresses: of what is made here, with its digest
-ARCHIVES = ("training.xz", "rest.xz", "editing.xz")
+BESIDE = {"training.py": ("inside.py",)}  # what a script of web/ imports from there
+ARCHIVES = ("training.xz", "rest.xz", "editing.xz", "measuring.xz")
 SNAPSHOTS = ("training.gz", "editing.gz")
+# What plays the model of the first view, and that model.
+PLAYER = tuple(f"{n}.mjs" for n in ("files", "host_program", "player", "runner", "safetensors", "validate", "values"))
+FIRST = "first/program.json"
+PLAIN = ("documentation.txt", "model.txt")  # texts that a page asks for when they are wanted
 CONFIG = b'<script type="application/json" id="config">'
 KERNELS = tuple(f"kernels-{family}.json" for family in first_kernels.FAMILIES)
 # The bridge as modules of its own: a worker opens the device while Python still loads.
@@ -261,9 +270,12 @@ class Site:
         self._lock = threading.Lock()
         self._makers: dict[str, Callable[[], bytes]] = {
             "parts.py": (folders.web / "parts.py").read_bytes,
-            "training.xz": lambda: self._archive(self._training(later=False) | self._corpus()),
+            "training.xz": lambda: self._archive(self._training(later=False)),
             "rest.xz": lambda: self._archive(self._training(later=True)),
-            "editing.xz": lambda: self._archive(self._files("editing.py") | self._corpus()),
+            "editing.xz": lambda: self._archive(self._files("editing.py")),
+            "measuring.xz": lambda: self._archive(self._files("measuring.py") | self._workloads()),
+            "documentation.txt": self._documentation,
+            "model.txt": (folders.demo / "model.py").read_bytes,
         }
         self._versioned = (0.0, "")
 
@@ -296,7 +308,7 @@ class Site:
         name = named[2]
         if name in ARCHIVES:
             return replace(self._make(name), cache=FOREVER)
-        if name in BRIDGE:
+        if name in (*BRIDGE, *PLAYER):
             content = stripping.bare(name, (self.folders.bridge / name).read_bytes())
             return _file(content, name, cache=FOREVER, pack=True)
         body = prepared.ready(name, named[1]) if name in (*SNAPSHOTS, *KERNELS) else None
@@ -319,13 +331,19 @@ class Site:
 
     def _config(self) -> bytes:
         """Where a worker finds its parts. A snapshot that is not ready yet has no address."""
-        pyodide = f"/modules/pyodide@{PYODIDE}/" if self.folders.modules else f"{CDN}/pyodide/v{PYODIDE}/full/"
-        version = self._version()
+        pyodide = f"./modules/pyodide@{PYODIDE}/" if self.folders.modules else f"{CDN}/pyodide/v{PYODIDE}/full/"
+        version, has_first = self._version(), (self.folders.web / FIRST).exists()
         ready = [name for name in (*SNAPSHOTS, *KERNELS) if prepared.is_ready(name, version)]
-        names = [*ARCHIVES, "python.mjs", *ready]
+        names = [*ARCHIVES, "python.mjs", "player.mjs", *ready]
         kept = {name: f"kept/{version}/{name}" for name in names}
         return json.dumps(
-            {"pyodide": pyodide, "is_cdn": self.folders.modules is None, "version": version, "kept": kept}
+            {
+                "pyodide": pyodide,
+                "is_cdn": self.folders.modules is None,
+                "version": version,
+                "kept": kept,
+                "hasFirst": has_first,
+            }
         ).encode()
 
     def prepare(self) -> None:
@@ -349,7 +367,13 @@ class Site:
         )
         return snapshot.make(source)
 
-    def _corpus(self) -> dict[str, bytes]:
+    def _workloads(self) -> dict[str, bytes]:
+        """What is measured, without what measures it natively."""
+        names = ("gpt.py", "vision.py", "workloads.py")
+        found = {f"pywebgpu/bench/{name}": (PACKAGE / "bench" / name).read_bytes() for name in names}
+        return found | {"pywebgpu/bench/__init__.py": b""}
+
+    def _documentation(self) -> bytes:
         """Pyodide's standard library lacks the text; that of this Python has it."""
         spec = importlib.util.spec_from_file_location("chargpt_data", self.folders.demo / "data.py")
         assert spec is not None
@@ -357,7 +381,7 @@ class Site:
         data = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(data)
         text: str = data.python_documentation()
-        return {"corpus.txt": text.encode()}
+        return text.encode()
 
     def _training(self, *, later: bool) -> dict[str, bytes]:
         """What training is made of, or the rest of the library; without comments, docstrings and types."""
@@ -376,7 +400,7 @@ class Site:
         members = {f"pywebgpu/{path.relative_to(PACKAGE).as_posix()}": path for path in PACKAGE.rglob("*.*")}
         members |= {f"pywebgpu/js_bridge/{path.name}": path for path in folders.bridge.glob("*.mjs")}
         members |= {path.name: path for path in folders.demo.glob("*.py") if path.name != "main.py"}
-        members[script] = folders.web / script
+        members |= {name: folders.web / name for name in (script, *BESIDE.get(script, ()))}
         carried = {name: path for name, path in members.items() if name.endswith(CARRIED) and "__pycache__" not in name}
         return {name: path for name, path in carried.items() if not _is_in(NATIVE, name)}
 

@@ -7,7 +7,7 @@ taken down when a Program is compiled while somebody watches, or, for one that i
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -128,8 +128,8 @@ class Plans(Watcher[Storage, Program, Device]):
             with thread_state.span("compile", "compile for the profiler"):
                 compile_graph(tuple(roots), target, written)
         assert self._last is not None, "compiling tells of the plan"
-        own = target is device.target
-        self._found[id(program)] = program, replace(self._last, program=program) if own else self._last
+        # The plan's own Program: slots of one that came from a file are not those of the graph.
+        self._found[id(program)] = program, self._last
 
     def again(self, device: Device, program: Program) -> None:
         self._found.setdefault(id(program), (program, bare(program)))

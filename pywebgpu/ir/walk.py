@@ -53,6 +53,21 @@ def history(roots: Iterable[Node], stop: Set[Node] = frozenset()) -> list[Node]:
     return order
 
 
+def towards(order: Sequence[Node], wanted: Set[Node]) -> tuple[list[Node], Set[Node]]:
+    """The part of a history that leads to some nodes, and those of them below which nothing does."""
+    found: list[Node] = []
+    ends: set[Node] = set()
+    seen: set[Node] = set()
+    for node in order:
+        if seen.isdisjoint(node.inputs):
+            if node not in wanted:
+                continue
+            ends.add(node)
+        seen.add(node)
+        found.append(node)
+    return found, ends
+
+
 def unspent(roots: Iterable[Node]) -> list[Node]:
     """The nodes of a history that no walk back has let go, users before inputs or not: below one that was, all were."""
     seen: dict[Node, None] = {}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from pywebgpu import devices, dtypes
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from pywebgpu.tensor.factory_options import DeviceLike
 
 Convert = Callable[[Tensor], Tensor]
+everywhere: dict[str, dict[int, Any]] = {}  # hooks of every module, by kind
 
 
 def _unimplemented(self: Module, *inputs: Any, **options: Any) -> NoReturn:
@@ -50,49 +52,22 @@ class Module(StateDict):
             if self._step is not None:
                 return self._step(*args, **kwargs)
             hooks = self._forward_pre_hooks or self._forward_hooks or self._backward_hooks or self._backward_pre_hooks
-            if not hooks and not used.origins:
+            if not hooks and not used.origins and not everywhere:
                 return self.forward(*args, **kwargs)  # What _call would come to.
         return self._call(*args, **kwargs)
 
     def _call(self, *args: Any, **kwargs: Any) -> object:
         if capture_state.capture is not None:
             capture_state.capture.modules[id(self)] = self
-        if self._forward_pre_hooks or self._forward_hooks or self._backward_hooks or self._backward_pre_hooks:
-            return self._call_with_hooks(args, kwargs)
+        hooks = self._forward_pre_hooks or self._forward_hooks or self._backward_hooks or self._backward_pre_hooks
+        if hooks or everywhere:
+            return import_module("pywebgpu.nn.hooks").call(self, args, kwargs)
         return self._forward(args, kwargs)
 
     def _forward(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> object:
         if thread_state.origins is not None:
             return thread_state.origins.call(self, args, kwargs)
         return self.forward(*args, **kwargs)
-
-    def _call_with_hooks(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> object:
-        finished = False
-        result: Any = None
-        try:
-            for hook, with_kwargs in list(self._forward_pre_hooks.values()):
-                if with_kwargs:
-                    changed = hook(self, args, kwargs)
-                    args, kwargs = (args, kwargs) if changed is None else changed
-                else:
-                    changed = hook(self, args)
-                    if changed is not None:
-                        args = changed if isinstance(changed, tuple) else (changed,)
-            watch = None
-            if self._backward_hooks or self._backward_pre_hooks:
-                watch = _BackwardWatch(self)
-                args = watch.inputs(args)
-            result = self._forward(args, kwargs)
-            for hook, with_kwargs, _ in list(self._forward_hooks.values()):
-                changed = hook(self, args, kwargs, result) if with_kwargs else hook(self, args, result)
-                result = result if changed is None else changed
-            finished = True
-            return result if watch is None else watch.outputs(result)
-        finally:
-            if not finished:
-                for hook, with_kwargs, always in list(self._forward_hooks.values()):
-                    if always:
-                        _ = hook(self, args, kwargs, result) if with_kwargs else hook(self, args, result)
 
     def register_forward_pre_hook(
         self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
@@ -117,11 +92,13 @@ class Module(StateDict):
 
     def register_full_backward_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
         """hook(module, grad_input, grad_output) when the gradients of the inputs are known; it may return others."""
-        return _add(self._backward_hooks, hook, prepend=prepend)
+        import_module("pywebgpu.nn.hooks").require_one_kind(self._backward_hooks, full=True)
+        return _add(self._backward_hooks, (hook, True), prepend=prepend)
 
     def register_backward_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """register_full_backward_hook by its name of older programs."""
-        return self.register_full_backward_hook(hook)
+        """hook(module, grad_input, grad_output) of the last function of the call, as older programs have it."""
+        import_module("pywebgpu.nn.hooks").require_one_kind(self._backward_hooks, full=False)
+        return _add(self._backward_hooks, (hook, False), prepend=False)
 
     # Modes
 
@@ -294,65 +271,8 @@ def _destination(*args: Any, **kwargs: Any) -> tuple[Any, DType | None]:
     return device, dtype
 
 
-class _BackwardWatch:
-    """Collects the gradients of one call's inputs and outputs, and runs the module's backward hooks.
-
-    Inputs and outputs get identities whose tensor hooks report the gradient. Only where one input wants a gradient can
-    a hook replace it, since the gradients of several arrive one by one.
-    """
-
-    def __init__(self, module: Module) -> None:
-        self._module = module
-        self._grad_output: list[Any] = []
-        self._grad_input: list[Any] = []
-        self._waiting = 0
-
-    def inputs(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        self._grad_input = [None] * len(args)
-        out = list(args)
-        for position, value in enumerate(args):
-            if isinstance(value, Tensor) and value.requires_grad and grad_mode.is_grad_enabled():
-                out[position] = value.view_as(value)
-                out[position].register_hook(lambda grad, position=position: self._arrived(position, grad))
-                self._waiting += 1
-        return tuple(out)
-
-    def outputs(self, result: object) -> object:
-        single = isinstance(result, Tensor)
-        values: list[Any] = [result] if single else list(result) if isinstance(result, tuple | list) else []
-        self._grad_output = [None] * len(values)
-        for position, value in enumerate(values):
-            if isinstance(value, Tensor) and value.requires_grad:
-                values[position] = value.view_as(value)
-                values[position].register_hook(lambda grad, position=position: self._left(position, grad))
-        if not values:
-            return result
-        return values[0] if single else type(result)(values)  # type: ignore[call-arg]
-
-    def _left(self, position: int, grad: Tensor) -> Tensor | None:
-        self._grad_output[position] = grad
-        for hook in list(self._module._backward_pre_hooks.values()):
-            changed = hook(self._module, tuple(self._grad_output))
-            if changed is not None:
-                self._grad_output = list(changed) if isinstance(changed, tuple | list) else [changed]
-        if self._waiting == 0 and all(g is not None for g in self._grad_output):
-            self._run()
-        left: Tensor | None = self._grad_output[position]
-        return left
-
-    def _arrived(self, position: int, grad: Tensor) -> Tensor | None:
-        self._grad_input[position] = grad
-        self._waiting -= 1
-        if self._waiting:
-            return None
-        changed = self._run()
-        return None if changed is None else changed[position]
-
-    def _run(self) -> Sequence[Tensor | None] | None:
-        found: Sequence[Tensor | None] | None = None
-        for hook in list(self._module._backward_hooks.values()):
-            changed = hook(self._module, tuple(self._grad_input), tuple(self._grad_output))
-            if changed is not None:
-                found = changed if isinstance(changed, tuple | list) else (changed,)
-                self._grad_input = list(found)
-        return found
+def __getattr__(name: str) -> object:
+    """PyTorch's functions that give every module a hook, which few programs use."""
+    if name.startswith("register_module_"):
+        return getattr(import_module("pywebgpu.nn.hooks"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

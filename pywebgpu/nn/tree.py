@@ -6,7 +6,7 @@ A class of its own because the rest of Module (calls, hooks, conversion, state d
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pywebgpu.nn.parameter import Buffer, Parameter
 from pywebgpu.step_capture.capture import capture_state
@@ -16,11 +16,23 @@ if TYPE_CHECKING:
     from pywebgpu.nn.module import Module
 
 
+T = TypeVar("T")
+registering: dict[str, dict[int, Callable[..., Any]]] = {}  # hooks of all modules that get something, by its kind
+
+
 class Computed:
     """A tensor of a module that is computed where it is asked for."""
 
     def compute_weight(self, module: ModuleTree) -> Tensor:
         raise NotImplementedError
+
+
+def _registered(kind: str, module: ModuleTree, name: str, value: T) -> T:
+    """The value, or what hooks made of it."""
+    for hook in list(registering.get(kind, {}).values()) if registering else ():
+        found: T | None = hook(module, name, value)
+        value = value if found is None else found
+    return value
 
 
 class ModuleTree:
@@ -54,7 +66,7 @@ class ModuleTree:
             self.register_parameter(name, value)
         elif isinstance(value, ModuleTree):
             self._forget(name, keep=self._modules)
-            self._modules[name] = value
+            self._modules[name] = _registered("module", self, name, value)
         elif name in self._parameters:
             if value is not None:
                 raise TypeError(
@@ -127,7 +139,7 @@ class ModuleTree:
                 f"Cannot assign non-leaf Tensor to parameter {name!r}. Model parameters must be created explicitly. To "
                 f"express {name!r} as a function of another Tensor, compute the value in the forward() method."
             )
-        self._parameters[name] = param
+        self._parameters[name] = _registered("parameter", self, name, param)
         capture_state.changes += 1
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
@@ -140,7 +152,7 @@ class ModuleTree:
             raise TypeError(
                 f"cannot assign {type(tensor).__name__!r} object to buffer {name!r} (torch Tensor or None required)"
             )
-        self._buffers[name] = tensor
+        self._buffers[name] = _registered("buffer", self, name, tensor)
         capture_state.changes += 1
         if persistent:
             self._non_persistent_buffers_set.discard(name)
@@ -152,7 +164,7 @@ class ModuleTree:
         self._check_name("module", name, self._modules)
         if module is not None and not isinstance(module, ModuleTree):
             raise TypeError(f"{type(module).__name__} is not a Module subclass")
-        self._modules[name] = module
+        self._modules[name] = _registered("module", self, name, module)
 
     register_module = add_module
 

@@ -91,3 +91,11 @@ piece: Movement = Movement(
     reference=lambda xp, a, start, shape: xp.reshape(a[start : start + prod(shape)], shape),
     vjp=_piece_vjp,
 )
+
+
+part: Structural = Structural(
+    "part",  # a piece that starts where a device may bind it: it lies where the vector has it, and nothing is copied
+    infer=lambda x, start, shape: Spec(shape, x.dtype),
+    reference=lambda xp, a, start, shape: xp.reshape(a[start : start + prod(shape)], shape),
+    vjp=(_piece_vjp,),
+)

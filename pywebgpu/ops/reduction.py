@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pywebgpu import dtypes
 from pywebgpu.dtypes import DType
-from pywebgpu.ir.graph import Movement, Node, Reduction
+from pywebgpu.ir.graph import Movement, Node, Reduction, Spec, Structural
 from pywebgpu.ops import pointwise, special
 from pywebgpu.shapes import Shape
 from pywebgpu.symbolic import ZERO
@@ -125,3 +125,11 @@ min_: Reduction = Reduction(
 )
 argmax: Reduction = Reduction("argmax", combine="argmax", reference=_arg("argmax", _max), vjp=None, result=_index)
 argmin: Reduction = Reduction("argmin", combine="argmin", reference=_arg("argmin", _min), vjp=None, result=_index)
+
+
+sum_rows: Structural = Structural(
+    "sum_rows",  # (rows, columns) -> (rows / each, columns): what neighbours add up to; fewer in the last
+    infer=lambda x, each: Spec((-(-x.shape[0] // each), x.shape[1]), dtypes.float32),
+    reference=lambda xp, a, each: xp.add.reduceat(a.astype("float32"), range(0, a.shape[0], each), axis=0),
+    vjp=(None,),
+)

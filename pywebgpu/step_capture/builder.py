@@ -302,6 +302,7 @@ class Builder:
     def _find_seen(self, captured: CapturedCall, result: object) -> list[guards.Held]:
         """The tensors that the step found and did not make, but for arguments. Those that are both fix the argument."""
         passed: set[int] = set(map(id, self.call.tensors))
+        passed |= {id(base) for tensor in self.call.tensors if (base := tensor._base) is not None and not base._flag}
         signature.rebuilt((result, self.capture.taps), lambda value: passed.add(id(value)))
         known = {id(leaf) for leaf, _, _ in self.capture.leaves()}
         known |= captured.around.tensors if captured.around is not None else set()

@@ -2,7 +2,7 @@
 
 An instruction's value is known by its index in the list, and operands are indices of earlier instructions; equal
 computations are there once. A program reads and writes numbered cells; what those are is known to who binds it.
-docs/export.md lists the instructions; tests/cases/host_programs.json says what they give, here and in JavaScript.
+docs/guides/export.md lists the instructions, tests/cases/host_programs.json what they give, here and in JavaScript.
 """
 
 from __future__ import annotations

@@ -117,7 +117,8 @@ class Call:
 def _facts(value: TensorBase) -> Hashable:
     storage = value._storage
     specs = storage.node.spec, None if storage.whole is None else storage.whole.node.spec
-    return specs, value._storage.device, value._flag or value._node.requires, type(value), _views(value)
+    is_of_leaf = value._base is not None and value._base._flag
+    return specs, value._storage.device, value._flag or value._node.requires, is_of_leaf, type(value), _views(value)
 
 
 def _views(value: TensorBase) -> Hashable:

@@ -8,7 +8,8 @@ another (history.py). Everything that computes is in the methods of the sibling 
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+import warnings
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Self
 
@@ -25,7 +26,7 @@ from pywebgpu.runtime import executor
 from pywebgpu.runtime.storage import Storage
 from pywebgpu.shapes import Shape
 from pywebgpu.step_capture.capture import capture_state
-from pywebgpu.tensor import history, layout, view
+from pywebgpu.tensor import grad_accumulator, history, layout, view
 from pywebgpu.tensor.grad_accumulator import GradAccumulator, Hook, RemovableHandle
 from pywebgpu.tensor.history import History
 from pywebgpu.tensor.size import Size
@@ -107,6 +108,8 @@ class TensorBase:
         made._cached = (self._storage.version, node)
         made._accumulator, made._flag, made._grad = None, False, None
         made._history = self._history
+        if used.inference and self._inference:
+            made._inference = True
         if not thread_state.grad and (own.requires or self._flag):
             made._history, made._cached = History(made._path, unrecorded=True), None
         return made
@@ -151,13 +154,16 @@ class TensorBase:
         return view.through(self._storage.node, self._path)
 
     def _find_accumulator(self) -> GradAccumulator:
-        if self._accumulator is None:
-            device, make = self._storage.device, self._class()._new
+        if self._accumulator is None or not self._flag:
             with _accumulating:
-                self._accumulator = self._accumulator or GradAccumulator(self, lambda grad: make(grad, device))
-        if not self._flag:
-            self._node.accumulator = self._accumulator
+                node = None if self._flag else self._node
+                self._accumulator = GradAccumulator.at(node, self, self._accumulator, self._wrap())
         return self._accumulator
+
+    def _wrap(self) -> Callable[[Node], Tensor]:
+        """What makes tensors of gradients."""
+        device, make = self._storage.device, self._class()._new
+        return lambda grad: make(grad, device)
 
     # Facts
 
@@ -187,6 +193,8 @@ class TensorBase:
     def _version(self) -> int:
         if capture_state.capture is not None:
             capture_state.capture.reason = "it reads how often a tensor was written, which no replay counts"
+        if self._inference:
+            raise RuntimeError("Inference tensors do not track version counter.")
         return self._storage.version
 
     @property
@@ -206,6 +214,8 @@ class TensorBase:
                 "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in "
                 "a subgraph that doesn't require differentiation use var_no_grad = var.detach()."
             )
+        if requires_grad and self._inference and not thread_state.inference:
+            raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
         if requires_grad and self.dtype.kind is not Kind.FLOAT:
             raise RuntimeError("only Tensors of floating point dtype can require gradients")
         if capture_state.capture is not None:
@@ -225,6 +235,8 @@ class TensorBase:
         if capture_state.capture is not None:
             capture_state.capture.note_gradient(self, read=True)
         found: Tensor | None = self._grad
+        if found is None and not self._flag and self._node.requires and not self.retains_grad:
+            warnings.warn(grad_accumulator.NO_LEAF, stacklevel=2)
         return found
 
     @grad.setter
@@ -260,7 +272,7 @@ class TensorBase:
     @property
     def grad_fn(self) -> GradFn | None:
         """The function that made this tensor, or None for a leaf. For looking at, as in torch."""
-        return None if self.is_leaf else import_module("pywebgpu.tensor.grad_fn").of(self._node)
+        return None if self.is_leaf else import_module("pywebgpu.tensor.grad_fn").of(self._node, self._wrap())
 
     def _traits(self) -> Traits:
         """What a step depends on besides the value: whether it is a leaf that wants a gradient, who waits for it, which
@@ -268,7 +280,8 @@ class TensorBase:
         accumulator = self._accumulator
         hooks: tuple[Any, ...] = ()
         if accumulator is not None:
-            hooks = (*accumulator.hooks.values(), *accumulator.after.values(), accumulator.retain)
+            function = accumulator.function
+            hooks = (*accumulator.hooks.values(), *accumulator.after.values(), accumulator.retain, function)
         return self._flag, hooks if any(hooks) else (), self._path
 
     # Identity and history
@@ -335,6 +348,8 @@ class TensorBase:
 
     def register_post_accumulate_grad_hook(self, hook: Hook) -> RemovableHandle:
         """Calls `hook(tensor)` after `.grad` was updated. Only for leaves."""
+        if not self.requires_grad:
+            raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
         if not self._flag:
             raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
         return RemovableHandle(self._find_accumulator().after, hook)
@@ -370,7 +385,7 @@ class TensorBase:
         if own.accumulator is not None:
             what = "a leaf Variable" if self._flag else "a view of a leaf Variable"
             raise RuntimeError(f"{what} that requires grad is being used in an in-place operation.")
-        if own.unrecorded and node is not None and node.requires:
+        if own.unrecorded and node is not None:
             raise RuntimeError(
                 "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Take the "
                 "view in grad mode, or write to it inside no_grad."
@@ -379,6 +394,11 @@ class TensorBase:
     def _assign(self, node: Node) -> Self:
         """Gives this tensor, and so its storage, a new value. `node` has its shape and dtype."""
         own, storage = self._history, self._storage
+        if used.inference and self._inference and not thread_state.inference:
+            raise RuntimeError(
+                "Inplace update to inference tensor outside InferenceMode is not allowed. You can make a clone to get "
+                "a normal tensor before doing inplace update."
+            )
         if own is not None and thread_state.grad:
             self._check_writable(node)
         if thread_state.wide:
@@ -395,6 +415,9 @@ class TensorBase:
             after = view.written(before, self._path, node)
             storage.write(history.after_write(before, after) if before.requires else after)
         executor.record(storage)
+        for shown in (self, self._base):
+            if shown is not None and shown._accumulator is not None and shown._accumulator.retain:
+                shown._find_accumulator()  # It is the new value's gradient that is kept.
         return self
 
     def _assign_apart(self, own: History, node: Node) -> None:

@@ -11,6 +11,7 @@ from pywebgpu.errors import DTypeError
 from pywebgpu.ops import pointwise
 from pywebgpu.tensor import functions
 from pywebgpu.tensor.apply import apply
+from pywebgpu.tensor.base import TensorBase
 
 if TYPE_CHECKING:
     from pywebgpu.tensor.tensor import Tensor
@@ -68,9 +69,20 @@ def _moved(input: Tensor, x: Tensor, y: Tensor, found: Tensor) -> Tensor:
 
 def gcd(input: Tensor, other: Tensor) -> Tensor:
     """The greatest common divisor, by element."""
+    _require_tensors("gcd", input, other)
     return apply(divisors.gcd, input, other)
 
 
 def lcm(input: Tensor, other: Tensor) -> Tensor:
     """The least common multiple, by element."""
+    _require_tensors("lcm", input, other)
     return apply(divisors.lcm, input, other)
+
+
+def _require_tensors(name: str, *given: object) -> None:
+    for at, value in enumerate(given):
+        if not isinstance(value, TensorBase):
+            word = ("input", "other")[at]
+            raise TypeError(
+                f"{name}(): argument '{word}' (position {at + 1}) must be Tensor, not {type(value).__name__}"
+            )

@@ -303,6 +303,7 @@ def _numbered() -> str:
 def _target(*args: Any, **options: Any) -> tuple[Device | None, DType | None, bool]:
     """The arguments of `to` -> an opened device or None, a dtype or None, whether to copy."""
     device, dtype = options.pop("device", None), options.pop("dtype", None)
+    dtype = dtypes.PYTHONS.get(dtype) or dtype
     copy = options.pop("copy", False)
     other = options.pop("other", None)
     for name in ("non_blocking", "memory_format"):
@@ -317,6 +318,8 @@ def _target(*args: Any, **options: Any) -> tuple[Device | None, DType | None, bo
             dtype = arg
         elif isinstance(arg, bool):
             flags.append(arg)
+        elif isinstance(arg, type) and arg in dtypes.PYTHONS:
+            dtype = dtypes.PYTHONS[arg]
         elif isinstance(arg, str | int | devices.device):
             device = devices.device(_numbered(), arg) if isinstance(arg, int) else arg
         elif arg is not None:

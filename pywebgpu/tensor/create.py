@@ -45,6 +45,7 @@ def tensor(
     Dtypes: bool, int64 or the default float, after the data. Raises ValueError for ragged sequences, TypeError for
     elements that are no numbers, RuntimeError for numbers that the dtype cannot hold.
     """
+    dtype = dtypes.PYTHONS.get(dtype) or dtype
     if dtype is not None and not isinstance(dtype, DType):
         raise TypeError(f"tensor(): argument 'dtype' must be torch.dtype, not {type(dtype).__name__}")
     made: Tensor

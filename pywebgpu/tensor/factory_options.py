@@ -30,7 +30,8 @@ class FactoryOptions:
     __slots__ = ("device", "dtype", "out", "requires_grad")
 
     def __init__(self, name: str, options: Made, dtype: DType | None = None, device: Device | None = None):
-        self.dtype: DType = options.pop("dtype", None) or dtype or dtypes.default()
+        given = options.pop("dtype", None)
+        self.dtype: DType = dtypes.PYTHONS.get(given) or given or dtype or dtypes.default()
         wanted = options.pop("device", None)
         self.requires_grad: bool = options.pop("requires_grad", False)
         self.out: Any = options.pop("out", None)

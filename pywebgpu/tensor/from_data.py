@@ -72,9 +72,9 @@ def from_data(data: Any, dtype: DType | None, device: Device) -> Node:
         return arithmetic.number(data, dtype or dtypes.of_scalar(data))
     flat: list[Any] = []
     kinds: set[Any] = set()
-    shape = flatten(data, flat, kinds)
+    shape = flatten(data, flat, kinds, scalars=True)
     flat = [*map(fixed, flat)]
-    found = dtype or _held(infer(kinds, nested=bool(shape)), device)
+    found = dtype or _held(infer(kinds, nested=bool(shape and flat) and isinstance(flat[0], str)), device)
     return from_bytes(pack(flat, found), found, shape, device)
 
 
@@ -128,11 +128,18 @@ def is_sequence(data: object) -> TypeGuard[Sequence[Any]]:
     return isinstance(data, Sequence | array.array) and not isinstance(data, str | bytes)
 
 
-def flatten(data: Any, flat: list[Any], kinds: set[Any], depth: int = 1) -> Shape:
+def flatten(data: Any, flat: list[Any], kinds: set[Any], depth: int = 1, *, scalars: bool = False) -> Shape:
     """Appends the numbers of nested sequences to `flat`; returns the shape. Raises ValueError where it is ragged.
 
-    kinds: takes their types, and the dtypes of arrays and tensors among them.
+    kinds: takes their types, and the dtypes of arrays and tensors among them. scalars: tensors in a sequence stand for
+    one number each, whatever their shape.
     """
+    if scalars and depth > 1 and isinstance(data, TensorBase):
+        if prod(data.shape) != 1:
+            raise ValueError("only one element tensors can be converted to Python scalars")
+        kinds.add(data.dtype)
+        flat.append(data.item())  # type: ignore[attr-defined]
+        return ()
     if isinstance(data, TensorBase) or is_array(data):
         kinds.add(dtypes.BY_NAME.get(str(data.dtype), float) if is_array(data) else data.dtype)
         shape = tuple(data.shape)
@@ -148,7 +155,7 @@ def flatten(data: Any, flat: list[Any], kinds: set[Any], depth: int = 1) -> Shap
         return (len(data),)
     inner: Shape | None = None
     for item in data:
-        shape = flatten(item, flat, kinds, depth + 1)
+        shape = flatten(item, flat, kinds, depth + 1, scalars=scalars)
         if inner is not None and shape != inner:
             if not shape or not inner:
                 raise TypeError(f"expected one depth of nesting at dim {depth}, got a number among sequences")

@@ -3,48 +3,147 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pywebgpu.ir.graph import Node
+from pywebgpu.ops import pointwise
 from pywebgpu.step_capture.capture import capture_state
 
 if TYPE_CHECKING:
     from pywebgpu.tensor.base import TensorBase
 
-if TYPE_CHECKING:
-    pass
-
-Hook = Callable[[Any], Any]
+Hook = Callable[..., Any]
+NO_LEAF = (
+    "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
+    "populated during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf Tensor, "
+    "use .retain_grad() on the non-leaf Tensor."
+)
 
 
 class GradAccumulator:
     """Sees the gradient that arrives: runs hooks, then accumulates or retains it.
 
     The tensor may be gone by then: its hooks still run, on a gradient that `wrap` makes a tensor of.
+    function: hooks of the function that made the value, which `grad_fn` was given.
     """
 
-    __slots__ = ("after", "hooks", "retain", "tensor", "wrap")
+    __slots__ = ("after", "function", "hooks", "retain", "tensor", "wrap")
 
-    def __init__(self, tensor: TensorBase, wrap: Callable[[Node], Any]) -> None:
-        self.tensor = weakref.ref(tensor)
+    def __init__(self, tensor: TensorBase | None, wrap: Callable[[Node], Any]) -> None:
+        self.tensor: Callable[[], TensorBase | None] = _gone if tensor is None else weakref.ref(tensor)
         self.wrap = wrap
+        self.function: FunctionHooks | None = None
         self.retain = False
         self.hooks: dict[int, Hook] = {}
         self.after: dict[int, Hook] = {}
 
+    @classmethod
+    def at(
+        cls, node: Node | None, tensor: TensorBase, known: GradAccumulator | None, wrap: Callable[[Node], Any]
+    ) -> GradAccumulator:
+        """A tensor's own: one for a leaf, which has no node, else one for each value that writes in place gave it."""
+        if known is not None and (node is None or node.accumulator is known):
+            return known
+        found = cls(tensor, wrap)
+        if node is not None:
+            if known is not None:
+                found.retain, known.retain = known.retain, False
+            if node.accumulator is not None:
+                found.function = node.accumulator.function
+            node.accumulator = found
+        return found
+
     def arrive(self, grad: Node, *, accumulate: bool, create_graph: bool) -> Node:
         for hook in list(self.hooks.values()) if self.hooks else ():
             changed = hook(self.wrap(grad))
-            grad = grad if changed is None else changed._node
+            grad = grad if changed is None else _fitting(hook, changed, grad)
         tensor = self.tensor()
-        if tensor is not None and tensor._flag and accumulate:
-            tensor._accumulate(grad, create_graph)
-            for hook in list(self.after.values()) if self.after else ():
-                hook(tensor)
-        elif tensor is not None and self.retain:
-            tensor.grad = self.wrap(grad)
+        if tensor is None:
+            return grad
+        if tensor._flag and accumulate:
+            self._reach(tensor, grad, create_graph)
+        elif self.retain:
+            old = tensor.grad
+            tensor.grad = self.wrap(grad if old is None else pointwise.add(old._node, grad))
         return grad
+
+    def _reach(self, leaf: TensorBase, grad: Node, create_graph: bool) -> None:
+        function = self.function
+        given: Sequence[Node | None] = (grad,) if function is None else function.arrive((grad,))
+        if given[0] is not None:
+            leaf._accumulate(given[0], create_graph)
+        for hook in list(self.after.values()) if self.after else ():
+            found = hook(leaf)
+            if found is not None:
+                raise TypeError(f"expected Variable, but hook returned '{type(found).__name__}'")
+        if function is not None:
+            function.leave((), given)
+
+
+class FunctionHooks:
+    """Hooks of a function of the graph.
+
+    before: they see the gradients of its values.  after: they see those of its inputs, `reads`, as well.
+    """
+
+    __slots__ = ("after", "before", "reads", "wrap")
+
+    def __init__(self, reads: Sequence[Node], wrap: Callable[[Node], Any]) -> None:
+        self.reads, self.wrap = reads, wrap
+        self.before: dict[int, Hook] = {}
+        self.after: dict[int, Hook] = {}
+
+    def arrive(self, grads: Sequence[Node | None]) -> Sequence[Node | None]:
+        """The gradients of the values, or what hooks made of them."""
+        for hook in list(self.before.values()):
+            grads = self._changed(hook, grads, self._shown(grads))
+        return grads
+
+    def leave(self, parts: Sequence[Node | None], grads: Sequence[Node | None]) -> Sequence[Node | None]:
+        """The gradients of the inputs, or what hooks made of them."""
+        given = self._shown(grads) if self.after else ()
+        for hook in list(self.after.values()):
+            parts = self._changed(hook, parts, self._shown(parts), given)
+        return parts
+
+    def _shown(self, grads: Sequence[Node | None]) -> tuple[Any, ...]:
+        return tuple([None if grad is None else self.wrap(grad) for grad in grads])
+
+    def _changed(self, hook: Hook, grads: Sequence[Node | None], *shown: tuple[Any, ...]) -> Sequence[Node | None]:
+        found = hook(*shown)
+        if found is None:
+            return grads
+        made = found if isinstance(found, tuple) else (found,)
+        if len(made) != len(grads):
+            raise RuntimeError(
+                f"hook '{_name(hook)}' has returned an incorrect number of values (got {len(made)}, but expected "
+                f"{len(grads)})"
+            )
+        pairs = zip(made, grads, strict=True)
+        return [None if new is None else new._node if old is None else _fitting(hook, new, old) for new, old in pairs]
+
+
+def _gone() -> None:
+    """For what no tensor waits for."""
+
+
+def _name(hook: Hook) -> str:
+    return getattr(hook, "__name__", type(hook).__name__)
+
+
+def _fitting(hook: Hook, changed: object, grad: Node) -> Node:
+    """The gradient that a hook gave. Raises TypeError for what is no tensor, RuntimeError for another size or dtype."""
+    node = getattr(changed, "_node", None)
+    if not isinstance(node, Node):
+        raise TypeError(f"expected Variable, but hook returned '{type(changed).__name__}'")
+    if node.spec.shape != grad.spec.shape:
+        raise RuntimeError(f"hook '{_name(hook)}' has changed the size of value")
+    if node.spec.dtype is not grad.spec.dtype:
+        raise RuntimeError(
+            f"hook '{_name(hook)}' has changed the type of value (was {grad.spec.dtype} got {node.spec.dtype})"
+        )
+    return node
 
 
 class RemovableHandle:

@@ -6,13 +6,17 @@ program is PyTorch's as far as these patterns go; any other op has its own name.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from pywebgpu.ir.graph import OUTPUT, Custom, Leaf, Node
+from pywebgpu.tensor.grad_accumulator import FunctionHooks, GradAccumulator, Hook, RemovableHandle
 
 if TYPE_CHECKING:
     from pywebgpu.tensor.base import TensorBase
+
+Wrap = Callable[[Node], Any]
 
 # The names of ops that PyTorch calls otherwise. Names without a number get 0.
 NAMES = {
@@ -149,11 +153,11 @@ def _moved(node: Node) -> str | None:
 class GradFn:
     """The function whose gradient a node is, as torch shows it: compared by the node."""
 
-    __slots__ = ("_node",)
+    __slots__ = ("_node", "_wrap")
     variable: object
 
-    def __init__(self, node: Node) -> None:
-        self._node = node
+    def __init__(self, node: Node, wrap: Wrap) -> None:
+        self._node, self._wrap = node, wrap
 
     def name(self) -> str:
         return type(self).__name__
@@ -163,8 +167,8 @@ class GradFn:
         """The functions of the values that this one reads, and which result of each; None of what wants no gradient."""
         found: list[tuple[GradFn | None, int]] = []
         for inner in _reads(_value(self._node)):
-            if not isinstance(inner.op, Leaf) or inner.requires or inner.op.name == "data":
-                found.append((of(inner), 0))
+            if _is_read(inner):
+                found.append((of(inner, self._wrap), 0))
         return tuple(found)
 
     @property
@@ -175,10 +179,27 @@ class GradFn:
     def requires_grad(self) -> bool:
         return self._node.requires
 
-    def register_hook(self, hook: object) -> NoReturn:
-        raise NotImplementedError(f"{self.name()}.register_hook: use Tensor.register_hook on what it made or read")
+    def register_hook(self, hook: Hook) -> RemovableHandle:
+        """hook(grad_inputs, grad_outputs) when those of the inputs are known; what it returns replaces them."""
+        return RemovableHandle(self._hooks().after, hook)
 
-    register_prehook = register_hook
+    def register_prehook(self, hook: Hook) -> RemovableHandle:
+        """hook(grad_outputs) before the gradients of the inputs are computed; what it returns replaces them."""
+        return RemovableHandle(self._hooks().before, hook)
+
+    def _hooks(self) -> FunctionHooks:
+        """Those of the function: of one that users wrote they lie in its call, else where the gradient arrives."""
+        node = self._node
+        if isinstance(node.op, Custom):
+            call = node.attrs["call"]
+            call.hooks = getattr(call, "hooks", None) or FunctionHooks((), self._wrap)
+            return call.hooks  # type: ignore[no-any-return]
+        if node.accumulator is None:
+            node.accumulator = GradAccumulator(None, self._wrap)
+        if node.accumulator.function is None:
+            reads = [] if _is_leaf(node) else [_passed(inner) for inner in _reads(_value(node)) if _is_read(inner)]
+            node.accumulator.function = FunctionHooks(reads, self._wrap)
+        return node.accumulator.function  # type: ignore[no-any-return]
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, GradFn) and other._node is self._node
@@ -195,6 +216,9 @@ class AccumulateGrad(GradFn):
 
     __slots__ = ()
 
+    def name(self) -> str:
+        return "torch::autograd::AccumulateGrad"
+
     @property
     def variable(self) -> TensorBase | None:  # type: ignore[override]
         return self._node.accumulator.tensor() if self._node.accumulator is not None else None
@@ -204,13 +228,24 @@ class AccumulateGrad(GradFn):
         return ()
 
 
-def of(node: Node) -> GradFn | None:
-    """What stands for a node; None where no gradient flows."""
+def of(node: Node, wrap: Wrap) -> GradFn | None:
+    """What stands for a node; None where no gradient flows. wrap: makes tensors of gradients, for hooks."""
     if not node.requires:
         return None
+    node = _passed(node)
+    return AccumulateGrad(node, wrap) if _is_leaf(node) else _kind(name(node))(node, wrap)
+
+
+def _passed(node: Node) -> Node:
+    """The node behind what PyTorch has no function for."""
     while not _is_leaf(node) and node.op.name in PASSING and node.inputs:
         node = node.inputs[0]
-    return AccumulateGrad(node) if _is_leaf(node) else _kind(name(node))(node)
+    return node
+
+
+def _is_read(node: Node) -> bool:
+    """Whether a function of PyTorch's counts it among its inputs: tensors, and no numbers."""
+    return not isinstance(node.op, Leaf) or node.requires or node.op.name == "data"
 
 
 def _is_leaf(node: Node) -> bool:

@@ -8,6 +8,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from pywebgpu.autodiff import backward as walk
+from pywebgpu.composites import arithmetic
 from pywebgpu.errors import ShapeError
 from pywebgpu.ir.graph import Node, thread_state
 from pywebgpu.ops import pointwise
@@ -106,6 +107,6 @@ def _seeds(tensors: TensorBase | Sequence[TensorBase], given: Grads) -> tuple[li
                     f"Mismatch in shape: grad_output[0] has a shape of {seed.shape} and output[0] has a shape of "
                     f"{output.shape}."
                 )
-            seeds.append(seed._node)
+            seeds.append(arithmetic.cast(seed._node, node.spec.dtype))
         roots.append(node)
     return roots, seeds

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from pywebgpu import shapes
 from pywebgpu.composites import joining
+from pywebgpu.dtypes import Kind
 from pywebgpu.errors import RangeError, ShapeError
 from pywebgpu.ops import movement, pointwise, reduction
 from pywebgpu.tensor import layout
@@ -268,6 +269,8 @@ class MovementMethods(TensorBase):
             raise ShapeError("narrow() cannot be applied to a 0-dim tensor.")
         if isinstance(start, TensorBase):
             given: Any = start
+            if given.ndim or given.dtype.kind is not Kind.INT:
+                raise ShapeError("start must be an 0-dim integral Tensor.")
             start = int(given.item())
         at = shapes.axis(dim, self.ndim)
         n = self.shape[at]

@@ -269,7 +269,7 @@ def gradient(
         raise RuntimeError("torch.gradient only supports edge_order=1 and edge_order=2.")
     if any(input.shape[axis] < edge_order + 1 for axis in axes):
         raise RuntimeError("torch.gradient expected each dimension size to be at least edge_order+1")
-    x = input if input.dtype.is_floating_point else input.to(dtypes.default())
+    x = input if input.dtype.kind is dtypes.Kind.FLOAT else input.to(dtypes.default())
     return tuple(_slope(x, axis, step, edge_order) for axis, step in zip(axes, apart, strict=True))
 
 

@@ -130,7 +130,10 @@ class ReshapingMethods(ConversionMethods):
         return found
 
     H = property(lambda self: self.t().conj())
-    mH = property(adjoint)
+
+    @property
+    def mH(self) -> Tensor:
+        return self.adjoint()
 
     # In position: the tensor becomes another view, or leaves its history
 

@@ -44,3 +44,51 @@ case("linalg.matrix_power_negative", call("linalg.matrix_power", n=-2), randn(3,
 case("norm_nuc", call("norm", "nuc"), randn(3, 4))
 case("linalg.det_of_a_singular_matrix", lambda torch, x: torch.linalg.det(x.unsqueeze(1) * x), randn(3))
 case("linalg.matrix_rank", lambda torch, x: torch.linalg.matrix_rank(x.unsqueeze(1) * x), randn(3, grad=False))
+
+
+# Complex matrices, given as pairs of numbers.
+
+
+def of_pairs(fn: Function, count: int = 1) -> Function:
+    """The function of matrices whose elements are pairs, with the sizes of complex results."""
+
+    def call(torch, *inputs):
+        given = [torch.view_as_complex(x) if at < count else x for at, x in enumerate(inputs)]
+        found = fn(torch, *given)
+        parts = found if isinstance(found, (list, tuple)) else [found]
+        return [torch.view_as_real(part.resolve_conj()) if part.is_complex() else part for part in parts]
+
+    return call
+
+
+def hermitian(x):
+    return x @ x.mH + x.shape[-1] * x.new_ones(x.shape[-1]).diag()
+
+
+C = randn(2, 3, 3, 2)
+for function in ("inv", "det", "qr", "lu_factor", "lu", "slogdet", "svdvals", "pinv"):
+    case(f"linalg.{function}_complex", of_pairs(call(f"linalg.{function}")), C)
+for name, fn in {
+    "solve": lambda torch, a, b: torch.linalg.solve(a, b), "vecdot": lambda torch, a, b: torch.linalg.vecdot(a, b),
+    "solve_triangular": lambda torch, a, b: torch.linalg.solve_triangular(a, b, upper=True),
+}.items():  # fmt: skip
+    case(f"linalg.{name}_complex", of_pairs(fn, 2), C, C)
+for name, fn in {
+    "cholesky": lambda torch, a: torch.linalg.cholesky(hermitian(a)),
+    "cholesky_upper": lambda torch, a: torch.linalg.cholesky(hermitian(a), upper=True),
+    "eigvalsh": lambda torch, a: torch.linalg.eigvalsh(hermitian(a)),
+    "eigh": lambda torch, a: torch.linalg.eigh(hermitian(a))[1].abs(),
+    "svd": lambda torch, a: [part.abs() for part in torch.linalg.svd(a)],
+    "logdet": lambda torch, a: torch.logdet(a),
+}.items():
+    case(f"linalg.{name}_complex", of_pairs(fn), C)
+case("linalg.eig", lambda torch, x: [part.abs().sort(-1)[0] for part in torch.linalg.eig(x)], randn(2, 3, 3))
+case("linalg.eigvals_complex", of_pairs(lambda torch, x: torch.linalg.eigvals(x).abs().sort(-1)[0]), C)
+for twice in (False, True):
+    fn = lambda torch, x, twice=twice: torch.linalg.ldl_factor(x, hermitian=twice)  # noqa: E731
+    case(f"linalg.ldl_factor_complex_{twice}", of_pairs(fn), C, grad=False)
+case("linalg.ldl_factor", call("linalg.ldl_factor"), randn(2, 5, 5), grad=False)
+case(
+    "linalg.ldl_solve", lambda torch, x, b: torch.linalg.ldl_solve(*torch.linalg.ldl_factor(x), b),
+    randn(2, 5, 5), randn(2, 5, 3), grad=False,
+)  # fmt: skip

@@ -29,6 +29,10 @@ for corners in (False, True):
     for size in ((7, 3), (4, 9)):
         fn = functional("interpolate", size=size, mode="bicubic", align_corners=corners)
         case(f"interpolate_bicubic_{size[0]}_{corners}", fn, randn(2, 3, 5, 4))
+    for mode in ("bilinear", "bicubic"):
+        fn = functional("interpolate", size=(2, 9), mode=mode, align_corners=corners, antialias=True)
+        case(f"interpolate_antialias_{mode}_{corners}", fn, randn(2, 3, 7, 4))
+        case(f"interpolate_antialias_{mode}_{corners}_bytes", fn, integers(1, 2, 7, 4, low=0, high=256, dtype="uint8"))
 
 
 def pooled(torch, x):

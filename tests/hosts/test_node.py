@@ -1,5 +1,6 @@
 """`pywebgpu node SCRIPT`: what a script sees of its process is what plain Python shows it."""
 
+import json
 import os
 import signal
 import subprocess
@@ -155,7 +156,8 @@ except Exception as error:
 for _ in range(2):
     called(click, create_proxy(torch.webgpu.handler(show)))
 called(click, create_proxy(torch.webgpu.handler(lambda: torch.ones(2, 3) @ torch.ones(4))))
-run_sync(asyncio.sleep(0.3))
+while len(seen) < 2:
+    run_sync(asyncio.sleep(0.1))
 print(seen)
 """
     done = run(script(tmp_path, text), cwd=tmp_path)
@@ -200,6 +202,29 @@ def test_a_planted_node_is_not_run(tmp_path: Path) -> None:
         done = run("-c", "print('right')", cwd=folder)
         assert (done.stdout, done.stderr) == ("right\n", "")
     assert not (tmp_path / "run").exists()
+
+
+def test_memory_that_was_kept_is_restored_and_made_anew_where_it_is_damaged(tmp_path: Path) -> None:
+    modules = installation.find_modules().path
+    for name in ("pyodide", "webgpu"):
+        (tmp_path / name).symlink_to(modules / name)
+    kept = tmp_path / ".cache" / "pywebgpu"
+    kept.mkdir(parents=True)
+    version = json.loads((modules / "pyodide" / "package.json").read_text(encoding="utf-8"))["version"]
+    file = kept / f"pyodide-{version}.snapshot"
+    file.write_bytes(b"damaged" * 1000)
+    job = json.dumps({"modules": str(tmp_path), "package": str(ROOT / "pywebgpu"), "packages": [], "interrupts": None})
+    code = "import os, random; print(os.environ['SOME_WORD'], random.random())"
+    words = [*devices.node_command(), "--no-warnings", str(ROOT / "js_bridge" / "node.mjs"), job, "-c", code]
+    said, made = [], []
+    for word in ("one", "two"):
+        environment = os.environ | {"SOME_WORD": word}
+        said += subprocess.run(words, capture_output=True, text=True, env=environment, check=True).stdout.splitlines()
+        made.append(file.stat().st_mtime_ns)
+    assert [line.split()[0] for line in said] == ["one", "two"]
+    assert said[0].split()[1] != said[1].split()[1]
+    assert made[0] == made[1]
+    assert list(kept.iterdir()) == [file]
 
 
 def test_output_keeps_its_order(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ A host is cpu or native (device webgpu by wgpu-py), where PyTorch itself is; or 
 sent, in float32: those of operators that have a name in torch.
 
     --most N      samples of each operator (8)
+    --part K/N    each Nth operator from the Kth on, beside what is known of the others: a device may be slow
     --only TEXT   operators whose names hold TEXT; nothing is written
     --errors      also what must be refused
     --verbose     each sample that did not pass
@@ -20,7 +21,7 @@ import torch
 
 from tests.devices import prepare_environment
 from tests.opdb import elsewhere, modules, operators, report
-from tests.opdb.verdict import KINDS, PASSED, Verdict
+from tests.opdb.verdict import KINDS, LACKING, PASSED, Verdict
 
 HOSTS = {"cpu": "cpu", "native": "webgpu", "node": "webgpu", "chromium": "webgpu"}
 
@@ -31,6 +32,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--host", choices=tuple(HOSTS), default="cpu")
     parser.add_argument("--dtype", default="float32")
     parser.add_argument("--most", type=int, default=8)
+    parser.add_argument("--part", default="")
     parser.add_argument("--only", default="")
     parser.add_argument("--errors", action="store_true")
     parser.add_argument("--verbose", action="store_true")
@@ -44,7 +46,7 @@ def main(arguments: list[str]) -> int:
     )
     print(report.summary(section), f"{time.monotonic() - start:.0f} s")
     if not options.only:
-        report.write(host, options.dtype, section)
+        report.write(host, options.dtype, section, whole=not options.part)
     return 0
 
 
@@ -52,10 +54,11 @@ def measured(host: str, dtype: torch.dtype, options: Any) -> dict[str, Any]:
     """What became of all samples, by family, and of each family by entry."""
     device = HOSTS[host]
     found: dict[str, dict[str, Any]] = {"operators": {}, "modules": {}, "optimizers": {}}
-    for name, op in operators.entries().items():
+    first, _, step = (options.part or "0/1").partition("/")
+    for name, op in list(operators.entries().items())[int(first) :: int(step)]:
         if options.only in name:
             _add(found["operators"], name, list(operators.judge(op, dtype, device, options.most)), options)
-    if dtype is torch.float32:
+    if dtype is torch.float32 and int(first) == 0:
         for name, info in modules.modules().items():
             if options.only in name:
                 _add(found["modules"], name, list(modules.judge_module(info, dtype, device, options.most)), options)
@@ -80,8 +83,10 @@ def _add(family: dict[str, Any], name: str, verdicts: list[Verdict], options: An
     if not verdicts:
         return
     counts = Counter(item.kind for item in verdicts)
-    first = next((item.why for item in verdicts if item.kind != PASSED), "")
-    family[name] = {kind: counts[kind] for kind in KINDS} | ({"first": first} if first else {})
+    first = next((item.why for item in verdicts if item.kind not in (PASSED, LACKING)), "")
+    family[name] = {kind: counts[kind] for kind in KINDS if kind != LACKING or counts[kind]} | (
+        {"first": first} if first else {}
+    )
     if options.verbose or options.only:
         for number, item in enumerate(verdicts):
             if item.kind != PASSED:

@@ -1,6 +1,7 @@
 """Values and functions of PyTorch as those of pywebgpu, so that what calls PyTorch calls pywebgpu."""
 
 import contextlib
+import dataclasses
 import functools
 import importlib
 import io
@@ -29,6 +30,7 @@ SPACES = (
     "autograd",
     "_C._nn",
     "masked",
+    "sparse",
 )
 
 
@@ -77,6 +79,9 @@ class Translator:
                 return functools.partial(
                     self.value(value.func), *self.value(value.args), **self.value(dict(value.keywords))
                 )
+        if dataclasses.is_dataclass(value) and not isinstance(value, type) and id(type(value)) in paths():
+            fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+            return named(paths()[id(type(value))])(**self.value(fields))
         return self.function(value) if callable(value) else value
 
     def _layer(self, value: torch.nn.Module) -> Any:

@@ -1,4 +1,4 @@
-"""What became of a sample: passed, wrong, refused or absent; and how values are held against PyTorch's."""
+"""What became of a sample: passed, wrong, refused, absent, or not for a device; how values are held against PyTorch."""
 
 import signal
 from collections.abc import Callable, Iterator
@@ -14,8 +14,9 @@ from tests.cases.tolerance import tolerance
 from tests.opdb.gradients import is_tensor, leaves
 from tests.opdb.translate import AbsentError
 
-PASSED, WRONG, REFUSED, ABSENT = "passed", "wrong", "refused", "absent"
-KINDS = (PASSED, WRONG, REFUSED, ABSENT)
+PASSED, WRONG, REFUSED, ABSENT, LACKING = "passed", "wrong", "refused", "absent", "float64"
+KINDS = (PASSED, WRONG, REFUSED, ABSENT, LACKING)
+NO_DOUBLES = "WebGPU has no float64"  # what a sample is told that asks for them there
 SECONDS = 60  # for one sample
 
 
@@ -39,7 +40,7 @@ def judged(run: Callable[[], None]) -> Verdict:
     except Difference as error:
         return Verdict(WRONG, str(error))
     except (PywebgpuError, NotImplementedError) as error:
-        return Verdict(REFUSED, text(error))
+        return Verdict(LACKING if NO_DOUBLES in str(error) else REFUSED, text(error))
     except AttributeError as error:
         return Verdict(ABSENT if "has no attribute" in str(error) else WRONG, text(error))
     except TypeError as error:

@@ -24,6 +24,10 @@ def test_refusals_say_why(path: str) -> None:
                 absent.find(path, name)(3)
 
 
+def test_the_list_of_the_documentation_is_that_of_the_installed_version() -> None:
+    assert names.WRITTEN.read_text(encoding="utf-8") == names.text(), "run: python -m tests names --write"
+
+
 def test_other_names_are_attribute_errors() -> None:
     for holder in (pywebgpu, pywebgpu.nn, pywebgpu.cuda, pywebgpu.ones(1, device="cpu"), pywebgpu.compiler):
         assert not hasattr(holder, "no_such_name")

@@ -82,6 +82,17 @@ def slices_that_are_written(wrap: Wrap, make: Any) -> list[Any]:
     return [*[step(data[at : at + 3]) for at in (0, 2, 5, 0)], data]
 
 
+def views_of_batches(wrap: Wrap, make: Any) -> list[Any]:
+    step, found = wrap(lambda x: x.add_(1.0).sum()), []
+    for n in range(3):
+        batch = make([[float(n), 1.0, 2.0], [3.0, 4.0, 5.0]])
+        found += [step(batch[:, 1:]), step(batch[:, :-1]), batch]
+    with torch.no_grad():
+        leaf = make([[1.0, 2.0, 3.0], [3.0, 4.0, 5.0]], requires_grad=True)
+        found += [step(leaf[:, 1:]), leaf.detach().clone(), step(leaf[:, 1:]), leaf.detach()]
+    return found
+
+
 def arrays_that_change(wrap: Wrap, make: Any) -> list[Any]:
     x, array = make([1.0, 2.0]), np.ones(2, "float32")
     step = wrap(lambda x, array: x * torch.from_numpy(array).to(x.device))
@@ -276,6 +287,7 @@ ARGUMENTS = (
     history_that_flows_in,
     leaves_with_gradients,
     slices_that_are_written,
+    views_of_batches,
     arrays_that_change,
     dataclasses_in_and_out,
     containers_that_are_written,
@@ -301,6 +313,14 @@ STATE = (
 @pytest.mark.parametrize("program", [*ARGUMENTS, *STATE], ids=lambda program: program.__name__)
 def test_steps_equal_eager_ones(program: Program, device: str) -> None:
     same(program, device)
+
+
+def test_views_of_a_batch_that_has_a_name_are_replayed(device: str) -> None:
+    step = torch.compile(lambda x, y: (x - y).sum())
+    for n in range(6):
+        batch = torch.arange(5.0, device=device) * n
+        assert step(batch[1:], batch[:-1]).item() == 4.0 * n
+    assert step.counters["captures"] == 1
 
 
 def test_an_index_out_of_range_is_told_in_a_replay_too(device: str) -> None:

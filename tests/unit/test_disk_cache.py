@@ -27,10 +27,31 @@ print(json.dumps([state.default.counters["stored_hits"], [kernel.wgsl for kernel
 """
 
 
-def run(folder: Path, **changes: str) -> tuple[int, list[str]]:
+TRAINING = """
+import os
+import pywebgpu as torch
+torch.set_default_device("null")
+model = torch.nn.Linear(4, 4)
+optimizer = torch.optim.AdamW(model.parameters())
+def step():
+    optimizer.zero_grad()
+    model(torch.ones(4, 4)).sum().backward()
+    optimizer.step()
+step()
+step()
+torch.webgpu.synchronize()
+torch.visualize(step, os.environ["PYWEBGPU_CACHE"] + ".html")
+"""
+
+
+def output(script: str, folder: Path, **changes: str) -> str:
     environment = os.environ | {"PYWEBGPU_CACHE": str(folder)} | changes
-    done = subprocess.run([sys.executable, "-c", SCRIPT], cwd=ROOT, env=environment, capture_output=True, check=True)
-    hits, kernels = json.loads(done.stdout)
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, env=environment, capture_output=True, check=True)
+    return done.stdout.decode()
+
+
+def run(folder: Path, **changes: str) -> tuple[int, list[str]]:
+    hits, kernels = json.loads(output(SCRIPT, folder, **changes))
     return hits, kernels
 
 
@@ -38,6 +59,14 @@ def test_the_second_process_compiles_nothing(tmp_path: Path) -> None:
     hits, kernels = run(tmp_path)
     assert (hits, len(list(tmp_path.glob("*.json"))) > 0) == (0, True)
     assert run(tmp_path) == (len(list(tmp_path.iterdir())), kernels)
+
+
+def test_a_program_of_a_file_is_drawn_like_a_new_one(tmp_path: Path) -> None:
+    pages = []
+    for _ in range(2):
+        output(TRAINING, tmp_path / "kept")
+        pages.append((tmp_path / "kept.html").read_text(encoding="utf-8"))
+    assert pages[0] == pages[1]
 
 
 def test_another_way_of_compiling_is_another_program(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """What notebooks show: escaped, whole, and never an error instead."""
 
+import asyncio
 import builtins
 import re
 import sys
@@ -13,7 +14,7 @@ import pytest
 
 import pywebgpu as torch
 from pywebgpu import nn
-from pywebgpu.display import Live, chart, html, places, values
+from pywebgpu.display import Live, chart, html, places, stoppable, values
 from pywebgpu.errors import CannotWaitError, DeviceLostError
 from pywebgpu.profiler import profile
 
@@ -179,6 +180,20 @@ def test_live_is_one_line_elsewhere(capsys: pytest.CaptureFixture[str]) -> None:
         for step in range(8):
             plot.log(loss=8 - step)
     assert capsys.readouterr().err == "run  step 8  loss 1 █▇▆▅▄▃▂▁\n"
+
+
+def test_a_loop_that_is_stopped_ends_before_its_next_step() -> None:
+    loop, seen = stoppable(range(5)), []
+    for step in loop:
+        seen.append(step)
+        if step == 2:
+            loop.stop()
+    assert (seen, loop.step, loop.stopped) == ([0, 1, 2], 3, True)
+
+    async def steps() -> list[int]:
+        return [step async for step in stoppable(range(3))]
+
+    assert asyncio.run(steps()) == [0, 1, 2]
 
 
 def test_live_keeps_what_cannot_be_read_until_it_can(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 import cProfile
 import json
 import pstats
+from collections import Counter
 from dataclasses import fields
 from typing import Any
 
@@ -10,9 +11,12 @@ import pytest
 
 import pywebgpu as torch
 from pywebgpu.bench import gpt, growth, main, workloads
+from pywebgpu.compiler.program import Dispatch
+from pywebgpu.kernels.kernel import Limits
+from pywebgpu.kernels.target import Target
 from pywebgpu.runtime import program_cache, state
 from tests.cases.optim import RULES
-from tests.unit.compiled import programs
+from tests.unit.compiled import NULL, programs
 
 SMALL = (1, 2)
 
@@ -50,6 +54,15 @@ def test_twice_the_layers_cost_twice_the_calls() -> None:
     calls(2)  # What is found once in a process is known then.
     few, some, many = calls(4), calls(8), calls(16)
     assert many - some <= 2.1 * (some - few)
+
+
+def test_only_the_head_has_products_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first layer reads what was looked up as the others read what the layer before them gave."""
+    monkeypatch.setattr(NULL, "target", Target(True, Limits(bindings=10)))
+    step = workloads.training_of(gpt.Shape(layers=3)).build(torch, "null")
+    program = max(programs(step), key=lambda one: len(one.steps))
+    uses = Counter(one.kernel for one in program.steps if isinstance(one, Dispatch))
+    assert sum(program.kernels[at].name.startswith("matmul") for at, count in uses.items() if count == 1) <= 3
 
 
 def steps_that_compile(rule: str, options: dict[str, Any], device: str, *, count: int, read: bool) -> list[int]:

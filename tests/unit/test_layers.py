@@ -61,6 +61,7 @@ LAYERS = (
         "doctor",
         "exporter",
         "factorization",
+        "ldl_factors",
         "lu_factors",
         "fft",
         "nn/utils/parametrizations",
@@ -93,7 +94,7 @@ OPTIONAL = {
     "js": ({"devices/bridged.py"}, {"devices/bridged.py", "display", "doctor", "hosts/test_server.py", "io"}),
     "pyodide": (
         {"devices/bridged.py", "devices/js_modules.py"},
-        {"devices/bridged.py", "devices/js_modules.py", "doctor", "hosts/test_server.py", "io"},
+        {"devices/bridged.py", "devices/js_modules.py", "display", "doctor", "hosts/test_server.py", "io"},
     ),
     "torch": (set(), {"bench"}),
     "playwright": (set(), {"hosts"}),

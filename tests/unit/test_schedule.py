@@ -12,9 +12,11 @@ from hypothesis import strategies as st
 import pywebgpu as torch
 from pywebgpu import devices
 from pywebgpu.compiler import fusion, inlining
+from pywebgpu.compiler.driver import compile_graph
 from pywebgpu.compiler.program import Dispatch
 from pywebgpu.errors import CompileError
 from pywebgpu.kernels.kernel import Limits
+from pywebgpu.kernels.target import Features, Target
 from pywebgpu.nn import functional as F
 from pywebgpu.ops import indexing
 from pywebgpu.runtime import program_cache
@@ -468,6 +470,20 @@ def test_a_large_result_lies_where_its_operand_lay_that_nobody_reads_any_more() 
     assert len({slot.buffer for slot in later.slots if slot.nbytes > 1 << 22}) == 2, "it is read afterwards"
     other = for_limits(DEFAULT, product.softmax(-1) + product.flip(0))
     assert len({slot.buffer for slot in other.slots if slot.nbytes > 1 << 22}) > 1, "another row is read"
+
+
+@pytest.mark.parametrize(
+    ("bindings", "kernels"), [(12, ["rows_sum_sum_rows", "rows_sum"]), (8, ["rows_sum", "rows_sum"])]
+)
+def test_gradients_of_a_norms_weights_are_begun_where_its_rows_are_walked(bindings: int, kernels: list[str]) -> None:
+    """The second kernel reads what each few rows add up to: memory is read once, unless bindings are few."""
+    x, weight, bias = (leaf(*shape).requires_grad_() for shape in ((512, 768), (768,), (768,)))
+    found = torch.autograd.grad(F.layer_norm(x, (768,), weight, bias), (x, weight, bias), leaf(512, 768))
+    target = Target(True, Limits(bindings=bindings), Features(family="nvidia", cores=8))
+    program = compile_graph(tuple(one._node for one in found), target)
+    assert [kernel.name for kernel in program.kernels] == kernels
+    read = sum(program.slots[at].nbytes for at in program.steps[1].slots)
+    assert (read < program.slots[0].nbytes) == (bindings == 12)
 
 
 def test_other_readers_run_before_the_write() -> None:

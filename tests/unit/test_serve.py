@@ -20,14 +20,15 @@ from pywebgpu.hosts import first_kernels, serve, site, stripping
 
 ROOT = Path(__file__).parents[2]
 INDEX = (ROOT / "web" / "index.html").read_text(encoding="utf-8")
-ADDRESSES = re.findall(r'"/modules/(.+?)"', INDEX)
+ADDRESSES = re.findall(r'"./modules/(.+?)"', INDEX)
 _SPEC = importlib.util.spec_from_file_location("parts", ROOT / "web" / "parts.py")
 assert _SPEC is not None
 assert _SPEC.loader is not None
 parts = importlib.util.module_from_spec(_SPEC)
 _SPEC.loader.exec_module(parts)
 DOWNLOAD = 300_000  # bytes that the Train tab may load besides Pyodide
-LAZY = ("editor", "sharing")  # modules that come with the Editor tab
+# Modules of the other tabs, of the first view, and of what is looked at when it is opened.
+LAZY = ("editor", "sharing", "first", "inside", "program_view", "measure")
 # What it loads, besides its archive, text and packages.
 PAGE = (
     "",
@@ -221,9 +222,10 @@ def without_type(node: ast.AST) -> ast.AST:
 
 
 def test_text_to_train_on_is_this_pythons(pages: site.Site) -> None:
-    text = members(pages.file("training.xz"))["corpus.txt"]
-    assert len(text) > 100_000
-    assert b"The " in text
+    text = pages.file("documentation.txt")
+    assert text is not None
+    assert len(text.body) > 100_000
+    assert b"The " in text.body
 
 
 def test_versions_are_those_of_the_lock_file() -> None:

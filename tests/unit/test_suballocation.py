@@ -4,6 +4,7 @@ import copy
 import gc
 import io
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 
 import pywebgpu as torch
 from pywebgpu import nn
-from pywebgpu.compiler import serialization, wire
+from pywebgpu.compiler import in_place, serialization, wire
 from pywebgpu.compiler.program import Dispatch, Program, Slot
 from pywebgpu.io import safetensors
 from pywebgpu.ir.graph import Spec
@@ -48,6 +49,38 @@ def bound(program: Program) -> list[list[tuple[int, int | None]]]:
 
 
 # Programs
+
+
+def test_a_large_result_lies_where_the_pack_lay_that_it_is_made_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Gradients that are divided by the scale of a loss: nothing else reads them."""
+    monkeypatch.setattr(in_place, "LARGE", 1)
+    a, b, c = leaf(64, 64), leaf(64, 64), leaf(64, 64)
+    first, second = a @ b, b @ c
+    buffers = {slot.buffer for slot in compiled(pack(first, second) * 0.5).slots[3:]}
+    assert len(buffers) == 1
+    for wanted, count in (
+        ((first.sum(1), pack(first, second) * 0.5), 1),
+        ((pack(first, second) * 0.5, first.sum(1)), 2),
+    ):
+        program = compiled(*wanted)
+        assert len({slot.buffer for slot in program.slots if slot.nbytes == 8 * 64 * 64}) == count
+
+
+def test_halves_of_weights_are_cast_by_one_kernel() -> None:
+    """They lie in one vector, and products read their ranges of its halves."""
+    size, flat, x = 1 << 18, leaf(1 << 20), leaf(512, 512, dtype=torch.float16)
+    cut = [partial(packing.piece, start=at * size, shape=(512, 512)) for at in range(3)]
+    weights = [apply(one, flat).half() for one in cut]
+    program = compiled(*(x @ weight for weight in weights))
+    names = [program.kernels[step.kernel].name for step in program.steps if isinstance(step, Dispatch)]
+    assert names.count("map_cast") == 1
+    products = [at for at, name in enumerate(names) if "matmul" in name]
+    assert len(products) == 3
+    (halves,) = set.intersection(*({buffer for buffer, _ in bound(program)[at]} for at in products)) - {0, 1}
+    starts = {offset for at in products for buffer, offset in bound(program)[at] if buffer == halves}
+    assert starts == {0, 2 * size, 4 * size}
+    apart = compiled(x @ weights[0])
+    assert len(apart.kernels) <= 2, "half of the vector would be cast for nothing"
 
 
 def test_rows_are_added_where_a_product_wrote() -> None:

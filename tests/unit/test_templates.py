@@ -28,9 +28,9 @@ DEFAULT = Limits()
 FEW = 6  # launches of a template that are run on a device; all of them are compiled
 TARGETS = {
     "default": Target(True, DEFAULT),
-    "emulated": Target(True, replace(DEFAULT, emulated=True)),
     "large": Target(True, replace(DEFAULT, shared_bytes=48 << 10), Features(kind="discrete")),
     "subgroups": Target(True, DEFAULT, Features((SUBGROUPS,), (8, 32), family="nvidia", translator="tint")),
+    "emulated": Target(True, replace(DEFAULT, emulated=True), Features((SUBGROUPS,), (4, 4), family="swiftshader")),
     "small": Target(True, replace(DEFAULT, workgroup_size=100, shared_bytes=8 << 10)),
 }
 

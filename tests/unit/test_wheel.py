@@ -34,7 +34,7 @@ def test_wheel_holds_the_bridge(names: set[str]) -> None:
 def test_wheel_holds_the_pages(names: set[str]) -> None:
     pages = {path.name for path in (ROOT / "web").iterdir() if path.suffix in (".css", ".html", ".mjs", ".py", ".svg")}
     assert {f"pywebgpu/web/{name}" for name in pages} <= names
-    assert {f"pywebgpu/web/chargpt/{name}.py" for name in ("data", "model", "train")} <= names
+    assert {f"pywebgpu/web/chargpt/{name}.py" for name in ("data", "model", "texts", "train")} <= names
 
 
 def test_wheel_holds_nothing_else(names: set[str]) -> None:

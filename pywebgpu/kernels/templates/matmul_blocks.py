@@ -39,7 +39,8 @@ MATRICES = (  # rows, columns, depth, and matrices of a subgroup, of 16 x 16
 )  # fmt: skip
 MATRIX = SubgroupMatrix("f16", "f32", 16, 16, 16)
 STORED = ("float32", "float16", "bfloat16")  # whose operands may be
-PARTS = (2, 3, 4, 6, 8, 11, 12, 16)  # of k, that workgroups share
+PARTS = (2, 3, 4, 6, 8, 11, 12, 16, 24, 32, 48, 64)  # of k, that workgroups share: at most
+MANY, ENDLESS, FEW = 16, 1 << 14, 1 << 18  # so many, but where k has more steps for fewer results: convolutions
 SPAN = 64  # what the steps of a part are a multiple of: the depth of every block divides it
 LEAST = 64  # steps of a part, at least
 ROOM = 64 << 20  # bytes of all parts
@@ -194,7 +195,8 @@ def fitting(layout: str, limits: Limits) -> tuple[Block, ...]:
 def _most(sizes: tuple[int, ...]) -> int:
     """Parts of k: each has something to do, and all of them together are not too large."""
     batches, m, n, depth = sizes
-    return min(depth // LEAST, ROOM // max(WORD * batches * m * n, 1), PARTS[-1])
+    parts = PARTS[-1] if depth >= ENDLESS and batches * m * n <= FEW else MANY
+    return min(depth // LEAST, ROOM // max(WORD * batches * m * n, 1), parts)
 
 
 @lru_cache(256)

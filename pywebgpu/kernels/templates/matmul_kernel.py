@@ -17,7 +17,7 @@ from pywebgpu.ir.graph import Movement, Node, Reduction
 from pywebgpu.kernels import ir
 from pywebgpu.kernels.access import down, only_moves
 from pywebgpu.kernels.builder import Builder, element, rounded
-from pywebgpu.kernels.ir import GROUP, LANE, Array, Expr, Type, Var, construct, scalar, smaller
+from pywebgpu.kernels.ir import GROUP, LANE, U32, Array, Const, Expr, Type, Var, call, construct, scalar, smaller
 from pywebgpu.kernels.kernel import Kernel
 from pywebgpu.kernels.launch import Launch, Problem
 from pywebgpu.kernels.template import Computation
@@ -26,6 +26,7 @@ from pywebgpu.symbolic import Sym, flatten, variable
 
 FULL, LEFT, RIGHT = "full", "left", "right"  # a node of a product has an element a result, a row, or a column
 LINE = 4  # neighbours in memory that make up for what lies between the runs that they are of
+BROADCAST = "broadcast"  # a launch where all invocations that have the same rows are one subgroup
 STEPS = 4  # of k that are written out: what one reads does not wait for what another multiplies
 
 
@@ -35,6 +36,7 @@ class Tile:
 
     depth: how much of k goes through workgroup memory at a time; 0: operands are read from memory.
     slices: invocations that share a block of results: each multiplies its part of the depth, and in the end they add.
+    neighbours: invocations of a subgroup beside each other, which load the rows that all of them multiply together.
     """
 
     rows: int
@@ -43,6 +45,7 @@ class Tile:
     high: int = 4
     wide: int = 4
     slices: int = 1
+    neighbours: int = 1
 
     @property
     def blocks(self) -> int:
@@ -54,12 +57,13 @@ class Tile:
 
     @property
     def launch(self) -> Launch:
-        return Launch("", self.lanes, (self.rows, self.columns, self.depth), (self.high, self.wide), self.slices)
+        way = BROADCAST if self.neighbours > 1 else ""
+        return Launch(way, self.lanes, (self.rows, self.columns, self.depth), (self.high, self.wide), self.slices)
 
     @staticmethod
     def of(launch: Launch) -> Tile:
         (rows, columns, depth), (high, wide) = launch.tile, launch.each
-        return Tile(rows, columns, depth, high, wide, launch.split)
+        return Tile(rows, columns, depth, high, wide, launch.split, columns // wide if launch.way == BROADCAST else 1)
 
 
 def write(work: Computation, launch: Launch, build: Builder) -> Kernel:
@@ -81,7 +85,7 @@ def write(work: Computation, launch: Launch, build: Builder) -> Kernel:
     results = [one for i in range(tile.high) for one in _zeros(f"r{i}", kind, tile.wide, build)]
     summed = {level for level in levels.values() if level != FULL}
     sides = (
-        _Side(left, m, tile.rows, tile.high, "m", first_m, own_m, LEFT in summed, build),
+        _Side(left, m, tile.rows, tile.high, "m", first_m, own_m, LEFT in summed, build, tile.neighbours),
         _Side(right, n, tile.columns, tile.wide, "n", first_n, own_n, RIGHT in summed, build),
     )
     product = _Product(tile, results, sides, batch.within(batches), block, piece, depth, build)
@@ -116,6 +120,7 @@ class _Side:
     """An operand: `size` rows (columns), `extent` of them a workgroup, `each` an invocation.
 
     first, own: the first of the workgroup's and of the invocation's.  sums: over k, where somebody wants them.
+    neighbours: invocations, a subgroup, that load together what each of them has.
     """
 
     def __init__(
@@ -129,9 +134,10 @@ class _Side:
         own: Var,
         sums: bool,
         build: Builder,
+        neighbours: int = 1,
     ) -> None:
         self.source, self.size, self.extent, self.each, self.letter = source, size, extent, each, letter
-        self.first, self.own, self._build = first, own, build
+        self.first, self.own, self._build, self._neighbours = first, own, build, neighbours
         self.kind = scalar(source.spec.dtype)
         self.level = LEFT if letter == "m" else RIGHT
         self.sums = _zeros(f"sum_{letter}", self.kind, each, build) if sums else []
@@ -152,8 +158,16 @@ class _Side:
             found.append(self._build.let(at if fits else smaller(at, self.size - 1), name).within(self.size))
         return found
 
+    def loaded(self) -> list[Sym]:
+        """Those of the invocation's rows that it loads itself."""
+        each = self.each // self._neighbours
+        return self.positions(self.own if each == self.each else self.own + LANE % self._neighbours * each, each)
+
     def vectors(self, batch: Sym, positions: list[Sym], k: Sym) -> list[Expr]:
-        values = [self._build.value(self.source, self.at(batch, position, k)) for position in positions]
+        values: list[Expr] = [self._build.value(self.source, self.at(batch, at, k)) for at in positions]
+        if self._neighbours > 1:
+            lanes = [Const(U32, lane) for lane in range(self._neighbours)]
+            values = [call("subgroupBroadcast", self.kind, value, lane) for lane in lanes for value in values]
         fours = [values[at : at + 4] for at in range(0, len(values), 4)]
         return [construct(_fours(self.kind, len(four)), *four) for four in fours]
 
@@ -206,7 +220,7 @@ class _Product:
 
     def from_memory(self) -> None:
         build, pieces = self.build, self.tile.slices
-        positions = [side.positions(side.own, side.each) for side in self.sides]
+        positions = [side.loaded() for side in self.sides]
         with build.loop("k", self.piece if pieces > 1 else 0, self.depth, pieces) as k:
             a, b = (
                 [build.let(four) for four in side.vectors(self.batch, at, k.within(self.depth))]

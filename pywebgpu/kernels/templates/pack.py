@@ -1,4 +1,7 @@
-"""What lies between the parts of a pack becomes zero; the parts themselves were written where they belong."""
+"""What lies between the parts of a pack becomes zero; the parts themselves were written where they belong.
+
+A part of a vector lies in that, and takes no kernel.
+"""
 
 from collections.abc import Sequence
 
@@ -22,7 +25,7 @@ class PackTemplate(Template):
     packs_own = True  # Its parts are written by others.
 
     def claims(self, op: Op, target: Target) -> bool:
-        return op is packing.pack
+        return op in (packing.pack, packing.part)
 
     def problem(self, work: Computation, build: Builder) -> Problem:
         return Problem((len(packing.gaps(work.nodes[0])),))

@@ -14,14 +14,17 @@ from pywebgpu.kernels.kernel import Kernel
 from pywebgpu.kernels.launch import Launch, Problem, threads
 from pywebgpu.kernels.target import Target
 from pywebgpu.kernels.template import REPEAT_COST, Computation, Domain, Template
+from pywebgpu.ops import indexing
 from pywebgpu.symbolic import Sym, variable
 
 LARGE = 1 << 16  # elements from which memory takes longer than all else: vectors are longer texts
 WRITTEN = 128  # nodes times neighbours, at most: each is written out, and a translator takes its time
+PARTS = 4  # joined, at most, where neighbours are loaded at a time: each of them is looked for in every part
 
 
 class PointwiseTemplate(Template):
-    """Problem: the number of elements, and of nodes; layout: the largest vector that divides the elements.
+    """Problem: the number of elements, and of nodes; layout: the largest vector that divides the elements, 1 where many
+    parts are joined.
 
     Launch: threads, each of `vector` neighbours, which are loaded and stored at a time where they lie so.
     """
@@ -57,7 +60,8 @@ class PointwiseTemplate(Template):
 
     def problem(self, work: Computation, build: Builder) -> Problem:
         size = prod(work.outputs[0].spec.shape)
-        return Problem((size, len(work.nodes)), layout=str(next(width for width in (4, 2, 1) if size % width == 0)))
+        widths = (1,) if any(node.op is indexing.cat and len(node.inputs) > PARTS for node in work.nodes) else (4, 2, 1)
+        return Problem((size, len(work.nodes)), layout=str(next(width for width in widths if size % width == 0)))
 
     def launches(self, problem: Problem, target: Target) -> Sequence[Launch]:
         size, nodes = problem.sizes

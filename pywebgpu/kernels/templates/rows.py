@@ -15,16 +15,17 @@ from pywebgpu.kernels.target import SUBGROUPS, Features, Target
 from pywebgpu.kernels.template import REPEAT_COST, Computation, Domain, Template
 from pywebgpu.kernels.templates import rows_kernel
 from pywebgpu.kernels.templates.rows_kernel import (
+    BLOCK,
     EXTREMES,
     FULL,
-    HELD,
     OUTER,
-    SHUFFLED,
+    each_of,
     folds,
-    is_along,
     is_positional,
     together,
 )
+from pywebgpu.kernels.templates.rows_walk import HELD, HELD_ALONE, SHUFFLED, is_along
+from pywebgpu.ops import reduction
 from pywebgpu.symbolic import Sym, variable
 
 WIDTH = 64  # invocations of a workgroup that has several rows: what it shares is cleared first, which takes time
@@ -34,16 +35,23 @@ BUSY = 64  # workgroups that keep a device busy
 IN_ORDER = ("nvidia", "amd", "apple", "intel", "llvmpipe", "swiftshader")
 FEW = 32  # invocations that keep a CPU's cores busy: where there are as many rows, each has one
 SHARE = 64  # columns, at least, for each of several that share a row there
-MANY, SPREAD = 256, 2048  # sums of columns, which are as many rows: a device's cores get a few workgroups each, or none
+MANY, SPREAD = 256, 4096  # sums of columns, which are as many rows: a device's cores get a few workgroups each, or none
 LONG = 1024  # elements of such a sum, at most: more of them take longer than a dispatch does
+WIDE = 16  # invocations of a subgroup that are worth to shuffle
+SUBGROUP_OF = {"nvidia": 32}
+PARTS = 16  # subgroups that share a row, at most
+CORES = 64  # of a GPU that does not say how many it has
+MANY_ROWS = 16  # for each core: then each row has one subgroup
+VECTOR, VECTORS = 4, 8  # columns of an invocation, at least, and where rows are few
+BESIDE = 128  # invocations of a workgroup whose rows do not wait for one another
 TREES = 12  # reductions of one kernel: each takes its share of workgroup memory
 
 
 class RowsTemplate(Template):
-    """Levels: FULL, a node has an element for each of a row; OUTER, one a row.
+    """Levels: FULL, a node has an element for each of a row; OUTER, one a row; BLOCK, a row for each few rows.
 
     Problem: rows, columns; formats of results of which several share a word, one a row; layout "along" where neighbours
-    in memory lie in one row, else "across".
+    in memory lie in one row, "blocks" where rows are added up besides, else "across".
     Launch: threads, of which `split` share a row; SHUFFLED: of these `each` add what they have by shuffles.
     """
 
@@ -56,17 +64,18 @@ class RowsTemplate(Template):
     packs_own = True
 
     def claims(self, op: Op, target: Target) -> bool:
-        return isinstance(op, Reduction) or op in EXTREMES
+        return isinstance(op, Reduction) or op in EXTREMES or op is reduction.sum_rows
 
     def start(self, node: Node) -> Domain:
-        return Domain({id(node): OUTER}, folded(node))
+        level, space = _own(node)
+        return Domain({id(node): level}, space)
 
     def joined(self, nodes: Sequence[Node], edges: Edges, parts: tuple[Domain, Domain]) -> Domain | None:
         space = next((part.space for part in parts if part.space is not None), None)
         assert space is not None
         if space.columns <= 1 or space.rows == 0:
             return None
-        if len(together(nodes)) > TREES:
+        if len(together(nodes)) > TREES or len({each_of([node]) for node in nodes if _adds(node)}) > 1:
             return None
         levels: dict[int, str] = {}
         for node in nodes:
@@ -82,9 +91,12 @@ class RowsTemplate(Template):
         return work.domain.levels[id(node)] == OUTER or (space.columns % each == 0 and _is_row_major(space))
 
     def part(self, nodes: Sequence[Node], whole: Domain) -> Domain:
-        levels = {id(node): FULL if whole.levels[id(node)] == FULL else OUTER for node in nodes if whole.levels}
-        first = next(node for node in nodes if folds(node))
-        return Domain(levels, whole.space or folded(first))
+        known = whole.levels
+        levels = {
+            id(node): OUTER if known[id(node)] not in (FULL, BLOCK) else known[id(node)] for node in nodes if known
+        }
+        first = next(node for node in nodes if folds(node) or _adds(node))
+        return Domain(levels, whole.space or _own(first)[1])
 
     def is_worthwhile(self, work: Computation, escapes: Callable[[Node], bool], target: Target) -> bool:
         space = work.domain.space
@@ -94,7 +106,7 @@ class RowsTemplate(Template):
         words = [node for node in work.nodes if node.spec.dtype.format.per_word > 1 and escapes(node)]
         small = [node for node in words if work.domain.levels[id(node)] == OUTER]
         arrays = len(positional) + sum(positional) + len(small)
-        if arrays > limits.shared_bytes // (WORD * limits.workgroup_size):
+        if arrays > limits.shared_bytes // (WORD * limits.workgroup_size) or (small and any(map(_adds, work.nodes))):
             return False
         if _are_stored_rows_fast(space):
             return True
@@ -115,35 +127,47 @@ class RowsTemplate(Template):
             # Rows are written after all folds, each element by the lane that alone reads it, in each pass.
             return space.full() if all(node.spec.dtype.format.per_word == 1 for node in large) else None
         # A later pass over the row, or another lane of it, would read what an earlier one wrote.
-        return None if large else variable("row", space.rows)
+        return None if large or any(map(_adds, work.nodes)) else variable("row", space.rows)
 
     def reads_on_level(self, work: Computation, node: Node, result: Node) -> bool:
         if gathers(node.op):
             return False
         if work.domain.levels[id(result)] == FULL:
-            return folds(node) or work.domain.levels[id(node)] == FULL
-        return not folds(node) and work.domain.levels[id(node)] != FULL
+            return folds(node) or work.domain.levels[id(node)] != OUTER
+        return not folds(node) and work.domain.levels[id(node)] == OUTER
 
     def problem(self, work: Computation, build: Builder) -> Problem:
         space = work.domain.space
         assert space is not None
         small = [node for node in work.outputs if work.domain.levels[id(node)] == OUTER]
         packed = sorted({node.spec.dtype.name for node in small if node.spec.dtype.format.per_word > 1})
-        return Problem((space.rows, space.columns), tuple(packed), "along" if is_along(space) else "across")
+        layout = "blocks" if any(map(_adds, work.nodes)) else "along" if is_along(space) else "across"
+        return Problem((space.rows, space.columns), tuple(packed), layout)
 
     def launches(self, problem: Problem, target: Target) -> Sequence[Launch]:
         rows, columns = problem.sizes
         each = max([dtypes.BY_NAME[name].format.per_word for name in problem.formats], default=1)
-        first = _with_words(_rule(rows, columns, problem.layout == "along", target.limits), each)
-        limit = _power_below(target.limits.workgroup_size)
+        limit, is_along = _power_below(target.limits.workgroup_size), problem.layout != "across"
+        first = _with_words(_rule(rows, columns, is_along, target.limits), each)
         threads = [one for one in (WIDTH, 128, 256) if one <= limit]
         most = min(_power(columns), limit)
         splits = [split for split in (1 << at for at in range(11)) if split <= most]
         others = [Launch(threads=one, split=split) for one in threads for split in splits if split * each <= one]
         found = [first, *(one for one in others if one != first)]
-        shuffled = _shuffled(target.features) if problem.layout == "along" else 0
+        shuffled = _shuffled(target.features) if is_along else 0
         ways = [(one, min(shuffled, one.split)) for one in found]
-        return [*found, *(one._replace(way=SHUFFLED, each=(each,)) for one, each in ways if each > 1)]
+        ways = [(one, of) for one, of in ways if of > 1 and one.split <= PARTS * of]
+        by_subgroups = [one._replace(way=SHUFFLED, each=(of,)) for one, of in ways]
+        if shuffled >= WIDE and not target.limits.emulated:
+            best = _with_words(_subgroup_rule(problem, shuffled, limit, target.features.cores or CORES), each)
+            if best.split > 1:
+                found.insert(0, best._replace(way=SHUFFLED, each=(min(shuffled, best.split),)))
+            found = list(dict.fromkeys([*found[:2], *by_subgroups, *found[2:]]))
+        else:
+            found += by_subgroups
+        if problem.layout == "blocks":  # Rows are held.
+            found = [one for one in found if HELD * one.split >= columns > 2 * one.split]
+        return found
 
     def write(self, work: Computation, launch: Launch, build: Builder) -> Kernel:
         return rows_kernel.write(work, launch, build)
@@ -153,7 +177,18 @@ def _shuffled(features: Features) -> int:
     """How many neighbours surely lie in one subgroup, as a power of two; 0 where that is not known."""
     if SUBGROUPS not in features or features.family not in IN_ORDER:
         return 0
-    return _power_below(features.subgroup_sizes[0])
+    # wgpu-native tells what Vulkan allows everywhere.
+    return SUBGROUP_OF.get(features.family) or _power_below(features.subgroup_sizes[0])
+
+
+def _subgroup_rule(problem: Problem, shuffled: int, limit: int, cores: int) -> Launch:
+    """Many rows have a subgroup each, which waits for no other; of few rows each has as many as can share it."""
+    rows, columns = problem.sizes
+    is_alone = rows >= MANY_ROWS * cores
+    held = VECTORS if not is_alone else HELD if problem.layout == "blocks" else HELD_ALONE
+    lanes = min(max(_power(-(-columns // held)), min(shuffled, _power(-(-columns // VECTOR)))), limit)
+    threads = lanes if problem.layout == "blocks" else max(min(BESIDE, limit), lanes)
+    return Launch(threads=threads, split=lanes)
 
 
 def _rule(rows: int, columns: int, along: bool, limits: Limits) -> Launch:
@@ -197,22 +232,34 @@ def _is_row_major(space: IterationSpace) -> bool:
 def _level(node: Node, space: IterationSpace) -> str | None:
     """On which level a node of such rows has its elements; None where it has them on none."""
     rows, columns = space.rows, space.columns
-    if folds(node):
-        own = folded(node)
+    if folds(node) or _adds(node):
+        level, own = _own(node)
         same = own == space or (own.rows, own.columns, own.full()) == (rows, columns, space.full())
-        return OUTER if same else None
+        return level if same else None
     size = prod(node.spec.shape)
     return FULL if size == rows * columns else OUTER if size == rows else None
+
+
+def _adds(node: Node) -> bool:
+    """Whether a node adds up rows."""
+    return node.op is reduction.sum_rows
+
+
+def _own(node: Node) -> tuple[str, IterationSpace]:
+    """On which level a node that folds or adds up rows has its elements, of which rows."""
+    return (BLOCK, IterationSpace(node.inputs[0].spec.shape, (1,))) if _adds(node) else (OUTER, folded(node))
 
 
 def _reads_its_own(node: Node, level: str, edges: Edges, levels: Mapping[int, str], space: IterationSpace) -> bool:
     """Whether what a node reads of its kernel is what was computed there. levels: of the nodes before it."""
     full, row = space.full(), variable("row", space.rows)
     is_fold = folds(node)
-    start = full if is_fold or level == FULL else row
+    start = full if is_fold or level != OUTER else row
     for producer, chain, shape in edges[id(node)]:
         if id(producer) not in levels:
             continue
+        if levels[id(producer)] == BLOCK:
+            return False
         if isinstance(node.op, Structural) and node.op.by_element:
             return False
         wanted = full if levels[id(producer)] == FULL else row

@@ -7,18 +7,16 @@ Partial results are joined in an order that only the shapes decide: two runs giv
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import reduce
-from itertools import groupby
 from operator import add
-from typing import NamedTuple
 
 from pywebgpu.dtypes import DType, Kind
 from pywebgpu.ir.graph import WHICH, Node, Op, Reduction
 from pywebgpu.kernels.builder import Builder, element, rounded
 from pywebgpu.kernels.combine import combine
 from pywebgpu.kernels.ir import (
-    GROUP,
+    F32,
     I32,
     LANE,
     U32,
@@ -32,130 +30,18 @@ from pywebgpu.kernels.ir import (
     construct,
     isnan_,
     scalar,
-    smaller,
+    select,
 )
-from pywebgpu.kernels.iteration_space import IterationSpace
 from pywebgpu.kernels.kernel import Kernel
 from pywebgpu.kernels.launch import Launch
 from pywebgpu.kernels.template import Computation
+from pywebgpu.kernels.templates.rows_walk import Place, Rows, groups
 from pywebgpu.ops import extremes, reduction
-from pywebgpu.symbolic import Sym, variable
+from pywebgpu.symbolic import variable
 
 EXTREMES: dict[Op, Reduction] = {extremes.largest: reduction.max_, extremes.smallest: reduction.min_}
-FULL, OUTER = "full", "outer"
-SHUFFLED = "shuffled"
+FULL, OUTER, BLOCK = "full", "outer", "block"
 PART = 8  # columns that one invocation adds before it adds them to the rest: errors stay small
-HELD = 16  # columns of one invocation that it keeps in registers from pass to pass
-WRITTEN = 128  # columns times nodes that are written out side by side,
-WRITTEN_ONCE = 640  # and where they are a whole row's, which is then read once for all passes
-
-
-class Place(NamedTuple):
-    """A column that an invocation visits: the element's flat index, and the column's number.
-
-    inside: what must hold for the column to be there; where it does not, another one is read.
-    """
-
-    full: Sym
-    column: Expr
-    inside: Expr | None = None
-
-
-Visit = Callable[[Sequence[Place]], None]
-
-
-class Rows:
-    """How a kernel walks rows: which invocation belongs to which row and column.
-
-    Lanes visit strips side by side, each of `vector` neighbours. strips: how many of one lane are written out together,
-    0 where columns are visited one by one: all of a row where `is_held`, so that a pass finds what another one read.
-    """
-
-    def __init__(self, space: IterationSpace, launch: Launch) -> None:
-        self.space = space
-        self.vector, self.strips, self.is_held = 1, 0, False
-        self._held: list[Place] = []
-        self.rows, self.columns = space.rows, space.columns
-        self.full: Sym = space.full()
-        self.row = variable("row", self.rows)
-        self.along = is_along(space)
-        self.lanes, self.size = launch.split, launch.threads
-        self.shuffled = launch.each[0] if launch.way == SHUFFLED else 1
-        self.beside = self.size // self.lanes  # rows of one workgroup
-        self.groups = -(-self.rows // self.beside)
-
-    def open(self, build: Builder) -> None:
-        """inside: whether there is a row. position: an invocation's number among its row's lanes. Else the last row."""
-        own: Expr = LANE
-        position: Expr = Const(U32, 0)
-        if self.lanes > 1:
-            down, along = LANE // self.lanes, LANE % self.lanes
-            own, position = (down, along) if self.along else (LANE % self.beside, LANE // self.beside)
-        self.own = own
-        wanted = build.let(GROUP * self.beside + own, "wanted")
-        self.inside = build.let(wanted < self.rows, "inside")
-        build.let(smaller(wanted, max(self.rows - 1, 0)), "row")
-        self.position = build.let(position, "position")
-
-    def plan(self, nodes: int, each: int, build: Builder) -> None:
-        """Decides how columns are visited. nodes: of the kernel.  each: elements of a word of what it stores."""
-        if build.limits.emulated:
-            return  # No load is waited for there, and a longer text takes longer to compile.
-        vector = 4 if self.along and self.columns % 4 == 0 and self.columns >= 4 * self.lanes else 1
-        if vector % each:
-            return
-        whole = -(-self.columns // (self.lanes * vector))
-        self.is_held = whole * vector <= min(HELD, WRITTEN_ONCE // nodes)
-        self.strips = whole if self.is_held else min(HELD, WRITTEN // nodes) // vector
-        self.vector = vector if self.strips else 1
-
-    def each_column(self, build: Builder, visit: Visit, each: int = 1) -> None:
-        """Has `visit` write what is done at some columns, for all that are the invocation's. each: see `plan`."""
-        if self.is_held:
-            self._held = self._held or [place for strip in range(self.strips) for place in self._strip(strip, build)]
-            visit(self._held)
-            return
-        apart = self.lanes * self.vector
-        step = apart * self.strips
-        count = self.columns // step if step else 0
-        if count:
-            with build.loop("strip", 0, count) as strip:
-                first = strip.within(count) * step + self.position.within(self.lanes) * self.vector
-                visit([self._place(first + at * apart + n) for at in range(self.strips) for n in range(self.vector)])
-        start = count * step
-        if start == self.columns:
-            return
-        if each == 1:
-            with build.loop("column", self.position + start if start else self.position, self.columns, self._stride):
-                visit([Place(self.full, Var(U32, "column"))])
-            return
-        every = build.loop("at", self.position * each + start, self.columns, self.lanes * each)
-        with every as at, build.loop("column", at, at + each) as column:
-            visit([Place(self.full, column)])
-
-    @property
-    def _stride(self) -> int:
-        return 1 if self.columns == 1 else self.lanes
-
-    def _place(self, column: Sym, inside: Expr | None = None) -> Place:
-        return Place(self.space.full_at(column), Index(column), inside)
-
-    def _strip(self, number: int, build: Builder) -> list[Place]:
-        """Of a whole row: the neighbours that a lane has in one of its strips."""
-        vectors, first = self.columns // self.vector, number * self.lanes
-        at, inside = self.position.within(self.lanes) + first, None
-        if first + self.lanes > vectors:
-            wanted = self.position + first if first else self.position
-            inside = build.let(wanted < vectors, f"inside_{number}")
-            at = build.let(smaller(wanted, vectors - 1), f"strip_{number}").within(vectors)
-        return [self._place(at * self.vector + n, inside) for n in range(self.vector)]
-
-
-def _groups(places: Sequence[Place]) -> list[tuple[list[Expr], list[int]]]:
-    """Numbers of neighbours that one condition, or none, is for."""
-    found = groupby(range(len(places)), lambda at: id(places[at].inside))
-    numbers = [list(of) for _, of in found]
-    return [([inside] if (inside := places[of[0]].inside) is not None else [], of) for of in numbers]
 
 
 def folds(node: Node) -> bool:
@@ -179,18 +65,22 @@ def is_positional(fold: Sequence[Node]) -> bool:
     return any(node.op in (reduction.argmax, reduction.argmin) or node.attrs.get(WHICH) == 1 for node in fold)
 
 
-def is_along(space: IterationSpace) -> bool:
-    """Whether neighbours in memory lie in one row."""
-    axes = [axis for axis, n in enumerate(space.shape) if n > 1]
-    return not axes or axes[-1] in space.axes
-
-
 def write(work: Computation, launch: Launch, build: Builder) -> Kernel:
-    nodes, outputs, levels, space = work.nodes, work.outputs, work.domain.levels, work.domain.space
+    nodes, levels, space = work.nodes, work.domain.levels, work.domain.space
     assert space is not None
-    walk = Rows(space, launch)
-    walk.open(build)
-    walk.plan(len(nodes), max(build.per_word(node) for node in outputs), build)
+    blocks = [node for node in nodes if levels[id(node)] == BLOCK]
+    walk = Rows(space, launch, each_of(nodes))
+    walk.plan(len(nodes), max(build.per_word(node) for node in work.outputs), build)
+    sums = _BlockSums(blocks, walk, build)
+    with walk.open(build):
+        _write_row(work, sums, walk, build)
+    sums.store(build)
+    name = "_".join(dict.fromkeys(node.op.name for node in nodes if folds(node) or node in blocks))
+    return build.kernel(f"rows_{name}", walk.size, walk.groups, vector=walk.vector)
+
+
+def _write_row(work: Computation, sums: _BlockSums, walk: Rows, build: Builder) -> None:
+    nodes, outputs, levels = work.nodes, work.outputs, work.domain.levels
     depth = _depths(nodes, build)
     above = _ancestors(nodes, build)
     reductions = [node for node in nodes if folds(node)]
@@ -203,12 +93,57 @@ def write(work: Computation, launch: Launch, build: Builder) -> Kernel:
     small = [node for node in outputs if levels[id(node)] == OUTER]
     if small:
         _store_outer(small, walk, build)
+    full = [node for node in nodes if levels[id(node)] == FULL]
+    sums.take([n for n in full if any(id(n) in above[id(o)] for o in sums.nodes)], build)
     large = [node for node in outputs if levels[id(node)] == FULL]
     if large:
-        needed = [n for n in nodes if levels[id(n)] == FULL and any(n is o or id(n) in above[id(o)] for o in large)]
-        _store_rows(needed, large, walk, build)
-    name = "_".join(dict.fromkeys(node.op.name for node in reductions))
-    return build.kernel(f"rows_{name}", walk.size, walk.groups, vector=walk.vector)
+        _store_rows([n for n in full if any(n is o or id(n) in above[id(o)] for o in large)], large, walk, build)
+
+
+def each_of(nodes: Sequence[Node]) -> int:
+    """How many rows are added up to one, where some are."""
+    return next((node.attrs["each"] for node in nodes if node.op is reduction.sum_rows), 1)
+
+
+class _BlockSums:
+    """What the rows of a block add up to, column by column: each lane holds those of its columns."""
+
+    def __init__(self, nodes: Sequence[Node], walk: Rows, build: Builder) -> None:
+        self.nodes, self._walk = nodes, walk
+        count = walk.strips * walk.vector
+        self._sums = [[build.var(Const(F32, 0.0), build.fresh("sum")) for _ in range(count)] for _ in nodes]
+
+    def take(self, needed: Sequence[Node], build: Builder) -> None:
+        """needed: what is computed of a row for them."""
+        if not self.nodes:
+            return
+
+        def visit(places: Sequence[Place]) -> None:
+            for place in places:
+                for node in needed:
+                    build.value(node, element(place.full, node))
+            sources = [node.inputs[0] for node in self.nodes]
+            values = [[build.value(one, element(place.full, one)) for place in places] for one in sources]
+            for inside, numbers in groups(places):
+                with build.if_(self._walk.inside, *inside):
+                    for at in numbers:
+                        for sums, found in zip(self._sums, values, strict=True):
+                            build.assign(sums[at], found[at], "+=")
+
+        self._walk.each_column(build, visit)
+
+    def store(self, build: Builder) -> None:
+        walk = self._walk
+        if not self.nodes:
+            return
+        block = variable("block", walk.blocks)
+        with build.if_(Index(block) < walk.blocks):
+            places = walk.places(build)
+            for inside, numbers in groups(places):
+                with build.if_(*inside):
+                    for node, sums in zip(self.nodes, self._sums, strict=True):
+                        for at in numbers:
+                            build.store(node, block * walk.columns + places[at].at, sums[at])
 
 
 def _store_rows(needed: Sequence[Node], large: Sequence[Node], walk: Rows, build: Builder) -> None:
@@ -217,7 +152,7 @@ def _store_rows(needed: Sequence[Node], large: Sequence[Node], walk: Rows, build
 
     def visit(places: Sequence[Place]) -> None:
         values = [{id(node): build.value(node, element(place.full, node)) for node in needed} for place in places]
-        for inside, numbers in _groups(places):
+        for inside, numbers in groups(places):
             with build.if_(*inside):
                 for node in large:
                     for at in numbers:
@@ -270,7 +205,7 @@ def _reduce(
             for node in needed:
                 build.value(node, element(place.full, node))
             values.append([build.value(one.source, element(place.full, one.source)) for one in accumulators])
-        for inside, numbers in _groups(places):
+        for inside, numbers in groups(places):
             with build.if_(*inside):
                 for which, one in enumerate(accumulators):
                     one.take([values[at][which] for at in numbers], [places[at].column for at in numbers], build)
@@ -340,20 +275,18 @@ class _Accumulator:
         """Joins the lanes of a row: every lane of the row has the results."""
         if self.part is not None:
             build.assign(self.value, self.part, "+=")
-        if walk.lanes > 1:
-            # Others than sums tell the order of two operands, by the sign of a zero.
-            self._tree(walk, at, walk.shuffled if self.name == "sum" else 1, build)
+        if walk.shuffled > 1 and not self.positional:
+            self._shuffle(walk, build)
+        elif walk.lanes > 1:
+            self._tree(walk, at, build)
         for node in self.nodes:
             is_position = self.positional and node.attrs.get(WHICH) != 0
             found = construct(I32, self.position) if is_position else rounded(self.value, self.dtype)
             build.define(node, walk.row, build.let(found))
 
-    def _tree(self, walk: Rows, at: int, shuffled: int, build: Builder) -> None:
-        """By halves, in workgroup memory down to `shuffled` lanes, which then shuffle; the sums are the same."""
+    def _tree(self, walk: Rows, at: int, build: Builder) -> None:
+        """By halves, in workgroup memory."""
         kind = self.value.type
-        if walk.lanes == shuffled:
-            self._shuffle(shuffled, build)
-            return
         shared = [(self.value, build.workgroup_array(f"shared_{kind}_{at}", kind, walk.size))]
         if self.positional:
             shared.append((self.position, build.workgroup_array(f"shared_position_{at}", U32, walk.size)))
@@ -361,7 +294,7 @@ class _Accumulator:
         for own, array in shared:
             build.assign(array[LANE], own)
         build.barrier()
-        with build.loop("step", walk.lanes // 2, shuffled // 2, 1, ">>=") as step:
+        with build.loop("step", walk.lanes // 2, 0, 1, ">>=") as step:
             with build.if_(walk.position < step):
                 value, *positions = [build.let(array[LANE + step * apart]) for _, array in shared]
                 if self.positional:
@@ -371,20 +304,32 @@ class _Accumulator:
                 for own, array in shared:
                     build.assign(array[LANE], own)
             build.barrier()
-        if shuffled > 1:
-            self._shuffle(shuffled, build)
-            with build.if_(walk.position.eq(0)):
-                build.assign(shared[0][1][LANE], self.value)
-            build.barrier()
         for own, array in shared:
             build.assign(own, array[LANE - walk.position * apart])
         build.barrier()
 
-    def _shuffle(self, lanes: int, build: Builder) -> None:
-        while lanes > 1:
-            lanes //= 2
-            other = call("subgroupShuffleXor", self.value.type, self.value, Const(U32, lanes))
-            build.assign(self.value, combine(self.combine, self.value, build.let(other)))
+    def _shuffle(self, walk: Rows, build: Builder) -> None:
+        """By halves within subgroups, then subgroup by subgroup, in workgroup memory that no other join has."""
+        apart = walk.shuffled
+        while apart > 1:
+            apart //= 2
+            other = build.let(call("subgroupShuffleXor", self.value.type, self.value, Const(U32, apart)))
+            first, second = self.value, other
+            if self.name != "sum":  # All but sums tell the order of two operands, by the sign of a zero.
+                is_first = build.let((walk.position & apart).eq(0))
+                first, second = [build.let(select(b, a, is_first)) for a, b in ((first, second), (second, first))]
+            build.assign(self.value, combine(self.combine, first, second))
+        parts = walk.lanes // walk.shuffled
+        if parts == 1:
+            return
+        shared = build.workgroup_array(build.fresh("parts"), self.value.type, walk.size // walk.shuffled)
+        with build.if_((walk.position % walk.shuffled).eq(0)):
+            build.assign(shared[LANE // walk.shuffled], self.value)
+        build.barrier()
+        found: list[Expr] = [build.let(shared[walk.own * parts + part]) for part in range(parts)]
+        while len(found) > 1:
+            found = [build.let(combine(self.combine, *pair)) for pair in zip(found[::2], found[1::2], strict=True)]
+        build.assign(self.value, found[0])
 
 
 def _extreme(dtype: DType, kind: Type, *, low: bool) -> Expr:

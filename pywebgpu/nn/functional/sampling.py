@@ -2,7 +2,6 @@
 
 from collections.abc import Callable as _Callable
 from collections.abc import Sequence as _Sequence
-from math import floor as _floor
 from math import prod as _prod
 from typing import Any as _Any
 
@@ -162,32 +161,3 @@ def _unpool(rank: int) -> _Callable[..., _T]:
 
 
 max_unpool1d, max_unpool2d, max_unpool3d = (_unpool(rank) for rank in (1, 2, 3))
-
-
-def bicubic(input: _T, sizes: _Sequence[int], scales: _Sequence[float], *, corners: bool) -> _T:
-    """A picture on another grid, by four weights a position along each axis; what lies outside counts as the edge."""
-    if not input.dtype.is_floating_point:
-        raise NotImplementedError(f"bicubic interpolation is there for floating dtypes only, got {input.dtype}")
-    found: _Any = input.float() if input.dtype.itemsize == 2 else input
-    for axis, (n_out, scale) in enumerate(zip(sizes, scales, strict=True)):
-        n = input.shape[2 + axis]
-        if n_out != n or not (corners or scale == 1):
-            rows = _create.tensor(
-                _cubic_rows(n, n_out, scale, corners=corners), dtype=found.dtype, device=str(input.device)
-            )
-            found = rows @ found if axis == 0 else found @ rows.t()
-    return found.to(input.dtype)  # type: ignore[no-any-return]
-
-
-def _cubic_rows(n: int, n_out: int, scale: float, *, corners: bool) -> list[list[float]]:
-    step = ((n - 1) / (n_out - 1) if n_out > 1 else 0.0) if corners else scale
-    first, a = (0.0 if corners else 0.5 * scale - 0.5), _CUBIC
-    rows = []
-    for at in range(n_out):
-        low = _floor(first + at * step)
-        t, row = first + at * step - low, [0.0] * n
-        for tap, d in enumerate((1 + t, t, 1 - t, 2 - t)):
-            near = ((a + 2) * d - (a + 3)) * d * d + 1
-            row[min(max(low - 1 + tap, 0), n - 1)] += near if d <= 1 else ((a * d - 5 * a) * d + 8 * a) * d - 4 * a
-        rows.append(row)
-    return rows

@@ -283,15 +283,17 @@ def interpolate(
     antialias: bool = False,
 ) -> _T:
     """On another grid, by mode: "nearest", "nearest-exact", "area", "linear", "bilinear", "trilinear" or "bicubic"."""
-    if antialias:
-        raise ValueError("Anti-alias option is only supported for bilinear and bicubic modes of torch; it is not here")
-    if mode == "bicubic":
+    if antialias and not (mode in ("bilinear", "bicubic") and input.ndim == 4):
+        raise ValueError(
+            "Anti-alias option is restricted to bilinear and bicubic modes and requires a 4-D tensor as input"
+        )
+    if antialias or mode == "bicubic":
         if input.ndim != 4:
             raise NotImplementedError(f"Got {input.ndim}D input, but bicubic mode needs 4D input")
         space = tuple(input.shape[2:])
         sizes, scales = _resample.targets(space, size, scale_factor, recompute=bool(recompute_scale_factor))
-        sampling: _Any = _import_module("pywebgpu.nn.functional.sampling")
-        return sampling.bicubic(input, sizes, scales, corners=bool(align_corners))  # type: ignore[no-any-return]
+        filters: _Any = _import_module("pywebgpu.nn.functional.filters")
+        return filters.filtered(input, sizes, scales, mode, corners=bool(align_corners), antialias=antialias)  # type: ignore[no-any-return]
     return _apply(_resample.interpolate, input, size, scale_factor, mode, align_corners, recompute_scale_factor)
 
 

@@ -1,0 +1,92 @@
+"""Sums down the columns of what a kernel walks row by row, as the gradients of a norm's weights are, become two.
+
+Each few rows are added up by who walks them, so memory is read once; a second kernel adds what those gave, in their
+order. The numbers are the same in every run.
+"""
+
+from collections import deque
+from collections.abc import Sequence
+from math import prod
+
+from pywebgpu import dtypes
+from pywebgpu.dtypes import Kind
+from pywebgpu.ir import walk
+from pywebgpu.ir.graph import Node, Pointwise, Reduction
+from pywebgpu.kernels.access import is_view
+from pywebgpu.kernels.templates import Claims
+from pywebgpu.ops import movement, pointwise, reduction
+
+NARROW, WIDE = 256, 4096  # columns: a row is held in registers
+FEW = 16  # rows, at least
+BUSY = 8  # rows that a core walks at a time
+CORES = 64  # of a device that does not say how many it has
+BINDINGS = 12  # that a kernel may have, at least: each sum takes one more
+STEPS = 512  # nodes that are looked at from a sum upwards
+
+Size = tuple[int, int]  # rows, columns
+
+
+def split_sums(roots: tuple[Node, ...], order: Sequence[Node], claims: Claims) -> tuple[Node, ...]:
+    """The same values but for the order of sums."""
+    features, limits = claims.target.features, claims.target.limits
+    if limits.emulated or features.kind == "cpu" or not features.family or limits.bindings < BINDINGS:
+        return roots
+    sums = [(node, size) for node in order if (size := _down(node)) is not None]
+    if not sums:
+        return roots
+    folded: dict[Size, set[int]] = {size: set() for _, size in sums}
+    for node in order:
+        size = _along(node)
+        if size in folded:
+            folded[size] |= {id(node), *_above(node.inputs[0], size)}
+    cores = features.cores or CORES
+    found = {id(node): size for node, size in sums if not folded[size].isdisjoint(_above(node.inputs[0], size))}
+    if not found:
+        return roots
+
+    def rule(node: Node, fresh: Node) -> Node:
+        return _split(fresh, found[id(node)], cores) if id(node) in found else fresh
+
+    return walk.replace(roots, order, rule)
+
+
+def _split(node: Node, size: Size, cores: int) -> Node:
+    rows, _ = size
+    each = max(-(-rows // (BUSY * cores)), 2)
+    partial = reduction.sum_rows(movement.reshape(node.inputs[0], shape=size), each=each)
+    total = movement.reshape(reduction.sum_(partial, axes=(0,)), shape=node.spec.shape)
+    return total if node.spec == total.spec else pointwise.cast(total, dtype=node.spec.dtype)
+
+
+def _down(node: Node) -> Size | None:
+    """Rows and columns of what is summed down its columns, where that is worth two kernels."""
+    if node.op is not reduction.sum_ or node.is_source or node.inputs[0].spec.dtype.kind is not Kind.FLOAT:
+        return None
+    shape, axes = node.inputs[0].spec.shape, node.attrs["axes"]
+    if axes != tuple(range(len(axes))) or node.inputs[0].spec.dtype is dtypes.float64:
+        return None
+    rows, columns = prod(shape[: len(axes)]), prod(shape[len(axes) :])
+    is_held = NARROW <= columns <= WIDE and columns % 4 == 0
+    return (rows, columns) if is_held and rows >= FEW else None
+
+
+def _along(node: Node) -> Size | None:
+    """Rows and columns of what is folded along its rows."""
+    if not isinstance(node.op, Reduction) or node.is_source:
+        return None
+    shape, axes = node.inputs[0].spec.shape, node.attrs["axes"]
+    first = len(shape) - len(axes)
+    return (prod(shape[:first]), prod(shape[first:])) if axes == tuple(range(first, len(shape))) else None
+
+
+def _above(node: Node, size: Size) -> set[int]:
+    """Ids of the values that a matrix is computed of, element by element or row by row, the nearest first."""
+    found, waiting = set[int](), deque([node])
+    while waiting and len(found) < STEPS:
+        one = waiting.popleft()
+        if id(one) in found or prod(one.spec.shape) not in (size[0] * size[1], size[0]):
+            continue
+        found.add(id(one))
+        if one.buffer is None and (isinstance(one.op, Pointwise) or is_view(one)):
+            waiting += one.inputs
+    return found

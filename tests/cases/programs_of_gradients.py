@@ -1,0 +1,442 @@
+"""Short programs at the edges of gradients; see programs.py."""
+
+import copy
+
+from tests.cases.programs import program
+
+
+@program
+def graphs_are_walked_once(torch, x, say):
+    a = x(3).requires_grad_()
+    b = (a * a).sum()
+    b.backward()
+    b.backward()
+
+
+@program
+def graphs_that_saved_nothing_are_walked_twice(torch, x, say):
+    a = x(3).requires_grad_()
+    b = (a + 1).sum()
+    b.backward()
+    b.backward()
+    say(a.grad)
+
+
+@program
+def third_derivatives(torch, x, say):
+    a = x(3).requires_grad_()
+    y = (a**3 * a.sin()).sum()
+    (g,) = torch.autograd.grad(y, a, create_graph=True)
+    (h,) = torch.autograd.grad(g.pow(2).sum(), a, create_graph=True)
+    (k,) = torch.autograd.grad(h.sum(), a)
+    say(g, h, k)
+
+
+@program
+def second_derivatives_of_writes(torch, x, say):
+    a = x(3).requires_grad_()
+    b = a * 2
+    b.mul_(a)
+    b[0] = a[1] * a[2]
+    (g,) = torch.autograd.grad(b.prod(), a, create_graph=True)
+    g.sum().backward()
+    say(a.grad)
+
+
+@program
+def second_derivatives_of_views(torch, x, say):
+    a = x(2, 3).requires_grad_()
+    y = (a.t().reshape(-1)[1:5].view(2, 2) @ a[:, :2]).exp().sum()
+    (g,) = torch.autograd.grad(y, a, create_graph=True)
+    g.square().sum().backward()
+    say(a.grad)
+
+
+@program
+def unused_inputs_are_refused(torch, x, say):
+    a = x(3).requires_grad_()
+    b = x(3).requires_grad_()
+    torch.autograd.grad((a * 2).sum(), [a, b])
+
+
+@program
+def unused_inputs_are_allowed(torch, x, say):
+    a = x(3).requires_grad_()
+    b = x(3).requires_grad_()
+    say(torch.autograd.grad((a * 2).sum(), [a, b], allow_unused=True))
+    say(torch.autograd.grad((a * 2).sum(), [a, b], materialize_grads=True))
+
+
+@program
+def only_numbers_need_no_seed(torch, x, say):
+    a = x(3).requires_grad_()
+    (a * 2).backward()
+
+
+@program
+def seeds_fit(torch, x, say):
+    a = x(3).requires_grad_()
+    (a * 2).backward(x(2))
+
+
+@program
+def seeds_are_cast(torch, x, say):
+    a = x(3).requires_grad_()
+    (a * 2).backward(torch.ones(3))
+    say(a.grad)
+    (a * 2).backward(gradient=torch.ones(3).long())
+
+
+@program
+def no_backward_without_history(torch, x, say):
+    x(3).sum().backward()
+
+
+@program
+def whole_numbers_want_no_gradient(torch, x, say):
+    torch.tensor([1, 2]).requires_grad_()
+
+
+@program
+def history_is_not_switched_off(torch, x, say):
+    a = x(3).requires_grad_()
+    (a * 2).requires_grad_(False)
+
+
+@program
+def gradients_of_masked_writes(torch, x, say):
+    a = x(4).requires_grad_()
+    b = a * 2
+    m = b > 0.5
+    b[m] = b[m] ** 2
+    b.sum().backward()
+    say(a.grad, b)
+
+
+@program
+def gradients_of_what_was_not_chosen(torch, x, say):
+    a = torch.tensor([0.0, 1.0, 4.0]).requires_grad_()
+    torch.where(a > 0, a.sqrt(), torch.zeros(3)).sum().backward()
+    say(a.grad)
+
+
+@program
+def gradients_of_ties(torch, x, say):
+    a = torch.tensor([1.0, 3.0, 3.0, 2.0]).requires_grad_()
+    a.max().backward()
+    say(a.grad)
+    a.grad = None
+    a.amax(0).backward()
+    say(a.grad)
+    a.grad = None
+    a.max(0)[0].backward()
+    say(a.grad)
+    a.grad = None
+    a.median().backward()
+    say(a.grad)
+    a.grad = None
+    torch.maximum(a, a.detach().flip(0)).sum().backward()
+    say(a.grad)
+    a.grad = None
+    a.clamp(1, 3).sum().backward()
+    say(a.grad)
+    a.grad = None
+    a.relu().sum().backward()
+    say(a.grad)
+    a.grad = None
+    (a - 1).abs().sum().backward()
+    say(a.grad)
+
+
+@program
+def gradients_of_norms_at_zero(torch, x, say):
+    a = torch.zeros(3).requires_grad_()
+    a.norm().backward()
+    say(a.grad)
+    a.grad = None
+    a.norm(1).backward()
+    say(a.grad)
+    a.grad = None
+    a.std().backward()
+    say(a.grad)
+
+
+@program
+def gradients_of_powers_at_zero(torch, x, say):
+    a = torch.tensor([0.0, 1.0, 2.0]).requires_grad_()
+    (a**0).sum().backward()
+    say(a.grad)
+    a.grad = None
+    (a**2).sum().backward()
+    say(a.grad)
+    a.grad = None
+    (a ** a.detach()).sum().backward()
+    say(a.grad)
+    a.grad = None
+    (2**a).sum().backward()
+    say(a.grad)
+    a.grad = None
+    (0**a).sum().backward()
+    say(a.grad)
+
+
+@program
+def gradients_of_products_with_zeros(torch, x, say):
+    a = torch.tensor([[0.0, 1.0, 2.0], [0.0, 0.0, 3.0]]).requires_grad_()
+    a.prod(1).sum().backward()
+    say(a.grad)
+    a.grad = None
+    a.cumprod(1).sum().backward()
+    say(a.grad)
+    a.grad = None
+    a.prod().backward()
+    say(a.grad)
+
+
+@program
+def functions_that_write(torch, x, say):
+
+    class F(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, a):
+            a.mul_(2)
+            ctx.mark_dirty(a)
+            return a
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2
+
+    a = x(3).requires_grad_()
+    b = a * 1
+    c = F.apply(b)
+    say(c is b, c._version)
+    c.sum().backward()
+    say(a.grad)
+    F.apply(a)
+
+
+@program
+def functions_return_as_many_gradients(torch, x, say):
+
+    class F(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, a, b):
+            return a * b
+
+        @staticmethod
+        def backward(ctx, g):
+            return g
+
+    F.apply(x(3).requires_grad_(), x(3)).sum().backward()
+
+
+@program
+def functions_return_fitting_gradients(torch, x, say):
+
+    class F(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, a):
+            return a * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return g[:2]
+
+    F.apply(x(3).requires_grad_()).sum().backward()
+
+
+@program
+def functions_without_gradients(torch, x, say):
+
+    class F(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, a, k):
+            ctx.k = k
+            ctx.set_materialize_grads(False)
+            return (a * k, a + k)
+
+        @staticmethod
+        def backward(ctx, g, h):
+            say(g, h, ctx.needs_input_grad)
+            return (None, None)
+
+    a = x(3).requires_grad_()
+    F.apply(a, 2)[0].sum().backward()
+    say(a.grad)
+
+
+@program
+def functions_notice_what_was_overwritten(torch, x, say):
+
+    class F(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, a):
+            ctx.save_for_backward(a)
+            return a * a
+
+        @staticmethod
+        def backward(ctx, g):
+            (a,) = ctx.saved_tensors
+            return 2 * a * g
+
+    a = x(3).requires_grad_()
+    b = a * 1
+    c = F.apply(b)
+    b.add_(1)
+    c.sum().backward()
+
+
+@program
+def functions_are_differentiated_again(torch, x, say):
+
+    class F(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, a):
+            ctx.save_for_backward(a)
+            return a * a * a
+
+        @staticmethod
+        def backward(ctx, g):
+            (a,) = ctx.saved_tensors
+            return 3 * a * a * g
+
+    a = x(3).requires_grad_()
+    (g,) = torch.autograd.grad(F.apply(a).sum(), a, create_graph=True)
+    g.sum().backward()
+    say(a.grad)
+
+
+@program
+def functions_that_return_what_they_got(torch, x, say):
+
+    class F(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, a):
+            return a
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 7
+
+    a = x(3).requires_grad_()
+    b = F.apply(a)
+    say(b is a, b.requires_grad, b.is_leaf)
+    b.sum().backward()
+    say(a.grad)
+
+
+@program
+def inference_tensors_are_not_written_outside(torch, x, say):
+    with torch.inference_mode():
+        a = x(3)
+    say(a + 1)
+    a.add_(1)
+
+
+@program
+def inference_tensors_count_no_versions(torch, x, say):
+    with torch.inference_mode():
+        a = x(3)
+    say(a._version)
+
+
+@program
+def gradient_modes_nest(torch, x, say):
+    a = x(3).requires_grad_()
+    with torch.no_grad():
+        b = a * 2
+        with torch.enable_grad():
+            c = a * 3
+
+        @torch.enable_grad()
+        def f():
+            return a * 4
+
+        d = f()
+    say(b.requires_grad, c.requires_grad, d.requires_grad)
+
+    @torch.no_grad()
+    def g():
+        yield (a * 2).requires_grad
+        yield torch.is_grad_enabled()
+
+    say(list(g()), torch.is_grad_enabled())
+    torch.set_grad_enabled(False)
+    say((a * 2).requires_grad)
+    torch.set_grad_enabled(True)
+
+
+@program
+def gradients_of_fills(torch, x, say):
+    a = x(3, 3).requires_grad_()
+    b = a * 1
+    b.fill_diagonal_(0)
+    b.triu_()
+    b.masked_fill_(b > 1, 2.0)
+    b.index_fill_(0, torch.tensor([2]), 4.0)
+    b.sum().backward()
+    say(a.grad)
+
+
+@program
+def gradients_are_added_in_place(torch, x, say):
+    a = x(3).requires_grad_()
+    (a * 2).sum().backward()
+    g = a.grad
+    (a * 3).sum().backward()
+    say(g, a.grad is g)
+    a.grad = None
+    (a * 1).sum().backward()
+    say(g)
+
+
+@program
+def gradients_of_gradients_add_up(torch, x, say):
+    a = x(3).requires_grad_()
+    (a * a).sum().backward(create_graph=True)
+    say(a.grad.requires_grad)
+    a.grad.sum().backward()
+    say(a.grad)
+
+
+@program
+def hooks_know_the_mode(torch, x, say):
+    a = x(3).requires_grad_()
+    b = a * 2
+    with torch.no_grad():
+        b.register_hook(lambda g: say(g, torch.is_grad_enabled(), g.requires_grad))
+    b.sum().backward(create_graph=True)
+
+
+@program
+def only_leaves_are_copied_deeply(torch, x, say):
+    a = x(3).requires_grad_()
+    (a * 2).sum().backward()
+    b = copy.deepcopy(a)
+    say(b, b.grad, b.requires_grad)
+    copy.deepcopy(a * 2)
+
+
+@program
+def gradients_of_repeats(torch, x, say):
+    a = x(3).requires_grad_()
+    (a.repeat_interleave(torch.tensor([1, 0, 2])) * x(3)).sum().backward()
+    say(a.grad)
+    b = x(2, 2).requires_grad_()
+    (b.unfold(1, 2, 1) * 3).sum().backward()
+    (b.as_strided((3, 2), (1, 1)) * x(3, 2)).sum().backward()
+    say(b.grad)
+
+
+@program
+def gradients_of_scatters(torch, x, say):
+    a = x(3).requires_grad_()
+    s = x(4).requires_grad_()
+    i = torch.tensor([0, 2, 2, 0])
+    for r in ("sum", "prod", "mean", "amax", "amin"):
+        a.grad = s.grad = None
+        a.scatter_reduce(0, i, s, r).mul(x(3)).sum().backward()
+        say(a.grad, s.grad)
+    a.scatter_add(0, i, s).prod().backward()
+    say(a.grad)

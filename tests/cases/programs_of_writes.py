@@ -1,0 +1,199 @@
+"""Short programs at the edges of views and writes in place; see programs.py."""
+
+from tests.cases.programs import program
+
+
+@program
+def writes_through_views_of_views(torch, x, say):
+    a = x(4, 3)
+    v = a.t()[1:]
+    v += 1
+    a[1].mul_(2)
+    say(a, v, a._version, v._version)
+
+
+@program
+def no_write_to_what_was_expanded(torch, x, say):
+    a = x(1, 3).expand(2, 3)
+    say(a.is_contiguous(), a.stride())
+    a.add_(1)
+
+
+@program
+def no_copy_to_what_was_expanded(torch, x, say):
+    a = x(3, 1).expand(3, 2)
+    a.copy_(x(3, 2))
+
+
+@program
+def leaves_are_not_written(torch, x, say):
+    a = x(3).requires_grad_()
+    a.add_(1)
+
+
+@program
+def views_of_leaves_are_not_written(torch, x, say):
+    a = x(3).requires_grad_()
+    a[0] = 1
+
+
+@program
+def leaves_are_written_without_gradients(torch, x, say):
+    a = x(3).requires_grad_()
+    with torch.no_grad():
+        a.mul_(2)
+    (a * a).sum().backward()
+    say(a, a.grad, a._version)
+
+
+@program
+def saved_values_are_not_overwritten(torch, x, say):
+    a = x(3).requires_grad_()
+    b = a * 1
+    c = b * b
+    b.add_(1)
+    c.sum().backward()
+
+
+@program
+def saved_results_are_not_overwritten(torch, x, say):
+    a = x(3).requires_grad_()
+    b = a.exp()
+    b.mul_(2)
+    b.sum().backward()
+
+
+@program
+def what_nobody_saved_is_overwritten(torch, x, say):
+    a = x(3).requires_grad_()
+    b = a + 1
+    c = b + 2
+    b.mul_(5)
+    (c.sum() + b.sum()).backward()
+    say(a.grad)
+
+
+@program
+def saved_values_are_not_overwritten_without_gradients(torch, x, say):
+    a = x(3).requires_grad_()
+    b = a * 1
+    c = b.sin()
+    with torch.no_grad():
+        b.zero_()
+    c.sum().backward()
+
+
+@program
+def saved_values_are_not_overwritten_when_detached(torch, x, say):
+    a = x(3).requires_grad_()
+    b = a * 1
+    c = b.sin()
+    b.detach().zero_()
+    c.sum().backward()
+
+
+@program
+def steps_overwrite_what_was_saved(torch, x, say):
+    w = x(3).requires_grad_()
+    y = (w * w).sum()
+    o = torch.optim.SGD([w], lr=0.1)
+    y.backward(retain_graph=True)
+    o.step()
+    y.backward()
+
+
+@program
+def views_without_gradients_are_not_written_with_them(torch, x, say):
+    a = x(3).requires_grad_()
+    b = a * 1
+    with torch.no_grad():
+        v = b[:2]
+    v.add_(1)
+
+
+@program
+def parts_are_written(torch, x, say):
+    a = x(4)
+    u, _ = a.split(2)
+    u.mul_(2)
+    say(a)
+
+
+@program
+def detached_tensors_share_memory(torch, x, say):
+    a = x(3).requires_grad_()
+    d = a.detach()
+    d[0] = 100.0
+    say(a, a._version, d._version, d.requires_grad)
+
+
+@program
+def detached_in_place(torch, x, say):
+    a = x(3).requires_grad_()
+    b = a * 2
+    b.detach_()
+    say(b.requires_grad, b.is_leaf, b.grad_fn)
+    b[:2].detach_()
+
+
+@program
+def views_are_not_detached_in_place(torch, x, say):
+    a = x(3).requires_grad_()
+    b = (a * 2)[:2]
+    b.detach_()
+
+
+@program
+def results_are_not_written_with_gradients(torch, x, say):
+    a = x(3).requires_grad_()
+    torch.add(a, 1, out=torch.zeros(3))
+
+
+@program
+def positions_that_are_there_twice(torch, x, say):
+    a = torch.zeros(3)
+    a.index_put_((torch.tensor([0, 0, 1]),), x(3), accumulate=True)
+    say(a)
+    b = x(4).requires_grad_()
+    c = b * 1
+    c[torch.tensor([1, 1])] = b[:1] * 3
+    c.sum().backward()
+    say(b.grad)
+
+
+@program
+def copies_into_tensors_have_gradients(torch, x, say):
+    a = x(3).requires_grad_()
+    b = torch.zeros(2, 3)
+    b.copy_(a)
+    b[1].mul_(2)
+    b.sum().backward()
+    say(a.grad, b.requires_grad, b.grad_fn is not None)
+
+
+@program
+def writes_through_views_bring_history(torch, x, say):
+    b = torch.zeros(3)
+    v = b[:2]
+    v.copy_(x(2).requires_grad_())
+    say(b.requires_grad, v.requires_grad)
+
+
+@program
+def views_see_later_writes(torch, x, say):
+    a = x(4).requires_grad_()
+    b = a * 1
+    v = b[1:3]
+    b.mul_(2)
+    (v * v).sum().backward()
+    say(a.grad, v)
+
+
+@program
+def writes_to_transposed_tensors(torch, x, say):
+    a = x(2, 3).requires_grad_()
+    b = a * 1
+    b.t()[0] = b[:, 1] * 2
+    b.diagonal().mul_(3)
+    (b * x(2, 3)).sum().backward()
+    say(a.grad, b)

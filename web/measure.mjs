@@ -1,0 +1,103 @@
+/** The My GPU tab: runs workloads on this device's GPU, and makes a card of what came of it. */
+
+import { button, element, startWorker } from "./page.mjs";
+
+/** @typedef {{ name: string, value: number, unit: string }} Result */
+
+const CONTENT = `
+  <div class="bar">
+    <button type="button" id="measure" class="primary">Test my GPU</button>
+    <button type="button" id="copy-card" hidden>Copy as text</button>
+    <button type="button" id="save-card" hidden>Save as a picture</button>
+    <span id="measure-status" role="status"></span>
+  </div>
+  <p class="hint">Models train for a second each, then matrices are multiplied and memory is copied: the workloads of pywebgpu bench, in this browser.</p>
+  <canvas id="card" role="img" aria-label="No result yet" hidden></canvas>`;
+const [WIDTH, HEIGHT, SCALE] = [640, 336, 2];
+
+element("gpu", HTMLElement).innerHTML = CONTENT;
+const card = element("card", HTMLCanvasElement);
+/** @type {Worker | null} */
+let worker = null;
+let adapter = "";
+/** @type {Result[]} */
+let results = [];
+
+button("measure").addEventListener("click", () => {
+  results = [];
+  button("measure").disabled = true;
+  say("Loading Python …");
+  if (worker) worker.postMessage({ do: "measure" });
+  else worker = startWorker("measuring", hear);
+});
+button("copy-card").addEventListener("click", async () => {
+  await navigator.clipboard?.writeText(words()).then(() => say("The text is copied."), () => say("The clipboard is closed to this page."));
+});
+button("save-card").addEventListener("click", () => {
+  card.toBlob((blob) => {
+    if (!blob) return;
+    const link = Object.assign(document.createElement("a"), { href: URL.createObjectURL(blob), download: "pywebgpu.png" });
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+  });
+});
+
+/** @param {any} message */
+function hear(message) {
+  if (message.is === "ready") {
+    adapter = message.adapter.name + (message.adapter.is_software ? " (software)" : "");
+    worker?.postMessage({ do: "measure" });
+  } else if (message.is === "measuring") say(`${message.name} …`);
+  else if (message.is === "measured") {
+    results.push(message);
+    show();
+  } else if (message.is === "finished") {
+    button("measure").disabled = button("copy-card").hidden = button("save-card").hidden = false;
+    say("Done");
+  } else if (message.is === "broken") {
+    worker?.terminate();
+    worker = null;
+    button("measure").disabled = false;
+    say(message.text);
+  }
+}
+
+/** @param {string} text */
+function say(text) {
+  element("measure-status", HTMLElement).textContent = text;
+}
+
+/** @param {Result} result */
+const amount = ({ value, unit }) => `${value.toLocaleString("en", { maximumSignificantDigits: 3 })} ${unit}`;
+
+function browser() {
+  const brands = /** @type {any} */ (navigator).userAgentData?.brands?.filter((/** @type {any} */ { brand }) => !/not/i.test(brand));
+  return brands?.length ? `${brands.at(-1).brand} ${brands.at(-1).version}` : (/(Firefox|Version)\/(\d+)/.exec(navigator.userAgent)?.[0].replace("Version", "Safari") ?? "");
+}
+
+const about = () => `${browser()}, ${new Date().toISOString().slice(0, 10)}`;
+const words = () => [`pywebgpu on ${adapter}`, ...results.map((result) => `${result.name}: ${amount(result)}`), about()].join("\n");
+
+/** Draws what is known so far. */
+function show() {
+  card.hidden = false;
+  [card.width, card.height] = [SCALE * WIDTH, SCALE * HEIGHT];
+  const pen = /** @type {CanvasRenderingContext2D} */ (card.getContext("2d"));
+  pen.scale(SCALE, SCALE);
+  pen.fillStyle = "#14161a";
+  pen.fillRect(0, 0, WIDTH, HEIGHT);
+  pen.fillStyle = "#7f9bff";
+  pen.fillRect(0, 0, 6, HEIGHT);
+  const line = (/** @type {string} */ text, /** @type {number} */ x, /** @type {number} */ y, color = "#e6e8ec", font = "18px system-ui", align = "left") => {
+    Object.assign(pen, { fillStyle: color, font, textAlign: align });
+    pen.fillText(text, x, y, WIDTH - 64);
+  };
+  line("pywebgpu", 32, 44, "#7f9bff", "700 18px system-ui");
+  line(adapter, 32, 78, "#ffffff", "600 22px system-ui");
+  results.forEach((result, at) => {
+    line(result.name, 32, 122 + 30 * at, "#a3abb8");
+    line(amount(result), WIDTH - 32, 122 + 30 * at, "#ffffff", "600 18px system-ui", "right");
+  });
+  line(about(), 32, HEIGHT - 22, "#a3abb8", "14px system-ui");
+  card.ariaLabel = words().replaceAll("\n", "; ");
+}
