@@ -277,8 +277,8 @@ class _Results:
             for j in range(0, wide, each):
                 if i or j:
                     build.barrier()
-                for at, total in enumerate(line[j : j + each]):
-                    where = f"{first.name} + {4 * at}u" if at else first.name
+                for number, total in enumerate(line[j : j + each]):
+                    where = f"{first.name} + {4 * number}u" if number else first.name
                     build.jump(f"subgroupMatrixStore<row_major>(&{shared.name}, {where}, {total.name}, {pitch}u)")
                 build.barrier()
                 with build.loop("turn", 0, SIDE * pitch // block.lanes) as turn:
