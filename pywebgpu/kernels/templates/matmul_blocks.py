@@ -29,9 +29,9 @@ BLOCKS = (  # rows, columns, depth, of those of an invocation, parts of k, slice
     (128, 128, 16, 16, 8), (128, 128, 16, 8, 8), (64, 128, 16, 8, 8), (128, 64, 16, 8, 8), (64, 64, 16, 8, 8),
     (64, 64, 16, 4, 8), (32, 128, 16, 8, 4), (32, 64, 16, 4, 8), (32, 64, 32, 4, 8), (32, 32, 32, 4, 4),
     # Results of 768, 2304 and 3072 columns fill 128 workgroups of them, where powers of two leave a third idle.
-    (192, 96, 32, 12, 12, 1, 2), (96, 192, 32, 12, 12, 1, 2), (128, 96, 32, 8, 12, 1, 2), (64, 192, 32, 8, 12, 1, 2),
-    (64, 96, 32, 8, 12, 1, 2), (96, 64, 32, 12, 8, 1, 2), (96, 64, 32, 12, 8, 1, 4), (48, 96, 32, 12, 12, 1, 4),
-    (96, 48, 32, 12, 12, 1, 4), (64, 144, 32, 8, 12, 1, 2), (64, 48, 64, 8, 12, 1, 8), (64, 48, 32, 8, 12, 1, 4),
+    # 12 x 12 an invocation are as fast as cuBLAS, but registers suffice neither for a sum on the way nor for turning.
+    (128, 96, 32, 8, 12, 1, 2), (64, 192, 32, 8, 12, 1, 2), (64, 96, 32, 8, 12, 1, 2), (96, 64, 32, 12, 8, 1, 2),
+    (96, 64, 32, 12, 8, 1, 4), (64, 144, 32, 8, 12, 1, 2), (64, 48, 64, 8, 12, 1, 8), (64, 48, 32, 8, 12, 1, 4),
 )  # fmt: skip
 MATRICES = (  # rows, columns, depth, and matrices of a subgroup, of 16 x 16
     (128, 128, 32, 4, 4), (128, 64, 32, 4, 2), (64, 128, 32, 2, 4), (64, 64, 64, 2, 2), (64, 64, 32, 2, 2),
@@ -50,12 +50,11 @@ WIDTH = 132  # cores, where they are not known, as Dawn tells none: too many cos
 RATES = {
     (128, 128, 16, 1): 0.82, (128, 128, 8, 1): 0.70, (64, 128, 8, 1): 0.74, (128, 64, 8, 1): 0.75, (64, 64, 8, 1): 0.65,
     (64, 64, 4, 1): 0.59, (32, 128, 8, 1): 0.52, (32, 64, 4, 1): 0.53, (32, 32, 4, 1): 0.25,
-    (192, 96, 12, 2): 0.71, (96, 192, 12, 2): 0.715, (128, 96, 8, 2): 0.72, (64, 192, 8, 2): 0.68, (64, 96, 8, 2): 0.60,
-    (96, 64, 12, 2): 0.65, (96, 64, 12, 4): 0.61, (48, 96, 12, 4): 0.54, (96, 48, 12, 4): 0.53, (64, 144, 8, 2): 0.55,
-    (64, 48, 8, 8): 0.545, (64, 48, 8, 4): 0.50,
+    (128, 96, 8, 2): 0.72, (64, 192, 8, 2): 0.68, (64, 96, 8, 2): 0.60, (96, 64, 12, 2): 0.65, (96, 64, 12, 4): 0.61,
+    (64, 144, 8, 2): 0.55, (64, 48, 8, 8): 0.545, (64, 48, 8, 4): 0.50,
 }  # fmt: skip
 LAYOUTS = {"tn": 1.0, "tt": 0.93, "nn": 0.99, "nt": 0.85}  # of that, where operands lie so
-TURNING = 0.45  # of that, by 12 x 12 an invocation where an operand is turned on its way: registers do not suffice
+UNALIGNED = 0.8  # of that, by blocks without slices where an operand is loaded along k number by number
 # The same of matrices, by rows and columns.
 OF_MATRICES = {(128, 128): 4.6, (128, 64): 3.6, (64, 128): 3.4, (64, 64): 2.6, (32, 128): 2.2, (32, 64): 1.9}
 LAST = 0.87  # rounds of workgroups that the last one takes longer than its share
@@ -128,7 +127,7 @@ def launches(problem: Problem, each: int, target: Target) -> Sequence[Launch]:
     if problem.formats[0] not in STORED or (each > 1 and problem.sizes[2] % 4):
         return ()
     blocks = *matrices(problem, target), *fitting(problem.layout, target.limits)
-    return _launches(blocks, _most(problem.sizes))
+    return _launches(blocks, _most(problem))
 
 
 def rule(problem: Problem, target: Target) -> Launch | None:
@@ -192,9 +191,14 @@ def fitting(layout: str, limits: Limits) -> tuple[Block, ...]:
     return tuple([block for block in blocks if block.shared_bytes(layout) <= limits.shared_bytes])
 
 
-def _most(sizes: tuple[int, ...]) -> int:
-    """Parts of k: each has something to do, and all of them together are not too large."""
-    batches, m, n, depth = sizes
+def _most(problem: Problem) -> int:
+    """Parts of k: each has something to do, and all of them together are not too large.
+
+    Gradients of weights have none where they fill a device: beside most of them a bias's is summed up, in one kernel.
+    """
+    batches, m, n, depth = problem.sizes
+    if problem.layout == "tn" and batches * m * n > FEW and depth < ENDLESS:
+        return 1
     parts = PARTS[-1] if depth >= ENDLESS and batches * m * n <= FEW else MANY
     return min(depth // LEAST, ROOM // max(WORD * batches * m * n, 1), parts)
 
@@ -218,7 +222,7 @@ def span(problem: Problem, launch: Launch) -> int:
 @lru_cache(4096)
 def choose(blocks: tuple[Any, ...], problem: Problem, cores: int) -> Any:
     """The block that is expected to take the shortest; None where a device can run none."""
-    found = _in_parts(blocks, _most(problem.sizes))
+    found = _in_parts(blocks, _most(problem))
     return min(found, key=lambda block: time(block, problem, cores), default=None)
 
 
@@ -227,7 +231,9 @@ def time(block: Any, problem: Problem, cores: int) -> float:
     batches, m, n, depth = problem.sizes
     if isinstance(block, Block):
         rate, threads = RATES[block.rows, block.columns, block.high, block.slices], block.lanes
-        rate *= LAYOUTS[problem.layout] * (TURNING if block.high == block.wide == 12 and problem.layout != "tn" else 1)
+        rate *= LAYOUTS[problem.layout]
+        if depth % 4 and problem.layout != "tn" and block.slices == 1:
+            rate *= UNALIGNED
     else:
         rate, threads = OF_MATRICES[block.rows, block.columns], block.threads
     part = -(-depth // (block.parts * SPAN)) * SPAN if block.parts > 1 else depth
