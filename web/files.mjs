@@ -2,6 +2,8 @@
 
 const KEPT = "files"; // in this browser's storage
 const OLD = "program";
+/** In a frame of the documentation nothing is kept: its programs are not the visitor's own. */
+const storage = window.top === window ? localStorage : { getItem: () => null, setItem: () => undefined };
 export const FIRST = "editor.py";
 const NAME = /^[A-Za-z_]\w*\.(?:py|txt|csv|json)$/;
 
@@ -19,7 +21,7 @@ export class Files {
   constructor(list, example, turned) {
     this.list = list;
     this.turned = turned;
-    this.texts = kept() ?? { [FIRST]: localStorage.getItem(OLD) ?? example };
+    this.texts = kept() ?? { [FIRST]: storage.getItem(OLD) ?? example };
     this.current = Object.keys(this.texts)[0];
   }
 
@@ -30,7 +32,7 @@ export class Files {
   /** The current file was edited. @param {string} text */
   edit(text) {
     this.texts[this.current] = text;
-    localStorage.setItem(KEPT, JSON.stringify(this.texts));
+    storage.setItem(KEPT, JSON.stringify(this.texts));
   }
 
   /** Opens a file. What is there under this name stays unless a text is given that is not the same. @param {string} name @param {string} [text] */
@@ -56,7 +58,7 @@ export class Files {
     if (!confirm(`Delete ${this.current}? It is kept nowhere else.`)) return;
     delete this.texts[this.current];
     if (!Object.keys(this.texts).length) this.texts[FIRST] = "";
-    localStorage.setItem(KEPT, JSON.stringify(this.texts));
+    storage.setItem(KEPT, JSON.stringify(this.texts));
     this.open(Object.keys(this.texts)[0]);
   }
 
@@ -75,7 +77,7 @@ export class Files {
 /** @returns {Texts | null} */
 function kept() {
   try {
-    const found = JSON.parse(localStorage.getItem(KEPT) ?? "null");
+    const found = JSON.parse(storage.getItem(KEPT) ?? "null");
     return found && Object.keys(found).length ? found : null;
   } catch {
     return null;

@@ -16,11 +16,16 @@ LOCK = {
             "version": "1.0",
             "file_name": f"{name}-1.0-py3-none-any.whl",
             "sha256": "",
+            "imports": [name],
             "depends": needs,
         }
         for name, needs in {"ipython": ["prompt_toolkit"], "prompt-toolkit": [], "numpy": []}.items()
     },
 }
+
+NEEDS = "Requires-Dist: ipython>=6\nRequires-Dist: jupyterlab_widgets~=3.0\n"
+NEEDS += "Requires-Dist: uvicorn; sys_platform != 'emscripten'\n"
+NEEDS += "Requires-Dist: typing_extensions; python_version < '3.12'\nRequires-Dist: pytest; extra == 'test'\n"
 
 
 def wheel(folder: Path, name: str, needs: str = "") -> Path:
@@ -39,8 +44,8 @@ def lite(tmp_path: Path) -> Path:
     (pyodide / "pyodide-lock.json").write_text(json.dumps(LOCK), encoding="utf-8")
     (pyodide / "package.json").write_text('{"version": "314.0.7"}', encoding="utf-8")
     (pyodide / "pyodide.mjs").touch()
-    widgets = wheel(wheels, "ipywidgets", "Requires-Dist: ipython>=6\nRequires-Dist: jupyterlab_widgets~=3.0\n")
-    others = [wheel(wheels, "ipython"), widgets]
+    widgets = wheel(wheels, "ipywidgets", NEEDS)
+    others = [wheel(wheels, "ipython", "Requires-Dist: lexers\n"), widgets]
     notebook_site.fill(tmp_path / "lite", wheel(wheels, "pywebgpu"), others, pyodide / "pyodide-lock.json")
     return tmp_path / "lite"
 
