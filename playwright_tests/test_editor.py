@@ -67,6 +67,11 @@ print("\\x1b[31mred\\x1b[0m", name, helper.VALUE)
 for n in range(3):
     print(f"\\r{n} of 3", end="", file=sys.stderr)
 """
+TORCH = """\
+import torch
+x = torch.ones(3, device="cuda") + torch.ones(3)
+print(x.sum().item(), torch.cuda.is_available())
+"""
 WRONG_SHAPE = "import pywebgpu as torch\ntorch.ones(2, 3) @ torch.ones(2)\n"
 ABSENT = "import scipy\n"
 
@@ -102,7 +107,10 @@ def test_editor_runs_day_one_programs(page: Page, address: str, troubles: list[s
     expect(output).to_contain_text("serve --pyodide FOLDER", timeout=STEPPED)
     expect(output).to_contain_text("ModuleNotFoundError")
     finish(page)
-    troubles.clear()  # The package that could not be fetched.
+    run(page, TORCH)
+    expect(output).to_contain_text("6.0 True", timeout=STEPPED)
+    finish(page)
+    troubles.clear()  # The packages that could not be fetched.
 
     page.goto(f"{address}#gallery")
     page.get_by_role("link", name=re.compile("^Digits")).click()

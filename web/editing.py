@@ -72,7 +72,7 @@ class Editor:
         self.port.begin()
         try:
             if _imports_torch(ast.parse(source, name)):
-                importlib.import_module("pywebgpu.as_torch")
+                await self._become_torch()
             await self._load(files)
             self._show(await eval_code_async(source, module.__dict__, filename=name))
             if "matplotlib.pyplot" in sys.modules:
@@ -87,6 +87,15 @@ class Editor:
         finally:
             sys.stdout.flush()
             sys.stderr.flush()
+
+    async def _become_torch(self) -> None:
+        """From now on `import torch` is this library. Device cpu, where a program may be in part, needs NumPy."""
+        if "torch" not in sys.modules:
+            importlib.import_module("pywebgpu.as_torch")
+            await self.port.packages("import numpy")
+            importlib.invalidate_caches()
+            if _is_missing("numpy"):  # Then what a program places nowhere stays on the GPU.
+                devices.on_request(lambda: None)
 
     def _write(self, files: dict[str, str]) -> None:
         """Makes the files importable, and forgets what was imported of them."""
@@ -136,7 +145,7 @@ class Editor:
         return str(answer)
 
     def complete(self, before: str, source: str) -> dict[str, Any]:
-        """Names that go on with the last word of `before`: what the last program left, and what this one imports."""
+        """Names that go on with the last word of `before`, of what the last program left and this one imports."""
         path, word = re.fullmatch(r"(?:.*?([\w.]+)\.)?(\w*)", before, re.DOTALL).groups()  # type: ignore[union-attr]
         known = vars(builtins) | _imported(source) | self.names
         try:
