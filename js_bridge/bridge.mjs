@@ -417,10 +417,10 @@ export class Bridge {
   #adopt(program, outputs, groups) {
     const ahead = this.#ahead;
     const { wanted } = program;
-    if (!ahead) return null;
+    if (ahead?.program !== program) return null;
     const { reading, source } = ahead;
     const isRead = wanted?.bytes === reading.bytes && this.#chunk(outputs[wanted.output]) === source;
-    if (ahead.program !== program || !isRead || reading.withFault !== this.#mayFault || !same(ahead.groups, groups)) {
+    if (!isRead || reading.withFault !== this.#mayFault || !same(ahead.groups, groups)) {
       this.#dropAhead();
       return null;
     }

@@ -21,10 +21,12 @@ def current_accelerator(check_available: bool = False) -> devices.device | None:
 
 
 def device_count() -> int:
+    """How many adapters there are."""
     return webgpu.device_count() if is_available() else 0
 
 
 def current_device_index() -> int:
+    """The number of the adapter in use."""
     return 0
 
 
@@ -45,10 +47,12 @@ def empty_cache() -> None:
 
 
 def memory_allocated(device: DeviceLike = None) -> int:
+    """Bytes that tensors hold."""
     return devices.open_device(device).counters["live_bytes"]
 
 
 def max_memory_allocated(device: DeviceLike = None) -> int:
+    """The most bytes that tensors and Programs held at a time."""
     return devices.open_device(device).counters["peak_bytes"]
 
 

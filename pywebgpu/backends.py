@@ -36,6 +36,7 @@ def set_float32_matmul_precision(precision: str) -> None:
 
 
 def get_float32_matmul_precision() -> str:
+    """ "highest": products of float32 are computed in float32."""
     return _precision[0]
 
 
@@ -44,6 +45,7 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
 
 
 def are_deterministic_algorithms_enabled() -> bool:
+    """True: all algorithms here are deterministic."""
     return True
 
 
@@ -55,6 +57,7 @@ set_num_interop_threads = set_num_threads
 
 
 def get_num_threads() -> int:
+    """1: NumPy decides about threads of its own."""
     return 1
 
 

@@ -143,6 +143,7 @@ _default = [float32]
 
 
 def default() -> DType:
+    """The dtype of new tensors of floats."""
     return _default[0]
 
 

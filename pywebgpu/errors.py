@@ -62,34 +62,45 @@ class PywebgpuError(Exception):
         _raw.__set__(self, whole)
 
 
-class ShapeError(PywebgpuError, RuntimeError): ...
+class ShapeError(PywebgpuError, RuntimeError):
+    """Shapes of an op's inputs do not fit."""
 
 
-class DTypeError(PywebgpuError, TypeError, RuntimeError): ...
+class DTypeError(PywebgpuError, TypeError, RuntimeError):
+    """Dtypes of an op's inputs do not fit."""
 
 
 class RangeError(PywebgpuError, IndexError, RuntimeError):
+    """An index or an axis is out of range."""
+
     row: tuple[int, int] | None = (
         None  # a row number that was found wrong when it was used, and how many rows there are
     )
 
 
-class IntegerOverflowError(PywebgpuError, OverflowError, RuntimeError): ...
+class IntegerOverflowError(PywebgpuError, OverflowError, RuntimeError):
+    """A whole number takes more bits than there are."""
 
 
-class CaptureError(PywebgpuError, RuntimeError): ...
+class CaptureError(PywebgpuError, RuntimeError):
+    """A function cannot become a compiled step."""
 
 
-class NonFiniteError(PywebgpuError, RuntimeError): ...
+class NonFiniteError(PywebgpuError, RuntimeError):
+    """An op made a NaN, or an infinity, while that is watched for."""
 
 
-class CompileError(PywebgpuError, RuntimeError): ...
+class CompileError(PywebgpuError, RuntimeError):
+    """The compiler met a graph that it cannot lower."""
 
 
-class DeviceError(PywebgpuError, RuntimeError): ...
+class DeviceError(PywebgpuError, RuntimeError):
+    """The device refused the work."""
 
 
-class DeviceLostError(DeviceError): ...
+class DeviceLostError(DeviceError):
+    """The device is gone; what it held is gone too."""
 
 
-class CannotWaitError(DeviceError): ...
+class CannotWaitError(DeviceError):
+    """Python cannot be suspended until the device answers; an awaitable form can."""

@@ -160,6 +160,7 @@ def inv(A: Tensor) -> Tensor:
 
 
 def inv_ex(A: Tensor, *, check_errors: bool = False) -> tuple[Tensor, ...]:
+    """The inverse, and a number of 0 for each matrix: one without an inverse raises here."""
     return _result("inv_ex", "inverse info", (inv(A), _no_trouble(A)))
 
 
@@ -199,6 +200,7 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
 
 
 def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False) -> tuple[Tensor, ...]:
+    """As solve, with a number of 0 for each matrix: one without a solution raises here."""
     return _result("solve_ex", "result info", (solve(A, B, left=left), _no_trouble(A)))
 
 

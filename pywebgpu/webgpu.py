@@ -26,6 +26,7 @@ def device_count() -> int:
 
 
 def current_device() -> int:
+    """The number of the adapter in use, which is 0."""
     return 0
 
 

@@ -2,7 +2,7 @@
 
 unit        what runs without a word: unit, golden, oracle and fuzz tests on device cpu
 check       before a commit: lint, then unit, golden and oracle tests on device cpu, the longest of them by samples
-lint        ruff, mypy, and tsc for the JavaScript
+lint        ruff, mypy, codespell, and tsc for the JavaScript
 gpu         oracle, fuzz and unit tests with a device, on webgpu: a GPU, or a software Vulkan driver
 node        the bridge, the Node host, and cases of every table there
 notebooks   JupyterLite and other hosts of notebooks and pages in Chromium, each with the wheel; make lite installs some
@@ -27,11 +27,16 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 
 from tests.devices import node_command, prepare_environment, why_no_node, why_no_webgpu
 
 ROOT = Path(__file__).parent.parent
+
+SPELLED = ["README.md", "CONTRIBUTING.md", "GLOSSARY.md", "CHANGELOG.md", "demos", "js_bridge", "pywebgpu", "tools"]
+SPELLED += [*sorted(str(path) for path in (ROOT / "docs").glob("*.md")), "docs/guides", "docs/inside", "docs/start"]
+SPELLED += sorted(str(path) for path in (ROOT / "web").glob("*.*"))
 
 Stage = Callable[[list[str]], bool]
 
@@ -135,6 +140,8 @@ def lint(arguments: list[str]) -> bool:
     types = ROOT / "node_modules" / ".bin" / "tsc"
     if types.exists() and not arguments:
         commands += [[str(types), "-p", folder] for folder in ("js_bridge", "web")]
+    if find_spec("codespell_lib") and not arguments:
+        commands.append([sys.executable, "-m", "codespell_lib", *SPELLED])
     failed = [command for command in commands if not run(command)]
     return not failed
 

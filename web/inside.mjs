@@ -104,18 +104,18 @@ export class ModelSource {
     return text === undefined || text === this.#original ? null : text;
   }
 
-  /** @param {string | null} source of a run that was kept */
-  async choose(source) {
-    if (source === null && !this.#view) return;
-    await this.open();
+  /** Shows the model of a run that was kept; null is the demo's. @param {string | null} source */
+  choose(source) {
+    if (!this.#view) return;
     this.#set(source ?? this.#original);
   }
 
-  async open() {
+  /** @param {string | null} source the run's */
+  async open(source) {
     if (this.#view) return;
     const [{ programView }, answer] = await Promise.all([import("./program_view.mjs"), fetch(new URL("model.txt", location.href))]);
     this.#original = await answer.text();
-    this.#view ??= programView(element("model-code", HTMLElement), this.#original, "The model's source, in Python");
+    this.#view ??= programView(element("model-code", HTMLElement), source ?? this.#original, "The model's source, in Python");
     button("apply").disabled = button("original").disabled = false;
   }
 

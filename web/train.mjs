@@ -52,6 +52,7 @@ export class TrainTab {
     this.#listen();
     if (innerWidth < 700) element("machine", HTMLDetailsElement).open = false;
     this.#form.begin("tiny");
+    if (new URLSearchParams(location.search).get("text") === "documentation") this.#text.choose({ name: "documentation" });
     void isSoftware().then((isSlow) => this.#form.begin(isSlow ? "tiny" : "small"));
   }
 
@@ -84,7 +85,11 @@ export class TrainTab {
     });
     button("reset").addEventListener("click", () => this.#reset());
     button("further").addEventListener("click", () => this.#tell({ do: "further" }));
-    button("share").addEventListener("click", () => void share(this.#form.link()));
+    button("share").addEventListener("click", () => {
+      const link = this.#form.link();
+      if (this.#text.own === null) link.searchParams.set("text", this.#text.name);
+      void share(link);
+    });
     document.addEventListener("visibilitychange", () => document.hidden && this.#tell({ do: "keep" }));
     button("write").addEventListener("click", () => {
       this.#choose();
@@ -96,7 +101,7 @@ export class TrainTab {
       await this.#look();
       this.#tell({ do: "look", is_wanted: inside.open });
     });
-    element("source", HTMLDetailsElement).addEventListener("toggle", async () => (await this.#look()).source.open());
+    element("source", HTMLDetailsElement).addEventListener("toggle", async () => (await this.#look()).source.open(this.#model));
     button("save").addEventListener("click", () => this.#tell({ do: "save", source: this.#text.source }));
     button("open").addEventListener("click", () => input("checkpoint").click());
     input("checkpoint").addEventListener("change", () => void this.#open());
@@ -172,7 +177,7 @@ export class TrainTab {
     this.#complain("");
     this.#choose();
     this.#isGoingOn = true;
-    await (await this.#parts)?.source.choose(this.#model);
+    (await this.#parts)?.source.choose(this.#model);
     this.#tell({ do: "open", text: await this.#text.text(), source: this.#model, file: bytes }, [bytes]);
   }
 

@@ -14,6 +14,7 @@ import pywebgpu as torch
 from pywebgpu import nn
 
 PAGE = Path(__file__).parent / "page"
+MUCH = 1_500_000  # characters of verse: so many that a small model cannot learn them by heart
 
 
 def exported(arguments: list[str]) -> dict:
@@ -34,7 +35,7 @@ def exported(arguments: list[str]) -> dict:
 def writer(arguments: list[str]) -> dict:
     """A model that only writes, for the first view of a page. It may be trained on another device than it writes on."""
     options = parser().parse_args(arguments)
-    run = trained(options, texts.named(options.data or "verse"))
+    run = trained(options, texts.named(options.data) if options.data else texts.verse(characters=MUCH))
     known = {"vocabulary": run.corpus.vocabulary, "context": run.settings.context, "steps": run.step}
     known |= {"loss": run.validate(), "recording": "".join(run.sample("The ", 600))}  # for whoever has no WebGPU
     run.model.to("webgpu")

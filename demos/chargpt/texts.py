@@ -4,7 +4,6 @@ import random
 
 import data
 
-LONGEST = 120_000  # characters
 WORDS = {
     name: words.split()
     for name, words in {
@@ -112,14 +111,14 @@ def named(name: str | None) -> str:
     return data.read(name) if name else data.python_documentation()
 
 
-def verse(seed: int = 1) -> str:
-    """Poems with a title, until they are as long as they may be."""
+def verse(seed: int = 1, characters: int = 120_000) -> str:
+    """Poems with a title, as many as it takes."""
     draw = random.Random(f"verse {seed}")  # A string seeds by its SHA-512: the same on every host.
     poems, length = [], 0
-    while length < LONGEST:
+    while length < characters:
         poems.append(poem(draw))
         length += len(poems[-1])
-    return "".join(poems)[:LONGEST]
+    return "".join(poems)[:characters]
 
 
 def poem(draw: random.Random) -> str:

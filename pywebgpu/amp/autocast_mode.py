@@ -110,6 +110,7 @@ def is_autocast_available(device_type: str) -> bool:
 
 
 def is_autocast_enabled(device_type: str = "cuda") -> bool:
+    """Whether autocast is on for a type of device."""
     name = _device(device_type)
     return any(casting.device == name for casting in thread_state.autocast)
 
@@ -125,26 +126,32 @@ def set_autocast_enabled(device_type: str, enabled: bool) -> None:
 
 
 def is_autocast_cpu_enabled() -> bool:
+    """Whether autocast is on for device cpu."""
     return is_autocast_enabled("cpu")
 
 
 def set_autocast_cpu_enabled(enabled: bool) -> None:
+    """Switches autocast for device cpu."""
     set_autocast_enabled("cpu", enabled)
 
 
 def get_autocast_gpu_dtype() -> DType:
+    """The dtype that autocast takes on device webgpu."""
     return get_autocast_dtype("cuda")
 
 
 def get_autocast_cpu_dtype() -> DType:
+    """The dtype that autocast takes on device cpu."""
     return get_autocast_dtype("cpu")
 
 
 def set_autocast_gpu_dtype(dtype: DType) -> None:
+    """Sets the dtype that autocast takes on device webgpu."""
     set_autocast_dtype("cuda", dtype)
 
 
 def set_autocast_cpu_dtype(dtype: DType) -> None:
+    """Sets the dtype that autocast takes on device cpu."""
     set_autocast_dtype("cpu", dtype)
 
 
@@ -154,12 +161,14 @@ def get_autocast_dtype(device_type: str) -> DType:
 
 
 def set_autocast_dtype(device_type: str, dtype: DType) -> None:
+    """Sets the dtype that autocast takes on a type of device."""
     _settings.dtypes[device_type] = dtype
     if is_autocast_enabled(device_type):
         set_autocast_enabled(device_type, True)
 
 
 def is_autocast_cache_enabled() -> bool:
+    """Whether autocast was asked to keep casts of weights; a step makes each once in any case."""
     return _settings.caches
 
 

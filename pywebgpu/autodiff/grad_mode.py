@@ -130,4 +130,5 @@ class set_grad_enabled(_Switch):
 
 
 def is_grad_enabled() -> bool:
+    """Whether operations are remembered for gradients."""
     return thread_state.grad

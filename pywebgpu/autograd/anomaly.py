@@ -159,10 +159,12 @@ def set_anomaly_enabled(mode: bool, check_nan: bool = True) -> None:
 
 
 def is_anomaly_enabled() -> bool:
+    """Whether anomaly detection is on."""
     return guard.anomaly
 
 
 def is_anomaly_check_nan_enabled() -> bool:
+    """Whether backward raises at the first NaN."""
     return guard.check_nan
 
 

@@ -1,8 +1,9 @@
 """The networks on pictures of the workloads, written against PyTorch's API: `torch` is pywebgpu or PyTorch.
 
 ResNet-18 and MobileNetV2 as their papers have them for pictures of 224 x 224; for 32 x 32 they begin without the
-strides that would leave nothing to see, as is usual there.
-Source: He et al. 2015 (arXiv 1512.03385); Sandler et al. 2018 (arXiv 1801.04381).
+strides that would leave nothing to see, as is usual there. A small vision transformer has 64 or 196 patches.
+Source: He et al. 2015 (arXiv 1512.03385); Sandler et al. 2018 (arXiv 1801.04381); Dosovitskiy et al. 2020 (arXiv
+2010.11929), with the mean of all patches for a class token, as Beyer et al. 2022 (arXiv 2205.01580).
 """
 
 from __future__ import annotations
@@ -79,3 +80,26 @@ def mobilenet(torch: ModuleType, size: int, classes: int) -> object:
             inner = outer
     layers += joined(inner, 1280, 1)
     return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(1280, classes))
+
+
+def vit(torch: ModuleType, size: int, classes: int) -> object:
+    """As resnet18: six layers of 192 over patches of 4 x 4, or of 16 x 16."""
+    nn = torch.nn
+    width, patch = 192, 4 if size <= 64 else 16
+
+    class Vit(nn.Module):  # type: ignore[name-defined,misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.patches = nn.Conv2d(3, width, patch, patch)
+            self.position = nn.Embedding((size // patch) ** 2, width)
+            layer = nn.TransformerEncoderLayer(
+                width, 3, 4 * width, dropout=0.0, activation="gelu", batch_first=True, norm_first=True
+            )
+            self.layers = nn.TransformerEncoder(layer, 6, enable_nested_tensor=False)
+            self.norm, self.head = nn.LayerNorm(width), nn.Linear(width, classes)
+
+        def forward(self, pictures: Tensor) -> object:
+            x = self.patches(pictures).flatten(2).transpose(1, 2) + self.position.weight
+            return self.head(self.norm(self.layers(x)).mean(1))
+
+    return Vit()

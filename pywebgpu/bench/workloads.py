@@ -256,14 +256,44 @@ def _pictures(name: str, model: Callable[..., object], size: int, batch: int) ->
     return _trained(name, text, Training(lambda torch: model(torch, size, classes), data, optimizer, is_large=True))
 
 
-_PICTURES = (
+def _lstm() -> Training:
+    vocabulary, length, batch = 65, 64, 32
+
+    def model(torch: ModuleType) -> object:
+        nn = torch.nn
+
+        class Lstm(nn.Module):  # type: ignore[name-defined,misc] # Which class that is, is known at run time.
+            def __init__(self) -> None:
+                super().__init__()
+                self.character = nn.Embedding(vocabulary, 256)
+                self.layers = nn.LSTM(256, 256, 2, batch_first=True)
+                self.head = nn.Linear(256, vocabulary)
+
+            def forward(self, characters: Tensor) -> object:
+                return self.head(self.layers(self.character(characters))[0])
+
+        return Lstm()
+
+    def data() -> tuple[Data, Data]:
+        text = integers(vocabulary, batch, length + 1).values
+        lines = [text[at : at + length + 1] for at in range(0, len(text), length + 1)]
+        inputs, targets = ([one for line in lines for one in line[at : at + length]] for at in (0, 1))
+        return Data((batch, length), inputs, "int"), Data((batch * length,), targets, "int")
+
+    return Training(model, data, lambda torch, parameters: torch.optim.AdamW(parameters, lr=1e-3), is_large=True)
+
+
+_OTHERS = (
     _pictures("resnet18", vision.resnet18, 32, 128),
     _pictures("resnet18-224", vision.resnet18, 224, 32),
     _pictures("mobilenet", vision.mobilenet, 32, 128),
     _pictures("mobilenet-224", vision.mobilenet, 224, 32),
+    _pictures("vit", vision.vit, 32, 128),
+    _pictures("vit-224", vision.vit, 224, 32),
+    _trained("lstm", "2 layers of 256, 64 characters, batch 32, vocabulary 65, AdamW", _lstm()),
 )
 LARGE: dict[str, Callable[[int], Workload]] = {"distilgpt2": distilgpt2}
-LARGE |= {one.name: lambda tokens, one=one: one for one in _PICTURES}  # type: ignore[misc]
+LARGE |= {one.name: lambda tokens, one=one: one for one in _OTHERS}  # type: ignore[misc]
 TOKENS = 512  # of the large ones, where nobody says
 
 

@@ -89,11 +89,12 @@ class Fusion:
         of, users = self.partition.of, self._reads.users
         found: dict[int, Node] = {}
         own = of[id(node)]
-        for inner in own.nodes:
-            for producer, _, _ in self._reads.edges[id(inner)]:
-                for user in users[id(producer)] if producer.spec.shape else ():
-                    if of.get(id(user), own) is not own:
-                        found[id(user)] = user
+        # Once each: a flat vector of parameters has as many users as there are parameters.
+        read = {id(producer): producer for inner in own.nodes for producer, _, _ in self._reads.edges[id(inner)]}
+        for at, producer in read.items():
+            for user in users[at] if producer.spec.shape else ():
+                if of.get(id(user), own) is not own:
+                    found[id(user)] = user
         # First those of other templates: a bias's gradient is made inside the weight's.
         for user in sorted(found.values(), key=lambda user: self._claims.of(user) is self._claims.of(node)):
             other, group = of[id(user)], of[id(node)]

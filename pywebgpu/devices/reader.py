@@ -91,18 +91,12 @@ class Reader:
     def adopt(self, loaded: Loaded, groups: list[Any], outputs: list[Any]) -> Any:
         """The commands of a run that were encoded ahead, in place of `foresee`; None where there are none."""
         ahead = self._ahead
-        if ahead is None:
+        if ahead is None or ahead.loaded() is not loaded:
             return None
         self.forget()
         reading, wanted = ahead.reading, loaded.wanted
-        fits = ahead.loaded() is loaded and wanted is not None and wanted[1] == reading.nbytes
-        fits = (
-            fits
-            and wanted is not None
-            and outputs[wanted[0]] is reading.handle
-            and reading.with_fault == self.may_fault
-        )
-        if not fits or ahead.groups != groups:
+        is_read = wanted is not None and (outputs[wanted[0]], wanted[1]) == (reading.handle, reading.nbytes)
+        if not is_read or ahead.groups != groups or reading.with_fault != self.may_fault:
             self._drop_ahead()
             return None
         self._ahead, self._foreseen, self.may_fault = None, reading, False

@@ -205,6 +205,7 @@ SNAPSHOTS = ("training.gz", "editing.gz")
 # What plays the model of the first view, and that model.
 PLAYER = tuple(f"{n}.mjs" for n in ("files", "host_program", "player", "runner", "safetensors", "validate", "values"))
 FIRST = "first/program.json"
+PLAIN = ("documentation.txt", "model.txt")  # texts that a page asks for when they are wanted
 CONFIG = b'<script type="application/json" id="config">'
 KERNELS = tuple(f"kernels-{family}.json" for family in first_kernels.FAMILIES)
 # The bridge as modules of its own: a worker opens the device while Python still loads.

@@ -35,7 +35,7 @@ class IterationSpace:
         return _coords(self.shape, self.axes)
 
     def full(self) -> Sym:
-        return flatten(self.coords(), self.shape)
+        return _full(self.shape, self.axes)
 
     def full_at(self, column: Sym) -> Sym:
         """The same at a given column."""
@@ -50,6 +50,11 @@ def folded(node: Node) -> IterationSpace:
 @lru_cache(4096)
 def _coords(shape: Shape, axes: Shape) -> tuple[Sym, ...]:
     return _at(shape, axes, variable("column", IterationSpace(shape, axes).columns))
+
+
+@lru_cache(4096)
+def _full(shape: Shape, axes: Shape) -> Sym:
+    return flatten(_coords(shape, axes), shape)
 
 
 def _at(shape: Shape, axes: Shape, column: Sym) -> tuple[Sym, ...]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from pywebgpu.kernels import ir
 from pywebgpu.kernels.ir import Array, Expr, Index, Load, Type, Var
@@ -62,10 +63,15 @@ def _access(statement: ir.Statement) -> Load | None:
 
 def _place(index: Expr, width: int) -> Place | None:
     """Where an index is in an array of vectors; None where the component is not the same in each run."""
-    if not isinstance(index, Index) or any(factor % width for _, factor in index.at.terms):
-        return None
-    terms = tuple([(atom, factor // width) for atom, factor in index.at.terms])
-    return Sym(terms, index.at.const // width), index.at.const % width
+    return _divided(index.at, width) if isinstance(index, Index) else None
+
+
+@lru_cache(4096)
+def _divided(at: Sym, width: int) -> Place | None:
+    for _, factor in at.terms:
+        if factor % width:
+            return None
+    return Sym(tuple([(atom, factor // width) for atom, factor in at.terms]), at.const // width), at.const % width
 
 
 def _note(body: ir.Block, uses: Mapping[Array, _Use], width: int) -> None:
@@ -110,18 +116,19 @@ def _may_wait(statement: ir.Statement) -> bool:
 
 def _arrays_beside(statement: ir.Statement, access: Load | None) -> list[Array]:
     """The arrays that a statement uses, but for the one that it only loads or stores, and for what its blocks do."""
-    stack: list[object] = list(statement)
-    if access is not None:
-        stack = [access.index, statement.value if isinstance(statement, ir.Assign) else None]
+    stack: list[object]
+    kind = type(statement)
+    if kind is ir.Declare or kind is ir.Assign:  # Nearly all are.
+        stack = [statement.value] if access is None or kind is ir.Assign else []  # type: ignore[union-attr]
+        stack.append(statement.target if access is None else access.index)  # type: ignore[union-attr]
     elif isinstance(statement, ir.If):
         stack = [condition for condition, _ in statement.branches]
     elif isinstance(statement, ir.Loop):
         stack = [statement.condition, statement.head]
-    elif isinstance(statement, ir.Scope):
-        stack = []
+    else:
+        stack = [] if isinstance(statement, ir.Scope) else list(statement)
     found: list[Array] = []
-    while stack:
-        one = stack.pop()
+    for one in stack:  # It grows meanwhile.
         if type(one) is ir.Call:
             stack += [arg for arg in one.args if type(arg) is not Var]
         elif type(one) is Load:

@@ -49,6 +49,7 @@ Schedule = Callable[[int], ProfilerAction]
 
 
 def supported_activities() -> set[ProfilerActivity]:
+    """CPU, and CUDA, which stands for the device whatever it is."""
     return {ProfilerActivity.CPU, ProfilerActivity.WEBGPU}
 
 

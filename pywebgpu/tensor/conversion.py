@@ -113,16 +113,16 @@ class ConversionMethods(InplaceMethods):
 
     # Facts
 
-    is_cuda = property(lambda self: self._storage.device.name == "cuda")
-    is_mps = property(lambda self: self._storage.device.name == "mps")
-    is_sparse = is_quantized = is_xpu = is_nested = is_meta = property(lambda self: False)
-    is_cpu = property(lambda self: self._storage.device.name == "cpu")
+    is_cuda = property(lambda self: self._storage.device.name == "cuda", doc="Whether its device is called cuda.")
+    is_mps = property(lambda self: self._storage.device.name == "mps", doc="Whether its device is called mps.")
+    is_sparse = is_quantized = is_xpu = is_nested = is_meta = property(lambda self: False, doc="False.")
+    is_cpu = property(lambda self: self._storage.device.name == "cpu", doc="Whether it is on device cpu.")
     is_webgpu = property(lambda self: self._storage.device.name == "webgpu")
-    itemsize = property(lambda self: self.dtype.itemsize)
-    nbytes = property(lambda self: self.numel() * self.dtype.itemsize)
-    layout = property(lambda self: "torch.strided")
+    itemsize = property(lambda self: self.dtype.itemsize, doc="Bytes of an element, as PyTorch counts them.")
+    nbytes = property(lambda self: self.numel() * self.dtype.itemsize, doc="Bytes of all elements, counted so.")
+    layout = property(lambda self: "torch.strided", doc="torch.strided.")
     names = property(lambda self: (None,) * self.ndim)
-    output_nr = property(lambda self: 0)
+    output_nr = property(lambda self: 0, doc="0.")
 
     def element_size(self) -> builtins.int:
         """Bytes of an element."""

@@ -154,10 +154,12 @@ def result_type(tensor1: Operand, tensor2: Operand) -> DType:
 
 
 def is_tensor(obj: object) -> bool:
+    """Whether this is a Tensor."""
     return isinstance(obj, TensorBase)
 
 
 def is_storage(obj: object) -> bool:
+    """Whether this is what `untyped_storage()` gives."""
     return False
 
 
@@ -242,6 +244,7 @@ def atleast_1d(tensor: Tensor, other: Tensor, /, *tensors: Tensor) -> tuple[Tens
 @overload
 def atleast_1d(tensors: Sequence[Tensor], /) -> tuple[Tensor, ...]: ...
 def atleast_1d(*tensors: Any) -> Tensor | tuple[Tensor, ...]:
+    """A view of at least one axis; of several tensors, a tuple of them."""
     return _each(lambda t: t if t.ndim else t.reshape(1), tensors)
 
 
@@ -252,6 +255,7 @@ def atleast_2d(tensor: Tensor, other: Tensor, /, *tensors: Tensor) -> tuple[Tens
 @overload
 def atleast_2d(tensors: Sequence[Tensor], /) -> tuple[Tensor, ...]: ...
 def atleast_2d(*tensors: Any) -> Tensor | tuple[Tensor, ...]:
+    """A view of at least two axes: a new one comes first. Of several tensors, a tuple of them."""
     return _each(lambda t: t if t.ndim >= 2 else t.reshape(1, t.numel()), tensors)
 
 
@@ -262,6 +266,7 @@ def atleast_3d(tensor: Tensor, other: Tensor, /, *tensors: Tensor) -> tuple[Tens
 @overload
 def atleast_3d(tensors: Sequence[Tensor], /) -> tuple[Tensor, ...]: ...
 def atleast_3d(*tensors: Any) -> Tensor | tuple[Tensor, ...]:
+    """A view of at least three axes: (n,) becomes (1, n, 1), and (m, n) becomes (m, n, 1)."""
     return _each(_three, tensors)
 
 

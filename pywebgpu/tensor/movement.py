@@ -177,10 +177,12 @@ class MovementMethods(TensorBase):
 
     @property
     def T(self) -> Tensor:
+        """All axes in the opposite order."""
         return self._view(movement.permute, order=tuple(reversed(range(self.ndim))))
 
     @property
     def mT(self) -> Tensor:
+        """Matrices of the last two axes, transposed."""
         if self.ndim < 2:
             raise ShapeError(
                 f"tensor.mT is only supported on matrices or batches of matrices. Got {self.ndim}-D tensor."

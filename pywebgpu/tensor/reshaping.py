@@ -129,10 +129,11 @@ class ReshapingMethods(ConversionMethods):
         found: Tensor = self.mT.conj()
         return found
 
-    H = property(lambda self: self.t().conj())
+    H = property(lambda self: self.t().conj(), doc="The matrix transposed and conjugated.")
 
     @property
     def mH(self) -> Tensor:
+        """Matrices of the last two axes, transposed and conjugated."""
         return self.adjoint()
 
     # In position: the tensor becomes another view, or leaves its history

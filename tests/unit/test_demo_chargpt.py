@@ -1,5 +1,7 @@
 """The character GPT of the demos: it goes on as if never stopped, and says in a line what is wrong."""
 
+import hashlib
+import re
 import signal
 import subprocess
 import sys
@@ -17,6 +19,7 @@ DEMO = Path(__file__).parents[2] / "demos" / "chargpt"
 NAMES = ("data", "model", "texts", "train", "main")
 TEXT = "The quick brown fox jumps over the lazy dog, and the dog does not mind. " * 20
 TINY = {"steps": 20, "batch": 4, "context": 16, "layers": 2, "heads": 2, "width": 16}
+VERSE = "3dcb2718b150"  # of SHA-256: a model that was trained before fits no other text
 OPTIONS = [word for name, value in TINY.items() for word in (f"--{name}", str(value))]
 
 
@@ -109,6 +112,16 @@ def test_the_default_text_is_english(demo: SimpleNamespace) -> None:
     letters = sum(character.isalpha() or character in " ,.\n" for character in text)
     assert letters > 0.95 * len(text)
     assert len(set(text.splitlines())) == len(text.splitlines())
+
+
+def test_verse_rhymes_and_is_the_same_on_every_host(demo: SimpleNamespace) -> None:
+    text = demo.texts.named("verse")
+    assert hashlib.sha256(text.encode()).hexdigest().startswith(VERSE)
+    rhymes = {word: family for family in demo.texts.RHYMES for word in family}
+    stanzas = [stanza.splitlines() for stanza in text.split("\n\n")[:-1]]
+    lasts = [[re.findall(r"\w+", line)[-1] for line in stanza[1::2]] for stanza in stanzas if len(stanza) > 1]
+    assert len(lasts) > 500
+    assert all(rhymes[first] == rhymes[second] and first != second for first, second in lasts)
 
 
 def test_a_run_leaves_picture_samples_and_checkpoint(text: Path, tmp_path: Path) -> None:

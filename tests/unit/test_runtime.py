@@ -1,6 +1,7 @@
 """When work happens: what is compiled again, computed again, freed, and what forcing a value may not change."""
 
 import gc
+import importlib
 import math
 from dataclasses import replace
 from typing import Any
@@ -460,3 +461,32 @@ def test_a_shader_that_does_not_compile_is_shown() -> None:
     del y, caught
     gc.collect()
     assert (x + 1).tolist() == [2.0] * 4
+
+
+@needs_webgpu
+def test_a_run_that_was_encoded_ahead_counts_only_if_it_fits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A loop that reads each value finds its commands, beside other Programs, too; not after what nobody read."""
+    reader = importlib.import_module("pywebgpu.devices.reader")
+    device: Any = devices.open_device("webgpu")
+    found: list[bool] = []
+    adopt = reader.Reader.adopt
+
+    def noted(self: Any, *run: Any) -> Any:
+        commands = adopt(self, *run)
+        found.append(commands is not None)
+        return commands
+
+    monkeypatch.setattr(reader.Reader, "adopt", noted)
+    weight, step = torch.ones(8, device="webgpu"), torch.compile(lambda x: (weight.mul_(2.0) * x).sum())
+    total, free = 8.0, device.counters["device_bytes"]
+    for at in range(24):
+        x = torch.full((8,), float(at), device="webgpu")
+        total = total * 2 if at != 12 else total * 4
+        if at == 12:
+            step(x)  # Nobody reads it.
+        loss = step(x)
+        assert loss.item() == total * at
+        free = device.counters["device_bytes"] if at == 12 else free
+    assert found.count(True) >= 8
+    assert not all(found)
+    assert device.counters["device_bytes"] <= free + 4096, "what does not fit is given back"

@@ -117,3 +117,14 @@ def test_a_model_without_attention_shows_its_weights(training: ModuleType) -> No
     seen = port.all_of("inside")[0]
     assert (seen["maps"], seen["next"]) == ("", [])
     assert "head" in [part for part, *_ in seen["sizes"]]
+
+
+def test_a_checkpoint_opens_with_the_model_that_it_is_of(training: ModuleType) -> None:
+    own = SOURCE.replace("4 * config.width", "2 * config.width")
+    saved = [START | {"source": own}, {"do": "save", "source": None}]
+    opened = {"do": "open", "text": None, "source": own}
+    port = answers(training, *saved, opened)
+    assert not port.all_of("trouble")
+    assert [message["state"] for message in port.all_of("state")][-2:] == ["idle", "paused"]
+    port = answers(training, *saved, opened | {"source": None})
+    assert "does not fit its own settings" in port.all_of("trouble")[0]["text"]

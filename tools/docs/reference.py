@@ -24,6 +24,9 @@ GROUPS = {
 }
 REST, IN_PLACE = list(GROUPS)[-2:]
 TITLES = {"": "torch", "Tensor": "torch.Tensor"}
+ALIKE = ("", "Tensor", "nn.functional", "special", "linalg", "masked")  # where one name means one thing
+ALIAS = re.compile(r"(?:As |The same as )?`?([a-z]\w*?)`?(?:, by element|, written into this tensor|\.|, )")
+CALLS = Path(__file__).parents[2] / "docs" / "calls.json"
 OPDB = Path(__file__).parents[2] / "docs" / "conformance.json"
 FEW = 4  # names of a module for which a page would be too much: they share one
 LEAD = """# Reference
@@ -41,8 +44,7 @@ def write(made: Path) -> None:
     folder = made / "reference"
     folder.mkdir(exist_ok=True)
     found = samples.collect()
-    for full, dtypes in passed().items():
-        found.setdefault(full, samples.Found()).dtypes.update(dtypes)
+    extend(found)
     pages: dict[str, str] = {}
     small: list[str] = []
     for path in surface.modules():
@@ -63,6 +65,16 @@ def write(made: Path) -> None:
     for old in folder.glob("*.md"):
         if old.stem not in pages:
             old.unlink()
+
+
+def extend(found: dict[str, samples.Found]) -> None:
+    """Adds what PyTorch's own samples show: dtypes of all that pass, and calls of names that our tables do not call."""
+    for full, dtypes in passed().items():
+        found.setdefault(full, samples.Found()).dtypes.update(dtypes)
+    for full, lines in json.loads(CALLS.read_text(encoding="utf-8")).items():
+        one = found.setdefault(full, samples.Found())
+        if not one.calls:
+            one.calls |= {(0, (), line): line for line in lines}
 
 
 def passed() -> dict[str, set[str]]:
@@ -113,17 +125,27 @@ def entry(name: surface.Name, found: dict[str, samples.Found]) -> str:
 
 
 def merged(name: surface.Name, found: dict[str, samples.Found]) -> samples.Found:
-    """What is known of the name; of a function and the method of its name, what is known of either."""
-    other = name.name if name.path == "Tensor" else f"Tensor.{name.name}"
-    both = [found[full] for full in (name.full, other) if full in found]
-    if name.path not in ("", "Tensor"):
-        both = [found[full] for full in (name.full,) if full in found]
+    """What is known of the name, together with the method of its name, or else of what it is another name of."""
+    others = [name.full]
+    if name.path in ALIKE:
+        plain = name.name.removesuffix("_")
+        alias = ALIAS.match(surface.text(name))
+        last = [name.name, plain, *([alias[1]] if alias else [])]
+        others += [f"{path}.{one}".removeprefix(".") for one in last for path in ALIKE]
     whole = samples.Found()
-    for one in both:
-        whole.calls |= one.calls
-        whole.errors |= one.errors
-        whole.dtypes |= one.dtypes
+    for full in others[: 1 if name.path not in ("", "Tensor") else 3]:
+        add(whole, found.get(full))
+    for full in others:
+        if not whole.calls:
+            add(whole, found.get(full))
     return whole
+
+
+def add(whole: samples.Found, part: samples.Found | None) -> None:
+    if part is not None:
+        whole.calls |= part.calls
+        whole.errors |= part.errors
+        whole.dtypes |= part.dtypes
 
 
 def shown(known: samples.Found) -> Iterator[str]:

@@ -15,7 +15,7 @@ from tests.cases.run import default_device, send
 from tests.cases.tables import TABLES
 
 ELEMENTS = 5_000  # of an input: larger ones take time, and show nothing more
-WIDTH = 110  # characters of a call
+WIDTH = 140  # characters of a call
 SHOWN, REFUSED = 3, 2  # calls and errors that are shown of a name
 
 
@@ -138,7 +138,7 @@ def called(args: Sequence[object], options: dict[str, object]) -> str:
 
 def described(value: object) -> str:
     """A tensor as dtype and shape; any other value as itself."""
-    if isinstance(value, pywebgpu.Tensor):
+    if hasattr(value, "shape") and hasattr(value, "dtype"):
         return f"{str(value.dtype).removeprefix('torch.')}[{', '.join(map(str, value.shape))}]"
     if isinstance(value, tuple | list):
         name = type(value).__name__ if hasattr(value, "_fields") else ""
@@ -149,7 +149,8 @@ def described(value: object) -> str:
         return "{" + ", ".join(f"{name!r}: {described(one)}" for name, one in value.items()) + "}"
     if callable(value):
         return getattr(value, "__name__", "...")
-    return "..." if hasattr(value, "shape") else repr(value)
+    text = repr(value)
+    return "..." if "\n" in text or " at 0x" in text else text
 
 
 def first_line(error: Exception) -> str:

@@ -28,6 +28,25 @@ OWN = {
 # Their names are PyTorch's alone, or stand elsewhere too.
 LEFT = ("cuda", "mps", "xpu", "cpu", "jit", "onnx", "export", "compiler", "distributed", "hub", "monitor", "types")
 LEFT += ("nested", "return_types", "serialization", "multiprocessing", "overrides", "nn.parameter", "random")
+# What has no text of its own: answers to questions about PyTorch itself, and what every tensor has.
+ANSWERS = {
+    "data": "The same values and memory, without a history.",
+    "device": "Where it is.",
+    "dtype": "The type of its elements.",
+    "is_leaf": "Whether a program made it, and not an operation that is remembered.",
+    "ndim": "The number of axes.",
+    "requires_grad": "Whether its gradient is computed by backward.",
+    "retains_grad": "Whether it keeps a gradient though it is no leaf.",
+    "shape": "The size of each axis.",
+    "compiled_with_cxx11_abi": "True.",
+    "get_deterministic_debug_mode": "0: there is nothing to find out.",
+    "is_deterministic_algorithms_warn_only_enabled": "False.",
+    "is_vulkan_available": "False: it asks for PyTorch's own.",
+    "is_warn_always_enabled": "False.",
+    "set_deterministic_debug_mode": "Does nothing: all algorithms are deterministic.",
+    "set_flush_denormal": "False: it cannot be chosen.",
+    "set_warn_always": "Does nothing.",
+}
 PARAMETERS = inspect.Parameter
 
 
@@ -98,7 +117,7 @@ def text(name: Name) -> str:
     """What its docstring says, without that of a base."""
     value = name.value
     found = value.__dict__.get("__doc__") if isinstance(value, type) else getattr(value, "__doc__", "")
-    return inspect.cleandoc(found or "")
+    return inspect.cleandoc(found or ANSWERS.get(name.name, ""))
 
 
 def signature(name: Name) -> str:

@@ -18,7 +18,8 @@ from pywebgpu.ops import movement, pointwise, reduction
 
 NARROW, WIDE = 256, 4096  # columns: a row is held in registers
 FEW = 16  # rows, at least
-BUSY = 8  # rows that a core walks at a time
+BUSY = 8  # blocks of rows for each core,
+MOST = 1024  # and for all of them: the second kernel adds these up
 CORES = 64  # of a device that does not say how many it has
 BINDINGS = 12  # that a kernel may have, at least: each sum takes one more
 STEPS = 512  # nodes that are looked at from a sum upwards
@@ -40,7 +41,7 @@ def split_sums(roots: tuple[Node, ...], order: Sequence[Node], claims: Claims) -
         if size in folded:
             folded[size] |= {id(node), *_above(node.inputs[0], size)}
     cores = features.cores or CORES
-    found = {id(node): size for node, size in sums if not folded[size].isdisjoint(_above(node.inputs[0], size))}
+    found = {id(node): size for node, size in sums if not folded[size].isdisjoint(_above(_source(node), size))}
     if not found:
         return roots
 
@@ -52,22 +53,40 @@ def split_sums(roots: tuple[Node, ...], order: Sequence[Node], claims: Claims) -
 
 def _split(node: Node, size: Size, cores: int) -> Node:
     rows, _ = size
-    each = max(-(-rows // (BUSY * cores)), 2)
-    partial = reduction.sum_rows(movement.reshape(node.inputs[0], shape=size), each=each)
+    each = max(-(-rows // min(BUSY * cores, MOST)), 2)
+    partial = reduction.sum_rows(movement.reshape(_source(node), shape=size), each=each)
     total = movement.reshape(reduction.sum_(partial, axes=(0,)), shape=node.spec.shape)
     return total if node.spec == total.spec else pointwise.cast(total, dtype=node.spec.dtype)
 
 
 def _down(node: Node) -> Size | None:
     """Rows and columns of what is summed down its columns, where that is worth two kernels."""
-    if node.op is not reduction.sum_ or node.is_source or node.inputs[0].spec.dtype.kind is not Kind.FLOAT:
+    if node.op is not reduction.sum_ or node.is_source:
         return None
-    shape, axes = node.inputs[0].spec.shape, node.attrs["axes"]
-    if axes != tuple(range(len(axes))) or node.inputs[0].spec.dtype is dtypes.float64:
+    source, columns = _source(node), prod(node.spec.shape)
+    if source.spec.dtype.kind is not Kind.FLOAT or source.spec.dtype is dtypes.float64:
         return None
-    rows, columns = prod(shape[: len(axes)]), prod(shape[len(axes) :])
     is_held = NARROW <= columns <= WIDE and columns % 4 == 0
-    return (rows, columns) if is_held and rows >= FEW else None
+    rows = prod(source.spec.shape) // max(columns, 1)
+    return (rows, columns) if is_held and rows >= FEW and _is_down(node) else None
+
+
+def _is_down(node: Node) -> bool:
+    """Whether a sum folds leading axes, and all that it does not fold is behind them."""
+    axes = node.attrs["axes"]
+    return prod(node.inputs[0].spec.shape[axes[-1] + 1 :]) == prod(node.spec.shape)
+
+
+def _source(node: Node) -> Node:
+    """What a sum folds; of a long one that was cut in two (see lower.py) what both together do."""
+    source = node.inputs[0]
+    while source.op is movement.reshape and source.buffer is None:
+        source = source.inputs[0]
+    is_cut = source.op is reduction.sum_ and not source.is_source and _is_down(node)
+    columns = prod(node.spec.shape)
+    if is_cut and prod(source.inputs[0].spec.shape[source.attrs["axes"][-1] + 1 :]) == columns:
+        return source.inputs[0]
+    return node.inputs[0]
 
 
 def _along(node: Node) -> Size | None:

@@ -247,21 +247,25 @@ class CustomFromMask(BasePruningMethod):
 
 
 def identity(module: Module, name: str) -> Module:
+    """Makes a parameter a pruned one, of which nothing is pruned."""
     Identity.apply(module, name)
     return module
 
 
 def random_unstructured(module: Module, name: str, amount: float) -> Module:
+    """Prunes a share, or a number, of elements by chance."""
     RandomUnstructured.apply(module, name, amount=amount)
     return module
 
 
 def l1_unstructured(module: Module, name: str, amount: float, importance_scores: Tensor | None = None) -> Module:
+    """Prunes the elements that are smallest in magnitude, or least important."""
     L1Unstructured.apply(module, name, amount=amount, importance_scores=importance_scores)
     return module
 
 
 def random_structured(module: Module, name: str, amount: float, dim: int) -> Module:
+    """Prunes whole slices along an axis by chance."""
     RandomStructured.apply(module, name, amount=amount, dim=dim)
     return module
 
@@ -269,11 +273,13 @@ def random_structured(module: Module, name: str, amount: float, dim: int) -> Mod
 def ln_structured(
     module: Module, name: str, amount: float, n: float, dim: int, importance_scores: Tensor | None = None
 ) -> Module:
+    """Prunes the slices along an axis whose norm is smallest."""
     LnStructured.apply(module, name, amount=amount, n=n, dim=dim, importance_scores=importance_scores)
     return module
 
 
 def custom_from_mask(module: Module, name: str, mask: Tensor) -> Module:
+    """Prunes where a mask is 0."""
     CustomFromMask.apply(module, name, mask=mask)
     return module
 
