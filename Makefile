@@ -2,13 +2,13 @@
 
 SHELL := bash
 .DEFAULT_GOAL := help
-.PHONY: help demo web test check lint bench peers docs site wheel pyodide lite vulkan modules browser
+.PHONY: help demo web test check lint bench peers docs wheel pyodide lite notebooks vulkan modules browser site
 
 PYTHON := .venv/bin/python
 ARGS ?=
 
 help:  ## show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: .venv/.ready-demo  ## train a small GPT on text: make demo ARGS="--data FILE --resume"
 	@$(PYTHON) demos/chargpt/main.py $(ARGS)
@@ -49,6 +49,10 @@ pyodide: wheel modules  ## put the wheel into a distribution of Pyodide: dist/py
 
 lite: wheel modules .venv/.ready-lite  ## build a JupyterLite site with the notebooks, of plain files: dist/lite
 	@$(PYTHON) tools/notebook_site.py dist/*.whl dist/lite
+
+notebooks: .venv/.ready-test .venv/.ready-dev .venv/.ready-lite vulkan modules browser  ## test the wheel in JupyterLite, PyScript and other hosts, in Chromium
+	@tools/setup.sh hosts
+	@$(PYTHON) -m tests notebooks $(ARGS)
 
 # One stamp a set of packages, so that a second run installs nothing.
 .venv/.ready-%: pyproject.toml tools/setup.sh | .venv/bin/python

@@ -23,6 +23,7 @@ toc_object_entries = False
 
 html_theme = "furo"
 html_title = f"pywebgpu {__version__}"
+html_favicon = "../web/icon.svg"
 html_static_path = ["_static"]
 html_extra_path = ["made/pages"]
 html_css_files = ["pages.css"]

@@ -57,6 +57,69 @@ def test_editor_runs_programs_and_stops_them(page: Page, address: str) -> None:
     finish(page, LOADED)
 
 
+DAY_ONE = """\
+import os
+import sys
+import helper
+os.environ["STEPS"] = "3"
+name = input("Your name? ")
+print("\\x1b[31mred\\x1b[0m", name, helper.VALUE)
+for n in range(3):
+    print(f"\\r{n} of 3", end="", file=sys.stderr)
+"""
+WRONG_SHAPE = "import pywebgpu as torch\ntorch.ones(2, 3) @ torch.ones(2)\n"
+ABSENT = "import scipy\n"
+
+
+def test_editor_runs_day_one_programs(page: Page, address: str, troubles: list[str]) -> None:
+    """Questions, colours, progress, several files, names to choose from, tracebacks, missing packages, drawings."""
+    output = page.locator("#output")
+    page.route("https://cdn.jsdelivr.net/**", lambda route: route.abort())
+    page.on("dialog", lambda dialog: dialog.accept("helper.py"))
+    page.goto(f"{address}#editor")
+    finish(page, LOADED)
+    press(page, "New file")
+    page.locator(".cm-content").fill("VALUE = 'from a file'")
+    press(page, "editor.py")
+    run(page, DAY_ONE)
+    page.get_by_label("Answer").fill("Ada")
+    page.get_by_label("Answer").press("Enter")
+    expect(output).to_contain_text("Ada from a file")
+    expect(output.locator(".ansi-red")).to_have_text("red")
+    expect(output).to_contain_text("2 of 3")
+    expect(output).not_to_contain_text("1 of 3")
+    finish(page)
+
+    page.locator(".cm-content").fill("import pywebgpu as torch\n")
+    page.locator(".cm-content").press("Control+End")
+    page.keyboard.type("torch.nn.functional.cross_ent")
+    expect(page.locator(".cm-tooltip-autocomplete")).to_contain_text("cross_entropy", timeout=STEPPED)
+
+    run(page, WRONG_SHAPE)
+    expect(output).to_contain_text('File "editor.py", line 2')
+    assert len(output.inner_text().splitlines()) < 12
+    run(page, ABSENT)
+    expect(output).to_contain_text("serve --pyodide FOLDER", timeout=STEPPED)
+    expect(output).to_contain_text("ModuleNotFoundError")
+    finish(page)
+    troubles.clear()  # The package that could not be fetched.
+
+    page.goto(f"{address}#gallery")
+    page.get_by_role("link", name=re.compile("^Digits")).click()
+    expect(page.locator(".cm-content")).to_contain_text("A convolutional network", ignore_case=True)
+    press(page, "Clear output")
+    page.get_by_role("button", name="Run", exact=True).click()
+    expect(page.locator("#editor-status")).to_have_text(re.compile("Waiting for you"), timeout=STEPPED)
+    expect(output).to_contain_text("This is a")
+    before = output.locator(".shown").last.inner_html()
+    board = page.locator(".board")
+    board.click(position={"x": 60, "y": 120})
+    page.wait_for_function("before => [...document.querySelectorAll('.shown')].at(-1).innerHTML !== before", arg=before)
+    press(page, "Stop")
+    finish(page, 10_000)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
 def test_example_runs(page: Page, address: str) -> None:
     """A program comes along in a link, and runs when it is told to; what was written is there after a reload."""
     page.goto(f"{address}#editor")
@@ -72,8 +135,9 @@ def test_example_runs(page: Page, address: str) -> None:
     expect(page.locator(".cm-content")).to_contain_text("sh\u00e4red")
     finish(page, LOADED)
     expect(page.locator("#output")).to_be_empty()
-    press(page, "Example")
-    page.get_by_role("button", name="Run").click()
-    expect(page.locator("#output")).to_contain_text("step 180: loss", timeout=STEPPED)
+    page.get_by_label("Examples").select_option("boundary")
+    expect(page).to_have_url(re.compile("#gallery/boundary"))
+    page.get_by_role("button", name="Run", exact=True).click()
+    expect(page.locator("#output")).to_contain_text("240 of 240 points", timeout=STEPPED)
+    expect(page.locator("#output svg").first).to_be_visible()
     finish(page)
-    expect(page.locator("#output")).to_contain_text("]]")

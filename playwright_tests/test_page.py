@@ -33,11 +33,14 @@ def test_page_says_what_is_missing(page: Page, address: str, what: str, troubles
     troubles[:] = [one for one in troubles if "numpy" not in one and "404" not in one]
 
 
-@pytest.mark.parametrize(("tab", "shown"), {"train": "#samples", "editor": ".cm-content", "gpu": "#measure"}.items())
+TABS = {"train": "#samples", "gallery": ".piece", "editor": ".cm-content", "gpu": "#measure"}
+
+
+@pytest.mark.parametrize(("tab", "shown"), TABS.items())
 def test_page_fits_a_phone(page: Page, address: str, tab: str, shown: str) -> None:
     page.set_viewport_size({"width": 320, "height": 700})
     page.goto(f"{address}#{tab}")
-    expect(page.locator(shown)).to_be_visible()
+    expect(page.locator(shown).first).to_be_visible()
     page.get_by_label("Your own").evaluate("radio => { radio.click() }")
     widths = page.evaluate("[document.documentElement.scrollWidth, document.documentElement.clientWidth]")
     assert widths[0] <= widths[1]
@@ -52,6 +55,8 @@ def test_keys_reach_everything(page: Page, address: str) -> None:
     page.goto(address)
     page.keyboard.press("Tab")
     expect(page.get_by_role("tab", name="Train")).to_be_focused()
+    page.keyboard.press("ArrowRight")
+    expect(page.get_by_role("tab", name="Gallery")).to_be_focused()
     page.keyboard.press("ArrowRight")
     expect(page.get_by_role("tab", name="Editor")).to_be_focused()
     expect(page.get_by_role("tabpanel", name="Editor")).to_be_visible()

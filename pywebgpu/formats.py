@@ -15,6 +15,7 @@ class Format:
 
     unpack: WGSL for an element, of its word {0} and of the number of bits below it {1}.  pack: WGSL for an element's
     bits, the others 0, of the value {0}, which the dtype can hold. Both are empty where an element is the word.
+    rounds: `pack` takes any float32, for the nearest that the dtype can hold.
     """
 
     name: str
@@ -22,6 +23,7 @@ class Format:
     word: str
     unpack: str = ""
     pack: str = ""
+    rounds: bool = False
 
     @property
     def per_word(self) -> int:
@@ -42,8 +44,8 @@ class Format:
 
 
 F32, I32, U32 = (Format(name, 4, name) for name in ("f32", "i32", "u32"))
-F16 = Format("f16", 2, "u32", "unpack2x16float({0} >> {1}).x", "p_half_bits({0})")
-BF16 = Format("bf16", 2, "u32", "bitcast<f32>(({0} >> {1}) << 16u)", "p_bfloat_bits({0})")
+F16 = Format("f16", 2, "u32", "unpack2x16float({0} >> {1}).x", "p_half_bits({0})", rounds=True)
+BF16 = Format("bf16", 2, "u32", "bitcast<f32>(({0} >> {1}) << 16u)", "p_bfloat_bits({0})", rounds=True)
 I16 = Format("i16", 2, "u32", "(bitcast<i32>({0} << (16u - {1})) >> 16u)", "(bitcast<u32>({0}) & 0xffffu)")
 I8 = Format("i8", 1, "u32", "(bitcast<i32>({0} << (24u - {1})) >> 24u)", "(bitcast<u32>({0}) & 0xffu)")
 U8 = Format("u8", 1, "u32", "(({0} >> {1}) & 0xffu)", "{0}")

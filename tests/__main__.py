@@ -5,7 +5,7 @@ check       before a commit: lint, then unit, golden and oracle tests on device 
 lint        ruff, mypy, codespell, and tsc for the JavaScript
 gpu         oracle, fuzz and unit tests with a device, on webgpu: a GPU, or a software Vulkan driver
 node        the bridge, the Node host, and cases of every table there
-notebooks   JupyterLite and other hosts of notebooks and pages in Chromium, each with the wheel; make lite installs some
+notebooks   JupyterLite and other hosts of notebooks and pages in Chromium; `make notebooks` installs them
 browser     the pages in a headless Chromium on its software adapter, and cases of every table there
 site        all of `make site` in a folder of its own, and a walk through it below a path of a plain server
 conformance the tables of cases on all hosts against PyTorch, as one table: [--hosts cpu,native,node,chromium] [--all]

@@ -17,6 +17,8 @@ from email.parser import Parser
 from hashlib import sha256
 from pathlib import Path
 
+from packaging.requirements import Requirement
+
 ROOT = Path(__file__).parents[1]
 LOCK = ROOT / "node_modules" / "pyodide" / "pyodide-lock.json"
 CDN = "https://cdn.jsdelivr.net/pyodide/v{version}/full/"
@@ -49,7 +51,7 @@ class DistributionError(ValueError):
 def make(wheel: Path, folder: Path, lock: Path = LOCK, others: Sequence[Path] = ()) -> None:
     """Writes the folder. Raises DistributionError for a wheel that Pyodide cannot load.
 
-    others: wheels that are to lie beside it: of packages that the lock file has, in its version, and of further ones.
+    others: wheels that lie beside it, instead of those that the lock file has of these packages, and further ones.
     """
     description = json.loads((lock.parent / "package.json").read_text(encoding="utf-8"))
     found = json.loads(lock.read_text(encoding="utf-8"))
@@ -59,32 +61,29 @@ def make(wheel: Path, folder: Path, lock: Path = LOCK, others: Sequence[Path] = 
         if "://" not in one["file_name"]:
             one["file_name"] = cdn + one["file_name"]
     folder.mkdir(parents=True, exist_ok=True)
-    for file in sorted(others):
-        name = normal(file.name.split("-")[0])
-        if name in packages:  # What the lock file says of it holds; the file is another one, as an index has it.
-            check_tag(file.name, found["info"])
-            packages[name] |= {"file_name": file.name, "sha256": sha256(file.read_bytes()).hexdigest()}
-        else:
-            packages[name] = describe(file, found)[1]
+    for file in (*sorted(others), wheel):
+        metadata, entry = describe(file, found["info"])
+        packages[str(entry["name"])] = entry
         shutil.copy(file, folder / file.name)
-    metadata, entry = describe(wheel, found)
-    packages[str(entry["name"])] = entry
-    shutil.copy(wheel, folder / wheel.name)
+    for name, one in packages.items():
+        if missing := [needed for needed in map(normal, one["depends"]) if needed not in packages]:
+            raise DistributionError(f"{name} needs {', '.join(missing)}, which the lock file has not")
     (folder / "pyodide-lock.json").write_text(json.dumps(found, sort_keys=True), encoding="utf-8")
     (folder / "meta.yaml").write_text(recipe(metadata, entry), encoding="utf-8")
 
 
-def describe(wheel: Path, lock: dict[str, dict]) -> tuple[dict[str, str], dict[str, object]]:
+def describe(wheel: Path, info: dict[str, str]) -> tuple[dict[str, str], dict[str, object]]:
     """What the wheel says of itself, and its entry of the lock file."""
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
         (file,) = (name for name in names if name.endswith(".dist-info/METADATA"))
         message = Parser().parsestr(archive.read(file).decode())
-    check_tag(wheel.name, lock["info"])
-    needed = [line for line in message.get_all("Requires-Dist", []) if "extra ==" not in line]
-    depends = {normal(re.split(r"[\s<>=!~;\[(]", line)[0]) for line in needed} - IN_A_BROWSER
-    if missing := [name for name in depends if name not in lock["packages"]]:
-        raise DistributionError(f"{wheel.name} needs {', '.join(missing)}, which the lock file has not")
+    check_tag(wheel.name, info)
+    version = info["python"]
+    here = {"sys_platform": "emscripten", "platform_system": "Emscripten", "platform_machine": "wasm32", "extra": ""}
+    here |= {"python_version": ".".join(version.split(".")[:2]), "python_full_version": version}
+    asked = map(Requirement, message.get_all("Requires-Dist", []))
+    depends = {normal(one.name) for one in asked if one.marker is None or one.marker.evaluate(here)} - IN_A_BROWSER
     tops = {name.split("/")[0].removesuffix(".py") for name in names if ".dist-info/" not in name}
     entry = {
         "name": normal(message["Name"]), "version": message["Version"], "file_name": wheel.name, "install_dir": "site",

@@ -11,7 +11,7 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -52,11 +52,15 @@ def fill(lite: Path, wheel: Path, others: Iterable[Path], lock: Path = distribut
     (lite / "jupyter-lite.json").write_text(json.dumps(SETTINGS), encoding="utf-8")
 
 
-def download(folder: Path, lock: Path = distribution.LOCK) -> list[Path]:
-    """The wheels of the kernel's packages, from Python's index unless they are in the folder."""
-    packages = json.loads(lock.read_text(encoding="utf-8"))["packages"]
-    wanted = [f"{name}=={packages[name]['version']}" for name in needed(KERNEL, packages)] + list(FURTHER)
-    options = ["--no-deps", "--only-binary=:all:", "--python-version=3.14", "--implementation=py", "--platform=any"]
+def download(
+    folder: Path, lock: Path = distribution.LOCK, names: Sequence[str] = KERNEL, further: Sequence[str] = FURTHER
+) -> list[Path]:
+    """The wheels of these packages in the lock file's versions, and of further ones, from the index or the folder."""
+    found = json.loads(lock.read_text(encoding="utf-8"))
+    packages, machine = found["packages"], f"{found['info']['abi_version']}_{found['info']['arch']}"
+    wanted = [f"{name}=={packages[name]['version']}" for name in needed(names, packages)] + list(further)
+    options = ["--no-deps", "--only-binary=:all:", "--python-version=3.14", "--implementation=cp"]
+    options += ["--abi=cp314", "--abi=none", "--platform=any", f"--platform=pyemscripten_{machine}"]
     command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet", "download", *options]
     note = folder / "wanted.txt"
     text = "\n".join(wanted)

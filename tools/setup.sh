@@ -4,6 +4,7 @@
 #   setup.sh packages EXTRA   pywebgpu from this folder with one set of packages of pyproject.toml
 #   setup.sh modules          the packages of package.json: Pyodide, and what the pages are made of
 #   setup.sh peers            the libraries that `pywebgpu bench --peer` measures, each in its folder of tests/peers
+#   setup.sh hosts            older Pyodides, PyScript and others, for the tests of notebook hosts
 #   setup.sh browser          a Chromium for the tests
 #   setup.sh vulkan           the software Vulkan driver, so that WebGPU tests run on a machine with no GPU
 set -euo pipefail
@@ -100,9 +101,10 @@ install_modules() {
   touch node_modules/.package-lock.json
 }
 
-install_peers() {
+# The packages of a package.json in each of these folders.
+install_folders() {
   local folder
-  for folder in tests/peers/*/; do
+  for folder in "$@"; do
     [ "${folder}package-lock.json" -nt "${folder}node_modules/.package-lock.json" ] || continue
     say "installing the packages of ${folder}package.json (once)"
     npm ci --prefix "$folder" --ignore-scripts --no-audit --no-fund --loglevel=error
@@ -125,8 +127,9 @@ case "${1:-}" in
   venv) make_venv ;;
   packages) install_packages "${2:?which set of packages}" ;;
   modules) install_modules ;;
-  peers) install_peers ;;
+  peers) install_folders tests/peers/*/ ;;
+  hosts) install_folders playwright_tests/notebooks/ ;;
   browser) install_browser ;;
   vulkan) install_vulkan ;;
-  *) sed -n '2,8p' "$0"; exit 2 ;;
+  *) sed -n '2,9p' "$0"; exit 2 ;;
 esac

@@ -50,7 +50,9 @@ def page(into: Path) -> None:
     named = [name.decode() for name in re.findall(rb'"\./(modules/[^"]+)"', index)]
     python = [f"{config['pyodide'].removeprefix('./')}{name}" for name in PYODIDE]
     made = [f"kept/{config['version']}/{name}" for name in (*site.BRIDGE, *site.PLAYER)]  # what modules import
-    for address in [*own, *site.PLAIN, *named, *python, *made, *config["kept"].values()]:
+    gallery = ["index.json", *(path.name for path in pages.folders.gallery.iterdir() if path.is_file())]
+    pieces = [f"gallery/{name}" for name in gallery]
+    for address in [*own, *site.PLAIN, *named, *python, *made, *pieces, *config["kept"].values()]:
         content = pages.file(address)
         if content is not None:  # Some files of web/ are for the server alone.
             write(into / address, content.body)

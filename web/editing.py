@@ -1,29 +1,41 @@
 """Python in the editor's worker: runs what the page sends, one program after another."""
 
 import ast
+import builtins
 import importlib
+import importlib.util
 import json
+import keyword
 import linecache
+import os
+import re
 import sys
 import traceback
 import types
+from pathlib import Path
 from typing import Any
 
-from pyodide.code import eval_code_async
+from pyodide.code import eval_code_async, find_imports
+from pyodide.ffi import can_run_sync, run_sync
 
 from pywebgpu import devices
 from pywebgpu.errors import PywebgpuError
 
-NAME = "editor.py"
+MOST = 300  # names that are offered at a time
 
 
 async def main(port: Any) -> None:
     """Opens the device where there is one, then runs programs until the worker ends."""
+    os.environ["MPLBACKEND"] = "module://figures"
+    sys.path.insert(0, os.getcwd())
     try:
         await devices.open_device_async("webgpu")
         devices.set_default_device("webgpu")
     except PywebgpuError as error:
         print(f"{error}\n", file=sys.stderr)
+        await port.packages("import numpy")  # which device cpu computes with
+    editor = Editor(port)
+    builtins.input = editor.ask
     port.tell(json.dumps({"is": "ready"}))
     while True:
         try:
@@ -33,33 +45,148 @@ async def main(port: Any) -> None:
                 continue
             command = json.loads(message)
             if command["do"] == "run":
-                await run(command["source"])
+                await editor.run(command["name"], command["files"])
                 port.tell(json.dumps({"is": "finished"}))
+            elif command["do"] == "complete":
+                port.tell(json.dumps({"is": "completions", **editor.complete(command["before"], command["source"])}))
         except KeyboardInterrupt:
             port.tell(json.dumps({"is": "finished"}))
 
 
-async def run(source: str) -> None:
-    """Runs a program as __main__, and shows the value of its last line as an interactive Python would."""
-    linecache.cache[NAME] = (len(source), None, source.splitlines(keepends=True), NAME)
-    module = types.ModuleType("__main__")
-    sys.modules["__main__"] = module
-    try:
-        if _imports_torch(ast.parse(source, NAME)):
-            importlib.import_module("pywebgpu.as_torch")
-        value = await eval_code_async(source, module.__dict__, filename=NAME)
-        if value is not None:
+class Editor:
+    """The files of the page, and what the last program left."""
+
+    def __init__(self, port: Any) -> None:
+        self.port = port
+        self.names: dict[str, Any] = {}
+        self._written: set[str] = set()
+
+    async def run(self, name: str, files: dict[str, str]) -> None:
+        """Runs a file as __main__, and shows the value of its last line as an interactive Python would."""
+        source = files[name]
+        self._write(files)
+        linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
+        module = types.ModuleType("__main__")
+        sys.modules["__main__"] = module
+        self.names = module.__dict__
+        self.port.begin()
+        try:
+            if _imports_torch(ast.parse(source, name)):
+                importlib.import_module("pywebgpu.as_torch")
+            await self._load(files)
+            self._show(await eval_code_async(source, module.__dict__, filename=name))
+            if "matplotlib.pyplot" in sys.modules:
+                importlib.import_module("figures").show()
+        except SystemExit as error:
+            if error.code not in (None, 0):
+                print(f"exit status {error.code}", file=sys.stderr)
+        except KeyboardInterrupt:
+            print("\nstopped", file=sys.stderr)
+        except BaseException as error:
+            _explain(error, {name, *(os.path.join(os.getcwd(), other) for other in files)})
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+
+    def _write(self, files: dict[str, str]) -> None:
+        """Makes the files importable, and forgets what was imported of them."""
+        for gone in self._written - set(files):
+            Path(gone).unlink(missing_ok=True)
+        for name, text in files.items():
+            Path(name).write_text(text, encoding="utf-8")
+            sys.modules.pop(name.removesuffix(".py"), None)
+        self._written = set(files)
+        importlib.invalidate_caches()
+
+    async def _load(self, files: dict[str, str]) -> None:
+        """Loads the packages that the current program, or a file that may be imported, names."""
+        sources = [text for name, text in files.items() if name.endswith(".py")]
+        missing = sorted({one for text in sources for one in _imports(text) if _is_missing(one)})
+        if not missing:
+            return
+        self.port.tell(json.dumps({"is": "loading", "what": ", ".join(missing)}))
+        wrong = await self.port.packages("\n".join(f"import {name}" for name in missing))
+        importlib.invalidate_caches()
+        absent = [name for name in missing if _is_missing(name)]
+        if absent and wrong:
+            print(
+                f"{', '.join(absent)}: not loaded. Neither this server nor cdn.jsdelivr.net gives it; a folder of a "
+                "full Pyodide does: python -m pywebgpu serve --pyodide FOLDER",
+                file=sys.stderr,
+            )
+
+    def _show(self, value: Any) -> None:
+        if value is None:
+            return
+        shown = getattr(value, "_repr_html_", None)
+        if shown is None or isinstance(value, type):
             print(repr(value))
-    except SystemExit as error:
-        if error.code not in (None, 0):
-            print(f"exit status {error.code}", file=sys.stderr)
-    except KeyboardInterrupt:
-        print("\nstopped", file=sys.stderr)
-    except BaseException as error:
-        _show(error)
-    finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
+        else:
+            self.port.show(self.port.place(), shown())
+
+    def ask(self, prompt: object = "", /) -> str:
+        """What `input` is in the editor."""
+        if not can_run_sync():
+            raise RuntimeError("input() cannot wait in this browser, which lacks JavaScript Promise Integration")
+        print(prompt, end="", flush=True)
+        answer = run_sync(self.port.ask())
+        if answer is None:
+            raise KeyboardInterrupt
+        print(answer)
+        return str(answer)
+
+    def complete(self, before: str, source: str) -> dict[str, Any]:
+        """Names that go on with the last word of `before`: what the last program left, and what this one imports."""
+        path, word = re.fullmatch(r"(?:.*?([\w.]+)\.)?(\w*)", before, re.DOTALL).groups()  # type: ignore[union-attr]
+        known = vars(builtins) | _imported(source) | self.names
+        try:
+            if path is None:
+                found = {*known, *keyword.kwlist}
+            else:
+                first, *rest = path.split(".")
+                value = known[first]
+                for name in rest:
+                    value = getattr(value, name)
+                found = set(dir(value))
+        except Exception:  # Whatever an attribute may raise: there is nothing to offer then.
+            found = set()
+        names = sorted(
+            one for one in found if one.startswith(word) and (word.startswith("_") or not one.startswith("_"))
+        )
+        return {"start": len(before) - len(word), "names": names[:MOST]}
+
+
+def _imports(source: str) -> list[str]:
+    try:
+        return [name.partition(".")[0] for name in find_imports(source)]
+    except SyntaxError:
+        return []
+
+
+def _is_missing(name: str) -> bool:
+    """Whether Python has no such module."""
+    try:
+        return name not in sys.modules and importlib.util.find_spec(name) is None
+    except (ImportError, ValueError):
+        return True
+
+
+def _imported(source: str) -> dict[str, Any]:
+    """What the lines of a program that can be read so far import, as far as it is loaded anyway."""
+    found: dict[str, Any] = {}
+    for line in source.splitlines():
+        try:
+            node = ast.parse(line).body[0] if line.startswith(("import ", "from ")) else None
+        except SyntaxError:
+            continue
+        if isinstance(node, ast.Import):
+            for one in node.names:
+                module = sys.modules.get(one.name if one.asname else one.name.partition(".")[0])
+                found |= {one.asname or one.name.partition(".")[0]: module} if module else {}
+        elif isinstance(node, ast.ImportFrom) and node.module in sys.modules:
+            module = sys.modules[node.module]
+            found |= {one.asname or one.name: getattr(module, one.name, None) for one in node.names}
+    return found
 
 
 def _imports_torch(program: ast.Module) -> bool:
@@ -69,9 +196,14 @@ def _imports_torch(program: ast.Module) -> bool:
     return any(name.partition(".")[0] == "torch" for name in imported)
 
 
-def _show(error: BaseException) -> None:
-    """The traceback, from the program's own first line on."""
-    inner = error.__traceback__
-    while inner is not None and inner.tb_frame.f_code.co_filename != NAME:
-        inner = inner.tb_next
-    traceback.print_exception(type(error), error, inner)
+def _explain(error: BaseException, files: set[str]) -> None:
+    """The traceback, of the program's own lines: where there are none, from its first line on."""
+    shown = traceback.TracebackException.from_exception(error)
+    at: traceback.TracebackException | None = shown
+    while at is not None:
+        own = [frame for frame in at.stack if frame.filename in files]
+        first = next((n for n, frame in enumerate(at.stack) if frame.filename in files), 0)
+        keeps = [frame for frame in list(at.stack)[first:] if frame in own or "/pywebgpu/" not in frame.filename]
+        at.stack = traceback.StackSummary.from_list(keeps)
+        at = at.__cause__ or (None if at.__suppress_context__ else at.__context__)
+    print("".join(shown.format()), end="", file=sys.stderr)

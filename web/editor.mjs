@@ -1,6 +1,6 @@
 /** The Editor tab: CodeMirror, a worker that runs what is written, and a button that stops it. */
 
-import { closeBrackets, closeBracketsKeymap } from "@codemirror/autocomplete";
+import { autocompletion, closeBrackets, closeBracketsKeymap, completionKeymap } from "@codemirror/autocomplete";
 import { defaultKeymap, history, historyKeymap, indentWithTab } from "@codemirror/commands";
 import { python } from "@codemirror/lang-python";
 import { bracketMatching, indentOnInput, indentUnit, syntaxHighlighting } from "@codemirror/language";
@@ -9,11 +9,16 @@ import { drawSelection, EditorView, highlightActiveLine, keymap, lineNumbers } f
 import { classHighlighter } from "@lezer/highlight";
 
 import { canSuspend } from "./environment.mjs";
-import { atFrame, button, element, share, startWorker } from "./page.mjs";
+import { Files } from "./files.mjs";
+import { pieces, source } from "./gallery.mjs";
+import { button, element, share, startWorker } from "./page.mjs";
 import { packed, unpacked } from "./sharing.mjs";
+import { Terminal } from "./terminal.mjs";
+import { question, widget } from "./widgets.mjs";
 
 const PATIENCE = 2000; // milliseconds after which a program that does not stop is ended with its Python
-const KEPT = 200_000; // characters of output
+const SHARED = "shared.py"; // what a link brings
+const THINKING = 1500; // milliseconds that Python may take to complete a name
 const SIGINT = 2;
 const EXAMPLE = `import pywebgpu as torch
 from pywebgpu import nn
@@ -37,10 +42,7 @@ model(torch.tensor([[0.5, 0.5], [0.5, -0.5]])).sigmoid().tolist()
 /** What only waits by the way is awaited where Python cannot be suspended. */
 const example = canSuspend ? EXAMPLE : EXAMPLE.replace("loss.item()", "await loss.item_async()").replace(/^(model.*)tolist/m, "await $1tolist_async");
 
-const asked = new URLSearchParams(location.search).get("program");
-const KEPT_PROGRAM = "program"; // in this browser's storage
-const begun = (asked && (await unpacked(asked).catch(() => ""))) || localStorage.getItem(KEPT_PROGRAM) || example;
-const output = element("output", HTMLPreElement);
+const output = new Terminal(element("output", HTMLElement));
 const status = element("editor-status", HTMLElement);
 /** @type {Worker | null} */
 let worker = null;
@@ -48,16 +50,25 @@ let worker = null;
 let interrupts = null;
 let isReady = false;
 let isRunning = false;
+let isWaiting = false; // for somebody, and for nothing that could be interrupted
 /** @type {string | null} what runs as soon as Python is there */
 let wanted = null;
 let ending = 0;
-let waiting = "";
+/** @type {(found: { start: number, names: string[] }) => void} */
+let completed = () => undefined;
 
 element("code", HTMLElement).replaceChildren();
-const view = new EditorView({
-  parent: element("code", HTMLElement),
-  state: EditorState.create({
-    doc: begun,
+const view = new EditorView({ parent: element("code", HTMLElement) });
+const files = new Files(element("files", HTMLElement), example, () => view.setState(stateOf(files.text)));
+files.show();
+view.setState(stateOf(files.text));
+const asked = new URLSearchParams(location.search).get("program");
+if (asked) await unpacked(asked).then((text) => files.open(SHARED, text)).catch(() => undefined);
+
+/** @param {string} doc */
+function stateOf(doc) {
+  return EditorState.create({
+    doc,
     extensions: [
       lineNumbers(),
       history(),
@@ -65,43 +76,68 @@ const view = new EditorView({
       indentOnInput(),
       bracketMatching(),
       closeBrackets(),
+      autocompletion({ override: [complete] }),
       highlightActiveLine(),
       indentUnit.of("    "),
       python(),
       syntaxHighlighting(classHighlighter),
-      keymap.of([{ key: "Mod-Enter", run: () => (run(), true) }, ...closeBracketsKeymap, ...defaultKeymap, ...historyKeymap, indentWithTab]),
+      keymap.of([
+        { key: "Mod-Enter", run: () => (run(), true) },
+        ...closeBracketsKeymap, ...completionKeymap, ...defaultKeymap, ...historyKeymap, indentWithTab,
+      ]),
       EditorView.updateListener.of(({ docChanged, state }) => {
-        if (docChanged) localStorage.setItem(KEPT_PROGRAM, state.doc.toString());
+        if (docChanged) files.edit(state.doc.toString());
       }),
       EditorView.contentAttributes.of({ "aria-label": "Program in Python", tabindex: "0" }),
     ],
-  }),
-});
+  });
+}
+
+/** The names that Python knows for what is written, while it runs nothing. @param {import("@codemirror/autocomplete").CompletionContext} context */
+async function complete(context) {
+  const before = context.matchBefore(/[\w.]*/)?.text ?? "";
+  if (!isReady || isRunning || (!before && !context.explicit) || /^\d/.test(before)) return null;
+  const answer = new Promise((/** @type {(found: { start: number, names: string[] } | null) => void} */ resolve) => {
+    completed = resolve;
+    setTimeout(resolve, THINKING, null);
+  });
+  worker?.postMessage({ do: "complete", before, source: view.state.doc.toString() });
+  const found = await answer;
+  if (!found?.names.length) return null;
+  return { from: context.pos - before.length + found.start, options: found.names.map((label) => ({ label })), validFor: /^\w*$/ };
+}
+
+/** Opens a program of the gallery; what is known under its name and edited stays. @param {string} name */
+export async function openPiece(name) {
+  const file = `${name}.py`;
+  try {
+    files.open(file, files.texts[file] === undefined ? await source(name) : undefined);
+  } catch (error) {
+    show(error instanceof Error ? error.message : String(error));
+  }
+}
 
 element("await", HTMLElement).hidden = canSuspend;
 button("run").addEventListener("click", run);
 button("stop").addEventListener("click", stop);
-button("example").addEventListener("click", () => view.dispatch({ changes: { from: 0, to: view.state.doc.length, insert: example } }));
+button("add-file").addEventListener("click", () => files.add());
+button("drop-file").addEventListener("click", () => files.drop());
 button("share-program").addEventListener("click", async () => {
   const link = new URL(location.pathname, location.origin);
   link.searchParams.set("program", await packed(view.state.doc.toString()));
   link.hash = "editor";
   await share(link);
 });
-button("clear").addEventListener("click", () => {
-  waiting = "";
-  output.textContent = "";
+button("clear").addEventListener("click", () => output.clear());
+const examples = element("examples", HTMLSelectElement);
+void pieces()
+  .then((all) => examples.append(...all.map(({ name, title }) => new Option(title, name))))
+  .catch(console.info);
+examples.addEventListener("change", () => {
+  if (examples.value) location.hash = `gallery/${examples.value}`;
+  examples.value = "";
 });
 begin();
-
-const write = atFrame(() => {
-  const atEnd = output.scrollHeight - output.scrollTop - output.clientHeight < 40;
-  output.append(waiting);
-  waiting = "";
-  const all = output.textContent ?? "";
-  if (all.length > KEPT) output.textContent = `…\n${all.slice(-KEPT / 2)}`;
-  if (atEnd) output.scrollTop = output.scrollHeight;
-});
 
 /** Starts a worker; the page can be interrupted only where memory may be shared. */
 function begin() {
@@ -113,7 +149,7 @@ function begin() {
 
 function run() {
   if (isRunning || wanted !== null) return;
-  wanted = view.state.doc.toString();
+  wanted = files.current;
   if (!worker) begin();
   else if (isReady) start();
   else show("Loading Python …");
@@ -122,7 +158,8 @@ function run() {
 function start() {
   if (wanted === null) return;
   if (interrupts) interrupts[0] = 0;
-  worker?.postMessage({ do: "run", source: wanted, ...(interrupts && { interrupts }) });
+  finish();
+  worker?.postMessage({ do: "run", name: wanted, files: files.texts, ...(interrupts && { interrupts }) });
   wanted = null;
   isRunning = true;
   show("Running …");
@@ -135,8 +172,9 @@ function stop() {
     return;
   }
   show("Stopping …");
-  if (interrupts) {
-    interrupts[0] = SIGINT;
+  worker?.postMessage({ do: "stop" });
+  if (interrupts || isWaiting) {
+    if (interrupts && !isWaiting) interrupts[0] = SIGINT;
     clearTimeout(ending);
     ending = setTimeout(restart, PATIENCE);
   } else {
@@ -148,6 +186,7 @@ function stop() {
 function restart() {
   worker?.terminate();
   isRunning = false;
+  finish();
   say("\nstopped; Python starts anew\n");
   begin();
 }
@@ -155,6 +194,15 @@ function restart() {
 /** @param {any} message */
 function hear(message) {
   if (message.is === "output") say(message.text);
+  else if (message.is === "shown") output.show(message.id, message.html);
+  else if (message.is === "widget") output.add(widget(message, (value) => tell({ do: "set", id: message.id, value })));
+  else if (message.is === "asked") ask();
+  else if (message.is === "waiting") {
+    isWaiting = true;
+    show("Waiting for you; Stop ends it");
+  }
+  else if (message.is === "completions") completed(message);
+  else if (message.is === "loading") show(`Loading ${message.what} …`);
   else if (message.is === "ready") {
     isReady = true;
     show("Ready");
@@ -162,6 +210,7 @@ function hear(message) {
   } else if (message.is === "finished") {
     clearTimeout(ending);
     isRunning = false;
+    finish();
     show("Ready");
   } else if (message.is === "broken") {
     clearTimeout(ending);
@@ -175,8 +224,32 @@ function hear(message) {
 
 /** @param {string} text */
 function say(text) {
-  waiting += text;
-  write();
+  output.say(text);
+}
+
+/** @param {{ do: string, [name: string]: unknown }} message to the program */
+function tell(message) {
+  worker?.postMessage(message);
+  isWaiting = false;
+  if (isRunning) show("Running …");
+}
+
+/** A line of text for input(). */
+function ask() {
+  const form = question((text) => tell({ do: "answer", text }));
+  isWaiting = true;
+  output.add(form);
+  form.querySelector("input")?.focus();
+  show("Waiting for your answer");
+}
+
+/** Nobody listens any longer to what a program has asked for. */
+function finish() {
+  isWaiting = false;
+  for (const one of output.element.querySelectorAll(".widget")) {
+    if (one instanceof HTMLFormElement) one.remove();
+    else one.toggleAttribute("inert", true);
+  }
 }
 
 /** @param {string} text */

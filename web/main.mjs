@@ -4,7 +4,8 @@ import { isSoftware, lack } from "./environment.mjs";
 import { button, element } from "./page.mjs";
 import { TrainTab } from "./train.mjs";
 
-const TABS = ["train", "editor", "gpu"];
+const { kept, hasFirst, hasGallery } = JSON.parse(element("config", HTMLScriptElement).text);
+const TABS = ["train", ...(hasGallery ? ["gallery"] : []), "editor", "gpu"];
 /** @type {Promise<typeof import("./editor.mjs")> | null} */
 let editor = null;
 
@@ -22,9 +23,9 @@ element("tab-train", HTMLElement).parentElement?.addEventListener("keydown", (ev
 });
 addEventListener("hashchange", () => show(location.hash.slice(1)));
 
-const { kept, hasFirst } = JSON.parse(element("config", HTMLScriptElement).text);
+button("tab-gallery").hidden = element("examples", HTMLSelectElement).hidden = !hasGallery;
 const train = new TrainTab();
-show(TABS.includes(location.hash.slice(1)) ? location.hash.slice(1) : TABS[0]);
+show(TABS.includes(location.hash.slice(1).split("/")[0]) ? location.hash.slice(1) : TABS[0]);
 void Promise.all([lack(), isSoftware()]).then(([missing, isSlow]) => {
   const isFree = hasFirst && !document.querySelector("#samples article") && !new URLSearchParams(location.search).has("start");
   const foresee = () => train.foresee();
@@ -49,19 +50,26 @@ void Promise.all([lack(), isSoftware()]).then(([missing, isSlow]) => {
 // A page of the documentation shows the editor alone.
 document.documentElement.classList.toggle("framed", window.top !== window);
 
-/** @param {string} wanted */
-function show(wanted) {
-  if (!TABS.includes(wanted)) return;
+/** Shows a tab, or a piece of the gallery in the editor: gallery/NAME. @param {string} address */
+function show(address) {
+  const [first, piece] = address.split("/");
+  const wanted = piece ? "editor" : first;
+  if (!TABS.includes(first)) return;
   for (const name of TABS) {
     const tab = button(`tab-${name}`);
     tab.ariaSelected = String(name === wanted);
     tab.tabIndex = name === wanted ? 0 : -1;
     element(name, HTMLElement).hidden = name !== wanted;
   }
-  if (location.hash.slice(1) !== wanted && (location.hash || wanted !== TABS[0])) history.replaceState(null, "", `#${wanted}`);
+  if (location.hash.slice(1) !== address && (location.hash || address !== TABS[0])) history.replaceState(null, "", `#${address}`);
   if (wanted === "train") train.open();
+  else if (!document.querySelector("#editor-style")) {
+    document.head.append(Object.assign(document.createElement("link"), { id: "editor-style", rel: "stylesheet", href: "editor.css" }));
+  }
+  if (wanted === "gallery") void import("./gallery.mjs").then(({ showGallery }) => showGallery());
   if (wanted === "editor") {
     editor ??= import("./editor.mjs");
+    if (piece) void editor.then(({ openPiece }) => openPiece(piece));
     editor.catch((error) => (element("editor-status", HTMLElement).textContent = `The editor cannot be loaded: ${error.message}`));
   }
   if (wanted === "gpu") void import("./measure.mjs");

@@ -43,6 +43,8 @@ const role = /** @type {keyof typeof RESTS} */ (self.name);
 /** @type {Command[]} */
 const inbox = [];
 let wake = () => {};
+/** Takes a message that is for the program that runs. @type {(message: Command) => boolean} */
+let isTaken = () => false;
 /** The page has nothing else to compile first. */
 let mayForesee = () => {};
 /** Keeps the kernels of what ran, for the next visit. @type {() => Promise<void>} */
@@ -51,7 +53,7 @@ let keepKernels = async () => {};
 self.addEventListener("message", ({ data: config }) => {
   self.addEventListener("message", ({ data }) => {
     mayForesee();
-    if (data.do === "foresee") return;
+    if (data.do === "foresee" || isTaken(data)) return;
     inbox.push(data);
     wake();
   });
@@ -68,16 +70,24 @@ async function main(config) {
   tell({ is: "loading", what: "Python" });
   const isOnCpu = config.device === "cpu";
   if (!isOnCpu) openDevice(config);
+  const interplay = role === "editing" ? await openInterplay(() => python) : {};
   const python = (!isOnCpu && (await fromSnapshot(config))) || (await fromArchive(config));
   if (isOnCpu) await loadNumPy(python);
   const rest = RESTS[role] && new URL(config.kept[RESTS[role]], self.location.href).href;
   python.runPython(LATER, { globals: python.toPy({ rest }) });
-  if (config.is_cdn && role === "editing") await python.loadPackage("numpy", { messageCallback: () => undefined });
   connectOutput(python);
   const names = python.toPy({});
-  names.set("port", { ...port(python, rest), device: config.device ?? "webgpu" });
+  names.set("port", Object.assign(interplay, port(python, rest), { device: config.device ?? "webgpu" }));
   // Under runPythonAsync Python may wait for the GPU wherever it is.
   await python.runPythonAsync(`import ${role}; await ${role}.main(port)`, { globals: names });
+}
+
+/** What programs of the editor show on the page, and are told by it. @param {() => import("pyodide").PyodideAPI} python */
+async function openInterplay(python) {
+  const { Interplay } = await import("./interplay.mjs");
+  const made = new Interplay(tell, python);
+  isTaken = (message) => made.hear(message);
+  return made;
 }
 
 /** What device cpu computes by. @param {import("pyodide").PyodideAPI} python */

@@ -1,15 +1,15 @@
 """What these tests share: folders that are served as they are, and a page that says what it asked of others."""
 
+import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, Route
 
 from tests import wheel
 
@@ -24,17 +24,31 @@ class Files(SimpleHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     extensions_map = SimpleHTTPRequestHandler.extensions_map | TYPES
 
+    is_isolated = False
+
+    def end_headers(self) -> None:
+        if self.is_isolated:
+            self.send_header("Cross-Origin-Opener-Policy", "same-origin")
+            self.send_header("Cross-Origin-Embedder-Policy", "require-corp")
+        super().end_headers()
+
     def log_message(self, *rest: object) -> None:
         """Says nothing."""
 
 
+class IsolatedFiles(Files):
+    """The same for pages that may share memory with their workers."""
+
+    is_isolated = True
+
+
 @pytest.fixture(scope="session")
-def serve() -> Iterator[Callable[[Path], str]]:
+def serve() -> Iterator[Callable[..., str]]:
     """Serves a folder, and says where."""
     servers = []
 
-    def start(folder: Path) -> str:
-        server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Files, directory=str(folder)))
+    def start(folder: Path, kind: type[Files] = Files) -> str:
+        server = ThreadingHTTPServer(("127.0.0.1", 0), partial(kind, directory=str(folder)))
         servers.append(server)
         threading.Thread(target=server.serve_forever, daemon=True).start()
         return f"http://localhost:{server.server_address[1]}"
@@ -58,15 +72,20 @@ def pages(browser: Browser) -> Callable[[str], AbstractContextManager[Page]]:
     @contextmanager
     def opened(name: str) -> Iterator[Page]:
         context = browser.new_context(viewport={"width": 1280, "height": 900})
-        asked: list[str] = []
-        context.on("request", lambda request: asked.append(request.url))
+        outside: list[str] = []
+
+        def refuse(route: Route) -> None:
+            outside.append(route.request.url)
+            route.abort()
+
+        context.route(re.compile(r"^https?://(?!localhost[:/])"), refuse)
         page = context.new_page()
         page.set_default_timeout(60_000)
         yield page
         RESULTS.mkdir(exist_ok=True)
         page.screenshot(path=RESULTS / f"{name}.png")
         context.close()
-        assert [address for address in asked if urlsplit(address).hostname not in ("localhost", None)] == []
+        assert outside == []
 
     return opened
 

@@ -14,7 +14,7 @@ from tools import notebook_site
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "test-results"
-MISSING = "" if importlib.util.find_spec("jupyterlite_pyodide_kernel") else "no JupyterLite: make lite installs it"
+MISSING = "" if importlib.util.find_spec("jupyterlite_pyodide_kernel") else "no JupyterLite: make notebooks installs it"
 CELLS = (
     """import pywebgpu as torch
 

@@ -27,6 +27,12 @@ def text(value: str) -> str:
     return f'<pre style="{MONO}">{escape(value)}</pre>'
 
 
+def shown(value: object) -> str:
+    """A value that knows its HTML, or else its text."""
+    own = getattr(value, "_repr_html_", None)
+    return f'<div style="margin:4px 0 8px">{own()}</div>' if own is not None else text(str(value))
+
+
 def table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """The first column is text, the others are numbers, on the right."""
     cells = "padding:1px 10px 1px 0;white-space:nowrap;text-align:"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Self
 
-from pywebgpu.display import chart, places
+from pywebgpu.display import chart, html, places
 from pywebgpu.errors import CannotWaitError
 from pywebgpu.tensor import functions
 from pywebgpu.tensor.tensor import Tensor
@@ -22,6 +22,8 @@ class Live:
             live.log(loss=step(batch))  # a number, or a tensor: tensors are read when the plot is drawn
     ```
 
+    `live.show(picture)` shows pictures above the plot, until others are shown.
+
     every: seconds between two drawings. log: a logarithmic axis. target: the id of an element of the page to draw in.
     Where Python cannot wait for the device, `await live.draw_async()` reads and draws; until then it waits to be read.
     """
@@ -33,6 +35,7 @@ class Live:
         self._unread: dict[str, list[tuple[int, Tensor]]] = {}
         self._target = target
         self._place: places.Place | None = None
+        self._pictures: tuple[object, ...] = ()
         self._drawn = 0.0
 
     def log(self, step: int | None = None, **values: float | Tensor) -> None:
@@ -48,6 +51,12 @@ class Live:
             else:
                 self.lines[name].append((self.step, float(value)))
         if full or time.monotonic() - self._drawn >= self.every:
+            self.draw()
+
+    def show(self, *pictures: object) -> None:
+        """Shows pictures, or whatever has `_repr_html_`, or text, above the plot: instead of what was shown so far."""
+        self._pictures = pictures
+        if time.monotonic() - self._drawn >= self.every:
             self.draw()
 
     def draw(self, *, last: bool = False) -> None:
@@ -80,18 +89,20 @@ class Live:
         self._drawn = time.monotonic()
         if self._place is None:
             self._place = places.find(self._target)
-        self._place.show(self._repr_html_(), str(self), last=last)
+        shown = [str(one) for one in self._pictures] if last else []
+        self._place.show(self._repr_html_(), "\n".join([*filter(None, shown), str(self)]), last=last)
 
     def _repr_html_(self) -> str:
         unread = sum(map(len, self._unread.values()))
         note = f"<div>{unread} values are not read yet: await live.draw_async()</div>" if unread else ""
-        return places.titled(self.title, chart.chart(self.lines, logarithmic=self.log_scale) + note)
+        plot = chart.chart(self.lines, logarithmic=self.log_scale) if self.lines else ""
+        return places.titled(self.title, "".join(map(html.shown, self._pictures)) + plot + note)
 
     def __str__(self) -> str:
         said = [
             f"{name} {line[-1][1]:.4g} {chart.spark([v for _, v in line])}" for name, line in self.lines.items() if line
         ]
-        return "  ".join([self.title, f"step {self.step}", *said]).strip()
+        return "  ".join([self.title, *([f"step {self.step}"] if self.step else []), *said]).strip()
 
     __repr__ = __str__
 

@@ -7,12 +7,15 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any, Protocol
 
-from pywebgpu.display import html
+from pywebgpu.display import html, widgets
 
 
 class Place(Protocol):
-    def show(self, page: str, line: str, *, last: bool) -> None:
-        """Shows HTML, or one line of text where there is no HTML, instead of what was shown before."""
+    def show(self, page: str, line: str, *, last: bool, active: bool = False) -> None:
+        """Shows HTML, or one line of text where there is no HTML, instead of what was shown before.
+
+        active: with handlers of events in it.
+        """
 
 
 class Cell:
@@ -22,7 +25,7 @@ class Cell:
         self._display = display
         self._handle: Any = None
 
-    def show(self, page: str, line: str, *, last: bool) -> None:
+    def show(self, page: str, line: str, *, last: bool, active: bool = False) -> None:
         data = {"text/html": page, "text/plain": line}
         if self._handle is None:
             self._handle = self._display(data, raw=True, display_id=True)
@@ -36,8 +39,9 @@ class Marimo:
     def __init__(self, marimo: ModuleType) -> None:
         self._marimo = marimo
 
-    def show(self, page: str, line: str, *, last: bool) -> None:
-        self._marimo.output.replace(self._marimo.Html(page))
+    def show(self, page: str, line: str, *, last: bool, active: bool = False) -> None:
+        shown = self._marimo.iframe(page, height="48px") if active else self._marimo.Html(page)  # It drops handlers.
+        self._marimo.output.replace(shown)
 
 
 class Element:
@@ -51,14 +55,25 @@ class Element:
             self._element = document.createElement("div")
             document.body.append(self._element)
 
-    def show(self, page: str, line: str, *, last: bool) -> None:
+    def show(self, page: str, line: str, *, last: bool, active: bool = False) -> None:
         self._element.innerHTML = page
+
+
+class Output:
+    """What a program shows in the editor of a page, which runs it in a worker."""
+
+    def __init__(self, page: Any) -> None:
+        self._page = page
+        self._id = page.place()
+
+    def show(self, page: str, line: str, *, last: bool) -> None:
+        self._page.show(self._id, page)
 
 
 class Terminal:
     """One line, written over; without a terminal, the last one only."""
 
-    def show(self, page: str, line: str, *, last: bool) -> None:
+    def show(self, page: str, line: str, *, last: bool, active: bool = False) -> None:
         if sys.stderr.isatty():
             print(f"\r{line}\x1b[K", end="\n" if last else "", file=sys.stderr, flush=True)
         elif last:
@@ -79,6 +94,8 @@ def find(target: str | None = None) -> Place:
 
         if hasattr(js, "document"):
             return Element(js.document, target)
+        if (there := widgets.page()) is not None:
+            return Output(there)
     return Terminal()
 
 

@@ -80,7 +80,7 @@ class Stoppable(Generic[T]):
         pressed = create_proxy(self.stop)
         channel.onmessage = pressed
         press = html.escape(f"{PRESSED};new BroadcastChannel('{name}').postMessage(0)")
-        place.show(f'<button type="button" onclick="{press}">Stop</button>', "", last=False)
+        place.show(f'<button type="button" onclick="{press}">Stop</button>', "", last=False, active=True)
         try:
             yield
         finally:

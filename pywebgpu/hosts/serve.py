@@ -14,6 +14,7 @@ from contextlib import suppress
 from functools import partial
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
@@ -43,9 +44,15 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="pywebgpu serve", description=__doc__)
     parser.add_argument("--port", type=int, default=PORT, help=f"the port of this machine ({PORT}); 0 takes a free one")
     parser.add_argument("--cdn", action="store_true", help="load Pyodide and the page's libraries from the network")
+    parser.add_argument(
+        "--pyodide",
+        type=Path,
+        metavar="FOLDER",
+        help=f"a full distribution of Pyodide {site.PYODIDE}, with its packages",
+    )
     options = parser.parse_args(arguments)
     try:
-        pages = site.Site(site.find_folders(cdn=options.cdn))
+        pages = site.Site(site.find_folders(cdn=options.cdn, pyodide=options.pyodide))
         server = start(options.port, pages)
     except (site.SiteError, OSError, OverflowError) as error:
         busy = isinstance(error, OSError) and error.errno == errno.EADDRINUSE

@@ -3,6 +3,7 @@
 Apart from serve.py because nothing here speaks HTTP: an address goes in, a file comes out.
 """
 
+import ast
 import gzip
 import importlib.util
 import json
@@ -192,14 +193,15 @@ TYPES = {
     ".css": "text/css", ".html": "text/html", ".jpg": "image/jpeg", ".js": "text/javascript",
     ".json": "application/json", ".mjs": "text/javascript", ".svg": "image/svg+xml",
     ".safetensors": "application/octet-stream", ".txt": "text/plain", ".wasm": "application/wasm",
-    ".zip": "application/zip",
+    ".whl": "application/zip", ".zip": "application/zip",
 }  # fmt: skip
+PACKAGED = re.compile(r"\.(?:whl|zip|tar|tar\.gz)$")  # files of packages of Pyodide's
 TEXTS = ("text/", "application/json", "image/svg+xml")
 # Best for text. The dictionary is as large as an archive needs: a page's Python sets aside memory for all of it.
 PACKING = {"id": lzma.FILTER_LZMA2, "preset": lzma.PRESET_EXTREME | 9, "lc": 4, "pb": 0, "dict_size": 1 << 21}
 FOREVER = "public, max-age=31536000, immutable"  # for addresses that name a version
 KEPT = re.compile(r"kept/([0-9a-f]{24})/([\w.-]+)", re.ASCII)  # such addresses: of what is made here, with its digest
-BESIDE = {"training.py": ("inside.py",)}  # what a script of web/ imports from there
+BESIDE = {"training.py": ("inside.py",), "editing.py": ("figures.py",)}  # what a script of web/ imports from there
 ARCHIVES = ("training.xz", "rest.xz", "editing.xz", "measuring.xz")
 SNAPSHOTS = ("training.gz", "editing.gz")
 # What plays the model of the first view, and that model.
@@ -236,24 +238,29 @@ class Folders:
     bridge: Path
     demo: Path
     modules: Path | None
+    gallery: Path
+    pyodide: Path | None = None  # a full distribution, where one is named
 
 
-def find_folders(*, cdn: bool) -> Folders:
-    """Raises SiteError where a folder is missing."""
+def find_folders(*, cdn: bool, pyodide: Path | None = None) -> Folders:
+    """Raises SiteError where a folder is missing, or holds another version of Pyodide."""
     root = PACKAGE.parent
     inside = (PACKAGE / "web" / "index.html").exists()
-    web, bridge, demo = (
-        (PACKAGE / "web", PACKAGE / "js_bridge", PACKAGE / "web" / "chargpt")
+    web, bridge, demos = (
+        (PACKAGE / "web", PACKAGE / "js_bridge", PACKAGE / "web")
         if inside
-        else (root / "web", root / "js_bridge", root / "demos" / "chargpt")
+        else (root / "web", root / "js_bridge", root / "demos")
     )
+    demo, gallery = demos / "chargpt", demos / "gallery"
     for folder in (web, bridge, demo):
         if not folder.is_dir():
             raise SiteError(f"{folder} is missing: this installation of pywebgpu has no pages")
     if cdn:
-        return Folders(web, bridge, demo, None)
+        return Folders(web, bridge, demo, None, gallery)
+    if pyodide is not None and not (pyodide / "pyodide.asm.wasm").is_file():
+        raise SiteError(f"{pyodide} holds no Pyodide: it needs the files of pyodide-{PYODIDE}.tar.bz2")
     try:
-        return Folders(web, bridge, demo, installation.find_modules(NEEDED).path)
+        return Folders(web, bridge, demo, installation.find_modules(NEEDED).path, gallery, pyodide)
     except InstallationError:
         raise SiteError(
             f"there is no node_modules with {', '.join(NEEDED)} in this installation, or where PYWEBGPU_NODE says; in "
@@ -286,6 +293,10 @@ class Site:
             return _file(page.replace(CONFIG, CONFIG + self._config()), "index.html", pack=True)
         if address in self._makers:
             return self._make(address)
+        if address == "gallery/index.json":
+            return _file(self._gallery(), address, pack=True)
+        if address.startswith("gallery/"):
+            return self._read(self.folders.gallery, address.removeprefix("gallery/"), "no-cache", pack=True, also=".py")
         if address.startswith("modules/"):
             return self._module(address.removeprefix("modules/"))
         if address.startswith("kept/"):
@@ -325,6 +336,14 @@ class Site:
                 self._versioned = (changed, digest.hexdigest()[:24])
             return self._versioned[1]
 
+    def _gallery(self) -> bytes:
+        """The programs of the gallery: a title and a line for each, as its docstring has them."""
+        pieces = []
+        for path in sorted(self.folders.gallery.glob("*.py")):
+            title, _, about = (ast.get_docstring(ast.parse(path.read_bytes())) or "").partition(": ")
+            pieces.append({"name": path.stem, "title": title, "about": about[:1].upper() + about[1:]})
+        return json.dumps(pieces).encode()
+
     def _sources(self) -> Iterable[Path]:
         for folder in (PACKAGE, self.folders.bridge, self.folders.demo, self.folders.web):
             yield from (path for path in folder.rglob("*.*") if path.name.endswith(CARRIED))
@@ -343,6 +362,7 @@ class Site:
                 "version": version,
                 "kept": kept,
                 "hasFirst": has_first,
+                "hasGallery": self.folders.gallery.is_dir(),  # An installation has none.
             }
         ).encode()
 
@@ -420,17 +440,20 @@ class Site:
         if self.folders.modules is None:
             elsewhere = f"{CDN}/pyodide/v{version}/full/{path}" if name == "pyodide" else f"{CDN}/npm/{address}"
             return File(b"", "text/plain", "", redirect=elsewhere)
-        folder = self.folders.modules / name
-        description = folder / "package.json"
+        folder = self.folders.pyodide if name == "pyodide" and self.folders.pyodide else self.folders.modules / name
+        if name == "pyodide" and PACKAGED.search(path) and not (folder / path).is_file():  # The network may have it.
+            return File(b"", "text/plain", "", redirect=f"{CDN}/pyodide/v{version}/full/{path}")
+        description = folder / "package.json"  # which a full distribution has as well
         if not description.exists() or json.loads(description.read_text(encoding="utf-8"))["version"] != version:
             raise SiteError(f"node_modules has no {name}@{version}; run npm ci")
         return self._read(folder, path, FOREVER, pack=name != "pyodide")
 
-    def _read(self, folder: Path, path: str, cache: str, *, pack: bool) -> File | None:
+    def _read(self, folder: Path, path: str, cache: str, *, pack: bool, also: str = "") -> File | None:
+        """also: a kind of file that is served from here only."""
         try:
             root = folder.resolve()
             file = (root / path).resolve()
-            if not file.is_relative_to(root) or not file.is_file() or file.suffix not in TYPES:
+            if not file.is_relative_to(root) or not file.is_file() or file.suffix not in (*TYPES, also):
                 return None
             body = (
                 stripping.bare(file.name, file.read_bytes())

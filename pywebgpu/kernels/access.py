@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from pywebgpu.ir import graph
-from pywebgpu.ir.graph import HOST, Generator, Movement, Node, Op, Structural
+from pywebgpu.ir.graph import HOST, Generator, Movement, Node, Op, Pointwise, Structural
 from pywebgpu.shapes import Shape
 from pywebgpu.symbolic import Sym, flatten, unflatten
 
@@ -79,3 +79,10 @@ def down(node: Node, at: tuple[Sym, ...]) -> tuple[int, Sym] | None:
             return None
         node = node.inputs[0]
     return id(node), flatten(at, node.spec.shape)
+
+
+def only_moves(node: Node) -> bool:
+    """Whether a node's elements are elements of its input, as they are."""
+    if not node.inputs or node.inputs[0].spec.dtype != node.spec.dtype:
+        return False
+    return isinstance(node.op, Movement) or (isinstance(node.op, Pointwise) and node.op.wgsl == "{0}")

@@ -220,8 +220,12 @@ class Builder:
 
     def packed(self, node: Node, value: Expr) -> Expr:
         """An element's bits in memory, the others zero."""
-        value = value if self._is_rounded(node) else rounded(value, node.spec.dtype)
+        value = value if self.rounds(node) or self._is_rounded(node) else rounded(value, node.spec.dtype)
         return ir.Call(ir.template(self._format(node).pack), U32, value)
+
+    def rounds(self, node: Node) -> bool:
+        """Whether storing an element rounds it to what its dtype can hold."""
+        return self._format(node).rounds
 
     def per_word(self, node: Node) -> int:
         """How many elements of a stored value share a word of memory."""
@@ -229,6 +233,8 @@ class Builder:
 
     def _is_rounded(self, node: Node) -> bool:
         """Whether its elements are what its dtype can hold as soon as they are computed."""
+        while access.only_moves(node) and not self.has_buffer(node):
+            node = node.inputs[0]
         known = isinstance(node.op, Reduction) or node.op is contraction.matmul
         return known or (isinstance(node.op, Pointwise) and node.op.wgsl != "{0}")
 
@@ -420,7 +426,8 @@ class Builder:
         owners, arrays = [owner for owner, _ in self.bound.values()], [array for _, array in self.bound.values()]
         body = self._body
         if vector > 1:
-            body, made = vectors.vectorize(body, arrays, vector)
+            shared = {array for node, array in self.bound.values() if self.per_word(node) > 1}
+            body, made = vectors.vectorize(body, arrays, vector, shared)
             arrays = [made.get(array, array) for array in arrays]
         for parts in windows.divisions(body, arrays, lanes, groups, self.limits):
             kernels = [self._printed(name, lanes, part) for part in parts]

@@ -84,6 +84,7 @@ class Expr:
     __add__, __sub__ = _operator("+", 3, 3, 4), _operator("-", 3, 3, 4)
     __lt__, __le__ = _operator("<", 2, 3, 3), _operator("<=", 2, 3, 3)
     __gt__, __ge__ = _operator(">", 2, 3, 3), _operator(">=", 2, 3, 3)
+    __xor__ = _operator("^", 0, 5, 5)
     eq, ne = _operator("==", 2, 3, 3), _operator("!=", 2, 3, 3)
     _both, _either, _bits = _operator("&&", 1, 2, 2), _operator("||", 1, 2, 2), _operator("&", 0, 5, 5)
 

@@ -7,7 +7,7 @@ A vector is loaded where its first component was, in the same block: a variable 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -35,14 +35,25 @@ class _Use:
         return self.is_aligned and bool(joined) and all(len(values) == width for values in self.stored.values())
 
 
-def vectorize(body: ir.Block, arrays: Sequence[Array], width: int) -> tuple[ir.Block, dict[Array, Array]]:
-    """The body with vectors of `width`, and by array the array of vectors in its place."""
-    uses = {array: _Use(array.size % width == 0 and array.type.width == 1) for array in arrays}
-    _note(body, uses, width)
-    if any(use.is_won(width) for use in uses.values()):
-        _note_others(body, uses)
-    made = {array: _vectors(array, width) for array, use in uses.items() if use.is_won(width)}
-    return (_Vectors(uses, made, width).block(body) if made else body), made
+def vectorize(
+    body: ir.Block, arrays: Sequence[Array], width: int, shared: Collection[Array] = ()
+) -> tuple[ir.Block, dict[Array, Array]]:
+    """The body with vectors of `width`, and by array the array of vectors in its place.
+
+    shared: arrays whose words hold several elements each, so that neighbours are fewer words: pairs, where not more.
+    """
+    made: dict[Array, Array] = {}
+    for letter, each, given in (("q", width, arrays), ("w", 2, [one for one in arrays if one in shared and width > 2])):
+        uses = {one: _Use(one.size % each == 0 and one.type.width == 1) for one in given if one not in made}
+        if not uses:
+            continue
+        _note(body, uses, each)
+        if any(use.is_won(each) for use in uses.values()):
+            _note_others(body, uses)
+        found = {one: _vectors(one, each) for one, use in uses.items() if use.is_won(each)}
+        body = _Vectors(uses, found, each, letter).block(body) if found else body
+        made |= found
+    return body, made
 
 
 def _vectors(array: Array, width: int) -> Array:
@@ -146,6 +157,7 @@ class _Vectors:
     uses: Mapping[Array, _Use]
     made: Mapping[Array, Array]
     width: int
+    letter: str
     count: int = 0
 
     def block(self, body: ir.Block) -> ir.Block:
@@ -162,7 +174,7 @@ class _Vectors:
             array, use = self.made[load.array], self.uses[load.array]
             if isinstance(statement, ir.Declare):
                 if (array, vector) not in loaded:
-                    loaded[array, vector] = Var(array.type, f"q{self.count}")
+                    loaded[array, vector] = Var(array.type, f"{self.letter}{self.count}")
                     self.count += 1
                     found.append(ir.Declare("let", loaded[array, vector], array[Index(vector)]))
                 found.append(ir.Declare(statement.word, statement.target, loaded[array, vector][component]))

@@ -69,6 +69,12 @@ def test_all_other_packages_stay(folder: Path) -> None:
     assert after["pywebgpu"]["sha256"] in (folder / "meta.yaml").read_text(encoding="utf-8")
 
 
+def test_the_recipe_is_one_of_pyodide_build(folder: Path) -> None:
+    spec = pytest.importorskip("pyodide_build.recipe.spec", reason="the extra pyodide needs Python 3.12")
+    recipe = spec.MetaConfig.from_yaml(folder / "meta.yaml")
+    assert recipe.package.name == recipe.test.imports[0] == "pywebgpu"
+
+
 OTHERS = ("cp313-cp313-pyodide_2026_0_wasm32", "cp314-cp314-linux_x86_64", "cp314-cp314-pyodide_2025_0_wasm32")
 
 

@@ -1,10 +1,13 @@
 """What notebooks show: escaped, whole, and never an error instead."""
 
 import asyncio
+import base64
 import builtins
+import json
 import re
 import sys
 import types
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,8 +16,8 @@ from xml.etree import ElementTree
 import pytest
 
 import pywebgpu as torch
-from pywebgpu import nn
-from pywebgpu.display import Live, chart, html, places, stoppable, values
+from pywebgpu import display, nn
+from pywebgpu.display import Live, chart, drawing, html, places, stoppable, values, widgets
 from pywebgpu.errors import CannotWaitError, DeviceLostError
 from pywebgpu.profiler import profile
 
@@ -79,6 +82,10 @@ SHOWN: dict[str, Callable[[], Any]] = {
     "explanation": lambda: torch.explain(lambda: torch.ones(3, device="null") * 2),
     "averages": averages,
     "live": live,
+    "image": lambda: display.image(torch.rand(3, 5), title=EVIL),
+    "scatter": lambda: display.scatter(torch.rand(4, 2), [0, 1, 1, 30], names=[EVIL, "", "b"], behind=torch.rand(2, 2)),
+    "bars": lambda: display.bars({EVIL: 0.5, 1: float("nan")}),
+    "pictures": lambda: display.beside(display.image([[1.0]]), display.Picture("<p>1</p>", "1")),
 }
 
 
@@ -244,3 +251,90 @@ def test_a_missing_element_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_amounts_are_for_people() -> None:
     assert [html.amount(size) for size in (12, 3_300, 4.4e6, 2.5e9)] == ["12 B", "3.3 kB", "4.4 MB", "2.5 GB"]
     assert builtins.len(html.table(["a"], [[EVIL]])) > 0
+
+
+# Pictures and widgets
+
+
+def test_an_image_shows_each_number_by_its_shade() -> None:
+    found = display.image(torch.tensor([[0.0, 0.5], [1.0, float("nan")]]), scale=10)
+    assert str(found) == "  ==\n@@  ".replace("=", drawing.SHADES[4])
+    packed = re.search(r"base64,([\w+/=]+)", found.markup)
+    assert packed is not None
+    data = base64.b64decode(packed[1])
+    pixels = zlib.decompress(data[data.index(b"IDAT") + 4 : data.index(b"IEND") - 8])
+    assert pixels == bytes([0, 0, 128, 0, 255, 0])
+    with pytest.raises(ValueError, match="rows of equal length"):
+        display.image([[1.0], [1.0, 2.0]])
+
+
+def test_points_lie_where_their_numbers_say() -> None:
+    found = display.scatter([[-1, -1], [1, 1], [5, 0]], [0, 1, 2], span=(-1, 1), size=100)
+    assert re.findall(r'cx="(.*?)" cy="(.*?)"', found.markup) == [("0.0", "100.0"), ("100.0", "0.0")]
+    lines = str(found).splitlines()
+    assert lines[-1].startswith("o")
+    assert lines[0].endswith("x")
+
+
+def test_live_shows_pictures_above_its_plot(capsys: pytest.CaptureFixture[str]) -> None:
+    with Live("two", every=0) as live:
+        live.log(loss=1.0)
+        live.show(display.Picture("<b>first</b>", "first"), EVIL)
+        live.show(display.Picture("<b>second</b>", "second"), EVIL)
+    said = capsys.readouterr().err
+    assert said.startswith(f"second\n{EVIL}\ntwo  step 1")
+    page = live._repr_html_()
+    assert page.index("<b>second</b>") < page.index("&lt;script") < page.index("over steps")
+
+
+class FakePage:
+    """A page where somebody sets a widget, three times."""
+
+    def __init__(self) -> None:
+        self.added: list[dict[str, Any]] = []
+        self.shown: list[tuple[str, str]] = []
+        self.left = [0.25, 0.5, 0.75]
+        self.turn = self.changed = lambda: None
+
+    def place(self) -> str:
+        return f"p{len(self.added)}"
+
+    def add(self, text: str) -> None:
+        self.added.append(json.loads(text))
+
+    def show(self, name: str, markup: str) -> None:
+        self.shown.append((name, markup))
+
+    def value(self, name: str) -> str:
+        return json.dumps(self.left.pop(0)) if self.left else ""
+
+
+def test_widgets_keep_their_value_where_there_is_no_page() -> None:
+    slider, canvas = display.Slider("power", 0, 3), display.Canvas("draw", size=2, value=[[0, 1], [1, 0]])
+    seen = [(slider.value, canvas.value) for _ in display.changes(slider, canvas)]
+    assert seen == [(1.5, [[0.0, 1.0], [1.0, 0.0]])]
+
+
+def test_widgets_take_what_a_page_sets(monkeypatch: pytest.MonkeyPatch) -> None:
+    page = FakePage()
+    monkeypatch.setattr(widgets, "page", lambda: page)
+    monkeypatch.setattr(widgets, "_wait", lambda promise: bool(page.left))
+    slider = display.Slider("power", 0, 3, 2)
+    assert page.added == [
+        {"id": "p0", "value": 2, "kind": "slider", "label": "power", "low": 0, "high": 3, "step": 0.015}
+    ]
+    assert [slider.value for _ in display.changes(slider)] == [0.25, 0.5, 0.75]
+    assert slider.value == 2
+
+
+def test_figures_of_matplotlib_are_shown_in_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    page = FakePage()
+    monkeypatch.setattr(widgets, "page", lambda: page)
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "web"))
+    was = pyplot.get_backend()
+    pyplot.switch_backend("module://figures")
+    pyplot.figure(figsize=(1, 1)).add_subplot().plot([1, 2])
+    pyplot.show()
+    pyplot.switch_backend(was)
+    assert [markup[:50] for _, markup in page.shown] == ['<img alt="Figure 1" src="data:image/png;base64,iVB']

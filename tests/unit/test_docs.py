@@ -16,6 +16,7 @@ WRITTEN = [
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *WRITTEN]
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
+HEADING_LINK = re.compile(r"\]\(([^)#:]*)#([^)]+)\)")
 ROW = re.compile(r"^\| ([TCRGXU]-\d+) \| .* \| (holds|partly|open) \| ?(.*?) ?\|$", re.MULTILINE)
 TEST = re.compile(r"([\w/]+\.py)::(\w+)")
 JAVASCRIPT = re.compile(r"([\w/]+\.test\.mjs): ([^:;|]+)")
@@ -42,6 +43,24 @@ def test_links_lead_somewhere(page: Path) -> None:
     for target in LINK.findall(page.read_text(encoding="utf-8")):
         made = "/made/" in f"/{target}"  # The site's build checks these.
         assert made or (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_to_headings_lead_to_one(page: Path) -> None:
+    for target, heading in HEADING_LINK.findall(page.read_text(encoding="utf-8")):
+        whole = (page.parent / target) if target else page
+        if "/made/" not in f"/{target}":
+            titles = re.findall(r"^#+ (.+)$", whole.read_text(encoding="utf-8"), re.MULTILINE)
+            assert heading in {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}, (
+                f"{page.name}: {heading}"
+            )
+
+
+def test_every_page_of_the_documentation_is_in_its_contents() -> None:
+    listed = re.findall(r"^[\w/.-]+$", (ROOT / "docs" / "index.md").read_text(encoding="utf-8"), re.MULTILINE)
+    pages = {page.relative_to(ROOT / "docs").with_suffix("").as_posix() for page in WRITTEN}
+    # The first is the contents, the second is for those who read the folder, the third stands below "Contributing".
+    assert pages - {*listed} == {"index", "README", "requirements"}
 
 
 def test_messages_that_are_explained_exist() -> None:

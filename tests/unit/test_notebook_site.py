@@ -22,6 +22,9 @@ LOCK = {
     },
 }
 
+NEEDS = "Requires-Dist: prompt_toolkit<4\nRequires-Dist: colorama; sys_platform == 'win32'\n"
+NEEDS += "Requires-Dist: typing_extensions; python_version < '3.12'\nRequires-Dist: pytest; extra == 'test'\n"
+
 
 def wheel(folder: Path, name: str, needs: str = "") -> Path:
     made = folder / f"{name}-1.0-py3-none-any.whl"
@@ -40,7 +43,7 @@ def lite(tmp_path: Path) -> Path:
     (pyodide / "package.json").write_text('{"version": "314.0.7"}', encoding="utf-8")
     (pyodide / "pyodide.mjs").touch()
     widgets = wheel(wheels, "ipywidgets", "Requires-Dist: ipython>=6\nRequires-Dist: jupyterlab_widgets~=3.0\n")
-    others = [wheel(wheels, "ipython"), widgets]
+    others = [wheel(wheels, "ipython", NEEDS), widgets]
     notebook_site.fill(tmp_path / "lite", wheel(wheels, "pywebgpu"), others, pyodide / "pyodide-lock.json")
     return tmp_path / "lite"
 
@@ -54,7 +57,7 @@ def test_the_lock_file_names_them_and_where_the_others_are(lite: Path) -> None:
     packages = json.loads((lite / "static" / "pyodide" / "pyodide-lock.json").read_text(encoding="utf-8"))["packages"]
     assert packages["pywebgpu"]["imports"] == ["pywebgpu"]
     assert packages["ipython"]["file_name"] == "ipython-1.0-py3-none-any.whl"
-    assert packages["ipython"]["depends"] == ["prompt_toolkit"]
+    assert packages["ipython"]["depends"] == ["prompt-toolkit"]
     assert len(packages["ipython"]["sha256"]) == 64
     assert packages["ipywidgets"]["depends"] == ["ipython"]
     assert packages["numpy"]["file_name"] == "https://cdn.jsdelivr.net/pyodide/v314.0.7/full/numpy-1.0-py3-none-any.whl"

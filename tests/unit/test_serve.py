@@ -28,7 +28,10 @@ parts = importlib.util.module_from_spec(_SPEC)
 _SPEC.loader.exec_module(parts)
 DOWNLOAD = 300_000  # bytes that the Train tab may load besides Pyodide
 # Modules of the other tabs, of the first view, and of what is looked at when it is opened.
-LAZY = ("editor", "sharing", "first", "inside", "program_view", "measure")
+LAZY = (
+    *("editor", "files", "gallery", "interplay", "sharing", "terminal", "widgets"),
+    *("first", "inside", "program_view", "measure"),
+)
 # What it loads, besides its archive, text and packages.
 PAGE = (
     "",

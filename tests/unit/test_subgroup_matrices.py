@@ -42,8 +42,15 @@ fn multiplied(a: vec3u, b: vec3u, c: array<f32, 8>, lane: u32) -> array<f32, 8> 
   }
   return found;
 }
-fn put(at: u32, c: array<f32, 8>, pitch: u32, lane: u32) {
-  for (var i = 0u; i < 8u; i++) { results[at + (lane * 8u + i) / 16u * pitch + (lane * 8u + i) % 16u] = c[i]; }
+fn put_m(at: u32, c: array<f32, 8>, pitch: u32, lane: u32) {
+  for (var i = lane * 8u; i < lane * 8u + 8u; i++) {
+    tile_m[at + i / 16u * pitch + i % 16u / 4u][i % 4u] = bitcast<u32>(c[i % 8u]);
+  }
+}
+fn put_n(at: u32, c: array<f32, 8>, pitch: u32, lane: u32) {
+  for (var i = lane * 8u; i < lane * 8u + 8u; i++) {
+    tile_n[at + i / 16u * pitch + i % 16u / 4u][i % 4u] = bitcast<u32>(c[i % 8u]);
+  }
 }
 @compute"""
 PLAYING = (
@@ -52,7 +59,7 @@ PLAYING = (
     (r"subgroupMatrixLoad<subgroup_matrix_\w+<f16, 16, 16>, row_major>\(&tile_., (.*)\);", r"vec3u(\1, 0u);"),
     (r"subgroupMatrixLoad<subgroup_matrix_\w+<f16, 16, 16>, col_major>\(&tile_., (.*)\);", r"vec3u(\1, 1u);"),
     (r"subgroupMatrixMultiplyAccumulate\((.*)\);", r"multiplied(\1, lane % 32u);"),
-    (r"subgroupMatrixStore<row_major>\(&results, (.*)\);", r"put(\1, lane % 32u);"),
+    (r"subgroupMatrixStore<row_major>\(&tile_(.), (.*)\);", r"put_\1(\2, lane % 32u);"),
     (r"@compute", PLAYED),
 )
 # Small ones: every product of matrices becomes a loop. They have other rows than columns, and both ways to read a tile.

@@ -45,10 +45,10 @@ def matmul(m: int, n: int, k: int, batches: int = 1) -> Subject:
     return lambda device: (data(device, batches, m, k) @ data(device, batches, k, n)).relu()
 
 
-def added(updates: int) -> Subject:
+def added(updates: int, columns: int = 3) -> Subject:
     """Rows added by number, many to each."""
-    return lambda device: data(device, 7, 3).index_add(
-        0, torch.arange(updates, device=device) % 7, data(device, updates, 3)
+    return lambda device: data(device, 7, columns).index_add(
+        0, torch.arange(updates, device=device) % 7, data(device, updates, columns)
     )
 
 
@@ -122,7 +122,7 @@ SUBJECTS: dict[str, list[Subject]] = {
     ],
     "matmul": [matmul(7, 13, 5), matmul(33, 20, 70, 2), sums_on_the_way, half_products, matmul(20, 12, 330, 2)],
     "scan": [lambda device: data(device, 3, 77).cumsum(-1)],
-    "scatter": [added(20)],
+    "scatter": [added(20), added(20, 8)],
     "scatter_sorted": [added(4100)],
     "scatter_blocks": [added_in_place(4000, 36, 70, 20), added_in_place(9000, 33, 30, 2)],
     "scatter_carried": [added_in_place(4000, 36, 70, 3), added_in_place(4000, 1028, 33, 2)],

@@ -25,9 +25,13 @@ from pywebgpu.kernels.templates.matmul_kernel import FULL, problem_of
 from pywebgpu.ops import movement, pointwise
 
 WAY = "staged"
-BLOCKS = (  # rows, columns, depth, and of those of an invocation
+BLOCKS = (  # rows, columns, depth, of those of an invocation, parts of k, slices
     (128, 128, 16, 16, 8), (128, 128, 16, 8, 8), (64, 128, 16, 8, 8), (128, 64, 16, 8, 8), (64, 64, 16, 8, 8),
     (64, 64, 16, 4, 8), (32, 128, 16, 8, 4), (32, 64, 16, 4, 8), (32, 64, 32, 4, 8), (32, 32, 32, 4, 4),
+    # Results of 768, 2304 and 3072 columns fill 128 workgroups of them, where powers of two leave a third idle.
+    # 12 x 12 an invocation are as fast as cuBLAS, but registers suffice neither for a sum on the way nor for turning.
+    (128, 96, 32, 8, 12, 1, 2), (64, 192, 32, 8, 12, 1, 2), (64, 96, 32, 8, 12, 1, 2), (96, 64, 32, 12, 8, 1, 2),
+    (96, 64, 32, 12, 8, 1, 4), (64, 144, 32, 8, 12, 1, 2), (64, 48, 64, 8, 12, 1, 8), (64, 48, 32, 8, 12, 1, 4),
 )  # fmt: skip
 MATRICES = (  # rows, columns, depth, and matrices of a subgroup, of 16 x 16
     (128, 128, 32, 4, 4), (128, 64, 32, 4, 2), (64, 128, 32, 2, 4), (64, 64, 64, 2, 2), (64, 64, 32, 2, 2),
@@ -35,24 +39,28 @@ MATRICES = (  # rows, columns, depth, and matrices of a subgroup, of 16 x 16
 )  # fmt: skip
 MATRIX = SubgroupMatrix("f16", "f32", 16, 16, 16)
 STORED = ("float32", "float16", "bfloat16")  # whose operands may be
-PARTS = (2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)  # of k, that workgroups share: at most
+PARTS = (2, 3, 4, 6, 8, 11, 12, 16, 24, 32, 48, 64)  # of k, that workgroups share: at most
 MANY, ENDLESS, FEW = 16, 1 << 14, 1 << 18  # so many, but where k has more steps for fewer results: convolutions
 SPAN = 64  # what the steps of a part are a multiple of: the depth of every block divides it
 LEAST = 64  # steps of a part, at least
 ROOM = 64 << 20  # bytes of all parts
 LOWEST = 8  # rows and columns, at least: most of a block would be for nothing
 WIDTH = 132  # cores, where they are not known, as Dawn tells none: too many cost less than too few
-# How much of what a core can multiply a block reaches, by rows, columns and rows of an invocation, and of matrices.
+# How much of what a core can multiply a block reaches, by rows, columns, rows of an invocation and slices.
 RATES = {
-    (128, 128, 16): 0.85, (128, 128, 8): 0.76, (64, 128, 8): 0.77, (128, 64, 8): 0.78, (64, 64, 8): 0.74,
-    (64, 64, 4): 0.63, (32, 128, 8): 0.54, (32, 64, 4): 0.54, (32, 32, 4): 0.25,
+    (128, 128, 16, 1): 0.82, (128, 128, 8, 1): 0.70, (64, 128, 8, 1): 0.74, (128, 64, 8, 1): 0.75, (64, 64, 8, 1): 0.65,
+    (64, 64, 4, 1): 0.59, (32, 128, 8, 1): 0.52, (32, 64, 4, 1): 0.53, (32, 32, 4, 1): 0.25,
+    (128, 96, 8, 2): 0.72, (64, 192, 8, 2): 0.68, (64, 96, 8, 2): 0.60, (96, 64, 12, 2): 0.65, (96, 64, 12, 4): 0.61,
+    (64, 144, 8, 2): 0.55, (64, 48, 8, 8): 0.545, (64, 48, 8, 4): 0.50,
 }  # fmt: skip
-OF_MATRICES = {(128, 128): 5.0, (128, 64): 4.2, (64, 128): 4.2, (64, 64): 3.5, (32, 128): 2.8, (32, 64): 2.4}
-UNALIGNED = 0.75  # of that, by the largest block where an operand is loaded number by number, or k has parts
-LAST = 0.64  # rounds of workgroups that the last one takes longer than its share
-EMPTY = 30  # steps of k that take as long as all else that a workgroup does
-FILLING = 160  # invocations that keep a core busy
-JOIN = 6.0  # multiplications of a core that take as long as moving an element of a part, where all cores do
+LAYOUTS = {"tn": 1.0, "tt": 0.93, "nn": 0.99, "nt": 0.85}  # of that, where operands lie so
+UNALIGNED = 0.8  # of that, by blocks without slices where an operand is loaded along k number by number
+# The same of matrices, by rows and columns.
+OF_MATRICES = {(128, 128): 4.6, (128, 64): 3.6, (64, 128): 3.4, (64, 64): 2.6, (32, 128): 2.2, (32, 64): 1.9}
+LAST = 0.87  # rounds of workgroups that the last one takes longer than its share
+EMPTY = 44  # steps of k that take as long as all else that a workgroup does
+FILLING = 136  # invocations that keep a core busy
+JOIN = 17.0  # multiplications of a core that take as long as moving an element of a part, where all cores do
 PASS = 1_000_000  # the same for one more dispatch
 
 
@@ -60,7 +68,8 @@ PASS = 1_000_000  # the same for one more dispatch
 class Block:
     """A workgroup's part of the result: rows x columns, `high` x `wide` an invocation, `depth` of k at a time.
 
-    parts: how many workgroups share k (see compiler/passes/split_products.py).
+    parts: how many workgroups share k (see compiler/passes/split_products.py).  slices: how many invocations of a
+    workgroup do, each with its steps of a tile; in the end they add.
     """
 
     rows: int
@@ -69,6 +78,7 @@ class Block:
     high: int
     wide: int
     parts: int = 1
+    slices: int = 1
 
     @property
     def down(self) -> int:
@@ -79,8 +89,21 @@ class Block:
         return self.columns // self.wide
 
     @property
-    def lanes(self) -> int:
+    def steps(self) -> int:
+        """Steps of k that lie together, and that are written out where drivers get loops as they are.
+
+        So an index is checked once for all of them, and they take half of the time for them that they take for 16.
+        """
+        return 8 if self.depth >= 16 * self.slices else 4
+
+    @property
+    def of_slice(self) -> int:
+        """Invocations of a slice."""
         return self.down * self.across
+
+    @property
+    def lanes(self) -> int:
+        return self.of_slice * self.slices
 
     @property
     def launch(self) -> Launch:
@@ -89,12 +112,13 @@ class Block:
     @staticmethod
     def of(launch: Launch) -> Block:
         (rows, columns, depth), (high, wide) = launch.tile, launch.each
-        return Block(rows, columns, depth, high, wide, launch.split)
+        slices = launch.threads // (rows // high * (columns // wide))
+        return Block(rows, columns, depth, high, wide, launch.split, slices)
 
     def shared_bytes(self, layout: str) -> int:
         """Of workgroup memory, for operands that lie so (see MatmulTemplate)."""
         fours = self.rows // 4 + (layout[0] == "n") + self.columns // 4 + (layout[1] == "t")
-        return 16 * self.depth * fours
+        return 16 * (self.depth * fours + (self.slices * self.lanes if self.slices > 1 else 0))
 
 
 def launches(problem: Problem, each: int, target: Target) -> Sequence[Launch]:
@@ -103,7 +127,7 @@ def launches(problem: Problem, each: int, target: Target) -> Sequence[Launch]:
     if problem.formats[0] not in STORED or (each > 1 and problem.sizes[2] % 4):
         return ()
     blocks = *matrices(problem, target), *fitting(problem.layout, target.limits)
-    return _launches(blocks, _most(problem.sizes))
+    return _launches(blocks, _most(problem))
 
 
 def rule(problem: Problem, target: Target) -> Launch | None:
@@ -167,9 +191,14 @@ def fitting(layout: str, limits: Limits) -> tuple[Block, ...]:
     return tuple([block for block in blocks if block.shared_bytes(layout) <= limits.shared_bytes])
 
 
-def _most(sizes: tuple[int, ...]) -> int:
-    """Parts of k: each has something to do, and all of them together are not too large."""
-    batches, m, n, depth = sizes
+def _most(problem: Problem) -> int:
+    """Parts of k: each has something to do, and all of them together are not too large.
+
+    Gradients of weights have none where they fill a device: beside most of them a bias's is summed up, in one kernel.
+    """
+    batches, m, n, depth = problem.sizes
+    if problem.layout == "tn" and batches * m * n > FEW and depth < ENDLESS:
+        return 1
     parts = PARTS[-1] if depth >= ENDLESS and batches * m * n <= FEW else MANY
     return min(depth // LEAST, ROOM // max(WORD * batches * m * n, 1), parts)
 
@@ -193,7 +222,7 @@ def span(problem: Problem, launch: Launch) -> int:
 @lru_cache(4096)
 def choose(blocks: tuple[Any, ...], problem: Problem, cores: int) -> Any:
     """The block that is expected to take the shortest; None where a device can run none."""
-    found = _in_parts(blocks, _most(problem.sizes))
+    found = _in_parts(blocks, _most(problem))
     return min(found, key=lambda block: time(block, problem, cores), default=None)
 
 
@@ -201,15 +230,19 @@ def time(block: Any, problem: Problem, cores: int) -> float:
     """In multiplications of a core."""
     batches, m, n, depth = problem.sizes
     if isinstance(block, Block):
-        rate, threads = RATES[block.rows, block.columns, block.high], block.lanes
-        contiguous = (depth if problem.layout[0] == "n" else m), (n if problem.layout[1] == "n" else depth)
-        if block.high > 8 and (block.parts > 1 or any(size % 4 for size in contiguous)):
+        rate, threads = RATES[block.rows, block.columns, block.high, block.slices], block.lanes
+        rate *= LAYOUTS[problem.layout]
+        if depth % 4 and problem.layout != "tn" and block.slices == 1:
             rate *= UNALIGNED
     else:
         rate, threads = OF_MATRICES[block.rows, block.columns], block.threads
     part = -(-depth // (block.parts * SPAN)) * SPAN if block.parts > 1 else depth
     groups: int = batches * -(-m // block.rows) * -(-n // block.columns) * -(-depth // max(part, 1))
-    rounds = max(min(-(-groups // cores), groups / cores + LAST), FILLING / threads, 1.0)
+    is_slow_alone = block.high * block.wide == 128  # A core runs two workgroups of them, or one at a lower rate.
+    at_once = 2 if is_slow_alone and groups > cores else 1
+    whole = -(-groups // (cores * at_once)) * at_once
+    least = FILLING / threads * (1.3 if is_slow_alone and at_once == 1 else 1.0)
+    rounds = max(min(whole, groups / cores + LAST * at_once), least, 1.0)
     steps = -(-part // block.depth) * block.depth + EMPTY
     own: float = block.rows * block.columns * steps / rate * rounds
     joining: float = PASS + JOIN * (2 * block.parts + 1) * batches * m * n / cores if block.parts > 1 else 0.0

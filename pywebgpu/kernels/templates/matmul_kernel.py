@@ -15,9 +15,9 @@ from math import prod
 from pywebgpu import symbolic
 from pywebgpu.ir.graph import Movement, Node, Reduction
 from pywebgpu.kernels import ir
-from pywebgpu.kernels.access import down
+from pywebgpu.kernels.access import down, only_moves
 from pywebgpu.kernels.builder import Builder, element, rounded
-from pywebgpu.kernels.ir import GROUP, LANE, U32, Array, Const, Expr, Type, Var, call, construct, scalar, smaller
+from pywebgpu.kernels.ir import F32, GROUP, LANE, U32, Array, Const, Expr, Type, Var, call, construct, scalar, smaller
 from pywebgpu.kernels.kernel import Kernel
 from pywebgpu.kernels.launch import Launch, Problem
 from pywebgpu.kernels.template import Computation
@@ -249,8 +249,13 @@ class _Product:
 
     def multiply(self, a: Sequence[Var], b: Sequence[Var]) -> None:
         build, wide = self.build, len(b)
+        is_fused = self.tile.neighbours > 1 and self.sides[0].kind == F32  # Translated so it takes 8 % less.
         for at, result in enumerate(self.results):
-            build.assign(result, _part(a, at // wide, self.tile.high) * b[at % wide], "+=")
+            left, right = _part(a, at // wide, self.tile.high), b[at % wide]
+            if is_fused:
+                build.assign(result, call("fma", right.type, call(str(right.type), right.type, left), right, result))
+            else:
+                build.assign(result, left * right, "+=")
         for own, side in zip((a, b), self.sides, strict=True):
             for total, value in zip(side.sums, own, strict=True) if side.sums else ():
                 build.assign(total, value, "+=")
@@ -280,7 +285,7 @@ class _Product:
         with self.each_result(each) as (row, column, found):
             guards = [at < size for at, size, by in ((row, m, tile.rows), (column, n, tile.columns)) if size % by]
             with build.if_(*guards):
-                result = build.let(rounded(found, anchor.spec.dtype))
+                result = build.let(as_result(found, anchor, work, build))
                 position = flatten((variable("batch", batches), row.within(m), column.within(n)), anchor.spec.shape)
                 position = known_by_all(position, work, build)
                 build.define(anchor, position, result)
@@ -322,6 +327,13 @@ class _Product:
             build.loop(name, start, start + each) as at,
         ):
             yield at
+
+
+def as_result(found: Expr, anchor: Node, work: Computation, build: Builder) -> Expr:
+    """A sum as an element of a product: rounded, unless it is only stored, which rounds it."""
+    if all(map(build.rounds, work.outputs)) and all(node is anchor or only_moves(node) for node in work.nodes):
+        return found
+    return rounded(found, anchor.spec.dtype)
 
 
 def store_level(level: str, position: Sym, work: Computation, build: Builder) -> None:

@@ -3,9 +3,9 @@
 Each invocation keeps up to 16 x 8 results in registers, in fours of columns. Tiles of both operands lie in workgroup
 memory as [k][fours of rows or columns], whatever way the operands lie, so that a step of k reads whole vectors; what is
 contiguous in k has its rows set apart by one vector, so that invocations that write neighbours do not wait for one
-another. All steps of k are written out, or four of them, which lie together: an index of its own for which of the four
-and for the vector leaves bounds checks that do not depend on k, and drivers move them out. Neighbouring invocations are
-8 x 4 of a block, as far as it goes.
+another. Four or eight steps of k lie together: an index of its own for which of these and for the vector leaves bounds
+checks that do not depend on k, and drivers move them out. Where a result fills too few workgroups to keep a device's
+cores busy, invocations share its k in slices. Neighbouring invocations are 8 x 4 of a block, as far as it goes.
 """
 
 from __future__ import annotations
@@ -28,12 +28,6 @@ from pywebgpu.kernels.templates.matmul_kernel import FULL, LEFT, RIGHT, anchor_o
 from pywebgpu.symbolic import ZERO, Sym, flatten
 
 PART = "part"  # the end of the name of a kernel whose results are parts of a product's
-# Steps of k that lie together, and that are written out where drivers get loops as they are: they take half of the time
-# for them that they take for all 16, and the products 2 % more; through Naga, whose loops count, 10 to 20 % more.
-STEPS = 4
-MUCH = (
-    1 << 35
-)  # multiplications from which all are written out everywhere: products of transposed ones take a fifth less
 WRITTEN = 256  # results times nodes of an epilogue that are written out one by one
 
 
@@ -47,33 +41,43 @@ def write(work: Computation, launch: Launch, build: Builder) -> Kernel:
     whole = build.let(GROUP // (across * down), "batch")
     batch = build.let(whole % batches, "own_batch").within(batches) if parts else whole.within(batches)
     place = (build.let(whole // batches, "part").within(parts[0]), batch) if parts else (batch,)
-    y, x = _own_place(block, build)
+    own: Var = build.let(LANE % block.of_slice, "own_of_slice") if block.slices > 1 else LANE
+    mine = build.let(LANE // block.of_slice, "slice") if block.slices > 1 else None
+    y, x = _own_place(own, block, build)
     summed = {level for level in levels.values() if level != FULL}
     left = _Side(anchor.inputs[0], "m", m, (block.rows, block.high), GROUP // across % down, y, batch, block, build)
     right = _Side(anchor.inputs[1], "n", n, (block.columns, block.wide), GROUP % across, x, batch, block, build)
     for side in (left, right):
         side.prepare(is_summed=side.level in summed)
     results = [build.var(construct(_four(kind)), f"r{at}") for at in range(block.high * block.wide // 4)]
-    loops = build.limits.unrolls and batches * m * n * depth < MUCH
     if depth:
-        multiply((left, right), steps, place[0], lambda: _step(left, right, results, block, build, loops), build)
+        multiply((left, right), steps, place[0], lambda: _step(left, right, results, block, build), build)
     for side in (left, right):
         side.gather_sums()
-    _finish(left, right, results, place, work, build)
+        if mine is not None and side.loaded is None:
+            for total in side.sums:
+                build.assign(total, _joined([total], ir.Const(ir.U32, 0), mine, own, block, build))
+                build.barrier()
+    if mine is not None:
+        _join_slices(left, right, results, place, (mine, own), block, work, build)
+    else:
+        _finish(left, right, results, place, work, build)
     for side, other in ((left, right), (right, left)):
         if side.sums:
-            side.finish_sums(other, work)
+            side.finish_sums(other, work, *[mine.eq(0)] if mine is not None else ())
     ways = [WAY, *["sum"] * len(summed), *[PART] * len(parts)]
     name = "_".join(["matmul", f"{block.rows}x{block.columns}", *ways])
     return build.kernel(name, block.lanes, prod((*parts, batches)) * across * down, vector=4)
 
 
-def _own_place(block: Block, build: Builder) -> tuple[Var, Var]:
-    """Row and column of an invocation among those of its workgroup: 32 neighbours are 4 x 8, where that fits."""
-    if block.across % 8 or block.down % 4:
-        return build.let(LANE // block.across, "y"), build.let(LANE % block.across, "x")
-    inner, outer, wide = build.let(LANE % 32, "inner"), build.let(LANE // 32, "outer"), block.across // 8
-    return build.let(outer // wide * 4 + inner // 8, "y"), build.let(outer % wide * 8 + inner % 8, "x")
+def _own_place(own: Var, block: Block, build: Builder) -> tuple[Var, Var]:
+    """Row and column of an invocation among those of its slice: 32 neighbours are 4 x 8, or 8 x 4, where that fits."""
+    columns = next((n for n in (8, 4) if block.across % n == 0 and block.down % (32 // n) == 0), 0)
+    if not columns:
+        return build.let(own // block.across, "y"), build.let(own % block.across, "x")
+    inner, outer, wide = build.let(own % 32, "inner"), build.let(own // 32, "outer"), block.across // columns
+    y = build.let(outer // wide * (32 // columns) + inner // columns, "y")
+    return y, build.let(outer % wide * columns + inner % columns, "x")
 
 
 def _four(kind: Type) -> Type:
@@ -124,12 +128,13 @@ class _Side:
         self.depth, self.span = source.spec.shape[2 if letter == "m" else 1], block.depth
         self.is_along_k = is_contiguous_in_k(source, letter)
         self.is_turned = self.is_along_k and self.depth % 4 == 0
-        self.fours, self.threads = self.extent // 4, block.lanes
+        self.fours, self.threads, self.loaders = self.extent // 4, block.lanes, block.lanes
         self.block = build.let(at, f"block_{letter}")
         self.lane, self.lanes = lane, self.extent // self.each
         self.kind = _four(scalar(source.spec.dtype))
         pitch = self.fours + self.is_along_k
-        self.tile = build.workgroup_array(f"tile_{letter}", self.kind, pitch, STEPS, block.depth // STEPS)
+        self.tile = build.workgroup_array(f"tile_{letter}", self.kind, pitch, block.steps, block.depth // block.steps)
+        self.steps = block.steps
         self.sums: list[Var] = []
         self.loaded: Var | None = None
         self._parts: list[_Part] = []
@@ -143,13 +148,16 @@ class _Side:
         build, letter = self._build, self.letter
         span = self.span // 4 if self.is_turned else self.span
         total = self.fours * span
-        for part in range(-(-total // self.threads)):
-            at = build.let(LANE + part * self.threads if part else LANE, f"at_{letter}{part}")
+        if is_summed and not self.is_along_k and self.fours < self.threads:
+            self.loaders = min(self.threads // self.fours * self.fours, total)  # Who loads has one four.
+        for part in range(-(-total // self.loaders)):
+            at = build.let(LANE + part * self.loaders if part else LANE, f"at_{letter}{part}")
             k, four = self._divided(at, span)
             k, four = build.let(k, f"k_{letter}{part}"), build.let(four, f"four_{letter}{part}")
             names = [f"coming_{letter}{part}_{i}" for i in range(4 if self.is_turned else 1)]
             coming = [build.var(construct(self.kind), name) for name in names]
-            guard: list[Expr] = [at < total] if (part + 1) * self.threads > total else []
+            guard: list[Expr] = [self.loaders > LANE] if self.loaders < self.threads else []
+            guard += [at < total] if (part + 1) * self.loaders > total else []
             self._parts.append(_Part(k, four, self._rows(four), coming, guard))
         if is_summed and self._loads_one_four(total):
             self.loaded = build.var(construct(self.kind), f"loaded_{letter}")
@@ -158,28 +166,37 @@ class _Side:
 
     def _loads_one_four(self, total: int) -> bool:
         """Whether all that an invocation loads is of the same four rows (columns)."""
-        if self.is_along_k and not self.is_turned:
-            return False
-        return total % self.threads == 0 and self.threads % (self.fours * (2 if self.is_turned else 1)) == 0
+        if self.is_along_k:
+            along = min(8, self.span // 4) if self.is_turned else self.threads + 1
+            return total % self.threads == 0 and self.threads % (self.fours * along) == 0
+        return self.loaders % self.fours == 0
 
     def gather_sums(self) -> None:
         """Adds up what was loaded of the invocation's fours, through the tile, which is free now."""
         if self.loaded is None:
             return
         build, part = self._build, self._parts[0]
-        build.assign(self._place(part.k, part.four), self.loaded)
+        with build.if_(*[self.loaders > LANE] if self.loaders < self.threads else ()):
+            build.assign(self._place(part.k, part.four), self.loaded)
         build.barrier()
         for at in range(self.each // 4):
             total = build.var(construct(self.kind), f"sum_{self.letter}{at}")
             place = self.lane + at * self.lanes if at else self.lane
-            for row in range(self.threads // self.fours):
+            for row in range(self.loaders // self.fours):
                 build.assign(total, self._place(row, place), "+=")
             self.sums.append(total)
 
     def _divided(self, at: Var, span: int) -> tuple[Expr, Expr]:
-        """Which k (or four of k) and which four of rows: neighbours read neighbours, and write to other banks."""
+        """Which k (or four of k) and which four of rows: neighbours read neighbours, and write to other banks.
+
+        What is turned is read along k by 4 or 8 neighbours; of the 8 that write at a time each has banks of its own.
+        """
         if self.is_turned:
-            return (at & 1) + at // (2 * self.fours) * 2, at // 2 % self.fours
+            along = min(8, span)
+            number = at % (along * self.fours)
+            own = number % 8 if along == 8 else number // 2 % 4
+            four = number // 8 ^ own // 2 if along == 8 else (number // 8 * 2 + number % 2) ^ (own & 2)
+            return at // (along * self.fours) * along + own, four
         return (at % span, at // span) if self.is_along_k else (at // self.fours, at % self.fours)
 
     def _rows(self, four: Var) -> list[Sym]:
@@ -229,14 +246,20 @@ class _Side:
                     self._add(part.coming[0])
                 for i in range(4 if self.is_turned else 0):
                     turned = build.let(construct(self.kind, *[coming[i] for coming in part.coming]))
-                    build.assign(self.tile.in_plane(part.k, ir.Const(ir.U32, i), part.four), turned)
+                    build.assign(self._place_of_four(part.k, i, part.four), turned)
                     self._add(turned)
 
     def _place(self, k: Expr | int, four: Expr) -> Expr:
         """Where a four of a step of k is in the tile."""
         if isinstance(k, int):
-            return self.tile.in_plane(ir.Const(ir.U32, k // STEPS), ir.Const(ir.U32, k % STEPS), four)
-        return self.tile.in_plane(k // STEPS, k % STEPS, four)
+            return self.tile.in_plane(ir.Const(ir.U32, k // self.steps), ir.Const(ir.U32, k % self.steps), four)
+        return self.tile.in_plane(k // self.steps, k % self.steps, four)
+
+    def _place_of_four(self, fourth: Var, i: int, four: Expr) -> Expr:
+        """The same of step `i` of four that lie together: which in the tile."""
+        if self.steps == 4:
+            return self.tile.in_plane(fourth, ir.Const(ir.U32, i), four)
+        return self.tile.in_plane(fourth // 2, fourth % 2 * 4 + i, four)
 
     def _add(self, four: Expr) -> None:
         if self.loaded is not None:
@@ -282,13 +305,13 @@ class _Side:
         at = self._build.let(four * 4 + i % 4, self._build.fresh(self.letter))
         return at.within(self.size), [at < self.size] if self.size % self.extent else []
 
-    def finish_sums(self, other: _Side, work: Computation) -> None:
+    def finish_sums(self, other: _Side, work: Computation, *chosen: Expr) -> None:
         """Stores the sums over k: those do it who have the first column (row) of the result."""
         build, nodes, levels = self._build, work.nodes, work.domain.levels
         shape = (self.source.spec.shape[0], self.size)
         many = build.local_array(f"sums_{self.letter}", self.sums)
         build.gather([node for node in work.outputs if levels[id(node)] == self.level])
-        with build.if_(other.block.eq(0), other.lane.eq(0)), build.loop("at", 0, self.each) as at:
+        with build.if_(other.block.eq(0), other.lane.eq(0), *chosen), build.loop("at", 0, self.each) as at:
             own, inside = self.own(at)
             with build.if_(*inside):
                 position = flatten((self.batch, own), shape)
@@ -331,13 +354,13 @@ def multiply(sides: Sequence[Tiled], steps: Steps, part: Sym, step: Callable[[],
         build.barrier()
 
 
-def _step(left: _Side, right: _Side, results: Sequence[Var], block: Block, build: Builder, loops: bool) -> None:
-    """Multiplies the tiles."""
-
-    planes = block.depth // STEPS
+def _step(left: _Side, right: _Side, results: Sequence[Var], block: Block, build: Builder) -> None:
+    """Multiplies the tiles: of the steps of k those of the invocation's slice."""
+    planes = block.depth // block.steps // block.slices
+    first = build.let(LANE // block.of_slice * planes, build.fresh("first_plane")) if block.slices > 1 else None
 
     def multiply_plane(plane: Expr) -> None:
-        for step in range(STEPS):
+        for step in range(block.steps):
             with build.scope():
                 a, b = left.take(plane, step), right.take(plane, step)
                 for number, result in enumerate(results):
@@ -345,12 +368,69 @@ def _step(left: _Side, right: _Side, results: Sequence[Var], block: Block, build
                     one = call(str(result.type), result.type, a[i // 4][i % 4])
                     build.assign(result, call("fma", result.type, one, b[j], result))
 
-    if loops:
+    if build.limits.unrolls and planes > 1:
         with build.loop("plane", 0, planes) as plane:
-            multiply_plane(plane)
+            multiply_plane(plane if first is None else first + plane)
         return
     for at in range(planes):
-        multiply_plane(ir.Const(ir.U32, at))
+        multiply_plane(ir.Const(ir.U32, at) if first is None else first + at if at else first)
+
+
+def _join_slices(
+    left: _Side,
+    right: _Side,
+    results: Sequence[Var],
+    place: Sequence[Sym],
+    lane: tuple[Var, Var],
+    block: Block,
+    work: Computation,
+    build: Builder,
+) -> None:
+    """Adds what the slices have found, and stores it: each slice one of as many fours at a time. lane: slice, place."""
+    (mine, own), slices, wide = lane, block.slices, right.each // 4
+    build.gather([node for node in work.outputs if work.domain.levels[id(node)] == FULL])
+    totals: list[Var] = []
+    for first in range(0, len(results), slices):
+        if first:
+            build.barrier()
+        totals.append(build.let(_joined(results[first : first + slices], mine, mine, own, block, build)))
+    for at, total in enumerate(totals):  # No barrier comes between these: what an epilogue loads is waited for once.
+        number = build.let(mine + at * slices if at else mine, build.fresh("number"))
+        _store_any(left, right, number, wide, total, place, work, build)
+
+
+def _joined(given: Sequence[Var], which: Expr, mine: Var, own: Var, block: Block, build: Builder) -> Expr:
+    """The sum of one of some values over the slices, in their order."""
+    shared = build.workgroup_array("slices", given[0].type, block.of_slice, block.slices, block.slices)
+    for at, one in enumerate(given):
+        build.assign(shared.in_plane(ir.Const(ir.U32, at), mine, own), one)
+    build.barrier()
+    total: Expr = build.let(shared.in_plane(which, ir.Const(ir.U32, 0), own))
+    for at in range(1, block.slices):
+        total = build.let(total + shared.in_plane(which, ir.Const(ir.U32, at), own))
+    return total
+
+
+def _store_any(
+    left: _Side,
+    right: _Side,
+    number: Var,
+    wide: int,
+    found: Var,
+    place: Sequence[Sym],
+    work: Computation,
+    build: Builder,
+) -> None:
+    """Stores a four of an invocation's through the epilogue, whichever it is."""
+    row, row_is_there = left.own(number // wide)
+    fours, there = right.any_four(number % wide)
+    if there[0] is there[3]:
+        with build.if_(*row_is_there, *there[0]):
+            store([found[at] for at in range(4)], row, fours, place, work, build)
+        return
+    for at, (column, is_there) in enumerate(zip(fours, there, strict=True)):
+        with build.if_(*row_is_there, *is_there):
+            store([found[at]], row, [column], place, work, build)
 
 
 def _finish(
@@ -376,16 +456,7 @@ def _finish(
         return
     many = build.local_array("results", results)
     with build.loop("at", 0, len(results)) as own:
-        row, row_is_there = left.own(own // (wide // 4))
-        fours, there = right.any_four(own % (wide // 4))
-        found = build.let(many[own])
-        if there[0] is there[3]:
-            with build.if_(*row_is_there, *there[0]):
-                store([found[at] for at in range(4)], row, fours, place, work, build)
-            return
-        for at, (column, is_there) in enumerate(zip(fours, there, strict=True)):
-            with build.if_(*row_is_there, *is_there):
-                store([found[at]], row, [column], place, work, build)
+        _store_any(left, right, own, wide // 4, build.let(many[own]), place, work, build)
 
 
 def store(
@@ -401,6 +472,6 @@ def store(
     positions = [flatten((*place, row, column), anchor.spec.shape) for column in columns]
     positions = [matmul_kernel.known_by_all(position, work, build) for position in positions]
     for position, one in zip(positions, found, strict=True):
-        build.define(anchor, position, build.let(rounded(one, anchor.spec.dtype)))
+        build.define(anchor, position, build.let(matmul_kernel.as_result(one, anchor, work, build)))
     for position in positions:
         matmul_kernel.store_level(FULL, position, work, build)

@@ -70,13 +70,16 @@ class Block:
         subgroups = rows // (SIDE * high) * (columns // (SIDE * wide))
         return Block(rows, columns, depth, high, wide, launch.threads // subgroups, launch.split)
 
-    @property
-    def pitch(self) -> int:
-        """Of results in workgroup memory: those of a subgroup's row of matrices, and a few numbers apart."""
-        return SIDE * self.wide + 4
+    def at_once(self, room: int) -> int:
+        """How many neighbouring matrices of each subgroup fit, as results, into `room` vectors."""
+        fitting = [n for n in range(1, self.wide + 1) if self.wide % n == 0 and self.subgroups * SIDE * 4 * n <= room]
+        return max(fitting)
 
     def shared_bytes(self, layout: str) -> int:
-        """Of workgroup memory, for operands that lie so (see MatmulTemplate)."""
+        """Of workgroup memory, for operands that lie so (see MatmulTemplate).
+
+        Results take that of a tile: with memory of their own, a core of an H200 runs one workgroup instead of two.
+        """
         tiles = [
             outer * (inner // 8 + 1)
             for outer, inner in (
@@ -84,7 +87,7 @@ class Block:
                 (self.columns, self.depth) if layout[1] == "t" else (self.depth, self.columns),
             )
         ]
-        return 16 * sum(tiles) + 4 * self.subgroups * SIDE * self.pitch
+        return 16 * sum(tiles)
 
 
 def write(work: Computation, launch: Launch, build: Builder) -> Kernel:
@@ -234,6 +237,7 @@ def _with_room(source: Node, axis: int) -> tuple[Node, int]:
 
 _ALWAYS: list[Expr] = []
 _PAIR = ir.template("({0} | ({1} << 16u))")
+_FLOAT = ir.template("bitcast<f32>({0})")
 
 
 def _step(
@@ -263,24 +267,27 @@ class _Results:
     build: Builder
 
     def store(self, sums: Sequence[Sequence[Var]]) -> None:
-        build, block = self.build, self.block
+        build, block, wide = self.build, self.block, self.block.wide
         build.gather([node for node in self.work.outputs if self.work.domain.levels[id(node)] == FULL])
-        shared = build.workgroup_array("results", ir.F32, block.subgroups * SIDE * block.pitch)
-        first = build.let(self.subgroup * (SIDE * block.pitch), "first_result")
-        fours = SIDE * block.wide // 4
+        shared = max(self.left.tile, self.right.tile, key=lambda tile: tile.length)
+        each = block.at_once(shared.length)
+        pitch = 4 * each
+        first = build.let(self.subgroup * (SIDE * pitch), "first_result")
         for i, line in enumerate(sums):
-            for j, total in enumerate(line):
-                where = f"{first.name} + {j * SIDE}u" if j else first.name
-                build.jump(f"subgroupMatrixStore<row_major>(&{shared.name}, {where}, {total.name}, {block.pitch}u)")
-            build.barrier()
-            with build.loop("turn", 0, SIDE * fours // block.lanes) as turn:
-                at = build.let(turn * block.lanes + LANE % block.lanes, "own")
-                row, four = build.let(at // fours, "own_row"), build.let(at % fours, "own_four")
-                start = build.let(first + row * block.pitch + four * 4, "start")
-                found = [build.let(shared[start + number if number else start]) for number in range(4)]
-                self._store(found, self.own[0] * (block.high * SIDE) + (row + i * SIDE), self.own[1] * fours + four)
-            if i + 1 < len(sums):
+            for j in range(0, wide, each):
+                if i or j:
+                    build.barrier()
+                for number, total in enumerate(line[j : j + each]):
+                    where = f"{first.name} + {4 * number}u" if number else first.name
+                    build.jump(f"subgroupMatrixStore<row_major>(&{shared.name}, {where}, {total.name}, {pitch}u)")
                 build.barrier()
+                with build.loop("turn", 0, SIDE * pitch // block.lanes) as turn:
+                    at = build.let(turn * block.lanes + LANE % block.lanes, "own")
+                    row, four = build.let(at // pitch, "own_row"), build.let(at % pitch, "own_four")
+                    bits = build.let(shared[first + at])
+                    found = [build.let(ir.Call(_FLOAT, ir.F32, bits[number])) for number in range(4)]
+                    column = self.own[1] * (4 * wide) + (four + 4 * j)
+                    self._store(found, self.own[0] * (block.high * SIDE) + (row + i * SIDE), column)
 
     def _store(self, found: Sequence[Expr], row: Expr, four: Expr) -> None:
         build, left, right = self.build, self.left, self.right

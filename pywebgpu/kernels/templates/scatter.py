@@ -19,10 +19,11 @@ from pywebgpu.ops import indexing
 from pywebgpu.symbolic import ZERO, flatten, unflatten
 
 LANES = 64  # invocations that read the numbers together
+BESIDE = 4  # results of a row that one invocation computes, where a CPU plays the GPU
 
 
 class ScatterTemplate(Template):
-    """Problem: rows, columns, updates. Launch: threads, one a result, or a word of results."""
+    """Problem: rows, columns, updates. Launch: threads, one for `vector` results of a row, or for a word of results."""
 
     name = "scatter"
     packs_own = True
@@ -35,28 +36,32 @@ class ScatterTemplate(Template):
         return Problem((*node.spec.shape, node.inputs[1].spec.shape[0]))
 
     def launches(self, problem: Problem, target: Target) -> Sequence[Launch]:
-        return [Launch(threads=one) for one in threads(min(target.limits.workgroup_size, LANES))]
+        found = [Launch(threads=one) for one in threads(min(target.limits.workgroup_size, LANES))]
+        # Where comparing takes time, and few invocations keep all cores busy.
+        wide = target.limits.emulated and problem.sizes[1] % BESIDE == 0
+        return [*[one._replace(vector=BESIDE) for one in found if wide], *found]
 
     def write(self, work: Computation, launch: Launch, build: Builder) -> Kernel:
         (node,) = work.nodes
         size, lanes, each = prod(node.spec.shape), launch.threads, build.gather(work.outputs)
         if each == 1:
-            self._find(node, build.let(GROUP * lanes + LANE, "wanted"), lanes, build)
+            each = launch.vector
+            self._find(node, build.let(GROUP * lanes + LANE, "wanted"), lanes, build, launch.vector)
         else:
             with build.loop("of_word", 0, each) as own:
                 self._find(node, build.let((GROUP * lanes + LANE) * each + own, "wanted"), lanes, build)
         return build.kernel(f"scatter_{node.attrs['mode']}", lanes, -(-size // (lanes * each)))
 
-    def _find(self, node: Node, wanted: Var, lanes: int, build: Builder) -> None:
-        """One result. The workgroup reads the numbers together, so all of it comes here."""
+    def _find(self, node: Node, wanted: Var, lanes: int, build: Builder, beside: int = 1) -> None:
+        """One result, or those beside each other. The workgroup reads the numbers together, so all of it comes here."""
         base, index, source = node.inputs
-        size, updates, mode = prod(node.spec.shape), index.spec.shape[0], node.attrs["mode"]
+        size, updates, mode = prod(node.spec.shape) // beside, index.spec.shape[0], node.attrs["mode"]
         numbers = build.workgroup_array("numbers_of", U32, lanes)
         i = build.let(smaller(wanted, max(size - 1, 0)), "i")
-        at = unflatten(i.within(size), node.spec.shape)
-        row = build.let(i // max(node.spec.shape[1], 1))
-        name = build.fresh("acc")
-        result = build.var(build.value(base, at), name)
+        ats = [unflatten(i.within(size) * beside + n, node.spec.shape) for n in range(beside)]
+        row = build.let(i // max(node.spec.shape[1] // beside, 1))
+        names = [build.fresh("acc") for _ in ats]
+        results = [build.var(build.value(base, at), name) for at, name in zip(ats, names, strict=True)]
         with build.loop("first", 0, updates, lanes) as first:
             build.barrier()
             with build.if_(first + LANE < updates):
@@ -66,10 +71,12 @@ class ScatterTemplate(Template):
             count = build.let(smaller(Const(U32, lanes), updates - first), "count")
             with build.loop("k", 0, count) as k, build.if_(numbers[k].eq(row)):
                 update = build.let(first + k, "update")
-                value = build.value(source, (update.within(updates) if updates > 1 else ZERO, at[1]))
-                build.assign(result, combine(mode, result, value))
+                for result, at in zip(results, ats, strict=True):
+                    value = build.value(source, (update.within(updates) if updates > 1 else ZERO, at[1]))
+                    build.assign(result, combine(mode, result, value))
         with build.if_(wanted < size):
-            build.store(node, flatten(at, node.spec.shape), result)
+            for result, at in zip(results, ats, strict=True):
+                build.store(node, flatten(at, node.spec.shape), result)
 
 
 class ScatterSortedTemplate(Template):

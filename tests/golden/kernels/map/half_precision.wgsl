@@ -15,7 +15,8 @@ fn p_half(x: f32) -> f32 {
 fn p_half_bits(x: f32) -> u32 {
   let b = bitcast<u32>(x);
   let size = b & 0x7fffffffu;
-  let found = select((size - 0x38000000u) >> 13u, u32(abs(x) * 16777216.0), size < 0x38800000u);
+  let near = (size + 0xfffu + ((size >> 13u) & 1u) - 0x38000000u) >> 13u;
+  let found = select(near, u32(round(abs(x) * 16777216.0)), size < 0x38800000u);
   let large = select(0x7c00u, 0x7e00u, size > 0x7f800000u);
   return ((b >> 16u) & 0x8000u) | select(found, large, size >= 0x47800000u);
 }

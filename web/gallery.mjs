@@ -1,0 +1,44 @@
+/** The Gallery tab: programs to open in the editor. None runs by itself. */
+
+import { element } from "./page.mjs";
+
+/** @typedef {{ name: string, title: string, about: string }} Piece */
+
+/** @type {Promise<Piece[]> | null} */
+let all = null;
+
+/** All programs of the gallery. @returns {Promise<Piece[]>} */
+export function pieces() {
+  return (all ??= load("gallery/index.json").then((answer) => answer.json()));
+}
+
+/** The source of one. @param {string} name @returns {Promise<string>} */
+export async function source(name) {
+  return (await load(`gallery/${encodeURIComponent(name)}.py`)).text();
+}
+
+/** @param {string} address */
+async function load(address) {
+  const answer = await fetch(address);
+  if (!answer.ok) throw new Error(`${address}: ${answer.status} ${answer.statusText}`);
+  return answer;
+}
+
+/** Fills the tab. */
+export async function showGallery() {
+  const place = element("pieces", HTMLElement);
+  try {
+    place.replaceChildren(...(await pieces()).map(card));
+  } catch (error) {
+    place.textContent = `The gallery cannot be loaded: ${error instanceof Error ? error.message : error}`;
+  }
+}
+
+/** @param {Piece} piece */
+function card({ name, title, about }) {
+  const made = Object.assign(document.createElement("a"), { href: `#gallery/${name}`, className: "piece" });
+  const image = Object.assign(document.createElement("img"), { src: `gallery/${name}.svg`, alt: "", width: 160, height: 160 });
+  const heading = Object.assign(document.createElement("h2"), { textContent: title });
+  made.append(image, heading, Object.assign(document.createElement("p"), { textContent: about }));
+  return made;
+}
