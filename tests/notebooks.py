@@ -1,6 +1,6 @@
-"""Runs a notebook as a kernel does, cell by cell with `await` at the top; a program of its own, in any Python.
+"""Runs notebooks as a kernel does, cell by cell with `await` at the top; a program of its own, in any Python.
 
-python -m tests.notebooks notebooks/1-start.ipynb
+python -m tests.notebooks notebooks/1-start.ipynb ...    # in one process, each with names of its own
 """
 
 import ast
@@ -42,10 +42,19 @@ async def _execute(code: object, names: dict[str, object]) -> object:
     return await result if inspect.isawaitable(result) else result
 
 
+async def main(paths: list[str]) -> None:
+    for path in map(Path, paths):
+        try:
+            print(path.stem, len(await run(path)), "shown")
+        except BaseException as error:
+            error.add_note(f"in {path.name}")
+            raise
+
+
 if __name__ == "__main__":
     if sys.platform == "emscripten":
         from pyodide.ffi import run_sync
 
-        print(len(run_sync(run(Path(sys.argv[1])))), "shown")
+        run_sync(main(sys.argv[1:]))
     else:
-        print(len(asyncio.run(run(Path(sys.argv[1])))), "shown")
+        asyncio.run(main(sys.argv[1:]))

@@ -63,6 +63,9 @@ def make(wheel: Path, folder: Path, lock: Path = LOCK, others: Sequence[Path] = 
     folder.mkdir(parents=True, exist_ok=True)
     for file in (*sorted(others), wheel):
         metadata, entry = describe(file, found["info"])
+        known = packages.get(str(entry["name"]), {})
+        if known.get("version") == entry["version"]:  # Pyodide builds some without what they cannot use.
+            entry |= {"depends": known["depends"], "imports": known["imports"]}
         packages[str(entry["name"])] = entry
         shutil.copy(file, folder / file.name)
     for name, one in packages.items():

@@ -16,13 +16,15 @@ LOCK = {
             "version": "1.0",
             "file_name": f"{name}-1.0-py3-none-any.whl",
             "sha256": "",
+            "imports": [name],
             "depends": needs,
         }
         for name, needs in {"ipython": ["prompt_toolkit"], "prompt-toolkit": [], "numpy": []}.items()
     },
 }
 
-NEEDS = "Requires-Dist: prompt_toolkit<4\nRequires-Dist: colorama; sys_platform == 'win32'\n"
+NEEDS = "Requires-Dist: ipython>=6\nRequires-Dist: jupyterlab_widgets~=3.0\n"
+NEEDS += "Requires-Dist: uvicorn; sys_platform != 'emscripten'\n"
 NEEDS += "Requires-Dist: typing_extensions; python_version < '3.12'\nRequires-Dist: pytest; extra == 'test'\n"
 
 
@@ -42,8 +44,8 @@ def lite(tmp_path: Path) -> Path:
     (pyodide / "pyodide-lock.json").write_text(json.dumps(LOCK), encoding="utf-8")
     (pyodide / "package.json").write_text('{"version": "314.0.7"}', encoding="utf-8")
     (pyodide / "pyodide.mjs").touch()
-    widgets = wheel(wheels, "ipywidgets", "Requires-Dist: ipython>=6\nRequires-Dist: jupyterlab_widgets~=3.0\n")
-    others = [wheel(wheels, "ipython", NEEDS), widgets]
+    widgets = wheel(wheels, "ipywidgets", NEEDS)
+    others = [wheel(wheels, "ipython", "Requires-Dist: lexers\n"), widgets]
     notebook_site.fill(tmp_path / "lite", wheel(wheels, "pywebgpu"), others, pyodide / "pyodide-lock.json")
     return tmp_path / "lite"
 
@@ -57,7 +59,7 @@ def test_the_lock_file_names_them_and_where_the_others_are(lite: Path) -> None:
     packages = json.loads((lite / "static" / "pyodide" / "pyodide-lock.json").read_text(encoding="utf-8"))["packages"]
     assert packages["pywebgpu"]["imports"] == ["pywebgpu"]
     assert packages["ipython"]["file_name"] == "ipython-1.0-py3-none-any.whl"
-    assert packages["ipython"]["depends"] == ["prompt-toolkit"]
+    assert packages["ipython"]["depends"] == ["prompt_toolkit"]
     assert len(packages["ipython"]["sha256"]) == 64
     assert packages["ipywidgets"]["depends"] == ["ipython"]
     assert packages["numpy"]["file_name"] == "https://cdn.jsdelivr.net/pyodide/v314.0.7/full/numpy-1.0-py3-none-any.whl"

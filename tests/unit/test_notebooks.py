@@ -1,4 +1,4 @@
-"""The notebooks run natively, each in a process and a folder of its own, and are kept without outputs."""
+"""The notebooks run natively, in one process, which is warm for the later ones, and are kept without outputs."""
 
 import json
 import os
@@ -14,13 +14,15 @@ ROOT = Path(__file__).parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_it_runs(path: Path, device: str, tmp_path: Path) -> None:
+def test_all_run_without_a_warning(device: str, tmp_path: Path) -> None:
     devices.prepare_environment()
     environment = os.environ | {"PYTHONPATH": str(ROOT), "PYWEBGPU_DEVICE": device}
-    command = [sys.executable, "-m", "tests.notebooks", str(path)]
+    command = [sys.executable, "-W", "error", "-m", "tests.notebooks", *map(str, NOTEBOOKS)]
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+    assert [line.split()[0] for line in done.stdout.splitlines() if line.endswith(" shown")] == [
+        path.stem for path in NOTEBOOKS
+    ]
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)

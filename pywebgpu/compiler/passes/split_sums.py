@@ -22,7 +22,7 @@ BUSY = 8  # blocks of rows for each core,
 MOST = 1024  # and for all of them: the second kernel adds these up
 CORES = 64  # of a device that does not say how many it has
 BINDINGS = 12  # that a kernel may have, at least: each sum takes one more
-STEPS = 512  # nodes that are looked at from a sum upwards
+STEPS = 64  # nodes that are looked at from a sum upwards
 
 Size = tuple[int, int]  # rows, columns
 

@@ -14,17 +14,9 @@ from pywebgpu.kernels.launch import Launch, Problem
 from pywebgpu.kernels.target import SUBGROUPS, Features, Target
 from pywebgpu.kernels.template import REPEAT_COST, Computation, Domain, Template
 from pywebgpu.kernels.templates import rows_kernel
-from pywebgpu.kernels.templates.rows_kernel import (
-    BLOCK,
-    EXTREMES,
-    FULL,
-    OUTER,
-    each_of,
-    folds,
-    is_positional,
-    together,
-)
-from pywebgpu.kernels.templates.rows_walk import HELD, HELD_ALONE, SHUFFLED, is_along
+from pywebgpu.kernels.templates.rows_blocks import each_of
+from pywebgpu.kernels.templates.rows_kernel import EXTREMES, folds, is_positional, together
+from pywebgpu.kernels.templates.rows_walk import BLOCK, FULL, HELD, HELD_ALONE, OUTER, SHUFFLED, is_along
 from pywebgpu.ops import reduction
 from pywebgpu.symbolic import Sym, variable
 

@@ -16,13 +16,11 @@ from pywebgpu.ir.graph import WHICH, Node, Op, Reduction
 from pywebgpu.kernels.builder import Builder, element, rounded
 from pywebgpu.kernels.combine import combine
 from pywebgpu.kernels.ir import (
-    F32,
     I32,
     LANE,
     U32,
     Const,
     Expr,
-    Index,
     Type,
     Var,
     call,
@@ -35,12 +33,11 @@ from pywebgpu.kernels.ir import (
 from pywebgpu.kernels.kernel import Kernel
 from pywebgpu.kernels.launch import Launch
 from pywebgpu.kernels.template import Computation
-from pywebgpu.kernels.templates.rows_walk import Place, Rows, groups
+from pywebgpu.kernels.templates.rows_blocks import BlockSums, each_of, load_row
+from pywebgpu.kernels.templates.rows_walk import BLOCK, FULL, OUTER, Place, Rows, groups
 from pywebgpu.ops import extremes, reduction
-from pywebgpu.symbolic import variable
 
 EXTREMES: dict[Op, Reduction] = {extremes.largest: reduction.max_, extremes.smallest: reduction.min_}
-FULL, OUTER, BLOCK = "full", "outer", "block"
 PART = 8  # columns that one invocation adds before it adds them to the rest: errors stay small
 
 
@@ -71,7 +68,7 @@ def write(work: Computation, launch: Launch, build: Builder) -> Kernel:
     blocks = [node for node in nodes if levels[id(node)] == BLOCK]
     walk = Rows(space, launch, each_of(nodes))
     walk.plan(len(nodes), max(build.per_word(node) for node in work.outputs), build)
-    sums = _BlockSums(blocks, walk, build)
+    sums = BlockSums(blocks, walk, build)
     with walk.open(build):
         _write_row(work, sums, walk, build)
     sums.store(build)
@@ -79,11 +76,14 @@ def write(work: Computation, launch: Launch, build: Builder) -> Kernel:
     return build.kernel(f"rows_{name}", walk.size, walk.groups, vector=walk.vector)
 
 
-def _write_row(work: Computation, sums: _BlockSums, walk: Rows, build: Builder) -> None:
+def _write_row(work: Computation, sums: BlockSums, walk: Rows, build: Builder) -> None:
     nodes, outputs, levels = work.nodes, work.outputs, work.domain.levels
     depth = _depths(nodes, build)
     above = _ancestors(nodes, build)
     reductions = [node for node in nodes if folds(node)]
+    if walk.each > 1:
+        folded = [node.inputs[0] for node in nodes if folds(node)]
+        load_row([*folded, *[node for node in nodes if levels[id(node)] == FULL], *sums.sources], walk, build)
     between = [node for node in nodes if levels[id(node)] == OUTER and not folds(node)]
     for level in sorted({depth[id(node)] for node in reductions}):
         _outer_values(between, depth, level, walk, build)
@@ -98,52 +98,6 @@ def _write_row(work: Computation, sums: _BlockSums, walk: Rows, build: Builder) 
     large = [node for node in outputs if levels[id(node)] == FULL]
     if large:
         _store_rows([n for n in full if any(n is o or id(n) in above[id(o)] for o in large)], large, walk, build)
-
-
-def each_of(nodes: Sequence[Node]) -> int:
-    """How many rows are added up to one, where some are."""
-    return next((node.attrs["each"] for node in nodes if node.op is reduction.sum_rows), 1)
-
-
-class _BlockSums:
-    """What the rows of a block add up to, column by column: each lane holds those of its columns."""
-
-    def __init__(self, nodes: Sequence[Node], walk: Rows, build: Builder) -> None:
-        self.nodes, self._walk = nodes, walk
-        count = walk.strips * walk.vector
-        self._sums = [[build.var(Const(F32, 0.0), build.fresh("sum")) for _ in range(count)] for _ in nodes]
-
-    def take(self, needed: Sequence[Node], build: Builder) -> None:
-        """needed: what is computed of a row for them."""
-        if not self.nodes:
-            return
-
-        def visit(places: Sequence[Place]) -> None:
-            for place in places:
-                for node in needed:
-                    build.value(node, element(place.full, node))
-            sources = [node.inputs[0] for node in self.nodes]
-            values = [[build.value(one, element(place.full, one)) for place in places] for one in sources]
-            for inside, numbers in groups(places):
-                with build.if_(self._walk.inside, *inside):
-                    for at in numbers:
-                        for sums, found in zip(self._sums, values, strict=True):
-                            build.assign(sums[at], found[at], "+=")
-
-        self._walk.each_column(build, visit)
-
-    def store(self, build: Builder) -> None:
-        walk = self._walk
-        if not self.nodes:
-            return
-        block = variable("block", walk.blocks)
-        with build.if_(Index(block) < walk.blocks):
-            places = walk.places(build)
-            for inside, numbers in groups(places):
-                with build.if_(*inside):
-                    for node, sums in zip(self.nodes, self._sums, strict=True):
-                        for at in numbers:
-                            build.store(node, block * walk.columns + places[at].at, sums[at])
 
 
 def _store_rows(needed: Sequence[Node], large: Sequence[Node], walk: Rows, build: Builder) -> None:

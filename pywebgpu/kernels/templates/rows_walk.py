@@ -16,6 +16,7 @@ from pywebgpu.kernels.iteration_space import IterationSpace
 from pywebgpu.kernels.launch import Launch
 from pywebgpu.symbolic import ZERO, Sym, variable
 
+FULL, OUTER, BLOCK = "full", "outer", "block"  # levels: see rows.py
 SHUFFLED = "shuffled"
 HELD = 16  # columns of one invocation that it keeps in registers from pass to pass,
 HELD_ALONE = 32  # and where a subgroup has a row for itself and waits for no other
