@@ -67,8 +67,9 @@ def step():
 
 
 def sheet(images):
-    """Images as one, side by side."""
-    return display.image(images.reshape(-1, SIZE, SIZE).permute(1, 0, 2).reshape(SIZE, -1), scale=3, low=0, high=1)
+    """Images as one, five in a row."""
+    rows = images.reshape(-1, 5, SIZE, SIZE).permute(0, 2, 1, 3).reshape(-1, 5 * SIZE)
+    return display.image(rows, scale=3, low=0, high=1)
 
 
 with display.Live("Reading digits") as live:

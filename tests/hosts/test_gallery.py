@@ -1,4 +1,4 @@
-"""The programs of the gallery in Pyodide, unchanged."""
+"""Programs of the gallery in Pyodide, unchanged: those whose kernels take the least time to compile there."""
 
 import os
 import subprocess
@@ -10,22 +10,20 @@ import pytest
 from tests import devices
 
 ROOT = Path(__file__).parents[2]
-GALLERY = ROOT / "demos" / "gallery"
-ALL = f"""
-import pathlib, runpy
-for piece in sorted(pathlib.Path({str(GALLERY)!r}).glob("*.py")):
-    runpy.run_path(str(piece), run_name="__main__")
-    print("ran", piece.stem)
+PIECES = ("cartpole", "diffusion", "faces", "words")
+RUN = f"""
+import runpy
+for piece in {PIECES}:
+    runpy.run_path(f"{(ROOT / "demos" / "gallery").as_posix()}/{{piece}}.py", run_name="__main__")
+    print("ran", piece)
 """
 
 
 @pytest.mark.skipif(bool(devices.why_no_node()), reason=devices.why_no_node())
-def test_all_run_in_node() -> None:
-    environment = os.environ | {"PYTHONPATH": str(ROOT), "STEPS": "3"}
+def test_they_run_in_node() -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "pywebgpu", "node", "-c", ALL],
-        env=environment, capture_output=True, text=True, check=False,
+        [sys.executable, "-m", "pywebgpu", "node", "-c", RUN],
+        env=os.environ | {"PYTHONPATH": str(ROOT), "STEPS": "3"}, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    ran = [line.removeprefix("ran ") for line in done.stdout.splitlines() if line.startswith("ran ")]
-    assert ran == sorted(path.stem for path in GALLERY.glob("*.py"))
+    assert tuple(line[4:] for line in done.stdout.splitlines() if line.startswith("ran ")) == PIECES

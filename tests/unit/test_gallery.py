@@ -12,6 +12,7 @@ LONGEST = 120  # lines
 pieces = pytest.mark.parametrize("piece", PIECES, ids=lambda path: path.stem)
 
 
+@pytest.mark.one_in(4)  # On webgpu each takes seconds: most of its kernels are its own.
 @pieces
 @pytest.mark.usefixtures("default_device")
 def test_it_runs(piece: Path, device: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
