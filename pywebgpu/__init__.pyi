@@ -163,6 +163,7 @@ from pywebgpu.step_capture.function import capture as capture
 from pywebgpu.step_capture.function import compile as compile
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.bits import frexp as frexp
+from pywebgpu.tensor.bits import hash_tensor as hash_tensor
 from pywebgpu.tensor.bits import nextafter as nextafter
 from pywebgpu.tensor.complex_numbers import complex as complex
 from pywebgpu.tensor.complex_numbers import imag as imag
@@ -319,6 +320,7 @@ IntTensor: LegacyType
 LongTensor: LegacyType
 ShortTensor: LegacyType
 UInt32Tensor: LegacyType
+UInt64Tensor: LegacyType
 __version__: builtins.str
 def abs(input: Tensor, *, out: Tensor | None = ...) -> Tensor: ...
 def abs_(input: Tensor, *, out: Tensor | None = ...) -> Tensor: ...
@@ -782,6 +784,7 @@ def trunc(input: Tensor, *, out: Tensor | None = ...) -> Tensor: ...
 def trunc_(input: Tensor, *, out: Tensor | None = ...) -> Tensor: ...
 def typename(obj: object) -> str: ...
 uint32: dtype
+uint64: dtype
 uint8: dtype
 def unbind(input: Tensor, dim: builtins.int = ...) -> tuple[Tensor, ...]: ...
 def unflatten(input: Tensor, dim: builtins.int, sizes: Sequence[builtins.int], *, out: Tensor | None = ...) -> Tensor: ...

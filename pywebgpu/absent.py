@@ -54,7 +54,7 @@ NAMES: dict[str, tuple[tuple[str, str], ...]] = {
         (
             "it is not written yet: torch.autograd.Function can add it",
             "StorageBase alpha_dropout_ dropout_ feature_alpha_dropout_ feature_dropout feature_dropout_ frexp "
-            "frobenius_norm from_file gcd gcd_ get_device get_device_module gradient hash_tensor histogram "
+            "frobenius_norm from_file gcd gcd_ get_device get_device_module gradient histogram "
             "histogramdd jagged layout lcm lcm_ memory_format nextafter nonzero_static nuclear_norm slice_inverse",
         ),
         (
@@ -79,7 +79,7 @@ NAMES: dict[str, tuple[tuple[str, str], ...]] = {
             "there is no such dtype here: torch.uint8, int8 to int64 and the floats are",
             "bit bits16 bits1x8 bits2x4 bits4x2 bits8 float4_e2m1fn_x2 float8_e4m3fn float8_e4m3fnuz float8_e5m2 "
             "float8_e5m2fnuz float8_e8m0fnu int1 int2 int3 int4 int5 int6 int7 uint1 uint16 uint2 uint3 uint4 "
-            "uint5 uint6 uint64 uint7",
+            "uint5 uint6 uint7",
         ),
         (
             "sparse tensors are coordinates and values here (torch.sparse_coo_tensor)",
@@ -303,7 +303,7 @@ NAMES: dict[str, tuple[tuple[str, str], ...]] = {
     "Tensor": (
         (
             "it is not written yet: torch.autograd.Function can add it",
-            "apply_ as_subclass const_data_ptr dim_order frexp gcd gcd_ grad_dtype hash_tensor histogram index "
+            "apply_ as_subclass const_data_ptr dim_order frexp gcd gcd_ grad_dtype histogram index "
             "ipu lcm lcm_ map2_ map_ module_load mtia name nextafter nextafter_ nonzero_static record_stream "
             "reinforce resize resize_as slice_inverse to_padded_tensor unsafe_split_with_sizes volatile xpu",
         ),

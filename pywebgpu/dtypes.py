@@ -70,6 +70,7 @@ int16 = DType("int16", Kind.INT, 2, "i32", formats.I16, "h", -(2**15), 2**15 - 1
 int32 = DType("int32", Kind.INT, 4, "i32", formats.I32, "i", -(2**31), 2**31 - 1)
 int64 = DType("int64", Kind.INT, 8, "i32", formats.I32, "q", -(2**63), 2**63 - 1)
 uint32 = DType("uint32", Kind.INT, 4, "u32", formats.U32, "I", 0, 2**32 - 1)
+uint64 = DType("uint64", Kind.INT, 8, None, formats.U64, "Q", 0, 2**64 - 1)
 float16 = DType("float16", Kind.FLOAT, 2, "f32", formats.F16, "e", -65504.0, 65504.0, "half")
 bfloat16 = DType(
     "bfloat16", Kind.FLOAT, 2, "f32", formats.BF16, "", -3.3895313892515355e38, 3.3895313892515355e38, "half"
@@ -83,7 +84,7 @@ complex64 = DType(
 complex128 = DType("complex128", Kind.FLOAT, 16, None, formats.C128, "", float64.low, float64.high, "complex", float64)
 
 ALL: tuple[DType, ...] = (
-    bool_, uint8, int8, int16, int32, int64, uint32, float16, bfloat16, float32, float64,
+    bool_, uint8, int8, int16, int32, int64, uint32, uint64, float16, bfloat16, float32, float64,
     complex64, complex128,
 )  # fmt: skip
 BY_NAME = {dtype.name: dtype for dtype in ALL}

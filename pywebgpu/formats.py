@@ -51,6 +51,7 @@ I8 = Format("i8", 1, "u32", "(bitcast<i32>({0} << (24u - {1})) >> 24u)", "(bitca
 U8 = Format("u8", 1, "u32", "(({0} >> {1}) & 0xffu)", "{0}")
 C64 = Format("c64", 8, "vec2<f32>")  # real part, imaginary part
 F64 = Format("f64", 8, "vec2<u32>")  # No kernel computes with it: WGSL has no such type.
+U64 = Format("u64", 8, "vec2<u32>")
 C128 = Format("c128", 16, "vec4<u32>")
 
 WIDE = {"f32": F32, "i32": I32, "u32": U32}  # by compute type: an element a word, whatever the dtype

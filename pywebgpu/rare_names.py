@@ -15,7 +15,7 @@ _HOMES = {
     "pywebgpu.signal.windows": "kaiser_window",
     "pywebgpu.sparse": "sparse_coo_tensor spmm",
     "pywebgpu.special": "polygamma",
-    "pywebgpu.tensor.bits": "frexp nextafter",
+    "pywebgpu.tensor.bits": "frexp hash_tensor nextafter",
     "pywebgpu.tensor.complex_numbers": "complex imag polar real view_as_complex view_as_real",
     "pywebgpu.tensor.copies": """
         alias_copy as_strided_copy as_strided_scatter detach_copy diagonal_copy empty_permuted empty_strided expand_copy

@@ -113,7 +113,15 @@ def _infinite(x: Node, side: Pointwise) -> Node:
 
 _TITLES = {"float32": "Float", "float64": "Double", "float16": "Half", "bfloat16": "BFloat16", "int64": "Long"}
 _TITLES |= {"complex64": "ComplexFloat", "complex128": "ComplexDouble"}
-_TITLES |= {"int32": "Int", "int16": "Short", "int8": "Char", "uint8": "Byte", "uint32": "UInt32", "bool": "Bool"}
+_TITLES |= {
+    "int32": "Int",
+    "int16": "Short",
+    "int8": "Char",
+    "uint8": "Byte",
+    "uint32": "UInt32",
+    "uint64": "UInt64",
+    "bool": "Bool",
+}
 
 
 def title(dtype: DType) -> str:

@@ -35,6 +35,7 @@ DTYPES = {
     "I16": dtypes.int16,
     "I8": dtypes.int8,
     "U32": dtypes.uint32,
+    "U64": dtypes.uint64,
     "U8": dtypes.uint8,
     "BOOL": dtypes.bool_,
 }

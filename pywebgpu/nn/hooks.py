@@ -74,16 +74,17 @@ def _after(
     return hook(module, args, kwargs, result) if with_kwargs else hook(module, args, result)
 
 
-def _older(module: Module, result: Any) -> None:
+def _older(module: Module, result: object) -> None:
     """Hooks of older programs see the gradients of the last function of the call."""
     hooks = [hook for hook, full in all_of(module, "backward_hooks") if not full]
-    while hooks and not isinstance(result, Tensor):
-        parts = list(result.values()) if isinstance(result, dict) else result
-        result = next(part for part in parts if isinstance(part, Tensor)) if isinstance(result, dict) else parts[0]
-    if not hooks or result.grad_fn is None:
+    found: Any = result
+    while hooks and not isinstance(found, Tensor):
+        parts = found.values() if isinstance(found, dict) else found[:1]
+        found = next(part for part in parts if isinstance(part, Tensor) or not isinstance(found, dict))
+    if not hooks or found.grad_fn is None:
         return
     for hook in hooks:
-        result.grad_fn.register_hook(lambda grad_input, grad_output, hook=hook: hook(module, grad_input, grad_output))
+        found.grad_fn.register_hook(lambda grad_input, grad_output, hook=hook: hook(module, grad_input, grad_output))
 
 
 # Gradients

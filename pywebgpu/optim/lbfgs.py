@@ -21,6 +21,8 @@ class LBFGS(optimizer.Optimizer):
     Source: Nocedal, Wright 2006, algorithms 7.5 and 3.5; Schmidt's minFunc.  Against torch: the same.
     """
 
+    _takes_complex = True
+
     def __init__(
         self,
         params: optimizer.Params,
@@ -121,13 +123,18 @@ class _Search:
         return found  # type: ignore[no-any-return]
 
     def _gradient(self) -> tensor.Tensor:
-        parts = [p.new_zeros(p.numel()) if p.grad is None else _dense(p.grad).reshape(-1) for p in self.params]
+        parts = []
+        for p in self.params:
+            own = update_rule.as_pairs(p.detach())
+            parts.append(
+                own.new_zeros(own.numel()) if p.grad is None else update_rule.as_pairs(_dense(p.grad)).reshape(-1)
+            )
         found: tensor.Tensor = functions.cat(parts)
         return found
 
     def _move(self, direction: tensor.Tensor, size: float) -> None:
         start = 0
-        for parameter in self.params:
+        for parameter in map(update_rule.as_pairs, self.params):
             end = start + parameter.numel()
             parameter.add_(direction[start:end].view(parameter.shape), alpha=size)
             start = end

@@ -37,6 +37,7 @@ class Optimizer:
     """
 
     _begins_states = False  # a step makes the states as they are before the first one
+    _takes_complex = False
     _group: type[numbers.Options] = numbers.Counts  # a program's own rule may count in its groups
 
     def __init__(self, params: Params, defaults: Group) -> None:
@@ -238,8 +239,10 @@ class Optimizer:
             raise TypeError(f"optimizer can only optimize Tensors, but one of the params is {type(parameter).__name__}")
         if not (self.defaults.get("differentiable") or parameter.is_leaf or parameter.retains_grad):
             raise ValueError("can't optimize a non-leaf Tensor")
-        if parameter.is_complex() and type(self).__name__ != "SGD":  # Others square gradients, part by part in torch.
-            raise NotImplementedError("complex parameters are updated by SGD alone: keep view_as_real of them")
+        if parameter.is_complex() and not self._takes_complex:
+            raise NotImplementedError(
+                f"{type(self).__name__} does not support complex parameters: keep view_as_real of them"
+            )
 
 
 def _copied(value: Any, old: object) -> Any:

@@ -12,6 +12,8 @@ from pywebgpu.tensor import flat_parameters, tensor
 class ShapedRule(update_rule.UpdateRule):
     """A rule whose `_update` gets the parameters of one shape as (n, *shape), with gradients and states likewise."""
 
+    _takes_complex = False
+
     def _kind(self, parameter: tensor.Tensor, state: optimizer.State) -> object:
         found: list[Any] = [tuple(parameter.shape)]
         for name, value in dict.items(state):

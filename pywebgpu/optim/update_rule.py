@@ -1,6 +1,8 @@
 """Base of the rules of this package: parameters are updated as flat tensors, and counts are numbers of the host."""
 
+from importlib import import_module
 from math import log
+from types import ModuleType
 from typing import Any
 
 from pywebgpu import dtypes
@@ -19,7 +21,7 @@ class UpdateRule(optimizer.Optimizer):
     corrections) is computed there in double precision, so that a step is the same program at every step.
     """
 
-    _begins_states = True
+    _begins_states = _takes_complex = True
     _group = numbers.Options
     _overflowed: tensor.Tensor | None = None
 
@@ -114,8 +116,22 @@ class UpdateRule(optimizer.Optimizer):
         gradient: Any = parameter.grad
         gradient = -gradient if group["maximize"] else gradient
         states = self._states([parameter], group)
-        self._updated(parameter, gradient, states[0], group)
+        if parameter.is_complex():
+            self._update_parts(parameter, gradient, states[0], group)
+        else:
+            self._updated(parameter, gradient, states[0], group)
         self._keep([parameter], states)
+
+    def _update_parts(
+        self, parameter: tensor.Tensor, gradient: tensor.Tensor, state: optimizer.State, group: optimizer.Group
+    ) -> None:
+        """Complex numbers are updated as pairs of real ones."""
+        parts = _pairs(state)
+        before = dict(parts)
+        self._updated(as_pairs(parameter), as_pairs(gradient), parts, group)
+        for name, value in parts.items():
+            if value is not before.get(name):
+                state[name] = value._view(_complex().as_complex) if _is_pair(value, parameter) else value
 
     def _updated(
         self, parameter: tensor.Tensor, gradient: tensor.Tensor, state: optimizer.State, group: optimizer.Group
@@ -176,7 +192,14 @@ class UpdateRule(optimizer.Optimizer):
         """Gives the parameters the state before their first step: it was there before a step that is captured."""
         with capture.paused():
             together = len(params) > 1
-            started = self._start(flat_parameters.gather(params) if together else params[0], group)
+            if params[0].is_complex():
+                pairs = self._start(as_pairs(params[0].detach()), group)
+                started = {
+                    name: value._view(_complex().as_complex) if _is_pair(value, params[0]) else value
+                    for name, value in pairs.items()
+                }
+            else:
+                started = self._start(flat_parameters.gather(params) if together else params[0], group)
             for name, value in started.items():
                 is_flat = together and isinstance(value, tensor.Tensor)
                 parts = flat_parameters.spread(value, params) if is_flat else [value] * len(params)
@@ -226,8 +249,29 @@ def _are_together(params: list[tensor.Tensor], states: list[optimizer.State]) ->
 _NUMBERS = (int, float)
 
 
+def _complex() -> ModuleType:
+    return import_module("pywebgpu.ops.complex_parts")
+
+
+def as_pairs(x: tensor.Tensor) -> tensor.Tensor:
+    """Complex numbers as pairs of real ones in the same memory; real numbers as they are."""
+    return x._view(_complex().as_real) if x.is_complex() else x
+
+
+def _pairs(state: optimizer.State) -> optimizer.State:
+    """A state with pairs of real numbers where it has complex ones."""
+    return {name: as_pairs(value) if isinstance(value, tensor.Tensor) else value for name, value in dict.items(state)}
+
+
+def _is_pair(value: object, parameter: tensor.Tensor) -> bool:
+    """Whether a part of a state holds pairs, one for each complex number of a parameter."""
+    return isinstance(value, tensor.Tensor) and tuple(value.shape) == (*parameter.shape, 2)
+
+
 def _kind(state: optimizer.State, parameter: tensor.Tensor) -> object:
     """What a state has in common with those of others; something new for a parameter that must be alone."""
+    if parameter.is_complex():
+        return object()
     found: list[Any] = []
     for name, value in dict.items(state):  # As they are: nothing is read anew here.
         if name in grouping.COUNTS and isinstance(value, tensor.Tensor):

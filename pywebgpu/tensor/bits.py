@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from pywebgpu import dtypes
+from pywebgpu import dtypes, shapes
 from pywebgpu.composites import divisors
+from pywebgpu.devices.base import check_supported
 from pywebgpu.dtypes import Kind
 from pywebgpu.errors import DTypeError
 from pywebgpu.ops import pointwise
-from pywebgpu.tensor import functions
+from pywebgpu.tensor import create, functions
 from pywebgpu.tensor.apply import apply
 from pywebgpu.tensor.base import TensorBase
 
@@ -77,6 +79,30 @@ def lcm(input: Tensor, other: Tensor) -> Tensor:
     """The least common multiple, by element."""
     _require_tensors("lcm", input, other)
     return apply(divisors.lcm, input, other)
+
+
+def hash_tensor(
+    input: Tensor, dim: int | Sequence[int] = (), *, keepdim: bool = False, mode: int = 0, out: Tensor | None = None
+) -> Tensor:
+    """The elements as 64 bits each, joined by exclusive or over axes: a uint64, which device cpu alone has.
+
+    Computed by NumPy at once: for telling whether two tensors are the same, and not in a step.
+    """
+    import numpy as np
+
+    if mode != 0:
+        raise RuntimeError(f"hash_tensor: Unknown mode {mode}; 0 is exclusive or")
+    device = input._storage.device
+    if device.target.wgsl:
+        check_supported(dtypes.uint64, device.name)
+    values: Tensor = input.detach()
+    values = values.double() if input.dtype.is_floating_point else values.long()
+    axes = shapes.axes(dim, input.ndim) if dim != () else tuple(range(input.ndim))
+    words = values.numpy().view("uint64").reshape(tuple(input.shape))
+    joined = np.bitwise_xor.reduce(words, axis=axes, keepdims=True)
+    found: Tensor = create.tensor(joined, device=str(input.device))
+    found = found if keepdim else found.squeeze(axes)
+    return found if out is None else functions.into(out, found)
 
 
 def _require_tensors(name: str, *given: object) -> None:

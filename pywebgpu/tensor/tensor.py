@@ -141,6 +141,7 @@ class Tensor(GatherScatterMethods, SortingMethods, RandomMethods):
     gcd, lcm = (later("pywebgpu.tensor.bits", name) for name in ("gcd", "lcm"))
     gcd_, lcm_ = (later("pywebgpu.tensor.bits", name, in_place=True) for name in ("gcd", "lcm"))
     frexp, nextafter = (later("pywebgpu.tensor.bits", name) for name in ("frexp", "nextafter"))
+    hash_tensor = later("pywebgpu.tensor.bits", "hash_tensor")
     nextafter_ = later("pywebgpu.tensor.bits", "nextafter", in_place=True)
     histogram, nonzero_static = (later("pywebgpu.tensor.numeric", name) for name in ("histogram", "nonzero_static"))
     angle, chalf, conj, conj_physical, isreal, sgn, vdot = (

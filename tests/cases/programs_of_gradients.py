@@ -23,6 +23,38 @@ def graphs_that_saved_nothing_are_walked_twice(torch, x, say):
 
 
 @program
+def complex_parameters_are_optimized(torch, x, say):
+    rules = [
+        "SGD",
+        "Adam",
+        "AdamW",
+        "Adagrad",
+        "Adadelta",
+        "Adamax",
+        "NAdam",
+        "RAdam",
+        "RMSprop",
+        "Rprop",
+        "ASGD",
+        "LBFGS",
+    ]
+    for name in rules:
+        weight = torch.complex(x(3, 2), x(2, 3).t().contiguous()).requires_grad_()
+        other = x(4).requires_grad_()
+        optimizer = getattr(torch.optim, name)([weight, other], lr=0.1)
+
+        def loss(optimizer=optimizer, weight=weight, other=other):
+            optimizer.zero_grad()
+            found = (weight - 1j).abs().square().sum() + (weight * weight).real.sum() * 0.1 + (other * other).sum()
+            found.backward()
+            return found
+
+        for _ in range(3):
+            optimizer.step(loss)
+        say(name, torch.view_as_real(weight.detach()), other)
+
+
+@program
 def third_derivatives(torch, x, say):
     a = x(3).requires_grad_()
     y = (a**3 * a.sin()).sum()

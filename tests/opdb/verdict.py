@@ -94,6 +94,8 @@ def same(
         raise Difference(f"{what}: {len(ours)} values for {len(theirs)}")
     for number, (one, other) in enumerate(zip(ours, theirs, strict=True)):
         place = what if len(theirs) == 1 else f"{what} {number}"
+        if isinstance(other, torch.Tensor) and other.layout is torch.sparse_coo and getattr(one, "is_sparse", False):
+            one, other = one.to_dense(), other.to_dense()
         if isinstance(other, torch.Tensor) and other.layout is not torch.strided:
             raise AbsentError(f"tensors of {other.layout}")
         if is_tensor(other) != is_tensor(one):
