@@ -5,9 +5,9 @@ from __future__ import annotations
 import base64
 import struct
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from pywebgpu.display import html
 
@@ -37,7 +37,7 @@ class Picture:
 
 
 def image(
-    values: Any,
+    values: object,
     *,
     low: float | None = None,
     high: float | None = None,
@@ -67,12 +67,12 @@ def image(
 
 
 def scatter(
-    points: Any,
-    groups: Any = None,
+    points: object,
+    groups: object = None,
     *,
     names: Sequence[str] = (),
     span: tuple[float, float] | None = None,
-    behind: Any = None,
+    behind: object = None,
     colors: Sequence[str] = BLUE_RED,
     size: int = 300,
     title: str = "",
@@ -184,14 +184,13 @@ def _part(value: float, low: float, high: float) -> float:
     return 0.0 if part != part else min(1.0, max(0.0, part))
 
 
-def _rows(values: Any) -> list[list[float]]:
+def _rows(values: object) -> list[list[float]]:
     found = _plain(values)
     if any(not isinstance(row, list | tuple) or len(row) != len(found[0]) for row in found):
         raise ValueError("a picture needs rows of equal length: a matrix, or a tensor of two axes")
     return [list(row) for row in found]
 
 
-def _plain(values: Any) -> list[Any]:
+def _plain(values: object) -> list[Any]:
     """A tensor, an array or a list as a list."""
-    found: list[Any] = values.tolist() if hasattr(values, "tolist") else list(values)
-    return found
+    return list(values.tolist() if hasattr(values, "tolist") else cast("Iterable[Any]", values))

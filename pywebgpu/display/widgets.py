@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 
@@ -28,7 +28,7 @@ def page() -> Any:
 class _Widget:
     """Something that somebody sets. `value` is what it is now."""
 
-    def __init__(self, given: Any, **about: Any) -> None:
+    def __init__(self, given: object, **about: object) -> None:
         self._given, self._page, self._id = given, page(), ""
         if self._page is not None:
             self._id = str(self._page.place())
@@ -85,7 +85,7 @@ def changes(*widgets: Slider | Canvas) -> Iterator[None]:
         yield
 
 
-def _wait(promise: Any) -> bool:
+def _wait(promise: Callable[[], object]) -> bool:
     """Waits for what a function of the page promises, and returns whether it is so; not where Python cannot wait."""
     from pyodide.ffi import can_run_sync, run_sync
 
