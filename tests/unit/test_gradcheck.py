@@ -43,6 +43,7 @@ def scatter(mode: str) -> Callable[[Any, Any], Any]:
 
 
 STRUCTURALS: dict[str, list[tuple[Callable[..., Any], tuple[tuple[int, ...], ...]]]] = {
+    "part": [(lambda x: apply(lambda n: packing.part(n, start=64, shape=(2, 3)), x), ((128,),))],
     "matmul": [(lambda a, b: apply(contraction.matmul, a, b), ((2, 3, 4), (2, 4, 2)))],
     "take": [(lambda x: apply(indexing.take, x, rows()), ((3, 2),))],
     "scatter": [(scatter(mode), ((4, 2), (3, 2))) for mode in ("add", "prod", "max", "min")],
@@ -67,7 +68,7 @@ STRUCTURALS: dict[str, list[tuple[Callable[..., Any], tuple[tuple[int, ...], ...
 # No gradient flows, or the lowering alone makes them, after gradients were taken.
 NOT_DIFFERENTIATED = {
     "argsort", "sort_block", "sort_merge", "scatter_sorted", "scatter_blocks", "scatter_carried", "offset_slice",
-    "partial_matmul",
+    "partial_matmul", "sum_rows",
 }  # fmt: skip
 
 

@@ -28,7 +28,7 @@ def folders(tmp_path: Path) -> site.Folders:
     (web / "circle.txt").symlink_to(web / "circle.txt")
     (web / "inside.txt").symlink_to(web / "sub" / "inner.txt")
     (web / ".txt").write_text("hidden")
-    return site.Folders(web, tmp_path, tmp_path, None)
+    return site.Folders(web, tmp_path, tmp_path, None, tmp_path)
 
 
 @pytest.fixture
