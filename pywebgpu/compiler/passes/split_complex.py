@@ -111,7 +111,7 @@ class _Split:
         """A real value that is computed of complex ones."""
         op, (first, *others) = node.op, [self._both(source) for source in node.inputs]
         re, im = whole(first)
-        if op is complex_parts.real:
+        if op is complex_parts.real or isinstance(op, Custom):
             return re
         if op is complex_parts.imag:
             return im
