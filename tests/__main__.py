@@ -213,6 +213,7 @@ def main(arguments: list[str]) -> int:
         print(__doc__)
         return 0
     prepare_environment()
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # Hundreds of processes import the library: it is compiled once.
     # One process a core is enough: threads inside each would only wait for one another.
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         os.environ.setdefault(name, "1")

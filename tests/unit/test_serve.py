@@ -183,7 +183,7 @@ def test_archive_without_comments_and_types_is_the_same_program() -> None:
         assert shape(stripping.without_comments(source)) == shape(source), file
 
 
-def shape(source: str) -> list[tuple[str, int]]:
+def shape(source: str) -> tuple[str, list[int]]:
     """Every statement with its line, but for docstrings, and for types outside of a class's own body."""
     tree = ast.parse(source)
     of_classes = {id(inner) for node in ast.walk(tree) if isinstance(node, ast.ClassDef) for inner in node.body}
@@ -209,7 +209,7 @@ def shape(source: str) -> list[tuple[str, int]]:
             if ast.get_docstring(node) is not None:
                 node.body[:1] = [] if node.body[1:] else [ast.copy_location(ast.Expr(ast.Constant("")), node.body[0])]
             node.body.sort(key=lambda statement: statement.lineno)
-    return [(ast.dump(node), node.lineno) for node in ast.walk(tree) if isinstance(node, ast.stmt)]
+    return ast.dump(tree), [node.lineno for node in ast.walk(tree) if isinstance(node, ast.stmt)]
 
 
 def is_for_checkers(node: ast.stmt) -> bool:
