@@ -58,6 +58,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.skip(reason=devices.why_no_webgpu()))
 
 
+def pytest_collection_finish() -> None:
+    """Tests that count what is freed collect often: what stays for the whole run is not looked through each time."""
+    gc.collect()
+    gc.freeze()
+
+
 def sampled(items: list[pytest.Item]) -> list[pytest.Item]:
     """Of a test with the mark `one_in(n)`, one run in n and the first."""
     seen: Counter[str] = Counter()
