@@ -53,6 +53,8 @@ let isRunning = false;
 let isWaiting = false; // for somebody, and for nothing that could be interrupted
 /** @type {string | null} what runs as soon as Python is there */
 let wanted = null;
+/** @type {Promise<void>} the program of the gallery that was asked for last is there */
+let opened = Promise.resolve();
 let ending = 0;
 /** @type {(found: { start: number, names: string[] }) => void} */
 let completed = () => undefined;
@@ -108,7 +110,12 @@ async function complete(context) {
 }
 
 /** Opens a program of the gallery; what is known under its name and edited stays. @param {string} name */
-export async function openPiece(name) {
+export function openPiece(name) {
+  return (opened = openFile(name));
+}
+
+/** @param {string} name */
+async function openFile(name) {
   const file = `${name}.py`;
   try {
     files.open(file, files.texts[file] === undefined ? await source(name) : undefined);
@@ -147,7 +154,8 @@ function begin() {
   show("Loading Python …");
 }
 
-function run() {
+async function run() {
+  await opened; // Who chooses an example and presses Run at once means the example.
   if (isRunning || wanted !== null) return;
   wanted = files.current;
   if (!worker) begin();
