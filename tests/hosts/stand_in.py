@@ -21,6 +21,13 @@ class Missing(Exception):
     """A case needs NumPy itself."""
 
 
+def code(dtype: str) -> str:
+    """How `struct` names a dtype. Raises Missing for what it has not: complex numbers."""
+    if dtype not in CODES:
+        raise Missing(f"arrays of {dtype}")
+    return CODES[dtype]
+
+
 class Array:
     """Numbers in row-major order."""
 
@@ -34,7 +41,7 @@ class Array:
         return prod(self.shape)
 
     def values(self) -> list[Any]:
-        return list(struct.unpack(f"<{self.size}{CODES[self.dtype]}", self.data))
+        return list(struct.unpack(f"<{self.size}{code(self.dtype)}", self.data))
 
     def tobytes(self) -> bytes:
         return self.data
@@ -70,8 +77,8 @@ def array(values: Any, dtype: Any = "float64") -> Array:
     while flat and isinstance(flat[0], list | tuple):
         shape = (*shape, len(flat[0]))
         flat = [inner for item in flat for inner in item]
-    kind = {"b": int, "B": int, "?": bool}.get(CODES[dtype], float if dtype.startswith("float") else int)
-    return Array(dtype, shape, b"".join(_packed(kind(value), CODES[dtype]) for value in flat))
+    kind = {"b": int, "B": int, "?": bool}.get(code(dtype), float if dtype.startswith("float") else int)
+    return Array(dtype, shape, b"".join(_packed(kind(value), code(dtype)) for value in flat))
 
 
 def _packed(value: Any, code: str) -> bytes:
@@ -113,7 +120,7 @@ def install(draws: dict[str, Any]) -> None:
     numpy, random = _Module("numpy"), _Module("numpy.random")
     numpy.__spec__ = ModuleSpec("numpy", None)  # Who looks whether it is there finds it.
     numpy.ndarray, numpy.array, numpy.nan, numpy.inf, numpy.random = Array, array, nan, inf, random
-    numpy.frombuffer = lambda data, dtype: Array(dtype, (len(data) // struct.calcsize(CODES[dtype]),), data)
+    numpy.frombuffer = lambda data, dtype: Array(dtype, (len(data) // struct.calcsize(code(dtype)),), data)
     numpy.errstate = lambda **options: nullcontext()
     random.Generator = Generator
     random.default_rng = lambda seed: Generator(seed, draws)
