@@ -4,6 +4,22 @@ import subprocess
 import sys
 from pathlib import Path
 
+TRAINING = """
+import pywebgpu as torch
+
+torch.manual_seed(0)
+model = torch.nn.Linear(2, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+x = torch.ones(4, 2)
+losses = []
+for _ in range(3):
+    optimizer.zero_grad()
+    loss = model(x).square().mean()
+    loss.backward()
+    optimizer.step()
+    losses.append(loss.item())
+assert losses[2] < losses[0]"""  # What a host runs that has the wheel: three steps, and the loss falls.
+
 ROOT = Path(__file__).parents[1]
 
 

@@ -5,6 +5,7 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
+from tests import wheel
 from tools import distribution
 
 ROOT = Path(__file__).parents[2]
@@ -16,22 +17,8 @@ PYODIDES = {
     "0.29": MODULES / "pyodide-0.29",
     "314": ROOT / "node_modules" / "pyodide",
 }
-PROGRAM = """
-import pywebgpu as torch
-
-torch.manual_seed(0)
-model = torch.nn.Linear(2, 1)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-x = torch.ones(4, 2)
-losses = []
-for _ in range(3):
-    optimizer.zero_grad()
-    loss = model(x).square().mean()
-    loss.backward()
-    optimizer.step()
-    losses.append(loss.item())
-assert losses[2] < losses[0]
-said = f"trained on {model.weight.device.type}"
+PROGRAM = f"""{wheel.TRAINING}
+said = f"trained on {{model.weight.device.type}}"
 """
 NUMPY = """
 import numpy

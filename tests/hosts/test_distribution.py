@@ -18,18 +18,7 @@ await offerWebGPU(pathToFileURL(`${modules}/webgpu/index.js`).href);
 const { loadPyodide } = await import(pathToFileURL(`${modules}/pyodide/pyodide.mjs`));
 const lock = { lockFileURL: `${folder}/pyodide-lock.json`, packageBaseUrl: `${folder}/` };
 const step = `
-import pywebgpu as torch
-model = torch.nn.Linear(2, 1)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-x = torch.ones(4, 2)
-losses = []
-for _ in range(3):
-    optimizer.zero_grad()
-    loss = model(x).square().mean()
-    loss.backward()
-    optimizer.step()
-    losses.append(loss.item())
-assert losses[2] < losses[0]
+STEP
 f"{model.weight.device} {'site-packages' in torch.__file__}"`;
 for (const load of [(python) => python.loadPackage("pywebgpu"), (python) => python.loadPackagesFromImports(step)]) {
   const python = await loadPyodide({ ...lock }); // It changes what it is given.
@@ -37,7 +26,7 @@ for (const load of [(python) => python.loadPackage("pywebgpu"), (python) => pyth
   console.log(found.map(({ name }) => name).join(), await python.runPythonAsync(step));
 }
 process.exit(0);
-"""
+""".replace("STEP", wheel.TRAINING)
 
 
 @pytest.fixture(scope="module")
