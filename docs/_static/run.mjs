@@ -1,5 +1,7 @@
 /** Programs of these pages run in the editor of the site that the pages are part of: in place, in a frame, or alone. */
 
+import { packed } from "../../sharing.mjs";
+
 const EDITOR = new URL("../../index.html", import.meta.url);
 const [ALONE, PIECES] = [".highlight-python:not(.still, .piece)", ".highlight-python.piece"];
 
