@@ -113,7 +113,11 @@ def main(arguments: Sequence[str]) -> int:
     for loop in chosen:
         results.append(measure(loop, options.rounds))
         one = results[-1]
-        print(f"{one.name:26}{one.ours:9.3f}{one.theirs:10.3f}{one.ratio:7.2f}  {one.error:.1e}", file=sys.stderr, flush=True)
+        print(
+            f"{one.name:26}{one.ours:9.3f}{one.theirs:10.3f}{one.ratio:7.2f}  {one.error:.1e}",
+            file=sys.stderr,
+            flush=True,
+        )
     print(table(results))
     return 0 if all(one.agrees for one in results) else 1
 

@@ -24,7 +24,12 @@ def autoencoder(torch: Any) -> Step:
 
 def convolutional_autoencoder(torch: Any) -> Step:
     nn = torch.nn
-    encoder = [nn.Conv2d(1, 16, 3, stride=2, padding=1), nn.ReLU(), nn.Conv2d(16, 32, 3, stride=2, padding=1), nn.ReLU()]
+    encoder = [
+        nn.Conv2d(1, 16, 3, stride=2, padding=1),
+        nn.ReLU(),
+        nn.Conv2d(16, 32, 3, stride=2, padding=1),
+        nn.ReLU(),
+    ]
     one = nn.ConvTranspose2d(32, 16, 3, stride=2, padding=1, output_padding=1)
     two = nn.ConvTranspose2d(16, 1, 3, stride=2, padding=1, output_padding=1)
     model = fill(torch, nn.Sequential(*encoder, one, nn.ReLU(), two, nn.Sigmoid()))

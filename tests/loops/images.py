@@ -24,7 +24,9 @@ def _classifier(torch: Any, model: Any, x: Any, optimizer: Any = None) -> Step:
 
 def mnist_mlp(torch: Any) -> Step:
     nn = torch.nn
-    model = nn.Sequential(nn.Flatten(), nn.Linear(784, 128), nn.ReLU(), nn.Linear(128, 64), nn.ReLU(), nn.Linear(64, 10))
+    model = nn.Sequential(
+        nn.Flatten(), nn.Linear(784, 128), nn.ReLU(), nn.Linear(128, 64), nn.ReLU(), nn.Linear(64, 10)
+    )
     return _classifier(torch, model, floats(torch, 256, 1, 28, 28))
 
 

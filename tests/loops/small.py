@@ -1,6 +1,7 @@
 """Regressions, control, graphs, physics: loops whose arithmetic is next to nothing."""
 
 from collections import deque
+from itertools import pairwise
 from typing import Any
 
 from tests.loops.start import Loop, Step, fill, floats, integers, numbers, weight
@@ -8,7 +9,7 @@ from tests.loops.start import Loop, Step, fill, floats, integers, numbers, weigh
 
 def _mlp(torch: Any, *sizes: int, activation: str = "ReLU") -> Any:
     nn, layers = torch.nn, []
-    for a, b in zip(sizes[:-1], sizes[1:], strict=True):
+    for a, b in pairwise(sizes):
         layers += [nn.Linear(a, b), getattr(nn, activation)()]
     return fill(torch, nn.Sequential(*layers[:-1]))
 
