@@ -53,12 +53,14 @@ class Calls:
         self._constants = _constants(program, self._steps)
         self._calls = _calls(program, self._steps, self._constants, memory)
         self._plain: list[Call] | None = None
-        self._runs, self._written = 0, None
+        self._runs = 0
+        self._written: Function | None = None
 
     def run(self, leaves: list[Any]) -> Sequence[Any]:
         """The outputs. leaves: the inputs, then the numbers; the list is emptied."""
         if self._written is not None:
-            return self._written(leaves)  # type: ignore[no-any-return]
+            found: Sequence[Any] = self._written(leaves)
+            return found
         self._runs += 1
         if self._runs > HOT:
             self._written = _written(self._program, self._calls, self._constants, self._memory)

@@ -84,13 +84,13 @@ def character_mlp(torch: Any) -> Step:
 def wavenet(torch: Any) -> Step:
     nn = torch.nn
 
-    class FlattenConsecutive(nn.Module):  # type: ignore[name-defined, misc]
+    class FlattenConsecutive(nn.Module):
         def forward(self, x: Any) -> Any:
             b, t, c = x.shape
             x = x.view(b, t // 2, c * 2)
             return x.squeeze(1) if x.shape[1] == 1 else x
 
-    class Norm(nn.Module):  # type: ignore[name-defined, misc]
+    class Norm(nn.Module):
         def __init__(self, dim: int) -> None:
             super().__init__()
             self.gamma, self.bias = nn.Parameter(torch.ones(dim)), nn.Parameter(torch.zeros(dim))
@@ -130,7 +130,7 @@ def wavenet(torch: Any) -> Step:
 def nano_gpt(torch: Any) -> Step:
     nn, functional = torch.nn, torch.nn.functional
 
-    class Block(nn.Module):  # type: ignore[name-defined, misc]
+    class Block(nn.Module):
         def __init__(self, width: int, heads: int, size: int) -> None:
             super().__init__()
             self.ln1, self.ln2, self.heads = nn.LayerNorm(width), nn.LayerNorm(width), heads
@@ -151,7 +151,7 @@ def nano_gpt(torch: Any) -> Step:
             x = x + self.attend(self.ln1(x))
             return x + self.mlp(self.ln2(x))
 
-    class Model(nn.Module):  # type: ignore[name-defined, misc]
+    class Model(nn.Module):
         def __init__(self, width: int = 64, size: int = 32) -> None:
             super().__init__()
             self.wte, self.wpe = nn.Embedding(65, width), nn.Embedding(size, width)
@@ -173,7 +173,7 @@ def lecture_gpt(torch: Any) -> Step:
     """A head a module, as in a well-known lecture, with dropout."""
     nn, functional = torch.nn, torch.nn.functional
 
-    class Head(nn.Module):  # type: ignore[name-defined, misc]
+    class Head(nn.Module):
         def __init__(self, width: int, size: int) -> None:
             super().__init__()
             self.key, self.query, self.value = (nn.Linear(32, width, bias=False) for _ in range(3))
@@ -187,7 +187,7 @@ def lecture_gpt(torch: Any) -> Step:
             wei = wei.masked_fill(self.tril[:t, :t] == 0, float("-inf"))
             return self.dropout(functional.softmax(wei, dim=-1)) @ self.value(x)
 
-    class Block(nn.Module):  # type: ignore[name-defined, misc]
+    class Block(nn.Module):
         def __init__(self) -> None:
             super().__init__()
             self.heads = nn.ModuleList([Head(8, 16) for _ in range(4)])

@@ -6,6 +6,7 @@ PyTorch's. The curves of both agree, or the command fails.
 """
 
 import argparse
+import gc
 import statistics
 import sys
 import time
@@ -53,7 +54,7 @@ def built(loop: Loop, torch: Any) -> Step:
 
 def curves(loop: Loop, steps: int) -> tuple[list[float], list[float]]:
     """The losses of some steps here and under PyTorch."""
-    return tuple([step() for _ in range(steps)] for step in (built(loop, pywebgpu), built(loop, theirs)))  # type: ignore[return-value]
+    return tuple([step() for _ in range(steps)] for step in (built(loop, pywebgpu), built(loop, theirs)))
 
 
 def difference(loop: Loop, ours: Sequence[float], torchs: Sequence[float]) -> tuple[float, bool]:
@@ -108,6 +109,8 @@ def main(arguments: Sequence[str]) -> int:
     options = parser.parse_args(arguments)
     pywebgpu.set_default_device("cpu")
     theirs.set_num_threads(1)
+    gc.collect()
+    gc.freeze()  # Nobody imports both, so nobody's collections walk through PyTorch's objects and ours.
     chosen = [loop for loop in LOOPS if not options.names or loop.name in options.names]
     results = []
     for loop in chosen:

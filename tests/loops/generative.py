@@ -48,7 +48,7 @@ def convolutional_autoencoder(torch: Any) -> Step:
 def vae(torch: Any) -> Step:
     nn = torch.nn
 
-    class VAE(nn.Module):  # type: ignore[name-defined, misc]
+    class VAE(nn.Module):
         def __init__(self) -> None:
             super().__init__()
             self.fc1, self.fc21, self.fc22 = nn.Linear(784, 200), nn.Linear(200, 20), nn.Linear(200, 20)

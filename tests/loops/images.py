@@ -33,7 +33,7 @@ def mnist_mlp(torch: Any) -> Step:
 def mnist_cnn(torch: Any) -> Step:
     nn = torch.nn
 
-    class Net(nn.Module):  # type: ignore[name-defined, misc]
+    class Net(nn.Module):
         def __init__(self) -> None:
             super().__init__()
             self.conv1, self.conv2 = nn.Conv2d(1, 16, 3, 1), nn.Conv2d(16, 32, 3, 1)
@@ -59,7 +59,7 @@ def lenet(torch: Any) -> Step:
 def resnet(torch: Any) -> Step:
     nn = torch.nn
 
-    class Block(nn.Module):  # type: ignore[name-defined, misc]
+    class Block(nn.Module):
         def __init__(self, inputs: int, outputs: int, stride: int) -> None:
             super().__init__()
             self.conv1 = nn.Conv2d(inputs, outputs, 3, stride, 1, bias=False)
@@ -83,7 +83,7 @@ def mobilenet(torch: Any) -> Step:
     """Inverted residuals with depthwise convolutions."""
     nn = torch.nn
 
-    class Inverted(nn.Module):  # type: ignore[name-defined, misc]
+    class Inverted(nn.Module):
         def __init__(self, inputs: int, outputs: int, stride: int, expand: int) -> None:
             super().__init__()
             hidden = inputs * expand
@@ -106,7 +106,7 @@ def mobilenet(torch: Any) -> Step:
 def vit(torch: Any) -> Step:
     nn = torch.nn
 
-    class ViT(nn.Module):  # type: ignore[name-defined, misc]
+    class ViT(nn.Module):
         def __init__(self, width: int = 64) -> None:
             super().__init__()
             self.patches = nn.Conv2d(3, width, 8, 8)
@@ -128,7 +128,7 @@ def vit(torch: Any) -> Step:
 def mixer(torch: Any) -> Step:
     nn = torch.nn
 
-    class Mixer(nn.Module):  # type: ignore[name-defined, misc]
+    class Mixer(nn.Module):
         def __init__(self, tokens: int = 16, width: int = 64) -> None:
             super().__init__()
             self.one, self.two = nn.LayerNorm(width), nn.LayerNorm(width)
@@ -139,7 +139,7 @@ def mixer(torch: Any) -> Step:
             x = x + self.tokens(self.one(x).transpose(1, 2)).transpose(1, 2)
             return x + self.channels(self.two(x))
 
-    class Mean(nn.Module):  # type: ignore[name-defined, misc]
+    class Mean(nn.Module):
         def forward(self, x: Any) -> Any:
             return x.mean(dim=1)
 
@@ -156,7 +156,7 @@ def unet(torch: Any) -> Step:
 
         return nn.Sequential(*conv(inputs), *conv(outputs))
 
-    class UNet(nn.Module):  # type: ignore[name-defined, misc]
+    class UNet(nn.Module):
         def __init__(self) -> None:
             super().__init__()
             self.one, self.two, self.three = double(1, 8), double(8, 16), double(16, 32)

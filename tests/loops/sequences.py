@@ -45,7 +45,7 @@ def names_rnn(torch: Any) -> Step:
     """A cell written by hand, a name of 4 to 9 characters a step."""
     nn = torch.nn
 
-    class RNN(nn.Module):  # type: ignore[name-defined, misc]
+    class RNN(nn.Module):
         def __init__(self) -> None:
             super().__init__()
             self.i2h, self.h2h, self.h2o = nn.Linear(57, 64), nn.Linear(64, 64), nn.Linear(64, 18)
@@ -144,9 +144,9 @@ def attention_translation(torch: Any) -> Step:
             loss = loss + nn.functional.cross_entropy(out(output[0]), word)
             before = word
         optimizer.zero_grad()
-        loss.backward()  # type: ignore[attr-defined]
+        loss.backward()
         optimizer.step()
-        return float(loss.item()) / len(written)  # type: ignore[attr-defined]
+        return float(loss.item()) / len(written)
 
     return step
 
@@ -218,7 +218,7 @@ def tcn(torch: Any) -> Step:
     nn = torch.nn
     norm = nn.utils.parametrizations.weight_norm
 
-    class Block(nn.Module):  # type: ignore[name-defined, misc]
+    class Block(nn.Module):
         def __init__(self, inputs: int, outputs: int, dilation: int) -> None:
             super().__init__()
             self.pad = 2 * dilation

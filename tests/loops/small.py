@@ -233,7 +233,7 @@ def gcn(torch: Any) -> Step:
 def gat(torch: Any) -> Step:
     nn, adj = torch.nn, _graph(torch, 60)
 
-    class Attention(nn.Module):  # type: ignore[name-defined, misc]
+    class Attention(nn.Module):
         def __init__(self, inputs: int, outputs: int) -> None:
             super().__init__()
             self.w = nn.Parameter(torch.zeros(inputs, outputs))
