@@ -24,6 +24,7 @@ LAYERS = (
         "locking",
         "lazy",
         "rare_names",
+        "return_types",
         "settings",
         "atomic",
         "documents",
