@@ -1,8 +1,8 @@
 """Bringing bytes back from a wgpu device: pooled staging buffers, and fault words where a kernel may have left some.
 
 What was read after a Program's last run is brought along with its next one, in the same submit: a training loop reads
-the loss of each step. While it waits for that, the next run is encoded as it will probably be. js_bridge/reader.mjs and
-bridge.mjs do the same.
+the loss of each step. While it waits for that, the next run is encoded as it will probably be. js_bridge/reader.mjs
+does the same.
 """
 
 from __future__ import annotations

@@ -211,7 +211,10 @@ PLAIN = ("documentation.txt", "model.txt")  # texts that a page asks for when th
 CONFIG = b'<script type="application/json" id="config">'
 KERNELS = tuple(f"kernels-{family}.json" for family in first_kernels.FAMILIES)
 # The bridge as modules of its own: a worker opens the device while Python still loads.
-BRIDGE = tuple(f"{n}.mjs" for n in ("bridge", "errors", "pool", "program", "python", "reader", "timing", "tuning"))
+BRIDGE = tuple(
+    f"{n}.mjs"
+    for n in ("bridge", "call_queue", "errors", "memory", "pool", "program", "python", "reader", "timing", "tuning")
+)
 
 
 class SiteError(PywebgpuError, RuntimeError):

@@ -13,7 +13,7 @@ from pywebgpu.composites import arithmetic, joining, linear
 from pywebgpu.dtypes import DType
 from pywebgpu.ir.graph import thread_state
 from pywebgpu.step_capture.free_number import NUMBERS
-from pywebgpu.tensor import pointwise, reduction
+from pywebgpu.tensor import overlap, pointwise, reduction
 from pywebgpu.tensor.apply import apply
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.methods import aliased
@@ -96,6 +96,9 @@ def _check_out(name: str, out: Any, inputs: Sequence[object]) -> None:
                 f"unsupported operation: {name}: some elements of the input tensor and the written-to tensor refer to "
                 f"a single memory location. Please clone() the tensor before performing the operation."
             )
+        if all(item.ndim <= len(shape) for item in tensors):  # Else it reads more than it writes.
+            for item in tensors:
+                overlap.check(target, item)
         if name == "multinomial" and target.dtype is not dtypes.int64:
             raise RuntimeError(f"multinomial expects Long tensor out, got: {target.dtype}")
         if name in _SAME_DTYPE and tensors and target.dtype is not tensors[0].dtype:

@@ -21,7 +21,7 @@ from pywebgpu.ops import indexing as ops
 from pywebgpu.ops import movement, pointwise
 from pywebgpu.shapes import Shape
 from pywebgpu.step_capture.free_number import NUMBERS
-from pywebgpu.tensor import conversion, from_data, transfer
+from pywebgpu.tensor import conversion, from_data, overlap, transfer
 from pywebgpu.tensor.base import TensorBase
 
 if TYPE_CHECKING:
@@ -359,6 +359,8 @@ def _masked(view: Node, mask: Node, at: int, value: Node) -> Node | None:
 def _value(view: TensorBase, value: object, *, strict: bool = False) -> Node:
     """The value as a node of the view's dtype; `strict` allows no other dtype of a tensor."""
     if isinstance(value, TensorBase):
+        if not strict:
+            overlap.check(view, value)
         node = value._node
         if value._storage.device is not view._storage.device:
             node = transfer.transfer(value, view._storage.device)._node

@@ -37,7 +37,8 @@ class ReshapingMethods(ConversionMethods):
 
     def tensor_split(self, indices_or_sections: Tensor | Sizes, dim: int = 0) -> tuple[Tensor, ...]:
         """Parts of nearly equal size, or parts that end at the given positions."""
-        n = self.shape[shapes.axis(dim, self.ndim)]
+        at = shapes.axis(dim, self.ndim)
+        n = self.shape[at]
         if isinstance(indices_or_sections, TensorBase):
             indices_or_sections = indices_or_sections.tolist()
         if isinstance(indices_or_sections, int):
@@ -45,7 +46,7 @@ class ReshapingMethods(ConversionMethods):
             if count < 1:
                 raise ShapeError(f"number of sections must be larger than 0, got {count}")
             short, longer = divmod(n, count)
-            return self.split([short + 1] * longer + [short] * (count - longer), dim)
+            return self._parts(at, [short + 1] * longer + [short] * (count - longer))
         ends = [0, *(slice(None, at).indices(n)[1] for at in indices_or_sections), n]
         return tuple(self.narrow(dim, start, max(end - start, 0)) for start, end in pairwise(ends))
 
