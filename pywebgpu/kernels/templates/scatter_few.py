@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pywebgpu.ir.graph import Op
 from pywebgpu.kernels.builder import Builder
 from pywebgpu.kernels.combine import combine
-from pywebgpu.kernels.ir import LANE, U32, Array, Call, Const, Expr, Type, Var, call, select, smaller, template
+from pywebgpu.kernels.ir import LANE, U32, Array, Call, Const, Type, Var, call, select, smaller, template
 from pywebgpu.kernels.kernel import Kernel
 from pywebgpu.kernels.launch import Launch, Problem
 from pywebgpu.kernels.target import Target
@@ -18,7 +18,7 @@ from pywebgpu.kernels.templates.scatter_rows import Columns, launches_of, proble
 from pywebgpu.ops import scattering
 
 WORD = 32  # updates that have a bit in one word
-UNROLLED = 8  # updates of a row that are loaded side by side
+UNROLLED = 16  # updates of a row that are loaded side by side
 _ATOMIC = Type("atomic<u32>")
 _ADD, _READ = template("atomicOr(&{0}, (1u << {1}))"), template("atomicLoad(&{0})")
 _CLEAR = template("atomicExchange(&{0}, 0u)")
@@ -77,15 +77,22 @@ def _take(after: Array, words: int, sums: Sequence[Var], work: Computation, own:
     (node,) = work.nodes
     source, mode = node.inputs[2], node.attrs["mode"]
     updates = source.spec.shape[0]
-    with build.loop("word", own.group // WORD, words) as word:
-        bits = build.var(Call(_READ, U32, after[word]), "bits")
-        with build.while_(bits.ne(0)):
-            found: list[tuple[Var, list[Expr]]] = []
-            for number in range(UNROLLED):
-                is_one = build.let(bits.ne(0), f"is{number}")  # Of no bit, the last update is loaded for nothing.
-                at = build.let(smaller(word * WORD + call("firstTrailingBit", U32, bits), updates - 1), f"at{number}")
-                found.append((is_one, [build.value(source, place) for place in own.at(at.within(updates))]))
-                build.assign(bits, bits & (bits - 1))
-            for is_one, values in found:
-                for total, value in zip(sums, values, strict=True):
+    word = build.var(own.group // WORD, "word")
+    bits = build.var(Call(_READ, U32, after[word]), "bits")
+    goes_on = build.var(Const(U32, 1), "goes_on")
+    with build.while_(goes_on.ne(0)):
+        found: list[tuple[Var, Var]] = []
+        for number in range(UNROLLED):
+            with build.while_(bits.eq(0) & (word + 1 < words)):
+                build.assign(word, 1, "+=")
+                build.assign(bits, Call(_READ, U32, after[word]))
+            is_one = build.let(bits.ne(0), f"is{number}")  # Of no bit, the last update is loaded for nothing.
+            at = build.let(smaller(word * WORD + call("firstTrailingBit", U32, bits), updates - 1), f"at{number}")
+            found.append((is_one, at))
+            build.assign(bits, bits & (bits - 1))
+        build.assign(goes_on, select(0, Const(U32, 1), found[-1][0]))
+        with build.if_(found[0][0]):
+            parts = [[build.value(source, place) for place in own.at(at.within(updates))] for _, at in found]
+            for (is_one, _), part in zip(found, parts, strict=True):
+                for total, value in zip(sums, part, strict=True):
                     build.assign(total, select(total, combine(mode, total, value), is_one))
