@@ -227,7 +227,7 @@ class _Call:
         if part is None or spec is None:
             return None
         if not isinstance(part, TensorBase):
-            raise TypeError(f"expected Variable or None (got {type(part).__name__})")
+            raise RuntimeError(f"expected Variable or None (got {type(part).__name__})")
         node = arithmetic.cast(part._node, spec.dtype)
         have = node.spec.shape
         if have == spec.shape:

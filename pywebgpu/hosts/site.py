@@ -91,6 +91,7 @@ LATER = (
     "compiler/passes/split_complex.py",
     "composites/bytes.py",
     "composites/quantile.py",
+    "devices/cpu_calls.py",
     "devices/cpu_memory.py",
     "devices/cpu.py",  # needs NumPy; without it, devices/cpu_storage.py is device cpu
     "devices/null.py",
