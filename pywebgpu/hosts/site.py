@@ -51,6 +51,7 @@ NATIVE = (
     "devices/loaded.py",
     "devices/native.py",
     "devices/native_pass.py",
+    "devices/native_read.py",
     "devices/tunings.py",
     "devices/reader.py",
     "js_bridge/dawn.mjs",
