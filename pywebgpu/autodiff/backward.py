@@ -61,8 +61,8 @@ class Call(Protocol):
     def backward(self, grads: list[Node | None]) -> Sequence[Node | None]:
         """Gradients of the outputs -> gradients of the inputs 1.. of each Custom node."""
 
-    def release(self) -> None:
-        """Drops what was saved for backward, which will not be asked again."""
+    def release(self) -> bool | None:
+        """Drops what was saved for backward, which will not be asked again; True where nothing is ever saved."""
 
 
 TWICE = (
@@ -453,7 +453,8 @@ def _let_go(node: Node) -> None:
     if not node.inputs or node.freed:
         return
     if isinstance(node.op, Custom):
-        node.attrs["call"].release()
+        if node.attrs["call"].release():
+            return
     elif not _has_saved(node):
         return
     node.freed = True
