@@ -94,13 +94,20 @@ def _packed(node: graph.Node, device: Device) -> graph.Node:
     return op(value, *call.sources, call=call, index=0, outputs=1)
 
 
+class _Kept(NamedTuple):
+    """A value that formulas read, and what a hook made of it."""
+
+    value: graph.Node
+    packed: object
+
+
 class _Packed:
     """One function's way back: the nodes that it is made of, and what was kept of the values that they read."""
 
     def __init__(self, node: graph.Node, device: Device, pack: Pack, unpack: Unpack) -> None:
         self.root, self.device, self.unpack = node, device, unpack
         self.sources: list[graph.Node] = []
-        self.kept: dict[int, tuple[graph.Node, object]] = {}
+        self.kept: dict[int, _Kept] = {}
         self.released = False
         self.order = self._ops(node)
         for op in self.order:
@@ -110,7 +117,7 @@ class _Packed:
             for value in backward.saved_by(op):
                 base = _narrow(value)
                 if id(base) not in self.kept and base.op is not graph.HOST and base.op is not pointwise.const:
-                    self.kept[id(base)] = base, self._pack(pack, base)
+                    self.kept[id(base)] = self._pack(pack, base)
 
     def _ops(self, root: graph.Node) -> list[graph.Node]:
         """The nodes between tensors and the value, users first; the tensors become the sources."""
@@ -129,11 +136,11 @@ class _Packed:
         order = walk.history([root], ends.keys())
         return [node for node in reversed(order) if node not in ends]
 
-    def _pack(self, pack: Pack, value: graph.Node) -> object:
+    def _pack(self, pack: Pack, value: graph.Node) -> _Kept:
         _local.packs = True
         try:
             with grad_mode.no_grad():
-                return pack(Tensor._new(movement.alias(value), self.device))
+                return _Kept(value, pack(Tensor._new(movement.alias(value), self.device)))
         finally:
             _local.packs = False
 
@@ -143,15 +150,15 @@ class _Packed:
         (grad,) = grads
         assert grad is not None
         found = {self.root: grad}
-        values = {key: self._unpacked(value, kept) for key, (value, kept) in self.kept.items()}
+        values = {key: self._unpacked(kept) for key, kept in self.kept.items()}
         for node in self.order:
             grad = found.pop(node, None)
             if grad is not None:
                 backward.through_values(node, grad, found, functools.partial(_value, values))
         return [found.get(source) for source in self.sources]
 
-    def _unpacked(self, value: graph.Node, kept: object) -> graph.Node:
-        tensor = self.unpack(kept)
+    def _unpacked(self, kept: _Kept) -> graph.Node:
+        value, tensor = kept.value, self.unpack(kept.packed)
         if not isinstance(tensor, TensorBase):
             raise TypeError(
                 f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type {type(tensor)}"
