@@ -54,6 +54,12 @@ def test_softmax_that_is_stored_is_one() -> None:
     assert dispatches(leaf(64, 128).log_softmax(-1)) == 1
 
 
+def test_draws_of_few_are_not_known_to_be_the_same_in_all_lanes() -> None:
+    """Of what a draw at a fixed position is made of, the compiler of llvmpipe would reason for ten seconds and more."""
+    program = only(lambda: torch.rand(3, device="null").amax())
+    assert program.kernels[0].wgsl.count("p_philox(2u + lane / 65536u") == 1
+
+
 def test_a_loss_and_its_gradient_are_found_on_one_visit_of_the_rows() -> None:
     """Also where only the device knows how many rows count."""
     x, weight, target = leaf(64, 32), leaf(128, 32, grad=True), leaf(64, dtype=torch.int64)
