@@ -121,8 +121,8 @@ class SolveTriangular(Function):
                 n = a.shape[-1]
                 a = a * (1 - np.eye(n)) + np.eye(n)
             if (np.diagonal(a, axis1=-2, axis2=-1) == 0).any():
-                return np.full(b.shape, np.inf)  # type: ignore[no-any-return]
-            return np.linalg.solve(a, b)  # type: ignore[no-any-return]
+                return np.full(b.shape, np.inf)
+            return np.linalg.solve(a, b)
 
         found = one("linalg.solve_triangular", compute, A, B)
         ctx.save_for_backward(A, found)
@@ -167,7 +167,7 @@ def _of_lower(np: ModuleType, a: Array) -> Array:
     found = lower + lower.swapaxes(-1, -2).conj()
     at = range(a.shape[-1])
     found[..., at, at] = np.diagonal(a, axis1=-2, axis2=-1).real
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 class Slogdet(Function):
@@ -201,10 +201,10 @@ class Det(Function):
         A, value = ctx.saved_tensors
         factor = g.unsqueeze(-1).unsqueeze(-1)
         if A.numel() == 0:
-            return factor * A  # type: ignore[no-any-return]
+            return factor * A
         rank_is_full = one("", lambda np, a: np.asarray((np.linalg.cond(a) < 1e6).all()), A)
         if rank_is_full.item():
-            return factor * value.conj().unsqueeze(-1).unsqueeze(-1) * inverse(A).mH  # type: ignore[no-any-return]
+            return factor * value.conj().unsqueeze(-1).unsqueeze(-1) * inverse(A).mH
         return factor * one("linalg.det", _cofactors, A)
 
 
@@ -214,7 +214,7 @@ def _cofactors(np: ModuleType, a: Array) -> Array:
     n = a.shape[-1]
     others = np.stack([np.prod(np.delete(s, i, -1), -1) for i in range(n)], -1)
     sign = (np.linalg.det(u) * np.linalg.det(vh)).conj()[..., None, None]
-    return sign * ((u * others[..., None, :]) @ vh)  # type: ignore[no-any-return]
+    return sign * ((u * others[..., None, :]) @ vh)
 
 
 class QR(Function):
@@ -380,7 +380,7 @@ class Pinv(Function):
             bound = np.maximum(atol, rtol * s.max(-1, keepdims=True))
             inverted = np.where(s > bound, 1 / np.where(s > bound, s, 1), 0)
             left, right = vh.swapaxes(-1, -2).conj(), u.swapaxes(-1, -2).conj()
-            return (left * inverted[..., None, :]) @ right  # type: ignore[no-any-return]
+            return (left * inverted[..., None, :]) @ right
 
         found = one("linalg.pinv", compute, A)
         ctx.save_for_backward(A, found)

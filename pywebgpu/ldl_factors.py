@@ -115,7 +115,7 @@ def _factor(np: ModuleType, a: Array, pivots: Array, hermitian: bool) -> int:
 
 def _size(np: ModuleType, x: Array) -> Array:
     """LAPACK's cheap absolute value."""
-    return np.abs(x.real) + np.abs(x.imag)  # type: ignore[no-any-return]
+    return np.abs(x.real) + np.abs(x.imag)
 
 
 def _pivot(a: Array, k: int, np: ModuleType) -> tuple[int, int]:

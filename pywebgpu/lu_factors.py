@@ -124,7 +124,7 @@ def _permutation(pivots: Tensor, m: int, like: Tensor) -> Tensor:
             for i, other in enumerate(row):
                 order[i], order[other - 1] = order[other - 1], order[i]
             x[order, range(m)] = 1
-        return found.reshape(*rows.shape[:-1], m, m)  # type: ignore[no-any-return]
+        return found.reshape(*rows.shape[:-1], m, m)
 
     return factorization.one("lu_unpack", compute, pivots).to(like.dtype)
 

@@ -1,7 +1,6 @@
 """Dropout layers: noise in training, nothing in evaluation."""
 
 from collections.abc import Callable
-from typing import Any
 
 from pywebgpu.nn import functional
 from pywebgpu.nn.module import Module
@@ -9,7 +8,7 @@ from pywebgpu.tensor.tensor import Tensor
 
 
 class _Dropout(Module):
-    function: Callable[..., Any]
+    function: Callable[..., Tensor]
 
     def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
         super().__init__()
@@ -18,7 +17,7 @@ class _Dropout(Module):
         self.p, self.inplace = p, inplace
 
     def forward(self, input: Tensor) -> Tensor:
-        return type(self).function(input, self.p, self.training, self.inplace)  # type: ignore[no-any-return]
+        return type(self).function(input, self.p, self.training, self.inplace)
 
     def extra_repr(self) -> str:
         return f"p={self.p}, inplace={self.inplace}"

@@ -84,8 +84,8 @@ class ContractionMethods(MovementMethods, ReductionMethods):
                 f"linalg.matrix_power: A must be batches of square matrices, but they are {list(self.shape)}"
             )
         if n < 0:
-            inverse: Any = importlib.import_module("pywebgpu.linalg").inv(self)
-            return inverse.matrix_power(-n)  # type: ignore[no-any-return]
+            inverse: Tensor = importlib.import_module("pywebgpu.linalg").inv(self)
+            return inverse.matrix_power(-n)
         if n == 0:
             return self._new(creation.eye(self.shape[-1], self.shape[-1], self.dtype), self._storage.device).expand(
                 self.shape

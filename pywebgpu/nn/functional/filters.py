@@ -3,7 +3,6 @@
 from collections.abc import Callable as _Callable
 from collections.abc import Sequence as _Sequence
 from math import floor as _floor
-from typing import Any as _Any
 
 from pywebgpu.tensor import create as _create
 from pywebgpu.tensor import tensor as _tensor
@@ -23,7 +22,7 @@ def filtered(
     is_bytes = input.dtype.name == "uint8"
     if not is_bytes and not input.dtype.is_floating_point:
         raise NotImplementedError(f"{mode} interpolation is there for floating dtypes and uint8, got {input.dtype}")
-    found: _Any = input.float() if input.dtype.itemsize <= 2 else input
+    found: _T = input.float() if input.dtype.itemsize <= 2 else input
     for axis in (1, 0):
         n, n_out, scale = input.shape[2 + axis], sizes[axis], scales[axis]
         if n_out == n and (corners or scale == 1):
@@ -38,7 +37,7 @@ def filtered(
         found = weights @ found if axis == 0 else found @ weights.t()
         if is_bytes:
             found = (found * 0.5**bits + 0.5).floor().clamp(0, 255)
-    return found.to(input.dtype)  # type: ignore[no-any-return]
+    return found.to(input.dtype)
 
 
 def _cubic(a: float) -> _Callable[[float], float]:

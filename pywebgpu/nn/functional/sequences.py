@@ -2,7 +2,6 @@
 
 import importlib as _importlib
 from collections.abc import Sequence as _Sequence
-from typing import Any as _Any
 
 from pywebgpu.nn.functional import rows as _rows
 from pywebgpu.tensor import create as _create
@@ -51,7 +50,7 @@ def embedding_bag(
     else:
         raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.ndim}")
     numbers = input.reshape(-1).long()
-    found: _Any = _rows.embedding(numbers, weight, None, max_norm, norm_type, scale_grad_by_freq)
+    found: _T = _rows.embedding(numbers, weight, None, max_norm, norm_type, scale_grad_by_freq)
     kept = numbers == numbers
     if padding_idx is not None:
         kept = numbers != padding_idx % weight.shape[0]
@@ -60,8 +59,8 @@ def embedding_bag(
     if mode == "max":
         found = found.masked_fill(kept.logical_not().unsqueeze(1), float("-inf"))
         empty = weight.new_full((n_bags, weight.shape[1]), float("-inf"))
-        out: _Any = empty.index_reduce(0, bag, found, "amax")
-        return out.masked_fill(out == float("-inf"), 0.0)  # type: ignore[no-any-return]
+        out: _T = empty.index_reduce(0, bag, found, "amax")
+        return out.masked_fill(out == float("-inf"), 0.0)
     counted = kept.to(weight.dtype)
     total = weight.new_zeros(n_bags, weight.shape[1]).index_add(0, bag, found * counted.unsqueeze(1))
     if mode == "mean":
@@ -88,10 +87,10 @@ def multilabel_margin_loss(
     is_own = x.detach().new_zeros(x.shape).scatter_add(1, own, valid) > 0
     apart = (1 - x.gather(1, own).unsqueeze(2) + x.unsqueeze(1)).clamp(min=0)
     counted = valid.unsqueeze(2) * is_own.logical_not().to(x.dtype).unsqueeze(1)
-    loss: _Any = (apart * counted).sum((1, 2)) / x.shape[1]
+    loss: _T = (apart * counted).sum((1, 2)) / x.shape[1]
     if reduction == "none":
-        return loss if input.ndim == 2 else loss.reshape(())  # type: ignore[no-any-return]
-    return loss.mean() if reduction == "mean" else loss.sum()  # type: ignore[no-any-return]
+        return loss if input.ndim == 2 else loss.reshape(())
+    return loss.mean() if reduction == "mean" else loss.sum()
 
 
 def ctc_loss(
@@ -122,11 +121,11 @@ def ctc_loss(
     skips = [[s >= 2 and row[s] != blank and row[s] != row[s - 2] for s in range(len(row))] for row in extended]
     index = _create.tensor(extended, device=where)
     may_skip = _create.tensor(skips, device=where)
-    seen: _Any = x.gather(2, index.unsqueeze(0).expand(steps, n, 2 * longest + 1))
+    seen: _T = x.gather(2, index.unsqueeze(0).expand(steps, n, 2 * longest + 1))
     ends = _create.tensor(lengths, device=where).unsqueeze(1)
     never = seen[0].detach() * 0 + _NEVER
     start = _create.arange(2 * longest + 1, device=where) < 2
-    alpha: _Any = _functions.where(start, seen[0], never)
+    alpha: _T = _functions.where(start, seen[0], never)
     for t in range(1, steps):
         one = _functions.cat([never[:, :1], alpha[:, :-1]], 1)
         two = _functions.cat([never[:, :2], alpha[:, :-2]], 1)[:, : 2 * longest + 1]
@@ -143,10 +142,10 @@ def ctc_loss(
     mass = (x.exp().sum(2) * inside).sum(0)
     loss = (loss + (mass - mass.detach())).masked_fill(impossible, 0.0 if zero_infinity else float("inf"))
     if reduction == "mean":
-        return (loss / _create.tensor([float(max(size, 1)) for size in sizes], device=where)).mean()  # type: ignore[no-any-return]
+        return (loss / _create.tensor([float(max(size, 1)) for size in sizes], device=where)).mean()
     if reduction == "sum":
-        return loss.sum()  # type: ignore[no-any-return]
-    return loss if batched else loss.reshape(())  # type: ignore[no-any-return]
+        return loss.sum()
+    return loss if batched else loss.reshape(())
 
 
 def _listed(given: _T | _Sequence[int]) -> list[int]:
