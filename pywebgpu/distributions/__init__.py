@@ -12,6 +12,10 @@ _NAMES = {
         "OneHotCategoricalStraightThrough Poisson"
     ),
     "distribution": "Distribution ExponentialFamily Independent MixtureSameFamily",
+    "elementwise_transforms": (
+        "AbsTransform AffineTransform CumulativeDistributionTransform ExpTransform PowerTransform SigmoidTransform "
+        "SoftplusTransform TanhTransform"
+    ),
     "kl": "kl_divergence register_kl",
     "location_scale": "Cauchy GeneralizedPareto Gumbel HalfCauchy HalfNormal Laplace Normal Uniform",
     "multivariate": "Dirichlet LKJCholesky LowRankMultivariateNormal MultivariateNormal Wishart",
@@ -21,9 +25,8 @@ _NAMES = {
         "Weibull"
     ),
     "transforms": (
-        "AbsTransform AffineTransform CatTransform ComposeTransform CumulativeDistributionTransform ExpTransform "
-        "IndependentTransform PowerTransform ReshapeTransform SigmoidTransform SoftplusTransform StackTransform "
-        "TanhTransform Transform identity_transform"
+        "CatTransform ComposeTransform IndependentTransform ReshapeTransform StackTransform Transform "
+        "identity_transform"
     ),
     "vector_transforms": (
         "CorrCholeskyTransform LowerCholeskyTransform PositiveDefiniteTransform SoftmaxTransform StickBreakingTransform"

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pywebgpu.distributions import constraints, transforms, vector_transforms
+from pywebgpu.distributions import elementwise_transforms as elementwise
 from pywebgpu.distributions.constraints import Constraint
 
 Factory = Callable[[Any], transforms.Transform]
@@ -45,19 +46,21 @@ class ConstraintRegistry:
 def _of_bounds(constraint: Constraint) -> transforms.Transform | None:
     name = getattr(constraint, "name", "")
     if name in ("GreaterThan", "GreaterThanEq"):
-        shift = transforms.AffineTransform(constraint.lower_bound, 1)
+        shift = elementwise.AffineTransform(constraint.lower_bound, 1)
         is_zero = isinstance(constraint.lower_bound, float | int) and constraint.lower_bound == 0
-        parts: list[transforms.Transform] = [transforms.ExpTransform(), shift]
-        return transforms.ExpTransform() if is_zero else transforms.ComposeTransform(parts)
+        parts: list[transforms.Transform] = [elementwise.ExpTransform(), shift]
+        return elementwise.ExpTransform() if is_zero else transforms.ComposeTransform(parts)
     if name == "LessThan":
         return transforms.ComposeTransform(
-            [transforms.ExpTransform(), transforms.AffineTransform(constraint.upper_bound, -1)]
+            [elementwise.ExpTransform(), elementwise.AffineTransform(constraint.upper_bound, -1)]
         )
     if name in ("Interval", "HalfOpenInterval"):
         low, high = constraint.lower_bound, constraint.upper_bound
         if isinstance(low, float | int) and isinstance(high, float | int) and (low, high) == (0, 1):
-            return transforms.SigmoidTransform()
-        return transforms.ComposeTransform([transforms.SigmoidTransform(), transforms.AffineTransform(low, high - low)])
+            return elementwise.SigmoidTransform()
+        return transforms.ComposeTransform(
+            [elementwise.SigmoidTransform(), elementwise.AffineTransform(low, high - low)]
+        )
     return None
 
 

@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from pywebgpu.distributions import constraints, transforms, vector_transforms
+from pywebgpu.distributions import elementwise_transforms as elementwise
 from pywebgpu.distributions.continuous import Exponential
 from pywebgpu.distributions.discrete import Bernoulli, Categorical
 from pywebgpu.distributions.distribution import Distribution, Independent, Sizes
@@ -120,7 +121,7 @@ class LogNormal(TransformedDistribution):
 
     def __init__(self, loc: object, scale: object, validate_args: bool | None = None) -> None:
         base = Normal(loc, scale, validate_args=validate_args)
-        super().__init__(base, transforms.ExpTransform(), validate_args=validate_args)
+        super().__init__(base, elementwise.ExpTransform(), validate_args=validate_args)
 
     def entropy(self) -> Tensor:
         return self.base_dist.entropy() + self.loc
@@ -137,7 +138,9 @@ class Pareto(TransformedDistribution):
         self.scale, self.alpha = broadcast_all(scale, alpha)
         base = Exponential(self.alpha, validate_args=validate_args)
         super().__init__(
-            base, [transforms.ExpTransform(), transforms.AffineTransform(0, self.scale)], validate_args=validate_args
+            base,
+            [elementwise.ExpTransform(), elementwise.AffineTransform(0, self.scale)],
+            validate_args=validate_args,
         )
 
     def expand(self, batch_shape: Sizes, _instance: Distribution | None = None) -> Self:
@@ -174,8 +177,8 @@ class Weibull(TransformedDistribution):
     def __init__(self, scale: object, concentration: object, validate_args: bool | None = None) -> None:
         self.scale, self.concentration = broadcast_all(scale, concentration)
         base = Exponential(torch.ones_like(self.scale), validate_args=validate_args)
-        power = transforms.PowerTransform(self.concentration.reciprocal())
-        super().__init__(base, [power, transforms.AffineTransform(0, self.scale)], validate_args=validate_args)
+        power = elementwise.PowerTransform(self.concentration.reciprocal())
+        super().__init__(base, [power, elementwise.AffineTransform(0, self.scale)], validate_args=validate_args)
 
     def expand(self, batch_shape: Sizes, _instance: Distribution | None = None) -> Self:
         shape = tuple(batch_shape)
@@ -210,9 +213,9 @@ class Kumaraswamy(TransformedDistribution):
         tiny = torch.finfo(a.dtype).tiny
         base = Uniform(torch.full_like(a, tiny), torch.full_like(a, 1), validate_args=False)
         parts = [
-            transforms.PowerTransform(b.reciprocal()),
-            transforms.AffineTransform(1.0, -1.0),
-            transforms.PowerTransform(a.reciprocal()),
+            elementwise.PowerTransform(b.reciprocal()),
+            elementwise.AffineTransform(1.0, -1.0),
+            elementwise.PowerTransform(a.reciprocal()),
         ]
         super().__init__(base, parts, validate_args=validate_args)
 
@@ -313,7 +316,7 @@ class RelaxedBernoulli(_Relaxed):
 
     arg_constraints: ClassVar[Any] = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.unit_interval
-    _raw, _link = _LogitRelaxedBernoulli, transforms.SigmoidTransform
+    _raw, _link = _LogitRelaxedBernoulli, elementwise.SigmoidTransform
 
 
 class _ExpRelaxedCategorical(Distribution):
@@ -349,4 +352,4 @@ class RelaxedOneHotCategorical(_Relaxed):
 
     arg_constraints: ClassVar[Any] = {"probs": constraints.simplex, "logits": constraints.real_vector}
     support = constraints.simplex
-    _raw, _link = _ExpRelaxedCategorical, transforms.ExpTransform
+    _raw, _link = _ExpRelaxedCategorical, elementwise.ExpTransform

@@ -1,4 +1,4 @@
-"""Invertible functions with the logarithm of their derivative's determinant."""
+"""Invertible functions with the logarithm of their derivative's determinant; transforms made of transforms."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pywebgpu.distributions import constraints
 from pywebgpu.distributions.constraints import Constraint
-from pywebgpu.distributions.utils import broadcast_all, sum_rightmost
+from pywebgpu.distributions.utils import sum_rightmost
 
 if TYPE_CHECKING:
     from pywebgpu.tensor.tensor import Tensor
@@ -261,192 +261,6 @@ class _Alike(Transform):
     __hash__ = object.__hash__
 
 
-class ExpTransform(_Alike):
-    """y = exp(x)"""
-
-    codomain = constraints.positive
-
-    def _call(self, x: Tensor) -> Tensor:
-        return x.exp()
-
-    def _inverse(self, y: Tensor) -> Tensor:
-        return y.log()
-
-    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
-        return x
-
-
-class SigmoidTransform(_Alike):
-    """y = sigmoid(x)"""
-
-    codomain = constraints.unit_interval
-
-    def _call(self, x: Tensor) -> Tensor:
-        finfo = torch.finfo(x.dtype)
-        return torch.sigmoid(x).clamp(min=finfo.tiny, max=1.0 - finfo.eps)
-
-    def _inverse(self, y: Tensor) -> Tensor:
-        finfo = torch.finfo(y.dtype)
-        y = y.clamp(min=finfo.tiny, max=1.0 - finfo.eps)
-        return y.log() - (-y).log1p()
-
-    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
-        return -torch.nn.functional.softplus(-x) - torch.nn.functional.softplus(x)
-
-
-class SoftplusTransform(_Alike):
-    """y = log(1 + exp(x))"""
-
-    codomain = constraints.positive
-
-    def _call(self, x: Tensor) -> Tensor:
-        return torch.nn.functional.softplus(x)
-
-    def _inverse(self, y: Tensor) -> Tensor:
-        return (-y).expm1().neg().log() + y
-
-    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
-        return -torch.nn.functional.softplus(-x)
-
-
-class TanhTransform(_Alike):
-    """y = tanh(x)"""
-
-    codomain = constraints.interval(-1.0, 1.0)
-
-    def _call(self, x: Tensor) -> Tensor:
-        return x.tanh()
-
-    def _inverse(self, y: Tensor) -> Tensor:
-        return torch.atanh(y)
-
-    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
-        return 2.0 * (math.log(2.0) - x - torch.nn.functional.softplus(-2.0 * x))
-
-
-class AbsTransform(_Alike):
-    """y = |x|, which has no inverse: the positive one is given."""
-
-    bijective = False
-    codomain = constraints.positive
-
-    def _call(self, x: Tensor) -> Tensor:
-        return x.abs()
-
-    def _inverse(self, y: Tensor) -> Tensor:
-        return y
-
-
-class PowerTransform(Transform):
-    """y = x ** exponent"""
-
-    bijective = True
-    domain = codomain = constraints.positive
-
-    def __init__(self, exponent: object, cache_size: int = 0) -> None:
-        super().__init__(cache_size)
-        (self.exponent,) = broadcast_all(exponent)
-
-    @property
-    def sign(self) -> object:
-        return self.exponent.sign()
-
-    def _call(self, x: Tensor) -> Tensor:
-        return x.pow(self.exponent)
-
-    def _inverse(self, y: Tensor) -> Tensor:
-        return y.pow(1 / self.exponent)
-
-    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
-        return (self.exponent * y / x).abs().log()
-
-    def forward_shape(self, shape: Sequence[int]) -> Sequence[int]:
-        return torch.broadcast_shapes(shape, self.exponent.shape)
-
-    inverse_shape = forward_shape
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, PowerTransform) and torch.equal(self.exponent, other.exponent)
-
-    __hash__ = object.__hash__
-
-
-class AffineTransform(Transform):
-    """y = loc + scale * x"""
-
-    bijective = True
-
-    def __init__(self, loc: Tensor | float, scale: Tensor | float, event_dim: int = 0, cache_size: int = 0) -> None:
-        super().__init__(cache_size)
-        self.loc: Any = loc
-        self.scale: Any = scale
-        self._event_dim = event_dim
-
-    @property
-    def event_dim(self) -> int:
-        return self._event_dim
-
-    @property
-    def domain(self) -> Constraint:
-        return constraints.independent(constraints.real, self._event_dim) if self._event_dim else constraints.real
-
-    codomain = domain
-
-    @property
-    def sign(self) -> object:
-        if torch.is_tensor(self.scale):
-            return self.scale.sign()
-        return (self.scale > 0) - (self.scale < 0)
-
-    def _call(self, x: Tensor) -> Tensor:
-        return self.loc + self.scale * x
-
-    def _inverse(self, y: Tensor) -> Tensor:
-        return (y - self.loc) / self.scale
-
-    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
-        if torch.is_tensor(self.scale):
-            found = torch.abs(self.scale).log().expand(torch.broadcast_shapes(x.shape, self.scale.shape))
-        else:
-            found = torch.full_like(x, math.log(abs(self.scale)))
-        return sum_rightmost(found, self._event_dim)
-
-    def forward_shape(self, shape: Sequence[int]) -> Sequence[int]:
-        others = (getattr(value, "shape", ()) for value in (self.loc, self.scale))
-        return torch.broadcast_shapes(shape, *others)
-
-    inverse_shape = forward_shape
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, AffineTransform):
-            return False
-        return all(torch.equal(*broadcast_all(a, b)) for a, b in ((self.loc, other.loc), (self.scale, other.scale)))
-
-    __hash__ = object.__hash__
-
-
-class CumulativeDistributionTransform(Transform):
-    """The distribution function of a distribution."""
-
-    bijective = True
-    codomain = constraints.unit_interval
-
-    def __init__(self, distribution: object, cache_size: int = 0) -> None:
-        super().__init__(cache_size)
-        self.distribution: Any = distribution
-
-    domain = property(lambda self: self.distribution.support)
-
-    def _call(self, x: Tensor) -> Tensor:
-        return self.distribution.cdf(x)
-
-    def _inverse(self, y: Tensor) -> Tensor:
-        return self.distribution.icdf(y)
-
-    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
-        return self.distribution.log_prob(x)
-
-
 class CatTransform(Transform):
     """Transforms of parts along an axis."""
 
@@ -492,7 +306,7 @@ class StackTransform(CatTransform):
 
 
 def __getattr__(name: str) -> Any:
-    """The transforms of vectors, which have a file of their own."""
+    """The transforms of elements and of vectors, which have files of their own."""
     if not name.endswith("Transform"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module("pywebgpu.distributions.vector_transforms"), name)
+    return getattr(import_module("pywebgpu.distributions"), name)

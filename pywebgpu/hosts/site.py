@@ -98,7 +98,6 @@ LATER = (
     "devices/pool.py",
     "distributions/",
     "display/",
-    "export.py",
     "exporter/",
     "func/",
     "handlers.py",

@@ -160,6 +160,12 @@ def test_archives_hold_the_library_once(pages: site.Site, names: tuple[str, ...]
     ]
 
 
+def test_every_part_that_comes_later_is_there() -> None:
+    names = [path.relative_to(ROOT / "pywebgpu").as_posix() for path in (ROOT / "pywebgpu").rglob("*.*")]
+    names += [path.relative_to(ROOT).as_posix() for path in (ROOT / "js_bridge").iterdir()]
+    assert [part for part in site.LATER if not any(name.startswith(part) for name in names)] == []
+
+
 def test_rest_of_the_library_comes_when_it_is_imported(
     pages: site.Site, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
