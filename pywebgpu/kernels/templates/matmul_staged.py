@@ -337,14 +337,17 @@ class Tiled(Protocol):
 
 def multiply(sides: Sequence[Tiled], steps: Steps, part: Sym, step: Callable[[], None], build: Builder) -> None:
     """Goes along k, or the part of it: `step` multiplies the tiles, while the next ones are on their way."""
-    count = steps.count
+    count, start = steps.count, None
     first: Operand = 0
     last: Operand = count
     if steps.each:
-        first = build.let(ir.Index(part * steps.each), "first")
-        last = build.let(smaller(first + steps.each, count), "last")
+        start = build.let(ir.Index(part * steps.each), "first")
+        if count % steps.each:
+            first, last = start, build.let(smaller(start + steps.each, count), "last")
+        else:  # Drivers compile a loop sooner whose length they know.
+            last = steps.each
     for side in sides:
-        side.fetch(first.within(count) if isinstance(first, Var) else ZERO)
+        side.fetch(ZERO if start is None else start.within(count))
     with build.loop("at", first, last) as at:
         for side in sides:
             side.put()
@@ -352,8 +355,9 @@ def multiply(sides: Sequence[Tiled], steps: Steps, part: Sym, step: Callable[[],
         if count > 1:
             following = build.let(at + 1, "following")
             with build.if_(following < last):
+                place = following if start is None or first is start else build.let(start + following, "next")
                 for side in sides:
-                    side.fetch(following.within(count))
+                    side.fetch(place.within(count))
         step()
         build.barrier()
 
