@@ -119,6 +119,7 @@ LATER = (
     "kernels/templates/matmul_subgroups.py",
     "linalg.py",
     "kernels/gamma.py",
+    "kernels/neighbours.py",
     "kernels/templates/attention_gradient.py",
     "ldl_factors.py",
     "lu_factors.py",
