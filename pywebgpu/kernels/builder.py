@@ -355,7 +355,10 @@ class Builder:
         if node.op is pointwise.iota:
             return ir.construct(type, ir.Index(at[node.attrs["axis"]]))
         words = [self.value(source, ()) for source in node.inputs]
-        return self.let(ir.call("p_philox", U32, ir.Index(flat), *words))
+        index: Expr = ir.Index(flat)
+        # 0, which is not known to be: of draws that are the same in all lanes LLVM reasons for seconds (llvmpipe).
+        index = index + ir.LANE // 65536 if flat.is_constant else index
+        return self.let(ir.call("p_philox", U32, index, *words))
 
     def _guarded(self, node: Node, inner: Coords, bounds: Sequence[Any]) -> Expr:
         source = node.inputs[0]
