@@ -337,17 +337,14 @@ class Tiled(Protocol):
 
 def multiply(sides: Sequence[Tiled], steps: Steps, part: Sym, step: Callable[[], None], build: Builder) -> None:
     """Goes along k, or the part of it: `step` multiplies the tiles, while the next ones are on their way."""
-    count, start = steps.count, None
+    count = steps.count
     first: Operand = 0
     last: Operand = count
     if steps.each:
-        start = build.let(ir.Index(part * steps.each), "first")
-        if count % steps.each:
-            first, last = start, build.let(smaller(start + steps.each, count), "last")
-        else:  # Drivers compile a loop sooner whose length they know.
-            last = steps.each
+        first = build.let(ir.Index(part * steps.each), "first")
+        last = build.let(smaller(first + steps.each, count), "last")
     for side in sides:
-        side.fetch(ZERO if start is None else start.within(count))
+        side.fetch(first.within(count) if isinstance(first, Var) else ZERO)
     with build.loop("at", first, last) as at:
         for side in sides:
             side.put()
@@ -355,9 +352,8 @@ def multiply(sides: Sequence[Tiled], steps: Steps, part: Sym, step: Callable[[],
         if count > 1:
             following = build.let(at + 1, "following")
             with build.if_(following < last):
-                place = following if start is None or first is start else build.let(start + following, "next")
                 for side in sides:
-                    side.fetch(place.within(count))
+                    side.fetch(following.within(count))
         step()
         build.barrier()
 
