@@ -80,6 +80,7 @@ LATER = (
     "composites/fourier.py",
     "composites/linear_loss.py",
     "composites/pooling.py",
+    "composites/recurrence.py",
     "composites/recurrent.py",
     "composites/resample.py",
     "composites/sliding_products.py",
