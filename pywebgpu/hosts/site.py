@@ -80,6 +80,7 @@ LATER = (
     "composites/fourier.py",
     "composites/linear_loss.py",
     "composites/pooling.py",
+    "composites/quasi_newton.py",
     "composites/recurrence.py",
     "composites/recurrent.py",
     "composites/resample.py",
