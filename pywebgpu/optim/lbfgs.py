@@ -117,7 +117,8 @@ class _Search:
             state["H_diag"] = product / change.dot(change)
         scale = state["H_diag"]
         if not dirs:
-            return -gradient * scale
+            scaled: tensor.Tensor = -gradient * scale
+            return scaled
         found: tensor.Tensor = apply(quasi_newton.direction_of, gradient, scale, *dirs, *steps, *ro)
         return found
 

@@ -99,19 +99,22 @@ class TensorBase:
 
     def _view(self, op: Movement, **attrs: Any) -> Tensor:
         """A tensor that shares this one's storage."""
-        own = self._node
-        if op is movement.slice_ and walk.base(own).buffer is not None and not own.requires:
-            node = indexing.slice_of_data(own, **attrs)
-        else:
-            node = op(own, **attrs)
+        return self._views(((op, attrs),))
+
+    def _views(self, steps: view.Path) -> Tensor:
+        """The same after several views."""
+        own = node = self._node
+        for op, attrs in steps:
+            if op is movement.slice_ and not node.requires and walk.base(node).buffer is not None:
+                node = indexing.slice_of_data(node, **attrs)
+            else:
+                node = op(node, **attrs)
         kind = self._class()
         made = kind.__new__(kind)
         made._storage = self._storage
-        made._path = (*self._path, (op, attrs))
-        made._base = self if self._base is None else self._base
-        made._cached = (self._storage.version, node)
+        made._path, made._base = (*self._path, *steps), self if self._base is None else self._base
+        made._cached, made._history = (self._storage.version, node), self._history
         made._accumulator, made._flag, made._grad = None, False, None
-        made._history = self._history
         if used.inference and self._inference:
             made._inference = True
         if self._of_several:
