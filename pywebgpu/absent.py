@@ -193,9 +193,18 @@ NAMES: dict[str, tuple[tuple[str, str], ...]] = {
             "there is one process and one device",
             "DistributedSampler",
         ),
+    ),
+    "autograd.graph": (
         (
-            "it is not written yet: torch.autograd.Function can add it",
-            "StackDataset",
+            "there is one device and no stream of its own: gradients are added up in order",
+            "region_activation_memory_budget set_override_stale_capture_stream "
+            "set_warn_on_accumulate_grad_stream_mismatch",
+        ),
+    ),
+    "return_types": (
+        (
+            "results are tuples with _fields, which trees of values know",
+            "all_return_types pytree_register_structseq",
         ),
     ),
     "utils.checkpoint": (

@@ -22,7 +22,7 @@ NO_LEAF = (
 )
 
 
-def check(grad: Any, tensor: Any) -> None:
+def check(grad: TensorBase, tensor: TensorBase) -> None:
     """Raises TypeError for a gradient that is no tensor, RuntimeError for one of another shape, dtype or device."""
     if not hasattr(grad, "_storage"):
         raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(grad).__name__}")

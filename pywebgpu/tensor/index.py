@@ -402,6 +402,11 @@ def _value(view: TensorBase, value: object, *, strict: bool = False) -> Node:
 def _copied(node: Node, shape: Shape) -> Node:
     """Broadcast to the shape of what it is written to."""
     given = indexing.without_leading(node.spec.shape, len(shape))
+    if len(given) > len(shape):
+        raise ShapeError(
+            f"The number of elements in the target shape {list(shape)} is smaller than that of the value's shape "
+            f"{list(node.spec.shape)}"
+        )
     if not indexing.fits(given, shape):
         padded = (1,) * (len(shape) - len(given)) + given
         axis, have, want = next(

@@ -24,6 +24,7 @@ LAYERS = (
         "locking",
         "lazy",
         "rare_names",
+        "return_types",
         "settings",
         "atomic",
         "documents",
@@ -88,7 +89,7 @@ LATE = {"runtime/program_cache.py"}  # A page's archive leaves out what it impor
 # An optional package, and the units that may import it: as a file starts, and inside a function as well.
 OPTIONAL = {
     "wgpu": (
-        {"devices/native.py", "devices/native_pass.py", "devices/loaded.py"},
+        {"devices/native.py", "devices/native_pass.py", "devices/native_read.py", "devices/loaded.py"},
         {"devices/native.py", "devices/adapters.py"},
     ),
     "numpy": (

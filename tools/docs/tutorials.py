@@ -1,6 +1,6 @@
 """The tutorials: a page for each program of demos/gallery, with its text, its source and a way to run it.
 
-The text lies beside the program (boundary.md, boundary.py) and holds no code: its marks say how far the program goes on.
+The text lies beside the program (boundary.md, boundary.py), without its code: marks say how far the program goes on.
 """
 
 import ast
@@ -12,8 +12,8 @@ GALLERY = Path(__file__).parents[2] / "demos" / "gallery"
 LEAD = """# Tutorials
 
 Each of these is one file, and a whole program: it runs natively (`python demos/gallery/NAME.py`), in Node
-(`python -m pywebgpu node demos/gallery/NAME.py`) and in the editor of the page. *Run* under its last lines opens the whole
-program in an editor, in place, where it can be changed.
+(`python -m pywebgpu node demos/gallery/NAME.py`) and in the editor of the page. *Run* under the last lines opens the
+whole program in an editor, in place, where it can be changed.
 """
 MARK = re.compile(r"^<!-- (?:code to: (?P<line>.+)|the rest) -->$", re.MULTILINE)
 
