@@ -19,9 +19,8 @@ from pywebgpu.composites import arithmetic, wide
 from pywebgpu.devices.base import Device
 from pywebgpu.dtypes import DType, Kind
 from pywebgpu.errors import ShapeError
-from pywebgpu.ir import walk
 from pywebgpu.ir.graph import Movement, Node, thread_state, used
-from pywebgpu.ops import indexing, movement, pointwise
+from pywebgpu.ops import pointwise
 from pywebgpu.runtime import executor
 from pywebgpu.runtime.storage import Storage
 from pywebgpu.shapes import Shape
@@ -105,12 +104,8 @@ class TensorBase:
 
     def _views(self, steps: view.Path) -> Tensor:
         """The same after several views."""
-        own = node = self._node
-        for op, attrs in steps:
-            if op is movement.slice_ and not node.requires and walk.base(node).buffer is not None:
-                node = indexing.slice_of_data(node, **attrs)
-            else:
-                node = op(node, **attrs)
+        own = self._node
+        node = view.taken(own, steps)
         kind = self._class()
         made = kind.__new__(kind)
         made._storage = self._storage

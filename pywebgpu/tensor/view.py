@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import prod
 
 from pywebgpu.dtypes import bool_, int32
+from pywebgpu.ir import walk
 from pywebgpu.ir.graph import HOST, Attrs, Movement, Node, Reinterpretation, Spec, host
 from pywebgpu.ops import indexing, movement, pointwise, reduction
 from pywebgpu.shapes import Shape, strides
@@ -29,6 +30,16 @@ def through(node: Node, path: Path) -> Node:
     """What a chain of views shows of a value."""
     for op, attrs in path:
         node = op(node, **attrs)
+    return node
+
+
+def taken(node: Node, path: Path) -> Node:
+    """The same where a view is taken: slices of data start at numbers of the host."""
+    for op, attrs in path:
+        if op is movement.slice_ and not node.requires and walk.base(node).buffer is not None:
+            node = indexing.slice_of_data(node, **attrs)
+        else:
+            node = op(node, **attrs)
     return node
 
 
