@@ -292,7 +292,8 @@ class Builder:
         """Loads of elements at flat positions, of a value that is in memory with a word for each; none of another."""
         if not self.has_buffer(node) or self._read_format(node).per_word > 1:
             return []
-        return [self._loaded(node, at) for at in ats]
+        array = self.buffer(node)
+        return [array[ir.Index(at)] for at in ats]
 
     def value(self, node: Node, at: Coords) -> Expr:
         """The node's element at `at`: a variable or a constant."""
@@ -354,7 +355,10 @@ class Builder:
         if node.op is pointwise.iota:
             return ir.construct(type, ir.Index(at[node.attrs["axis"]]))
         words = [self.value(source, ()) for source in node.inputs]
-        return self.let(ir.call("p_philox", U32, ir.Index(flat), *words))
+        index: Expr = ir.Index(flat)
+        # 0, which is not known to be: of draws that are the same in all lanes LLVM reasons for seconds (llvmpipe).
+        index = index + ir.LANE // 65536 if flat.is_constant else index
+        return self.let(ir.call("p_philox", U32, index, *words))
 
     def _guarded(self, node: Node, inner: Coords, bounds: Sequence[Any]) -> Expr:
         source = node.inputs[0]
