@@ -1,20 +1,21 @@
 /**
  * The bridge: a device, its memory and the Programs on it. It sees no op, no shape and no dtype.
  *
- * Buffers go by numbers that the caller chooses. Calls take effect in the order in which they are made, also while a
- * Program's pipelines still compile: what comes after its first run then waits behind it. What goes wrong in a queue
- * is told by the next call; what a Program that failed should have written stays spoiled until somebody writes it.
+ * Calls take effect in the order in which they are made, also while a Program's pipelines still compile: what comes
+ * after its first run then waits behind it. What goes wrong in a queue is told by the next call; what a Program that
+ * failed should have written stays spoiled until somebody writes it.
  */
 
+import { CallQueue } from "./call_queue.mjs";
 import { BridgeError, as } from "./errors.mjs";
+import { Memory } from "./memory.mjs";
 import { Pool, Scratch, WORD } from "./pool.mjs";
-import { Loaded, Pipelines, VERSION, same } from "./program.mjs";
+import { Loaded, Pipelines, VERSION } from "./program.mjs";
 import { FAULT_BYTES, Reader } from "./reader.mjs";
 import { Stamps, Watch } from "./timing.mjs";
 
 const BUDGET = 2 ** 30;
 const LOSS_MS = 100; // a device that goes fails its reads first, and then says that it goes
-const FORESEEN_BYTES = 4096; // a result up to this size may be brought back before anybody asks
 const LIMITS = /** @type {const} */ ([
   "maxStorageBuffersPerShaderStage",
   "maxStorageBufferBindingSize",
@@ -35,25 +36,15 @@ const FEATURES = /** @type {GPUFeatureName[]} */ (["shader-f16", "subgroups", "t
  */
 
 export class Bridge {
-  /** @type {Map<number, Chunk>} */
-  #buffers = new Map();
   /** @type {Map<number, Loaded>} */
   #programs = new Map();
-  /** @type {Map<number, BridgeError>} buffers whose value never came to be */
-  #spoiled = new Map();
-  /** @type {{ act: () => void, ready: Promise<void> | null }[]} */
-  #waiting = [];
+  #calls = new CallQueue((error) => {
+    this.#trouble ??= as("device", error);
+  });
   /** @type {BridgeError | null} */
   #trouble = null;
   /** @type {BridgeError | null} */
   #lost = null;
-  /** @type {{ program: Loaded, outputs: ArrayLike<number> } | null} */
-  #last = null;
-  /** @type {{ id: number, reading: ReturnType<Reader["encode"]>, program: Loaded } | null} on its way since the last run */
-  #foreseen = null;
-  /** @type {{ program: Loaded, groups: GPUBindGroup[], source: Chunk, reading: ReturnType<Reader["encode"]>, commands: GPUCommandBuffer } | null} a run to come */
-  #ahead = null;
-  #mayFault = false;
   #serial = 0;
   /** @type {(Stamps | Watch | null)[] | null} of the runs since `time`, in their order */
   #timed = null;
@@ -94,6 +85,7 @@ export class Bridge {
     const usage = GPUBufferUsage.STORAGE | GPUBufferUsage.COPY_SRC | GPUBufferUsage.COPY_DST;
     this.pool = new Pool((size) => this.create(size, usage), (chunk) => this.destroy(chunk), BUDGET);
     this.scratch = new Scratch(this.pool);
+    this.memory = new Memory(this.pool);
     this.fault = this.create(FAULT_BYTES, usage).buffer;
     this.reader = new Reader(this);
     this.pipelines = new Pipelines(this);
@@ -127,18 +119,17 @@ export class Bridge {
 
   /** Gives the number `id` memory that holds whatever lay there. @param {number} id @param {number} bytes */
   alloc(id, bytes) {
-    this.#inOrder(() => this.#make(id, bytes));
+    this.#calls.inOrder(() => void this.memory.make(id, bytes));
   }
 
   /** Zeros: all of a buffer, which is made where it is not there. @param {number} id @param {number} bytes */
   clear(id, bytes) {
-    this.#inOrder(() => this.#clear(id, bytes));
+    this.#calls.inOrder(() => this.#clear(id, bytes));
   }
 
   /** @param {number} id */
   free(id) {
-    if (this.#waiting.length) this.#defer(() => this.#free(id));
-    else this.#free(id);
+    this.#calls.inOrder(() => this.memory.free(id));
   }
 
   /**
@@ -151,8 +142,8 @@ export class Bridge {
       this.#patch(id, data, offset);
       return;
     }
-    const kept = this.#waiting.length ? data.slice() : data;
-    this.#inOrder(() => this.#write(id, kept, offset));
+    const kept = this.#calls.isEmpty ? data : data.slice();
+    this.#calls.inOrder(() => this.#write(id, kept, offset));
   }
 
   /** Bytes that are no whole words. What comes after waits until they are there. @param {number} id @param {Uint8Array} data @param {number} offset */
@@ -167,7 +158,7 @@ export class Bridge {
     const ready = this.read(id, whole.byteLength, merge, begin).catch((error) => {
       this.#trouble ??= as("device", error);
     });
-    this.#defer(() => this.#write(id, whole, begin), ready);
+    this.#calls.defer(() => this.#write(id, whole, begin), ready);
   }
 
   /**
@@ -179,7 +170,7 @@ export class Bridge {
    */
   read(id, bytes, use = /** @type {any} */ ((/** @type {Uint8Array} */ found) => found.slice()), offset = 0) {
     return new Promise((resolve, reject) => {
-      this.#inOrder(() => void this.#read(id, bytes, use, offset).then(resolve, reject));
+      this.#calls.inOrder(() => void this.#read(id, bytes, use, offset).then(resolve, reject));
     });
   }
 
@@ -224,11 +215,11 @@ export class Bridge {
 
   /** @param {number} id */
   drop(id) {
-    this.#inOrder(() => {
+    this.#calls.inOrder(() => {
       const program = this.#programs.get(id);
       if (!program) return;
       this.#programs.delete(id);
-      if (this.#ahead?.program === program) this.#dropAhead();
+      this.reader.drop(program);
       program.release();
       this.scratch.give(program.scratch.values());
     });
@@ -248,12 +239,12 @@ export class Bridge {
    */
   run(id, inputs, outputs, numbers) {
     const program = this.#program(id);
-    if (program.isReady && !this.#waiting.length) {
+    if (program.isReady && this.#calls.isEmpty) {
       this.#run(program, inputs, outputs, numbers);
       return;
     }
     const [given, wanted, words] = [Array.from(inputs), Array.from(outputs), numbers.slice()];
-    this.#defer(() => this.#run(program, given, wanted, words), program.ready);
+    this.#calls.defer(() => this.#run(program, given, wanted, words), program.ready);
   }
 
   /** How many host numbers, inputs and outputs a Program has. @param {number} id */
@@ -264,7 +255,7 @@ export class Bridge {
 
   /** Whether the runs from now on are timed: a pass a step, which costs more than one pass for all of them. @param {boolean} on */
   time(on) {
-    this.#inOrder(() => {
+    this.#calls.inOrder(() => {
       this.#timed = on ? [] : null;
     });
   }
@@ -279,7 +270,7 @@ export class Bridge {
 
   /** Settles when all that was queued is done. */
   async settle() {
-    await new Promise((resolve) => this.#inOrder(() => resolve(null)));
+    await new Promise((resolve) => this.#calls.inOrder(() => resolve(null)));
     await this.gpu.queue.onSubmittedWorkDone();
     this.check();
   }
@@ -291,70 +282,34 @@ export class Bridge {
     this.counters.device_bytes = 0;
   }
 
-  // Order
-
-  /** Now, or after what waits. @param {() => void} act */
-  #inOrder(act) {
-    if (this.#waiting.length) this.#defer(act);
-    else act();
-  }
-
-  /** @param {() => void} act @param {Promise<void> | null} ready */
-  #defer(act, ready = null) {
-    this.#waiting.push({ act, ready });
-    if (this.#waiting.length === 1) void this.#drain();
-  }
-
-  async #drain() {
-    for (let at = 0; at < this.#waiting.length; at++) {
-      const { act, ready } = this.#waiting[at];
-      if (ready) await ready;
-      try {
-        act();
-      } catch (error) {
-        this.#trouble ??= as("device", error);
-      }
-    }
-    this.#waiting.length = 0;
-  }
-
   // What happens in order
 
   /** @param {number} id @param {Uint8Array} data @param {number} offset */
   #write(id, data, offset) {
-    try {
-      const chunk = this.#buffers.get(id) ?? this.#make(id, data.byteLength);
-      if (this.#foreseen?.id === id) this.#forget();
+    this.memory.write(id, data.byteLength, (chunk) => {
+      this.reader.forget(chunk);
       this.gpu.queue.writeBuffer(chunk.buffer, offset, /** @type {Uint8Array<ArrayBuffer>} */ (data));
-      if (!offset) this.#spoiled.delete(id);
-    } catch (error) {
-      this.#spoiled.set(id, as("device", error));
-    }
+      if (!offset) this.memory.restore(id);
+    });
   }
 
   /** @param {number} id @param {number} bytes */
   #clear(id, bytes) {
-    try {
-      const chunk = this.#buffers.get(id) ?? this.#make(id, bytes);
-      if (this.#foreseen?.id === id) this.#forget();
+    this.memory.write(id, bytes, (chunk) => {
+      this.reader.forget(chunk);
       const encoder = this.gpu.createCommandEncoder();
       encoder.clearBuffer(chunk.buffer);
       this.gpu.queue.submit([encoder.finish()]);
-      this.#spoiled.delete(id);
-    } catch (error) {
-      this.#spoiled.set(id, as("device", error));
-    }
+      this.memory.restore(id);
+    });
   }
 
   /** @param {Loaded} program @param {ArrayLike<number>} inputs @param {ArrayLike<number>} outputs @param {Uint32Array} numbers */
   #run(program, inputs, outputs, numbers) {
     const timed = this.#timed?.length;
-    const failed = program.error ?? this.#spoiledBy(inputs) ?? this.#tryRun(program, inputs, outputs, numbers);
+    const failed = program.error ?? this.memory.spoiledBy(inputs) ?? this.#tryRun(program, inputs, outputs, numbers);
     if (this.#timed?.length === timed) this.#timed?.push(null); // A run that never was keeps its position.
-    for (let i = 0; i < outputs.length && (failed || this.#spoiled.size); i++) {
-      if (failed) this.#spoiled.set(outputs[i], failed);
-      else this.#spoiled.delete(outputs[i]);
-    }
+    this.memory.settle(outputs, failed);
   }
 
   /** @param {Loaded} program @param {ArrayLike<number>} inputs @param {ArrayLike<number>} outputs @param {Uint32Array} numbers */
@@ -364,158 +319,46 @@ export class Bridge {
     const stamps = this.#timed && hasClock ? new Stamps(this.gpu, wire.steps.length) : null;
     const start = performance.now();
     try {
-      for (let i = 0; i < inputs.length; i++) chunks[program.inputs[i]] = this.#chunk(inputs[i]);
-      for (let i = 0; i < outputs.length; i++) {
-        const buffer = program.outputs[i];
-        chunks[buffer] = this.#buffers.get(outputs[i]) ?? this.#make(outputs[i], wire.sizes[buffer]);
-      }
-      this.#forget();
-      this.#last = { program, outputs: Array.from(outputs) };
-      this.#mayFault ||= program.faults;
+      for (let i = 0; i < inputs.length; i++) chunks[program.inputs[i]] = this.memory.chunk(inputs[i]);
+      const written = program.outputs.map((buffer, i) => (chunks[buffer] = this.memory.found(outputs[i], wire.sizes[buffer])));
+      this.reader.begin(program, written);
       const groups = program.bind(numbers);
-      if (wire.steps.length) this.#submit(program, outputs, groups, stamps);
+      if (wire.steps.length) this.#submit(program, written, groups, stamps);
       this.#timed?.push(stamps ?? new Watch(this.gpu, start));
-      this.#foreseen?.reading.start();
+      this.reader.startForeseen();
       return null;
     } catch (error) {
       return as("device", error);
     }
   }
 
-  /** @param {Loaded} program @param {ArrayLike<number>} outputs @param {GPUBindGroup[]} groups @param {Stamps | null} stamps */
+  /** @param {Loaded} program @param {Chunk[]} outputs @param {GPUBindGroup[]} groups @param {Stamps | null} stamps */
   #submit(program, outputs, groups, stamps) {
-    let commands = stamps ? null : this.#adopt(program, outputs, groups);
+    let commands = stamps ? null : this.reader.adopt(program, outputs, groups);
     if (!commands) {
       const encoder = this.gpu.createCommandEncoder();
       program.encode(encoder, groups, stamps);
-      this.#foresee(program, outputs, encoder);
+      this.reader.foresee(program, outputs, encoder);
       commands = encoder.finish();
     }
     this.gpu.queue.submit([commands]);
-    program.note(groups, Array.from(outputs, (id) => this.#chunk(id)));
+    program.note(groups, outputs);
     this.counters.dispatches += program.wire.steps.length;
     this.counters.submits++;
   }
 
-  /**
-   * Encodes the next run of a Program that is run again and again, as it will probably be, while the device is busy.
-   * @param {Loaded} program
-   */
-  #encodeAhead(program) {
-    const found = program.foretold();
-    if (!found || !program.wanted || this.#timed) return;
-    this.#dropAhead();
-    const { output, bytes } = program.wanted;
-    const source = found.outputs[output];
-    const encoder = this.gpu.createCommandEncoder();
-    program.encode(encoder, found.groups);
-    const reading = this.reader.encode(encoder, source.buffer, bytes, program.faults);
-    this.#ahead = { program, groups: found.groups, source, reading, commands: encoder.finish() };
-  }
-
-  /** The commands of a run that were encoded ahead. @param {Loaded} program @param {ArrayLike<number>} outputs @param {GPUBindGroup[]} groups */
-  #adopt(program, outputs, groups) {
-    const ahead = this.#ahead;
-    const { wanted } = program;
-    if (ahead?.program !== program) return null;
-    const { reading, source } = ahead;
-    const isRead = wanted?.bytes === reading.bytes && this.#chunk(outputs[wanted.output]) === source;
-    if (!isRead || reading.withFault !== this.#mayFault || !same(ahead.groups, groups)) {
-      this.#dropAhead();
-      return null;
-    }
-    this.#ahead = null;
-    this.#mayFault = false;
-    this.#foreseen = { id: outputs[wanted.output], reading, program };
-    return ahead.commands;
-  }
-
-  #dropAhead() {
-    void this.#ahead?.reading.discard();
-    this.#ahead = null;
-  }
-
-  /** What was read after a Program's last run is brought along with this one. @param {Loaded} program @param {ArrayLike<number>} outputs @param {GPUCommandEncoder} encoder */
-  #foresee(program, outputs, encoder) {
-    if (!program.wanted) return;
-    const { output, bytes } = program.wanted;
-    const reading = this.reader.encode(encoder, this.#chunk(outputs[output]).buffer, bytes, this.#mayFault);
-    this.#mayFault = false;
-    this.#foreseen = { id: outputs[output], reading, program };
-  }
-
-  /** Nobody read what was foreseen: it is not foreseen again. */
-  #forget() {
-    if (!this.#foreseen) return;
-    const { reading, program } = this.#foreseen;
-    this.#mayFault ||= reading.withFault;
-    program.wanted = null;
-    this.#foreseen = null;
-    void reading.discard();
-  }
-
-  /** @param {ArrayLike<number>} ids */
-  #spoiledBy(ids) {
-    if (!this.#spoiled.size) return null;
-    for (let i = 0; i < ids.length; i++) {
-      const error = this.#spoiled.get(ids[i]);
-      if (error) return error;
-    }
-    return null;
-  }
-
   /** @template T @param {number} id @param {number} bytes @param {(bytes: Uint8Array) => T} use @param {number} offset */
   async #read(id, bytes, use, offset) {
-    const spoiled = this.#lost ?? this.#spoiled.get(id);
+    const spoiled = this.#lost ?? this.memory.spoiledBy([id]);
     if (spoiled) throw spoiled;
-    const foreseen = this.#foreseen;
-    const isForeseen = foreseen?.id === id && foreseen.reading.bytes === bytes && !offset;
-    if (isForeseen) this.#foreseen = null;
-    else if (foreseen?.reading.withFault) this.#forget(); // A fault is told by the next read, and that is this one.
-    if (isForeseen && !this.#waiting.length) this.#encodeAhead(foreseen.program);
-    const reading = isForeseen ? foreseen.reading : this.#startReading(id, bytes, offset);
+    const isIdle = this.#calls.isEmpty && !this.#timed;
+    const reading = this.reader.read(bytes ? this.memory.chunk(id) : null, bytes, offset, isIdle);
     const found = await reading?.finish(use).catch(async (error) => {
       if (!this.#lost && error.kind === "device") await Promise.race([this.gpu.lost, new Promise((done) => setTimeout(done, LOSS_MS))]);
       throw this.#lost ?? error;
     });
     this.check();
     return reading ? /** @type {T} */ (found) : use(new Uint8Array());
-  }
-
-  /** @param {number} id @param {number} bytes @param {number} offset */
-  #startReading(id, bytes, offset) {
-    if (!bytes && !this.#mayFault) return null;
-    const encoder = this.gpu.createCommandEncoder();
-    const reading = this.reader.encode(encoder, bytes ? this.#chunk(id).buffer : null, bytes, this.#mayFault, offset);
-    this.#mayFault = false;
-    this.gpu.queue.submit([encoder.finish()]);
-    this.counters.submits++;
-    const output = this.#last && bytes <= FORESEEN_BYTES && !offset ? Array.prototype.indexOf.call(this.#last.outputs, id) : -1;
-    if (this.#last && output >= 0) this.#last.program.wanted = { output, bytes };
-    return reading.start();
-  }
-
-  /** @param {number} id */
-  #free(id) {
-    const chunk = this.#buffers.get(id);
-    if (!chunk) return;
-    this.#buffers.delete(id);
-    this.#spoiled.delete(id);
-    this.pool.give(chunk);
-  }
-
-  /** @param {number} id @param {number} bytes */
-  #make(id, bytes) {
-    const chunk = this.pool.take(bytes);
-    this.#buffers.set(id, chunk);
-    return chunk;
-  }
-
-  /** @param {number} id */
-  #chunk(id) {
-    const found = this.#buffers.get(id);
-    if (!found) throw new BridgeError("device", `there is no buffer ${id}`);
-    return found;
   }
 
   /** @param {number} id */

@@ -1,30 +1,148 @@
-/** Bringing bytes back: pooled staging buffers, and the fault words along where a kernel may have left some. */
+/**
+ * Bringing bytes back: pooled staging buffers, and the fault words along where a kernel may have left some.
+ *
+ * What was read after a Program's last run is brought along with its next one, in the same submit; while that is waited
+ * for, the next run is encoded as it will probably be. pywebgpu/devices/reader.py does the same.
+ */
 
 import { BridgeError, as } from "./errors.mjs";
 import { Pool } from "./pool.mjs";
+import { same } from "./program.mjs";
 
 export const FAULT_BYTES = 16;
 const BUDGET = 2 ** 26;
+const FORESEEN_BYTES = 4096; // a result up to this size may be brought back before anybody asks
 
-/** @typedef {import("./pool.mjs").Chunk} Chunk */
+/**
+ * @typedef {import("./pool.mjs").Chunk} Chunk
+ * @typedef {import("./program.mjs").Loaded} Loaded
+ */
 
 export class Reader {
+  /** A kernel may have left a fault that no read has told of. */
+  #mayFault = false;
+  /** @type {{ program: Loaded, outputs: Chunk[] } | null} the last run */
+  #last = null;
+  /** @type {{ source: Chunk, reading: Reading, program: Loaded } | null} on its way since the last run */
+  #foreseen = null;
+  /** @type {{ source: Chunk, reading: Reading, program: Loaded, groups: GPUBindGroup[], commands: GPUCommandBuffer } | null} a run to come */
+  #ahead = null;
+
   /** @param {import("./program.mjs").Host} host */
   constructor(host) {
     this.gpu = host.gpu;
     this.fault = host.fault;
+    this.counters = host.counters;
     const usage = GPUBufferUsage.MAP_READ | GPUBufferUsage.COPY_DST;
     this.staging = new Pool((size) => host.create(size, usage), (chunk) => host.destroy(chunk), BUDGET);
   }
 
+  /** Called in each run before its commands are made. @param {Loaded} program @param {Chunk[]} outputs */
+  begin(program, outputs) {
+    this.forget();
+    this.#last = { program, outputs };
+    this.#mayFault ||= program.faults;
+  }
+
+  /** What was read after a Program's last run is brought along with this one. @param {Loaded} program @param {Chunk[]} outputs @param {GPUCommandEncoder} encoder */
+  foresee(program, outputs, encoder) {
+    if (!program.wanted) return;
+    const { output, bytes } = program.wanted;
+    const source = outputs[output];
+    this.#foreseen = { source, reading: this.#encode(encoder, source, bytes, this.#mayFault), program };
+    this.#mayFault = false;
+  }
+
+  /** After the submit. */
+  startForeseen() {
+    this.#foreseen?.reading.start();
+  }
+
+  /** Nobody read what was foreseen, or `chunk` is written: it is not foreseen again. @param {Chunk | null} chunk */
+  forget(chunk = null) {
+    if (!this.#foreseen || (chunk && this.#foreseen.source !== chunk)) return;
+    const { reading, program } = this.#foreseen;
+    this.#mayFault ||= reading.withFault;
+    program.wanted = null;
+    this.#foreseen = null;
+    void reading.discard();
+  }
+
   /**
-   * Adds to `encoder` what brings a buffer's bytes to the host; call `start` on the result once that is submitted.
-   * @param {GPUCommandEncoder} encoder @param {GPUBuffer | null} source @param {number} bytes @param {boolean} withFault
+   * Encodes the next run of a Program that is run again and again, as it will probably be, while the device is busy.
+   * @param {Loaded} program
+   */
+  #encodeAhead(program) {
+    const found = program.foretold();
+    if (!found || !program.wanted) return;
+    this.#dropAhead();
+    const { output, bytes } = program.wanted;
+    const source = found.outputs[output];
+    const encoder = this.gpu.createCommandEncoder();
+    program.encode(encoder, found.groups);
+    const reading = this.#encode(encoder, source, bytes, program.faults);
+    this.#ahead = { program, groups: found.groups, source, reading, commands: encoder.finish() };
+  }
+
+  /** The commands of a run that were encoded ahead, in place of `foresee`. @param {Loaded} program @param {Chunk[]} outputs @param {GPUBindGroup[]} groups */
+  adopt(program, outputs, groups) {
+    const ahead = this.#ahead;
+    const { wanted } = program;
+    if (ahead?.program !== program) return null;
+    const { reading, source } = ahead;
+    const isRead = wanted?.bytes === reading.bytes && outputs[wanted.output] === source;
+    if (!isRead || reading.withFault !== this.#mayFault || !same(ahead.groups, groups)) {
+      this.#dropAhead();
+      return null;
+    }
+    this.#ahead = null;
+    this.#mayFault = false;
+    this.#foreseen = { source, reading, program };
+    return ahead.commands;
+  }
+
+  /** A Program goes. @param {Loaded} program */
+  drop(program) {
+    if (this.#ahead?.program === program) this.#dropAhead();
+  }
+
+  #dropAhead() {
+    void this.#ahead?.reading.discard();
+    this.#ahead = null;
+  }
+
+  /**
+   * Starts to read a buffer, or finds its bytes on their way. null where there is nothing to read.
+   * @param {Chunk | null} source null for no bytes @param {number} bytes @param {number} offset
+   * @param {boolean} isIdle whether the run that will probably come may be encoded meanwhile
+   */
+  read(source, bytes, offset, isIdle) {
+    const foreseen = this.#foreseen;
+    if (foreseen && foreseen.source === source && foreseen.reading.bytes === bytes && !offset) {
+      this.#foreseen = null;
+      if (isIdle) this.#encodeAhead(foreseen.program);
+      return foreseen.reading;
+    }
+    if (foreseen?.reading.withFault) this.forget(); // A fault is told by the next read, and that is this one.
+    if (!bytes && !this.#mayFault) return null;
+    const encoder = this.gpu.createCommandEncoder();
+    const reading = this.#encode(encoder, source, bytes, this.#mayFault, offset);
+    this.#mayFault = false;
+    this.gpu.queue.submit([encoder.finish()]);
+    this.counters.submits++;
+    const output = this.#last && source && bytes <= FORESEEN_BYTES && !offset ? this.#last.outputs.indexOf(source) : -1;
+    if (this.#last && output >= 0) this.#last.program.wanted = { output, bytes };
+    return reading.start();
+  }
+
+  /**
+   * Adds to `encoder` what brings a buffer's bytes to the host; `start` the result once that is submitted.
+   * @param {GPUCommandEncoder} encoder @param {Chunk | null} source @param {number} bytes @param {boolean} withFault
    * @param {number} offset
    */
-  encode(encoder, source, bytes, withFault, offset = 0) {
+  #encode(encoder, source, bytes, withFault, offset = 0) {
     const staging = this.staging.take(bytes + (withFault ? FAULT_BYTES : 0));
-    if (source && bytes) encoder.copyBufferToBuffer(source, offset, staging.buffer, 0, bytes);
+    if (source && bytes) encoder.copyBufferToBuffer(source.buffer, offset, staging.buffer, 0, bytes);
     if (withFault) encoder.copyBufferToBuffer(this.fault, 0, staging.buffer, bytes, FAULT_BYTES);
     return new Reading(this, staging, bytes, withFault);
   }

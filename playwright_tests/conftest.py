@@ -14,6 +14,7 @@ from pywebgpu.settings import settings
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "test-results"
+WIDTHS = {1280: 900, 390: 844}  # and heights, of what people look at
 
 _failed = pytest.StashKey[bool]()
 
@@ -63,6 +64,25 @@ def page(browser: Browser, request: pytest.FixtureRequest, troubles: list[str]) 
         found.screenshot(path=RESULTS / f"{re.sub(r'[^-.a-z0-9]+', '_', request.node.name)}.png", full_page=True)
     context.close()
     assert not troubles, "\n".join(troubles)
+
+
+def violations(page: Page) -> list[list[str]]:
+    """What shuts somebody out, by axe-core's rules: of each the rule, then the elements."""
+    page.evaluate((ROOT / "node_modules" / "axe-core" / "axe.min.js").read_text(encoding="utf-8") + ";null")
+    told = "({ id, nodes }) => [id, ...nodes.map((node) => node.html)]"
+    found: list[list[str]] = page.evaluate(f"async () => (await axe.run()).violations.map({told})")
+    return found
+
+
+def photograph(page: Page, name: str) -> None:
+    """What a visitor sees now, on a desk and on a phone, as test-results/walks/NAME-WIDTH.png: to be looked at."""
+    seen = page.viewport_size
+    for width, height in WIDTHS.items():
+        page.set_viewport_size({"width": width, "height": height})
+        page.screenshot(path=RESULTS / "walks" / f"{name}-{width}.png")
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), (name, width)
+    if seen:
+        page.set_viewport_size(seen)
 
 
 @pytest.hookimpl(wrapper=True)

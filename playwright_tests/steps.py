@@ -5,6 +5,11 @@ from playwright.sync_api import Page, expect
 LOADED, STEPPED = 90_000, 90_000  # milliseconds for Python to load, and for a first step, on a busy machine
 TINY = "?layers=1&heads=2&width=16&context=16&batch=4&rate=0.01"
 
+# How much of the page moved by itself, as browsers count it.
+SHIFTS = """globalThis.shifted = 0;
+const add = (list) => list.getEntries().forEach((entry) => (shifted += entry.hadRecentInput ? 0 : entry.value));
+new PerformanceObserver(add).observe({ type: "layout-shift", buffered: true });"""
+
 
 def begin(page: Page, address: str) -> None:
     """Opens a page and waits until it could train."""

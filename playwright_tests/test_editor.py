@@ -4,6 +4,7 @@ import re
 
 from playwright.sync_api import Page, expect
 
+from playwright_tests.conftest import photograph
 from playwright_tests.steps import LOADED, STEPPED, press
 
 TENSORS = """\
@@ -69,8 +70,22 @@ for n in range(3):
 """
 TORCH = """\
 import torch
-x = torch.ones(3, device="cuda") + torch.ones(3)
-print(x.sum().item(), torch.cuda.is_available())
+from torch import nn
+from pywebgpu.display import Live
+
+device = "cuda" if torch.cuda.is_available() else "cpu"
+model = nn.Linear(3, 1).to(device)
+optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
+x = torch.rand(64, 3, device=device)
+y = x.sum(dim=1, keepdim=True)
+with Live("A line through points") as live:
+    for _ in range(25):
+        optimizer.zero_grad()
+        loss = nn.functional.mse_loss(model(x), y)
+        loss.backward()
+        optimizer.step()
+        live.log(loss=loss.item())
+print(device, "learnt" if loss.item() < 1 else loss.item())
 """
 WRONG_SHAPE = "import pywebgpu as torch\ntorch.ones(2, 3) @ torch.ones(2)\n"
 ABSENT = "import scipy\n"
@@ -108,8 +123,10 @@ def test_editor_runs_day_one_programs(page: Page, address: str, troubles: list[s
     expect(output).to_contain_text("ModuleNotFoundError")
     finish(page)
     run(page, TORCH)
-    expect(output).to_contain_text("6.0 True", timeout=STEPPED)
+    expect(output).to_contain_text("cuda learnt", timeout=STEPPED)
+    expect(output.get_by_role("img")).to_be_visible()
     finish(page)
+    photograph(page, "5-pasted-script")
     troubles.clear()  # The packages that could not be fetched.
 
     page.goto(f"{address}#gallery")
@@ -122,7 +139,14 @@ def test_editor_runs_day_one_programs(page: Page, address: str, troubles: list[s
     before = output.locator(".shown").last.inner_html()
     board = page.locator(".board")
     board.click(position={"x": 60, "y": 120})
-    page.wait_for_function("before => [...document.querySelectorAll('.shown')].at(-1).innerHTML !== before", arg=before)
+    changed = "before => [...document.querySelectorAll('.shown')].at(-1).innerHTML !== before"
+    page.wait_for_function(changed, arg=before)
+    before = output.locator(".shown").last.inner_html()
+    board.focus()
+    for key in ("Delete", "ArrowUp", "Shift+ArrowDown", "Shift+ArrowDown", "Space"):
+        page.keyboard.press(key)
+    page.wait_for_function(changed, arg=before)
+    photograph(page, "6-drawn")
     press(page, "Stop")
     finish(page, 10_000)
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

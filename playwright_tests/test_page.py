@@ -3,18 +3,14 @@
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from playwright_tests.conftest import photograph
 from playwright_tests.load import Traffic
-from playwright_tests.steps import LOADED, STEPPED, TINY, begin, press, state
+from playwright_tests.steps import LOADED, SHIFTS, STEPPED, TINY, begin, press, state
 
 MISSING = {
     "webgpu": ("delete Navigator.prototype.gpu", "WebGPU is missing in this browser", "Chrome"),
     "adapter": ("navigator.gpu.requestAdapter = async () => null", "WebGPU finds no GPU here", "graphics acceleration"),
 }
-
-# How much of the page moved by itself, as browsers count it.
-SHIFTS = """globalThis.shifted = 0;
-const add = (list) => list.getEntries().forEach((entry) => (shifted += entry.hadRecentInput ? 0 : entry.value));
-new PerformanceObserver(add).observe({ type: "layout-shift", buffered: true });"""
 
 
 @pytest.mark.parametrize("what", MISSING)
@@ -30,6 +26,9 @@ def test_page_says_what_is_missing(page: Page, address: str, what: str, troubles
     expect(page.locator("#trouble")).to_contain_text("it trains by NumPy")
     expect(page.get_by_role("button", name="Start")).to_be_hidden()
     expect(page.get_by_role("group")).to_have_count(0)
+    page.get_by_role("tab", name="My GPU").click()
+    expect(page.locator("#measure-status")).to_have_text(f"There is nothing to test: {title}.")
+    expect(page.get_by_role("button", name="Test my GPU")).to_be_hidden()
     troubles[:] = [one for one in troubles if "numpy" not in one and "404" not in one]
 
 
@@ -49,6 +48,7 @@ def test_page_fits_a_phone(page: Page, address: str, tab: str, shown: str) -> No
         expect(page.locator("#measure-status")).to_have_text("Done", timeout=LOADED)
         for rate in ("steps/s", "GFLOP/s", "GB/s"):
             assert rate in str(page.locator("#card").get_attribute("aria-label"))
+        photograph(page, "7-my-gpu")
 
 
 def test_keys_reach_everything(page: Page, address: str) -> None:

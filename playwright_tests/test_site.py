@@ -24,7 +24,8 @@ LINK = re.compile(r"^http://localhost:\d+/some/where/index\.html\?program=[\w-]+
 PROGRAM = "import pywebgpu as torch\nprint(torch.arange(4.0).sum().item())\n"
 DOCUMENT = f"""<!doctype html><title>A page</title><link rel="icon" href="data:,">
 <script type="module" src="_static/run.mjs"></script>
-<div class="highlight-python"><pre>{PROGRAM}</pre></div><div class="highlight-python still"><pre>1 / 0</pre></div>"""
+<div class="highlight-python"><pre>{PROGRAM}</pre></div><div class="highlight-python still"><pre>1 / 0</pre></div>
+<div class="highlight-python piece"><pre>{PROGRAM}</pre></div><div class="highlight-python piece"><pre>1 / 0</pre></div>"""
 
 
 def builder() -> ModuleType:
@@ -69,7 +70,9 @@ def visitor(browser: Browser, site: str) -> Iterator[Page]:
 def test_a_program_of_the_documentation_runs_in_place(visitor: Page, site: str) -> None:
     visitor.goto(f"{site}docs/index.html")
     expect(visitor.get_by_role("link", name="Open in the editor").first).to_have_attribute("href", LINK)
-    assert visitor.get_by_role("button", name="Run").count() == visitor.locator(".highlight-python:not(.still)").count()
+    alone, pieces = (visitor.locator(f".highlight-python{kind}") for kind in (":not(.still, .piece)", ".piece"))
+    buttons = alone.count() + bool(pieces.count())  # Pieces are run as a whole.
+    assert visitor.get_by_role("button", name="Run").count() == buttons
     visitor.get_by_role("button", name="Run").first.click()
     editor = visitor.frame_locator("iframe")
     expect(editor.locator("#editor-status")).to_have_text("Ready", timeout=LOADED)

@@ -71,6 +71,8 @@ def test_all_works_where_python_cannot_be_suspended(page: Page, address: str) ->
     assert steps_done(page) == 40
     expect(page.locator("#trouble")).to_be_hidden()
 
+    page.get_by_role("tab", name="Gallery").click()
+    expect(page.locator("#pieces")).to_contain_text("stop where they first read")
     page.get_by_role("tab", name="Editor").click()
     expect(page.locator("#await")).to_be_visible()
     finish(page, LOADED)

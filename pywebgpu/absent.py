@@ -193,9 +193,11 @@ NAMES: dict[str, tuple[tuple[str, str], ...]] = {
             "there is one process and one device",
             "DistributedSampler",
         ),
+    ),
+    "return_types": (
         (
-            "it is not written yet: torch.autograd.Function can add it",
-            "StackDataset",
+            "results are tuples with _fields, which trees of values know",
+            "all_return_types pytree_register_structseq",
         ),
     ),
     "utils.checkpoint": (

@@ -9,7 +9,7 @@ from __future__ import annotations
 from math import sqrt
 from typing import TYPE_CHECKING, NoReturn
 
-from pywebgpu import dtypes, factorization
+from pywebgpu import dtypes, factorization, return_types
 from pywebgpu.autograd.function import Function, FunctionCtx
 from pywebgpu.errors import ShapeError
 from pywebgpu.tensor import functions
@@ -65,12 +65,13 @@ def ldl_factor_ex(A: Tensor, *, hermitian: bool = False, check_errors: bool = Fa
     found = factorization.run_all(_Factor, A, hermitian)
     if check_errors and bool(found[2].any()):
         raise factorization.LinAlgError("linalg.ldl_factor_ex: a block of D is zero")
-    return found
+    return return_types.of("linalg_ldl_factor_ex", found)
 
 
 def ldl_factor(A: Tensor, *, hermitian: bool = False) -> tuple[Tensor, ...]:
     """As ldl_factor_ex; a block of D that is 0 raises."""
-    return ldl_factor_ex(A, hermitian=hermitian, check_errors=True)[:2]
+    found = ldl_factor_ex(A, hermitian=hermitian, check_errors=True)[:2]
+    return return_types.of("linalg_ldl_factor", found)
 
 
 def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool = False) -> Tensor:

@@ -7,7 +7,7 @@ from importlib import import_module
 from math import ceil, inf, log2, prod
 from typing import TYPE_CHECKING, Any
 
-from pywebgpu import dtypes, factorization, lazy, shapes
+from pywebgpu import dtypes, factorization, lazy, return_types, shapes
 from pywebgpu.composites import reduce
 from pywebgpu.dtypes import DType
 from pywebgpu.errors import ShapeError
@@ -125,22 +125,6 @@ def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> T
 # What needs a factorisation: computed on the host, see factorization.py
 
 
-class _Result(tuple[object, ...]):
-    """Several tensors, with PyTorch's names for them."""
-
-    _fields: tuple[str, ...] = ()
-
-    def __getattr__(self, name: str) -> object:
-        if name in self._fields:
-            return self[self._fields.index(name)]
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-
-
-def _result(kind: str, names: str, parts: Sequence[Tensor]) -> tuple[Tensor, ...]:
-    found: tuple[Tensor, ...] = type(kind, (_Result,), {"_fields": tuple(names.split())})(parts)
-    return found
-
-
 def cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
     """The lower triangular L of A = L L^H, or its conjugate transpose."""
     factorization.require("linalg.cholesky", A, square=True)
@@ -150,7 +134,7 @@ def cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
 
 def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -> tuple[Tensor, ...]:
     """As cholesky, with a number of 0 for each matrix: one without a factor raises here."""
-    return _result("cholesky_ex", "L info", (cholesky(A, upper=upper), _no_trouble(A)))
+    return return_types.of("linalg_cholesky_ex", (cholesky(A, upper=upper), _no_trouble(A)))
 
 
 def inv(A: Tensor) -> Tensor:
@@ -161,7 +145,7 @@ def inv(A: Tensor) -> Tensor:
 
 def inv_ex(A: Tensor, *, check_errors: bool = False) -> tuple[Tensor, ...]:
     """The inverse, and a number of 0 for each matrix: one without an inverse raises here."""
-    return _result("inv_ex", "inverse info", (inv(A), _no_trouble(A)))
+    return return_types.of("linalg_inv_ex", (inv(A), _no_trouble(A)))
 
 
 def _no_trouble(A: Tensor) -> Tensor:
@@ -177,7 +161,7 @@ def det(A: Tensor) -> Tensor:
 def slogdet(A: Tensor) -> tuple[Tensor, ...]:
     """Sign and logarithm of the size of the determinant."""
     factorization.require("linalg.slogdet", A, square=True)
-    return _result("slogdet", "sign logabsdet", factorization.run_all(factorization.Slogdet, A))
+    return return_types.of("linalg_slogdet", factorization.run_all(factorization.Slogdet, A))
 
 
 def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
@@ -201,7 +185,7 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
 
 def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False) -> tuple[Tensor, ...]:
     """As solve, with a number of 0 for each matrix: one without a solution raises here."""
-    return _result("solve_ex", "result info", (solve(A, B, left=left), _no_trouble(A)))
+    return return_types.of("linalg_solve_ex", (solve(A, B, left=left), _no_trouble(A)))
 
 
 def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Tensor:
@@ -228,13 +212,13 @@ def qr(A: Tensor, mode: str = "reduced") -> tuple[Tensor, ...]:
         if R.requires_grad:
             raise RuntimeError("The derivative of linalg.qr depends on Q, which mode='r' does not compute")
         Q = create.zeros(0, dtype=A.dtype, device=str(A.device))
-    return _result("linalg_qr", "Q R", (Q, R))
+    return return_types.of("linalg_qr", (Q, R))
 
 
 def svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> tuple[Tensor, ...]:
     """U, S and V^H."""
     factorization.require("linalg.svd", A)
-    return _result("linalg_svd", "U S Vh", factorization.run_all(factorization.SVD, A, full_matrices))
+    return return_types.of("linalg_svd", factorization.run_all(factorization.SVD, A, full_matrices))
 
 
 def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
@@ -248,9 +232,7 @@ def eigh(A: Tensor, UPLO: str = "L") -> tuple[Tensor, ...]:
     factorization.require("linalg.eigh", A, square=True)
     if UPLO.upper() not in ("L", "U"):
         raise RuntimeError(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
-    return _result(
-        "linalg_eigh", "eigenvalues eigenvectors", factorization.run_all(factorization.Eigh, A, UPLO.upper())
-    )
+    return return_types.of("linalg_eigh", factorization.run_all(factorization.Eigh, A, UPLO.upper()))
 
 
 def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
@@ -330,7 +312,7 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
     if A.shape[-2] > A.shape[-1] and driver != "gelsy":
         rest = (A @ found - right).abs().square().sum(-2)
     found = found.squeeze(-1) if is_vector else found
-    return _result("linalg_lstsq", "solution residuals rank singular_values", (found, rest, rank, values))
+    return return_types.of("linalg_lstsq", (found, rest, rank, values))
 
 
 def cond(A: Tensor, p: float | str | None = None) -> Tensor:
@@ -367,7 +349,7 @@ def vander(x: Tensor, *, N: int | None = None) -> Tensor:
 def eig(A: Tensor) -> tuple[Tensor, ...]:
     """Eigenvalues and eigenvectors of any square matrix: complex64, or complex128 of double precision."""
     factorization.require("linalg.eig", A, square=True)
-    return _result("linalg_eig", "eigenvalues eigenvectors", factorization.run_all(factorization.Eig, A))
+    return return_types.of("linalg_eig", factorization.run_all(factorization.Eig, A))
 
 
 def eigvals(A: Tensor) -> Tensor:

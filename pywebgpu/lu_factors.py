@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pywebgpu import dtypes, factorization
+from pywebgpu import dtypes, factorization, return_types
 from pywebgpu.autograd.function import Function, FunctionCtx
 from pywebgpu.errors import ShapeError
 from pywebgpu.tensor import create, functions
@@ -77,7 +77,7 @@ def _over(x: Tensor, U: Tensor) -> Tensor:
 def lu_factor(A: Tensor, *, pivot: bool = True) -> tuple[Tensor, ...]:
     """L below the diagonal and U above in one matrix, and the exchanges of rows."""
     factorization.require("linalg.lu_factor", A)
-    return factorization.run_all(_LU, A, pivot)
+    return return_types.of("linalg_lu_factor", factorization.run_all(_LU, A, pivot))
 
 
 def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -> tuple[Tensor, ...]:
@@ -90,14 +90,14 @@ def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -
     info = functions.where(info > zero.shape[-1], 0, info).int()
     if check_errors and bool(info.any()):
         raise factorization.LinAlgError("linalg.lu_factor_ex: a diagonal element of U is zero")
-    return found, pivots, info
+    return return_types.of("linalg_lu_factor_ex", (found, pivots, info))
 
 
 def triangles(A: Tensor, *, pivot: bool = True) -> tuple[Tensor, ...]:
     """linalg.lu: P, L and U of A = P L U."""
     found, pivots = lu_factor(A, pivot=pivot)
     P, L, U = lu_unpack(found, pivots)
-    return P if pivot else A.new_empty(0), L, U
+    return return_types.of("linalg_lu", (P if pivot else A.new_empty(0), L, U))
 
 
 def lu_unpack(
@@ -111,9 +111,9 @@ def lu_unpack(
         raise RuntimeError("torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype.")
     P = _permutation(LU_pivots, m, LU_data) if unpack_pivots else none
     if not unpack_data:
-        return P, none, none
+        return return_types.of("lu_unpack", (P, none, none))
     L = LU_data[..., :k].tril(-1) + create.eye(m, k, dtype=LU_data.dtype, device=str(LU_data.device))
-    return P, L, LU_data[..., :k, :].triu()
+    return return_types.of("lu_unpack", (P, L, LU_data[..., :k, :].triu()))
 
 
 def _permutation(pivots: Tensor, m: int, like: Tensor) -> Tensor:
@@ -156,7 +156,8 @@ def triangular_solve(
     lead = functions.broadcast_shapes(b.shape[:-2], A.shape[:-2])
     a, right = A.expand(*lead, *A.shape[-2:]), b.expand(*lead, *b.shape[-2:])
     given = (a.mT, right, not upper) if transpose else (a, right, upper)
-    return factorization.run(factorization.SolveTriangular, *given, unitriangular), a.clone()
+    found = factorization.run(factorization.SolveTriangular, *given, unitriangular), a.clone()
+    return return_types.of("triangular_solve", found)
 
 
 def lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out: object = None) -> tuple[Tensor, ...]:
@@ -177,8 +178,7 @@ def geqrf(input: Tensor) -> tuple[Tensor, Tensor]:
         return found.swapaxes(-1, -2), factors
 
     factorization.require("geqrf", input)
-    found, factors = factorization.host("geqrf", compute, input)
-    return found, factors
+    return return_types.of("geqrf", factorization.host("geqrf", compute, input))
 
 
 def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpose: bool = False) -> Tensor:

@@ -39,7 +39,6 @@ REASONS = {
     "package": "save a state_dict",
     "quantization": "models are not quantised here",
     "quasirandom": "use torch.rand",
-    "return_types": "functions return tuples with names",
     "serialization": "use torch.save and torch.load",
     "sparse": "sparse tensors are coordinates and values here (torch.sparse_coo_tensor)",
     "storage": "use Tensor.untyped_storage",

@@ -12,6 +12,7 @@ conformance the tables of cases on all hosts against PyTorch, as one table: [--h
 opdb        PyTorch's own samples, into docs/conformance.md: [--device webgpu] [--dtype float16] [--most 8] [--errors]
 threads     20 threads that train side by side, 1,000 steps each, on device cpu: [--device webgpu] [--steps 1000]
 scripts     twelve programs as people write them, under PyTorch and here: [--device webgpu]
+loops       training loops as people write them, timed on device cpu next to PyTorch: [NAME ...]
 names       which public names of PyTorch are here, and why others are not
 soak        3,000 training steps in a host, with flat memory: [--host node] [--steps 3000]
 all         unit, lint, gpu, node and browser, each to its end; the tables of Node and Chromium side by side
@@ -113,6 +114,10 @@ def scripts(arguments: list[str]) -> bool:
     return pytest(["tests/oracle/test_scripts.py", "-n0"], arguments)
 
 
+def loops(arguments: list[str]) -> bool:
+    return run([sys.executable, "-m", "tests.loops.command", *arguments])
+
+
 def names(arguments: list[str]) -> bool:
     return run([sys.executable, "-m", "tests.names", *arguments])
 
@@ -181,6 +186,7 @@ STAGES: dict[str, Stage] = {
     "conformance": conformance,
     "opdb": opdb,
     "scripts": scripts,
+    "loops": loops,
     "names": names,
     "soak": soak,
     "fuzz-steps": fuzz_steps,

@@ -32,8 +32,11 @@ async def main(port: Any) -> None:
         await devices.open_device_async("webgpu")
         devices.set_default_device("webgpu")
     except PywebgpuError as error:
-        print(f"{error}\n", file=sys.stderr)
         await port.packages("import numpy")  # which device cpu computes with
+        how = "tensors are computed on the CPU, by NumPy"
+        if _is_missing("numpy"):
+            how += ", which this server's Pyodide lacks: pywebgpu serve --cdn takes it from the network"
+        print(f"{error}: {how}.\n", file=sys.stderr)
     editor = Editor(port)
     builtins.input = editor.ask
     port.tell(json.dumps({"is": "ready"}))

@@ -1,21 +1,18 @@
 /** The Editor tab: CodeMirror, a worker that runs what is written, and a button that stops it. */
 
-import { autocompletion, closeBrackets, closeBracketsKeymap, completionKeymap } from "@codemirror/autocomplete";
-import { defaultKeymap, history, historyKeymap, indentWithTab } from "@codemirror/commands";
-import { python } from "@codemirror/lang-python";
-import { bracketMatching, indentOnInput, indentUnit, syntaxHighlighting } from "@codemirror/language";
-import { EditorState } from "@codemirror/state";
-import { drawSelection, EditorView, highlightActiveLine, keymap, lineNumbers } from "@codemirror/view";
-import { classHighlighter } from "@lezer/highlight";
+import { autocompletion } from "@codemirror/autocomplete";
+import { EditorView, keymap } from "@codemirror/view";
 
 import { canSuspend } from "./environment.mjs";
 import { Files } from "./files.mjs";
 import { pieces, source } from "./gallery.mjs";
 import { button, element, share, startWorker } from "./page.mjs";
+import { programState, programView } from "./program_view.mjs";
 import { packed, unpacked } from "./sharing.mjs";
 import { Terminal } from "./terminal.mjs";
 import { question, widget } from "./widgets.mjs";
 
+const BESIDE = 1100; // pixels from which on the output stands beside the program: see editor.css
 const PATIENCE = 2000; // milliseconds after which a program that does not stop is ended with its Python
 const SHARED = "shared.py"; // what a link brings
 const THINKING = 1500; // milliseconds that Python may take to complete a name
@@ -59,8 +56,7 @@ let ending = 0;
 /** @type {(found: { start: number, names: string[] }) => void} */
 let completed = () => undefined;
 
-element("code", HTMLElement).replaceChildren();
-const view = new EditorView({ parent: element("code", HTMLElement) });
+const view = programView(element("code", HTMLElement));
 const files = new Files(element("files", HTMLElement), example, () => view.setState(stateOf(files.text)));
 files.show();
 view.setState(stateOf(files.text));
@@ -69,30 +65,13 @@ if (asked) await unpacked(asked).then((text) => files.open(SHARED, text)).catch(
 
 /** @param {string} doc */
 function stateOf(doc) {
-  return EditorState.create({
-    doc,
-    extensions: [
-      lineNumbers(),
-      history(),
-      drawSelection(),
-      indentOnInput(),
-      bracketMatching(),
-      closeBrackets(),
-      autocompletion({ override: [complete] }),
-      highlightActiveLine(),
-      indentUnit.of("    "),
-      python(),
-      syntaxHighlighting(classHighlighter),
-      keymap.of([
-        { key: "Mod-Enter", run: () => (run(), true) },
-        ...closeBracketsKeymap, ...completionKeymap, ...defaultKeymap, ...historyKeymap, indentWithTab,
-      ]),
-      EditorView.updateListener.of(({ docChanged, state }) => {
-        if (docChanged) files.edit(state.doc.toString());
-      }),
-      EditorView.contentAttributes.of({ "aria-label": "Program in Python", tabindex: "0" }),
-    ],
-  });
+  return programState(doc, "Program in Python", [
+    autocompletion({ override: [complete] }),
+    keymap.of([{ key: "Mod-Enter", run: () => (run(), true) }]),
+    EditorView.updateListener.of(({ docChanged, state }) => {
+      if (docChanged) files.edit(state.doc.toString());
+    }),
+  ]);
 }
 
 /** The names that Python knows for what is written, while it runs nothing. @param {import("@codemirror/autocomplete").CompletionContext} context */
@@ -171,6 +150,7 @@ function start() {
   wanted = null;
   isRunning = true;
   show("Running …");
+  if (innerWidth < BESIDE) element("output-heading", HTMLElement).scrollIntoView();
 }
 
 function stop() {

@@ -1,5 +1,6 @@
 /** The Gallery tab: programs to open in the editor. None runs by itself. */
 
+import { canSuspend } from "./environment.mjs";
 import { element } from "./page.mjs";
 
 /** @typedef {{ name: string, title: string, about: string }} Piece */
@@ -28,7 +29,7 @@ async function load(address) {
 export async function showGallery() {
   const place = element("pieces", HTMLElement);
   try {
-    place.replaceChildren(...(await pieces()).map(card));
+    place.replaceChildren(...(canSuspend ? [] : [notice()]), ...(await pieces()).map(card));
   } catch (error) {
     place.textContent = `The gallery cannot be loaded: ${error instanceof Error ? error.message : error}`;
   }
@@ -41,4 +42,12 @@ function card({ name, title, about }) {
   const heading = Object.assign(document.createElement("h2"), { textContent: title });
   made.append(image, heading, Object.assign(document.createElement("p"), { textContent: about }));
   return made;
+}
+
+/** What is to be known where Python cannot wait for the GPU. */
+function notice() {
+  const textContent =
+    "These programs read what the GPU computes without await, as any Python does. This browser lacks JavaScript Promise Integration, so they stop where they first read: " +
+    "a recent Chrome or Edge runs them. The Train tab works here as well.";
+  return Object.assign(document.createElement("p"), { className: "notice", textContent });
 }

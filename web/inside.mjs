@@ -1,15 +1,19 @@
-/** What is inside the model while it learns: where it looks, what it expects next, its weights, and its source. */
+/** What is inside the model while it learns: where it looks, what it expects next, its weights, its characters, and its source. */
 
+import { Drift, legend } from "./drift.mjs";
 import { button, element } from "./page.mjs";
 
 /**
  * maps: of each head, a byte for each pair of characters, the looking one first.  sizes: part, weights, gradients.
+ * embedding: a float32 for each letter and each of its numbers.
  * @typedef {{ step: number, text: string, heads: number, maps: string, next: [string, number][], sizes: [string, number, number][],
+ *   letters: string[], embedding: string,
  *   cost: { dispatches: number, submits: number }, ms: number }} Look
  */
 
 const CONTENT = `
-  <p id="inside-cost"></p>
+  <p id="inside-cost">Attention, probabilities, weights and embeddings of your model appear here once it trains.</p>
+  <div id="inside-panes" hidden>
   <div class="panes">
     <section><h2>Next character</h2><p id="inside-text"></p><ol id="inside-next"></ol></section>
     <section><h2>Weights and gradients</h2>
@@ -19,9 +23,15 @@ const CONTENT = `
   </div>
   <section><h2>Attention</h2><div id="inside-maps"></div>
     <p>A row for each character of the text above, from its first; what it looks at is dark. Nothing looks ahead.</p>
-  </section>`;
+  </section>
+  <section id="inside-embedding"><h2>Embeddings</h2><div id="inside-drift"></div>
+    <p class="kinds">${legend}</p><p id="inside-since"></p>
+  </section>
+  </div>`;
 
 export class Inside {
+  #drift = new Drift();
+
   constructor() {
     const style = Object.assign(document.createElement("link"), { rel: "stylesheet", href: new URL("inside.css", import.meta.url).href });
     document.head.append(style);
@@ -30,19 +40,33 @@ export class Inside {
   }
 
   /** @param {Look} look */
-  show({ step, text, heads, maps, next, sizes, cost, ms }) {
+  show({ step, text, heads, maps, next, sizes, letters, embedding, cost, ms }) {
+    element("inside-panes", HTMLElement).hidden = false;
     const count = (/** @type {number} */ n, /** @type {string} */ word) => `${n.toLocaleString("en")} ${word}${n === 1 ? "" : word === "dispatch" ? "es" : "s"}`;
     const took = ms ? `: ${count(cost.dispatches, "dispatch")}, ${count(cost.submits, "submit")}, ${ms.toFixed(ms < 10 ? 1 : 0)} ms` : "";
     element("inside-cost", HTMLElement).textContent = `Step ${step.toLocaleString("en")}${took}`;
     element("inside-text", HTMLElement).textContent = next.length ? `After “${shown(text)}” it expects` : "This model has no attention as the demo's has it.";
     element("inside-next", HTMLElement).replaceChildren(...next.map(([letter, share]) => bar("li", shown(letter), `${(100 * share).toFixed(1)} %`, share)));
     this.#showSizes(sizes);
-    const bytes = Uint8Array.from(atob(maps), (letter) => letter.charCodeAt(0));
+    this.#showDrift(step, letters, new Float32Array(unpacked(embedding).buffer));
+    const bytes = unpacked(maps);
     const length = text.length;
     const figures = Array.from({ length: bytes.length / length ** 2 || 0 }, (_, head) =>
       map(bytes.subarray(head * length ** 2, (head + 1) * length ** 2), text, `Layer ${Math.floor(head / heads) + 1}, head ${(head % heads) + 1}`),
     );
     element("inside-maps", HTMLElement).replaceChildren(...figures);
+  }
+
+  /** @param {number} step @param {string[]} letters @param {Float32Array} values */
+  #showDrift(step, letters, values) {
+    element("inside-embedding", HTMLElement).hidden = !letters.length;
+    if (!letters.length) return;
+    const place = element("inside-drift", HTMLElement);
+    const embedding = { letters, width: values.length / letters.length, values };
+    const { svg, since } = this.#drift.draw(embedding, step, shown, Math.min(Math.max(place.clientWidth, 240), 720));
+    place.innerHTML = svg;
+    element("inside-since", HTMLElement).textContent =
+      `Characters along the two directions in which their embeddings differ most: those used alike come together. A trail begins where one was at step ${since.toLocaleString("en")}.`;
   }
 
   /** @param {[string, number, number][]} sizes */
@@ -57,6 +81,9 @@ export class Inside {
     element("inside-sizes", HTMLTableElement).tBodies[0].replaceChildren(...rows);
   }
 }
+
+/** @param {string} packed base64 */
+const unpacked = (packed) => Uint8Array.from(atob(packed), (letter) => letter.charCodeAt(0));
 
 /** Spaces and ends of lines, where they can be seen. @param {string} text */
 const shown = (text) => text.replaceAll(" ", "␣").replaceAll("\n", "↵");
@@ -113,9 +140,9 @@ export class ModelSource {
   /** @param {string | null} source the run's */
   async open(source) {
     if (this.#view) return;
-    const [{ programView }, answer] = await Promise.all([import("./program_view.mjs"), fetch(new URL("model.txt", location.href))]);
+    const [{ programState, programView }, answer] = await Promise.all([import("./program_view.mjs"), fetch(new URL("model.txt", location.href))]);
     this.#original = await answer.text();
-    this.#view ??= programView(element("model-code", HTMLElement), source ?? this.#original, "The model's source, in Python");
+    this.#view ??= programView(element("model-code", HTMLElement), programState(source ?? this.#original, "The model's source, in Python"));
     button("apply").disabled = button("original").disabled = false;
   }
 

@@ -4,6 +4,7 @@ It is computed beside the steps, and only while somebody looks: the steps' own p
 """
 
 import base64
+from array import array
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
@@ -13,7 +14,7 @@ import train
 import pywebgpu as torch
 
 LONGEST = 24  # characters whose attention is shown
-MAPS, CHOICES = 16, 8  # at most
+MAPS, CHOICES, LETTERS = 16, 8, 128  # at most
 NEVER = -1e30  # the score of a character that comes later
 
 
@@ -21,6 +22,7 @@ async def look(run: train.Run) -> dict[str, Any]:
     """What the page draws: all of it computed first, and read at once."""
     numbers = run.corpus.parts["validation"][: min(LONGEST, run.settings.context)]
     values, heads, choices = torch.zeros(0, device=run.device), 0, 0
+    rows = values.reshape(0, 0)
     groups = parts(run.model)
     with torch.no_grad():
         with suppress(Exception):  # The model may be the user's own, and made of other parts.
@@ -28,17 +30,21 @@ async def look(run: train.Run) -> dict[str, Any]:
             best, which = scores.softmax(dim=-1).topk(min(CHOICES, len(run.corpus.vocabulary)))
             values = torch.cat([maps[:MAPS].flatten(), best, which.float()])
             heads, choices = min(MAPS, maps.shape[0]), best.shape[0]
+            rows = run.model.character.weight[:LETTERS]
         sizes = [magnitude(tensors) for group in groups.values() for tensors in group]
-        read = await torch.cat([values, torch.stack(sizes)]).tolist_async()
+        read = await torch.cat([values, torch.stack(sizes), rows.flatten()]).tolist_async()
+    end = len(read) - rows.numel()
     cut = heads * len(numbers) ** 2
     shares, likely = read[cut : cut + choices], read[cut + choices : cut + 2 * choices]
-    found = read[-len(sizes) :]
+    found = read[end - len(sizes) : end]
     return {
         "step": run.step,
         "text": run.corpus.decode(numbers),
         "heads": run.settings.heads,
         "maps": base64.b64encode(bytes(round(255 * share) for share in read[:cut])).decode(),
         "next": [(run.corpus.vocabulary[int(number)], share) for number, share in zip(likely, shares, strict=True)],
+        "letters": list(run.corpus.vocabulary[: len(rows)]),
+        "embedding": base64.b64encode(array("f", read[end:])).decode(),
         "sizes": list(zip(groups, found[::2], found[1::2], strict=True)),
     }
 

@@ -1,5 +1,6 @@
 /** The My GPU tab: runs workloads on this device's GPU, and makes a card of what came of it. */
 
+import { lack } from "./environment.mjs";
 import { button, element, startWorker } from "./page.mjs";
 
 /** @typedef {{ name: string, value: number, unit: string }} Result */
@@ -12,19 +13,20 @@ const CONTENT = `
     <span id="measure-status" role="status"></span>
   </div>
   <p class="hint">Models train for a second each, then matrices are multiplied and memory is copied: the workloads of pywebgpu bench, in this browser.</p>
-  <canvas id="card" role="img" aria-label="No result yet" hidden></canvas>`;
+  <canvas id="card" role="img" aria-label="No result yet"></canvas>`;
 const [WIDTH, HEIGHT, SCALE] = [640, 336, 2];
 
 element("gpu", HTMLElement).innerHTML = CONTENT;
 const card = element("card", HTMLCanvasElement);
 /** @type {Worker | null} */
 let worker = null;
-let adapter = "";
+let adapter = "This device's GPU";
 /** @type {Result[]} */
 let results = [];
 
 button("measure").addEventListener("click", () => {
   results = [];
+  show();
   button("measure").disabled = true;
   say("Loading Python …");
   if (worker) worker.postMessage({ do: "measure" });
@@ -80,7 +82,6 @@ const words = () => [`pywebgpu on ${adapter}`, ...results.map((result) => `${res
 
 /** Draws what is known so far. */
 function show() {
-  card.hidden = false;
   [card.width, card.height] = [SCALE * WIDTH, SCALE * HEIGHT];
   const pen = /** @type {CanvasRenderingContext2D} */ (card.getContext("2d"));
   pen.scale(SCALE, SCALE);
@@ -98,6 +99,14 @@ function show() {
     line(result.name, 32, 122 + 30 * at, "#a3abb8");
     line(amount(result), WIDTH - 32, 122 + 30 * at, "#ffffff", "600 18px system-ui", "right");
   });
+  if (!results.length) line("What it reaches will stand here.", 32, 122, "#a3abb8");
   line(about(), 32, HEIGHT - 22, "#a3abb8", "14px system-ui");
-  card.ariaLabel = words().replaceAll("\n", "; ");
+  card.ariaLabel = !results.length ? "No result yet" : words().replaceAll("\n", "; ");
 }
+
+show();
+void lack().then((missing) => {
+  if (!missing) return;
+  button("measure").hidden = card.hidden = true;
+  say(`There is nothing to test: ${missing.title}.`);
+});

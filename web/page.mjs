@@ -62,9 +62,9 @@ export function size(bytes) {
 /** @param {number} seconds */
 export function duration(seconds) {
   if (!Number.isFinite(seconds)) return "–";
+  const parts = (/** @type {number} */ count) => `${Math.floor(count / 60)}:${String(Math.floor(count % 60)).padStart(2, "0")}`;
   if (seconds < 60) return `${Math.ceil(seconds)} s`;
-  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s`;
-  return `${Math.floor(seconds / 3600)} h ${Math.round((seconds % 3600) / 60)} min`;
+  return seconds < 3600 ? `${parts(seconds)} min` : `${parts(seconds / 60)} h`;
 }
 
 /** Writes names and values into a <dl>, in place of what it holds. @param {HTMLElement} list @param {Record<string, string>} values */

@@ -10,10 +10,10 @@ import { SettingsForm, TextChoice } from "./settings.mjs";
 const SAMPLES = 50; // older ones go
 const KEEP_AFTER = 4000; // milliseconds: not while the first steps compile
 const GO = {
-  loading: "Start", idle: "Start", training: "Pause", paused: "Resume", done: "Start", lost: "Resume", broken: "Try again", absent: "Start",
+  loading: "Start", idle: "Start", starting: "Start", training: "Pause", paused: "Resume", done: "Start", lost: "Resume", broken: "Try again", absent: "Start",
 };
 const STATUS = {
-  loading: "Loading …", idle: "Ready", training: "Training", paused: "Paused", done: "Done", lost: "The GPU was lost",
+  loading: "Loading …", idle: "Ready", starting: "Starting …", training: "Training", paused: "Paused", done: "Done", lost: "The GPU was lost",
   broken: "Not ready", absent: "",
 };
 /** @typedef {keyof typeof GO} State */
@@ -133,7 +133,7 @@ export class TrainTab {
 
   async #start() {
     this.#choose();
-    this.#become("idle", "Starting …");
+    this.#become("starting");
     const text = await this.#text.text();
     this.#model = (await this.#parts)?.source.changed ?? null;
     this.#tell({ do: "start", settings: this.#form.settings, text, source: this.#model });
@@ -177,6 +177,7 @@ export class TrainTab {
     this.#complain("");
     this.#choose();
     this.#isGoingOn = true;
+    if (this.#state === "idle") this.#become("starting", "Opening …");
     (await this.#parts)?.source.choose(this.#model);
     this.#tell({ do: "open", text: await this.#text.text(), source: this.#model, file: bytes }, [bytes]);
   }
@@ -230,7 +231,7 @@ export class TrainTab {
         if (this.#isGoingOn) this.#kept.begin(); // it did not open
         this.#isGoingOn = false;
         this.#complain(message.text, message.about === "text" && this.#text.own === null ? "" : message.about);
-        return this.#become(this.#state);
+        return this.#become(this.#state === "starting" ? "idle" : this.#state);
       case "broken":
         this.#complain(message.text);
         return this.#become(this.#device.device ? "absent" : "broken");
@@ -315,15 +316,18 @@ export class TrainTab {
     const has = state === "training" || state === "paused" || state === "done";
     const isKept = has || state === "lost";
     const go = button("go");
-    go.textContent = state === "loading" && this.#isWanted ? "Cancel" : GO[state];
+    const isWanted = state === "loading" && this.#isWanted;
+    go.textContent = isWanted ? "Cancel" : GO[state];
+    go.disabled = state === "starting";
     button("write").disabled = !has;
     button("further").hidden = state !== "done";
     button("reset").disabled = button("save").disabled = !isKept;
     button("open").disabled = !["idle", "paused", "done", "lost"].includes(state);
     this.#form.lock(isKept && state !== "done");
     const text = status ?? STATUS[state];
-    element("status", HTMLElement).textContent = state === "loading" && this.#isWanted ? `${text} It starts when all is here.` : text;
+    element("status", HTMLElement).textContent = isWanted ? `${text} It starts when all is here.` : text;
     document.documentElement.dataset.state = state;
+    document.documentElement.toggleAttribute("data-begun", isKept || isWanted || state === "starting");
   }
 
   #showNumbers() {

@@ -80,7 +80,12 @@ def invent(count, temperature=0.8):
         chances = (model(written[:, :CONTEXT])[:, at] / temperature).softmax(-1)
         written[:, at + 1] = torch.multinomial(chances, 1).squeeze(1)
     rows = ["".join(LETTERS[one] for one in row[1:]) for row in written.tolist()]
-    return [row.split(".")[0].capitalize() for row in rows]
+    return [marked(row.split(".")[0]) for row in rows]
+
+
+def marked(name):
+    """A star says that the name is new: none of those it learns from."""
+    return name.capitalize() + "*" * (name not in NAMES)
 
 
 @torch.no_grad()
@@ -95,9 +100,9 @@ with display.Live("Names", every=1) as live:
     for at in range(STEPS):
         live.log(loss=step())
         if at % 50 == 0:
-            live.show(expects("marina"), f"after {at} steps: {', '.join(invent(8))}")
+            live.show(expects("marina"), f"after {at} steps: {', '.join(invent(8))} (* is new)")
     live.show(expects("marina"))
 
 made = invent(24)
-print("new:  ", ", ".join(name for name in made if name.lower() not in NAMES))
-print("known:", ", ".join(name for name in made if name.lower() in NAMES))
+print(", ".join(made))
+print(f"* new: {sum(name.endswith('*') for name in made)} of {len(made)}; it learnt from {len(NAMES)} names")

@@ -3,9 +3,20 @@
 import { packed } from "../../sharing.mjs";
 
 const EDITOR = new URL("../../index.html", import.meta.url);
+const [ALONE, PIECES] = [".highlight-python:not(.still, .piece)", ".highlight-python.piece"];
 
-for (const block of document.querySelectorAll("div.highlight-python:not(.still)")) {
-  const program = block.querySelector("pre")?.innerText ?? "";
+for (const block of document.querySelectorAll(ALONE)) offer(block, text(block));
+// A tutorial shows one program in pieces: it runs as a whole, below the last one.
+const pieces = [...document.querySelectorAll(PIECES)];
+if (pieces.length) offer(/** @type {Element} */ (pieces.at(-1)), pieces.map(text).join("\n\n"));
+
+/** @param {Element} block */
+function text(block) {
+  return block.querySelector("pre")?.innerText ?? "";
+}
+
+/** Puts buttons below a block. @param {Element} block @param {string} program */
+function offer(block, program) {
   const bar = Object.assign(document.createElement("div"), { className: "runs" });
   const run = Object.assign(document.createElement("button"), { type: "button", textContent: "Run" });
   const open = Object.assign(document.createElement("a"), { textContent: "Open in the editor", href: EDITOR.href });

@@ -405,24 +405,21 @@ def saved_nodes(roots: Sequence[Node]) -> list[Node]:
     if composite_gradient.decompose(order):
         order = walk.unspent(roots)
     for node in order:
-        if node.freed or not node.inputs:
-            continue
-        if isinstance(node.op, Custom):
-            for value in getattr(node.attrs["call"], "saved", ()):
+        if not node.freed and node.inputs:
+            for value in saved_by(node):
                 found[id(value)] = value
-            continue
-        if isinstance(node, FusedNode):
-            for i in _read_by_fused(node):
-                value = _value_read(node, i)
-                found[id(value)] = value
-            continue
-        for which, _, reads in _formulas(node):
-            if reads and node.inputs[which].requires:
-                for i in reads:
-                    value = node if i == -1 else node.inputs[i]
-                    found[id(value)] = value
     # Constants are made again, and so are views of what has its buffer.
     return [n for n in found.values() if n.buffer is None and n.inputs and walk.base(n).buffer is None]
+
+
+def saved_by(node: Node) -> Sequence[Node]:
+    """The values that the gradient formulas of a node read."""
+    if isinstance(node.op, Custom):
+        return getattr(node.attrs["call"], "saved", ())
+    if isinstance(node, FusedNode):
+        return [_value_read(node, i) for i in _read_by_fused(node)]
+    found = [reads for which, _, reads in _formulas(node) if reads and node.inputs[which].requires]
+    return [node if i == -1 else node.inputs[i] for reads in found for i in reads]
 
 
 def _check_fresh(node: Node, reads: tuple[int, ...]) -> None:

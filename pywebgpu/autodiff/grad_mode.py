@@ -114,7 +114,7 @@ class inference_mode(_Switch):
 
 
 class set_grad_enabled(_Switch):
-    """Turns remembering on or off at once; as a context manager only inside."""
+    """Turns remembering on or off at once; as a context manager, or a decorator, only inside."""
 
     def __init__(self, mode: bool) -> None:
         if not isinstance(mode, bool | int):
@@ -127,6 +127,10 @@ class set_grad_enabled(_Switch):
         self._before.append(self._outside)
         thread_state.grad = self._mode
         return self
+
+    def __call__(self, function: F) -> F:
+        thread_state.grad = self._outside
+        return super().__call__(function)
 
 
 def is_grad_enabled() -> bool:

@@ -16,6 +16,7 @@ from pywebgpu.dtypes import Kind
 from pywebgpu.errors import ShapeError
 from pywebgpu.ir.graph import Custom, Node, thread_state
 from pywebgpu.ops import movement, pointwise, reduction
+from pywebgpu.tensor import history
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.grad_accumulator import FunctionHooks
 from pywebgpu.tensor.tensor import Tensor
@@ -155,6 +156,8 @@ class _Call:
         """The results of forward with this call as their history."""
         op = _ops.setdefault(self.function, Custom(f"{self.function.__name__}Backward"))
         found: list[Any] = [result if isinstance(result, TensorBase) else None for result in results]
+        if any(saved is not None and saved.held is not None and saved.held._inference for saved in self.ctx._saved):
+            raise RuntimeError(history.INFERENCE_SAVED)
         self.output_specs = [None if tensor is None else tensor._node.spec for tensor in found]
         finished: list[Any] = []
         for at, (result, tensor) in enumerate(zip(results, found, strict=True)):
@@ -171,6 +174,8 @@ class _Call:
             node = op(value, *self.sources, call=self, index=at, outputs=len(results))
             dirty = any(tensor is t for t in self.ctx._dirty)
             made: Any = tensor._assign(node) if dirty else Tensor._new(node, self.device)
+            if not dirty and any(tensor._storage is t._storage for t in inputs):
+                made._of_several = True  # A view of what it read: a write to it would change that as well.
             for saved in self.ctx._saved:
                 if saved is not None and saved.held is tensor and not any(tensor is t for t in inputs):
                     saved.become_output(node)
@@ -222,7 +227,7 @@ class _Call:
         if part is None or spec is None:
             return None
         if not isinstance(part, TensorBase):
-            raise TypeError(f"expected Variable or None (got {type(part).__name__})")
+            raise RuntimeError(f"expected Variable or None (got {type(part).__name__})")
         node = arithmetic.cast(part._node, spec.dtype)
         have = node.spec.shape
         if have == spec.shape:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 from pywebgpu.autodiff import grad_mode
@@ -90,8 +91,14 @@ def hessian(
 ) -> Any:
     """Second derivatives of a function of one number: shape of the input, twice."""
 
+    def single(*points: Any) -> object:
+        value = func(*points)
+        if isinstance(value, TensorBase) and prod(value.shape) != 1:
+            raise RuntimeError("The Tensor returned by the function given to hessian should contain a single element")
+        return value
+
     def first(*points: Any) -> object:
-        found = jacobian(func, points, create_graph=True)
+        found = jacobian(single, points, create_graph=True)
         return found[0] if isinstance(inputs, TensorBase) else found
 
     return jacobian(first, inputs, create_graph, strict)

@@ -185,7 +185,8 @@ def at_least(x: Node, low: float) -> Node:
 
 def _standardized(x: Node, *, axes: Shape, eps: float) -> tuple[Node, Node, Node]:
     variance, centre, apart = reduce.moments("standardized", x, axes)
-    return _scaled(apart, variance, eps), centre, variance
+    scale = pointwise.rsqrt(pointwise.add(variance, arithmetic.like(variance, eps)))
+    return arithmetic.mul(apart, scale), centre, variance
 
 
 def _standardized_specs(x: Spec, *, axes: Shape, eps: float) -> tuple[Spec, Spec, Spec]:
@@ -196,14 +197,15 @@ def _standardized_specs(x: Spec, *, axes: Shape, eps: float) -> tuple[Spec, Spec
 def _standardized_vjp(
     grads: tuple[Node | None, ...], outs: tuple[Node, ...], x: Node, *, axes: Shape, eps: float
 ) -> tuple[Node | None]:
-    """Both sums over a row are of one walk, and the rest is by element: where rows do not lie together in memory, the
-    gradient through mean and variance apart would walk twice."""
+    """Both sums over a row are of one walk, and the rest is by element: the gradient through mean and variance apart
+    would walk twice, and wait once more."""
     g, (_, centre, variance) = grads[0], outs
     if g is None:
         return (None,)
     scale = pointwise.rsqrt(pointwise.add(variance, arithmetic.like(variance, eps)))
-    seen = arithmetic.mul(arithmetic.sub(x, centre), scale)
-    along = arithmetic.mul(seen, reduce.row_mean(pointwise.mul(g, seen), axes))
+    apart = arithmetic.sub(x, centre)
+    slope = pointwise.mul(reduce.row_mean(pointwise.mul(g, apart), axes), pointwise.mul(scale, scale))
+    along = arithmetic.mul(apart, slope)
     return (arithmetic.mul(arithmetic.sub(arithmetic.sub(g, reduce.row_mean(g, axes)), along), scale),)
 
 
@@ -217,12 +219,7 @@ standardized: Fused = Fused(
 
 def _centred(x: Node, axes: Shape, eps: float) -> Node:
     """(x - mean) / sqrt(variance + eps) over `axes`; float32 for half floats."""
-    variance, _, apart = reduce.moments("norm", x, axes)
-    return _scaled(apart, variance, eps)
-
-
-def _scaled(apart: Node, variance: Node, eps: float) -> Node:
-    return arithmetic.mul(apart, pointwise.rsqrt(pointwise.add(variance, arithmetic.like(variance, eps))))
+    return standardized(precision.upcast(x), axes=axes, eps=eps)[0]
 
 
 def _affine(out: Node, weight: Node | None, bias: Node | None, dtype: DType) -> Node:

@@ -6,7 +6,7 @@ import bisect
 import itertools
 import math
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Sized
 from typing import Any, Generic, TypeVar, cast
 
 from pywebgpu import dtypes
@@ -36,12 +36,13 @@ class IterableDataset(Dataset[T_co], Iterable[T_co]):
 class TensorDataset(Dataset[tuple[tensor.Tensor, ...]]):
     """Example i is the i-th row of each tensor.
 
-    Raises: ValueError when the tensors differ in their number of rows.
+    Raises: AssertionError when the tensors differ in their number of rows.
     """
 
     def __init__(self, *tensors: tensor.Tensor) -> None:
         if any(one.ndim == 0 or one.shape[0] != tensors[0].shape[0] for one in tensors):
-            raise ValueError(f"Size mismatch between tensors: {', '.join(str(tuple(one.shape)) for one in tensors)}")
+            sizes = ", ".join(str(tuple(one.shape)) for one in tensors)
+            raise AssertionError(f"Size mismatch between tensors: {sizes}")
         self.tensors = tensors
 
     def __getitem__(self, index: int) -> tuple[tensor.Tensor, ...]:
@@ -90,9 +91,9 @@ class ConcatDataset(Dataset[T_co]):
     def __init__(self, datasets: Iterable[Dataset[T_co]]) -> None:
         self.datasets = list(datasets)
         if not self.datasets:
-            raise ValueError("datasets should not be an empty iterable")
+            raise AssertionError("datasets should not be an empty iterable")
         if any(isinstance(one, IterableDataset) for one in self.datasets):
-            raise ValueError("ConcatDataset does not support IterableDataset")
+            raise AssertionError("ConcatDataset does not support IterableDataset")
         self.cumulative_sizes = list(itertools.accumulate(len(cast(Any, one)) for one in self.datasets))
 
     def __getitem__(self, index: int) -> T_co:
@@ -104,6 +105,32 @@ class ConcatDataset(Dataset[T_co]):
 
     def __len__(self) -> int:
         return self.cumulative_sizes[-1]
+
+
+class StackDataset(Dataset[Any], Generic[T_co]):
+    """Example i is the i-th example of each dataset: a tuple, or a dict of those that have names.
+
+    Raises: ValueError when the datasets differ in their number of examples, or there are none.
+    """
+
+    def __init__(self, *args: Dataset[T_co], **kwargs: Dataset[T_co]) -> None:
+        if args and kwargs:
+            raise ValueError("Supported either ``tuple``- (via ``args``) or ``dict``- (via ``kwargs``) like input")
+        self.datasets: Any = args or kwargs
+        sizes = {len(cast(Sized, one)) for one in (args or kwargs.values())}
+        if not sizes:
+            raise ValueError("At least one dataset should be passed")
+        if len(sizes) > 1:
+            raise ValueError("Size mismatch between datasets")
+        (self._length,) = sizes
+
+    def __getitem__(self, index: int) -> tuple[T_co, ...] | dict[str, T_co]:
+        if isinstance(self.datasets, dict):
+            return {name: one[index] for name, one in self.datasets.items()}
+        return tuple(one[index] for one in self.datasets)
+
+    def __len__(self) -> int:
+        return self._length
 
 
 class ChainDataset(IterableDataset[T_co]):

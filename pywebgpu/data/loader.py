@@ -12,6 +12,7 @@ from pywebgpu.data import collate, dataset, sampler
 if TYPE_CHECKING:
     from pywebgpu.tensor.tensor import Tensor
 
+_FIXED = ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers")
 T_co = TypeVar("T_co", covariant=True)
 
 
@@ -63,6 +64,12 @@ class DataLoader(Generic[T_co]):
         self._choose_order(shuffle, sampler, batch_sampler)
         batched = collate.default_collate if self._is_batched else collate.default_convert
         self.collate_fn = batched if collate_fn is None else collate_fn
+        self._initialized = True
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name in _FIXED and hasattr(self, "_initialized"):
+            raise ValueError(f"{name} attribute should not be set after {type(self).__name__} is initialized")
+        super().__setattr__(name, value)
 
     def __iter__(self) -> Iterator[Any]:
         if isinstance(self.dataset, dataset.IterableDataset):

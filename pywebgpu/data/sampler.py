@@ -95,7 +95,7 @@ class WeightedRandomSampler(Sampler[int]):
     """`num_samples` indices at random, index i with a chance in proportion to weights[i].
 
     Source for drawing without replacement: Efraimidis, Spirakis 2006 (smallest exponential variates first).
-    Raises: ValueError for weights that are no chances, or too few of them for the draws.
+    Raises: ValueError for weights that are no chances; RuntimeError in iterating, where they are too few.
     """
 
     def __init__(
@@ -108,15 +108,15 @@ class WeightedRandomSampler(Sampler[int]):
         _require_positive(num_samples, "num_samples")
         _require_bool(replacement, "replacement", ValueError)
         values: Iterable[Any] = weights.tolist() if isinstance(weights, tensor.Tensor) else weights
+        values = list(values)
+        if any(hasattr(weight, "__len__") for weight in values):
+            raise ValueError("weights should be a 1d sequence")
         self.weights = [float(weight) for weight in values]
         self.num_samples = num_samples
         self.replacement = replacement
         self.generator = generator
         if not all(0 <= weight < math.inf for weight in self.weights) or not any(self.weights):
             raise ValueError("weights should be finite, not negative, and not all zero")
-        n_possible = sum(weight > 0 for weight in self.weights)
-        if not replacement and num_samples > n_possible:
-            raise ValueError(f"cannot draw {num_samples} samples without replacement from {n_possible} with a chance")
 
     def __iter__(self) -> Iterator[int]:
         draw = host_random(self.generator)
@@ -127,6 +127,11 @@ class WeightedRandomSampler(Sampler[int]):
                 yield min(bisect.bisect_right(ends, draw() * ends[-1]), last)
             return
         possible = [i for i, weight in enumerate(self.weights) if weight > 0]
+        if self.num_samples > len(possible):
+            raise RuntimeError(
+                f"cannot sample n_sample > prob_dist.size(-1) samples without replacement: {self.num_samples} from "
+                f"{len(possible)} with a chance"
+            )
         waits = {i: -math.log1p(-draw()) / self.weights[i] for i in possible}
         yield from sorted(possible, key=waits.__getitem__)[: self.num_samples]
 

@@ -21,7 +21,7 @@ import wgpu
 import pywebgpu.compiler.driver  # noqa: F401 - here already when the first step needs it
 from pywebgpu import dtypes
 from pywebgpu.compiler.program import Program
-from pywebgpu.devices import adapters, native_pass, transcode, tunings
+from pywebgpu.devices import adapters, native_pass, native_read, transcode, tunings
 from pywebgpu.devices import features as adapter_features
 from pywebgpu.devices.base import GONE, RECOVER, Blocking, Buffer, check_room, check_supported
 from pywebgpu.devices.loaded import Loaded, Pipelines
@@ -96,7 +96,8 @@ class NativeDevice(Blocking):
         self._staging = Pool(lambda size: self._create(size, STAGING), self._destroy, budget=64 << 20)
         self._pipelines = Pipelines(self._gpu, self.counters, [adapter_features.NATIVE[name] for name in features])
         self._fault = self._create(FAULT_BYTES, STORAGE)
-        self._reader = Reader(self._gpu, self._staging, self._fault, self.counters)
+        way = native_read.chosen(profile.kind)
+        self._reader = Reader(self._gpu, self._staging, self._fault, self.counters, way)
         # Keeps a handle out of cyclic garbage: there wgpu's finaliser would end it before ours gives it to the pool.
         self._held: dict[int, Any] = {}
 
@@ -197,7 +198,8 @@ class NativeDevice(Blocking):
                     self._encode_ahead(reading.loaded)
             if reading is None:
                 return b""
-            reading.arriving.sync_wait()  # Other threads go on meanwhile.
+            if reading.arriving is not None:
+                reading.arriving.wait()  # Other threads go on meanwhile.
             with self.lock:
                 return reader.finish(reading)
         except PywebgpuError:

@@ -1,8 +1,8 @@
 """Bringing bytes back from a wgpu device: pooled staging buffers, and fault words where a kernel may have left some.
 
 What was read after a Program's last run is brought along with its next one, in the same submit: a training loop reads
-the loss of each step. While it waits for that, the next run is encoded as it will probably be. js_bridge/reader.mjs and
-bridge.mjs do the same.
+the loss of each step. While it waits for that, the next run is encoded as it will probably be. js_bridge/reader.mjs
+does the same.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import ref
 
 from pywebgpu.devices.loaded import Loaded
+from pywebgpu.devices.native_read import Direct, Promised
 from pywebgpu.devices.pool import Pool
 from pywebgpu.errors import RangeError
 from pywebgpu.numbers import overflow
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
 
     from pywebgpu.devices.base import Handle
 
+Way = type[Direct] | type[Promised]
 FAULT_BYTES = 16
-READ = 1  # GPUMapMode.READ, as WebGPU counts
 FORESEEN_BYTES = 4096  # a result up to this size may be brought back before anybody asks
 
 
@@ -36,15 +37,15 @@ class Reading:
     with_fault: bool
     staging: Any
     loaded: Loaded | None = None  # whose run brought them before anybody asked
-    arriving: Any = None
+    arriving: Direct | Promised | None = None
 
     @property
     def total(self) -> int:
         return self.nbytes + (FAULT_BYTES if self.with_fault else 0)
 
-    def start(self) -> Reading:
-        """After the submit, once somebody waits for it: wgpu-py polls from a thread of its own from then on."""
-        self.arriving = self.staging.map_async(READ, 0, self.total)
+    def start(self, gpu: GPUDevice, way: Way) -> Reading:
+        """After the submit, once somebody waits for it."""
+        self.arriving = way(gpu, self.staging, self.total)
         return self
 
 
@@ -61,7 +62,10 @@ class Ahead:
 class Reader:
     """The reads of one opening of a device, in the order of its queue. Its device's lock is held in every call."""
 
-    def __init__(self, gpu: GPUDevice, staging: Pool[GPUBuffer], fault: GPUBuffer, counters: dict[str, int]) -> None:
+    def __init__(
+        self, gpu: GPUDevice, staging: Pool[GPUBuffer], fault: GPUBuffer, counters: dict[str, int], way: Way
+    ) -> None:
+        self._way = way
         self._gpu, self._staging, self._fault, self._counters = gpu, staging, fault, counters
         self._foreseen: Reading | None = None
         # The last run, and the buffers of its outputs. Its Program may go meanwhile, with its pipelines and scratch.
@@ -122,7 +126,7 @@ class Reader:
         foreseen = self._foreseen
         if foreseen is not None and foreseen.handle is handle and foreseen.nbytes == nbytes:
             self._foreseen = None
-            return foreseen.start()
+            return foreseen.start(self._gpu, self._way)
         if foreseen is not None and foreseen.with_fault:
             self.forget()  # A fault is told by the next read, and that is this one.
         if not nbytes and not self.may_fault:
@@ -137,12 +141,12 @@ class Reader:
             loaded, at = found(), next((at for at, output in enumerate(outputs) if output is handle), None)
             if loaded is not None and at is not None:
                 loaded.wanted = at, nbytes
-        return reading.start()
+        return reading.start(self._gpu, self._way)
 
     def finish(self, reading: Reading) -> bytes:
         """The bytes, once they arrived. Raises for an index that was out of range in a kernel since the last read."""
-        raw = bytes(reading.staging.read_mapped(0, reading.total))
-        reading.staging.unmap()
+        assert reading.arriving is not None
+        raw = reading.arriving.take()
         self._counters["ffi_calls"] += 4
         self._staging.give(reading.staging, reading.total)
         if reading.with_fault:

@@ -13,6 +13,7 @@ from typing import Any
 
 from pywebgpu.autodiff import grad_mode
 from pywebgpu.autograd import products
+from pywebgpu.dtypes import Kind
 from pywebgpu.func import tree
 from pywebgpu.func.batch import vmap
 from pywebgpu.tensor import create
@@ -175,6 +176,12 @@ def jacrev(
         with grad_mode.enable_grad():
             output, aux = points.called(func, kwargs, has_aux=has_aux)
             outputs, back = tree.flatten(output)
+            for leaf in outputs:
+                if leaf.dtype.kind is not Kind.FLOAT:
+                    raise RuntimeError(
+                        f"vjp(f, ...): All outputs of f must be floating-point or complex Tensors, got Tensor with "
+                        f"dtype {leaf.dtype}"
+                    )
             table = [_rows(leaf, points.tensors, chunk_size) for leaf in outputs]
         result = points.outside(back([points.like(row) for row in table]))
         return (result, points.outside(aux)) if has_aux else result

@@ -31,17 +31,19 @@ def functional_call(
         if repeated := [name for name in one if name in given]:
             raise ValueError(f"{repeated} appeared in multiple dictionaries; behavior of functional call is ambiguous")
         given.update(one)
-    _check(module, given, strict=strict)
+    given = _known(module, given, strict=strict)
     with _swapped(module, given, tie_weights=tie_weights):
         return module(*(() if args is None else args if isinstance(args, tuple) else (args,)), **(kwargs or {}))
 
 
-def _check(module: Module, given: Named, *, strict: bool) -> None:
+def _known(module: Module, given: Named, *, strict: bool) -> Named:
+    """What the module has of the given tensors; it has, and is given, all of them where that is strict."""
     known = {name for name, _ in _slots(module)}
-    if unknown := sorted(set(given) - known):
+    if strict and (unknown := sorted(set(given) - known)):
         raise RuntimeError(f"Unexpected key(s): {', '.join(unknown)}.")
-    if missing := sorted(known - set(given)) if strict else []:
+    if strict and (missing := sorted(known - set(given))):
         raise RuntimeError(f"Missing key(s): {', '.join(missing)}.")
+    return {name: value for name, value in given.items() if name in known}
 
 
 def _slots(module: Module) -> Iterator[tuple[str, tuple[Named, str]]]:

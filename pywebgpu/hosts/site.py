@@ -51,6 +51,7 @@ NATIVE = (
     "devices/loaded.py",
     "devices/native.py",
     "devices/native_pass.py",
+    "devices/native_read.py",
     "devices/tunings.py",
     "devices/reader.py",
     "js_bridge/dawn.mjs",
@@ -90,6 +91,7 @@ LATER = (
     "compiler/passes/split_complex.py",
     "composites/bytes.py",
     "composites/quantile.py",
+    "devices/cpu_calls.py",
     "devices/cpu_memory.py",
     "devices/cpu.py",  # needs NumPy; without it, devices/cpu_storage.py is device cpu
     "devices/null.py",
@@ -118,6 +120,7 @@ LATER = (
     "kernels/templates/matmul_subgroups.py",
     "linalg.py",
     "kernels/gamma.py",
+    "kernels/neighbours.py",
     "kernels/templates/attention_gradient.py",
     "ldl_factors.py",
     "lu_factors.py",
@@ -213,7 +216,10 @@ PLAIN = ("documentation.txt", "model.txt")  # texts that a page asks for when th
 CONFIG = b'<script type="application/json" id="config">'
 KERNELS = tuple(f"kernels-{family}.json" for family in first_kernels.FAMILIES)
 # The bridge as modules of its own: a worker opens the device while Python still loads.
-BRIDGE = tuple(f"{n}.mjs" for n in ("bridge", "errors", "pool", "program", "python", "reader", "timing", "tuning"))
+BRIDGE = tuple(
+    f"{n}.mjs"
+    for n in ("bridge", "call_queue", "errors", "memory", "pool", "program", "python", "reader", "timing", "tuning")
+)
 
 
 class SiteError(PywebgpuError, RuntimeError):

@@ -99,6 +99,8 @@ class Sequential(_Numbered):
         return self._modules[self._key(position)]  # type: ignore[no-any-return]
 
     def __add__(self, other: Sequential) -> Sequential:
+        if not isinstance(other, Sequential):
+            raise ValueError(f"add operator supports only objects of Sequential class, but {type(other)} is given.")
         return Sequential(*self, *other)
 
     def __iadd__(self, other: Sequential) -> Self:

@@ -133,7 +133,7 @@ cat: Structural = Structural(
 
 def _write_slice(xp: ModuleType, base: NDArray[Any], value: NDArray[Any], starts: Shape, steps: Shape) -> NDArray[Any]:
     out = base.copy()
-    out[movement._slices(starts, value.shape, steps)] = value
+    out[movement.slices(starts, value.shape, steps)] = value
     return out
 
 
@@ -159,7 +159,7 @@ def _offset_slice(
     first = [0] * x.ndim
     for axis, start in zip(axes, starts, strict=True):
         first[axis] = int(start)
-    return x[movement._slices(tuple(first), sizes, steps)]
+    return x[movement.slices(tuple(first), sizes, steps)]
 
 
 offset_slice: Structural = Structural(

@@ -58,12 +58,12 @@ slice_: Movement = Movement(
         tuple(i * step + start for i, start, step in zip(at, starts, steps, strict=True)),
         NO_BOUNDS,
     ),
-    reference=lambda xp, a, starts, sizes, steps: a[_slices(starts, sizes, steps)],
+    reference=lambda xp, a, starts, sizes, steps: a[slices(starts, sizes, steps)],
     vjp=_slice_vjp,
 )
 
 
-def _slices(starts: Shape, sizes: Shape, steps: Shape) -> tuple[slice, ...]:
+def slices(starts: Shape, sizes: Shape, steps: Shape) -> tuple[slice, ...]:
     return tuple(slice(s, s + (n - 1) * d + 1 if n else s, d) for s, n, d in zip(starts, sizes, steps, strict=True))
 
 
@@ -103,7 +103,7 @@ def padded(
 ) -> NDArray[Any]:
     """What `pad` means, written to `out`."""
     out.fill(value)
-    out[_slices(starts, a.shape, steps)] = a
+    out[slices(starts, a.shape, steps)] = a
     return out
 
 

@@ -2,7 +2,8 @@
 
 The numbers are put in order, so updates of one row stand together, a run. Runs are added block by block of the sorted
 updates; what a block has of a run that goes on in another is carried, and added last. Both write over their first
-input: rows that no number names keep what they have (compiler/suballocation.py sees to it).
+input: rows that no number names keep what they have (compiler/suballocation.py sees to it). Of few updates each looks
+for itself whether it is the first of its row, in one kernel.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from pywebgpu.errors import CompileError
 from pywebgpu.ir.graph import WHICH, Fused, Node, Op, Spec, Structural
 
 BLOCK = 8  # sorted updates that one workgroup adds
+FEW = 1024  # updates, at most, of which one workgroup each looks for those of its row
 
 
 def _specs(base: Spec, numbers: Spec, order: Spec, source: Spec, mode: str) -> tuple[Spec, Spec]:
@@ -37,7 +39,14 @@ scatter_carried: Structural = Structural(
     vjp=(None, None, None, None),
 )
 
-OVERWRITING: frozenset[Op] = frozenset({scatter_blocks, scatter_carried})
+scatter_few: Structural = Structural(
+    "scatter_few",  # base with few updates, whatever their order
+    infer=lambda base, numbers, source, mode: base,
+    reference=_unmade,
+    vjp=(None, None, None),
+)
+
+OVERWRITING: frozenset[Op] = frozenset({scatter_blocks, scatter_carried, scatter_few})
 
 
 def overwrites(node: Node) -> bool:

@@ -58,6 +58,7 @@ class TensorBase:
     _flag: bool  # a leaf that wants a gradient
     _grad: Any  # a tensor, or None
     _inference = False  # made in inference mode
+    _of_several = False  # a view that an op of several views made, or a view of one
     _takes_free_numbers = True
 
     @classmethod
@@ -73,8 +74,11 @@ class TensorBase:
         made._path, made._base, made._accumulator, made._cached = (), None, None, None
         made._flag = False
         made._grad = made._history = None
-        if used.inference and thread_state.inference:
-            made._inference = True
+        if used.inference:
+            if thread_state.inference:
+                made._inference, made._history = True, history.of_inference
+            elif history.read_outside:
+                history.refuse_saved(node)
         executor.record(storage)
         return made
 
@@ -110,6 +114,8 @@ class TensorBase:
         made._history = self._history
         if used.inference and self._inference:
             made._inference = True
+        if self._of_several:
+            made._of_several = True
         if not thread_state.grad and (own.requires or self._flag):
             made._history, made._cached = History(made._path, unrecorded=True), None
         return made
@@ -130,6 +136,8 @@ class TensorBase:
                 return storage.node
         elif self._flag:
             return own.node(storage) if thread_state.grad else self._raw()
+        elif own is history.of_inference and thread_state.grad:
+            return self._read_outside()
         cached = self._cached
         if cached is not None and cached[0] == storage.version and history.holds(cached[1]):
             return cached[1]
@@ -140,11 +148,20 @@ class TensorBase:
         else:
             node, path = own.node(storage), self._path[len(own.path) :]
         if thread_state.grad or not node.requires:
+            if self._of_several and cached is not None and cached[0] != storage.version and node.requires:
+                raise RuntimeError(view.OF_SEVERAL.format("its base or another view of its base has been"))
             node = view.through(node, path)
         else:
             with grad_mode.enable_grad():  # It is kept for later, when a gradient may be asked for.
                 node = view.through(node, path)
         self._cached = (storage.version, node)
+        return node
+
+    def _read_outside(self) -> Node:
+        """The value of an inference tensor, of which the op that reads it hears: no gradient may need it."""
+        with grad_mode.no_grad():
+            node = self._node
+        history.read_outside.append(node)
         return node
 
     def _raw(self) -> Node:
@@ -214,7 +231,7 @@ class TensorBase:
                 "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in "
                 "a subgraph that doesn't require differentiation use var_no_grad = var.detach()."
             )
-        if requires_grad and self._inference and not thread_state.inference:
+        if requires_grad and self._history is history.of_inference and not thread_state.inference:
             raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
         if requires_grad and self.dtype.kind is not Kind.FLOAT:
             raise RuntimeError("only Tensors of floating point dtype can require gradients")
@@ -242,20 +259,7 @@ class TensorBase:
     @grad.setter
     def grad(self, value: Tensor | None) -> None:
         if value is not None:
-            if not isinstance(value, TensorBase):
-                raise TypeError(
-                    f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}"
-                )
-            if value.shape != self.shape:
-                raise ShapeError(
-                    f"attempting to assign a gradient of size '{list(value.shape)}' to a tensor of size "
-                    f"'{list(self.shape)}'. Please ensure that the gradient and the tensor are the same size"
-                )
-            if value.dtype is not self.dtype or value._storage.device is not self._storage.device:
-                raise RuntimeError(
-                    f"attempting to assign a gradient of {value.dtype} on {value.device} to a tensor of {self.dtype} "
-                    f"on {self.device}"
-                )
+            grad_accumulator.check(value, self)
         if capture_state.capture is not None:
             capture_state.capture.note_gradient(self, read=False)
         capture_state.changes += 1
@@ -288,7 +292,10 @@ class TensorBase:
 
     def detach(self) -> Tensor:
         """The same storage without history."""
-        return self._of(self._storage, self._path)
+        made = self._of(self._storage, self._path)
+        if self._history is history.of_inference:
+            made._history = history.of_inference
+        return made
 
     @property
     def data(self) -> Tensor:
@@ -395,12 +402,11 @@ class TensorBase:
         """Gives this tensor, and so its storage, a new value. `node` has its shape and dtype."""
         own, storage = self._history, self._storage
         if used.inference and self._inference and not thread_state.inference:
-            raise RuntimeError(
-                "Inplace update to inference tensor outside InferenceMode is not allowed. You can make a clone to get "
-                "a normal tensor before doing inplace update."
-            )
+            raise RuntimeError(history.INFERENCE_WRITTEN)
         if own is not None and thread_state.grad:
             self._check_writable(node)
+        if self._of_several and thread_state.grad and (node.requires or self._node.requires):
+            raise RuntimeError(view.OF_SEVERAL.format("is being"))
         if thread_state.wide:
             wide.refuse(node, storage.device)
         if node.requires and not thread_state.grad:
@@ -480,13 +486,6 @@ def _broadcast_fails(small: Shape, large: Shape) -> bool:
 def strides_of(tensor: TensorBase) -> tuple[Shape, int]:
     """Strides and offset that torch would report: of the storage's row-major layout, through the views."""
     return layout.through(tensor._storage.node.spec.shape, tensor._path)
-
-
-def shows_same(one: TensorBase, other: TensorBase) -> bool:
-    """Whether both show the same elements of one memory in the same order."""
-    if one._storage is not other._storage:
-        return False
-    return one._path == other._path or (one.shape == other.shape and strides_of(one) == strides_of(other))
 
 
 def as_tuple(args: Sequence[Any], named: dict[str, Any] | None = None) -> tuple[int, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from pywebgpu import dtypes, shapes
+from pywebgpu import dtypes, return_types, shapes
 from pywebgpu.composites import divisors
 from pywebgpu.devices.base import check_supported
 from pywebgpu.dtypes import Kind
@@ -32,7 +32,7 @@ def frexp(input: Tensor) -> tuple[Tensor, Tensor]:
     found = functions.where((size == 0).logical_or(size.isfinite().logical_not()), 0, found).int()
     half = found // 2
     mantissa = x * (half.neg() + 127 << 23).view(dtypes.float32) * (half - found + 127 << 23).view(dtypes.float32)
-    return mantissa.to(input.dtype), found
+    return return_types.of("frexp", (mantissa.to(input.dtype), found))
 
 
 def nextafter(input: Tensor, other: Tensor) -> Tensor:

@@ -15,9 +15,10 @@ from pywebgpu.devices.base import check_supported
 from pywebgpu.dtypes import DType
 from pywebgpu.ir.graph import Spec
 from pywebgpu.ops import pointwise
-from pywebgpu.tensor import transfer
-from pywebgpu.tensor.base import TensorBase, as_tuple, shows_same
+from pywebgpu.tensor import history, transfer
+from pywebgpu.tensor.base import TensorBase, as_tuple
 from pywebgpu.tensor.inplace import InplaceMethods
+from pywebgpu.tensor.overlap import shows_same
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
@@ -138,7 +139,7 @@ class ConversionMethods(InplaceMethods):
 
     def is_inference(self) -> builtins.bool:
         """Whether it was made in inference mode."""
-        return self._inference
+        return self._inference or self._history is history.of_inference
 
     def is_same_size(self, other: TensorBase) -> builtins.bool:
         """Whether another has this shape."""

@@ -37,8 +37,22 @@ t_copy, transpose_copy = _copying("t", Tensor.t), _copying("transpose", Tensor.t
 unbind_copy, unfold_copy = _copying("unbind", Tensor.unbind), _copying("unfold", Tensor.unfold)
 unsqueeze_copy, view_copy = _copying("unsqueeze", Tensor.unsqueeze), _copying("view", Tensor.view)
 split_with_sizes_copy = _copying("split_with_sizes", Tensor.split_with_sizes)
-unsafe_chunk, unsafe_split = Tensor.chunk, Tensor.split
-unsafe_split_with_sizes = Tensor.split_with_sizes
+
+
+def _unsafe(method: Callable[..., tuple[Tensor, ...]]) -> Callable[..., tuple[Tensor, ...]]:
+    @functools.wraps(method)
+    def function(input: Tensor, *args: Any, **options: Any) -> tuple[Tensor, ...]:
+        found = method(input, *args, **options)
+        for view in found:
+            view._of_several = False  # Its writes are recorded for its own history.
+        return found
+
+    return function
+
+
+unsafe_chunk, unsafe_split, unsafe_split_with_sizes = (
+    _unsafe(Tensor.chunk), _unsafe(Tensor.split), _unsafe(Tensor.split_with_sizes)
+)  # fmt: skip
 
 
 def strided(self: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None) -> Tensor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import string
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from itertools import pairwise, product
@@ -13,7 +14,7 @@ from pywebgpu.composites import arithmetic, joining, linear
 from pywebgpu.dtypes import DType
 from pywebgpu.ir.graph import thread_state
 from pywebgpu.step_capture.free_number import NUMBERS
-from pywebgpu.tensor import pointwise, reduction
+from pywebgpu.tensor import overlap, pointwise, reduction
 from pywebgpu.tensor.apply import apply
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.methods import aliased
@@ -96,6 +97,9 @@ def _check_out(name: str, out: Any, inputs: Sequence[object]) -> None:
                 f"unsupported operation: {name}: some elements of the input tensor and the written-to tensor refer to "
                 f"a single memory location. Please clone() the tensor before performing the operation."
             )
+        if all(item.ndim <= len(shape) for item in tensors):  # Else it reads more than it writes.
+            for item in tensors:
+                overlap.check(target, item)
         if name == "multinomial" and target.dtype is not dtypes.int64:
             raise RuntimeError(f"multinomial expects Long tensor out, got: {target.dtype}")
         if name in _SAME_DTYPE and tensors and target.dtype is not tensors[0].dtype:
@@ -330,14 +334,33 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
 # Products
 
 
-def einsum(equation: str, *operands: Any) -> Tensor:
-    """Sums products over the labels that the output does not name: "bij,bjk->bik"."""
-    if not isinstance(equation, str):
-        raise ValueError("einsum(): must specify the equation string and at least one operand")
+def einsum(*args: Any) -> Tensor:
+    """Sums products over the labels that the output does not name: einsum("bij,bjk->bik", x, y).
+
+    Or by numbers: einsum(x, [0, 1, 2], y, [0, 2, 3], [0, 1, 3]).
+    """
+    if len(args) < 2:
+        raise ValueError(
+            "einsum(): must specify the equation string and at least one operand, or at least one operand and its "
+            "subscripts list"
+        )
+    equation, *operands = args if isinstance(args[0], str) else _by_letters(args)
     if len(operands) == 1 and not isinstance(operands[0], TensorBase):
-        operands = tuple(operands[0])
+        operands = list(operands[0])
     result: Tensor = apply(import_module("pywebgpu.composites.einsum").einsum, equation, *operands)
     return result
+
+
+def _by_letters(args: Sequence[Any]) -> list[Any]:
+    """Operands, each followed by the numbers of its axes, and maybe the output's: as an equation and operands."""
+    letters = string.ascii_uppercase + string.ascii_lowercase
+    terms = []
+    for axes in [*args[1::2], *args[len(args) - 1 :: 2][: len(args) % 2]]:
+        if any(axis is not ... and not 0 <= axis < len(letters) for axis in axes):
+            raise ValueError("einsum(): subscripts in sublist format must be within the range [0, 52)")
+        terms.append("".join(["..." if axis is ... else letters[axis] for axis in axes]))
+    output = [terms.pop()] if len(args) % 2 else []
+    return ["->".join([",".join(terms), *output]), *args[: 2 * len(terms) : 2]]
 
 
 def tensordot(

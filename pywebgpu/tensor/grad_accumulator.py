@@ -6,6 +6,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from pywebgpu.errors import ShapeError
 from pywebgpu.ir.graph import Node
 from pywebgpu.ops import pointwise
 from pywebgpu.step_capture.capture import capture_state
@@ -19,6 +20,22 @@ NO_LEAF = (
     "populated during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf Tensor, "
     "use .retain_grad() on the non-leaf Tensor."
 )
+
+
+def check(grad: TensorBase, tensor: TensorBase) -> None:
+    """Raises TypeError for a gradient that is no tensor, RuntimeError for one of another shape, dtype or device."""
+    if not hasattr(grad, "_storage"):
+        raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(grad).__name__}")
+    if grad.shape != tensor.shape:
+        raise ShapeError(
+            f"attempting to assign a gradient of size '{list(grad.shape)}' to a tensor of size '{list(tensor.shape)}'. "
+            f"Please ensure that the gradient and the tensor are the same size"
+        )
+    if grad.dtype is not tensor.dtype or grad.device != tensor.device:
+        raise RuntimeError(
+            f"attempting to assign a gradient of {grad.dtype} on {grad.device} to a tensor of {tensor.dtype} on "
+            f"{tensor.device}"
+        )
 
 
 class GradAccumulator:

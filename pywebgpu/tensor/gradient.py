@@ -8,6 +8,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from pywebgpu.autodiff import backward as walk
+from pywebgpu.autodiff import grad_mode
 from pywebgpu.composites import arithmetic
 from pywebgpu.errors import ShapeError
 from pywebgpu.ir.graph import Node, thread_state
@@ -36,7 +37,8 @@ def backward(
             walk.gradients(roots, seeds, accumulate=True, create_graph=create_graph, retain_graph=keep)
         return
     leaves = [inputs] if isinstance(inputs, TensorBase) else list(inputs)
-    nodes = [t._node for t in leaves]
+    with grad_mode.enable_grad():
+        nodes = [t._node for t in leaves]
     with thread_state.span("backward", "backward"):
         found = walk.gradients(roots, seeds, nodes, accumulate=False, create_graph=create_graph, retain_graph=keep)
     for leaf, node in zip(leaves, found, strict=True):
@@ -68,7 +70,8 @@ def grad(
         if not tensor.requires_grad:
             raise RuntimeError("One of the differentiated Tensors does not require grad")
     keep = create_graph if retain_graph is None else retain_graph
-    nodes = [t._node for t in wanted]
+    with grad_mode.enable_grad():  # Else a leaf shows its value alone, at which no walk ends.
+        nodes = [t._node for t in wanted]
     with thread_state.span("backward", "backward"):
         found = walk.gradients(roots, seeds, nodes, accumulate=False, create_graph=create_graph, retain_graph=keep)
     results: list[Any] = []
@@ -90,7 +93,8 @@ def _seeds(tensors: TensorBase | Sequence[TensorBase], given: Grads) -> tuple[li
         given = [given] * len(outputs) if given is None else [given]
     roots, seeds = [], []
     for output, seed in zip(outputs, given, strict=True):
-        node = output._node
+        with grad_mode.enable_grad():
+            node = output._node
         if not node.requires:
             raise RuntimeError("element 0 of tensors does not require grad and does not have a grad_fn")
         if seed is None:

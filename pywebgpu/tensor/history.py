@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pywebgpu.autodiff import grad_mode
+from pywebgpu.autodiff import backward, grad_mode
+from pywebgpu.ir import walk
 from pywebgpu.ir.graph import NO_ATTRS, Custom, Node, thread_state
 from pywebgpu.ops import movement, pointwise
 from pywebgpu.runtime.storage import Storage
@@ -74,6 +75,41 @@ class History:
             self._written[1].node.stale = True
         self._written = storage.version, Storage(node, storage.device)
         self.cached = None
+
+
+class InferenceHistory(History):
+    """That of all tensors made in inference mode, which have none."""
+
+    __slots__ = ()
+
+    def node(self, storage: Storage) -> Node:
+        return storage.node
+
+
+of_inference = InferenceHistory(())
+INFERENCE_SAVED = (
+    "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in "
+    "computation tracked by autograd. To work around this, you can make a clone to get a normal tensor and use it in "
+    "autograd, or use `torch.no_grad()` instead of `torch.inference_mode()`."
+)
+
+
+INFERENCE_WRITTEN = (
+    "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal "
+    "tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
+)
+read_outside: list[Node] = []  # values of inference tensors that were read since the last op, outside of that mode
+
+
+def refuse_saved(node: Node) -> None:
+    """Raises RuntimeError where a gradient formula of `node`, which is new, needs a value of an inference tensor."""
+    inference, stack = {id(walk.base(value)) for value in read_outside}, [node] if node.requires else []
+    read_outside.clear()
+    while stack:
+        at = stack.pop()
+        if any(id(walk.base(value)) in inference for value in backward.saved_by(at)):
+            raise RuntimeError(INFERENCE_SAVED)
+        stack += [source for source in at.inputs if source.requires and not hasattr(source, "storage")]
 
 
 def holds(node: Node) -> bool:

@@ -21,7 +21,7 @@ from pywebgpu.ops import indexing as ops
 from pywebgpu.ops import movement, pointwise
 from pywebgpu.shapes import Shape
 from pywebgpu.step_capture.free_number import NUMBERS
-from pywebgpu.tensor import conversion, from_data, transfer
+from pywebgpu.tensor import conversion, from_data, overlap, transfer
 from pywebgpu.tensor.base import TensorBase
 
 if TYPE_CHECKING:
@@ -359,6 +359,8 @@ def _masked(view: Node, mask: Node, at: int, value: Node) -> Node | None:
 def _value(view: TensorBase, value: object, *, strict: bool = False) -> Node:
     """The value as a node of the view's dtype; `strict` allows no other dtype of a tensor."""
     if isinstance(value, TensorBase):
+        if not strict:
+            overlap.check(view, value)
         node = value._node
         if value._storage.device is not view._storage.device:
             node = transfer.transfer(value, view._storage.device)._node
@@ -381,6 +383,11 @@ def _value(view: TensorBase, value: object, *, strict: bool = False) -> Node:
 def _copied(node: Node, shape: Shape) -> Node:
     """Broadcast to the shape of what it is written to."""
     given = indexing.without_leading(node.spec.shape, len(shape))
+    if len(given) > len(shape):
+        raise ShapeError(
+            f"The number of elements in the target shape {list(shape)} is smaller than that of the value's shape "
+            f"{list(node.spec.shape)}"
+        )
     if not indexing.fits(given, shape):
         padded = (1,) * (len(shape) - len(given)) + given
         axis, have, want = next(

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 from pywebgpu.composites import arithmetic, reduce
 from pywebgpu.ir.graph import Node, thread_state
 from pywebgpu.ops import pointwise
-from pywebgpu.tensor import transfer
-from pywebgpu.tensor.base import TensorBase, shows_same
+from pywebgpu.tensor import overlap, transfer
+from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.contraction import ContractionMethods
 
 if TYPE_CHECKING:
@@ -26,6 +26,9 @@ def _form(method: Callable[Concatenate[S, P], Tensor]) -> Callable[Concatenate[S
 
     @functools.wraps(method)
     def written(self: S, /, *args: P.args, **options: P.kwargs) -> Tensor:
+        for arg in args:
+            if isinstance(arg, TensorBase) and arg._storage is self._storage:
+                overlap.check(self, arg)
         # The op saves a copy, so that its own write does not make what it saved stale.
         before: Any = self._new(pointwise.copy(self._node), self._storage.device) if thread_state.grad else self
         return self._written(method(before, *args, **options))  # type: ignore[return-value]
@@ -118,9 +121,10 @@ class InplaceMethods(ContractionMethods):
     def copy_(self, src: Operand, non_blocking: bool = False) -> Self:
         """The elements of `src`, which broadcasts, in this tensor's dtype and on its device."""
         if isinstance(src, TensorBase):
-            if shows_same(self, src) and not self._changes_history(src):
+            if overlap.shows_same(self, src) and not self._changes_history(src):
                 self._check_writable(src._node)
                 return self
+            overlap.check(self, src)
             if src._storage.device is not self._storage.device:
                 src = transfer.transfer(src, self._storage.device)
         return self._assign(self._fitted(src))

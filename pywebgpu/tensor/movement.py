@@ -314,8 +314,11 @@ class MovementMethods(TensorBase):
                     f"at dimension {at}), "
                     f"but got split_sizes={parts}"
                 )
-        starts = [sum(parts[:i]) for i in range(len(parts))]
-        return tuple(self._sliced(at, s, size) for s, size in zip(starts, parts, strict=True))
+        return _of_several(self._parts(at, parts))
+
+    def _parts(self, at: int, sizes: Sequence[int]) -> tuple[Tensor, ...]:
+        starts = [sum(sizes[:i]) for i in range(len(sizes))]
+        return tuple(self._sliced(at, start, size) for start, size in zip(starts, sizes, strict=True))
 
     @aliased
     def chunk(self, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
@@ -323,13 +326,13 @@ class MovementMethods(TensorBase):
         if chunks < 1:
             raise ShapeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
         n = self.shape[shapes.axis(dim, self.ndim)]
-        return self.split(-(-n // chunks) if n else 0, dim)
+        return self.split(-(-n // chunks) if n else [0] * chunks, dim)
 
     @aliased
     def unbind(self, dim: int = 0) -> tuple[Tensor, ...]:
         """The slices along an axis, without it."""
         at = shapes.axis(dim, self.ndim)
-        return tuple(self.select(at, i) for i in range(self.shape[at]))
+        return _of_several([self.select(at, i) for i in range(self.shape[at])])
 
     def unfold(self, dimension: int, size: int, step: int) -> Tensor:
         """Windows of `size` elements, `step` apart, as a new last axis. A view."""
@@ -390,6 +393,12 @@ class MovementMethods(TensorBase):
                 whole = self if out is None else out
                 out = cat([whole.narrow(dim, n - move % n, move % n), whole.narrow(dim, 0, n - move % n)], dim)
         return self.clone() if out is None else out
+
+
+def _of_several(views: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    for view in views:
+        view._of_several = True  # No write to one is recorded: what the others show would need another history.
+    return tuple(views)
 
 
 def cat(tensors: Sequence[TensorBase], dim: int = 0) -> Tensor:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from math import log, pi, prod
 from typing import TYPE_CHECKING, Any, Unpack
 
-from pywebgpu import dtypes
+from pywebgpu import dtypes, return_types
 from pywebgpu.composites import arithmetic, joining
 from pywebgpu.dtypes import DType
 from pywebgpu.errors import ShapeError
@@ -203,14 +203,14 @@ def cholesky(input: Tensor, upper: bool = False) -> Tensor:
 
 def qr(input: Tensor, some: bool = True) -> tuple[Tensor, Tensor]:
     """torch's old name of linalg.qr."""
-    q, r = importlib.import_module("pywebgpu.linalg").qr(input, "reduced" if some else "complete")
-    return q, r
+    found = importlib.import_module("pywebgpu.linalg").qr(input, "reduced" if some else "complete")
+    return return_types.of("qr", found)
 
 
 def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> tuple[Tensor, Tensor, Tensor]:
     """torch's old name of linalg.svd, with V instead of its transpose."""
     u, s, vh = importlib.import_module("pywebgpu.linalg").svd(input, not some)
-    return u, s, vh.mT
+    return return_types.of("svd", (u, s, vh.mT))
 
 
 def lgamma(input: Tensor) -> Tensor:
@@ -315,7 +315,7 @@ def histogram(
         raise RuntimeError("torch.histogram(): range is not supported when bins is a Tensor")
     flat = None if weight is None else weight.reshape(-1)
     counts, edges = histogramdd(input.reshape(-1, 1), [bins], range=range, weight=flat, density=density)
-    return counts, edges[0]
+    return return_types.of("histogram", (counts, edges[0]))
 
 
 def histogramdd(
@@ -358,7 +358,7 @@ def histogramdd(
         found = found.div(found.sum())
         for axis, edge in enumerate(edges):
             found = found.div(edge.diff().reshape([-1 if a == axis else 1 for a in _builtin_range(count)]))
-    return found, edges
+    return return_types.of("histogramdd", (found, edges))
 
 
 def _edges(x: Tensor, bins: int | Tensor, ends: Sequence[float] | None) -> Tensor:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
+from pywebgpu import return_types
 from pywebgpu.composites import joining, reduce, scan
 from pywebgpu.dtypes import DType
 from pywebgpu.errors import ShapeError
@@ -21,17 +22,22 @@ if TYPE_CHECKING:
 
 
 class Extreme(NamedTuple):
-    """What a search along an axis finds: values, and where they are."""
+    """What a search along an axis finds: values, and where they are. For annotations: see return_types.py."""
 
     values: Tensor
     indices: Tensor
 
 
 class Ends(NamedTuple):
-    """Smallest and largest."""
+    """Smallest and largest. For annotations."""
 
     min: Tensor
     max: Tensor
+
+
+def extreme(name: str, found: Sequence[Tensor]) -> Extreme:
+    """Values and where they are, as a function of this name returns them."""
+    return return_types.of(name, found)  # type: ignore[return-value]
 
 
 class ReductionMethods(PointwiseMethods):
@@ -128,12 +134,13 @@ class ReductionMethods(PointwiseMethods):
             return (self.maximum if name == "max" else self.minimum)(other)
         if dim is None:
             return apply(reduce.amax if name == "max" else reduce.amin, self, name=name)
-        return Extreme(*apply(reduce.max if name == "max" else reduce.min, self, dim, keepdim))
+        found = apply(reduce.max if name == "max" else reduce.min, self, dim, keepdim)
+        return extreme(name, found)
 
     @aliased
     def aminmax(self, *, dim: int | None = None, keepdim: bool = False) -> Ends:
         """Smallest and largest element, over one axis or over all."""
-        return Ends(*apply(reduce.aminmax, self, dim=dim, keepdim=keepdim))
+        return return_types.of("aminmax", apply(reduce.aminmax, self, dim=dim, keepdim=keepdim))  # type: ignore[return-value]
 
     @aliased
     def argmax(self, dim: int | None = None, keepdim: bool = False) -> Tensor:
@@ -241,12 +248,12 @@ class ReductionMethods(PointwiseMethods):
     @aliased
     def cummax(self, dim: int) -> Extreme:
         """Running maxima along `dim`, and where they are."""
-        return Extreme(*apply(scan.cummax, self, dim))
+        return extreme("cummax", apply(scan.cummax, self, dim))
 
     @aliased
     def cummin(self, dim: int) -> Extreme:
         """Running minima along `dim`, and where they are."""
-        return Extreme(*apply(scan.cummin, self, dim))
+        return extreme("cummin", apply(scan.cummin, self, dim))
 
     @aliased
     def logcumsumexp(self, dim: int) -> Tensor:

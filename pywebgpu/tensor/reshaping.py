@@ -13,6 +13,7 @@ from pywebgpu.dtypes import DType
 from pywebgpu.errors import ShapeError
 from pywebgpu.ops import pointwise
 from pywebgpu.step_capture.capture import capture_state
+from pywebgpu.tensor import from_data
 from pywebgpu.tensor.base import TensorBase, as_tuple
 from pywebgpu.tensor.conversion import ConversionMethods
 from pywebgpu.tensor.history import History
@@ -37,7 +38,8 @@ class ReshapingMethods(ConversionMethods):
 
     def tensor_split(self, indices_or_sections: Tensor | Sizes, dim: int = 0) -> tuple[Tensor, ...]:
         """Parts of nearly equal size, or parts that end at the given positions."""
-        n = self.shape[shapes.axis(dim, self.ndim)]
+        at = shapes.axis(dim, self.ndim)
+        n = self.shape[at]
         if isinstance(indices_or_sections, TensorBase):
             indices_or_sections = indices_or_sections.tolist()
         if isinstance(indices_or_sections, int):
@@ -45,7 +47,7 @@ class ReshapingMethods(ConversionMethods):
             if count < 1:
                 raise ShapeError(f"number of sections must be larger than 0, got {count}")
             short, longer = divmod(n, count)
-            return self.split([short + 1] * longer + [short] * (count - longer), dim)
+            return self._parts(at, [short + 1] * longer + [short] * (count - longer))
         ends = [0, *(slice(None, at).indices(n)[1] for at in indices_or_sections), n]
         return tuple(self.narrow(dim, start, max(end - start, 0)) for start, end in pairwise(ends))
 
@@ -98,17 +100,29 @@ class ReshapingMethods(ConversionMethods):
         return self.sum(axes, keepdim=True).reshape(wanted) if axes else self  # type: ignore[return-value]
 
     def view(self, *shape: Any, **named: Any) -> Tensor:
-        """Another shape of the same memory; of a dtype of the same size, a copy of the same bits."""
+        """Another shape of the same memory; as another dtype, a copy of the same bits."""
         if len(shape) != 1 or not isinstance(shape[0], DType):
             return super().view(*shape, **named)
         dtype = shape[0]
         if dtype is self.dtype:
             return super().view(self.shape)
         if dtype.itemsize != 4 or self.dtype.itemsize != 4:
-            raise RuntimeError(
-                f"view: bits are read as another dtype between dtypes of 4 bytes, not {self.dtype} as {dtype}"
-            )
+            return self._reread(dtype)
         return self._new(pointwise.bitcast(self._node, dtype=dtype), self._storage.device)
+
+    def _reread(self, dtype: DType) -> Tensor:
+        """The bits read as elements of another size, on the host: the last axis becomes longer, or shorter."""
+        have, want = self.dtype.itemsize, dtype.itemsize
+        if have != want and not self.ndim:
+            raise RuntimeError(f"self.dim() cannot be 0 to view {self.dtype} as {dtype} (different element sizes)")
+        if have != want and self.shape[-1] * have % want:
+            raise RuntimeError(
+                f"self.size(-1) must be divisible by {want // have} to view {self.dtype} as {dtype} (different element "
+                f"sizes), but got {self.shape[-1]}"
+            )
+        shape = self.shape if have == want else (*self.shape[:-1], self.shape[-1] * have // want)
+        device = self._storage.device
+        return self._new(from_data.from_bytes(self._bytes(), dtype, shape, device), device)
 
     def ndimension(self) -> int:
         """How many axes it has."""
@@ -129,7 +143,13 @@ class ReshapingMethods(ConversionMethods):
         found: Tensor = self.mT.conj()
         return found
 
-    H = property(lambda self: self.t().conj(), doc="The matrix transposed and conjugated.")
+    @property
+    def H(self) -> Tensor:
+        """The matrix transposed and conjugated."""
+        if self.ndim not in (0, 2):
+            raise ShapeError(f"tensor.H is only supported on matrices (2-D tensors). Got {self.ndim}-D tensor.")
+        found: Tensor = self.t().conj()
+        return found
 
     @property
     def mH(self) -> Tensor:

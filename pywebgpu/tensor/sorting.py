@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import prod
 from typing import TYPE_CHECKING, Any, overload
 
@@ -16,11 +15,12 @@ from pywebgpu.ops import pointwise
 from pywebgpu.tensor import index
 from pywebgpu.tensor.apply import apply
 from pywebgpu.tensor.methods import aliased
-from pywebgpu.tensor.reduction import Extreme
+from pywebgpu.tensor.reduction import extreme
 from pywebgpu.tensor.reshaping import ReshapingMethods
 
 if TYPE_CHECKING:
     from pywebgpu.shapes import Shape
+    from pywebgpu.tensor.reduction import Extreme
     from pywebgpu.tensor.tensor import Tensor
     from pywebgpu.tensor.types import Operand
 
@@ -33,7 +33,7 @@ class SortingMethods(ReshapingMethods):
     @aliased
     def sort(self, dim: int = -1, descending: bool = False, stable: bool = False) -> Extreme:
         """Values in order along an axis, and where they stood. Always stable; NaN is the largest."""
-        return Extreme(*apply(ordering.sort, self, dim, descending, stable))
+        return extreme("sort", apply(ordering.sort, self, dim, descending, stable))
 
     @aliased
     def argsort(self, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
@@ -47,12 +47,12 @@ class SortingMethods(ReshapingMethods):
     @aliased
     def topk(self, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Extreme:
         """The k largest (or smallest) elements along an axis, in order, and where they stand."""
-        return Extreme(*apply(ordering.topk, self, int(k), dim, largest, sorted))
+        return extreme("topk", apply(ordering.topk, self, int(k), dim, largest, sorted))
 
     @aliased
     def kthvalue(self, k: int, dim: int = -1, keepdim: bool = False) -> Extreme:
         """The k-th smallest element along an axis, and where it stands."""
-        return Extreme(*apply(ordering.kthvalue, self, int(k), dim, keepdim))
+        return extreme("kthvalue", apply(ordering.kthvalue, self, int(k), dim, keepdim))
 
     @overload
     def median(self) -> Tensor: ...
@@ -61,7 +61,7 @@ class SortingMethods(ReshapingMethods):
     @aliased
     def median(self, dim: int | None = None, keepdim: bool = False) -> Tensor | Extreme:
         """The middle element, of two the smaller one: of all, or along an axis with its index."""
-        return _middle(self, ordering.median, dim, keepdim)
+        return _middle(self, "median", dim, keepdim)
 
     @overload
     def nanmedian(self) -> Tensor: ...
@@ -70,12 +70,12 @@ class SortingMethods(ReshapingMethods):
     @aliased
     def nanmedian(self, dim: int | None = None, keepdim: bool = False) -> Tensor | Extreme:
         """The median of what is not NaN."""
-        return _middle(self, ordering.nanmedian, dim, keepdim)
+        return _middle(self, "nanmedian", dim, keepdim)
 
     @aliased
     def mode(self, dim: int = -1, keepdim: bool = False) -> Extreme:
         """The most frequent element along an axis, of several the smallest, and where the last of its kind stands."""
-        return Extreme(*apply(ordering.mode, self, dim, keepdim))
+        return extreme("mode", apply(ordering.mode, self, dim, keepdim))
 
     # Kinds of elements. How many there are is read from the device.
 
@@ -130,11 +130,10 @@ class SortingMethods(ReshapingMethods):
         return apply(masks.histc, self, bins, min, max)
 
 
-def _middle(
-    x: ReshapingMethods, function: Callable[..., tuple[Node, ...]], dim: int | None, keepdim: bool
-) -> Tensor | Extreme:
+def _middle(x: ReshapingMethods, name: str, dim: int | None, keepdim: bool) -> Tensor | Extreme:
+    function = getattr(ordering, name)
     if dim is not None:
-        return Extreme(*apply(function, x, dim, keepdim))
+        return extreme(name, apply(function, x, dim, keepdim))
     flat = x.reshape(-1)
     if not flat.shape[0]:
         return x.new_full((), float("nan"))

@@ -56,6 +56,8 @@ class Tensor(GatherScatterMethods, SortingMethods, RandomMethods):
         opened = devices.open_device(device)
         if len(data) == 1 and isinstance(data[0], Tensor):
             made: Tensor = data[0].detach().to(device=opened.name, dtype=dtypes.default())
+        elif len(data) == 1 and isinstance(data[0], bool | float | complex | str):
+            raise TypeError(f"new(): data must be a sequence (got {type(data[0]).__name__})")
         elif len(data) == 1 and (from_data.is_array(data[0]) or not hasattr(data[0], "__index__")):
             made = Tensor._new(from_data.from_data(data[0], dtypes.default(), opened), opened)
         else:

@@ -13,6 +13,11 @@ TWICE = (
     "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
     "Please clone() the tensor before performing the operation."
 )
+OF_SEVERAL = (
+    "Output of unbind, split or iteration is a view and {} modified inplace. This view is the output of a function "
+    "that returns multiple views. Such functions do not allow the output views to be modified inplace. You should "
+    "replace the inplace operation by an out-of-place one, or take the view by its index."
+)
 
 
 def through(node: Node, path: Path) -> Node:

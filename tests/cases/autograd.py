@@ -146,8 +146,13 @@ def no_grad_as_decorator(torch):
     def g(x):
         return x * 2
 
+    @torch.set_grad_enabled(False)
+    def h(x):
+        return x * 2
+
     a = leaf(torch, 1.0)
-    return f(a).requires_grad, g(a).requires_grad, f.__name__
+    made = [function(a).requires_grad for function in (f, g, h)]
+    return made, torch.is_grad_enabled(), f.__name__
 
 
 @script(CASES)

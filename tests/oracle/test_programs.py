@@ -8,10 +8,17 @@ import pytest
 import torch
 
 import pywebgpu
-from tests.cases import programs_of_gradients, programs_of_values, programs_of_writes
+from tests.cases import (
+    programs_of_gradients,
+    programs_of_refusals,
+    programs_of_results,
+    programs_of_values,
+    programs_of_writes,
+)
 from tests.cases.programs import PROGRAMS, Program
 
-TABLES = (programs_of_gradients, programs_of_values, programs_of_writes)  # Importing them puts theirs into PROGRAMS.
+# Importing them puts theirs into PROGRAMS.
+TABLES = (programs_of_gradients, programs_of_refusals, programs_of_results, programs_of_values, programs_of_writes)
 
 
 def said(library: Any, run: Program, device: str) -> list[Any]:

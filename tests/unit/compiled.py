@@ -93,7 +93,7 @@ def check_bound(name: str, bound: list[tuple[Slot, bool]]) -> None:
 
 
 def workgroup_bytes(found: Kernel) -> int:
-    arrays = re.findall(r"var<workgroup> \w+: (?:array<)+(?:vec(\d)<)?\w+>?((?:, \d+>)+);", found.wgsl)
+    arrays = re.findall(r"var<workgroup> \w+: (?:array<)+(?:vec(\d)<|atomic<)?\w+>?((?:, \d+>)+);", found.wgsl)
     assert len(arrays) == found.wgsl.count("var<workgroup>")
     return sum(4 * int(width or 1) * prod(map(int, re.findall(r"\d+", extents))) for width, extents in arrays)
 

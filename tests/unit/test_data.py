@@ -148,7 +148,7 @@ def test_a_tensor_dataset_gives_rows() -> None:
     rows = table(3)
     assert len(rows) == 3
     assert [value.tolist() for value in rows[1]] == [[2.0, 3.0], 1]
-    with pytest.raises(ValueError, match="Size mismatch"):
+    with pytest.raises(AssertionError, match="Size mismatch"):
         data.TensorDataset(tensors(3, 2), tensors(4))
 
 
@@ -160,7 +160,7 @@ def test_datasets_of_datasets() -> None:
     assert both[-5] == 0
     with pytest.raises(IndexError):
         both[5]
-    with pytest.raises(ValueError, match="empty"):
+    with pytest.raises(AssertionError, match="empty"):
         data.ConcatDataset([])
     subset = data.Subset(both, [4, 0, 2])
     assert [subset[i] for i in range(len(subset))] == [1, 0, 4]

@@ -1,10 +1,13 @@
 """The programs of the gallery: short, described, and running as they are on every device."""
 
 import ast
+import re
 import runpy
 from pathlib import Path
 
 import pytest
+
+from tools.docs import tutorials
 
 GALLERY = Path(__file__).parents[2] / "demos" / "gallery"
 PIECES = sorted(GALLERY.glob("*.py"))
@@ -30,6 +33,17 @@ def test_it_is_short_and_says_what_it_is(piece: Path) -> None:
     assert about.endswith(".")
     assert len(text.splitlines()) <= LONGEST
     assert piece.with_suffix(".svg").read_text(encoding="utf-8").startswith("<svg xmlns=")
+
+
+@pieces
+def test_its_tutorial_holds_each_line_once_and_says_what_to_try(piece: Path) -> None:
+    page = tutorials.page(piece)
+    told = re.findall(r"^```{code-block} python\n:class: piece\n\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    lines = [line for block in told for line in block.splitlines() if line]
+    assert lines == [line for line in piece.read_text(encoding="utf-8").splitlines() if line]
+    assert len(told) > 4
+    assert "*You learn:*" in page
+    assert "## What to try" in page
 
 
 @pytest.mark.usefixtures("default_device")

@@ -24,6 +24,7 @@ LAYERS = (
         "locking",
         "lazy",
         "rare_names",
+        "return_types",
         "settings",
         "atomic",
         "documents",
@@ -81,16 +82,20 @@ LEVEL = {unit: level for level, units in enumerate(LAYERS) for unit in units}
 
 # What a folder may import of pywebgpu where its layer alone would allow more.
 NARROWED = {"devices": {"devices", "compiler", "kernels", "ir"} | LAYERS[0]}
-WIDENED = {"devices/cpu.py": {"ops"}}  # It computes by the ops' own NumPy meaning.
+# They compute by the ops' own NumPy meaning.
+WIDENED = {"devices/cpu.py": {"ops"}, "devices/cpu_calls.py": {"ops"}}
 LATE = {"runtime/program_cache.py"}  # A page's archive leaves out what it imports there: pages store no Programs.
 
 # An optional package, and the units that may import it: as a file starts, and inside a function as well.
 OPTIONAL = {
     "wgpu": (
-        {"devices/native.py", "devices/native_pass.py", "devices/loaded.py"},
+        {"devices/native.py", "devices/native_pass.py", "devices/native_read.py", "devices/loaded.py"},
         {"devices/native.py", "devices/adapters.py"},
     ),
-    "numpy": ({"devices/cpu.py", "devices/native.py"}, {"devices", "tensor", "io", "data", *LAYERS[-1]}),
+    "numpy": (
+        {"devices/cpu.py", "devices/cpu_calls.py", "devices/native.py"},
+        {"devices", "tensor", "io", "data", *LAYERS[-1]},
+    ),
     "js": ({"devices/bridged.py"}, {"devices/bridged.py", "display", "doctor", "hosts/test_server.py", "io"}),
     "pyodide": (
         {"devices/bridged.py", "devices/js_modules.py"},

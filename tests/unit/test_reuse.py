@@ -2,6 +2,7 @@
 
 import gc
 import math
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -103,3 +104,17 @@ def test_what_was_read_stays(device: str) -> None:
         x += 1
         arrays.append(x.numpy())
     assert [array.tolist() for array in arrays] == [[at + 1.0, at + 2.0, at + 3.0, at + 4.0] for at in range(4)]
+
+
+@pytest.mark.parametrize("kind", ["discrete", "cpu"])
+def test_what_is_read_step_by_step_is_of_that_step(kind: str, device: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However the host waits for it, and whether or not the next run was encoded meanwhile."""
+    opened: Any = devices.open_device(device)
+    if hasattr(opened, "_reader"):
+        monkeypatch.setattr(opened._reader, "_way", import_module("pywebgpu.devices.native_read").chosen(kind))
+    x = torch.zeros(300, device=device)
+    found = []
+    for at in range(20):
+        x += at
+        found.append((x.sum().item(), x[at].item()))
+    assert found == [(150 * at * (at + 1), at * (at + 1) / 2) for at in range(20)]

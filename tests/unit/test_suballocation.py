@@ -16,11 +16,13 @@ from hypothesis import strategies as st
 import pywebgpu as torch
 from pywebgpu import nn
 from pywebgpu.compiler import in_place, serialization, wire
+from pywebgpu.compiler.driver import compile_graph
 from pywebgpu.compiler.program import Dispatch, Program, Slot
 from pywebgpu.io import safetensors
 from pywebgpu.ir.graph import Spec
 from pywebgpu.kernels.kernel import Limits
-from pywebgpu.ops import indexing, packing, pointwise
+from pywebgpu.kernels.target import Features, Target
+from pywebgpu.ops import indexing, packing, pointwise, scattering
 from pywebgpu.runtime import state
 from pywebgpu.tensor import flat_parameters
 from pywebgpu.tensor.apply import apply
@@ -94,6 +96,15 @@ def test_rows_are_added_where_a_product_wrote() -> None:
     buffer = program.slots[output].buffer
     assert len(program.steps) == 4, "a product, the order of the numbers, the runs, those that blocks share"
     assert sum((buffer, 0) in places or (buffer, None) in places for places in bound(program)) == 3
+
+
+@pytest.mark.parametrize(("updates", "names"), [(70, {"few"}), (scattering.FEW + 1, {"blocks", "carried"})])
+def test_few_rows_are_added_by_one_kernel_on_a_gpu(updates: int, names: set[str]) -> None:
+    added = leaf(3000, 64).index_add(0, leaf(updates, dtype=torch.int64), leaf(updates, 64))
+    program = compile_graph((added._node,), Target(True, DEFAULT, Features(family="nvidia")))
+    check(program, DEFAULT)
+    found = {kernel.name for kernel in program.kernels if "scatter" in kernel.name}
+    assert found == {f"scatter_{name}_add" for name in names}
 
 
 def test_rows_of_a_value_of_many_windows_are_added_window_by_window() -> None:

@@ -1,5 +1,6 @@
 """Templates: each of their launches gives the values of device cpu, and a tuning chooses among them."""
 
+import math
 from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import replace
@@ -18,7 +19,7 @@ from pywebgpu.kernels.target import SUBGROUPS, Features, Target
 from pywebgpu.kernels.template import Template
 from pywebgpu.kernels.templates import attention
 from pywebgpu.nn import functional
-from pywebgpu.ops import indexing
+from pywebgpu.ops import indexing, scattering
 from pywebgpu.runtime import program_cache, state
 from tests.unit.compiled import NULL, check, for_limits, only, programs
 
@@ -126,6 +127,7 @@ SUBJECTS: dict[str, list[Subject]] = {
     "scatter_sorted": [added(4100)],
     "scatter_blocks": [added_in_place(4000, 36, 70, 20), added_in_place(9000, 33, 30, 2)],
     "scatter_carried": [added_in_place(4000, 36, 70, 3), added_in_place(4000, 1028, 33, 2)],
+    "scatter_few": [],  # GPUs have it: see below.
     "sort_block": [lambda device: data(device, 3, 300).argsort(-1), added_in_place(4000, 32, 300, 9)],
     "sort_merge": [lambda device: data(device, 600).argsort(-1)],
     "attention": [attended(1, 2, 37, 16, is_causal=True), attended(2, 1, 20, 10, wide=7), half_attention],
@@ -138,8 +140,9 @@ SUBJECTS: dict[str, list[Subject]] = {
 
 
 @pytest.fixture(autouse=True)
-def _attention_on_a_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+def _kernels_of_every_adapter(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(attention, "STORED", 0)  # Adapters that are a CPU have kernels for it, too.
+    monkeypatch.setattr(scattering, "FEW", 0)  # GPUs do without those that put numbers in order.
 
 
 @contextmanager
@@ -252,6 +255,38 @@ def test_rows_are_folded_on_a_gpu_as_on_device_cpu(name: str, device: str, monke
     for one, wanted in zip(values(ROWS[name](device)), values(ROWS[name]("cpu")), strict=True):
         np.testing.assert_allclose(one, wanted, rtol=1e-5, atol=1e-4)
     program_cache.clear()
+
+
+def written(columns: int, updates: int, different: int) -> Subject:
+    """Rows added and written by number, some of which are not numbers."""
+
+    def subject(device: str) -> Any:
+        rows, x = (torch.arange(updates).to(device) * 5 % 23) % different, data(device, 9000, columns)
+        y = data(device, updates, columns)
+        y[1, -1] = math.nan
+        return x.index_add(0, rows, y), x.index_reduce(0, rows, y, "amax"), x.index_copy(0, rows[:2], y[:2])
+
+    return subject
+
+
+@pytest.mark.parametrize("shape", [(36, 70, 20), (1028, 33, 2), (33, 30, 1), (34, 300, 3)], ids=str)
+def test_few_rows_are_added_on_a_gpu_as_on_device_cpu(
+    shape: tuple[int, int, int], device: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: Any = devices.open_device(device)
+    if device == "cpu":
+        pytest.skip("device cpu has no kernels")
+    monkeypatch.setattr(scattering, "FEW", 1024)
+    limits = replace(opened.target.limits, emulated=False)
+    features = Features(family="nvidia", translator=opened.target.features.translator)
+    monkeypatch.setattr(opened, "target", replace(opened.target, limits=limits, features=features))
+    expected = values(written(*shape)("cpu"))
+    template = next(one for one in templates.ALL if one.name == "scatter_few")
+    for at in range(3):
+        with launched(template, at):
+            found = values(written(*shape)(device))
+            for one, wanted in zip(found, expected, strict=True):
+                np.testing.assert_allclose(one, wanted, rtol=1e-5, atol=1e-4)
 
 
 def test_a_tuning_chooses_among_the_launches_that_a_target_can_run() -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tools.docs import samples, surface
+from tools.docs import examples, samples, surface
 
 # Functions of torch itself stand on a page by what they are for: where they are defined says it.
 GROUPS = {
@@ -68,13 +68,19 @@ def write(made: Path) -> None:
 
 
 def extend(found: dict[str, samples.Found]) -> None:
-    """Adds what PyTorch's own samples show: dtypes of all that pass, and calls of names that our tables do not call."""
+    """Adds what PyTorch's own samples show, dtypes of all that pass and calls of names that our tables do not call; and
+    calls that are written for the reference alone.
+    """
     for full, dtypes in passed().items():
         found.setdefault(full, samples.Found()).dtypes.update(dtypes)
     for full, lines in json.loads(CALLS.read_text(encoding="utf-8")).items():
         one = found.setdefault(full, samples.Found())
         if not one.calls:
             one.calls |= {(0, (), line): line for line in lines}
+    for full, example in examples.collect().items():
+        one = found.setdefault(full, samples.Found())
+        one.calls = one.calls or example.calls
+        one.errors |= example.errors
 
 
 def passed() -> dict[str, set[str]]:

@@ -16,6 +16,7 @@ from pywebgpu.ir import walk
 from pywebgpu.ir.graph import WHICH, Node
 from pywebgpu.kernels import windows
 from pywebgpu.kernels.kernel import Limits
+from pywebgpu.kernels.target import Target
 from pywebgpu.kernels.templates import Claims
 from pywebgpu.ops import indexing, movement, pointwise, scattering
 
@@ -23,7 +24,8 @@ MANY = 4096  # updates from which putting them in order first costs less than co
 WORK = 1 << 23  # comparisons of updates with elements, from which a few small kernels cost less than one with all
 WIDE = 32  # columns from which a workgroup for each few updates is busy
 OTHERS = 6  # bindings of a kernel beside the value: numbers, order, updates of two operands, carries, faults
-COUNTED = 1024  # numbers that are put in order by counting, at once: more take a CPU longer than the passes that merge
+COUNTED = 1024  # numbers that are put in order by counting, at once: more take a CPU longer than the passes that merge,
+COUNTED_BY_GPU = 4096  # and a GPU as well
 MODES = ("add", "prod", "max", "min", "set")  # Not those that check: a part of a sum may not fit where the sum does.
 
 
@@ -40,7 +42,7 @@ def lower_scatters(roots: tuple[Node, ...], nodes: Sequence[Node], claims: Claim
         if node.op is not indexing.scatter:
             return node
         if _is_in_place(node, limits):
-            return _in_place(node, is_checked=id(node.inputs[1]) in taken)
+            return _in_place(node, claims.target, is_checked=id(node.inputs[1]) in taken)
         return _sorted(node) if node.inputs[1].spec.shape[0] >= MANY else node
 
     return walk.rebuild(roots, nodes, rule)
@@ -64,13 +66,16 @@ def _is_in_place(node: Node, limits: Limits) -> bool:
     return large and known and bound <= limits.bindings
 
 
-def _in_place(node: Node, *, is_checked: bool) -> Node:
+def _in_place(node: Node, target: Target, *, is_checked: bool) -> Node:
     """is_checked: rows are taken by the same numbers, which finds those that are wrong."""
     base, index, source = node.inputs
     if is_checked and index.op is pointwise.index and index.buffer is None and not index.attrs["wrap"]:
         (index,) = index.inputs  # The kernels reach no other rows, whatever the numbers are.
     mode, keys = node.attrs["mode"], pointwise.cast(index, dtype=dtypes.uint32)
-    order = lowering.order(keys, COUNTED)
+    is_gpu = bool(target.features.family) and target.features.kind != "cpu" and not target.limits.emulated
+    if is_gpu and index.spec.shape[0] <= scattering.FEW:
+        return scattering.scatter_few(base, keys, source, mode=mode)
+    order = lowering.order(keys, COUNTED_BY_GPU if is_gpu else COUNTED)
     inputs = base, keys, order, source
     specs = scattering.scatter_blocks.infer(*[one.spec for one in inputs], mode=mode)
     blocks, carries = [

@@ -4,7 +4,18 @@ from pywebgpu.errors import CompileError
 from pywebgpu.ir.graph import Node, Op
 from pywebgpu.kernels.target import Target
 from pywebgpu.kernels.template import Template
-from pywebgpu.kernels.templates import attention, matmul, pack, pointwise, rows, scan, scatter, scatter_rows, sort
+from pywebgpu.kernels.templates import (
+    attention,
+    matmul,
+    pack,
+    pointwise,
+    rows,
+    scan,
+    scatter,
+    scatter_few,
+    scatter_rows,
+    sort,
+)
 
 ALL: tuple[Template, ...] = (
     pointwise.PointwiseTemplate(),
@@ -15,6 +26,7 @@ ALL: tuple[Template, ...] = (
     scatter.ScatterSortedTemplate(),
     scatter_rows.ScatterBlocksTemplate(),
     scatter_rows.ScatterCarriedTemplate(),
+    scatter_few.ScatterFewTemplate(),
     sort.SortBlockTemplate(),
     sort.SortMergeTemplate(),
     pack.PackTemplate(),

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pywebgpu.ir.graph import Node
-from pywebgpu.kernels import ir
+from pywebgpu.kernels import ir, neighbours
 from pywebgpu.kernels.builder import Builder
-from pywebgpu.kernels.ir import LANE, Expr, Type, Var, construct, scalar, smaller
+from pywebgpu.kernels.ir import LANE, Expr, Type, Var, call, construct, scalar, smaller
 from pywebgpu.kernels.templates.matmul_blocks import Block
 from pywebgpu.kernels.templates.matmul_kernel import LEFT, RIGHT, is_contiguous_in_k
 from pywebgpu.symbolic import Sym
@@ -114,9 +115,9 @@ class Side:
             with build.if_(*part.guard, *inside):
                 if self.is_turned:
                     for coming, row in zip(part.coming, part.rows, strict=True):
-                        build.assign(coming, construct(self.kind, *[self._value(row, k) for k in ks]))
+                        build.assign(coming, self._four([(row, k) for k in ks]))
                 else:
-                    build.assign(part.coming[0], construct(self.kind, *[self._value(row, ks[0]) for row in part.rows]))
+                    build.assign(part.coming[0], self._four([(row, ks[0]) for row in part.rows]))
 
     def _steps(self, block: Sym, own: Var) -> tuple[list[Sym], list[Expr]]:
         """The steps of k that an invocation loads, and what has to hold for them to be there."""
@@ -126,8 +127,11 @@ class Side:
         at = self._build.let(ir.Index(block * (self.span // each)) + own, self._build.fresh("k"))
         return [at.within(self.depth // each) * each + i for i in range(each)], [at < self.depth // each]
 
-    def _value(self, row: Sym, k: Sym) -> Expr:
-        return self._build.value(self.source, (self.batch, row, k) if self.letter == "m" else (self.batch, k, row))
+    def _four(self, places: Sequence[tuple[Sym, Sym]]) -> Expr:
+        """Elements by row (column) and k."""
+        ats = [(self.batch, row, k) if self.letter == "m" else (self.batch, k, row) for row, k in places]
+        found = neighbours.value(self._build, self.source, ats)
+        return found if found.type == self.kind else call(str(self.kind), self.kind, found)
 
     def put(self) -> None:
         """Stores what was fetched into the tile."""

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from pywebgpu.ir.graph import Movement, Reduction
-from pywebgpu.kernels import ir
-from pywebgpu.kernels.builder import Builder, rounded
+from pywebgpu.kernels import ir, neighbours
+from pywebgpu.kernels.builder import Builder, element
+from pywebgpu.kernels.intrinsics import rounded
 from pywebgpu.kernels.ir import LANE, Expr, Var, construct
 from pywebgpu.kernels.template import Computation
 from pywebgpu.kernels.templates import matmul_kernel
@@ -196,6 +197,12 @@ def store(
     positions = [flatten((*place, row, column), anchor.spec.shape) for column in columns]
     positions = [matmul_kernel.known_by_all(position, work, build) for position in positions]
     for position, one in zip(positions, found, strict=True):
-        build.define(anchor, position, build.let(matmul_kernel.as_result(one, anchor, work, build)))
-    for position in positions:
-        matmul_kernel.store_level(FULL, position, work, build)
+        result = matmul_kernel.as_result(one, anchor, work, build)
+        build.define(anchor, position, result if result is one else build.let(result))
+    nodes = [node for node in work.nodes if work.domain.levels[id(node)] == FULL]
+    # After every load, as in `store_level`.
+    values = {id(node): neighbours.value(build, node, [element(at, node) for at in positions]) for node in nodes}
+    for node in [node for node in work.outputs if id(node) in values]:
+        whole = values[id(node)]
+        for number, position in enumerate(positions):
+            build.store(node, position, whole[number] if whole.type.width > 1 else whole)

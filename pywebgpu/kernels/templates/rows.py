@@ -158,7 +158,8 @@ class RowsTemplate(Template):
         else:
             found += by_subgroups
         if problem.layout == "blocks":  # Rows are held.
-            found = [one for one in found if HELD * one.split >= columns > 2 * one.split]
+            held = {one: _held(problem.layout, columns, one.each[0] if one.split in one.each else 0) for one in found}
+            found = [one for one in found if held[one] * one.split >= columns > 2 * one.split]
         return found
 
     def write(self, work: Computation, launch: Launch, build: Builder) -> Kernel:
@@ -177,10 +178,15 @@ def _subgroup_rule(problem: Problem, shuffled: int, limit: int, cores: int) -> L
     """Many rows have a subgroup each, which waits for no other; of few rows each has as many as can share it."""
     rows, columns = problem.sizes
     is_alone = rows >= MANY_ROWS * cores
-    held = VECTORS if not is_alone else HELD if problem.layout == "blocks" else HELD_ALONE
+    held = VECTORS if not is_alone else _held(problem.layout, columns, shuffled)
     lanes = min(max(_power(-(-columns // held)), min(shuffled, _power(-(-columns // VECTOR)))), limit)
     threads = lanes if problem.layout == "blocks" else max(min(BESIDE, limit), lanes)
     return Launch(threads=threads, split=lanes)
+
+
+def _held(layout: str, columns: int, shuffled: int) -> int:
+    """Columns of an invocation, at most: of rows that are added up besides many only where a subgroup has a row."""
+    return HELD if layout == "blocks" and columns > HELD_ALONE * shuffled else HELD_ALONE
 
 
 def _rule(rows: int, columns: int, along: bool, limits: Limits) -> Launch:

@@ -22,11 +22,11 @@ NO_ROW = 0xFFFFFFFF
 UNROLLED = 8  # carries that are loaded side by side
 
 
-def _problem(updates: int, columns: int) -> Problem:
+def problem_of(updates: int, columns: int) -> Problem:
     return Problem((updates, columns), layout=str(next(width for width in (4, 2, 1) if columns % width == 0)))
 
 
-def _launches(problem: Problem, target: Target) -> list[Launch]:
+def launches_of(problem: Problem, target: Target) -> list[Launch]:
     """One workgroup has all columns where it can: each lane `vector` of them."""
     found = []
     for vector in (4, 2, 1):
@@ -37,7 +37,7 @@ def _launches(problem: Problem, target: Target) -> list[Launch]:
     return found
 
 
-class _Columns:
+class Columns:
     """Which columns of a row an invocation has. group: the number of its workgroup but for the part of the columns."""
 
     def __init__(self, columns: int, launch: Launch, build: Builder) -> None:
@@ -46,6 +46,7 @@ class _Columns:
         self.group = build.let(GROUP // self.parts if self.parts > 1 else GROUP, "block")
         self._column = build.let(GROUP % self.parts * launch.threads + LANE if self.parts > 1 else LANE, "column")
         self._all = self.parts * launch.threads == self.vectors
+        self._there = self._column if self._all else build.let(smaller(self._column, self.vectors - 1), "there")
 
     def leave(self, build: Builder) -> None:
         """Lanes without a column have nothing more to do."""
@@ -53,8 +54,8 @@ class _Columns:
             build.jump("return", self._column >= self.vectors)
 
     def at(self, row: Sym) -> list[tuple[Sym, Sym]]:
-        """The elements of a row that the invocation has."""
-        first = self._column.within(self.vectors) * self.width
+        """The elements of a row that the invocation has; of one without a column the last."""
+        first = self._there.within(self.vectors) * self.width
         return [(row, first + number) for number in range(self.width)]
 
 
@@ -66,16 +67,16 @@ class ScatterBlocksTemplate(FusedTemplate):
     op = scattering.scatter_blocks
 
     def problem(self, work: Computation, build: Builder) -> Problem:
-        return _problem(work.nodes[0].inputs[1].spec.shape[0], work.nodes[0].inputs[0].spec.shape[1])
+        return problem_of(work.nodes[0].inputs[1].spec.shape[0], work.nodes[0].inputs[0].spec.shape[1])
 
     def launches(self, problem: Problem, target: Target) -> Sequence[Launch]:
-        return _launches(problem, target)
+        return launches_of(problem, target)
 
     def write(self, work: Computation, launch: Launch, build: Builder) -> Kernel:
         made = {node.attrs[WHICH]: node for node in work.nodes}
         base, numbers, order, _ = work.nodes[0].inputs
         updates = numbers.spec.shape[0]
-        own = _Columns(base.spec.shape[1], launch, build)
+        own = Columns(base.spec.shape[1], launch, build)
         blocks = -(-updates // BLOCK)
         number = build.workgroup_array("number_of", U32, BLOCK + 2)
         update = build.workgroup_array("update_of", U32, BLOCK + 2)
@@ -97,7 +98,7 @@ class ScatterBlocksTemplate(FusedTemplate):
 
 
 def _add_block(
-    of: Node, made: Mapping[int, Node], number: list[Var], update: Array, own: _Columns, build: Builder
+    of: Node, made: Mapping[int, Node], number: list[Var], update: Array, own: Columns, build: Builder
 ) -> None:
     """All rows are loaded before any is stored: they wait for memory together.
 
@@ -126,17 +127,17 @@ def _add_block(
                 build.assign(total, select(value, combine(mode, total, value), goes_on))
         with build.if_(number[t].ne(number[t + 1]), number[t].ne(Const(U32, NO_ROW))):
             with build.if_(from_left.eq(1)):
-                _store(carries, own.at(first.within(count)), sums, build)
+                store(carries, own.at(first.within(count)), sums, build)
             with build.else_():
                 joined = [combine(mode, old, total) for old, total in zip(before[t - 1], sums, strict=False)]
-                _store(node, places[t - 1], joined, build)
+                store(node, places[t - 1], joined, build)
             build.assign(from_left, 0)
     with build.if_(number[BLOCK].eq(number[BLOCK + 1]), number[BLOCK].ne(Const(U32, NO_ROW))):
         at = build.let(first + (1 - from_left), "out")
-        _store(carries, own.at(at.within(count)), sums, build)
+        store(carries, own.at(at.within(count)), sums, build)
 
 
-def _store(node: Node | None, places: Sequence[tuple[Sym, Sym]], values: Sequence[Expr], build: Builder) -> None:
+def store(node: Node | None, places: Sequence[tuple[Sym, Sym]], values: Sequence[Expr], build: Builder) -> None:
     if node is None:
         return
     for place, value in zip(places, values, strict=True):
@@ -157,16 +158,16 @@ class ScatterCarriedTemplate(Template):
 
     def problem(self, work: Computation, build: Builder) -> Problem:
         (node,) = work.nodes
-        return _problem(node.inputs[2].spec.shape[0], node.spec.shape[1])
+        return problem_of(node.inputs[2].spec.shape[0], node.spec.shape[1])
 
     def launches(self, problem: Problem, target: Target) -> Sequence[Launch]:
-        return _launches(problem, target)
+        return launches_of(problem, target)
 
     def write(self, work: Computation, launch: Launch, build: Builder) -> Kernel:
         (node,) = work.nodes
         base, carries, numbers, order = node.inputs
         rows, updates, mode = node.spec.shape[0], numbers.spec.shape[0], node.attrs["mode"]
-        own = _Columns(node.spec.shape[1], launch, build)
+        own = Columns(node.spec.shape[1], launch, build)
         blocks = -(-updates // BLOCK)
 
         def number(position: Expr, name: str) -> Var:
@@ -204,7 +205,7 @@ class ScatterCarriedTemplate(Template):
             build.assign(at, 1, "+=")
         places = own.at(build.let(smaller(row, rows - 1), "held").within(rows))
         old = [build.value(base, place) for place in places]
-        _store(node, places, [combine(mode, one, total) for one, total in zip(old, sums, strict=True)], build)
+        store(node, places, [combine(mode, one, total) for one, total in zip(old, sums, strict=True)], build)
         return build.kernel(f"scatter_carried_{mode}", launch.threads, blocks * own.parts, vector=launch.vector)
 
 

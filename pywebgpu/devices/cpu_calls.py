@@ -1,0 +1,272 @@
+"""A Program as NumPy calls: which function reads and writes what, and which memory is used again.
+
+Apart from the device, which knows buffers and counts: here are values alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from math import prod
+from operator import itemgetter, methodcaller
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pywebgpu import dtypes
+from pywebgpu.compiler.program import HostCall, Program
+from pywebgpu.devices.cpu_memory import LARGE, Memory
+from pywebgpu.ir.graph import Composite, Custom, Fused, Generator, Leaf, Movement, Output, Pointwise, Spec, is_view
+from pywebgpu.ops import contraction, movement, packing, pointwise, reduction, special
+from pywebgpu.shapes import Shape
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+HOT = 6  # runs after which a Program becomes one Python function: to make that takes as long as dozens of runs
+
+Function = Callable[..., Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """function, slots read, slot written, slot whose memory it may take (-1: none), slots dead afterwards.
+
+    kept: those of the dead whose memory is worth being used again.
+    """
+
+    function: Function
+    reads: tuple[int, ...]
+    write: int
+    into: int
+    dead: tuple[int, ...]
+    kept: frozenset[int]
+
+
+class Calls:
+    """All calls of a Program, and what never changes among what they read."""
+
+    def __init__(self, program: Program, memory: Memory) -> None:
+        self._program, self._memory = program, memory
+        self._steps = [step for step in program.steps if isinstance(step, HostCall)]
+        self._constants = _constants(program, self._steps)
+        self._calls = _calls(program, self._steps, self._constants, memory)
+        self._plain: list[Call] | None = None
+        self._runs = 0
+        self._written: Function | None = None
+
+    def run(self, leaves: list[Any]) -> Sequence[Any]:
+        """The outputs. leaves: the inputs, then the numbers; the list is emptied."""
+        if self._written is not None:
+            found: Sequence[Any] = self._written(leaves)
+            return found
+        self._runs += 1
+        if self._runs > HOT:
+            self._written = _written(self._program, self._calls, self._constants, self._memory)
+        return self._run(self._calls, self._constants, leaves)
+
+    def timed(self, leaves: list[Any], clock: Callable[[], None]) -> Sequence[Any]:
+        """The same, a call for each step of the Program, and of `clock` after each."""
+        if self._plain is None:
+            self._plain = _calls(self._program, self._steps, None, self._memory)
+        return self._run(self._plain, {}, leaves, clock)
+
+    def _run(
+        self, calls: list[Call], constants: dict[int, Any], leaves: list[Any], clock: Callable[[], None] | None = None
+    ) -> Sequence[Any]:
+        values: list[Any] = [None] * len(self._program.slots)
+        first = self._program.inputs
+        for slot, value in zip((*first, *range(len(first), len(leaves))), leaves, strict=True):
+            values[slot] = value
+        leaves.clear()
+        for slot, value in constants.items():
+            values[slot] = value
+        give = self._memory.give
+        for call in calls:
+            args = [values[slot] for slot in call.reads]
+            values[call.write] = call.function(*args) if call.into < 0 else call.function(*args, out=values[call.into])
+            del args
+            for slot in call.dead:
+                if slot in call.kept:
+                    give(values, slot)
+                else:
+                    values[slot] = None
+            if clock is not None:
+                clock()
+        return [values[slot] for slot in self._program.outputs]
+
+
+def _constants(program: Program, steps: list[HostCall]) -> dict[int, Any]:
+    """Values by slot that are alike in all runs, and small: none is ever written to."""
+    found = {}
+    for step in steps:
+        spec = program.slots[step.slots[-1]].spec
+        is_small = step.op is pointwise.const or _bytes(spec) < LARGE  # Of a constant one element is kept.
+        if isinstance(step.op, Generator) and len(step.slots) == 1 and is_small:
+            found[step.slots[-1]] = _function(step, spec)()
+    return found
+
+
+def _calls(program: Program, steps: list[HostCall], constants: dict[int, Any] | None, memory: Memory) -> list[Call]:
+    """The steps with their functions bound. constants: what needs no call; None: every step has one."""
+    specs = [slot.spec for slot in program.slots]
+    if constants is None:
+        constants = {}
+    else:
+        steps = _without_growth([step for step in steps if step.slots[-1] not in constants], specs, program.outputs)
+    owner = list(range(len(specs)))  # a view's memory is its owner's
+    for step in steps:
+        if _is_view(step):
+            owner[step.slots[-1]] = owner[step.slots[0]]
+    last: dict[int, int] = {}
+    kept = {owner[slot] for slot in program.outputs} | constants.keys()
+    shown: dict[int, list[int]] = {}  # by owner, it and the views of it
+    for at, step in enumerate(steps):
+        for slot in step.slots:
+            last[owner[slot]] = at
+            one = shown.setdefault(owner[slot], [])
+            if slot not in one:
+                one.append(slot)
+    fresh: set[int] = set()  # Never an input: where a step fails, or is interrupted, all is computed again from them.
+    calls: list[Call] = []
+    for at, step in enumerate(steps):
+        *reads, write = step.slots
+        spec, into = specs[write], -1
+        if isinstance(step.op, Pointwise) and isinstance(step.op.reference, str) and spec.shape:
+            over = (slot for slot in reads if slot in fresh and owner[slot] == slot and last[slot] == at)
+            into = next((slot for slot in over if specs[slot] == spec and slot not in kept), -1)
+        if not _is_view(step) and not isinstance(step.op, Generator):
+            fresh.add(write)
+        ended = {owner[slot] for slot in step.slots if last[owner[slot]] == at and owner[slot] not in kept}
+        dead = tuple([slot for one in sorted(ended) for slot in reversed(shown[one])])  # Views first: they hold theirs.
+        function = _function(step, spec)
+        if into < 0 and _bytes(spec) >= LARGE:
+            function = _recycling(step, spec, function, memory)
+        large = frozenset(slot for slot in ended & fresh if _bytes(specs[slot]) >= LARGE)
+        calls.append(Call(function, tuple(reads), write, into, dead, large))
+    return calls
+
+
+def _bytes(spec: Spec) -> int:
+    return prod(spec.shape) * spec.dtype.itemsize
+
+
+def _without_growth(steps: list[HostCall], specs: list[Spec], outputs: Sequence[int]) -> list[HostCall]:
+    """Without steps that grow axes of what is only read beside values of the full shape: NumPy does that by itself."""
+    grown = {step.slots[1]: step.slots[0] for step in steps if step.op is reduction.expand}
+    for slot in outputs:
+        grown.pop(slot, None)
+    for step in steps:
+        *reads, write = step.slots
+        broadcasts = isinstance(step.op, Pointwise) and isinstance(step.op.reference, str)
+        if broadcasts and any(slot not in grown and specs[slot].shape == specs[write].shape for slot in reads):
+            continue
+        for slot in reads:
+            grown.pop(slot, None)
+    return [
+        HostCall(step.op, step.attrs, tuple([grown.get(slot, slot) for slot in step.slots]))
+        for step in steps
+        if step.slots[-1] not in grown
+    ]
+
+
+def _is_view(step: HostCall) -> bool:
+    """The result is, or may be, a view of the first input's memory."""
+    return isinstance(step.op, Custom) or is_view(step.op)
+
+
+def _function(step: HostCall, spec: Spec) -> Function:
+    op, attrs = step.op, dict(step.attrs)
+    if isinstance(op, Custom):
+        return lambda value, *sources: value
+    assert not isinstance(op, Leaf | Fused | Output | Composite), "what has no meaning of its own was replaced"
+    reference: Any = op.reference
+    if isinstance(reference, str):
+        function = getattr(np, reference)
+        if op is pointwise.neg and spec.dtype is dtypes.bool_:
+            function = np.logical_not
+        if op is pointwise.copy and spec.dtype is dtypes.bool_:
+            function = lambda a, out=None: np.logical_or(a, a, out=out)  # noqa: E731 - NumPy has no positive of bools
+        return _rounded(function) if spec.dtype is dtypes.bfloat16 else function
+    direct = _DIRECT.get(op)
+    if direct is not None:
+        return direct(spec, **attrs)
+    if op is contraction.matmul and spec.dtype in (dtypes.float32, dtypes.float64):
+        return np.matmul
+    if isinstance(op, Generator):
+        attrs["spec"] = spec
+    bound = partial(reference, np, **attrs)
+    return _rounded(bound) if spec.dtype is dtypes.bfloat16 and not isinstance(op, Movement) else bound
+
+
+# The references of these ops, without a call of Python's.
+_DIRECT: dict[Any, Callable[..., Function]] = {
+    movement.reshape: lambda spec, shape: methodcaller("reshape", shape),
+    movement.permute: lambda spec, order: methodcaller("transpose", order),
+    movement.slice_: lambda spec, starts, sizes, steps: itemgetter(movement.slices(starts, sizes, steps)),
+    packing.piece: lambda spec, start, shape: _piece(start, shape),
+}
+
+
+def _piece(start: int, shape: Shape) -> Function:
+    part = slice(start, start + prod(shape))
+    return itemgetter(part) if len(shape) == 1 else lambda a: a[part].reshape(shape)
+
+
+def _recycling(step: HostCall, spec: Spec, function: Function, memory: Memory) -> Function:
+    """The same, with the result in memory that was used before, where NumPy can be told where to write."""
+    op, dtype, shape = step.op, special.numpy_dtype(spec.dtype), spec.shape
+    if spec.dtype is dtypes.bfloat16:
+        return function
+    if isinstance(op, Pointwise) and isinstance(op.reference, str):
+        return lambda *arrays: function(*arrays, out=memory.take(dtype, shape))
+    if op is pointwise.where:
+        return lambda c, a, b: special.where(np, c, a, b, lambda: memory.take(dtype, shape))
+    if op is contraction.matmul and spec.dtype.itemsize >= 4:
+        return lambda a, b: np.matmul(a, b, out=memory.take(dtype, shape))
+    if op is movement.reshape:
+        return _Reshape(shape, lambda: memory.take(dtype, shape))
+    if op is movement.pad:
+        return lambda a: movement.padded(a, memory.take(dtype, shape), **step.attrs)
+    return function
+
+
+class _Reshape:
+    """A reshape that knows from its first run whether it is a view: what it reads lies alike in all of them."""
+
+    def __init__(self, shape: Shape, room: Callable[[], NDArray[Any]]) -> None:
+        self._shape, self._room, self._copies = shape, room, False
+
+    def __call__(self, a: NDArray[Any]) -> NDArray[Any]:
+        if self._copies:
+            out = self._room()
+            np.copyto(out.reshape(a.shape), a)
+            return out
+        out = a.reshape(self._shape)
+        self._copies = not np.may_share_memory(out, a)
+        return out
+
+
+def _rounded(function: Function) -> Function:
+    return lambda *arrays, out=None: special.round_bfloat16(np, function(*arrays))
+
+
+def _written(program: Program, calls: list[Call], constants: dict[int, Any], memory: Memory) -> Function:
+    """One function of the leaves that makes all calls: values are its variables, so nothing is looked up."""
+    names: dict[str, Any] = {f"v{slot}": value for slot, value in constants.items()}
+    names |= {f"f{at}": call.function for at, call in enumerate(calls)} | {"give": memory.give}
+    count = len(program.inputs) + len(program.numbers)
+    leaves = [f"v{slot}" for slot in (*program.inputs, *range(len(program.inputs), count))]
+    lines = ["def run(leaves):", f"[{', '.join(leaves)}] = leaves" if leaves else "pass", "leaves.clear()"]
+    lines.append("over = [None]")
+    for at, call in enumerate(calls):
+        given = [f"v{slot}" for slot in call.reads] + ([] if call.into < 0 else [f"out=v{call.into}"])
+        lines.append(f"v{call.write} = f{at}({', '.join(given)})")
+        for slot in call.dead:
+            last = slot in call.kept
+            lines += [f"over[0] = v{slot}", f"v{slot} = None", "give(over, 0)"] if last else [f"v{slot} = None"]
+    lines.append(f"return [{', '.join(f'v{slot}' for slot in program.outputs)}]")
+    exec("\n ".join(lines), names)
+    function: Function = names["run"]
+    return function

@@ -1,0 +1,50 @@
+"""Tensors that show the same elements; and writes that would change other elements of what they read.
+
+torch refuses such writes, because what it reads would depend on how far it came.
+"""
+
+from pywebgpu.shapes import Shape
+from pywebgpu.tensor.base import TensorBase, strides_of
+
+OVERLAP = (
+    "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
+    "location. Please clone() the tensor before performing the operation."
+)
+
+
+def shows_same(one: TensorBase, other: TensorBase) -> bool:
+    """Whether both show the same elements of one memory in the same order."""
+    if one._storage is not other._storage:
+        return False
+    return one._path == other._path or (one.shape == other.shape and strides_of(one) == strides_of(other))
+
+
+def check(written: TensorBase, read: object) -> None:
+    """Raises RuntimeError where a write, element by element, would change other elements that it reads.
+
+    As in torch, a tensor with gaps is looked at no further.
+    """
+    if not isinstance(read, TensorBase) or read._storage is not written._storage or read._path == written._path:
+        return
+    one, other = _stretch(written), _stretch(read)
+    if one is None or other is None:
+        return
+    if one[:2] == other[:2]:
+        overlaps = one != other
+    else:
+        overlaps = one[0] < other[1] and other[0] < one[1]
+    if overlaps:
+        raise RuntimeError(OVERLAP)
+
+
+def _stretch(tensor: TensorBase) -> tuple[int, int, list[tuple[int, int]]] | None:
+    """Begin and end of the memory that a tensor fills, and how: None where it has gaps, or shows an element twice."""
+    shape: Shape = tensor.shape
+    steps, begin = strides_of(tensor)
+    axes = [(step, n) for step, n in zip(steps, shape, strict=True) if n != 1]
+    filled = 1
+    for step, n in sorted(axes):
+        if step != filled:
+            return None
+        filled *= n
+    return (begin, begin + filled, axes) if filled else None

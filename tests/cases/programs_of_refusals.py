@@ -1,0 +1,112 @@
+"""Programs that ask for what PyTorch refuses: it would be wrong without a word. See programs.py."""
+
+from collections.abc import Callable
+from typing import Any
+
+from tests.cases.programs import program
+
+
+def attempt(say: Any, call: Callable[[], object]) -> None:
+    """Says what a call returns, or what it raises."""
+    try:
+        say(call())
+    except Exception as error:
+        say(error)
+
+
+@program
+def tensors_of_inference_mode_are_not_saved(torch, x, say):
+    with torch.inference_mode():
+        i = x(3)
+    w = x(3).requires_grad_()
+    for call in (
+        lambda: (i * w).sum(), lambda: i + w, lambda: (i.clone() * w).sum(), lambda: i.detach() * w, lambda: w.pow(i),
+        lambda: torch.nn.functional.linear(i[None], torch.ones(2, 3, requires_grad=True)),
+        lambda: w.sum() + i, lambda: w[i.long()], lambda: torch.where(i > 0.2, w, w), lambda: (w * 1).mul_(i),
+        lambda: torch.nn.Parameter(i), lambda: i.view(3, 1).is_inference(), lambda: i.detach().is_inference(),
+        lambda: (i * 2).is_inference(),
+    ):  # fmt: skip
+        attempt(say, call)
+
+
+@program
+def functions_save_no_tensors_of_inference_mode(torch, x, say):
+    class Scaled(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, a, b):
+            ctx.save_for_backward(b)
+            return a * b
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * ctx.saved_tensors[0], None
+
+    with torch.inference_mode():
+        i = x(3)
+    attempt(say, lambda: Scaled.apply(x(3), i))
+    attempt(say, lambda: Scaled.apply(x(3).requires_grad_(), i))
+
+
+@program
+def writes_do_not_change_what_they_read(torch, x, say):
+    e = torch.zeros(3, 1).expand(3, 4)
+    for call in (
+        lambda b, m: b[1:].copy_(b[:-1]), lambda b, m: b[1:].add_(b[:-1]), lambda b, m: b.add_(b),
+        lambda b, m: b[:3].copy_(b[3:]), lambda b, m: b.__setitem__(slice(1, None), b[:-1]),
+        lambda b, m: torch.sin(b[1:], out=b[:-1]), lambda b, m: torch.mul(b[1:], b[1:], out=b[1:]),
+        lambda b, m: b[::2].add_(b[1::2]), lambda b, m: m.add_(m.t()), lambda b, m: m.copy_(m.t()),
+        lambda b, m: m.mul_(m[0]), lambda b, m: b[1:].addcmul_(b[:-1], b[:-1]), lambda b, m: b[1:].lerp_(b[:-1], 0.5),
+        lambda b, m: e.add_(1), lambda b, m: e.fill_(2),
+        lambda b, m: b[1:].index_add_(0, torch.tensor([0]), b[:1]), lambda b, m: m.t().add_(m.t()),
+    ):  # fmt: skip
+        attempt(say, lambda call=call: call(x(6), x(3, 3)))
+
+
+@program
+def one_of_several_views_is_not_written(torch, x, say):
+    a = x(4, 4).requires_grad_()
+    for parts in (
+        lambda b: b.unbind(0), lambda b: b.split(2), lambda b: b.chunk(2), lambda b: b.split_with_sizes([2, 2]),
+        lambda b: list(b), lambda b: b.tensor_split(2), lambda b: torch.unsafe_split(b, 2), lambda b: [b[0], b[1]],
+    ):  # fmt: skip
+        attempt(say, lambda parts=parts: parts(a * 1)[0].add_(1))
+        attempt(say, lambda parts=parts: parts(a * 1)[0].view(-1).mul_(2))
+        attempt(say, lambda parts=parts: parts(a * 1)[0].detach().mul_(2))
+        attempt(say, lambda parts=parts: parts(x(4, 4))[0].mul_(a.sum()))
+        attempt(say, lambda parts=parts: parts(x(4, 4))[0].mul_(2))
+        base = a * 1
+        view = parts(base)[0]
+        base.mul_(2)
+        attempt(say, lambda view=view: view.sum())
+
+
+@program
+def what_an_optimizer_wrote_is_not_read_again(torch, x, say):
+    for kind in ("SGD", "Adam"):
+        model = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Tanh(), torch.nn.Linear(2, 1))
+        torch.nn.init.ones_(model[0].weight)
+        optimizer = getattr(torch.optim, kind)(model.parameters(), 0.1)
+        for late in (False, True):
+            y = model(torch.ones(1, 2)).sum()
+            y.backward(retain_graph=True)
+            if late:
+                z = model(torch.ones(1, 2)).sum()
+                z.backward()
+            optimizer.step()
+            attempt(say, y.backward)
+
+
+@program
+def views_that_a_function_returns_are_not_written(torch, x, say):
+    class First(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, a):
+            return a[:2]
+
+        @staticmethod
+        def backward(ctx, g):
+            return torch.cat([g, torch.zeros(1)])
+
+    b = x(3).requires_grad_() * 1
+    attempt(say, lambda: First.apply(b) + 1)
+    attempt(say, lambda: First.apply(b).add_(1))

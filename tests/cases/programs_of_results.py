@@ -1,0 +1,92 @@
+"""Programs that look at what functions return: their types, their names, their text. See programs.py."""
+
+from tests.cases.programs import program
+from tests.cases.programs_of_refusals import attempt
+
+
+@program
+def results_have_names_and_print_them(torch, x, say):
+    a, m = torch.tensor([1.0, 3.0, 2.0]), torch.eye(2)
+    for found in (
+        a.sort(), a.max(0), a.topk(2), a.aminmax(), a.mode(), a.median(0), a.kthvalue(1), a.cummin(0), torch.frexp(a),
+        a.histogram(3), torch.linalg.qr(m), torch.linalg.slogdet(m), torch.linalg.svd(m), torch.linalg.eigh(m),
+        torch.linalg.lu(m), torch.linalg.lu_factor(m), torch.linalg.inv_ex(m), torch.svd(m), torch.geqrf(m),
+    ):  # fmt: skip
+        say(type(found).__name__, isinstance(found, tuple), len(found))
+        say(repr(found).split("device")[0])
+    say(torch.linalg.eigh(m).eigenvalues, torch.linalg.svd(m).Vh, torch.return_types.sort.__name__)
+
+
+@program
+def einsum_takes_numbers_of_axes(torch, x, say):
+    a, b, c = x(2, 3), x(3, 4), x(2, 3, 4)
+    for call in (
+        lambda: torch.einsum(a, [0, 1], b, [1, 2], [2, 0]), lambda: torch.einsum(a, [0, 1], b, [1, 2]),
+        lambda: torch.einsum(c, [..., 0], [0, ...]), lambda: torch.einsum(a, [0, 1], []),
+        lambda: torch.einsum(a, [0, 99]), lambda: torch.einsum(), lambda: torch.einsum("ij"),
+        lambda: torch.einsum(b, [27, 3]),
+    ):  # fmt: skip
+        attempt(say, call)
+
+
+@program
+def gradients_are_asked_for_without_gradient_mode(torch, x, say):
+    a = x(3).requires_grad_()
+    z = (a * a).sum()
+    with torch.no_grad():
+        say(torch.autograd.grad(z, a, retain_graph=True))
+        z.backward(inputs=[a])
+    say(a.grad)
+
+
+@program
+def a_function_differentiates_inside(torch, x, say):
+    class Inner(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, a):
+            with torch.enable_grad():
+                ctx.y = a.detach().requires_grad_()
+                ctx.z = (ctx.y * ctx.y).sum()
+            return ctx.z.detach()
+
+        @staticmethod
+        def backward(ctx, g):
+            return torch.autograd.grad(ctx.z, ctx.y)[0] * g
+
+    a = x(3).requires_grad_()
+    Inner.apply(a).backward()
+    say(a.grad)
+
+
+@program
+def bits_are_read_as_elements_of_another_size(torch, x, say):
+    a = torch.tensor([[1.0, -2.0], [0.5, 3.0]])
+    for name in ("float16", "int16", "uint8", "int32", "complex64", "bool"):
+        attempt(say, lambda name=name: a.view(getattr(torch, name)).shape)
+    say(a.view(torch.int16), a.view(torch.uint8).view(torch.float32))
+    attempt(say, lambda: x(2, 3).view(torch.complex64))
+    attempt(say, lambda: torch.tensor(1.0).view(torch.int16))
+
+
+@program
+def small_differences_of_modules_and_data(torch, x, say):
+    data, linear = torch.utils.data, torch.nn.Linear(2, 2)
+    given = {"weight": torch.ones(2, 2), "bias": torch.ones(2), "other": torch.ones(1)}
+    loader = data.DataLoader(range(3))
+    for call in (
+        lambda: torch.nn.Sequential() + 3, lambda: torch.func.functional_call(linear, given, x(2)),
+        lambda: torch.func.functional_call(linear, given, x(2), strict=True),
+        lambda: torch.func.jacrev(lambda a: a.long())(x(2)), lambda: data.StackDataset(range(3), range(3))[1],
+        lambda: data.StackDataset(a=range(3))[2], lambda: len(data.StackDataset(range(3))),
+        lambda: data.StackDataset(range(3), range(2)), lambda: data.TensorDataset(x(2), x(3)),
+        lambda: data.ConcatDataset([]), lambda: setattr(loader, "batch_size", 2),
+        lambda: list(data.WeightedRandomSampler([1.0], 2, replacement=False)), lambda: torch.Tensor(5.5),
+        lambda: x(3).H, lambda: torch.autograd.functional.hessian(lambda a: a, x(2)),
+    ):  # fmt: skip
+        attempt(say, call)
+    c = x(2, 3)
+
+    def wrong():
+        c[0, 0] = x(2)
+
+    attempt(say, wrong)
