@@ -96,7 +96,7 @@ def write(work: Computation, launch: Launch, build: Builder) -> Kernel:
     (*parts, batches, m, n), depth = anchor.spec.shape, anchor.inputs[0].spec.shape[2]
     block = Block.of(launch)
     down, across = -(-m // block.rows), -(-n // block.columns)
-    steps = Steps(-(-depth // block.depth), anchor.attrs["span"] // block.depth if parts else 0)
+    steps = Steps(-(-depth // block.depth), anchor.attrs["span"] // block.depth if parts else 0, block.depth)
     whole = build.let(GROUP // (across * down), "batch")
     batch = build.let(whole % batches, "own_batch").within(batches) if parts else whole.within(batches)
     place = (build.let(whole // batches, "part").within(parts[0]), batch) if parts else (batch,)
