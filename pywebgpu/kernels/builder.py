@@ -216,7 +216,8 @@ class Builder:
         """Elements that share a word: their bits, as `packed` gives them. where: the number of the word."""
         step = 8 * self._format(node).itemsize
         parts = [ir.Call(_SHIFTED, U32, bits, ir.Const(U32, at * step)) for at, bits in enumerate(elements) if at]
-        self.assign(self.buffer(node)[ir.Index(where)], reduce(_joined, parts, elements[0]))
+        word = reduce(lambda a, b: ir.Call(_OR, U32, a, b), parts, elements[0])
+        self.assign(self.buffer(node)[ir.Index(where)], word)
 
     def packed(self, node: Node, value: Expr) -> Expr:
         """An element's bits in memory, the others zero."""
@@ -349,14 +350,13 @@ class Builder:
         if node.op is pointwise.iota:
             return ir.construct(type, ir.Index(at[node.attrs["axis"]]))
         words = [self.value(source, ()) for source in node.inputs]
-        if not (flat % 4).is_constant:
+        draw, which = flat // 4, flat % 4
+        if not which.is_constant:
             return self.let(ir.call("p_philox", U32, ir.Index(flat), *words))
-        key = -id(node), flat // 4  # Neighbours that are computed one after the other share a draw of four.
-        found = self._find_known(key)
-        if found is None:
-            found = self.let(ir.call("p_philox4", ir.Type("u32", 4), ir.Index(flat // 4), *words))
-            self._known[-1][key] = found
-        return found[(flat % 4).const]
+        key = -id(node), draw  # Neighbours that are computed one after the other share a draw of four.
+        found = self._find_known(key) or self.let(ir.call("p_philox4", _FOUR, ir.Index(draw), *words))
+        self._known[-1][key] = found
+        return found[which.const]
 
     def _guarded(self, node: Node, inner: Coords, bounds: Sequence[Any]) -> Expr:
         source = node.inputs[0]
@@ -376,10 +376,8 @@ class Builder:
     def _number(self, value: Expr, letter: str) -> Var:
         """A value as a part of an index; of the same value the same."""
         key = id(value), ZERO
-        for known in reversed(self._known):
-            found = known.get(key)
-            if isinstance(found, Var):
-                return found
+        if isinstance(found := self._find_known(key), Var):
+            return found
         made = self.let(ir.construct(U32, value), self.fresh(letter))
         self._known[-1][key] = made
         self._numbered.append(value)  # It keeps its id.
@@ -476,11 +474,7 @@ def _bits_below(which: Sym, format_: Format) -> Expr:
     return ir.Index(which * (8 * format_.itemsize))
 
 
-def _joined(a: Expr, b: Expr) -> Expr:
-    return ir.Call(_OR, U32, a, b)
-
-
-_OR = ir.template("({0} | {1})")
+_OR, _FOUR = ir.template("({0} | {1})"), ir.Type("u32", 4)
 _SAME, _SHIFTED = ir.template("{0}"), ir.template("({0} << {1})")
 _NARROW = (dtypes.int8, dtypes.uint8, dtypes.int16, dtypes.float16, dtypes.bfloat16)
 _ROUNDED = {
