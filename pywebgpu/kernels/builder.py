@@ -355,8 +355,7 @@ class Builder:
             return self.let(ir.call("p_philox", U32, ir.Index(flat), *words))
         key = -id(node), draw  # Neighbours that are computed one after the other share a draw of four.
         found = self._find_known(key) or self.let(ir.call("p_philox4", _FOUR, ir.Index(draw), *words))
-        self._known[-1][key] = found
-        return found[which.const]
+        return self._known[-1].setdefault(key, found)[which.const]
 
     def _guarded(self, node: Node, inner: Coords, bounds: Sequence[Any]) -> Expr:
         source = node.inputs[0]
