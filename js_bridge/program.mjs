@@ -5,10 +5,14 @@ import { WORD } from "./pool.mjs";
 
 export const VERSION = 4;
 const THREADS = 2; // in which Dawn compiles outside of browsers
-const [AHEAD, NEXT] = [4, 2]; // pipelines that each is given at once: before the main thread waits, and while it does
-const EACH = 60; // milliseconds of one: until the main thread waits it cannot see which are done
+// Until the main thread waits it cannot see which pipelines are done: each thread is given what should keep it busy for
+// so many milliseconds, and then so many pipelines at a time. What is left then, the main thread compiles as well.
+const [AHEAD, NEXT] = [240, 2];
+// Milliseconds of a pipeline, at least, and for each character of its text, as measured with a GPU's driver.
+const [LEAST, EACH, EACH_OF_MATRICES] = [60, 0.008, 0.02];
 const ALIGNED = 64; // words: where blocks of host numbers may begin
 const GROUPS = 32; // bind groups kept for a step
+const MATRICES = "chromium-experimental-subgroup-matrix";
 /** @type {Record<string, GPUBufferBindingType>} */
 const BINDING = { r: "read-only-storage", w: "storage", n: "uniform", f: "storage" };
 
@@ -30,10 +34,11 @@ export class Pipelines {
   onReady = null;
   #ready = 0;
 
-  /** @type {{ descriptor: GPUComputePipelineDescriptor, resolve: (made: Promise<GPUComputePipeline>) => void }[]} */
+  /** @type {{ descriptor: GPUComputePipelineDescriptor, cost: number, resolve: (made: Promise<GPUComputePipeline>) => void }[]} */
   #waiting = []; // for a thread, or for `help`
   #flying = 0;
   #since = 0; // when the first of those that fly was sent
+  #sent = 0; // what was sent since then costs
 
   /** @param {Host} host @param {number} threads */
   constructor(host, threads = "process" in globalThis ? THREADS : Infinity) {
@@ -109,11 +114,9 @@ export class Pipelines {
     counters.pipelines_created++;
     gpu.pushErrorScope("validation"); // The message comes from getCompilationInfo, with its line.
     const module = gpu.createShaderModule({ code: wgsl, label: name });
-    const compiled = this.#create({
-      label: name,
-      layout: this.layout(bindings).pipeline,
-      compute: { module, entryPoint: "main" },
-    });
+    const descriptor = { label: name, layout: this.layout(bindings).pipeline, compute: { module, entryPoint: "main" } };
+    const each = needs.includes(MATRICES) ? EACH_OF_MATRICES : EACH;
+    const compiled = this.#create(descriptor, Math.max(LEAST, each * wgsl.length));
     void gpu.popErrorScope().catch(() => null);
     try {
       const pipeline = await compiled;
@@ -125,21 +128,23 @@ export class Pipelines {
     }
   }
 
-  /** @param {GPUComputePipelineDescriptor} descriptor @returns {Promise<GPUComputePipeline>} */
-  #create(descriptor) {
-    if (!this.#flying) this.#since = performance.now();
+  /** @param {GPUComputePipelineDescriptor} descriptor @param {number} cost @returns {Promise<GPUComputePipeline>} */
+  #create(descriptor, cost) {
+    const now = performance.now();
+    if (!this.#flying) [this.#since, this.#sent] = [now, 0];
     /** @type {Promise<GPUComputePipeline>} */
-    const made = new Promise((resolve) => this.#waiting.push({ descriptor, resolve }));
-    this.#sendSome(AHEAD + (performance.now() - this.#since) / EACH);
+    const made = new Promise((resolve) => this.#waiting.push({ descriptor, cost, resolve }));
+    while (this.#sent < this.threads * (AHEAD + now - this.#since) && this.#sendNext());
     return made;
   }
 
-  /** @param {number} each pipelines for each thread */
-  #sendSome(each) {
-    while (this.#waiting.length && this.#flying < each * this.threads) {
-      const next = this.#waiting.shift();
-      next?.resolve(this.#send(next.descriptor));
-    }
+  /** Whether there was one. */
+  #sendNext() {
+    const next = this.#waiting.shift();
+    if (!next) return false;
+    this.#sent += next.cost;
+    next.resolve(this.#send(next.descriptor));
+    return true;
   }
 
   /** @param {GPUComputePipelineDescriptor} descriptor */
@@ -149,7 +154,7 @@ export class Pipelines {
       return await this.host.gpu.createComputePipelineAsync(descriptor);
     } finally {
       this.#flying--;
-      this.#sendSome(NEXT);
+      while (this.#flying < NEXT * this.threads && this.#sendNext());
     }
   }
 

@@ -66,6 +66,14 @@ def page(browser: Browser, request: pytest.FixtureRequest, troubles: list[str]) 
     assert not troubles, "\n".join(troubles)
 
 
+def violations(page: Page) -> list[list[str]]:
+    """What shuts somebody out, by axe-core's rules: of each the rule, then the elements."""
+    page.evaluate((ROOT / "node_modules" / "axe-core" / "axe.min.js").read_text(encoding="utf-8") + ";null")
+    told = "({ id, nodes }) => [id, ...nodes.map((node) => node.html)]"
+    found: list[list[str]] = page.evaluate(f"async () => (await axe.run()).violations.map({told})")
+    return found
+
+
 def photograph(page: Page, name: str) -> None:
     """What a visitor sees now, on a desk and on a phone, as test-results/walks/NAME-WIDTH.png: to be looked at."""
     seen = page.viewport_size

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from playwright_tests.conftest import photograph
+from playwright_tests.conftest import photograph, violations
 from playwright_tests.steps import (
     LOADED,
     SHIFTS,
@@ -94,7 +94,6 @@ def test_demo_trains_and_its_loss_falls(browser: Browser, page: Page, address: s
 
 def nobody_is_shut_out(page: Page) -> None:
     """By axe-core's rules, of each tab, in light and dark."""
-    page.evaluate((ROOT / "node_modules" / "axe-core" / "axe.min.js").read_text(encoding="utf-8") + ";null")
     for scheme in ("dark", "light"):
         page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type] - one of its words
         tabs = {
@@ -106,8 +105,7 @@ def nobody_is_shut_out(page: Page) -> None:
         for tab, shown in tabs.items():
             page.locator(f"#tab-{tab}").click()
             expect(page.locator(shown).first).to_be_visible(timeout=LOADED)
-            told = "({ id, nodes }) => [id, ...nodes.map((node) => node.html)]"
-            assert page.evaluate(f"async () => (await axe.run()).violations.map({told})") == [], (scheme, tab)
+            assert violations(page) == [], (scheme, tab)
 
 
 def test_checkpoint_goes_around(page: Page, address: str, tmp_path: Path) -> None:

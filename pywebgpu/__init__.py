@@ -111,6 +111,8 @@ def set_default_dtype(d: dtype) -> None:
 def set_default_tensor_type(t: object) -> None:
     """As set_default_dtype, by a legacy tensor type or its name."""
     set_default_dtype(_limits.legacy_dtype(t))
+    if ".cuda." in str(t):
+        _devices.set_default_device("cuda")
 
 
 def get_default_device() -> device:

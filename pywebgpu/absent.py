@@ -194,6 +194,13 @@ NAMES: dict[str, tuple[tuple[str, str], ...]] = {
             "DistributedSampler",
         ),
     ),
+    "autograd.graph": (
+        (
+            "there is one device and no stream of its own: gradients are added up in order",
+            "region_activation_memory_budget set_override_stale_capture_stream "
+            "set_warn_on_accumulate_grad_stream_mismatch",
+        ),
+    ),
     "return_types": (
         (
             "results are tuples with _fields, which trees of values know",

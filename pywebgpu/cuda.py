@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pywebgpu import devices, lazy, memory, webgpu
 from pywebgpu.amp import cuda as amp  # noqa: F401 - torch.cuda.amp
+from pywebgpu.tensor import limits, random
+
+if TYPE_CHECKING:
+    from pywebgpu.tensor.tensor import Tensor
 
 MISSING = 'Torch not compiled with CUDA enabled: use device "webgpu", or torch.get_default_device()'
 NAME = "cuda"
@@ -93,13 +97,41 @@ def manual_seed(seed: int) -> None:
 manual_seed_all = manual_seed
 
 
+def get_rng_state(device: object = None) -> Tensor:
+    """The state of draws: one for all devices."""
+    return random.get_rng_state()
+
+
+def get_rng_state_all() -> list[Tensor]:
+    return [random.get_rng_state()] * device_count()
+
+
+def set_rng_state(new_state: Tensor, device: object = None) -> None:
+    random.set_rng_state(new_state)
+
+
+def set_rng_state_all(new_states: Sequence[Tensor]) -> None:
+    for new_state in new_states[:1]:
+        random.set_rng_state(new_state)
+
+
+def seed() -> None:
+    """Nothing, as manual_seed."""
+
+
+seed_all = seed
+initial_seed = random.initial_seed
+
+
 def empty_cache() -> None: ...
 
 
 ipc_collect = empty_cache
 
 
-def reset_peak_memory_stats(device: object = None) -> None: ...
+def reset_peak_memory_stats(device: object = None) -> None:
+    if NAME in devices.adopted:
+        memory.reset_peak(NAME)
 
 
 reset_max_memory_allocated = reset_peak_memory_stats
@@ -119,6 +151,25 @@ def memory_reserved(device: object = None) -> int:
 
 def max_memory_reserved(device: object = None) -> int:
     return max_memory_allocated()
+
+
+memory_cached, max_memory_cached = memory_reserved, max_memory_reserved
+
+
+def mem_get_info(device: object = None) -> tuple[int, int]:
+    """Bytes that are free, and all, as far as `get_device_properties` goes."""
+    total = get_device_properties().total_memory
+    return max(total - memory_allocated(), 0), total
+
+
+def memory_stats(device: object = None) -> dict[str, int]:
+    """Counters of the device, and two of them by PyTorch's names."""
+    found = {"allocated_bytes.all.current": memory_allocated(), "allocated_bytes.all.peak": max_memory_allocated()}
+    return {**memory.stats(NAME), **found} if NAME in devices.adopted else {}
+
+
+def memory_summary(device: object = None, abbreviated: bool = False) -> str:
+    return memory.memory_summary(NAME) if NAME in devices.adopted else ""
 
 
 class AcceleratorError(RuntimeError):
@@ -181,4 +232,5 @@ def stream(stream: object) -> Iterator[None]:
     yield
 
 
+globals().update(limits.legacy("cuda.", NAME))
 __getattr__ = lazy.absent(__name__)

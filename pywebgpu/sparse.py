@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pywebgpu import devices, dtypes, lazy
 from pywebgpu.errors import ShapeError
-from pywebgpu.tensor import create, functions
+from pywebgpu.tensor import create, functions, show
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.size import Size
 from pywebgpu.tensor.tensor import Tensor
@@ -237,10 +237,13 @@ class SparseTensor(Tensor):
         )
 
     def __repr__(self) -> str:
-        return (
-            f"tensor(indices={self._indices()!r},\n       values={self._values()!r},\n       "
-            f"size={tuple(self.shape)}, nnz={self._nnz()}, layout=torch.sparse_coo)"
-        )
+        values = self._values()
+        parts = show.part(self._indices(), "indices=tensor(", 7), show.part(values, "values=tensor(", 7)
+        told = {"device": self.device.type != "cpu" and repr(str(self.device)), "size": tuple(self.shape)}
+        told |= {"nnz": self._nnz(), "dtype": not show.is_usual(self.dtype) and self.dtype}
+        told |= {"layout": "torch.sparse_coo", "requires_grad": values.requires_grad}
+        suffixes = [f"{name}={value}" for name, value in told.items() if value is not False]
+        return show.with_suffixes("tensor(" + ",\n       ".join(parts), suffixes, newline=True)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> SparseTensor:
         return self.clone()

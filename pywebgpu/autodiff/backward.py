@@ -5,7 +5,7 @@ A node remembers its op and inputs, so the graph itself is the backward graph. T
 be differentiated again.
 """
 
-from collections.abc import Sequence, Set
+from collections.abc import Callable, Sequence, Set
 from functools import partial
 from importlib import import_module
 from typing import Any, Protocol
@@ -15,6 +15,7 @@ from pywebgpu.ir import walk
 from pywebgpu.ir.graph import (
     DATA,
     NO_ATTRS,
+    Attrs,
     Composite,
     Custom,
     Fused,
@@ -60,8 +61,8 @@ class Call(Protocol):
     def backward(self, grads: list[Node | None]) -> Sequence[Node | None]:
         """Gradients of the outputs -> gradients of the inputs 1.. of each Custom node."""
 
-    def release(self) -> None:
-        """Drops what was saved for backward, which will not be asked again."""
+    def release(self) -> bool | None:
+        """Drops what was saved for backward, which will not be asked again; True where nothing is ever saved."""
 
 
 TWICE = (
@@ -102,7 +103,7 @@ def gradients(
         order, ends = walk.towards(order, asked)
     results: dict[Node, Node] = {}
     several = _Several(order)
-    composite_gradient.walks.append(None)
+    composite_gradient.walks.append(order)
     try:
         with grad_mode.set_grad_enabled(create_graph):
             for node in reversed(order):
@@ -174,7 +175,7 @@ def _through(node: Node, grad: Node, grads: dict[Node, Node]) -> None:
                 raise RuntimeError(TWICE)
             _check_fresh(node, reads)
         if reads and node.spec.dtype.part is not None and type(node.op) is not Composite:  # Its own walk minded that.
-            part = _holomorphic(rule, grad, node)
+            part = _holomorphic(rule, grad, node, inputs, attrs)
         else:
             part = rule(grad, node, *inputs, **attrs)
         if part is not None:
@@ -186,10 +187,10 @@ def _through(node: Node, grad: Node, grads: dict[Node, Node]) -> None:
             grads[source] = part if old is None else pointwise.add(old, part)
 
 
-def _holomorphic(rule: Vjp, grad: Node, node: Node) -> Node | None:
+def _holomorphic(rule: Vjp, grad: Node, node: Node, inputs: Sequence[Node], attrs: Attrs) -> Node | None:
     """The gradient of complex numbers: by the conjugate of the derivative that the rule multiplies with."""
     conj = import_module("pywebgpu.ops.complex_parts").conj
-    return _conjugate(rule(conj(grad), node, *node.inputs, **node.attrs))
+    return _conjugate(rule(conj(grad), node, *inputs, **attrs))
 
 
 def _conjugate(part: Node | None) -> Node | None:
@@ -204,6 +205,23 @@ def _fitted(part: Node, shape: Shape) -> Node:
     if not shape:
         part = reduction.sum_(part, axes=tuple(range(len(part.spec.shape))))
     return movement.reshape(part, shape=shape)
+
+
+def through_values(node: Node, grad: Node, grads: dict[Node, Node], value: Callable[[Node], Node]) -> None:
+    """Goes through a node whose formulas read what `value` gives in place of its inputs and of itself."""
+    inputs = [value(source) for source in node.inputs]
+    for which, rule, reads in _formulas(node):
+        source = node.inputs[which]
+        if not source.requires:
+            continue
+        if reads and node.spec.dtype.part is not None and type(node.op) is not Composite:
+            part = _holomorphic(rule, grad, value(node), inputs, node.attrs)
+        else:
+            part = rule(grad, value(node), *inputs, **node.attrs)
+        if part is not None:
+            _accumulate(
+                grads, source, part if part.spec.shape == source.spec.shape else _fitted(part, source.spec.shape)
+            )
 
 
 def _accumulate(grads: dict[Node, Node], node: Node, part: Node) -> None:
@@ -435,7 +453,8 @@ def _let_go(node: Node) -> None:
     if not node.inputs or node.freed:
         return
     if isinstance(node.op, Custom):
-        node.attrs["call"].release()
+        if node.attrs["call"].release():
+            return
     elif not _has_saved(node):
         return
     node.freed = True

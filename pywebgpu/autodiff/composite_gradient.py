@@ -48,7 +48,7 @@ def formulas(op: Composite, gradients: Walk) -> tuple[tuple[int, Rule, tuple[int
     return tuple(made)
 
 
-walks: list[None] = []  # one for each walk of gradients that is on its way, in any thread
+walks: list[Sequence[Node]] = []  # the nodes of each walk of gradients that is on its way, in any thread
 
 
 def decompose(order: Sequence[Node]) -> bool:

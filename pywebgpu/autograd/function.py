@@ -8,13 +8,14 @@ from __future__ import annotations
 import functools
 import weakref
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import Any, NoReturn
 
 from pywebgpu.autodiff import backward, grad_mode
 from pywebgpu.composites import arithmetic
 from pywebgpu.dtypes import Kind
 from pywebgpu.errors import ShapeError
-from pywebgpu.ir.graph import Custom, Node, thread_state
+from pywebgpu.ir.graph import Custom, Node, thread_state, used
 from pywebgpu.ops import movement, pointwise, reduction
 from pywebgpu.tensor import history
 from pywebgpu.tensor.base import TensorBase
@@ -72,18 +73,21 @@ class FunctionCtx:
 class _Saved:
     """A tensor as it was when it was saved. Of an output only the node is known, weakly: it holds the call."""
 
-    __slots__ = ("device", "held", "node", "output", "version")
+    __slots__ = ("device", "held", "kept", "node", "output", "version")
 
     def __init__(self, tensor: Tensor) -> None:
         self.held: Tensor | None = tensor
         self.version, self.node = tensor._storage.version, tensor._node
         self.device = tensor._storage.device
         self.output: weakref.ref[Node] | None = None
+        self.kept = None if used.packing is None else import_module("pywebgpu.autograd.graph").keep(tensor)
 
     def become_output(self, node: Node) -> None:
         self.held, self.output = None, weakref.ref(node)
 
     def tensor(self) -> Tensor:
+        if self.kept is not None:
+            return self.kept()  # type: ignore[no-any-return]
         if self.output is not None:
             node = self.output()
             return Tensor._new(self.node if node is None else node, self.device)

@@ -12,9 +12,6 @@ from pywebgpu.distributions.constraints import Constraint
 from pywebgpu.distributions.utils import broadcast_all, sum_rightmost
 
 if TYPE_CHECKING:
-    pass
-
-if TYPE_CHECKING:
     from pywebgpu.tensor.tensor import Tensor
 
 torch: Any = import_module("pywebgpu")
@@ -492,3 +489,10 @@ class StackTransform(CatTransform):
 
     def _whole(self, parts: list[Tensor]) -> Tensor:
         return torch.stack(parts, self.dim)
+
+
+def __getattr__(name: str) -> Any:
+    """The transforms of vectors, which have a file of their own."""
+    if not name.endswith("Transform"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module("pywebgpu.distributions.vector_transforms"), name)

@@ -13,6 +13,7 @@ from pywebgpu import devices
 from pywebgpu.compiler.driver import describe
 from pywebgpu.devices import null
 from pywebgpu.inspector.plans import Plan, Plans, Step
+from pywebgpu.inspector.times import TimedPlans, is_timed
 from pywebgpu.ir import origin
 from pywebgpu.kernels.kernel import Limits
 from pywebgpu.kernels.target import Target
@@ -70,16 +71,17 @@ class Explanation:
         return f'<div style="{style}">{total}<table><tr>{heads}</tr>{body}</table></div>'
 
 
-def explain(what: Tensor | Sequence[Tensor] | Callable[[], Any]) -> Explanation:
+def explain(what: Tensor | Sequence[Tensor] | Callable[[], Any], *, times: bool = False) -> Explanation:
     """What computing a pending tensor takes, or what calling a function without arguments runs.
 
     A tensor is not computed by this. A function is called, and what its tensors wait for is submitted; modules and
     phases are known then, and the lines of the program. For device cpu it is what a desktop GPU would run.
+    times: each step of a function's Programs is timed as well, a pass for itself, where the device has a clock.
 
     Raises: TypeError for anything else.
     """
     if callable(what) and not isinstance(what, Tensor):
-        return _explain_call(what)
+        return _explain_call(what, times=times and not is_timed())
     tensors = [what] if isinstance(what, Tensor) else list(what)
     if not all(isinstance(tensor, Tensor) for tensor in tensors):
         raise TypeError("explain(): needs a Tensor, several, or a function without arguments")
@@ -91,15 +93,20 @@ def explain(what: Tensor | Sequence[Tensor] | Callable[[], Any]) -> Explanation:
         return Explanation(tuple(plans))
 
 
-def _explain_call(function: Callable[[], Any]) -> Explanation:
+def _explain_call(function: Callable[[], Any], *, times: bool) -> Explanation:
     for device in devices.opened():
         executor.submit(device)  # What waits from before is not the function's.
-    with watching(Plans(DESKTOP, lines=True)) as plans:
-        result = function()
-        for device in devices.opened():
-            executor.submit(device)
-        del result
-        return Explanation(tuple(plans))
+    timed = TimedPlans(DESKTOP, lines=True) if times else None
+    try:
+        with watching(timed or Plans(DESKTOP, lines=True)) as plans:
+            result = function()
+            for device in devices.opened():
+                executor.submit(device)
+            del result
+        return Explanation(tuple(plans) if timed is None else timed.with_seconds())
+    finally:
+        for device in () if timed is None else timed.timed:
+            device.time(False)
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from os.path import basename
 from pathlib import Path
@@ -26,19 +26,27 @@ class Page(type(Path())):  # type: ignore[misc]  # A path of this system.
         return f'<iframe title="what was compiled" sandbox="allow-scripts" style="{style}" srcdoc="{text}"></iframe>'
 
 
-def visualize(what: Tensor | Sequence[Tensor] | Callable[[], Any], path: str | Path | None = None) -> Page:
+Work = Tensor | Sequence[Tensor] | Callable[[], Any]
+
+
+def visualize(what: Work | Mapping[str, Work], path: str | Path | None = None) -> Page:
     """Writes a page about what `explain(what)` finds, which needs nothing else to be looked at. Returns its path,
     which a notebook shows as that page.
 
+    what: or two of it by their names, as {"before": step, "after": other}: the page says what differs. A function is
+    called once, with each kernel timed where the device has a clock.
     path: where to; "pywebgpu.html" in the current folder if None.
     """
     file = Page("pywebgpu.html" if path is None else path)
-    file.write_text(as_html(explain(what).programs), encoding="utf-8")
+    named = what if isinstance(what, Mapping) else {"": what}
+    file.write_text(as_html({name: explain(one, times=True).programs for name, one in named.items()}), encoding="utf-8")
     return file
 
 
-def as_html(plans: Sequence[Plan]) -> str:
-    data = json.dumps([_program(plan) for plan in plans], separators=(",", ":")).replace("<", "\\u003c")
+def as_html(plans: Mapping[str, Sequence[Plan]]) -> str:
+    """plans: by the name of what they were made for."""
+    programs = [{"of": name, **_program(plan)} for name, found in plans.items() for plan in found]
+    data = json.dumps(programs, separators=(",", ":")).replace("<", "\\u003c")
     return TEMPLATE.read_text(encoding="utf-8").replace("/*DATA*/", data)
 
 
@@ -54,6 +62,7 @@ def _program(plan: Plan) -> dict[str, Any]:
     ]  # fmt: skip
     return {
         "steps": [_step(step, kernels.get(step.kernel) if step.kernel else None) for step in plan.steps],
+        "micros": [round(1e6 * seconds, 3) for seconds in plan.seconds],
         "kernels": [{"wgsl": kernel.wgsl, "grid": list(kernel.grid)} for kernel in program.kernels],
         "slots": slots,
         "sizes": list(program.sizes),

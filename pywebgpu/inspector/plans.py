@@ -85,11 +85,15 @@ class Step:
 
 @dataclass(frozen=True)
 class Plan:
-    """A Program and its steps. `names` says what each slot holds: an input, or the op that made it."""
+    """A Program and its steps. `names` says what each slot holds: an input, or the op that made it.
+
+    seconds: of each step on the device, summed over its runs, where they were timed.
+    """
 
     program: Program
     steps: tuple[Step, ...] = field(repr=False)
     names: tuple[str, ...] = field(repr=False)
+    seconds: tuple[float, ...] = field(default=(), repr=False)
 
     @property
     def peak_bytes(self) -> int:

@@ -136,7 +136,7 @@ class _Pickler(PURE):  # type: ignore[misc]
             plain: Any = value.detach()
             return Name("torch._utils", "_rebuild_parameter"), (plain, value.requires_grad, OrderedDict())
         storage, (strides, offset) = value._storage, strides_of(value)
-        key = self._keys.setdefault(id(storage), str(len(self._keys)))
+        key = self._keys.setdefault(id(storage), self._key(storage))
         if self.storages.setdefault(key, (storage, value.dtype))[1] is not value.dtype:
             raise RuntimeError("Cannot save multiple tensors or storages that view the same data as different types")
         held = Held(key, value.dtype, tensor.Tensor._of(storage, ()).nbytes // value.dtype.itemsize)
@@ -145,6 +145,12 @@ class _Pickler(PURE):  # type: ignore[misc]
         if value.dtype.name in KINDS:
             return Name("torch._utils", "_rebuild_tensor_v2"), arguments
         return Name("torch._utils", "_rebuild_tensor_v3"), (*arguments, value.dtype)
+
+    def _key(self, storage: Storage) -> str:
+        """A new one. It says which device of a program's own names ("cuda") the memory is of: PyTorch, which need not
+        have that device, is told "cpu"."""
+        kind = storage.device.name.partition(":")[0]
+        return f"{kind}-{len(self._keys)}" if kind in devices.adopted else str(len(self._keys))
 
     def save_name(self, obj: Name) -> None:
         self.write(pickle.GLOBAL + f"{obj.module}\n{obj.name}\n".encode())

@@ -18,16 +18,16 @@ from pywebgpu.io.pickled import TorchFileError
 from pywebgpu.tensor import size, tensor
 
 if TYPE_CHECKING:
-    from pywebgpu.tensor.factory_options import DeviceLike
+    from pywebgpu.io.torchfile import Place
 
 
-def load(file: BinaryIO, device: DeviceLike = None) -> Any:
-    """What torch.save wrote into an archive, with its tensors on `device`. Raises TorchFileError."""
+def load(file: BinaryIO, place: Place) -> Any:
+    """What torch.save wrote into an archive, with its tensors where `place` says. Raises TorchFileError."""
     start = file.tell()
     n_bytes = file.seek(0, os.SEEK_END) - start
     file.seek(start)
     text, read = torchfile.opened(file, n_bytes)
-    return _Unpickler(text, torchfile.Builder(read, device, torchfile.MAX_OVERLAP * n_bytes)).load()
+    return _Unpickler(text, torchfile.Builder(read, place, torchfile.MAX_OVERLAP * n_bytes)).load()
 
 
 class _Unpickler(pickle.Unpickler):

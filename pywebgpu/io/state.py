@@ -80,17 +80,17 @@ def load(
     """Reads what `save`, torch.save or a safetensors writer wrote. Code in the file is refused, never run, unless
     weights_only=False says that the file is trusted: then whole modules and other objects are read as pickle does.
 
-    `map_location` is a device, or None for the default device. A function or a dict, which torch takes as well, is
-    asked where the tensors of "cpu" go. `mmap` is accepted and changes nothing.
+    `map_location` is a device, or None for the default device (under as_torch, the one that was saved from). A function
+    or a dict, which torch takes as well, is asked for each device of the file. `mmap` is accepted and changes nothing.
 
     Raises: SafetensorError or TorchFileError when the file is damaged or holds more than data.
     """
-    device = _device(map_location)
+    place = _place(map_location)
     if not isinstance(f, str | os.PathLike):
-        return _read(f if f.seekable() else io.BytesIO(f.read()), device, weights_only)
+        return _read(f if f.seekable() else io.BytesIO(f.read()), place, weights_only)
     with open(f, "rb") as file:
         try:
-            return _read(file, device, weights_only)
+            return _read(file, place, weights_only)
         except (safetensors.SafetensorError, pickle.UnpicklingError) as error:
             raise type(error)(f"{os.fspath(f)}: {error}") from None
 
@@ -227,7 +227,7 @@ def _optional(name: str) -> Any:
         return None
 
 
-def _read(file: BinaryIO, device: DeviceLike, weights_only: bool) -> object:
+def _read(file: BinaryIO, place: Callable[[str], DeviceLike], weights_only: bool) -> object:
     """Tells the formats apart by their first bytes: a safetensors header begins with a brace."""
     first = file.read(9)
     file.seek(-len(first), os.SEEK_CUR)
@@ -236,15 +236,38 @@ def _read(file: BinaryIO, device: DeviceLike, weights_only: bool) -> object:
         reader = _optional("pywebgpu.io.objects" if whole else "pywebgpu.io.torchfile")
         if reader is None:
             raise safetensors.SafetensorError("it is a file of PyTorch, which cannot be read here")
-        return reader.load(file, device)
-    return decode(*safetensors.read(file, device))
+        return reader.load(file, place)
+    return decode(*safetensors.read(file, place("cpu")))
 
 
-def _device(map_location: MapLocation) -> DeviceLike:
-    if isinstance(map_location, Mapping):
-        return map_location.get("cpu")
-    if callable(map_location):
-        # torch asks with each storage; the usual answer is the storage itself, which is on the host.
-        answer = map_location(None, "cpu")
-        return "cpu" if answer is None else answer
-    return map_location
+class _OnHost:
+    """What torch hands to a function with each location: the storage, which is on the host, and may be moved."""
+
+    device = "cpu"
+
+    def cpu(self) -> str:
+        return "cpu"
+
+    def cuda(self, device: object = None) -> str:
+        return "cuda"
+
+
+def _place(map_location: MapLocation) -> Callable[[str], DeviceLike]:
+    """Where tensors go, by the device that they were saved from."""
+
+    def place(location: str) -> DeviceLike:
+        given: Any = map_location
+        if isinstance(given, Mapping):
+            given = next((found for name, found in given.items() if _is_same(str(name), location)), None)
+        elif callable(given):
+            answer = given(_OnHost(), location)
+            given = "cpu" if isinstance(answer, _OnHost) else answer
+        if given is None and location.partition(":")[0] in devices.adopted:
+            return location
+        return given  # type: ignore[no-any-return]
+
+    return place
+
+
+def _is_same(one: str, other: str) -> bool:
+    return one.removesuffix(":0") == other.removesuffix(":0")

@@ -25,6 +25,8 @@ from pywebgpu.tensor import tensor
 if TYPE_CHECKING:
     from pywebgpu.tensor.factory_options import DeviceLike
 
+    Place = Callable[[str], DeviceLike]
+
 LEGACY_MAGIC = 0x1950A86A20F9469CFC6C
 LEGACY_PROTOCOL = 1001
 
@@ -51,6 +53,7 @@ class Storage(NamedTuple):
     key: str
     dtype: dtypes.DType | None
     n_items: int
+    location: str = "cpu"  # the device that it was saved from
 
     @property
     def n_bytes(self) -> int:
@@ -66,8 +69,9 @@ class Record(NamedTuple):
     requires_grad: bool
 
 
-def load(file: BinaryIO, device: DeviceLike = None) -> Any:
-    """What `torch.save` wrote, with its tensors on `device` (the default device when None).
+def load(file: BinaryIO, place: Place | DeviceLike = None) -> Any:
+    """What `torch.save` wrote, with its tensors on a device (the default device when None), or on the
+    one which a function says for the device that they were saved from.
 
     Raises: TorchFileError when the file is damaged, or holds anything but tensors, containers, numbers and strings.
     """
@@ -77,7 +81,7 @@ def load(file: BinaryIO, device: DeviceLike = None) -> Any:
     file.seek(start)
     try:
         tree, storages = _from_archive(file, size) if is_archive else _from_stream(file, size)
-        return Builder(storages, device, MAX_OVERLAP * size).build(tree)
+        return Builder(storages, place, MAX_OVERLAP * size).build(tree)
     except errors.PywebgpuError:
         raise
     except (zipfile.BadZipFile, EOFError, LookupError, OverflowError, RuntimeError, ValueError, struct.error) as error:
@@ -181,11 +185,12 @@ def _unpickle(source: pickled.Source) -> tuple[Any, dict[str, Storage]]:
 def storage(pid: object) -> Storage:
     """The storage that a pickle means by what it keeps outside itself."""
     parts: Any = pid if type(pid) is tuple and 5 <= len(pid) <= 6 else [None] * 5
-    kind, stand_in, key, _, n_items, *view = parts
-    fits = kind == "storage" and type(stand_in) is StandIn and type(key) is str and is_size(n_items)
+    kind, stand_in, key, location, n_items, *view = parts
+    fits = kind == "storage" and type(stand_in) is StandIn and type(key) is type(location) is str and is_size(n_items)
     if not fits or any(one is not None for one in view):
         raise TorchFileError("the file has a storage of an unknown kind")
-    return Storage(key, stand_in.value, n_items)
+    adopted = key.partition("-")[0] if "-" in key else location  # See archive._key.
+    return Storage(key, stand_in.value, n_items, adopted)
 
 
 class Builder:
@@ -194,8 +199,8 @@ class Builder:
     What stands in the tree twice is built once, so that it takes no longer than the tree is large.
     """
 
-    def __init__(self, read: Callable[[Storage], bytes], device: DeviceLike, n_bytes: int) -> None:
-        self.read, self.device = read, device
+    def __init__(self, read: Callable[[Storage], bytes], place: Place | DeviceLike, n_bytes: int) -> None:
+        self.read, self.place = read, place if callable(place) else lambda location: place
         self.n_bytes = n_bytes  # that tensors may still take
         self.data: tuple[str, bytes] = ("", b"")  # Of the last storage: many tensors may be views of one.
         self.made: dict[Record, tensor.Tensor] = {}
@@ -232,7 +237,7 @@ class Builder:
                 raise TorchFileError(f"the file has tensors of more than {MAX_OVERLAP} times its size")
             if self.data[0] != record.storage.key:
                 self.data = (record.storage.key, self.read(record.storage))
-            self.made[key] = strided.read(self.data[1], record.dtype, record.view, self.device)
+            self.made[key] = strided.read(self.data[1], record.dtype, record.view, self.place(record.storage.location))
         found: tensor.Tensor = self.made[key].detach()
         return found.requires_grad_(record.requires_grad)
 

@@ -71,13 +71,15 @@ class Used:
     """Whether any thread was ever watched, or in inference mode. To ask a thread itself takes ten times as long.
 
     autocast: what calls a function of nodes with its operands cast, once autocast was imported.
+    packing: what hands the values that a new one saves to hooks for saved tensors, once there were any.
     """
 
-    __slots__ = ("autocast", "inference", "origins")
+    __slots__ = ("autocast", "inference", "origins", "packing")
 
     def __init__(self) -> None:
         self.inference = self.origins = False
         self.autocast: Callable[..., Any] | None = None
+        self.packing: Callable[..., Node] | None = None
 
 
 used = Used()

@@ -14,12 +14,11 @@ from math import prod
 from operator import and_
 from typing import Any
 
-from pywebgpu import dtypes
-from pywebgpu.dtypes import DType
 from pywebgpu.errors import CompileError
 from pywebgpu.formats import WIDE, Format
 from pywebgpu.ir.graph import HOST, Custom, Generator, Movement, Node, Pointwise, Reduction, Structural
-from pywebgpu.kernels import access, hoisting, intervals, ir, vectors, wgsl, windows
+from pywebgpu.kernels import access, hoisting, intervals, intrinsics, ir, vectors, wgsl, windows
+from pywebgpu.kernels.intrinsics import rounded
 from pywebgpu.kernels.ir import U32, Expr, Var
 from pywebgpu.kernels.kernel import Kernel, Limits
 from pywebgpu.ops import contraction, indexing, movement, pointwise
@@ -286,6 +285,16 @@ class Builder:
         """Says that `value` is the node's element at a flat position."""
         self._known[-1][id(node), at] = value
 
+    def known(self, node: Node, at: Sym) -> Expr | None:
+        """The node's element at a flat position, where it was computed before."""
+        return self._find_known((id(node), at))
+
+    def loads(self, node: Node, ats: Sequence[Sym]) -> list[Expr]:
+        """Loads of elements at flat positions, of a value that is in memory with a word for each; none of another."""
+        if not self.has_buffer(node) or self._read_format(node).per_word > 1:
+            return []
+        return [self._loaded(node, at) for at in ats]
+
     def value(self, node: Node, at: Coords) -> Expr:
         """The node's element at `at`: a variable or a constant."""
         while isinstance(node.op, Movement) and node.buffer is None and id(node) not in self._stored:
@@ -313,7 +322,7 @@ class Builder:
             return self.let(self._loaded(node, flat))
         match node.op:
             case Pointwise():
-                return self._pointwise(node, [self.value(n, at if n.spec.shape else ()) for n in node.inputs])
+                return self.applied(node, [self.value(n, at if n.spec.shape else ()) for n in node.inputs])
             case Generator():
                 return self._generator(node, at, flat)
             case Structural() if node.op is indexing.take:
@@ -331,17 +340,13 @@ class Builder:
             case _:
                 raise CompileError(f"{node.op.name}: no rule")
 
-    def _pointwise(self, node: Node, args: list[Expr]) -> Expr:
-        op, dtype = node.op, node.spec.dtype
-        assert isinstance(op, Pointwise)
-        text = op.wgsl if isinstance(op.wgsl, str) else op.wgsl(*(n.spec.dtype for n in node.inputs), **node.attrs)
-        intrinsic = ir.template(text)
-        if intrinsic is _SAME:
+    def applied(self, node: Node, args: list[Expr]) -> Expr:
+        """A pointwise op of numbers."""
+        if not intrinsics.computes(node):
             return args[0]
         if all(map(ir.is_constant, args)):
             args[0] = self.let(args[0])  # A translator refuses constant expressions that overflow or divide by 0.
-        found = ir.Call(intrinsic, ir.scalar(dtype), *args)
-        return self.let(rounded(found, dtype) if op is pointwise.cast or dtype in _NARROW else found)
+        return self.let(intrinsics.called(node, args))
 
     def _generator(self, node: Node, at: Coords, flat: Sym) -> Expr:
         type = ir.scalar(node.spec.dtype)
@@ -351,8 +356,10 @@ class Builder:
             return ir.construct(type, ir.Index(at[node.attrs["axis"]]))
         words = [self.value(source, ()) for source in node.inputs]
         draw, which = flat // 4, flat % 4
-        if not which.is_constant:
-            return self.let(ir.call("p_philox", U32, ir.Index(flat), *words))
+        if flat.is_constant or not which.is_constant:
+            # 0, which is not known to be: of draws that are the same in all lanes LLVM reasons for seconds (llvmpipe).
+            index = ir.Index(flat) + ir.LANE // 65536 if flat.is_constant else ir.Index(flat)
+            return self.let(ir.call("p_philox", U32, index, *words))
         key = -id(node), draw  # Neighbours that are computed one after the other share a draw of four.
         found = self._find_known(key) or self.let(ir.call("p_philox4", _FOUR, ir.Index(draw), *words))
         return self._known[-1].setdefault(key, found)[which.const]
@@ -474,21 +481,7 @@ def _bits_below(which: Sym, format_: Format) -> Expr:
 
 
 _OR, _FOUR = ir.template("({0} | {1})"), ir.Type("u32", 4)
-_SAME, _SHIFTED = ir.template("{0}"), ir.template("({0} << {1})")
-_NARROW = (dtypes.int8, dtypes.uint8, dtypes.int16, dtypes.float16, dtypes.bfloat16)
-_ROUNDED = {
-    "float16": ir.template("p_half({0})"),
-    "bfloat16": ir.template("p_bfloat({0})"),
-    "uint8": ir.template("({0} & 0xffu)"),
-    "int8": ir.template("(({0} << 24u) >> 24u)"),
-    "int16": ir.template("(({0} << 16u) >> 16u)"),
-}
-
-
-def rounded(value: Expr, dtype: DType) -> Expr:
-    """Brings a value of the 32-bit type to one that the dtype can hold."""
-    intrinsic = _ROUNDED.get(dtype.name)
-    return value if intrinsic is None else ir.Call(intrinsic, value.type, value)
+_SHIFTED = ir.template("({0} << {1})")
 
 
 def element(position: Sym, node: Node) -> Coords:

@@ -7,7 +7,7 @@ refuse is refused where it was written.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from math import copysign, inf, isinf, isnan
 from typing import Any, NamedTuple
@@ -192,6 +192,21 @@ def construct(type: Type, *args: Expr) -> Call:
     if args and len(args) != type.width:
         raise CompileError(f"{type} of {len(args)} numbers")
     return call(str(type), type, *args)
+
+
+def whole(elements: Sequence[Expr]) -> Var | None:
+    """The variable that has these numbers as its components, in their order."""
+    of: Expr | None = None
+    for at, one in enumerate(elements):
+        if type(one) is not Call or one.intrinsic is not _COMPONENTS[at] or (at and one.args[0] is not of):
+            return None
+        of = one.args[0]
+    return of if type(of) is Var and of.type.width == len(elements) else None
+
+
+def joined(type: Type, elements: Sequence[Expr]) -> Expr:
+    """Numbers as a vector: the variable that they are of, or a new one."""
+    return whole(elements) or construct(type, *elements)
 
 
 def smaller(a: Expr, b: Operand) -> Call:

@@ -61,20 +61,37 @@ def _vectors(array: Array, width: int) -> Array:
     return Array(array.space, array.name, kind, array.length // width, array.size // width)
 
 
-def _access(statement: ir.Statement) -> Load | None:
-    """The element that a statement does nothing but load or store."""
-    if isinstance(statement, ir.Declare):  # A match takes several times as long, and each statement is asked.
+def _access(statement: ir.Statement) -> tuple[Load, ...]:
+    """The element that a statement does nothing but load or store, or those that it loads as a vector."""
+    if type(statement) is ir.Declare:  # A match takes several times as long, and each statement is asked.
         value = statement.value
-        return value if type(value) is Load and statement.word == "let" and type(statement.target) is Var else None
-    if isinstance(statement, ir.Assign):
+        if statement.word == "let" and type(statement.target) is Var:
+            if type(value) is Load:
+                return (value,)
+            if type(value) is ir.Call and value.args and type(value.args[0]) is Load:
+                return _gathered(value)
+    elif type(statement) is ir.Assign:
         target = statement.target
-        return target if type(target) is Load and statement.sign == "=" else None
-    return None
+        return (target,) if type(target) is Load and statement.sign == "=" else ()
+    return ()
+
+
+def _gathered(value: ir.Call) -> tuple[Load, ...]:
+    """Loads of one array that make a vector."""
+    loads = tuple([one for one in value.args if type(one) is Load])
+    is_vector = len(loads) == len(value.args) == value.type.width > 1
+    return loads if is_vector and all(one.array is loads[0].array for one in loads) else ()
 
 
 def _place(index: Expr, width: int) -> Place | None:
     """Where an index is in an array of vectors; None where the component is not the same in each run."""
     return _divided(index.at, width) if isinstance(index, Index) else None
+
+
+def _sure(index: Expr, width: int) -> Place:
+    found = _place(index, width)
+    assert found is not None
+    return found
 
 
 @lru_cache(4096)
@@ -88,12 +105,13 @@ def _divided(at: Sym, width: int) -> Place | None:
 def _note(body: ir.Block, uses: Mapping[Array, _Use], width: int) -> None:
     """Adds what a block does with arrays."""
     for at, statement in enumerate(body):
-        load = _access(statement)
-        if load is not None and load.array in uses:
+        for load in _access(statement):
+            if load.array not in uses:
+                break
             use, place = uses[load.array], _place(load.index, width)
             if place is None or load.width != 1:
                 use.is_aligned = False
-            elif isinstance(statement, ir.Assign):
+            elif type(statement) is ir.Assign:
                 key = id(body), place[0]
                 values = use.stored.setdefault(key, {})
                 between = body[use.last.get(key, at) : at]
@@ -104,8 +122,9 @@ def _note(body: ir.Block, uses: Mapping[Array, _Use], width: int) -> None:
                 # It may be read after it was written.
                 use.is_aligned = use.is_aligned and all(block != id(body) for block, _ in use.stored)
                 use.loaded.setdefault((id(body), place[0]), set()).add(place[1])
-        for inner in ir.blocks(statement):
-            _note(inner, uses, width)
+        if type(statement) is not ir.Declare and type(statement) is not ir.Assign:
+            for inner in ir.blocks(statement):
+                _note(inner, uses, width)
 
 
 def _note_others(body: ir.Block, uses: Mapping[Array, _Use]) -> None:
@@ -114,8 +133,9 @@ def _note_others(body: ir.Block, uses: Mapping[Array, _Use]) -> None:
         for array in _arrays_beside(statement, _access(statement)):
             if array in uses:
                 uses[array].is_aligned = False
-        for inner in ir.blocks(statement):
-            _note_others(inner, uses)
+        if type(statement) is not ir.Declare and type(statement) is not ir.Assign:
+            for inner in ir.blocks(statement):
+                _note_others(inner, uses)
 
 
 def _may_wait(statement: ir.Statement) -> bool:
@@ -125,13 +145,13 @@ def _may_wait(statement: ir.Statement) -> bool:
     )
 
 
-def _arrays_beside(statement: ir.Statement, access: Load | None) -> list[Array]:
+def _arrays_beside(statement: ir.Statement, access: tuple[Load, ...]) -> list[Array]:
     """The arrays that a statement uses, but for the one that it only loads or stores, and for what its blocks do."""
     stack: list[object]
     kind = type(statement)
     if kind is ir.Declare or kind is ir.Assign:  # Nearly all are.
-        stack = [statement.value] if access is None or kind is ir.Assign else []  # type: ignore[union-attr]
-        stack.append(statement.target if access is None else access.index)  # type: ignore[union-attr]
+        stack = [statement.value] if not access or kind is ir.Assign else []  # type: ignore[union-attr]
+        stack += [load.index for load in access] or [statement.target]  # type: ignore[union-attr]
     elif isinstance(statement, ir.If):
         stack = [condition for condition, _ in statement.branches]
     elif isinstance(statement, ir.Loop):
@@ -164,23 +184,32 @@ class _Vectors:
         found: ir.Block = []
         loaded: dict[tuple[Array, Sym], Var] = {}
         for at, statement in enumerate(body):
-            load = _access(statement)
-            if load is None or load.array not in self.made:
+            loads = _access(statement)
+            if not loads or loads[0].array not in self.made:
                 found.append(self._inside(statement))
                 continue
-            place = _place(load.index, self.width)
-            assert place is not None
-            vector, component = place
-            array, use = self.made[load.array], self.uses[load.array]
+            places = [_sure(load.index, self.width) for load in loads]
+            array, use = self.made[loads[0].array], self.uses[loads[0].array]
             if isinstance(statement, ir.Declare):
-                if (array, vector) not in loaded:
-                    loaded[array, vector] = Var(array.type, f"{self.letter}{self.count}")
-                    self.count += 1
-                    found.append(ir.Declare("let", loaded[array, vector], array[Index(vector)]))
-                found.append(ir.Declare(statement.word, statement.target, loaded[array, vector][component]))
-            elif use.last[id(body), vector] == at:
+                assert isinstance(statement.target, Var)
+                first = array, places[0][0]
+                if first not in loaded and places == [(first[1], number) for number in range(self.width)]:
+                    loaded[first] = statement.target
+                    found.append(ir.Declare("let", statement.target, array[Index(first[1])]))
+                    continue
+                for vector, _ in places:
+                    if (array, vector) not in loaded:
+                        loaded[array, vector] = Var(array.type, f"{self.letter}{self.count}")
+                        self.count += 1
+                        found.append(ir.Declare("let", loaded[array, vector], array[Index(vector)]))
+                parts = [loaded[array, vector][component] for vector, component in places]
+                value = parts[0] if type(statement.value) is Load else ir.joined(statement.target.type, parts)
+                found.append(ir.Declare(statement.word, statement.target, value))
+                continue
+            ((vector, _),) = places
+            if use.last[id(body), vector] == at:
                 values = use.stored[id(body), vector]
-                whole = ir.construct(array.type, *[values[number] for number in range(self.width)])
+                whole = ir.joined(array.type, [values[number] for number in range(self.width)])
                 found.append(ir.Assign(array[Index(vector)], whole))
         return found
 

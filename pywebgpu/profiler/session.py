@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from pywebgpu import devices
 from pywebgpu.devices.timing import Timing
-from pywebgpu.inspector.plans import Plans
+from pywebgpu.inspector.times import TimedPlans
 from pywebgpu.ir import origin
 from pywebgpu.ir.graph import thread_state
 from pywebgpu.profiler import averages, chrome
@@ -116,7 +116,7 @@ class record_function:
         return named
 
 
-class _Session(Plans):
+class _Session(TimedPlans):
     """All that is told while it watches."""
 
     def __init__(self, *, lines: bool, memory: bool) -> None:
@@ -126,25 +126,17 @@ class _Session(Plans):
         self.timings: dict[str, list[Timing]] = {}
         self.start = self.end = time.perf_counter()
         self._memory = memory
-        self._timed: list[Any] = []
 
     def span(self, span: origin.Span) -> None:
         self.spans.append(span)
 
     def loading(self, device: Device, program: Program, roots: Sequence[Node], written: Written) -> None:
         super().loading(device, program, roots, written)
-        self.time(device)
         self.sample(device)
 
     def again(self, device: Device, program: Program) -> None:
         super().again(device, program)
-        self.time(device)
         self.sample(device)
-
-    def time(self, device: Device) -> None:
-        if not any(device is known for known in self._timed):
-            self._timed.append(device)
-            device.time(True)
 
     def sample(self, device: Device) -> None:
         if self._memory:
@@ -153,25 +145,25 @@ class _Session(Plans):
             self.samples.append(timeline.Sample(device.name, now, counters["live_bytes"], counters["scratch_bytes"]))
 
     def stop(self) -> None:
-        for device in self._timed:
+        for device in self.timed:
             self.timings[device.name] = device.timings()
         self._finish()
 
     async def stop_async(self) -> None:
-        for device in self._timed:
+        for device in self.timed:
             self.timings[device.name] = await device.timings_async()
         self._finish()
 
     def _finish(self) -> None:
-        for device in self._timed:
+        for device in self.timed:
             self.sample(device)
             device.time(False)
 
     def notes(self) -> list[str]:
         """What the reader of a table must know."""
-        blind = [device.name for device in self._timed if not device.has_clock and device.name != "null"]
+        blind = [device.name for device in self.timed if not device.has_clock and device.name != "null"]
         found = [f"{name} has no timestamps: its times are of whole programs, by the host's clock" for name in blind]
-        if any(device.name == "null" for device in self._timed):
+        if any(device.name == "null" for device in self.timed):
             found.append("device null computes nothing: its kernels take no time")
         return found
 

@@ -9,9 +9,11 @@ from pywebgpu import dtypes
 from pywebgpu.composites import arithmetic
 from pywebgpu.ir.graph import Node, thread_state, used
 from pywebgpu.ops import movement
+from pywebgpu.tensor import transfer
 from pywebgpu.tensor.base import TensorBase
 
 if TYPE_CHECKING:
+    from pywebgpu.devices.base import Device
     from pywebgpu.tensor.tensor import Tensor
 
 T = TypeVar("T")
@@ -45,12 +47,10 @@ def apply(function: Callable[..., object], *args: object, **kwargs: object) -> o
         return function(*nodes, **options)
     device, make = found[0]._storage.device, found[0]._new
     for tensor in found[1:]:
-        other = tensor._storage.device
-        if other is not device:
-            raise RuntimeError(
-                f"Expected all tensors to be on the same device, but found at least two devices, {device.name} and "
-                f"{other.name}!"
-            )
+        if tensor._storage.device is not device:
+            target = next((x._storage.device for x in found if not is_on_host(x)), device)
+            args = tuple([_on(target, arg) for arg in args])
+            return apply(function, *args, **{name: _on(target, value) for name, value in kwargs.items()})
     result = function(*nodes, **options)
     if isinstance(result, Node):
         for node in nodes:
@@ -61,6 +61,28 @@ def apply(function: Callable[..., object], *args: object, **kwargs: object) -> o
     if isinstance(result, tuple | list):
         return tuple(make(item, device) if isinstance(item, Node) else item for item in result)
     return result
+
+
+def is_on_host(tensor: TensorBase) -> bool:
+    """Whether it is a single number of device cpu: such a one may stand among tensors of another device."""
+    return tensor.ndim == 0 and tensor._storage.device.name == "cpu"
+
+
+def two_devices(one: Device, other: Device) -> str:
+    return (
+        f"Expected all tensors to be on the same device, but found at least two devices, {one.name} and {other.name}!"
+    )
+
+
+def _on(device: Device, value: object) -> object:
+    """Moves single numbers of device cpu to another. Raises RuntimeError for any other tensor that is elsewhere."""
+    if isinstance(value, list | tuple) and any(isinstance(item, TensorBase) for item in value):
+        return [_on(device, item) for item in value]
+    if not isinstance(value, TensorBase) or value._storage.device is device:
+        return value
+    if is_on_host(value):
+        return transfer.transfer(value, device)
+    raise RuntimeError(two_devices(device, value._storage.device))
 
 
 _PLAIN = frozenset((type(None), bool, int, float, str))

@@ -68,6 +68,8 @@ class TensorBase:
             node = pointwise.copy(node)
         if thread_state.wide:
             wide.refuse(node, device)
+        if used.packing is not None:
+            node = used.packing(node, device)
         kind = cls._class()
         made = kind.__new__(kind)
         made._storage = storage = Storage(node, device)
@@ -386,8 +388,7 @@ class TensorBase:
 
     def _check_writable(self, node: Node | None = None) -> None:
         """Raises RuntimeError where autograd forbids a write in place: of `node`, or one that only moves."""
-        own = self._history
-        if own is None or not thread_state.grad:
+        if (own := self._history) is None or not thread_state.grad:
             return
         if own.accumulator is not None:
             what = "a leaf Variable" if self._flag else "a view of a leaf Variable"
@@ -414,6 +415,8 @@ class TensorBase:
         if capture_state.capture is not None:
             capture_state.capture.see(self)
             capture_state.capture.settle(storage)
+        if history.kept is not None:
+            history.keep(storage)
         if own is not None and (thread_state.grad or storage.node.requires):
             self._assign_apart(own, node)
         else:

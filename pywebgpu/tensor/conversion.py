@@ -75,17 +75,21 @@ class ConversionMethods(InplaceMethods):
     cfloat, cdouble = _caster(dtypes.complex64), _caster(dtypes.complex128)
     char, byte = _caster(dtypes.int8), _caster(dtypes.uint8)
 
-    def type(self, dtype: DType | str | None = None, non_blocking: builtins.bool = False) -> Tensor | str:
+    def type(self, dtype: Any = None, non_blocking: builtins.bool = False) -> Tensor | str:
         """The dtype's name as "torch.FloatTensor", or a cast to a dtype or to such a name."""
         if dtype is None:
             prefix = "torch" if self._storage.device.name == "cpu" else f"torch.{self._storage.device.name}"
             return f"{prefix}.{next(name for name, found in LEGACY.items() if found is self.dtype)}"
         if isinstance(dtype, str):
-            name = dtype.rpartition(".")[2]
+            place, _, name = dtype.removeprefix("torch.").rpartition(".")
             if name not in LEGACY:
                 raise ValueError(f"invalid type: {dtype!r}")
-            dtype = LEGACY[name]
-        return self.to(getattr(dtype, "dtype", dtype))
+            return self.to(place or _host(), LEGACY[name])
+        if isinstance(dtype, DType):
+            return self.to(dtype)
+        if not hasattr(dtype, "dtype"):
+            raise TypeError(f"type(): argument 'dtype' must be a dtype, a type or a str, not {dtype!r}")
+        return self.to(dtype.device or _host(), dtype.dtype)
 
     def type_as(self, other: TensorBase) -> Tensor:
         """The same with the dtype and on the device of another."""
@@ -295,6 +299,11 @@ class _StorageFacts:
         return size
 
     size = __len__ = nbytes
+
+
+def _host() -> str | None:
+    """Where a type that names no device has its tensors: on the host, once a program of PyTorch asked for a device."""
+    return devices.default_device() if devices.adopted else None
 
 
 def _numbered() -> str:

@@ -112,6 +112,16 @@ def refuse_saved(node: Node) -> None:
         stack += [source for source in at.inputs if source.requires and not hasattr(source, "storage")]
 
 
+kept: list[Storage] | None = None  # what writes overwrite, while backward may go on to read it
+
+
+def keep(storage: Storage) -> None:
+    """Keeps the value of a storage that is about to be written, and its node as one that formulas may read."""
+    assert kept is not None
+    kept.append(Storage(storage.node, storage.device))
+    storage.replace(pointwise.copy(storage.node))
+
+
 def holds(node: Node) -> bool:
     """A captured step reads what a view shows in each run, and no copy of it that was forced before."""
     return capture_state.capture is None or node.buffer is None

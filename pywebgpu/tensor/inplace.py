@@ -138,6 +138,8 @@ class InplaceMethods(ContractionMethods):
         old = self._spec_node()
         dtype = old.spec.dtype
         if isinstance(value, TensorBase):
+            if value._storage.device is not self._storage.device:
+                value = transfer.transfer(value, self._storage.device)
             node = arithmetic.cast(value._node, dtype)
             if node is value._node:
                 node = pointwise.copy(node)  # The other tensor's, which marks it when it is written.

@@ -9,6 +9,7 @@ from pywebgpu import dtypes
 from pywebgpu.dtypes import DType, Kind
 from pywebgpu.tensor import create
 from pywebgpu.tensor.conversion import LEGACY
+from pywebgpu.tensor.size import Size
 from pywebgpu.tensor.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -63,13 +64,15 @@ def _dtype(name: str, given: object) -> DType:
 
 @dataclass(frozen=True, slots=True)
 class LegacyType:
-    """torch.FloatTensor and its like: called with data or with sizes."""
+    """torch.FloatTensor, torch.cuda.FloatTensor and their like: called with data or with sizes."""
 
     name: str
     dtype: DType
+    device: str | None = None
 
     def __call__(self, *args: Any, device: DeviceLike = None) -> Tensor:
-        if len(args) == 1 and not isinstance(args[0], int):
+        device = device or self.device
+        if len(args) == 1 and not isinstance(args[0], int | Size):
             return create.tensor(args[0], dtype=self.dtype, device=device)
         return create.zeros(*(args or (0,)), dtype=self.dtype, device=device)
 
@@ -77,11 +80,13 @@ class LegacyType:
         return f"<class 'torch.{self.name}'>"
 
     def __instancecheck__(self, instance: object) -> bool:
-        return isinstance(instance, Tensor) and instance.dtype is self.dtype
+        if not isinstance(instance, Tensor) or self.device not in (None, instance.device.type):
+            return False
+        return instance.dtype is self.dtype
 
 
-def legacy() -> dict[str, LegacyType]:
-    return {name: LegacyType(name, dtype) for name, dtype in LEGACY.items()}
+def legacy(prefix: str = "", device: str | None = None) -> dict[str, LegacyType]:
+    return {name: LegacyType(prefix + name, dtype, device) for name, dtype in LEGACY.items()}
 
 
 def legacy_dtype(kind: object) -> DType:

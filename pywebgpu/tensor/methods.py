@@ -11,7 +11,7 @@ from pywebgpu.composites import arithmetic
 from pywebgpu.ir.graph import Node, used
 from pywebgpu.step_capture.free_number import NUMBERS
 from pywebgpu.tensor import from_data, transfer
-from pywebgpu.tensor.apply import apply
+from pywebgpu.tensor.apply import apply, is_on_host, two_devices
 from pywebgpu.tensor.base import TensorBase
 
 if TYPE_CHECKING:
@@ -26,6 +26,10 @@ ALIASES = {"axis": "dim", "keepdims": "keepdim", "axis0": "dim0", "axis1": "dim1
 
 class NoOperandError(TypeError):
     """Raised for what is neither a tensor nor a number."""
+
+
+class OnHostError(RuntimeError):
+    """Raised for a tensor that is a single number of device cpu, whose other operand is elsewhere: it goes there."""
 
 
 def unary(function: Callable[[Node], Node]) -> Unary:
@@ -43,7 +47,11 @@ def binary(function: Callable[[Any, Any], Node]) -> Binary:
     """A method of one other operand: a tensor or a number."""
 
     def method(self: TensorBase, other: Operand) -> Tensor:
-        return self._new(function(self._node, operand(self, other)), self._storage.device)
+        try:
+            found = operand(self, other)
+        except OnHostError:
+            return method(beside(self, other), other)
+        return self._new(function(self._node, found), self._storage.device)
 
     return named(method, function)
 
@@ -55,7 +63,11 @@ def pair(function: Callable[[Any, Any], Node]) -> Binary:
     def method(self: TensorBase, other: Operand) -> Tensor:
         if not isinstance(other, TensorBase):
             raise TypeError(f"{name}(): argument 'other' (position 1) must be Tensor, not {type(other).__name__}")
-        return self._new(function(self._node, operand(self, other)), self._storage.device)
+        try:
+            found = operand(self, other)
+        except OnHostError:
+            return method(beside(self, other), other)
+        return self._new(function(self._node, found), self._storage.device)
 
     return named(method, function)
 
@@ -68,6 +80,8 @@ def operator(function: Callable[[Any, Any], Node]) -> Binary:
             found = operand(self, other)
         except NoOperandError:
             return NotImplemented  # type: ignore[no-any-return]
+        except OnHostError:
+            return method(beside(self, other), other)
         if used.autocast is not None:
             return apply(function, self, found)
         return self._new(function(self._node, found), self._storage.device)
@@ -121,6 +135,20 @@ def operand(self: TensorBase, other: object) -> NodeOperand:
     raise NoOperandError(f"expected a Tensor or a number, but got {type(other).__name__}")
 
 
+def settling(method: Callable[P, R]) -> Callable[P, R]:
+    """A method of one other operand, to which a single number of device cpu goes."""
+
+    @functools.wraps(method)
+    def call(*args: Any, **options: Any) -> R:
+        try:
+            return method(*args, **options)
+        except OnHostError:
+            other = next(value for value in (*args[1:], *options.values()) if isinstance(value, TensorBase))
+            return method(beside(args[0], other), *args[1:], **options)  # type: ignore[arg-type]
+
+    return call
+
+
 def node_of(self: TensorBase, other: TensorBase) -> Node:
     """A tensor's node. Raises RuntimeError for another device."""
     return other._node if other._storage.device is self._storage.device else elsewhere(self, other)
@@ -128,13 +156,16 @@ def node_of(self: TensorBase, other: TensorBase) -> Node:
 
 def elsewhere(self: TensorBase, other: TensorBase) -> Node:
     """The node of a tensor on another device: only a single number of device cpu may come from there."""
-    if other.ndim == 0 and other._storage.device.name == "cpu":
+    if is_on_host(other):
         moved: Node = transfer.transfer(other, self._storage.device)._node
         return moved
-    raise RuntimeError(
-        f"Expected all tensors to be on the same device, but found at least two devices, {self._storage.device.name} "
-        f"and {other._storage.device.name}!"
-    )
+    kind = OnHostError if is_on_host(self) else RuntimeError
+    raise kind(two_devices(self._storage.device, other._storage.device))
+
+
+def beside(self: TensorBase, other: Any) -> TensorBase:
+    """A tensor on the device of another."""
+    return transfer.transfer(self, other._storage.device)
 
 
 def aliased(method: Callable[P, R]) -> Callable[P, R]:

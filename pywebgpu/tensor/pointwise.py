@@ -12,7 +12,7 @@ from pywebgpu.ir.graph import Node, Pointwise, used
 from pywebgpu.ops import pointwise as ops
 from pywebgpu.tensor.apply import apply
 from pywebgpu.tensor.base import TensorBase
-from pywebgpu.tensor.methods import binary, named, node_of, operand, pair, unary
+from pywebgpu.tensor.methods import binary, named, node_of, operand, pair, settling, unary
 
 if TYPE_CHECKING:
     from pywebgpu.tensor.tensor import Tensor
@@ -42,18 +42,22 @@ class PointwiseMethods(TensorBase):
 
     # Arithmetic
 
+    @settling
     def add(self, other: Operand, *, alpha: float = 1) -> Tensor:
         """self + alpha other"""
         return self._new(arithmetic.add(self._node, operand(self, other), alpha), self._storage.device)
 
+    @settling
     def sub(self, other: Operand, *, alpha: float = 1) -> Tensor:
         """self - alpha other"""
         return self._new(arithmetic.sub(self._node, operand(self, other), alpha), self._storage.device)
 
+    @settling
     def rsub(self, other: Operand, *, alpha: float = 1) -> Tensor:
         """other - alpha self"""
         return self._new(elementwise.rsub(self._node, operand(self, other), alpha), self._storage.device)
 
+    @settling
     def div(self, other: Operand, *, rounding_mode: str | None = None) -> Tensor:
         """self / other; rounding_mode "floor" or "trunc" rounds the quotient and keeps integers integers."""
         return self._new(arithmetic.div(self._node, operand(self, other), rounding_mode), self._storage.device)
@@ -81,12 +85,14 @@ class PointwiseMethods(TensorBase):
     frac = unary(elementwise.frac)
     reciprocal = _real(ops.reciprocal)
 
+    @settling
     def pow(self, exponent: Operand) -> Tensor:
         """self to a power."""
         if used.autocast is not None:
             return apply(elementwise.pow_, self, exponent)
         return self._new(elementwise.pow_(self._node, operand(self, exponent)), self._storage.device)
 
+    @settling
     def float_power(self, exponent: Operand) -> Tensor:
         """self to a power, in float64."""
         return self._new(elementwise.float_power(self._node, operand(self, exponent)), self._storage.device)

@@ -80,8 +80,7 @@ def text(tensor: Tensor) -> str:
         if tensor.dtype is not dtypes.default():
             suffixes.append(f"dtype={tensor.dtype}")
     else:
-        default = dtypes.default()
-        if tensor.dtype not in (default, dtypes.to_complex(default), dtypes.int64, dtypes.bool_):
+        if not is_usual(tensor.dtype):
             suffixes.append(f"dtype={tensor.dtype}")
         try:
             body = _body(tensor, len(prefix))
@@ -93,7 +92,7 @@ def text(tensor: Tensor) -> str:
         suffixes.append(f"grad_fn=<{made.name()}>")
     elif tensor.requires_grad:
         suffixes.append("requires_grad=True")
-    return _with_suffixes(prefix + body, suffixes, len(prefix))
+    return with_suffixes(prefix + body, suffixes)
 
 
 _PLAIN = ("Tensor", "Parameter")
@@ -182,9 +181,23 @@ def _rows(values: list[Any], cut: tuple[bool, ...], indent: int, write: Column) 
     return "[" + ("," + "\n" * (len(cut) - 1) + " " * (indent + 1)).join(parts) + "]"
 
 
-def _with_suffixes(body: str, suffixes: list[str], indent: int) -> str:
+def is_usual(dtype: DType) -> bool:
+    """Whether numbers tell it themselves."""
+    default = dtypes.default()
+    return dtype in (default, dtypes.to_complex(default), dtypes.int64, dtypes.bool_)
+
+
+def part(tensor: Tensor, prefix: str, indent: int) -> str:
+    """A tensor that another one is made of, behind its name."""
+    body = _body(tensor, indent + len(prefix)) if tensor.numel() else f"[], size={tuple(tensor.shape)}"
+    return f"{prefix}{body})"
+
+
+def with_suffixes(body: str, suffixes: list[str], *, newline: bool = False) -> str:
+    """The text of a tensor with what else is told of it; `newline` begins a line for the first of that."""
     parts = [body]
-    last = len(body) - body.rfind("\n") + 1
+    indent = body.index("(") + 1
+    last = _options[0].linewidth if newline else len(body) - body.rfind("\n") + 1
     for suffix in suffixes:
         if last + len(suffix) + 2 > _options[0].linewidth:
             parts.append(",\n" + " " * indent + suffix)

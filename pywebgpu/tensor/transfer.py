@@ -32,7 +32,8 @@ class _Back:
     def backward(self, grads: list[Node | None]) -> Sequence[Node | None]:
         return [None if grad is None else _move(grad, self.target, self.source) for grad in grads]
 
-    def release(self) -> None: ...
+    def release(self) -> bool:
+        return True
 
 
 def transfer(tensor: TensorBase, device: Device) -> Tensor:

@@ -12,13 +12,21 @@ from tests.cases import (
     programs_of_gradients,
     programs_of_refusals,
     programs_of_results,
+    programs_of_saved_values,
     programs_of_values,
     programs_of_writes,
 )
 from tests.cases.programs import PROGRAMS, Program
 
 # Importing them puts theirs into PROGRAMS.
-TABLES = (programs_of_gradients, programs_of_refusals, programs_of_results, programs_of_values, programs_of_writes)
+TABLES = (
+    programs_of_gradients,
+    programs_of_refusals,
+    programs_of_results,
+    programs_of_saved_values,
+    programs_of_values,
+    programs_of_writes,
+)
 
 
 def said(library: Any, run: Program, device: str) -> list[Any]:

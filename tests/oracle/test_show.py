@@ -1,7 +1,7 @@
 """repr of tensors, character by character."""
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -76,6 +76,42 @@ def test_print_options_do_what_torchs_do(options: dict[str, Any]) -> None:
                 assert mine == theirs
     finally:
         torch.set_printoptions(**before)
+
+
+NAMED: dict[str, Callable[[Any, Any], object]] = {
+    "max": lambda torch, x: x.max(0),
+    "sort": lambda torch, x: x.sort(descending=True),
+    "topk": lambda torch, x: torch.topk(x, 2),
+    "median": lambda torch, x: x.median(1),
+    "nanmedian": lambda torch, x: x.nanmedian(1),
+    "aminmax": lambda torch, x: x.aminmax(),
+    "cummin": lambda torch, x: x.cummin(0),
+    "frexp": lambda torch, x: torch.frexp(x),
+    "histogram": lambda torch, x: (torch.histogram(x, 3), torch.histogram(x)),
+    "slogdet": lambda torch, x: torch.linalg.slogdet(x[:, :2]),
+    "is one": lambda torch, x: isinstance(x.max(0), torch.return_types.max),
+}
+
+
+@pytest.mark.parametrize("fn", NAMED.values(), ids=NAMED)
+def test_results_with_names_print_as_torch_prints_them(fn: Callable[[Any, Any], object]) -> None:
+    mine, theirs = (
+        repr(fn(library, library.tensor([[1.0, 4.0, 2.0], [3.0, 0.0, 5.0]], device="cpu")))
+        for library in (pywebgpu, torch)
+    )
+    assert mine == theirs
+
+
+@pytest.mark.filterwarnings("ignore:Sparse invariant")
+@pytest.mark.parametrize("count", [0, 2, 40])
+def test_sparse_tensors_print_as_torch_prints_them(count: int) -> None:
+    for dtype in ("float32", "float64", "int64"):
+        mine, theirs = (
+            repr(library.sparse_coo_tensor(rows.repeat(2, 1), rows.to(getattr(library, dtype)), (50, 50)))
+            for library in (pywebgpu, torch)
+            for rows in [library.arange(count, device="cpu")]
+        )
+        assert mine == theirs
 
 
 def test_history_prints_as_torch_prints_it() -> None:

@@ -50,6 +50,30 @@ for epoch in range(3):
     print(epoch, f"{loss.item():.3f}")
 print(list(net.state_dict())[0], _pair(3), isinstance(nn.BatchNorm2d(2), _BatchNorm), sys.argv[1:])
 print(dist.is_initialized(), DistributedSampler.__name__)
+
+# A number of the host stands beside tensors of the device, on either side.
+one, a = torch.tensor(2.0), x[:2].to(device)
+for found in (one - a, one**a, one < a, torch.add(one, a, alpha=2), torch.maximum(one, a), torch.lerp(a, a + 1, one),
+              F.mse_loss(a.mean(), one), a.clone().fill_(one), sum([one, a.sum()])):
+    print(f"{found.float().sum().item():.3f}", found.device == a.device)
+# A type of tensors says where they are; a file, where they were.
+FloatTensor = torch.cuda.FloatTensor if torch.cuda.is_available() else torch.FloatTensor
+print(isinstance(FloatTensor(2, 3), FloatTensor), a.type(FloatTensor).device == a.device)
+print(a.type(torch.LongTensor).device)
+torch.save({"net": net, "x": x}, "net.pt")
+for where in (None, "cpu", lambda storage, location: storage):
+    read = torch.load("net.pt", map_location=where, weights_only=False)
+    print(where is None and next(read["net"].parameters()).device == a.device, read["x"].device)
+# What saves nothing can be gone through twice.
+h = torch.ones(2, requires_grad=True)
+moved = h.to(device)
+for _ in range(2):
+    (moved * a[0, :2]).sum().backward()
+print([f"{g:.3f}" for g in h.grad.tolist()])
+if torch.cuda.is_available():
+    torch.cuda.set_rng_state_all(torch.cuda.get_rng_state_all())
+    torch.cuda.reset_peak_memory_stats()
+    assert torch.cuda.memory_summary() and torch.cuda.mem_get_info()[0] > 0
 """
 
 

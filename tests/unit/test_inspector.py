@@ -104,6 +104,32 @@ def test_a_page_holds_all_that_it_shows(tmp_path: Path) -> None:
     assert all(slot["start"] + slot["bytes"] <= program["sizes"][slot["buffer"]] for slot in program["slots"])
 
 
+def test_a_page_holds_two_plans_to_compare(tmp_path: Path) -> None:
+    x = settled(4, 8)
+    named = {"before": lambda: (x * 2).sum(), "after": lambda: (x * 2).sum(dim=1) + 1}
+    text = torch.visualize(named, tmp_path / "page.html").read_text(encoding="utf-8")
+    before, after = json.loads(re.search(r'id="data">(.*?)</script>', text, re.DOTALL)[1])
+    assert (before["of"], after["of"]) == ("before", "after")
+    assert before["kernels"] != after["kernels"]
+
+
+def test_kernels_are_timed_where_the_device_has_a_clock(device: str) -> None:
+    """But not while a profile times: one at a time can."""
+    x = torch.rand(64, 64, device=device)
+
+    def call() -> Any:
+        return (x @ x).sum(dim=0)
+
+    plans = torch.explain(call, times=True).programs
+    assert len(plans) == 1
+    assert all(len(plan.seconds) == (len(plan.steps) if device == "webgpu" else 0) for plan in plans)
+    assert all(second > 0 for plan in plans for second in plan.seconds)
+    assert not torch.explain(call).programs[0].seconds
+    with torch.profiler.profile() as found:
+        assert not torch.explain(call, times=True).programs[0].seconds
+    assert len(found.events()) > 0
+
+
 def test_text_of_the_program_cannot_end_the_page(tmp_path: Path) -> None:
     x = settled(4)
     with torch.profiler.record_function("</script>"):

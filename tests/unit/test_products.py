@@ -1,5 +1,6 @@
 """Products by blocks, and by parts of k: against float64 for every block, and what a large GPU takes unmeasured."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -185,6 +186,40 @@ def test_halves_share_words_where_rows_end_early(device: str, monkeypatch: pytes
 def test_rows_that_end_early_are_stored_in_vectors() -> None:
     (kernel,) = compiled(leaf(33, 64) @ leaf(64, 64), target=replace(H200, tuning=Always(BLOCKS[5].launch))).kernels
     assert "b2: array<vec4<f32>>" in kernel.wgsl
+
+
+def test_an_epilogue_computes_neighbours_as_vectors() -> None:
+    x = leaf(64, 64)
+    (kernel,) = compiled(
+        functional.silu(x @ x + x) * 3.0, target=replace(H200, tuning=Always(BLOCKS[5].launch))
+    ).kernels
+    assert re.search(r"vec4<f32>\(p_sigmoid\((v\d+)\.x\), .*p_sigmoid\(\1\.w\)\)", kernel.wgsl)
+    assert not re.search(r"let v\d+ = \w+\.[xyzw];", kernel.wgsl)
+
+
+def test_neighbours_of_all_kinds_meet_in_an_epilogue(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What differs along a row, down a column, in both, in neither, what lies apart, and what is no float."""
+    if device == "cpu":
+        pytest.skip("device cpu has no kernels")
+    gpu: Any = devices.open_device(device)
+    monkeypatch.setattr(gpu, "target", replace(gpu.target, tuning=Always(Block(32, 64, 16, 4, 8).launch)))
+    program_cache.clear()
+    x, turned, column = [
+        np.sin(np.arange(n * m)).reshape(n, m).astype(np.float32) for n, m in ((33, 64), (64, 33), (33, 1))
+    ]
+    row = np.arange(64) % 5
+
+    def step(xp: Any, x: Any, turned: Any, column: Any, row: Any) -> Any:
+        z = (x @ x.T) @ x
+        chosen = xp.where((z > turned.T) & (row > 1), z * column, row - z)
+        return (chosen - row * column) / (xp.abs(turned.T) + 2.0)
+
+    tensors = [torch.tensor(one, device=device) for one in (x, turned, column, row)]
+    found = torch.compile(lambda *args: step(torch, *args))(*tensors).numpy()
+    program_cache.clear()
+    np.testing.assert_allclose(
+        found, step(np, *[one.astype(np.float64) for one in (x, turned, column, row)]), atol=1e-4
+    )
 
 
 def test_results_are_read_through_views_that_cut_rows() -> None:

@@ -16,7 +16,8 @@ from pywebgpu import symbolic
 from pywebgpu.ir.graph import Movement, Node, Reduction
 from pywebgpu.kernels import ir
 from pywebgpu.kernels.access import down, only_moves
-from pywebgpu.kernels.builder import Builder, element, rounded
+from pywebgpu.kernels.builder import Builder, element
+from pywebgpu.kernels.intrinsics import rounded
 from pywebgpu.kernels.ir import F32, GROUP, LANE, U32, Array, Const, Expr, Type, Var, call, construct, scalar, smaller
 from pywebgpu.kernels.kernel import Kernel
 from pywebgpu.kernels.launch import Launch, Problem

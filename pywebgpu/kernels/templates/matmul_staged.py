@@ -16,8 +16,9 @@ from math import prod
 from typing import Protocol
 
 from pywebgpu.ir.graph import Movement, Node, Reduction
-from pywebgpu.kernels import ir
-from pywebgpu.kernels.builder import Builder, rounded
+from pywebgpu.kernels import ir, neighbours
+from pywebgpu.kernels.builder import Builder, element
+from pywebgpu.kernels.intrinsics import rounded
 from pywebgpu.kernels.ir import GROUP, LANE, Expr, Operand, Type, Var, call, construct, scalar, smaller
 from pywebgpu.kernels.kernel import Kernel
 from pywebgpu.kernels.launch import Launch
@@ -221,9 +222,9 @@ class _Side:
             with build.if_(*part.guard, *inside):
                 if self.is_turned:
                     for coming, row in zip(part.coming, part.rows, strict=True):
-                        build.assign(coming, construct(self.kind, *[self._value(row, k) for k in ks]))
+                        build.assign(coming, self._four([(row, k) for k in ks]))
                 else:
-                    build.assign(part.coming[0], construct(self.kind, *[self._value(row, ks[0]) for row in part.rows]))
+                    build.assign(part.coming[0], self._four([(row, ks[0]) for row in part.rows]))
 
     def _steps(self, block: Sym, own: Var) -> tuple[list[Sym], list[Expr]]:
         """The steps of k that an invocation loads, and what has to hold for them to be there."""
@@ -233,8 +234,11 @@ class _Side:
         at = self._build.let(ir.Index(block * (self.span // each)) + own, self._build.fresh("k"))
         return [at.within(self.depth // each) * each + i for i in range(each)], [at < self.depth // each]
 
-    def _value(self, row: Sym, k: Sym) -> Expr:
-        return self._build.value(self.source, (self.batch, row, k) if self.letter == "m" else (self.batch, k, row))
+    def _four(self, places: Sequence[tuple[Sym, Sym]]) -> Expr:
+        """Elements by row (column) and k."""
+        ats = [(self.batch, row, k) if self.letter == "m" else (self.batch, k, row) for row, k in places]
+        found = neighbours.value(self._build, self.source, ats)
+        return found if found.type == self.kind else call(str(self.kind), self.kind, found)
 
     def put(self) -> None:
         """Stores what was fetched into the tile."""
@@ -472,6 +476,12 @@ def store(
     positions = [flatten((*place, row, column), anchor.spec.shape) for column in columns]
     positions = [matmul_kernel.known_by_all(position, work, build) for position in positions]
     for position, one in zip(positions, found, strict=True):
-        build.define(anchor, position, build.let(matmul_kernel.as_result(one, anchor, work, build)))
-    for position in positions:
-        matmul_kernel.store_level(FULL, position, work, build)
+        result = matmul_kernel.as_result(one, anchor, work, build)
+        build.define(anchor, position, result if result is one else build.let(result))
+    nodes = [node for node in work.nodes if work.domain.levels[id(node)] == FULL]
+    # After every load, as in `store_level`.
+    values = {id(node): neighbours.value(build, node, [element(at, node) for at in positions]) for node in nodes}
+    for node in [node for node in work.outputs if id(node) in values]:
+        whole = values[id(node)]
+        for number, position in enumerate(positions):
+            build.store(node, position, whole[number] if whole.type.width > 1 else whole)

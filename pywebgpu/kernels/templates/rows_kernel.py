@@ -13,8 +13,9 @@ from operator import add
 
 from pywebgpu.dtypes import DType, Kind
 from pywebgpu.ir.graph import WHICH, Node, Op, Reduction
-from pywebgpu.kernels.builder import Builder, element, rounded
+from pywebgpu.kernels.builder import Builder, element
 from pywebgpu.kernels.combine import combine
+from pywebgpu.kernels.intrinsics import rounded
 from pywebgpu.kernels.ir import (
     I32,
     LANE,
