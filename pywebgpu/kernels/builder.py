@@ -293,7 +293,8 @@ class Builder:
         """Loads of elements at flat positions, of a value that is in memory with a word for each; none of another."""
         if not self.has_buffer(node) or self._read_format(node).per_word > 1:
             return []
-        return [self._loaded(node, at) for at in ats]
+        array = self.buffer(node)
+        return [array[ir.Index(at)] for at in ats]
 
     def value(self, node: Node, at: Coords) -> Expr:
         """The node's element at `at`: a variable or a constant."""
