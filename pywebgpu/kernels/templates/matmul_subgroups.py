@@ -18,7 +18,7 @@ from pywebgpu.ir.graph import Node
 from pywebgpu.kernels import ir
 from pywebgpu.kernels.access import below
 from pywebgpu.kernels.builder import Builder
-from pywebgpu.kernels.ir import GROUP, LANE, Expr, Type, Var, call, construct, smaller
+from pywebgpu.kernels.ir import GROUP, LANE, Expr, Type, Var, call, construct, smaller, unknown
 from pywebgpu.kernels.kernel import Kernel
 from pywebgpu.kernels.launch import SUBGROUP, Launch
 from pywebgpu.kernels.template import Computation
@@ -325,21 +325,23 @@ class _Results:
         each = block.at_once(shared.length)
         pitch = 4 * each
         first = build.let(self.subgroup * (SIDE * pitch), "first_result")
-        for i, line in enumerate(sums):
-            for j in range(0, wide, each):
-                if i or j:
-                    build.barrier()
-                for number, total in enumerate(line[j : j + each]):
-                    where = f"{first.name} + {4 * number}u" if number else first.name
-                    build.jump(f"subgroupMatrixStore<row_major>(&{shared.name}, {where}, {total.name}, {pitch}u)")
-                build.barrier()
-                with build.loop("turn", 0, SIDE * pitch // block.lanes) as turn:
-                    at = build.let(turn * block.lanes + LANE % block.lanes, "own")
-                    row, four = build.let(at // pitch, "own_row"), build.let(at % pitch, "own_four")
-                    bits = build.let(shared[first + at])
-                    found = [build.let(ir.Call(_FLOAT, ir.F32, bits[number])) for number in range(4)]
-                    column = self.own[1] * (4 * wide) + (four + 4 * j)
-                    self._store(found, self.own[0] * (block.high * SIDE) + (row + i * SIDE), column)
+        pieces = [line[j : j + each] for line in sums for j in range(0, wide, each)]
+        with build.loop("piece", 0, unknown(len(pieces))) as piece:  # What stores them is not to be written out.
+            for number, totals in enumerate(pieces):
+                with build.if_(piece.eq(number)) if len(pieces) > 1 else build.scope():
+                    for at, total in enumerate(totals):
+                        where = f"{first.name} + {4 * at}u" if at else first.name
+                        build.jump(f"subgroupMatrixStore<row_major>(&{shared.name}, {where}, {total.name}, {pitch}u)")
+            build.barrier()
+            i, j = build.let(piece // (wide // each), "piece_row"), build.let(piece % (wide // each), "piece_column")
+            with build.loop("turn", 0, SIDE * pitch // block.lanes) as turn:
+                at_four = build.let(turn * block.lanes + LANE % block.lanes, "own")
+                row, four = build.let(at_four // pitch, "own_row"), build.let(at_four % pitch, "own_four")
+                bits = build.let(shared[first + at_four])
+                found = [build.let(ir.Call(_FLOAT, ir.F32, bits[number])) for number in range(4)]
+                column = self.own[1] * (4 * wide) + (four + j * pitch)
+                self._store(found, self.own[0] * (block.high * SIDE) + (row + i * SIDE), column)
+            build.barrier()
 
     def _store(self, found: Sequence[Expr], row: Expr, four: Expr) -> None:
         build, left, right = self.build, self.left, self.right
