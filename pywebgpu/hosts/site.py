@@ -117,6 +117,8 @@ LATER = (
     "js_bridge/validate.mjs",
     "js_bridge/values.mjs",
     "compiler/passes/align_operands.py",
+    "kernels/templates/matmul_operands.py",
+    "kernels/templates/matmul_results.py",
     "kernels/templates/matmul_staged.py",
     "kernels/templates/matmul_subgroups.py",
     "linalg.py",
