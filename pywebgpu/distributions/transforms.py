@@ -305,8 +305,9 @@ class StackTransform(CatTransform):
         return torch.stack(parts, self.dim)
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     """The transforms of elements and of vectors, which have files of their own."""
     if not name.endswith("Transform"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module("pywebgpu.distributions"), name)
+    found: object = getattr(import_module("pywebgpu.distributions"), name)
+    return found
