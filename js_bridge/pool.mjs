@@ -7,11 +7,11 @@ export const WORD = 4; // bytes of which a buffer has whole ones, and a queue wr
  * @typedef {{ buffer: GPUBuffer, size: number, serial: number }} Chunk
  */
 
-/** Rounds up to one of eight sizes between powers of two: at most an eighth is wasted. @param {number} bytes */
+/** Rounds up to one of eight sizes between powers of two: at most an eighth, or 1 MiB, is wasted. @param {number} bytes */
 export function sizeClass(bytes) {
   if (bytes <= 256) return 256;
   const bits = Math.floor(Math.log2(bytes - 1)) + 1;
-  const step = 2 ** Math.max(bits - 4, 8);
+  const step = 2 ** Math.min(Math.max(bits - 4, 8), 20);
   return Math.ceil(bytes / step) * step;
 }
 

@@ -161,7 +161,8 @@ export class Pipelines {
   /** Compiles on this thread what waits for another one: nothing goes on here before it is there. */
   async help() {
     while (this.#waiting.length) {
-      await new Promise((resolve) => setTimeout(resolve)); // The threads get what is next first.
+      // The threads get what is next first. What is done is told between two turns of the loop.
+      for (let turn = 0; turn < 2; turn++) await new Promise((resolve) => setTimeout(resolve));
       const next = this.#waiting.shift();
       next?.resolve(this.#createHere(next.descriptor));
     }

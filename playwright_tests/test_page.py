@@ -6,6 +6,7 @@ from playwright.sync_api import Browser, Page, expect
 from playwright_tests.conftest import photograph
 from playwright_tests.load import Traffic
 from playwright_tests.steps import LOADED, SHIFTS, STEPPED, TINY, begin, press, state
+from pywebgpu.hosts import site
 
 MISSING = {
     "webgpu": ("delete Navigator.prototype.gpu", "WebGPU is missing in this browser", "Chrome"),
@@ -44,10 +45,18 @@ def test_page_fits_a_phone(page: Page, address: str, tab: str, shown: str) -> No
     widths = page.evaluate("[document.documentElement.scrollWidth, document.documentElement.clientWidth]")
     assert widths[0] <= widths[1]
     if tab == "gpu":
+        card = page.locator("#card")
         press(page, "Test my GPU")
         expect(page.locator("#measure-status")).to_have_text("Done", timeout=LOADED)
         for rate in ("steps/s", "GFLOP/s", "GB/s"):
-            assert rate in str(page.locator("#card").get_attribute("aria-label"))
+            assert rate in str(card.get_attribute("aria-label"))
+        known = {
+            "jaxjs": "jax-js",
+            "tfjs": "TensorFlow.js",
+            "ort": "ONNX Runtime Web",
+        }  # where make peers installed them
+        for folder in site.PEERS.glob("*/node_modules"):
+            assert f"product in float32, {known[folder.parent.name]}" in str(card.get_attribute("aria-label"))
         photograph(page, "7-my-gpu")
 
 

@@ -25,7 +25,8 @@ PROGRAM = "import pywebgpu as torch\nprint(torch.arange(4.0).sum().item())\n"
 DOCUMENT = f"""<!doctype html><title>A page</title><link rel="icon" href="data:,">
 <script type="module" src="_static/run.mjs"></script>
 <div class="highlight-python"><pre>{PROGRAM}</pre></div><div class="highlight-python still"><pre>1 / 0</pre></div>
-<div class="highlight-python piece"><pre>{PROGRAM}</pre></div><div class="highlight-python piece"><pre>1 / 0</pre></div>"""
+<div class="highlight-python piece"><pre>{PROGRAM}</pre></div>
+<div class="highlight-python piece"><pre>1 / 0</pre></div>"""
 
 
 def builder() -> ModuleType:

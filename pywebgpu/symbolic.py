@@ -260,11 +260,14 @@ def _remainder(e: Sym, by: int) -> Sym:
 @lru_cache(65536)
 def flatten(coords: tuple[Sym, ...], shape: Shape) -> Sym:
     """Coordinates -> position in row-major order."""
-    found, step = ZERO, 1
+    found: dict[Atom, int] = {}
+    const, step = 0, 1
     for coord, n in zip(reversed(coords), reversed(shape), strict=True):
-        found = found + coord * step
-        step *= max(n, 1)
-    return found
+        for atom, factor in coord.terms:
+            found[atom] = found.get(atom, 0) + factor * step
+        const += coord.const * step
+        step *= n or 1
+    return _make(found, const)
 
 
 @lru_cache(65536)

@@ -3,7 +3,7 @@
 #   setup.sh venv             a virtual environment on Python 3.11 or newer
 #   setup.sh packages EXTRA   pywebgpu from this folder with one set of packages of pyproject.toml
 #   setup.sh modules          the packages of package.json: Pyodide, and what the pages are made of
-#   setup.sh peers            the libraries that `pywebgpu bench --peer` measures, each in its folder of tests/peers
+#   setup.sh peers            the libraries that `pywebgpu bench --peer` and the My GPU tab measure, each in its folder of tests/peers
 #   setup.sh hosts            older Pyodides, PyScript and others, for the tests of notebook hosts
 #   setup.sh browser          a Chromium for the tests
 #   setup.sh vulkan           the software Vulkan driver, so that WebGPU tests run on a machine with no GPU

@@ -56,6 +56,8 @@ def page(into: Path) -> None:
         content = pages.file(address)
         if content is not None:  # Some files of web/ are for the server alone.
             write(into / address, content.body)
+    config["peers"] = []  # Other libraries stay where they are.
+    index = index.replace(found[1], json.dumps(config).encode(), 1)
     write(into / "index.html", index.replace(b"</header>", LINKS, 1))
 
 

@@ -3,7 +3,7 @@
 import { lack } from "./environment.mjs";
 import { button, element, startWorker } from "./page.mjs";
 
-/** @typedef {{ name: string, value: number, unit: string }} Result */
+/** of: what a peer did as well. @typedef {{ name: string, value: number, unit: string, of?: string }} Result */
 
 const CONTENT = `
   <div class="bar">
@@ -14,7 +14,9 @@ const CONTENT = `
   </div>
   <p class="hint">Models train for a second each, then matrices are multiplied and memory is copied: the workloads of pywebgpu bench, in this browser.</p>
   <canvas id="card" role="img" aria-label="No result yet"></canvas>`;
-const [WIDTH, HEIGHT, SCALE] = [640, 336, 2];
+const [WIDTH, HEIGHT, SCALE, LINE, ROWS] = [640, 336, 2, 30, 6]; // six rows, and as many more as there are
+/** @type {{ peers: string[] }} other libraries that this server has */
+const { peers } = JSON.parse(element("config", HTMLScriptElement).text);
 
 element("gpu", HTMLElement).innerHTML = CONTENT;
 const card = element("card", HTMLCanvasElement);
@@ -23,6 +25,8 @@ let worker = null;
 let adapter = "This device's GPU";
 /** @type {Result[]} */
 let results = [];
+/** @type {(start: unknown) => void} what waits for the weights that a workload begins with */
+let begun = () => undefined;
 
 button("measure").addEventListener("click", () => {
   results = [];
@@ -53,15 +57,31 @@ function hear(message) {
   else if (message.is === "measured") {
     results.push(message);
     show();
-  } else if (message.is === "finished") {
-    button("measure").disabled = button("copy-card").hidden = button("save-card").hidden = false;
-    say("Done");
-  } else if (message.is === "broken") {
+  } else if (message.is === "start") begun(message.start);
+  else if (message.is === "finished") void finish();
+  else if (message.is === "broken") {
     worker?.terminate();
     worker = null;
     button("measure").disabled = false;
     say(message.text);
   }
+}
+
+async function finish() {
+  const { measurePeers } = await import("./peers.mjs");
+  const wrong = await measurePeers(peers, results, {
+    begin: (name) => new Promise((resolve) => {
+      begun = resolve;
+      worker?.postMessage({ do: "start", name });
+    }),
+    doing: (text) => say(`${text} …`),
+    found: (result) => {
+      results.splice(results.findLastIndex(({ name, of }) => (of ?? name) === result.of) + 1, 0, result);
+      show();
+    },
+  });
+  button("measure").disabled = button("copy-card").hidden = button("save-card").hidden = false;
+  say(["Done", ...wrong].join("; "));
 }
 
 /** @param {string} text */
@@ -78,17 +98,18 @@ function browser() {
 }
 
 const about = () => `${browser()}, ${new Date().toISOString().slice(0, 10)}`;
-const words = () => [`pywebgpu on ${adapter}`, ...results.map((result) => `${result.name}: ${amount(result)}`), about()].join("\n");
+const words = () => [`pywebgpu on ${adapter}`, ...results.map((result) => `${result.of ? `  ${result.of}, ` : ""}${result.name}: ${amount(result)}`), about()].join("\n");
 
 /** Draws what is known so far. */
 function show() {
-  [card.width, card.height] = [SCALE * WIDTH, SCALE * HEIGHT];
+  const height = HEIGHT + LINE * Math.max(0, results.length - ROWS);
+  [card.width, card.height] = [SCALE * WIDTH, SCALE * height];
   const pen = /** @type {CanvasRenderingContext2D} */ (card.getContext("2d"));
   pen.scale(SCALE, SCALE);
   pen.fillStyle = "#14161a";
-  pen.fillRect(0, 0, WIDTH, HEIGHT);
+  pen.fillRect(0, 0, WIDTH, height);
   pen.fillStyle = "#7f9bff";
-  pen.fillRect(0, 0, 6, HEIGHT);
+  pen.fillRect(0, 0, 6, height);
   const line = (/** @type {string} */ text, /** @type {number} */ x, /** @type {number} */ y, color = "#e6e8ec", font = "18px system-ui", align = "left") => {
     Object.assign(pen, { fillStyle: color, font, textAlign: align });
     pen.fillText(text, x, y, WIDTH - 64);
@@ -96,11 +117,12 @@ function show() {
   line("pywebgpu", 32, 44, "#7f9bff", "700 18px system-ui");
   line(adapter, 32, 78, "#ffffff", "600 22px system-ui");
   results.forEach((result, at) => {
-    line(result.name, 32, 122 + 30 * at, "#a3abb8");
-    line(amount(result), WIDTH - 32, 122 + 30 * at, "#ffffff", "600 18px system-ui", "right");
+    const isOurs = !result.of;
+    line(result.name, isOurs ? 32 : 56, 122 + LINE * at, isOurs ? "#e6e8ec" : "#a3abb8");
+    line(amount(result), WIDTH - 32, 122 + LINE * at, isOurs ? "#ffffff" : "#a3abb8", `${isOurs ? 600 : 400} 18px system-ui`, "right");
   });
   if (!results.length) line("What it reaches will stand here.", 32, 122, "#a3abb8");
-  line(about(), 32, HEIGHT - 22, "#a3abb8", "14px system-ui");
+  line(about(), 32, height - 22, "#a3abb8", "14px system-ui");
   card.ariaLabel = !results.length ? "No result yet" : words().replaceAll("\n", "; ");
 }
 

@@ -33,8 +33,14 @@ async def main(port: Any) -> None:
     device = devices.open_device("webgpu")
     tell("ready", adapter={"name": device.info.name, "is_software": device.info.is_software})
     while True:
-        if not port.take():
+        command = json.loads(port.take() or "null")
+        if command is None:
             await port.arrived()
+            continue
+        if command["do"] == "start":  # Another library is to train the same.
+            training = workloads.WORKLOADS[command["name"]].training
+            assert training is not None
+            tell("start", start=training.as_data(torch))
             continue
         try:
             for name in QUICK if device.info.is_software else TRAINED:

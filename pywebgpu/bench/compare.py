@@ -12,7 +12,7 @@ import os
 import statistics
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +24,7 @@ from pywebgpu.hosts import chromium, site
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-PEERS = {"jax-js": "@jax-js/jax"}  # by name: the package that its folder installs
+PEERS = {"jax-js": "@jax-js/jax", "tfjs": "@tensorflow/tfjs"}  # by name: the package that its folder installs
 FOLDER = Path(__file__).parents[2] / "tests" / "peers"
 ROUNDS = 5
 AGREE = 1e-4  # of a loss, or of 1 where it is smaller
@@ -137,7 +137,11 @@ def _theirs(browser: Browser, address: str, library: str) -> Entrant:
     page.evaluate("async () => { globalThis.bench = await import('/peer/bench.mjs'); }")
 
     def build(workload: Workload) -> None:
-        page.evaluate("async ([name, start]) => await bench.build(name, start)", [workload.name, _start(workload)])
+        training, known = workload.training, page.evaluate("() => bench.trained")
+        if training is None or workload.name not in known:
+            raise CompareError(f"{library} has no {workload.name} here: only {', '.join(known)}")
+        start = training.as_data(importlib.import_module("pywebgpu"))
+        page.evaluate("async ([name, start]) => await bench.build(name, start)", [workload.name, start])
 
     def run(name: str, steps: int) -> Samples:
         found: Samples = page.evaluate("async ([name, steps]) => await bench.run(name, steps)", [name, steps])
@@ -161,16 +165,6 @@ class _Pages(chromium.Pages):
     def version(self, package: str) -> str:
         text = (self.peer / "node_modules" / package / "package.json").read_text(encoding="utf-8")
         return str(json.loads(text)["version"])
-
-
-def _start(workload: Workload) -> dict[str, Any]:
-    """A training's first weights and its batch, as JSON."""
-    torch, training = importlib.import_module("pywebgpu"), workload.training
-    assert training is not None
-    with torch.device("null"):
-        parameters = {name: asdict(data) for name, data in training.start(torch).items()}
-    inputs, targets = training.batch()
-    return {"parameters": parameters, "inputs": asdict(inputs), "targets": asdict(targets)}
 
 
 def _turns(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from math import prod
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -87,6 +87,13 @@ class Training:
         """The weights that a training begins with, by name."""
         parameters = self.model(torch).named_parameters()
         return {name: weight(name, tuple(parameter.shape)) for name, parameter in parameters}
+
+    def as_data(self, torch: ModuleType) -> dict[str, Any]:
+        """The first weights and the batch, as JSON has them: for other libraries."""
+        with torch.device("null"):
+            parameters = {name: asdict(data) for name, data in self.start(torch).items()}
+        inputs, targets = self.batch()
+        return {"parameters": parameters, "inputs": asdict(inputs), "targets": asdict(targets)}
 
 
 @dataclass(frozen=True, slots=True)

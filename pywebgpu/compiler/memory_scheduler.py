@@ -5,7 +5,7 @@ A gradient of a weight, say, is the last reader of a wide value; run at once, th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from math import prod
 from typing import Generic, Protocol, TypeVar
 
@@ -34,6 +34,10 @@ class _Memory(Generic[P]):
             for node in self._inputs[group.number]:
                 self._readers.setdefault(id(node), {})[group.number] = group
 
+    def inputs(self, group: P) -> Sequence[Node]:
+        """What is computed, of what it reads."""
+        return self._inputs[group.number]
+
     def growth(self, group: P) -> int:
         """Elements that are live afterwards and were not before."""
         takes = sum(prod(node.spec.shape) for node in group.outputs if id(node) not in self._kept)
@@ -51,10 +55,16 @@ class _Memory(Generic[P]):
         return last
 
 
-def ordered(groups: Sequence[P], reads: Callable[[P], Sequence[Node]], kept: Collection[int]) -> list[P]:
+def ordered(
+    groups: Sequence[P],
+    reads: Callable[[P], Sequence[Node]],
+    kept: Collection[int],
+    inside: Mapping[int, tuple[Node, int]],
+) -> list[P]:
     """groups: as the graph has them. kept: ids of values whose memory is never let go, or is not their own.
 
     A group runs when all before it did: of those that can, the first one that frees more than it takes, else the first.
+    inside: by id of a value, the one in whose buffer it lies.
     """
     position = {group.number: at for at, group in enumerate(groups)}
     memory = _Memory(groups, reads, kept)
@@ -76,8 +86,26 @@ def ordered(groups: Sequence[P], reads: Callable[[P], Sequence[Node]], kept: Col
 
     for group in groups:
         offer(group)
-    while ready:
+    begun: set[int] = set()  # ids of values in whose buffers others lie
+
+    def wholes(at: int) -> set[int]:
+        return {id(inside[id(node)][0]) for node in groups[at].outputs if id(node) in inside}
+
+    def first() -> int:
+        """Of those that can run. A buffer of many values is there from the first of them on: that one can wait."""
         at = min(freeing or ready)
+        if wholes(at) <= begun:
+            return at
+        others = [one for one in freeing if wholes(one) <= begun]
+        if not others:
+            read = {id(node) for node in memory.inputs(groups[at])}
+            beside = [one for one in ready if any(id(node) in read for node in memory.inputs(groups[one]))]
+            others = [one for one in beside if wholes(one) <= begun]
+        return min(others, default=at)
+
+    while ready:
+        at = first()
+        begun |= wholes(at)
         ready.remove(at)
         freeing.discard(at)
         found.append(groups[at])

@@ -61,18 +61,21 @@ def scheduled(
         pairs = [pair for pair in pairs if id(pair[0]) in alias]
     # What is made over other values takes its buffer over with the first of them.
     alias |= {id(placed.first(result)): alias[id(result)] for result, _ in pairs}
-    return Schedule(_ordered(fusion, reads, alias, nodes), alias, reads)
+    return Schedule(_ordered(fusion, reads, alias, nodes, placed.inside), alias, reads)
 
 
 def _ids(pairs: Iterable[tuple[Node, Node]]) -> dict[int, int]:
     return {id(result): id(leaf) for result, leaf in pairs}
 
 
-def _ordered(fusion: Fusion, reads: Inlining, alias: dict[int, Node], nodes: list[Node]) -> list[FusionGroup]:
+def _ordered(
+    fusion: Fusion, reads: Inlining, alias: dict[int, Node], nodes: list[Node], inside: dict[int, tuple[Node, int]]
+) -> list[FusionGroup]:
     """As the graph has them, by their last nodes, but early what lets memory go."""
     rank = {id(node): at for at, node in enumerate(nodes)}
     groups = sorted(fusion.partition.groups.values(), key=lambda group: rank[id(group.nodes[-1])])
     for group in groups:
-        inside = {id(node) for node in group.nodes}
-        group.outputs = [node for node in group.nodes if reads.escapes(node, inside)]
-    return memory_scheduler.ordered(groups, lambda group: reads.outside(group.nodes), reads.wanted | alias.keys())
+        own = {id(node) for node in group.nodes}
+        group.outputs = [node for node in group.nodes if reads.escapes(node, own)]
+    kept = reads.wanted | alias.keys() | inside.keys()
+    return memory_scheduler.ordered(groups, lambda group: reads.outside(group.nodes), kept, inside)

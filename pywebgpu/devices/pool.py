@@ -16,10 +16,10 @@ BUDGET = 1 << 30  # bytes that may wait unused
 
 
 def size_class(nbytes: int) -> int:
-    """Rounds up to one of eight sizes between powers of two: at most an eighth, or 255 bytes, is wasted."""
+    """Rounds up to one of eight sizes between powers of two: at most an eighth, 255 bytes, or 1 MiB is wasted."""
     if nbytes <= 256:
         return 256
-    step = 1 << max((nbytes - 1).bit_length() - 4, 8)
+    step = 1 << min(max((nbytes - 1).bit_length() - 4, 8), 20)
     return -(-nbytes // step) * step
 
 

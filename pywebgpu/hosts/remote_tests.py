@@ -29,6 +29,7 @@ PACKAGE = Path(__file__).parents[1]
 NEEDED = ("_pytest", "pytest", "py", "pluggy", "iniconfig", "packaging", "pygments", "pytest_pywebgpu")  # pytest, there
 COMMANDS = {"node": ("pywebgpu", "node", "-m", "pywebgpu.hosts.test_server"), "chromium": ("pywebgpu.hosts.test_page",)}
 RESULTS = Path("test-results", "pywebgpu")
+START = 120.0  # seconds in which a host starts: they are no test's
 
 
 class HostError(RuntimeError):
@@ -147,7 +148,7 @@ class Session:
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
         try:
-            self._reply()
+            self._reply(max(self.timeout, START))
         except HostError:
             self.close()
             raise
@@ -157,7 +158,7 @@ class Session:
         with suppress(OSError):  # It ended; its last words follow.
             self._child.stdin.write(f"{json.dumps(request)}\n")
             self._child.stdin.flush()
-        return self._reply()
+        return self._reply(self.timeout)
 
     def said(self) -> list[tuple[str, str]]:
         """What was printed past pytest's capturing since the last time, as a section of a report."""
@@ -182,13 +183,13 @@ class Session:
             self._lines.put(line)
         self._lines.put(None)
 
-    def _reply(self) -> dict[str, Any]:
+    def _reply(self, seconds: float) -> dict[str, Any]:
         while True:
             try:
-                line = self._lines.get(timeout=self.timeout)
+                line = self._lines.get(timeout=seconds)
             except queue.Empty:
                 self._child.terminate()
-                raise HostError(f"no answer in {self.timeout:g} s (--pywebgpu-timeout)") from None
+                raise HostError(f"no answer in {seconds:g} s (--pywebgpu-timeout)") from None
             if line is None:
                 status, words = self._child.wait(), "".join(self._said).strip()
                 raise HostError(f"its process ended with status {status}\n{words}")

@@ -23,6 +23,7 @@ from pywebgpu.hosts import first_kernels, prepared, snapshot, stripping
 from pywebgpu.installation import InstallationError
 
 PACKAGE = Path(__file__).parents[1]
+PEERS = PACKAGE.parent / "tests" / "peers"  # other libraries, which a checkout may have installed
 PYODIDE = "314.0.7"
 CDN = "https://cdn.jsdelivr.net"
 NEEDED = ("pyodide", "uplot", "@codemirror/view")
@@ -81,6 +82,8 @@ LATER = (
     "composites/fourier.py",
     "composites/linear_loss.py",
     "composites/pooling.py",
+    "composites/quasi_newton.py",
+    "composites/recurrence.py",
     "composites/recurrent.py",
     "composites/resample.py",
     "composites/sliding_products.py",
@@ -114,6 +117,8 @@ LATER = (
     "js_bridge/validate.mjs",
     "js_bridge/values.mjs",
     "compiler/passes/align_operands.py",
+    "kernels/templates/matmul_operands.py",
+    "kernels/templates/matmul_results.py",
     "kernels/templates/matmul_staged.py",
     "kernels/templates/matmul_subgroups.py",
     "linalg.py",
@@ -307,6 +312,8 @@ class Site:
             return self._module(address.removeprefix("modules/"))
         if address.startswith("kept/"):
             return self._kept(address)
+        if address.startswith("peers/"):
+            return self._read(PEERS, address.removeprefix("peers/"), "no-cache", pack=True)
         return self._read(self.folders.web, address, "no-cache", pack=True)
 
     def _make(self, address: str) -> File:
@@ -368,6 +375,7 @@ class Site:
                 "version": version,
                 "kept": kept,
                 "hasFirst": has_first,
+                "peers": sorted(path.parent.name for path in PEERS.glob("*/node_modules")),
                 "hasGallery": self.folders.gallery.is_dir(),  # An installation has none.
             }
         ).encode()

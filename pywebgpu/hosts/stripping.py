@@ -8,8 +8,10 @@ import io
 import re
 import tokenize
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import TypeGuard
 
+FORMATTED = {number for number, name in tokenize.tok_name.items() if name.startswith("FSTRING")}  # Since Python 3.12.
 COMMENTS = re.compile(r"^[ \t]*(?:/\*\*(?:(?!\*/).)*\*/|//[^\n]*)[ \t]*$", re.MULTILINE | re.DOTALL)
 
 
@@ -20,14 +22,17 @@ def bare(name: str, content: bytes) -> bytes:
     return COMMENTS.sub("", content.decode()).encode() if name.endswith(".mjs") else content
 
 
+@lru_cache(maxsize=1000)  # An archive is made again when any of its files changed.
 def without_comments(source: str) -> str:
     """The same program, each line at its number: no comments, docstrings and types, narrow indentation."""
     lines = source.splitlines(keepends=True)
-    kept = list(lines)
+    kept, inside = list(lines), set[int]()
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        line, column = token.start
         if token.type == tokenize.COMMENT:
-            line, column = token.start
             kept[line - 1] = lines[line - 1][:column].rstrip() + "\n"
+        elif line != token.end[0] and (token.type == tokenize.STRING or token.type in FORMATTED):
+            inside.update(range(line, token.end[0]))
     nodes = [*ast.walk(ast.parse(source))]
     for line, start, end in sorted(_annotations(nodes, lines), reverse=True):
         encoded = kept[line - 1].encode()  # Columns of a tree count bytes.
@@ -35,29 +40,32 @@ def without_comments(source: str) -> str:
     for node in nodes:
         if _is_for_checkers(node):
             kept[_first_line(node) - 1 : node.end_lineno] = ["\n"] * ((node.end_lineno or 0) - _first_line(node) + 1)
-    for node in nodes:
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+        elif isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             text = node.body[0] if ast.get_docstring(node, clean=False) is not None else None
             if text is not None and text.end_lineno is not None:
                 kept[text.lineno - 1 : text.end_lineno] = ["\n"] * (text.end_lineno - text.lineno + 1)
                 if len(node.body) == 1:
                     kept[text.lineno - 1] = " " * text.col_offset + '""\n'
-    return _dedented(_without_type_imports("".join(kept)))
+    return _dedented(_without_type_imports(kept), inside)
 
 
-def _without_type_imports(source: str) -> str:
+def _without_type_imports(lines: list[str]) -> list[str]:
     """The same program without the imports of names that stood in annotations alone."""
-    tree, lines = ast.parse(source), source.splitlines(keepends=True)
-    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-    used |= {str(node.value) for node in ast.walk(tree) if isinstance(node, ast.Constant)}  # as in __all__
-    for node in tree.body:
-        if _imports_types(node):
-            names = [one.name for one in node.names if one.name in used]
-            first, last = node.lineno - 1, node.end_lineno or node.lineno
-            lines[first:last] = ["\n"] * (last - first)
-            if names:
-                lines[first] = f"from {node.module} import {', '.join(names)}\n"
-    return "".join(lines)
+    tree = ast.parse("".join(lines))
+    imports = [node for node in tree.body if _imports_types(node)]
+    used: set[object] = set()
+    for node in ast.walk(tree) if imports else ():
+        if isinstance(node, ast.Name):
+            used.add(node.id)
+        elif isinstance(node, ast.Constant):
+            used.add(str(node.value))  # as in __all__
+    for node in imports:
+        names = [one.name for one in node.names if one.name in used]
+        first, last = node.lineno - 1, node.end_lineno or node.lineno
+        lines[first:last] = ["\n"] * (last - first)
+        if names:
+            lines[first] = f"from {node.module} import {', '.join(names)}\n"
+    return lines
 
 
 def _imports_types(node: ast.stmt) -> TypeGuard[ast.ImportFrom]:
@@ -78,14 +86,9 @@ def _first_line(node: ast.If | ast.FunctionDef) -> int:
     return min(node.lineno, *(one.lineno for one in decorators)) if decorators else node.lineno
 
 
-def _dedented(source: str) -> str:
-    """A program with one space a level, but for the lines inside of texts."""
-    inside: set[int] = set()
-    for token in tokenize.generate_tokens(io.StringIO(source).readline):
-        if token.type == tokenize.STRING or tokenize.tok_name[token.type].startswith("FSTRING"):
-            inside.update(range(token.start[0] + 1, token.end[0] + 1))
-    lines = source.splitlines(keepends=True)
-    depths = [0 if at in inside else len(line) - len(line.lstrip(" ")) for at, line in enumerate(lines, 1)]
+def _dedented(lines: list[str], inside: set[int]) -> str:
+    """A program with one space a level, but for the lines that begin inside of texts."""
+    depths = [0 if at in inside else len(line) - len(line.lstrip(" ")) for at, line in enumerate(lines)]
     return "".join([" " * (depth // 4) + line[depth:] for line, depth in zip(lines, depths, strict=True)])
 
 

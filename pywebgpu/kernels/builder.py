@@ -215,7 +215,8 @@ class Builder:
         """Elements that share a word: their bits, as `packed` gives them. where: the number of the word."""
         step = 8 * self._format(node).itemsize
         parts = [ir.Call(_SHIFTED, U32, bits, ir.Const(U32, at * step)) for at, bits in enumerate(elements) if at]
-        self.assign(self.buffer(node)[ir.Index(where)], reduce(_joined, parts, elements[0]))
+        word = reduce(lambda a, b: ir.Call(_OR, U32, a, b), parts, elements[0])
+        self.assign(self.buffer(node)[ir.Index(where)], word)
 
     def packed(self, node: Node, value: Expr) -> Expr:
         """An element's bits in memory, the others zero."""
@@ -292,7 +293,8 @@ class Builder:
         """Loads of elements at flat positions, of a value that is in memory with a word for each; none of another."""
         if not self.has_buffer(node) or self._read_format(node).per_word > 1:
             return []
-        return [self._loaded(node, at) for at in ats]
+        array = self.buffer(node)
+        return [array[ir.Index(at)] for at in ats]
 
     def value(self, node: Node, at: Coords) -> Expr:
         """The node's element at `at`: a variable or a constant."""
@@ -354,7 +356,14 @@ class Builder:
         if node.op is pointwise.iota:
             return ir.construct(type, ir.Index(at[node.attrs["axis"]]))
         words = [self.value(source, ()) for source in node.inputs]
-        return self.let(ir.call("p_philox", U32, ir.Index(flat), *words))
+        draw, which = flat // 4, flat % 4
+        if flat.is_constant or not which.is_constant:
+            # 0, which is not known to be: of draws that are the same in all lanes LLVM reasons for seconds (llvmpipe).
+            index = ir.Index(flat) + ir.LANE // 65536 if flat.is_constant else ir.Index(flat)
+            return self.let(ir.call("p_philox", U32, index, *words))
+        key = -id(node), draw  # Neighbours that are computed one after the other share a draw of four.
+        found = self._find_known(key) or self.let(ir.call("p_philox4", _FOUR, ir.Index(draw), *words))
+        return self._known[-1].setdefault(key, found)[which.const]
 
     def _guarded(self, node: Node, inner: Coords, bounds: Sequence[Any]) -> Expr:
         source = node.inputs[0]
@@ -374,10 +383,8 @@ class Builder:
     def _number(self, value: Expr, letter: str) -> Var:
         """A value as a part of an index; of the same value the same."""
         key = id(value), ZERO
-        for known in reversed(self._known):
-            found = known.get(key)
-            if isinstance(found, Var):
-                return found
+        if isinstance(found := self._find_known(key), Var):
+            return found
         made = self.let(ir.construct(U32, value), self.fresh(letter))
         self._known[-1][key] = made
         self._numbered.append(value)  # It keeps its id.
@@ -474,11 +481,7 @@ def _bits_below(which: Sym, format_: Format) -> Expr:
     return ir.Index(which * (8 * format_.itemsize))
 
 
-def _joined(a: Expr, b: Expr) -> Expr:
-    return ir.Call(_OR, U32, a, b)
-
-
-_OR = ir.template("({0} | {1})")
+_OR, _FOUR = ir.template("({0} | {1})"), ir.Type("u32", 4)
 _SHIFTED = ir.template("({0} << {1})")
 
 

@@ -388,3 +388,8 @@ class Function(NamedTuple):
 
 FAULT = Array("storage", "fault", Type("atomic<u32>"))  # see prelude.py
 LANE, GROUP, WORKGROUP = Var(U32, "lane"), Var(U32, "group"), Var(Type("u32", 3), "w")
+
+
+def unknown(number: int) -> Expr:
+    """A number that no compiler knows, so that it does not write out a loop up to it: no grid has a third dimension."""
+    return WORKGROUP[2] + number

@@ -51,11 +51,11 @@ def _philox() -> str:
     names = {"M0": random.M0, "M1": random.M1, "W0": random.W0, "W1": random.W1}
     for name, value in names.items():
         rounds = rounds.replace(name, f"{value:#x}u")
-    return f"""fn p_philox(i: u32, k0: u32, k1: u32, stream: u32, draw: u32) -> u32 {{
-  var x = vec4u(i / 4u, draw, stream, 0u);
+    return f"""fn p_philox4(block: u32, k0: u32, k1: u32, stream: u32, draw: u32) -> vec4u {{
+  var x = vec4u(block, draw, stream, 0u);
   var k = vec2u(k0, k1);
 {rounds}
-  return x[i % 4u];
+  return x;
 }}"""
 
 
@@ -447,6 +447,9 @@ fn p_quadrant(x: f32) -> vec2f {
   return (a >> 16u) * (b >> 16u) + (left >> 16u) + (right >> 16u) + (middle >> 16u);
 }""",
     _philox(),
+    """fn p_philox(i: u32, k0: u32, k1: u32, stream: u32, draw: u32) -> u32 {
+  return p_philox4(i / 4u, k0, k1, stream, draw)[i % 4u];
+}""",
     # Rounded by bits: quantizeToF16 flushes small numbers on some engines, and makes 65519 infinite on others.
     *rounding.TEXTS,
 )

@@ -48,8 +48,6 @@ def vectorize(
         if not uses:
             continue
         _note(body, uses, each)
-        if any(use.is_won(each) for use in uses.values()):
-            _note_others(body, uses)
         found = {one: _vectors(one, each) for one, use in uses.items() if use.is_won(each)}
         body = _Vectors(uses, found, each, letter).block(body) if found else body
         made |= found
@@ -103,39 +101,59 @@ def _divided(at: Sym, width: int) -> Place | None:
 
 
 def _note(body: ir.Block, uses: Mapping[Array, _Use], width: int) -> None:
-    """Adds what a block does with arrays."""
+    """Adds what a block does with arrays. Those that a statement uses otherwise stay as they are."""
     for at, statement in enumerate(body):
-        for load in _access(statement):
-            if load.array not in uses:
-                break
-            use, place = uses[load.array], _place(load.index, width)
-            if place is None or load.width != 1:
-                use.is_aligned = False
-            elif type(statement) is ir.Assign:
-                key = id(body), place[0]
-                values = use.stored.setdefault(key, {})
-                between = body[use.last.get(key, at) : at]
-                use.is_aligned = use.is_aligned and place[1] not in values and all(map(_may_wait, between))
-                values[place[1]] = statement.value
-                use.last[key] = at
-            else:
-                # It may be read after it was written.
-                use.is_aligned = use.is_aligned and all(block != id(body) for block, _ in use.stored)
-                use.loaded.setdefault((id(body), place[0]), set()).add(place[1])
         if type(statement) is not ir.Declare and type(statement) is not ir.Assign:
+            _leave(_conditions(statement), uses)
             for inner in ir.blocks(statement):
                 _note(inner, uses, width)
+            continue
+        accesses = _access(statement)
+        if not accesses or type(statement) is ir.Assign:
+            _leave([statement.value] if accesses else [statement.value, statement.target], uses)
+        for load in accesses:
+            if type(load.index) is not Index:
+                _leave([load.index], uses)
+            if load.array in uses:
+                _note_access(load, statement, at, body, uses[load.array], width)
 
 
-def _note_others(body: ir.Block, uses: Mapping[Array, _Use]) -> None:
-    """Arrays that a statement uses, too, while it does more than load or store them, stay as they are."""
-    for statement in body:
-        for array in _arrays_beside(statement, _access(statement)):
-            if array in uses:
-                uses[array].is_aligned = False
-        if type(statement) is not ir.Declare and type(statement) is not ir.Assign:
-            for inner in ir.blocks(statement):
-                _note_others(inner, uses)
+def _note_access(load: Load, statement: ir.Statement, at: int, body: ir.Block, use: _Use, width: int) -> None:
+    place = _place(load.index, width)
+    if place is None or load.width != 1:
+        use.is_aligned = False
+    elif isinstance(statement, ir.Assign):
+        key = id(body), place[0]
+        values = use.stored.setdefault(key, {})
+        between = body[use.last.get(key, at) : at]
+        use.is_aligned = use.is_aligned and place[1] not in values and all(map(_may_wait, between))
+        values[place[1]] = statement.value
+        use.last[key] = at
+    else:
+        # It may be read after it was written.
+        use.is_aligned = use.is_aligned and all(block != id(body) for block, _ in use.stored)
+        use.loaded.setdefault((id(body), place[0]), set()).add(place[1])
+
+
+def _conditions(statement: ir.Statement) -> list[object]:
+    """What a statement with blocks computes itself."""
+    if isinstance(statement, ir.If):
+        return [condition for condition, _ in statement.branches]
+    if isinstance(statement, ir.Loop):
+        start, step = statement.head or (None, None)
+        return [statement.condition, start and start.value, step and step.value]
+    return []
+
+
+def _leave(stack: list[object], uses: Mapping[Array, _Use]) -> None:
+    """Arrays in expressions are read there as they are."""
+    for one in stack:  # It grows meanwhile.
+        if type(one) is ir.Call:
+            stack += [arg for arg in one.args if type(arg) is not Var]
+        elif type(one) is Load:
+            if one.array in uses:
+                uses[one.array].is_aligned = False
+            stack.append(one.index)
 
 
 def _may_wait(statement: ir.Statement) -> bool:
@@ -143,31 +161,6 @@ def _may_wait(statement: ir.Statement) -> bool:
     return isinstance(statement, ir.Declare) or (
         isinstance(statement, ir.Assign) and isinstance(statement.target, Load)
     )
-
-
-def _arrays_beside(statement: ir.Statement, access: tuple[Load, ...]) -> list[Array]:
-    """The arrays that a statement uses, but for the one that it only loads or stores, and for what its blocks do."""
-    stack: list[object]
-    kind = type(statement)
-    if kind is ir.Declare or kind is ir.Assign:  # Nearly all are.
-        stack = [statement.value] if not access or kind is ir.Assign else []  # type: ignore[union-attr]
-        stack += [load.index for load in access] or [statement.target]  # type: ignore[union-attr]
-    elif isinstance(statement, ir.If):
-        stack = [condition for condition, _ in statement.branches]
-    elif isinstance(statement, ir.Loop):
-        stack = [statement.condition, statement.head]
-    else:
-        stack = [] if isinstance(statement, ir.Scope) else list(statement)
-    found: list[Array] = []
-    for one in stack:  # It grows meanwhile.
-        if type(one) is ir.Call:
-            stack += [arg for arg in one.args if type(arg) is not Var]
-        elif type(one) is Load:
-            found.append(one.array)
-            stack.append(one.index)
-        elif isinstance(one, tuple):
-            stack += one
-    return found
 
 
 @dataclass(slots=True)
@@ -179,8 +172,16 @@ class _Vectors:
     width: int
     letter: str
     count: int = 0
+    _blocks: set[int] = field(default_factory=set)  # ids of those that have some of them
+
+    def __post_init__(self) -> None:
+        for array in self.made:
+            use = self.uses[array]
+            self._blocks.update([block for block, _ in (*use.loaded, *use.stored)])
 
     def block(self, body: ir.Block) -> ir.Block:
+        if id(body) not in self._blocks:
+            return [self._inside(statement) for statement in body]
         found: ir.Block = []
         loaded: dict[tuple[Array, Sym], Var] = {}
         for at, statement in enumerate(body):
@@ -214,6 +215,8 @@ class _Vectors:
         return found
 
     def _inside(self, statement: ir.Statement) -> ir.Statement:
+        if type(statement) is ir.Declare or type(statement) is ir.Assign:  # A match takes several times as long.
+            return statement
         match statement:
             case ir.If(branches):
                 return ir.If([(condition, self.block(body)) for condition, body in branches])

@@ -19,9 +19,8 @@ from pywebgpu.composites import arithmetic, wide
 from pywebgpu.devices.base import Device
 from pywebgpu.dtypes import DType, Kind
 from pywebgpu.errors import ShapeError
-from pywebgpu.ir import walk
 from pywebgpu.ir.graph import Movement, Node, thread_state, used
-from pywebgpu.ops import indexing, movement, pointwise
+from pywebgpu.ops import pointwise
 from pywebgpu.runtime import executor
 from pywebgpu.runtime.storage import Storage
 from pywebgpu.shapes import Shape
@@ -101,19 +100,18 @@ class TensorBase:
 
     def _view(self, op: Movement, **attrs: Any) -> Tensor:
         """A tensor that shares this one's storage."""
+        return self._views(((op, attrs),))
+
+    def _views(self, steps: view.Path) -> Tensor:
+        """The same after several views."""
         own = self._node
-        if op is movement.slice_ and walk.base(own).buffer is not None and not own.requires:
-            node = indexing.slice_of_data(own, **attrs)
-        else:
-            node = op(own, **attrs)
+        node = view.taken(own, steps)
         kind = self._class()
         made = kind.__new__(kind)
         made._storage = self._storage
-        made._path = (*self._path, (op, attrs))
-        made._base = self if self._base is None else self._base
-        made._cached = (self._storage.version, node)
+        made._path, made._base = (*self._path, *steps), self if self._base is None else self._base
+        made._cached, made._history = (self._storage.version, node), self._history
         made._accumulator, made._flag, made._grad = None, False, None
-        made._history = self._history
         if used.inference and self._inference:
             made._inference = True
         if self._of_several:

@@ -91,12 +91,12 @@ def test_a_host_that_ends_fails_one_test_alone_in_node(repository: Path) -> None
     if missing := HOSTS["node"].missing():
         pytest.skip(missing)
     (repository / "tests" / "test_ends.py").write_text(ENDS, encoding="utf-8")
-    arguments = ["tests/test_ends.py", "--pywebgpu-host", "node", "--pywebgpu-timeout", "25"]
+    arguments = ["tests/test_ends.py", "--pywebgpu-host", "node", "--pywebgpu-timeout", "4"]
     status, said = run(repository, *arguments)
     assert status == 1
     assert "2 failed, 1 passed" in said, said
     assert "node: its process ended with status 3" in said
-    assert "node: no answer in 25 s (--pywebgpu-timeout)" in said
+    assert "node: no answer in 4 s (--pywebgpu-timeout)" in said
 
 
 def test_without_the_option_nothing_changes(repository: Path) -> None:

@@ -8,9 +8,11 @@ import pytest
 from pywebgpu import dtypes
 from pywebgpu.composites import random as draws
 from pywebgpu.ir.graph import Spec, host
+from pywebgpu.nn import functional
 from pywebgpu.ops import random
 from pywebgpu.tensor import create
 from pywebgpu.tensor import random as surface
+from tests.unit.compiled import only
 
 pytestmark = pytest.mark.usefixtures("default_device")
 
@@ -103,3 +105,14 @@ def test_moments_and_shares() -> None:
         picked = weights.expand(n // 4, 4).multinomial(2, replacement=replacement).numpy()
         assert set(np.unique(picked)) == {1, 3}
         assert abs((picked[:, 0] == 3).mean() - 0.75) < 5 * (0.19 / (n // 4)) ** 0.5
+
+
+def test_neighbours_that_an_invocation_computes_share_a_draw_of_four(device: str) -> None:
+    """And have the bits that they have alone."""
+    found = []
+    for size in (1 << 17, 1001):
+        surface.manual_seed(3)
+        found.append(functional.dropout(create.ones(size, device=device), 0.3).numpy())
+    np.testing.assert_array_equal(found[0][:1001], found[1])
+    program = only(lambda: functional.dropout(create.ones(1 << 17, device="null"), 0.3))
+    assert program.kernels[0].wgsl.count("p_philox4(") == 2, "it is declared and called once"

@@ -32,7 +32,7 @@ def test_names_show_shapes_and_dtypes_of_calls(found: dict[str, samples.Found]) 
 def test_few_names_show_no_call(found: dict[str, samples.Found]) -> None:
     """Settings, bases of classes, errors."""
     names = [name for path in surface.modules() for name in surface.names(path)]
-    assert sum(not reference.merged(name, found).calls for name in names) <= 200
+    assert sum(not reference.merged(name, found).calls for name in names) <= 210
 
 
 def test_names_show_what_they_refuse(found: dict[str, samples.Found]) -> None:

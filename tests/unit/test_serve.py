@@ -26,6 +26,8 @@ assert _SPEC is not None
 assert _SPEC.loader is not None
 parts = importlib.util.module_from_spec(_SPEC)
 _SPEC.loader.exec_module(parts)
+BLOCKS = ("body", "orelse", "handlers", "finalbody")
+USES = (ast.Name, ast.Constant)
 DOWNLOAD = 300_000  # bytes that the Train tab may load besides Pyodide
 # Modules of the other tabs, of the first view, and of what is looked at when it is opened.
 LAZY = (
@@ -186,30 +188,38 @@ def test_archive_without_comments_and_types_is_the_same_program() -> None:
 def shape(source: str) -> tuple[str, list[int]]:
     """Every statement with its line, but for docstrings, and for types outside of a class's own body."""
     tree = ast.parse(source)
-    of_classes = {id(inner) for node in ast.walk(tree) if isinstance(node, ast.ClassDef) for inner in node.body}
-    for node in ast.walk(tree):
+    nodes = [*ast.walk(tree)]
+    of_classes = {id(inner) for node in nodes if isinstance(node, ast.ClassDef) for inner in node.body}
+    for node in nodes:
         if isinstance(node, ast.arg):
             node.annotation = None
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             node.returns = None
-        for field in ("body", "orelse", "handlers", "finalbody"):
+        for field in BLOCKS:
             block = getattr(node, field, None)
             if isinstance(block, list):
                 block = [one for one in block if not is_for_checkers(one)]
                 setattr(node, field, [one if id(one) in of_classes else without_type(one) for one in block])
-    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-    used |= {str(node.value) for node in ast.walk(tree) if isinstance(node, ast.Constant)}
+    nodes = [*ast.walk(tree)]
+    used = {node.id if isinstance(node, ast.Name) else str(node.value) for node in nodes if isinstance(node, USES)}
     for node in [one for one in tree.body if isinstance(one, ast.ImportFrom)]:
         node.names = [one for one in node.names if one.asname or not one.name[0].isupper() or one.name in used]
         node.end_lineno = node.lineno
         if not node.names:
             tree.body.remove(node)
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             if ast.get_docstring(node) is not None:
                 node.body[:1] = [] if node.body[1:] else [ast.copy_location(ast.Expr(ast.Constant("")), node.body[0])]
             node.body.sort(key=lambda statement: statement.lineno)
-    return ast.dump(tree), [node.lineno for node in ast.walk(tree) if isinstance(node, ast.stmt)]
+    return ast.dump(tree), [node.lineno for node in statements(tree)]
+
+
+def statements(node: ast.AST) -> Iterator[ast.stmt]:
+    for inner in (one for field in (*BLOCKS, "cases") for one in getattr(node, field, ())):
+        if isinstance(inner, ast.stmt):
+            yield inner
+        yield from statements(inner)
 
 
 def is_for_checkers(node: ast.stmt) -> bool:

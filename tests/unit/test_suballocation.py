@@ -122,6 +122,19 @@ def test_rows_are_added_in_the_buffer_that_the_result_takes_over() -> None:
     assert program.slots[program.outputs[0]].buffer == program.slots[program.inputs[0]].buffer
 
 
+def test_a_pack_is_begun_after_what_reads_the_same() -> None:
+    """A gradient of weights begins the vector of all gradients: its memory is not there while the other is made."""
+    x, w = leaf(64, 8), leaf(8, 4096)
+    coming = (x @ w).softmax(1)
+    program = compiled(pack(x.t() @ coming, x.sum(0)), coming @ w.t())
+    flat, _ = (program.slots[at].buffer for at in program.outputs)
+    products = [
+        at for at, step in enumerate(bound(program)) if program.kernels[program.steps[at].kernel].name[:6] == "matmul"
+    ]
+    begins = [flat in {buffer for buffer, _ in bound(program)[at]} for at in products]
+    assert begins == [False, False, True]
+
+
 def test_parts_are_computed_in_their_places() -> None:
     x, w = leaf(8, 16), leaf(16, 5)
     flat = pack((x @ w).relu(), x.sum(0), x.exp().t().reshape(-1))

@@ -83,6 +83,12 @@ x.grad_fn
 x.is_cpu
 x.is_cuda
 x.is_leaf
+x.is_meta
+x.is_mps
+x.is_nested
+x.is_quantized
+x.is_xpu
+x.output_nr
 x.is_sparse
 x.itemsize
 x.layout
@@ -218,6 +224,7 @@ nn.utils.prune.random_unstructured(nn.Linear(3, 4), "weight", 0.5).weight
 nn.utils.prune.random_structured(nn.Linear(3, 4), "weight", 0.5, dim=0).weight
 nn.utils.prune.identity(nn.Linear(3, 4), "weight").weight
 nn.utils.prune.custom_from_mask(nn.Linear(3, 4), "weight", ones(4, 3)).weight
+nn.utils.rnn.PackedSequence(rand(8, 3), tensor([2, 2, 2, 1, 1]))
 nn.utils.rnn.invert_permutation(tensor([2, 0, 1]))
 nn.utils.rnn.pack_padded_sequence(rand(5, 2, 3), tensor([5, 3]))
 nn.utils.rnn.pack_sequence([rand(5, 3), rand(3, 3)])
@@ -253,6 +260,7 @@ len(utils.data.BatchSampler(utils.data.SequentialSampler(range(7)), 3, drop_last
 utils.data.ConcatDataset([utils.data.TensorDataset(x), utils.data.TensorDataset(x)])[3]
 next(iter(utils.data.DataLoader(utils.data.TensorDataset(x, tensor([0, 1])), batch_size=2)))
 utils.data.default_collate([(ones(3), 1), (ones(3), 2)])
+utils.data.default_convert([1.0, 2.0])
 utils.data.random_split(list(arange(6)), [4, 2])
 list(utils.data.SequentialSampler([7, 8, 9]))
 len(list(utils.data.RandomSampler([7, 8, 9])))

@@ -18,9 +18,9 @@ from pywebgpu.ops import movement, pointwise, reduction
 
 NARROW, WIDE = 256, 4096  # columns: a row is held in registers
 FEW = 16  # rows, at least
-BUSY = 8  # blocks of rows for each core,
-MOST = 1024  # and for all of them: the second kernel adds these up
-CORES = 64  # of a device that does not say how many it has
+BUSY = 12  # blocks of rows for each core, which all run at once,
+MOST = 1600  # and for all of them: the second kernel adds these up
+CORES = 132  # of a device that does not say how many it has, as Dawn's do: too many cost less than too few
 BINDINGS = 12  # that a kernel may have, at least: each sum takes one more
 STEPS = 64  # nodes that are looked at from a sum upwards
 

@@ -23,12 +23,13 @@ from pywebgpu.symbolic import Sym, variable
 WIDTH = 64  # invocations of a workgroup that has several rows: what it shares is cleared first, which takes time
 SECTOR = 8  # neighbours in memory that are as cheap to read as one
 BUSY = 64  # workgroups that keep a device busy
+ALONE = 1 << 18  # rows that keep a device busy with an invocation each
 # Families of adapters whose subgroups are neighbours by their numbers in the workgroup, which WGSL does not promise.
 IN_ORDER = ("nvidia", "amd", "apple", "intel", "llvmpipe", "swiftshader")
 FEW = 32  # invocations that keep a CPU's cores busy: where there are as many rows, each has one
 SHARE = 64  # columns, at least, for each of several that share a row there
 MANY, SPREAD = 256, 4096  # sums of columns, which are as many rows: a device's cores get a few workgroups each, or none
-LONG = 1024  # elements of such a sum, at most: more of them take longer than a dispatch does
+LONG = 2048  # elements of such a sum, at most: more of them take longer than a dispatch does
 WIDE = 16  # invocations of a subgroup that are worth to shuffle
 SUBGROUP_OF = {"nvidia": 32}
 PARTS = 16  # subgroups that share a row, at most
@@ -199,7 +200,7 @@ def _rule(rows: int, columns: int, along: bool, limits: Limits) -> Launch:
         lanes = min(_power(-(-columns // HELD)), limit)
         size = min(limit, WIDTH)
     else:
-        beside = min(_power(rows), limit, 32 if columns > 8 else limit)
+        beside = min(_power(rows), limit, 32 if columns > 8 and rows < ALONE else limit)
         while beside > SECTOR and rows < BUSY * beside and limit // beside < columns:
             beside //= 2
         lanes = min(limit // beside, _power(columns))

@@ -19,7 +19,7 @@ from pywebgpu.symbolic import Sym, flatten
 
 BLOCK = scattering.BLOCK
 NO_ROW = 0xFFFFFFFF
-UNROLLED = 8  # carries that are loaded side by side
+UNROLLED = 16  # carries that are loaded side by side
 
 
 def problem_of(updates: int, columns: int) -> Problem:

@@ -19,7 +19,7 @@ from pywebgpu.symbolic import Sym, flatten, unflatten
 
 BLOCK = 256  # elements that one workgroup orders by counting
 SIDES = (32, 16, 8, 4)  # elements of a larger block that one workgroup finds the ranks of
-COUNTED = 64  # keys that a lane looks at for one of them, at most, where there are few enough
+COUNTED = 128  # keys that a lane looks at for one of them, at most, where there are few enough
 UNROLLED = 4  # keys, or vectors of them, that are loaded side by side
 
 

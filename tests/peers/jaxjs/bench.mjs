@@ -97,15 +97,22 @@ const WORKLOADS = {
   gpt1: [gpt(4), adamw(1e-3)],
 };
 
+export const trained = Object.keys(WORKLOADS);
+
 /** @type {Map<string, () => Promise<number>>} */
 const steps = new Map();
+let isOpen = false;
+
+async function open() {
+  if (isOpen) return;
+  if (!(await init("webgpu")).includes("webgpu")) throw new Error("jax-js finds no WebGPU");
+  defaultDevice("webgpu");
+  isOpen = true;
+}
 
 /** Makes a workload of what Python's has: { parameters: { name: { shape, values } }, inputs, targets }. */
 export async function build(name, start) {
-  if (!steps.size) {
-    if (!(await init("webgpu")).includes("webgpu")) throw new Error("jax-js finds no WebGPU");
-    defaultDevice("webgpu");
-  }
+  await open();
   const [loss, optimizer] = WORKLOADS[name];
   let p = Object.fromEntries(Object.entries(start.parameters).map(([name, data]) => [name, parameter(name, data)]));
   const [inputs, targets] = [array(start.inputs), array(start.targets)];
@@ -134,6 +141,22 @@ export async function run(name, n) {
     samples.push({ ms, loss, counts: Object.fromEntries(counted) });
   }
   return samples;
+}
+
+/** What multiplies a square matrix by itself so many times, and waits. @param {number} side */
+export async function product(side) {
+  await open();
+  const x = np.ones([side, side]);
+  const multiply = jit((x) => np.matmul(x.ref, x));
+  return async (/** @type {number} */ count) => {
+    let last;
+    for (let at = 0; at < count; at++) {
+      last?.dispose();
+      last = multiply(x.ref);
+    }
+    await last.blockUntilReady();
+    last.dispose();
+  };
 }
 
 function array({ shape, values, kind }) {

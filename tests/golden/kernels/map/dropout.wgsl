@@ -9,8 +9,8 @@ fn p_mulhi(a: u32, b: u32) -> u32 {
   let middle = (low >> 16u) + (left & 0xffffu) + (right & 0xffffu);
   return (a >> 16u) * (b >> 16u) + (left >> 16u) + (right >> 16u) + (middle >> 16u);
 }
-fn p_philox(i: u32, k0: u32, k1: u32, stream: u32, draw: u32) -> u32 {
-  var x = vec4u(i / 4u, draw, stream, 0u);
+fn p_philox4(block: u32, k0: u32, k1: u32, stream: u32, draw: u32) -> vec4u {
+  var x = vec4u(block, draw, stream, 0u);
   var k = vec2u(k0, k1);
   x = vec4u(p_mulhi(0xcd9e8d57u, x.z) ^ x.y ^ k.x, 0xcd9e8d57u * x.z, p_mulhi(0xd2511f53u, x.x) ^ x.w ^ k.y, 0xd2511f53u * x.x);
   k += vec2u(0x9e3779b9u, 0xbb67ae85u);
@@ -31,7 +31,10 @@ fn p_philox(i: u32, k0: u32, k1: u32, stream: u32, draw: u32) -> u32 {
   x = vec4u(p_mulhi(0xcd9e8d57u, x.z) ^ x.y ^ k.x, 0xcd9e8d57u * x.z, p_mulhi(0xd2511f53u, x.x) ^ x.w ^ k.y, 0xd2511f53u * x.x);
   k += vec2u(0x9e3779b9u, 0xbb67ae85u);
   x = vec4u(p_mulhi(0xcd9e8d57u, x.z) ^ x.y ^ k.x, 0xcd9e8d57u * x.z, p_mulhi(0xd2511f53u, x.x) ^ x.w ^ k.y, 0xd2511f53u * x.x);
-  return x[i % 4u];
+  return x;
+}
+fn p_philox(i: u32, k0: u32, k1: u32, stream: u32, draw: u32) -> u32 {
+  return p_philox4(i / 4u, k0, k1, stream, draw)[i % 4u];
 }
 @compute @workgroup_size(256)
 fn main(@builtin(workgroup_id) w: vec3u, @builtin(local_invocation_index) lane: u32) {
