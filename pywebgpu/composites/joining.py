@@ -27,11 +27,11 @@ def cat(parts: Sequence[Node], dim: int = 0) -> Node:
         shape = part.spec.shape
         if len(shape) != len(first):
             raise ShapeError(f"Tensors must have same number of dimensions: got {len(first)} and {len(shape)}")
-        if any(m != n for a, (m, n) in enumerate(zip(first, shape, strict=True)) if a != axis):
+        odd = [(m, n) for a, (m, n) in enumerate(zip(first, shape, strict=True)) if a != axis and m != n]
+        if odd:
             raise ShapeError(
-                f"Sizes of tensors must match except in dimension {axis}. Expected {list(first)} but "
-                f"got {list(shape)} for "
-                f"tensor number {number} in the list."
+                f"Sizes of tensors must match except in dimension {axis}. Expected size {odd[0][0]} but got size "
+                f"{odd[0][1]} for tensor number {number} in the list."
             )
     kept = [arithmetic.cast(part, dtype) for part in kept]
     return pointwise.copy(kept[0]) if len(kept) == 1 else indexing.cat(*kept, axis=axis)

@@ -234,7 +234,7 @@ class TensorBase:
         if requires_grad and self._history is history.of_inference and not thread_state.inference:
             raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
         if requires_grad and self.dtype.kind is not Kind.FLOAT:
-            raise RuntimeError("only Tensors of floating point dtype can require gradients")
+            raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
         if capture_state.capture is not None:
             capture_state.capture.see(self)
         if self._flag is not bool(requires_grad):
@@ -452,7 +452,7 @@ class TensorBase:
         own = self.dtype
         if node.spec.dtype.kind > own.kind or (node.spec.dtype.part is not None and own.part is None):
             raise RuntimeError(
-                f"result type {node.spec.dtype.name} can't be cast to the desired output type {self.dtype.name}"
+                f"result type {node.spec.dtype.title} can't be cast to the desired output type {self.dtype.title}"
             )
         return self._assign(arithmetic.cast(node, self.dtype))
 
