@@ -82,6 +82,8 @@ LATER = (
     "composites/fourier.py",
     "composites/linear_loss.py",
     "composites/pooling.py",
+    "composites/quasi_newton.py",
+    "composites/recurrence.py",
     "composites/recurrent.py",
     "composites/resample.py",
     "composites/sliding_products.py",
