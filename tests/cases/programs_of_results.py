@@ -14,6 +14,8 @@ def results_have_names_and_print_them(torch, x, say):
     ):  # fmt: skip
         say(type(found).__name__, isinstance(found, tuple), len(found))
         say(repr(found)[: repr(found).index("tensor")], repr(found).count("=tensor("))
+    found = torch.func.vmap(lambda row: row.sort(descending=True))(x(2, 3))
+    say(type(found).__name__, found.values, found.indices)
     say(torch.linalg.eigh(m).eigenvalues, torch.linalg.svd(m).Vh, torch.return_types.sort.__name__)
 
 
