@@ -360,4 +360,6 @@ def find(path: str, name: str) -> object:
     for reason, names in NAMES.get(path, ()):
         if name in names.split():
             return type(name, (stand_ins.Absent,), {"__doc__": f"{whole} is not here: {reason}"})
+    if path == "Tensor":
+        raise AttributeError(f"'Tensor' object has no attribute {name!r}")
     raise AttributeError(f"module 'torch.{path}' has no attribute {name!r}".replace("torch.'", "torch'"))

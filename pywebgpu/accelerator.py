@@ -10,19 +10,25 @@ if TYPE_CHECKING:
     from pywebgpu.tensor.factory_options import DeviceLike
 
 
+NAME = "cuda"
+
+
 def is_available() -> bool:
-    """Whether the default device is a GPU."""
+    """Whether the default device is a GPU, or as_torch gave the chosen one its name."""
+    if NAME in devices.adopted:
+        devices.request()
+        return True
     return devices.default_device().startswith("webgpu")
 
 
 def current_accelerator(check_available: bool = False) -> devices.device | None:
     """Device webgpu, or None where it is not what tensors are made on."""
-    return devices.device("webgpu") if is_available() else None
+    return devices.device(NAME if NAME in devices.adopted else "webgpu") if is_available() else None
 
 
 def device_count() -> int:
     """How many adapters there are."""
-    return webgpu.device_count() if is_available() else 0
+    return 1 if NAME in devices.adopted else webgpu.device_count() if is_available() else 0
 
 
 def current_device_index() -> int:

@@ -2,7 +2,8 @@
 
 Requests for "cuda" and "mps" get the device that was chosen, which then says that name, and torch.cuda.is_available()
 is True. A program that asks for no device makes its tensors on the chosen one; one that asks places them itself, and
-what it does not place is on the host, as in PyTorch.
+what it does not place is on the host, as in PyTorch. Whether it will ask is looked up in its text: what it makes
+before it asks is on the host, too. Where there is no text, it is so from when it asks.
 """
 
 from __future__ import annotations
@@ -10,7 +11,9 @@ from __future__ import annotations
 import importlib
 import importlib.abc
 import importlib.machinery
+import re
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pywebgpu import devices, stand_ins
@@ -24,8 +27,14 @@ NAMES = ("cuda", "mps")
 surface: Any = importlib.import_module("pywebgpu")
 
 
-def install(device: str | None = None) -> None:
-    """Makes `torch` mean pywebgpu in this process. Raises RuntimeError where PyTorch was imported before."""
+ASKS = re.compile(r"""cuda\.is_available|\.cuda\(|["'](?:cuda|mps)\b|\baccelerator\.""")
+DOUBLES = re.compile(r"torch\.(?:float64|double|complex128|cdouble)\b|\.double\(|\bDoubleTensor\b")
+IMPORTS = re.compile(r"^\s*(?:from|import)\s+([\w.]+)", re.MULTILINE)
+
+
+def install(device: str | None = None, program: str | None = None) -> None:
+    """Makes `torch` mean pywebgpu in this process, for the program in a file. Raises RuntimeError where PyTorch was
+    imported before."""
     found = sys.modules.get("torch")
     if found is not None and found is not surface:
         raise RuntimeError("torch was imported before: import pywebgpu.as_torch first, or use `pywebgpu run`")
@@ -33,12 +42,27 @@ def install(device: str | None = None) -> None:
     for name in NAMES:
         devices.adopt(name, chosen)
     if chosen != "cpu":
-        devices.set_default_device(NAMES[0])
+        text = _text(program or getattr(sys.modules.get("__main__"), "__file__", None))
+        devices.set_default_device("cpu" if ASKS.search(text) or DOUBLES.search(text) else NAMES[0])
         devices.on_request(lambda: devices.set_default_device("cpu"))
     surface.__version__ = f"{VERSION}+pywebgpu.{surface.__version__.rpartition('.pywebgpu.')[2]}"
     sys.modules["torch"] = surface
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Finder())
+
+
+def _text(program: str | None) -> str:
+    """What a program says, with the files that it imports from its own folder, but for comments."""
+    waiting, texts = [] if program is None else [Path(program)], {}
+    while waiting:
+        path = waiting.pop()
+        if path in texts or not path.is_file():
+            continue
+        texts[path] = re.sub(r"#.*", "", path.read_text("utf-8", "replace"))
+        for name in IMPORTS.findall(texts[path]):
+            own = Path(program or "").parent.joinpath(*name.split("."))
+            waiting += [Path(f"{own}.py"), *own.glob("*.py")]
+    return "\n".join(texts.values())
 
 
 class _Finder(importlib.abc.MetaPathFinder):

@@ -47,6 +47,11 @@ class DType:
     def __repr__(self) -> str:
         return f"torch.{self.name}"
 
+    @property
+    def title(self) -> str:
+        """What PyTorch's messages call it: Float, Long."""
+        return _TITLES.get(self.name, self.name)
+
     def __reduce__(self) -> str:
         return self.name
 
@@ -62,6 +67,12 @@ class DType:
     def is_complex(self) -> bool:
         return self.part is not None
 
+
+_TITLES = {
+    "float64": "Double", "float32": "Float", "float16": "Half", "bfloat16": "BFloat16", "int64": "Long", "int32": "Int",
+    "int16": "Short", "int8": "Char", "uint8": "Byte", "bool": "Bool", "complex64": "ComplexFloat",
+    "complex128": "ComplexDouble",
+}  # fmt: skip
 
 bool_ = DType("bool", Kind.BOOL, 1, "u32", formats.U8, "?", 0, 1)
 uint8 = DType("uint8", Kind.INT, 1, "u32", formats.U8, "B", 0, 255)

@@ -64,7 +64,7 @@ def host(name: str, compute: Callable[..., Any], *tensors: Tensor) -> tuple[Tens
     parts = found if isinstance(found, tuple | list) else (found,)
     names = ("float64", "complex128") if dtypes.float64 in (first.dtype, first.dtype.part) else ("float32", "complex64")
     made = [np.array(part, dtype=names[np.iscomplexobj(part)]) for part in parts]
-    return tuple([create.tensor(part, device=str(first.device)) for part in made])
+    return tuple([create.tensor(part, device=first.device) for part in made])
 
 
 def one(name: str, compute: Callable[..., object], *tensors: Tensor) -> Tensor:
@@ -91,7 +91,7 @@ def real(x: Tensor) -> Tensor:
 
 def eye_like(A: Tensor) -> Tensor:
     n = A.shape[-1]
-    return create.eye(n, dtype=A.dtype, device=str(A.device))
+    return create.eye(n, dtype=A.dtype, device=A.device)
 
 
 class Solve(Function):

@@ -149,7 +149,7 @@ def inv_ex(A: Tensor, *, check_errors: bool = False) -> tuple[Tensor, ...]:
 
 
 def _no_trouble(A: Tensor) -> Tensor:
-    return create.zeros(A.shape[:-2], dtype=dtypes.int32, device=str(A.device))
+    return create.zeros(A.shape[:-2], dtype=dtypes.int32, device=A.device)
 
 
 def det(A: Tensor) -> Tensor:
@@ -211,7 +211,7 @@ def qr(A: Tensor, mode: str = "reduced") -> tuple[Tensor, ...]:
     if mode == "r":
         if R.requires_grad:
             raise RuntimeError("The derivative of linalg.qr depends on Q, which mode='r' does not compute")
-        Q = create.zeros(0, dtype=A.dtype, device=str(A.device))
+        Q = create.zeros(0, dtype=A.dtype, device=A.device)
     return return_types.of("linalg_qr", (Q, R))
 
 
@@ -268,7 +268,7 @@ def matrix_rank(
     """How many singular values are larger than a tolerance."""
     values = svdvals(A.detach())
     if not values.numel():
-        return create.zeros(A.shape[:-2], dtype=dtypes.int64, device=str(A.device))
+        return create.zeros(A.shape[:-2], dtype=dtypes.int64, device=A.device)
     atol = tol if atol is None else atol
     default = max(A.shape[-2:]) * limits.finfo(A.dtype).eps if atol is None else 0.0
     relative = values.amax(-1, keepdim=True) * (default if rtol is None else rtol)
@@ -305,7 +305,7 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
     is_vector = B.ndim == 1 or (A.ndim - 1 == B.ndim and tuple(B.shape) == tuple(A.shape[:-1]))
     right = B.unsqueeze(-1) if is_vector else B
     found = pinv(A, rcond) @ right
-    none = create.zeros(0, dtype=A.dtype.part or A.dtype, device=str(A.device))
+    none = create.zeros(0, dtype=A.dtype.part or A.dtype, device=A.device)
     values = svdvals(A.detach()) if driver in ("gelsd", "gelss") else none
     rank = none.long() if driver == "gels" else matrix_rank(A, rtol=rcond)
     rest = none
@@ -342,7 +342,7 @@ def vander(x: Tensor, *, N: int | None = None) -> Tensor:
     """Powers 0, 1, … of the elements of x as rows."""
     x = x.reshape(1) if x.ndim == 0 else x
     count = x.shape[-1] if N is None else N
-    powers = create.arange(count, device=str(x.device))
+    powers = create.arange(count, device=x.device)
     return x.unsqueeze(-1).expand(*x.shape, count).pow(powers)
 
 

@@ -84,7 +84,7 @@ def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -
     """As lu_factor, with the number of the first pivot that is 0, or 0."""
     found, pivots = lu_factor(A, pivot=pivot)
     zero = found.detach().diagonal(0, -2, -1).eq(0)
-    place = create.arange(1, zero.shape[-1] + 1, device=str(A.device))
+    place = create.arange(1, zero.shape[-1] + 1, device=A.device)
     first = functions.where(zero, place, zero.shape[-1] + 1)
     info = first.amin(-1) if zero.shape[-1] else zero.sum(-1)
     info = functions.where(info > zero.shape[-1], 0, info).int()
@@ -112,7 +112,7 @@ def lu_unpack(
     P = _permutation(LU_pivots, m, LU_data) if unpack_pivots else none
     if not unpack_data:
         return return_types.of("lu_unpack", (P, none, none))
-    L = LU_data[..., :k].tril(-1) + create.eye(m, k, dtype=LU_data.dtype, device=str(LU_data.device))
+    L = LU_data[..., :k].tril(-1) + create.eye(m, k, dtype=LU_data.dtype, device=LU_data.device)
     return return_types.of("lu_unpack", (P, L, LU_data[..., :k, :].triu()))
 
 
@@ -195,7 +195,7 @@ def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpos
 
 def _reflected(input: Tensor, tau: Tensor, other: Tensor, *, transpose: bool) -> Tensor:
     m, k = input.shape[-2], tau.shape[-1]
-    below = input[..., :k].tril(-1) + create.eye(m, k, dtype=input.dtype, device=str(input.device))
+    below = input[..., :k].tril(-1) + create.eye(m, k, dtype=input.dtype, device=input.device)
     order = range(k) if transpose else range(k - 1, -1, -1)
     for i in order:
         v = below[..., i : i + 1]
@@ -213,7 +213,7 @@ def householder_product(A: Tensor, tau: Tensor) -> Tensor:
         )
     if A.dtype is not tau.dtype:
         raise RuntimeError(f"torch.linalg.householder_product: tau dtype {tau.dtype} does not match {A.dtype}")
-    one = create.eye(A.shape[-2], A.shape[-1], dtype=A.dtype, device=str(A.device))
+    one = create.eye(A.shape[-2], A.shape[-1], dtype=A.dtype, device=A.device)
     return _reflected(A, tau, one.expand(*A.shape[:-2], *one.shape), transpose=False)
 
 

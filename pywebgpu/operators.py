@@ -113,7 +113,7 @@ def _batch_norm_with_update(
 def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor, Tensor]:
     """dropout and what it kept."""
     if train is False or p == 0:
-        return input.clone(), create.ones(input.shape, dtype=dtypes.bool_, device=str(input.device))
+        return input.clone(), create.ones(input.shape, dtype=dtypes.bool_, device=input.device)
     kept = random.rand_like(input.detach().float()) >= p if p < 1 else input.new_zeros(input.shape).bool()
     return native_dropout_backward(input, kept, 0.0 if p == 1 else 1 / (1 - p)), kept
 
@@ -221,7 +221,7 @@ def segment_reduce(
     else:
         ends = lengths.cumsum(-1)
     at, count = axis % data.ndim, lengths.shape[-1]
-    position = create.arange(data.shape[at], device=str(data.device))
+    position = create.arange(data.shape[at], device=data.device)
     # A row belongs to as many groups as have ended before it; one after the last goes to a group that is dropped.
     group = (position.unsqueeze(-1) >= ends.unsqueeze(-2)).sum(-1)
     rest = (1,) * (data.ndim - group.ndim)

@@ -29,7 +29,7 @@ def main(arguments: Sequence[str]) -> int:
     if options.device:
         os.environ["PYWEBGPU_DEVICE"] = options.device
     as_torch = importlib.import_module("pywebgpu.as_torch")  # After the device is known.
-    as_torch.install(options.device)
+    as_torch.install(options.device, _file(options.module) if options.module else rest[0])
     if options.module is not None:
         sys.argv = [options.module, *rest]
         sys.path.insert(0, os.getcwd())
@@ -39,6 +39,12 @@ def main(arguments: Sequence[str]) -> int:
         sys.path.insert(0, os.path.dirname(os.path.abspath(rest[0])))
         runpy.run_path(rest[0], run_name="__main__")
     return 0
+
+
+def _file(module: str) -> str:
+    """Where `-m` finds a module, as far as the working folder goes."""
+    path = os.path.join(os.getcwd(), *module.split("."))
+    return os.path.join(path, "__main__.py") if os.path.isdir(path) else f"{path}.py"
 
 
 def _split(arguments: Sequence[str]) -> tuple[list[str], list[str]]:

@@ -183,7 +183,7 @@ def clear_autocast_cache() -> None:
 
 def _device(device_type: str) -> str:
     if device_type in ELSEWHERE and device_type not in devices.adopted:
-        return devices.device(devices.default_device()).type
+        return devices.named(devices.default_device()).type
     return device_type
 
 
@@ -210,7 +210,7 @@ def _casting(castings: tuple[Casting, ...], values: tuple[Any, ...]) -> Casting 
     """That of the device of the first tensor."""
     for value in values:
         if isinstance(value, TensorBase):
-            name = devices.device(value._storage.device.name).type
+            name = devices.named(value._storage.device.name).type
             return next((casting for casting in castings if casting.device == name), None)
         if isinstance(value, list | tuple) and any(isinstance(item, TensorBase) for item in value):
             return _casting(castings, tuple(value))

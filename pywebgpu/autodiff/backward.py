@@ -302,17 +302,18 @@ def _through_fused(node: FusedNode, parts: list[Node | None]) -> Sequence[Node |
     assert isinstance(op, Fused)
     if op.vjp is not None and all(part is None or at in op.ruled for at, part in enumerate(parts)):
         outputs = tuple([node.output(at) for at in range(len(node.specs))])
-        if node.spec.dtype.part is None:
-            return op.vjp(tuple(parts), outputs, *node.inputs, **node.attrs)
-        found = op.vjp(tuple([_conjugate(part) for part in parts]), outputs, *node.inputs, **node.attrs)
-        return [_conjugate(part) for part in found]
+        is_complex = node.spec.dtype.part is not None
+        coming = tuple([_conjugate(part) for part in parts]) if is_complex else tuple(parts)
+        found = op.vjp(coming, outputs, *node.inputs, **node.attrs)
+        if found is not None:
+            return [_conjugate(part) for part in found] if is_complex else found
     if op.vjp is not None and any(source.stale for source in walk.toposort(node.inputs)):
         raise RuntimeError(MODIFIED.format(op=op.name, spec="value"))  # Nobody had to keep what the rule does not read.
     with grad_mode.set_grad_enabled(True):
         values = op.fallback(*node.inputs, **node.attrs)
     reached = [(value, part) for value, part in zip(values, parts, strict=True) if part is not None and value.requires]
     wanted = list({id(source): source for source in node.inputs if source.requires}.values())
-    found = gradients(
+    made = gradients(
         [value for value, _ in reached],
         [part for _, part in reached],
         wanted,
@@ -321,7 +322,7 @@ def _through_fused(node: FusedNode, parts: list[Node | None]) -> Sequence[Node |
         retain_graph=True,  # What is below the inputs is not of this walk.
         inside=True,
     )
-    of = dict(zip(map(id, wanted), found, strict=True))
+    of = dict(zip(map(id, wanted), made, strict=True))
     return [of.pop(id(source), None) for source in node.inputs]  # One that is there twice has all of it once.
 
 
@@ -386,7 +387,7 @@ def _read_by_fused(node: FusedNode) -> tuple[int, ...]:
         )
         given = [seed if at in op.ruled else None for at, seed in enumerate(seeds)]
         with grad_mode.no_grad():
-            made = op.vjp(tuple(given), tuple(outputs), *inputs, **node.attrs)
+            made = op.vjp(tuple(given), tuple(outputs), *inputs, **node.attrs) or ()
         _known_fused[key] = _reads([part for part in made if part is not None], inputs, outputs)
     return _known_fused[key]
 

@@ -131,6 +131,6 @@ def _seeds(outputs: list[Any]) -> tuple[Any, ...]:
     seeds = []
     for out in outputs:
         values = [source.gauss(0.0, 1.0) for _ in range(out.numel())]
-        seed = make(values, dtype=out.dtype, device=str(out.device)).reshape(out.shape)
+        seed = make(values, dtype=out.dtype, device=out.device).reshape(out.shape)
         seeds.append(seed.detach().requires_grad_())
     return tuple(seeds)

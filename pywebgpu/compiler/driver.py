@@ -127,10 +127,10 @@ def _rewritten(
 
 
 def _expanded(
-    roots: tuple[Node, ...], order: list[Node], claims: Callable[[Node], bool], kept: list[list[Node]]
+    roots: tuple[Node, ...], order: list[Node], claims: Callable[[Node], bool] | None, kept: list[list[Node]]
 ) -> tuple[tuple[Node, ...], list[Node]]:
-    """Without fused ops that nothing here computes as they are."""
-    found = expand.expand(roots, order, claims)
+    """Without fused ops that nothing here computes as they are. claims: None on device cpu."""
+    found = expand.expand(roots, order, claims) if claims is not None else expand.expand_for_host(roots, order)
     if found is roots:
         return roots, order
     order = toposort(found)
@@ -298,7 +298,7 @@ def _host_program(roots: tuple[Node, ...], written: Written, kept: list[list[Nod
     """One HostCall a node: the cpu device folds nothing into another."""
     order = toposort(roots)
     data, numbers = leaves(order)
-    roots, order = _expanded(roots, order, lambda node: False, kept)
+    roots, order = _expanded(roots, order, None, kept)
     roots = simplify.simplify(roots, order)
     order = toposort(roots)
     if any(node.spec.dtype.part is not None for node in order):

@@ -238,6 +238,11 @@ def add(a: Operand, b: Operand, alpha: Number = 1) -> Node:
 
 def sub(a: Operand, b: Operand, alpha: Number = 1) -> Node:
     dtype = result_type(a, b)
+    if _is_bool(a) and _is_bool(b):
+        raise RuntimeError(
+            "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` "
+            "operator instead."
+        )
     if _is_bool(a) or _is_bool(b):
         raise RuntimeError(
             "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, "

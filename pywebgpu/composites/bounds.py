@@ -87,6 +87,9 @@ def known_range(node: Node, depth: int = DEPTH) -> Range | None:
         return Range(node.attrs["low"], node.attrs["high"], True) if is_known else None
     if depth == 0 or node.buffer is not None or node.spec.dtype.kind is Kind.FLOAT or 0 in node.spec.shape:
         return None
+    if node.op is OUTPUT and node.inputs[0].op is indexing.stacked_slices:
+        found = known_range(node.inputs[0].inputs[0], depth - 1)
+        return None if found is None else Range(found.low, found.high, False)
     return _of_op(node, lambda which: known_range(node.inputs[which], depth - 1))
 
 

@@ -27,11 +27,11 @@ def cat(parts: Sequence[Node], dim: int = 0) -> Node:
         shape = part.spec.shape
         if len(shape) != len(first):
             raise ShapeError(f"Tensors must have same number of dimensions: got {len(first)} and {len(shape)}")
-        if any(m != n for a, (m, n) in enumerate(zip(first, shape, strict=True)) if a != axis):
+        odd = [(m, n) for a, (m, n) in enumerate(zip(first, shape, strict=True)) if a != axis and m != n]
+        if odd:
             raise ShapeError(
-                f"Sizes of tensors must match except in dimension {axis}. Expected {list(first)} but "
-                f"got {list(shape)} for "
-                f"tensor number {number} in the list."
+                f"Sizes of tensors must match except in dimension {axis}. Expected size {odd[0][0]} but got size "
+                f"{odd[0][1]} for tensor number {number} in the list."
             )
     kept = [arithmetic.cast(part, dtype) for part in kept]
     return pointwise.copy(kept[0]) if len(kept) == 1 else indexing.cat(*kept, axis=axis)
@@ -49,7 +49,24 @@ def stack(parts: Sequence[Node], dim: int = 0) -> Node:
                 f"{list(part.spec.shape)} at entry {number}"
             )
     axis = shapes.axis(dim, len(first) + 1)
+    if axis == 0 and len(parts) > 1 and _are_slices(parts):
+        starts = [part.inputs[1] for part in parts]
+        return indexing.stacked_slices(parts[0].inputs[0], *starts, size=first[0])[0]
     return cat([movement.reshape(part, shape=(*first[:axis], 1, *first[axis:])) for part in parts], axis)
+
+
+def _are_slices(parts: Sequence[Node]) -> bool:
+    """Whether all are rows of the same data, one after the other, each from a host number on: as batches are made."""
+    one = parts[0]
+    if one.op is not indexing.offset_slice or one.buffer is not None or one.attrs["axes"] != (0,):
+        return False
+    if any(step != 1 for step in one.attrs["steps"]):
+        return False
+    whole = one.inputs[0]
+    return all(
+        part.op is one.op and part.buffer is None and part.inputs[0] is whole and part.attrs == one.attrs
+        for part in parts
+    )
 
 
 def pad_constant(x: Node, pad: Sequence[int], value: float | Node = 0.0) -> Node:

@@ -197,6 +197,9 @@ def _check(name: str, a: Node, b: Node) -> None:
         raise ShapeError(f"both arguments to {name} need to be at least 1D, but they are {have[0]} and {have[1]}")
     k = have[1][0] if len(have[1]) == 1 else have[1][-2]
     if have[0][-1] != k:
+        if all(len(shape) == 2 for shape in have):
+            sizes = " and ".join(f"{m}x{n}" for m, n in have)
+            raise ShapeError(f"mat1 and mat2 shapes cannot be multiplied ({sizes})")
         raise ShapeError(f"mat1 and mat2 shapes cannot be multiplied: {name} got {have[0]} and {have[1]}")
     precision.require_same(name, a, b)
     precision.refuse_bool(name, a)

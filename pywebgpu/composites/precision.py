@@ -47,7 +47,10 @@ def require_same(name: str, first: Node, *others: Node) -> DType:
     """The one dtype of all inputs. Raises DTypeError when they differ."""
     for x in others:
         if x.spec.dtype is not first.spec.dtype:
-            raise DTypeError(f"{name}: expected one dtype, but got {first.spec.dtype} and {x.spec.dtype}")
+            names = f"{first.spec.dtype.title} and {x.spec.dtype.title}"
+            if name in ("linear", "matmul", "mm", "addmm"):
+                raise DTypeError(f"mat1 and mat2 must have the same dtype, but got {names}")
+            raise DTypeError(f"{name}: expected one dtype, but got {names}")
     return first.spec.dtype
 
 

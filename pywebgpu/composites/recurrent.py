@@ -4,6 +4,10 @@ The product with the input does not depend on the step before, so it is made for
 in as `gates`; only the product with the hidden state is inside the loop.
 """
 
+from importlib import import_module
+from typing import Any
+
+from pywebgpu import dtypes
 from pywebgpu.composites import arithmetic, joining, linear, scan
 from pywebgpu.errors import ShapeError
 from pywebgpu.ir.graph import Node
@@ -49,9 +53,16 @@ def cell(
     weight_hh: Node,
     bias_ih: Node | None = None,
     bias_hh: Node | None = None,
+    *,
+    is_host: bool = False,
 ) -> State:
-    """One step from an input (n, i) and a state (n, h)."""
+    """One step from an input (n, i) and a state (n, h). is_host: for device cpu, where it is one op."""
     _check(kind, x, state, weight_ih, weight_hh)
+    if is_host and _is_whole(x, weight_hh, None):
+        gates = linear.linear(x, weight_ih, bias_ih)
+        gates = movement.reshape(gates, shape=(1, *gates.spec.shape))
+        held = tuple(arithmetic.cast(part, x.spec.dtype) for part in state)
+        return _whole(kind, gates, held, weight_hh, bias_hh)[1:]
     return step(kind, linear.linear(x, weight_ih, bias_ih), tuple(state), weight_hh, bias_hh)
 
 
@@ -67,10 +78,12 @@ def layer(
     *,
     backwards: bool = False,
     present: Node | None = None,
+    is_host: bool = False,
 ) -> State:
     """All steps of one layer: (outputs, *last state). `backwards` starts at the last step.
 
     present: which rows have a step; where one has not, the row keeps its state.
+    is_host: for device cpu, where the steps are one op.
     Shapes: x (t, n, i), state (n, h) each, weight_ih (count * h, i), weight_hh (count * h, h), present (t, n, 1)
     -> (t, n, h), (n, h)...
     """
@@ -78,6 +91,8 @@ def layer(
     length = x.spec.shape[0]
     gates = linear.linear(x, weight_ih, bias_ih)
     held: State = tuple(arithmetic.cast(part, x.spec.dtype) for part in state)
+    if is_host and _is_whole(x, weight_hh, projection):
+        return _whole(kind, gates, held, weight_hh, bias_hh, present=present, backwards=backwards)
     out: list[Node] = []
     for time in reversed(range(length)) if backwards else range(length):
         now = scan.part(gates, 0, time, time + 1)
@@ -89,6 +104,16 @@ def layer(
         held = new
         out.append(held[0])
     return (joining.stack(out[::-1] if backwards else out, 0), *held)
+
+
+def _is_whole(x: Node, weight: Node, projection: Node | None) -> bool:
+    known = (dtypes.float32, dtypes.float64)
+    return projection is None and x.spec.dtype in known and weight.spec.dtype is x.spec.dtype
+
+
+def _whole(*args: Any, **options: Any) -> State:
+    found: State = import_module("pywebgpu.composites.recurrence").layer(*args, **options)
+    return found
 
 
 def _split(x: Node, count: int) -> list[Node]:

@@ -34,8 +34,7 @@ def default_collate(batch: Sequence[Any]) -> Any:
                 raise RuntimeError("each element in list of batch should be of equal size")
             return _sequence(first, [default_collate(column) for column in zip(*batch, strict=True)])
     raise TypeError(
-        "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found "
-        f"{type(first).__name__}"
+        f"default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {type(first)}"
     )
 
 

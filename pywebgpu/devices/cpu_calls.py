@@ -173,14 +173,19 @@ def _without_growth(steps: list[HostCall], specs: list[Spec], outputs: Sequence[
 
 def _is_view(step: HostCall) -> bool:
     """The result is, or may be, a view of the first input's memory."""
-    return isinstance(step.op, Custom) or is_view(step.op)
+    return isinstance(step.op, Custom | Output) or is_view(step.op)
 
 
 def _function(step: HostCall, spec: Spec) -> Function:
     op, attrs = step.op, dict(step.attrs)
     if isinstance(op, Custom):
         return lambda value, *sources: value
-    assert not isinstance(op, Leaf | Fused | Output | Composite), "what has no meaning of its own was replaced"
+    if isinstance(op, Output):
+        return itemgetter(attrs["index"])
+    if isinstance(op, Fused):
+        assert op.host is not None
+        return partial(op.host, np, **attrs)
+    assert not isinstance(op, Leaf | Composite), "what has no meaning of its own was replaced"
     reference: Any = op.reference
     if isinstance(reference, str):
         function = getattr(np, reference)

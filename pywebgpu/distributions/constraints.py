@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -170,6 +171,11 @@ class multinomial(Constraint):
         return (value >= 0).all(dim=-1) & (value.sum(dim=-1) <= self.upper_bound)
 
 
+def _sums_to_more(v: Tensor) -> Tensor:
+    total: Any = v.sum(-1, keepdim=True)
+    return (v >= 0) & (total > 0) & (total < math.inf)
+
+
 def _is_simplex(v: Tensor) -> Tensor:
     return (v >= 0).all(dim=-1) & ((v.sum(-1) - 1).abs() < 1e-6 * max(1, v.shape[-1]))
 
@@ -196,6 +202,7 @@ real = _Where("Real", lambda v: v == v)
 real_vector = independent(real, 1)
 positive, nonnegative, unit_interval = greater_than(0.0), greater_than_eq(0.0), interval(0.0, 1.0)
 simplex = _Where("Simplex", _is_simplex, 1)
+_weights = _Where("Weights", _sums_to_more, 1)  # what a division by the sum makes a simplex
 lower_triangular = _Where("LowerTriangular", lambda v: (v.tril() == v).flatten(-2).all(-1), 2)
 lower_cholesky = _Where(
     "LowerCholesky", lambda v: (v.tril() == v).flatten(-2).all(-1) & (v.diagonal(0, -2, -1) > 0).all(-1), 2

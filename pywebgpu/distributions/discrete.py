@@ -237,18 +237,25 @@ class Categorical(Distribution):
     arg_constraints: ClassVar[Any] = {"probs": constraints.simplex, "logits": constraints.real_vector}
     has_enumerate_support = True
     _event_dims: ClassVar[dict[str, int]] = {"probs": 1, "logits": 1}
+    _drawn: tuple[Tensor | None, int] = (None, 0)  # the last samples, and which version of them
 
     def __init__(self, probs: object = None, logits: object = None, validate_args: bool | None = None) -> None:
+        is_sound = False
         if torch.is_tensor(probs) and validate_args is not False and logits is None:
             given: Any = probs
-            if given.dim() and self._fails(constraints.nonnegative, given):
+            is_sound = given.dim() > 0 and given.is_floating_point() and not self._fails(constraints._weights, given)
+            if not is_sound and given.dim() and self._fails(constraints.nonnegative, given):
                 raise ValueError(
                     f"Expected parameter probs of distribution {type(self).__name__}() to satisfy the constraint "
                     f"Simplex(), but found invalid values:\n{given}"
                 )
         found = self._either(probs, logits, is_vector=True)
         self._num_events = found.shape[-1]
-        super().__init__(found.shape[:-1], validate_args=validate_args)
+        super().__init__(found.shape[:-1], validate_args=False if is_sound else validate_args)
+        if is_sound:  # What was divided by its sum needs no second look, which waits for values. Samples do.
+            del self._validate_args
+            if validate_args is not None:
+                self._validate_args = validate_args
 
     @constraints.dependent_property(is_discrete=True)
     def support(self) -> constraints.Constraint:
@@ -274,10 +281,14 @@ class Categorical(Distribution):
         with torch.no_grad():
             shape = torch.Size(sample_shape)
             rows = self.probs.reshape(-1, self._num_events)
-            return torch.multinomial(rows, shape.numel(), True).T.reshape(self._extended_shape(shape))
+            found: Tensor = torch.multinomial(rows, shape.numel(), True).T.reshape(self._extended_shape(shape))
+        self._drawn = found, found._storage.version
+        return found
 
     def log_prob(self, value: Tensor) -> Tensor:
-        self._validate_sample(value)
+        drawn, version = self._drawn
+        if value is not drawn or value._storage.version != version:
+            self._validate_sample(value)
         chosen: Any = value.long().unsqueeze(-1)
         chosen, log_p = torch.broadcast_tensors(chosen, self.logits)
         return log_p.gather(-1, chosen[..., :1]).squeeze(-1)

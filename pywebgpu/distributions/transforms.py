@@ -491,8 +491,9 @@ class StackTransform(CatTransform):
         return torch.stack(parts, self.dim)
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     """The transforms of vectors, which have a file of their own."""
     if not name.endswith("Transform"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module("pywebgpu.distributions.vector_transforms"), name)
+    found: object = getattr(import_module("pywebgpu.distributions.vector_transforms"), name)
+    return found

@@ -164,7 +164,7 @@ def parameter() -> Any:
     return importlib.import_module("pywebgpu.nn.parameter").Parameter
 
 
-def torch_name(obj: Any) -> Name | None:
+def torch_name(obj: object) -> Name | None:
     """What PyTorch calls a class or function of this library, if it has it."""
     if not isinstance(obj, type | types.FunctionType) or not (obj.__module__ or "").startswith("pywebgpu."):
         return None

@@ -239,14 +239,17 @@ class Fused:
 
     fallback: (*inputs, **attrs) -> the same values, made of other ops: what it means, and what runs everywhere else.
     vjp: (gradients of the outputs, outputs, *inputs, **attrs) -> gradients of the inputs; a gradient may be None. It is
-    asked where no gradient came to outputs other than those of `ruled`; else the gradient is the fallback's.
+    asked where no gradient came to outputs other than those of `ruled`; else, or where it gives None, the gradient is
+    the fallback's.
+    host: (np, *arrays, **attrs) -> all values, for what device cpu computes faster so than op by op.
     """
 
     name: str
     infer: Callable[..., tuple[Spec, ...]]  # (*specs, **attrs) -> a Spec for each output
     fallback: Callable[..., tuple[Node, ...]]
-    vjp: Callable[..., Sequence[Node | None]] | None = None
+    vjp: Callable[..., Sequence[Node | None] | None] | None = None
     ruled: tuple[int, ...] = (0,)
+    host: Callable[..., Sequence[Any]] | None = None
 
     def __call__(self, *inputs: Node, **attrs: Hashable) -> tuple[Node, ...]:
         """The outputs."""

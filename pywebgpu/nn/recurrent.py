@@ -174,6 +174,7 @@ class RNNBase(Module):
                     weights.get("weight_hr"),
                     backwards=direction == 1,
                     present=present,
+                    is_host=x.device.type == "cpu",
                 )
                 outputs.append(out)
                 for end, state in zip(ends, last, strict=True):
@@ -287,7 +288,8 @@ class RNNCellBase(Module):
             state = list(hx) if count == 2 else [hx]  # type: ignore[list-item]
             if not batched:
                 state = [part.unsqueeze(0) for part in state]
-        out = apply(recurrent.cell, self.kind, x, state, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
+        weights = (self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
+        out = apply(recurrent.cell, self.kind, x, state, *weights, is_host=x.device.type == "cpu")
         if not batched:
             out = tuple(part.squeeze(0) for part in out)
         return (out[0], out[1]) if count == 2 else out[0]

@@ -27,6 +27,10 @@ class Computed:
         raise NotImplementedError
 
 
+def _told(value: object) -> str:
+    return str(value.type()) if isinstance(value, Tensor) else type(value).__name__
+
+
 def _registered(kind: str, module: ModuleTree, name: str, value: T) -> T:
     """The value, or what hooks made of it."""
     for hook in list(registering.get(kind, {}).values()) if registering else ():
@@ -70,8 +74,7 @@ class ModuleTree:
         elif name in self._parameters:
             if value is not None:
                 raise TypeError(
-                    f"cannot assign {type(value).__name__!r} as parameter {name!r} (torch.nn.Parameter or None "
-                    f"expected)"
+                    f"cannot assign {_told(value)!r} as parameter {name!r} (torch.nn.Parameter or None expected)"
                 )
             self._parameters[name] = None
         elif name in self._modules:

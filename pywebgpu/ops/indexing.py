@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pywebgpu import dtypes
 from pywebgpu.errors import ShapeError
-from pywebgpu.ir.graph import Node, Spec, Structural, host, thread_state
+from pywebgpu.ir.graph import Fused, Node, Spec, Structural, host, thread_state
 from pywebgpu.ops import movement, pointwise, products, special
 from pywebgpu.shapes import Shape
 
@@ -176,6 +176,28 @@ def slice_of_data(x: Node, starts: Shape, sizes: Shape, steps: Shape) -> Node:
     axes = tuple(axis for axis, (n, size) in enumerate(zip(x.spec.shape, sizes, strict=True)) if size < n)
     numbers = [host(starts[axis], dtypes.int32) for axis in axes]
     return offset_slice(x, *numbers, axes=axes, sizes=sizes, steps=steps)
+
+
+def _stacked_specs(x: Spec, *starts: Spec, size: int) -> tuple[Spec, ...]:
+    return (Spec((len(starts), size, *x.shape[1:]), x.dtype),)
+
+
+def _stacked(x: Node, *starts: Node, size: int) -> tuple[Node, ...]:
+    sizes = (size, *x.spec.shape[1:])
+    parts = [offset_slice(x, start, axes=(0,), sizes=sizes, steps=(1,) * len(sizes)) for start in starts]
+    return (cat(*[movement.reshape(part, shape=(1, *sizes)) for part in parts], axis=0),)
+
+
+def _stacked_on_host(xp: ModuleType, x: NDArray[Any], *starts: Any, size: int) -> tuple[NDArray[Any]]:
+    return (x[xp.array([int(start) for start in starts])[:, None] + xp.arange(size)],)
+
+
+stacked_slices: Fused = Fused(
+    "stacked_slices",  # out[i] = x[starts[i] : starts[i] + size] of data, whose starts are host numbers: a batch
+    infer=_stacked_specs,
+    fallback=_stacked,
+    host=_stacked_on_host,
+)
 
 
 # Scans run along the last axis.

@@ -5,8 +5,10 @@ from collections.abc import Callable
 from typing import Any
 
 from pywebgpu.autodiff import grad_mode
+from pywebgpu.composites import quasi_newton
 from pywebgpu.optim import optimizer, update_rule
 from pywebgpu.tensor import functions, tensor
+from pywebgpu.tensor.apply import apply
 
 Point = tuple[float, float, tensor.Tensor, float]  # along a line: position, loss, gradient, slope
 Evaluate = Callable[[float], tuple[float, tensor.Tensor, float]]
@@ -113,14 +115,12 @@ class _Search:
             steps.append(moved)
             ro.append(1.0 / product)
             state["H_diag"] = product / change.dot(change)
-        found, shares = -gradient, []
-        for at in reversed(range(len(dirs))):
-            shares.append(steps[at].dot(found) * ro[at])
-            found = found - dirs[at] * shares[-1]
-        found = found * state["H_diag"]
-        for at in range(len(dirs)):
-            found = found + steps[at] * (shares.pop() - dirs[at].dot(found) * ro[at])
-        return found  # type: ignore[no-any-return]
+        scale = state["H_diag"]
+        if not dirs:
+            scaled: tensor.Tensor = -gradient * scale
+            return scaled
+        found: tensor.Tensor = apply(quasi_newton.direction_of, gradient, scale, *dirs, *steps, *ro)
+        return found
 
     def _gradient(self) -> tensor.Tensor:
         parts = []

@@ -125,7 +125,7 @@ def _steps(
 def _window(window: Tensor | None, n_fft: int, size: int, like: Tensor) -> Tensor:
     """The window in the middle of n_fft numbers."""
     if window is None:
-        window = create.ones(size, dtype=like.dtype.part or like.dtype, device=str(like.device))
+        window = create.ones(size, dtype=like.dtype.part or like.dtype, device=like.device)
     left = (n_fft - size) // 2
     return functional.pad(window, (left, n_fft - size - left)) if size < n_fft else window
 

@@ -24,7 +24,7 @@ POINTS = 24  # of Gauss's rule
 
 def _zeta_above(s: Tensor, q: Tensor) -> Tensor:
     """The sum of (q + k)^-s over k = 0, 1 …, for q > 0: Euler and Maclaurin's formula."""
-    terms = create.arange(TERMS, dtype=q.dtype, device=str(q.device))
+    terms = create.arange(TERMS, dtype=q.dtype, device=q.device)
     total: Any = (q.unsqueeze(-1) + terms).pow(-s.unsqueeze(-1)).sum(-1)
     end = q + TERMS
     power = end**-s
@@ -130,7 +130,7 @@ def _incomplete(a: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
         (peak - 7.5 * width).minimum(x - 5 * width).clamp_min(0),
     )
     span = end - x
-    points, weights = (create.tensor(part, dtype=x.dtype, device=str(x.device)) for part in _gauss())
+    points, weights = (create.tensor(part, dtype=x.dtype, device=x.device) for part in _gauss())
     u = ((x - peak).unsqueeze(-1) + span.unsqueeze(-1) * points) / peak.unsqueeze(-1)
     total = (weights * (peak.unsqueeze(-1) * _log1p_minus(u.clamp_min(-1 + 1e-7))).exp()).sum(-1)
     inverse = 1 / peak

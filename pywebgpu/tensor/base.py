@@ -19,9 +19,8 @@ from pywebgpu.composites import arithmetic, wide
 from pywebgpu.devices.base import Device
 from pywebgpu.dtypes import DType, Kind
 from pywebgpu.errors import ShapeError
-from pywebgpu.ir import walk
 from pywebgpu.ir.graph import Movement, Node, thread_state, used
-from pywebgpu.ops import indexing, movement, pointwise
+from pywebgpu.ops import pointwise
 from pywebgpu.runtime import executor
 from pywebgpu.runtime.storage import Storage
 from pywebgpu.shapes import Shape
@@ -101,19 +100,18 @@ class TensorBase:
 
     def _view(self, op: Movement, **attrs: Any) -> Tensor:
         """A tensor that shares this one's storage."""
+        return self._views(((op, attrs),))
+
+    def _views(self, steps: view.Path) -> Tensor:
+        """The same after several views."""
         own = self._node
-        if op is movement.slice_ and walk.base(own).buffer is not None and not own.requires:
-            node = indexing.slice_of_data(own, **attrs)
-        else:
-            node = op(own, **attrs)
+        node = view.taken(own, steps)
         kind = self._class()
         made = kind.__new__(kind)
         made._storage = self._storage
-        made._path = (*self._path, (op, attrs))
-        made._base = self if self._base is None else self._base
-        made._cached = (self._storage.version, node)
+        made._path, made._base = (*self._path, *steps), self if self._base is None else self._base
+        made._cached, made._history = (self._storage.version, node), self._history
         made._accumulator, made._flag, made._grad = None, False, None
-        made._history = self._history
         if used.inference and self._inference:
             made._inference = True
         if self._of_several:
@@ -236,7 +234,7 @@ class TensorBase:
         if requires_grad and self._history is history.of_inference and not thread_state.inference:
             raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
         if requires_grad and self.dtype.kind is not Kind.FLOAT:
-            raise RuntimeError("only Tensors of floating point dtype can require gradients")
+            raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
         if capture_state.capture is not None:
             capture_state.capture.see(self)
         if self._flag is not bool(requires_grad):
@@ -454,7 +452,7 @@ class TensorBase:
         own = self.dtype
         if node.spec.dtype.kind > own.kind or (node.spec.dtype.part is not None and own.part is None):
             raise RuntimeError(
-                f"result type {node.spec.dtype.name} can't be cast to the desired output type {self.dtype.name}"
+                f"result type {node.spec.dtype.title} can't be cast to the desired output type {self.dtype.title}"
             )
         return self._assign(arithmetic.cast(node, self.dtype))
 

@@ -100,7 +100,7 @@ def hash_tensor(
     axes = shapes.axes(dim, input.ndim) if dim != () else tuple(range(input.ndim))
     words = values.numpy().view("uint64").reshape(tuple(input.shape))
     joined = np.bitwise_xor.reduce(words, axis=axes, keepdims=True)
-    found: Tensor = create.tensor(joined, device=str(input.device))
+    found: Tensor = create.tensor(joined, device=input.device)
     found = found if keepdim else found.squeeze(axes)
     return found if out is None else functions.into(out, found)
 

@@ -75,7 +75,7 @@ class ConversionMethods(InplaceMethods):
     cfloat, cdouble = _caster(dtypes.complex64), _caster(dtypes.complex128)
     char, byte = _caster(dtypes.int8), _caster(dtypes.uint8)
 
-    def type(self, dtype: Any = None, non_blocking: builtins.bool = False) -> Tensor | str:
+    def type(self, dtype: object = None, non_blocking: builtins.bool = False) -> Tensor | str:
         """The dtype's name as "torch.FloatTensor", or a cast to a dtype or to such a name."""
         if dtype is None:
             prefix = "torch" if self._storage.device.name == "cpu" else f"torch.{self._storage.device.name}"
@@ -89,7 +89,8 @@ class ConversionMethods(InplaceMethods):
             return self.to(dtype)
         if not hasattr(dtype, "dtype"):
             raise TypeError(f"type(): argument 'dtype' must be a dtype, a type or a str, not {dtype!r}")
-        return self.to(dtype.device or _host(), dtype.dtype)
+        kind: Any = dtype
+        return self.to(kind.device or _host(), kind.dtype)
 
     def type_as(self, other: TensorBase) -> Tensor:
         """The same with the dtype and on the device of another."""

@@ -112,7 +112,7 @@ def empty_strided(size: Sequence[int], stride: Sequence[int], **options: Any) ->
 def new_empty_strided(input: Tensor, size: Sequence[int], stride: Sequence[int], **options: Any) -> Tensor:
     """As empty_strided, with this tensor's dtype and device unless others are given."""
     options = {name: value for name, value in options.items() if value is not None}
-    return empty_strided(size, stride, **({"dtype": input.dtype, "device": str(input.device)} | options))
+    return empty_strided(size, stride, **({"dtype": input.dtype, "device": input.device} | options))
 
 
 def empty_permuted(size: Sequence[int], physical_layout: Sequence[int], **options: Any) -> Tensor:

@@ -75,11 +75,11 @@ def grad(
     with thread_state.span("backward", "backward"):
         found = walk.gradients(roots, seeds, nodes, accumulate=False, create_graph=create_graph, retain_graph=keep)
     results: list[Any] = []
-    for tensor, node in zip(wanted, found, strict=True):
+    for at, (tensor, node) in enumerate(zip(wanted, found, strict=True)):
         if node is None and not (allow_unused or materialize_grads):
             raise RuntimeError(
-                "One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True "
-                "if this is the desired behavior."
+                f"The differentiated Tensor at index {at} appears to not have been used in the graph. Set "
+                "allow_unused=True if this is the desired behavior."
             )
         if node is None and materialize_grads:
             node = pointwise.full(0.0, tensor._node.spec)

@@ -23,6 +23,7 @@ from pywebgpu.shapes import Shape
 from pywebgpu.step_capture.free_number import NUMBERS
 from pywebgpu.tensor import conversion, from_data, overlap, transfer
 from pywebgpu.tensor.base import TensorBase
+from pywebgpu.tensor.view import Path
 
 if TYPE_CHECKING:
     from pywebgpu.tensor.tensor import Tensor
@@ -106,6 +107,8 @@ class Subscripts(TensorBase):
 
 def parse(x: TensorBase, key: object) -> Subscript:
     """Takes a subscript of x apart. Raises RangeError, TypeError and ValueError as torch does."""
+    if (type(key) is int or type(key) is slice) and x.ndim:
+        return _of_first(key, x._spec_node().spec.shape)
     items = [_item(x, item) for item in _items(key)]
     rank = x.ndim
     taken = sum(_axes_of(item) for item in items)
@@ -136,6 +139,21 @@ def parse(x: TensorBase, key: object) -> Subscript:
         else:
             _advanced(found, item, shape, axis)
             axis += _axes_of(item)
+    return found
+
+
+def _of_first(item: int | slice, shape: Shape) -> Subscript:
+    """A subscript of the first axis alone."""
+    rest = shape[1:]
+    found = Subscript()
+    if isinstance(item, slice):
+        _slice(found, item, shape[0])
+    else:
+        found.select(_row(item, 0, shape[0]), 1, 1)
+    found.starts += (0,) * len(rest)
+    found.sizes += rest
+    found.steps += (1,) * len(rest)
+    found.shape += rest
     return found
 
 
@@ -280,13 +298,14 @@ def _raise_mask(mask: Shape, offset: int, shape: Shape, axis: int) -> None:
 
 def _view(x: TensorBase, found: Subscript) -> TensorBase:
     """What the basic part leaves, sharing memory; x itself where that is everything."""
-    shape, view = tuple(x.shape), x
-    sizes = tuple(found.sizes)
-    if sizes != shape:
-        view = x._view(movement.slice_, starts=tuple(found.starts), sizes=sizes, steps=tuple(found.steps))
-    if tuple(found.shape) != sizes:
-        view = view._view(movement.reshape, shape=tuple(found.shape))
-    return view
+    sizes, shape = tuple(found.sizes), tuple(found.shape)
+    steps: Path = ()
+    if sizes != x._spec_node().spec.shape:
+        cut = {"starts": tuple(found.starts), "sizes": sizes, "steps": tuple(found.steps)}
+        steps = ((movement.slice_, cut),)
+    if shape != sizes:
+        steps = (*steps, (movement.reshape, {"shape": shape}))
+    return x._views(steps) if steps else x
 
 
 def _positions(found: Subscript, device: Device) -> tuple[list[int], list[Node], int]:

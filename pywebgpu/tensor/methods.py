@@ -163,8 +163,9 @@ def elsewhere(self: TensorBase, other: TensorBase) -> Node:
     raise kind(two_devices(self._storage.device, other._storage.device))
 
 
-def beside(self: TensorBase, other: Any) -> TensorBase:
+def beside(self: TensorBase, other: object) -> TensorBase:
     """A tensor on the device of another."""
+    assert isinstance(other, TensorBase)
     return transfer.transfer(self, other._storage.device)
 
 

@@ -33,7 +33,7 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str | None = Non
 def pdist(input: Tensor, p: float = 2.0) -> Tensor:
     """The p-norm of every row minus every later row, as a vector."""
     n = input.shape[0]
-    rows = create.triu_indices(n, n, 1, device=str(input.device))
+    rows = create.triu_indices(n, n, 1, device=input.device)
     return input.index_select(0, rows[0]).sub(input.index_select(0, rows[1])).norm(p, -1)
 
 
@@ -112,7 +112,7 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     """Powers of the elements of a vector, a row each, the highest first unless `increasing`."""
     count = x.shape[0] if N is None else N
     powers = x.unsqueeze(-1).expand(*x.shape, count).clone()
-    columns = create.arange(count, device=str(x.device))
+    columns = create.arange(count, device=x.device)
     made = powers.pow(columns)
     return made if increasing else made.flip(-1)
 
@@ -232,7 +232,7 @@ def mvlgamma(input: Tensor, p: int) -> Tensor:
     """The multivariate lgamma of dimension p."""
     if p < 1:
         raise RuntimeError("p has to be greater than or equal to 1")
-    halves = create.arange(p, device=str(input.device)).mul(-0.5)
+    halves = create.arange(p, device=input.device).mul(-0.5)
     halves = halves.to(input.dtype) if input.dtype.is_floating_point else halves
     return lgamma(input.unsqueeze(-1).add(halves)).sum(-1).add(p * (p - 1) / 4 * log(pi))
 
@@ -276,7 +276,7 @@ def gradient(
 def _slope(x: Tensor, axis: int, step: float | Tensor, order: int) -> Tensor:
     x = x.movedim(axis, -1)
     n = x.shape[-1]
-    h = step.diff() if isinstance(step, Tensor) else create.full((n - 1,), step, dtype=x.dtype, device=str(x.device))
+    h = step.diff() if isinstance(step, Tensor) else create.full((n - 1,), step, dtype=x.dtype, device=x.device)
     rise = x.diff(dim=-1) / h
     before, after = h[:-1], h[1:]
     inside = (rise[..., :-1] * after + rise[..., 1:] * before) / (before + after)
@@ -294,10 +294,10 @@ def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
     flat = input.detach().reshape(-1).ne(0)
     row = flat.cumsum(0).sub(1)
     row = functions.where(flat.logical_and(row < size), row, size)
-    made = create.full((size + 1, input.ndim), fill_value, dtype=dtypes.int64, device=str(input.device))
+    made = create.full((size + 1, input.ndim), fill_value, dtype=dtypes.int64, device=input.device)
     if not input.ndim:
         return made[:size]
-    position = create.arange(flat.numel(), device=str(input.device))
+    position = create.arange(flat.numel(), device=input.device)
     places = functions.stack(list(unravel_index(position, input.shape)), -1)
     return made.scatter(0, row.unsqueeze(-1).expand(-1, input.ndim), places)[:size]
 
@@ -371,5 +371,5 @@ def _edges(x: Tensor, bins: int | Tensor, ends: Sequence[float] | None) -> Tenso
     )
     apart = functions.where(low == high, 0.5, 0.0)
     low, high = low - apart, high + apart
-    share = create.arange(bins + 1, dtype=x.dtype, device=str(x.device)).div(bins)
+    share = create.arange(bins + 1, dtype=x.dtype, device=x.device).div(bins)
     return functions.where(share == 1, high, low + (high - low) * share)

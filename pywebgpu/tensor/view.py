@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from pywebgpu.dtypes import bool_
-from pywebgpu.ir.graph import HOST, Attrs, Movement, Node, Reinterpretation, Spec
+from math import prod
+
+from pywebgpu.dtypes import bool_, int32
+from pywebgpu.ir import walk
+from pywebgpu.ir.graph import HOST, Attrs, Movement, Node, Reinterpretation, Spec, host
 from pywebgpu.ops import indexing, movement, pointwise, reduction
+from pywebgpu.shapes import Shape, strides
 from pywebgpu.tensor import layout
+
+SMALL = 1 << 12  # elements of a value of which one is written by looking at each
 
 Path = tuple[tuple[Movement, Attrs], ...]
 Steps = list[tuple[tuple[Movement, Attrs], Node]]
@@ -24,6 +30,16 @@ def through(node: Node, path: Path) -> Node:
     """What a chain of views shows of a value."""
     for op, attrs in path:
         node = op(node, **attrs)
+    return node
+
+
+def taken(node: Node, path: Path) -> Node:
+    """The same where a view is taken: slices of data start at numbers of the host."""
+    for op, attrs in path:
+        if op is movement.slice_ and not node.requires and walk.base(node).buffer is not None:
+            node = indexing.slice_of_data(node, **attrs)
+        else:
+            node = op(node, **attrs)
     return node
 
 
@@ -47,6 +63,9 @@ def written(whole: Node, path: Path, value: Node) -> Node:
     """
     if not path:
         return pointwise.copy(value) if value is whole or is_shared(value) else value
+    element = _element(whole, path, value)
+    if element is not None:
+        return element
     chain = [whole]
     for op, attrs in path[:-1]:
         chain.append(op(chain[-1], **attrs))
@@ -57,6 +76,42 @@ def written(whole: Node, path: Path, value: Node) -> Node:
         for (op, attrs), before in steps:
             value = _back(op, attrs, before, value)
     return pointwise.copy(value) if value is whole or is_shared(value) else value
+
+
+def _element(whole: Node, path: Path, value: Node) -> Node | None:
+    """As written, where `path` shows one element of a small value: its number is one of the host, so that writes here
+    and there share a Program. None where that is not so, or where a gradient flows."""
+    shape, count = whole.spec.shape, prod(whole.spec.shape)
+    if prod(value.spec.shape) != 1 or not 1 < count <= SMALL or whole.requires or value.requires:
+        return None
+    if value.spec != Spec(value.spec.shape, whole.spec.dtype) or whole.spec.dtype.part is not None:
+        return None
+    steps = []
+    for op, attrs in path:
+        if op not in (movement.slice_, movement.reshape, movement.permute):
+            return None
+        before, shape = shape, op.infer(shape, **attrs)
+        steps.append((op, attrs, before, shape))
+    at = 0
+    for op, attrs, before, after in reversed(steps):
+        if op is movement.reshape:
+            continue
+        position = _position(at, after)
+        if op is movement.permute:
+            order = attrs["order"]
+            position = [position[order.index(axis)] for axis in range(len(order))]
+        else:
+            position = [s + i * d for s, i, d in zip(attrs["starts"], position, attrs["steps"], strict=True)]
+        at = sum(i * step for i, step in zip(position, strides(before), strict=True))
+    flat = movement.reshape(whole, shape=(count,))
+    here = pointwise.eq(pointwise.iota(spec=Spec((count,), int32), axis=0), host(at, int32))
+    found = pointwise.where(here, movement.reshape(value, shape=()), flat)
+    return pointwise.copy(movement.reshape(found, shape=whole.spec.shape))
+
+
+def _position(at: int, shape: Shape) -> list[int]:
+    """The coordinates of element number `at`."""
+    return [at // step % n for step, n in zip(strides(shape), shape, strict=True)]
 
 
 def _written_once(whole: Node, path: Path, value: Node, steps: Steps) -> Node:

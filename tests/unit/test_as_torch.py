@@ -60,6 +60,8 @@ for found in (one - a, one**a, one < a, torch.add(one, a, alpha=2), torch.maximu
 FloatTensor = torch.cuda.FloatTensor if torch.cuda.is_available() else torch.FloatTensor
 print(isinstance(FloatTensor(2, 3), FloatTensor), a.type(FloatTensor).device == a.device)
 print(a.type(torch.LongTensor).device)
+found = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else torch.device("cpu")
+print(found.type == device.type, torch.zeros(2, device=found).device == a.device)
 torch.save({"net": net, "x": x}, "net.pt")
 for where in (None, "cpu", lambda storage, location: storage):
     read = torch.load("net.pt", map_location=where, weights_only=False)
@@ -185,3 +187,23 @@ print(torch.ones(2).device, first.device)
     environment = os.environ | {"PYTHONPATH": str(ROOT), "PYWEBGPU_DEVICE": "null"}
     done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
     assert done.stdout == "cuda cuda cuda cuda\ncpu cuda\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("place = 'cuda' if torch.cuda.is_available() else 'cpu'\nprint(x.to(place).device, x.device)", "cuda cpu"),
+        ("from own import place\nprint(x.to(place()).device, x.device)", "cuda cpu"),
+        ("print(x.double().device, x.device)", "cpu cpu"),
+        ("print(x.device)  # not .cuda()", "cuda"),
+    ],
+)
+def test_what_a_program_makes_before_it_asks_for_a_device_is_where_it_expects_it(
+    tmp_path: Path, text: str, expected: str
+) -> None:
+    (tmp_path / "own.py").write_text("import torch\ndef place(): return torch.ones(1).cuda().device\n")
+    (tmp_path / "program.py").write_text(f"import torch\nx = torch.ones(2)\n{text}\n")
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "PYWEBGPU_DEVICE": "null"}
+    command = [sys.executable, "-m", "pywebgpu", "run", "--device", "null", "program.py"]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert done.stdout == f"{expected}\n", done.stderr

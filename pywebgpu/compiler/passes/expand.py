@@ -7,15 +7,30 @@ node has one value, and that several are computed together is a matter of kernel
 from collections.abc import Callable, Sequence
 
 from pywebgpu.ir import composite, walk
-from pywebgpu.ir.graph import OUTPUT, WHICH, Composite, Fused, Node, thread_state
+from pywebgpu.ir.graph import OUTPUT, WHICH, Composite, Fused, FusedNode, Node, thread_state
 
 
 def expand(roots: tuple[Node, ...], order: Sequence[Node], claims: Callable[[Node], bool]) -> tuple[Node, ...]:
     """The same values without Output nodes. claims: whether a template computes a node of a fused op."""
-    while any(_is_fused(node) for node in order):
-        roots = _expanded(roots, order, claims)
+    return _expanded_whole(roots, order, claims, _no)
+
+
+def expand_for_host(roots: tuple[Node, ...], order: Sequence[Node]) -> tuple[Node, ...]:
+    """The same for device cpu: a fused op that it computes by itself stays, with its Output nodes."""
+    return _expanded_whole(roots, order, _no, lambda node: isinstance(node.op, Fused) and node.op.host is not None)
+
+
+def _expanded_whole(
+    roots: tuple[Node, ...], order: Sequence[Node], claims: Callable[[Node], bool], stays: Callable[[Node], bool]
+) -> tuple[Node, ...]:
+    while any(_is_fused(node) and not stays(node) for node in order):
+        roots = _expanded(roots, order, claims, stays)
         order = walk.toposort(roots)  # What an op is made of may be fused as well.
     return roots
+
+
+def _no(node: Node) -> bool:
+    return False
 
 
 def _is_fused(node: Node) -> bool:
@@ -23,7 +38,9 @@ def _is_fused(node: Node) -> bool:
     return isinstance(op, Fused | Composite) and not node.is_source and WHICH not in node.attrs
 
 
-def _expanded(roots: tuple[Node, ...], order: Sequence[Node], claims: Callable[[Node], bool]) -> tuple[Node, ...]:
+def _expanded(
+    roots: tuple[Node, ...], order: Sequence[Node], claims: Callable[[Node], bool], stays: Callable[[Node], bool]
+) -> tuple[Node, ...]:
     new: dict[Node, Node] = {}
     outputs: dict[Node, tuple[Node, ...]] = {}
     made: composite.Made = {}
@@ -35,6 +52,10 @@ def _expanded(roots: tuple[Node, ...], order: Sequence[Node], claims: Callable[[
                 inputs = tuple([new[source] for source in node.inputs])
                 if isinstance(node.op, Composite):
                     fresh = composite.decomposed(node.op, inputs, made)
+                elif _is_fused(node) and stays(node):
+                    assert isinstance(node, FusedNode)
+                    fresh = whole = FusedNode(node.op, inputs, node.attrs, node.specs, False)  # type: ignore[arg-type]
+                    outputs[node] = tuple([whole.output(at) for at in range(len(node.specs))])
                 elif _is_fused(node):
                     outputs[node] = _values(node, inputs, claims)
                     fresh = outputs[node][0]

@@ -86,8 +86,8 @@ class MatmulTemplate(Template):
         return Domain(levels)
 
     def is_worthwhile(self, work: Computation, escapes: Callable[[Node], bool], target: Target) -> bool:
-        sums = any(level != FULL for level in work.domain.levels.values())
-        return not (sums and matmul_blocks.is_of_matrices(anchor_of(work.nodes), target))
+        product, levels = anchor_of(work.nodes), work.domain.levels.values()
+        return matmul_blocks.matrices_sum(product, levels) or not matmul_blocks.is_of_matrices(product, target)
 
     def packs(self, work: Computation, node: Node, each: int) -> bool:
         *_, m, n = anchor_of(work.nodes).spec.shape

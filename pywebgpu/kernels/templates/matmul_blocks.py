@@ -7,7 +7,7 @@ only the number of multiprocessors is known, or not even that.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib import import_module
@@ -21,7 +21,7 @@ from pywebgpu.kernels.launch import SUBGROUP, Launch, Problem
 from pywebgpu.kernels.target import F16, SUBGROUPS, SubgroupMatrix, Target
 from pywebgpu.kernels.target import MATRICES as SUBGROUP_MATRICES
 from pywebgpu.kernels.template import Computation
-from pywebgpu.kernels.templates.matmul_kernel import FULL, problem_of
+from pywebgpu.kernels.templates.matmul_kernel import LEFT, RIGHT, anchor_of, is_contiguous_in_k, problem_of
 from pywebgpu.ops import movement, pointwise
 
 WAY = "staged"
@@ -106,6 +106,11 @@ class Block:
         return self.of_slice * self.slices
 
     @property
+    def meeting(self) -> int:
+        """How many fours of each invocation's meet at a time those of the other slices."""
+        return min(self.slices, 4)
+
+    @property
     def launch(self) -> Launch:
         return Launch(WAY, self.lanes, (self.rows, self.columns, self.depth), (self.high, self.wide), self.parts)
 
@@ -118,7 +123,7 @@ class Block:
     def shared_bytes(self, layout: str) -> int:
         """Of workgroup memory, for operands that lie so (see MatmulTemplate)."""
         fours = self.rows // 4 + (layout[0] == "n") + self.columns // 4 + (layout[1] == "t")
-        return 16 * (self.depth * fours + (self.slices * self.lanes if self.slices > 1 else 0))
+        return 16 * (self.depth * fours + (self.meeting * self.lanes if self.slices > 1 else 0))
 
 
 def launches(problem: Problem, each: int, target: Target) -> Sequence[Launch]:
@@ -142,8 +147,14 @@ def rule(problem: Problem, target: Target) -> Launch | None:
 
 
 def is_of_matrices(product: Node, target: Target) -> bool:
-    """Whether a product is likely to run on subgroup matrices, which sum up no operand on their way."""
+    """Whether a product is likely to run on subgroup matrices."""
     return bool(matrices(problem_of(product), target))
+
+
+def matrices_sum(product: Node, levels: Collection[str]) -> bool:
+    """Whether subgroup matrices sum up what is wanted on their way: operands that do not lie along k."""
+    sides = ((LEFT, product.inputs[0], "m"), (RIGHT, product.inputs[1], "n"))
+    return not any(level in levels and is_contiguous_in_k(operand, letter) for level, operand, letter in sides)
 
 
 def is_aligned(node: Node) -> bool:
@@ -153,7 +164,7 @@ def is_aligned(node: Node) -> bool:
 
 def write(work: Computation, launch: Launch, build: Builder) -> Kernel:
     """A product with a launch of large blocks, or any of which only a part is wanted."""
-    if launch.way == SUBGROUP and set(work.domain.levels.values()) == {FULL}:
+    if launch.way == SUBGROUP and matrices_sum(anchor_of(work.nodes), work.domain.levels.values()):
         found: Kernel = _module("matmul_subgroups").write(work, launch, build)
         return found
     if launch.way != WAY:

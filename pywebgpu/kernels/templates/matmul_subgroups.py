@@ -22,15 +22,16 @@ from pywebgpu.kernels.ir import GROUP, LANE, Expr, Type, Var, call, construct, s
 from pywebgpu.kernels.kernel import Kernel
 from pywebgpu.kernels.launch import SUBGROUP, Launch
 from pywebgpu.kernels.template import Computation
-from pywebgpu.kernels.templates import matmul_staged
+from pywebgpu.kernels.templates import matmul_results, matmul_staged
 from pywebgpu.kernels.templates.matmul_blocks import is_aligned
-from pywebgpu.kernels.templates.matmul_kernel import FULL, anchor_of, is_contiguous_in_k
+from pywebgpu.kernels.templates.matmul_kernel import FULL, LEFT, RIGHT, anchor_of, is_contiguous_in_k
 from pywebgpu.kernels.templates.matmul_staged import Steps
 from pywebgpu.ops import movement
 from pywebgpu.symbolic import Sym
 
 SIDE = 16  # of a matrix
 EIGHT = Type("u32", 4)  # eight numbers of two bytes
+_TWO, _FOUR = Type("f32", 2), Type("f32", 4)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +96,7 @@ def write(work: Computation, launch: Launch, build: Builder) -> Kernel:
     (*parts, batches, m, n), depth = anchor.spec.shape, anchor.inputs[0].spec.shape[2]
     block = Block.of(launch)
     down, across = -(-m // block.rows), -(-n // block.columns)
-    steps = Steps(-(-depth // block.depth), anchor.attrs["span"] // block.depth if parts else 0)
+    steps = Steps(-(-depth // block.depth), anchor.attrs["span"] // block.depth if parts else 0, block.depth)
     whole = build.let(GROUP // (across * down), "batch")
     batch = build.let(whole % batches, "own_batch").within(batches) if parts else whole.within(batches)
     place = (build.let(whole // batches, "part").within(parts[0]), batch) if parts else (batch,)
@@ -104,11 +105,16 @@ def write(work: Computation, launch: Launch, build: Builder) -> Kernel:
     right = _Side(anchor.inputs[1], "n", (n, block.columns), GROUP % across, batch, block, build)
     y, x = build.let(subgroup // block.across, "y"), build.let(subgroup % block.across, "x")
     sums = [[build.var(_matrix("result"), f"r{i}_{j}") for j in range(block.wide)] for i in range(block.high)]
+    levels = set(work.domain.levels.values())
+    totals = [_Sums(*pair, block, build) for pair in ((left, right), (right, left)) if pair[0].level in levels]
     if depth:
         step = partial(_step, left, right, (y, x), sums, block, build)
-        matmul_staged.multiply((left, right), steps, place[0], step, build)
+        matmul_staged.multiply((left, right), totals, steps, place[0], step, build)
+    for one in totals:
+        one.store(work)
     _Results(left, right, (y, x), subgroup, place, block, work, build).store(sums)
-    name = "_".join(["matmul", f"{block.rows}x{block.columns}", SUBGROUP, *[matmul_staged.PART] * len(parts)])
+    ways = [SUBGROUP, *["sum"] * len(totals), *[matmul_staged.PART] * len(parts)]
+    name = "_".join(["matmul", f"{block.rows}x{block.columns}", *ways])
     return build.kernel(name, block.threads, prod((*parts, batches)) * across * down, vector=4)
 
 
@@ -125,6 +131,7 @@ class _Side:
     ) -> None:
         self.letter, self.batch, self._build = letter, batch, build
         self.size, self.extent = sizes
+        self.level = LEFT if letter == "m" else RIGHT
         self.depth, self.span = source.spec.shape[2 if letter == "m" else 1], block.depth
         self.is_along_k = is_contiguous_in_k(source, letter)
         self.source, self.room = _with_room(source, 2 if self.is_along_k == (letter == "m") else 1)
@@ -240,6 +247,51 @@ _PAIR = ir.template("({0} | ({1} << 16u))")
 _FLOAT = ir.template("bitcast<f32>({0})")
 
 
+class _Sums:
+    """Sums over k of an operand that lies along its rows (columns): see matmul_staged.py.
+
+    Invocations have eight neighbours each, and a share of a tile's steps.
+    """
+
+    def __init__(self, side: _Side, other: _Side, block: Block, build: Builder) -> None:
+        self._side, self._build, eights, letter = side, build, side.eights, side.letter
+        most = min(block.threads // eights, block.depth, side.tile.length // (2 * eights))
+        self._groups = 1 << (most.bit_length() - 1)
+        self._steps, self._adding = block.depth // self._groups, [other.block.eq(0)]
+        if self._groups * eights < block.threads:
+            self._adding.append(self._groups * eights > LANE)
+        self._group = build.let(LANE // eights, f"group_{letter}")
+        self._eight = build.let(LANE % eights, f"own_eight_{letter}")
+        self._totals = [build.var(construct(_FOUR), f"sum_{letter}{at}") for at in range(2)]
+
+    def add(self) -> None:
+        """What a tile has."""
+        build, side = self._build, self._side
+        with build.if_(*self._adding):
+            for at in range(self._steps):
+                eight = build.let(side.tile[(self._group * self._steps + at) * side.pitch + self._eight])
+                for half, total in enumerate(self._totals):
+                    pairs = [call("unpack2x16float", _TWO, eight[2 * half + one]) for one in range(2)]
+                    build.assign(total, call(str(_FOUR), _FOUR, *pairs), "+=")
+
+    def store(self, work: Computation) -> None:
+        """Brings the shares together in the tile, which is free now."""
+        build, side, levels = self._build, self._side, work.domain.levels
+        with build.if_(*self._adding):
+            for half, total in enumerate(self._totals):
+                build.assign(side.tile[LANE * 2 + half], call("bitcast<vec4<u32>>", EIGHT, total))
+        build.barrier()
+        shape = (side.source.spec.shape[0], side.size)
+        build.gather([node for node in work.outputs if levels[id(node)] == side.level])
+        with build.if_(self._adding[0], 2 * side.eights > LANE):
+            total = build.var(construct(_FOUR))
+            for group in range(self._groups):
+                own = side.tile[LANE + group * 2 * side.eights]
+                build.assign(total, call("bitcast<vec4<f32>>", _FOUR, own), "+=")
+            matmul_results.store_sums(total, LANE, side, shape, work, build)
+        build.barrier()
+
+
 def _step(
     left: _Side, right: _Side, own: tuple[Var, Var], sums: Sequence[Sequence[Var]], block: Block, build: Builder
 ) -> None:
@@ -302,9 +354,9 @@ class _Results:
             there += [place < right.size // 4] if right.size % right.extent else []
             columns = [place.within(right.size // 4) * 4 + number for number in range(4)]
             with build.if_(*there):
-                matmul_staged.store(found, at, columns, self.place, self.work, build)
+                matmul_results.store(found, at, columns, self.place, self.work, build)
             return
         for number, one in enumerate(found):
             column = build.let(place * 4 + number, build.fresh("n"))
             with build.if_(*there, column < right.size):
-                matmul_staged.store([one], at, [column.within(right.size)], self.place, self.work, build)
+                matmul_results.store([one], at, [column.within(right.size)], self.place, self.work, build)

@@ -34,7 +34,7 @@ def filtered(
         else:
             rows = _cubic_rows(n, n_out, step, 0.0 if corners else 0.5 * step - 0.5)
         bits = _whole(rows) if is_bytes else 0
-        weights = _create.tensor(rows, dtype=found.dtype, device=str(input.device))
+        weights = _create.tensor(rows, dtype=found.dtype, device=input.device)
         found = weights @ found if axis == 0 else found @ weights.t()
         if is_bytes:
             found = (found * 0.5**bits + 0.5).floor().clamp(0, 255)

@@ -117,7 +117,7 @@ def affine_grid(theta: _T, size: _Sequence[int], align_corners: bool | None = No
         raise ValueError(
             f"Expected a batch of {rank}x{rank + 1} affine matrices for size {list(size)}, got {theta.shape}"
         )
-    space, where = list(size[2:]), str(theta.device)
+    space, where = list(size[2:]), theta.device
     lines = []
     for axis, n in enumerate(space):
         line = _create.linspace(-1, 1, n, dtype=theta.dtype, device=where) if n > 1 else theta.new_zeros(1)

@@ -36,7 +36,7 @@ def embedding_bag(
         raise ValueError(
             f"embedding_bag: If per_sample_weights is given, it must have input's shape {list(input.shape)}"
         )
-    where = str(input.device)
+    where = input.device
     if input.ndim == 2:
         if offsets is not None:
             raise ValueError("if input is 2D, then offsets has to be None, as input is treated as a mini-batch of rows")
@@ -110,7 +110,7 @@ def ctc_loss(
     """
     batched = log_probs.ndim == 3
     x = log_probs if batched else log_probs.unsqueeze(1)
-    steps, n, where = x.shape[0], x.shape[1], str(x.device)
+    steps, n, where = x.shape[0], x.shape[1], x.device
     lengths, sizes = ([int(v) for v in _listed(given)] for given in (input_lengths, target_lengths))
     if len(lengths) != n or len(sizes) != n:
         raise RuntimeError(f"input_lengths and target_lengths must be of size {n}")
@@ -199,7 +199,7 @@ def multi_head_attention_forward(
     layer = _importlib.import_module("pywebgpu.nn.attention").MultiheadAttention(
         embed_dim_to_check, num_heads, dropout_p, out_proj_bias is not None, bias_k is not None, add_zero_attn,
         key.shape[-1] if use_separate_proj_weight else None, value.shape[-1] if use_separate_proj_weight else None,
-        device=str(query.device), dtype=query.dtype,
+        device=query.device, dtype=query.dtype,
     )  # fmt: skip
     layer._parameters |= {
         "in_proj_weight": None if use_separate_proj_weight else in_proj_weight, "in_proj_bias": in_proj_bias,
