@@ -82,10 +82,10 @@ NAMES: dict[str, tuple[tuple[str, str], ...]] = {
             "uint5 uint6 uint7",
         ),
         (
-            "sparse tensors are coordinates and values here (torch.sparse_coo_tensor)",
+            "sparse tensors are coordinates (torch.sparse_coo_tensor) or rows (torch.sparse_csr_tensor) here",
             "ccol_indices_copy col_indices_copy crow_indices_copy dsmm hsmm hspmm indices_copy resize_as_sparse_ "
             "row_indices_copy saddmm smm sparse_bsc sparse_bsc_tensor sparse_bsr sparse_bsr_tensor "
-            "sparse_compressed_tensor sparse_csc sparse_csc_tensor sparse_csr_tensor sspaddmm values_copy",
+            "sparse_compressed_tensor sparse_csc sparse_csc_tensor sspaddmm values_copy",
         ),
         (
             "it is one of PyTorch's own kernels: use the function of torch.nn.functional",
@@ -141,7 +141,7 @@ NAMES: dict[str, tuple[tuple[str, str], ...]] = {
             "pdist",
         ),
         (
-            "sparse tensors are coordinates and values here (torch.sparse_coo_tensor)",
+            "sparse tensors are coordinates (torch.sparse_coo_tensor) or rows (torch.sparse_csr_tensor) here",
             "sparse_support_notes",
         ),
     ),
@@ -277,7 +277,7 @@ NAMES: dict[str, tuple[tuple[str, str], ...]] = {
     ),
     "sparse": (
         (
-            "sparse tensors are coordinates and values here (torch.sparse_coo_tensor)",
+            "sparse tensors are coordinates (torch.sparse_coo_tensor) or rows (torch.sparse_csr_tensor) here",
             "SparseSemiStructuredTensor SparseSemiStructuredTensorCUSPARSELT SparseSemiStructuredTensorCUTLASS "
             "as_sparse_gradcheck check_sparse_tensor_invariants to_sparse_semi_structured",
         ),
@@ -317,9 +317,9 @@ NAMES: dict[str, tuple[tuple[str, str], ...]] = {
             "reinforce resize resize_as slice_inverse to_padded_tensor unsafe_split_with_sizes volatile xpu",
         ),
         (
-            "sparse tensors are coordinates and values here (torch.sparse_coo_tensor)",
-            "ccol_indices col_indices crow_indices resize_as_sparse_ row_indices smm sparse_mask sparse_resize_ "
-            "sparse_resize_and_clear_ sspaddmm to_sparse_bsc to_sparse_bsr to_sparse_csc to_sparse_csr",
+            "sparse tensors are coordinates (torch.sparse_coo_tensor) or rows (torch.sparse_csr_tensor) here",
+            "ccol_indices resize_as_sparse_ row_indices smm sparse_mask sparse_resize_ "
+            "sparse_resize_and_clear_ sspaddmm to_sparse_bsc to_sparse_bsr to_sparse_csc",
         ),
         (
             "models are not quantised here",
