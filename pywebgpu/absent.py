@@ -137,10 +137,6 @@ NAMES: dict[str, tuple[tuple[str, str], ...]] = {
             "conv_tbc native_channel_shuffle",
         ),
         (
-            "it is not written yet: docs/conformance.md counts what is",
-            "pdist",
-        ),
-        (
             "sparse tensors are coordinates (torch.sparse_coo_tensor) or rows (torch.sparse_csr_tensor) here",
             "sparse_support_notes",
         ),

@@ -6,6 +6,7 @@ from pywebgpu.composites import distance as _distance
 from pywebgpu.composites import loss as _loss
 from pywebgpu.nn.functional import loss as _base
 from pywebgpu.tensor import create as _create
+from pywebgpu.tensor import numeric as _numeric
 from pywebgpu.tensor import tensor as _tensor
 from pywebgpu.tensor.apply import apply as _apply
 
@@ -124,6 +125,11 @@ def cosine_similarity(x1: _T, x2: _T, dim: int = 1, eps: float = 1e-8) -> _T:
 def pairwise_distance(x1: _T, x2: _T, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> _T:
     """The p-norm of x1 - x2 along the last axis."""
     return _apply(_distance.pairwise_distance, x1, x2, p, eps, keepdim=keepdim)
+
+
+def pdist(input: _T, p: float = 2.0) -> _T:
+    """The p-norm of every row minus every later row, as a vector."""
+    return _numeric.pdist(input, p)
 
 
 def cosine_embedding_loss(
