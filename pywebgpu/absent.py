@@ -308,8 +308,8 @@ NAMES: dict[str, tuple[tuple[str, str], ...]] = {
     "Tensor": (
         (
             "it is not written yet: torch.autograd.Function can add it",
-            "apply_ as_subclass const_data_ptr dim_order frexp gcd gcd_ grad_dtype histogram index "
-            "ipu lcm lcm_ map2_ map_ module_load mtia name nextafter nextafter_ nonzero_static record_stream "
+            "as_subclass const_data_ptr dim_order frexp gcd gcd_ grad_dtype histogram index "
+            "ipu lcm lcm_ map2_ module_load mtia name nextafter nextafter_ nonzero_static record_stream "
             "reinforce resize resize_as slice_inverse to_padded_tensor unsafe_split_with_sizes volatile xpu",
         ),
         (

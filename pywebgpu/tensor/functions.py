@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
 # Methods that torch has on tensors only.
 METHODS = {
-    "to_sparse_csr", "crow_indices", "col_indices", "geqrf", "lu", "lu_solve", "ormqr", "triangular_solve",
+    "apply_", "map_", "to_sparse_csr", "crow_indices", "col_indices",
+    "geqrf", "lu", "lu_solve", "ormqr", "triangular_solve",
     "frexp", "hash_tensor", "nextafter", "nextafter_", "histogram", "nonzero_static",
     "cholesky", "qr", "svd", "cholesky_inverse", "cholesky_solve", "prelu", "hardshrink",
     "to_sparse", "to_sparse_coo", "to_dense", "coalesce", "indices", "values", "is_coalesced", "sparse_dim",

@@ -114,3 +114,11 @@ def matrices_are_kept_by_rows(torch, x, say):
     w = x(3, 2).requires_grad_()
     (c @ w).sum().backward()
     say(w.grad)
+
+
+@program
+def elements_are_computed_in_python(torch, x, say):
+    say(torch.nn.functional.pdist(x(2, 3)))
+    a = x(2, 3).cpu()
+    say(a.apply_(lambda v: v * 2), a.map_(x(3).cpu(), lambda p, q: p - q), a)
+    attempt(say, lambda: x(2).cpu().requires_grad_().apply_(lambda v: v))

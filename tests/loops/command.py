@@ -86,7 +86,7 @@ def measure(loop: Loop, rounds: int = ROUNDS) -> Result:
         for at in (0, 1) if turn % 2 else (1, 0):
             timed(steps[at], times[at], losses[at], count)
     ours, torchs = (statistics.median(one[WARM_UP:]) for one in times)
-    length = min(20, len(losses[0]))
+    length = min(12, len(losses[0]))
     error, agrees = difference(loop, losses[0][:length], losses[1][:length])
     return Result(loop.name, ours, torchs, first, error, agrees)
 

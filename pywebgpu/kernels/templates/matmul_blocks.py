@@ -42,6 +42,7 @@ STORED = ("float32", "float16", "bfloat16")  # whose operands may be
 PARTS = (2, 3, 4, 6, 8, 11, 12, 16, 24, 32, 48, 64)  # of k, that workgroups share: at most
 MANY, ENDLESS, FEW = 16, 1 << 14, 1 << 18  # so many, but where k has more steps for fewer results: convolutions
 SPAN = 64  # what the steps of a part are a multiple of: the depth of every block divides it
+LARGE, LENGTHY = 1 << 20, 1 << 12  # results whose blocks fill no large device, and what k then has to be worth parts
 LEAST = 64  # steps of a part, at least
 ROOM = 64 << 20  # bytes of all parts
 LOWEST = 8  # rows and columns, at least: most of a block would be for nothing
@@ -208,7 +209,7 @@ def _most(problem: Problem) -> int:
     Gradients of weights have none where they fill a device: beside most of them a bias's is summed up, in one kernel.
     """
     batches, m, n, depth = problem.sizes
-    if problem.layout == "tn" and batches * m * n > FEW and depth < ENDLESS:
+    if problem.layout == "tn" and batches * m * n > FEW and depth < (LENGTHY if batches * m * n <= LARGE else ENDLESS):
         return 1
     parts = PARTS[-1] if depth >= ENDLESS and batches * m * n <= FEW else MANY
     return min(depth // LEAST, ROOM // max(WORD * batches * m * n, 1), parts)

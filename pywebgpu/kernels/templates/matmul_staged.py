@@ -142,18 +142,19 @@ def _step(left: Side, right: Side, results: Sequence[Var], block: Block, build: 
     planes = block.depth // block.steps // block.slices
     first = build.let(LANE // block.of_slice * planes, build.fresh("first_plane")) if block.slices > 1 else None
 
-    def multiply_plane(plane: Expr) -> None:
-        for step in range(block.steps):
-            with build.scope():
-                a, b = left.take(plane, step), right.take(plane, step)
-                for number, result in enumerate(results):
-                    i, j = divmod(number, len(b))
-                    one = call(str(result.type), result.type, a[i // 4][i % 4])
-                    build.assign(result, call("fma", result.type, one, b[j], result))
+    def multiply_one(plane: Expr, step: Expr) -> None:
+        a, b = left.take(plane, step), right.take(plane, step)
+        for number, result in enumerate(results):
+            i, j = divmod(number, len(b))
+            one = call(str(result.type), result.type, a[i // 4][i % 4])
+            build.assign(result, call("fma", result.type, one, b[j], result))
 
-    if build.limits.unrolls and planes > 1:
-        with build.loop("plane", 0, planes) as plane:
-            multiply_plane(plane if first is None else first + plane)
+    if build.limits.unrolls:
+        with build.loop("plane", 0, planes) as plane, build.loop("step", 0, block.steps) as step:
+            multiply_one(plane if first is None else first + plane, step)
         return
     for at in range(planes):
-        multiply_plane(ir.Const(ir.U32, at) if first is None else first + at if at else first)
+        plane_at = ir.Const(ir.U32, at) if first is None else first + at if at else first
+        for number in range(block.steps):
+            with build.scope():
+                multiply_one(plane_at, ir.Const(ir.U32, number))

@@ -1,12 +1,12 @@
 """Losses of numbers, pairs, margins and distributions: apart from those of classes, by which language models train."""
 
 from collections.abc import Callable as _Callable
+from importlib import import_module as _import_module
 
 from pywebgpu.composites import distance as _distance
 from pywebgpu.composites import loss as _loss
 from pywebgpu.nn.functional import loss as _base
 from pywebgpu.tensor import create as _create
-from pywebgpu.tensor import numeric as _numeric
 from pywebgpu.tensor import tensor as _tensor
 from pywebgpu.tensor.apply import apply as _apply
 
@@ -117,6 +117,12 @@ def soft_margin_loss(
 # Vectors and pairs
 
 
+def pdist(input: _T, p: float = 2.0) -> _T:
+    """The p-norm of every row minus every later row, as a vector."""
+    found: _T = _import_module("pywebgpu.tensor.numeric").pdist(input, p)
+    return found
+
+
 def cosine_similarity(x1: _T, x2: _T, dim: int = 1, eps: float = 1e-8) -> _T:
     """x1 . x2 / (|x1| |x2|) along `dim`."""
     return _apply(_distance.cosine_similarity, x1, x2, dim, eps)
@@ -125,11 +131,6 @@ def cosine_similarity(x1: _T, x2: _T, dim: int = 1, eps: float = 1e-8) -> _T:
 def pairwise_distance(x1: _T, x2: _T, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> _T:
     """The p-norm of x1 - x2 along the last axis."""
     return _apply(_distance.pairwise_distance, x1, x2, p, eps, keepdim=keepdim)
-
-
-def pdist(input: _T, p: float = 2.0) -> _T:
-    """The p-norm of every row minus every later row, as a vector."""
-    return _numeric.pdist(input, p)
 
 
 def cosine_embedding_loss(
