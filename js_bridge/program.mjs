@@ -8,8 +8,8 @@ const THREADS = 2; // in which Dawn compiles outside of browsers
 // Until the main thread waits it cannot see which pipelines are done: each thread is given what should keep it busy for
 // so many milliseconds, and then so many pipelines at a time. What is left then, the main thread compiles as well.
 const [AHEAD, NEXT] = [240, 2];
-// Milliseconds of a pipeline, at least, and for each character of its text, as measured with a GPU's driver.
-const [LEAST, EACH, EACH_OF_MATRICES] = [60, 0.008, 0.02];
+// Milliseconds of any pipeline, and more for each character of its text, as measured with a GPU's driver.
+const [ANY, EACH, EACH_OF_MATRICES] = [60, 0.008, 0.02];
 const ALIGNED = 64; // words: where blocks of host numbers may begin
 const GROUPS = 32; // bind groups kept for a step
 const MATRICES = "chromium-experimental-subgroup-matrix";
@@ -116,7 +116,7 @@ export class Pipelines {
     const module = gpu.createShaderModule({ code: wgsl, label: name });
     const descriptor = { label: name, layout: this.layout(bindings).pipeline, compute: { module, entryPoint: "main" } };
     const each = needs.includes(MATRICES) ? EACH_OF_MATRICES : EACH;
-    const compiled = this.#create(descriptor, Math.max(LEAST, each * wgsl.length));
+    const compiled = this.#create(descriptor, ANY + each * wgsl.length);
     void gpu.popErrorScope().catch(() => null);
     try {
       const pipeline = await compiled;

@@ -15,6 +15,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 import pywebgpu as torch
+from playwright_tests.conftest import photograph
 from playwright_tests.steps import LOADED, STEPPED
 from tests import devices
 
@@ -95,6 +96,7 @@ def test_exported_gpt_trains_and_writes_without_python(page: Page, exporter: Mod
         page.get_by_role("button", name="Write").click()
         page.wait_for_function("document.querySelector('#sample').textContent.length > 40", timeout=STEPPED)
         expect(page.locator("#sample")).to_contain_text("The ")
+        photograph(page, "9-exported")
         page.locator("#prompt").fill("é")
         expect(page.get_by_role("button", name="Write")).to_be_enabled(timeout=STEPPED)
         page.get_by_role("button", name="Write").click()

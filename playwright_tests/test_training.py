@@ -63,6 +63,8 @@ def test_demo_trains_and_its_loss_falls(browser: Browser, page: Page, address: s
     expect(page.locator("#adapter")).to_contain_text("SwiftShader", ignore_case=True)
     expect(page.locator("#adapter")).to_contain_text("Python's memory")
     page.get_by_text("The model's source").click()
+    page.get_by_text("See inside").click()
+    expect(page.locator("#inside-drift svg")).to_be_visible(timeout=STEPPED)
     nobody_is_shut_out(page)
     press(page, "Reset")
     state(page, "idle", LOADED)

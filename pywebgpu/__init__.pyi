@@ -157,6 +157,7 @@ from pywebgpu.operators import segment_reduce as segment_reduce
 from pywebgpu.signal.windows import kaiser_window as kaiser_window
 from pywebgpu.sparse import sparse_coo_tensor as sparse_coo_tensor
 from pywebgpu.sparse import spmm as spmm
+from pywebgpu.sparse_rows import sparse_csr_tensor as sparse_csr_tensor
 from pywebgpu.special import polygamma as polygamma
 from pywebgpu.step_capture.free_number import Number
 from pywebgpu.step_capture.function import capture as capture

@@ -82,10 +82,10 @@ NAMES: dict[str, tuple[tuple[str, str], ...]] = {
             "uint5 uint6 uint7",
         ),
         (
-            "sparse tensors are coordinates and values here (torch.sparse_coo_tensor)",
+            "sparse tensors are coordinates (torch.sparse_coo_tensor) or rows (torch.sparse_csr_tensor) here",
             "ccol_indices_copy col_indices_copy crow_indices_copy dsmm hsmm hspmm indices_copy resize_as_sparse_ "
             "row_indices_copy saddmm smm sparse_bsc sparse_bsc_tensor sparse_bsr sparse_bsr_tensor "
-            "sparse_compressed_tensor sparse_csc sparse_csc_tensor sparse_csr_tensor sspaddmm values_copy",
+            "sparse_compressed_tensor sparse_csc sparse_csc_tensor sspaddmm values_copy",
         ),
         (
             "it is one of PyTorch's own kernels: use the function of torch.nn.functional",
@@ -137,11 +137,7 @@ NAMES: dict[str, tuple[tuple[str, str], ...]] = {
             "conv_tbc native_channel_shuffle",
         ),
         (
-            "it is not written yet: docs/conformance.md counts what is",
-            "pdist",
-        ),
-        (
-            "sparse tensors are coordinates and values here (torch.sparse_coo_tensor)",
+            "sparse tensors are coordinates (torch.sparse_coo_tensor) or rows (torch.sparse_csr_tensor) here",
             "sparse_support_notes",
         ),
     ),
@@ -277,7 +273,7 @@ NAMES: dict[str, tuple[tuple[str, str], ...]] = {
     ),
     "sparse": (
         (
-            "sparse tensors are coordinates and values here (torch.sparse_coo_tensor)",
+            "sparse tensors are coordinates (torch.sparse_coo_tensor) or rows (torch.sparse_csr_tensor) here",
             "SparseSemiStructuredTensor SparseSemiStructuredTensorCUSPARSELT SparseSemiStructuredTensorCUTLASS "
             "as_sparse_gradcheck check_sparse_tensor_invariants to_sparse_semi_structured",
         ),
@@ -312,14 +308,14 @@ NAMES: dict[str, tuple[tuple[str, str], ...]] = {
     "Tensor": (
         (
             "it is not written yet: torch.autograd.Function can add it",
-            "apply_ as_subclass const_data_ptr dim_order frexp gcd gcd_ grad_dtype histogram index "
-            "ipu lcm lcm_ map2_ map_ module_load mtia name nextafter nextafter_ nonzero_static record_stream "
+            "as_subclass const_data_ptr dim_order frexp gcd gcd_ grad_dtype histogram index "
+            "ipu lcm lcm_ map2_ module_load mtia name nextafter nextafter_ nonzero_static record_stream "
             "reinforce resize resize_as slice_inverse to_padded_tensor unsafe_split_with_sizes volatile xpu",
         ),
         (
-            "sparse tensors are coordinates and values here (torch.sparse_coo_tensor)",
-            "ccol_indices col_indices crow_indices resize_as_sparse_ row_indices smm sparse_mask sparse_resize_ "
-            "sparse_resize_and_clear_ sspaddmm to_sparse_bsc to_sparse_bsr to_sparse_csc to_sparse_csr",
+            "sparse tensors are coordinates (torch.sparse_coo_tensor) or rows (torch.sparse_csr_tensor) here",
+            "ccol_indices resize_as_sparse_ row_indices smm sparse_mask sparse_resize_ "
+            "sparse_resize_and_clear_ sspaddmm to_sparse_bsc to_sparse_bsr to_sparse_csc",
         ),
         (
             "models are not quantised here",

@@ -47,6 +47,7 @@ def install(device: str | None = None, program: str | None = None) -> None:
         devices.on_request(lambda: devices.set_default_device("cpu"))
     surface.__version__ = f"{VERSION}+pywebgpu.{surface.__version__.rpartition('.pywebgpu.')[2]}"
     sys.modules["torch"] = surface
+    surface.Tensor.__module__, surface.nn.Parameter.__module__ = "torch", "torch.nn.parameter"  # As they are printed.
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Finder())
 

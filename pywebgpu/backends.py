@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 
@@ -17,9 +20,26 @@ class Backend:
     def is_built(self) -> bool:
         return False
 
+    def version(self) -> None:
+        """There is none."""
+
+    @contextmanager
+    def flags(self, **switches: object) -> Iterator[None]:
+        """Other switches inside a `with` block."""
+        before = dict(self.__dict__)
+        self.__dict__.update(switches)
+        try:
+            yield
+        finally:
+            self.__dict__.update(before)
+
 
 cudnn = Backend(deterministic=True, benchmark=False, enabled=False, allow_tf32=False)
 cuda = Backend(matmul=Backend(allow_tf32=False, allow_fp16_reduced_precision_reduction=False))
+_attention = {"cudnn": False, "flash": False, "math": True, "mem_efficient": False}
+for _kind in _attention:
+    setattr(cuda, f"enable_{_kind}_sdp", partial(_attention.__setitem__, _kind))
+    setattr(cuda, f"{_kind}_sdp_enabled", partial(_attention.__getitem__, _kind))
 mps, mkl, mkldnn, openmp, xeon = Backend(), Backend(), Backend(), Backend(), Backend()
 
 

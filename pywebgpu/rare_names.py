@@ -14,6 +14,7 @@ _HOMES = {
     """,
     "pywebgpu.signal.windows": "kaiser_window",
     "pywebgpu.sparse": "sparse_coo_tensor spmm",
+    "pywebgpu.sparse_rows": "sparse_csr_tensor",
     "pywebgpu.special": "polygamma",
     "pywebgpu.tensor.bits": "frexp hash_tensor nextafter",
     "pywebgpu.tensor.complex_numbers": "complex imag polar real view_as_complex view_as_real",

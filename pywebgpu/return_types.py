@@ -41,6 +41,10 @@ class _Result(tuple[Any, ...]):
     def __new__(cls, *parts: object) -> "_Result":
         return tuple.__new__(cls, parts)
 
+    @classmethod
+    def _make(cls, parts: Iterable[Any]) -> "_Result":
+        return cls(*parts)
+
     def __repr__(self) -> str:
         parts = ",\n".join([f"{name}={part!r}" for name, part in zip(self._fields, self, strict=True)])
         return f"torch.return_types.{type(self).__name__}(\n{parts})"

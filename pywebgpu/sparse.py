@@ -6,6 +6,7 @@ Whatever is not here sees the dense tensor, which is made when something first a
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -65,6 +66,16 @@ class SparseTensor(Tensor):
         """Has a gradient flow to the values."""
         self._values().requires_grad_(requires_grad)
         return self
+
+    @property
+    def grad(self) -> Tensor | None:
+        """The gradient of the values, at their coordinates."""
+        found = self._values().grad
+        return None if found is None else self._like(found)
+
+    @grad.setter
+    def grad(self, value: Tensor | None) -> None:
+        self._values().grad = value._values() if isinstance(value, SparseTensor) else value
 
     def _indices(self) -> Tensor:
         return self.__dict__["_at"]  # type: ignore[no-any-return]
@@ -312,8 +323,12 @@ def to_sparse(
     tensor: Tensor, sparse_dim: int | None = None, *, layout: object = None, **options: object
 ) -> SparseTensor:
     """The elements that are not 0, whose coordinates are read."""
+    if layout == "torch.sparse_csr":
+        return import_module("pywebgpu.sparse_rows").to_sparse_csr(tensor)  # type: ignore[no-any-return]
     if layout not in (None, "torch.sparse_coo"):
-        raise NotImplementedError(f"layout {layout} is not here: coordinates and values are (torch.sparse_coo)")
+        raise NotImplementedError(
+            f"layout {layout} is not here: coordinates and values are (torch.sparse_coo), or rows (torch.sparse_csr)"
+        )
     count = tensor.ndim if sparse_dim is None else int(sparse_dim)
     mask = tensor != 0
     if count < tensor.ndim:
@@ -330,6 +345,8 @@ def mm(mat1: Tensor, mat2: Tensor, reduce: str | None = None) -> Tensor:
         return to_sparse(mm(mat1, mat2.to_dense()))
     if mat1.ndim != 2 or mat1.dense_dim() or mat1.shape[1] != mat2.shape[0]:
         raise ShapeError(f"mat1 and mat2 shapes cannot be multiplied ({tuple(mat1.shape)} and {tuple(mat2.shape)})")
+    if reduce is not None:
+        return import_module("pywebgpu.sparse_rows").reduced(mat1, mat2, reduce)  # type: ignore[no-any-return]
     rows, columns = mat1._indices()
     if mat2.ndim == 1:
         return mat2.new_zeros(mat1.shape[0]).index_add(0, rows, mat1._values() * mat2[columns])
@@ -410,6 +427,11 @@ def dense_dim(tensor: Tensor) -> int:
 def to_dense(tensor: Tensor, dtype: DType | None = None, *, masked_grad: bool | None = None) -> Tensor:
     """The tensor itself: it is dense."""
     return tensor if dtype is None else tensor.to(dtype)
+
+
+def sampled_addmm(*args: Any, **options: Any) -> SparseTensor:
+    """A product at the places of a sparse matrix alone: see sparse_rows.py."""
+    return import_module("pywebgpu.sparse_rows").sampled_addmm(*args, **options)  # type: ignore[no-any-return]
 
 
 __getattr__ = lazy.absent(__name__)

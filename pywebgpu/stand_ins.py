@@ -6,9 +6,11 @@ calling it, raises NotImplementedError. What is here under another name (torch.n
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import sys
 import types
+from collections.abc import Callable, Iterable
 from typing import Any, NoReturn
 
 from pywebgpu import backends
@@ -25,7 +27,7 @@ REASONS = {
     "futures": "nothing runs in other processes",
     "fx": "graphs are made by recording: torch.explain shows them",
     "hub": "download the source and weights of a model, and torch.load them",
-    "jit": "use torch.compile, or torch.save_program",
+    "jit": "programs run as Python: use torch.compile, or torch.save_program for files",
     "library": "an operator is a function of tensors: torch.autograd.Function gives it a gradient",
     "monitor": "use torch.profiler",
     "mps": 'the device is "webgpu"',
@@ -97,6 +99,13 @@ ANSWERS: dict[str, Any] = {
     "jit.ignore": lambda function=None, **options: function or (lambda inner: inner),
     "jit.unused": lambda function: function,
     "jit.export": lambda function: function,
+    # What they compile runs as Python here; only files of it are not there.
+    "jit.script": lambda obj, *args, **options: obj,
+    "jit.trace": lambda func, *args, **options: func,
+    "jit.freeze": lambda mod, *args, **options: mod,
+    "jit.optimize_for_inference": lambda mod, *args, **options: mod,
+    "jit.script_method": lambda fn: fn,
+    "jit.annotate": lambda the_type, the_value: the_value,
     "jit.script_if_tracing": lambda function: function,
     "compiler.is_compiling": lambda: False,
     "compiler.is_dynamo_compiling": lambda: False,
@@ -193,6 +202,9 @@ def _elsewhere(path: str, name: str) -> object:
     """What is here under another module: the nearest one above that has the name."""
     if path == "nn.modules.utils" and name in _TIMES:
         return _repeater(_TIMES[name])
+    if path == "autograd.profiler" and name in ("profile", "record_function"):
+        own = getattr(importlib.import_module("pywebgpu.profiler"), name)
+        return own if name == "record_function" else _older(own)
     if path.startswith("nn.parallel") and name == "DataParallel":
         return importlib.import_module("pywebgpu.nn").DataParallel
     places = [path.rsplit(".", n)[0] for n in range(1, path.count(".") + 1)] + [""]
@@ -209,6 +221,15 @@ def _elsewhere(path: str, name: str) -> object:
     return None
 
 
+def _older(profile: Callable[..., object]) -> object:
+    """torch.autograd.profiler.profile, which can be switched off and was told of devices."""
+
+    def made(enabled: bool = True, *, use_cuda: bool = False, use_device: object = None, **options: Any) -> object:
+        return profile(**options) if enabled else contextlib.nullcontext()
+
+    return made
+
+
 def _is_here(place: str) -> bool:
     try:
         importlib.import_module(f"pywebgpu.{place}".rstrip("."))
@@ -221,7 +242,7 @@ _TIMES = {"_single": 1, "_pair": 2, "_triple": 3, "_quadruple": 4}
 
 
 def _repeater(count: int) -> object:
-    def repeated(x: Any) -> tuple[Any, ...]:
-        return tuple(x) if hasattr(x, "__iter__") else (x,) * count
+    def repeated(x: object) -> tuple[object, ...]:
+        return tuple(x) if isinstance(x, Iterable) else (x,) * count
 
     return repeated

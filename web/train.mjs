@@ -115,6 +115,7 @@ export class TrainTab {
   // What the user does
 
   #go() {
+    if (this.#state === "starting") return;
     this.#complain("");
     if (this.#state === "training") {
       this.#tell({ do: "pause" });
@@ -318,7 +319,7 @@ export class TrainTab {
     const go = button("go");
     const isWanted = state === "loading" && this.#isWanted;
     go.textContent = isWanted ? "Cancel" : GO[state];
-    go.disabled = state === "starting";
+    go.ariaDisabled = String(state === "starting"); // and not disabled, which would lose the focus
     button("write").disabled = !has;
     button("further").hidden = state !== "done";
     button("reset").disabled = button("save").disabled = !isKept;

@@ -59,5 +59,6 @@ def _cast_tensors(value: Any, dtype: DType) -> Any:
     if isinstance(value, dict):
         return {name: _cast_tensors(item, dtype) for name, item in value.items()}
     if isinstance(value, list | tuple):
-        return type(value)(_cast_tensors(item, dtype) for item in value)
+        items = [_cast_tensors(item, dtype) for item in value]
+        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
     return value

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import reduce
+from math import prod
 
 from pywebgpu.compiler import packed_stores
 from pywebgpu.compiler.fusion_group import FusionGroup
@@ -48,11 +49,11 @@ class Fusion:
 
     def _join_small(self) -> None:
         """Kernels that would leave a device idle, one after the other, share one where their spaces agree."""
-        open_: dict[IterationSpace, FusionGroup] = {}
+        open_: dict[IterationSpace | int, FusionGroup] = {}
         for group in sorted(self.partition.groups.values(), key=lambda group: self._rank[id(group.nodes[0])]):
-            space = group.domain.space
-            if space is None or not self._is_small(group):
+            if not self._is_small(group):
                 continue
+            space = group.domain.space or prod(group.nodes[0].spec.shape)
             last = open_.get(space)
             if last is not None:
                 self._join(last, group)

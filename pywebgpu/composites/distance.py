@@ -2,7 +2,7 @@
 
 import warnings
 
-from pywebgpu.composites import arithmetic, precision, reduce
+from pywebgpu.composites import arithmetic, normalize, precision, reduce
 from pywebgpu.composites.loss import reduced
 from pywebgpu.errors import ShapeError
 from pywebgpu.ir.graph import Node
@@ -109,7 +109,7 @@ def hinge_embedding_loss(x: Node, target: Node, *, margin: float = 1.0, reductio
     """x where target is 1, max(0, margin - x) where it is -1."""
     none = arithmetic.like(x, 0)
     goal = arithmetic.broadcast_to(target, x.spec.shape)
-    apart = pointwise.relu(pointwise.sub(arithmetic.like(x, margin), x))
+    apart = normalize.at_least(pointwise.sub(arithmetic.like(x, margin), x), 0)
     is_one, is_minus = (arithmetic.binary(pointwise.eq, goal, v) for v in (1, -1))
     near, far = pointwise.where(is_minus, none, x), pointwise.where(is_one, none, apart)
     return reduced(pointwise.add(near, far), reduction)

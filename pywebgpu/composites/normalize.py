@@ -169,9 +169,9 @@ def local_response_norm(x: Node, size: int, alpha: float = 1e-4, beta: float = 0
 
 def normalize(x: Node, p: float = 2.0, dim: int | Sequence[int] = 1, eps: float = 1e-12) -> Node:
     """x over its p-norm along `dim`, which counts as `eps` at least."""
-    axes = axes_of(dim, len(x.spec.shape))
-    size = reduce.norm(x, p, axes, keepdim=True)
-    return arithmetic.div(x, at_least(size, eps))
+    axes, wide = axes_of(dim, len(x.spec.shape)), precision.upcast(x)
+    size = reduce.norm(wide, p, axes, keepdim=True)
+    return arithmetic.cast(arithmetic.div(wide, at_least(size, eps)), x.spec.dtype)
 
 
 def at_least(x: Node, low: float) -> Node:

@@ -24,6 +24,7 @@ from pywebgpu.shapes import Shape
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+SHORT = 4  # elements of an axis that are copied one by one
 HOT = 6  # runs after which a Program becomes one Python function: to make that takes as long as dozens of runs
 
 Function = Callable[..., Any]
@@ -115,6 +116,7 @@ def _calls(program: Program, steps: list[HostCall], constants: dict[int, Any] | 
         constants = {}
     else:
         steps = _without_growth([step for step in steps if step.slots[-1] not in constants], specs, program.outputs)
+        steps = _with_one_copy(steps, specs, program.outputs)
     owner = list(range(len(specs)))  # a view's memory is its owner's
     for step in steps:
         if _is_view(step):
@@ -169,6 +171,51 @@ def _without_growth(steps: list[HostCall], specs: list[Spec], outputs: Sequence[
         for step in steps
         if step.slots[-1] not in grown
     ]
+
+
+def _with_one_copy(steps: list[HostCall], specs: list[Spec], outputs: Sequence[int]) -> list[HostCall]:
+    """Where axes are merged, turned and merged again, and each time copied: turned first, then copied once.
+
+    specs: those of values that are turned are replaced.
+    """
+    made = {step.slots[-1]: step for step in steps}
+    readers = dict.fromkeys(range(len(specs)), 0)
+    for slot in (*outputs, *(slot for step in steps for slot in step.slots[:-1])):
+        readers[slot] += 1
+    dropped, turned = set(), {}
+    for last in steps:
+        turn = made.get(last.slots[0]) if last.op is movement.reshape else None
+        first = made.get(turn.slots[0]) if turn is not None and turn.op is movement.permute else None
+        if turn is None or first is None or first.op is not movement.reshape:
+            continue
+        if readers[first.slots[-1]] != 1 or readers[turn.slots[-1]] != 1 or first.slots[-1] in dropped:
+            continue
+        before = specs[first.slots[0]].shape
+        groups = _merged(before, specs[first.slots[-1]].shape)
+        if groups is not None:
+            order = tuple([axis for group in turn.attrs["order"] for axis in groups[group]])
+            dropped.add(first.slots[-1])
+            slot = turn.slots[-1]
+            turned[slot] = HostCall(movement.permute, {"order": order}, (first.slots[0], slot))
+            specs[slot] = Spec(tuple([before[axis] for axis in order]), specs[slot].dtype)
+    return [turned.get(step.slots[-1], step) for step in steps if step.slots[-1] not in dropped]
+
+
+def _merged(before: Shape, after: Shape) -> list[list[int]] | None:
+    """By axis of `after`, the axes of `before` that it is made of, where a reshape only merges neighbours."""
+    groups: list[list[int]] = []
+    axis = 0
+    for n in after:
+        group: list[int] = []
+        size = 1
+        while axis < len(before) and (size < n or (not group and before[axis] == n)):
+            group.append(axis)
+            size *= before[axis]
+            axis += 1
+        if size != n:
+            return None
+        groups.append(group)
+    return groups if axis == len(before) else None
 
 
 def _is_view(step: HostCall) -> bool:
@@ -246,11 +293,20 @@ class _Reshape:
     def __call__(self, a: NDArray[Any]) -> NDArray[Any]:
         if self._copies:
             out = self._room()
-            np.copyto(out.reshape(a.shape), a)
+            _copy(out.reshape(a.shape), a)
             return out
         out = a.reshape(self._shape)
         self._copies = not np.may_share_memory(out, a)
         return out
+
+
+def _copy(out: NDArray[Any], a: NDArray[Any]) -> None:
+    """By elements of a short last axis that lie apart: NumPy's innermost loop would be as short."""
+    if a.shape[-1] > SHORT or a.strides[-1] == a.itemsize:
+        np.copyto(out, a)
+    else:
+        for at in range(a.shape[-1]):
+            out[..., at] = a[..., at]
 
 
 def _rounded(function: Function) -> Function:

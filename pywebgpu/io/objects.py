@@ -44,7 +44,7 @@ class _Unpickler(pickle.Unpickler):
         path = f"{module}.{name}"
         match path:
             case "torch._utils._rebuild_tensor_v2" | "torch._utils._rebuild_tensor_v3" | "torch._utils._rebuild_tensor":
-                return lambda *given: self.builder.build(torchfile.record(*given))
+                return lambda *given: self.builder.tensor(torchfile.record(*given))  # Nobody keeps the record.
             case "torch._utils._rebuild_parameter":
                 return lambda data, wants, *rest: archive.parameter()(data, wants)
             case "torch.device":

@@ -21,6 +21,7 @@ from pywebgpu.io import pickled, strided
 from pywebgpu.io.pickled import StandIn
 from pywebgpu.io.pickled import TorchFileError as TorchFileError  # It is this format's, and told under this name.
 from pywebgpu.tensor import tensor
+from pywebgpu.tensor.size import Size
 
 if TYPE_CHECKING:
     from pywebgpu.tensor.factory_options import DeviceLike
@@ -305,10 +306,10 @@ def _keys(found: object = ()) -> list[Any]:
     return [pickled.check_key(item) for item in _items(found)]
 
 
-def _size(sizes: Any = ()) -> tuple[int, ...]:
+def _size(sizes: Any = ()) -> Size:
     if not all(is_size(n) for n in _items(sizes)):
         raise TorchFileError("the file has a torch.Size of what are no sizes")
-    return tuple(sizes)
+    return Size(sizes)
 
 
 def device(*parts: Any) -> str | devices.device:

@@ -254,14 +254,14 @@ class Builder:
         return None
 
     def word(self, node: Node, ats: Sequence[Coords]) -> Expr | None:
-        """The word in memory that some elements share, in this order; None where there is no such word."""
+        """A load of the word that some elements share, in this order; None where there is no such word."""
         source, found = access.below(node), [access.down(node, at) for at in ats]
         if None in found or not self.has_buffer(source) or self._read_format(source).per_word != len(ats):
             return None
         places = [self._in_word(one[1], len(ats)) for one in found if one]
         where = places[0][0]
         is_it = all(place == (where, constant(at)) for at, place in enumerate(places))
-        return self._word_at(self.buffer(source), where) if is_it else None
+        return self.buffer(source)[ir.Index(where)] if is_it else None
 
     def _word_at(self, array: ir.Array, where: Sym) -> Expr:
         word = self._find_known((id(array), where)) or self.let(array[ir.Index(where)])

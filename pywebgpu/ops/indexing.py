@@ -173,9 +173,11 @@ offset_slice: Structural = Structural(
 
 def slice_of_data(x: Node, starts: Shape, sizes: Shape, steps: Shape) -> Node:
     """A slice whose start is no part of the program, so that all batches of one size share one."""
-    axes = tuple(axis for axis, (n, size) in enumerate(zip(x.spec.shape, sizes, strict=True)) if size < n)
+    shape, dtype = x.spec
+    axes = tuple([axis for axis, size in enumerate(sizes) if size < shape[axis]])
     numbers = [host(starts[axis], dtypes.int32) for axis in axes]
-    return offset_slice(x, *numbers, axes=axes, sizes=sizes, steps=steps)
+    attrs = {"axes": axes, "sizes": sizes, "steps": steps}
+    return Node(offset_slice, (x, *numbers), attrs, Spec(sizes, dtype))  # A batch is made of many.
 
 
 def _stacked_specs(x: Spec, *starts: Spec, size: int) -> tuple[Spec, ...]:

@@ -53,11 +53,11 @@ def _parts(a: NDArray[Any], axes: Shape) -> list[NDArray[Any]]:
     return [a[(*before, slice(at, at + 1))] for at in range(size)]
 
 
-def _fold(name: str, join: str) -> Callable[..., NDArray[Any]]:
+def _fold(join: str) -> Callable[..., NDArray[Any]]:
     def reference(xp: ModuleType, a: NDArray[Any], axes: Shape) -> NDArray[Any]:
         first, *others = _parts(a, axes) or (None,)
         if first is None:
-            return getattr(xp, name)(a, axis=axes, keepdims=True)
+            return getattr(xp, join).reduce(a, axis=axes, keepdims=True)
         out = first.copy()
         for part in others:
             getattr(xp, join)(out, part, out=out)
@@ -66,7 +66,7 @@ def _fold(name: str, join: str) -> Callable[..., NDArray[Any]]:
     return reference
 
 
-_sum, _max, _min = _fold("sum", "add"), _fold("max", "maximum"), _fold("min", "minimum")
+_sum, _max, _min = _fold("add"), _fold("maximum"), _fold("minimum")
 
 
 def _arg(name: str, value: Callable[..., NDArray[Any]]) -> Callable[..., NDArray[Any]]:

@@ -137,8 +137,15 @@ def where(
     if bits is None or a.dtype != b.dtype or c.dtype != bool or c.size < 1024 or a.size + b.size <= c.size:
         return xp.where(c, a, b)
     chosen = xp.empty(c.shape, bits) if room is None else room().view(bits)
+    one, other = a.view(bits), b.view(bits)
+    if one.ndim == 0 and not one:
+        xp.subtract(c.view("i1"), 1, out=chosen)
+        xp.bitwise_and(chosen, other, out=chosen)
+        return chosen.view(a.dtype)
     xp.negative(c.view("i1"), out=chosen)
-    other = b.view(bits)
-    xp.bitwise_and(xp.bitwise_xor(a.view(bits), other), chosen, out=chosen)
+    if other.ndim == 0 and not other:
+        xp.bitwise_and(chosen, one, out=chosen)
+        return chosen.view(a.dtype)
+    xp.bitwise_and(xp.bitwise_xor(one, other), chosen, out=chosen)
     xp.bitwise_xor(chosen, other, out=chosen)
     return chosen.view(a.dtype)

@@ -276,6 +276,8 @@ def _with_saved(nodes: list[Node]) -> list[Node]:
 
 def _read_by(others: list[Node]) -> set[int]:
     """The ids of buffers that the pending work of other threads reads."""
+    if not others:
+        return set()
     data, _ = walk.leaves(walk.toposort(others))
     return {id(node.buffer) for node in data}
 

@@ -38,7 +38,7 @@ def _codes(waiting: list[Any]) -> Iterator[types.CodeType]:
                 named = [value.__globals__[name] for name in code.co_names if name in value.__globals__]
                 waiting += [code, *(cell.cell_contents for cell in cells), *named]
         elif isinstance(value, type):
-            if not value.__module__.startswith("pywebgpu."):
+            if value.__module__.partition(".")[0] not in ("pywebgpu", "torch"):
                 waiting += [one for one in vars(value).values() if isinstance(one, types.FunctionType)]
         elif not isinstance(value, types.ModuleType) and hasattr(value, "__dict__"):
             waiting.append(type(value))

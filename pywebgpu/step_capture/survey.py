@@ -359,7 +359,7 @@ def _origin_of(kind: type) -> str:
 
 def _origin_of_name(module: str) -> str:
     first = module.partition(".")[0]
-    return INTERNAL if first == "pywebgpu" else LIBRARY if first in LIBRARIES else USER
+    return INTERNAL if first in ("pywebgpu", "torch") else LIBRARY if first in LIBRARIES else USER
 
 
 def _is_opaque(kind: type) -> bool:

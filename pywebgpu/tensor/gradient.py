@@ -71,7 +71,7 @@ def grad(
             raise RuntimeError("One of the differentiated Tensors does not require grad")
     keep = create_graph if retain_graph is None else retain_graph
     with grad_mode.enable_grad():  # Else a leaf shows its value alone, at which no walk ends.
-        nodes = [t._node for t in wanted]
+        nodes = [_leaf(t)._node for t in wanted]
     with thread_state.span("backward", "backward"):
         found = walk.gradients(roots, seeds, nodes, accumulate=False, create_graph=create_graph, retain_graph=keep)
     results: list[Any] = []
@@ -82,9 +82,15 @@ def grad(
                 "allow_unused=True if this is the desired behavior."
             )
         if node is None and materialize_grads:
-            node = pointwise.full(0.0, tensor._node.spec)
-        results.append(None if node is None else tensor._new(node, tensor._storage.device))
+            node = pointwise.full(0.0, _leaf(tensor)._node.spec)
+        made = None if node is None else _leaf(tensor)._new(node, _leaf(tensor)._storage.device)
+        results.append(made if made is None or _leaf(tensor) is tensor else tensor._like(made))  # type: ignore[attr-defined]
     return tuple(results)
+
+
+def _leaf(tensor: TensorBase) -> TensorBase:
+    """What a gradient goes to: of a sparse tensor its values."""
+    return tensor._values() if hasattr(type(tensor), "_nnz") else tensor  # type: ignore[attr-defined]
 
 
 def _seeds(tensors: TensorBase | Sequence[TensorBase], given: Grads) -> tuple[list[Node], list[Node]]:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from pywebgpu.tensor.tensor import Tensor
     from pywebgpu.tensor.types import Index, Operand, Part
 
+_PLAIN = frozenset((int, type(None)))
 LEGACY_LENGTH = 32  # torch reads a shorter list that holds sequences as a tuple
 
 
@@ -250,15 +251,16 @@ def _row(item: int, axis: int, size: int) -> int:
 
 
 def _slice(found: Subscript, item: slice, size: int) -> None:
-    start, stop, step = (
-        part if part is None or isinstance(part, int) else _whole(part) for part in (item.start, item.stop, item.step)
-    )
+    start, stop, step = item.start, item.stop, item.step
+    if not (type(start) in _PLAIN and type(stop) in _PLAIN and type(step) in _PLAIN):
+        start, stop, step = (
+            part if part is None or isinstance(part, int) else _whole(part) for part in (start, stop, step)
+        )
     if step is not None and step <= 0:
         raise ValueError("slice step cannot be zero" if step == 0 else "step must be greater than zero")
-    start, stop, step = slice(start, stop, step).indices(size)
-    count = max(0, -((start - stop) // step))
-    found.select(min(start, size), count, step)
-    found.shape.append(count)
+    rows = range(size)[start:stop:step]
+    found.select(rows.start, len(rows), rows.step)
+    found.shape.append(len(rows))
 
 
 def _whole(part: object) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
 from pywebgpu.composites import arithmetic, reduce
@@ -132,6 +132,26 @@ class InplaceMethods(ContractionMethods):
     def _changes_history(self, src: TensorBase) -> bool:
         """Whether a copy from another view of the same elements is one for the gradient."""
         return thread_state.grad and src._history is not self._history and (self.requires_grad or src.requires_grad)
+
+    def apply_(self, callable: Callable[[Any], Any]) -> Self:
+        """callable(x) for each element x, in Python: on device cpu alone."""
+        return self._computed("apply_", map(callable, self._listed("apply_")))
+
+    def map_(self, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> Self:
+        """callable(x, y) for each element and that of another tensor, in Python: on device cpu alone."""
+        other: Any = tensor.expand(self.shape)
+        return self._computed("map_", map(callable, self._listed("map_"), other._listed("map_")))
+
+    def _listed(self, name: str) -> list[Any]:
+        if self._storage.device.name != "cpu":
+            raise TypeError(f"{name} is only implemented on CPU tensors")
+        return self.detach().reshape(-1).tolist()  # type: ignore[no-any-return]
+
+    def _computed(self, name: str, values: Iterable[object]) -> Self:
+        if self.requires_grad:
+            raise RuntimeError(f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}().")
+        made: Any = self.detach()
+        return self.copy_(made.new_tensor(list(values)).reshape(self.shape))
 
     def _fitted(self, value: Operand) -> Node:
         """A value as a node of this tensor's shape and dtype."""

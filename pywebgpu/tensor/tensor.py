@@ -120,7 +120,8 @@ class Tensor(GatherScatterMethods, SortingMethods, RandomMethods):
             "to_sparse", "to_dense", "coalesce", "indices", "values", "is_coalesced", "sparse_dim", "dense_dim"
         )
     )  # fmt: skip
-    to_sparse_coo = to_sparse
+    to_sparse_coo, to_sparse_csr = to_sparse, later("pywebgpu.sparse_rows", "to_sparse_csr")
+    crow_indices, col_indices = (later("pywebgpu.sparse_rows", name) for name in ("crow_indices", "col_indices"))
     cholesky, qr, svd = (later("pywebgpu.tensor.numeric", name) for name in ("cholesky", "qr", "svd"))
     cholesky_inverse, cholesky_solve = (later("pywebgpu.linalg", f"cholesky_{name}") for name in ("inverse", "solve"))
     __dlpack__, __dlpack_device__ = (later("pywebgpu.utils.dlpack", name) for name in ("capsule", "device_of"))

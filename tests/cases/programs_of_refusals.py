@@ -82,18 +82,15 @@ def one_of_several_views_is_not_written(torch, x, say):
 
 @program
 def what_an_optimizer_wrote_is_not_read_again(torch, x, say):
-    for kind in ("SGD", "Adam"):
-        model = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Tanh(), torch.nn.Linear(2, 1))
-        torch.nn.init.ones_(model[0].weight)
-        optimizer = getattr(torch.optim, kind)(model.parameters(), 0.1)
-        for late in (False, True):
-            y = model(torch.ones(1, 2)).sum()
-            y.backward(retain_graph=True)
-            if late:
-                z = model(torch.ones(1, 2)).sum()
-                z.backward()
-            optimizer.step()
-            attempt(say, y.backward)
+    model = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Linear(2, 1))
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    for late in (False, True):
+        y = model(torch.ones(1, 2)).sum()
+        y.backward(retain_graph=True)
+        if late:
+            model(torch.ones(1, 2)).sum().backward()
+        optimizer.step()
+        attempt(say, y.backward)
 
 
 @program

@@ -14,6 +14,8 @@ def results_have_names_and_print_them(torch, x, say):
     ):  # fmt: skip
         say(type(found).__name__, isinstance(found, tuple), len(found))
         say(repr(found)[: repr(found).index("tensor")], repr(found).count("=tensor("))
+    found = torch.func.vmap(lambda row: row.sort(descending=True))(x(2, 3))
+    say(type(found).__name__, found.values, found.indices)
     say(torch.linalg.eigh(m).eigenvalues, torch.linalg.svd(m).Vh, torch.return_types.sort.__name__)
 
 
@@ -90,3 +92,33 @@ def small_differences_of_modules_and_data(torch, x, say):
         c[0, 0] = x(2)
 
     attempt(say, wrong)
+
+
+@program
+def matrices_are_kept_by_rows(torch, x, say):
+    a = torch.tensor([[0.0, 1.0, 0.0], [2.0, 0.0, 3.0], [0.0, 0.0, 0.0]])
+    c = a.to_sparse_csr()
+    say(c.crow_indices(), c.col_indices(), c.values(), c.shape, str(c.layout), c.is_sparse, c.is_sparse_csr, c._nnz())
+    say(c.layout == torch.sparse_csr, a.is_sparse_csr, c.to_dense(), c @ x(3, 2), torch.mm(c, x(3, 2)), c.matmul(x(3)))
+    say(a.to_sparse(layout=torch.sparse_csr).values(), a.to_sparse().to_sparse_csr().col_indices(), (c * 2).to_dense())
+    d = torch.sparse_csr_tensor([0, 1, 3, 3], [1, 0, 2], [1.0, 2.0, 3.0], (3, 3))
+    say((d + c).to_dense(), c.t().to_dense(), c.abs().to_dense(), c.sum(), c.to_sparse().to_dense())
+    for reduce in ("sum", "mean", "amax", "amin"):
+        say(torch.sparse.mm(c, x(3, 2), reduce))
+    say(torch.sparse.sampled_addmm(c, x(3, 2), x(2, 3), beta=0.5, alpha=2.0).to_dense())
+    for call in (
+        lambda: torch.sparse_csr_tensor([0, 1], [1, 0], [1.0], (1, 2)), lambda: c.indices(), lambda: a.crow_indices(),
+        lambda: torch.sparse_csr_tensor([0, 1], [1], [1.0], (3, 2)), lambda: torch.sparse.mm(c, x(2, 2)),
+    ):  # fmt: skip
+        attempt(say, call)
+    w = x(3, 2).requires_grad_()
+    (c @ w).sum().backward()
+    say(w.grad)
+
+
+@program
+def elements_are_computed_in_python(torch, x, say):
+    say(torch.nn.functional.pdist(x(2, 3)))
+    a = x(2, 3).cpu()
+    say(a.apply_(lambda v: v * 2), a.map_(x(3).cpu(), lambda p, q: p - q), a)
+    attempt(say, lambda: x(2).cpu().requires_grad_().apply_(lambda v: v))

@@ -17,7 +17,7 @@ from typing import Any
 import torch as theirs
 
 import pywebgpu
-from tests.loops import characters, generative, images, sequences, small
+from tests.loops import characters, generative, images, sequences, small, workloads
 from tests.loops.start import Loop, Step
 
 LOOPS: tuple[Loop, ...] = (
@@ -86,7 +86,7 @@ def measure(loop: Loop, rounds: int = ROUNDS) -> Result:
         for at in (0, 1) if turn % 2 else (1, 0):
             timed(steps[at], times[at], losses[at], count)
     ours, torchs = (statistics.median(one[WARM_UP:]) for one in times)
-    length = min(20, len(losses[0]))
+    length = min(12, len(losses[0]))
     error, agrees = difference(loop, losses[0][:length], losses[1][:length])
     return Result(loop.name, ours, torchs, first, error, agrees)
 
@@ -105,13 +105,18 @@ def table(results: Sequence[Result]) -> str:
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests loops", description=__doc__)
     parser.add_argument("names", nargs="*", help="loops; all if none")
+    parser.add_argument("--workloads", action="store_true", help="instead: those of `python -m pywebgpu bench`")
+    parser.add_argument("--compiled", action="store_true", help="of workloads: ours captured by compile")
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     options = parser.parse_args(arguments)
     pywebgpu.set_default_device("cpu")
     theirs.set_num_threads(1)
     gc.collect()
     gc.freeze()  # Nobody imports both, so nobody's collections walk through PyTorch's objects and ours.
-    chosen = [loop for loop in LOOPS if not options.names or loop.name in options.names]
+    every = LOOPS
+    if options.workloads:
+        every = tuple(workloads.loop(name, compiled=options.compiled) for name in workloads.NAMES)
+    chosen = [loop for loop in every if not options.names or loop.name in options.names]
     results = []
     for loop in chosen:
         results.append(measure(loop, options.rounds))

@@ -67,16 +67,24 @@ def matrix_factorization(torch: Any) -> Step:
 
 
 def lbfgs(torch: Any) -> Step:
-    model, x = _mlp(torch, 1, 16, 1, activation="Tanh"), torch.linspace(-2, 2, 50).unsqueeze(1)
-    y, optimizer = torch.sin(2 * x), torch.optim.LBFGS(model.parameters(), lr=0.1, max_iter=5)
+    """A fit of ten steps, again and again."""
+    model, x, at = _mlp(torch, 1, 16, 1, activation="Tanh"), torch.linspace(-2, 2, 50).unsqueeze(1), [0]
+    y, optimizers = torch.sin(2 * x), [torch.optim.LBFGS(model.parameters(), lr=0.1, max_iter=5)]
 
     def closure() -> Any:
-        optimizer.zero_grad()
+        optimizers[0].zero_grad()
         loss = torch.nn.functional.mse_loss(model(x), y)
         loss.backward()
         return loss
 
-    return lambda: float(optimizer.step(closure).item())
+    def step() -> float:
+        at[0] += 1
+        if at[0] % 10 == 0:
+            fill(torch, model)
+            optimizers[0] = torch.optim.LBFGS(model.parameters(), lr=0.1, max_iter=5)
+        return float(optimizers[0].step(closure).item())
+
+    return step
 
 
 def pinn(torch: Any) -> Step:
@@ -191,7 +199,7 @@ def dqn(torch: Any) -> Step:
             state[0] = after if abs(after[2]) < 1 else [0.01, 0.02, 0.03, 0.04]
             if len(memory) >= 32:
                 break
-        batch = [memory[i] for i in source.integers(0, len(memory), 32)]
+        batch = [memory[i] for i in source.choice(len(memory), 32, replace=False)]
         states, actions, others, rewards = (torch.cat(part) for part in zip(*batch, strict=True))
         values = policy(states).gather(1, actions)
         with torch.no_grad():

@@ -35,6 +35,7 @@ def gradients(library: Any, given: Any, out: Any) -> list[Any]:
         return [None] * len(wanted)
     total: Any = 0
     for part in parts:
+        part = part.to_dense() if "sparse" in str(part.layout) else part
         weights = [0.25 + (number * 7 % 11) / 8 for number in range(part.numel())]
         shaped = part.detach().resolve_conj().new_tensor(weights).reshape(part.shape)
         weighed = (part * shaped).sum()

@@ -94,6 +94,8 @@ class Translator:
     def _tensor(self, value: torch.Tensor) -> Any:
         found = self._tensors.get(id(value))
         if found is None:
+            if value.layout is torch.sparse_csr and value.ndim == 2 and value.values().ndim == 1:
+                return self._rows(value)
             if value.dtype is torch.complex32 or value.layout is not torch.strided or value.is_quantized:
                 raise AbsentError(f"{value.dtype} tensors of {value.layout}")
             shown = self._shown(value)
@@ -119,6 +121,13 @@ class Translator:
             if value.is_contiguous() and value.numel() and not value._is_zerotensor():
                 self._memory.setdefault(value.untyped_storage().data_ptr(), (value.storage_offset(), found))
         return found
+
+    def _rows(self, value: torch.Tensor) -> Any:
+        """A sparse matrix by rows."""
+        given = [self.value(part.detach()) for part in (value.crow_indices(), value.col_indices(), value.values())]
+        found = self._tensors[id(value)] = pywebgpu.sparse_csr_tensor(*given, size=tuple(value.shape))
+        self._kept.append(value)
+        return found.requires_grad_() if value.requires_grad else found
 
     def _part(self, value: torch.Tensor) -> Any:
         """What is a part of a larger memory, of which it may be asked for the rest, or written to; else None."""

@@ -79,6 +79,7 @@ def limited(seconds: int) -> Iterator[None]:
 
 def array(tensor: Any) -> np.ndarray:
     plain = tensor.detach()
+    plain = plain.to_dense() if "sparse" in str(plain.layout) else plain
     if isinstance(plain, torch.Tensor) and plain._is_zerotensor():
         plain = torch.zeros(plain.shape, dtype=plain.dtype)
     plain = plain.float() if str(plain.dtype) == "torch.bfloat16" else plain
@@ -94,7 +95,8 @@ def same(
         raise Difference(f"{what}: {len(ours)} values for {len(theirs)}")
     for number, (one, other) in enumerate(zip(ours, theirs, strict=True)):
         place = what if len(theirs) == 1 else f"{what} {number}"
-        if isinstance(other, torch.Tensor) and other.layout is torch.sparse_coo and getattr(one, "is_sparse", False):
+        kinds = {torch.sparse_coo: "is_sparse", torch.sparse_csr: "is_sparse_csr"}
+        if isinstance(other, torch.Tensor) and getattr(one, kinds.get(other.layout, ""), False):
             one, other = one.to_dense(), other.to_dense()
         if isinstance(other, torch.Tensor) and other.layout is not torch.strided:
             raise AbsentError(f"tensors of {other.layout}")

@@ -89,6 +89,7 @@ NAMED: dict[str, Callable[[Any, Any], object]] = {
     "frexp": lambda torch, x: torch.frexp(x),
     "histogram": lambda torch, x: (torch.histogram(x, 3), torch.histogram(x)),
     "slogdet": lambda torch, x: torch.linalg.slogdet(x[:, :2]),
+    "pdist": lambda torch, x: torch.nn.functional.pdist(x.t()),
     "is one": lambda torch, x: isinstance(x.max(0), torch.return_types.max),
 }
 

@@ -66,6 +66,8 @@ torch.save({"net": net, "x": x}, "net.pt")
 for where in (None, "cpu", lambda storage, location: storage):
     read = torch.load("net.pt", map_location=where, weights_only=False)
     print(where is None and next(read["net"].parameters()).device == a.device, read["x"].device)
+with torch.backends.cudnn.flags(enabled=False), torch.autograd.profiler.record_function("two"):
+    print(type(x), type(next(net.parameters())), torch.backends.cudnn.version() or 0)
 # What saves nothing can be gone through twice.
 h = torch.ones(2, requires_grad=True)
 moved = h.to(device)
@@ -161,13 +163,14 @@ def test_what_is_not_there_says_why_when_it_is_used() -> None:
     code = """
 import pywebgpu as torch
 assert not torch.distributed.is_available()
-for use in (torch.distributed.init_process_group, torch.fx.symbolic_trace, torch.jit.script):
+for use in (torch.distributed.init_process_group, torch.fx.symbolic_trace, torch.jit.fork):
     try:
         use("x")
     except NotImplementedError as error:
         assert "is not here: " in str(error), error
     else:
         raise AssertionError(use)
+assert torch.jit.script(len) is len
 assert not isinstance(3, torch.fx.Node)
 assert not hasattr(torch, "no_such_name") and not hasattr(torch.nn, "no_such_name")
 """

@@ -74,6 +74,7 @@ LAYERS = (
         "run",
         "signal",
         "stand_ins",
+        "sparse_rows",
         "utils",
         *NAMES,
     },

@@ -188,6 +188,12 @@ def test_rows_that_end_early_are_stored_in_vectors() -> None:
     assert "b2: array<vec4<f32>>" in kernel.wgsl
 
 
+def test_a_step_of_k_is_written_once_where_drivers_write_it_out() -> None:
+    target = replace(H200, limits=replace(H200.limits, unrolls=True), tuning=Always(SLICED.launch))
+    (kernel,) = compiled(leaf(64, 64) @ leaf(64, 48), target=target).kernels
+    assert kernel.wgsl.count("= fma(") == SLICED.high * SLICED.wide // 4
+
+
 def test_an_epilogue_computes_neighbours_as_vectors() -> None:
     x = leaf(64, 64)
     (kernel,) = compiled(

@@ -609,3 +609,10 @@ def test_without_fusion_every_node_has_a_kernel(monkeypatch: pytest.MonkeyPatch)
     for module in (inlining, fusion):
         monkeypatch.setattr(module, "settings", replace(settings, fuse=False))
     assert dispatches((leaf(8, 8).sin().exp() + 1).softmax(1)) > 4
+
+
+def test_small_values_that_have_nothing_in_common_share_a_kernel() -> None:
+    """As the steps that each batch norm counts, in place."""
+    counts = [leaf(1, dtype=torch.int64) for _ in range(3)]
+    program = only(lambda: [count.add_(1) for count in counts])
+    assert (len(program.steps), len(program.written)) == (1, 3)

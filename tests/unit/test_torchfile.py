@@ -19,6 +19,7 @@ import torch
 from pywebgpu import dtypes
 from pywebgpu.io import safetensors, state, torchfile
 from pywebgpu.tensor import tensor
+from pywebgpu.tensor.size import Size
 
 FORMATS = {"archive": True, "stream": False}
 
@@ -43,7 +44,7 @@ def assert_same(found: Any, expected: Any) -> None:
         for key in expected:
             assert_same(found[key], expected[key])
     elif isinstance(expected, list | tuple):
-        assert type(found) is (tuple if isinstance(expected, torch.Size) else type(expected))
+        assert type(found) is (Size if isinstance(expected, torch.Size) else type(expected))
         assert len(found) == len(expected)
         for one, other in zip(found, expected, strict=True):
             assert_same(one, other)

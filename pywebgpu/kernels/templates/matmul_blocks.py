@@ -42,6 +42,7 @@ STORED = ("float32", "float16", "bfloat16")  # whose operands may be
 PARTS = (2, 3, 4, 6, 8, 11, 12, 16, 24, 32, 48, 64)  # of k, that workgroups share: at most
 MANY, ENDLESS, FEW = 16, 1 << 14, 1 << 18  # so many, but where k has more steps for fewer results: convolutions
 SPAN = 64  # what the steps of a part are a multiple of: the depth of every block divides it
+LARGE, LENGTHY = 1 << 20, 1 << 12  # results whose blocks fill no large device, and what k then has to be worth parts
 LEAST = 64  # steps of a part, at least
 ROOM = 64 << 20  # bytes of all parts
 LOWEST = 8  # rows and columns, at least: most of a block would be for nothing
@@ -50,18 +51,19 @@ WIDTH = 132  # cores, where they are not known, as Dawn tells none: too many cos
 RATES = {
     (128, 128, 16, 1): 0.82, (128, 128, 8, 1): 0.70, (64, 128, 8, 1): 0.74, (128, 64, 8, 1): 0.75, (64, 64, 8, 1): 0.65,
     (64, 64, 4, 1): 0.59, (32, 128, 8, 1): 0.52, (32, 64, 4, 1): 0.53, (32, 32, 4, 1): 0.25,
-    (128, 96, 8, 2): 0.72, (64, 192, 8, 2): 0.68, (64, 96, 8, 2): 0.60, (96, 64, 12, 2): 0.65, (96, 64, 12, 4): 0.61,
+    (128, 96, 8, 2): 0.72, (64, 192, 8, 2): 0.68, (64, 96, 8, 2): 0.60, (96, 64, 12, 2): 0.61, (96, 64, 12, 4): 0.58,
     (64, 144, 8, 2): 0.55, (64, 48, 8, 8): 0.545, (64, 48, 8, 4): 0.50,
 }  # fmt: skip
-LAYOUTS = {"tn": 1.0, "tt": 0.93, "nn": 0.99, "nt": 0.85}  # of that, where operands lie so
+LAYOUTS = {"tn": 1.0, "tt": 0.93, "nn": 0.99, "nt": 0.9}  # of that, where operands lie so
+TURNED = 0.925  # of that, by blocks with slices where both operands are turned on their way
 UNALIGNED = 0.8  # of that, by blocks without slices where an operand is loaded along k number by number
 # The same of matrices, by rows and columns.
 OF_MATRICES = {(128, 128): 4.6, (128, 64): 3.6, (64, 128): 3.4, (64, 64): 2.6, (32, 128): 2.2, (32, 64): 1.9}
 LAST = 0.87  # rounds of workgroups that the last one takes longer than its share
 EMPTY = 44  # steps of k that take as long as all else that a workgroup does
-FILLING = 136  # invocations that keep a core busy
+FILLING = 190  # invocations that keep a core busy
 JOIN = 17.0  # multiplications of a core that take as long as moving an element of a part, where all cores do
-PASS = 1_000_000  # the same for one more dispatch
+PASS = 2_000_000  # the same for one more dispatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +210,7 @@ def _most(problem: Problem) -> int:
     Gradients of weights have none where they fill a device: beside most of them a bias's is summed up, in one kernel.
     """
     batches, m, n, depth = problem.sizes
-    if problem.layout == "tn" and batches * m * n > FEW and depth < ENDLESS:
+    if problem.layout == "tn" and batches * m * n > FEW and depth < (LENGTHY if batches * m * n <= LARGE else ENDLESS):
         return 1
     parts = PARTS[-1] if depth >= ENDLESS and batches * m * n <= FEW else MANY
     return min(depth // LEAST, ROOM // max(WORD * batches * m * n, 1), parts)
@@ -242,7 +244,7 @@ def time(block: Any, problem: Problem, cores: int) -> float:
     batches, m, n, depth = problem.sizes
     if isinstance(block, Block):
         rate, threads = RATES[block.rows, block.columns, block.high, block.slices], block.lanes
-        rate *= LAYOUTS[problem.layout]
+        rate *= LAYOUTS[problem.layout] * (TURNED if problem.layout == "nt" and block.slices > 1 else 1.0)
         if depth % 4 and problem.layout != "tn" and block.slices == 1:
             rate *= UNALIGNED
     else:

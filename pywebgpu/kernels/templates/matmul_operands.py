@@ -156,11 +156,11 @@ class Side:
             return self.tile.in_plane(fourth, ir.Const(ir.U32, i), four)
         return self.tile.in_plane(fourth // 2, fourth % 2 * 4 + i, four)
 
-    def take(self, plane: Expr, step: int) -> list[Var]:
+    def take(self, plane: Expr, step: Expr) -> list[Var]:
         """The invocation's fours of the tile at a step of k: of which four steps, and which of these."""
         build = self._build
         places = [self.lane + at * self.lanes if at else self.lane for at in range(self.each // 4)]
-        return [build.let(self.tile.in_plane(plane, ir.Const(ir.U32, step), place)) for place in places]
+        return [build.let(self.tile.in_plane(plane, step, place)) for place in places]
 
     def own_four(self, at: int) -> tuple[list[Sym], list[list[Expr]]]:
         """The rows (columns) of one of the invocation's fours, and for each what has to hold for it to be there."""

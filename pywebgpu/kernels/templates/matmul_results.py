@@ -17,16 +17,14 @@ from pywebgpu.kernels.templates.matmul_kernel import FULL, anchor_of
 from pywebgpu.kernels.templates.matmul_operands import Side
 from pywebgpu.symbolic import Sym, flatten
 
-JOIN_WRITTEN = 192
-IN_REGISTERS = False
 WRITTEN = 256  # results times nodes of an epilogue that are written out one by one
+JOINED = 192  # the same where slices join them
 
 
 class Sums:
     """Sums of an operand's rows (columns) over k, made of its tiles by the first workgroup along the other operand.
 
-    Invocations have a four each, and a share of a tile's steps. Where registers are scarce, because k is in slices,
-    they add up in the memory in which these meet in the end.
+    Invocations have a four each, and a share of a tile's steps.
     """
 
     def __init__(self, side: Side, other: Side, block: Block, build: Builder) -> None:
@@ -37,14 +35,7 @@ class Sums:
             self._adding.append(groups * side.fours > LANE)
         self._group = build.let(LANE // side.fours, f"group_{side.letter}")
         self._four = build.let(LANE % side.fours, f"own_four_{side.letter}")
-        self._total: Expr
-        if block.slices > 1 and not IN_REGISTERS:
-            shared = build.workgroup_array("slices", side.kind, block.of_slice, block.slices, block.meeting)
-            plane = ir.Const(ir.U32, 0 if side.letter == "m" else 1)
-            self._total = shared.in_plane(plane, LANE // block.of_slice, LANE % block.of_slice)
-            build.assign(self._total, construct(side.kind))
-        else:
-            self._total = build.var(construct(side.kind), f"sum_{side.letter}")
+        self._total = build.var(construct(side.kind), f"sum_{side.letter}")
 
     def add(self) -> None:
         """What a tile has."""
@@ -125,7 +116,7 @@ def join_slices(
                 build.assign(totals[-1], shared.in_plane(mine % block.meeting, ir.Const(ir.U32, other), own), "+=")
     levels = work.domain.levels
     computed = [node for node in work.nodes if levels[id(node)] == FULL and not isinstance(node.op, Movement)]
-    if len(computed) * 4 * len(totals) > JOIN_WRITTEN:
+    if len(computed) * 4 * len(totals) > JOINED:
         many = build.local_array("totals", totals)
         with build.loop("at", 0, len(totals)) as each:
             number = build.let(mine + each * slices, "number")

@@ -169,7 +169,7 @@ class _Side:
                 build.assign(coming, construct(EIGHT))
             with build.if_(*guard, *(inside[0] if same else ())):
                 words = [self._word(list(zip(rows, ks, inside, strict=True))[at : at + 2], same) for at in (0, 2, 4, 6)]
-                build.assign(coming, construct(EIGHT, *words))
+                build.assign(coming, build.let(construct(EIGHT, *words)))
 
     def put(self) -> None:
         """Stores what was fetched into the tile."""

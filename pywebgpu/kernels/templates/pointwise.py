@@ -17,6 +17,7 @@ from pywebgpu.kernels.template import REPEAT_COST, Computation, Domain, Template
 from pywebgpu.ops import indexing
 from pywebgpu.symbolic import Sym, variable
 
+SMALL = 64  # elements, such as the steps that each batch norm counts: a dispatch takes longer than they do
 LARGE = 1 << 16  # elements from which memory takes longer than all else: vectors are longer texts
 WRITTEN = 128  # nodes times neighbours, at most: each is written out, and a translator takes its time
 PARTS = 4  # joined, at most, where neighbours are loaded at a time: each of them is looked for in every part
@@ -51,6 +52,9 @@ class PointwiseTemplate(Template):
     def is_whole(self, nodes: Sequence[Node]) -> bool:
         """Not where a cut left nodes of rows and of elements together, without the reduction that joined them."""
         return len({prod(node.spec.shape) for node in nodes}) == 1
+
+    def is_small(self, work: Computation, escapes: Callable[[Node], bool], target: Target) -> bool:
+        return 0 < prod(work.nodes[0].spec.shape) <= SMALL
 
     def written_at(self, work: Computation, result: Node, escapes: Callable[[Node], bool]) -> Sym:
         return variable("i", prod(result.spec.shape))

@@ -21,7 +21,7 @@ _NAMES = {
     "margins": (
         "cosine_embedding_loss cosine_similarity gaussian_nll_loss hinge_embedding_loss huber_loss kl_div l1_loss "
         "margin_ranking_loss mse_loss multi_margin_loss multilabel_soft_margin_loss pairwise_distance poisson_nll_loss "
-        "smooth_l1_loss soft_margin_loss triplet_margin_loss triplet_margin_with_distance_loss"
+        "smooth_l1_loss soft_margin_loss triplet_margin_loss triplet_margin_with_distance_loss pdist"
     ),
     "rows": (
         "batch_norm bilinear embedding group_norm instance_norm layer_norm linear local_response_norm "

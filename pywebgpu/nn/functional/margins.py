@@ -1,6 +1,7 @@
 """Losses of numbers, pairs, margins and distributions: apart from those of classes, by which language models train."""
 
 from collections.abc import Callable as _Callable
+from importlib import import_module as _import_module
 
 from pywebgpu.composites import distance as _distance
 from pywebgpu.composites import loss as _loss
@@ -114,6 +115,12 @@ def soft_margin_loss(
 
 
 # Vectors and pairs
+
+
+def pdist(input: _T, p: float = 2.0) -> _T:
+    """The p-norm of every row minus every later row, as a vector."""
+    found: _T = _import_module("pywebgpu.tensor.numeric").pdist(input, p)
+    return found
 
 
 def cosine_similarity(x1: _T, x2: _T, dim: int = 1, eps: float = 1e-8) -> _T:

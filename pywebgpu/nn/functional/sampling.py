@@ -44,16 +44,28 @@ def grid_sample(
     if mode != "bicubic":
         points = [_held(p, n, padding_mode, corners=corners) for p, n in zip(points, sizes, strict=True)]
     taps = [_taps(point, mode) for point in points]  # of each axis: positions and weights
-    total: _Any = None
+    rows, weights = [], []
     for chosen in _product(taps):
         positions = [position for position, _ in chosen]
         if mode == "bicubic":
             positions = [_held(p, n, padding_mode, corners=corners) for p, n in zip(positions, sizes, strict=True)]
-        value = _at(input, positions, sizes)
-        for _, weight in chosen:
-            value = value * weight.unsqueeze(1)
-        total = value if total is None else total + value
-    found: _T = total.reshape(*input.shape[:2], *out)
+        row, inside = _row(positions, sizes)
+        rows.append(row)
+        weights.append(_prod((weight for _, weight in chosen), start=inside.to(input.dtype)))
+    total = _pixels(input, _functions.stack(rows)).mul(_functions.stack(weights).unsqueeze(-1)).sum(0)
+    found: _T = total.transpose(1, 2).reshape(*input.shape[:2], *out)
+    return found
+
+
+def _pixels(input: _T, rows: _T) -> _T:
+    """The channels of some pixels of each picture. Shapes: input (n, c, ...), rows (taps, n, points) -> (.., c).
+
+    They are read as rows of one matrix, so that the gradient puts each pixel's channels in order once, together.
+    """
+    n, channels = input.shape[:2]
+    matrix = input.reshape(n, channels, -1).transpose(1, 2).reshape(-1, channels)
+    first = _create.arange(n, device=str(input.device)).unsqueeze(-1) * _prod(input.shape[2:])
+    found: _T = matrix[(rows + first).reshape(-1)].reshape(*rows.shape, channels)
     return found
 
 
@@ -79,7 +91,7 @@ def _held(x: _T, n: int, padding_mode: str, *, corners: bool) -> _T:
         flips = (away / span).floor().detach()
         rest = away - flips * span
         x = _functions.where(flips.remainder(2) == 0, rest, span - rest) + low
-    return x.clamp(0, n - 1)
+    return _functions.where((x > 0) & (x < n - 1), x, x.detach().clamp(0, n - 1))  # No gradient at the ends.
 
 
 def _taps(x: _T, mode: str) -> list[tuple[_Any, _Any]]:
@@ -95,8 +107,8 @@ def _taps(x: _T, mode: str) -> list[tuple[_Any, _Any]]:
     return [(low - 1, far[0]), (low, near[0]), (low + 1, near[1]), (low + 2, far[1])]
 
 
-def _at(input: _T, positions: list[_T], sizes: list[int]) -> _T:
-    """The elements at whole positions, 0 outside."""
+def _row(positions: list[_T], sizes: list[int]) -> tuple[_T, _T]:
+    """The numbers of the pixels at whole positions, and which are inside: what is outside counts as 0."""
     inside: _Any = None
     index: _Any = None
     for position, n in zip(positions, sizes, strict=True):
@@ -104,10 +116,7 @@ def _at(input: _T, positions: list[_T], sizes: list[int]) -> _T:
         inside = here if inside is None else inside & here
         line = position.clamp(0, n - 1).round().long()
         index = line if index is None else index * n + line
-    rows = input.reshape(*input.shape[:2], -1)
-    found = rows.gather(2, index.unsqueeze(1).expand(-1, input.shape[1], -1))
-    seen: _T = found * inside.unsqueeze(1).to(found.dtype)
-    return seen
+    return index, inside
 
 
 def affine_grid(theta: _T, size: _Sequence[int], align_corners: bool | None = None) -> _T:

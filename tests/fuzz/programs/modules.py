@@ -229,7 +229,7 @@ def step(x):
         return m(x)
 """
 TRAIN = """
-w = param(1)
+w = param(2)  # None is near 0: such a column, once normalized, would be rounding alone.
 opt = optim.SGD([w], lr=0.1, momentum=0.9)
 def step(x):
     opt.zero_grad()
