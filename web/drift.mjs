@@ -1,7 +1,7 @@
 /** Where a model has its characters: their embeddings along the two directions in which they differ most, as they drift. */
 
-const MOST = 12; // looks that a trail is made of; then every other one goes
-const ROUNDS = 8; // of the power iteration; each look begins where the last one ended
+const MOST = 9; // looks that a trail is made of; then every other one goes
+const ROUNDS = 4; // of the power iteration; each look begins where the last one ended
 const [HEIGHT, EDGE] = [340, 20];
 /** Characters of a kind look alike. @type {[string, RegExp][]} */
 const KINDS = [["vowels", /^[aeiou]$/], ["consonants", /^\p{Ll}$/u], ["capitals", /^\p{Lu}$/u], ["the rest", /./su]];
@@ -41,9 +41,10 @@ export class Drift {
       this.#directions.forEach((direction, which) => {
         const next = new Float64Array(width);
         for (const rows of this.#seen) {
-          along(rows, direction).forEach((share, row) => {
-            for (let at = 0; at < width; at++) next[at] += share * rows[row * width + at];
-          });
+          const shares = along(rows, direction);
+          for (let row = 0; row < shares.length; row++) {
+            for (let at = 0; at < width; at++) next[at] += shares[row] * rows[row * width + at];
+          }
         }
         if (which) {
           const [first] = this.#directions;
@@ -70,8 +71,13 @@ const dot = (a, b) => a.reduce((sum, value, at) => sum + value * b[at], 0);
 
 /** How far each row lies in a direction. @param {Float64Array} rows @param {Float64Array} direction */
 function along(rows, direction) {
-  const found = new Float64Array(rows.length / direction.length);
-  rows.forEach((value, at) => (found[Math.floor(at / direction.length)] += value * direction[at % direction.length]));
+  const width = direction.length;
+  const found = new Float64Array(rows.length / width);
+  for (let row = 0; row < found.length; row++) {
+    let sum = 0;
+    for (let at = 0; at < width; at++) sum += rows[row * width + at] * direction[at];
+    found[row] = sum;
+  }
   return found;
 }
 
@@ -98,10 +104,15 @@ function picture(names, kinds, trails, width) {
 /** The three pairs that lie closest, in words. @param {string[]} names @param {Float64Array[][]} trails */
 function nearest(names, trails) {
   const [across, down] = trails[trails.length - 1];
-  const pairs = names.flatMap((a, i) =>
-    names.slice(0, i).map((b, j) => ({ pair: `${b} and ${a}`, far: Math.hypot(across[i] - across[j], down[i] - down[j]) })),
-  );
-  const words = pairs.sort((a, b) => a.far - b.far).slice(0, 3).map(({ pair }) => pair);
+  /** @type {[number, number, number][]} distances, and whose */
+  let closest = [];
+  for (let i = 0; i < names.length; i++) {
+    for (let j = 0; j < i; j++) {
+      const far = Math.hypot(across[i] - across[j], down[i] - down[j]);
+      if (closest.length < 3 || far < closest[2][0]) closest = [...closest, /** @type {[number, number, number]} */ ([far, j, i])].sort(([a], [b]) => a - b).slice(0, 3);
+    }
+  }
+  const words = closest.map(([, a, b]) => `${names[a]} and ${names[b]}`);
   return `closest are ${words.join(", ").replace(/[&<"]/g, (one) => `&#${one.charCodeAt(0)};`)}`;
 }
 
