@@ -16,6 +16,7 @@ import { Stamps, Watch } from "./timing.mjs";
 
 const BUDGET = 2 ** 30;
 const LOSS_MS = 100; // a device that goes fails its reads first, and then says that it goes
+const TURN_MS = 100; // what else waits in the event loop has a turn so often, though reads wait outside of it
 const LIMITS = /** @type {const} */ ([
   "maxStorageBuffersPerShaderStage",
   "maxStorageBufferBindingSize",
@@ -30,6 +31,7 @@ const FEATURES = /** @type {GPUFeatureName[]} */ (["shader-f16", "subgroups", "t
 
 /**
  * @typedef {import("./pool.mjs").Chunk} Chunk
+ * @typedef {import("./reader.mjs").Reading} Reading
  * @typedef {{ host: "node" | "browser", name: string, vendor: string, architecture: string, isFallback: boolean,
  *   limits: Record<string, number>, features: string[], subgroupSizes: [number, number],
  *   matrices: [string, string, number, number, number][] }} Info
@@ -46,6 +48,7 @@ export class Bridge {
   /** @type {BridgeError | null} */
   #lost = null;
   #serial = 0;
+  #turned = 0; // when the event loop had its last turn
   /** @type {(Stamps | Watch | null)[] | null} of the runs since `time`, in their order */
   #timed = null;
 
@@ -56,7 +59,9 @@ export class Bridge {
     if (!adapter) throw new BridgeError("absent", "WebGPU finds no adapter");
     const requiredLimits = Object.fromEntries(LIMITS.map((name) => [name, adapter.limits[name]]));
     const requiredFeatures = FEATURES.filter((name) => adapter.features.has(name));
-    return new Bridge(await adapter.requestDevice({ requiredLimits, requiredFeatures }), adapter.info);
+    const bridge = new Bridge(await adapter.requestDevice({ requiredLimits, requiredFeatures }), adapter.info);
+    bridge.pipelines.startHelper = /** @type {any} */ (gpu).helperFor?.(adapter.info) ?? null;
+    return bridge;
   }
 
   /** @param {GPUDevice} gpu @param {GPUAdapterInfo} adapter */
@@ -172,6 +177,26 @@ export class Bridge {
     return new Promise((resolve, reject) => {
       this.#calls.inOrder(() => void this.#read(id, bytes, use, offset).then(resolve, reject));
     });
+  }
+
+  /**
+   * As read. Where the host can wait without a turn of its event loop, had one not long ago, and need not wait long,
+   * what `use` gives is here when this returns.
+   * @template T
+   * @param {number} id @param {number} bytes @param {(bytes: Uint8Array) => T} use
+   * @returns {T | Promise<T>}
+   */
+  readNow(id, bytes, use) {
+    const { waitUntil } = /** @type {any} */ (globalThis.navigator?.gpu ?? {});
+    const note = () => (this.#turned = performance.now());
+    if (!waitUntil || !this.#calls.isEmpty || performance.now() - this.#turned > TURN_MS) {
+      return this.read(id, bytes, use).finally(note);
+    }
+    const reading = this.#reading(id, bytes, 0);
+    if (reading && !reading.arrives(waitUntil, TURN_MS)) return this.#finished(reading, use).finally(note);
+    const found = reading ? reading.take(use) : use(new Uint8Array());
+    this.check();
+    return found;
   }
 
   /** A buffer of the device; every one is made here and ended by `destroy`. @param {number} size @param {GPUBufferUsageFlags} usage @returns {Chunk} */
@@ -325,7 +350,6 @@ export class Bridge {
       const groups = program.bind(numbers);
       if (wire.steps.length) this.#submit(program, written, groups, stamps);
       this.#timed?.push(stamps ?? new Watch(this.gpu, start));
-      this.reader.startForeseen();
       return null;
     } catch (error) {
       return as("device", error);
@@ -334,31 +358,42 @@ export class Bridge {
 
   /** @param {Loaded} program @param {Chunk[]} outputs @param {GPUBindGroup[]} groups @param {Stamps | null} stamps */
   #submit(program, outputs, groups, stamps) {
-    let commands = stamps ? null : this.reader.adopt(program, outputs, groups);
-    if (!commands) {
-      const encoder = this.gpu.createCommandEncoder();
-      program.encode(encoder, groups, stamps);
-      this.reader.foresee(program, outputs, encoder);
-      commands = encoder.finish();
+    const ahead = stamps ? null : this.reader.adopt(program, outputs, groups);
+    const bring = (/** @type {GPUCommandEncoder} */ encoder) => this.reader.foresee(program, outputs, encoder);
+    const commands = ahead ?? program.commands(groups, bring, stamps);
+    for (const [at, part] of commands.entries()) {
+      this.gpu.queue.submit([part]);
+      if (!at) this.reader.startForeseen();
     }
-    this.gpu.queue.submit([commands]);
     program.note(groups, outputs);
     this.counters.dispatches += program.wire.steps.length;
-    this.counters.submits++;
+    this.counters.submits += commands.length;
   }
 
   /** @template T @param {number} id @param {number} bytes @param {(bytes: Uint8Array) => T} use @param {number} offset */
   async #read(id, bytes, use, offset) {
+    const reading = this.#reading(id, bytes, offset);
+    if (reading) return this.#finished(reading, use);
+    this.check();
+    return use(new Uint8Array());
+  }
+
+  /** @param {number} id @param {number} bytes @param {number} offset */
+  #reading(id, bytes, offset) {
     const spoiled = this.#lost ?? this.memory.spoiledBy([id]);
     if (spoiled) throw spoiled;
     const isIdle = this.#calls.isEmpty && !this.#timed;
-    const reading = this.reader.read(bytes ? this.memory.chunk(id) : null, bytes, offset, isIdle);
-    const found = await reading?.finish(use).catch(async (error) => {
+    return this.reader.read(bytes ? this.memory.chunk(id) : null, bytes, offset, isIdle);
+  }
+
+  /** @template T @param {Reading} reading @param {(bytes: Uint8Array) => T} use @returns {Promise<T>} */
+  async #finished(reading, use) {
+    const found = await reading.finish(use).catch(async (error) => {
       if (!this.#lost && error.kind === "device") await Promise.race([this.gpu.lost, new Promise((done) => setTimeout(done, LOSS_MS))]);
       throw this.#lost ?? error;
     });
     this.check();
-    return reading ? /** @type {T} */ (found) : use(new Uint8Array());
+    return found;
   }
 
   /** @param {number} id */

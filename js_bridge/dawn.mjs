@@ -2,6 +2,7 @@
 
 import { existsSync, globSync } from "node:fs";
 import { homedir, tmpdir } from "node:os";
+import { types } from "node:util";
 
 /** Where a software driver that Dawn accepts comes with a browser. */
 const SOFTWARE = [
@@ -26,8 +27,45 @@ export async function offerWebGPU(module = "webgpu") {
   const options = (process.env.PYWEBGPU_DAWN ?? "").split(" ").filter(Boolean);
   const at = options.findIndex((option) => option.startsWith(ENABLING));
   options[at < 0 ? options.length : at] = [options[at] ?? ENABLING, ...TOGGLES].join(",").replace("=,", "=");
+  const gpu = Object.assign(create(options), { waitUntil: turnsOfDawn() });
   // Dawn ends the process when this object is collected; `navigator` keeps it.
-  Object.defineProperty(globalThis.navigator, "gpu", { value: create(options), configurable: true });
+  Object.defineProperty(globalThis.navigator, "gpu", { value: gpu, configurable: true });
+}
+
+/**
+ * Dawn asks its driver what is done in turns of the event loop, each asked for by setImmediate. Who gets what this
+ * returns can have these turns taken at once, without leaving JavaScript, until something is there.
+ */
+function turnsOfDawn() {
+  const later = globalThis.setImmediate;
+  const isNative = /^function \(\) \{ \[native code\] \}$/;
+  /** @type {{ act: () => void, handle: NodeJS.Immediate | null }[]} */
+  let turns = [];
+  let isTaken = false;
+  const queue = (/** @type {typeof turns[0]} */ turn) =>
+    (turn.handle = later(() => {
+      turns = turns.filter((other) => other !== turn);
+      turn.act();
+    }));
+  const asked = (/** @type {any} */ act, /** @type {any[]} */ ...rest) => {
+    // Proxies and bound functions, which have a name, have such a text, too.
+    const isOther = rest.length || types.isProxy(act) || act.name || !isNative.test(Function.prototype.toString.call(act));
+    if (isOther) return later(act, ...rest);
+    const turn = { act, handle: null };
+    turns.push(turn);
+    return isTaken ? null : queue(turn);
+  };
+  globalThis.setImmediate = Object.defineProperties(/** @type {any} */ (asked), Object.getOwnPropertyDescriptors(later));
+  return (/** @type {() => boolean} */ isThere) => {
+    isTaken = true;
+    for (const { handle } of turns) if (handle) clearImmediate(handle);
+    try {
+      while (!isThere() && turns.length) turns.shift()?.act();
+    } finally {
+      isTaken = false;
+      turns.forEach(queue);
+    }
+  };
 }
 
 /** On a Linux without a GPU the one driver of Vulkan that Dawn can use is SwiftShader. */

@@ -9,9 +9,11 @@ import { homedir, tmpdir } from "node:os";
 import { dirname, join, resolve, sep } from "node:path";
 import { isatty } from "node:tty";
 import { fileURLToPath, pathToFileURL } from "node:url";
+import { setFlagsFromString } from "node:v8";
 import { Worker } from "node:worker_threads";
 
 import { offerWebGPU } from "./dawn.mjs";
+import { helperFor } from "./helper.mjs";
 import { startPython } from "./interpreter.mjs";
 
 /**
@@ -32,7 +34,11 @@ process.on("uncaughtException", (error) => process.exit(statusOf(error)));
 process.exit(await main().catch(statusOf));
 
 async function main() {
-  await offerWebGPU(pathToFileURL(join(job.modules, "webgpu/index.js")).href);
+  // What Python's interpreter runs at all is optimised at once, beside it, and not only after seconds of running.
+  setFlagsFromString("--no-wasm-dynamic-tiering");
+  const dawn = pathToFileURL(join(job.modules, "webgpu/index.js")).href;
+  await offerWebGPU(dawn);
+  Object.assign(navigator.gpu, { helperFor: (/** @type {GPUAdapterInfo} */ adapter) => helperFor(adapter, dawn) });
   const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !OTHERS.test(name)));
   const python = await startPython(job.modules, /** @type {Record<string, string>} */ (env));
   connectStreams(python);

@@ -8,9 +8,14 @@ const THREADS = 2; // in which Dawn compiles outside of browsers
 // Until the main thread waits it cannot see which pipelines are done: each thread is given what should keep it busy for
 // so many milliseconds, and then so many pipelines at a time. What is left then, the main thread compiles as well.
 const [AHEAD, NEXT] = [240, 2];
-// Milliseconds of any pipeline, and more for each character of its text, as measured with a GPU's driver.
-const [ANY, EACH, EACH_OF_MATRICES] = [60, 0.008, 0.02];
+// Milliseconds of any pipeline, and more for each character of its text, as measured with a GPU's driver: which writes
+// out the loops of what multiplies, and takes longest for products of matrices.
+const [ANY, EACH, EACH_OF_PRODUCTS, EACH_OF_MATRICES] = [10, 0.004, 0.0125, 0.036];
+// Milliseconds to come from which helpers are started, how many, after how long they are there, and how long they stay.
+const [WORTH, HELPERS, START, STAY] = [400, 2, 300, 10_000];
 const ALIGNED = 64; // words: where blocks of host numbers may begin
+// Multiplications: what takes a fast GPU a millisecond, in which a host reads a value and prepares the next run.
+const LONG = 2e10;
 const GROUPS = 32; // bind groups kept for a step
 const MATRICES = "chromium-experimental-subgroup-matrix";
 /** @type {Record<string, GPUBufferBindingType>} */
@@ -24,6 +29,14 @@ const BINDING = { r: "read-only-storage", w: "storage", n: "uniform", f: "storag
  *   create: (size: number, usage: GPUBufferUsageFlags) => Chunk, destroy: (chunk: Chunk) => void }} Host
  */
 
+/**
+ * A pipeline to compile; who compiles: which are there, and what those cost that were sent since `since`.
+ * @typedef {{ descriptor: GPUComputePipelineDescriptor, kernel: Kernel, cost: number,
+ *   resolve: (made: Promise<GPUComputePipeline>) => void }} Task
+ * @typedef {{ compile: (kernel: Kernel) => Promise<void>, close: () => void }} Helper see helper.mjs
+ * @typedef {{ helper: Helper | null, tasks: Task[], since: number, sent: number }} Lane
+ */
+
 /** Pipelines by their text: equal kernels of all Programs share one, which goes with the last of them. */
 export class Pipelines {
   /** @type {Map<string, { kernel: Kernel, pipeline: Promise<GPUComputePipeline>, users: number }>} */
@@ -34,11 +47,17 @@ export class Pipelines {
   onReady = null;
   #ready = 0;
 
-  /** @type {{ descriptor: GPUComputePipelineDescriptor, cost: number, resolve: (made: Promise<GPUComputePipeline>) => void }[]} */
+  /** @type {Task[]} */
   #waiting = []; // for a thread, or for `help`
-  #flying = 0;
-  #since = 0; // when the first of those that fly was sent
-  #sent = 0; // what was sent since then costs
+  /** @type {Lane} */
+  #own = { helper: null, tasks: [], since: 0, sent: 0 };
+  /** @type {Lane[]} this device's threads first, then those of helpers */
+  #lanes = [this.#own];
+  #begun = 0; // what was begun since all was done costs
+  /** @type {(() => Helper) | null} */
+  startHelper = null;
+  /** @type {any} */
+  #rest = null;
 
   /** @param {Host} host @param {number} threads */
   constructor(host, threads = "process" in globalThis ? THREADS : Infinity) {
@@ -107,7 +126,8 @@ export class Pipelines {
   }
 
   /** @param {Kernel} kernel */
-  async #compile({ name, wgsl, bindings, needs = [] }) {
+  async #compile(kernel) {
+    const { name, wgsl, bindings, needs = [] } = kernel;
     const { gpu, counters } = this.host;
     const missing = needs.filter((feature) => !gpu.features.has(feature));
     if (missing.length) throw new BridgeError("compile", `${name}: this device lacks ${missing.join(", ")}`);
@@ -115,8 +135,8 @@ export class Pipelines {
     gpu.pushErrorScope("validation"); // The message comes from getCompilationInfo, with its line.
     const module = gpu.createShaderModule({ code: wgsl, label: name });
     const descriptor = { label: name, layout: this.layout(bindings).pipeline, compute: { module, entryPoint: "main" } };
-    const each = needs.includes(MATRICES) ? EACH_OF_MATRICES : EACH;
-    const compiled = this.#create(descriptor, ANY + each * wgsl.length);
+    const each = needs.includes(MATRICES) ? EACH_OF_MATRICES : wgsl.includes("fma(vec4") ? EACH_OF_PRODUCTS : EACH;
+    const compiled = this.#create({ descriptor, kernel, cost: ANY + each * wgsl.length });
     void gpu.popErrorScope().catch(() => null);
     try {
       const pipeline = await compiled;
@@ -128,43 +148,85 @@ export class Pipelines {
     }
   }
 
-  /** @param {GPUComputePipelineDescriptor} descriptor @param {number} cost @returns {Promise<GPUComputePipeline>} */
-  #create(descriptor, cost) {
-    const now = performance.now();
-    if (!this.#flying) [this.#since, this.#sent] = [now, 0];
+  /** @param {Omit<Task, "resolve">} task @returns {Promise<GPUComputePipeline>} */
+  #create(task) {
     /** @type {Promise<GPUComputePipeline>} */
-    const made = new Promise((resolve) => this.#waiting.push({ descriptor, cost, resolve }));
-    while (this.#sent < this.threads * (AHEAD + now - this.#since) && this.#sendNext());
+    const made = new Promise((resolve) => this.#waiting.push({ ...task, resolve }));
+    const now = performance.now();
+    this.#begun += task.cost;
+    while (this.startHelper && this.#begun > WORTH && this.#lanes.length <= HELPERS) {
+      this.#lanes.push({ helper: this.startHelper(), tasks: [], since: now + START, sent: 0 });
+    }
+    for (const lane of this.#lanes) {
+      if (!lane.tasks.length && lane.since < now) [lane.since, lane.sent] = [now, 0];
+      while (this.#waiting.length && lane.sent < this.threads * (AHEAD + now - lane.since)) this.#sendNext(lane);
+    }
     return made;
   }
 
-  /** Whether there was one. */
-  #sendNext() {
-    const next = this.#waiting.shift();
-    if (!next) return false;
-    this.#sent += next.cost;
-    next.resolve(this.#send(next.descriptor));
-    return true;
+  /** Whether there was one. @param {Lane} lane */
+  #sendNext(lane) {
+    const next = this.#next(lane);
+    if (next) this.#send(next, lane);
+    return Boolean(next);
   }
 
-  /** @param {GPUComputePipelineDescriptor} descriptor */
-  async #send(descriptor) {
-    this.#flying++;
-    try {
-      return await this.host.gpu.createComputePipelineAsync(descriptor);
-    } finally {
-      this.#flying--;
-      while (this.#flying < NEXT * this.threads && this.#sendNext());
+  /** @param {Task} task @param {Lane} lane */
+  #send(task, lane) {
+    lane.tasks.push(task);
+    lane.sent += task.cost;
+    const made = lane.helper?.compile(task.kernel) ?? this.host.gpu.createComputePipelineAsync(task.descriptor);
+    if (!lane.helper) task.resolve(/** @type {Promise<GPUComputePipeline>} */ (made));
+    const goOn = () => this.#goOn(task, lane);
+    void made.then(goOn, goOn);
+  }
+
+  /** A task is done; what a helper did is now done here at once. @param {Task} task @param {Lane} lane */
+  #goOn(task, lane) {
+    const at = lane.tasks.indexOf(task);
+    if (at >= 0) lane.tasks.splice(at, 1);
+    if (at >= 0 && lane.helper) this.#send(task, this.#own);
+    this.#feed();
+    if (this.#lanes.every((one) => !one.tasks.length)) this.#pause();
+  }
+
+  /** Gives each lane a few, once the main thread can look. */
+  #feed() {
+    for (const lane of this.#lanes) while (lane.tasks.length < NEXT * this.threads && this.#sendNext(lane));
+  }
+
+  /** What takes longest of those that wait; if none does, for this device what a helper has not come to. @param {Lane} lane */
+  #next(lane) {
+    if (this.#waiting.length) {
+      const most = this.#waiting.reduce((most, one, at, all) => (one.cost > all[most].cost ? at : most), 0);
+      return this.#waiting.splice(most, 1)[0];
     }
+    if (lane.helper || lane.tasks.length >= this.threads) return undefined;
+    return this.#lanes.find(({ helper, tasks }) => helper && tasks.length > this.threads)?.tasks.pop();
+  }
+
+  /** Nothing is to do: helpers leave, if it stays so. */
+  #pause() {
+    this.#begun = 0;
+    clearTimeout(this.#rest);
+    if (this.#lanes.length === 1) return;
+    this.#rest = setTimeout(() => {
+      if (this.#lanes.every((one) => !one.tasks.length)) for (const { helper } of this.#lanes.splice(1)) helper?.close();
+    }, STAY);
+    this.#rest.unref();
   }
 
   /** Compiles on this thread what waits for another one: nothing goes on here before it is there. */
   async help() {
-    while (this.#waiting.length) {
+    /** @type {Lane} */
+    const here = { helper: null, tasks: [], since: 0, sent: 0 };
+    for (;;) {
       // The threads get what is next first. What is done is told between two turns of the loop.
+      this.#feed();
       for (let turn = 0; turn < 2; turn++) await new Promise((resolve) => setTimeout(resolve));
-      const next = this.#waiting.shift();
-      next?.resolve(this.#createHere(next.descriptor));
+      const next = this.#next(here);
+      if (!next) return;
+      next.resolve(this.#createHere(next.descriptor));
     }
   }
 
@@ -193,6 +255,8 @@ export class Loaded {
   #numbers = null;
   /** @type {{ groups: GPUBindGroup[], outputs: Chunk[] }[]} */
   #past = [];
+  /** @type {number[]} by the output that is wanted, after how many steps a run is cut */
+  #cuts = [];
   /** @type {BridgeError | null} why it can never run */
   error = null;
   isReady = false;
@@ -261,15 +325,49 @@ export class Loaded {
   }
 
   /**
-   * One pass, or a pass a step where each is timed.
-   * @param {GPUCommandEncoder} encoder @param {GPUBindGroup[]} groups @param {import("./timing.mjs").Stamps | null} [stamps]
+   * The commands of a run, to be submitted one after the other: a second part where much is left to do after what is
+   * brought back. `bring` adds to an encoder what brings it.
+   * @param {GPUBindGroup[]} groups @param {(encoder: GPUCommandEncoder) => void} bring
+   * @param {import("./timing.mjs").Stamps | null} [stamps]
    */
-  encode(encoder, groups, stamps = null) {
-    const { steps } = this.wire;
+  commands(groups, bring, stamps = null) {
+    const end = this.wire.steps.length;
+    const cut = stamps ? end : this.#cut();
+    const encoders = (cut < end ? [0, cut] : [0]).map((begin) => {
+      const encoder = this.host.gpu.createCommandEncoder();
+      this.#encode(encoder, groups, begin, begin || cut === end ? end : cut, stamps);
+      if (!begin) bring(encoder);
+      return encoder;
+    });
+    return encoders.map((encoder) => encoder.finish());
+  }
+
+  /** After how many steps what is wanted is there and told of, if as much is left to do as a second submit is worth; else after all. */
+  #cut() {
+    const { wire, wanted } = this;
+    const { kernels, steps } = wire;
+    if (!wanted) return steps.length;
+    if (this.#cuts[wanted.output] === undefined) {
+      const buffer = this.outputs[wanted.output];
+      const isLast = (/** @type {number[]} */ [kernel], /** @type {number} */ step) =>
+        kernels[kernel].bindings.includes("f") || this.#buffers(step).some((one, i) => one === buffer && kernels[kernel].bindings[i] === "w");
+      const cut = steps.findLastIndex(isLast) + 1;
+      const work = steps.slice(cut).reduce((sum, [kernel]) => sum + (kernels[kernel].work ?? 0), 0);
+      this.#cuts[wanted.output] = cut && work >= LONG ? cut : steps.length;
+    }
+    return this.#cuts[wanted.output];
+  }
+
+  /**
+   * One pass, or a pass a step where each is timed.
+   * @param {GPUCommandEncoder} encoder @param {GPUBindGroup[]} groups @param {number} begin @param {number} end
+   * @param {import("./timing.mjs").Stamps | null} stamps
+   */
+  #encode(encoder, groups, begin, end, stamps) {
     let pass = encoder.beginComputePass(stamps ? { timestampWrites: stamps.around(0) } : {});
     const [pipelines, grids] = [this.#pipelines, this.grids];
     let current = null;
-    for (let i = 0; i < steps.length; i++) {
+    for (let i = begin; i < end; i++) {
       if (stamps && i) {
         pass.end();
         pass = encoder.beginComputePass({ timestampWrites: stamps.around(i) });

@@ -69,13 +69,13 @@ export class PythonBridge {
    */
   async read(words, id, bytes, target) {
     this.#take(words);
-    return this.bridge.read(id, bytes, (found) => {
-      if (!target) return new DataView(found.buffer, found.byteOffset).getUint32(0, true);
-      const view = target.getBuffer("u8");
-      view.data.set(found);
-      view.release();
-      return 0;
-    });
+    return this.bridge.read(id, bytes, (found) => given(found, target));
+  }
+
+  /** As read; what it gives may be here when it returns. @param {number} words @param {number} id @param {number} bytes @param {PyBuffer} [target] */
+  readNow(words, id, bytes, target) {
+    this.#take(words);
+    return this.bridge.readNow(id, bytes, (found) => given(found, target));
   }
 
   /** A kernel of the Program that is loaded next. @param {string} json */
@@ -165,6 +165,15 @@ export class PythonBridge {
       }
     }
   }
+}
+
+/** @param {Uint8Array} found @param {PyBuffer} [target] */
+function given(found, target) {
+  if (!target) return new DataView(found.buffer, found.byteOffset).getUint32(0, true);
+  const view = target.getBuffer("u8");
+  view.data.set(found);
+  view.release();
+  return 0;
 }
 
 /** @type {Promise<PythonBridge> | null} */

@@ -25,7 +25,7 @@ export class Reader {
   #last = null;
   /** @type {{ source: Chunk, reading: Reading, program: Loaded } | null} on its way since the last run */
   #foreseen = null;
-  /** @type {{ source: Chunk, reading: Reading, program: Loaded, groups: GPUBindGroup[], commands: GPUCommandBuffer } | null} a run to come */
+  /** @type {{ source: Chunk, reading: Reading, program: Loaded, groups: GPUBindGroup[], commands: GPUCommandBuffer[] } | null} a run to come */
   #ahead = null;
 
   /** @param {import("./program.mjs").Host} host */
@@ -78,10 +78,10 @@ export class Reader {
     this.#dropAhead();
     const { output, bytes } = program.wanted;
     const source = found.outputs[output];
-    const encoder = this.gpu.createCommandEncoder();
-    program.encode(encoder, found.groups);
-    const reading = this.#encode(encoder, source, bytes, program.faults);
-    this.#ahead = { program, groups: found.groups, source, reading, commands: encoder.finish() };
+    /** @type {Reading | null} */
+    let reading = null;
+    const commands = program.commands(found.groups, (encoder) => (reading = this.#encode(encoder, source, bytes, program.faults)));
+    if (reading) this.#ahead = { program, groups: found.groups, source, reading, commands };
   }
 
   /** The commands of a run that were encoded ahead, in place of `foresee`. @param {Loaded} program @param {Chunk[]} outputs @param {GPUBindGroup[]} groups */
@@ -148,7 +148,7 @@ export class Reader {
   }
 }
 
-class Reading {
+export class Reading {
   /** @type {Promise<void> | null} */
   #arrived = null;
 
@@ -171,24 +171,48 @@ class Reading {
    * @template T @param {(bytes: Uint8Array) => T} use
    */
   async finish(use) {
-    const { bytes, withFault, reader } = this;
-    const { buffer } = this.staging;
     try {
       await this.#arrived;
+    } catch (error) {
+      this.#giveBack();
+      throw as("device", error);
+    }
+    return this.take(use);
+  }
+
+  /**
+   * Whether the bytes are here, after a wait for them that leaves JavaScript to nobody.
+   * @param {(isThere: () => boolean) => void} waitUntil @param {number} longest in milliseconds
+   */
+  arrives(waitUntil, longest) {
+    const { buffer } = this.staging;
+    const end = performance.now() + longest;
+    waitUntil(() => buffer.mapState !== "pending" || performance.now() > end);
+    return buffer.mapState === "mapped";
+  }
+
+  /** As finish, once they are here. @template T @param {(bytes: Uint8Array) => T} use */
+  take(use) {
+    const { bytes, withFault } = this;
+    const { buffer } = this.staging;
+    try {
       const found = new Uint8Array(buffer.getMappedRange(0, bytes + (withFault ? FAULT_BYTES : 0)));
       if (withFault) this.#checkFault(new Int32Array(found.buffer, found.byteOffset + bytes, 4));
       return use(found.subarray(0, bytes));
     } catch (error) {
       throw as("device", error);
     } finally {
-      buffer.unmap();
-      reader.staging.give(this.staging);
+      this.#giveBack();
     }
   }
 
   /** Nobody wants it. */
   async discard() {
     await this.#arrived?.catch(() => null);
+    this.#giveBack();
+  }
+
+  #giveBack() {
     this.staging.buffer.unmap();
     this.reader.staging.give(this.staging);
   }

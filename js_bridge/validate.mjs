@@ -102,6 +102,7 @@ function checkKernel(where, kernel, count) {
   const needs = kernel.needs ?? [];
   const areKnown = isList(needs) && areDistinct(needs) && needs.every((/** @type {any} */ name) => NEEDED.includes(name));
   require(areKnown, where, "it needs features that kernels may need, each told once");
+  require(isSize(kernel.work ?? 0), where, "its work is a number of multiplications");
 }
 
 /** @param {any} data */

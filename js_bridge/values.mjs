@@ -17,6 +17,7 @@ const STORED = {
   float16: Uint16Array,
   bfloat16: Uint16Array,
   float32: Float32Array,
+  complex32: Uint32Array, // two float16
   complex64: Float32Array, // two an element
 };
 export const DTYPES = Object.keys(STORED);

@@ -15,6 +15,8 @@ export interface Kernel {
   bindings: string;
   /** Features that the device must have, where it needs any. */
   needs?: string[];
+  /** Multiplications, of large products: who brings a value back in the middle of a run asks what is left to do. */
+  work?: number;
 }
 
 export interface Program {

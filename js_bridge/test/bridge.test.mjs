@@ -1,9 +1,14 @@
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { createRequire } from "node:module";
 import { test } from "node:test";
+import { pathToFileURL } from "node:url";
 
+import { startHelper } from "../helper.mjs";
 import { asFloats, floats, kernel, open, program, value, words } from "./fixtures.mjs";
 
 const none = new Uint32Array();
+const DAWN = pathToFileURL(createRequire(import.meta.url).resolve("webgpu")).href;
 const rejects = (/** @type {Promise<any>} */ promise, /** @type {string} */ kind, /** @type {RegExp} */ message) =>
   assert.rejects(promise, (/** @type {any} */ error) => {
     assert.equal(error.kind, kind);
@@ -104,6 +109,31 @@ test("a steady step is one submit and creates nothing", async () => {
   assert.deepEqual(totals.slice(4), Array(4).fill([1, 1, 0, 0, 0]));
   bridge.close();
 });
+
+for (const [name, work, bindings, parts] of /** @type {[string, number, string, number][]} */ ([
+  ["much", 3e10, "rw", 2],
+  ["little", 3e9, "rw", 1],
+  ["a check", 3e10, "rwf", 1],
+])) {
+  test(`a run with ${name} left to do after what is read is ${parts} submits`, async () => {
+    const bridge = await open();
+    const late = { ...kernel("y[i] = x[i] + 1.0;", bindings), work };
+    const outputs = [value(1, 4), value(2, 4)];
+    bridge.load(1, program({ kernels: [kernel("y[i] = 2.0 * x[i];"), late], steps: [[0, 0, 1], [1, 0, 2]], sizes: [16, 16, 16], outputs, numbers: [] }));
+    const found = [];
+    for (let step = 0; step < 6; step++) {
+      const before = { ...bridge.counters };
+      bridge.write(1, floats([step, 0, 0, 1]));
+      bridge.run(1, [1], [2, 3], none);
+      const [read] = asFloats(await bridge.read(2, 16));
+      const { submits, buffers_created } = bridge.counters;
+      found.push([read, submits - before.submits, buffers_created - before.buffers_created]);
+    }
+    assert.deepEqual(found.slice(3), [3, 4, 5].map((step) => [2 * step, parts, 0]));
+    assert.deepEqual(asFloats(await bridge.read(3, 16)), [6, 1, 1, 2]);
+    bridge.close();
+  });
+}
 
 test("a value that was foreseen and not read is right when it is read later", async () => {
   const bridge = await open();
@@ -281,6 +311,42 @@ test("the main thread helps to compile, and tells what is wrong as others do", a
   bridge.close();
 });
 
+test("helpers compile what waits; one that cannot start does no harm", async () => {
+  for (const address of [DAWN, "data:text/javascript,throw"]) {
+    const bridge = await open();
+    /** @type {string[]} */
+    const helped = [];
+    bridge.pipelines.startHelper = () => {
+      const helper = startHelper(address);
+      const compile = (/** @type {any} */ one) => helper.compile(one).then(() => void helped.push(one.wgsl));
+      return { ...helper, compile };
+    };
+    const long = `// ${"-".repeat(50_000)}\n`;
+    const kernels = Array.from({ length: 6 }, (_, i) => kernel(`y[i] = x[i] + ${20 + i}.0; ${long}`));
+    for (const one of kernels) bridge.prepare(one);
+    bridge.write(1, floats([1, 2, 3, 4]));
+    bridge.load(1, program({ kernels, steps: kernels.map((_, i) => [i, 0, 1]), numbers: [] }));
+    bridge.run(1, [1], [2], none);
+    assert.deepEqual(asFloats(await bridge.read(2, 16)), [26, 27, 28, 29]);
+    assert.ok(helped.length > 0);
+    const wrong = kernels.map((_, i) => kernel(`y[i] = nothing${i}; ${long}`));
+    bridge.load(2, program({ kernels: wrong, steps: [[0, 0, 1]], numbers: [] }));
+    await rejects(bridge.prepared(2), "compile", /unresolved value 'nothing/);
+    bridge.check();
+    bridge.close();
+  }
+});
+
+test("a process ends while a helper compiles", () => {
+  const script = `import { startHelper } from ${JSON.stringify(new URL("../helper.mjs", import.meta.url).href)};
+    const helper = startHelper(${JSON.stringify(DAWN)});
+    for (const wgsl of ${JSON.stringify([0, 1, 2, 3].map((i) => kernel(`y[i] = x[i] + ${i}.0;`).wgsl))})
+      void helper.compile({ name: "one", wgsl, bindings: "rw", grid: [1, 1, 1] });
+    setTimeout(() => process.exit(0), 150);`;
+  const { status, stderr } = spawnSync(process.execPath, ["--input-type=module", "-e", script], { encoding: "utf8" });
+  assert.equal(status, 0, stderr);
+});
+
 test("a fault is told once, by the next read", async () => {
   const bridge = await open();
   const checked = "if (x[i] > 2.5) { fault[1] = i32(x[i]); fault[2] = 3; fault[0] = 1; } y[i] = x[i];";
@@ -294,6 +360,54 @@ test("a fault is told once, by the next read", async () => {
   bridge.write(1, floats([0, 1, 2, 0]));
   bridge.run(1, [1], [2], none);
   assert.deepEqual(asFloats(await bridge.read(2, 16)), [0, 1, 2, 0]);
+  bridge.close();
+});
+
+test("a read that waits on the spot has its value, or its fault, when it returns, and leaves the event loop its turns", async () => {
+  const bridge = await open();
+  const checked = "if (x[i] > 2.5) { fault[1] = i32(x[i]); fault[2] = 3; fault[0] = 1; } y[i] = x[i];";
+  bridge.load(1, program({ kernels: [kernel(checked, "rwf")], numbers: [] }));
+  await bridge.prepared(1);
+  const now = (/** @type {number} */ id) => bridge.readNow(id, 16, asFloats);
+  bridge.write(1, floats([0, 1, 2, 0]));
+  bridge.run(1, [1], [2], none);
+  assert.deepEqual(await now(2), [0, 1, 2, 0]);
+  let hadTurn = false;
+  setTimeout(() => (hadTurn = true));
+  /** @type {ReturnType<typeof now>} */
+  let found = [];
+  let count = 0;
+  for (; !(found instanceof Promise); count++) {
+    bridge.write(1, floats([0, 1, 2, -1 - count]));
+    bridge.run(1, [1], [2], none);
+    found = now(2);
+    if (!(found instanceof Promise)) assert.deepEqual(found, [0, 1, 2, -1 - count]);
+  }
+  assert.deepEqual([(await found)[3], count > 1, hadTurn], [-count, true, true]);
+  bridge.write(1, floats([0, 1, 2, 7]));
+  bridge.run(1, [1], [2], none);
+  assert.throws(() => now(2), { kind: "fault", message: /index 7/ });
+  let isOver = false;
+  setImmediate((() => (isOver = true)).bind(null));
+  assert.deepEqual(now(2), [0, 1, 2, 7]);
+  assert.ok(!isOver, "what others wait for is not taken for a turn of Dawn");
+  bridge.close();
+});
+
+test("a wait on the spot for what takes long leaves the event loop its turns", async () => {
+  const bridge = await open();
+  const { gpu } = /** @type {any} */ (navigator);
+  const { waitUntil } = gpu;
+  const now = () => bridge.readNow(1, 16, asFloats);
+  bridge.write(1, floats([0, 1, 2, 3]));
+  await now();
+  gpu.waitUntil = (/** @type {() => boolean} */ isThere) => {
+    for (const end = performance.now() + 2000; performance.now() < end && !isThere(); );
+  };
+  const [start, found] = [performance.now(), now()];
+  gpu.waitUntil = waitUntil;
+  assert.ok(found instanceof Promise && performance.now() - start < 1000);
+  assert.deepEqual(await found, [0, 1, 2, 3]);
   bridge.close();
 });
 

@@ -33,7 +33,9 @@ class device:
     def __init__(self, type: str | device, index: int | None = None) -> None:
         name, _, number = str(type).partition(":")
         if name not in _MODULES:
-            raise RuntimeError(f"Expected one of {', '.join(_MODULES)} device type at start of device string: {type}")
+            known = f"Expected one of {', '.join(_MODULES)} device type at start of device string: {type}"
+            other = '; the GPU is "webgpu" here, and "cuda" too in `python -m pywebgpu run SCRIPT`'
+            raise RuntimeError(known + other * (name in ("cuda", "mps", "xpu", "gpu")))
         if number and not number.isdecimal():
             raise RuntimeError(f"Invalid device string: '{type}'")
         self.type: str = name
@@ -152,7 +154,12 @@ def _backend(kind: str) -> ModuleType:
     try:
         return import_module(f"pywebgpu.devices.{_MODULES[kind]}")
     except ModuleNotFoundError as error:
-        raise DeviceError(f"device {kind} needs {error.name}, which is not installed") from None
+        other = ""
+        if kind == "cpu":
+            trouble = adapters.problem()
+            other = f", and there is no other: {trouble}" if trouble else ', or use device="webgpu"'
+        package = {"numpy": "NumPy", "wgpu": "wgpu-py"}.get(error.name or "", error.name)
+        raise DeviceError(f'device {kind} needs {package}: pip install "pywebgpu[native]"{other}') from None
 
 
 class _Wanted(threading.local):

@@ -37,7 +37,7 @@ from pywebgpu.errors import (
     DeviceLostError,
     IntegerOverflowError,
     PywebgpuError,
-    RangeError,
+    of_row,
 )
 from pywebgpu.formats import WORD
 from pywebgpu.ir.graph import Spec
@@ -45,6 +45,7 @@ from pywebgpu.kernels import tuning
 from pywebgpu.kernels.kernel import Kernel
 from pywebgpu.kernels.launch import Tuning
 from pywebgpu.kernels.target import CLOCK
+from pywebgpu.settings import settings
 
 if TYPE_CHECKING:
     from pyodide.ffi import JsProxy
@@ -61,7 +62,7 @@ FREED_BYTES = 64 << 20  # memory that became free is given back at the latest no
 
 _HAS_JSPI = hasattr(js.WebAssembly, "Suspending")
 _KINDS: dict[str, type[PywebgpuError]] = {
-    "absent": DeviceError, "device": DeviceError, "lost": DeviceLostError, "compile": CompileError, "fault": RangeError,
+    "absent": DeviceError, "device": DeviceError, "lost": DeviceLostError, "compile": CompileError,
     "overflow": IntegerOverflowError,
 }  # fmt: skip
 
@@ -130,7 +131,8 @@ class BridgedDevice:
         limits = {_dashed(name): size for name, size in info["limits"].items()}
         self.target = adapter_features.target(limits, self.info.profile, info["tuning"])
         self._bridge = bridge
-        self._flush_area, self._read = bridge.flush, bridge.read
+        self._flush_area, self._read, self._read_now = bridge.flush, bridge.read, bridge.readNow
+        bridge.bridge.pool.budget = settings.pool << 20
         self._counters |= {"live_bytes": 0, "live_buffers": 0, "scratch_bytes": 0}
         self._used = self._unread = self._freed_bytes = 0
         self._stale = self._numbers
@@ -250,21 +252,24 @@ class BridgedDevice:
         return buffer
 
     def download(self, buffer: Buffer, spec: Spec) -> bytes:
-        arriving, finish = self._start_read(buffer, spec)
+        read = self._read_now if can_run_sync() else self._read
         try:
-            return finish(wait(arriving, "await x.item_async(), x.tolist_async(), x.cpu_async(), torch.save_async()"))
+            found, finish = self._start_read(read, buffer, spec)
+            if type(found) is not int:
+                found = wait(found, "await x.item_async(), x.tolist_async(), x.cpu_async(), torch.save_async()")
+            return finish(found)
         except JsException as error:
             raise self._told(error) from None
 
     async def download_async(self, buffer: Buffer, spec: Spec) -> bytes:
         """As download, where Python cannot wait as well."""
-        arriving, finish = self._start_read(buffer, spec)
+        arriving, finish = self._start_read(self._read, buffer, spec)
         try:
             return finish(await arriving)
         except JsException as error:
             raise self._told(error) from None
 
-    def _start_read(self, buffer: Buffer, spec: Spec) -> tuple[Any, Callable[[Any], bytes]]:
+    def _start_read(self, read: Callable[..., Any], buffer: Buffer, spec: Spec) -> tuple[Any, Callable[[Any], bytes]]:
         self._check_open()
         self._check_made(buffer.handle)
         self._unread = 0
@@ -272,10 +277,10 @@ class BridgedDevice:
         taken = self._taken()
         nbytes = spec.dtype.format.nbytes(count)
         if nbytes == WORD:
-            arriving = self._read(taken, buffer.handle, WORD)
+            arriving = read(taken, buffer.handle, WORD)
             return arriving, lambda word: transcode.elements(int(word).to_bytes(WORD, "little"), spec.dtype, count)
         target = bytearray(nbytes)
-        arriving = self._read(taken, buffer.handle, nbytes, target)
+        arriving = read(taken, buffer.handle, nbytes, target)
         return arriving, lambda _: transcode.elements(target, spec.dtype, count)
 
     def free(self, handle: int, nbytes: int) -> None:
@@ -402,7 +407,10 @@ def _translated(error: JsException) -> PywebgpuError:
     """An exception of JavaScript as one of ours."""
     kind = getattr(error, "kind", "device")
     text = str(error.message)
-    return _KINDS.get(kind, DeviceError)(text if kind in ("fault", "overflow", "compile") else f"webgpu: {text}")
+    if kind == "fault":
+        number, size = re.findall(r"-?\d+", text)
+        return of_row(int(number), int(size))
+    return _KINDS.get(kind, DeviceError)(text if kind in ("overflow", "compile") else f"webgpu: {text}")
 
 
 def _dashed(name: str) -> str:

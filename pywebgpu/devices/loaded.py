@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 SUBGROUP_LINE = "enable subgroups;\n"
 ALIGNED = 64  # words: where blocks of host numbers may begin
+# Multiplications: what takes a fast GPU a millisecond, in which a host reads a value and prepares the next run.
+LONG = 2 * 10**10
 GROUPS = 32  # bind groups kept for a step
 
 
@@ -114,6 +116,7 @@ class Loaded:
             self.words += [*block, *[block[0]] * (-len(block) % 4)]
         self.wanted: tuple[int, int] | None = None  # the output that was read after the last run, and its bytes
         self.past: deque[Bound] = deque(maxlen=3)  # what the last runs bound
+        self._cuts: dict[int, int] = {}  # by the output that is wanted, after how many steps a run is cut
         self._bound: dict[int, int] = {}  # the handle that each buffer of an input or output had in the last run
         self._groups: list[Any] = [None] * len(program.steps)  # of each step, for those handles
         self._kept: list[OrderedDict[tuple[int, ...], tuple[Any, list[Any]]]] = [OrderedDict() for _ in program.steps]
@@ -154,6 +157,18 @@ class Loaded:
                 raise
         return self._groups
 
+    def cut(self) -> int:
+        """After how many steps what is wanted is there and told of, if much is left to do; else after all.
+
+        As js_bridge/program.mjs has it.
+        """
+        if self.wanted is None:
+            return len(self.program.steps)
+        output = self.wanted[0]
+        if output not in self._cuts:
+            self._cuts[output] = _cut(self.program, output)
+        return self._cuts[output]
+
     def foretold(self) -> Bound | None:
         """What the next run will bind, where runs bind what they bound before, or two sets of it in turns."""
         if len(self.past) < 3 or self.past[0] != self.past[2]:
@@ -187,6 +202,23 @@ class Loaded:
         self._device.counters["ffi_calls"] += 2
         layout = self.pipelines[step.kernel].get_bind_group_layout(0)
         return self.gpu.create_bind_group(layout=layout, entries=entries)
+
+
+def _cut(program: Program, output: int) -> int:
+    """The same for one of the outputs."""
+    buffer = program.slots[program.outputs[output]].buffer
+    end = after = len(program.steps)
+    work = 0
+    while after:
+        step = program.steps[after - 1]
+        assert isinstance(step, Dispatch)
+        kernel = program.kernels[step.kernel]
+        written = [program.slots[slot].buffer for slot, writes in zip(step.slots, kernel.writes, strict=True) if writes]
+        if kernel.faults or buffer in written:
+            break
+        work += kernel.work
+        after -= 1
+    return after if after and work >= LONG else end
 
 
 def _resource(program: Program, slot: Slot, handles: dict[int, Any]) -> dict[str, Any]:

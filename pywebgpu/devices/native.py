@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from math import prod
@@ -39,6 +39,7 @@ from pywebgpu.kernels.launch import Tuning
 from pywebgpu.kernels.target import CLOCK
 from pywebgpu.locking import Deferred
 from pywebgpu.numbers import too_wide
+from pywebgpu.settings import settings
 
 if TYPE_CHECKING:
     from wgpu import GPUAdapter, GPUBuffer, GPUCommandEncoder, GPUDevice, GPUQueue
@@ -91,7 +92,7 @@ class NativeDevice(Blocking):
         self._info = adapter.info
         self._gone: tuple[type[DeviceError], str] | None = None  # why nothing can be done
         self._is_left = False
-        self._pool = Pool(lambda size: self._create(size, STORAGE), self._destroy)
+        self._pool = Pool(lambda size: self._create(size, STORAGE), self._destroy, settings.pool << 20)
         self._scratch = Scratch(self._pool)
         self._staging = Pool(lambda size: self._create(size, STAGING), self._destroy, budget=64 << 20)
         self._pipelines = Pipelines(self._gpu, self.counters, [adapter_features.NATIVE[name] for name in features])
@@ -349,20 +350,39 @@ class NativeDevice(Blocking):
         reader.may_fault |= loaded.faults
         commands = reader.adopt(loaded, groups, outputs) if stamps is None else None
         if commands is None:
-            encoder = self._encoded(loaded, groups, stamps)
-            reader.foresee(loaded, outputs, encoder)
-            commands = encoder.finish()
-        self._gpu.queue.submit([commands])
+            reader.forget()
+            commands = self._commands(loaded, groups, lambda encoder: reader.foresee(loaded, outputs, encoder), stamps)
+        if len(commands) == 1:
+            self._gpu.queue.submit(commands)
+        else:
+            reader.submitted(native_read.submit(self._gpu.queue, commands[0]))
+            self._gpu.queue.submit(commands[1:])
         loaded.past.append(([*groups], outputs))
         counters = self.counters
         counters["dispatches"] += len(groups)
-        counters["submits"] += 1
+        counters["submits"] += len(commands)
         counters["ffi_calls"] += 3 * len(groups) + 5
 
-    def _encoded(self, loaded: Loaded, groups: list[Any], stamps: Stamps | None) -> GPUCommandEncoder:
-        """The dispatches of a run."""
+    def _commands(
+        self,
+        loaded: Loaded,
+        groups: list[Any],
+        bring: Callable[[GPUCommandEncoder], None],
+        stamps: Stamps | None = None,
+    ) -> list[Any]:
+        """A run's commands: a second part where much is left to do after what `bring` adds what brings it back to."""
+        end = len(groups)
+        cut = loaded.cut() if stamps is None else end
+        first = self._encoded(loaded, groups, range(cut), stamps)
+        bring(first)
+        rest = [self._encoded(loaded, groups, range(cut, end), None)] if cut < end else []
+        return [encoder.finish() for encoder in (first, *rest)]
+
+    def _encoded(self, loaded: Loaded, groups: list[Any], part: range, stamps: Stamps | None) -> GPUCommandEncoder:
+        """The dispatches of a run, or of a part of it."""
         encoder = self._gpu.create_command_encoder()
-        steps = loaded.pipelines_of_steps, groups, loaded.grids
+        every = loaded.pipelines_of_steps, groups, loaded.grids
+        steps = [one[part.start : part.stop] for one in every]
         if stamps is None:
             computing = encoder.begin_compute_pass()
             native_pass.dispatch(computing, *steps)
@@ -380,7 +400,7 @@ class NativeDevice(Blocking):
         """Encodes the next run of a Program that is run again and again, while the device is busy with this one."""
         found = loaded.foretold()
         if found is not None and loaded.wanted is not None and self._timed is None:
-            self._reader.encode_ahead(loaded, *found, self._encoded(loaded, found[0], None))
+            self._reader.encode_ahead(loaded, *found, lambda bring: self._commands(loaded, found[0], bring))
 
     def keep_tuning(self, found: Tuning) -> str:
         """Kernels are launched by this table from now on, in later processes too. Where it is kept; "" nowhere."""

@@ -9,18 +9,20 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from wgpu import GPUBuffer, GPUDevice
+    from wgpu import GPUBuffer, GPUCommandBuffer, GPUDevice, GPUQueue
 
 READ = 1  # GPUMapMode.READ, as WebGPU counts
 _SUCCESS = 1
 
 try:  # These are not in wgpu-py's public interface.
     from wgpu.backends.wgpu_native import ffi, lib
+    from wgpu.backends.wgpu_native._api import libf
 
     _map: Any = lib.wgpuBufferMapAsync
     _range: Any = lib.wgpuBufferGetConstMappedRange
     _unmap: Any = lib.wgpuBufferUnmap
     _poll: Any = lib.wgpuDevicePoll
+    _submit: Any = libf.wgpuQueueSubmitForIndex
     _mode: Any = lib.WGPUCallbackMode_AllowProcessEvents
 
     @ffi.callback("void(WGPUMapAsyncStatus, WGPUStringView, void *, void *)")  # type: ignore[untyped-decorator]
@@ -39,6 +41,16 @@ def chosen(kind: str) -> type[Direct] | type[Promised]:
     return Direct if is_here and kind != "cpu" else Promised
 
 
+def submit(queue: GPUQueue, commands: GPUCommandBuffer) -> object:
+    """Queues commands. What can be waited for without what is queued later; None where that cannot be."""
+    if not is_here:
+        queue.submit([commands])
+        return None
+    own: Any = queue
+    made: Any = commands
+    return ffi.new("WGPUSubmissionIndex *", _submit(own._internal, 1, ffi.new("WGPUCommandBuffer[]", [made._internal])))
+
+
 _waiting: dict[int, Direct] = {}  # by a number that the driver gives back
 _numbers = count(1)
 
@@ -46,12 +58,13 @@ _numbers = count(1)
 class Direct:
     """A buffer that is being mapped, once it was submitted what writes it."""
 
-    __slots__ = ("_buffer", "_device", "_nbytes", "status")
+    __slots__ = ("_buffer", "_device", "_nbytes", "_submission", "status")
 
-    def __init__(self, device: GPUDevice, buffer: GPUBuffer, nbytes: int) -> None:
+    def __init__(self, device: GPUDevice, buffer: GPUBuffer, nbytes: int, submission: object) -> None:
         own: Any = buffer
         whole: Any = device
         self._buffer, self._device, self._nbytes, self.status = own._internal, whole._internal, nbytes, 0
+        self._submission = ffi.NULL if submission is None else submission
         number = next(_numbers)
         _waiting[number] = self
         info = ffi.new("WGPUBufferMapCallbackInfo *")
@@ -60,7 +73,7 @@ class Direct:
 
     def wait(self) -> None:
         while not self.status:
-            _poll(self._device, True, ffi.NULL)  # Other threads go on meanwhile.
+            _poll(self._device, True, self._submission)  # Other threads go on meanwhile.
 
     def take(self) -> bytes:
         """The bytes, after which the buffer may be written again. RuntimeError where the device was lost."""
@@ -77,7 +90,7 @@ class Promised:
 
     __slots__ = ("_arriving", "_buffer", "_nbytes")
 
-    def __init__(self, device: GPUDevice, buffer: GPUBuffer, nbytes: int) -> None:
+    def __init__(self, device: GPUDevice, buffer: GPUBuffer, nbytes: int, submission: object) -> None:
         self._buffer, self._nbytes = buffer, nbytes
         self._arriving: Any = buffer.map_async(READ, 0, nbytes)
 

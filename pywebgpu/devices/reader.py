@@ -8,6 +8,7 @@ does the same.
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from weakref import ref
@@ -15,7 +16,7 @@ from weakref import ref
 from pywebgpu.devices.loaded import Loaded
 from pywebgpu.devices.native_read import Direct, Promised
 from pywebgpu.devices.pool import Pool
-from pywebgpu.errors import RangeError
+from pywebgpu.errors import of_row
 from pywebgpu.numbers import overflow
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ class Reading:
     staging: Any
     loaded: Loaded | None = None  # whose run brought them before anybody asked
     arriving: Direct | Promised | None = None
+    submission: Any = None  # of several of its run, the one that brings them
 
     @property
     def total(self) -> int:
@@ -45,7 +47,7 @@ class Reading:
 
     def start(self, gpu: GPUDevice, way: Way) -> Reading:
         """After the submit, once somebody waits for it."""
-        self.arriving = way(gpu, self.staging, self.total)
+        self.arriving = way(gpu, self.staging, self.total, self.submission)
         return self
 
 
@@ -55,7 +57,7 @@ class Ahead:
 
     loaded: ref[Loaded]
     groups: list[Any]
-    commands: Any
+    commands: list[Any]
     reading: Reading
 
 
@@ -82,15 +84,27 @@ class Reader:
             self._foreseen = self._encode(encoder, outputs[at], nbytes)
             self._foreseen.loaded = loaded
 
-    def encode_ahead(self, loaded: Loaded, groups: list[Any], outputs: list[Any], encoder: GPUCommandEncoder) -> None:
+    def submitted(self, submission: object) -> None:
+        """The first part of a run is queued, and what was foreseen with it."""
+        if self._foreseen is not None:
+            self._foreseen.submission = submission
+
+    def encode_ahead(
+        self,
+        loaded: Loaded,
+        groups: list[Any],
+        outputs: list[Any],
+        commands: Callable[[Callable[[GPUCommandEncoder], None]], list[Any]],
+    ) -> None:
         """Keeps a run that is encoded and not submitted, with the read that follows it."""
         self._drop_ahead()
         assert loaded.wanted is not None
         at, nbytes = loaded.wanted
         before, self.may_fault = self.may_fault, loaded.faults
-        reading = self._encode(encoder, outputs[at], nbytes)
+        found: list[Reading] = []
+        made = commands(lambda encoder: found.append(self._encode(encoder, outputs[at], nbytes)))
         self.may_fault = before
-        self._ahead = Ahead(ref(loaded), groups, encoder.finish(), reading)
+        self._ahead = Ahead(ref(loaded), groups, made, found[0])
 
     def adopt(self, loaded: Loaded, groups: list[Any], outputs: list[Any]) -> Any:
         """The commands of a run that were encoded ahead, in place of `foresee`; None where there are none."""
@@ -170,4 +184,4 @@ class Reader:
             self._counters["ffi_calls"] += 1
             if is_overflow:
                 raise overflow(words[4:12].rstrip(b"\0").decode())
-            raise RangeError(f"index {index} is out of bounds for dimension with size {size}")
+            raise of_row(index, size)
