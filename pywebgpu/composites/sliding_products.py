@@ -10,11 +10,13 @@ from collections.abc import Iterator, Sequence
 from itertools import product
 from math import prod
 
-from pywebgpu.composites import arithmetic, joining, precision, reduce
+from pywebgpu import dtypes
+from pywebgpu.composites import arithmetic, joining, precision, reduce, sliding_on_host
 from pywebgpu.ir.graph import Fused, Node, Spec
 from pywebgpu.ops import contraction, movement, pointwise, reduction
 from pywebgpu.shapes import Shape
 
+HOSTED = frozenset({dtypes.float32, dtypes.float64})  # of which device cpu multiplies some samples at a time
 MOST = 32  # places of a depthwise kernel: a larger one is a product of matrices
 
 
@@ -168,6 +170,8 @@ kernel_product: Fused = Fused(
     "kernel_product",  # the gradient of sliding_product's kernel, of that of its result and of what it slid over
     infer=lambda g, x, shape, **_: (Spec(shape, x.dtype),),
     fallback=_of_kernel,
+    host=sliding_on_host.kernel_product_of,
+    hosted=HOSTED,
 )
 
 
@@ -223,12 +227,12 @@ sliding_product: Fused = Fused(
     infer=_spec,
     fallback=_product,
     vjp=_gradients,
+    host=sliding_on_host.product_of,
+    hosted=HOSTED,
 )
 
 
-def spread(x: Node, weight: Node, lengths: Shape, step: Shape, apart: Shape, groups: int) -> Node:
-    """The other way: each element of x (n, c, *at) times the kernels (c, o / groups, *kernel), added where they overlap
-    in (n, o, *lengths)."""
+def _spread(x: Node, weight: Node, *, lengths: Shape, step: Shape, apart: Shape, groups: int) -> tuple[Node]:
     n, channels, *at = x.spec.shape
     n_out, *kernel = weight.spec.shape[1:]
     rank = len(kernel)
@@ -237,4 +241,46 @@ def spread(x: Node, weight: Node, lengths: Shape, step: Shape, apart: Shape, gro
     out = movement.reshape(out, shape=(groups, n_out, *kernel, n, *at))
     order = (2 + rank, 0, 1, *range(3 + rank, 3 + 2 * rank), *range(2, 2 + rank))
     out = movement.reshape(movement.permute(out, order=order), shape=(n, groups * n_out, *at, *kernel))
-    return overlapped(out, lengths, tuple(kernel), step, apart)
+    return (overlapped(out, lengths, tuple(kernel), step, apart),)
+
+
+def _spread_spec(x: Spec, weight: Spec, *, lengths: Shape, groups: int, **_: object) -> tuple[Spec]:
+    return (Spec((x.shape[0], weight.shape[1] * groups, *lengths), x.dtype),)
+
+
+def _spread_gradients(
+    grads: tuple[Node | None],
+    outs: tuple[Node],
+    x: Node,
+    weight: Node,
+    *,
+    lengths: Shape,
+    step: Shape,
+    apart: Shape,
+    groups: int,
+) -> Sequence[Node | None]:
+    (g,) = grads
+    if g is None:
+        return None, None
+    shape = weight.spec.shape
+    sizes = zip(x.spec.shape[2:], lengths, step, apart, shape[2:], strict=True)
+    ends = {"before": (0,) * len(step), "after": tuple((m - 1) * s + d * (k - 1) + 1 - n for m, n, s, d, k in sizes)}
+    (of_x,) = sliding_product(g, weight, step=step, apart=apart, groups=groups, **ends)
+    (of_weight,) = kernel_product(x, g, shape=shape, step=step, apart=apart, groups=groups, **ends)
+    return of_x, of_weight
+
+
+spread_product: Fused = Fused(
+    "spread_product",  # (n, c, *at), (c, o / groups, *kernel) -> (n, o, *lengths)
+    infer=_spread_spec,
+    fallback=_spread,
+    vjp=_spread_gradients,
+    host=sliding_on_host.spread_of,
+    hosted=HOSTED,
+)
+
+
+def spread(x: Node, weight: Node, lengths: Shape, step: Shape, apart: Shape, groups: int) -> Node:
+    """The other way: each element of x (n, c, *at) times the kernels (c, o / groups, *kernel), added where they overlap
+    in (n, o, *lengths)."""
+    return spread_product(x, weight, lengths=lengths, step=step, apart=apart, groups=groups)[0]

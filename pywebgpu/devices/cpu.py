@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -54,6 +54,8 @@ class CpuDevice(Blocking):
     def upload(self, data: Bytes, spec: Spec) -> Buffer:
         if spec.dtype is dtypes.bfloat16:
             array = (np.frombuffer(data, "uint16").astype("uint32") << 16).view("float32")
+        elif spec.dtype is dtypes.complex32:
+            array = np.frombuffer(data, "float16").astype("float32").view("complex64")
         else:
             array = np.frombuffer(data, special.numpy_dtype(spec.dtype)).copy()
         return self._new(array.reshape(spec.shape))
@@ -62,6 +64,8 @@ class CpuDevice(Blocking):
         array = np.ascontiguousarray(buffer.handle)
         if spec.dtype is dtypes.bfloat16:
             array = (array.view("uint32") >> 16).astype("uint16")
+        elif spec.dtype is dtypes.complex32:
+            array = array.reshape(-1).view("float32").astype("float16")
         return array.tobytes()
 
     def load(self, program: Program) -> tuple[Program, Calls]:
@@ -76,20 +80,23 @@ class CpuDevice(Blocking):
     ) -> list[Buffer]:
         program, calls = loaded
         leaves: list[Any] = [buffer.handle for buffer in inputs]
-        for value, dtype in zip(numbers, program.numbers, strict=True):
-            leaves.append(np.asarray(current(value, dtype, bits=64), special.numpy_dtype(dtype)))
+        for value, dtype, kind in zip(numbers, program.numbers, calls.kinds, strict=True):
+            number = current(value, dtype, bits=64)
+            leaves.append(number if kind is None else np.array(number, kind))
         with np.errstate(all="ignore"):
             results = calls.run(leaves) if self._timed is None else self._run_timed(program, calls, leaves)
-        with self.lock:
-            self.counters["dispatches"] += len(program.steps)
-            self.counters["submits"] += 1
         first = len(program.inputs)
-        made: dict[int, Buffer] = {}
+        made: dict[int, NDArray[Any]] = {}
         for slot, value in zip(program.outputs, results, strict=True):
             if slot not in made:
                 given = slot < first  # A result that is an input gets memory of its own.
-                made[slot] = self._new(np.array(value) if given else _owned(value))
-        return [made[slot] for slot in program.outputs]
+                made[slot] = np.array(value) if given else _owned(value)
+        with self.lock:
+            self.counters["dispatches"] += len(program.steps)
+            self.counters["submits"] += 1
+            buffers = self._buffers(made.values())
+        found = dict(zip(made, buffers, strict=True))
+        return [found[slot] for slot in program.outputs]
 
     def _run_timed(self, program: Program, calls: Calls, leaves: list[Any]) -> Sequence[Any]:
         start = time.perf_counter()
@@ -123,12 +130,18 @@ class CpuDevice(Blocking):
     def close(self) -> None: ...
 
     def _new(self, array: NDArray[Any]) -> Buffer:
-        counters = self.counters
         with self.lock:
-            counters["live_bytes"] += array.nbytes
-            counters["live_buffers"] += 1
-            counters["peak_bytes"] = max(counters["peak_bytes"], counters["live_bytes"])
-        return Buffer(self, array, array.nbytes)
+            return self._buffers([array])[0]
+
+    def _buffers(self, arrays: Collection[NDArray[Any]]) -> list[Buffer]:
+        """Buffers of arrays, counted. The lock is held."""
+        found = [Buffer(self, array, array.nbytes) for array in arrays]
+        counters = self.counters
+        counters["live_bytes"] += sum([buffer.nbytes for buffer in found])
+        counters["live_buffers"] += len(found)
+        if counters["live_bytes"] > counters["peak_bytes"]:
+            counters["peak_bytes"] = counters["live_bytes"]
+        return found
 
 
 def _owned(array: NDArray[Any]) -> NDArray[Any]:

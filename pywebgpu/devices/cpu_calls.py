@@ -9,22 +9,22 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import prod
-from operator import itemgetter, methodcaller
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pywebgpu import dtypes
 from pywebgpu.compiler.program import HostCall, Program
+from pywebgpu.devices import cpu_functions, cpu_views
 from pywebgpu.devices.cpu_memory import LARGE, Memory
-from pywebgpu.ir.graph import Composite, Custom, Fused, Generator, Leaf, Movement, Output, Pointwise, Spec, is_view
-from pywebgpu.ops import contraction, movement, packing, pointwise, reduction, special
+from pywebgpu.ir.graph import Composite, Custom, Fused, Generator, Leaf, Movement, Op, Output, Pointwise, Spec, is_view
+from pywebgpu.ops import movement, pointwise, reduction, special
 from pywebgpu.shapes import Shape
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-SHORT = 4  # elements of an axis that are copied one by one
 HOT = 6  # runs after which a Program becomes one Python function: to make that takes as long as dozens of runs
 
 Function = Callable[..., Any]
@@ -51,6 +51,7 @@ class Calls:
     def __init__(self, program: Program, memory: Memory) -> None:
         self._program, self._memory = program, memory
         self._steps = [step for step in program.steps if isinstance(step, HostCall)]
+        self.kinds = _kinds(program, self._steps)  # of the numbers
         self._constants = _constants(program, self._steps)
         self._calls = _calls(program, self._steps, self._constants, memory)
         self._plain: list[Call] | None = None
@@ -98,14 +99,27 @@ class Calls:
         return [values[slot] for slot in self._program.outputs]
 
 
+def _kinds(program: Program, steps: list[HostCall]) -> list[np.dtype[Any] | None]:
+    """NumPy's dtypes of the numbers; None for one that every reader looks at in Python."""
+    first = len(program.inputs)
+    arrays = set(program.outputs)
+    for step in steps:
+        if step.op not in cpu_functions.AS_NUMBERS:
+            arrays.update(step.slots)
+    names = [special.numpy_dtype(dtype) for dtype in program.numbers]
+    return [np.dtype(name) if first + at in arrays else None for at, name in enumerate(names)]
+
+
 def _constants(program: Program, steps: list[HostCall]) -> dict[int, Any]:
     """Values by slot that are alike in all runs, and small: none is ever written to."""
     found = {}
     for step in steps:
         spec = program.slots[step.slots[-1]].spec
-        is_small = step.op is pointwise.const or _bytes(spec) < LARGE  # Of a constant one element is kept.
+        is_small = (
+            step.op in (pointwise.const, pointwise.iota) or _bytes(spec) < LARGE
+        )  # These two keep one axis at most.
         if isinstance(step.op, Generator) and len(step.slots) == 1 and is_small:
-            found[step.slots[-1]] = _function(step, spec)()
+            found[step.slots[-1]] = _function(step, (), spec, None)()
     return found
 
 
@@ -117,6 +131,8 @@ def _calls(program: Program, steps: list[HostCall], constants: dict[int, Any] | 
     else:
         steps = _without_growth([step for step in steps if step.slots[-1] not in constants], specs, program.outputs)
         steps = _with_one_copy(steps, specs, program.outputs)
+        steps = _without_reshapes(steps, specs, program.outputs)
+        steps = cpu_views.merged(steps, specs, program.outputs, constants)
     owner = list(range(len(specs)))  # a view's memory is its owner's
     for step in steps:
         if _is_view(step):
@@ -135,16 +151,21 @@ def _calls(program: Program, steps: list[HostCall], constants: dict[int, Any] | 
     for at, step in enumerate(steps):
         *reads, write = step.slots
         spec, into = specs[write], -1
-        if isinstance(step.op, Pointwise) and isinstance(step.op.reference, str) and spec.shape:
+        is_ufunc = isinstance(step.op, Pointwise) and isinstance(step.op.reference, str)
+        if is_ufunc and spec.shape and spec.dtype not in special.ROUNDED:
             over = (slot for slot in reads if slot in fresh and owner[slot] == slot and last[slot] == at)
             into = next((slot for slot in over if specs[slot] == spec and slot not in kept), -1)
         if not _is_view(step) and not isinstance(step.op, Generator):
             fresh.add(write)
         ended = {owner[slot] for slot in step.slots if last[owner[slot]] == at and owner[slot] not in kept}
         dead = tuple([slot for one in sorted(ended) for slot in reversed(shown[one])])  # Views first: they hold theirs.
-        function = _function(step, spec)
-        if into < 0 and _bytes(spec) >= LARGE:
-            function = _recycling(step, spec, function, memory)
+        room = None if into >= 0 else _room(spec, memory)
+        if step.op is cpu_views.strided:
+            view = step.attrs["view"]
+            chain = [_function(one, [specs[one.slots[0]]], specs[one.slots[-1]], None) for one in view.steps]
+            function = cpu_views.function(view, spec, chain)
+        else:
+            function = _function(step, [specs[slot] for slot in reads], spec, room)
         large = frozenset(slot for slot in ended & fresh if _bytes(specs[slot]) >= LARGE)
         calls.append(Call(function, tuple(reads), write, into, dead, large))
     return calls
@@ -173,15 +194,38 @@ def _without_growth(steps: list[HostCall], specs: list[Spec], outputs: Sequence[
     ]
 
 
+def _without_reshapes(steps: list[HostCall], specs: list[Spec], outputs: Sequence[int]) -> list[HostCall]:
+    """Folded axes go with the fold itself, where a reshape is all that reads it."""
+    readers = _readers(steps, len(specs), outputs)
+    into = {step.slots[0]: step.slots[-1] for step in steps if step.op is movement.reshape}
+    folds = {}
+    for step in steps:
+        slot = step.slots[-1]
+        if slot in into and readers[slot] == 1 and cpu_functions.drops(step.op, specs[step.slots[0]]):
+            folds[slot] = into[slot]
+    gone = set(folds.values())
+    return [
+        HostCall(step.op, step.attrs, (*step.slots[:-1], folds.get(step.slots[-1], step.slots[-1])))
+        for step in steps
+        if step.slots[-1] not in gone
+    ]
+
+
+def _readers(steps: list[HostCall], count: int, outputs: Sequence[int]) -> list[int]:
+    """How many read each slot."""
+    found = [0] * count
+    for slot in (*outputs, *(slot for step in steps for slot in step.slots[:-1])):
+        found[slot] += 1
+    return found
+
+
 def _with_one_copy(steps: list[HostCall], specs: list[Spec], outputs: Sequence[int]) -> list[HostCall]:
     """Where axes are merged, turned and merged again, and each time copied: turned first, then copied once.
 
     specs: those of values that are turned are replaced.
     """
     made = {step.slots[-1]: step for step in steps}
-    readers = dict.fromkeys(range(len(specs)), 0)
-    for slot in (*outputs, *(slot for step in steps for slot in step.slots[:-1])):
-        readers[slot] += 1
+    readers = _readers(steps, len(specs), outputs)
     dropped, turned = set(), {}
     for last in steps:
         turn = made.get(last.slots[0]) if last.op is movement.reshape else None
@@ -223,7 +267,14 @@ def _is_view(step: HostCall) -> bool:
     return isinstance(step.op, Custom | Output) or is_view(step.op)
 
 
-def _function(step: HostCall, spec: Spec) -> Function:
+def _room(spec: Spec, memory: Memory) -> Function | None:
+    """What gives memory for a value, where that is worth it."""
+    if _bytes(spec) < LARGE or spec.dtype in special.ROUNDED:
+        return None
+    return partial(memory.take, special.numpy_dtype(spec.dtype), spec.shape)
+
+
+def _function(step: HostCall, reads: Sequence[Spec], spec: Spec, room: Function | None) -> Function:
     op, attrs = step.op, dict(step.attrs)
     if isinstance(op, Custom):
         return lambda value, *sources: value
@@ -233,84 +284,41 @@ def _function(step: HostCall, spec: Spec) -> Function:
         assert op.host is not None
         return partial(op.host, np, **attrs)
     assert not isinstance(op, Leaf | Composite), "what has no meaning of its own was replaced"
-    reference: Any = op.reference
+    round_, reference = special.ROUNDED.get(spec.dtype), op.reference
+    if round_ is None and any(read.dtype is dtypes.complex32 for read in reads):
+        round_ = _halved if spec.dtype is dtypes.float16 else None
     if isinstance(reference, str):
-        function = getattr(np, reference)
-        if op is pointwise.neg and spec.dtype is dtypes.bool_:
-            function = np.logical_not
-        if op is pointwise.copy and spec.dtype is dtypes.bool_:
-            function = lambda a, out=None: np.logical_or(a, a, out=out)  # noqa: E731 - NumPy has no positive of bools
-        return _rounded(function) if spec.dtype is dtypes.bfloat16 else function
-    direct = _DIRECT.get(op)
+        function = _ufunc(op, reference, spec)
+        if room is not None:
+            return lambda *arrays: function(*arrays, out=room())
+        return function if round_ is None else _rounded(function, round_)
+    direct = cpu_functions.chosen(op, attrs, reads, spec, room)
     if direct is not None:
-        return direct(spec, **attrs)
-    if op is contraction.matmul and spec.dtype in (dtypes.float32, dtypes.float64):
-        return np.matmul
+        return direct
     if isinstance(op, Generator):
         attrs["spec"] = spec
     bound = partial(reference, np, **attrs)
-    return _rounded(bound) if spec.dtype is dtypes.bfloat16 and not isinstance(op, Movement) else bound
+    is_moved = isinstance(op, Movement) and round_ is not _halved
+    return bound if round_ is None or is_moved else _rounded(bound, round_)
 
 
-# The references of these ops, without a call of Python's.
-_DIRECT: dict[Any, Callable[..., Function]] = {
-    movement.reshape: lambda spec, shape: methodcaller("reshape", shape),
-    movement.permute: lambda spec, order: methodcaller("transpose", order),
-    movement.slice_: lambda spec, starts, sizes, steps: itemgetter(movement.slices(starts, sizes, steps)),
-    packing.piece: lambda spec, start, shape: _piece(start, shape),
-}
-
-
-def _piece(start: int, shape: Shape) -> Function:
-    part = slice(start, start + prod(shape))
-    return itemgetter(part) if len(shape) == 1 else lambda a: a[part].reshape(shape)
-
-
-def _recycling(step: HostCall, spec: Spec, function: Function, memory: Memory) -> Function:
-    """The same, with the result in memory that was used before, where NumPy can be told where to write."""
-    op, dtype, shape = step.op, special.numpy_dtype(spec.dtype), spec.shape
-    if spec.dtype is dtypes.bfloat16:
-        return function
-    if isinstance(op, Pointwise) and isinstance(op.reference, str):
-        return lambda *arrays: function(*arrays, out=memory.take(dtype, shape))
-    if op is pointwise.where:
-        return lambda c, a, b: special.where(np, c, a, b, lambda: memory.take(dtype, shape))
-    if op is contraction.matmul and spec.dtype.itemsize >= 4:
-        return lambda a, b: np.matmul(a, b, out=memory.take(dtype, shape))
-    if op is movement.reshape:
-        return _Reshape(shape, lambda: memory.take(dtype, shape))
-    if op is movement.pad:
-        return lambda a: movement.padded(a, memory.take(dtype, shape), **step.attrs)
+def _ufunc(op: Op, name: str, spec: Spec) -> Function:
+    if spec.dtype is dtypes.bool_:
+        if op is pointwise.neg:
+            return np.logical_not
+        if op is pointwise.copy:
+            return lambda a, out=None: np.logical_or(a, a, out=out)  # NumPy has no positive of bools.
+    function: Function = getattr(np, name)
     return function
 
 
-class _Reshape:
-    """A reshape that knows from its first run whether it is a view: what it reads lies alike in all of them."""
-
-    def __init__(self, shape: Shape, room: Callable[[], NDArray[Any]]) -> None:
-        self._shape, self._room, self._copies = shape, room, False
-
-    def __call__(self, a: NDArray[Any]) -> NDArray[Any]:
-        if self._copies:
-            out = self._room()
-            _copy(out.reshape(a.shape), a)
-            return out
-        out = a.reshape(self._shape)
-        self._copies = not np.may_share_memory(out, a)
-        return out
+def _rounded(function: Function, round_: Function) -> Function:
+    return lambda *arrays, out=None: round_(np, function(*arrays))
 
 
-def _copy(out: NDArray[Any], a: NDArray[Any]) -> None:
-    """By elements of a short last axis that lie apart: NumPy's innermost loop would be as short."""
-    if a.shape[-1] > SHORT or a.strides[-1] == a.itemsize:
-        np.copyto(out, a)
-    else:
-        for at in range(a.shape[-1]):
-            out[..., at] = a[..., at]
-
-
-def _rounded(function: Function) -> Function:
-    return lambda *arrays, out=None: special.round_bfloat16(np, function(*arrays))
+def _halved(xp: object, x: NDArray[Any]) -> NDArray[Any]:
+    """The parts of complex32, which are held as float32."""
+    return x.astype("float16")
 
 
 def _written(program: Program, calls: list[Call], constants: dict[int, Any], memory: Memory) -> Function:
@@ -322,7 +330,9 @@ def _written(program: Program, calls: list[Call], constants: dict[int, Any], mem
     lines = ["def run(leaves):", f"[{', '.join(leaves)}] = leaves" if leaves else "pass", "leaves.clear()"]
     lines.append("over = [None]")
     for at, call in enumerate(calls):
-        given = [f"v{slot}" for slot in call.reads] + ([] if call.into < 0 else [f"out=v{call.into}"])
+        given = [f"v{slot}" for slot in call.reads]
+        if call.into >= 0:  # NumPy refuses these two by position.
+            given.append(f"{'out=' if call.function in (np.maximum, np.minimum) else ''}v{call.into}")
         lines.append(f"v{call.write} = f{at}({', '.join(given)})")
         for slot in call.dead:
             last = slot in call.kept
