@@ -18,6 +18,9 @@ from pywebgpu.shapes import Shape, broadcast
 
 LONG = 1024  # Rows of the query from which results times their gradients are not summed again by each who reads them.
 HIDDEN = -3e38  # Stands for -inf where a mask hides a score: WGSL does not promise arithmetic on infinities.
+Window = tuple[int | None, int | None]  # Position i sees i - left .. i + right; None: all there are on that side.
+ALL: Window = (None, None)
+CAUSAL: Window = (None, 0)
 
 
 def scaled_dot_product_attention(
@@ -30,6 +33,7 @@ def scaled_dot_product_attention(
     *,
     scale: float | None = None,
     enable_gqa: bool = False,
+    window: Window = ALL,
     seed: Seed | None = None,
     fused: bool = False,
 ) -> Node:
@@ -38,15 +42,19 @@ def scaled_dot_product_attention(
     Shapes: query (..., h, l, e), key (..., h, s, e), value (..., h, s, v), mask broadcasts to (..., h, l, s) ->
     (..., h, l, v). With enable_gqa key and value may have h / n heads, each for n heads of the query in turn.
     attn_mask: bool (True is seen) or a floating summand. is_causal: position i sees positions 0..i; computed from
-    positions, no mask is stored. scale: 1 / sqrt(e) if None. seed: where the draw of dropout_p comes from.
+    positions, no mask is stored. window: the same with (left, right), position i sees i - left .. i + right, and beside
+    a mask. scale: 1 / sqrt(e) if None. seed: where the draw of dropout_p comes from.
     fused: as a fused op, where there is one for it: the mask asks for no gradient, which is as large as the scores.
     Dtypes: equal and floating; the softmax is float32 for half floats. A row that sees nothing gives zeros.
     Raises: ShapeError for shapes, or a mask beside is_causal; DTypeError for dtypes.
     """
     learns = attn_mask is not None and attn_mask.requires and thread_state.grad
     fused = fused and not learns
+    if attn_mask is not None and is_causal:
+        raise ShapeError("scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
+    window = CAUSAL if is_causal else window
     return dot_product_attention(
-        query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa=enable_gqa, seed=seed, fused=fused
+        query, key, value, attn_mask, dropout_p, window, scale, enable_gqa=enable_gqa, seed=seed, fused=fused
     )
 
 
@@ -57,7 +65,7 @@ def dot_product_attention(
     value: Node,
     attn_mask: Node | None,
     dropout_p: float,
-    is_causal: bool,
+    window: Window,
     scale: float | None,
     *,
     enable_gqa: bool,
@@ -68,52 +76,68 @@ def dot_product_attention(
     name = "scaled_dot_product_attention"
     precision.require_floating(name, query, key, value)
     dtype = precision.require_same(name, query, key, value)
-    if attn_mask is not None and is_causal:
-        raise ShapeError(f"{name}: Explicit attn_mask should not be set when is_causal=True")
     lead, groups = _check(name, query, key, value, enable_gqa=enable_gqa)
     scale = 1 / sqrt(query.spec.shape[-1]) if scale is None else float(scale)
     wanted: Shape = (*lead, query.spec.shape[-2], key.spec.shape[-2])
+    window = _narrowed(window, wanted[-2], wanted[-1])
     if attn_mask is not None:
         _check_mask(name, attn_mask, query, wanted)
     if fused and dropout_p < 1 and 0 not in wanted:
         drawn = () if seed is None or not dropout_p else seed
-        return _as_fused(query, key, value, attn_mask, drawn, groups, lead, scale, float(dropout_p), causal=is_causal)
-    seen = _weights(query, key, attn_mask, lead, groups, scale, causal=is_causal)
+        return _as_fused(query, key, value, attn_mask, drawn, groups, lead, scale, float(dropout_p), window)
+    seen = _weights(query, key, attn_mask, lead, groups, scale, window)
     if dropout_p > 0:
         assert seed is not None, "attention with dropout needs a seed"
         seen = activation.dropout(seen, dropout_p, seed)
     return _grouped_product(arithmetic.cast(seen, dtype), value, lead, groups)
 
 
-def seen_before(shape: Shape) -> Node:
-    """True where the last coordinate is at most the one before it."""
+def _narrowed(window: Window, length: int, span: int) -> Window:
+    """The window without sides on which all is seen, and no wider than what there is."""
+    left, right = window
+    left = None if left is None or left >= length - 1 else max(left, -span)
+    return left, None if right is None or right >= span - 1 else max(right, -length)
+
+
+def _inside(shape: Shape, window: Window) -> list[Node]:
+    """What is true, together, where the last coordinate lies in the window of the one before it."""
+    (left, right), found = window, list[Node]()
     spec, rank = Spec(shape, dtypes.int32), len(shape)
-    return pointwise.ge(pointwise.iota(spec=spec, axis=rank - 2), pointwise.iota(spec=spec, axis=rank - 1))
+    query, key = (pointwise.iota(spec=spec, axis=axis) for axis in (rank - 2, rank - 1))
+    if right is not None:
+        found.append(pointwise.ge(pointwise.add(query, arithmetic.like(query, right)) if right else query, key))
+    if left is not None:
+        found.append(pointwise.ge(pointwise.add(key, arithmetic.like(key, left)) if left else key, query))
+    return found
 
 
-def _scores(query: Node, key: Node, mask: Node | None, lead: Shape, groups: int, scale: float, *, causal: bool) -> Node:
+def _sees(length: int, span: int, window: Window) -> bool:
+    """Whether each of `length` rows has one of `span` keys in its window."""
+    nearest, farthest = (max(length, span) if one is None else one for one in window)
+    return farthest >= 0 and nearest + farthest >= 0 and length - nearest <= span
+
+
+def _scores(query: Node, key: Node, mask: Node | None, lead: Shape, groups: int, scale: float, window: Window) -> Node:
     """(*lead, l, s), float32 for half floats."""
     scores = precision.upcast(_grouped_product(query, contraction.transposed(key), lead, groups))
     scores = pointwise.mul(scores, arithmetic.like(scores, scale))
-    if causal:
-        scores = pointwise.where(seen_before(scores.spec.shape), scores, arithmetic.like(scores, HIDDEN))
-    if mask is None:
-        return scores
-    mask = arithmetic.broadcast_to(mask, scores.spec.shape)
-    if mask.spec.dtype is dtypes.bool_:
-        return pointwise.where(mask, scores, arithmetic.like(scores, HIDDEN))
-    return pointwise.add(scores, arithmetic.cast(mask, scores.spec.dtype))
+    if mask is not None and mask.spec.dtype is not dtypes.bool_:
+        mask = arithmetic.broadcast_to(mask, scores.spec.shape)
+        scores = pointwise.add(scores, arithmetic.cast(mask, scores.spec.dtype))
+        mask = None
+    masks = [] if mask is None else [arithmetic.broadcast_to(mask, scores.spec.shape)]
+    for seen in (*_inside(scores.spec.shape, window), *masks):
+        scores = pointwise.where(seen, scores, arithmetic.like(scores, HIDDEN))
+    return scores
 
 
-def _weights(
-    query: Node, key: Node, mask: Node | None, lead: Shape, groups: int, scale: float, *, causal: bool
-) -> Node:
+def _weights(query: Node, key: Node, mask: Node | None, lead: Shape, groups: int, scale: float, window: Window) -> Node:
     """The softmax of the scores; rows that are hidden altogether give 0."""
-    scores = _scores(query, key, mask, lead, groups, scale, causal=causal)
+    scores = _scores(query, key, mask, lead, groups, scale, window)
     last = len(scores.spec.shape) - 1
     if 0 in scores.spec.shape:
         return scores
-    if mask is None:
+    if mask is None and _sees(scores.spec.shape[-2], scores.spec.shape[-1], window):
         return reduce.softmax(scores, last)
     powers, total, _, none = _powers(scores)
     return arithmetic.div(powers, pointwise.where(none, arithmetic.like(total, 1), total))
@@ -181,8 +205,7 @@ def _as_fused(
     lead: Shape,
     scale: float,
     dropout: float,
-    *,
-    causal: bool,
+    window: Window,
 ) -> Node:
     """With leading axes as two, batch and heads."""
     heads = lead[-1] if lead else 1
@@ -196,7 +219,7 @@ def _as_fused(
     if mask is not None:
         wanted = (*lead, query.spec.shape[-2], key.spec.shape[-2])
         extras.insert(0, _shaped(arithmetic.broadcast_to(mask, wanted), (batches, heads, *wanted[-2:])))
-    options = {"scale": scale, "causal": causal, "dropout": dropout, "masked": mask is not None}
+    options = {"scale": scale, "window": window, "dropout": dropout, "masked": mask is not None}
     out, _ = attention(q, k, v, *extras, **options)
     return _shaped(_turned(out), (*lead, query.spec.shape[-2], value.spec.shape[-1]))
 
@@ -225,12 +248,12 @@ def _specs(query: Spec, key: Spec, value: Spec, *extras: Spec, **options: object
 
 
 def _fallback(
-    query: Node, key: Node, value: Node, *extras: Node, scale: float, causal: bool, dropout: float, masked: bool
+    query: Node, key: Node, value: Node, *extras: Node, scale: float, window: Window, dropout: float, masked: bool
 ) -> tuple[Node, Node]:
     mask, seed = split_extras(extras, masked)
     lead, groups = _groups(query, key)
-    scores = _scores(query, key, mask, lead, groups, scale, causal=causal)
-    seen = _weights(query, key, mask, lead, groups, scale, causal=causal)
+    scores = _scores(query, key, mask, lead, groups, scale, window)
+    seen = _weights(query, key, mask, lead, groups, scale, window)
     if seed is not None:
         seen = activation.dropout(seen, dropout, seed)
     out = _grouped_product(arithmetic.cast(seen, query.spec.dtype), value, lead, groups)
@@ -284,7 +307,7 @@ def _gradient_fallback(
     value: Node,
     *extras: Node,
     scale: float,
-    causal: bool,
+    window: Window,
     dropout: float,
     masked: bool,
     multiplied: bool,
@@ -293,7 +316,7 @@ def _gradient_fallback(
     mask, seed = split_extras(extras, masked)
     dtype, (lead, groups) = query.spec.dtype, _groups(query, key)
     grad = _turned(grad)
-    weights = _weights(query, key, mask, lead, groups, scale, causal=causal)
+    weights = _weights(query, key, mask, lead, groups, scale, window)
     seen, coming = weights, precision.upcast(_grouped_product(grad, contraction.transposed(value), lead, groups))
     if seed is not None:
         seen, coming = (activation.dropout(x, dropout, seed) for x in (weights, coming))

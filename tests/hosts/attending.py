@@ -9,7 +9,10 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from pywebgpu.kernels.templates import attention
 from tests.cases.attention import CALLS, outcome
 
-NAMES = ("causal", "bool_mask", "added_mask", "nan", "groups_causal_dropout", "odd_widths", "half", "half_odd")
+NAMES = (
+    "causal", "bool_mask", "added_mask", "nan", "groups_causal_dropout", "dropout_by_fours", "odd_widths", "half",
+    "half_odd", "window_causal_groups_dropout", "window_lower_right", "window_hides_first_rows",
+)  # fmt: skip
 
 
 def main(name: str, results: str) -> None:

@@ -1,5 +1,6 @@
 """Attention as fused ops: the composite's values and gradients, without scores in memory."""
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from math import prod
@@ -11,10 +12,12 @@ import pytest
 import pywebgpu as torch
 from pywebgpu import devices
 from pywebgpu.compiler.program import Program
+from pywebgpu.composites import attention as composite
 from pywebgpu.kernels.kernel import Limits
 from pywebgpu.kernels.target import SUBGROUPS, Features, Target
 from pywebgpu.kernels.templates import attention
 from pywebgpu.nn import functional as F
+from pywebgpu.tensor.apply import apply
 from tests.cases.attention import CALLS, Call, bound, numbers, outcome
 from tests.unit.compiled import NULL, check, leaf, only, programs, settle
 
@@ -56,6 +59,35 @@ def test_second_derivatives_are_those_of_the_composite(name: str, device: str) -
     call = CALLS[name]
     found = outcome(call, device, fused=True, again=True)
     close(found, outcome(call, "cpu", fused=False, again=True), call)
+
+
+WINDOWS = {name: call for name, call in CALLS.items() if "window" in call.options and not call.mask}
+
+
+@pytest.mark.parametrize("name", WINDOWS)
+def test_a_window_hides_what_a_mask_hides(name: str, device: str) -> None:
+    call = WINDOWS[name]
+    (left, right), (length, span) = call.options["window"], (shape[-2] for shape in call.shapes[:2])
+
+    def mask(on: str) -> Any:
+        distance = torch.arange(span, device=on) - torch.arange(length, device=on).unsqueeze(1)
+        after = distance <= (span if right is None else right)
+        return after & (distance >= (-length if left is None else -left))
+
+    other = replace(call, mask=mask, options={one: value for one, value in call.options.items() if one != "window"})
+    close(outcome(call, device, fused=True), outcome(other, "cpu", fused=False), call)
+
+
+def test_blocks_outside_of_a_window_are_not_visited() -> None:
+    """Loops begin and end at the window: an unrolled text would tell less."""
+    x = leaf(1, 2, 512, 8, grad=True)
+
+    def step() -> Any:
+        out = apply(composite.scaled_dot_product_attention, x, x, x, window=(40, 24), fused=True)
+        return torch.autograd.grad(out.sum(), x)
+
+    texts = [kernel.wgsl for program in programs(step) for kernel in program.kernels if "attention" in kernel.name]
+    assert sum(len(re.findall(r"for \(var start = \w+; start < end\w*;", text)) for text in texts) == 3
 
 
 @pytest.mark.parametrize("which", [0, 1, 2])

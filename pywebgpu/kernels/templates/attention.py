@@ -6,6 +6,7 @@ from importlib import import_module
 
 from pywebgpu.composites import attention as composite
 from pywebgpu.ir.graph import Node
+from pywebgpu.kernels import families
 from pywebgpu.kernels.builder import Builder
 from pywebgpu.kernels.kernel import Kernel, Limits
 from pywebgpu.kernels.launch import Launch, Problem
@@ -27,7 +28,7 @@ BACKWARD = ((32, 32, 128), (16, 16, 64), (32, 16, 64), *TILES[6:])
 BUSY = 20_000  # invocations that keep a device busy
 FEW, MANY = 8, 64  # rows of the query that are not worth a tile, keys that take long one tile after the other
 STORED = 1  # Where a CPU plays the GPU, scores are stored up to this share of its largest buffer.
-RESULTS = 128  # numbers of one row of results that an invocation keeps
+RESULTS = 128  # numbers of rows of results that an invocation keeps: half of its registers, or so many
 
 
 class AttentionTemplate(FusedTemplate):
@@ -56,7 +57,7 @@ class AttentionTemplate(FusedTemplate):
         scores = 4 * batches * heads * length * span
         if _is_cpu(target) and scores <= STORED * target.limits.buffer_bytes:
             return False
-        return bool(self._tiles((width, value.spec.shape[3]), target.limits))
+        return bool(self._tiles((width, value.spec.shape[3]), target))
 
     def packs(self, work: Computation, node: Node, each: int) -> bool:
         widths = [node.inputs[self.operands + at].spec.shape[3] for at in (0, 2)]
@@ -67,11 +68,11 @@ class AttentionTemplate(FusedTemplate):
         query, key, value = node.inputs[self.operands : self.operands + 3]
         batches, heads, length, width = query.spec.shape
         sizes = (batches * heads * length, length, key.spec.shape[2], width, value.spec.shape[3])
-        return Problem(sizes, (query.spec.dtype.name,), "causal" if node.attrs["causal"] else "")
+        return Problem(sizes, (query.spec.dtype.name,), _case(node.attrs["window"]))
 
     def launches(self, problem: Problem, target: Target) -> Sequence[Launch]:
         rows, _, _, *widths = problem.sizes
-        found = self._tiles((widths[0], widths[1]), target.limits)
+        found = self._tiles((widths[0], widths[1]), target)
         busy = [tile for tile in found if rows * tile.threads >= BUSY * tile.rows]
         # A CPU that plays the GPU translates a short text much sooner.
         first = found[-1] if _is_cpu(target) else busy[0] if busy else max(found, key=_patience)
@@ -81,9 +82,11 @@ class AttentionTemplate(FusedTemplate):
     tiles: tuple[tuple[int, int, int], ...] = TILES
     _shuffles = True
 
-    def _tiles(self, widths: tuple[int, int], limits: Limits) -> list[Tile]:
-        """Those that a device of these limits can run."""
-        return _fitting(self.tiles, self._shared_vectors, widths, limits)
+    def _tiles(self, widths: tuple[int, int], target: Target) -> list[Tile]:
+        """Those that a device can run, and keep the results of."""
+        most = min(RESULTS, (families.of(target.features).registers + 1) // 2)
+        found = _fitting(self.tiles, self._shared_vectors, widths, target.limits)
+        return [tile for tile in found if tile.high * max(widths) // LANES <= most]
 
     @staticmethod
     def _shared_vectors(tile: Tile, width: int, value_width: int) -> int:
@@ -121,6 +124,10 @@ class AttentionBackwardTemplate(AttentionTemplate):
         return found
 
 
+def _case(window: composite.Window) -> str:
+    return {composite.ALL: "", composite.CAUSAL: "causal"}.get(window, "window")
+
+
 @lru_cache(256)
 def _fitting(
     tiles: tuple[tuple[int, int, int], ...],
@@ -132,7 +139,6 @@ def _fitting(
         tile
         for tile in (Tile(*one) for one in tiles)
         if tile.threads <= limits.workgroup_size and 16 * vectors(tile, *widths) <= limits.shared_bytes
-        if tile.high * max(widths) // LANES <= RESULTS
     ]
 
 

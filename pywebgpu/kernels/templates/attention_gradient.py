@@ -13,12 +13,13 @@ from contextlib import contextmanager
 from pywebgpu.composites.attention import PACKED
 from pywebgpu.ir.graph import WHICH, Node
 from pywebgpu.kernels.builder import Builder
-from pywebgpu.kernels.ir import F32, GROUP, U32, Const, Expr, Var, call, select, smaller
+from pywebgpu.kernels.ir import F32, GROUP, Expr, Var, call, select, smaller
 from pywebgpu.kernels.kernel import Kernel
 from pywebgpu.kernels.launch import Launch
 from pywebgpu.kernels.template import Computation
 from pywebgpu.kernels.templates import attention_tiles as tiles
-from pywebgpu.kernels.templates.attention_tiles import FOUR, Call, Lanes, Operand, Scores, Tile
+from pywebgpu.kernels.templates.attention_scores import Scores
+from pywebgpu.kernels.templates.attention_tiles import FOUR, Call, Lanes, Operand, Tile
 from pywebgpu.shapes import Shape
 from pywebgpu.symbolic import Sym, flatten
 
@@ -92,12 +93,13 @@ class Gradients:
         with self._heads(shared) as head:
             queries = self._operand(call_.query, "other", tile.columns, batch, head)
             grads = self._operand(self.grad, "other_value", tile.columns, batch, head)
-            scores = Scores(call_, batch, head, tile, build)
-            start = build.let(first // tile.columns * tile.columns) if call_.causal else Const(U32, 0)
-            with build.loop("start", start, call_.length, tile.columns) as at:
+            scores = Scores(call_, batch, head, tile, self.weights, build, across=False)
+            begin, end = call_.queries_seeing(first, tile.rows, tile.columns, build)
+            with build.loop("start", begin, end, tile.columns) as at:
                 build.barrier()
                 queries.stage(at, tile)
                 grads.stage(at, tile)
+                scores.draw(at, first)
                 build.barrier()
                 products, comings = self._products(keys, queries, values, grads)
                 for column, place in enumerate(lanes.columns):
@@ -105,11 +107,10 @@ class Gradients:
                     sums, inner = self._row(batch, head, query, grads, place)
                     there = [query < call_.length] if call_.length % tile.columns else []
                     for row, key in enumerate(rows):
-                        causal = [key <= query] if call_.causal else []
-                        self._weigh(
-                            scores, (query, key), (sums, inner), [*there, *causal], products[row][column],
-                            comings[row][column],
-                        )  # fmt: skip
+                        conditions = [*there, *call_.inside(query, key)]
+                        pair = products[row][column], comings[row][column]
+                        keep = scores.keeps(query, key, lanes.rows[row], place)
+                        self._weigh(scores, (query, key), (sums, inner), conditions, keep, *pair)
                 if VALUE in self.outputs:
                     lanes.put(self.weights, products)
                     build.barrier()
@@ -144,25 +145,23 @@ class Gradients:
         found = tiles.zeros(tile.high, len(vectors), FOUR, build)
         keys = self._operand(call_.key, "other", tile.columns, batch, few)
         values = self._operand(call_.value, "other_value", tile.columns, batch, few)
-        scores = Scores(call_, batch, own, tile, build)
-        end: Expr = Const(U32, call_.span)
-        if call_.causal:
-            end = build.let(smaller(first + tile.rows, call_.span), "end")
-        with build.loop("start", 0, end, tile.columns) as at:
+        scores = Scores(call_, batch, own, tile, self.weights, build, across=True)
+        begin, end = call_.keys_seen(first, tile.rows, tile.columns, build)
+        with build.loop("start", begin, end, tile.columns) as at:
             build.barrier()
             keys.stage(at, tile)
             values.stage(at, tile)
+            scores.draw(first, at)
             build.barrier()
             products, comings = self._products(queries, keys, grads, values)
             for column, place in enumerate(lanes.columns):
                 key = build.let(at + place)
                 there = [key < call_.span] if call_.span % tile.columns else []
                 for row, query in enumerate(rows):
-                    causal = [key <= query] if call_.causal else []
-                    self._weigh(
-                        scores, (query, key), known[row], [*there, *causal], products[row][column],
-                        comings[row][column],
-                    )  # fmt: skip
+                    conditions = [*there, *call_.inside(query, key)]
+                    pair = products[row][column], comings[row][column]
+                    keep = scores.keeps(query, key, lanes.rows[row], place)
+                    self._weigh(scores, (query, key), known[row], conditions, keep, *pair)
             lanes.put(self.weights, comings)
             build.barrier()
             tiles.mix(found, self.weights, lanes, keys, [place for place, _ in vectors], build)
@@ -197,7 +196,7 @@ class Gradients:
 
     def _weigh(
         self, scores: Scores, at: tuple[Expr, Expr], known: tuple[Expr, Expr], there: Sequence[Expr],
-        product: Var, coming: Var,
+        keep: Expr | None, product: Var, coming: Var,
     ) -> None:  # fmt: skip
         """Makes of a product the weight after dropout, and of what comes back to that the gradient of the score."""
         build, (sums, inner) = self.build, known
@@ -206,9 +205,9 @@ class Gradients:
         for condition in conditions:
             weight = select(0.0, weight, condition)
         weight = build.let(weight)
-        kept = scores.kept(coming, *at)
+        kept = scores.kept(coming, keep)
         build.assign(coming, weight * (kept - inner) * self.call.scale)
-        build.assign(product, scores.kept(weight, *at))
+        build.assign(product, scores.kept(weight, keep))
 
     def _store(
         self,

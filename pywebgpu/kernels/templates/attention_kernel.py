@@ -7,16 +7,19 @@ score so far and the sum of exponentials, and makes smaller what it has when a l
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import reduce
+from operator import and_, or_
 
 from pywebgpu.composites.attention import HIDDEN
 from pywebgpu.ir.graph import WHICH, Node
 from pywebgpu.kernels.builder import Builder
-from pywebgpu.kernels.ir import F32, GROUP, U32, Array, Const, Expr, Var, call, isnan_, larger, select, smaller
+from pywebgpu.kernels.ir import F32, GROUP, U32, Array, Const, Expr, Var, call, isnan_, larger, select
 from pywebgpu.kernels.kernel import Kernel
 from pywebgpu.kernels.launch import Launch
 from pywebgpu.kernels.template import Computation
 from pywebgpu.kernels.templates import attention_tiles as tiles
-from pywebgpu.kernels.templates.attention_tiles import FOUR, LANES, Call, Lanes, Operand, Scores, Tile
+from pywebgpu.kernels.templates.attention_scores import Scores
+from pywebgpu.kernels.templates.attention_tiles import FOUR, LANES, Call, Lanes, Operand, Tile
 from pywebgpu.symbolic import Sym, flatten
 
 SHUFFLED = "shuffled"  # rows are folded by shuffles, else through workgroup memory
@@ -50,7 +53,7 @@ class Forward:
         self.key = Operand(call_.key, "keys", tile.columns, lambda row, at: (batch, few, row, at), build)
         self.value = Operand(call_.value, "values", tile.columns, lambda row, at: (batch, few, row, at), build)
         self.weights = tiles.weights_array(tile, build)
-        self.scores = Scores(call_, batch, own, tile, build)
+        self.scores = Scores(call_, batch, own, tile, self.weights, build, across=True)
         self.rows = [build.let(self.first + row) for row in self.lanes.rows]
         self.vectors = self.lanes.vectors(call_.value_width)
 
@@ -61,13 +64,12 @@ class Forward:
         self.results = tiles.zeros(high, len(self.vectors), FOUR, build)
         self.peaks = [build.var(Const(F32, LOWEST)) for _ in range(high)]
         self.sums = [build.var(Const(F32, 0)) for _ in range(high)]
-        end: Expr = Const(U32, call_.span)
-        if call_.causal:
-            end = build.let(smaller(self.first + tile.rows, call_.span), "end")
-        with build.loop("start", 0, end, tile.columns) as start:
+        begin, end = call_.keys_seen(self.first, tile.rows, tile.columns, build)
+        with build.loop("start", begin, end, tile.columns) as start:
             build.barrier()
             self.key.stage(start, tile)
             self.value.stage(start, tile)
+            self.scores.draw(self.first, start)
             build.barrier()
             scores = tiles.zeros(high, wide, F32, build)
             tiles.multiply(scores, self.query, self.lanes.rows, self.key, self.lanes.columns, build)
@@ -99,20 +101,22 @@ class Forward:
             build.assign(self.sums[at], self.sums[at] * shrunk)
             for result in self.results[at]:
                 build.assign(result, result * shrunk)
-            for score, key, place in zip(line, keys, self.lanes.places, strict=True):
+            columns = zip(self.lanes.columns, self.lanes.places, strict=True)
+            for score, key, (column, place) in zip(line, keys, columns, strict=True):
                 build.assign(score, call("p_exp2", F32, score - peak))
                 build.assign(self.sums[at], score, "+=")
-                kept = self.scores.kept(score, self.rows[at], key)
+                keep = self.scores.keeps(self.rows[at], key, self.lanes.rows[at], column)
+                kept = self.scores.kept(score, keep)
                 build.assign(self.weights.row(self.lanes.rows[at], place)[self.lanes.component], kept)
 
     def _hide(self, scores: list[list[Var]], keys: Sequence[Var], start: Var) -> None:
-        """Scores of what comes later, and of what lies behind the end: only some tiles have such."""
+        """Scores outside of the window, and of what lies behind the end: only some tiles have such."""
         build, call_, tile = self.build, self.call, self.tile
-        if call_.causal:
-            with build.if_(start + tile.columns > self.first):
+        if some := call_.outside(start, tile.columns, self.first, tile.rows):
+            with build.if_(reduce(or_, some)):
                 for query, line in zip(self.rows, scores, strict=True):
                     for key, score in zip(keys, line, strict=True):
-                        build.assign(score, select(HIDDEN, score, key <= query))
+                        build.assign(score, select(HIDDEN, score, reduce(and_, call_.inside(query, key))))
         if call_.span % tile.columns:
             with build.if_(start + tile.columns > call_.span):
                 for line in scores:

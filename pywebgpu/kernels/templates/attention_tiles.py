@@ -11,12 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from math import e, log2
 from operator import add
 
-from pywebgpu import dtypes
-from pywebgpu.composites import activation
-from pywebgpu.composites.attention import HIDDEN, split_extras
+from pywebgpu.composites.attention import Window
 from pywebgpu.ir.graph import Node
 from pywebgpu.kernels.builder import Builder
 from pywebgpu.kernels.ir import (
@@ -30,6 +27,7 @@ from pywebgpu.kernels.ir import (
     Var,
     call,
     construct,
+    larger,
     select,
     smaller,
 )  # fmt: skip
@@ -41,8 +39,7 @@ FOUR = Type("f32", 4)
 # Steps of a product, each of four elements, that a loop has written out. On an H200, gradients of 512 rows: all 16 take
 # 0.092 ms and the driver 0.74 s, 4 take 0.096 ms and 0.40 s, 2 take 0.100 ms, 1 takes 0.119 ms.
 STEPS = 4
-BITS = log2(e)  # Exponentials are powers of 2.
-APART = 2  # vectors between rows of weights
+APART = 2  # vectors between rows of weights; they hold what dropout keeps of a row: see attention_scores.py
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +93,7 @@ class Call:
     value: Node
     extras: tuple[Node, ...]
     scale: float
-    causal: bool
+    window: Window
     dropout: float
     masked: bool
 
@@ -130,10 +127,53 @@ class Call:
     def value_width(self) -> int:
         return self.value.spec.shape[3]
 
+    def keys_seen(self, first: Expr, rows: int, columns: int, build: Builder) -> tuple[Expr, Expr]:
+        """From which key on, in steps of `columns`, and to which rows of the query from `first` on see any."""
+        left, right = self.window
+        return _range(first, rows, left, right, self.span, columns, build)
+
+    def queries_seeing(self, first: Expr, rows: int, columns: int, build: Builder) -> tuple[Expr, Expr]:
+        """From which row of the query on, and to which, rows of the keys from `first` on are seen."""
+        left, right = self.window
+        return _range(first, rows, right, left, self.length, columns, build)
+
+    def inside(self, query: Expr, key: Expr) -> list[Expr]:
+        """What must hold for a key to lie in the window of a row of the query."""
+        left, right = self.window
+        found: list[Expr] = [] if right is None else [_moved(key, -right) <= _moved(query, right)]
+        return found if left is None else [*found, _moved(query, -left) <= _moved(key, left)]
+
+    def outside(self, start: Expr, columns: int, first: Expr, rows: int) -> list[Expr]:
+        """Each of which may hold where some of the keys from `start` on lie outside of the window of some row."""
+        left, right = self.window
+        found: list[Expr] = [] if right is None else [_moved(start + columns, -right) > _moved(first, right)]
+        return found if left is None else [*found, _moved(first + rows, -left) > _moved(start, left)]
+
     @property
     def vector(self) -> int:
         """Words of memory that have four elements."""
         return 4 // self.query.spec.dtype.format.per_word
+
+
+def _moved(position: Expr, by: int) -> Expr:
+    """`by` further; nothing where it is back: the other side of a comparison moves, since positions are unsigned."""
+    return position + by if by > 0 else position
+
+
+def _range(
+    first: Expr, rows: int, before: int | None, after: int | None, size: int, step: int, build: Builder
+) -> tuple[Expr, Expr]:
+    """Positions first - before .. first + rows - 1 + after, of `size` there are; the start is a multiple of `step`."""
+    start: Expr = Const(U32, 0)
+    end: Expr = Const(U32, size)
+    if before is not None:
+        back = larger(first, before) - before if before > 0 else _moved(first, -before)
+        start = build.let(back // step * step)
+    if after is not None:
+        last = _moved(first + rows, after)
+        last = larger(last, -after) - -after if after < 0 else last
+        end = build.let(smaller(last, size), "end")
+    return start, end
 
 
 def zeros(high: int, wide: int, kind: Type, build: Builder) -> list[list[Var]]:
@@ -267,56 +307,28 @@ def mix(
     results: list[list[Var]], weights: Array, lanes: Lanes, right: Operand, places: Sequence[Expr], build: Builder
 ) -> None:
     """results[i][g] += the weights of row i times right's rows, of which an invocation has some vectors."""
-    for four in range(lanes.tile.columns // 4):
+
+    def mix_four(four: Expr, rows: Sequence[Expr]) -> None:
+        own = [build.let(weights.row(row, four)) for row in lanes.rows]
+        for i, at in enumerate(rows):
+            with build.scope():
+                found = [build.let(right.array.row(at, place)) for place in places]
+                for weight, line in zip(own, results, strict=True):
+                    for one, result in zip(found, line, strict=True):
+                        build.assign(result, call("fma", FOUR, call(str(FOUR), FOUR, weight[i]), one, result))
+
+    count = lanes.tile.columns // 4
+    if build.limits.unrolls:
+        with build.loop("four", 0, count) as four:
+            mix_four(four, [four * 4 + i for i in range(4)])
+        return
+    for number in range(count):
         with build.scope():
-            own = [build.let(weights.row(row, Const(U32, four))) for row in lanes.rows]
-            for i in range(4):
-                with build.scope():
-                    found = [build.let(right.array.row(Const(U32, 4 * four + i), place)) for place in places]
-                    for weight, line in zip(own, results, strict=True):
-                        for one, result in zip(found, line, strict=True):
-                            build.assign(result, call("fma", FOUR, call(str(FOUR), FOUR, weight[i]), one, result))
+            mix_four(Const(U32, number), [Const(U32, 4 * number + i) for i in range(4)])
 
 
 def weights_array(tile: Tile, build: Builder) -> Array:
     return build.workgroup_array("weights", FOUR, tile.columns // 4 + APART, tile.rows)
-
-
-class Scores:
-    """What becomes of a product of a row of the query and one of the key: a score as an exponent of 2, or hidden."""
-
-    def __init__(self, call: Call, batch: Sym, head: Sym, tile: Tile, build: Builder) -> None:
-        self._call, self._batch, self._head, self._tile, self._build = call, batch, head, tile, build
-        self._mask, seed = split_extras(call.extras, call.masked)
-        shape = (call.batches, call.heads, call.length, call.span)
-        self._kept = None if seed is None else activation.kept(shape, call.dropout, seed)
-
-    def exponent(self, product: Expr, query: Expr, key: Expr) -> Expr:
-        """The score times log2(e); of hidden ones some number."""
-        found: Expr = product * (self._call.scale * BITS)
-        if self._mask is None or self._mask.spec.dtype is dtypes.bool_:
-            return found
-        added = self._build.value(self._mask, self._where(query, key))
-        found = self._build.let(call("fma", F32, added, Const(F32, BITS), found))
-        return select(found, Const(F32, HIDDEN), found < HIDDEN)  # -inf is no number to calculate with.
-
-    def seen(self, query: Expr, key: Expr) -> list[Expr]:
-        """What must hold for a score not to be hidden by a mask."""
-        if self._mask is None or self._mask.spec.dtype is not dtypes.bool_:
-            return []
-        return [self._build.value(self._mask, self._where(query, key)).ne(0)]
-
-    def kept(self, value: Expr, query: Expr, key: Expr) -> Expr:
-        """A weight after dropout, or the gradient of one before it."""
-        if self._kept is None:
-            return value
-        keep = self._build.value(self._kept, self._where(query, key)).ne(0)
-        return select(0.0, value * (1 / (1 - self._call.dropout)), keep)
-
-    def _where(self, query: Expr, key: Expr) -> tuple[Sym, ...]:
-        call, build = self._call, self._build
-        rows, columns = (build.let(smaller(at, size - 1)) for at, size in ((query, call.length), (key, call.span)))
-        return self._batch, self._head, rows.within(call.length), columns.within(call.span)
 
 
 def store_rows(
