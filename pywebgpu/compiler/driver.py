@@ -265,10 +265,12 @@ def _grouped(
         kept.append(nodes)
         schedule = scheduled(placed, nodes, claims, [(placed.roots[i], leaf) for i, leaf in written])
         clashes = suballocation.clashes(schedule, placed)
-        if not clashes:
+        if all(suballocation.may_move(part, placed) for part in clashes):
+            for part in clashes:
+                schedule.copy_after(part, suballocation.move(part, placed))
             placed.reuse(schedule.reused(placed))
             return placed, schedule
-        apart |= clashes
+        apart |= {placed.origin[id(part)] for part in clashes}
 
 
 def _stored(roots: tuple[Node, ...], claims: Claims) -> tuple[Node, ...]:

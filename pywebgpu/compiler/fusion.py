@@ -22,6 +22,7 @@ from pywebgpu.kernels.template import Template
 from pywebgpu.settings import settings
 
 LARGEST = 128  # nodes of one kernel: beyond that the text grows and nothing is won
+LONGEST = 512  # instructions of one, with those of what is computed in its nodes: translators take the square of it
 
 
 class Fusion:
@@ -107,6 +108,8 @@ class Fusion:
         template = templates.joined(first.template, second.template)
         if template is None or len(first.nodes) + len(second.nodes) > LARGEST:
             return
+        if sum(self._reads.costs[id(node)] for node in (*first.nodes, *second.nodes)) > LONGEST:
+            return
         if (first, second) in self._apart or self.partition.is_path_between(first, second):
             return
         nodes = sorted([*first.nodes, *second.nodes], key=lambda node: self._rank[id(node)])
@@ -173,6 +176,24 @@ class Fusion:
         """Some nodes of a group as a group of its own."""
         template = reduce(_wider, (self._claims.of(node) for node in nodes))
         return FusionGroup(template, nodes, template.part(nodes, whole.domain), number=whole.number)
+
+
+def with_copy(group: FusionGroup, copy: Node, reads: Inlining) -> FusionGroup | None:
+    """A group that also makes a copy of what it computes; None where that is no kernel."""
+    own = reads.claims.of(copy)
+    template, nodes = templates.joined(group.template, own), [*group.nodes, copy]
+    if template is None or reads.long or len(reads.outside(nodes)) + len(group.outputs) >= reads.bindings:
+        return None
+    domain = template.joined(nodes, reads.edges, (group.domain, own.start(copy)))
+    found = None if domain is None else FusionGroup(template, nodes, domain, number=group.number)
+    inside = {id(node) for node in nodes}
+    wanted = lambda node: reads.escapes(node, inside)  # noqa: E731
+    is_kernel = (
+        found is not None
+        and packed_stores.stores(found, copy)
+        and template.is_worthwhile(found, wanted, reads.claims.target)
+    )
+    return found if is_kernel else None
 
 
 def _wider(first: Template, second: Template) -> Template:

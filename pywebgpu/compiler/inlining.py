@@ -34,10 +34,11 @@ class Inlining:
 
     wanted: ids of the nodes that are stored whoever reads them.  claims: which template computes a node.
     long: by id, the bindings of what needs several.  halves: ids of what products read as it is stored.
+    costs: by id, the instructions that a node takes, with those of what is computed in it.
     """
 
     def __init__(self, order: Sequence[Node], wanted: set[int], bindings: int, claims: Claims) -> None:
-        self._order, self._bindings = order, bindings
+        self._order, self.bindings = order, bindings
         self.claims, limits = claims, claims.target.limits
         self.long = {id(node): count for node in order if (count := windows.count(_bytes(node), limits)) > 1}
         self.wanted = wanted
@@ -45,6 +46,7 @@ class Inlining:
         self.halves: set[int] = set()
         self._free: set[int] = set()
         self.edges: dict[int, list[Edge]] = {}
+        self.costs: dict[int, int] = {}
         self.users: dict[int, list[Node]] = {}
         computing = [n for n in order if n.buffer is None and not is_view(n) and not is_free(n)]
         self._choose(computing)
@@ -59,6 +61,12 @@ class Inlining:
         inside = {id(node) for node in nodes}
         found = {id(p): p for node in nodes for p, _, _ in self.edges[id(node)] if id(p) not in inside}
         return list(found.values())
+
+    def add(self, node: Node, source: Node) -> None:
+        """One more stored value, which reads a stored one."""
+        self.wanted.add(id(node))
+        self.edges[id(node)] = [(source, (), source.spec.shape)]
+        self.users.setdefault(id(source), []).append(node)
 
     def bound(self, node: Node) -> int:
         """How many bindings a value takes where a kernel may reach all of it: one, if it is not `long`."""
@@ -83,8 +91,8 @@ class Inlining:
         costs: dict[int, int] = {}
         for node in computing:
             edges = self._edges_of(node)
+            self.costs[id(node)] = cost = _cost(node) + sum(costs.get(id(below(one)), 0) for one in node.inputs)
             if isinstance(node.op, Pointwise) and id(node) not in self.wanted:
-                cost = _cost(node) + sum(costs.get(id(below(source)), 0) for source in node.inputs)
                 if not edges and cost <= REPEAT_COST:
                     self._free.add(id(node))
                     self._inline.add(id(node))
@@ -110,7 +118,7 @@ class Inlining:
         if any(producer.op is contraction.partial_matmul for producer in large):
             return False  # It has more to read than it has to store.
         # Rows that were looked up and changed are read again in backward, and by what they were normalised to.
-        looked_up = len(readers) > 1 and self._bindings >= ROOMY and any(gathers(producer.op) for producer in large)
+        looked_up = len(readers) > 1 and self.bindings >= ROOMY and any(gathers(producer.op) for producer in large)
         if (looked_up or any(self.claims.of(reader).rereads for reader in readers)) and any(
             self._is_alone(producer, node) for producer in large
         ):
@@ -163,7 +171,7 @@ class Inlining:
             again = False
             for node in self.nodes:
                 read = {id(p): p for p, _, _ in self.edges[id(node)]}
-                if sum(map(self.bound, read.values())) + self.bound(node) <= self._bindings:
+                if sum(map(self.bound, read.values())) + self.bound(node) <= self.bindings:
                     continue
                 crowding = {id(below(source)) for source in node.inputs} & self._inline - self._free
                 again = again or bool(crowding)
@@ -201,8 +209,9 @@ class Inlining:
 
 
 def _cost(node: Node) -> int:
-    """Instructions of a pointwise op. A float's register is float32: a cast to that is none."""
-    assert isinstance(node.op, Pointwise)
+    """Instructions of an op on an element. A float's register is float32: a cast to that is none."""
+    if not isinstance(node.op, Pointwise):
+        return 1
     widens = node.op is pointwise.cast and node.spec.dtype is dtypes.float32
     return 0 if widens and node.inputs[0].spec.dtype.kind is Kind.FLOAT else node.op.cost
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from math import prod
 from typing import Any
 
 from pywebgpu.compiler.fusion_group import FusionGroup
@@ -18,6 +19,7 @@ from pywebgpu.kernels.kernel import Kernel
 from pywebgpu.kernels.target import Target
 from pywebgpu.ops import movement
 
+LARGE = 10**8  # multiplications of a product that is worth telling of
 Bound = tuple[Node, int | None]  # a value whose buffer is bound, and which window of it, where it has several
 
 
@@ -63,7 +65,9 @@ class KernelTable:
         build = Builder(stored, numbers, self.alias, self.target.limits, self.unpacked)
         problem = template.problem(group, build)
         template.write(group, launch.choose(template, problem, self.target), build)
-        return [(replace(kernel, problem=(template.name, problem)), bound) for kernel, bound in build.parts]
+        work = prod(problem.sizes) if template.name == "matmul" else 0
+        work = work if work >= LARGE else 0
+        return [(replace(kernel, work=work, problem=(template.name, problem)), bound) for kernel, bound in build.parts]
 
     def _add(self, kernel: Kernel) -> int:
         if kernel not in self._number:

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from pywebgpu.compiler import in_place, memory_scheduler
-from pywebgpu.compiler.fusion import Fusion
+from pywebgpu.compiler.fusion import Fusion, with_copy
 from pywebgpu.compiler.fusion_group import FusionGroup
 from pywebgpu.compiler.inlining import Inlining
 from pywebgpu.compiler.suballocation import Suballocation
@@ -33,6 +33,21 @@ class Schedule:
         for part in placed.parts:
             parts.setdefault(id(placed.inside[id(part)][0]), []).append(part)
         return in_place.reused(self.groups, self._reads, done, parts)
+
+    def copy_after(self, node: Node, copy: Node) -> None:
+        """Has a stored value copied by the kernel that computes it, or else by the next one."""
+        self._reads.add(copy, node)
+        at = next(at for at, group in enumerate(self.groups) if any(one is node for one in group.nodes))
+        group = self.groups[at]
+        joined = with_copy(group, copy, self._reads)
+        if joined is not None:
+            joined.outputs = [*group.outputs, copy]
+            self.groups[at] = joined
+            return
+        template = self._reads.claims.of(copy)
+        alone = FusionGroup(template, [copy], template.start(copy), number=len(self.groups))
+        alone.outputs = [copy]
+        self.groups.insert(at + 1, alone)
 
     def reads(self, group: FusionGroup) -> list[Node]:
         """Values from outside that a group reads."""

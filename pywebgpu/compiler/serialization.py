@@ -107,6 +107,7 @@ def _kernel(data: dict[str, Any]) -> Kernel:
         numbers="n" in letters,
         faults="f" in letters,
         needs=tuple(data.get("needs", ())),
+        work=data.get("work", 0),
     )
 
 

@@ -261,9 +261,9 @@ def _joined(copied: list[tuple[int, Node]], end: int) -> Node:
     return indexing.cat(*pieces, axis=0) if len(pieces) > 1 else pointwise.copy(pieces[0])
 
 
-def clashes(schedule: Schedule, placed: Suballocation) -> set[int]:
-    """Ids, in the graph before `suballocate`, of parts that a kernel reads while it writes another part of its pack."""
-    found: set[int] = set()
+def clashes(schedule: Schedule, placed: Suballocation) -> list[Node]:
+    """The parts that a kernel reads while it writes another part of their pack."""
+    found: dict[int, Node] = {}
     for group in schedule.groups:
         written = {id(placed.inside[id(node)][0]) for node in group.outputs if id(node) in placed.inside}
         over = {id(placed.first(node)) for node in group.outputs}
@@ -273,5 +273,19 @@ def clashes(schedule: Schedule, placed: Suballocation) -> set[int]:
             if id(placed.first(node)) in over:
                 continue
             if id(node) in placed.inside and id(placed.inside[id(node)][0]) in written:
-                found.add(placed.origin[id(node)])
-    return found
+                found[id(node)] = node
+    return list(found.values())
+
+
+def may_move(part: Node, placed: Suballocation) -> bool:
+    """Whether nothing else lies in a part, or is made over it, so that it alone can lie elsewhere."""
+    over = {id(node) for node in placed.written_over.values()} | placed.written_over.keys()
+    return id(part) not in over and all(one.op is not packing.part or one.inputs[0] is not part for one in placed.parts)
+
+
+def move(part: Node, placed: Suballocation) -> Node:
+    """Gives a part of a pack a buffer of its own. Returns its copy, which lies in the pack."""
+    made = pointwise.copy(part)
+    placed.inside[id(made)] = placed.inside.pop(id(part))
+    placed.parts[placed.parts.index(part)] = made
+    return made

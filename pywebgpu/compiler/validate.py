@@ -102,6 +102,7 @@ def _check_kernel(where: str, kernel: Any, n_blocks: int) -> None:
     needs = kernel.get("needs", [])
     fits = isinstance(needs, list) and all(isinstance(name, str) for name in needs) and len({*needs}) == len(needs)
     require(fits and {*needs} <= {*NEEDED}, where, "it needs features that kernels may need, each told once")
+    require(is_size(kernel.get("work", 0)), where, "its work is a number of multiplications")
 
 
 def _check_steps(data: Data) -> None:

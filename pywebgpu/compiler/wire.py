@@ -61,12 +61,13 @@ def kernel_json(kernel: Kernel) -> str:
 def _kernel_data(kernel: Kernel) -> dict[str, Any]:
     """`bindings`: a letter a binding, in order: r is read, w is written, n the host numbers, f the fault words.
 
-    `needs`: features that the device must have, where it must have any.
+    `needs`: features that the device must have, where it must have any. `work`: multiplications, of large products.
     """
     letters = "".join("w" if writes else "r" for writes in kernel.writes)
     letters += "n" * kernel.numbers + "f" * kernel.faults
     data = {"name": kernel.name, "wgsl": kernel.wgsl, "grid": list(kernel.grid), "bindings": letters}
-    return data | ({"needs": list(kernel.needs)} if kernel.needs else {})
+    work = {"work": kernel.work} if kernel.work else {}
+    return data | ({"needs": list(kernel.needs)} if kernel.needs else {}) | work
 
 
 def _value_data(slot: Slot) -> dict[str, Any]:

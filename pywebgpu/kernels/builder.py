@@ -1,4 +1,4 @@
-"""Makes a kernel: statements and blocks, and elements of nodes as expressions.
+"""Makes a kernel: elements of nodes as expressions, among the statements of blocks.py.
 
 `Builder.value(node, at)` gives the node's element at symbolic coordinates, adding what is needed to compute it to the
 current block. Views only change the coordinates. What was computed before at the same position is found again, so a
@@ -7,17 +7,16 @@ kernel generator puts the results of its own loops (a row's sum, a tile's produc
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Collection, Mapping, Sequence
 from functools import reduce
 from math import prod
-from operator import and_
 from typing import Any
 
 from pywebgpu.errors import CompileError
 from pywebgpu.formats import WIDE, Format
 from pywebgpu.ir.graph import HOST, Custom, Generator, Movement, Node, Pointwise, Reduction, Structural
 from pywebgpu.kernels import access, hoisting, intervals, intrinsics, ir, vectors, wgsl, windows
+from pywebgpu.kernels.blocks import Blocks
 from pywebgpu.kernels.intrinsics import rounded
 from pywebgpu.kernels.ir import U32, Expr, Var
 from pywebgpu.kernels.kernel import Kernel, Limits
@@ -27,7 +26,7 @@ from pywebgpu.symbolic import ZERO, Sym, constant, flatten, unflatten
 Coords = tuple[Sym, ...]
 
 
-class Builder:
+class Builder(Blocks):
     """Makes one kernel. `stored` are ids of nodes that have a buffer; `numbers` says where host numbers lie.
 
     alias: id of a node that is written -> the node whose buffer it takes over.
@@ -42,115 +41,16 @@ class Builder:
         limits: Limits,
         unpacked: Collection[int] = (),
     ) -> None:
+        super().__init__()
         self._stored, self._numbers, self._alias, self._unpacked = stored, numbers, alias, unpacked
         self.limits = limits
         self.bound: dict[int, tuple[Node, ir.Array]] = {}  # id of the buffer's node -> node, binding
-        self._shared: dict[str, ir.Array] = {}
         self._host_numbers = ir.Array("uniform", "numbers", ir.Type("u32", 4), -(-len(numbers) // 4))
-        self._body: ir.Block = []
-        self._known: list[dict[tuple[int, Sym], Expr]] = [{}]
         self._gathered: dict[int, Var] = {}  # by id of a packed result: the bits of the word that is being made
         self._waiting: dict[int, list[Expr]] = {}  # the same, where that is known while the kernel is made
         self._words: dict[tuple[Sym, int], tuple[Sym, Sym]] = {}
         self._numbered: list[Expr] = []
-        self._named = 0
         self.parts: list[tuple[Kernel, list[tuple[Node, int | None]]]] = []
-
-    # Statements
-
-    @contextmanager
-    def _inside(self, body: ir.Block) -> Iterator[None]:
-        """What is computed inside of a block is not known outside."""
-        outer, self._body = self._body, body
-        self._known.append({})
-        yield
-        self._known.pop()
-        self._body = outer
-
-    def fresh(self, letter: str = "v") -> str:
-        self._named += 1
-        name = f"{letter}{self._named}"
-        return name if name not in _TYPES else self.fresh(letter)
-
-    def let(self, value: Expr, name: str = "") -> Var:
-        found = Var(value.type, name or self.fresh())
-        self._body.append(ir.Declare("let", found, value))
-        return found
-
-    def var(self, value: Expr | ir.Type, name: str = "") -> Var:
-        """A variable that may be assigned to: with a value, or of a type."""
-        start, kind = (value, value.type) if isinstance(value, Expr) else (None, value)
-        found = Var(kind, name or self.fresh())
-        self._body.append(ir.Declare("var", found, start))
-        return found
-
-    def local_array(self, name: str, values: Sequence[Expr]) -> ir.Array:
-        """An array of the invocation's own, which may be read at any index."""
-        found = ir.Array("function", name, values[0].type, len(values))
-        value = ir.call(f"array<{found.type}, {found.length}>", found.type, *values)
-        self._body.append(ir.Declare("var", found, value))
-        return found
-
-    def workgroup_array(self, name: str, type: ir.Type, length: int, rows: int = 0, planes: int = 0) -> ir.Array:
-        """An array that a workgroup shares, of one to three dimensions. Who asks for the same again gets the same."""
-        return self._shared.setdefault(name, ir.Array("workgroup", name, type, length, rows=rows, planes=planes))
-
-    def assign(self, target: Expr, value: ir.Operand, sign: str = "=") -> None:
-        self._body.append(ir.Assign(target, ir.like(target, value), sign))
-
-    def if_(self, *conditions: Expr) -> AbstractContextManager[None]:
-        """A block for where all conditions hold; of none, no block."""
-        if not conditions:
-            return nullcontext()
-        return self._branch(ir.If([]), ir.truth(reduce(and_, conditions)))
-
-    def else_(self) -> AbstractContextManager[None]:
-        """A block for where the condition of the `if_` just before did not hold."""
-        return self._branch(self._body[-1], None)
-
-    def _branch(self, of: ir.If, condition: Expr | None) -> AbstractContextManager[None]:
-        if not of.branches:
-            self._body.append(of)
-        body: ir.Block = []
-        of.branches.append((condition, body))
-        return self._inside(body)
-
-    @contextmanager
-    def loop(
-        self, name: str, start: ir.Operand, end: ir.Operand, step: ir.Operand = 1, sign: str = "+="
-    ) -> Iterator[Var]:
-        """A block for each number from start to end, which is left out; sign ">>=": downwards, by halves."""
-        at = Var(U32, name)
-        head = ir.Declare("var", at, ir.like(at, start)), ir.Assign(at, ir.like(at, step), sign)
-        found = ir.Loop(at > end if sign == ">>=" else at < end, [], head)
-        self._body.append(found)
-        with self._inside(found.body):
-            yield at
-
-    def while_(self, condition: Expr) -> AbstractContextManager[None]:
-        found = ir.Loop(ir.truth(condition), [])
-        self._body.append(found)
-        return self._inside(found.body)
-
-    def scope(self) -> AbstractContextManager[None]:
-        found = ir.Scope([])
-        self._body.append(found)
-        return self._inside(found.body)
-
-    def jump(self, word: str, condition: Expr | None = None) -> None:
-        """return or break, where the condition holds."""
-        one = ir.Jump(word)
-        self._body.append(one if condition is None else ir.If([(ir.truth(condition), [one])]))
-
-    def barrier(self) -> None:
-        self.jump("workgroupBarrier()")
-
-    def bisect(self, low: Var, high: Var, half: Var, is_below: Expr) -> None:
-        """Goes on with the upper half of low..high where what lies at `half` is below what is looked for."""
-        with self.if_(is_below):
-            self.assign(low, half + 1)
-        with self.else_():
-            self.assign(high, half)
 
     # Buffers
 
@@ -190,7 +90,9 @@ class Builder:
         format_, array = self._format(node), self.buffer(node)
         each = format_.per_word
         if each == 1:
-            self.assign(array[ir.Index(at)], value if self._is_rounded(node) else rounded(value, node.spec.dtype))
+            if not format_.pack:
+                value = value if self._is_rounded(node) else rounded(value, node.spec.dtype)
+            self.assign(array[ir.Index(at)], self.packed(node, value) if format_.pack else value)
             return
         (where, which), size = self._in_word(at, each), count(node)
         if which.is_constant:
@@ -240,10 +142,11 @@ class Builder:
 
     def _loaded(self, node: Node, at: Sym) -> Expr:
         format_, array = self._read_format(node), self.buffer(node)
-        if format_.per_word == 1:
-            return array[ir.Index(at)]
-        where, which = self._in_word(at, format_.per_word)
         unpack, type_ = ir.template(format_.unpack), ir.scalar(node.spec.dtype)
+        if format_.per_word == 1:
+            word = array[ir.Index(at)]
+            return ir.Call(unpack, type_, word) if format_.unpack else word
+        where, which = self._in_word(at, format_.per_word)
         return ir.Call(unpack, type_, self._word_at(array, where), _bits_below(which, format_))
 
     def _find_known(self, key: tuple[int, Sym]) -> Expr | None:
@@ -291,7 +194,7 @@ class Builder:
 
     def loads(self, node: Node, ats: Sequence[Sym]) -> list[Expr]:
         """Loads of elements at flat positions, of a value that is in memory with a word for each; none of another."""
-        if not self.has_buffer(node) or self._read_format(node).per_word > 1:
+        if not self.has_buffer(node) or self._read_format(node).unpack:
             return []
         array = self.buffer(node)
         return [array[ir.Index(at)] for at in ats]
@@ -471,9 +374,6 @@ class Builder:
         shared, grid = tuple(self._shared.values()), (width, height, 1)
         head = name, lanes, grid, part.bindings, shared, self._host_numbers
         return wgsl.kernel(ir.Function(*head, body, part.windowed))
-
-
-_TYPES = frozenset(f"{letter}{bits}" for letter in "fiu" for bits in (16, 32, 64))  # no names of variables
 
 
 def _bits_below(which: Sym, format_: Format) -> Expr:

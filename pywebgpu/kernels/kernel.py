@@ -32,6 +32,7 @@ class Kernel:
 
     numbers: the next binding is a uniform buffer with the Program's host numbers.
     faults: the last binding is the device's fault words, where a failed check on the device leaves a note.
+    work: multiplications, of large products. Who brings a value back in the middle of a run asks what is left to do.
     problem: the name of its template and the Problem that its launch was chosen for; None where it comes from a file.
     needs: features that the device must have, by WebGPU's names. The text enables them.
     """
@@ -43,6 +44,7 @@ class Kernel:
     numbers: bool = False
     faults: bool = False
     needs: tuple[str, ...] = ()
+    work: int = 0
     problem: Any = field(default=None, compare=False, repr=False)
 
 

@@ -159,7 +159,7 @@ _TEXTS = (
     """fn p_tanh(x: f32) -> f32 {
   if (p_isnan(x)) { return x; }
   let e = p_expm1(2.0 * clamp(x, -9.1, 9.1));
-  return e / (e + 2.0);
+  return select(e / (e + 2.0), sign(x) * (1.0 - 2.0 / (exp(2.0 * min(abs(x), 9.1)) + 1.0)), abs(x) > 0.5);
 }""",
     """fn p_sinh(x: f32) -> f32 {
   let a = abs(x);

@@ -44,6 +44,16 @@ def test_chain_of_ten_is_one() -> None:
     assert dispatches(((((x.sin() * 2 + 1).exp() - 3).tanh().abs().sqrt() * x).cos() / 3).relu()) == 1
 
 
+def test_a_long_chain_is_kernels_of_bounded_length() -> None:
+    """Also where it is made of numbers, which are computed where they are used. Translators take a text's square."""
+    for x in (leaf(1000), torch.full((1000,), 0.3, device="null")):
+        for _ in range(600):
+            x = x * 0.999 + 0.0001
+        program = for_limits(DEFAULT, x)
+        assert len(program.steps) > 1
+        assert max(len(kernel.wgsl) for kernel in program.kernels) < 200 * fusion.LONGEST
+
+
 @pytest.mark.parametrize("dim", [0, 1, 2])
 def test_softmax_is_one(dim: int) -> None:
     assert dispatches(leaf(20, 30, 40).softmax(dim).sum(dim)) == 1
@@ -616,3 +626,9 @@ def test_small_values_that_have_nothing_in_common_share_a_kernel() -> None:
     counts = [leaf(1, dtype=torch.int64) for _ in range(3)]
     program = only(lambda: [count.add_(1) for count in counts])
     assert (len(program.steps), len(program.written)) == (1, 3)
+
+
+def test_what_is_stored_after_all_may_share_a_kernel() -> None:
+    """Its reader had no binding left for what it reads; in the end none has enough of them."""
+    with pytest.raises(CompileError, match="more bindings"):
+        for_limits(DEFAULT, torch.rand(1 << 40, device="null"))

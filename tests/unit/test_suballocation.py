@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -15,9 +16,10 @@ from hypothesis import strategies as st
 
 import pywebgpu as torch
 from pywebgpu import nn
-from pywebgpu.compiler import in_place, serialization, wire
+from pywebgpu.compiler import driver, in_place, serialization, wire
 from pywebgpu.compiler.driver import compile_graph
 from pywebgpu.compiler.program import Dispatch, Program, Slot
+from pywebgpu.compiler.schedule import scheduled
 from pywebgpu.io import safetensors
 from pywebgpu.ir.graph import Spec
 from pywebgpu.kernels.kernel import Limits
@@ -214,13 +216,16 @@ def test_a_window_is_not_written_around() -> None:
     assert program.written == ((1, 0),)
 
 
-def test_a_part_that_is_read_beside_another_has_its_own_buffer() -> None:
+def test_a_part_that_is_read_beside_another_has_its_own_buffer(monkeypatch: pytest.MonkeyPatch) -> None:
     """WebGPU refuses a dispatch that reads one range of a buffer and writes another."""
     x, w = leaf(64, 64), leaf(64, 64)
     first = x @ w
-    second = first @ w
-    program = compiled(pack(first, second).exp())
+    wanted = pack(first, first @ w).exp()
+    counted = Mock(side_effect=scheduled)
+    monkeypatch.setattr(driver, "scheduled", counted)
+    program = compiled(wanted)
     assert len(program.steps) == 3, "the copy is made by the kernel of the value"
+    assert counted.call_count == 1, "only the part is moved"
 
 
 def test_engines_refuse_what_the_compiler_never_makes(device: str) -> None:

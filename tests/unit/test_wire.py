@@ -63,6 +63,14 @@ def test_bindings_have_a_letter_each_in_order() -> None:
         assert [kinds[declared[str(at)]] for at in range(len(declared))] == list(data["bindings"].replace("f", "w"))
 
 
+def test_the_work_of_large_products_is_told() -> None:
+    large, small = compiled.leaf(512, 512), compiled.leaf(8, 8)
+    program = compiled.only(lambda: (large @ large, small @ small))
+    data = wire.as_data(program)
+    assert sorted(kernel.get("work", 0) for kernel in data["kernels"]) == [0, 512**3]
+    assert [kernel.work for kernel in serialization.from_data(data).kernels] == [one.work for one in program.kernels]
+
+
 def test_another_version_is_refused() -> None:
     data = json.loads(wire.to_json(step())) | {"version": wire.VERSION + 1}
     with pytest.raises(CompileError, match=f"a program of version {wire.VERSION + 1}"):

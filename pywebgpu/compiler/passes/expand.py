@@ -17,7 +17,14 @@ def expand(roots: tuple[Node, ...], order: Sequence[Node], claims: Callable[[Nod
 
 def expand_for_host(roots: tuple[Node, ...], order: Sequence[Node]) -> tuple[Node, ...]:
     """The same for device cpu: a fused op that it computes by itself stays, with its Output nodes."""
-    return _expanded_whole(roots, order, _no, lambda node: isinstance(node.op, Fused) and node.op.host is not None)
+    return _expanded_whole(roots, order, _no, _is_hosted)
+
+
+def _is_hosted(node: Node) -> bool:
+    op = node.op
+    if not isinstance(op, Fused) or op.host is None:
+        return False
+    return op.hosted is None or node.spec.dtype in op.hosted
 
 
 def _expanded_whole(

@@ -62,6 +62,8 @@ def order(keys: Node, block: int = BLOCK) -> Node:
 def _cat(node: Node) -> Node:
     """Many parts are joined a few at a time: a kernel binds only so many buffers."""
     parts = list(node.inputs)
+    if len(parts) < 2 * JOINED:  # Two kernels are enough.
+        parts = [indexing.cat(*parts[:JOINED], **node.attrs), *parts[JOINED:]]
     while len(parts) > 1:
         parts = [
             indexing.cat(*parts[at : at + JOINED], **node.attrs) if len(parts) > at + 1 else parts[at]

@@ -154,8 +154,7 @@ class _Split:
         if op in _FIRST or isinstance(op, Custom):
             return given[0]
         if op is pointwise.cast:
-            first, second = given[0]
-            return first if first.spec.dtype is part else pointwise.cast(first, dtype=part), second
+            return _each(lambda a: a if a.spec.dtype is part else pointwise.cast(a, dtype=part), given)
         if op is pointwise.where:
             return _shaped(_each(lambda a, b: pointwise.where(given[0][0], a, b), given[1:]), node.spec)
         function = FUNCTIONS.get(op)

@@ -15,6 +15,7 @@ from typing import Any
 
 from pywebgpu.formats import WORD
 from pywebgpu.ir.graph import Node
+from pywebgpu.kernels import families
 from pywebgpu.kernels.builder import Builder
 from pywebgpu.kernels.kernel import Kernel, Limits
 from pywebgpu.kernels.launch import SUBGROUP, Launch, Problem
@@ -143,7 +144,7 @@ def rule(problem: Problem, target: Target) -> Launch | None:
     named = features.family == "nvidia" or (features.family == "amd" and features.cores > 0)  # Dawn tells no kind.
     if (features.kind != "discrete" and not named) or min(problem.sizes[1:3]) < LOWEST:
         return None
-    blocks = matrices(problem, target) or fitting(problem.layout, target.limits)
+    blocks = matrices(problem, target) or _kept(fitting(problem.layout, target.limits), families.of(features).registers)
     block = choose(blocks, problem, features.cores or WIDTH)
     return block.launch if block else None
 
@@ -202,6 +203,12 @@ def fitting(layout: str, limits: Limits) -> tuple[Block, ...]:
     """Staged ones that a device of these limits can run."""
     blocks = [block for block in (Block(*one) for one in BLOCKS) if block.lanes <= limits.workgroup_size]
     return tuple([block for block in blocks if block.shared_bytes(layout) <= limits.shared_bytes])
+
+
+@lru_cache(64)
+def _kept(blocks: tuple[Block, ...], registers: int) -> tuple[Block, ...]:
+    """Those whose results take no more than half of the registers."""
+    return tuple([block for block in blocks if 2 * block.high * block.wide <= registers + 1])
 
 
 def _most(problem: Problem) -> int:

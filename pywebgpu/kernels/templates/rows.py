@@ -6,6 +6,7 @@ from math import prod
 from pywebgpu import dtypes
 from pywebgpu.formats import WORD
 from pywebgpu.ir.graph import Node, Op, Reduction, Structural
+from pywebgpu.kernels import families
 from pywebgpu.kernels.access import Edges, gathers, read_at
 from pywebgpu.kernels.builder import Builder
 from pywebgpu.kernels.iteration_space import IterationSpace, folded
@@ -33,7 +34,6 @@ LONG = 2048  # elements of such a sum, at most: more of them take longer than a 
 WIDE = 16  # invocations of a subgroup that are worth to shuffle
 SUBGROUP_OF = {"nvidia": 32}
 PARTS = 16  # subgroups that share a row, at most
-CORES = 64  # of a GPU that does not say how many it has
 MANY_ROWS = 16  # for each core: then each row has one subgroup
 VECTOR, VECTORS = 4, 8  # columns of an invocation, at least, and where rows are few
 BESIDE = 128  # invocations of a workgroup whose rows do not wait for one another
@@ -152,7 +152,7 @@ class RowsTemplate(Template):
         ways = [(one, of) for one, of in ways if of > 1 and one.split <= PARTS * of]
         by_subgroups = [one._replace(way=SHUFFLED, each=(of,)) for one, of in ways]
         if shuffled >= WIDE and not target.limits.emulated:
-            best = _with_words(_subgroup_rule(problem, shuffled, limit, target.features.cores or CORES), each)
+            best = _with_words(_subgroup_rule(problem, shuffled, limit, _cores(target.features)), each)
             if best.split > 1:
                 found.insert(0, best._replace(way=SHUFFLED, each=(min(shuffled, best.split),)))
             found = list(dict.fromkeys([*found[:2], *by_subgroups, *found[2:]]))
@@ -165,6 +165,10 @@ class RowsTemplate(Template):
 
     def write(self, work: Computation, launch: Launch, build: Builder) -> Kernel:
         return rows_kernel.write(work, launch, build)
+
+
+def _cores(features: Features) -> int:
+    return features.cores or families.of(features).cores
 
 
 def _shuffled(features: Features) -> int:

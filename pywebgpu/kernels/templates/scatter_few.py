@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pywebgpu.ir.graph import Op
 from pywebgpu.kernels.builder import Builder
 from pywebgpu.kernels.combine import combine
-from pywebgpu.kernels.ir import LANE, U32, Array, Call, Const, Type, Var, call, select, smaller, template
+from pywebgpu.kernels.ir import LANE, U32, Array, Call, Const, Expr, Type, Var, call, select, smaller, template
 from pywebgpu.kernels.kernel import Kernel
 from pywebgpu.kernels.launch import Launch, Problem
 from pywebgpu.kernels.target import Target
@@ -64,35 +64,47 @@ class ScatterFewTemplate(Template):
             with build.if_(is_same, k > own.group):
                 build.let(Call(_ADD, U32, after[k // WORD], k % WORD))
         build.barrier()
+        is_first = build.let(Call(_READ, U32, before[0]).eq(0), "is_first")
+        rest = _listed(after, is_first, updates, launch.threads, build)
+        build.barrier()
         own.leave(build)
-        build.jump("return", Call(_READ, U32, before[0]).ne(0))
-        _take(after, words, sums, work, own, build)
+        build.jump("return", ~is_first)
+        _take(rest, sums, work, own, build)
         joined = [combine(mode, one, total) for one, total in zip(old, sums, strict=True)]
         store(node, places, joined, build)
         return build.kernel(f"scatter_few_{mode}", launch.threads, updates * own.parts, vector=launch.vector)
 
 
-def _take(after: Array, words: int, sums: Sequence[Var], work: Computation, own: Columns, build: Builder) -> None:
+def _listed(after: Array, is_first: Expr, updates: int, threads: int, build: Builder) -> tuple[Array, Array]:
+    """The numbers of later updates of the row, in their order, and how many they are."""
+    words = -(-updates // WORD)
+    rest, count = build.workgroup_array("rest", U32, updates), build.workgroup_array("count", U32, 1)
+    with build.if_(is_first), build.loop("of_word", LANE, words, threads) as own:
+        place = build.var(Const(U32, 0), "place")
+        for word in range(words):
+            count_of = call("countOneBits", U32, Call(_READ, U32, after[word]))
+            build.assign(place, select(0, count_of, own > word), "+=")
+        bits = build.var(Call(_READ, U32, after[own]), "bits")
+        with build.while_(bits.ne(0)):
+            build.assign(rest[place], own * WORD + call("firstTrailingBit", U32, bits))
+            build.assign(bits, bits & (bits - 1))
+            build.assign(place, 1, "+=")
+        with build.if_(own.eq(words - 1)):
+            build.assign(count[0], place)
+    return rest, count
+
+
+def _take(listed: tuple[Array, Array], sums: Sequence[Var], work: Computation, own: Columns, build: Builder) -> None:
     """Combines what later updates of the row have with the first one's."""
     (node,) = work.nodes
-    source, mode = node.inputs[2], node.attrs["mode"]
+    source, mode, (rest, count) = node.inputs[2], node.attrs["mode"], listed
     updates = source.spec.shape[0]
-    word = build.var(own.group // WORD, "word")
-    bits = build.var(Call(_READ, U32, after[word]), "bits")
-    goes_on = build.var(Const(U32, 1), "goes_on")
-    with build.while_(goes_on.ne(0)):
-        found: list[tuple[Var, Var]] = []
-        for number in range(UNROLLED):
-            with build.while_(bits.eq(0) & (word + 1 < words)):
-                build.assign(word, 1, "+=")
-                build.assign(bits, Call(_READ, U32, after[word]))
-            is_one = build.let(bits.ne(0), f"is{number}")  # Of no bit, the last update is loaded for nothing.
-            at = build.let(smaller(word * WORD + call("firstTrailingBit", U32, bits), updates - 1), f"at{number}")
-            found.append((is_one, at))
-            build.assign(bits, bits & (bits - 1))
-        build.assign(goes_on, select(0, Const(U32, 1), found[-1][0]))
-        with build.if_(found[0][0]):
-            parts = [[build.value(source, place) for place in own.at(at.within(updates))] for _, at in found]
-            for (is_one, _), part in zip(found, parts, strict=True):
-                for total, value in zip(sums, part, strict=True):
-                    build.assign(total, select(total, combine(mode, total, value), is_one))
+    total = build.let(count[0], "total")
+    with build.loop("start", 0, total, UNROLLED) as start:
+        parts = []
+        for step in range(UNROLLED):  # What lies behind the end is loaded for nothing, and waits with the others.
+            at = build.let(smaller(rest[smaller(start + step, total - 1)], updates - 1), f"at{step}")
+            parts.append([build.value(source, place) for place in own.at(at.within(updates))])
+        for step, part in enumerate(parts):
+            for result, value in zip(sums, part, strict=True):
+                build.assign(result, select(result, combine(mode, result, value), start + step < total))

@@ -4,12 +4,12 @@ Each row is written by one workgroup of each kernel, and its updates are taken i
 bits in every run.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from pywebgpu.ir.graph import WHICH, Node, Op
 from pywebgpu.kernels.builder import Builder
 from pywebgpu.kernels.combine import combine
-from pywebgpu.kernels.ir import GROUP, LANE, U32, Array, Const, Expr, Var, construct, select, smaller
+from pywebgpu.kernels.ir import GROUP, LANE, U32, Array, Const, Expr, Var, construct, larger, scalar, select, smaller
 from pywebgpu.kernels.kernel import Kernel
 from pywebgpu.kernels.launch import Launch, Problem
 from pywebgpu.kernels.target import Target
@@ -20,38 +20,49 @@ from pywebgpu.symbolic import Sym, flatten
 BLOCK = scattering.BLOCK
 NO_ROW = 0xFFFFFFFF
 UNROLLED = 16  # carries that are loaded side by side
+APART, SLICES = 64, 4  # lanes that have the columns of a long run, at most, and slices that share its length
 
 
 def problem_of(updates: int, columns: int) -> Problem:
     return Problem((updates, columns), layout=str(next(width for width in (4, 2, 1) if columns % width == 0)))
 
 
-def launches_of(problem: Problem, target: Target) -> list[Launch]:
-    """One workgroup has all columns where it can: each lane `vector` of them."""
-    found = []
+def launches_of(problem: Problem, target: Target, most: int = 1 << 10) -> list[Launch]:
+    """One workgroup has all columns where `most` lanes can: each lane `vector` of them."""
+    found, most = [], min(most, target.limits.workgroup_size)
     for vector in (4, 2, 1):
         if vector <= int(problem.layout):
             columns = problem.sizes[1] // vector
-            parts = -(-columns // target.limits.workgroup_size)
+            parts = -(-columns // most)
             found.append(Launch(threads=-(-columns // parts), vector=vector))
     return found
 
 
 class Columns:
-    """Which columns of a row an invocation has. group: the number of its workgroup but for the part of the columns."""
+    """Which columns of a row an invocation has. group: the number of its workgroup but for the part of the columns.
+
+    slice: the number of its slice, of those that have the same columns.
+    """
 
     def __init__(self, columns: int, launch: Launch, build: Builder) -> None:
         self.vectors, self.width = columns // launch.vector, launch.vector
-        self.parts = -(-self.vectors // launch.threads)
+        lanes = launch.threads // launch.split
+        self.parts = -(-self.vectors // lanes)
+        self.slice = build.let(LANE // lanes, "slice") if launch.split > 1 else Const(U32, 0)
+        lane = build.let(LANE % lanes, "lane_of_slice") if launch.split > 1 else LANE
         self.group = build.let(GROUP // self.parts if self.parts > 1 else GROUP, "block")
-        self._column = build.let(GROUP % self.parts * launch.threads + LANE if self.parts > 1 else LANE, "column")
-        self._all = self.parts * launch.threads == self.vectors
+        self._column = build.let(GROUP % self.parts * lanes + lane if self.parts > 1 else lane, "column")
+        self._all = self.parts * lanes == self.vectors
         self._there = self._column if self._all else build.let(smaller(self._column, self.vectors - 1), "there")
 
     def leave(self, build: Builder) -> None:
         """Lanes without a column have nothing more to do."""
         if not self._all:
             build.jump("return", self._column >= self.vectors)
+
+    def there(self) -> list[Expr]:
+        """What must hold for the invocation to have a column."""
+        return [] if self._all else [self._column < self.vectors]
 
     def at(self, row: Sym) -> list[tuple[Sym, Sym]]:
         """The elements of a row that the invocation has; of one without a column the last."""
@@ -147,7 +158,8 @@ def store(node: Node | None, places: Sequence[tuple[Sym, Sym]], values: Sequence
 class ScatterCarriedTemplate(Template):
     """A workgroup for each block: where a run begins that goes on, it adds what the blocks have of it.
 
-    Problem, Launch: as of blocks.
+    Problem: as of blocks. Launch: threads, vector; of `split` slices of the threads each adds a part of the run. Of
+    long runs there are few, so several cores have a part of the columns each.
     """
 
     name = "scatter_carried"
@@ -161,62 +173,103 @@ class ScatterCarriedTemplate(Template):
         return problem_of(node.inputs[2].spec.shape[0], node.spec.shape[1])
 
     def launches(self, problem: Problem, target: Target) -> Sequence[Launch]:
-        return launches_of(problem, target)
+        whole, apart = launches_of(problem, target), launches_of(problem, target, APART)
+        sliced = [one._replace(threads=one.threads * SLICES, split=SLICES) for one in apart]
+        sliced = [one for one in sliced if one.threads <= target.limits.workgroup_size]
+        is_cpu = target.limits.emulated or target.features.kind == "cpu"
+        return list(dict.fromkeys([*whole, *sliced] if is_cpu else [*sliced, *whole]))
 
     def write(self, work: Computation, launch: Launch, build: Builder) -> Kernel:
         (node,) = work.nodes
-        base, carries, numbers, order = node.inputs
-        rows, updates, mode = node.spec.shape[0], numbers.spec.shape[0], node.attrs["mode"]
+        numbers, mode = node.inputs[2], node.attrs["mode"]
         own = Columns(node.spec.shape[1], launch, build)
-        blocks = -(-updates // BLOCK)
-
-        def number(position: Expr, name: str) -> Var:
-            at = build.let(position, f"{name}_at")
-            found = build.let(construct(U32, build.value(order, (at.within(updates),))), f"{name}_of")
-            return build.let(build.value(numbers, (found.within(updates),)), name)
-
-        own.leave(build)
-        last = build.let(own.group * BLOCK + (BLOCK - 1), "last")
-        build.jump("return", updates <= last + 1)
-        row = number(last, "row")
-        build.jump("return", number(last + 1, "next").ne(row))
-        with build.if_(own.group > 0):
-            started = number(own.group * BLOCK, "first").eq(row)
-            with build.if_(started):
-                build.jump("return", number(own.group * BLOCK - 1, "previous").eq(row))
-        end = _end_of_run(own.group, row, blocks, number, build)
-        count = carries.spec.shape[0]
-
-        def carried(at: Expr, name: str) -> list[Expr]:
-            place = build.let(at, name)
-            return [build.value(carries, one) for one in own.at(place.within(count))]
-
-        sums = [build.var(value, build.fresh("acc")) for value in carried(own.group * 2 + 1, "out")]
-        at = build.var(own.group + 1, "at")
-        with build.while_(at + UNROLLED <= end + 1):
-            parts = [carried((at + step) * 2, f"in{step}") for step in range(UNROLLED)]
-            for part in parts:
-                for total, value in zip(sums, part, strict=True):
-                    build.assign(total, combine(mode, total, value))
-            build.assign(at, UNROLLED, "+=")
-        with build.while_(at <= end):
-            for total, value in zip(sums, carried(at * 2, "in_"), strict=True):
-                build.assign(total, combine(mode, total, value))
-            build.assign(at, 1, "+=")
-        places = own.at(build.let(smaller(row, rows - 1), "held").within(rows))
-        old = [build.value(base, place) for place in places]
-        store(node, places, [combine(mode, one, total) for one, total in zip(old, sums, strict=True)], build)
+        blocks = -(-numbers.spec.shape[0] // BLOCK)
+        _Run(node, own, blocks, launch, build).add()
         return build.kernel(f"scatter_carried_{mode}", launch.threads, blocks * own.parts, vector=launch.vector)
 
 
-def _end_of_run(block: Var, row: Var, blocks: int, number: Callable[[Expr, str], Var], build: Builder) -> Var:
-    """The last block that has a part of the run which goes out of `block`: the first number of each says."""
-    low = build.var(block + 1, "low")
-    high = build.var(Const(U32, blocks), "high")
-    with build.while_(low + 1 < high):
-        half = build.let((low + high) // 2, "half")
-        with build.if_(number(half * BLOCK, "at_half").eq(row)):
-            build.assign(low, half)
-        with build.else_():
-            build.assign(high, half)
-    return low
+class _Run:
+    """What a workgroup adds of the run that goes out of its block, where it is that in which it begins."""
+
+    def __init__(self, node: Node, own: Columns, blocks: int, launch: Launch, build: Builder) -> None:
+        self.node, self.own, self.blocks, self.launch, self.build = node, own, blocks, launch, build
+        _, self.carries, self.numbers, self.order = node.inputs
+        updates, block = self.numbers.spec.shape[0], own.group
+        last = build.let(block * BLOCK + (BLOCK - 1), "last")
+        looked = smaller(last, updates - 1), smaller(last + 1, updates - 1), block * BLOCK, larger(block * BLOCK, 1) - 1
+        names = "row", "next", "first", "previous"
+        self.row, after, first, previous = (self._number(at, name) for at, name in zip(looked, names, strict=True))
+        is_later = (block > 0) & first.eq(self.row) & previous.eq(self.row)
+        self.begins = build.let((last + 1 < updates) & after.eq(self.row) & ~is_later, "begins")
+
+    def add(self) -> None:
+        """Each slice has its share of the blocks, one after the other; the first one adds up what the others have."""
+        build, own, (node, mode) = self.build, self.own, (self.node, self.node.attrs["mode"])
+        places = own.at(build.let(smaller(self.row, node.spec.shape[0] - 1), "held").within(node.spec.shape[0]))
+        sums = [build.var(scalar(node.spec.dtype), build.fresh("acc")) for _ in places]
+        end, share = build.var(own.group, "end"), build.var(Const(U32, 0), "share")
+        with build.if_(self.begins):
+            build.assign(end, self._end())
+            build.assign(share, (end - own.group + (self.launch.split - 1)) // self.launch.split)
+            at = build.var(own.group + 1 + own.slice * share, "at")
+            stop = build.let(smaller(at + share, end + 1), "stop")
+            is_first = own.slice.eq(0)
+            begun = self._carried(select(at * 2, own.group * 2 + 1, is_first), "out")
+            for total, value in zip(sums, begun, strict=True):
+                build.assign(total, value)
+            build.assign(at, select(at + 1, at, is_first))
+            with build.while_(at < stop):  # What lies behind is loaded for nothing, and waits with the others.
+                parts = [self._carried((at + step) * 2, f"in{step}") for step in range(UNROLLED)]
+                for step, part in enumerate(parts):
+                    for total, value in zip(sums, part, strict=True):
+                        build.assign(total, select(total, combine(mode, total, value), at + step < stop))
+                build.assign(at, UNROLLED, "+=")
+        self._meet(sums, end, share)
+        with build.if_(self.begins, own.slice.eq(0), *own.there()):
+            old = [build.value(node.inputs[0], place) for place in places]
+            store(node, places, [combine(mode, one, total) for one, total in zip(old, sums, strict=True)], build)
+
+    def _meet(self, sums: Sequence[Var], end: Var, share: Var) -> None:
+        """The first slice takes what the others have, in their order, of those that have something."""
+        build, own, (split, threads) = self.build, self.own, (self.launch.split, self.launch.threads)
+        if split == 1:
+            return
+        shared = [build.workgroup_array(f"sums{at}", one.type, threads) for at, one in enumerate(sums)]
+        for array, total in zip(shared, sums, strict=True):
+            build.assign(array[LANE], total)
+        build.barrier()
+        lanes = threads // split
+        with build.if_(own.slice.eq(0)):
+            for other in range(1, split):
+                has_some = own.group + 1 + share * other <= end
+                for array, total in zip(shared, sums, strict=True):
+                    joined = combine(self.node.attrs["mode"], total, array[LANE + other * lanes])
+                    build.assign(total, select(total, joined, has_some))
+
+    def _number(self, position: Expr, name: str) -> Var:
+        build, updates = self.build, self.numbers.spec.shape[0]
+        at = build.let(position, f"{name}_at")
+        found = build.let(construct(U32, build.value(self.order, (at.within(updates),))), f"{name}_of")
+        return build.let(build.value(self.numbers, (found.within(updates),)), name)
+
+    def _carried(self, at: Expr, name: str) -> list[Expr]:
+        count = self.carries.spec.shape[0]
+        place = self.build.let(smaller(at, count - 1), name)
+        return [self.build.value(self.carries, one) for one in self.own.at(place.within(count))]
+
+    def _end(self) -> Var:
+        """The last block that has a part of the run: the first number of each says.
+
+        Several are looked at side by side: each look waits for memory twice.
+        """
+        build = self.build
+        low = build.var(self.own.group + 1, "low")
+        high = build.var(Const(U32, self.blocks), "high")
+        with build.while_(low + 1 < high):
+            step = build.let((high - low + (UNROLLED - 1)) // UNROLLED, "step")
+            some = [build.let(low + step * at, f"at{at}") for at in range(1, UNROLLED)]
+            found = [self._number(smaller(at, self.blocks - 1) * BLOCK, f"of{one}") for one, at in enumerate(some)]
+            for at, one in zip(some, found, strict=True):
+                build.assign(low, select(low, at, (at < high) & one.eq(self.row)))
+            build.assign(high, smaller(high, low + step))
+        return low

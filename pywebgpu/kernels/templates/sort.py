@@ -87,19 +87,27 @@ def _count_apart(node: Node, launch: Launch, build: Builder) -> Kernel:
     first = build.let(column // size * size, "first")
     end = build.let(smaller(first + size, columns), "end")
     key = build.let(build.value(keys, _at(node, row, column)), "key")
-    rank = build.var(Const(U32, 0), "rank")
     lead = unflatten(row.within(rows), node.spec.shape[:-1])
+    mine = build.let(column // vector, "mine")
+
+    def loaded(at: Var) -> list[tuple[Expr, Expr]]:
+        places = [at.within(columns // vector) * vector + number for number in range(vector)]
+        return [(Index(place), build.value(keys, (*lead, place))) for place in places]
+
+    rank = build.var(Const(U32, 0), "rank")
+    around = loaded(mine) if vector > 1 else []
+    for place, other in around:  # Equal keys of vectors before this one count as well: see below.
+        is_before = part.eq(0) & other.eq(key) & (place < own)
+        build.assign(rank, select(0, Const(U32, 1), is_before), "+=")
 
     def count(vectors: Sequence[Expr]) -> None:
-        """All are loaded before one is compared."""
-        found: list[tuple[Expr, Expr]] = []
-        for one in vectors:
-            at = build.let(one, build.fresh("k"))
-            places = [at.within(columns // vector) * vector + number for number in range(vector)]
-            found += [(Index(place), build.value(keys, (*lead, place))) for place in places]
-        for place, other in found:
-            is_before = (other < key) | (other.eq(key) & (place < own))
-            build.assign(rank, select(0, Const(U32, 1), is_before), "+=")
+        """All are loaded before one is compared, by a bound that a whole vector has."""
+        ats = [build.let(one, build.fresh("k")) for one in vectors]
+        for at, others in zip(ats, [loaded(at) for at in ats], strict=True):
+            bound = build.let(key + select(0, Const(U32, 1), at < mine), build.fresh("bound"))
+            all_are = build.let(bound < key, build.fresh("all_are"))  # The largest number has none above it.
+            for _, other in others:
+                build.assign(rank, select(0, Const(U32, 1), (other < bound) | all_are), "+=")
 
     at = build.var(first // vector + part, "at")
     with build.if_(part < parts):
