@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import Any, Protocol
 
 from pywebgpu.autodiff import composite_gradient, grad_mode
-from pywebgpu.ir import walk
+from pywebgpu.ir import composite, walk
 from pywebgpu.ir.graph import (
     DATA,
     NO_ATTRS,
@@ -26,7 +26,6 @@ from pywebgpu.ir.graph import (
     Output,
     Structural,
     Vjp,
-    is_view,
     thread_state,
     used,
 )
@@ -136,7 +135,8 @@ def gradients(
             if node in ends:
                 continue
             spent = not inside and (not asked or all(s.spent for s in node.inputs if s.requires))
-            _let_go(node)
+            if node.inputs and not node.freed:
+                _let_go(node)
             node.spent = spent
     return [results.get(w) for w in wanted]
 
@@ -170,11 +170,15 @@ def _through(node: Node, grad: Node, grads: dict[Node, Node]) -> None:
         source = inputs[which]
         if not source.requires:
             continue
+        is_written = False
         if reads:
             if node.freed:
                 raise RuntimeError(TWICE)
-            _check_fresh(node, reads)
-        if reads and node.spec.dtype.part is not None and type(node.op) is not Composite:  # Its own walk minded that.
+            for at in reads:
+                is_written = is_written or walk.is_stale(inputs[at] if at >= 0 else node)
+        if is_written:
+            part = _of_written(node, grad, which, reads)
+        elif reads and node.spec.dtype.part is not None and type(node.op) is not Composite:  # Its own walk minded that.
             part = _holomorphic(rule, grad, node, inputs, attrs)
         else:
             part = rule(grad, node, *inputs, **attrs)
@@ -185,6 +189,24 @@ def _through(node: Node, grad: Node, grads: dict[Node, Node]) -> None:
                 thread_state.origins.gradient(node, part, which)
             old = grads.get(source)
             grads[source] = part if old is None else pointwise.add(old, part)
+
+
+def _of_written(node: Node, grad: Node, which: int, reads: tuple[int, ...]) -> Node | None:
+    """The gradient of an input of a node, where a value that the formula reads was written to.
+
+    What a pending composite op is made of may read none of them, but what it made itself: that is still to be computed.
+    """
+    op = node.op
+    if type(op) is not Composite or node.buffer is not None or not composite_gradient.repeats(op, _walked):
+        _check_fresh(node, reads)
+    assert isinstance(op, Composite)
+    inputs = tuple([Node(movement.alias, (one,), NO_ATTRS, one.spec, one.requires) for one in node.inputs])
+    made = composite.decomposed(op, inputs, {})
+    wanted = [inputs[which]]  # A node of its own for each input, since two may be the same.
+    (part,) = gradients(
+        [made], [grad], wanted, accumulate=False, create_graph=thread_state.grad, retain_graph=True, inside=True
+    )
+    return part
 
 
 def _holomorphic(rule: Vjp, grad: Node, node: Node, inputs: Sequence[Node], attrs: Attrs) -> Node | None:
@@ -421,7 +443,7 @@ def saved_nodes(roots: Sequence[Node]) -> list[Node]:
     """Every pending value that a later backward from `roots` would read."""
     found: dict[int, Node] = {}
     order = walk.unspent(roots)
-    if composite_gradient.decompose(order):
+    if composite_gradient.decompose(order, _walked):
         order = walk.unspent(roots)
     for node in order:
         if not node.freed and node.inputs:
@@ -445,15 +467,13 @@ def _check_fresh(node: Node, reads: tuple[int, ...]) -> None:
     is_fused = isinstance(node, FusedNode)
     for i in reads:
         value = _value_read(node, i) if is_fused else node.inputs[i] if i >= 0 else node
-        if value.stale or (is_view(value.op) and walk.is_stale(value)):
+        if walk.is_stale(value):
             raise RuntimeError(MODIFIED.format(op=node.op.name, spec=f"{value.spec.dtype} {list(value.spec.shape)}"))
 
 
 def _let_go(node: Node) -> None:
-    """Frees what the node saved. Nodes whose formulas read nothing keep their inputs, as in torch."""
-    if not node.inputs or node.freed:
-        return
-    if isinstance(node.op, Custom):
+    """Frees what a node saved that is not freed. One whose formulas read nothing keeps its inputs, as in torch."""
+    if type(node.op) is Custom:
         if node.attrs["call"].release():
             return
     elif not _has_saved(node):

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from pywebgpu.ir import composite, walk
-from pywebgpu.ir.graph import DATA, NO_ATTRS, Composite, Node, thread_state
+from pywebgpu.ir.graph import DATA, NO_ATTRS, Composite, Node, is_view, thread_state
 from pywebgpu.ops import movement
 
 Walk = Callable[[Node, Node, Sequence[Node]], Sequence[Node | None]]  # (root, its gradient, of what) -> gradients
@@ -15,13 +15,14 @@ class Rule:
     picks: the numbers of the inputs that it reads, in order; -1 is the gradient.
     """
 
-    __slots__ = ("_op", "_picks")
+    __slots__ = ("_picks", "op")
 
     def __init__(self, op: Composite, picks: Sequence[int]) -> None:
-        self._op, self._picks = op, picks
+        self.op, self._picks = op, picks
 
     def __call__(self, grad: Node, out: Node, *inputs: Node) -> Node:
-        return self._op(*[inputs[at] if at >= 0 else grad for at in self._picks])
+        values = (*inputs, grad)
+        return self.op(*[values[at] for at in self._picks])
 
 
 def formulas(op: Composite, gradients: Walk) -> tuple[tuple[int, Rule, tuple[int, ...]], ...]:
@@ -51,10 +52,11 @@ def formulas(op: Composite, gradients: Walk) -> tuple[tuple[int, Rule, tuple[int
 walks: list[Sequence[Node]] = []  # the nodes of each walk of gradients that is on its way, in any thread
 
 
-def decompose(order: Sequence[Node]) -> bool:
+def decompose(order: Sequence[Node], gradients: Walk) -> bool:
     """Puts what pending composite ops are made of below their nodes, before they run without their gradients.
 
-    What the gradients read is computed and kept then, and not computed once more. Returns whether there were any.
+    What the gradients read is computed and kept then, and not computed once more; an op of whose values they read
+    none stays. Returns whether there were any others.
     Not while gradients are computed, where a hook reads a value: the walk knows the nodes as they were.
     """
     if walks:
@@ -62,7 +64,22 @@ def decompose(order: Sequence[Node]) -> bool:
     made: composite.Made = {}
     for node in order:
         op = node.op
-        if type(op) is Composite and not node.freed and node.buffer is None and node.inputs:
+        if type(op) is Composite and not node.freed and node.buffer is None and node.inputs and repeats(op, gradients):
             node.inputs = (composite.decomposed(op, node.inputs, made),)
             node.op = movement.alias
     return bool(made)
+
+
+def repeats(op: Composite, gradients: Walk) -> bool:
+    """Whether a gradient would compute again what the op computes."""
+    if op.repeats is None:
+        if op.formulas is None:
+            op.formulas = formulas(op, gradients)
+        free = {*op.inputs}
+        own = {node for node in walk.toposort([op.output]) if node not in free and not _is_free(node)}
+        op.repeats = any(not own.isdisjoint(walk.toposort([rule.op.output])) for _, rule, _ in op.formulas)
+    return bool(op.repeats)
+
+
+def _is_free(node: Node) -> bool:
+    return not node.inputs or is_view(node.op)

@@ -65,6 +65,7 @@ def softplus(x: Node, beta: float = 1.0, threshold: float = 20.0) -> Node:
     return _softplus(x, beta, threshold)
 
 
+@composite
 @precision.upcasting
 def logsigmoid(x: Node) -> Node:
     """log(sigmoid(x)) = min(x, 0) - log(1 + exp(-|x|))"""

@@ -19,6 +19,7 @@ from pywebgpu.step_capture.free_number import FREE, Number, fixed, plain
 
 Operand = Node | Number
 _FLOAT = Kind.FLOAT
+_LARGEST = numbers.HELD[dtypes.float32][1]
 
 
 def result_type(*operands: Operand) -> DType:
@@ -147,13 +148,20 @@ def binary(op: Pointwise, a: Operand, b: Operand, dtype: DType | None = None) ->
             a, b = (x if isinstance(x, Node) else numbers.number_of(x, dtype) for x in (a, b))
         elif any(not isinstance(x, Node) and not dtype.low <= plain(x) <= dtype.high for x in (a, b)):
             return cast(op(*together(a, b, dtype=dtypes.float32)), dtype)
-    left = a if isinstance(a, Node) and a.spec.dtype is dtype else node(a, dtype)
-    right = b if isinstance(b, Node) and b.spec.dtype is dtype else node(b, dtype)
+    left = a if isinstance(a, Node) and a.spec.dtype is dtype else _operand(a, dtype)
+    right = b if isinstance(b, Node) and b.spec.dtype is dtype else _operand(b, dtype)
     one, other = left.spec.shape, right.spec.shape
     if one == other or not one or not other:
         return op(left, right)
     shape = broadcast(one, other)
     return op(broadcast_to(left, shape), broadcast_to(right, shape))
+
+
+def _operand(value: Operand, dtype: DType) -> Node:
+    """As `node`, fast for what most loops have beside a tensor."""
+    if type(value) is float and dtype is dtypes.float32 and -_LARGEST <= value <= _LARGEST:
+        return host(value, dtype)
+    return node(value, dtype)
 
 
 def together(*operands: Operand, dtype: DType | None = None) -> tuple[Node, ...]:

@@ -13,8 +13,9 @@ from pywebgpu import dtypes
 from pywebgpu.composites import arithmetic
 from pywebgpu.composites.wide import COMPARISONS
 from pywebgpu.dtypes import Kind
-from pywebgpu.errors import RangeError
-from pywebgpu.ir.graph import DATA, HOST, OUTPUT, WHICH, Movement, Node
+from pywebgpu.errors import REFUSALS, UNFIT, RangeError
+from pywebgpu.ir import walk
+from pywebgpu.ir.graph import DATA, HOST, OUTPUT, WHICH, Movement, Node, Spec
 from pywebgpu.numbers import HELD, WORD
 from pywebgpu.ops import contraction, extremes, indexing, movement, pointwise, products, reduction
 from pywebgpu.step_capture.capture import capture_state
@@ -59,6 +60,32 @@ def checked(index: Node, size: int, dim: int = 0, *, wrap: bool = True, text: st
 def unknown(index: Node, size: int, text: str) -> Node:
     """The same of numbers that only the device knows."""
     return _checked_later(index, size, wrap=False, text=text)
+
+
+def holding(x: Node, holds: Node, refusal: str) -> Node:
+    """x, if all of `holds` is true; else RangeError with one of errors.REFUSALS when a value is read."""
+    holds = arithmetic.broadcast_to(holds, x.spec.shape)
+    number = pointwise.where(holds, *[pointwise.full(n, Spec((), dtypes.int64)) for n in (0, unfit(refusal))])
+    return pointwise.add(x, arithmetic.cast(pointwise.index(number, size=1, wrap=False), x.spec.dtype))
+
+
+def probabilities(x: Node, refusal: str = REFUSALS[3]) -> Node:
+    """x, if all of it lies in [0, 1]."""
+    base = walk.base(x)
+    if base.op is pointwise.const and 0 <= base.attrs["value"] <= 1:
+        return x
+    inside = pointwise.bitwise_and(*[op(x, arithmetic.like(x, n)) for op, n in ((pointwise.ge, 0), (pointwise.le, 1))])
+    return holding(x, inside, refusal)
+
+
+def not_negative(x: Node, refusal: str) -> Node:
+    """x, if none of it is below 0."""
+    return holding(x, pointwise.ge(x, arithmetic.like(x, 0)), refusal)
+
+
+def unfit(refusal: str) -> int:
+    """The number that stands for a refusal where a row's is checked."""
+    return UNFIT - REFUSALS.index(refusal)
 
 
 def _checked_later(index: Node, size: int, *, wrap: bool, text: str) -> Node:

@@ -45,6 +45,7 @@ def composite(function: Callable[P, Node]) -> Callable[P, Node]:
     return call
 
 
+_SIZES = frozenset((int, type(None)))
 _CONSTANT = frozenset((type(None), int, bool, str))
 
 
@@ -54,7 +55,7 @@ def _is_known(value: float) -> bool:
 
 
 def _is_shape(value: object) -> bool:
-    return type(value) is tuple and all(type(n) is int for n in value)
+    return type(value) is tuple and _SIZES.issuperset(map(type, value))
 
 
 @lru_cache(maxsize=KNOWN, typed=True)  # 1, 1.0 and True are not the same.

@@ -3,6 +3,7 @@
 import warnings
 
 from pywebgpu.composites import arithmetic, normalize, precision, reduce
+from pywebgpu.composites.composite_op import composite
 from pywebgpu.composites.loss import reduced
 from pywebgpu.errors import ShapeError
 from pywebgpu.ir.graph import Node
@@ -11,13 +12,24 @@ from pywebgpu.ops import pointwise
 
 def mse_loss(x: Node, target: Node, weight: Node | None = None, *, reduction: str = "mean") -> Node:
     """(x - target)^2. Shapes: broadcast, with a warning where they differ."""
-    apart = _apart("mse_loss", x, target)
+    _warn_of_sizes("mse_loss", x, target)
+    if weight is None:
+        return squared_error(x, target, reduction)
+    apart = arithmetic.sub(x, target)
     return _weighted(pointwise.mul(apart, apart), weight, reduction)
+
+
+@composite
+def squared_error(x: Node, target: Node, reduction: str) -> Node:
+    """mse_loss without weights."""
+    apart = arithmetic.sub(x, target)
+    return reduced(pointwise.mul(apart, apart), reduction)
 
 
 def l1_loss(x: Node, target: Node, weight: Node | None = None, *, reduction: str = "mean") -> Node:
     """|x - target|. Shapes: broadcast, with a warning where they differ."""
-    apart = _apart("l1_loss", x, target)
+    _warn_of_sizes("l1_loss", x, target)
+    apart = arithmetic.sub(x, target)
     size = pointwise.abs_(apart) if apart.spec.dtype.part is None else arithmetic.parts().modulus(apart)
     return _weighted(size, weight, reduction)
 
@@ -28,7 +40,14 @@ def smooth_l1_loss(x: Node, target: Node, *, reduction: str = "mean", beta: floa
         raise ShapeError(f"smooth_l1_loss does not support negative values for beta, got {beta}")
     if beta == 0:
         return l1_loss(x, target, reduction=reduction)
-    loss = huber(_apart("smooth_l1_loss", x, target), beta)
+    _warn_of_sizes("smooth_l1_loss", x, target)
+    return smooth_error(x, target, reduction, beta)
+
+
+@composite
+def smooth_error(x: Node, target: Node, reduction: str, beta: float) -> Node:
+    """smooth_l1_loss for a beta above 0."""
+    loss = huber(arithmetic.sub(x, target), beta)
     return reduced(pointwise.div(loss, arithmetic.like(loss, beta)), reduction)
 
 
@@ -38,7 +57,8 @@ def huber_loss(
     """d^2 / 2 where d = |x - target| <= delta, else delta (d - delta / 2)."""
     if delta <= 0:
         raise ShapeError(f"huber_loss does not support non-positive values for delta, got {delta}")
-    return _weighted(huber(_apart("huber_loss", x, target), delta), weight, reduction)
+    _warn_of_sizes("huber_loss", x, target)
+    return _weighted(huber(arithmetic.sub(x, target), delta), weight, reduction)
 
 
 def huber(apart: Node, delta: float) -> Node:
@@ -159,7 +179,7 @@ def _held(x: Node, margin: float) -> Node:
     return pointwise.where(pointwise.lt(over, zero), zero, over)
 
 
-def _apart(name: str, x: Node, target: Node) -> Node:
+def _warn_of_sizes(name: str, x: Node, target: Node) -> None:
     if x.spec.shape != target.spec.shape:
         warnings.warn(
             f"{name}: using a target size ({list(target.spec.shape)}) that is different to the input size "
@@ -167,7 +187,6 @@ def _apart(name: str, x: Node, target: Node) -> Node:
             f"they have the same size.",
             stacklevel=5,
         )
-    return arithmetic.sub(x, target)
 
 
 def _weighted(loss: Node, weight: Node | None, reduction: str) -> Node:

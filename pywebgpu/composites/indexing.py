@@ -24,6 +24,11 @@ REDUCTIONS = {"sum": "add", "mean": "add", "prod": "prod", "amax": "max", "amin"
 
 def get(x: Node, axes: Sequence[int], indices: Sequence[Node], at: int) -> Node:
     """x[..., index, ...] with index tensors on `axes`; the axes of what they broadcast to stand at axis `at`."""
+    if len(indices) == 1 and axes[0] == at == 0 and 0 not in indices[0].spec.shape:  # Rows, as of a table.
+        shape, lead = x.spec.shape, indices[0].spec.shape
+        rows = bounds.checked(arithmetic.cast(indices[0], dtypes.int64), shape[0], 0)
+        taken = indexing.take(shaped(x, (shape[0], prod(shape[1:]))), shaped(rows, (prod(lead),)))
+        return shaped(taken, (*lead, *shape[1:]))
     positions, lead = _row_numbers(x.spec.shape, axes, indices)
     front, rest = fronted(x, axes)
     taken = indexing.take(front, positions)

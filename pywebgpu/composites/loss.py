@@ -8,6 +8,7 @@ from math import log, pi, prod
 
 from pywebgpu import dtypes
 from pywebgpu.composites import arithmetic, bounds, precision, reduce
+from pywebgpu.composites.composite_op import composite
 from pywebgpu.dtypes import DType, Kind
 from pywebgpu.errors import DTypeError, RangeError, ShapeError
 from pywebgpu.ir.graph import Node, Spec, thread_state
@@ -53,14 +54,30 @@ def cross_entropy(
     precision.require_floating("cross_entropy_loss", x)
     axis = _class_axis(x)
     _check_weight(x, axis, weight)
-    wide = precision.upcast(x)
-    scales = None if weight is None else _along(precision.upcast(weight), wide, axis)
     if target.spec.dtype.kind is Kind.FLOAT:
         if ignore_index >= 0:
             raise ShapeError("ignore_index is not supported for floating point target")
+        wide = precision.upcast(x)
+        scales = None if weight is None else _along(precision.upcast(weight), wide, axis)
         out = _against_probabilities(wide, target, scales, axis, reduction, label_smoothing)
         return arithmetic.cast(out, x.spec.dtype)
     classes, ignored = class_numbers(_class_indices(x, target, axis), x.spec.shape[axis], ignore_index)
+    return class_entropy(x, classes, ignored, weight, axis, reduction, label_smoothing)
+
+
+@composite
+def class_entropy(
+    x: Node,
+    classes: Node,
+    ignored: Node | None,
+    weight: Node | None,
+    axis: int,
+    reduction: str,
+    label_smoothing: float,
+) -> Node:
+    """cross_entropy of checked class numbers, of which some may be ignored."""
+    wide = precision.upcast(x)
+    scales = None if weight is None else _along(precision.upcast(weight), wide, axis)
     shifted, _, total = reduce.shifted_exponentials(wide, axis)
     logs = pointwise.log(total)
     loss = pointwise.sub(logs, reduce.picked(shifted, classes, axis))
@@ -89,8 +106,14 @@ def nll_loss(
     precision.require_floating("nll_loss", x)
     axis = _class_axis(x)
     _check_weight(x, axis, weight)
-    wide = precision.upcast(x)
     classes, ignored = class_numbers(_class_indices(x, target, axis), x.spec.shape[axis], ignore_index)
+    return picked_loss(x, classes, ignored, weight, axis, reduction)
+
+
+@composite
+def picked_loss(x: Node, classes: Node, ignored: Node | None, weight: Node | None, axis: int, reduction: str) -> Node:
+    """nll_loss of checked class numbers, of which some may be ignored."""
+    wide = precision.upcast(x)
     loss = pointwise.neg(reduce.picked(wide, classes, axis))
     factor = None
     if weight is not None:
@@ -152,11 +175,16 @@ def binary_cross_entropy(x: Node, target: Node, weight: Node | None = None, *, r
     _check_same_shape("binary_cross_entropy", x, target)
     precision.require_floating("binary_cross_entropy", x, target)
     dtype = precision.require_same("binary_cross_entropy", x, target)
-    wide, goal = precision.upcast(x), precision.upcast(target)
+    wide, goal = _probabilities("input", precision.upcast(x)), _probabilities("target", precision.upcast(target))
     one = arithmetic.like(wide, 1)
     hit = pointwise.mul(goal, _clipped_log(wide))
     miss = pointwise.mul(pointwise.sub(one, goal), _clipped_log(pointwise.sub(one, wide)))
     return _weighted(pointwise.neg(pointwise.add(hit, miss)), weight, reduction, dtype)
+
+
+def _probabilities(name: str, x: Node) -> Node:
+    """x, held to lie in [0, 1]."""
+    return bounds.probabilities(x, f"all elements of {name} should be between 0 and 1")
 
 
 def binary_cross_entropy_with_logits(
@@ -327,7 +355,7 @@ def _over_classes(loss: Node, factor: Node | None, ignored: Node | None, axis: i
     counted = arithmetic.like(zero, 1) if factor is None else factor
     if ignored is not None:
         counted = pointwise.where(ignored, zero, counted)
-    learns = loss.requires and thread_state.grad and factor is None
+    learns = loss.requires and thread_state.grad and factor is None and 0 not in loss.spec.shape
     return pointwise.div(reduce.sum(loss), _count(counted) if learns else reduce.sum(counted))
 
 

@@ -9,7 +9,7 @@ from math import pi, sqrt
 from pywebgpu import dtypes
 from pywebgpu.composites import arithmetic, bounds, creation, indexing, ordering, precision, reduce, scan, wide
 from pywebgpu.dtypes import DType, Kind
-from pywebgpu.errors import DTypeError, ShapeError
+from pywebgpu.errors import REFUSALS, DTypeError, ShapeError
 from pywebgpu.ir.graph import Node, Spec
 from pywebgpu.ops import pointwise, random
 from pywebgpu.ops.random import Seed
@@ -146,7 +146,7 @@ def permutation(seed: Seed, n: int, dtype: DType) -> Node:
     return arithmetic.cast(ordering.argsort(words(seed, (n,))), dtype)
 
 
-INVALID = "invalid multinomial distribution: a row needs finite numbers, none negative, with a positive sum"
+INVALID = REFUSALS[2]
 
 
 def multinomial(seed: Seed, p: Node, count: int, *, replacement: bool = False) -> Node:
@@ -174,7 +174,7 @@ def multinomial(seed: Seed, p: Node, count: int, *, replacement: bool = False) -
         ),
     )
     valid = arithmetic.broadcast_to(valid, found.spec.shape)
-    found = pointwise.where(valid, found, arithmetic.like(found, n))
+    found = pointwise.where(valid, found, arithmetic.like(found, bounds.unfit(INVALID)))
     return bounds.unknown(found, n, INVALID)
 
 

@@ -10,6 +10,7 @@ from math import prod as product
 
 from pywebgpu import dtypes
 from pywebgpu.composites import arithmetic, precision
+from pywebgpu.composites.composite_op import composite
 from pywebgpu.dtypes import DType, Kind
 from pywebgpu.errors import DTypeError, RangeError, ShapeError
 from pywebgpu.ir.graph import Fused, Node, Reduction, Spec, thread_state
@@ -81,8 +82,17 @@ def picked(x: Node, index: Node, axis: int) -> Node:
 
 def sum(x: Node, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Node:
     """The sum over `dim` (None: all axes); of whole numbers and bools in int64."""
+    if dtype is None and x.spec.dtype.kind is Kind.FLOAT:
+        return float_sum(x, dim, keepdim)
     axes = axes_of(dim, len(x.spec.shape))
     x = arithmetic.cast(x, dtype or _summed(x.spec.dtype))
+    return drop(fold(reduction.sum_, x, axes), axes, keepdim=keepdim)
+
+
+@composite
+def float_sum(x: Node, dim: Dims, keepdim: bool) -> Node:
+    """`sum` of floats, whose range nobody asks for."""
+    axes = axes_of(dim, len(x.spec.shape))
     return drop(fold(reduction.sum_, x, axes), axes, keepdim=keepdim)
 
 
@@ -93,6 +103,7 @@ def nansum(x: Node, dim: Dims = None, keepdim: bool = False, *, dtype: DType | N
     return sum(x, dim, keepdim, dtype=dtype)
 
 
+@composite
 def mean(x: Node, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Node:
     """The mean over `dim` (None: all axes), summed in float32 for half floats.
 
@@ -189,11 +200,13 @@ def argmin(x: Node, dim: int | None = None, keepdim: bool = False) -> Node:
 # Spread
 
 
+@composite
 def var(x: Node, dim: Dims = None, *, correction: float = 1, keepdim: bool = False) -> Node:
     """The variance over `dim`, in two passes: the mean, then the squares around it over count - correction."""
     return var_mean(x, dim, correction=correction, keepdim=keepdim)[0]
 
 
+@composite
 def std(x: Node, dim: Dims = None, *, correction: float = 1, keepdim: bool = False) -> Node:
     """The root of the variance; its gradient is 0 where it is 0."""
     return std_mean(x, dim, correction=correction, keepdim=keepdim)[0]
@@ -287,13 +300,15 @@ def _norm(x: Node, p: float, axes: Shape) -> Node:
 # Rows of exponentials
 
 
+@composite
 def logsumexp(x: Node, dim: Dims, keepdim: bool = False) -> Node:
     """log(sum(exp(x))) over `dim`, shifted by the largest element."""
     axes = axes_of(dim, len(x.spec.shape))
     dtype = arithmetic.floating(x)
     x = precision.upcast(arithmetic.cast(x, dtype))
     if count(x, axes) == 0:
-        return drop(pointwise.log(fold(reduction.sum_, x, axes)), axes, keepdim=keepdim)
+        out = pointwise.log(fold(reduction.sum_, x, axes))
+        return drop(arithmetic.cast(out, dtype), axes, keepdim=keepdim)
     largest = peak(x, axes)
     largest = pointwise.where(pointwise.isinf(largest), arithmetic.like(largest, 0), largest)
     total = fold(reduction.sum_, pointwise.exp(arithmetic.sub(x, largest)), axes)
@@ -308,6 +323,7 @@ def shifted_exponentials(x: Node, axis: int) -> tuple[Node, Node, Node]:
     return shifted, powers, reduction.sum_(powers, (axis,))
 
 
+@composite
 def softmax(x: Node, dim: int, *, dtype: DType | None = None) -> Node:
     """exp(x) over its sum along `dim`, shifted by the largest element; half floats are computed in float32."""
     x, axis, out = _row("softmax", x, dim, dtype)
@@ -319,6 +335,7 @@ def softmax(x: Node, dim: int, *, dtype: DType | None = None) -> Node:
     return arithmetic.cast(x, out)
 
 
+@composite
 def log_softmax(x: Node, dim: int, *, dtype: DType | None = None) -> Node:
     """x - logsumexp(x) along `dim`; half floats are computed in float32."""
     x, axis, out = _row("log_softmax", x, dim, dtype)

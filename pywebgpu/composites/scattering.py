@@ -4,6 +4,8 @@ from math import prod
 
 from pywebgpu import dtypes, shapes
 from pywebgpu.composites import arithmetic, bounds, indexing
+from pywebgpu.composites.composite_op import composite
+from pywebgpu.dtypes import Kind
 from pywebgpu.errors import ShapeError
 from pywebgpu.ir.graph import Node, Spec
 from pywebgpu.ops import indexing as ops
@@ -173,3 +175,18 @@ def _require_index(name: str, x: Node, axis: int, index: Node, source: Node) -> 
     if any(m > n for m, n in zip(index.spec.shape, source.spec.shape, strict=False)):
         given = f"index {list(index.spec.shape)}, src {list(source.spec.shape)}"
         raise ShapeError(f"Expected index to be no larger size than src, got {given}")
+
+
+def with_element(x: Node, value: Node, at: Node) -> Node:
+    """x, in which element number `at`, of all in their order, is `value`, of any shape with one element."""
+    return _with_float(x, value, at) if x.spec.dtype.kind is Kind.FLOAT else _with_element(x, value, at)
+
+
+def _with_element(x: Node, value: Node, at: Node) -> Node:
+    count = prod(x.spec.shape)
+    here = pointwise.eq(pointwise.iota(spec=Spec((count,), at.spec.dtype), axis=0), at)
+    found = pointwise.where(here, movement.reshape(value, shape=()), movement.reshape(x, shape=(count,)))
+    return pointwise.copy(movement.reshape(found, shape=x.spec.shape))
+
+
+_with_float = composite(_with_element)  # Of whole numbers it is known between which numbers they are.

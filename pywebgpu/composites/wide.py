@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pywebgpu import dtypes
-from pywebgpu.ir.graph import Node, thread_state
+from pywebgpu.ir.graph import Node, thread_state, used
 from pywebgpu.numbers import WORD, too_wide, unsupported
 from pywebgpu.ops import pointwise, reduction
 
@@ -34,6 +34,7 @@ COMPARISONS = (pointwise.eq, pointwise.ne, pointwise.lt, pointwise.le, pointwise
 
 def note(node: Node, value: int) -> Node:
     """The node; notes that it holds a number of more than 32 bits, for the device that gets it to refuse."""
+    used.wide = True
     thread_state.wide.append((node, value))
     return node
 

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import ref
 
@@ -33,6 +34,9 @@ class Spec(NamedTuple):
 
     shape: Shape
     dtype: DType
+
+
+spec_of = lru_cache(4096)(Spec)  # One object for each, made in half the time, and told from others by identity.
 
 
 class ThreadState(threading.local):
@@ -68,16 +72,16 @@ class ThreadState(threading.local):
 
 
 class Used:
-    """Whether any thread was ever watched, or in inference mode. To ask a thread itself takes ten times as long.
+    """Whether any thread was ever watched, in inference mode, or had a number too wide. To ask a thread takes longer.
 
     autocast: what calls a function of nodes with its operands cast, once autocast was imported.
     packing: what hands the values that a new one saves to hooks for saved tensors, once there were any.
     """
 
-    __slots__ = ("autocast", "inference", "origins", "packing")
+    __slots__ = ("autocast", "inference", "origins", "packing", "wide")
 
     def __init__(self) -> None:
-        self.inference = self.origins = False
+        self.inference = self.origins = self.wide = False
         self.autocast: Callable[..., Any] | None = None
         self.packing: Callable[..., Node] | None = None
 
@@ -117,14 +121,15 @@ class Pointwise:
 
     def __call__(self, *inputs: Node, **attrs: Hashable) -> Node:
         spec = inputs[-1].spec
+        requires = False
         for node in inputs:
-            if node.spec is not spec:
+            requires = requires or node.requires
+            if node.spec is not spec and node.spec != spec:
                 spec = self._spec(inputs)
-                break
         if self.result is not None:
             dtype = self.result(*[n.spec.dtype for n in inputs], **attrs)
-            spec = spec if spec.dtype is dtype else Spec(spec.shape, dtype)
-        return Node(self, inputs, attrs or NO_ATTRS, spec, _flows(self.vjp, inputs, spec.dtype))
+            spec = spec if spec.dtype is dtype else spec_of(spec.shape, dtype)
+        return Node(self, inputs, attrs or NO_ATTRS, spec, requires and _flows(self.vjp, inputs, spec.dtype))
 
     def _spec(self, inputs: tuple[Node, ...]) -> Spec:
         """The inputs' common shape, and their dtype."""
@@ -168,7 +173,7 @@ class Movement:
 
     def __call__(self, x: Node, **attrs: Hashable) -> Node:
         own = x.spec
-        spec = Spec(self.infer(own.shape, **attrs), own.dtype)
+        spec = spec_of(self.infer(own.shape, **attrs), own.dtype)
         return Node(self, (x,), attrs, spec, x.requires and thread_state.grad)
 
 
@@ -202,7 +207,7 @@ class Reduction:
         shape = tuple([1 if axis in axes else n for axis, n in enumerate(x.spec.shape)])
         dtype = x.spec.dtype if self.result is None else self.result(x.spec.dtype)
         flows = self.vjp is not None and x.requires and thread_state.grad
-        return Node(self, (x,), {"axes": axes}, Spec(shape, dtype), flows)
+        return Node(self, (x,), {"axes": axes}, spec_of(shape, dtype), flows)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -242,6 +247,7 @@ class Fused:
     asked where no gradient came to outputs other than those of `ruled`; else, or where it gives None, the gradient is
     the fallback's.
     host: (np, *arrays, **attrs) -> all values, for what device cpu computes faster so than op by op.
+    hosted: the dtypes of which it does; None: all.
     """
 
     name: str
@@ -250,6 +256,7 @@ class Fused:
     vjp: Callable[..., Sequence[Node | None] | None] | None = None
     ruled: tuple[int, ...] = (0,)
     host: Callable[..., Sequence[Any]] | None = None
+    hosted: frozenset[DType] | None = None
 
     def __call__(self, *inputs: Node, **attrs: Hashable) -> tuple[Node, ...]:
         """The outputs."""
@@ -267,9 +274,10 @@ class Composite:
     name: the function's.  text: tells it from every other.  inputs, output: what it is made of, over stand-ins.
     formulas: the gradients of its inputs, and what they read (see autodiff/composite_gradient.py).
     flows: by input, whether a gradient can flow to it.  tape: how it is made over other nodes (see ir/composite.py).
+    repeats: whether the gradients compute again what it computes; None until somebody asks.
     """
 
-    __slots__ = ("flows", "formulas", "inputs", "name", "output", "spec", "tape", "text")
+    __slots__ = ("flows", "formulas", "inputs", "name", "output", "repeats", "spec", "tape", "text")
 
     def __init__(self, name: str, text: str, inputs: tuple[Node, ...], output: Node) -> None:
         self.name, self.text, self.inputs, self.output = name, text, inputs, output
@@ -278,11 +286,12 @@ class Composite:
         self.flows = tuple([node in found for node in inputs])
         self.formulas: Any = None
         self.tape: Any = None
+        self.repeats: bool | None = None
 
     def __call__(self, *inputs: Node) -> Node:
         flows = False
-        for node, may_flow in zip(inputs, self.flows, strict=True):
-            if may_flow and node.requires:
+        for at, node in enumerate(inputs):
+            if node.requires and self.flows[at]:
                 flows = thread_state.grad
                 break
         return Node(self, inputs, NO_ATTRS, self.spec, flows)
@@ -333,11 +342,12 @@ class Node:
     stale: an in-place write replaced it in its tensor after it was read.
     storage: a weak reference to the tensor storage whose value it became; not set before.
     accumulator: what wants to see the gradient that arrives here (a leaf tensor, hooks); see autograd.
+    function: the name of the function that it is the result of, where a gradient may ask; else not set.
     """
 
     __slots__ = (
-        "__weakref__", "accumulator", "attrs", "buffer", "freed", "inputs", "op", "requires", "spec", "spent", "stale",
-        "storage",
+        "__weakref__", "accumulator", "attrs", "buffer", "freed", "function", "inputs", "op", "requires", "spec",
+        "spent", "stale", "storage",
     )  # fmt: skip
 
     def __init__(self, op: Op, inputs: tuple[Node, ...], attrs: Attrs, spec: Spec, requires: bool = False) -> None:
@@ -351,6 +361,7 @@ class Node:
         self.accumulator: Any = None
 
     storage: Any
+    function: str
 
     def __repr__(self) -> str:
         return f"<{self.op.name} {self.spec.dtype.name}{list(self.spec.shape)}>"
@@ -426,9 +437,12 @@ class OutputNode(Node):
         self._cell.stale = stale
 
 
+NO_VIEWS = frozenset({Composite, Pointwise, Reduction, Leaf})  # kinds of ops of which none is a view
+
+
 def is_view(op: Op) -> bool:
     """Whether an op changes where its first input is read, and computes nothing."""
-    return isinstance(op, Movement) or (isinstance(op, Structural) and op.is_view)
+    return op.__class__ is Movement or isinstance(op, Movement) or (isinstance(op, Structural) and op.is_view)
 
 
 def data(spec: Spec, buffer: object) -> Node:
@@ -440,6 +454,6 @@ def data(spec: Spec, buffer: object) -> Node:
 
 def host(value: float | int | bool | FreeNumber, dtype: DType) -> Node:
     """A number of the host, shape (). It may change from run to run: a Program never holds it."""
-    node = Node(HOST, (), NO_ATTRS, Spec((), dtype))
+    node = Node(HOST, (), NO_ATTRS, spec_of((), dtype))
     node.buffer = value
     return node

@@ -27,11 +27,11 @@ class Structure:
 
 def structure(order: Sequence[Node], roots: Iterable[Node]) -> Structure:
     """The structure of a toposorted graph. A node is its op, its attributes and the numbers of its inputs."""
-    number: dict[Node, int] = {}
+    number = dict(zip(order, range(len(order)), strict=True))
+    numbered = number.__getitem__
     tokens: dict[Any, int] = {}
     words: list[Any] = []
     for node in order:
-        number[node] = len(number)
         op = node.op
         if node.buffer is not None:
             words += ("host" if op is HOST else "data", node.spec)
@@ -46,8 +46,7 @@ def structure(order: Sequence[Node], roots: Iterable[Node]) -> Structure:
             elif isinstance(op, Movement) and op.is_barrier:
                 attrs = (tokens.setdefault(attrs, len(tokens)),)
             words.append(attrs)
-        for source in node.inputs:
-            words.append(number[source])
+        words.extend(map(numbered, node.inputs))
     words.append(tuple([number[root] for root in roots]))
     return Structure(tuple(words))
 

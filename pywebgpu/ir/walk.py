@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence, Set
 from sys import getrefcount
 
 from pywebgpu.dtypes import float32
-from pywebgpu.ir.graph import DATA, HOST, NO_ATTRS, Node, Spec, is_view, thread_state
+from pywebgpu.ir.graph import DATA, HOST, NO_ATTRS, NO_VIEWS, Node, Spec, is_view, thread_state
 
 Roots = tuple[Node, ...]
 
@@ -27,7 +27,10 @@ def toposort(roots: Iterable[Node]) -> list[Node]:
             else:
                 path.append(node)
                 stack.append(None)
-                stack += inputs[::-1]
+                for source in reversed(inputs):
+                    if source in seen:
+                        continue
+                    stack.append(source)
     return order
 
 
@@ -49,7 +52,9 @@ def history(roots: Iterable[Node], stop: Set[Node] = frozenset()) -> list[Node]:
             path.append(node)
             stack.append(None)
             if node not in stop:
-                stack += [n for n in node.inputs[::-1] if n.requires]
+                for source in reversed(node.inputs):
+                    if source.requires and source not in seen:
+                        stack.append(source)
     return order
 
 
@@ -114,10 +119,14 @@ def base(node: Node) -> Node:
 
 def is_stale(node: Node) -> bool:
     """Whether the value, or what it is a view of, was replaced by a write in place."""
-    below: Node | None = node
-    while below is not None and not below.stale:
-        below = _below(below)
-    return below is not None
+    while not node.stale:
+        if node.op.__class__ in NO_VIEWS:
+            return False
+        below = _below(node)
+        if below is None:
+            return False
+        node = below
+    return True
 
 
 def _below(node: Node) -> Node | None:

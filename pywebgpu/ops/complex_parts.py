@@ -34,8 +34,7 @@ _REAL = frozenset({
 def require_field(op: Pointwise, dtype: DType) -> None:
     """Raises NotImplementedError for an op that complex numbers do not have."""
     if op in _REAL:
-        kind = "ComplexFloat" if dtype is dtypes.complex64 else "ComplexDouble"
-        raise NotImplementedError(f"\"{op.name}\" not implemented for '{kind}'")
+        raise NotImplementedError(f"\"{op.name}\" not implemented for '{dtype.title}'")
 
 
 def number(value: complex, dtype: DType) -> Node:
@@ -55,7 +54,7 @@ def part(dtype: DType) -> DType:
 
 
 def _joined(xp: ModuleType, a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
-    out = xp.empty(xp.broadcast_shapes(a.shape, b.shape), "complex64" if a.dtype == "float32" else "complex128")
+    out = xp.empty(xp.broadcast_shapes(a.shape, b.shape), "complex128" if a.dtype == "float64" else "complex64")
     out.real, out.imag = a, b
     return out
 
@@ -126,7 +125,9 @@ def _as_pairs(xp: ModuleType, a: NDArray[Any]) -> NDArray[Any]:
 
 def _of_pairs(xp: ModuleType, a: NDArray[Any]) -> NDArray[Any]:
     dense = a if a.flags.c_contiguous else a.copy()
-    return dense.view("complex64" if a.dtype == "float32" else "complex128").reshape(a.shape[:-1])
+    if a.dtype == "float16":
+        dense = dense.astype("float32")
+    return dense.view("complex128" if a.dtype == "float64" else "complex64").reshape(a.shape[:-1])
 
 
 # (...) complex -> (..., 2) real, and back.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pywebgpu import dtypes
 from pywebgpu.errors import ShapeError
-from pywebgpu.ir.graph import Fused, Node, Spec, Structural, host, thread_state
+from pywebgpu.ir.graph import Fused, Node, Spec, Structural, host, spec_of, thread_state
 from pywebgpu.ops import movement, pointwise, products, special
 from pywebgpu.shapes import Shape
 
@@ -177,7 +177,7 @@ def slice_of_data(x: Node, starts: Shape, sizes: Shape, steps: Shape) -> Node:
     axes = tuple([axis for axis, size in enumerate(sizes) if size < shape[axis]])
     numbers = [host(starts[axis], dtypes.int32) for axis in axes]
     attrs = {"axes": axes, "sizes": sizes, "steps": steps}
-    return Node(offset_slice, (x, *numbers), attrs, Spec(sizes, dtype))  # A batch is made of many.
+    return Node(offset_slice, (x, *numbers), attrs, spec_of(sizes, dtype))  # A batch is made of many.
 
 
 def _stacked_specs(x: Spec, *starts: Spec, size: int) -> tuple[Spec, ...]:
@@ -191,7 +191,7 @@ def _stacked(x: Node, *starts: Node, size: int) -> tuple[Node, ...]:
 
 
 def _stacked_on_host(xp: ModuleType, x: NDArray[Any], *starts: Any, size: int) -> tuple[NDArray[Any]]:
-    return (x[xp.array([int(start) for start in starts])[:, None] + xp.arange(size)],)
+    return (x.take(xp.array(starts, "int64")[:, None] + xp.arange(size), 0),)
 
 
 stacked_slices: Fused = Fused(

@@ -372,7 +372,7 @@ sinh: Pointwise = Pointwise("sinh", "p_sinh({0})", "sinh", vjp=(lambda g, out, a
 cosh: Pointwise = Pointwise("cosh", "p_cosh({0})", "cosh", vjp=(lambda g, out, a: mul(g, sinh(a)),), cost=20)
 tanh: Pointwise = Pointwise(
     "tanh",
-    "p_tanh({0})",  # The builtin is NaN far from 0 on some engines.
+    "p_tanh({0})",  # The builtin is NaN far from 0 on some engines; near 1, logarithms of 1 - tanh^2 ask for all bits.
     "tanh",
     vjp=(lambda g, out, a: mul(g, _one_minus_square(out)),),
     edges=(0.0, 30.0, -1e30),

@@ -7,6 +7,8 @@ numbers, so a Program holds no seed and a draw uploads nothing.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 from pywebgpu.ir.graph import Generator, Node, Spec
@@ -21,35 +23,57 @@ Seed = tuple[Node, Node, Node, Node]  # low and high half of the key, stream, dr
 ROUNDS = 10
 M0, M1 = 0xD2511F53, 0xCD9E8D57
 W0, W1 = 0x9E3779B9, 0xBB67AE85
-CHUNK = 1 << 14  # blocks that NumPy computes at a time: they stay in the cache
+CHUNK = 1 << 12  # blocks that NumPy computes at a time: they stay in the cache
+FEW = 6  # blocks that Python computes faster
+WORD = 0xFFFFFFFF
+Words = tuple[int, int, int, int]
 
 
-def philox(xp: ModuleType, counter: Sequence[NDArray[Any]], key: tuple[int, int]) -> tuple[NDArray[Any], ...]:
-    """Four random words for each counter. counter: four arrays of uint64 that hold uint32 words."""
-    c0, c1, c2, c3 = counter
-    k0, k1 = key
-    low, half = xp.uint64(0xFFFFFFFF), xp.uint64(32)
+def philox(counter: Sequence[int], key: tuple[int, int]) -> Words:
+    """Four random words for a counter of four."""
+    (c0, c1, c2, c3), (k0, k1) = counter, key
     for _ in range(ROUNDS):
-        p0, p1 = c0 * xp.uint64(M0), c2 * xp.uint64(M1)
-        c0, c2 = (p1 >> half) ^ c1 ^ xp.uint64(k0), (p0 >> half) ^ c3 ^ xp.uint64(k1)
-        c1, c3 = p1 & low, p0 & low
-        k0, k1 = (k0 + W0) & 0xFFFFFFFF, (k1 + W1) & 0xFFFFFFFF
+        p0, p1 = c0 * M0, c2 * M1
+        c0, c1, c2, c3 = (p1 >> 32) ^ c1 ^ k0, p1 & WORD, (p0 >> 32) ^ c3 ^ k1, p0 & WORD
+        k0, k1 = (k0 + W0) & WORD, (k1 + W1) & WORD
     return c0, c1, c2, c3
+
+
+@lru_cache(16)
+def _keys(xp: ModuleType, low: int, high: int) -> list[NDArray[Any]]:
+    """The key of each round, a column."""
+    rounds = range(ROUNDS)
+    return [xp.array([[(low + W0 * at) & WORD], [(high + W1 * at) & WORD]], "uint64") for at in rounds]
+
+
+def _blocks(xp: ModuleType, start: int, draw: int, stream: int, keys: list[NDArray[Any]], out: NDArray[Any]) -> None:
+    """philox for all blocks from `start` on, both of its products as one. out: (blocks, 4)."""
+    factors, word, half = xp.array([[M1], [M0]], "uint64"), xp.uint64(WORD), xp.uint64(32)
+    even, odd, product = xp.empty((3, 2, len(out)), "uint64")
+    even[0], even[1] = stream, xp.arange(start, start + len(out), dtype="uint64")  # counters 2 and 0
+    odd[0], odd[1] = draw, 0  # counters 1 and 3
+    for key in keys:
+        xp.multiply(even, factors, product)
+        xp.right_shift(product, half, even)
+        xp.bitwise_xor(even, odd, even)
+        xp.bitwise_xor(even, key, even)
+        xp.bitwise_and(product, word, odd)
+        even = even[::-1]
+    out[:, 0::2], out[:, 1::2] = even[::-1].T, odd.T
 
 
 def _bits(
     xp: ModuleType, low: NDArray[Any], high: NDArray[Any], stream: NDArray[Any], draw: NDArray[Any], spec: Spec
 ) -> NDArray[Any]:
-    count = 1
-    for n in spec.shape:
-        count *= n
-    words = xp.empty(((count + 3) // 4, 4), "uint32")
-    rest = [xp.full(1, int(word), "uint64") for word in (draw, stream, 0)]
-    for start in range(0, len(words), CHUNK):
-        part = words[start : start + CHUNK]
-        blocks = xp.arange(start, start + len(part), dtype="uint64")
-        for at, word in enumerate(philox(xp, (blocks, *rest), (int(low), int(high)))):
-            part[:, at] = word
+    count = prod(spec.shape)
+    key, given = (int(low), int(high)), (int(draw), int(stream))
+    if count <= 4 * FEW:
+        blocks = [philox((at, *given, 0), key) for at in range(-(-count // 4))]
+        words = xp.array(blocks, "uint32")
+    else:
+        words = xp.empty(((count + 3) // 4, 4), "uint32")
+        for start in range(0, len(words), CHUNK):
+            _blocks(xp, start, *given, _keys(xp, *key), words[start : start + CHUNK])
     return words.reshape(-1)[:count].reshape(spec.shape)
 
 

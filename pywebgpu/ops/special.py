@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pywebgpu import dtypes
 from pywebgpu.dtypes import DType, Kind
-from pywebgpu.errors import RangeError
+from pywebgpu.errors import of_row
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-_NUMPY_NAMES = {"bfloat16": "float32"}  # held as float32 values that bfloat16 can hold
+# Held as values of a wider dtype that theirs can hold.
+_NUMPY_NAMES = {"bfloat16": "float32", "complex32": "complex64"}
 
 # Rational approximation of erf on [-4, 4], odd numerator over even denominator, a few ulp in float32 (from Eigen).
 ERF_P = (-2.72614225801306e-10, 2.77068142495902e-08, -2.10102402082508e-06, -5.69250639462346e-05,
@@ -79,19 +80,26 @@ def round_bfloat16(xp: ModuleType, x: NDArray[Any]) -> NDArray[Any]:
     return xp.where(xp.isnan(x), xp.float32("nan"), rounded)
 
 
+def round_complex32(xp: ModuleType, x: NDArray[Any]) -> NDArray[Any]:
+    """Numbers whose parts are the nearest float16 values, kept as complex64."""
+    with xp.errstate(over="ignore"):
+        parts = xp.ascontiguousarray(x, "complex64").view("float32").astype("float16")
+    return parts.astype("float32").view("complex64").reshape(x.shape)
+
+
+ROUNDED = {dtypes.bfloat16: round_bfloat16, dtypes.complex32: round_complex32}
+
+
 def cast(xp: ModuleType, x: NDArray[Any], dtype: DType) -> NDArray[Any]:
     if x.dtype.kind == "c" and dtype.part is None and dtype.kind is not Kind.BOOL:
         x = x.real
-    if dtype is dtypes.bfloat16:
-        return round_bfloat16(xp, x)
+    if dtype in ROUNDED:
+        return ROUNDED[dtype](xp, x)
     if x.dtype.kind == "f" and dtype.kind is Kind.INT:
         with xp.errstate(invalid="ignore"):
             return x.astype("int64").astype(numpy_dtype(dtype))
     with xp.errstate(over="ignore"):
         return x.astype(numpy_dtype(dtype))
-
-
-OUT_OF_BOUNDS = "index {index} is out of bounds for dimension with size {size}"
 
 
 def _refuse_zero(a: NDArray[Any], divisor: NDArray[Any]) -> None:
@@ -115,15 +123,17 @@ def index(xp: ModuleType, x: NDArray[Any], size: int, wrap: bool = True) -> NDAr
     low, high = x.min(), x.max()
     if low < (-size if wrap else 0) or high >= size:
         bad = x[(x < (-size if wrap else 0)) | (x >= size)].flat[0]
-        error = RangeError(OUT_OF_BOUNDS.format(index=bad, size=size))
-        error.row = int(bad), size
-        raise error
+        raise of_row(int(bad), size)
     return xp.where(x < 0, x + size, x)
 
 
 def upcast(xp: ModuleType, x: NDArray[Any]) -> NDArray[Any]:
     """Sums and products of half floats are taken in float32."""
     return x.astype("float32") if x.dtype == "float16" else x
+
+
+MANY = 1024  # elements from which arithmetic of bits is faster than NumPy's where
+_WORDS = {"f": "i4", "i": "i4", "d": "i8", "l": "i8", "q": "i8"}
 
 
 def where(
@@ -133,8 +143,8 @@ def where(
 
     room: gives an array of the result's kind to write to.
     """
-    bits = {"f4": "i4", "i4": "i4", "f8": "i8", "i8": "i8"}.get(a.dtype.str[1:])
-    if bits is None or a.dtype != b.dtype or c.dtype != bool or c.size < 1024 or a.size + b.size <= c.size:
+    bits = _WORDS.get(a.dtype.char)
+    if bits is None or a.dtype != b.dtype or c.dtype != bool or c.size < MANY or a.size + b.size <= c.size:
         return xp.where(c, a, b)
     chosen = xp.empty(c.shape, bits) if room is None else room().view(bits)
     one, other = a.view(bits), b.view(bits)

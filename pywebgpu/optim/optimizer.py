@@ -64,6 +64,8 @@ class Optimizer:
 
             @functools.wraps(own)
             def step(self: Optimizer, *args: Any, **kwargs: Any) -> Loss:
+                if "_hooks" not in self.__dict__:  # One around another optimizer, which never called this __init__.
+                    return own(self, *args, **kwargs)  # type: ignore[no-any-return]
                 return self._run_step(own, args, kwargs)
 
             cls.step = step  # type: ignore[method-assign]

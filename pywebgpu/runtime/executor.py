@@ -167,7 +167,8 @@ def submit_now(device: Device, *, dry: bool = False, everyone: bool = False) -> 
                     _run_apart(device, work)
                 raise
             for storage, node, _ in () if dry else work:
-                storage.settle(node)
+                if storage._node is node:
+                    storage.take(node)
             return done
         except BaseException as error:
             if not isinstance(error, Exception):  # An interrupt: what is not done stays queued.
@@ -336,7 +337,8 @@ def _run(device: Device, roots: list[Node], work: Work, kept: set[int], *, dry: 
     for root, buffer in zip(roots, buffers, strict=True):
         buffer.holders += id(buffer) in given  # Equal values share it for good, so no write in place may go there.
         given.add(id(buffer))
-        root.stale = walk.is_stale(root)  # A view of what was overwritten stays known as one.
+        if root.op.__class__ not in graph.NO_VIEWS:
+            root.stale = walk.is_stale(root)  # A view of what was overwritten stays known as one.
         root.buffer = buffer
         if not root.requires or root.freed:
             root.inputs = ()

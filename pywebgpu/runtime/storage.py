@@ -14,7 +14,7 @@ from pywebgpu.ir.graph import Node
 from pywebgpu.ops import packing, pointwise
 from pywebgpu.runtime import state
 from pywebgpu.runtime.state import Queue
-from pywebgpu.step_capture.capture import capture_state
+from pywebgpu.step_capture.capture import capture_state, changed, ever
 
 _UNASKED = Node(graph.DATA, (), graph.NO_ATTRS, graph.Spec((), dtypes.float32))  # of a part whose node nobody asked for
 
@@ -41,7 +41,7 @@ class Storage:
         self._version = 0
         self.home: Buffer | None = None
         self.whole = None
-        if capture_state.capture is not None:
+        if ever.captured and capture_state.capture is not None:
             capture_state.capture.storages.append(weakref.ref(self))
         if graph.used.origins and graph.thread_state.origins is not None:
             graph.thread_state.origins.made(self)
@@ -101,10 +101,10 @@ class Storage:
     def write(self, node: Node) -> None:
         """Makes `node` the value. Saved copies of the old value are stale from now on."""
         if self.whole is not None:
-            if capture_state.capture is not None:
+            if ever.captured and capture_state.capture is not None:
                 capture_state.capture.moved.append(weakref.ref(self))
             self.leave(self.node)
-        if capture_state.capture is not None:
+        if ever.captured and capture_state.capture is not None:
             capture_state.capture.begun.setdefault(id(self), (self, self._node))
             if node.buffer is not None:  # Another value's memory: each run of the step copies what is there then.
                 node = pointwise.copy(node)
@@ -162,9 +162,9 @@ class Storage:
 
     def move_into(self, whole: Storage, location: graph.Attrs) -> None:
         """From now on the value, which stays what it is, is kept as a piece of the value of `whole`."""
-        if capture_state.capture is not None:
+        if ever.captured and capture_state.capture is not None:
             capture_state.capture.moved.append(weakref.ref(self))
-        capture_state.changes += 1
+        changed()
         self.leave_queue()
         with state.default.lock:
             self._version = self.version + 1 - whole.version  # What tensors know of the old node is of no use now.
@@ -178,7 +178,7 @@ class Storage:
 
     def leave(self, node: Node) -> None:
         """A part becomes a storage of its own with the value `node`."""
-        capture_state.changes += 1
+        changed()
         with state.default.lock:
             self._version = self.version
             self._node, self.whole = node, None
@@ -199,9 +199,10 @@ class Storage:
             queue.storages.pop(id(self), None)
         if home is not None:
             state.default.release(home)
-        held = [self._node]
-        del self._node
-        walk.let_go(held)
+        if self._node.inputs:
+            held = [self._node]
+            del self._node
+            walk.let_go(held)
 
 
 def whole_of(storage: Storage) -> Storage:

@@ -42,7 +42,7 @@ class Made:
         self, storage: Fresh | Given | GradientOf | Storage, part: Attrs | None, views: Views, like: TensorBase
     ) -> None:
         self.storage, self.part, self.views = storage, part, views
-        self.kind: Any = like._class()
+        self.kind: Any = like._kind
         self.is_inference = like._inference
 
     def is_like(self, other: Made) -> bool:

@@ -103,6 +103,7 @@ class Capture:
     @contextmanager
     def active(self) -> Iterator[None]:
         """Whatever this thread does inside belongs to the capture, which is over then."""
+        ever.captured = True
         capture_state.capture = self
         try:
             yield
@@ -336,7 +337,25 @@ class CaptureState(threading.local):
 
     @changes.setter
     def changes(self, _: int) -> None:
-        _changes[0] = next(_numbers)
+        changed()
+
+
+class _Ever:
+    """Whether any thread ever captured a step: hot code asks this first, since to ask a thread takes longer."""
+
+    __slots__ = ("captured",)
+    captured: bool
+
+    def __init__(self) -> None:
+        self.captured = False
+
+
+ever = _Ever()
+
+
+def changed() -> None:
+    """The same as to assign `capture_state.changes`, in a third of the time."""
+    _changes[0] = next(_numbers)
 
 
 _changes = [0]

@@ -54,10 +54,8 @@ class NewGradients:
         in_place = sum(map(is_, map(_grad, self._leaves), self._grads))
         if sum(map(getrefcount, self._grads)) != _LISTED * len(self._grads) + in_place:
             return False
-        if not all(map(is_, map(_storage, self._grads), self._storages)):
-            return False
-        if not all(map(is_, map(_whole, self._storages), self._wholes_of)):
-            return False
+        if [*map(_storage, self._grads)] != self._storages or [*map(_whole, self._storages)] != self._wholes_of:
+            return False  # Storages are compared by identity.
         wholes = [*self.wholes.values()]
         n_flat = len(self._wholes_of) - self._wholes_of.count(None)
         n_own = len(self._storages) - n_flat

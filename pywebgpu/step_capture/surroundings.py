@@ -7,6 +7,7 @@ Python knows no other identity than the value.
 from __future__ import annotations
 
 import types
+from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import chain, repeat
@@ -129,10 +130,12 @@ def _comparison(entries: list[Entry]) -> Callable[[], bool]:
     whole = [(entry, look) for entry, look in attributes if not any(value is MISSING for value in entry.values)]
     others = [entry for entry, _ in attributes if any(value is MISSING for value in entry.values)]
     others += [entry for entry in entries if isinstance(entry.look, Facts)]
-    sizes, lengths = [*map(len, mappings)], [*map(len, sequences)]
-    dicts = [one for one in mappings if isinstance(one, dict) and one]
+    empty = [one for one in mappings if type(one) in (dict, OrderedDict) and not one]  # Most are, as modules' hooks.
+    filled = [one for one in mappings if type(one) not in (dict, OrderedDict) or one]
+    sizes, lengths = [*map(len, filled)], [*map(len, sequences)]
+    dicts = [one for one in filled if isinstance(one, dict)]
     named = [one for one in dicts if all(type(key) is str for key in one)]
-    views = [one for one in mappings if not isinstance(one, dict)]
+    views = [one for one in filled if not isinstance(one, dict)]
     numbered = {id(one) for one in named}
     keyed = [*views, *(one for one in dicts if id(one) not in numbered)]
     gets, names = [one.get for one in lookups], [one.names for one in lookups]
@@ -153,7 +156,7 @@ def _comparison(entries: list[Entry]) -> Callable[[], bool]:
 
     def is_unchanged() -> bool:
         try:
-            if [*map(len, mappings)] != sizes or [*map(len, sequences)] != lengths:
+            if any(empty) or [*map(len, filled)] != sizes or [*map(len, sequences)] != lengths:
                 return False
             if [*chain.from_iterable(named)] != titles:  # Texts alone may be compared by value, which is faster.
                 return False

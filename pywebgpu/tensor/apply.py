@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from types import FunctionType
 from typing import TYPE_CHECKING, TypeVar, overload
 
 from pywebgpu import dtypes
@@ -57,10 +58,24 @@ def apply(function: Callable[..., object], *args: object, **kwargs: object) -> o
             if result is node:
                 result = movement.alias(result)  # Another tensor needs a node of its own: hooks hang on nodes.
                 break
-        return make(result, device)
+        made = make(result, device)
+        if result.requires and function.__class__ is FunctionType:
+            made._storage.node.function = function.__name__
+        return made
     if isinstance(result, tuple | list):
-        return tuple(make(item, device) if isinstance(item, Node) else item for item in result)
+        parts = [make(item, device) if isinstance(item, Node) else item for item in result]
+        if parts and isinstance(parts[0], TensorBase) and function.__class__ is FunctionType:
+            called(parts[0], function.__name__)
+        return tuple(parts)
     return result
+
+
+def called(result: TensorBase, name: str) -> Tensor:
+    """Notes which function a tensor, a view perhaps, is the result of: `grad_fn` tells it."""
+    node = result._storage.node if not result._path else result._cached[1] if result._cached is not None else None
+    if node is not None and node.requires:
+        node.function = name
+    return result  # type: ignore[return-value]  # Tensors are of that class.
 
 
 def is_on_host(tensor: TensorBase) -> bool:

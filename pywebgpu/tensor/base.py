@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import threading
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from pywebgpu import devices
 from pywebgpu.autodiff import grad_mode
@@ -19,12 +19,12 @@ from pywebgpu.composites import arithmetic, wide
 from pywebgpu.devices.base import Device
 from pywebgpu.dtypes import DType, Kind
 from pywebgpu.errors import ShapeError
-from pywebgpu.ir.graph import Movement, Node, thread_state, used
+from pywebgpu.ir.graph import Composite, Movement, Node, Pointwise, Reduction, Structural, thread_state, used
 from pywebgpu.ops import pointwise
 from pywebgpu.runtime import executor
 from pywebgpu.runtime.storage import Storage
 from pywebgpu.shapes import Shape
-from pywebgpu.step_capture.capture import capture_state
+from pywebgpu.step_capture.capture import capture_state, changed, ever
 from pywebgpu.tensor import grad_accumulator, history, layout, view
 from pywebgpu.tensor.grad_accumulator import GradAccumulator, Hook, RemovableHandle
 from pywebgpu.tensor.history import History
@@ -36,7 +36,10 @@ if TYPE_CHECKING:
     from pywebgpu.tensor.tensor import Tensor
 
 Traits = tuple[bool, tuple[object, ...], Path]
+Selected = Callable[["TensorBase"], object]
 
+_OWN = frozenset({Composite, Pointwise, Reduction, Structural})  # ops whose nodes nobody else has: see view.is_shared
+_made = object.__new__
 _accumulating = threading.RLock()  # Threads may share leaves, and each adds to their gradients.
 
 
@@ -58,19 +61,20 @@ class TensorBase:
     _grad: Any  # a tensor, or None
     _inference = False  # made in inference mode
     _of_several = False  # a view that an op of several views made, or a view of one
+    _selected: Selected | None = None  # where a copy came from which is a view in torch: writes go there, too
     _takes_free_numbers = True
+    _kind: ClassVar[type[Tensor]]  # the class of results: Tensor, also for subclasses
 
     @classmethod
     def _new(cls, node: Node, device: Device) -> Tensor:
         """A tensor with a storage of its own."""
-        if view.is_shared(node):
+        if node.op.__class__ not in _OWN and view.is_shared(node):
             node = pointwise.copy(node)
-        if thread_state.wide:
+        if used.wide and thread_state.wide:
             wide.refuse(node, device)
         if used.packing is not None:
             node = used.packing(node, device)
-        kind = cls._class()
-        made = kind.__new__(kind)
+        made = _made(cls._kind)
         made._storage = storage = Storage(node, device)
         made._path, made._base, made._accumulator, made._cached = (), None, None, None
         made._flag = False
@@ -84,15 +88,9 @@ class TensorBase:
         return made
 
     @classmethod
-    def _class(cls) -> type[Tensor]:
-        """The class of results: Tensor, also for subclasses."""
-        return cls  # type: ignore[return-value]  # Nobody makes one of this class.
-
-    @classmethod
     def _of(cls, storage: Storage, path: Path) -> Tensor:
         """A tensor without history that shows a storage."""
-        kind = cls._class()
-        made = kind.__new__(kind)
+        made = _made(cls._kind)
         made._storage, made._path, made._base = storage, path, None
         made._cached, made._accumulator, made._flag, made._grad = None, None, False, None
         made._history = History(path)
@@ -106,8 +104,7 @@ class TensorBase:
         """The same after several views."""
         own = self._node
         node = view.taken(own, steps)
-        kind = self._class()
-        made = kind.__new__(kind)
+        made = _made(self._kind)
         made._storage = self._storage
         made._path, made._base = (*self._path, *steps), self if self._base is None else self._base
         made._cached, made._history = (self._storage.version, node), self._history
@@ -116,7 +113,7 @@ class TensorBase:
             made._inference = True
         if self._of_several:
             made._of_several = True
-        if not thread_state.grad and (own.requires or self._flag):
+        if (own.requires or self._flag) and not thread_state.grad:
             made._history, made._cached = History(made._path, unrecorded=True), None
         return made
 
@@ -126,7 +123,7 @@ class TensorBase:
     def _node(self) -> Node:
         """The value now. For a leaf that wants a gradient, under gradient mode, a node that the gradient finds."""
         storage = self._storage
-        if capture_state.capture is not None:
+        if ever.captured and capture_state.capture is not None:
             capture_state.capture.see(self)
             if self._base is not None and self._base._storage is storage:
                 capture_state.capture.see(self._base)
@@ -143,7 +140,7 @@ class TensorBase:
             return cached[1]
         if own is None:
             node, path = storage.node, self._path
-            if capture_state.capture is not None:
+            if ever.captured and capture_state.capture is not None:
                 capture_state.capture.settle(storage)
         else:
             node, path = own.node(storage), self._path[len(own.path) :]
@@ -166,7 +163,7 @@ class TensorBase:
 
     def _raw(self) -> Node:
         """The value without a history of its own."""
-        if capture_state.capture is not None:
+        if ever.captured and capture_state.capture is not None:
             capture_state.capture.settle(self._storage)
         return view.through(self._storage.node, self._path)
 
@@ -179,7 +176,7 @@ class TensorBase:
 
     def _wrap(self) -> Callable[[Node], Tensor]:
         """What makes tensors of gradients."""
-        device, make = self._storage.device, self._class()._new
+        device, make = self._storage.device, self._kind._new
         return lambda grad: make(grad, device)
 
     # Facts
@@ -208,7 +205,7 @@ class TensorBase:
 
     @property
     def _version(self) -> int:
-        if capture_state.capture is not None:
+        if ever.captured and capture_state.capture is not None:
             capture_state.capture.reason = "it reads how often a tensor was written, which no replay counts"
         if self._inference:
             raise RuntimeError("Inference tensors do not track version counter.")
@@ -235,7 +232,7 @@ class TensorBase:
             raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
         if requires_grad and self.dtype.kind is not Kind.FLOAT:
             raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
-        if capture_state.capture is not None:
+        if ever.captured and capture_state.capture is not None:
             capture_state.capture.see(self)
         if self._flag is not bool(requires_grad):
             self._flag, self._cached = bool(requires_grad), None
@@ -249,7 +246,7 @@ class TensorBase:
     @property
     def grad(self) -> Tensor | None:
         """The gradient that backward accumulated, or None."""
-        if capture_state.capture is not None:
+        if ever.captured and capture_state.capture is not None:
             capture_state.capture.note_gradient(self, read=True)
         found: Tensor | None = self._grad
         if found is None and not self._flag and self._node.requires and not self.retains_grad:
@@ -260,9 +257,9 @@ class TensorBase:
     def grad(self, value: Tensor | None) -> None:
         if value is not None:
             grad_accumulator.check(value, self)
-        if capture_state.capture is not None:
+        if ever.captured and capture_state.capture is not None:
             capture_state.capture.note_gradient(self, read=False)
-        capture_state.changes += 1
+        changed()
         self._grad = value
 
     @grad.deleter
@@ -295,6 +292,9 @@ class TensorBase:
         made = self._of(self._storage, self._path)
         if self._history is history.of_inference:
             made._history = history.of_inference
+        base = self if self._base is None else self._base
+        if base._selected is not None:
+            made._base = base
         return made
 
     @property
@@ -308,7 +308,7 @@ class TensorBase:
             raise TypeError(f"Variable data has to be a tensor, but got {type(other).__name__}")
         if self._flag and other.dtype.kind is not Kind.FLOAT:
             raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
-        if capture_state.capture is not None:
+        if ever.captured and capture_state.capture is not None:
             capture_state.capture.see(self)
         if other._storage is self._storage and other._path == self._path:
             return
@@ -327,7 +327,7 @@ class TensorBase:
 
     def _show(self, view: TensorBase) -> Self:
         """Is what `view`, of the same storage, is from now on: for changes of shape in place."""
-        if capture_state.capture is not None:
+        if ever.captured and capture_state.capture is not None:
             capture_state.capture.see(self)
         own = self._history
         self._path, self._cached = shorter(view._path, 0 if own is None or self._flag else len(own.path)), None
@@ -363,14 +363,16 @@ class TensorBase:
 
     def _accumulate(self, grad: Node, create_graph: bool) -> None:
         with _accumulating:
-            if self.grad is None:
-                capture_state.changes += 1
-                self._grad = self._gradient(grad if create_graph else history.cut(grad))
+            if ever.captured and capture_state.capture is not None:
+                capture_state.capture.note_gradient(self, read=True)
+            if self._grad is None:
+                changed()
+                self._grad = self._gradient(grad if create_graph or not grad.requires else history.cut(grad))
             elif create_graph:
-                self.grad = self._new(pointwise.add(self.grad._node, grad), self._storage.device)
+                self.grad = self._new(pointwise.add(self._grad._node, grad), self._storage.device)
             else:
                 with grad_mode.no_grad():
-                    self.grad._assign(pointwise.add(self.grad._node, grad))
+                    self._grad._assign(pointwise.add(self._grad._node, grad))
 
     def _gradient(self, node: Node) -> Tensor:
         """A new tensor of a gradient. There are many, and few formulas read them: a view is taken without a copy."""
@@ -406,11 +408,11 @@ class TensorBase:
             self._check_writable(node)
         if self._of_several and thread_state.grad and (node.requires or self._node.requires):
             raise RuntimeError(view.OF_SEVERAL.format("is being"))
-        if thread_state.wide:
+        if used.wide and thread_state.wide:
             wide.refuse(node, storage.device)
         if node.requires and not thread_state.grad:
             node = pointwise.copy(node)
-        if capture_state.capture is not None:
+        if ever.captured and capture_state.capture is not None:
             capture_state.capture.see(self)
             capture_state.capture.settle(storage)
         if history.kept is not None:
@@ -423,8 +425,12 @@ class TensorBase:
             storage.write(history.after_write(before, after) if before.requires else after)
         executor.record(storage)
         for shown in (self, self._base):
-            if shown is not None and shown._accumulator is not None and shown._accumulator.retain:
+            if shown is None:
+                continue
+            if shown._accumulator is not None and shown._accumulator.retain:
                 shown._find_accumulator()  # It is the new value's gradient that is kept.
+            if shown._selected is not None:
+                shown._selected(shown)
         return self
 
     def _assign_apart(self, own: History, node: Node) -> None:
@@ -443,13 +449,15 @@ class TensorBase:
     def _written(self, result: Tensor) -> Self:
         """In-place form of an op: checks that `result` fits, casts it and assigns it."""
         node: Node = result._node
-        if node.spec.shape != tuple(self.shape):
+        shape, own = self._spec_node().spec
+        if node.spec == (shape, own):
+            return self._assign(node)
+        if node.spec.shape != shape:
             if len(node.spec.shape) > self.ndim or _broadcast_fails(node.spec.shape, self.shape):
                 raise ShapeError(
                     f"output with shape {list(self.shape)} doesn't match the broadcast shape {list(node.spec.shape)}"
                 )
             node = arithmetic.broadcast_to(node, self.shape)
-        own = self.dtype
         if node.spec.dtype.kind > own.kind or (node.spec.dtype.part is not None and own.part is None):
             raise RuntimeError(
                 f"result type {node.spec.dtype.title} can't be cast to the desired output type {self.dtype.title}"
@@ -487,12 +495,3 @@ def _broadcast_fails(small: Shape, large: Shape) -> bool:
 def strides_of(tensor: TensorBase) -> tuple[Shape, int]:
     """Strides and offset that torch would report: of the storage's row-major layout, through the views."""
     return layout.through(tensor._storage.node.spec.shape, tensor._path)
-
-
-def as_tuple(args: Sequence[Any], named: dict[str, Any] | None = None) -> tuple[int, ...]:
-    """f(2, 3), f((2, 3)) and f(size=(2, 3)) -> (2, 3)."""
-    if named:
-        args = tuple(named.values())
-    if len(args) == 1 and not hasattr(args[0], "__index__"):
-        args = tuple(args[0])
-    return tuple(int(n) for n in args)

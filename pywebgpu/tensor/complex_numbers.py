@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import pi
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from pywebgpu import dtypes
 from pywebgpu.composites import arithmetic
 from pywebgpu.dtypes import DType
-from pywebgpu.errors import DTypeError
 from pywebgpu.ir.graph import Node
 from pywebgpu.ops import complex_parts, pointwise
 from pywebgpu.tensor import functions, show
@@ -18,6 +17,9 @@ from pywebgpu.tensor.layout import through
 
 if TYPE_CHECKING:
     from pywebgpu.tensor.tensor import Tensor
+
+
+PARTS = (dtypes.float16, dtypes.float32, dtypes.float64)
 
 
 def view_as_real(input: Tensor) -> Tensor:
@@ -30,13 +32,13 @@ def view_as_real(input: Tensor) -> Tensor:
 def view_as_complex(input: Tensor) -> Tensor:
     """(..., 2) real -> (...) complex: the same memory.
 
-    Raises: RuntimeError for another dtype than float32 and float64, another last axis, or one whose two elements do not
-    lie side by side.
+    Raises: RuntimeError for another dtype than float16, float32 and float64, another last axis, or one whose two
+    elements do not lie side by side.
     """
-    if input.dtype not in (dtypes.float32, dtypes.float64):
+    if input.dtype not in PARTS:
         raise RuntimeError(
             f"view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: "
-            f"{input.dtype}; float16 has no complex dtype here, so take x.float()"
+            f"{input.dtype.title}"
         )
     if not input.ndim:
         raise RuntimeError("Input tensor must have one or more dimensions")
@@ -126,10 +128,11 @@ def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Tensor:
 def _of_two(
     name: str, function: Callable[[Node, Node], Node], first: Tensor, second: Tensor, out: Tensor | None
 ) -> Tensor:
-    if first.dtype not in (dtypes.float32, dtypes.float64):
+    if name == "polar" and first.dtype is dtypes.float16:
+        raise NotImplementedError("\"polar_cpu\" not implemented for 'Half'")
+    if first.dtype not in PARTS:
         raise RuntimeError(
-            f"Expected both inputs to be Half, Float or Double tensors but got {first.dtype} and {second.dtype}; here "
-            f"{name} takes float32 and float64"
+            f"Expected both inputs to be Half, Float or Double tensors but got {first.dtype} and {second.dtype}"
         )
     if second.dtype is not first.dtype:
         raise RuntimeError(
@@ -153,9 +156,9 @@ def _polar(size: Node, angle: Node) -> Node:
     return complex_parts.complex_(*parts)
 
 
-def chalf(input: Tensor, *, memory_format: object = None) -> NoReturn:
-    """Refused: there is no complex32 here."""
-    raise DTypeError("chalf(): no device has torch.complex32 here; use x.cfloat(), whose parts are float32")
+def chalf(input: Tensor, *, memory_format: object = None) -> Tensor:
+    """As complex numbers with parts of float16."""
+    return input.to(dtypes.complex32)
 
 
 class Pairs(show.Column):

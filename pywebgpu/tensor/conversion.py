@@ -16,9 +16,10 @@ from pywebgpu.dtypes import DType
 from pywebgpu.ir.graph import Spec
 from pywebgpu.ops import pointwise
 from pywebgpu.tensor import history, transfer
-from pywebgpu.tensor.base import TensorBase, as_tuple
+from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.inplace import InplaceMethods
 from pywebgpu.tensor.overlap import shows_same
+from pywebgpu.tensor.size import as_tuple
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
@@ -34,7 +35,8 @@ LEGACY = {
     "BFloat16Tensor": dtypes.bfloat16, "LongTensor": dtypes.int64, "IntTensor": dtypes.int32,
     "ShortTensor": dtypes.int16, "CharTensor": dtypes.int8, "ByteTensor": dtypes.uint8, "BoolTensor": dtypes.bool_,
     "UInt32Tensor": dtypes.uint32, "UInt64Tensor": dtypes.uint64,
-    "ComplexFloatTensor": dtypes.complex64, "ComplexDoubleTensor": dtypes.complex128,
+    "ComplexHalfTensor": dtypes.complex32, "ComplexFloatTensor": dtypes.complex64,
+    "ComplexDoubleTensor": dtypes.complex128,
 }  # fmt: skip
 
 
@@ -250,6 +252,8 @@ class ConversionMethods(InplaceMethods):
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
         if self.dtype is dtypes.bfloat16:
             raise TypeError("Got unsupported ScalarType BFloat16")
+        if self.dtype is dtypes.complex32:
+            raise TypeError("Got unsupported ScalarType ComplexHalf")
 
     def __array__(self, dtype: DTypeLike | None = None, copy: builtins.bool | None = None) -> NDArray[Any]:
         found = self.numpy()
@@ -351,7 +355,7 @@ def numbers(data: bytes, dtype: DType) -> list[Any]:
         words = array.array("I", [h << 16 for h in array.array("H", data)])
         return array.array("f", words.tobytes()).tolist()
     if dtype.part is not None:
-        parts = array.array(dtype.part.code, data)
+        parts = numbers(data, dtype.part)
         return list(map(complex, parts[::2], parts[1::2]))
     if dtype is dtypes.bool_:
         return [b != 0 for b in data]

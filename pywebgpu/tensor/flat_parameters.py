@@ -121,13 +121,13 @@ def are_gathered(tensors: Sequence[Tensor]) -> bool:
 def _whole(storages: list[Storage]) -> Storage | None:
     """The storage that these are all the parts of, in this order."""
     whole = storages[0].whole
-    if whole is None or any(storage.whole is not whole for storage in storages):
+    if whole is None or [storage.whole for storage in storages].count(whole) != len(storages):
         return None
-    shapes = tuple([storage.location["shape"] for storage in storages])
+    locations = tuple([storage.location for storage in storages])
+    shapes = tuple([location["shape"] for location in locations])
     dtype = whole.node.spec.dtype
-    for storage, location in zip(storages, _locations(shapes, dtype), strict=True):
-        if storage.location is not location and storage.location != location:
-            return None
+    if locations != _locations(shapes, dtype):
+        return None
     return whole if whole.node.spec.shape == (packing.layout(shapes, dtype).size,) else None
 
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from pywebgpu.tensor.types import Array
 
 DOUBLES = (dtypes.float64, dtypes.complex128)
+_NUMBERS = frozenset((bool, int, float))
 LOOKED_AT = 1 << 20  # whole numbers up to this many are looked through for their range
 
 
@@ -134,6 +135,10 @@ def flatten(data: Any, flat: list[Any], kinds: set[Any], depth: int = 1, *, scal
     kinds: takes their types, and the dtypes of arrays and tensors among them. scalars: tensors in a sequence stand for
     one number each, whatever their shape.
     """
+    if (type(data) is list or type(data) is tuple) and _NUMBERS.issuperset(found := {*map(type, data)}):
+        flat.extend(data)
+        kinds.update(found)
+        return (len(data),)
     if scalars and depth > 1 and isinstance(data, TensorBase):
         if prod(data.shape) != 1:
             raise ValueError("only one element tensors can be converted to Python scalars")

@@ -78,7 +78,9 @@ class GradAccumulator:
         tensor = self.tensor()
         if tensor is None:
             return grad
-        if tensor._flag and accumulate:
+        if tensor._flag and accumulate and self.function is None and not self.after:
+            tensor._accumulate(grad, create_graph)
+        elif tensor._flag and accumulate:
             self._reach(tensor, grad, create_graph)
         elif self.retain:
             old = tensor.grad

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from pywebgpu.ir.graph import OUTPUT, Custom, Leaf, Node
+from pywebgpu.ir.graph import OUTPUT, Composite, Custom, Leaf, Node
 from pywebgpu.tensor.grad_accumulator import FunctionHooks, GradAccumulator, Hook, RemovableHandle
 
 if TYPE_CHECKING:
@@ -24,10 +24,38 @@ NAMES = {
     "conv": "Convolution",
     "copy": "Clone",
     "layer_norm": "NativeLayerNorm",
-    "take": "Gather",
+    "log1p": "Log1P",
+    "smallest": "Min",
+    "take": "Index",
     "scan": "Cumsum",
     "group_norm": "NativeGroupNorm",
+    "class_entropy": "NllLoss",
+    "picked_loss": "NllLoss",
+    "squared_error": "MseLoss",
+    "smooth_error": "SmoothL1Loss",
+    "logsigmoid": "LogSigmoid",
 }
+# The same by the function that was called, where its last op is not what PyTorch names: a name of its own, or else the
+# function's in PyTorch's spelling.
+FUNCTIONS = {
+    "adaptive_avg_pool": "AdaptiveAvgPool2D", "avg_pool": "AvgPool2D", "batch_norm": "NativeBatchNorm",
+    "clamp": "Clamp1", "conv_transpose": "Convolution", "logsigmoid": "LogSigmoid",
+    "max_pool": "MaxPool2DWithIndices", "norm": "LinalgVectorNorm", "pad": "ConstantPadNd", "_polar": "Polar",
+    "prelu": "PreluKernel", "real_to_complex": "FftR2C", "rms_norm": "Mul", "scatter": "Scatter1",
+    "squeeze_dim": "Squeeze1",
+}  # fmt: skip
+SPELLED = """
+    addcdiv addcmul baddbmm binary_cross_entropy binary_cross_entropy_with_logits bmm clamp_max clamp_min
+    cumprod dot elu embedding expand gather glu huber_loss index_add index_select leaky_relu lerp logsumexp
+    masked_select mse_loss multi_margin_loss mv nll_loss permute pixel_shuffle repeat scatter_add select smooth_l1_loss
+    soft_margin_loss sort split squeeze stack std t topk transpose unbind unsqueeze var view
+"""
+FUNCTIONS |= {name: "".join(part.capitalize() for part in name.split("_")) for name in SPELLED.split()}
+FACTORS = {
+    "SolveBackward": "SolveEx", "DetBackward": "Det", "SlogdetBackward": "Slogdet", "CholeskyBackward": "CholeskyEx",
+    "QRBackward": "Qr", "SVDBackward": "Svd", "SingularValuesBackward": "Svd", "EighBackward": "Eigh",
+    "EigBackward": "Eig", "PinvBackward": "Pinv", "SolveTriangularBackward": "SolveTriangular",
+}  # fmt: skip
 PASSING = ("alias", "expand")  # PyTorch has no function there: a view of all of it, and broadcasting
 
 
@@ -35,10 +63,21 @@ def name(node: Node) -> str:
     """What torch calls the gradient of an op: AddBackward0."""
     while node.op.name == "alias" and node.inputs:
         (node,) = node.inputs
+    found = FUNCTIONS.get(getattr(node, "function", ""))
     node = _value(node)
     if isinstance(node.op, Custom):
-        return node.op.name
-    found = _pattern(node) or NAMES.get(node.op.name) or "".join(p.capitalize() for p in node.op.name.split("_") if p)
+        own = node.attrs.get("call") if node.op.name in FACTORS else None
+        is_own = own is not None and own.function.__module__ == "pywebgpu.factorization"
+        return f"Linalg{FACTORS[node.op.name]}Backward0" if is_own else node.op.name
+    if node.op.name == "write_slice":
+        return "CopySlices"
+    found = (
+        found
+        or FUNCTIONS.get(getattr(node, "function", ""))
+        or _pattern(node)
+        or NAMES.get(node.op.name)
+        or "".join(p.capitalize() for p in node.op.name.split("_") if p)
+    )
     base, number = (found[:-1], found[-1]) if found[-1:].isdigit() else (found, "0")
     return f"{base}Backward{number}"
 
@@ -70,9 +109,11 @@ def _op(node: Node, *path: int) -> str:
 def _pattern(node: Node) -> str | None:
     """The name of a function of PyTorch's that is several ops here, or that other ops share; None of any other."""
     op, inputs, shape = node.op.name, node.inputs, node.spec.shape
-    if op in ("sum", "max", "min"):
+    if op in ("sum", "float_sum", "max", "min"):
         is_whole = all(n == 1 for n in shape)
-        return op.capitalize() + ("01" if op == "sum" else "10")[not is_whole]
+        return ("Sum" + "01"[not is_whole]) if op in ("sum", "float_sum") else op.capitalize() + "10"[not is_whole]
+    if op == "mean":
+        return "Mean0" if all(n == 1 for n in shape) else "Mean1"
     if op == "largest":
         return "Max0"
     if op == "div" and _op(node, 0) == "sum":
@@ -88,10 +129,14 @@ def _pattern(node: Node) -> str | None:
     if op == "pow" and len(inputs) == 2 and not isinstance(inputs[1].op, Leaf):
         return "Pow1"
     if op in ("matmul", "linear"):
-        return "Addmm" if len(inputs) > 2 else {1: "Dot", 2: "Mm", 3: "Bmm"}.get(len(shape), "UnsafeView")
+        if len(inputs) > 2:
+            return "Addmm" if len(shape) == 2 else "View"
+        return {1: "Dot", 2: "Mm"}.get(len(shape), "UnsafeView")
     if op == "add" and (_op(node, 0), _op(node, 1)) == ("matmul", "expand"):
         return "Addmm"
     if op == "where" and len(inputs) == 3:
+        if _op(node, 0) == "le" and _op(node, 0, 0) == "iota":
+            return "Triu" if inputs[2].requires else "Tril"
         if _op(node, 0, 0) == "random_bits":
             return "Mul"
         if isinstance(inputs[1].op, Leaf) and not inputs[1].requires:
@@ -113,6 +158,8 @@ def _mean(node: Node) -> str:
 
 def _reads(node: Node) -> tuple[Node, ...]:
     """What the function of PyTorch's reads, past the ops that it is made of."""
+    if type(node.op) is Composite:
+        return node.inputs
     match _pattern(node):
         case "Softmax":
             return node.inputs[0].inputs[0].inputs[:1]
@@ -238,7 +285,7 @@ def of(node: Node, wrap: Wrap) -> GradFn | None:
 
 def _passed(node: Node) -> Node:
     """The node behind what PyTorch has no function for."""
-    while not _is_leaf(node) and node.op.name in PASSING and node.inputs:
+    while not _is_leaf(node) and node.op.name in PASSING and node.inputs and getattr(node, "function", "") != "expand":
         node = node.inputs[0]
     return node
 
@@ -256,4 +303,4 @@ def _is_leaf(node: Node) -> bool:
 
 @lru_cache(512)
 def _kind(title: str) -> type[GradFn]:
-    return type(title, (GradFn,), {"__slots__": ()})
+    return type(title, (GradFn,), {"__slots__": (), "__module__": "torch.autograd.function"})

@@ -105,7 +105,8 @@ def _seeds(tensors: TensorBase | Sequence[TensorBase], given: Grads) -> tuple[li
             raise RuntimeError("element 0 of tensors does not require grad and does not have a grad_fn")
         if seed is None:
             if prod(node.spec.shape) != 1:
-                raise RuntimeError("grad can be implicitly created only for scalar outputs")
+                known = "grad can be implicitly created only for scalar outputs"
+                raise RuntimeError(f"{known}: this one has the shape {node.spec.shape}; reduce it, by sum() say")
             if node.spec.dtype.part is not None:
                 raise RuntimeError(
                     f"grad can be implicitly created only for real scalar outputs but got {node.spec.dtype}"

@@ -13,7 +13,7 @@ from pywebgpu.ir import walk
 from pywebgpu.ir.graph import NO_ATTRS, Custom, Node, thread_state
 from pywebgpu.ops import movement, pointwise
 from pywebgpu.runtime.storage import Storage
-from pywebgpu.step_capture.capture import capture_state
+from pywebgpu.step_capture.capture import capture_state, ever
 from pywebgpu.tensor.grad_accumulator import GradAccumulator
 from pywebgpu.tensor.view import Path, through
 
@@ -50,9 +50,9 @@ class History:
         cached = self.cached
         if cached is not None and cached[0] == storage.version and holds(cached[1]):
             return cached[1]
-        if capture_state.capture is not None:
+        if ever.captured and capture_state.capture is not None:
             capture_state.capture.settle(storage)
-        node = cut(through(storage.node, self.path))
+        node = cut(through(storage.node, self.path) if self.path else storage.node)
         if self.accumulator is not None:
             node = Node(movement.alias, (node,), NO_ATTRS, node.spec, True)
             node.accumulator = self.accumulator
@@ -124,7 +124,7 @@ def keep(storage: Storage) -> None:
 
 def holds(node: Node) -> bool:
     """A captured step reads what a view shows in each run, and no copy of it that was forced before."""
-    return capture_state.capture is None or node.buffer is None
+    return not ever.captured or capture_state.capture is None or node.buffer is None
 
 
 def cut(node: Node) -> Node:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from math import prod
 from operator import index as whole
 from typing import TYPE_CHECKING, Any, Self
@@ -64,20 +65,34 @@ class Subscripts(TensorBase):
     __slots__ = ()
 
     def __getitem__(self, key: Index) -> Tensor:
+        if isinstance(key, TensorBase):
+            if key._storage.device is self._storage.device and self.ndim:
+                rows = key._node
+                if rows.spec.dtype is dtypes.int64 and rows.spec.shape:
+                    return self._new(indexing.get(self._node, (0,), (rows,), 0), key._storage.device)
+        elif type(key) is int or type(key) is slice:
+            shape = self._spec_node().spec.shape
+            if shape:
+                return self._views(_of_first(key, shape) or ((movement.reshape, {"shape": shape}),))
         found = parse(self, key)
         view = _view(self, found)
         if not found.advanced:
             return view if view is not self else self._view(movement.reshape, shape=tuple(self.shape))  # type: ignore[return-value]
-        return self._new(indexing.get(view._node, *_positions(found, self._storage.device)), self._storage.device)
+        positions = _positions(found, self._storage.device)
+        made = self._new(indexing.get(view._node, *positions), self._storage.device)
+        if not any(node.spec.shape for node in positions[1]):
+            made._selected = lambda part: view._assign(indexing.put(view._node, *positions, part._node))
+        return made
 
     def __setitem__(self, key: Index, value: Operand) -> None:
+        if (type(key) is int or type(key) is slice) and self.ndim:
+            steps = _of_first(key, self._spec_node().spec.shape)
+            _write(self._views(steps) if steps else self, value)
+            return
         found = parse(self, key)
         view = _view(self, found)
         if not found.advanced:
-            if _is_same(view, value):
-                view._check_writable()
-            else:
-                view._assign(_overwritten(view._node, _copied(_value(view, value), tuple(view.shape))))
+            _write(view, value)
             return
         node = _value(view, value, strict=True)
         mask = _only_mask(found)
@@ -108,8 +123,6 @@ class Subscripts(TensorBase):
 
 def parse(x: TensorBase, key: object) -> Subscript:
     """Takes a subscript of x apart. Raises RangeError, TypeError and ValueError as torch does."""
-    if (type(key) is int or type(key) is slice) and x.ndim:
-        return _of_first(key, x._spec_node().spec.shape)
     items = [_item(x, item) for item in _items(key)]
     rank = x.ndim
     taken = sum(_axes_of(item) for item in items)
@@ -143,19 +156,24 @@ def parse(x: TensorBase, key: object) -> Subscript:
     return found
 
 
-def _of_first(item: int | slice, shape: Shape) -> Subscript:
-    """A subscript of the first axis alone."""
-    rest = shape[1:]
-    found = Subscript()
-    if isinstance(item, slice):
-        _slice(found, item, shape[0])
-    else:
-        found.select(_row(item, 0, shape[0]), 1, 1)
-    found.starts += (0,) * len(rest)
-    found.sizes += rest
-    found.steps += (1,) * len(rest)
-    found.shape += rest
-    return found
+def _of_first(item: int | slice, shape: Shape) -> Path:
+    """The views that a subscript of the first axis alone is; none where it is all of it."""
+    size, rest = shape[0], shape[1:]
+    rows = _range(item, size) if isinstance(item, slice) else range(_row(item, 0, size), size)[:1]
+    steps: Path = ()
+    if len(rows) != size:
+        zeros, ones = _ends(len(rest))
+        cut = {"starts": (rows.start, *zeros), "sizes": (len(rows), *rest), "steps": (rows.step, *ones)}
+        steps = ((movement.slice_, cut),)
+    if not isinstance(item, slice):
+        steps = (*steps, (movement.reshape, {"shape": rest}))
+    return steps
+
+
+@lru_cache
+def _ends(rank: int) -> tuple[Shape, Shape]:
+    """Starts and steps of axes that stay as they are."""
+    return (0,) * rank, (1,) * rank
 
 
 def _items(key: object) -> list[Any]:
@@ -251,6 +269,13 @@ def _row(item: int, axis: int, size: int) -> int:
 
 
 def _slice(found: Subscript, item: slice, size: int) -> None:
+    rows = _range(item, size)
+    found.select(rows.start, len(rows), rows.step)
+    found.shape.append(len(rows))
+
+
+def _range(item: slice, size: int) -> range:
+    """The rows of an axis that a slice names."""
     start, stop, step = item.start, item.stop, item.step
     if not (type(start) in _PLAIN and type(stop) in _PLAIN and type(step) in _PLAIN):
         start, stop, step = (
@@ -258,9 +283,7 @@ def _slice(found: Subscript, item: slice, size: int) -> None:
         )
     if step is not None and step <= 0:
         raise ValueError("slice step cannot be zero" if step == 0 else "step must be greater than zero")
-    rows = range(size)[start:stop:step]
-    found.select(rows.start, len(rows), rows.step)
-    found.shape.append(len(rows))
+    return range(size)[start:stop:step]
 
 
 def _whole(part: object) -> int:
@@ -375,6 +398,14 @@ def _masked(view: Node, mask: Node, at: int, value: Node) -> Node | None:
 
 
 # What is assigned
+
+
+def _write(view: TensorBase, value: object) -> None:
+    """Makes `value` what a view shows."""
+    if _is_same(view, value):
+        view._check_writable()
+    else:
+        view._assign(_overwritten(view._node, _copied(_value(view, value), tuple(view.shape))))
 
 
 def _value(view: TensorBase, value: object, *, strict: bool = False) -> Node:

@@ -26,11 +26,19 @@ def _form(method: Callable[Concatenate[S, P], Tensor]) -> Callable[Concatenate[S
 
     @functools.wraps(method)
     def written(self: S, /, *args: P.args, **options: P.kwargs) -> Tensor:
-        for arg in args:
-            if isinstance(arg, TensorBase) and arg._storage is self._storage:
-                overlap.check(self, arg)
+        records = thread_state.grad
+        learns = records and self._node.requires
+        for arg in (*args, *options.values()) if options else args:
+            if isinstance(arg, TensorBase):
+                learns = learns or (records and arg._node.requires)
+                if arg._storage is self._storage:
+                    overlap.check(self, arg)
+            elif not isinstance(arg, _NUMBERS):  # It may hold tensors.
+                learns = records
         # The op saves a copy, so that its own write does not make what it saved stale.
-        before: Any = self._new(pointwise.copy(self._node), self._storage.device) if thread_state.grad else self
+        before: Any = self
+        if learns:
+            before = self._new(pointwise.copy(self._node), self._storage.device)
         return self._written(method(before, *args, **options))  # type: ignore[return-value]
 
     written.__name__ = written.__qualname__ = f"{method.__name__}_"
@@ -38,6 +46,7 @@ def _form(method: Callable[Concatenate[S, P], Tensor]) -> Callable[Concatenate[S
     return written
 
 
+_NUMBERS = (float, int, str, type(None))  # A free number of a captured step is told as what it stands for.
 _of = ContractionMethods
 
 

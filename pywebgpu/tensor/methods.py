@@ -76,6 +76,12 @@ def operator(function: Callable[[Any, Any], Node]) -> Binary:
     """As binary; for what is no operand, Python asks the other side."""
 
     def method(self: TensorBase, other: Operand) -> Tensor:
+        device = self._storage.device
+        if used.autocast is None:  # What nearly every call comes to.
+            if type(other) is float:
+                return self._new(function(self._node, other), device)
+            if isinstance(other, TensorBase) and other._storage.device is device:
+                return self._new(function(self._node, other._node), device)
         try:
             found = operand(self, other)
         except NoOperandError:
@@ -93,6 +99,8 @@ def reflected(function: Callable[[Any, Any], Node]) -> Binary:
     """The operator with the tensor on the right."""
 
     def method(self: TensorBase, other: Operand) -> Tensor:
+        if type(other) is float and used.autocast is None:
+            return self._new(function(other, self._node), self._storage.device)
         try:
             found = operand(self, other)
         except NoOperandError:

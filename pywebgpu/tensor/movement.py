@@ -12,9 +12,10 @@ from pywebgpu.dtypes import Kind
 from pywebgpu.errors import RangeError, ShapeError
 from pywebgpu.ops import movement, pointwise, reduction
 from pywebgpu.tensor import layout
-from pywebgpu.tensor.apply import apply
-from pywebgpu.tensor.base import TensorBase, as_tuple, strides_of
+from pywebgpu.tensor.apply import apply, called
+from pywebgpu.tensor.base import TensorBase, strides_of
 from pywebgpu.tensor.methods import aliased
+from pywebgpu.tensor.size import as_tuple
 
 if TYPE_CHECKING:
     from pywebgpu.tensor.size import Size
@@ -42,7 +43,7 @@ class MovementMethods(TensorBase):
 
     def numel(self) -> int:
         """How many elements it has."""
-        return prod(self.shape)
+        return prod(self._spec_node().spec.shape)
 
     def nelement(self) -> int:
         """How many elements it has."""
@@ -77,17 +78,17 @@ class MovementMethods(TensorBase):
                 "view size is not compatible with input tensor's size and stride (at least one dimension spans across "
                 "two contiguous subspaces). Use .reshape(...) instead."
             )
-        return self._view(movement.reshape, shape=new)
+        return called(self._view(movement.reshape, shape=new), "view")
 
     def reshape(self, *shape: Any, **named: Any) -> Tensor:
         """As view where that is possible, else a copy."""
         new = shapes.resolve(as_tuple(shape, named), self.numel())
         if self._reshape_is_view(new):
-            return self._view(movement.reshape, shape=new)
+            return called(self._view(movement.reshape, shape=new), "view")
         return self._new(movement.reshape(self._node, shape=new), self._storage.device)
 
     def _reshape_is_view(self, new: shapes.Shape) -> bool:
-        if all(op is movement.reshape for op, _ in self._path):
+        if not self._path or all(op is movement.reshape for op, _ in self._path):
             return True
         path = tuple([(op, *attrs.items()) for op, attrs in self._path])
         return layout.is_view(self._storage.node.spec.shape, path, new)
@@ -135,7 +136,8 @@ class MovementMethods(TensorBase):
         else:
             axes = (dim,) if isinstance(dim, int) else dim
             drop = {a for a in shapes.axes(axes, self.ndim) if self.shape[a] == 1} if len(axes) else set()
-        return self._view(movement.reshape, shape=tuple(n for a, n in enumerate(self.shape) if a not in drop))
+        made = self._view(movement.reshape, shape=tuple(n for a, n in enumerate(self.shape) if a not in drop))
+        return called(made, "squeeze" if dim is None else "squeeze_dim")
 
     @aliased
     def unsqueeze(self, dim: int) -> Tensor:
@@ -165,7 +167,7 @@ class MovementMethods(TensorBase):
             return self._view(movement.reshape, shape=())
         order = list(range(self.ndim))
         order[a], order[b] = b, a
-        return self._view(movement.permute, order=tuple(order))
+        return called(self._view(movement.permute, order=tuple(order)), "transpose")
 
     swapaxes = swapdims = transpose
 
@@ -173,12 +175,13 @@ class MovementMethods(TensorBase):
         """The two axes of a matrix exchanged."""
         if self.ndim > 2:
             raise ShapeError(f"t() expects a tensor with <= 2 dimensions, but self is {self.ndim}D")
-        return self.transpose(0, 1) if self.ndim == 2 else self._view(movement.reshape, shape=tuple(self.shape))
+        made = self.transpose(0, 1) if self.ndim == 2 else self._view(movement.reshape, shape=tuple(self.shape))
+        return called(made, "t")
 
     @property
     def T(self) -> Tensor:
         """All axes in the opposite order."""
-        return self._view(movement.permute, order=tuple(reversed(range(self.ndim))))
+        return called(self._view(movement.permute, order=tuple(reversed(range(self.ndim)))), "permute")
 
     @property
     def mT(self) -> Tensor:
@@ -226,7 +229,7 @@ class MovementMethods(TensorBase):
                     f"dimension {a}.  Target sizes: {new}.  Tensor sizes: {list(self.shape)}"
                 )
         grown = self if not missing else self._view(movement.reshape, shape=padded)
-        return grown._view(reduction.expand, shape=tuple(new))
+        return called(grown._view(reduction.expand, shape=tuple(new)), "expand")
 
     def expand_as(self, other: TensorBase) -> Tensor:
         """A view grown to the shape of another."""
@@ -246,10 +249,8 @@ class MovementMethods(TensorBase):
         own = (1,) * (len(times) - self.ndim) + tuple(self.shape)
         pairs = tuple(n for t, size in zip(times, own, strict=True) for n in (t, size))
         spread = self.reshape(tuple(n for size in own for n in (1, size))).expand(pairs)
-        return self._new(
-            movement.reshape(spread._node, shape=tuple(t * n for t, n in zip(times, own, strict=True))),
-            self._storage.device,
-        )
+        flat = movement.reshape(spread._node, shape=tuple(t * n for t, n in zip(times, own, strict=True)))
+        return called(self._new(flat, self._storage.device), "repeat")
 
     def tile(self, *dims: Any, **named: Any) -> Tensor:
         """Copies of it side by side."""
@@ -296,7 +297,7 @@ class MovementMethods(TensorBase):
             raise RangeError(
                 f"select(): index {index} out of range for tensor of size {list(self.shape)} at dimension {at}"
             )
-        return self._sliced(at, index % n, 1).squeeze(at)
+        return called(self._sliced(at, index % n, 1).squeeze(at), "select")
 
     def split(self, split_size: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
         """Parts of one size, or of the sizes in a list, along an axis."""
@@ -314,7 +315,7 @@ class MovementMethods(TensorBase):
                     f"at dimension {at}), "
                     f"but got split_sizes={parts}"
                 )
-        return _of_several(self._parts(at, parts))
+        return _of_several([called(part, "split") for part in self._parts(at, parts)])
 
     def _parts(self, at: int, sizes: Sequence[int]) -> tuple[Tensor, ...]:
         starts = [sum(sizes[:i]) for i in range(len(sizes))]
@@ -332,7 +333,7 @@ class MovementMethods(TensorBase):
     def unbind(self, dim: int = 0) -> tuple[Tensor, ...]:
         """The slices along an axis, without it."""
         at = shapes.axis(dim, self.ndim)
-        return _of_several([self.select(at, i) for i in range(self.shape[at])])
+        return _of_several([called(self.select(at, i), "unbind") for i in range(self.shape[at])])
 
     def unfold(self, dimension: int, size: int, step: int) -> Tensor:
         """Windows of `size` elements, `step` apart, as a new last axis. A view."""

@@ -10,7 +10,7 @@ from pywebgpu import dtypes
 from pywebgpu.composites import arithmetic, elementwise, logic
 from pywebgpu.ir.graph import Node, Pointwise, used
 from pywebgpu.ops import pointwise as ops
-from pywebgpu.tensor.apply import apply
+from pywebgpu.tensor.apply import apply, called
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.methods import binary, named, node_of, operand, pair, settling, unary
 
@@ -145,17 +145,17 @@ class PointwiseMethods(TensorBase):
         """Held between `min` and `max`, numbers or tensors; NaN stays."""
         low = None if min is None else operand(self, min)
         high = None if max is None else operand(self, max)
-        return self._new(elementwise.clamp(self._node, low, high), self._storage.device)
+        return called(self._new(elementwise.clamp(self._node, low, high), self._storage.device), "clamp")
 
     clip = clamp
 
     def clamp_min(self, min: Operand) -> Tensor:
         """No element below a bound."""
-        return self.clamp(min, None)
+        return called(self.clamp(min, None), "clamp_min")
 
     def clamp_max(self, max: Operand) -> Tensor:
         """No element above a bound."""
-        return self.clamp(None, max)
+        return called(self.clamp(None, max), "clamp_max")
 
     def nan_to_num(self, nan: float | None = None, posinf: float | None = None, neginf: float | None = None) -> Tensor:
         """NaN and the infinities replaced: by 0, and by the largest numbers of the dtype."""

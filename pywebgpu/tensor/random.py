@@ -7,8 +7,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Unpack
 
 from pywebgpu import devices, dtypes
-from pywebgpu.composites import arithmetic, random, reduce
-from pywebgpu.errors import ShapeError
+from pywebgpu.composites import arithmetic, bounds, random, reduce
+from pywebgpu.errors import REFUSALS, ShapeError
+from pywebgpu.ir.graph import Node
 from pywebgpu.ops.random import Seed
 from pywebgpu.shapes import broadcast
 from pywebgpu.tensor import conversion, factory_options, from_data, random_inplace
@@ -187,4 +188,6 @@ def normal(
         found = arithmetic.result_type(*(part._node for part in tensors))
         factory = factory_options.FactoryOptions("normal", options, found, tensors[0]._storage.device)
     scale, start = (reduce.stop_gradient(part._node) if isinstance(part, TensorBase) else part for part in (std, mean))
+    if isinstance(scale, Node):
+        scale = bounds.not_negative(scale, REFUSALS[5])
     return factory.tensor(random.scaled(random.normal(sources.draw(generator), shape, factory.dtype), scale, start))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Self
 
 from pywebgpu import dtypes
-from pywebgpu.composites import arithmetic, random
+from pywebgpu.composites import arithmetic, bounds, random
 from pywebgpu.dtypes import DType, Kind
 from pywebgpu.errors import DTypeError, ShapeError
 from pywebgpu.ir.graph import Node
@@ -69,7 +69,8 @@ class RandomMethods(ReshapingMethods):
 
     def bernoulli_(self, p: Tensor | float = 0.5, *, generator: Draws = None) -> Self:
         """1 with probability p, else 0."""
-        return self._drawn(random.bernoulli, generator, p._node if isinstance(p, TensorBase) else p)
+        chance = bounds.probabilities(p._node) if isinstance(p, TensorBase) else p
+        return self._drawn(random.bernoulli, generator, chance)
 
     def exponential_(self, lambd: float = 1, *, generator: Draws = None) -> Self:
         """Numbers with density lambd * exp(-lambd * x)."""
@@ -89,7 +90,7 @@ class RandomMethods(ReshapingMethods):
         """1 with the probability that each element says (or with p), else 0."""
         if self.dtype.kind is not Kind.FLOAT and p is None:
             raise DTypeError(f'"bernoulli" not implemented for {self.dtype.name!r}')
-        chance = self._node if p is None else p
+        chance = bounds.probabilities(self._node) if p is None else p
         node = random.bernoulli(sources.draw(generator), tuple(self.shape), chance, self.dtype)
         return self._new(node, self._storage.device)
 

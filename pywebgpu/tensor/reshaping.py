@@ -14,11 +14,12 @@ from pywebgpu.errors import ShapeError
 from pywebgpu.ops import pointwise
 from pywebgpu.step_capture.capture import capture_state
 from pywebgpu.tensor import from_data
-from pywebgpu.tensor.base import TensorBase, as_tuple
+from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.conversion import ConversionMethods
 from pywebgpu.tensor.history import History
 from pywebgpu.tensor.methods import aliased
 from pywebgpu.tensor.movement import cat
+from pywebgpu.tensor.size import as_tuple
 
 if TYPE_CHECKING:
     from pywebgpu.tensor.tensor import Tensor

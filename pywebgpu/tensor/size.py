@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import SupportsIndex, overload
+from collections.abc import Sequence
+from typing import Any, SupportsIndex, overload
 
 
 class Size(tuple[int, ...]):
@@ -26,3 +27,12 @@ class Size(tuple[int, ...]):
     def __getitem__(self, at: SupportsIndex | slice) -> int | Size:
         found = tuple.__getitem__(self, at)
         return Size(found) if isinstance(found, tuple) else found
+
+
+def as_tuple(args: Sequence[Any], named: dict[str, Any] | None = None) -> tuple[int, ...]:
+    """f(2, 3), f((2, 3)) and f(size=(2, 3)) -> (2, 3)."""
+    if named:
+        args = tuple(named.values())
+    if len(args) == 1 and not hasattr(args[0], "__index__"):
+        args = tuple(args[0])
+    return tuple([int(n) for n in args])

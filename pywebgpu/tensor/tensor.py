@@ -17,11 +17,12 @@ from pywebgpu.ops import pointwise as ops
 from pywebgpu.runtime.storage import Storage
 from pywebgpu.tensor import from_data
 from pywebgpu.tensor import gradient as walk
-from pywebgpu.tensor.base import as_tuple
+from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.gather_scatter import GatherScatterMethods
 from pywebgpu.tensor.methods import later, operator, reflected
 from pywebgpu.tensor.random_inplace import RandomMethods
 from pywebgpu.tensor.reshaping import ReshapingMethods
+from pywebgpu.tensor.size import as_tuple
 from pywebgpu.tensor.sorting import SortingMethods
 
 if TYPE_CHECKING:
@@ -64,10 +65,6 @@ class Tensor(GatherScatterMethods, SortingMethods, RandomMethods):
             made = Tensor._new(ops.full(0, Spec(as_tuple(data or (0,)), dtypes.default())), opened)
         self._storage, self._path, self._cached, self._history = made._storage, made._path, None, made._history
         self._base, self._accumulator, self._flag, self._grad = None, None, False, None
-
-    @classmethod
-    def _class(cls) -> type[Tensor]:
-        return Tensor
 
     def new_tensor(
         self,
@@ -287,12 +284,19 @@ class Tensor(GatherScatterMethods, SortingMethods, RandomMethods):
         """A plain tensor as one of this tensor's class, with this one's attributes."""
         if type(self) is not Tensor:
             plain.__class__ = type(self)
-        plain.__dict__.update(self.__dict__)
+        plain.__dict__.update(self._attributes())
         return plain
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> tuple[object, ...]:
         state = (self.tobytes(), self.dtype.name, tuple(self.shape), str(self.device), self.requires_grad)
-        return _rebuild, (type(self), *state, self.__dict__)
+        return _rebuild, (type(self), *state, self._attributes())
+
+    def _attributes(self) -> dict[str, Any]:
+        """What users keep at a tensor."""
+        return {name: value for name, value in self.__dict__.items() if name != "_selected"}
+
+
+TensorBase._kind = Tensor
 
 
 def _plain(value: complex) -> float:

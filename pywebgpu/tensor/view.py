@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
+from pywebgpu.composites import scattering
 from pywebgpu.dtypes import bool_, int32
 from pywebgpu.ir import walk
 from pywebgpu.ir.graph import HOST, Attrs, Movement, Node, Reinterpretation, Spec, host
@@ -36,7 +37,9 @@ def through(node: Node, path: Path) -> Node:
 def taken(node: Node, path: Path) -> Node:
     """The same where a view is taken: slices of data start at numbers of the host."""
     for op, attrs in path:
-        if op is movement.slice_ and not node.requires and walk.base(node).buffer is not None:
+        if op is not movement.slice_ or node.requires:
+            node = op(node, **attrs)
+        elif node.buffer is not None or walk.base(node).buffer is not None:
             node = indexing.slice_of_data(node, **attrs)
         else:
             node = op(node, **attrs)
@@ -103,10 +106,7 @@ def _element(whole: Node, path: Path, value: Node) -> Node | None:
         else:
             position = [s + i * d for s, i, d in zip(attrs["starts"], position, attrs["steps"], strict=True)]
         at = sum(i * step for i, step in zip(position, strides(before), strict=True))
-    flat = movement.reshape(whole, shape=(count,))
-    here = pointwise.eq(pointwise.iota(spec=Spec((count,), int32), axis=0), host(at, int32))
-    found = pointwise.where(here, movement.reshape(value, shape=()), flat)
-    return pointwise.copy(movement.reshape(found, shape=whole.spec.shape))
+    return scattering.with_element(whole, value, host(at, int32))
 
 
 def _position(at: int, shape: Shape) -> list[int]:
