@@ -149,7 +149,7 @@ def typename(obj: object) -> str:
 def _surface() -> dict[str, _Any]:
     """What is collected and not written by hand."""
     aliases = {"bool": "bool", "half": "float16", "float": "float32", "double": "float64", "short": "int16"}
-    aliases |= {"int": "int32", "long": "int64", "cfloat": "complex64", "cdouble": "complex128"}
+    aliases |= {"int": "int32", "long": "int64", "chalf": "complex32", "cfloat": "complex64", "cdouble": "complex128"}
     return (
         _functions.generated()
         | _functions.public(_functions)

@@ -314,6 +314,7 @@ ByteTensor: LegacyType
 CharTensor: LegacyType
 ComplexDoubleTensor: LegacyType
 ComplexFloatTensor: LegacyType
+ComplexHalfTensor: LegacyType
 DoubleTensor: LegacyType
 FloatTensor: LegacyType
 HalfTensor: LegacyType
@@ -409,6 +410,7 @@ cdouble: dtype
 def ceil(input: Tensor, *, out: Tensor | None = ...) -> Tensor: ...
 def ceil_(input: Tensor, *, out: Tensor | None = ...) -> Tensor: ...
 cfloat: dtype
+chalf: dtype
 channels_last: builtins.str
 channels_last_3d: builtins.str
 def chunk(input: Tensor, chunks: builtins.int, dim: builtins.int = ...) -> tuple[Tensor, ...]: ...
@@ -422,6 +424,7 @@ def clip(input: Tensor, min: Operand | None = ..., max: Operand | None = ..., *,
 def clip_(input: Tensor, min: Operand | None = ..., max: Operand | None = ..., *, out: Tensor | None = ...) -> Tensor: ...
 def clone(input: Tensor, *, memory_format: object = ..., out: Tensor | None = ...) -> Tensor: ...
 complex128: dtype
+complex32: dtype
 complex64: dtype
 def conj(input: Tensor, *args: Any, **options: Any) -> object: ...
 def conj_physical(input: Tensor, *args: Any, **options: Any) -> object: ...

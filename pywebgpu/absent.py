@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from importlib import import_module
 from typing import Any
 
@@ -35,7 +36,7 @@ NAMES: dict[str, tuple[tuple[str, str], ...]] = {
         ),
         (
             "complex numbers are not here: keep two real tensors",
-            "ComplexDoubleStorage ComplexFloatStorage chalf complex32 view_as_complex_copy view_as_real_copy",
+            "ComplexDoubleStorage ComplexFloatStorage view_as_complex_copy view_as_real_copy",
         ),
         (
             "models are not quantised here",
@@ -358,4 +359,13 @@ def find(path: str, name: str) -> object:
             return type(name, (stand_ins.Absent,), {"__doc__": f"{whole} is not here: {reason}"})
     if path == "Tensor":
         raise AttributeError(f"'Tensor' object has no attribute {name!r}")
-    raise AttributeError(f"module 'torch.{path}' has no attribute {name!r}".replace("torch.'", "torch'"))
+    text = f"module 'torch.{path}' has no attribute {name!r}".replace("torch.'", "torch'")
+    raise AttributeError(text + ("" if path else near(name)))
+
+
+@lru_cache(maxsize=100)
+def near(name: str) -> str:
+    """What may have been meant: Python itself says nothing where there are as many names as in torch."""
+    names = dir(import_module("pywebgpu"))
+    found = import_module("difflib").get_close_matches(name, names, 1, 0.75)
+    return f". Did you mean: {found[0]!r}?" if found else ""

@@ -70,8 +70,8 @@ class DType:
 
 _TITLES = {
     "float64": "Double", "float32": "Float", "float16": "Half", "bfloat16": "BFloat16", "int64": "Long", "int32": "Int",
-    "int16": "Short", "int8": "Char", "uint8": "Byte", "bool": "Bool", "complex64": "ComplexFloat",
-    "complex128": "ComplexDouble",
+    "int16": "Short", "int8": "Char", "uint8": "Byte", "bool": "Bool", "complex32": "ComplexHalf",
+    "complex64": "ComplexFloat", "complex128": "ComplexDouble",
 }  # fmt: skip
 
 bool_ = DType("bool", Kind.BOOL, 1, "u32", formats.U8, "?", 0, 1)
@@ -89,6 +89,9 @@ bfloat16 = DType(
 float32 = DType("float32", Kind.FLOAT, 4, "f32", formats.F32, "f", -3.4028234663852886e38, 3.4028234663852886e38)
 float64 = DType("float64", Kind.FLOAT, 8, None, formats.F64, "d", -1.7976931348623157e308, 1.7976931348623157e308)
 
+complex32 = DType(
+    "complex32", Kind.FLOAT, 4, "vec2<f32>", formats.C32, "", float16.low, float16.high, "complex", float16
+)
 complex64 = DType(
     "complex64", Kind.FLOAT, 8, "vec2<f32>", formats.C64, "", float32.low, float32.high, "complex", float32
 )
@@ -96,7 +99,7 @@ complex128 = DType("complex128", Kind.FLOAT, 16, None, formats.C128, "", float64
 
 ALL: tuple[DType, ...] = (
     bool_, uint8, int8, int16, int32, int64, uint32, uint64, float16, bfloat16, float32, float64,
-    complex64, complex128,
+    complex32, complex64, complex128,
 )  # fmt: skip
 BY_NAME = {dtype.name: dtype for dtype in ALL}
 
@@ -124,8 +127,10 @@ def promote(a: DType, b: DType) -> DType:
 
 
 def to_complex(dtype: DType) -> DType:
-    """The dtype of complex numbers with parts of a floating dtype. Half floats have none: theirs is complex64."""
-    return dtype if dtype.part is not None else complex128 if dtype is float64 else complex64
+    """The dtype of complex numbers with parts of a floating dtype; of bfloat16, which has none, complex64."""
+    if dtype.part is not None:
+        return dtype
+    return complex128 if dtype is float64 else complex32 if dtype is float16 else complex64
 
 
 def of_order(a: DType, b: DType) -> DType:

@@ -78,6 +78,27 @@ class RangeError(PywebgpuError, IndexError, RuntimeError):
     )
 
 
+# What kernels refuse besides row numbers: they leave UNFIT - k as the number of a row, where k is a place here.
+UNFIT = -2_000_000_000
+REFUSALS = (
+    "all elements of input should be between 0 and 1",
+    "all elements of target should be between 0 and 1",
+    "invalid multinomial distribution: a row needs finite numbers, none negative, with a positive sum",
+    "Expected p_in >= 0 && p_in <= 1 to be true, but got false.",
+    "invalid Poisson rate, expected rate to be non-negative",
+    "normal expects all elements of std >= 0.0",
+)
+
+
+def of_row(number: int, size: int) -> RangeError:
+    """The error of a number that a kernel found to be no row of `size`."""
+    if number <= UNFIT:
+        return RangeError(REFUSALS[UNFIT - number])
+    found = RangeError(f"index {number} is out of bounds for dimension with size {size}")
+    found.row = number, size
+    return found
+
+
 class IntegerOverflowError(PywebgpuError, OverflowError, RuntimeError):
     """A whole number takes more bits than there are."""
 

@@ -49,6 +49,7 @@ BF16 = Format("bf16", 2, "u32", "bitcast<f32>(({0} >> {1}) << 16u)", "p_bfloat_b
 I16 = Format("i16", 2, "u32", "(bitcast<i32>({0} << (16u - {1})) >> 16u)", "(bitcast<u32>({0}) & 0xffffu)")
 I8 = Format("i8", 1, "u32", "(bitcast<i32>({0} << (24u - {1})) >> 24u)", "(bitcast<u32>({0}) & 0xffu)")
 U8 = Format("u8", 1, "u32", "(({0} >> {1}) & 0xffu)", "{0}")
+C32 = Format("c32", 4, "u32", "unpack2x16float({0})", "(p_half_bits({0}.x) | (p_half_bits({0}.y) << 16u))", rounds=True)
 C64 = Format("c64", 8, "vec2<f32>")  # real part, imaginary part
 F64 = Format("f64", 8, "vec2<u32>")  # No kernel computes with it: WGSL has no such type.
 U64 = Format("u64", 8, "vec2<u32>")

@@ -66,7 +66,7 @@ def native_group_norm(
     input: Tensor, weight: Maybe, bias: Maybe, N: int, C: int, HxW: int, group: int, eps: float
 ) -> tuple[Tensor, ...]:
     """group_norm, mean, inverse of the standard deviation. Shapes: input (N, C, …) of N * C * HxW elements."""
-    grouped = input.reshape(N, group, -1)
+    grouped = input.reshape(N, group, C // group * HxW)
     mean, rstd = _statistics(grouped, (-1,), eps)
     shape = (1, C, *(1 for _ in range(input.ndim - 2)))
     scale, shift = (None if part is None else part.reshape(shape) for part in (weight, bias))
@@ -91,7 +91,12 @@ def native_batch_norm(
     return out, *(saved or (input.new_empty(0), input.new_empty(0)))
 
 
-_native_batch_norm_legit = native_batch_norm
+def _native_batch_norm_legit(
+    input: Tensor, weight: Maybe, bias: Maybe, *given: Any, **options: Any
+) -> tuple[Tensor, ...]:
+    """native_batch_norm, also of batches without running_mean and running_var."""
+    none = (None, None) if len(given) + len(options) == 3 else ()
+    return native_batch_norm(input, weight, bias, *none, *given, **options)
 
 
 def _batch_norm_with_update(

@@ -14,6 +14,7 @@ class Settings:
     fuse: False makes every node a kernel of its own; values must not change.
     profile: "" for none, 1 prints where the time of the whole process went, any other text is a file for Perfetto.
     pending: recorded nodes after which pending work is submitted by itself.
+    pool: megabytes of buffers that a GPU's device keeps to use again.
     portable: kernels for any device with WebGPU, and not for the one that is there: for exports.
     audit: which calls of a compiled step are recorded as ordinary ones and compared with what a replay would do: "" for
         numbers 2, 3, 5, 9, 17 and so on, "1" for all, "0" for none.
@@ -30,6 +31,7 @@ class Settings:
     fuse: bool = True
     profile: str = ""
     pending: int = 50_000
+    pool: int = 1024
     audit: str = ""
     cache: str = ""
     portable: bool = False
@@ -56,6 +58,7 @@ def from_environment() -> Settings:
         fuse=get("PYWEBGPU_FUSE", "1") != "0",
         profile=get("PYWEBGPU_PROFILE", ""),
         pending=int(get("PYWEBGPU_PENDING", "50000")),
+        pool=int(get("PYWEBGPU_POOL", "1024")),
         audit=get("PYWEBGPU_AUDIT", ""),
         cache=get("PYWEBGPU_CACHE", default_cache()),
         portable=get("PYWEBGPU_PORTABLE", "0") != "0",

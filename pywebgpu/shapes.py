@@ -67,7 +67,9 @@ def axes(dim: int | Sequence[int] | None, rank: int) -> Shape:
 
 def resolve(shape: Sequence[int], numel: int) -> Shape:
     """Fills one -1 so that the shape holds `numel` elements. Raises ShapeError when it cannot."""
-    sizes = tuple(index(n) for n in shape)
+    sizes = tuple([index(n) for n in shape])
+    if prod(sizes) == numel and (not sizes or min(sizes) >= 0):
+        return sizes
     known = prod(n for n in sizes if n != -1)
     holes = sizes.count(-1)
     if any(n < -1 for n in sizes):

@@ -35,10 +35,6 @@ class SparseTensor(Tensor):
 
     __slots__ = ()
 
-    @classmethod
-    def _class(cls) -> type[Tensor]:
-        return Tensor
-
     @property
     def _storage(self) -> Storage:  # type: ignore[override]
         return self.to_dense()._storage

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 PEERS = {"jax-js": "@jax-js/jax", "tfjs": "@tensorflow/tfjs"}  # by name: the package that its folder installs
-FOLDER = Path(__file__).parents[2] / "tests" / "peers"
 ROUNDS = 5
 AGREE = 1e-4  # of a loss, or of 1 where it is smaller
 TRAINED = tuple(name for name, workload in workloads.WORKLOADS.items() if workload.training)
@@ -77,7 +76,7 @@ class Result:
 
 def folder(name: str) -> Path:
     """Where a peer is installed. Raises CompareError where it is not."""
-    found = FOLDER / name.replace("-", "")
+    found = site.PEERS / name.replace("-", "")
     if not found.is_dir():
         raise CompareError(f"{name}: peers are measured from a checkout of pywebgpu, and {found} is not there")
     if not (found / "node_modules" / PEERS[name] / "package.json").exists():
@@ -108,11 +107,13 @@ def run(name: str, chosen: Sequence[str], steps: int) -> list[Result]:
 @contextmanager
 def _opened(name: str) -> Iterator[tuple[list[Entrant], str]]:
     """This library twice, then the peer, and the adapter's name."""
-    pages = _Pages(folder(name))
-    with chromium.served(pages) as address, chromium.launched(software=False) as browser:
+    peer = folder(name)
+    package = json.loads((peer / "node_modules" / PEERS[name] / "package.json").read_text(encoding="utf-8"))
+    with chromium.served(chromium.Pages({})) as address, chromium.launched(software=False) as browser:
         eager, adapter = _ours(browser, address, "pywebgpu", is_compiled=False)
         compiled, _ = _ours(browser, address, "pywebgpu, compiled", is_compiled=True)
-        yield [eager, compiled, _theirs(browser, address, f"{name} {pages.version(PEERS[name])}")], adapter
+        theirs = _theirs(browser, f"{address}peers/{peer.name}/", f"{name} {package['version']}")
+        yield [eager, compiled, theirs], adapter
 
 
 def _ours(browser: Browser, address: str, library: str, *, is_compiled: bool) -> tuple[Entrant, str]:
@@ -133,8 +134,8 @@ def _ours(browser: Browser, address: str, library: str, *, is_compiled: bool) ->
 def _theirs(browser: Browser, address: str, library: str) -> Entrant:
     page = browser.new_page()
     page.set_default_timeout(0)
-    page.goto(f"{address}peer/index.html")
-    page.evaluate("async () => { globalThis.bench = await import('/peer/bench.mjs'); }")
+    page.goto(f"{address}index.html")
+    page.evaluate("async () => { globalThis.bench = await bench; }")
 
     def build(workload: Workload) -> None:
         training, known = workload.training, page.evaluate("() => bench.trained")
@@ -148,23 +149,6 @@ def _theirs(browser: Browser, address: str, library: str) -> Entrant:
         return found
 
     return Entrant(library, build, run)
-
-
-class _Pages(chromium.Pages):
-    """With a peer's folder as /peer/."""
-
-    def __init__(self, peer: Path) -> None:
-        super().__init__({})
-        self.peer = peer
-
-    def file(self, address: str) -> site.File | None:
-        if address.startswith("peer/"):
-            return self._read(self.peer, address.removeprefix("peer/"), "no-cache", pack=False)
-        return super().file(address)
-
-    def version(self, package: str) -> str:
-        text = (self.peer / "node_modules" / package / "package.json").read_text(encoding="utf-8")
-        return str(json.loads(text)["version"])
 
 
 def _turns(

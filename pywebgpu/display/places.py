@@ -66,7 +66,7 @@ class Output:
         self._page = page
         self._id = page.place()
 
-    def show(self, page: str, line: str, *, last: bool) -> None:
+    def show(self, page: str, line: str, *, last: bool, active: bool = False) -> None:
         self._page.show(self._id, page)
 
 

@@ -25,7 +25,7 @@ class Stoppable(Generic[T]):
         live.log(loss=step(batch))
     ```
 
-    stopped: whether the button was pressed. Elsewhere there is no button: the kernel, or Ctrl-C, interrupts.
+    stopped: whether the button was pressed. Elsewhere the kernel, an editor's Stop, or Ctrl-C interrupts.
     target: the id of an element of the page for the button.
     """
 
@@ -69,7 +69,7 @@ class Stoppable(Generic[T]):
     def _button(self) -> Iterator[None]:
         """A button that tells this Python of its press by a channel, since Python may run in a worker."""
         place = places.find(self._target) if sys.platform == "emscripten" else None
-        if place is None or isinstance(place, places.Terminal):
+        if place is None or isinstance(place, (places.Output, places.Terminal)):  # An editor has a Stop of its own.
             yield
             return
         import js

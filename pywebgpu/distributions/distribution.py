@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from pywebgpu.distributions import constraints
 from pywebgpu.distributions.constraints import Constraint
 from pywebgpu.distributions.utils import broadcast_all, lazy_property, sum_rightmost
-from pywebgpu.errors import CaptureError
+from pywebgpu.errors import CannotWaitError, CaptureError
 from pywebgpu.runtime.executor import StandInError
 
 if TYPE_CHECKING:
@@ -19,10 +19,18 @@ torch: Any = import_module("pywebgpu")
 Sizes = Sequence[int]
 
 
+def _holds(found: Tensor) -> bool:
+    """Whether a constraint holds everywhere, as far as values can be waited for."""
+    try:
+        return bool(found.all())
+    except (CaptureError, StandInError, CannotWaitError):
+        return True
+
+
 class Distribution:
     """Samples and their probabilities: parameters of `batch_shape`, samples of that and `event_shape`.
 
-    What a parameter or a sample may be is checked where values are on the host, or where `validate_args` is True.
+    What a parameter or a sample may be is checked, which waits for a device, unless `validate_args` is False.
     """
 
     has_rsample = False
@@ -41,12 +49,16 @@ class Distribution:
             self._validate_args = validate_args
         if self._validate_args is False:
             return
+        held = {}
         for name, constraint in self.arg_constraints.items():
             is_lazy = isinstance(getattr(type(self), name, None), lazy_property) and name not in self.__dict__
-            if is_lazy or constraints.is_dependent(constraint):
-                continue
-            value = getattr(self, name)
-            if self._fails(constraint, value):
+            if not (is_lazy or constraints.is_dependent(constraint)):
+                held[name] = constraint.check(getattr(self, name)).all()
+        if not held or _holds(torch.stack(list(held.values()))):  # One read: a device is waited for.
+            return
+        for name, holds in held.items():
+            value, constraint = getattr(self, name), self.arg_constraints[name]
+            if not _holds(holds):
                 raise ValueError(
                     f"Expected parameter {name} ({type(value).__name__} of shape {tuple(value.shape)}) of distribution "
                     f"{self!r} to satisfy the constraint {constraint!r}, but found invalid values:\n{value}"
@@ -71,12 +83,7 @@ class Distribution:
         return given
 
     def _fails(self, constraint: Constraint, value: Tensor) -> bool:
-        if self._validate_args is None and value.device.type != "cpu":
-            return False  # A device would be waited for.
-        try:
-            return not bool(constraint.check(value).all())
-        except (CaptureError, StandInError):
-            return False
+        return not _holds(constraint.check(value))
 
     @staticmethod
     def set_default_validate_args(value: bool) -> None:

@@ -9,6 +9,10 @@ from importlib import import_module
 from math import pi
 from typing import TYPE_CHECKING, Any
 
+from pywebgpu.composites import bounds
+from pywebgpu.errors import REFUSALS
+from pywebgpu.tensor.apply import apply
+
 if TYPE_CHECKING:
     from pywebgpu.autograd.function import FunctionCtx
     from pywebgpu.tensor.tensor import Tensor
@@ -87,7 +91,7 @@ def gamma_derivative(a: Tensor, z: Tensor) -> Tensor:
 
 def poisson(input: Tensor, generator: object = None) -> Tensor:
     """Counts of a Poisson process. Small rates add probabilities up; Source for others: Hörmann 1993, PTRS."""
-    given: Any = input
+    given: Any = apply(bounds.not_negative, input, REFUSALS[4])
     return torch.where(given < SMALL, _few(given.clamp_max(SMALL)), _many(given.clamp_min(SMALL)))
 
 

@@ -152,19 +152,38 @@ def run_here(command: Sequence[str], *, software: bool = False) -> int:
 def launched(*, software: bool) -> Iterator[Any]:
     """A Browser of Playwright; where `software` is asked for, or no GPU is seen, with the adapter inside Chromium.
 
-    Chromium is what PYWEBGPU_CHROMIUM names, Playwright's own, or the system's. Raises ChromiumError.
+    Chromium is what PYWEBGPU_CHROMIUM names, Playwright's own, or the system's. Raises ChromiumError, also where a
+    page's process ends while one waits for it.
     """
     try:
-        from playwright.sync_api import sync_playwright
+        from playwright.sync_api import Error, sync_playwright
     except ImportError:
         raise ChromiumError(NO_PLAYWRIGHT) from None
     with sync_playwright() as playwright:
         path = _executable(playwright)
         browser = playwright.chromium.launch(executable_path=path, args=_arguments(software=software))
+        watch, ends = browser.new_browser_cdp_session(), list[dict[str, Any]]()
+        watch.on("Target.targetCrashed", lambda end: ends.append(end))
+        watch.send("Target.setDiscoverTargets", {"discover": True})
         try:
             yield browser
+        except Error as error:
+            if "Target crashed" not in str(error):
+                raise
+            watch.send("Browser.getVersion")  # What Chromium told before its answer has arrived with it.
+            raise ChromiumError(_crashed(browser, ends)) from error
         finally:
             browser.close()
+
+
+def _crashed(browser: Browser, ends: Sequence[Mapping[str, Any]]) -> str:
+    """What is known of pages whose processes ended: by which signal, and what stood last in their consoles."""
+    signals = [f"{end['status']} by signal {end['errorCode']}" for end in ends]
+    pages = [page for context in browser.contexts for page in context.pages]
+    said = [message.text for page in pages for message in page.console_messages()][-5:]
+    return "\n".join(
+        [f"the page's process ended: {', '.join(signals)} (DEBUG=pw:browser shows all that Chromium writes)", *said]
+    )
 
 
 def why_missing() -> str:

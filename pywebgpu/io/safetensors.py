@@ -176,7 +176,7 @@ def _header_size(first: bytes, file_size: int) -> int:
         raise SafetensorError(f"the file has {file_size} bytes; a header needs 8")
     length = int.from_bytes(first, "little")
     if length > MAX_HEADER:
-        raise SafetensorError("it is no safetensors file: it does not begin with the length of a header")
+        raise SafetensorError("it is no file of torch.save and no safetensors file: no length of a header is first")
     if length > file_size - 8:
         raise SafetensorError(f"the header has {length} bytes, but the file ends after {file_size - 8}")
     return 8 + length

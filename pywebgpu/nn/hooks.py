@@ -24,7 +24,7 @@ BOTH = "Cannot use both regular backward hooks and full backward hooks on a sing
 
 def all_of(module: Module, kind: str) -> list[Any]:
     """The hooks of one kind: those of every module, then the module's own."""
-    return [*owner.everywhere.get(kind, {}).values(), *getattr(module, f"_{kind}").values()]
+    return [*owner.everywhere.get(kind, {}).values(), *module._hooks_of(f"_{kind}")]
 
 
 def call(module: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> object:

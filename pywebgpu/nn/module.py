@@ -11,6 +11,7 @@ from pywebgpu.autodiff import grad_mode
 from pywebgpu.dtypes import DType, Kind
 from pywebgpu.ir.graph import thread_state, used
 from pywebgpu.nn.state import StateDict
+from pywebgpu.nn.tree import HOOKS
 from pywebgpu.step_capture import function
 from pywebgpu.step_capture.capture import capture_state
 from pywebgpu.tensor.grad_accumulator import RemovableHandle
@@ -40,27 +41,20 @@ class Module(StateDict):
     _step: Any = None  # the captured steps of a compiled module
     dump_patches = False
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        for name in ("_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks"):
-            object.__setattr__(self, name, {})
-
     # Calls
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if capture_state.capture is None:
             if self._step is not None:
                 return self._step(*args, **kwargs)
-            hooks = self._forward_pre_hooks or self._forward_hooks or self._backward_hooks or self._backward_pre_hooks
-            if not hooks and not used.origins and not everywhere:
+            if not used.origins and not everywhere and not _are_hooked(self.__dict__):
                 return self.forward(*args, **kwargs)  # What _call would come to.
         return self._call(*args, **kwargs)
 
     def _call(self, *args: Any, **kwargs: Any) -> object:
         if capture_state.capture is not None:
             capture_state.capture.modules[id(self)] = self
-        hooks = self._forward_pre_hooks or self._forward_hooks or self._backward_hooks or self._backward_pre_hooks
-        if hooks or everywhere:
+        if everywhere or _are_hooked(self.__dict__):
             return import_module("pywebgpu.nn.hooks").call(self, args, kwargs)
         return self._forward(args, kwargs)
 
@@ -237,10 +231,17 @@ class Module(StateDict):
     _repr_html_ = later("pywebgpu.display.modules", "module_html")
     __treescope_repr__ = later("pywebgpu.display.modules", "treescope")
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: {} for name in HOOKS} | self.__dict__  # PyTorch's modules, which may load this, ask for each.
+
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        for name in ("_backward_pre_hooks", "_state_dict_pre_hooks", "_load_pre_hooks", "_load_post_hooks"):
-            self.__dict__.setdefault(name, {})
+        self.__dict__.update((name, value) for name, value in state.items() if value or name not in HOOKS)
+
+
+def _are_hooked(own: dict[str, Any]) -> bool:
+    """Whether a module with these attributes may have hooks of its calls."""
+    before, after = "_forward_pre_hooks" in own, "_forward_hooks" in own
+    return before or after or "_backward_hooks" in own or "_backward_pre_hooks" in own
 
 
 def _indented(text: str) -> str:

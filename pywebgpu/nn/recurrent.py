@@ -88,7 +88,7 @@ class RNNBase(Module):
         return 2 if self.bidirectional else 1
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"all_weights": [[None]]}  # Has PyTorch find the weights by their names.
+        return super().__getstate__() | {"all_weights": [[None]]}  # Has PyTorch find the weights by their names.
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__({name: value for name, value in state.items() if name != "all_weights"})

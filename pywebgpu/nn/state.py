@@ -35,11 +35,6 @@ class StateDict(ModuleTree):
 
     _version: int = 1
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        for name in ("_state_dict_hooks", "_state_dict_pre_hooks", "_load_pre_hooks", "_load_post_hooks"):
-            object.__setattr__(self, name, {})
-
     # Hooks
 
     def register_state_dict_post_hook(self, hook: Callable[..., object]) -> RemovableHandle:
@@ -91,13 +86,13 @@ class StateDict(ModuleTree):
         metadata = {"version": self._version}
         if hasattr(destination, "_metadata"):
             destination._metadata[prefix[:-1]] = metadata
-        for hook in list(self._state_dict_pre_hooks.values()):
+        for hook in self._hooks_of("_state_dict_pre_hooks"):
             hook(self, prefix, keep_vars)
         self._save_to_state_dict(destination, prefix, keep_vars)
         for name, module in self._modules.items():
             if module is not None:
                 module.state_dict(destination=destination, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
-        for hook in list(self._state_dict_hooks.values()):
+        for hook in self._hooks_of("_state_dict_hooks"):
             hook(self, destination, prefix, metadata)
         return destination
 
@@ -156,7 +151,7 @@ class StateDict(ModuleTree):
         for name, module in self._modules.items():
             if module is not None:
                 module._load_below(state, f"{prefix}{name}.", metadata, strict, assign, missing, unexpected, errors)
-        for hook in list(self._load_post_hooks.values()):
+        for hook in self._hooks_of("_load_post_hooks"):
             hook(self, IncompatibleKeys(missing, unexpected))
 
     def _load_from_state_dict(
@@ -170,7 +165,7 @@ class StateDict(ModuleTree):
         error_msgs: list[str],
     ) -> None:
         """Loads this module's own tensors, without its children. Subclasses override it to read older formats."""
-        for with_module, hook in list(self._load_pre_hooks.values()):
+        for with_module, hook in self._hooks_of("_load_pre_hooks"):
             given = (state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
             hook(self, *given) if with_module else hook(*given)
         assign = local_metadata.get("assign_to_params_buffers", False)

@@ -39,6 +39,28 @@ def _registered(kind: str, module: ModuleTree, name: str, value: T) -> T:
     return value
 
 
+# Attributes of a module that are made when somebody asks for them: what has no hooks is made, and looked at, faster.
+HOOKS = (
+    "_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks",
+    "_state_dict_hooks", "_state_dict_pre_hooks", "_load_pre_hooks", "_load_post_hooks",
+)  # fmt: skip
+
+
+class _Hooks:
+    """Such an attribute. Found before `__getattr__` is asked, by which modules around others pass on what they lack."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, module: ModuleTree | None, _: type) -> dict[int, Any] | _Hooks:
+        if module is None:
+            return self
+        if "_parameters" not in module.__dict__:
+            raise AttributeError(self._name)  # __getattr__ says it in full.
+        found: dict[int, Any] = module.__dict__.setdefault(self._name, {})
+        return found
+
+
 class ModuleTree:
     """Attributes that are parameters, buffers or modules are registered under their name."""
 
@@ -105,6 +127,10 @@ class ModuleTree:
         if name in own.get("_computed", ()):
             return own["_computed"][name].compute_weight(self)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def _hooks_of(self, name: str) -> list[Any]:
+        """Those that there are under one of these names."""
+        return list(self.__dict__.get(name, {}).values())
 
     def __delattr__(self, name: str) -> None:
         capture_state.changes += 1
@@ -292,3 +318,7 @@ class ModuleTree:
                 if remove_duplicate:
                     seen.add(id(value))
                 yield f"{path}{'.' if path else ''}{name}", value
+
+
+for _name in HOOKS:
+    setattr(ModuleTree, _name, _Hooks(_name))

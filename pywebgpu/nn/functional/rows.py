@@ -164,6 +164,11 @@ def scaled_dot_product_attention(
 
     attn_mask: bool, True where a position is seen, or a summand. A dropout_p above 0 always applies.
     """
+    window = getattr(attn_mask, "window", _attention.ALL)  # of torch.nn.attention.bias
+    if window is not _attention.ALL:
+        if is_causal:
+            raise ValueError("CausalBias should not be used with causal=True")
+        attn_mask = None
     seed = _random.seed_node(query.device) if dropout_p > 0 else None
     return _apply(
         _attention.scaled_dot_product_attention,
@@ -175,6 +180,7 @@ def scaled_dot_product_attention(
         is_causal,
         scale=scale,
         enable_gqa=enable_gqa,
+        window=window,
         seed=seed,
         fused=query.device.type != "cpu",  # NumPy keeps the weights, rather than to compute them again.
     )
