@@ -19,7 +19,8 @@ from pywebgpu import stand_ins
 
 MODULES = (
     "", "nn", "nn.functional", "nn.init", "nn.utils", "nn.utils.rnn", "nn.utils.parametrizations",
-    "nn.utils.parametrize", "nn.utils.prune", "nn.parameter", "nn.attention", "nn.parallel", "optim",
+    "nn.utils.parametrize", "nn.utils.prune", "nn.parameter", "nn.attention", "nn.attention.bias",
+    "nn.attention.flex_attention", "nn.parallel", "optim",
     "optim.lr_scheduler", "optim.swa_utils", "utils", "utils.data", "utils.checkpoint", "linalg", "special",
     "fft", "distributions", "func", "amp", "autograd", "autograd.functional", "autograd.forward_ad",
     "autograd.graph", "cuda", "backends", "backends.cudnn", "random", "signal.windows", "sparse", "testing",

@@ -36,6 +36,7 @@ def gradients(library: Any, given: Any, out: Any) -> list[Any]:
     total: Any = 0
     for part in parts:
         part = part.to_dense() if "sparse" in str(part.layout) else part
+        part = part.cfloat() if str(part.dtype) == "torch.complex32" else part
         weights = [0.25 + (number * 7 % 11) / 8 for number in range(part.numel())]
         shaped = part.detach().resolve_conj().new_tensor(weights).reshape(part.shape)
         weighed = (part * shaped).sum()

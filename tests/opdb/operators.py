@@ -69,7 +69,7 @@ def _sample(op: Any, sample: Any, translator: Translator, *, differentiable: boo
             try:
                 _compare(op, sample, translator, expected, given, values=values, differentiable=differentiable)
             except Difference:
-                wide = _widened(given) if values else given
+                wide = widened(given) if values else given
                 if wide is given:
                     raise
                 with contextlib.suppress(RuntimeError, TypeError, ValueError):  # It may have no float64.
@@ -112,7 +112,7 @@ def _compare(
         _in_place(op, given, translator, theirs, values=values)
 
 
-def _widened(given: Any) -> Any:
+def widened(given: Any) -> Any:
     """Inputs of half floats and float32 in float64: what PyTorch computes of them is nearer to what is meant."""
     changed = False
 

@@ -96,7 +96,7 @@ class Translator:
         if found is None:
             if value.layout is torch.sparse_csr and value.ndim == 2 and value.values().ndim == 1:
                 return self._rows(value)
-            if value.dtype is torch.complex32 or value.layout is not torch.strided or value.is_quantized:
+            if value.layout is not torch.strided or value.is_quantized:
                 raise AbsentError(f"{value.dtype} tensors of {value.layout}")
             shown = self._shown(value)
             if shown is not None:
@@ -112,6 +112,7 @@ class Translator:
                 else value.detach().resolve_conj().resolve_neg().contiguous()
             )
             raw = plain.view(torch.int16) if value.dtype is torch.bfloat16 else plain
+            raw = torch.view_as_real(raw) if value.dtype is torch.complex32 else raw
             dtype = named(str(value.dtype).removeprefix("torch."))
             found = create.frombytes(raw.numpy().tobytes(), dtype, tuple(value.shape), self.device)
             if value.requires_grad:

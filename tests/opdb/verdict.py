@@ -83,6 +83,7 @@ def array(tensor: Any) -> np.ndarray:
     if isinstance(plain, torch.Tensor) and plain._is_zerotensor():
         plain = torch.zeros(plain.shape, dtype=plain.dtype)
     plain = plain.float() if str(plain.dtype) == "torch.bfloat16" else plain
+    plain = plain.cfloat() if str(plain.dtype) == "torch.complex32" else plain
     return np.array(plain.resolve_conj().resolve_neg().numpy() if isinstance(plain, torch.Tensor) else plain.numpy())
 
 
