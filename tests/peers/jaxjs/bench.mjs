@@ -5,19 +5,9 @@
 
 import { defaultDevice, init, jit, lax, nn, numpy as np, tree, valueAndGrad } from "@jax-js/jax";
 
-const counts = { dispatches: 0, submits: 0 };
-count(GPUComputePassEncoder.prototype, "dispatchWorkgroups", "dispatches");
-count(GPUComputePassEncoder.prototype, "dispatchWorkgroupsIndirect", "dispatches");
-count(GPUQueue.prototype, "submit", "submits");
+import { steps } from "../steps.mjs";
 
-/** @param {any} owner @param {string} name @param {keyof typeof counts} counter */
-function count(owner, name, counter) {
-  const original = owner[name];
-  owner[name] = function (...args) {
-    counts[counter] += 1;
-    return original.apply(this, args);
-  };
-}
+export { run } from "../steps.mjs";
 
 // Models. A matrix lies as (inputs, outputs), as JAX's users keep it.
 
@@ -99,8 +89,6 @@ const WORKLOADS = {
 
 export const trained = Object.keys(WORKLOADS);
 
-/** @type {Map<string, () => Promise<number>>} */
-const steps = new Map();
 let isOpen = false;
 
 async function open() {
@@ -126,21 +114,6 @@ export async function build(name, start) {
     [p, state, value] = step(p, state, inputs.ref, targets.ref);
     return (await value.data())[0];
   });
-}
-
-/** Runs some steps and reads each loss: [{ ms, loss, counts }]. */
-export async function run(name, n) {
-  const step = steps.get(name);
-  const samples = [];
-  for (let at = 0; at < n; at++) {
-    const before = { ...counts };
-    const start = performance.now();
-    const loss = await step();
-    const ms = performance.now() - start;
-    const counted = Object.entries(counts).map(([counter, value]) => [counter, value - before[counter]]);
-    samples.push({ ms, loss, counts: Object.fromEntries(counted) });
-  }
-  return samples;
 }
 
 /** What multiplies a square matrix by itself so many times, and waits. @param {number} side */

@@ -1,19 +1,10 @@
 /** A workload of pywebgpu/bench/workloads.py in TensorFlow.js: variables, tf.variableGrads, and the update by hand. */
 
+import { steps } from "../steps.mjs";
+
+export { run } from "../steps.mjs";
+
 const tf = /** @type {any} */ (globalThis).tf; // its bundles are plain scripts
-
-const counts = { dispatches: 0, submits: 0 };
-count(GPUComputePassEncoder.prototype, "dispatchWorkgroups", "dispatches");
-count(GPUQueue.prototype, "submit", "submits");
-
-/** @param {any} owner @param {string} name @param {keyof typeof counts} counter */
-function count(owner, name, counter) {
-  const original = owner[name];
-  owner[name] = function (...args) {
-    counts[counter] += 1;
-    return original.apply(this, args);
-  };
-}
 
 const dense = (p, name, x) => tf.add(tf.matMul(x, p[`${name}.weight`], false, true), p[`${name}.bias`]);
 
@@ -28,8 +19,6 @@ const WORKLOADS = {
 };
 export const trained = Object.keys(WORKLOADS);
 
-/** @type {Map<string, () => Promise<number>>} */
-const steps = new Map();
 let isOpen = false;
 
 async function open() {
@@ -56,21 +45,6 @@ export async function build(name, start) {
     value.dispose();
     return found;
   });
-}
-
-/** Runs some steps and reads each loss: [{ ms, loss, counts }]. */
-export async function run(name, n) {
-  const step = steps.get(name);
-  const samples = [];
-  for (let at = 0; at < n; at++) {
-    const before = { ...counts };
-    const start = performance.now();
-    const loss = await step();
-    const ms = performance.now() - start;
-    const counted = Object.entries(counts).map(([counter, value]) => [counter, value - before[counter]]);
-    samples.push({ ms, loss, counts: Object.fromEntries(counted) });
-  }
-  return samples;
 }
 
 /** What multiplies a square matrix by itself so many times, and waits. @param {number} side */
