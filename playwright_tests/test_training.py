@@ -127,7 +127,7 @@ def test_checkpoint_goes_around(page: Page, address: str, tmp_path: Path) -> Non
 
     begin(page, f"{address}{TINY}")
     page.locator("#checkpoint").set_input_files({"name": "no.safetensors", "mimeType": "", "buffer": b"no checkpoint"})
-    expect(page.locator("#trouble")).to_contain_text("Cannot read the checkpoint: it is no safetensors file")
+    expect(page.locator("#trouble")).to_contain_text("it is no file of torch.save and no safetensors file")
     page.get_by_label("Your own").check()
     page.get_by_label("or paste it").fill(SENTENCE * 20)
     page.locator("#checkpoint").set_input_files(file)

@@ -7,6 +7,7 @@ gpu         oracle, fuzz and unit tests with a device, on webgpu: a GPU, or a so
 node        the bridge, the Node host, and cases of every table there
 notebooks   JupyterLite and other hosts of notebooks and pages in Chromium; `make notebooks` installs them
 browser     the pages in a headless Chromium on its software adapter, and cases of every table there
+inside      tests that run in native Python, Node and Chromium, by the plugin that users have
 site        all of `make site` in a folder of its own, and a walk through it below a path of a plain server
 conformance the tables of cases on all hosts against PyTorch, as one table: [--hosts cpu,native,node,chromium] [--all]
 opdb        PyTorch's own samples, into docs/conformance.md: [--device webgpu] [--dtype float16] [--most 8] [--errors]
@@ -15,7 +16,7 @@ scripts     twelve programs as people write them, under PyTorch and here: [--dev
 loops       training loops as people write them, timed on device cpu next to PyTorch: [NAME ...]
 names       which public names of PyTorch are here, and why others are not
 soak        3,000 training steps in a host, with flat memory: [--host node] [--steps 3000]
-all         unit, lint, gpu, node and browser, each to its end; the tables of Node and Chromium side by side
+all         unit, lint, gpu, node and browser, each to its end; what both of them hold hosts to is held once
 fuzz-steps  random compiled steps against eager ones and PyTorch: [--count 20000] [--device cpu] [--seed S] [--jobs N]
 fuzz-files  100,000 damaged files, each loaded or refused within a second and 256 MB: [--count 100000] [--seed 0]
 golden      the golden files; with --update, writes them anew
@@ -31,6 +32,7 @@ from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 
+from pywebgpu.hosts.chromium import why_missing as why_no_chromium
 from tests.devices import node_command, prepare_environment, why_no_node, why_no_webgpu
 
 ROOT = Path(__file__).parent.parent
@@ -57,13 +59,13 @@ def gpu(arguments: list[str]) -> bool:
 
 def browser(arguments: list[str]) -> bool:
     """The pages, and what every host is held to."""
-    return pages(arguments) & tables("chromium", arguments)
+    shared = hosts(arguments, "-k", "chromium") & inside(arguments, "chromium") & tables("chromium", arguments)
+    return pages(arguments) & shared
 
 
 def pages(arguments: list[str]) -> bool:
-    """The pages, one at a time: each keeps all cores busy. Then the claims about the host."""
-    passed = pytest(["playwright_tests", "--ignore=playwright_tests/notebooks", "-n0"], arguments)
-    return pytest(["tests/hosts", "-k", "chromium"], arguments) and passed
+    """The pages, one at a time: each keeps all cores busy."""
+    return pytest(["playwright_tests", "--ignore=playwright_tests/notebooks", "-n0"], arguments)
 
 
 def whole_site(arguments: list[str]) -> bool:
@@ -80,17 +82,30 @@ def notebooks(arguments: list[str]) -> bool:
 
 def node(arguments: list[str]) -> bool:
     """Node's own tests, and what every host is held to."""
-    return bridge(arguments) & tables("node", arguments)
+    shared = hosts(arguments, "-k", "not chromium") & inside(arguments, "native,node") & tables("node", arguments)
+    return bridge() & shared
 
 
-def bridge(arguments: list[str]) -> bool:
-    """The bridge's own tests, and the claims about the host."""
+def bridge() -> bool:
+    """The bridge's own tests."""
     missing = why_no_node()
     if missing:
         print(f"not tested on Node: {missing}")
         return not os.environ.get("CI")
-    scripts = run([*node_command(), "--test", "js_bridge/test/"])
-    return pytest(["tests/hosts", "-k", "not chromium"], arguments) and scripts
+    return run([*node_command(), "--test", "js_bridge/test/"])
+
+
+def hosts(arguments: list[str], *chosen: str) -> bool:
+    """The claims about hosts. The tests of a file share a worker: many ask one process several things."""
+    return pytest(["tests/hosts", "--dist=loadfile", *chosen], arguments)
+
+
+def inside(arguments: list[str], names: str = "native,node,chromium") -> bool:
+    """Tests that run in the hosts themselves, by our own plugin; arguments pick tests, and none of these."""
+    missing = {"native": why_no_webgpu(), "node": why_no_node(), "chromium": why_no_node() or why_no_chromium()}
+    asked = [name for name in names.split(",") if os.environ.get("CI") or not missing[name]]
+    command = [sys.executable, "-m", "pytest", "-q", "tests/in_hosts", "--pywebgpu-host", ",".join(asked)]
+    return bool(arguments) or not asked or run(command)
 
 
 def tables(name: str, arguments: list[str]) -> bool:
@@ -162,7 +177,8 @@ def bench(arguments: list[str]) -> bool:
 
 def everything(arguments: list[str]) -> bool:
     """Each stage runs to its end, also after another one failed: one run shows all that is wrong."""
-    stages: dict[str, Stage] = {"unit": unit, "lint": lambda _: lint([]), "gpu": gpu, "node": bridge, "browser": pages}
+    stages: dict[str, Stage] = {"unit": unit, "lint": lambda _: lint([]), "gpu": gpu}
+    stages |= {"bridge": lambda _: bridge(), "hosts": hosts, "inside": inside, "pages": pages}
     stages["tables"] = lambda arguments: tables("node,chromium", arguments)
     results = {}
     for name, stage in stages.items():
@@ -181,6 +197,7 @@ STAGES: dict[str, Stage] = {
     "gpu": gpu,
     "node": node,
     "browser": browser,
+    "inside": inside,
     "site": whole_site,
     "notebooks": notebooks,
     "conformance": conformance,

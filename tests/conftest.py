@@ -4,6 +4,7 @@ import gc
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,8 @@ from tests import devices
 os.environ.setdefault("PYWEBGPU_TRACEBACKS", "full")  # Before pywebgpu is imported: who works on it wants its frames.
 GOLDEN = Path(__file__).parent / "golden"
 KNOWN_DEVICES = ("cpu", "webgpu", "null")
+FREEZE_EVERY = 100  # tests
+_STARTED = count()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -58,10 +61,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.skip(reason=devices.why_no_webgpu()))
 
 
-def pytest_collection_finish() -> None:
-    """Tests that count what is freed collect often: what stays for the whole run is not looked through each time."""
-    gc.collect()
-    gc.freeze()
+def pytest_runtest_logstart() -> None:
+    """Tests that count what is freed collect often: what stays for the whole run is not looked through each time.
+
+    That is what was collected of tests before any runs, and what these leave: Programs in the cache, reports.
+    """
+    if next(_STARTED) % FREEZE_EVERY == 0:
+        gc.collect()
+        gc.freeze()
 
 
 def sampled(items: list[pytest.Item]) -> list[pytest.Item]:
@@ -114,6 +121,7 @@ def default_device(device: str) -> Iterator[None]:
 def no_leaks(device: str) -> Iterator[None]:
     """The test ends with as many bytes on its device as it began with."""
     gc.collect()
+    gc.freeze()  # What random programs left takes a second to look through.
     before = devices.live_bytes(device)
     yield
     gc.collect()

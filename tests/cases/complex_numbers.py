@@ -78,6 +78,9 @@ case("isnan", lambda torch: [torch.isnan(torch.tensor([complex("nan"), 1j])),
 case("polar", lambda torch, a, b: torch.polar(a.abs(), b), R, randn(3, 4), count=0)
 case("complex", lambda torch, a, b: torch.complex(a, b[0]) ** 2, R, randn(3, 4), count=0)
 case("view_as_complex", lambda torch, x: torch.view_as_complex(x) * 1j, randn(3, 2), count=0)
+case("halves", lambda torch, x: [
+    torch.complex(x.half(), 2 * x.half()).real, (torch.view_as_complex(x.half()) * 3).cfloat(), x.chalf().imag,
+], randn(3, 2), count=0, grad=False)  # fmt: skip
 case("cast", lambda torch, x: [x.cfloat() * 1j, x.to(torch.complex64) + 1], R, count=0)
 case("cast_back", lambda torch, z: [z.real.int(), z.bool()], Z, grad=False)
 case("dtypes", lambda torch: [
@@ -90,6 +93,8 @@ case("dtypes", lambda torch: [
 case("made", lambda torch: [
     torch.zeros(2, dtype=torch.cfloat), torch.ones(2, dtype=torch.complex64), torch.full((2,), 1j),
     torch.eye(2, dtype=torch.cfloat), torch.tensor([1, 2j, 3.0]), torch.full((2,), 3, dtype=torch.cfloat),
+    torch.ones(2).chalf().cfloat(), torch.full((2,), 1 + 0.5j, dtype=torch.complex32).tolist(), torch.chalf,
+    torch.result_type(torch.ones(1).half(), 1j), torch.view_as_real(torch.tensor([0.5j, -70000], dtype=torch.chalf)),
     torch.zeros_like(torch.tensor([1j])), torch.tensor([[1 + 2j, 3]]).tolist(), torch.tensor(3 - 1j).item(),
 ], grad=False)  # fmt: skip
 

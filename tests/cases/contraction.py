@@ -125,6 +125,8 @@ for dtype in ("int64", "int32"):
 case("matmul_float64", call("matmul"), randn(7, 9, dtype="float64"), randn(9, 5, dtype="float64"), terms=9,
      devices=("cpu",))  # fmt: skip
 case("matmul_nan_stays_in_row", call("matmul"), spiked(3, 4, spikes=(math.nan,)), randn(4, 5), grad=False)
+case("ormqr_of_no_matrices", lambda torch, a, b, c: torch.ormqr(a, b, c) + (a + c).sum() + b.sum(), randn(0, 5, 5),
+     randn(0, 5), randn(0, 5, 5))  # fmt: skip
 case("matmul_inf", call("matmul"), given([[math.inf, 1.0], [1.0, 1.0]]), given([[1.0, 2.0], [3.0, -1.0]]), grad=False)
 case("matmul_large_values", lambda torch, a, b: (a * 1e15) @ (b * 1e15), randn(3, 4), randn(4, 5), terms=5)
 

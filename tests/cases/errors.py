@@ -220,6 +220,16 @@ INDICES = {
     "take_range": lambda torch: a(torch, 3).take(torch.tensor([3])),
     "topk_more_than_there_is": lambda torch: a(torch, 3).topk(4),
     "multinomial_of_nothing": lambda torch: torch.multinomial(torch.zeros(3), 1),
+    "bce_input_outside": lambda torch: torch.nn.functional.binary_cross_entropy(a(torch, 2) - 0.5, torch.ones(2)),
+    "bce_target_outside": lambda torch: torch.nn.functional.binary_cross_entropy(torch.ones(2) / 2, a(torch, 2)),
+    "bernoulli_outside": lambda torch: torch.bernoulli(a(torch, 2)),
+    "poisson_negative": lambda torch: torch.poisson(-a(torch, 2)),
+    "normal_of_negative_spreads": lambda torch: torch.normal(torch.zeros(2), -a(torch, 2)),
+    "distribution_of_a_negative_spread": lambda torch: torch.distributions.Normal(0.0, -a(torch, 2)),
+    "distribution_of_weights_below_0": lambda torch: torch.distributions.Categorical(1.5 - a(torch, 2)),
+    "distribution_without_support_there": lambda torch: torch.distributions.Bernoulli(a(torch) / 2).log_prob(
+        a(torch) / 2
+    ),
     "multinomial_negative": lambda torch: torch.multinomial(torch.tensor([1.0, -1.0]), 1),
     "multinomial_too_many": lambda torch: torch.multinomial(torch.ones(3), 4),
     "masked_select_dtype": lambda torch: a(torch, 3).masked_select(torch.ones(3)),

@@ -125,6 +125,21 @@ def written_dtypes(torch, a, b):
     return a, b
 
 
+def through_selected(torch, a):
+    """Rows that a tensor without axes names are views."""
+    a, i, j = a * 1, torch.tensor(2), torch.tensor(1)
+    a[i][j] = 7.0
+    a[i].mul_(2)[0].zero_()
+    a[:, j, 1:].add_(1)
+    a[i, j, j].sub_(3)
+    a[i].detach()[3:] -= 1
+    row = a[j]
+    row[0], row[1:3] = row[1] * 2, 0.5
+    a[i, torch.tensor([0, 1])].zero_()
+    return a
+
+
+case("set_through_selected", through_selected, randn(4, 5, 6))
 case("set_augmented", augmented, randn(4, 5, 6))
 case("set_augmented_mask", augmented_mask, randn(4, 5, 6))
 case("set_casts", written_dtypes, integers(4, 3), integers(4, 3, dtype="float32"))

@@ -79,6 +79,8 @@ case("round_half_to_even", call("round"), given([-2.5, -1.5, -0.5, 0.5, 1.5, 2.5
 case("round_decimals", call("round", decimals=2), uniform(6, low=-3, high=3))
 case("sigmoid_far", call("sigmoid"), given([-1000.0, -90.0, 90.0, 1000.0]))
 case("tanh_far", call("tanh"), given([-1000.0, -20.0, 20.0, 1000.0]))
+case("tanh_near_1", lambda torch, x: torch.log(1 - torch.tanh(x) ** 2), given([-6.75, 5.25, 6.25, 7.625, 8.3125]),
+     devices=("webgpu",), grad=False)  # fmt: skip
 case("logit_eps", call("logit", eps=1e-3), given([0.0, 0.2, 1.0]))
 
 # name: the ranges of both sides.

@@ -146,6 +146,28 @@ def hooks_of_every_module(torch, x, say):
 
 
 @program
+def hooks_of_a_module_that_passes_on_what_it_lacks(torch, x, say):
+    class Around(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = torch.nn.Tanh()
+
+        def __getattr__(self, name):
+            return super().__getattr__(name) if name == "inner" else getattr(self.inner, name)
+
+        def forward(self, x):
+            return self.inner(self.inner(x))
+
+    module = Around()
+    module.register_forward_hook(lambda m, given, out: say("after", type(m).__name__, out))
+    module.register_forward_pre_hook(lambda m, given: say("before", type(m).__name__, given))
+    module.register_state_dict_pre_hook(lambda m, prefix, keep: say("saved", type(m).__name__))
+    module(x(3))
+    module.state_dict()
+    say(len(module.inner._forward_hooks), len(module._forward_hooks))
+
+
+@program
 def hooks_of_every_module_replace(torch, x, say):
     every = torch.nn.modules.module
     handles = [

@@ -10,7 +10,8 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from pywebgpu import devices
 from tests.hosts.losses import Run
 
-SAMPLES = 100  # moments at which memory is looked at
+SAMPLES = 100  # moments at which memory is looked at, and
+STEPS_BETWEEN = 10  # at least: Node collects its garbage for each
 
 
 def memory(device: str) -> dict[str, int]:
@@ -42,7 +43,7 @@ def main(device: str, steps: str, results: str) -> None:
     start = time.monotonic()
     for step in range(int(steps)):
         loss = run.advance()
-        if (step + 1) % max(int(steps) // SAMPLES, 1) == 0:
+        if (step + 1) % max(int(steps) // SAMPLES, STEPS_BETWEEN) == 0:
             found.append({"step": step + 1, "loss": loss, "seconds": time.monotonic() - start, **memory(device)})
             print(f"step {step + 1} of {steps}: loss {loss:.4f}", flush=True)
     Path(results).write_text(json.dumps(found), encoding="utf-8")

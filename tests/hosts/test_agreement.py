@@ -1,16 +1,18 @@
 """One seed gives one training run, on every host; what one host saves, every other one goes on from."""
 
+import functools
+import io
 import json
+import zipfile
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import pywebgpu as torch
-from tests.hosts import draws, memory
+from tests.hosts import agreeing, draws, memory
 from tests.hosts.host import HOSTS, Host
 
-STEPS, MORE_STEPS = 50, 60
 HOST = pytest.mark.parametrize("host", ["native", "node", "chromium"])
 
 
@@ -22,10 +24,20 @@ def there(host: str) -> Host:
     return found
 
 
-def train(host: Host, steps: int, start: bytes = b"") -> bytes:
-    """A checkpoint after so many steps, gone on from `start` where there is one."""
-    arguments = [host.device, str(steps), "checkpoint", *(["start"] if start else [])]
-    return host.results("losses.py", *arguments, result="checkpoint", start=start)
+@functools.cache
+def answers(host: Host) -> dict[str, bytes]:
+    """Of agreeing.py: draws, a checkpoint, one gone on from device cpu's, and what memory it held."""
+    cpu = HOSTS["cpu"]
+    given = {} if host is cpu else {"start": answers(cpu)["checkpoint"]}
+    packed = host.results("agreeing.py", host.device, "answers", result="answers", **given)
+    with zipfile.ZipFile(io.BytesIO(packed)) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def gone_on(host: Host, start: bytes) -> bytes:
+    """The checkpoint of another host, and some steps more."""
+    steps = str(agreeing.MORE_STEPS)
+    return host.results("losses.py", host.device, steps, "checkpoint", "start", result="checkpoint", start=start)
 
 
 def load(data: bytes, folder: Path) -> dict[str, object]:
@@ -35,37 +47,23 @@ def load(data: bytes, folder: Path) -> dict[str, object]:
     return found
 
 
-@pytest.fixture(scope="module")
-def reference() -> bytes:
-    """Device cpu's checkpoint."""
-    return train(HOSTS["cpu"], STEPS)
-
-
-@pytest.fixture(scope="module")
-def all_losses(reference: bytes, tmp_path_factory: pytest.TempPathFactory) -> list[float]:
-    """Those of device cpu."""
-    state = load(train(HOSTS["cpu"], MORE_STEPS, reference), tmp_path_factory.mktemp("reference"))
-    losses = state["losses"]
-    assert isinstance(losses, list)
-    assert losses[-1] < losses[0] / 1.5
-    return losses
-
-
 @HOST
-def test_losses_and_checkpoints_agree(there: Host, reference: bytes, all_losses: list[float], tmp_path: Path) -> None:
-    theirs = train(there, STEPS)
-    assert load(theirs, tmp_path)["losses"] == pytest.approx(all_losses[:STEPS], rel=1e-4)
-    for host, start in ((there, reference), (HOSTS["cpu"], theirs), (HOSTS["native"], theirs)):
-        if not host.missing():
-            assert load(train(host, MORE_STEPS, start), tmp_path)["losses"] == pytest.approx(all_losses, rel=1e-4)
+def test_losses_and_checkpoints_agree(there: Host, tmp_path: Path) -> None:
+    theirs = answers(there)
+    expected = load(answers(HOSTS["cpu"])["gone_on"], tmp_path)["losses"]
+    assert isinstance(expected, list)
+    assert expected[-1] < expected[0] / 1.5
+    begun = load(theirs["checkpoint"], tmp_path)["losses"]
+    assert begun == pytest.approx(expected[: agreeing.STEPS], rel=1e-4)
+    others = [HOSTS[name] for name in ("cpu", "native") if not HOSTS[name].missing()]
+    for data in (theirs["gone_on"], *(gone_on(host, theirs["checkpoint"]) for host in others)):
+        assert load(data, tmp_path)["losses"] == pytest.approx(expected, rel=1e-4)
 
 
 @HOST
 def test_draws_agree(there: Host, tmp_path: Path) -> None:
     """Bits, and what is made of them by whole numbers, to the last one."""
-    found, expected = (
-        load(host.results("draws.py", host.device, "drawn", result="drawn"), tmp_path) for host in (there, HOSTS["cpu"])
-    )
+    found, expected = (load(answers(host)["draws"], tmp_path) for host in (there, HOSTS["cpu"]))
     assert found.keys() == expected.keys()
     for name in expected:
         mine, theirs = found[name].numpy(), expected[name].numpy()  # type: ignore[attr-defined]
@@ -79,6 +77,6 @@ def test_draws_agree(there: Host, tmp_path: Path) -> None:
 @HOST
 def test_memory_stays_flat(there: Host) -> None:
     """The short form of `python -m tests soak`."""
-    samples = memory.soak(there, 200)
+    samples = json.loads(answers(there)["memory"])
     assert memory.grown(samples) == [], json.dumps(samples[-1])
     assert samples[-1]["GPU"] >= samples[-1]["tensors"] > 0

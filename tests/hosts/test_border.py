@@ -54,7 +54,7 @@ from pywebgpu.devices import js_modules
 
 watch = run_js('''({ PythonBridge: { prototype } }) => {
   const seen = { calls: 0 };
-  for (const name of ["attach", "flush", "write", "read", "load", "settle", "check"]) {
+  for (const name of ["attach", "flush", "write", "read", "readNow", "load", "settle", "check"]) {
     const original = prototype[name];
     prototype[name] = function (...args) {
       seen.calls++;

@@ -2,12 +2,14 @@
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from pywebgpu.hosts import chromium
 from tests.hosts.host import HOSTS
 
 ROOT = Path(__file__).parents[2]
@@ -140,3 +142,22 @@ sys.exit(7)
     assert done.stdout == f"out ['script.py', 'one', '--two'] __main__ {tmp_path} 3.0 webgpu\n", done.stderr
     assert (done.returncode, done.stderr) == (7, "err\n")
     assert (tmp_path / "new" / "written.txt").read_text() == "given 5"
+
+
+def test_a_page_that_ends_tells_how_in_chromium() -> None:
+    if missing := HOSTS["chromium"].missing():
+        pytest.skip(missing)
+    text = r"^the page's process ended: killed by signal 9 \(DEBUG=pw:browser .*\)\nlast words$"
+    with pytest.raises(chromium.ChromiumError, match=text):
+        end_a_page()
+
+
+def end_a_page() -> None:
+    with chromium.launched(software=True) as browser:
+        page = browser.new_page()
+        page.evaluate("console.error('last words')")
+        found = browser.new_browser_cdp_session().send("SystemInfo.getProcessInfo")
+        for process in found["processInfo"]:
+            if process["type"] == "renderer":
+                os.kill(process["id"], signal.SIGKILL)
+        page.evaluate("new Promise(() => {})")

@@ -10,6 +10,7 @@ import pytest
 import pywebgpu
 from pywebgpu import devices
 from pywebgpu.bench import compare, main, measure, report, rooflines, workloads
+from pywebgpu.hosts import site
 from pywebgpu.runtime import state
 
 KEYS = [
@@ -146,7 +147,7 @@ def test_the_table_tells_of_losses_that_are_not_the_peers() -> None:
 def test_a_peer_that_is_not_installed_says_how(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(compare, "FOLDER", tmp_path)
+    monkeypatch.setattr(site, "PEERS", tmp_path)
     command = ["mlp", "--host", "chromium", "--peer", "jax-js"]
     assert main(command) == 2
     assert "from a checkout" in capsys.readouterr().err

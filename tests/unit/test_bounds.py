@@ -95,6 +95,20 @@ def test_what_is_found_wrong_late_is_told_in_the_words_of_its_call(text: str) ->
             picked.tolist()
 
 
+UNFIT = {
+    "all elements of input should": lambda x: torch.nn.functional.binary_cross_entropy(x, torch.ones_like(x)),
+    "all elements of target should": lambda x: torch.nn.functional.binary_cross_entropy(torch.ones_like(x), x),
+    "invalid multinomial distribution": lambda x: (-x).multinomial(1),
+    "Expected p_in": lambda x: x.bernoulli(),
+}
+
+
+@pytest.mark.parametrize("text", UNFIT)
+def test_every_device_says_which_value_it_refuses(text: str, device: str) -> None:
+    with pytest.raises(RuntimeError, match=text):
+        UNFIT[text](torch.tensor([0.5, 1.5], device=device)).tolist()
+
+
 def test_a_wrong_row_of_a_large_value_is_found_where_rows_are_added_in_place(device: str) -> None:
     x, updates = torch.zeros(3000, 64, device=device), torch.ones(70, 64, device=device)
     numbers = torch.arange(70).to(device) + 2950

@@ -33,6 +33,14 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], int]] = {
     "gelu": (lambda x, w, b: F.gelu(F.linear(x, w, b)), 2),
     "gelu by tanh": (lambda x, w, b: F.gelu(F.linear(x, w, b), approximate="tanh"), 2),
     "attention": (_attention, 2),
+    "softmax of rows": (lambda x, w, b: F.linear(x, w, b).softmax(-1), 2),
+    "log_softmax of rows": (lambda x, w, b: F.log_softmax(F.linear(x, w, b), 2), 2),
+    "mean of rows": (lambda x, w, b: F.linear(x, w, b).mean(1), 2),
+    "variance of rows": (lambda x, w, b: F.linear(x, w, b).var(-1), 2),
+    "sum": (lambda x, w, b: F.linear(x, w, b).sum(), 2),
+    "mse_loss": (lambda x, w, b: F.mse_loss(F.linear(x, w, b), b.expand(2, 3, 12)), 2),
+    "smooth_l1_loss": (lambda x, w, b: F.smooth_l1_loss(F.linear(x, w, b), b.expand(2, 3, 12)), 2),
+    "cross_entropy": (lambda x, w, b: F.cross_entropy(F.linear(x, w, b).view(6, 12), x.argmax(-1).view(6)), 2),
     "one value three times": (lambda x, w, b: F.scaled_dot_product_attention(x, x, x), 1),
 }
 
@@ -83,7 +91,7 @@ def test_a_call_is_one_node_and_a_gradient_is_one(name: str) -> None:
     x, weight, bias = (leaf(*shape, grad=True) for shape in ((2, 3, 4), (12, 4), (12,)))
     out = function(x, weight, bias)
     assert len(composites(out._node)) == count
-    out.sum().backward()
+    out.backward(torch.ones_like(out))
     found = [tensor.grad._node for tensor in (x, weight, bias) if tensor.grad is not None]
     made = [node for node in composites(*found) if node.op.name.endswith("_gradient")]
     assert 1 <= len(made) <= sum(len(node.inputs) for node in composites(out._node))
@@ -169,3 +177,39 @@ def test_backward_twice_is_an_error_and_with_retain_graph_is_not() -> None:
     assert np.allclose(weight.grad.tolist(), 2 * np.array(first))
     with pytest.raises(RuntimeError, match="second time"):
         loss.backward()
+
+
+@pytest.mark.parametrize(("name", "stays"), [("linear", True), ("softmax of rows", False)])
+def test_what_ran_before_its_gradients_stays_whole_where_they_compute_none_of_it_again(name: str, stays: bool) -> None:
+    function, _ = FUNCTIONS[name]
+    out = function(*[leaf(*shape, grad=True) for shape in ((2, 3, 4), (12, 4), (12,))])
+    settle()
+    assert isinstance(out._node.op, Composite) is stays
+
+
+@pytest.mark.parametrize("learns", [True, False])
+def test_a_write_in_place_copies_what_it_overwrites_only_where_a_gradient_may_read_it(learns: bool) -> None:
+    x, y = leaf(2, 4), leaf(2, 4, grad=learns)
+    x *= y
+    pending = [node.op.name for node in walk.toposort([x._node]) if node.buffer is None]
+    assert ("copy" in pending) is learns
+
+
+@pytest.mark.parametrize("function", ["softmax", "log_softmax", "cross_entropy", "twice the same"])
+def test_a_write_to_what_the_gradient_does_not_read_changes_no_gradient(function: str) -> None:
+    """Of these ops PyTorch keeps the result alone. They read the input where they are computed again."""
+    given = {
+        "softmax": lambda x: F.softmax(x, -1)[..., :2],
+        "log_softmax": lambda x: F.log_softmax(x, 1)[..., 1:],
+        "cross_entropy": lambda x: F.cross_entropy(x.view(6, 4), x.detach().argmax(-1).view(6), label_smoothing=0.1),
+        "twice the same": lambda x: F.softmax(x, 0) * F.softmax(x * 2, -1),
+    }[function]
+    found = []
+    for is_written in (False, True):
+        x = values()[0].requires_grad_()
+        wide = x * 1.5
+        out = given(wide)
+        if is_written:
+            wide.mul_(3)
+        found.append(torch.autograd.grad(out.sum(), x)[0].numpy())
+    np.testing.assert_allclose(found[1], found[0], rtol=1e-12)

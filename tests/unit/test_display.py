@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import builtins
+import inspect
 import json
 import re
 import sys
@@ -17,7 +18,7 @@ import pytest
 
 import pywebgpu as torch
 from pywebgpu import display, nn
-from pywebgpu.display import Live, chart, drawing, html, places, stoppable, values, widgets
+from pywebgpu.display import Live, chart, drawing, html, places, stoppable, stopping, values, widgets
 from pywebgpu.errors import CannotWaitError, DeviceLostError
 from pywebgpu.profiler import profile
 
@@ -246,6 +247,22 @@ def test_a_missing_element_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     document = types.SimpleNamespace(getElementById=lambda name: None)
     with pytest.raises(ValueError, match="no element with the id 'plot'"):
         places.Element(document, "plot")
+
+
+@pytest.mark.parametrize("name", ["Cell", "Marimo", "Element", "Output", "Terminal"])
+def test_a_place_takes_what_all_places_take(name: str) -> None:
+    assert inspect.signature(getattr(places, name).show) == inspect.signature(places.Place.show)
+
+
+def test_an_editor_stops_a_loop_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: list[tuple[str, str]] = []
+    page = types.SimpleNamespace(place=lambda: "1", show=lambda name, html: shown.append((name, html)))
+    monkeypatch.setattr(places, "find", lambda target: places.Output(page))
+    with monkeypatch.context() as patched:
+        patched.setattr(sys, "platform", "emscripten")
+        patched.setattr(stopping, "_let_messages_in", lambda: None)
+        assert list(stoppable(range(3))) == [0, 1, 2]
+    assert shown == []
 
 
 def test_amounts_are_for_people() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import pywebgpu as torch
-from pywebgpu import errors
+from pywebgpu import devices, errors
 from pywebgpu.ir import origin
 
 ROOT = Path(__file__).parents[2]
@@ -39,6 +39,28 @@ def test_a_traceback_shows_the_program_alone(wrong: types.FunctionType) -> None:
         wrong()
     assert set(files(caught.value)) == {__file__}
     assert any("/pywebgpu/" in str(entry.path) for entry in caught.traceback)  # A debugger has all of it.
+
+
+@pytest.mark.parametrize(
+    ("wrong", "way"),
+    [
+        (lambda: torch.arnage(3), r"Did you mean: 'arange'\?$"),
+        (lambda: torch.ones(3, device="cuda"), 'the GPU is "webgpu" here'),
+        (lambda: torch.ones(3, requires_grad=True).mul(2).backward(), r"the shape \(3,\); reduce it"),
+        (lambda: torch.load(__file__), "no file of torch.save"),
+    ],
+)
+def test_usual_mistakes_are_told_the_way_out(wrong: types.FunctionType, way: str) -> None:
+    with pytest.raises((RuntimeError, AttributeError, ValueError), match=way):
+        wrong()
+
+
+def test_without_numpy_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [one for one in sys.modules if one == "numpy" or one.startswith("pywebgpu.devices.cpu")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "numpy", None)
+    with pytest.raises(errors.DeviceError, match=r'needs NumPy: pip install "pywebgpu\[native\]"'):
+        devices._backend("cpu")
 
 
 def test_an_error_of_the_library_alone_is_shown_whole() -> None:

@@ -96,6 +96,27 @@ OPTIMIZERS: dict[str, Callable[[Any], Any]] = {
 }
 
 
+def test_a_manifest_says_what_it_holds_and_gives(tmp_path: Path) -> None:
+    """Parameters by the names of named_parameters(); of what a step gives, the dtypes and shapes of its recording."""
+    net = nn.Sequential(nn.Linear(4, 3), nn.LayerNorm(3)).to(DEVICE)
+
+    @torch.compile
+    @torch.no_grad()
+    def step(x: torch.Tensor) -> dict[str, torch.Tensor]:
+        y = net(x)
+        return {"y": y, "best": y.argmax(-1), "half": y.half()}
+
+    given = step(torch.ones(5, 4, device=DEVICE))
+    torch.save_program(tmp_path, {"step": step}, net)
+    data = json.loads((tmp_path / "program.json").read_text(encoding="utf-8"))
+    parameters = {name: list(p.shape) for name, p in net.named_parameters()}
+    assert {one["name"]: one["shape"] for one in data["tensors"] if one["kind"] == "parameter"} == parameters
+    told = data["programs"]["step"]["result"]["dict"]
+    assert {name: (one["dtype"], one["shape"]) for name, one in told.items()} == {
+        name: (str(value.dtype).removeprefix("torch."), list(value.shape)) for name, value in given.items()
+    }
+
+
 @pytest.mark.parametrize("name", OPTIMIZERS)
 def test_player_goes_on_where_python_stood(name: str, tmp_path: Path) -> None:
     net, rule, training, inference = built(OPTIMIZERS[name])

@@ -26,6 +26,19 @@ FUNCTIONS: dict[str, Callable[[Any, Any, Any], Any]] = {
     "clone": lambda t, x, b: x.clone(),
     "masked_fill": lambda t, x, b: x.masked_fill(x > 2, 0), "clamp": lambda t, x, b: x.clamp(0, 1),
     "layer_norm": lambda t, x, b: t.nn.functional.layer_norm(x, (2,), b, b),
+    "bce": lambda t, x, b: t.nn.functional.binary_cross_entropy_with_logits(x, x.detach()),
+    "smooth_l1": lambda t, x, b: t.nn.functional.smooth_l1_loss(x, x * 2), "mv": lambda t, x, b: t.mv(x, b),
+    "dot": lambda t, x, b: b.dot(b), "stack": lambda t, x, b: t.stack([x, x]), "repeat": lambda t, x, b: x.repeat(2, 1),
+    "split": lambda t, x, b: x.split(1)[0], "unbind": lambda t, x, b: x.unbind()[1], "std": lambda t, x, b: x.std(1),
+    "norm": lambda t, x, b: x.norm(), "squeeze": lambda t, x, b: x[None].squeeze(), "view of a vector":
+    lambda t, x, b: b.view(2, 1), "expand": lambda t, x, b: b.expand(3, 2), "rows by number":
+    lambda t, x, b: x.index_select(0, t.tensor([1])), "places": lambda t, x, b: x[t.tensor([1, 0])],
+    "embedding": lambda t, x, b: t.nn.functional.embedding(t.tensor([1]), x), "clamp below":
+    lambda t, x, b: x.clamp(0), "batch": lambda t, x, b: t.nn.functional.linear(x[None], x, b),
+    "batch_norm": lambda t, x, b: t.nn.functional.batch_norm(x, None, None, training=True),
+      "tril": lambda t, x, b: x.tril(1),
+    "triu": lambda t, x, b: t.triu(x), "solve": lambda t, x, b: t.linalg.solve(x, x), "det": lambda t, x, b:
+    t.linalg.det(x), "svd": lambda t, x, b: t.linalg.svd(x)[1], "eigvalsh": lambda t, x, b: t.linalg.eigvalsh(x),
     "conv": lambda t, x, b: t.nn.functional.conv1d(x[None], x[:, :, None]),
 }  # fmt: skip
 

@@ -84,7 +84,12 @@ LEVEL = {unit: level for level, units in enumerate(LAYERS) for unit in units}
 # What a folder may import of pywebgpu where its layer alone would allow more.
 NARROWED = {"devices": {"devices", "compiler", "kernels", "ir"} | LAYERS[0]}
 # They compute by the ops' own NumPy meaning.
-WIDENED = {"devices/cpu.py": {"ops"}, "devices/cpu_calls.py": {"ops"}}
+WIDENED = {
+    "devices/cpu.py": {"ops"},
+    "devices/cpu_calls.py": {"ops"},
+    "devices/cpu_functions.py": {"ops"},
+    "devices/cpu_views.py": {"ops"},
+}
 LATE = {"runtime/program_cache.py"}  # A page's archive leaves out what it imports there: pages store no Programs.
 
 # An optional package, and the units that may import it: as a file starts, and inside a function as well.
@@ -94,7 +99,13 @@ OPTIONAL = {
         {"devices/native.py", "devices/adapters.py"},
     ),
     "numpy": (
-        {"devices/cpu.py", "devices/cpu_calls.py", "devices/native.py"},
+        {
+            "devices/cpu.py",
+            "devices/cpu_calls.py",
+            "devices/cpu_functions.py",
+            "devices/cpu_views.py",
+            "devices/native.py",
+        },
         {"devices", "tensor", "io", "data", *LAYERS[-1]},
     ),
     "js": ({"devices/bridged.py"}, {"devices/bridged.py", "display", "doctor", "hosts/test_server.py", "io"}),

@@ -9,7 +9,7 @@ CALLED = {
     "": 555, "Tensor": 535, "nn": 155, "nn.functional": 125, "linalg": 42, "fft": 18, "special": 56, "masked": 19,
     "distributions": 60, "optim": 13, "optim.lr_scheduler": 13, "nn.utils.rnn": 7, "func": 11,
 }  # fmt: skip
-REFUSING = 170  # names of all modules that show what they refuse
+REFUSING = 1_000  # names of all modules that show what they refuse
 
 
 @pytest.fixture(scope="module")
@@ -29,10 +29,11 @@ def test_names_show_shapes_and_dtypes_of_calls(found: dict[str, samples.Found]) 
     assert {path: count for path, count in shown.items() if count < CALLED[path]} == {}
 
 
-def test_few_names_show_no_call(found: dict[str, samples.Found]) -> None:
-    """Settings, bases of classes, errors."""
+def test_hardly_a_name_shows_neither_a_call_nor_a_refusal(found: dict[str, samples.Found]) -> None:
+    """Bases of classes, errors that take a GPU to happen, and what opens one."""
     names = [name for path in surface.modules() for name in surface.names(path)]
-    assert sum(not reference.merged(name, found).calls for name in names) <= 210
+    known = {name.full: reference.merged(name, found) for name in names}
+    assert len([name for name, one in known.items() if not one.calls and not one.errors]) <= 30
 
 
 def test_names_show_what_they_refuse(found: dict[str, samples.Found]) -> None:

@@ -375,6 +375,42 @@ def test_values_of_large_grids_are_right(device: str) -> None:
 
 
 @needs_webgpu
+def test_a_model_on_each_device_trains_as_on_one() -> None:
+    open_another("webgpu:1")
+    losses: dict[str, list[float]] = {}
+    models = {}
+    for name in ("cpu", "webgpu", "webgpu:1"):
+        torch.manual_seed(0)
+        parts = torch.nn.Linear(4, 8, device="cpu"), torch.nn.Tanh(), torch.nn.Linear(8, 1, device="cpu")
+        model = torch.nn.Sequential(*parts).to(name)
+        models[name] = model, torch.optim.AdamW(model.parameters(), lr=0.1)
+    for _ in range(4):
+        for name, (model, optimizer) in models.items():
+            loss = (model(torch.arange(12.0, device=name).reshape(3, 4) / 12) - 1).square().mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            losses.setdefault(name, []).append(loss.item())
+    assert losses["webgpu"] == losses["webgpu:1"] == pytest.approx(losses["cpu"], rel=1e-4)
+
+
+@needs_webgpu
+@pytest.mark.parametrize("megabytes", [0, 8, 64])
+def test_the_pool_keeps_as_much_as_was_set(megabytes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pywebgpu.devices.native.settings", replace(settings, pool=megabytes))
+    name = f"webgpu:{3 + megabytes}"
+    open_another(name)
+    tensors = [torch.full((1 << 18,), 1.0, device=name) for _ in range(100)]
+    torch.webgpu.synchronize(name)
+    del tensors
+    torch.ones(1, device=name).item()
+    pool = devices.open_device(name)._pool
+    assert pool.created >= 100
+    assert pool.waiting_bytes <= megabytes << 20
+    devices.close(name)
+
+
+@needs_webgpu
 def test_two_devices_side_by_side() -> None:
     names = ("webgpu", "webgpu:1")
     open_another(names[1])
@@ -490,3 +526,35 @@ def test_a_run_that_was_encoded_ahead_counts_only_if_it_fits(monkeypatch: pytest
     assert found.count(True) >= 8
     assert not all(found)
     assert device.counters["device_bytes"] <= free + 4096, "what does not fit is given back"
+
+
+@needs_webgpu
+def test_a_run_is_in_two_parts_where_much_is_left_to_do_after_what_is_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Nothing else differs, and what a later kernel of it checks is told by the same read."""
+    loaded = importlib.import_module("pywebgpu.devices.loaded")
+    device: Any = devices.open_device("webgpu")
+
+    def run(least: int, *, checks: bool) -> tuple[list[float], list[int], list[float]]:
+        monkeypatch.setattr(loaded, "LONG", least)
+        program_cache.clear()
+        weight = torch.ones(8, 4, device="webgpu")
+
+        def body(x: Any, at: Any) -> Any:
+            loss = (weight @ x).sum()
+            weight.mul_(2.0).add_(weight[at] if checks else weight.sum())
+            return loss
+
+        step, losses, submits = torch.compile(body), [], []
+        x, at = torch.ones(4, 3, device="webgpu"), torch.tensor([1] * 8, device="webgpu")
+        for _ in range(14):
+            before = device.counters["submits"]
+            losses.append(step(x, at).item())
+            submits.append(device.counters["submits"] - before)
+        return losses, submits, weight.flatten().tolist()
+
+    plain, split = run(10**30, checks=False), run(0, checks=False)
+    assert (plain[0], plain[2]) == (split[0], split[2])
+    assert (plain[1][-1], split[1][-1]) == (1, 2)
+    assert run(0, checks=True)[1][-1] == 1

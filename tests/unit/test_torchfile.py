@@ -94,6 +94,7 @@ def test_what_torch_writes_is_read(name: str, new: bool) -> None:
     assert_same(torchfile.load(written(expected, new), "cpu"), expected)
 
 
+@pytest.mark.filterwarnings("ignore:ComplexHalf support:UserWarning")
 @pytest.mark.parametrize("new", FORMATS.values(), ids=FORMATS)
 @pytest.mark.parametrize("dtype", dtypes.ALL, ids=lambda dtype: dtype.name)
 def test_every_dtype_is_read(dtype: dtypes.DType, new: bool) -> None:

@@ -18,6 +18,8 @@ def elements(dtype: DType) -> np.ndarray:
     """Ends of the range, zeros, small numbers of both signs; for floats also what is no number."""
     if dtype is dtypes.bfloat16:
         return np.arange(0, 1 << 16, 97, dtype="uint16")
+    if dtype is dtypes.complex32:
+        return np.arange(0, 1 << 32, 40_503_001, dtype="uint32")
     if dtype.is_floating_point:
         special_values = [0.0, -0.0, 1.5, -2.25, np.inf, -np.inf, np.nan, 6e-8, 65504.0]
         return np.array([*special_values, *np.linspace(-9, 9, 77)]).astype(dtype.name)

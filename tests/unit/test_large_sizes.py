@@ -1,0 +1,61 @@
+"""Values at sizes where another kernel is chosen: long sums, many rows, many updates, many keys, against PyTorch."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch as peer
+
+import pywebgpu as torch
+from pywebgpu.nn import functional
+
+KEYS = (1, 31, 512, 513, 2048, 8192)
+
+
+def numbers(*shape: int, seed: int = 0) -> Any:
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+def test_a_sum_of_a_million_is_right(device: str) -> None:
+    values = numbers(1_000_000)
+    found = torch.from_numpy(values).to(device).sum().item()
+    assert found == pytest.approx(values.sum(dtype=np.float64), abs=0.05)
+
+
+def test_a_transform_of_4096_is_numpys(device: str) -> None:
+    values = numbers(2, 4096)
+    found = torch.fft.fft(torch.from_numpy(values).to(device)).cpu().numpy()
+    np.testing.assert_allclose(found, np.fft.fft(values), atol=2e-3)
+
+
+def test_gradients_of_a_norm_of_many_rows_are_pytorchs_and_the_same_each_time(device: str) -> None:
+    x, g, weight = numbers(65_536, 8), numbers(65_536, 8, seed=1), numbers(8, seed=2)
+    theirs = peer.from_numpy(weight).requires_grad_(), peer.zeros(8, requires_grad=True)
+    peer.nn.functional.layer_norm(peer.from_numpy(x), (8,), *theirs).backward(peer.from_numpy(g))
+    given, upstream = torch.from_numpy(x).to(device), torch.from_numpy(g).to(device)
+    runs = []
+    for _ in range(20):
+        ours = torch.from_numpy(weight).to(device).requires_grad_(), torch.zeros(8, device=device, requires_grad=True)
+        functional.layer_norm(given, (8,), *ours).backward(upstream)
+        runs.append([one.grad.cpu().numpy() for one in ours])
+    for mine, other, first in zip(runs[-1], theirs, runs[0], strict=True):
+        np.testing.assert_allclose(mine, other.grad.numpy(), rtol=1e-4, atol=0.02)
+        assert all(first.tobytes() in [one.tobytes() for one in run] for run in runs)
+
+
+def test_a_hundred_thousand_updates_are_added(device: str) -> None:
+    at, values = np.random.default_rng(0).integers(0, 50, 100_000), numbers(100_000, 2)
+    wanted = np.zeros((50, 2))
+    np.add.at(wanted, at, values.astype(np.float64))
+    index, updates = torch.from_numpy(at).to(device), torch.from_numpy(values).to(device)
+    found = torch.zeros(50, 2, device=device).index_add_(0, index, updates)
+    np.testing.assert_allclose(found.cpu().numpy(), wanted, atol=5e-3)
+
+
+@pytest.mark.parametrize("keys", KEYS)
+def test_attention_of_any_length_is_pytorchs(keys: int, device: str) -> None:
+    shapes = (1, 2, 3, 8), (1, 2, keys, 8), (1, 2, keys, 8)
+    values = [numbers(*shape, seed=seed) for seed, shape in enumerate(shapes)]
+    wanted = peer.nn.functional.scaled_dot_product_attention(*map(peer.from_numpy, values))
+    found = functional.scaled_dot_product_attention(*(torch.from_numpy(value).to(device) for value in values))
+    np.testing.assert_allclose(found.cpu().numpy(), wanted.numpy(), rtol=1e-4, atol=1e-5)
