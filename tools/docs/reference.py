@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from pywebgpu import errors
 from tools.docs import examples, samples, surface
 
 # Functions of torch itself stand on a page by what they are for: where they are defined says it.
@@ -81,6 +82,11 @@ def extend(found: dict[str, samples.Found]) -> None:
         one = found.setdefault(full, samples.Found())
         one.calls = one.calls or example.calls
         one.errors |= example.errors
+    for one in list(found.values()):  # An error's own entry shows who raises it.
+        for text, call in one.errors.items():
+            kind = text.partition(":")[0]
+            if hasattr(errors, kind):
+                found.setdefault(f"errors.{kind}", samples.Found()).errors.setdefault(text, call)
 
 
 def passed() -> dict[str, set[str]]:

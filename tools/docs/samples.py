@@ -4,7 +4,7 @@ import functools
 import types
 import warnings
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,6 +13,8 @@ import pywebgpu
 from tests.cases.case import Case, arrays
 from tests.cases.run import default_device, send
 from tests.cases.tables import TABLES
+from tools.docs import refusals
+from tools.docs.described import called, described, told
 
 ELEMENTS = 5_000  # of an input: larger ones take time, and show nothing more
 WIDTH = 140  # characters of a call
@@ -33,6 +35,7 @@ class Recorder:
 
     def __init__(self) -> None:
         self.found: dict[str, Found] = defaultdict(Found)
+        self.seen: dict[str, refusals.Call] = {}
         self._depth = 0
 
     def wrap(self, name: str, function: Callable[..., Any], shown: str) -> Callable[..., Any]:
@@ -47,11 +50,12 @@ class Recorder:
             try:
                 result = function(*args, **options)
             except Exception as error:
-                self.found[name].errors.setdefault(f"{type(error).__mro__[0].__name__}: {first_line(error)}", text)
+                self.found[name].errors.setdefault(told(error), text)
                 raise
             finally:
                 self._depth -= 1
             self.found[name].dtypes.update(before)
+            self.seen.setdefault(name, refusals.Call(function, args, options, shown))
             line = f"{text} -> {described(result)}"
             if len(line) <= WIDTH:
                 self.found[name].calls.setdefault((len(args), tuple(options), kinds, *before), line)
@@ -117,6 +121,11 @@ def collect() -> dict[str, Found]:
         warnings.simplefilter("ignore")
         for case in (case for cases in TABLES.values() for case in cases):
             run(case, spy)
+    with warnings.catch_warnings(), default_device(pywebgpu, "cpu"):
+        warnings.simplefilter("ignore")
+        for name, call in recorder.seen.items():
+            if not recorder.found[name].errors:
+                recorder.found[name].errors |= refusals.of(call)
     return dict(recorder.found)
 
 
@@ -129,32 +138,6 @@ def run(case: Case, spy: Spy) -> None:
     spy._recorder._depth = depth
     with suppress(Exception):  # Whether it should is another test's matter.
         case.fn(spy, *tensors)
-
-
-def called(args: Sequence[object], options: dict[str, object]) -> str:
-    words = [described(value) for value in args] + [f"{name}={described(value)}" for name, value in options.items()]
-    return f"({', '.join(words)})"
-
-
-def described(value: object) -> str:
-    """A tensor as dtype and shape; any other value as itself."""
-    if hasattr(value, "shape") and hasattr(value, "dtype"):
-        return f"{str(value.dtype).removeprefix('torch.')}[{', '.join(map(str, value.shape))}]"
-    if isinstance(value, tuple | list):
-        name = type(value).__name__ if hasattr(value, "_fields") else ""
-        inner = ", ".join(map(described, value))
-        comma = "," if isinstance(value, tuple) and len(value) == 1 and not name else ""
-        return f"{name}({inner}{comma})" if isinstance(value, tuple) else f"[{inner}]"
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{name!r}: {described(one)}" for name, one in value.items()) + "}"
-    if callable(value):
-        return getattr(value, "__name__", "...")
-    text = repr(value)
-    return "..." if "\n" in text or " at 0x" in text else text
-
-
-def first_line(error: Exception) -> str:
-    return str(error).strip().split("\n")[0][:160]
 
 
 def few(found: Found) -> tuple[list[str], list[tuple[str, str]]]:
