@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import pywebgpu as torch
-from tests.hosts import agreeing, draws, memory
+from tests.hosts import agreeing, draws, memory, soak
 from tests.hosts.host import HOSTS, Host
 
 HOST = pytest.mark.parametrize("host", ["native", "node", "chromium"])
@@ -80,3 +80,10 @@ def test_memory_stays_flat(there: Host) -> None:
     samples = json.loads(answers(there)["memory"])
     assert memory.grown(samples) == [], json.dumps(samples[-1])
     assert samples[-1]["GPU"] >= samples[-1]["tensors"] > 0
+
+
+def test_memory_that_grows_is_found() -> None:
+    """A buffer of the smallest size lost in each step; none lost, but some more in use at once."""
+    steps = range(soak.STEPS_BETWEEN, agreeing.SOAKED + 1, soak.STEPS_BETWEEN)
+    assert memory.grown([{"GPU": 400_000 + 256 * step} for step in steps])
+    assert not memory.grown([{"GPU": 400_000 + 256 * (step > 150)} for step in steps])
