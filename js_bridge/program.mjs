@@ -263,6 +263,8 @@ export class Loaded {
   #isBound = false;
   /** @type {{ output: number, bytes: number } | null} what was read after the last run, and may be again */
   wanted = null;
+  /** @type {{ groups: GPUBindGroup[], source: Chunk, reading: import("./reader.mjs").Reading, commands: GPUCommandBuffer[] } | null} its next run, as it will probably be */
+  ahead = null;
 
   /**
    * @param {Host} host @param {Wire} wire @param {Pipelines} pipelines

@@ -25,8 +25,6 @@ export class Reader {
   #last = null;
   /** @type {{ source: Chunk, reading: Reading, program: Loaded } | null} on its way since the last run */
   #foreseen = null;
-  /** @type {{ source: Chunk, reading: Reading, program: Loaded, groups: GPUBindGroup[], commands: GPUCommandBuffer[] } | null} a run to come */
-  #ahead = null;
 
   /** @param {import("./program.mjs").Host} host */
   constructor(host) {
@@ -65,7 +63,7 @@ export class Reader {
     this.#mayFault ||= reading.withFault;
     program.wanted = null;
     this.#foreseen = null;
-    void reading.discard();
+    reading.giveBack();
   }
 
   /**
@@ -75,40 +73,35 @@ export class Reader {
   #encodeAhead(program) {
     const found = program.foretold();
     if (!found || !program.wanted) return;
-    this.#dropAhead();
+    this.drop(program);
     const { output, bytes } = program.wanted;
     const source = found.outputs[output];
     /** @type {Reading | null} */
     let reading = null;
     const commands = program.commands(found.groups, (encoder) => (reading = this.#encode(encoder, source, bytes, program.faults)));
-    if (reading) this.#ahead = { program, groups: found.groups, source, reading, commands };
+    if (reading) program.ahead = { groups: found.groups, source, reading, commands };
   }
 
   /** The commands of a run that were encoded ahead, in place of `foresee`. @param {Loaded} program @param {Chunk[]} outputs @param {GPUBindGroup[]} groups */
   adopt(program, outputs, groups) {
-    const ahead = this.#ahead;
-    const { wanted } = program;
-    if (ahead?.program !== program) return null;
+    const { ahead, wanted } = program;
+    if (!ahead) return null;
     const { reading, source } = ahead;
     const isRead = wanted?.bytes === reading.bytes && outputs[wanted.output] === source;
     if (!isRead || reading.withFault !== this.#mayFault || !same(ahead.groups, groups)) {
-      this.#dropAhead();
+      this.drop(program);
       return null;
     }
-    this.#ahead = null;
+    program.ahead = null;
     this.#mayFault = false;
     this.#foreseen = { source, reading, program };
     return ahead.commands;
   }
 
-  /** A Program goes. @param {Loaded} program */
+  /** What was encoded ahead of a Program is not to be run. @param {Loaded} program */
   drop(program) {
-    if (this.#ahead?.program === program) this.#dropAhead();
-  }
-
-  #dropAhead() {
-    void this.#ahead?.reading.discard();
-    this.#ahead = null;
+    program.ahead?.reading.giveBack();
+    program.ahead = null;
   }
 
   /**
@@ -174,7 +167,7 @@ export class Reading {
     try {
       await this.#arrived;
     } catch (error) {
-      this.#giveBack();
+      this.giveBack();
       throw as("device", error);
     }
     return this.take(use);
@@ -202,17 +195,12 @@ export class Reading {
     } catch (error) {
       throw as("device", error);
     } finally {
-      this.#giveBack();
+      this.giveBack();
     }
   }
 
-  /** Nobody wants it. */
-  async discard() {
-    await this.#arrived?.catch(() => null);
-    this.#giveBack();
-  }
-
-  #giveBack() {
+  /** Nobody wants it any more, be it on its way or not: after `unmap` the queue may write the buffer again. */
+  giveBack() {
     this.staging.buffer.unmap();
     this.reader.staging.give(this.staging);
   }

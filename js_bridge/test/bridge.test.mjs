@@ -135,6 +135,33 @@ for (const [name, work, bindings, parts] of /** @type {[string, number, string, 
   });
 }
 
+test("a loop that reads of two programs has both encoded ahead, and what does not fit is given back on the spot", async () => {
+  const bridge = await open();
+  bridge.load(1, program());
+  bridge.load(2, program({ kernels: [kernel("y[i] = x[i] + numbers.x;", "rwn")] }));
+  bridge.write(1, floats([1, 2, 3, 4]));
+  await Promise.all([bridge.prepared(1), bridge.prepared(2)]);
+  const adopt = bridge.reader.adopt.bind(bridge.reader);
+  let [bytes, adopted] = [0, 0];
+  bridge.reader.adopt = (...run) => {
+    const commands = adopt(...run);
+    adopted += Number(commands !== null);
+    return commands;
+  };
+  for (let step = 0; step < 60; step++) {
+    for (const [id, wanted] of [[1, step], [2, 1 + step]]) {
+      bridge.run(id, [1], [1 + id], words([step]));
+      if (step > 30) bridge.run(id, [1], [1 + id], words([step])); // and nobody reads the first
+      const found = bridge.readNow(1 + id, 16, asFloats);
+      assert.equal((found instanceof Promise ? await found : found)[0], wanted);
+    }
+    if (step === 10) bytes = bridge.counters.device_bytes;
+  }
+  assert.ok(adopted > 40);
+  assert.ok(bridge.counters.device_bytes <= bytes + 512);
+  bridge.close();
+});
+
 test("a value that was foreseen and not read is right when it is read later", async () => {
   const bridge = await open();
   bridge.write(1, floats([1, 2, 3, 4]));

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from wgpu import GPUBindGroup, GPUBuffer, GPUComputePipeline, GPUDevice
 
     from pywebgpu.devices.native import NativeDevice
+    from pywebgpu.devices.reader import Ahead
 
 SUBGROUP_LINE = "enable subgroups;\n"
 ALIGNED = 64  # words: where blocks of host numbers may begin
@@ -116,6 +117,7 @@ class Loaded:
             self.words += [*block, *[block[0]] * (-len(block) % 4)]
         self.wanted: tuple[int, int] | None = None  # the output that was read after the last run, and its bytes
         self.past: deque[Bound] = deque(maxlen=3)  # what the last runs bound
+        self.ahead: Ahead | None = None  # the next run, as it will probably be
         self._cuts: dict[int, int] = {}  # by the output that is wanted, after how many steps a run is cut
         self._bound: dict[int, int] = {}  # the handle that each buffer of an input or output had in the last run
         self._groups: list[Any] = [None] * len(program.steps)  # of each step, for those handles

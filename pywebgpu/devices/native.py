@@ -26,7 +26,7 @@ from pywebgpu.devices import features as adapter_features
 from pywebgpu.devices.base import GONE, RECOVER, Blocking, Buffer, check_room, check_supported
 from pywebgpu.devices.loaded import Loaded, Pipelines
 from pywebgpu.devices.pool import Chunk, Pool, Scratch
-from pywebgpu.devices.reader import FAULT_BYTES, Reader
+from pywebgpu.devices.reader import FAULT_BYTES, Ahead, Reader
 from pywebgpu.devices.timing import Stamps, Timing, Waiting
 from pywebgpu.devices.transcode import of_numbers
 from pywebgpu.dtypes import DType
@@ -274,15 +274,17 @@ class NativeDevice(Blocking):
 
     def unload(self, loaded: Loaded) -> None:
         """Takes back what a Program had, once nobody has it."""
-        self._unloaded(loaded.gpu, [*loaded.chunks.values()], loaded.uniform)
+        self._unloaded(loaded.gpu, [*loaded.chunks.values()], loaded.uniform, loaded.ahead)
 
-    def _unload(self, gpu: GPUDevice, chunks: list[Chunk], uniform: GPUBuffer | None) -> None:
+    def _unload(self, gpu: GPUDevice, chunks: list[Chunk], uniform: GPUBuffer | None, ahead: Ahead | None) -> None:
         if self._gone is not None or gpu is not self._gpu:
             return
         self._scratch.give(chunks)
         self.counters["scratch_bytes"] = self._scratch.nbytes
         if uniform is not None:
             self._destroy(uniform)
+        if ahead is not None:
+            self._reader.give_back(ahead.reading)
 
     def run(
         self, loaded: Loaded, inputs: Sequence[Buffer], numbers: Sequence[float], outputs: Sequence[Buffer | None]

@@ -55,7 +55,6 @@ class Reading:
 class Ahead:
     """Commands of a run that is still to come: they fit if it binds `groups`, and is read as the last one was."""
 
-    loaded: ref[Loaded]
     groups: list[Any]
     commands: list[Any]
     reading: Reading
@@ -73,7 +72,6 @@ class Reader:
         # The last run, and the buffers of its outputs. Its Program may go meanwhile, with its pipelines and scratch.
         self._last: tuple[ref[Loaded], list[Any]] | None = None
         self.may_fault = False  # a kernel may have left a fault that no read has told of
-        self._ahead: Ahead | None = None
 
     def foresee(self, loaded: Loaded, outputs: list[Any], encoder: GPUCommandEncoder) -> None:
         """Called in each run before its submit: adds what was read after this Program's last run."""
@@ -97,34 +95,39 @@ class Reader:
         commands: Callable[[Callable[[GPUCommandEncoder], None]], list[Any]],
     ) -> None:
         """Keeps a run that is encoded and not submitted, with the read that follows it."""
-        self._drop_ahead()
+        self.drop(loaded)
         assert loaded.wanted is not None
         at, nbytes = loaded.wanted
         before, self.may_fault = self.may_fault, loaded.faults
         found: list[Reading] = []
         made = commands(lambda encoder: found.append(self._encode(encoder, outputs[at], nbytes)))
         self.may_fault = before
-        self._ahead = Ahead(ref(loaded), groups, made, found[0])
+        loaded.ahead = Ahead(groups, made, found[0])
 
     def adopt(self, loaded: Loaded, groups: list[Any], outputs: list[Any]) -> Any:
         """The commands of a run that were encoded ahead, in place of `foresee`; None where there are none."""
-        ahead = self._ahead
-        if ahead is None or ahead.loaded() is not loaded:
+        ahead = loaded.ahead
+        if ahead is None:
             return None
         self.forget()
         reading, wanted = ahead.reading, loaded.wanted
         is_read = wanted is not None and (outputs[wanted[0]], wanted[1]) == (reading.handle, reading.nbytes)
         if not is_read or ahead.groups != groups or reading.with_fault != self.may_fault:
-            self._drop_ahead()
+            self.drop(loaded)
             return None
-        self._ahead, self._foreseen, self.may_fault = None, reading, False
+        loaded.ahead, self._foreseen, self.may_fault = None, reading, False
         self._last, reading.loaded = (ref(loaded), outputs), loaded
         return ahead.commands
 
-    def _drop_ahead(self) -> None:
-        if self._ahead is not None:
-            self._staging.give(self._ahead.reading.staging, self._ahead.reading.total)
-            self._ahead = None
+    def drop(self, loaded: Loaded) -> None:
+        """What was encoded ahead of a Program is not to be run."""
+        if loaded.ahead is not None:
+            self.give_back(loaded.ahead.reading)
+            loaded.ahead = None
+
+    def give_back(self, reading: Reading) -> None:
+        """Nobody waits for it, or it has arrived."""
+        self._staging.give(reading.staging, reading.total)
 
     def forget(self, handle: Handle = None) -> None:
         """Nobody read what was foreseen, or that buffer is written: it is not foreseen again."""
@@ -133,7 +136,7 @@ class Reader:
             assert foreseen.loaded is not None
             foreseen.loaded.wanted, self._foreseen = None, None
             self.may_fault |= foreseen.with_fault
-            self._staging.give(foreseen.staging, foreseen.total)
+            self.give_back(foreseen)
 
     def begin(self, handle: Handle, nbytes: int) -> Reading | None:
         """Starts to read a buffer's first bytes, or finds them on their way. None where there is nothing to read."""
@@ -162,7 +165,7 @@ class Reader:
         assert reading.arriving is not None
         raw = reading.arriving.take()
         self._counters["ffi_calls"] += 4
-        self._staging.give(reading.staging, reading.total)
+        self.give_back(reading)
         if reading.with_fault:
             self._check_fault(raw[reading.nbytes :])
         return raw[: reading.nbytes]

@@ -529,6 +529,34 @@ def test_a_run_that_was_encoded_ahead_counts_only_if_it_fits(monkeypatch: pytest
 
 
 @needs_webgpu
+def test_a_loop_that_reads_two_values_has_both_runs_encoded_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
+    reader = importlib.import_module("pywebgpu.devices.reader")
+    device: Any = devices.open_device("webgpu")
+    found: list[bool] = []
+    adopt = reader.Reader.adopt
+
+    def noted(self: Any, *run: Any) -> Any:
+        commands = adopt(self, *run)
+        found.append(commands is not None)
+        return commands
+
+    monkeypatch.setattr(reader.Reader, "adopt", noted)
+    weight = torch.ones(8, device="webgpu")
+    double, count = torch.compile(lambda: weight.mul_(2.0).sum()), torch.compile(lambda: weight.add_(1.0).max())
+    largest = 1.0
+    for _ in range(20):
+        assert double().item() == 16 * largest
+        assert count().item() == 2 * largest + 1
+        largest = 2 * largest + 1
+    assert found.count(True) >= 20
+    waiting = device._staging.waiting_bytes
+    program_cache.clear()
+    del double, count
+    gc.collect()
+    assert device._staging.waiting_bytes > waiting, "what was ahead goes with its Program"
+
+
+@needs_webgpu
 def test_a_run_is_in_two_parts_where_much_is_left_to_do_after_what_is_read(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
