@@ -28,6 +28,7 @@ from pywebgpu import special as special
 from pywebgpu import utils as utils
 from pywebgpu import version as version
 from pywebgpu import webgpu as webgpu
+from pywebgpu.accelerator import get_device_module as get_device_module
 from pywebgpu.amp import GradScaler as GradScaler
 from pywebgpu.amp.autocast_mode import autocast as autocast
 from pywebgpu.amp.autocast_mode import clear_autocast_cache as clear_autocast_cache
@@ -91,6 +92,7 @@ from pywebgpu.lu_factors import geqrf as geqrf
 from pywebgpu.lu_factors import lu as lu
 from pywebgpu.lu_factors import lu_solve as lu_solve
 from pywebgpu.lu_factors import lu_unpack as lu_unpack
+from pywebgpu.lu_factors import orgqr as orgqr
 from pywebgpu.lu_factors import ormqr as ormqr
 from pywebgpu.lu_factors import pca_lowrank as pca_lowrank
 from pywebgpu.lu_factors import svd_lowrank as svd_lowrank
@@ -146,6 +148,13 @@ from pywebgpu.operators import _native_batch_norm_legit as _native_batch_norm_le
 from pywebgpu.operators import _segment_reduce as _segment_reduce
 from pywebgpu.operators import _unsafe_masked_index as _unsafe_masked_index
 from pywebgpu.operators import _unsafe_masked_index_put_accumulate as _unsafe_masked_index_put_accumulate
+from pywebgpu.operators import alpha_dropout_ as alpha_dropout_
+from pywebgpu.operators import dropout_ as dropout_
+from pywebgpu.operators import feature_alpha_dropout_ as feature_alpha_dropout_
+from pywebgpu.operators import feature_dropout as feature_dropout
+from pywebgpu.operators import feature_dropout_ as feature_dropout_
+from pywebgpu.operators import frobenius_norm as frobenius_norm
+from pywebgpu.operators import get_device as get_device
 from pywebgpu.operators import grid_sampler as grid_sampler
 from pywebgpu.operators import grid_sampler_2d as grid_sampler_2d
 from pywebgpu.operators import grid_sampler_3d as grid_sampler_3d
@@ -153,7 +162,9 @@ from pywebgpu.operators import native_batch_norm as native_batch_norm
 from pywebgpu.operators import native_dropout as native_dropout
 from pywebgpu.operators import native_group_norm as native_group_norm
 from pywebgpu.operators import native_layer_norm as native_layer_norm
+from pywebgpu.operators import nuclear_norm as nuclear_norm
 from pywebgpu.operators import segment_reduce as segment_reduce
+from pywebgpu.operators import slice_copy as slice_copy
 from pywebgpu.signal.windows import kaiser_window as kaiser_window
 from pywebgpu.sparse import sparse_coo_tensor as sparse_coo_tensor
 from pywebgpu.sparse import spmm as spmm
@@ -194,6 +205,8 @@ from pywebgpu.tensor.copies import unsafe_chunk as unsafe_chunk
 from pywebgpu.tensor.copies import unsafe_split as unsafe_split
 from pywebgpu.tensor.copies import unsafe_split_with_sizes as unsafe_split_with_sizes
 from pywebgpu.tensor.copies import unsqueeze_copy as unsqueeze_copy
+from pywebgpu.tensor.copies import view_as_complex_copy as view_as_complex_copy
+from pywebgpu.tensor.copies import view_as_real_copy as view_as_real_copy
 from pywebgpu.tensor.copies import view_copy as view_copy
 from pywebgpu.tensor.create import arange as arange
 from pywebgpu.tensor.create import as_tensor as as_tensor

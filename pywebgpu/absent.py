@@ -8,7 +8,6 @@ from typing import Any
 
 NAMES: dict[str, tuple[tuple[str, str], ...]] = {
     "": (
-        ("use torch.nn.functional.dropout and feature_alpha_dropout", "dropout_ feature_dropout"),
         (
             "it is a part of TorchScript and of PyTorch's own dispatch: graphs are made by recording",
             "AVG AggregationType AliasDb AnyType Argument ArgumentSpec AwaitType BenchmarkConfig "
@@ -31,12 +30,9 @@ NAMES: dict[str, tuple[tuple[str, str], ...]] = {
         ),
         (
             "memory is that of untyped_storage(): a tensor is lazy, and its values move",
-            "BFloat16Storage BoolStorage ByteStorage CharStorage DoubleStorage FloatStorage HalfStorage "
-            "IntStorage LongStorage ShortStorage Storage TypedStorage UntypedStorage",
-        ),
-        (
-            "complex numbers are not here: keep two real tensors",
-            "ComplexDoubleStorage ComplexFloatStorage view_as_complex_copy view_as_real_copy",
+            "BFloat16Storage BoolStorage ByteStorage CharStorage ComplexDoubleStorage "
+            "ComplexFloatStorage DoubleStorage FloatStorage HalfStorage IntStorage "
+            "LongStorage ShortStorage Storage TypedStorage UntypedStorage",
         ),
         (
             "models are not quantised here",
@@ -54,9 +50,7 @@ NAMES: dict[str, tuple[tuple[str, str], ...]] = {
         ),
         (
             "it is not written yet: torch.autograd.Function can add it",
-            "StorageBase alpha_dropout_ dropout_ feature_alpha_dropout_ feature_dropout feature_dropout_ frexp "
-            "frobenius_norm from_file gcd gcd_ get_device get_device_module gradient histogram "
-            "histogramdd jagged layout lcm lcm_ memory_format nextafter nonzero_static nuclear_norm slice_inverse",
+            "StorageBase from_file jagged layout memory_format slice_inverse",
         ),
         (
             "shapes are plain numbers here",
@@ -99,16 +93,11 @@ NAMES: dict[str, tuple[tuple[str, str], ...]] = {
         ),
         (
             "use torch.linalg: solve, lstsq, qr, svd, eigh, cholesky",
-            "eig geqrf lobpcg lstsq lu lu_solve lu_unpack matrix_rank orgqr ormqr pca_lowrank solve svd_lowrank "
-            "triangular_solve",
+            "eig lobpcg lstsq matrix_rank solve",
         ),
         (
             "there is one process and one device",
             "is_distributed",
-        ),
-        (
-            "views are aliases until they are written: use the name without _copy, and .clone()",
-            "slice_copy",
         ),
     ),
     "nn": (
@@ -222,10 +211,6 @@ NAMES: dict[str, tuple[tuple[str, str], ...]] = {
             "it is an internal of PyTorch's",
             "common_notes",
         ),
-        (
-            "use torch.linalg: solve, lstsq, qr, svd, eigh, cholesky",
-            "householder_product lu lu_factor lu_factor_ex lu_solve",
-        ),
     ),
     "func": (
         (
@@ -242,22 +227,24 @@ NAMES: dict[str, tuple[tuple[str, str], ...]] = {
     "cuda": (
         (
             "the device is webgpu: use torch.webgpu, torch.memory and torch.profiler",
-            "BFloat16Storage BFloat16Tensor BoolStorage BoolTensor ByteStorage ByteTensor CUDAGraph "
-            "CUDAPluggableAllocator CharStorage CharTensor ComplexDoubleStorage ComplexFloatStorage CudaError "
-            "DeferredCudaCallError DoubleStorage DoubleTensor ExternalStream FloatStorage FloatTensor "
-            "GreenContext HalfStorage HalfTensor IntStorage IntTensor LongStorage LongTensor MemPool ShortStorage "
-            "ShortTensor StreamContext caching_allocator_alloc caching_allocator_delete "
-            "caching_allocator_disabled caching_allocator_enable can_device_access_peer change_current_allocator "
-            "check_error clock_rate cudaStatus cudart current_blas_handle current_solver_handle "
-            "default_generators device_memory_used device_of get_allocator_backend get_arch_list "
-            "get_gencode_flags get_per_process_memory_fraction get_rng_state get_rng_state_all "
-            "get_stream_from_external get_sync_debug_mode graph graph_pool_handle host_memory_stats "
-            "host_memory_stats_as_nested_dict initial_seed is_current_stream_capturing is_tf32_supported "
-            "list_gpu_processes make_graphed_callables max_memory_cached mem_get_info memory_cached "
-            "memory_snapshot memory_stats memory_stats_as_nested_dict memory_summary memory_usage power_draw "
-            "reset_accumulated_host_memory_stats reset_accumulated_memory_stats reset_max_memory_cached "
-            "reset_peak_host_memory_stats seed seed_all set_per_process_memory_fraction set_rng_state "
-            "set_rng_state_all set_stream set_sync_debug_mode temperature use_mem_pool utilization",
+            "BFloat16Storage BoolStorage ByteStorage CUDAGraph CUDAPluggableAllocator "
+            "CharStorage ComplexDoubleStorage ComplexFloatStorage CudaError "
+            "DeferredCudaCallError DoubleStorage ExternalStream FloatStorage "
+            "GreenContext HalfStorage IntStorage LongStorage MemPool ShortStorage "
+            "StreamContext caching_allocator_alloc caching_allocator_delete "
+            "caching_allocator_disabled caching_allocator_enable "
+            "can_device_access_peer change_current_allocator check_error clock_rate "
+            "cudaStatus cudart current_blas_handle current_solver_handle "
+            "default_generators device_memory_used device_of get_allocator_backend "
+            "get_arch_list get_gencode_flags get_per_process_memory_fraction "
+            "get_stream_from_external get_sync_debug_mode graph graph_pool_handle "
+            "host_memory_stats host_memory_stats_as_nested_dict "
+            "is_current_stream_capturing is_tf32_supported list_gpu_processes "
+            "make_graphed_callables memory_snapshot memory_stats_as_nested_dict "
+            "memory_usage power_draw reset_accumulated_host_memory_stats "
+            "reset_accumulated_memory_stats reset_max_memory_cached "
+            "reset_peak_host_memory_stats set_per_process_memory_fraction set_stream "
+            "set_sync_debug_mode temperature use_mem_pool utilization",
         ),
     ),
     "random": (
@@ -309,9 +296,9 @@ NAMES: dict[str, tuple[tuple[str, str], ...]] = {
     "Tensor": (
         (
             "it is not written yet: torch.autograd.Function can add it",
-            "as_subclass const_data_ptr dim_order frexp gcd gcd_ grad_dtype histogram index "
-            "ipu lcm lcm_ map2_ module_load mtia name nextafter nextafter_ nonzero_static record_stream "
-            "reinforce resize resize_as slice_inverse to_padded_tensor unsafe_split_with_sizes volatile xpu",
+            "const_data_ptr grad_dtype index ipu map2_ "
+            "module_load mtia name reinforce resize resize_as "
+            "slice_inverse to_padded_tensor volatile xpu",
         ),
         (
             "sparse tensors are coordinates (torch.sparse_coo_tensor) or rows (torch.sparse_csr_tensor) here",
@@ -325,7 +312,7 @@ NAMES: dict[str, tuple[tuple[str, str], ...]] = {
         ),
         (
             "use torch.linalg: solve, lstsq, qr, svd, eigh, cholesky",
-            "eig geqrf lstsq lu lu_solve orgqr ormqr solve triangular_solve",
+            "eig lstsq solve",
         ),
         (
             "there is one process and one device",

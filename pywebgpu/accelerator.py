@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from pywebgpu import devices, lazy, webgpu
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from pywebgpu.tensor.factory_options import DeviceLike
 
 
@@ -24,6 +27,14 @@ def is_available() -> bool:
 def current_accelerator(check_available: bool = False) -> devices.device | None:
     """Device webgpu, or None where it is not what tensors are made on."""
     return devices.device(NAME if NAME in devices.adopted else "webgpu") if is_available() else None
+
+
+def get_device_module(device: DeviceLike = None) -> ModuleType:
+    """torch.webgpu, torch.cuda or torch.cpu, by a device; of the current accelerator, or cpu, if None."""
+    found = current_accelerator() if device is None else devices.device(device)
+    kind = "cpu" if found is None else found.type
+    found_module: ModuleType = getattr(import_module("pywebgpu"), kind)
+    return found_module
 
 
 def device_count() -> int:

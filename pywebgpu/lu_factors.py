@@ -217,6 +217,9 @@ def householder_product(A: Tensor, tau: Tensor) -> Tensor:
     return _reflected(A, tau, one.expand(*A.shape[:-2], *one.shape), transpose=False)
 
 
+orgqr = householder_product
+
+
 # Few of the singular values
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from math import ceil, prod
 from typing import Any
 
-from pywebgpu import dtypes
+from pywebgpu import dtypes, linalg
 from pywebgpu.nn import functional
 from pywebgpu.nn.functional import filters
 from pywebgpu.tensor import create, functions, random
@@ -22,6 +22,54 @@ def slice_(input: Tensor, dim: int = 0, start: int | None = None, end: int | Non
     """input[start:end:step] along an axis."""
     found: Tensor = input.movedim(dim, 0)[start:end:step].movedim(0, dim)
     return found
+
+
+def slice_copy(input: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Tensor:
+    """As slice_, with memory of its own."""
+    return slice_(input, dim, start, end, step).clone()
+
+
+def get_device(input: Tensor) -> int:
+    """The number of a tensor's device; -1 of cpu."""
+    return input.get_device()
+
+
+# Norms and dropout under older names
+
+
+def frobenius_norm(input: Tensor, dim: int | Sequence[int] = (), keepdim: bool = False) -> Tensor:
+    """The root of the sum of squares over one or two axes; over none, of all elements."""
+    return linalg.vector_norm(input, 2, dim or None, keepdim)
+
+
+def nuclear_norm(input: Tensor, dim: Sequence[int] = (-2, -1), keepdim: bool = False) -> Tensor:
+    """The sum of the singular values of matrices, which lie along two axes."""
+    return linalg.matrix_norm(input, "nuc", tuple(dim), keepdim)
+
+
+def dropout_(input: Tensor, p: float, train: bool) -> Tensor:
+    """dropout in place."""
+    return functional.dropout(input, p, train, inplace=True)
+
+
+def alpha_dropout_(input: Tensor, p: float, train: bool) -> Tensor:
+    """alpha_dropout in place."""
+    return functional.alpha_dropout(input, p, train, inplace=True)
+
+
+def feature_alpha_dropout_(input: Tensor, p: float, train: bool) -> Tensor:
+    """alpha_dropout of whole channels, in place."""
+    return functional.feature_alpha_dropout(input, p, train, inplace=True)
+
+
+def feature_dropout(input: Tensor, p: float, train: bool) -> Tensor:
+    """dropout of whole channels of (n, c, ...)."""
+    return functional.dropout3d(input.reshape(*input.shape[:2], -1, 1, 1), p, train).reshape(input.shape)
+
+
+def feature_dropout_(input: Tensor, p: float, train: bool) -> Tensor:
+    """feature_dropout in place."""
+    return input.copy_(feature_dropout(input, p, train))
 
 
 # Normalization

@@ -115,9 +115,8 @@ def _constants(program: Program, steps: list[HostCall]) -> dict[int, Any]:
     found = {}
     for step in steps:
         spec = program.slots[step.slots[-1]].spec
-        is_small = (
-            step.op in (pointwise.const, pointwise.iota) or _bytes(spec) < LARGE
-        )  # These two keep one axis at most.
+        is_axis = step.op in (pointwise.const, pointwise.iota)  # Of these one axis is kept, at most.
+        is_small = is_axis or _bytes(spec) < LARGE
         if isinstance(step.op, Generator) and len(step.slots) == 1 and is_small:
             found[step.slots[-1]] = _function(step, (), spec, None)()
     return found

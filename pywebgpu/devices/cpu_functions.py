@@ -359,8 +359,8 @@ def _cat(attrs: dict[str, Any], reads: Sequence[Spec], spec: Spec, room: Functio
     return lambda *parts: concatenate(parts, axis)
 
 
+# Ops that look at their numbers in Python.
 AS_NUMBERS: frozenset[Any] = frozenset({indexing.offset_slice, indexing.stacked_slices, random.bits})
-# ^ ops that look at their numbers in Python
 
 _MAKERS: dict[Any, Callable[..., Function | None]] = {
     movement.reshape: _reshape,

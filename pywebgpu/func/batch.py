@@ -184,9 +184,7 @@ def _stand_in(leaf: Tensor) -> Node:
 
 def _draws(begun: generator.State, ended: generator.State) -> Callable[[Node], bool]:
     """Which random words were drawn from one state of the default generator to another."""
-    if (
-        begun.words is ended.words and begun.draws is ended.draws
-    ):  # None were; while a step is captured they are no int.
+    if begun.words is ended.words and begun.draws is ended.draws:  # While a step is captured they are no int.
         return _never
     if begun.words is not ended.words or type(begun.draws) is not int:
         raise batching.NoBatchError("vmap: a seed was set, or the step is captured")

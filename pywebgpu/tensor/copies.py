@@ -1,14 +1,16 @@
-"""torch's names that end in _copy: what a view shows, as new memory; and tensors made with strides."""
+"""torch's names that end in _copy: what a view shows, as new memory; and tensors with strides, or of another class."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from pywebgpu.errors import RangeError, ShapeError
-from pywebgpu.tensor import create, functions
+from pywebgpu.tensor import complex_numbers, create, functions
 from pywebgpu.tensor.tensor import Tensor
+
+_S = TypeVar("_S", bound=Tensor)
 
 
 def _copying(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
@@ -37,6 +39,8 @@ t_copy, transpose_copy = _copying("t", Tensor.t), _copying("transpose", Tensor.t
 unbind_copy, unfold_copy = _copying("unbind", Tensor.unbind), _copying("unfold", Tensor.unfold)
 unsqueeze_copy, view_copy = _copying("unsqueeze", Tensor.unsqueeze), _copying("view", Tensor.view)
 split_with_sizes_copy = _copying("split_with_sizes", Tensor.split_with_sizes)
+view_as_real_copy = _copying("view_as_real", complex_numbers.view_as_real)
+view_as_complex_copy = _copying("view_as_complex", complex_numbers.view_as_complex)
 
 
 def _unsafe(method: Callable[..., tuple[Tensor, ...]]) -> Callable[..., tuple[Tensor, ...]]:
@@ -53,6 +57,26 @@ def _unsafe(method: Callable[..., tuple[Tensor, ...]]) -> Callable[..., tuple[Te
 unsafe_chunk, unsafe_split, unsafe_split_with_sizes = (
     _unsafe(Tensor.chunk), _unsafe(Tensor.split), _unsafe(Tensor.split_with_sizes)
 )  # fmt: skip
+
+
+def as_subclass(self: Tensor, cls: type[_S]) -> _S:
+    """The same memory and history, as a tensor of a subclass of Tensor."""
+    if not (isinstance(cls, type) and issubclass(cls, Tensor)):
+        known = "Creating a Tensor subclass from a class that does not inherit from Tensor is not possible."
+        raise TypeError(f"{known} Make sure your class inherits from Tensor.")
+    found: Any = _alias(self)
+    found.__class__ = cls
+    return found  # type: ignore[no-any-return]
+
+
+def dim_order(self: Tensor) -> tuple[int, ...]:
+    """The axes, the one with the largest stride first."""
+    strides = self.stride()
+    return tuple(sorted(range(self.ndim), key=lambda axis: -strides[axis]))
+
+
+def record_stream(self: Tensor, stream: object) -> None:
+    """Nothing is to do: a device has one queue, and uses memory again in its order."""
 
 
 def strided(self: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None) -> Tensor:

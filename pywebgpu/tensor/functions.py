@@ -29,14 +29,15 @@ if TYPE_CHECKING:
 # Methods that torch has on tensors only.
 METHODS = {
     "apply_", "map_", "to_sparse_csr", "crow_indices", "col_indices",
-    "geqrf", "lu", "lu_solve", "ormqr", "triangular_solve",
+    "geqrf", "lu", "lu_solve", "orgqr", "ormqr", "triangular_solve",
     "frexp", "hash_tensor", "nextafter", "nextafter_", "histogram", "nonzero_static",
     "cholesky", "qr", "svd", "cholesky_inverse", "cholesky_solve", "prelu", "hardshrink",
     "to_sparse", "to_sparse_coo", "to_dense", "coalesce", "indices", "values", "is_coalesced", "sparse_dim",
     "dense_dim",
     "corrcoef", "cov", "det", "digamma", "inverse", "lgamma", "logdet", "matrix_exp", "mvlgamma", "pinverse",
     "polygamma", "polygamma_", "renorm", "mvlgamma_", "slogdet", "as_strided_scatter", "narrow_copy",
-    "new_empty_strided", "unsafe_chunk", "unsafe_split", "digamma_", "lgamma_", "renorm_", "sgn_", "backward",
+    "new_empty_strided", "unsafe_chunk", "unsafe_split", "unsafe_split_with_sizes", "as_subclass", "dim_order",
+    "record_stream", "digamma_", "lgamma_", "renorm_", "sgn_", "backward",
     "bfloat16", "bool", "byte", "cat", "cdouble", "cfloat", "chalf", "char", "contiguous", "copy_", "cpu", "cuda",
     "data", "data_ptr", "device", "dim", "double", "dtype", "element_size", "expand", "expand_as", "expit", "float",
     "get_device", "grad", "grad_fn", "H", "half", "int", "is_contiguous", "is_cpu", "is_cuda", "is_inference",

@@ -135,8 +135,8 @@ class Tensor(GatherScatterMethods, SortingMethods, RandomMethods):
         later("pywebgpu.tensor.numeric", name)
         for name in ("lgamma", "digamma", "renorm", "cov", "corrcoef", "mvlgamma")
     )
-    geqrf, lu, lu_solve, ormqr, triangular_solve = (
-        later("pywebgpu.lu_factors", name) for name in ("geqrf", "lu", "lu_solve", "ormqr", "triangular_solve")
+    geqrf, lu, lu_solve, orgqr, ormqr, triangular_solve = (
+        later("pywebgpu.lu_factors", name) for name in ("geqrf", "lu", "lu_solve", "orgqr", "ormqr", "triangular_solve")
     )
     gcd, lcm = (later("pywebgpu.tensor.bits", name) for name in ("gcd", "lcm"))
     gcd_, lcm_ = (later("pywebgpu.tensor.bits", name, in_place=True) for name in ("gcd", "lcm"))
@@ -150,9 +150,15 @@ class Tensor(GatherScatterMethods, SortingMethods, RandomMethods):
     conj_physical_, sgn_ = (later(_COMPLEX, name, in_place=True) for name in ("conj_physical", "sgn"))
     real, imag = _part("real"), _part("imag")
     istft, stft = (later("pywebgpu.signal.frames", name) for name in ("istft", "stft"))
-    as_strided_scatter, new_empty_strided, unsafe_chunk, unsafe_split, narrow_copy = (
+    as_strided_scatter, new_empty_strided, unsafe_chunk, unsafe_split, unsafe_split_with_sizes, narrow_copy = (
         later("pywebgpu.tensor.copies", name)
-        for name in ("as_strided_scatter", "new_empty_strided", "unsafe_chunk", "unsafe_split", "narrow_copy")
+        for name in (
+            "as_strided_scatter", "new_empty_strided", "unsafe_chunk", "unsafe_split", "unsafe_split_with_sizes",
+            "narrow_copy",
+        )
+    )  # fmt: skip
+    as_subclass, dim_order, record_stream = (
+        later("pywebgpu.tensor.copies", name) for name in ("as_subclass", "dim_order", "record_stream")
     )
     det, inverse, logdet, slogdet, matrix_exp, pinverse = (
         later("pywebgpu.linalg", name) for name in ("det", "inverse", "logdet", "slogdet", "matrix_exp", "pinverse")

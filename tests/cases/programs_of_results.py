@@ -122,3 +122,23 @@ def elements_are_computed_in_python(torch, x, say):
     a = x(2, 3).cpu()
     say(a.apply_(lambda v: v * 2), a.map_(x(3).cpu(), lambda p, q: p - q), a)
     attempt(say, lambda: x(2).cpu().requires_grad_().apply_(lambda v: v))
+
+
+@program
+def rare_names_give_what_torch_gives(torch, x, say):
+    a, kind = x(2, 3, 4), type("Kind", (torch.Tensor,), {})
+    say(a.dim_order(), a.permute(2, 0, 1).dim_order(), torch.get_device(a))
+    made = (a.requires_grad_() * 2).as_subclass(kind)
+    say(type(made).__name__, made.requires_grad, isinstance(made, torch.Tensor))
+    attempt(say, lambda: a.as_subclass(int))
+    b = a.detach()
+    copies = torch.slice_copy(b, 1, 0, 3, 2), torch.view_as_complex_copy(b[..., :2].contiguous())
+    say(*copies, torch.view_as_real_copy(copies[1]), *(c.data_ptr() == b.data_ptr() for c in copies))
+    say(*b.unsafe_split_with_sizes((1, 2), 1))
+    m = x(4, 3) + torch.eye(4, 3)
+    reflections, scales = torch.geqrf(m)
+    say(torch.orgqr(reflections, scales), torch.nuclear_norm(m), torch.frobenius_norm(m, [0, 1]))
+    for drop in (torch.dropout_, torch.alpha_dropout_, torch.feature_alpha_dropout_, torch.feature_dropout_):
+        say(drop(torch.ones(2, 3), 0.0, True), drop(torch.ones(2, 3), 0.5, False))
+    lost = torch.feature_dropout(torch.ones(8, 4, 5), 0.5, True)
+    say((lost == lost[..., :1]).all(), lost.max())

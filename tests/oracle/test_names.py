@@ -24,6 +24,12 @@ def test_refusals_say_why(path: str) -> None:
                 absent.find(path, name)(3)
 
 
+@pytest.mark.parametrize("path", absent.NAMES)
+def test_what_is_here_is_not_listed_as_absent(path: str) -> None:
+    listed = {name for _, found in absent.NAMES[path] for name in found.split()}
+    assert listed.isdisjoint(TABLE[path].here)
+
+
 def test_the_list_of_the_documentation_is_that_of_the_installed_version() -> None:
     assert names.WRITTEN.read_text(encoding="utf-8") == names.text(), "run: python -m tests names --write"
 
