@@ -304,6 +304,15 @@ def test_sums_of_columns_that_leave_a_device_idle_share_a_kernel() -> None:
     assert dispatches(first, (y * first.sin().sum()).sum(0)) == 3, "the one waits for the other"
 
 
+def test_tiny_rows_that_have_nothing_in_common_share_a_kernel() -> None:
+    x, y = leaf(31, 29), leaf(31, 29)
+    assert dispatches(x.sum(1), y.amax(1)) == 1
+    assert dispatches(x.sum(1), y.sum(1), limits=replace(DEFAULT, emulated=True)) == 2
+    assert dispatches(x.sum(1), leaf(29, 31).sum(1)) == 2, "their rows differ"
+    assert dispatches(x.sum(1), (y * x.sum(1, keepdim=True).sin()).sum(1)) == 1
+    assert dispatches(leaf(512, 768).sum(1), leaf(512, 768).sum(1)) == 2, "each keeps a device busy"
+
+
 def test_mixed_shapes_broadcast_in_one() -> None:
     assert dispatches((leaf(3, 1, 5) + leaf(4, 1)) * leaf(5) + 1) == 1
 

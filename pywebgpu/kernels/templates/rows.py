@@ -31,6 +31,7 @@ FEW = 32  # invocations that keep a CPU's cores busy: where there are as many ro
 SHARE = 64  # columns, at least, for each of several that share a row there
 MANY, SPREAD = 256, 4096  # sums of columns, which are as many rows: a device's cores get a few workgroups each, or none
 LONG = 2048  # elements of such a sum, at most: more of them take longer than a dispatch does
+TINY = 1 << 12  # elements of all rows, however they lie: a few workgroups add them up in less than a dispatch takes
 WIDE = 16  # invocations of a subgroup that are worth to shuffle
 SUBGROUP_OF = {"nvidia": 32}
 PARTS = 16  # subgroups that share a row, at most
@@ -108,7 +109,8 @@ class RowsTemplate(Template):
     def is_small(self, work: Computation, escapes: Callable[[Node], bool], target: Target) -> bool:
         space = work.domain.space
         assert space is not None
-        if target.limits.emulated or is_along(space) or not MANY <= space.rows <= SPREAD or space.columns > LONG:
+        are_sums = not is_along(space) and MANY <= space.rows <= SPREAD and space.columns <= LONG
+        if target.limits.emulated or not (are_sums or space.rows * space.columns <= TINY):
             return False
         return not any(work.domain.levels[id(node)] == FULL and escapes(node) for node in work.nodes)
 
