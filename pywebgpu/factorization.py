@@ -5,6 +5,7 @@ A GPU waits for each of them: values are read, factored, and uploaded again. In 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +33,7 @@ class _LinAlgError(RuntimeError):
 
 
 LinAlgError = _LinAlgError  # PyTorch's name of the class, and of what users catch
+_IN_PYODIDE = sys.platform == "emscripten"
 
 
 def require(name: str, A: Tensor, *, square: bool = False) -> None:
@@ -62,6 +64,9 @@ def host(name: str, compute: Callable[..., Any], *tensors: Tensor) -> tuple[Tens
     except np.linalg.LinAlgError as error:
         raise _LinAlgError(f"{name}: {error}") from None
     parts = found if isinstance(found, tuple | list) else (found,)
+    if _IN_PYODIDE and any(np.isnan(part).any() for part in parts) and not any(np.isnan(one).any() for one in arrays):
+        # NumPy learns of it by a flag of the processor, which WebAssembly has not, and gives NaN there.
+        raise _LinAlgError(f"{name}: a matrix is singular, or not positive definite, or has no such factors")
     names = ("float64", "complex128") if dtypes.float64 in (first.dtype, first.dtype.part) else ("float32", "complex64")
     made = [np.array(part, dtype=names[np.iscomplexobj(part)]) for part in parts]
     return tuple([create.tensor(part, device=first.device) for part in made])

@@ -50,6 +50,20 @@ nn.Linear  # Its files are imported before the device is known.
   assert.match(said[2], /default device: not known yet/);
 });
 
+test("a chain of thousands of ops of a device that cannot compute ends in words, and not with the stack", async () => {
+  const said = await run(`
+x = torch.ones(2, device="cpu", requires_grad=True)
+for _ in range(2000):
+    x = x * 0.999 + 0.0001
+try:
+    x.tolist()
+    said = ""
+except DeviceError as error:
+    said = str(error)
+said`);
+  assert.match(said, /device cpu computes with NumPy, which is not installed/);
+});
+
 test("after init tensors live on webgpu, and reading names the awaitable forms", async () => {
   const said = await run(`
 await torch.webgpu.init()

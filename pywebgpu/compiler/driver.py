@@ -303,6 +303,7 @@ def _host_program(roots: tuple[Node, ...], written: Written, kept: list[list[Nod
     roots, order = _expanded(roots, order, None, kept)
     roots = simplify.simplify(roots, order)
     order = toposort(roots)
+    kept.append(order)
     if any(node.spec.dtype.part is not None for node in order):
         import_module("pywebgpu.compiler.passes.split_complex").check_complex(order)
     inner = [node for node in order if node.buffer is None]

@@ -19,7 +19,7 @@ from pywebgpu.compiler.program import HostCall, Program
 from pywebgpu.devices import cpu_functions, cpu_views
 from pywebgpu.devices.cpu_memory import LARGE, Memory
 from pywebgpu.ir.graph import Composite, Custom, Fused, Generator, Leaf, Movement, Op, Output, Pointwise, Spec, is_view
-from pywebgpu.ops import movement, pointwise, reduction, special
+from pywebgpu.ops import indexing, movement, pointwise, reduction, special
 from pywebgpu.shapes import Shape
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 HOT = 6  # runs after which a Program becomes one Python function: to make that takes as long as dozens of runs
 
 Function = Callable[..., Any]
+POSITIONS = (indexing.argsort, reduction.argmax, reduction.argmin)
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,6 +287,8 @@ def _function(step: HostCall, reads: Sequence[Spec], spec: Spec, room: Function 
     round_, reference = special.ROUNDED.get(spec.dtype), op.reference
     if round_ is None and any(read.dtype is dtypes.complex32 for read in reads):
         round_ = _halved if spec.dtype is dtypes.float16 else None
+    if op in POSITIONS:
+        round_ = _counted
     if isinstance(reference, str):
         function = _ufunc(op, reference, spec)
         if room is not None:
@@ -293,7 +296,7 @@ def _function(step: HostCall, reads: Sequence[Spec], spec: Spec, room: Function 
         return function if round_ is None else _rounded(function, round_)
     direct = cpu_functions.chosen(op, attrs, reads, spec, room)
     if direct is not None:
-        return direct
+        return _rounded(direct, round_) if round_ is _counted else direct
     if isinstance(op, Generator):
         attrs["spec"] = spec
     bound = partial(reference, np, **attrs)
@@ -313,6 +316,11 @@ def _ufunc(op: Op, name: str, spec: Spec) -> Function:
 
 def _rounded(function: Function, round_: Function) -> Function:
     return lambda *arrays, out=None: round_(np, function(*arrays))
+
+
+def _counted(xp: object, x: NDArray[Any]) -> NDArray[Any]:
+    """Positions, which NumPy counts in 32 bits where memory has no more, as in WebAssembly."""
+    return x.astype("int64", copy=False)
 
 
 def _halved(xp: object, x: NDArray[Any]) -> NDArray[Any]:

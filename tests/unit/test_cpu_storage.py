@@ -1,10 +1,14 @@
-"""Device cpu without NumPy holds values; it computes with them once NumPy was installed."""
+"""Device cpu without NumPy holds values; it computes with them once NumPy was installed, also with that of Pyodide."""
 
+from operator import methodcaller
+from typing import Any
+
+import numpy as np
 import pytest
 
 import pywebgpu as torch
-from pywebgpu import devices
-from pywebgpu.devices import cpu_storage
+from pywebgpu import devices, factorization
+from pywebgpu.devices import cpu_functions, cpu_storage
 
 
 def test_it_computes_once_numpy_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -23,3 +27,32 @@ def test_it_computes_once_numpy_is_there(monkeypatch: pytest.MonkeyPatch) -> Non
     with torch.no_grad():
         x.add_(1)
     assert x.tolist() == [2, 3, 4]
+
+
+@pytest.mark.parametrize("name", ["argmax", "argmin", "argsort"])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_positions_have_64_bits_also_where_numpy_counts_in_32(
+    name: str, axis: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = getattr(np, name)
+
+    def narrow(*args: Any, **options: Any) -> Any:
+        return whole(*args, **options).astype("int32")
+
+    def position(called: str, *args: Any) -> Any:
+        return (lambda a: narrow(a, *args)) if called == name else methodcaller(called, *args)
+
+    monkeypatch.setattr(np, name, narrow)
+    monkeypatch.setattr(cpu_functions, "methodcaller", position)
+    x = torch.tensor([[3.0, 1.0, 2.5], [1.0, 4.0, 0.0], [2.0, 0.0, 7.0]], device="cpu")
+    found = getattr(torch, name)(x, axis)
+    assert found.tolist() == whole(x.numpy(), axis).tolist()
+    assert (found + 2**40).tolist() == (whole(x.numpy(), axis) + 2**40).tolist()
+
+
+def test_a_matrix_without_factors_is_told_of_also_where_numpy_only_gives_nan(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(factorization, "_IN_PYODIDE", True)
+    monkeypatch.setattr(np.linalg, "cholesky", lambda a: np.full(a.shape, np.nan))
+    with pytest.raises(torch.linalg.LinAlgError, match="not positive definite"):
+        torch.linalg.cholesky(-torch.eye(2, device="cpu"))
+    assert torch.linalg.cholesky(torch.full((2, 2), torch.nan, device="cpu")).isnan().all()
