@@ -17,6 +17,7 @@ import zipfile
 from base64 import b64decode
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -94,15 +95,19 @@ SCRIPT = """async ({ command, wanted }) => {
 
 
 class ChromiumError(PywebgpuError, RuntimeError):
-    """There is no Playwright, or no browser for it. The message says what to install."""
+    """There is no Playwright, no browser for it, or no Pyodide. The message says what to install."""
 
 
 class Pages(site.Site):
     """An empty page, an archive of the library and of files, and Pyodide."""
 
     def __init__(self, files: Mapping[str, bytes], whole: Mapping[str, bytes] | None = None) -> None:
-        """files: by their names beside the library. whole: by their whole paths."""
-        super().__init__(site.find_folders(cdn=False))
+        """files: by their names beside the library. whole: by their whole paths. Raises ChromiumError, SiteError."""
+        try:
+            modules = installation.find_modules(("pyodide",)).path
+        except installation.InstallationError as error:
+            raise ChromiumError(str(error)) from None
+        super().__init__(replace(site.find_folders(cdn=True), modules=modules))
         self._own = {
             "": site.File(b"<!doctype html><title>pywebgpu</title>", "text/html", '"page"'),
             "files.zip": site.File(_archive(files), "application/zip", '"files"'),

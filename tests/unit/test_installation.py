@@ -132,3 +132,10 @@ def test_the_command_says_what_is_missing_and_ends_with_2(machine: Machine, caps
 def test_a_planted_chromium_is_not_taken(machine: Machine) -> None:
     machine.binary("planted/inner/chromium")
     assert all(installation.on_path(name) is None for name in chromium.NAMES)
+
+
+def test_a_page_of_chromium_needs_pyodide_alone(machine: Machine) -> None:
+    with pytest.raises(chromium.ChromiumError, match="npm install"):
+        chromium.Pages({})
+    (machine.root / PACKAGE / "pyodide").mkdir(parents=True)
+    assert chromium.Pages({}).folders.modules == machine.root / PACKAGE
