@@ -329,8 +329,10 @@ def _through_fused(node: FusedNode, parts: list[Node | None]) -> Sequence[Node |
         found = op.vjp(coming, outputs, *node.inputs, **node.attrs)
         if found is not None:
             return [_conjugate(part) for part in found] if is_complex else found
-    if op.vjp is not None and any(source.stale for source in walk.toposort(node.inputs)):
-        raise RuntimeError(MODIFIED.format(op=op.name, spec="value"))  # Nobody had to keep what the rule does not read.
+    # What the rule reads was kept, and is fresh; nobody had to keep the rest, which is computed again where it can be.
+    unread = [source for at, source in enumerate(node.inputs) if op.vjp is not None and at not in _read_by_fused(node)]
+    if any(source.stale and not (source.inputs and source.buffer is None) for source in walk.toposort(unread)):
+        raise RuntimeError(MODIFIED.format(op=op.name, spec="value"))
     with grad_mode.set_grad_enabled(True):
         values = op.fallback(*node.inputs, **node.attrs)
     reached = [(value, part) for value, part in zip(values, parts, strict=True) if part is not None and value.requires]

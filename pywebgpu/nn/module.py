@@ -235,7 +235,7 @@ class Module(StateDict):
         return {name: {} for name in HOOKS} | self.__dict__  # PyTorch's modules, which may load this, ask for each.
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update((name, value) for name, value in state.items() if value or name not in HOOKS)
+        self.__dict__.update((name, value) for name, value in state.items() if name not in HOOKS or value)
 
 
 def _are_hooked(own: dict[str, Any]) -> bool:

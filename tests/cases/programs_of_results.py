@@ -1,5 +1,7 @@
 """Programs that look at what functions return: their types, their names, their text. See programs.py."""
 
+import copy
+
 from tests.cases.programs import program
 from tests.cases.programs_of_refusals import attempt
 
@@ -142,3 +144,16 @@ def rare_names_give_what_torch_gives(torch, x, say):
         say(drop(torch.ones(2, 3), 0.0, True), drop(torch.ones(2, 3), 0.5, False))
     lost = torch.feature_dropout(torch.ones(8, 4, 5), 0.5, True)
     say((lost == lost[..., :1]).all(), lost.max())
+
+
+@program
+def modules_with_tensors_that_are_no_buffers_are_copied(torch, x, say):
+    class Masked(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.mask, self.none, self.empty = x(2, 2), None, x(0)
+
+    module = Masked()
+    again = copy.deepcopy(module)
+    say(again.mask, again.mask is module.mask, again.none, again.empty, len(again._forward_hooks))
+    say(copy.copy(module).mask is module.mask)

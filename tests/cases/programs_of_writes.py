@@ -197,3 +197,22 @@ def writes_to_transposed_tensors(torch, x, say):
     b.diagonal().mul_(3)
     (b * x(2, 3)).sum().backward()
     say(a.grad, b)
+
+
+@program
+def gradients_of_gradients_of_what_was_written_in_place(torch, x, say):
+    nn, functional = torch.nn, torch.nn.functional
+    lstm = nn.LSTM(4, 2)
+    with torch.no_grad():
+        for parameter in lstm.parameters():
+            parameter.copy_(x(*parameter.shape) / 4)
+    for module in (nn.InstanceNorm1d(2), nn.LayerNorm(4), nn.GroupNorm(1, 2), nn.BatchNorm1d(2), lambda a: lstm(a)[0]):
+        for write in (lambda a: functional.leaky_relu(a, 0.2, inplace=True), lambda a: a.mul_(2).sigmoid_()):
+            for is_read in (False, True):
+                a, weight = ((x(2, 2, 4) * k).sin().requires_grad_() for k in (1, 2))
+                out = module(write(a * weight))
+                if is_read:
+                    out.sum().item()
+                (g,) = torch.autograd.grad(out.exp().sum(), a, create_graph=True)
+                (g.square().sum() + out.sum()).backward()
+                say(weight.grad)
