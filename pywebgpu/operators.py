@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import ceil, prod
-from typing import Any
+from typing import Any, overload
 
 from pywebgpu import dtypes, linalg
 from pywebgpu.nn import functional
@@ -139,12 +139,34 @@ def native_batch_norm(
     return out, *(saved or (input.new_empty(0), input.new_empty(0)))
 
 
+@overload
+def _native_batch_norm_legit(
+    input: Tensor,
+    weight: Maybe,
+    bias: Maybe,
+    running_mean: Tensor,
+    running_var: Tensor,
+    training: bool,
+    momentum: float,
+    eps: float,
+) -> tuple[Tensor, ...]: ...
+@overload
+def _native_batch_norm_legit(
+    input: Tensor, weight: Maybe, bias: Maybe, training: bool, momentum: float, eps: float
+) -> tuple[Tensor, ...]: ...
 def _native_batch_norm_legit(
     input: Tensor, weight: Maybe, bias: Maybe, *given: Any, **options: Any
 ) -> tuple[Tensor, ...]:
-    """native_batch_norm, also of batches without running_mean and running_var."""
-    none = (None, None) if len(given) + len(options) == 3 else ()
-    return native_batch_norm(input, weight, bias, *none, *given, **options)
+    """native_batch_norm, with running_mean and running_var or (no_stats) without both."""
+    has_stats = "running_mean" in options or isinstance(next(iter(given), None), Tensor)
+    function = native_batch_norm if has_stats else _native_batch_norm_no_stats
+    return function(input, weight, bias, *given, **options)
+
+
+def _native_batch_norm_no_stats(
+    input: Tensor, weight: Maybe, bias: Maybe, training: bool, momentum: float, eps: float
+) -> tuple[Tensor, ...]:
+    return native_batch_norm(input, weight, bias, None, None, training, momentum, eps)
 
 
 def _batch_norm_with_update(

@@ -11,7 +11,7 @@ from pywebgpu.autodiff import grad_mode
 from pywebgpu.dtypes import DType, Kind
 from pywebgpu.ir.graph import thread_state, used
 from pywebgpu.nn.state import StateDict
-from pywebgpu.nn.tree import HOOKS
+from pywebgpu.nn.tree import CALL_HOOKS, HOOKS
 from pywebgpu.step_capture import function
 from pywebgpu.step_capture.capture import capture_state
 from pywebgpu.tensor.grad_accumulator import RemovableHandle
@@ -47,14 +47,14 @@ class Module(StateDict):
         if capture_state.capture is None:
             if self._step is not None:
                 return self._step(*args, **kwargs)
-            if not used.origins and not everywhere and not _are_hooked(self.__dict__):
+            if not used.origins and not _are_hooked(self.__dict__):
                 return self.forward(*args, **kwargs)  # What _call would come to.
         return self._call(*args, **kwargs)
 
     def _call(self, *args: Any, **kwargs: Any) -> object:
         if capture_state.capture is not None:
             capture_state.capture.modules[id(self)] = self
-        if everywhere or _are_hooked(self.__dict__):
+        if _are_hooked(self.__dict__):
             return import_module("pywebgpu.nn.hooks").call(self, args, kwargs)
         return self._forward(args, kwargs)
 
@@ -239,9 +239,14 @@ class Module(StateDict):
 
 
 def _are_hooked(own: dict[str, Any]) -> bool:
-    """Whether a module with these attributes may have hooks of its calls."""
+    """Whether a call of a module with these attributes has hooks, its own or those of every module."""
     before, after = "_forward_pre_hooks" in own, "_forward_hooks" in own
-    return before or after or "_backward_hooks" in own or "_backward_pre_hooks" in own
+    if not (everywhere or before or after or "_backward_hooks" in own or "_backward_pre_hooks" in own):
+        return False  # So it is of nearly all. What has hooks, or had some, is looked at further.
+    for kind in CALL_HOOKS:
+        if own.get(kind):
+            return True
+    return any(everywhere.values())
 
 
 def _indented(text: str) -> str:

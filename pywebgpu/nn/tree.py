@@ -40,10 +40,8 @@ def _registered(kind: str, module: ModuleTree, name: str, value: T) -> T:
 
 
 # Attributes of a module that are made when somebody asks for them: what has no hooks is made, and looked at, faster.
-HOOKS = (
-    "_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks",
-    "_state_dict_hooks", "_state_dict_pre_hooks", "_load_pre_hooks", "_load_post_hooks",
-)  # fmt: skip
+CALL_HOOKS = ("_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks")
+HOOKS = (*CALL_HOOKS, "_state_dict_hooks", "_state_dict_pre_hooks", "_load_pre_hooks", "_load_post_hooks")
 
 
 class _Hooks:

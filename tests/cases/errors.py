@@ -157,6 +157,12 @@ SHAPES = {
     "attention_sizes": lambda torch: torch.nn.functional.scaled_dot_product_attention(
         a(torch, 2, 3, 4), a(torch, 2, 3, 5), a(torch, 2, 3, 5)
     ),
+    "batch_norm_legit_of_no_means": lambda torch: torch._native_batch_norm_legit(
+        a(torch, 2, 3), None, None, None, None, True, 0.1, 1e-5
+    ),
+    "batch_norm_legit_of_five": lambda torch: torch._native_batch_norm_legit(
+        a(torch, 2, 3), None, None, a(torch, 3), a(torch, 3)
+    ),
     "heads_do_not_divide": lambda torch: torch.nn.MultiheadAttention(7, 2),
 }
 AXES = {

@@ -9,6 +9,7 @@ import sys
 import pytest
 
 import pywebgpu as torch
+from pywebgpu.nn import module
 from tests.cases.case import resolve
 
 PARTS = (
@@ -113,3 +114,13 @@ def test_a_filled_tensor_is_data_once_it_was_read() -> None:
         (x**x).sum().backward()
         assert (x * 2).tolist() == [2 * value] * 2
         assert x.grad.tolist() == pytest.approx([value**value * (1 + math.log(value))] * 2)
+
+
+@pytest.mark.parametrize("register", ["of one", "of all"])
+def test_a_module_whose_hooks_are_gone_is_called_as_one_that_had_none(register: str) -> None:
+    model = torch.nn.Linear(1, 1)
+    add = torch.nn.modules.module.register_module_forward_hook
+    handle = (model.register_forward_hook if register == "of one" else add)(lambda *given: None)
+    assert module._are_hooked(vars(model))
+    handle.remove()
+    assert not module._are_hooked(vars(model))
