@@ -10,7 +10,7 @@ from pywebgpu.composites import fourier
 from pywebgpu.composites.logic import title
 from pywebgpu.errors import ShapeError
 from pywebgpu.tensor import create, functions
-from pywebgpu.tensor.apply import apply
+from pywebgpu.tensor.apply import apply, called
 
 if TYPE_CHECKING:
     from pywebgpu.ir.graph import Node
@@ -84,6 +84,8 @@ def _transform(
     if wanted and min(wanted) < 1:
         raise ShapeError(f"Invalid number of data points ({min(wanted)}) specified")
     result = apply(rule, x, tuple(axes), tuple(wanted), norm, inverse=inverse)
+    if len(axes) == 1 and rule is fourier.complex_to_complex and not (x.dtype.is_complex or inverse):
+        called(result, "aten::fft_r2c")
     return result if out is None else functions.into(out, result)
 
 

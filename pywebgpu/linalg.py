@@ -12,7 +12,7 @@ from pywebgpu.composites import reduce
 from pywebgpu.dtypes import DType
 from pywebgpu.errors import ShapeError
 from pywebgpu.tensor import create, limits
-from pywebgpu.tensor.apply import apply
+from pywebgpu.tensor.apply import apply, aten
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.methods import aliased
 from pywebgpu.tensor.pointwise import where
@@ -114,7 +114,21 @@ def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
 
 def matrix_power(A: Tensor, n: int) -> Tensor:
     """The n-fold product of a square matrix with itself, or with its inverse."""
-    return A.matrix_power(n) if n >= 0 else inv(A).matrix_power(-n)
+    if A.ndim < 2 or A.shape[-1] != A.shape[-2]:
+        raise RuntimeError(f"linalg.matrix_power: A must be batches of square matrices, but they are {list(A.shape)}")
+    if n < 0:
+        return matrix_power(inv(A), -n)
+    if n == 0:
+        return factorization.eye_like(A).expand(A.shape)
+    power = A
+    result: Tensor | None = None
+    while n:
+        if n & 1:
+            result = power if result is None else result.matmul(power)
+        n >>= 1
+        power = power.matmul(power) if n else power
+    assert result is not None
+    return result
 
 
 def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
@@ -137,6 +151,7 @@ def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -
     return return_types.of("linalg_cholesky_ex", (cholesky(A, upper=upper), _no_trouble(A)))
 
 
+@aten("linalg_inv_ex")
 def inv(A: Tensor) -> Tensor:
     """The inverse of a square matrix."""
     factorization.require("linalg.inv", A, square=True)
@@ -276,6 +291,7 @@ def matrix_rank(
     return (values > bound).sum(-1)
 
 
+@aten("linalg_matrix_exp")
 def matrix_exp(A: Tensor) -> Tensor:
     """e^A: a polynomial of A over a power of two, squared as often."""
     if A.dtype.is_floating_point and A.dtype.itemsize == 2:
@@ -295,6 +311,7 @@ def matrix_exp(A: Tensor) -> Tensor:
     return total
 
 
+@aten("linalg_lstsq")
 def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None) -> tuple[Tensor, ...]:
     """X that makes |A X - B| least, by the pseudoinverse."""
     driver = driver or "gelsy"
@@ -373,6 +390,7 @@ def __getattr__(name: str) -> Any:
 # What torch has in its own namespace
 
 
+@aten("cholesky_solve")
 def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
     """X of A X = B by A's Cholesky factor."""
     for name, part in (("B", B), ("L", L)):
@@ -388,6 +406,7 @@ def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
     return factorization.run(factorization.CholeskySolve, b, a, upper)
 
 
+@aten("cholesky_inverse")
 def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
     """The inverse of A by its Cholesky factor."""
     return cholesky_solve(factorization.eye_like(L).expand(L.shape), L, upper)

@@ -11,6 +11,7 @@ from pywebgpu import dtypes, factorization, return_types
 from pywebgpu.autograd.function import Function, FunctionCtx
 from pywebgpu.errors import ShapeError
 from pywebgpu.tensor import create, functions
+from pywebgpu.tensor.apply import aten
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -74,6 +75,7 @@ def _over(x: Tensor, U: Tensor) -> Tensor:
     return factorization.run(factorization.SolveTriangular, U, x.mH, True, False).mH
 
 
+@aten("linalg_lu_factor_ex")
 def lu_factor(A: Tensor, *, pivot: bool = True) -> tuple[Tensor, ...]:
     """L below the diagonal and U above in one matrix, and the exchanges of rows."""
     factorization.require("linalg.lu_factor", A)
@@ -93,6 +95,7 @@ def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -
     return return_types.of("linalg_lu_factor_ex", (found, pivots, info))
 
 
+@aten("linalg_lu")
 def triangles(A: Tensor, *, pivot: bool = True) -> tuple[Tensor, ...]:
     """linalg.lu: P, L and U of A = P L U."""
     found, pivots = lu_factor(A, pivot=pivot)
@@ -129,6 +132,7 @@ def _permutation(pivots: Tensor, m: int, like: Tensor) -> Tensor:
     return factorization.one("lu_unpack", compute, pivots).to(like.dtype)
 
 
+@aten("linalg_lu_solve")
 def solve_factored(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoint: bool = False) -> Tensor:
     """linalg.lu_solve: X of A X = B by A's LU factors, or of X A = B, or with the transpose of A."""
     if not left:
@@ -149,6 +153,7 @@ def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
     return solve_factored(LU_data, LU_pivots, b)
 
 
+@aten("triangular_solve")
 def triangular_solve(
     b: Tensor, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False
 ) -> tuple[Tensor, Tensor]:
@@ -204,6 +209,7 @@ def _reflected(input: Tensor, tau: Tensor, other: Tensor, *, transpose: bool) ->
     return other
 
 
+@aten("linalg_householder_product")
 def householder_product(A: Tensor, tau: Tensor) -> Tensor:
     """The first columns of the Q of reflections."""
     if A.ndim < 2 or A.shape[-2] < A.shape[-1] or A.shape[-1] < tau.shape[-1] or A.shape[:-2] != tau.shape[:-1]:

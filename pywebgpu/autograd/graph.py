@@ -18,7 +18,7 @@ from pywebgpu.autodiff import backward, composite_gradient, grad_mode
 from pywebgpu.ir import graph, walk
 from pywebgpu.ops import movement, pointwise, reduction
 from pywebgpu.step_capture.capture import capture_state
-from pywebgpu.tensor import grad_fn, history
+from pywebgpu.tensor import grad_fn, grad_fn_names, history
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.grad_fn import GradFn as Node
 from pywebgpu.tensor.tensor import Tensor
@@ -90,7 +90,7 @@ def _packed(node: graph.Node, device: Device) -> graph.Node:
         return node
     with grad_mode.no_grad():
         value = movement.alias(node)
-    op = graph.Custom(grad_fn.name(node))
+    op = graph.Custom(grad_fn_names.name(node))
     return op(value, *call.sources, call=call, index=0, outputs=1)
 
 

@@ -191,9 +191,10 @@ def pow_(a: Operand, b: Operand) -> Node:
         return _integer_power(a, b, dtype)
     if isinstance(a, Node) and not isinstance(b, Node):
         known = _known_power(arithmetic.cast(a, dtype), b)
-        if known is not None:
-            return known
-    return arithmetic.binary(pointwise.pow_, a, b, dtype)
+        return (arithmetic.binary(pointwise.pow_, a, b, dtype) if known is None else known).called("aten::pow")
+    return arithmetic.binary(pointwise.pow_, a, b, dtype).called(
+        "aten::pow.1" if isinstance(a, Node) else "aten::pow.2"
+    )
 
 
 def _known_power(x: Node, b: Number) -> Node | None:

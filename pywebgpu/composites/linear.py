@@ -23,13 +23,15 @@ def matmul(a: Node, b: Node) -> Node:
     """
     _check("matmul", a, b)
     if len(a.spec.shape) == 1 and len(b.spec.shape) == 1:
-        return dot(a, b)
+        return dot(a, b).called("aten::dot")
     if len(b.spec.shape) == 1:
         out = matmul(a, movement.reshape(b, shape=(*b.spec.shape, 1)))
-        return movement.reshape(out, shape=out.spec.shape[:-1])
+        found = movement.reshape(out, shape=out.spec.shape[:-1])
+        return found.called("aten::mv") if len(found.spec.shape) == 1 else found
     if len(a.spec.shape) == 1:
         out = matmul(movement.reshape(a, shape=(1, *a.spec.shape)), b)
-        return movement.reshape(out, shape=(*out.spec.shape[:-2], out.spec.shape[-1]))
+        found = movement.reshape(out, shape=(*out.spec.shape[:-2], out.spec.shape[-1]))
+        return found.called("aten::squeeze.4") if len(found.spec.shape) == 1 else found
     if len(b.spec.shape) == 2:
         return contraction.matmul(a, b)
     lead = broadcast(a.spec.shape[:-2], b.spec.shape[:-2])

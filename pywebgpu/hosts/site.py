@@ -198,7 +198,9 @@ LATER = (
     "tensor/bits.py",
     "tensor/copies.py",
     "tensor/grad_fn.py",
+    "tensor/grad_fn_names.py",
     "tensor/types.py",
+    "tensor/unique.py",
     "utils/",
 )
 CARRIED = (".py", ".wgsl", ".mjs", ".html", "-tint.json")  # the kinds of files that the library needs in a page

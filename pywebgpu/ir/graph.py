@@ -363,6 +363,12 @@ class Node:
     storage: Any
     function: str
 
+    def called(self, function: str) -> Node:
+        """Notes the function that it is the result of; of torch.ops.aten where it begins so."""
+        if self.requires:
+            self.function = function
+        return self
+
     def __repr__(self) -> str:
         return f"<{self.op.name} {self.spec.dtype.name}{list(self.spec.shape)}>"
 

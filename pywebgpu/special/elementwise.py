@@ -11,6 +11,7 @@ from pywebgpu.autograd.function import Function, FunctionCtx
 from pywebgpu.dtypes import Kind
 from pywebgpu.step_capture.free_number import NUMBERS
 from pywebgpu.tensor import functions
+from pywebgpu.tensor.apply import called
 from pywebgpu.tensor.base import TensorBase
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def finished(found: Tensor, out: Tensor | None) -> Tensor:
 def smooth(x: Tensor, value: Smooth, derivative: Smooth | None, name: str) -> Tensor:
     """value(x), whose gradient is `derivative`."""
     found: Tensor = _function(value, derivative, name).apply(x) if x.requires_grad else value(x)
-    return found
+    return called(found, f"aten::special_{name}")
 
 
 @lru_cache(256)

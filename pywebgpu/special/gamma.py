@@ -11,6 +11,7 @@ from pywebgpu.autograd.function import Function, FunctionCtx
 from pywebgpu.special.elementwise import finished, real, smooth, tensor_of
 from pywebgpu.special.normal import INF, NAN
 from pywebgpu.tensor import create, numeric
+from pywebgpu.tensor.apply import aten, called
 from pywebgpu.tensor.functions import where
 
 if TYPE_CHECKING:
@@ -65,6 +66,7 @@ class _Zeta(Function):
         return None, -g * s * _Zeta.apply(s + 1, q)
 
 
+@aten("special_zeta")
 def zeta(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
     """The sum of (q + k)^-s over k = 0, 1 …, where s is `input` and q is `other`."""
     (s, q), dtype = real(input, other)
@@ -76,7 +78,7 @@ def polygamma(n: int, input: Tensor, *, out: Tensor | None = None) -> Tensor:
     if n < 0:
         raise RuntimeError("polygamma(n, x) does not support negative n.")
     (x,), dtype = real(input)
-    return finished(smooth(x, *_derivatives(n), "polygamma").to(dtype), out)
+    return finished(called(smooth(x, *_derivatives(n), "polygamma"), "aten::polygamma").to(dtype), out)
 
 
 def derivative_of_digamma(input: Tensor, n: int) -> Tensor:

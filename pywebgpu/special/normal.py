@@ -6,6 +6,7 @@ from math import exp, pi, sqrt
 from typing import TYPE_CHECKING
 
 from pywebgpu.special.elementwise import between, finished, polynomial, real, unary
+from pywebgpu.tensor.apply import aten
 from pywebgpu.tensor.functions import where
 
 if TYPE_CHECKING:
@@ -86,6 +87,7 @@ ndtri = unary(
 entr = unary("entr", "-x log(x): 0 at 0, -inf below.", _entr, lambda x: -(1 + x.log()))
 
 
+@aten("special_xlog1py")
 def xlog1py(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
     """x log(1 + y), which is 0 where x is 0 and y is not NaN."""
     (x, y), dtype = real(input, other)

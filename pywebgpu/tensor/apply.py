@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from types import FunctionType
-from typing import TYPE_CHECKING, TypeVar, overload
+from typing import TYPE_CHECKING, ParamSpec, TypeVar, overload
 
 from pywebgpu import dtypes
 from pywebgpu.composites import arithmetic
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from pywebgpu.tensor.tensor import Tensor
 
 T = TypeVar("T")
+P = ParamSpec("P")
 
 
 @overload
@@ -76,6 +78,23 @@ def called(result: TensorBase, name: str) -> Tensor:
     if node is not None and node.requires:
         node.function = name
     return result  # type: ignore[return-value]  # Tensors are of that class.
+
+
+def aten(name: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Decorates a function of tensors that is one of PyTorch's graph: its results have that `grad_fn`."""
+
+    def decorate(function: Callable[P, T]) -> Callable[P, T]:
+        @functools.wraps(function)
+        def call(*args: P.args, **options: P.kwargs) -> T:
+            result = function(*args, **options)
+            for part in result if isinstance(result, tuple) else (result,):
+                if isinstance(part, TensorBase) and part is not args[0]:
+                    called(part, f"aten::{name}")
+            return result
+
+        return call
+
+    return decorate
 
 
 def is_on_host(tensor: TensorBase) -> bool:

@@ -12,7 +12,7 @@ from pywebgpu.dtypes import DType
 from pywebgpu.ir.graph import Node
 from pywebgpu.ops import complex_parts, pointwise
 from pywebgpu.tensor import functions, show
-from pywebgpu.tensor.apply import apply
+from pywebgpu.tensor.apply import apply, called
 from pywebgpu.tensor.layout import through
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def _angle(x: Node) -> Node:
 
 def sgn(input: Tensor) -> Tensor:
     """Each number over its absolute value, 0 for 0; of real numbers the sign."""
-    return apply(_sgn, input) if input.dtype.is_complex else input.sign()
+    return called(apply(_sgn, input) if input.dtype.is_complex else input.sign(), "aten::sgn")
 
 
 def _sgn(x: Node) -> Node:
@@ -112,7 +112,7 @@ def _sgn(x: Node) -> Node:
 
 def vdot(input: Tensor, other: Tensor) -> Tensor:
     """The sum of products of the first one's conjugates with the second: (n), (n) -> ()."""
-    return conj(input).dot(other)
+    return called(conj(input).dot(other), "aten::vdot")
 
 
 def complex(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tensor:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from pywebgpu import shapes
-from pywebgpu.composites import creation, linear
+from pywebgpu.composites import linear
 from pywebgpu.ir.graph import used
 from pywebgpu.tensor.apply import apply
 from pywebgpu.tensor.base import TensorBase
@@ -79,31 +78,8 @@ class ContractionMethods(MovementMethods, ReductionMethods):
 
     def matrix_power(self, n: int) -> Tensor:
         """The n-fold matrix product of a square matrix with itself, by squaring."""
-        if self.ndim < 2 or self.shape[-1] != self.shape[-2]:
-            raise RuntimeError(
-                f"linalg.matrix_power: A must be batches of square matrices, but they are {list(self.shape)}"
-            )
-        if n < 0:
-            inverse: Tensor = importlib.import_module("pywebgpu.linalg").inv(self)
-            return inverse.matrix_power(-n)
-        if n == 0:
-            return self._new(creation.eye(self.shape[-1], self.shape[-1], self.dtype), self._storage.device).expand(
-                self.shape
-            )
-        power: Any = self
-        result: Any = None
-        while n:
-            if n & 1:
-                result = power if result is None else result.matmul(power)
-            n >>= 1
-            power = power.matmul(power) if n else power
-        return result  # type: ignore[no-any-return]
+        return importlib.import_module("pywebgpu.linalg").matrix_power(self, n)  # type: ignore[no-any-return]
 
     def cross(self, other: Tensor, dim: int | None = None) -> Tensor:
         """The vector product along an axis of size 3."""
-        shape = shapes.broadcast(tuple(self.shape), tuple(other.shape))
-        at = next((a for a, n in enumerate(shape) if n == 3), -1) if dim is None else dim
-        if not shape or shape[at] != 3:
-            raise RuntimeError(f"linalg.cross: inputs dimension {at} must have length 3. Got {list(shape)}")
-        x, y = self.expand(shape), other.expand(shape)
-        return x.roll(-1, at).mul(y.roll(-2, at)).sub(x.roll(-2, at).mul(y.roll(-1, at)))
+        return importlib.import_module("pywebgpu.tensor.numeric").cross(self, other, dim)  # type: ignore[no-any-return]

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from pywebgpu.errors import RangeError, ShapeError
 from pywebgpu.tensor import complex_numbers, create, functions
+from pywebgpu.tensor.apply import aten, called
 from pywebgpu.tensor.tensor import Tensor
 
 _S = TypeVar("_S", bound=Tensor)
@@ -79,6 +80,7 @@ def record_stream(self: Tensor, stream: object) -> None:
     """Nothing is to do: a device has one queue, and uses memory again in its order."""
 
 
+@aten("as_strided")
 def strided(self: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None) -> Tensor:
     """as_strided: windows of windows of the flat memory."""
     size, steps = tuple(size), tuple(stride)
@@ -108,6 +110,20 @@ def strided(self: Tensor, size: Sequence[int], stride: Sequence[int], storage_of
     for axis in sorted(set(range(len(size))) - set(order)):
         found = found.unsqueeze(axis)
     return found.expand(size)  # type: ignore[no-any-return]
+
+
+def with_part(name: str, input: Tensor, src: Tensor, *where: Any) -> Tensor:
+    """diagonal_scatter, select_scatter and slice_scatter: a copy of `input` in which that part is `src`."""
+    made = input.clone()
+    if name == "slice":
+        dim, *ends = where
+        target = made[(slice(None),) * (dim % max(made.ndim, 1)) + (slice(*ends),)]
+    else:
+        target = getattr(made, name)(*where)
+    if tuple(target.shape) != tuple(src.shape):
+        raise ShapeError(f"expected src to have a size equal to {list(target.shape)} but got {list(src.shape)}")
+    target._assign(src._node if src.dtype is input.dtype else src.to(input.dtype)._node)
+    return called(made, f"aten::{name}_scatter")
 
 
 def as_strided_scatter(

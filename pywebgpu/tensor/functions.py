@@ -15,7 +15,7 @@ from pywebgpu.dtypes import DType
 from pywebgpu.ir.graph import thread_state
 from pywebgpu.step_capture.free_number import NUMBERS
 from pywebgpu.tensor import overlap, pointwise, reduction
-from pywebgpu.tensor.apply import apply
+from pywebgpu.tensor.apply import apply, aten
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.methods import aliased
 from pywebgpu.tensor.size import Size
@@ -226,6 +226,7 @@ def column_stack(tensors: Sequence[Any]) -> Tensor:
     return cat([t.reshape(t.numel(), 1) if t.ndim <= 1 else t for t in _listed("column_stack", tensors)], 1)
 
 
+@aten("block_diag")
 def block_diag(*tensors: Tensor) -> Tensor:
     """A matrix with the given matrices on its diagonal, 0 elsewhere."""
     parts = [atleast_2d(t) for t in tensors]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from importlib import import_module
 from math import prod
 from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, Self, TypeVar, overload
 
@@ -16,7 +17,7 @@ from pywebgpu.ops import indexing as ops
 from pywebgpu.ops import pointwise
 from pywebgpu.shapes import broadcast
 from pywebgpu.tensor import index
-from pywebgpu.tensor.apply import apply
+from pywebgpu.tensor.apply import apply, aten, called
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.methods import aliased, named, node_of, operand
 from pywebgpu.tensor.reshaping import ReshapingMethods
@@ -36,7 +37,7 @@ def _method(function: Callable[..., Node]) -> Callable[..., Tensor]:
     def method(self: TensorBase, *args: Any, **options: Any) -> Tensor:
         given = [_operand(self, arg) for arg in args]
         named_ = {name: _operand(self, value) for name, value in options.items()} if options else options
-        return self._new(function(self._node, *given, **named_), self._storage.device)
+        return called(self._new(function(self._node, *given, **named_), self._storage.device), function.__name__)
 
     return aliased(named(method, function))
 
@@ -95,7 +96,8 @@ class GatherScatterMethods(index.Subscripts, ReshapingMethods):
         source = value if src is None else src
         if source is None:
             raise TypeError("scatter() missing 1 required argument: 'src' or 'value'")
-        return apply(scattering.scatter, self, dim, index, operand(self, source), reduce=reduce)
+        made = apply(scattering.scatter, self, dim, index, operand(self, source), reduce=reduce)
+        return made if isinstance(source, TensorBase) else called(made, "aten::scatter.1")
 
     @aliased
     def scatter_add(self, dim: int, index: Tensor, src: Tensor) -> Tensor:
@@ -154,6 +156,7 @@ class GatherScatterMethods(index.Subscripts, ReshapingMethods):
     masked_scatter = _method(masks.masked_scatter)
     masked_fill_, masked_scatter_ = _form(masked_fill), _form(masked_scatter)
 
+    @aten("masked_select")
     def masked_select(self, mask: Tensor) -> Tensor:
         """The elements where the mask holds, as a vector. Reads their number from the device."""
         if mask.dtype is not dtypes.bool_:
@@ -217,18 +220,17 @@ class GatherScatterMethods(index.Subscripts, ReshapingMethods):
 
     def diagonal_scatter(self, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
         """A copy whose diagonal is `src`."""
-        return _replaced(self, lambda x: x.diagonal(offset, dim1, dim2), src)
+        return _part("diagonal", self, src, offset, dim1, dim2)
 
     def select_scatter(self, src: Tensor, dim: int, index: int) -> Tensor:
         """A copy whose row `index` is `src`."""
-        return _replaced(self, lambda x: x.select(dim, index), src)
+        return _part("select", self, src, dim, index)
 
     def slice_scatter(
         self, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
     ) -> Tensor:
         """A copy whose slice along an axis is `src`."""
-        position = (slice(None),) * (dim % max(self.ndim, 1)) + (slice(start, end, step),)
-        return _replaced(self, lambda x: x[position], src)
+        return _part("slice", self, src, dim, start, end, step)
 
     @aliased
     def repeat_interleave(
@@ -246,13 +248,8 @@ class GatherScatterMethods(index.Subscripts, ReshapingMethods):
         return apply(matrix.repeat_interleave, self, repeats, dim, total)
 
 
-def _replaced(x: GatherScatterMethods, part: Callable[[Any], Any], src: Tensor) -> Tensor:
-    made = x.clone()
-    target = part(made)
-    if tuple(target.shape) != tuple(src.shape):
-        raise ShapeError(f"expected src to have a size equal to {list(target.shape)} but got {list(src.shape)}")
-    target._assign(src._node if src.dtype is x.dtype else src.to(x.dtype)._node)
-    return made
+def _part(name: str, *args: object) -> Tensor:
+    return import_module("pywebgpu.tensor.copies").with_part(name, *args)  # type: ignore[no-any-return]
 
 
 def _steps(shape: tuple[int, ...]) -> list[int]:

@@ -23,6 +23,7 @@ from pywebgpu.ops import movement, pointwise
 from pywebgpu.shapes import Shape
 from pywebgpu.step_capture.free_number import NUMBERS
 from pywebgpu.tensor import conversion, from_data, overlap, transfer
+from pywebgpu.tensor.apply import called
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.view import Path
 
@@ -100,6 +101,8 @@ class Subscripts(TensorBase):
         if written is None:
             written = indexing.put(view._node, *_positions(found, self._storage.device), node)
         view._assign(written)
+        if view is self:
+            called(self, "aten::index_put")
 
     def index_put(self, indices: Sequence[Tensor | None], values: Operand, accumulate: bool = False) -> Tensor:
         """A copy in which the positions that `indices` name are `values`, or with accumulate have them added."""
@@ -114,7 +117,7 @@ class Subscripts(TensorBase):
             return counts.ne(0)
         positions = _positions(found, self._storage.device)
         written = indexing.put(_view(self, found)._node, *positions, node, accumulate=accumulate)
-        return self._new(indexing.shaped(written, tuple(self.shape)), self._storage.device)
+        return called(self._new(indexing.shaped(written, tuple(self.shape)), self._storage.device), "aten::index_put")
 
     def index_put_(self, indices: Sequence[Tensor | None], values: Operand, accumulate: bool = False) -> Self:
         """index_put, written into this tensor."""

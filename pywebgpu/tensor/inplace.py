@@ -10,6 +10,7 @@ from pywebgpu.composites import arithmetic, reduce
 from pywebgpu.ir.graph import Node, thread_state
 from pywebgpu.ops import pointwise
 from pywebgpu.tensor import overlap, transfer
+from pywebgpu.tensor.apply import called
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.contraction import ContractionMethods
 
@@ -105,7 +106,7 @@ class InplaceMethods(ContractionMethods):
 
     def zero_(self) -> Self:
         """0 everywhere."""
-        return self.fill_(0)
+        return called(self.fill_(0), "aten::zero")  # type: ignore[return-value]  # The tensor itself.
 
     def fill_(self, value: Operand) -> Self:
         """One number everywhere: of Python, or of a tensor without axes."""
@@ -117,7 +118,8 @@ class InplaceMethods(ContractionMethods):
             once = self._shown_once()
             once._assign(once._fitted(value))
             return self
-        return self._assign(self._fitted(value))
+        filled = self._assign(self._fitted(value))
+        return called(filled, "aten::fill.3" if isinstance(value, TensorBase) else "aten::fill.2")  # type: ignore[return-value]
 
     def _shown_once(self) -> Tensor:
         """The first of all positions along an expanded axis, which show one element."""
@@ -136,7 +138,7 @@ class InplaceMethods(ContractionMethods):
             overlap.check(self, src)
             if src._storage.device is not self._storage.device:
                 src = transfer.transfer(src, self._storage.device)
-        return self._assign(self._fitted(src))
+        return called(self._assign(self._fitted(src)), "aten::copy_")  # type: ignore[return-value]  # The tensor itself.
 
     def _changes_history(self, src: TensorBase) -> bool:
         """Whether a copy from another view of the same elements is one for the gradient."""

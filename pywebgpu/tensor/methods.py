@@ -38,7 +38,10 @@ def unary(function: Callable[[Node], Node]) -> Unary:
     def method(self: TensorBase) -> Tensor:
         if used.autocast is not None:
             return apply(function, self)
-        return self._new(function(self._node), self._storage.device)
+        node = function(self._node)
+        return self._new(node.called(graph_name) if graph_name else node, self._storage.device)
+
+    graph_name = _graph_name(function)
 
     return named(method, function)
 
@@ -51,8 +54,10 @@ def binary(function: Callable[[Any, Any], Node]) -> Binary:
             found = operand(self, other)
         except OnHostError:
             return method(beside(self, other), other)
-        return self._new(function(self._node, found), self._storage.device)
+        node = function(self._node, found)
+        return self._new(node.called(graph_name) if graph_name else node, self._storage.device)
 
+    graph_name = _graph_name(function)
     return named(method, function)
 
 
@@ -67,8 +72,10 @@ def pair(function: Callable[[Any, Any], Node]) -> Binary:
             found = operand(self, other)
         except OnHostError:
             return method(beside(self, other), other)
-        return self._new(function(self._node, found), self._storage.device)
+        node = function(self._node, found)
+        return self._new(node.called(graph_name) if graph_name else node, self._storage.device)
 
+    graph_name = _graph_name(function)
     return named(method, function)
 
 
@@ -110,6 +117,11 @@ def reflected(function: Callable[[Any, Any], Node]) -> Binary:
         return self._new(function(found, self._node), self._storage.device)
 
     return named(method, function)
+
+
+def _graph_name(function: Callable[..., Node]) -> str:
+    """What `grad_fn` is told: the name of a function of several ops; "" of one op."""
+    return "" if isinstance(function, functools.partial) else function.__name__
 
 
 def named(method: Callable[P, Tensor], source: Callable[..., Node]) -> Callable[P, Tensor]:

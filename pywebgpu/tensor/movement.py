@@ -12,7 +12,7 @@ from pywebgpu.dtypes import Kind
 from pywebgpu.errors import RangeError, ShapeError
 from pywebgpu.ops import movement, pointwise, reduction
 from pywebgpu.tensor import layout
-from pywebgpu.tensor.apply import apply, called
+from pywebgpu.tensor.apply import apply, aten, called
 from pywebgpu.tensor.base import TensorBase, strides_of
 from pywebgpu.tensor.methods import aliased
 from pywebgpu.tensor.size import as_tuple
@@ -85,7 +85,7 @@ class MovementMethods(TensorBase):
         new = shapes.resolve(as_tuple(shape, named), self.numel())
         if self._reshape_is_view(new):
             return called(self._view(movement.reshape, shape=new), "view")
-        return self._new(movement.reshape(self._node, shape=new), self._storage.device)
+        return called(self._new(movement.reshape(self._node, shape=new), self._storage.device), "aten::_unsafe_view")
 
     def _reshape_is_view(self, new: shapes.Shape) -> bool:
         if not self._path or all(op is movement.reshape for op, _ in self._path):
@@ -158,7 +158,7 @@ class MovementMethods(TensorBase):
             )
         if sorted(order) != list(range(self.ndim)):
             raise ShapeError("permute(): duplicate dims are not allowed.")
-        return self._view(movement.permute, order=order)
+        return called(self._view(movement.permute, order=order), "permute")
 
     def transpose(self, dim0: int, dim1: int) -> Tensor:
         """Two axes exchanged."""
@@ -315,7 +315,8 @@ class MovementMethods(TensorBase):
                     f"at dimension {at}), "
                     f"but got split_sizes={parts}"
                 )
-        return _of_several([called(part, "split") for part in self._parts(at, parts)])
+        name = "split" if isinstance(split_size, int) else "aten::split_with_sizes"
+        return _of_several([called(part, name) for part in self._parts(at, parts)])
 
     def _parts(self, at: int, sizes: Sequence[int]) -> tuple[Tensor, ...]:
         starts = [sum(sizes[:i]) for i in range(len(sizes))]
@@ -335,6 +336,7 @@ class MovementMethods(TensorBase):
         at = shapes.axis(dim, self.ndim)
         return _of_several([called(self.select(at, i), "unbind") for i in range(self.shape[at])])
 
+    @aten("unfold")
     def unfold(self, dimension: int, size: int, step: int) -> Tensor:
         """Windows of `size` elements, `step` apart, as a new last axis. A view."""
         at = shapes.axis(dimension, self.ndim)
@@ -348,6 +350,7 @@ class MovementMethods(TensorBase):
             raise ShapeError(f"step is {step} but must be > 0")
         return self._view(movement.window, axis=at, size=size, step=step, dilation=1)
 
+    @aten("diagonal")
     def diagonal(self, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
         """The elements (i, i + offset) of two axes, as a last axis. A view."""
         a, b = shapes.axis(dim1, self.ndim), shapes.axis(dim2, self.ndim)
@@ -363,6 +366,7 @@ class MovementMethods(TensorBase):
 
     # Copies in another order
 
+    @aten("flip")
     def flip(self, *dims: Any, **named: Any) -> Tensor:
         """The order along some axes reversed."""
         axes = as_tuple(dims, named)
@@ -379,6 +383,7 @@ class MovementMethods(TensorBase):
             raise ShapeError("Input must be >= 1-d.")
         return self.flip(0)
 
+    @aten("roll")
     def roll(self, shifts: int | Sequence[int], dims: int | Sequence[int] | None = None) -> Tensor:
         """Elements moved along axes; what leaves at an end comes in at the other."""
         if dims is None:

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from math import log, pi, prod
 from typing import TYPE_CHECKING, Any, Unpack
 
-from pywebgpu import dtypes, return_types
+from pywebgpu import dtypes, return_types, shapes
 from pywebgpu.composites import arithmetic, joining
 from pywebgpu.dtypes import DType
 from pywebgpu.errors import ShapeError
 from pywebgpu.ir.graph import Node, Pointwise
 from pywebgpu.ops import gamma
 from pywebgpu.tensor import complex_numbers, create, functions, sorting
-from pywebgpu.tensor.apply import apply
+from pywebgpu.tensor.apply import apply, aten
 from pywebgpu.tensor.tensor import Tensor
 
 _builtin_range = range  # PyTorch calls an argument by this name.
@@ -23,6 +23,34 @@ if TYPE_CHECKING:
     from pywebgpu.tensor.types import Made, Operand
 
 
+@aten("linalg_cross")
+def cross(input: Tensor, other: Tensor, dim: int | None) -> Tensor:
+    """The vector product along an axis of size 3."""
+    shape = shapes.broadcast(tuple(input.shape), tuple(other.shape))
+    at = next((a for a, n in enumerate(shape) if n == 3), -1) if dim is None else dim
+    if not shape or shape[at] != 3:
+        raise RuntimeError(f"linalg.cross: inputs dimension {at} must have length 3. Got {list(shape)}")
+    x, y = input.expand(shape), other.expand(shape)
+    return x.roll(-1, at).mul(y.roll(-2, at)).sub(x.roll(-2, at).mul(y.roll(-1, at)))
+
+
+@aten("rot90")
+def rot90(input: Tensor, k: int, dims: Sequence[int]) -> Tensor:
+    """A quarter turn, k times, in the plane of two axes."""
+    if len(dims) != 2 or input.ndim < 2:
+        raise ShapeError(f"expected total rotation dims == 2, but got dims = {list(dims)} of {input.ndim} dims")
+    a, b = (shapes.axis(axis, input.ndim) for axis in dims)
+    if a == b:
+        raise ShapeError(f"expected rotation dims to be different, but got dim0 = {a} and dim1 = {b}")
+    if k % 4 == 0:
+        return input.clone()
+    if k % 4 == 2:
+        return input.flip(a, b)
+    turned = input.flip(b if k % 4 == 1 else a)
+    return turned.transpose(a, b).clone()
+
+
+@aten("cdist")
 def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str | None = None) -> Tensor:
     """The p-norm of every row of x1 minus every row of x2: (..., m, d), (..., n, d) -> (..., m, n)."""
     if x1.ndim < 2 or x2.ndim < 2 or x1.shape[-1] != x2.shape[-1]:
@@ -30,6 +58,7 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str | None = Non
     return x1.unsqueeze(-2).sub(x2.unsqueeze(-3)).norm(p, -1)
 
 
+@aten("pdist")
 def pdist(input: Tensor, p: float = 2.0) -> Tensor:
     """The p-norm of every row minus every later row, as a vector."""
     n = input.shape[0]
@@ -117,6 +146,7 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     return made if increasing else made.flip(-1)
 
 
+@aten("renorm")
 def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
     """Every slice along `dim` scaled down so that its p-norm is at most maxnorm."""
     if p <= 0 or maxnorm < 0 or input.ndim < 2:
@@ -195,6 +225,7 @@ def _dtype(options: Made) -> DType:
     return found
 
 
+@aten("cholesky")
 def cholesky(input: Tensor, upper: bool = False) -> Tensor:
     """torch's old name of linalg.cholesky."""
     found: Tensor = importlib.import_module("pywebgpu.linalg").cholesky(input, upper=upper)
@@ -228,6 +259,7 @@ def trigamma(input: Tensor) -> Tensor:
     return apply(_real, gamma.trigamma, input)
 
 
+@aten("mvlgamma")
 def mvlgamma(input: Tensor, p: int) -> Tensor:
     """The multivariate lgamma of dimension p."""
     if p < 1:

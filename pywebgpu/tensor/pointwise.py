@@ -60,7 +60,8 @@ class PointwiseMethods(TensorBase):
     @settling
     def div(self, other: Operand, *, rounding_mode: str | None = None) -> Tensor:
         """self / other; rounding_mode "floor" or "trunc" rounds the quotient and keeps integers integers."""
-        return self._new(arithmetic.div(self._node, operand(self, other), rounding_mode), self._storage.device)
+        made = self._new(arithmetic.div(self._node, operand(self, other), rounding_mode), self._storage.device)
+        return made if rounding_mode is None else called(made, "aten::div.2")
 
     subtract, divide = sub, div
     mul = multiply = binary(arithmetic.mul)
@@ -99,7 +100,7 @@ class PointwiseMethods(TensorBase):
 
     def logaddexp2(self, other: Tensor) -> Tensor:
         """log2(2^self + 2^other)"""
-        return apply(elementwise.logaddexp, self, other, 2.0)
+        return called(apply(elementwise.logaddexp, self, other, 2.0), "aten::logaddexp2")
 
     def positive(self) -> Tensor:
         """The tensor itself. Raises RuntimeError for bools."""
@@ -145,7 +146,8 @@ class PointwiseMethods(TensorBase):
         """Held between `min` and `max`, numbers or tensors; NaN stays."""
         low = None if min is None else operand(self, min)
         high = None if max is None else operand(self, max)
-        return called(self._new(elementwise.clamp(self._node, low, high), self._storage.device), "clamp")
+        kind = "aten::clamp" if isinstance(low, Node) or isinstance(high, Node) else "clamp"
+        return called(self._new(elementwise.clamp(self._node, low, high), self._storage.device), kind)
 
     clip = clamp
 

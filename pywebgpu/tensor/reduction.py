@@ -11,7 +11,7 @@ from pywebgpu.composites import joining, reduce, scan
 from pywebgpu.dtypes import DType
 from pywebgpu.errors import ShapeError
 from pywebgpu.ir.graph import Node, used
-from pywebgpu.tensor.apply import apply
+from pywebgpu.tensor.apply import apply, aten, called
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.methods import aliased
 from pywebgpu.tensor.pointwise import PointwiseMethods
@@ -52,7 +52,8 @@ class ReductionMethods(PointwiseMethods):
         """The sum over `dim` (None: all axes); of whole numbers and bools in int64."""
         if used.autocast is not None:
             return apply(reduce.sum, self, dim, keepdim, dtype=dtype)
-        return self._new(reduce.sum(self._node, dim, keepdim, dtype=dtype), self._storage.device)
+        made = self._new(reduce.sum(self._node, dim, keepdim, dtype=dtype), self._storage.device)
+        return made if dim is None else called(made, "aten::sum.1")
 
     @aliased
     def nansum(self, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
@@ -62,7 +63,8 @@ class ReductionMethods(PointwiseMethods):
     @aliased
     def mean(self, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
         """The mean over `dim` (None: all axes)."""
-        return self._new(reduce.mean(self._node, dim, keepdim, dtype=dtype), self._storage.device)
+        made = self._new(reduce.mean(self._node, dim, keepdim, dtype=dtype), self._storage.device)
+        return made if dim is None else called(made, "aten::mean.1")
 
     @aliased
     def nanmean(self, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
@@ -72,7 +74,8 @@ class ReductionMethods(PointwiseMethods):
     @aliased
     def prod(self, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
         """The product over one axis, or over all."""
-        return apply(reduce.prod, self, dim, keepdim, dtype=dtype)
+        made = apply(reduce.prod, self, dim, keepdim, dtype=dtype)
+        return made if dim is None else called(made, "aten::prod.1")
 
     @aliased
     def count_nonzero(self, dim: Dims = None) -> Tensor:
@@ -133,7 +136,7 @@ class ReductionMethods(PointwiseMethods):
         if other is not None:
             return (self.maximum if name == "max" else self.minimum)(other)
         if dim is None:
-            return apply(reduce.amax if name == "max" else reduce.amin, self, name=name)
+            return called(apply(reduce.amax if name == "max" else reduce.amin, self, name=name), f"aten::{name}.1")
         found = apply(reduce.max if name == "max" else reduce.min, self, dim, keepdim)
         return extreme(name, found)
 
@@ -178,6 +181,7 @@ class ReductionMethods(PointwiseMethods):
         dim, correction = _spread(dim, unbiased, correction)
         return apply(reduce.var_mean, self, dim, correction=correction, keepdim=keepdim)
 
+    @aten("std_mean")
     @aliased
     def std_mean(
         self, dim: Dims = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: float | None = None
@@ -210,6 +214,7 @@ class ReductionMethods(PointwiseMethods):
             return importlib.import_module("pywebgpu.linalg").matrix_norm(self, "nuc", axes, keepdim, dtype=dtype)  # type: ignore[no-any-return]
         return apply(reduce.norm, self, p, dim, keepdim, dtype=dtype)
 
+    @aten("dist")
     def dist(self, other: Tensor, p: float = 2) -> Tensor:
         """The p-norm of self - other."""
         return self.sub(other).norm(p)

@@ -68,17 +68,7 @@ class ReshapingMethods(ConversionMethods):
 
     def rot90(self, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
         """A quarter turn, k times, in the plane of two axes."""
-        if len(dims) != 2 or self.ndim < 2:
-            raise ShapeError(f"expected total rotation dims == 2, but got dims = {list(dims)} of {self.ndim} dims")
-        a, b = (shapes.axis(axis, self.ndim) for axis in dims)
-        if a == b:
-            raise ShapeError(f"expected rotation dims to be different, but got dim0 = {a} and dim1 = {b}")
-        if k % 4 == 0:
-            return self.clone()
-        if k % 4 == 2:
-            return self.flip(a, b)
-        turned = self.flip(b if k % 4 == 1 else a)
-        return turned.transpose(a, b).clone()
+        return import_module("pywebgpu.tensor.numeric").rot90(self, k, dims)  # type: ignore[no-any-return]
 
     def as_strided(self, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Tensor:
         """Elements of the tensor's memory at an offset, and from there at steps along each axis. A view."""

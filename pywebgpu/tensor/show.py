@@ -89,7 +89,7 @@ def text(tensor: Tensor) -> str:
             suffixes += [f"size={tuple(tensor.shape)}"]
             suffixes += [f"dtype={tensor.dtype}"] if tensor.dtype is dtypes.default() else []
     if made is not None:
-        suffixes.append(f"grad_fn=<{made.name()}>")
+        suffixes.append(f"grad_fn=<{type(made).__name__}>")
     elif tensor.requires_grad:
         suffixes.append("requires_grad=True")
     return with_suffixes(prefix + body, suffixes)
@@ -100,7 +100,7 @@ _PLAIN = ("Tensor", "Parameter")
 
 def gradient_name(node: Node) -> str:
     """What torch calls the gradient of an op: AddBackward0."""
-    found: str = import_module("pywebgpu.tensor.grad_fn").name(node)
+    found: str = import_module("pywebgpu.tensor.grad_fn_names").name(node)
     return found
 
 

@@ -1,25 +1,20 @@
-"""Methods and functions that put in order, search what is ordered, and count: sort, top k, unique, histograms."""
+"""Methods and functions that put in order, search what is ordered, and count: sort, top k, histograms."""
 
 from __future__ import annotations
 
-from math import prod
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, overload
 
-from pywebgpu import dtypes, shapes
-from pywebgpu.composites import indexing, masks, matrix, ordering, reduce, scan
+from pywebgpu import dtypes
+from pywebgpu.composites import masks, matrix, ordering
 from pywebgpu.dtypes import Kind
 from pywebgpu.errors import ShapeError
-from pywebgpu.ir.graph import Node, Spec
-from pywebgpu.ops import indexing as ops
-from pywebgpu.ops import pointwise
-from pywebgpu.tensor import index
-from pywebgpu.tensor.apply import apply
+from pywebgpu.tensor.apply import apply, called
 from pywebgpu.tensor.methods import aliased
 from pywebgpu.tensor.reduction import extreme
 from pywebgpu.tensor.reshaping import ReshapingMethods
 
 if TYPE_CHECKING:
-    from pywebgpu.shapes import Shape
     from pywebgpu.tensor.reduction import Extreme
     from pywebgpu.tensor.tensor import Tensor
     from pywebgpu.tensor.types import Operand
@@ -87,23 +82,14 @@ class SortingMethods(ReshapingMethods):
 
         return_inverse: where each element went. return_counts: how often each occurs.
         """
-        flat = self.reshape(-1) if dim is None else _rows(self, dim)
-        order = _row_order(flat)
-        found, inverse, counts = _runs(flat, order)
-        shape = tuple(self.shape) if dim is None else None
-        found = found if dim is None else _columns(found, self, dim)
-        return _asked(found, inverse, counts, shape, return_inverse, return_counts)
+        return _runs(self, dim, return_inverse, return_counts, in_order=True)
 
     @aliased
     def unique_consecutive(
         self, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
     ) -> Any:
         """As unique, of neighbours only: 1 1 2 1 -> 1 2 1. Reads their number."""
-        flat = self.reshape(-1) if dim is None else _rows(self, dim)
-        found, inverse, counts = _runs(flat, None)
-        shape = tuple(self.shape) if dim is None else None
-        found = found if dim is None else _columns(found, self, dim)
-        return _asked(found, inverse, counts, shape, return_inverse, return_counts)
+        return _runs(self, dim, return_inverse, return_counts, in_order=False)
 
     def bincount(self, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
         """How often each whole number occurs, or the sum of its weights. Reads the largest number."""
@@ -133,82 +119,17 @@ class SortingMethods(ReshapingMethods):
 def _middle(x: ReshapingMethods, name: str, dim: int | None, keepdim: bool) -> Tensor | Extreme:
     function = getattr(ordering, name)
     if dim is not None:
-        return extreme(name, apply(function, x, dim, keepdim))
+        found = apply(function, x, dim, keepdim)
+        return extreme(name, (called(found[0], f"aten::{name}.1"), found[1]))
     flat = x.reshape(-1)
     if not flat.shape[0]:
         return x.new_full((), float("nan"))
     values: Tensor = apply(function, flat, 0)[0]
-    return values
+    return called(values, f"aten::{name}")
 
 
-# Unique
-
-
-def _rows(x: ReshapingMethods, dim: int) -> Tensor:
-    """An axis as rows: (n, everything else)."""
-    axis = shapes.axis(dim, x.ndim)
-    return x.movedim(axis, 0).reshape(x.shape[axis], -1)
-
-
-def _columns(found: Tensor, x: ReshapingMethods, dim: int) -> Tensor:
-    """The opposite of _rows."""
-    axis = shapes.axis(dim, x.ndim)
-    rest = [n for a, n in enumerate(x.shape) if a != axis]
-    return found.reshape(found.shape[0], *rest).movedim(0, axis)
-
-
-def _row_order(flat: Tensor) -> Node:
-    """The order of a vector, or of rows by their first column, then the second, and so on."""
-    node: Node = flat._node
-    if len(node.spec.shape) == 1:
-        return ordering.argsort(node)
-    n, width = node.spec.shape
-    order = pointwise.iota(spec=Spec((n,), dtypes.int64), axis=0)
-    for column in reversed(range(width)):  # Stable sorts, the weightiest last.
-        values = ops.take(indexing.shaped(flat[:, column]._node, (n, 1)), order)
-        order = ops.take(indexing.shaped(order, (n, 1)), ordering.argsort(indexing.shaped(values, (n,))))
-        order = indexing.shaped(order, (n,))
-    return order
-
-
-def _runs(flat: Tensor, order: Node | None) -> tuple[Any, Any, Any]:
-    """The first of each run of equal rows, the run of each row of `flat`, and the lengths of runs."""
-    node, device = flat._node, flat._storage.device
-    n = node.spec.shape[0]
-    if n == 0:
-        empty = flat._new(pointwise.full(0, Spec((0,), dtypes.int64)), device)
-        return flat.clone(), empty, empty
-    rows = indexing.shaped(node, (n, prod(node.spec.shape[1:])))
-    ordered = rows if order is None else ops.take(rows, order)
-    ends = flat._new(masks.counted(_starts(ordered)), device)
-    count = index.read_last(ends)
-    run = pointwise.sub(ends._node, pointwise.full(1, ends._node.spec))
-    first = masks.held(ends._node, count)
-    after = ops.cat(scan.part(first, 0, 1, count), pointwise.full(n, Spec((1,), dtypes.int64)), axis=0)
-    if order is not None:  # Back to where each row came from.
-        run = indexing.shaped(ops.take(indexing.shaped(run, (n, 1)), ordering.argsort(order)), (n,))
-    found = indexing.shaped(ops.take(ordered, first), (count, *node.spec.shape[1:]))
-    return flat._new(found, device), flat._new(run, device), flat._new(pointwise.sub(after, first), device)
-
-
-def _starts(ordered: Node) -> Node:
-    """Whether a row differs from the one before it."""
-    n, width = ordered.spec.shape
-    if width == 1:
-        return ordering.starts_run(indexing.shaped(ordered, (n,)))
-    columns = ordering.starts_run(indexing.permuted(ordered, (1, 0)))
-    return reduce.any(columns, 0)
-
-
-def _asked(
-    found: Tensor, inverse: Tensor, counts: Tensor, shape: Shape | None, return_inverse: bool, return_counts: bool
-) -> Tensor | tuple[Tensor, ...]:
-    out = [found]
-    if return_inverse:
-        out.append(inverse if shape is None else inverse.reshape(shape))
-    if return_counts:
-        out.append(counts)
-    return tuple(out) if len(out) > 1 else found
+def _runs(*args: object, in_order: bool) -> object:
+    return import_module("pywebgpu.tensor.unique").unique(*args, in_order=in_order)
 
 
 # Functions

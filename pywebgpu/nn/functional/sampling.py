@@ -8,6 +8,8 @@ from typing import Any as _Any
 from pywebgpu.tensor import create as _create
 from pywebgpu.tensor import functions as _functions
 from pywebgpu.tensor import tensor as _tensor
+from pywebgpu.tensor.apply import aten as _aten
+from pywebgpu.tensor.apply import called as _called
 
 _T = _tensor.Tensor
 _Sizes = int | _Sequence[int]
@@ -54,7 +56,7 @@ def grid_sample(
         weights.append(_prod((weight for _, weight in chosen), start=inside.to(input.dtype)))
     total = _pixels(input, _functions.stack(rows)).mul(_functions.stack(weights).unsqueeze(-1)).sum(0)
     found: _T = total.transpose(1, 2).reshape(*input.shape[:2], *out)
-    return found
+    return _called(found, f"aten::grid_sampler_{rank}d")
 
 
 def _pixels(input: _T, rows: _T) -> _T:
@@ -119,6 +121,7 @@ def _row(positions: list[_T], sizes: list[int]) -> tuple[_T, _T]:
     return index, inside
 
 
+@_aten("affine_grid_generator")
 def affine_grid(theta: _T, size: _Sequence[int], align_corners: bool | None = None) -> _T:
     """The grid of grid_sample that maps a picture of `size` by matrices theta (n, 2, 3), or (n, 3, 4)."""
     rank = len(size) - 2
@@ -163,7 +166,7 @@ def _unpool(rank: int) -> _Callable[..., _T]:
         lead = input.shape[:-rank]
         zeros = input.new_zeros(*lead, _prod(space))
         found: _T = zeros.scatter(-1, indices.flatten(-rank), input.flatten(-rank)).reshape(*lead, *space)
-        return found
+        return _called(found, f"aten::max_unpool{rank}d")
 
     max_unpool.__name__ = max_unpool.__qualname__ = f"max_unpool{rank}d"
     return max_unpool

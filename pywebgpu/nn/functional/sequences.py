@@ -8,11 +8,13 @@ from pywebgpu.tensor import create as _create
 from pywebgpu.tensor import functions as _functions
 from pywebgpu.tensor import sorting as _sorting
 from pywebgpu.tensor import tensor as _tensor
+from pywebgpu.tensor.apply import aten as _aten
 
 _T = _tensor.Tensor
 _NEVER = -1e30  # the logarithm of what cannot be; infinities would make NaN of gradients
 
 
+@_aten("_embedding_bag")
 def embedding_bag(
     input: _T,
     weight: _T,
@@ -69,6 +71,7 @@ def embedding_bag(
     return total
 
 
+@_aten("multilabel_margin_loss")
 def multilabel_margin_loss(
     input: _T,
     target: _T,

@@ -10,6 +10,7 @@ from pywebgpu.composites import pooling as _pooling
 from pywebgpu.composites import resample as _resample
 from pywebgpu.tensor import tensor as _tensor
 from pywebgpu.tensor.apply import apply as _apply
+from pywebgpu.tensor.apply import called as _called
 
 _T = _tensor.Tensor
 _Sizes = int | _Sequence[int]
@@ -270,7 +271,9 @@ def pad(input: _T, pad: _Sequence[int], mode: str = "constant", value: float | N
 
     mode: "constant", "reflect", "replicate" or "circular".
     """
-    return _apply(_resample.pad, input, tuple(pad), mode, value)
+    made = _apply(_resample.pad, input, tuple(pad), mode, value)
+    kind = {"reflect": "reflection", "replicate": "replication"}.get(mode)
+    return made if kind is None else _called(made, f"aten::{kind}_pad{len(pad) // 2}d")
 
 
 def interpolate(
@@ -293,8 +296,10 @@ def interpolate(
         space = tuple(input.shape[2:])
         sizes, scales = _resample.targets(space, size, scale_factor, recompute=bool(recompute_scale_factor))
         filters: _Any = _import_module("pywebgpu.nn.functional.filters")
-        return filters.filtered(input, sizes, scales, mode, corners=bool(align_corners), antialias=antialias)  # type: ignore[no-any-return]
-    return _apply(_resample.interpolate, input, size, scale_factor, mode, align_corners, recompute_scale_factor)
+        made = filters.filtered(input, sizes, scales, mode, corners=bool(align_corners), antialias=antialias)
+        return _called(made, f"aten::upsample_{mode}2d" + "_aa" * antialias)
+    made = _apply(_resample.interpolate, input, size, scale_factor, mode, align_corners, recompute_scale_factor)
+    return made if mode == "area" else _called(made, f"aten::upsample_{mode.replace('-', '_')}{input.ndim - 2}d")
 
 
 def upsample(
