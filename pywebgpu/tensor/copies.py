@@ -62,7 +62,8 @@ unsafe_chunk, unsafe_split, unsafe_split_with_sizes = (
 
 def as_subclass(self: Tensor, cls: type[_S]) -> _S:
     """The same memory and history, as a tensor of a subclass of Tensor."""
-    if not (isinstance(cls, type) and issubclass(cls, Tensor)):
+    given: object = cls
+    if not (isinstance(given, type) and issubclass(given, Tensor)):
         known = "Creating a Tensor subclass from a class that does not inherit from Tensor is not possible."
         raise TypeError(f"{known} Make sure your class inherits from Tensor.")
     found: Any = _alias(self)
