@@ -7,7 +7,7 @@ from math import prod
 from pywebgpu.composites import scattering
 from pywebgpu.dtypes import bool_, int32
 from pywebgpu.ir import walk
-from pywebgpu.ir.graph import HOST, Attrs, Movement, Node, Reinterpretation, Spec, host
+from pywebgpu.ir.graph import HOST, Attrs, Movement, Node, Reduction, Reinterpretation, Spec, host
 from pywebgpu.ops import indexing, movement, pointwise, reduction
 from pywebgpu.shapes import Shape, strides
 from pywebgpu.tensor import layout
@@ -73,7 +73,7 @@ def written(whole: Node, path: Path, value: Node) -> Node:
     for op, attrs in path[:-1]:
         chain.append(op(chain[-1], **attrs))
     steps = list(zip(reversed(path), reversed(chain), strict=True))
-    if any(op is reduction.expand for op, _ in path):
+    if any(op in (reduction.expand, movement.window) for op, _ in path):
         value = _written_once(whole, path, value, steps)
     else:
         for (op, attrs), before in steps:
@@ -115,21 +115,41 @@ def _position(at: int, shape: Shape) -> list[int]:
 
 
 def _written_once(whole: Node, path: Path, value: Node, steps: Steps) -> Node:
-    """As written, where an axis was expanded and one of its positions then chosen: that is the new value."""
-    strides = layout.through(whole.spec.shape, path)[0]
-    if any(step == 0 and n > 1 for n, step in zip(value.spec.shape, strides, strict=True)):
+    """As written, where an axis was expanded, or cut into windows, and of each element one position is left."""
+    if _shows_twice(value.spec.shape, layout.through(whole.spec.shape, path)[0]):
         raise RuntimeError(TWICE)
     shown = pointwise.full(True, Spec(value.spec.shape, bool_))
     for (op, attrs), before in steps:
-        if op is reduction.expand:
-            axes = tuple([a for a, (m, n) in enumerate(zip(before.spec.shape, attrs["shape"], strict=True)) if m != n])
-            value = reduction.sum_(pointwise.where(shown, value, pointwise.full(0, value.spec)), axes)
-            shown = reduction.max_(shown, axes)
+        if op in (reduction.expand, movement.window):
+            value = pointwise.where(shown, value, pointwise.full(0, value.spec))
+            value, shown = (
+                _joined(op, attrs, before.spec.shape, x, fold)
+                for x, fold in ((value, reduction.sum_), (shown, reduction.max_))
+            )
             value = pointwise.where(shown, value, before)
         else:
             shown = _back(op, attrs, pointwise.full(False, Spec(before.spec.shape, bool_)), shown)
             value = _back(op, attrs, before, value)
     return value
+
+
+def _joined(op: Movement, attrs: Attrs, shape: Shape, shown: Node, fold: Reduction) -> Node:
+    """What all positions that show an element of `shape` come to."""
+    if op is reduction.expand:
+        return fold(shown, tuple([a for a, (m, n) in enumerate(zip(shape, attrs["shape"], strict=True)) if m != n]))
+    axis = attrs["axis"]
+    back = movement.unwindow(shown, axis=axis, length=shape[axis], step=attrs["step"], dilation=attrs["dilation"])
+    return movement.reshape(fold(back, (len(shape),)), shape=shape)
+
+
+def _shows_twice(shape: Shape, strides: Shape) -> bool:
+    """Whether elements at these strides may be the same."""
+    reach = 0
+    for step, n in sorted(zip(strides, shape, strict=True)):
+        if n > 1 and step <= reach:
+            return True
+        reach += step * (n - 1)
+    return False
 
 
 def is_shared(node: Node) -> bool:
@@ -149,11 +169,4 @@ def _back(op: Movement, attrs: Attrs, before: Node, value: Node) -> Node:
         return movement.permute(value, order=tuple(order.index(axis) for axis in range(len(order))))
     if op is movement.slice_:
         return indexing.write_slice(before, value, starts=attrs["starts"], steps=attrs["steps"])
-    if op is movement.window and attrs["step"] >= attrs["size"] and attrs["dilation"] == 1:
-        back = {"axis": attrs["axis"], "length": before.spec.shape[attrs["axis"]], "step": attrs["step"], "dilation": 1}
-        last = (len(before.spec.shape),)
-        whole = reduction.sum_(movement.unwindow(value, **back), last)
-        covered = reduction.max_(movement.unwindow(pointwise.full(True, Spec(value.spec.shape, bool_)), **back), last)
-        whole, covered = (movement.reshape(x, shape=before.spec.shape) for x in (whole, covered))
-        return pointwise.where(covered, whole, before)
     raise RuntimeError(TWICE)

@@ -44,6 +44,8 @@ VIEWS = {
     "slice_of_slice": lambda torch, a: a[1:][:, 1:][::2, ::2],
     "expand_of_row": lambda torch, a: a[0].unsqueeze(0).expand(1, 6),
     "unfold": lambda torch, a: a.unfold(1, 2, 2),
+    "unfold_once": lambda torch, a: a.unfold(1, 6, 1),
+    "unfold_one_of_several": lambda torch, a: a.unfold(0, 2, 1)[1].unfold(0, 3, 2)[1, :, :2],
     "as_strided": lambda torch, a: a.as_strided((2, 3), (1, 7), 2),
     "contiguous": lambda torch, a: a.contiguous(),
     "to_same": lambda torch, a: a.to(torch.float32),

@@ -139,6 +139,17 @@ def through_selected(torch, a):
     return a
 
 
+def from_own_parts(torch, a):
+    """What is grown before it is written may be a part of what it is written to."""
+    a = a * 1
+    a[0, 1:] = a[0, 1]
+    a[1, 2] = a[1, 2, 3]
+    a[2:] = a[3]
+    a[...] = a[:, :1] * 2
+    return a
+
+
+case("set_from_own_parts", from_own_parts, randn(4, 5, 6))
 case("set_through_selected", through_selected, randn(4, 5, 6))
 case("set_augmented", augmented, randn(4, 5, 6))
 case("set_augmented_mask", augmented_mask, randn(4, 5, 6))
