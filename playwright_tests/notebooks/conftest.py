@@ -15,6 +15,7 @@ from tests import wheel
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "test-results"
+NO_JSPI = "delete WebAssembly.Suspending; delete WebAssembly.promising;\n"
 TYPES = {".mjs": "text/javascript", ".wasm": "application/wasm"}
 
 
@@ -88,6 +89,16 @@ def pages(browser: Browser) -> Callable[[str], AbstractContextManager[Page]]:
         assert outside == []
 
     return opened
+
+
+def without_jspi(page: Page) -> None:
+    """From now on each Python of the page starts as in a browser that cannot suspend it."""
+
+    def answer(route: Route) -> None:
+        found = route.fetch()
+        route.fulfill(response=found, body=NO_JSPI + found.text())
+
+    page.context.route(re.compile(r"/pyodide\.m?js$"), answer)
 
 
 @pytest.fixture

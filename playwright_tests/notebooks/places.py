@@ -20,6 +20,23 @@ PYODIDES = {
 PROGRAM = f"""{wheel.TRAINING}
 said = f"trained on {{model.weight.device.type}}"
 """
+# The same where Python cannot wait: what it is told first, and the awaitable forms of all.
+AWAITED = f"""
+import pywebgpu as torch
+
+try:
+    torch.ones(3)
+    first = "nothing"
+except RuntimeError as error:
+    first = str(error)
+await torch.webgpu.init()
+{wheel.TRAINING.replace("loss.item()", "await loss.item_async()")}
+await torch.save_async(model.state_dict(), "saved.pt")
+back = torch.load("saved.pt", map_location="cpu")["weight"].tolist()
+assert back == await model.weight.tolist_async()
+assert sorted(await torch.randperm(5).tolist_async()) == [0, 1, 2, 3, 4]
+said = f"{{first}} | {{x!r}} | trained on {{model.weight.device.type}}"
+"""
 NUMPY = """
 import numpy
 
@@ -36,6 +53,9 @@ def plain(event):
         read(event)
     except RuntimeError as error:
         document.getElementById("said").textContent = str(error)
+
+async def awaited(event):
+    document.getElementById("said").textContent = f"awaited {await x.sum().item_async()}"
 """
 BUTTONS = '<p id="said"></p><div id="loop"></div>' + "".join(
     f'<button id="{name}">{name}</button>' for name in ("plain", "wrapped", "awaited", "endless")
@@ -67,7 +87,7 @@ def endless(event):
     document.getElementById("said").textContent = f"stopped {steps.stopped}"
 
 wrapped = {"wrapped": torch.webgpu.handler(read), "endless": torch.webgpu.handler(endless)}
-for name, function in {"plain": plain, **wrapped}.items():
+for name, function in {"plain": plain, "awaited": awaited, **wrapped}.items():
     add_event_listener(document.getElementById(name), "click", function)
 document.getElementById("said").textContent = said
 """
@@ -88,7 +108,7 @@ def _(event):
 
 @when("click", "#awaited")
 async def _(event):
-    document.getElementById("said").textContent = f"awaited {await x.sum().item_async()}"
+    await awaited(event)
 
 document.getElementById("said").textContent = said
 """
@@ -117,28 +137,30 @@ def write(folder: Path, wheel: Path, others: Sequence[Path]) -> None:
         place = folder / version
         shutil.copytree(package, place, ignore=shutil.ignore_patterns("*.map", "*.d.ts"))
         distribution.make(wheel, place, package / "pyodide-lock.json", others if version == "314" else ())
-        (folder / f"page-{version}.html").write_text(_plain(version), encoding="utf-8")
-        (folder / f"worker-{version}.html").write_text(_worker(version), encoding="utf-8")
-        (folder / f"worker-{version}.mjs").write_text(_in_worker(version), encoding="utf-8")
+        for name, program in {"": PROGRAM, "awaited-": AWAITED}.items():
+            (folder / f"{name}page-{version}.html").write_text(_plain(version, program), encoding="utf-8")
+            (folder / f"{name}worker-{version}.html").write_text(_worker(version, name), encoding="utf-8")
+            (folder / f"{name}worker-{version}.mjs").write_text(_in_worker(version, program), encoding="utf-8")
     shutil.copytree(MODULES / "@pyscript" / "core" / "dist", folder / "pyscript")
     config = json.dumps({"interpreter": "/314/pyodide.mjs", "packages": ["pywebgpu"]})
     for name, worker in {"pyscript": "", "pyscript-worker": "worker"}.items():
-        page = PYSCRIPT.format(body=BUTTONS, worker=worker, config=config, program=PROGRAM + HANDLERS + WHEN)
-        (folder / f"{name}.html").write_text(page, encoding="utf-8")
+        for before, program in {"": PROGRAM, "awaited-": AWAITED}.items():
+            page = PYSCRIPT.format(body=BUTTONS, worker=worker, config=config, program=program + HANDLERS + WHEN)
+            (folder / f"{before}{name}.html").write_text(page, encoding="utf-8")
 
 
-def _plain(version: str) -> str:
+def _plain(version: str, program: str) -> str:
     script = START.format(
-        folder=f"./{version}", load='loadPackage("pywebgpu")', program=json.dumps(PROGRAM + HANDLERS + LISTEN)
+        folder=f"./{version}", load='loadPackage("pywebgpu")', program=json.dumps(program + HANDLERS + LISTEN)
     )
     return PAGE.format(title=f"Pyodide {version}", body=BUTTONS, script=script)
 
 
-def _worker(version: str) -> str:
-    script = f'new Worker("./worker-{version}.mjs", {{ type: "module" }}).onmessage = ({{ data }}) => say(data);'
+def _worker(version: str, name: str) -> str:
+    script = f'new Worker("./{name}worker-{version}.mjs", {{ type: "module" }}).onmessage = ({{ data }}) => say(data);'
     return PAGE.format(title=f"Pyodide {version} in a worker", body=BUTTONS, script=script)
 
 
-def _in_worker(version: str) -> str:
-    start = START.format(folder=f"./{version}", load="loadPackagesFromImports(program)", program=json.dumps(PROGRAM))
+def _in_worker(version: str, program: str) -> str:
+    start = START.format(folder=f"./{version}", load="loadPackagesFromImports(program)", program=json.dumps(program))
     return start + '\npostMessage(python.globals.get("said"));\n'

@@ -9,13 +9,25 @@ import pytest
 from playwright.sync_api import Page, Route, expect
 
 from playwright_tests.notebooks import places
-from playwright_tests.notebooks.conftest import IsolatedFiles
+from playwright_tests.notebooks.conftest import IsolatedFiles, without_jspi
 from tools import notebook_site
 
 ROOT = Path(__file__).parents[2]
 STARTS = 90_000  # ms
 ADVICE = "torch.webgpu.handler(function), or make the handler async"
 HANDLERS = {"plain": ADVICE, "wrapped": "read 8.0"}
+AWAITED = {
+    "awaited-page-314": {
+        "plain": "cannot wait for the device here; use: await x.item_async()",
+        "awaited": "awaited 8.0",
+    },
+    "awaited-worker-314": {},
+    "awaited-pyscript": {
+        "plain": "cannot wait for the device here; use: await x.item_async()",
+        "awaited": "awaited 8.0",
+    },
+    "awaited-pyscript-worker": {"awaited": "awaited 8.0"},
+}
 
 
 @pytest.fixture(scope="module")
@@ -56,6 +68,17 @@ def test_pyscript_trains_and_waits_in_handlers(page: Page, address: str, name: s
     expect(page.locator("#said")).to_have_text("trained on webgpu", timeout=STARTS)
     handlers = HANDLERS if name == "pyscript" else {"wrapped": "read 8.0"}
     press(page, handlers | {"awaited": "awaited 8.0"})
+
+
+@pytest.mark.parametrize("name", AWAITED)
+def test_without_jspi_a_host_says_what_to_await_and_trains(page: Page, address: str, name: str) -> None:
+    without_jspi(page)
+    page.goto(f"{address}/{name}.html")
+    expect(page.locator("#said")).to_contain_text("| trained on webgpu", timeout=STARTS)
+    first, shown, _ = page.locator("#said").inner_text().split(" | ")
+    assert first == "device webgpu is not open, and Python cannot wait for it here: await torch.webgpu.init()"
+    assert shown.startswith("tensor(<not read: await x.cpu_async()>, device='webgpu', size=(4, 2)")
+    press(page, AWAITED[name])
 
 
 def test_the_console_of_pyodide_trains(page: Page, address: str) -> None:

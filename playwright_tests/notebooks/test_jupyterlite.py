@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
+from playwright_tests.notebooks.conftest import without_jspi
 from playwright_tests.notebooks.lab import STARTS, Lab
 from tests import notebooks
 from tools import notebook_site
@@ -76,6 +77,14 @@ steps = stoppable(itertools.count())
 print("stopped", steps.stopped and steps.step == await counted[0].item_async())"""
 
 
+# Where Python cannot wait, each with what it shows.
+AWAITED = {
+    "import pywebgpu as torch\n\ntorch.ones(3)": "await torch.webgpu.init()",
+    "await torch.webgpu.init()\nx = torch.ones(3) * 2\nx": "not read: await x.cpu_async()",
+    "await x.tolist_async()": "[2.0, 2.0, 2.0]",
+}
+
+
 @pytest.fixture(scope="module")
 def address(built: Path, tmp_path_factory: pytest.TempPathFactory, serve: Callable[[Path], str]) -> str:
     if MISSING:
@@ -116,6 +125,14 @@ def test_a_stop_button_ends_a_loop_between_two_steps(lab: Lab, loop: str) -> Non
     cell = lab.run(STOPPED.format(loop=loop))
     lab.page.get_by_role("button", name="Stop", exact=True).click(timeout=STARTS)
     expect(lab.shown(cell)).to_contain_text("stopped True")
+
+
+def test_without_jspi_cells_say_what_to_await(page: Page, address: str) -> None:
+    without_jspi(page)
+    lab = Lab(page, address)
+    lab.new()
+    for source, said in AWAITED.items():
+        expect(lab.shown(lab.run(source), STARTS)).to_contain_text(said)
 
 
 @pytest.mark.parametrize("name", ["2-train-a-gpt", "6-port-a-script"])

@@ -22,7 +22,10 @@ ODD = "#a0a"  # NaN, and infinities
 
 
 def tensor_html(tensor: Tensor) -> str:
-    """What a notebook shows of a tensor. Waits for the device; where that is impossible, or fails, it says so."""
+    """What a notebook shows of a tensor. Waits for the device; where that is impossible, or fails, it says so.
+
+    Where nothing can be computed, as on device cpu without NumPy, its values are shown without statistics and map.
+    """
     shape = " x ".join(map(str, tensor.shape)) or "a number"
     history = f"grad_fn {show.gradient_name(tensor._node)}" if tensor.grad_fn is not None else ""
     facts = [shape, tensor.dtype, tensor.device, html.amount(tensor.nbytes)]
@@ -30,9 +33,13 @@ def tensor_html(tensor: Tensor) -> str:
     try:
         with grad_mode.no_grad():
             parts = _parts(tensor.detach())
-        return html.card(head, *parts, html.text(repr(tensor)))
+    except PywebgpuError:
+        parts = []
+    try:
+        said = repr(tensor)
     except PywebgpuError as error:
-        return html.card(head, html.text(f"not read: await x.cpu_async() ({error})"))
+        said = f"not read: {error}"
+    return html.card(head, *parts, html.text(said))
 
 
 def _parts(tensor: Tensor) -> list[str]:

@@ -18,6 +18,7 @@ def test_it_computes_once_numpy_is_there(monkeypatch: pytest.MonkeyPatch) -> Non
     assert x.tolist() == [1, 2, 3]
     with pytest.raises(RuntimeError, match="install NumPy"):
         (x + 1).tolist()
+    assert "tensor([1., 2., 3.])" in x._repr_html_()
     monkeypatch.undo()
     monkeypatch.setitem(devices._open, "cpu:0", x._storage.device)
     assert (x + 1).tolist() == [2, 3, 4]
