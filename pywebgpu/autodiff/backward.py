@@ -116,14 +116,7 @@ def gradients(
                 if is_end:
                     continue
                 try:
-                    if grad is not None and node.accumulator is not None and node.accumulator.function is not None:
-                        _hooked(node, grad, grads)
-                    elif type(node.op) in _SEVERAL:
-                        several.through(node, grad, grads)
-                    elif grad is not None and node.inputs:
-                        _through(node, grad, grads)
-                    elif grad is not None and node.freed:
-                        raise RuntimeError(TWICE)
+                    _go_through(node, grad, grads, several)
                 except Exception:
                     if thread_state.origins is not None:
                         thread_state.origins.failed(node)
@@ -131,14 +124,29 @@ def gradients(
     finally:
         composite_gradient.walks.pop()
     if not retain_graph:
-        for node in order:
-            if node in ends:
-                continue
-            spent = not inside and (not asked or all(s.spent for s in node.inputs if s.requires))
-            if node.inputs and not node.freed:
-                _let_go(node)
-            node.spent = spent
+        _free([node for node in order if node not in ends], everything=not inside and not asked, below=not inside)
     return [results.get(w) for w in wanted]
+
+
+def _go_through(node: Node, grad: Node | None, grads: dict[Node, Node], several: "_Several") -> None:
+    """From the gradient of a node, if one came to it, to those of its inputs."""
+    if grad is not None and node.accumulator is not None and node.accumulator.function is not None:
+        _hooked(node, grad, grads)
+    elif type(node.op) in _SEVERAL:
+        several.through(node, grad, grads)
+    elif grad is not None and node.inputs:
+        _through(node, grad, grads)
+    elif grad is not None and node.freed:
+        raise RuntimeError(TWICE)
+
+
+def _free(walked: Sequence[Node], *, everything: bool, below: bool) -> None:
+    """Frees what nodes saved. A node is spent with `everything`, or, where `below` is asked for, with all below it."""
+    for node in walked:
+        spent = everything or (below and all(source.spent for source in node.inputs if source.requires))
+        if node.inputs and not node.freed:
+            _let_go(node)
+        node.spent = spent
 
 
 def _hooked(node: Node, grad: Node, grads: dict[Node, Node]) -> None:

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from pywebgpu import installation
 from pywebgpu.errors import PywebgpuError
-from pywebgpu.hosts import script, serve, site, working_folder
+from pywebgpu.hosts import page_files, script, serve, site, working_folder
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page, Playwright
@@ -274,8 +274,8 @@ def _archive(files: Mapping[str, bytes]) -> bytes:
     bridge = {path.name: path for path in site.find_folders(cdn=True).bridge.glob("*.mjs")}
     members = {f"js_bridge/{name}": path for name, path in bridge.items()}
     members |= {path.relative_to(PACKAGE).as_posix(): path for path in PACKAGE.rglob("*.*")}
-    library = {f"pywebgpu/{name}": path.read_bytes() for name, path in members.items() if path.suffix in site.CARRIED}
-    return _packed({**library, **files})
+    carried = {name: path for name, path in members.items() if name.endswith(page_files.CARRIED)}
+    return _packed({**{f"pywebgpu/{name}": path.read_bytes() for name, path in carried.items()}, **files})
 
 
 def _packed(files: Mapping[str, bytes]) -> bytes:

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from pywebgpu import installation
 from pywebgpu.errors import PywebgpuError
-from pywebgpu.hosts import first_kernels, prepared, snapshot, stripping
+from pywebgpu.hosts import first_kernels, page_files, prepared, snapshot, stripping
 from pywebgpu.installation import InstallationError
 
 PACKAGE = Path(__file__).parents[1]
@@ -32,178 +32,6 @@ SERVED = re.compile(
     r"(pyodide|uplot|crelt|style-mod|w3c-keyname|@(?:codemirror|lezer|marijn)/[\w-]+)@([\d.]+)/((?!.*\.\.)[\w./@+-]+)",
     re.ASCII,
 )
-NATIVE = (
-    "bench/",
-    "hosts/chromium.py",
-    "hosts/remote_tests.py",
-    "hosts/test_page.py",
-    "hosts/test_server.py",
-    "hosts/working_folder.py",
-    "cli.py",
-    "doctor.py",
-    "installation.py",
-    "hosts/node.py",
-    "hosts/serve.py",
-    "hosts/site.py",
-    "hosts/first_kernels.py",
-    "hosts/prepared.py",
-    "hosts/snapshot.py",
-    "hosts/stripping.py",
-    "devices/loaded.py",
-    "devices/native.py",
-    "devices/native_pass.py",
-    "devices/native_read.py",
-    "devices/tunings.py",
-    "devices/reader.py",
-    "js_bridge/dawn.mjs",
-    "js_bridge/helper.mjs",
-    "js_bridge/node.mjs",
-    "js_bridge/snapshot.mjs",
-    "js_bridge/test/",
-    "web/",
-)
-# What training does not import: a page loads it when a program first imports some of it.
-LATER = (
-    "__main__.py",
-    "accelerator.py",
-    "amp/",
-    "aten.py",
-    "absent.py",
-    "as_torch.py",
-    "factorization.py",
-    "fft.py",
-    "autodiff/batching.py",
-    "autograd/",
-    "compiler/serialization.py",
-    "compiler/validate.py",
-    "composites/convolution.py",
-    "composites/divisors.py",
-    "composites/distance.py",
-    "composites/einsum.py",
-    "composites/fourier.py",
-    "composites/linear_loss.py",
-    "composites/pooling.py",
-    "composites/quasi_newton.py",
-    "composites/recurrence.py",
-    "composites/recurrent.py",
-    "composites/resample.py",
-    "composites/sliding_on_host.py",
-    "composites/sliding_products.py",
-    "cuda.py",
-    "data/",
-    "compiler/passes/complex_functions.py",
-    "compiler/passes/fourier_products.py",
-    "compiler/passes/split_complex.py",
-    "compiler/passes/cast_weights.py",
-    "composites/bytes.py",
-    "composites/quantile.py",
-    "devices/cpu_calls.py",
-    "devices/cpu_functions.py",
-    "devices/cpu_memory.py",
-    "devices/cpu_views.py",
-    "devices/cpu.py",  # needs NumPy; without it, devices/cpu_storage.py is device cpu
-    "devices/null.py",
-    "devices/pool.py",
-    "distributions/",
-    "display/",
-    "exporter/",
-    "func/",
-    "handlers.py",
-    "hosts/script.py",
-    "inspector/",
-    "io/",
-    "ir/origin.py",
-    "js_bridge/files.mjs",
-    "js_bridge/host_program.mjs",
-    "js_bridge/player.mjs",
-    "js_bridge/runner.mjs",
-    "js_bridge/safetensors.mjs",
-    "js_bridge/validate.mjs",
-    "js_bridge/values.mjs",
-    "compiler/passes/align_operands.py",
-    "kernels/templates/matmul_operands.py",
-    "kernels/templates/matmul_results.py",
-    "kernels/templates/matmul_staged.py",
-    "kernels/templates/matmul_subgroups.py",
-    "linalg.py",
-    "kernels/gamma.py",
-    "kernels/neighbours.py",
-    "kernels/templates/attention_gradient.py",
-    "ldl_factors.py",
-    "lu_factors.py",
-    "masked.py",
-    "memory.py",
-    "nn/embedding_bag.py",
-    "nn/functional/filters.py",
-    "nn/hooks.py",
-    "nn/functional/fractional.py",
-    "nn/functional/margins.py",
-    "nn/functional/sampling.py",
-    "nn/lazy_layers.py",
-    "nn/older.py",
-    "nn/output_layers.py",
-    "nn/functional/sequences.py",
-    "ops/complex_parts.py",
-    "ops/fourier.py",
-    "ops/divisors.py",
-    "ops/gamma.py",
-    "rare_names.py",
-    "run.py",
-    "signal/",
-    "special/",
-    "stand_ins.py",
-    "tensor/complex_numbers.py",
-    "sparse.py",
-    "sparse_rows.py",
-    "tensor/numeric.py",
-    "tensor/show.py",
-    "nn/attention/",
-    "nn/conv.py",
-    "nn/dropout.py",
-    "nn/functional/linear_loss.py",
-    "nn/functional/spatial.py",
-    "nn/loss.py",
-    "nn/parallel.py",
-    "nn/pooling.py",
-    "nn/recurrent.py",
-    "nn/spatial.py",
-    "nn/transformer.py",
-    "operators.py",
-    "nn/types.py",
-    "nn/utils/convert_parameters.py",
-    "nn/utils/fusion.py",
-    "nn/utils/parametri",
-    "nn/utils/prune.py",
-    "nn/utils/reparametrized.py",
-    "nn/utils/rnn.py",
-    "nn/utils/skipping.py",
-    "nn/utils/stateless.py",
-    "optim/adafactor.py",
-    "optim/adam_relatives.py",
-    "optim/lbfgs.py",
-    "optim/lion.py",
-    "optim/lr_scheduler/annealing.py",
-    "optim/lr_scheduler/cyclic.py",
-    "optim/lr_scheduler/sequence.py",
-    "optim/muon.py",
-    "optim/rmsprop.py",
-    "optim/rprop.py",
-    "optim/sgd.py",
-    "optim/shaped.py",
-    "optim/swa_utils.py",
-    "profiler/",
-    "random.py",
-    "runtime/disk_cache.py",
-    "step_capture/host_data.py",
-    "tensor/bits.py",
-    "tensor/copies.py",
-    "tensor/grad_fn.py",
-    "tensor/grad_fn_names.py",
-    "tensor/types.py",
-    "tensor/unique.py",
-    "utils/",
-)
-CARRIED = (".py", ".wgsl", ".mjs", ".html", "-tint.json")  # the kinds of files that the library needs in a page
 TYPES = {
     ".css": "text/css", ".html": "text/html", ".jpg": "image/jpeg", ".js": "text/javascript",
     ".json": "application/json", ".mjs": "text/javascript", ".svg": "image/svg+xml",
@@ -366,7 +194,7 @@ class Site:
 
     def _sources(self) -> Iterable[Path]:
         for folder in (PACKAGE, self.folders.bridge, self.folders.demo, self.folders.web):
-            yield from (path for path in folder.rglob("*.*") if path.name.endswith(CARRIED))
+            yield from (path for path in folder.rglob("*.*") if path.name.endswith(page_files.CARRIED))
 
     def _config(self) -> bytes:
         """Where a worker finds its parts. A snapshot that is not ready yet has no address."""
@@ -400,7 +228,7 @@ class Site:
     def _snapshot(self, name: str, modules: Path) -> bytes:
         """Of a Python that has imported all that training imports of the library, and a script of web/."""
         library = sorted(one for one in self._members("training.py") if one.startswith("pywebgpu/"))
-        files = [one for one in library if one.endswith(".py") and not _is_in(LATER, one)]
+        files = [one for one in library if one.endswith(".py") and not _is_in(page_files.LATER, one)]
         names = [one.removesuffix(".py").removesuffix("/__init__").replace("/", ".") for one in files]
         archive = self._make(f"{name}.xz").body
         source = snapshot.Source(
@@ -428,7 +256,7 @@ class Site:
         """What training is made of, or the rest of the library; without comments, docstrings and types."""
         own = {f"pywebgpu/js_bridge/{name}" for name in BRIDGE}  # The worker has these as modules of its own.
         found = {name: content for name, content in self._files("training.py").items() if name not in own}
-        rest = {name for name in found if _is_in(LATER, name)}
+        rest = {name for name in found if _is_in(page_files.LATER, name)}
         return {name: stripping.bare(name, content) for name, content in found.items() if (name in rest) == later}
 
     def _files(self, script: str) -> dict[str, bytes]:
@@ -442,8 +270,8 @@ class Site:
         members |= {f"pywebgpu/js_bridge/{path.name}": path for path in folders.bridge.glob("*.mjs")}
         members |= {path.name: path for path in folders.demo.glob("*.py") if path.name != "main.py"}
         members |= {name: folders.web / name for name in (script, *BESIDE.get(script, ()))}
-        carried = {name: path for name, path in members.items() if name.endswith(CARRIED) and "__pycache__" not in name}
-        return {name: path for name, path in carried.items() if not _is_in(NATIVE, name)}
+        carried = {name: path for name, path in members.items() if name.endswith(page_files.CARRIED)}
+        return {name: path for name, path in carried.items() if not _stays(name)}
 
     def _archive(self, contents: dict[str, bytes]) -> bytes:
         """A line of JSON with the names and lengths of files, and then the files: a tar's headers take 4 kB more."""
@@ -484,6 +312,11 @@ class Site:
             return _file(body, file.name, cache=cache, pack=pack)
         except (OSError, ValueError, RuntimeError):  # No file can have the name: too long, a NUL, links in a circle.
             return None
+
+
+def _stays(name: str) -> bool:
+    """Whether a file is for hosts where Python has files of its own."""
+    return "__pycache__" in name or _is_in(page_files.NATIVE, name)
 
 
 def _is_in(parts: Iterable[str], name: str) -> bool:

@@ -11,12 +11,12 @@ Made = dict[tuple[Node, tuple[Node, ...]], Node]  # what stands for a node of a 
 def decomposed(op: Composite, inputs: tuple[Node, ...], made: Made) -> Node:
     """The value that the op gives of `inputs`. What is in `made` is not made again, and what is made is put there: a
     gradient has nodes in common with the op that it is of."""
-    if op.tape is None:
-        op.tape = _tape(op)
-    if not op.tape:
+    if op.sequence is None:
+        op.sequence = _sequence(op)
+    if not op.sequence:
         return inputs[op.inputs.index(op.output)]
     values = [*inputs]
-    for node, sources in op.tape:
+    for node, sources in op.sequence:
         above = tuple([values[at] for at in sources])
         found = made.get((node, above))
         if found is None:
@@ -37,12 +37,12 @@ def _again(node: Node, inputs: tuple[Node, ...]) -> Node:
     return Node(node.op, inputs, node.attrs, node.spec, requires)
 
 
-def _tape(op: Composite) -> list[tuple[Node, tuple[int, ...]]]:
+def _sequence(op: Composite) -> list[tuple[Node, tuple[int, ...]]]:
     """The nodes of a composite op, inputs before users, and of each the numbers of its inputs among what is there."""
     number = {node: at for at, node in enumerate(op.inputs)}
-    tape = []
+    sequence = []
     for node in walk.toposort([op.output]):
         if node not in number:
             number[node] = len(number)
-            tape.append((node, tuple([number[source] for source in node.inputs])))
-    return tape
+            sequence.append((node, tuple([number[source] for source in node.inputs])))
+    return sequence

@@ -273,11 +273,11 @@ class Composite:
 
     name: the function's.  text: tells it from every other.  inputs, output: what it is made of, over stand-ins.
     formulas: the gradients of its inputs, and what they read (see autodiff/composite_gradient.py).
-    flows: by input, whether a gradient can flow to it.  tape: how it is made over other nodes (see ir/composite.py).
+    flows: by input, whether a gradient can flow to it.  sequence: how it is made over others (see ir/composite.py).
     repeats: whether the gradients compute again what it computes; None until somebody asks.
     """
 
-    __slots__ = ("flows", "formulas", "inputs", "name", "output", "repeats", "spec", "tape", "text")
+    __slots__ = ("flows", "formulas", "inputs", "name", "output", "repeats", "sequence", "spec", "text")
 
     def __init__(self, name: str, text: str, inputs: tuple[Node, ...], output: Node) -> None:
         self.name, self.text, self.inputs, self.output = name, text, inputs, output
@@ -285,7 +285,7 @@ class Composite:
         found = _reached(output)
         self.flows = tuple([node in found for node in inputs])
         self.formulas: Any = None
-        self.tape: Any = None
+        self.sequence: Any = None
         self.repeats: bool | None = None
 
     def __call__(self, *inputs: Node) -> Node:

@@ -8,7 +8,7 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-from pywebgpu.kernels import rounding
+from pywebgpu.kernels import overflow, rounding, trigonometry
 from pywebgpu.ops import random, special
 
 
@@ -57,11 +57,6 @@ def _philox() -> str:
 {rounds}
   return x;
 }}"""
-
-
-def _note(name: str) -> str:
-    first, second = (int.from_bytes(name.encode().ljust(8, b"\0")[at : at + 4], "little") for at in (0, 4))
-    return f"p_overflow({first:#x}u, {second:#x}u);"
 
 
 _TEXTS = (
@@ -171,22 +166,6 @@ _TEXTS = (
   let e = p_exp(abs(x));
   return 0.5 * e + 0.5 / e;
 }""",
-    """fn p_asinh(x: f32) -> f32 {
-  let a = abs(x);
-  if (a > 1e18) { return sign(x) * (log(a) + 0.6931471805599453); }
-  return sign(x) * p_log1p(a + a * a / (1.0 + sqrt(1.0 + a * a)));
-}""",
-    """fn p_acosh(x: f32) -> f32 {
-  if (x < 1.0) { return p_nan(); }
-  if (x > 1e18) { return p_log(x) + 0.6931471805599453; }
-  let t = x - 1.0;
-  return p_log1p(t + sqrt(2.0 * t + t * t));
-}""",
-    """fn p_atanh(x: f32) -> f32 {
-  if (abs(x) > 1.0) { return p_nan(); }
-  if (abs(x) == 1.0) { return x * p_inf(); }
-  return 0.5 * p_log1p(2.0 * x / (1.0 - x));
-}""",
     """fn p_hypot(x: f32, y: f32) -> f32 {
   let a = abs(x);
   let b = abs(y);
@@ -196,99 +175,9 @@ _TEXTS = (
   let r = min(a, b) / m;
   return m * sqrt(1.0 + r * r);
 }""",
-    # Cephes' atanf: reduction at tan(pi/8) and tan(3 pi/8); the builtins of some engines are good to 1e-4 only.
-    """fn p_atan(x: f32) -> f32 {
-  if (p_isnan(x)) { return x; }
-  let a = abs(x);
-  var y = 0.0;
-  var t = a;
-  if (a > 2.414213562373095) {
-    y = 1.5707963267948966;
-    t = -1.0 / a;
-  } else if (a > 0.4142135623730950) {
-    y = 0.7853981633974483;
-    t = (a - 1.0) / (a + 1.0);
-  }
-  let z = t * t;
-  y += (((8.05374449538e-2 * z - 1.38776856032e-1) * z + 1.99777106478e-1) * z - 3.33329491539e-1) * z * t + t;
-  return select(y, -y, x < 0.0);
-}""",
-    """fn p_atan2(y: f32, x: f32) -> f32 {
-  if (p_isnan(x) || p_isnan(y)) { return p_nan(); }
-  let negative = (bitcast<u32>(y) & 0x80000000u) != 0u;
-  let behind = (bitcast<u32>(x) & 0x80000000u) != 0u;
-  var a = 1.5707963267948966;
-  if (y == 0.0) {
-    a = 0.0;
-  } else if (p_isinf(x) || p_isinf(y)) {
-    a = select(select(0.0, 1.5707963267948966, p_isinf(y)), 0.7853981633974483, p_isinf(x) && p_isinf(y));
-  } else if (x != 0.0) {
-    a = p_atan(abs(y) / abs(x));
-  }
-  a = select(a, 3.141592653589793 - a, behind);
-  return select(a, -a, negative);
-}""",
-    """fn p_asin(x: f32) -> f32 {
-  if (abs(x) > 1.0 || p_isnan(x)) { return p_nan(); }
-  return p_atan2(x, sqrt((1.0 - x) * (1.0 + x)));
-}""",
-    """fn p_acos(x: f32) -> f32 {
-  if (abs(x) > 1.0 || p_isnan(x)) { return p_nan(); }
-  return p_atan2(sqrt((1.0 - x) * (1.0 + x)), x);
-}""",
+    *trigonometry.TEXTS,
     _erf(),
     _erfinv(),
-    # x = quadrant * pi/2 + r with |r| <= pi/4: Cody and Waite's split where it is exact, else Payne and Hanek's product
-    # of the mantissa with 96 bits of 2/pi. The builtins of some engines are good to 2e-4 only, and not far from 0.
-    """var<private> two_over_pi: array<u32, 7> = array<u32, 7>(
-  0x28be60dbu, 0x9391054au, 0x7f09d5f4u, 0x7d4d3770u, 0x36d8a566u, 0x4f10e410u, 0u);
-fn p_quadrant(x: f32) -> vec2f {
-  let a = abs(x);
-  if (a < 30000.0) {
-    let n = round(a * 0.6366197723675814);
-    return vec2f(((a - n * 1.5703125) - n * 4.837512969970703e-4) - n * 7.549789954891882e-8, n % 4.0);
-  }
-  let bits = bitcast<u32>(a);
-  let e = (bits >> 23u) - 126u;
-  let m = (bits << 8u) | 0x80000000u;
-  let i = e >> 5u;
-  let s = e & 31u;
-  var high = select(0u, two_over_pi[max(i, 1u) - 1u], i > 0u);
-  var middle = two_over_pi[i];
-  var low = two_over_pi[i + 1u];
-  if (s > 0u) {
-    high = (high << s) | (middle >> (32u - s));
-    middle = (middle << s) | (low >> (32u - s));
-    low = (low << s) | (two_over_pi[i + 2u] >> (32u - s));
-  }
-  let product = m * middle;
-  let below = product + p_mulhi(m, low);
-  let above = m * high + p_mulhi(m, middle) + select(0u, 1u, below < product);
-  var q = above >> 30u;
-  var rest = i32(above & 0x3fffffffu);
-  if ((above & 0x20000000u) != 0u) {
-    rest -= 0x40000000;
-    q += 1u;
-  }
-  return vec2f((f32(rest) + f32(below) * 2.3283064365386963e-10) * 1.462918079267159e-9, f32(q % 4u));
-}""",
-    """fn p_sincos(x: f32) -> vec2f {
-  if (p_isnan(x) || p_isinf(x)) { return vec2f(p_nan(), p_nan()); }
-  let q = p_quadrant(x);
-  let z = q.x * q.x;
-  let s = ((-1.9515295891e-4 * z + 8.3321608736e-3) * z - 1.6666654611e-1) * z * q.x + q.x;
-  let c = ((2.443315711809948e-5 * z - 1.388731625493765e-3) * z + 4.166664568298827e-2) * z * z - 0.5 * z + 1.0;
-  let odd = q.y == 1.0 || q.y == 3.0;
-  let sine = select(s, c, odd) * select(1.0, -1.0, q.y >= 2.0) * select(1.0, -1.0, x < 0.0);
-  let cosine = select(c, s, odd) * select(1.0, -1.0, q.y == 1.0 || q.y == 2.0);
-  return vec2f(sine, cosine);
-}""",
-    "fn p_sin(x: f32) -> f32 { return p_sincos(x).x; }",
-    "fn p_cos(x: f32) -> f32 { return p_sincos(x).y; }",
-    """fn p_tan(x: f32) -> f32 {
-  let p = p_sincos(x);
-  return p.x / p.y;
-}""",
     """fn p_pow_f32(a: f32, b: f32) -> f32 {
   if (b == 0.0 || a == 1.0) { return 1.0; }
   if (p_isnan(a) || p_isnan(b)) { return p_nan(); }
@@ -350,95 +239,7 @@ fn p_quadrant(x: f32) -> vec2f {
   if (i < 0 || i >= n) { return p_index_fault(i, n); }
   return i;
 }""",
-    # Arithmetic of int64 in 32 bits, see ops/checks.py. A note has the op's name, four letters a word, then a 1.
-    """fn p_overflow(first: u32, second: u32) {
-  if (atomicExchange(&fault[0], 1u) == 0u) {
-    atomicStore(&fault[1], first);
-    atomicStore(&fault[2], second);
-    atomicStore(&fault[3], 1u);
-  }
-}""",
-    f"""fn p_add_checked(a: i32, b: i32) -> i32 {{
-  let r = a + b;
-  if (((a ^ r) & (b ^ r)) < 0) {{ {_note("add")} }}
-  return r;
-}}""",
-    f"""fn p_sub_checked(a: i32, b: i32) -> i32 {{
-  let r = a - b;
-  if (((a ^ b) & (a ^ r)) < 0) {{ {_note("sub")} }}
-  return r;
-}}""",
-    """fn p_product_fits(a: i32, b: i32) -> bool {
-  let x = u32(abs(a));
-  let y = u32(abs(b));
-  return p_mulhi(x, y) == 0u && x * y <= select(0x7fffffffu, 0x80000000u, (a < 0) != (b < 0));
-}""",
-    f"""fn p_mul_checked(a: i32, b: i32) -> i32 {{
-  if (!p_product_fits(a, b)) {{ {_note("mul")} }}
-  return a * b;
-}}""",
-    f"""fn p_neg_checked(a: i32) -> i32 {{
-  if (bitcast<u32>(a) == 0x80000000u) {{ {_note("neg")} }}
-  return -a;
-}}""",
-    f"""fn p_abs_checked(a: i32) -> i32 {{
-  if (bitcast<u32>(a) == 0x80000000u) {{ {_note("abs")} }}
-  return abs(a);
-}}""",
-    f"""fn p_shl_checked(a: i32, b: i32) -> i32 {{
-  let r = p_shl_i32(a, b);
-  if (a != 0 && b >= 0 && b < 64 && (b > 31 || (r >> (u32(b) & 31u)) != a)) {{ {_note("shift")} }}
-  return r;
-}}""",
-    f"""fn p_floordiv_checked(a: i32, b: i32) -> i32 {{
-  if (bitcast<u32>(a) == 0x80000000u && b == -1) {{ {_note("div")} }}
-  return p_floordiv(a, b);
-}}""",
-    f"""fn p_pow_checked(a: i32, b: i32) -> i32 {{
-  var base = a;
-  var n = b;
-  var r = 1;
-  var fits = true;
-  while (n > 0) {{
-    if ((n & 1) != 0) {{
-      fits = fits && p_product_fits(r, base);
-      r *= base;
-    }}
-    n >>= 1u;
-    fits = fits && (n == 0 || p_product_fits(base, base));
-    base *= base;
-  }}
-  if (!fits) {{ {_note("pow")} }}
-  return select(r, p_pow_i32(a, b), b < 0);
-}}""",
-    f"""fn p_whole_f32(x: f32) -> i32 {{
-  if (!(x >= -2147483648.0 && x < 2147483648.0)) {{ {_note("cast")} }}
-  return i32(x);
-}}""",
-    f"""fn p_whole_u32(x: u32) -> i32 {{
-  if (x > 0x7fffffffu) {{ {_note("cast")} }}
-  return i32(x);
-}}""",
-    f"""fn p_sum_checked(total: i32, high: i32, shift: u32, count: i32) -> i32 {{
-  let apart = (total >> shift) - high;
-  if (apart < 0 || apart >= count) {{ {_note("sum")} }}
-  return total;
-}}""",
-    f"""fn p_long_sum_checked(total: i32, top: i32, middle: i32, low: i32, count: i32) -> i32 {{
-  let carried = middle + (low >> 8u);
-  let high = top + (carried >> 8u);
-  let apart = (total >> 8u) - (((clamp(high, -512, 512) << 16u) | ((carried & 255) << 8u)) | (low & 255));
-  if (apart < 0 || apart >= count) {{ {_note("sum")} }}
-  return total;
-}}""",
-    *(
-        f"""fn p_{name}_near(value: i32, size: f32, limit: f32) -> i32 {{
-  let bits = bitcast<u32>(size) & 0x7fffffffu;
-  if (bits >= bitcast<u32>(limit) && bits <= 0x7f800000u) {{ {_note(name)} }}
-  return value;
-}}"""
-        for name in ("sum", "prod", "matmul")
-    ),
+    *overflow.TEXTS,
     """fn p_mulhi(a: u32, b: u32) -> u32 {
   let low = (a & 0xffffu) * (b & 0xffffu);
   let left = (a >> 16u) * (b & 0xffffu);
@@ -475,13 +276,15 @@ def _helper(text: str) -> tuple[str, Helper]:
     return name, Helper(text, tuple(found for found in names_in(text) if found != name), "fault[" in text)
 
 
+RARE = "gamma", "inverses"  # modules of those that few kernels call
 HELPERS = dict(map(_helper, _TEXTS))
 
 
 def find(name: str) -> Helper:
     """The helper of a name; those that few kernels call are read when one does."""
     if name not in HELPERS:
-        HELPERS.update(map(_helper, importlib.import_module("pywebgpu.kernels.gamma").TEXTS))
+        for module in RARE:
+            HELPERS.update(map(_helper, importlib.import_module(f"pywebgpu.kernels.{module}").TEXTS))
     return HELPERS[name]
 
 

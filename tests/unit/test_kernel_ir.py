@@ -4,6 +4,7 @@ import operator
 import random
 import re
 from collections.abc import Callable
+from importlib import import_module
 from math import inf, nan
 
 import pytest
@@ -148,7 +149,11 @@ def builder() -> Builder:
     return Builder((), {}, {}, Limits())
 
 
-@pytest.mark.parametrize("name", prelude.HELPERS)
+RARE = [text for module in prelude.RARE for text in import_module(f"pywebgpu.kernels.{module}").TEXTS]
+NAMES = {*prelude.HELPERS, *(re.findall(r"fn (p_\w+)", text)[0] for text in RARE)}
+
+
+@pytest.mark.parametrize("name", sorted(NAMES))
 def test_helper_knows_all_that_it_calls(name: str) -> None:
     """What is declared for one helper is complete, in order, and no more than is called."""
     found, faults = prelude.declarations(frozenset({name}))

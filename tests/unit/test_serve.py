@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from pywebgpu.hosts import first_kernels, serve, site, stripping
+from pywebgpu.hosts import first_kernels, page_files, serve, site, stripping
 
 ROOT = Path(__file__).parents[2]
 INDEX = (ROOT / "web" / "index.html").read_text(encoding="utf-8")
@@ -163,7 +163,7 @@ def test_archives_hold_the_library_once(pages: site.Site, names: tuple[str, ...]
 def test_every_part_that_comes_later_is_there() -> None:
     names = [path.relative_to(ROOT / "pywebgpu").as_posix() for path in (ROOT / "pywebgpu").rglob("*.*")]
     names += [path.relative_to(ROOT).as_posix() for path in (ROOT / "js_bridge").iterdir()]
-    assert [part for part in site.LATER if not any(name.startswith(part) for name in names)] == []
+    assert [part for part in page_files.LATER if not any(name.startswith(part) for name in names)] == []
 
 
 def test_rest_of_the_library_comes_when_it_is_imported(
