@@ -55,6 +55,10 @@ def matrix_norm(
     dtype: DType | None = None,
 ) -> Tensor:
     """ "fro", or the largest (inf, 1) or smallest (-inf, -1) sum of sizes over rows or columns."""
+    if A.ndim < 2:
+        raise ShapeError("linalg.matrix_norm: The input tensor A must have at least 2 dimensions.")
+    if isinstance(dim, int) or len(dim) != 2:
+        raise ShapeError(f"linalg.matrix_norm: dim must be a 2-tuple. Got {dim}")
     if ord == "fro":
         return vector_norm(A, 2, tuple(dim), keepdim, dtype=dtype)
     if ord in (1, -1, float("inf"), float("-inf")):

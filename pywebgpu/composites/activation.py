@@ -22,7 +22,7 @@ def relu(x: Node) -> Node:
     """max(x, 0)"""
     if x.spec.dtype is dtypes.bool_:
         raise ShapeError("Boolean inputs not supported for relu")
-    return pointwise.relu(x)
+    return clamping.relu(x)
 
 
 @composite
@@ -69,8 +69,8 @@ def softplus(x: Node, beta: float = 1.0, threshold: float = 20.0) -> Node:
 @precision.upcasting
 def logsigmoid(x: Node) -> Node:
     """log(sigmoid(x)) = min(x, 0) - log(1 + exp(-|x|))"""
-    tail = pointwise.log1p(pointwise.exp(pointwise.neg(pointwise.abs_(x))))
-    return pointwise.sub(pointwise.minimum(x, arithmetic.like(x, 0)), tail)
+    low, tail = elementwise.sigmoid_parts(x)
+    return pointwise.sub(low, tail)
 
 
 @precision.upcasting
@@ -97,6 +97,7 @@ def celu(x: Node, alpha: float = 1.0) -> Node:
 @precision.upcasting
 def leaky_relu(x: Node, negative_slope: float = 0.01) -> Node:
     """x where x > 0, else negative_slope * x."""
+    x = clamping.linear(x)
     return pointwise.where(pointwise.gt(x, arithmetic.like(x, 0)), x, _times(x, negative_slope))
 
 
@@ -113,7 +114,7 @@ def prelu(x: Node, weight: Node) -> Node:
         weight = movement.reshape(weight, shape=())
     elif weight.spec.shape:
         weight = per_channel(weight, x)
-    zero = arithmetic.like(x, 0)
+    zero, x = arithmetic.like(x, 0), clamping.linear(x)
     positive = pointwise.gt(x, zero)
     return pointwise.where(positive, x, arithmetic.mul(pointwise.where(positive, zero, x), weight))
 
@@ -122,7 +123,7 @@ def rrelu(x: Node, lower: float, upper: float, seed: Seed) -> Node:
     """x where x >= 0, else x times a slope drawn from [lower, upper)."""
     precision.require_floating("rrelu", x)
     slope = _times(random.uniform(seed, x.spec.shape, x.spec.dtype), upper - lower)
-    slope = pointwise.add(slope, arithmetic.like(x, lower))
+    slope, x = pointwise.add(slope, arithmetic.like(x, lower)), clamping.linear(x)
     return pointwise.where(pointwise.ge(x, arithmetic.like(x, 0)), x, pointwise.mul(x, slope))
 
 
@@ -160,7 +161,7 @@ def hardswish(x: Node) -> Node:
 def hardshrink(x: Node, lambd: float = 0.5) -> Node:
     """x where |x| > lambd, else 0."""
     inside = pointwise.le(pointwise.abs_(x), arithmetic.chosen(x, lambd))
-    return pointwise.where(inside, arithmetic.like(x, 0), x)
+    return pointwise.where(inside, arithmetic.like(x, 0), clamping.linear(x))
 
 
 @precision.upcasting
@@ -168,6 +169,7 @@ def softshrink(x: Node, lambd: float = 0.5) -> Node:
     """x moved towards 0 by lambd, and 0 where |x| <= lambd."""
     if lambd < 0:
         raise ShapeError(f"lambda must be greater or equal to 0, but found to be {lambd}.")
+    x = clamping.linear(x)
     return pointwise.sub(x, clamping.clamp(x, arithmetic.like(x, -lambd), arithmetic.like(x, lambd)))
 
 
@@ -186,7 +188,8 @@ def softsign(x: Node) -> Node:
 def threshold(x: Node, bound: float, value: float) -> Node:
     """x where x > bound, else value."""
     precision.refuse_bool("threshold", x)
-    return pointwise.where(pointwise.le(x, arithmetic.chosen(x, bound)), arithmetic.chosen(x, value), x)
+    below = pointwise.le(x, arithmetic.chosen(x, bound))
+    return pointwise.where(below, arithmetic.chosen(x, value), clamping.linear(x))
 
 
 @precision.upcasting
@@ -259,7 +262,11 @@ def _times(x: Node, factor: float) -> Node:
 
 def _held(x: Node, low: float, high: float) -> Node:
     bounds = arithmetic.chosen(x, low), arithmetic.chosen(x, high)
-    return clamping.hardtanh(x, *bounds) if x.spec.dtype.kind is Kind.FLOAT else elementwise.clamp(x, *bounds)
+    return (
+        clamping.hardtanh(clamping.linear(x), *bounds)
+        if x.spec.dtype.kind is Kind.FLOAT
+        else elementwise.clamp(x, *bounds)
+    )
 
 
 def _softplus(x: Node, beta: float, threshold: float) -> Node:

@@ -237,8 +237,9 @@ def weight(value: Number | Node, dtype: DType) -> Number | Node:
 
 def add(a: Operand, b: Operand, alpha: Number = 1) -> Node:
     dtype = result_type(a, b)
-    if alpha is True or alpha != 1:
+    if alpha is True or alpha != 1 or type(alpha) is float:
         factor(alpha, dtype)
+    if alpha is True or alpha != 1:
         alpha = bool(alpha) if dtype is dtypes.bool_ else alpha
         b = mul(b, alpha) if isinstance(b, Node) else b * alpha
     return binary(pointwise.bitwise_or if dtype is dtypes.bool_ else pointwise.add, a, b, dtype)
@@ -256,8 +257,9 @@ def sub(a: Operand, b: Operand, alpha: Number = 1) -> Node:
             "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, "
             "use the `~` or `logical_not()` operator instead."
         )
-    if alpha is True or alpha != 1:
+    if alpha is True or alpha != 1 or type(alpha) is float:
         factor(alpha, dtype)
+    if alpha is True or alpha != 1:
         b = mul(b, alpha) if isinstance(b, Node) else b * alpha
     return binary(pointwise.sub, a, b, dtype)
 

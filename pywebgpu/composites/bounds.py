@@ -17,7 +17,7 @@ from pywebgpu.errors import REFUSALS, UNFIT, RangeError
 from pywebgpu.ir import walk
 from pywebgpu.ir.graph import DATA, HOST, OUTPUT, WHICH, Movement, Node, Spec
 from pywebgpu.numbers import HELD, WORD
-from pywebgpu.ops import contraction, extremes, indexing, movement, pointwise, products, reduction
+from pywebgpu.ops import clamping, contraction, extremes, indexing, movement, pointwise, products, reduction
 from pywebgpu.step_capture.capture import capture_state
 
 # What to say of checked row numbers. Beside the graph, as graphs that differ by a text alone are one Program.
@@ -367,7 +367,7 @@ _RULES: dict[str, Rule] = dict.fromkeys([op.name for op in COMPARISONS], _flag) 
     pointwise.mul.name: _corners(lambda x, y: x * y),
     pointwise.neg.name: _neg,
     pointwise.abs_.name: _abs,
-    pointwise.relu.name: _relu,
+    clamping.relu.name: _relu,
     pointwise.bitwise_and.name: _masked,
     pointwise.maximum.name: _corners(max),
     pointwise.minimum.name: _corners(min),

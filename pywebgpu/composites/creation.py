@@ -97,7 +97,7 @@ def linspace(start: Number, end: Number, steps: int, dtype: DType) -> Node:
     """`steps` numbers from start to end, both included, at equal distances; whole numbers are cut off."""
     if steps < 0:
         raise ShapeError("number of steps must be non-negative")
-    if dtype is dtypes.bool_:
+    if dtype is dtypes.bool_ and steps > 1:
         raise NotImplementedError("linspace: needs numbers, not torch.bool; compare its result with a bound instead")
     for value in (start, end):
         numbers.check(value, dtype)
@@ -119,6 +119,10 @@ def linspace(start: Number, end: Number, steps: int, dtype: DType) -> Node:
 def logspace(start: Number, end: Number, steps: int, base: float, dtype: DType) -> Node:
     """base to the power of linspace."""
     work = dtype if dtype.kind is not Kind.INT else dtypes.float32
+    if dtype.kind is Kind.INT:  # torch cuts off the ends as well.
+        for value in (start, end):
+            numbers.check(value, dtype)
+        start, end = int(start), int(end)
     powers = linspace(start, end, steps, work)
     return arithmetic.cast(pointwise.pow_(full(float(base), (steps,), work), powers), dtype)
 

@@ -7,7 +7,7 @@ from pywebgpu.composites.composite_op import composite
 from pywebgpu.composites.loss import reduced
 from pywebgpu.errors import ShapeError
 from pywebgpu.ir.graph import Node
-from pywebgpu.ops import pointwise
+from pywebgpu.ops import clamping, pointwise
 
 
 def mse_loss(x: Node, target: Node, weight: Node | None = None, *, reduction: str = "mean") -> Node:
@@ -105,7 +105,7 @@ def cosine_embedding_loss(a: Node, b: Node, target: Node, *, margin: float = 0.0
     squares = [_moved(reduce.sum(pointwise.mul(v, v), rows), 1e-12) for v in (a, b)]
     cosine = arithmetic.div(dot, pointwise.sqrt(arithmetic.mul(*squares)))
     alike = pointwise.sub(arithmetic.like(cosine, 1), cosine)
-    apart = pointwise.relu(pointwise.sub(cosine, arithmetic.like(cosine, margin)))
+    apart = clamping.relu(pointwise.sub(cosine, arithmetic.like(cosine, margin)))
     none = arithmetic.like(cosine, 0)
     goal = arithmetic.broadcast_to(target, cosine.spec.shape)
     is_one, is_minus = (arithmetic.binary(pointwise.eq, goal, v) for v in (1, -1))
@@ -127,6 +127,7 @@ def margin_ranking_loss(a: Node, b: Node, target: Node, *, margin: float = 0.0, 
 
 def hinge_embedding_loss(x: Node, target: Node, *, margin: float = 1.0, reduction: str = "mean") -> Node:
     """x where target is 1, max(0, margin - x) where it is -1."""
+    precision.refuse_bool("hinge_embedding_loss", x)
     none = arithmetic.like(x, 0)
     goal = arithmetic.broadcast_to(target, x.spec.shape)
     apart = normalize.at_least(pointwise.sub(arithmetic.like(x, margin), x), 0)

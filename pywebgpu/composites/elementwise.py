@@ -3,15 +3,17 @@
 An operand is a node or a Python number. Half floats are computed in float32 and rounded once.
 """
 
+from importlib import import_module
 from math import log as natural_log
 from math import pi
+from types import ModuleType
 
 from pywebgpu import dtypes, numbers
-from pywebgpu.composites import arithmetic, logic, precision, reduce
+from pywebgpu.composites import arithmetic, logic, precision
 from pywebgpu.composites.arithmetic import Operand
 from pywebgpu.dtypes import DType, Kind
 from pywebgpu.ir.graph import Node, Pointwise
-from pywebgpu.ops import clamping, logarithms, pointwise
+from pywebgpu.ops import clamping, pointwise
 from pywebgpu.step_capture.free_number import Number
 
 # One argument
@@ -44,10 +46,10 @@ def sign(x: Node) -> Node:
 
 
 def relu(x: Node) -> Node:
-    arithmetic.require_field(pointwise.relu, x.spec.dtype)
+    arithmetic.require_field(clamping.relu, x.spec.dtype)
     if x.spec.dtype is dtypes.bool_:
         raise RuntimeError("Boolean inputs not supported for relu")
-    return pointwise.relu(x)
+    return clamping.relu(x)
 
 
 def whole(op: Pointwise, x: Node) -> Node:
@@ -103,12 +105,17 @@ def erfc(x: Node) -> Node:
     return arithmetic.cast(pointwise.sub(arithmetic.like(x, 1.0), pointwise.erf(x)), dtype)
 
 
+def logarithms() -> ModuleType:
+    """ops/logarithms.py, which few programs need."""
+    return import_module("pywebgpu.ops.logarithms")
+
+
 def logit(x: Node, eps: float | None = None) -> Node:
     """log(x / (1 - x)), with x held in [eps, 1 - eps]."""
     dtype, (x,) = arithmetic.real(x)
     if eps is not None:
         x = clamp(x, eps, 1 - eps)
-    return arithmetic.cast(logarithms.logit(x), dtype)
+    return arithmetic.cast(logarithms().logit(x), dtype)
 
 
 def sinc(x: Node) -> Node:
@@ -118,6 +125,15 @@ def sinc(x: Node) -> Node:
     angle = pointwise.mul(pointwise.where(zero, arithmetic.like(x, 1.0), x), arithmetic.like(x, pi))
     out = pointwise.where(zero, arithmetic.like(x, 1.0), pointwise.div(pointwise.sin(angle), angle))
     return arithmetic.cast(out, dtype)
+
+
+def sigmoid_parts(x: Node) -> tuple[Node, Node]:
+    """min(x, 0) and log(1 + exp(-|x|)), whose difference is log(sigmoid(x)): by one comparison, so that it can be
+    differentiated twice at 0."""
+    zero = arithmetic.like(x, 0)
+    below = pointwise.lt(x, zero)
+    size = pointwise.where(below, pointwise.neg(x), x)
+    return pointwise.where(below, x, zero), pointwise.log1p(pointwise.exp(pointwise.neg(size)))
 
 
 def deg2rad(x: Node) -> Node:
@@ -278,7 +294,7 @@ def copysign(a: Operand, b: Operand) -> Node:
     dtype, (x, y) = arithmetic.real(a, b)
     size = pointwise.abs_(x)
     out = pointwise.where(logic.signbit(y), pointwise.neg(size), size)
-    return arithmetic.cast(reduce.unmoved(out, y), dtype)
+    return arithmetic.cast(pointwise.unmoved(out, y), dtype)
 
 
 def heaviside(a: Node, values: Node) -> Node:
@@ -294,7 +310,7 @@ def heaviside(a: Node, values: Node) -> Node:
 def xlogy(a: Operand, b: Operand) -> Node:
     """a log(b), which is 0 where a is 0 and b is not NaN."""
     dtype, (x, y) = arithmetic.real(a, b)
-    return arithmetic.cast(logarithms.xlogy(x, y), dtype)
+    return arithmetic.cast(logarithms().xlogy(x, y), dtype)
 
 
 def logaddexp(a: Operand, b: Operand, base: float | None = None) -> Node:

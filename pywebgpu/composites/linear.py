@@ -141,7 +141,7 @@ def addr(base: Node, a: Node, b: Node, *, beta: Number = 1, alpha: Number = 1) -
     product = outer(a, b)
     dtype = arithmetic.result_type(base, product)
     if dtype is dtypes.bool_:
-        beta, alpha = bool(beta), bool(alpha)
+        beta, alpha = (value if isinstance(value, float) else bool(value) for value in (beta, alpha))
     for name, value in (("beta", beta), ("alpha", alpha)):
         arithmetic.factor(value, dtype, name)
     return _plus("addr", base, product, beta, alpha)
@@ -222,5 +222,5 @@ def _plus(name: str, base: Node, product: Node, beta: Number | Node, alpha: Numb
     if isinstance(alpha, Node) or alpha != 1:
         product = arithmetic.mul(product, alpha)
     if not isinstance(beta, Node) and beta == 0:
-        return reduce.unmoved(product, arithmetic.broadcast_to(base, shape))
+        return pointwise.unmoved(product, arithmetic.broadcast_to(base, shape))
     return arithmetic.add(product, base if not isinstance(beta, Node) and beta == 1 else arithmetic.mul(base, beta))

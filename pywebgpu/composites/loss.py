@@ -7,12 +7,12 @@ gather. `reduction` is torch's: "none", "mean" or "sum".
 from math import log, pi, prod
 
 from pywebgpu import dtypes
-from pywebgpu.composites import arithmetic, bounds, precision, reduce
+from pywebgpu.composites import arithmetic, bounds, elementwise, precision, reduce
 from pywebgpu.composites.composite_op import composite
 from pywebgpu.dtypes import DType, Kind
 from pywebgpu.errors import DTypeError, RangeError, ShapeError
 from pywebgpu.ir.graph import Node, Spec, thread_state
-from pywebgpu.ops import indexing, movement, pointwise, reduction
+from pywebgpu.ops import clamping, indexing, movement, pointwise, reduction
 
 OUT_OF_BOUNDS = "Target {index} is out of bounds: there are {size} classes."
 
@@ -170,16 +170,13 @@ def binary_cross_entropy(x: Node, target: Node, weight: Node | None = None, *, r
 
     Shapes: x and target equal; weight broadcasts to them.
     Raises: ValueError when the shapes differ; DTypeError when the dtypes do.
-    Against torch: the same but for the gradient where x is exactly 0 or 1, which is 0 here for the clipped term.
+    Against torch: the same, first gradients at 0 and 1 included.
     """
     _check_same_shape("binary_cross_entropy", x, target)
     precision.require_floating("binary_cross_entropy", x, target)
     dtype = precision.require_same("binary_cross_entropy", x, target)
     wide, goal = _probabilities("input", precision.upcast(x)), _probabilities("target", precision.upcast(target))
-    one = arithmetic.like(wide, 1)
-    hit = pointwise.mul(goal, _clipped_log(wide))
-    miss = pointwise.mul(pointwise.sub(one, goal), _clipped_log(pointwise.sub(one, wide)))
-    return _weighted(pointwise.neg(pointwise.add(hit, miss)), weight, reduction, dtype)
+    return _weighted(elementwise.logarithms().cross_entropy(wide, goal), weight, reduction, dtype)
 
 
 def _probabilities(name: str, x: Node) -> Node:
@@ -208,9 +205,9 @@ def binary_cross_entropy_with_logits(
     dtype = arithmetic.result_type(x, target)
     wide = precision.upcast(x)
     goal = arithmetic.cast(target, wide.spec.dtype)
-    zero, one = arithmetic.like(wide, 0), arithmetic.like(wide, 1)
-    tail = pointwise.log1p(pointwise.exp(pointwise.neg(pointwise.abs_(wide))))
-    below = pointwise.sub(tail, pointwise.minimum(wide, zero))  # -log(sigmoid(x))
+    one = arithmetic.like(wide, 1)
+    low, tail = elementwise.sigmoid_parts(wide)
+    below = pointwise.sub(tail, low)  # -log(sigmoid(x))
     if pos_weight is not None:
         scale = arithmetic.broadcast_to(precision.upcast(pos_weight), wide.spec.shape)
         below = pointwise.mul(below, pointwise.add(pointwise.mul(pointwise.sub(scale, one), goal), one))
@@ -252,6 +249,7 @@ def poisson_nll_loss(
         logs = pointwise.log(pointwise.add(wide, arithmetic.like(wide, eps)))
         loss = arithmetic.sub(x, arithmetic.mul(target, logs))
     if full:
+        precision.refuse_bool("poisson_nll_loss", target)
         goal = arithmetic.cast(target, loss.spec.dtype)
         one = arithmetic.like(goal, 1)
         large = pointwise.gt(goal, one)
@@ -288,7 +286,7 @@ def _row_sum(x: Node, axis: int) -> Node:
 
 
 def _positive(x: Node) -> Node:
-    return pointwise.relu(x)
+    return clamping.relu(x)
 
 
 def _along(weight: Node, x: Node, axis: int) -> Node:
@@ -400,14 +398,6 @@ def _check_same_shape(name: str, x: Node, target: Node) -> None:
             f"{name}: using a target size ({list(target.spec.shape)}) that is different to the input size "
             f"({list(x.spec.shape)}) is deprecated. Please ensure they have the same size."
         )
-
-
-def _clipped_log(x: Node) -> Node:
-    """log(x), -100 at least; its gradient is 0 where it is held."""
-    none = pointwise.eq(x, arithmetic.like(x, 0))
-    bound = arithmetic.like(x, -100)
-    logs = pointwise.log(pointwise.where(none, arithmetic.like(x, 1), x))
-    return pointwise.where(none, bound, pointwise.where(pointwise.lt(logs, bound), bound, logs))
 
 
 def _weighted(loss: Node, weight: Node | None, reduction: str, dtype: DType) -> Node:

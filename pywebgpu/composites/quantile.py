@@ -3,7 +3,7 @@
 from math import prod
 
 from pywebgpu import dtypes
-from pywebgpu.composites import arithmetic, ordering, precision, reduce, scan
+from pywebgpu.composites import arithmetic, elementwise, ordering, precision, reduce, scan
 from pywebgpu.errors import ShapeError
 from pywebgpu.ir.graph import Node
 from pywebgpu.ops import movement, pointwise
@@ -46,7 +46,7 @@ def _quantile(x: Node, q: Node | Number, dim: int | None, keepdim: bool, interpo
         order = (*(a for a in range(len(shape)) if a != axis), axis)
         lead, kept = (*shape[:axis], *shape[axis + 1 :]), (*shape[:axis], 1, *shape[axis + 1 :])
         rows = movement.reshape(movement.permute(x, order=order), shape=(prod(lead), shape[axis]))
-    if rows.spec.shape[1] == 0:
+    if 0 in shape:
         raise ShapeError("quantile() input tensor must be non-empty")
     found = movement.permute(_rows(rows, shares, interpolation, skip_nan=skip_nan), order=(1, 0))
     many = (shares.spec.shape[0],) if isinstance(q, Node) and q.spec.shape else ()
@@ -90,7 +90,7 @@ def _rows(x: Node, shares: Node, interpolation: str, *, skip_nan: bool) -> Node:
             out = pointwise.where(pointwise.eq(pointwise.round_(known), high), above, below)
         case _:
             share = pointwise.sub(position, low) if interpolation == "linear" else arithmetic.like(position, 0.5)
-            out = pointwise.add(below, pointwise.mul(pointwise.sub(above, below), share))
+            out = elementwise.lerp(below, above, share)
     if skip_nan:
         return out
     spoiled = arithmetic.broadcast_to(reduce.any(is_nan, 1, True), shape)

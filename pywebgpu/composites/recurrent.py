@@ -11,7 +11,7 @@ from pywebgpu import dtypes
 from pywebgpu.composites import arithmetic, joining, linear, scan
 from pywebgpu.errors import ShapeError
 from pywebgpu.ir.graph import Node
-from pywebgpu.ops import movement, pointwise
+from pywebgpu.ops import clamping, movement, pointwise
 
 State = tuple[Node, ...]
 COUNT = {"RNN_TANH": 1, "RNN_RELU": 1, "LSTM": 4, "GRU": 3}  # gates of each kind
@@ -25,7 +25,7 @@ def step(
     if kind == "RNN_TANH":
         return (pointwise.tanh(pointwise.add(gates, hidden)),)
     if kind == "RNN_RELU":
-        return (pointwise.relu(pointwise.add(gates, hidden)),)
+        return (clamping.relu(pointwise.add(gates, hidden)),)
     if kind == "GRU":
         return (_gru(gates, hidden, state[0]),)
     cell = state[1]

@@ -33,13 +33,6 @@ def stop_gradient(x: Node) -> Node:
         thread_state.grad = before
 
 
-def unmoved(value: Node, source: Node) -> Node:
-    """`value`; `source`, of its shape and dtype, has a gradient, which is 0."""
-    if not source.requires:
-        return value
-    return pointwise.where(pointwise.scalar(False, dtypes.bool_), source, value)
-
-
 def peak(x: Node, axes: Shape) -> Node:
     """The largest element over `axes`, which stay with size 1; no gradient flows through it."""
     precision.require_order("max", x)
@@ -172,6 +165,30 @@ def amin(x: Node, dim: Dims = None, keepdim: bool = False, *, name: str = "amin"
     return _extreme(reduction.min_, x, dim, keepdim, name)
 
 
+def shared(value: Node, x: Node) -> Node:
+    """`value`, an element of all of x; those that equal it, or are NaN as it is, share its gradient evenly."""
+    if not (x.requires and thread_state.grad):
+        return value
+    known, own = stop_gradient(value), stop_gradient(x)
+    hit = pointwise.bitwise_or(
+        pointwise.eq(own, known), pointwise.bitwise_and(pointwise.isnan(own), pointwise.isnan(known))
+    )
+    axes = tuple(range(len(x.spec.shape)))
+    n = fold(reduction.sum_, arithmetic.cast(hit, x.spec.dtype), axes)
+    parts = arithmetic.div(pointwise.where(hit, x, arithmetic.like(x, 0)), n)
+    return pointwise.graft(known, drop(fold(reduction.sum_, parts, axes), axes, keepdim=False))
+
+
+def largest(x: Node) -> Node:
+    """The largest of all elements."""
+    return shared(amax(x, name="max"), x)
+
+
+def smallest(x: Node) -> Node:
+    """The smallest of all elements."""
+    return shared(amin(x, name="min"), x)
+
+
 def max(x: Node, dim: int, keepdim: bool = False) -> tuple[Node, Node]:
     """The largest element along `dim`, and where the first of them is (int64); the gradient goes there."""
     return _first(extremes.largest, x, dim, keepdim, "max")
@@ -282,10 +299,12 @@ def _norm(x: Node, p: float, axes: Shape) -> Node:
         return root(fold(reduction.sum_, pointwise.mul(x, x), axes))
     if p == 0:
         some = pointwise.where(arithmetic.cast(x, dtypes.bool_), arithmetic.like(x, 1), arithmetic.like(x, 0))
-        return fold(reduction.sum_, unmoved(some, x), axes)
+        return fold(reduction.sum_, pointwise.unmoved(some, x), axes)
     size = pointwise.abs_(x)
     if p == 1:
         return fold(reduction.sum_, size, axes)
+    if p < 0:
+        _require_some("linalg.vector_norm", x, axes, given=True)
     if p in (inf, -inf):
         return _extreme(reduction.max_ if p > 0 else reduction.min_, size, axes, True, "norm")
     zero = pointwise.eq(size, arithmetic.like(size, 0))
@@ -357,7 +376,7 @@ def _summed(dtype: DType) -> DType:
 def _over(total: Node, n: float) -> Node:
     if n == 0 and total.spec.dtype.part is None:  # A driver that knows the total to be 0 takes 0 / 0 for 0.
         above = pointwise.gt(total, arithmetic.like(total, 0))
-        return pointwise.add(total, pointwise.where(above, arithmetic.like(total, inf), arithmetic.like(total, nan)))
+        return pointwise.mul(total, pointwise.where(above, arithmetic.like(total, inf), arithmetic.like(total, nan)))
     return pointwise.div(total, arithmetic.like(total, n))
 
 
@@ -365,15 +384,16 @@ def _row(name: str, x: Node, dim: int, dtype: DType | None) -> tuple[Node, int, 
     """The input in the dtype to compute in, the axis, and the dtype of the result."""
     if dtype is not None:
         x = arithmetic.cast(x, dtype)
-    precision.require_floating(name, x)
+    if 0 not in x.spec.shape:  # Of no elements torch asks for no dtype.
+        precision.require_floating(name, x)
     return precision.upcast(x), axis_of(dim, len(x.spec.shape)), x.spec.dtype
 
 
 def _truth(x: Node, dim: Dims, keepdim: bool, *, op: Reduction, nothing: bool) -> Node:
-    axes = axes_of(dim, len(x.spec.shape))
+    axes = () if dim == () else axes_of(dim, len(x.spec.shape))  # No axes are all axes elsewhere alone.
     result = dtypes.uint8 if x.spec.dtype is dtypes.uint8 else dtypes.bool_
     x = arithmetic.cast(arithmetic.cast(x, dtypes.bool_), result)
-    if count(x, axes) == 0:
+    if axes and count(x, axes) == 0:
         shape = tuple(1 if axis in axes else n for axis, n in enumerate(x.spec.shape))
         return drop(pointwise.full(nothing, Spec(shape, result)), axes, keepdim=keepdim)
     return drop(fold(op, x, axes), axes, keepdim=keepdim)
@@ -410,6 +430,8 @@ def _first(op: Fused, x: Node, dim: int, keepdim: bool, name: str) -> tuple[Node
 
 
 def _arg(op: Reduction, x: Node, dim: int | None, keepdim: bool) -> Node:
+    if isinstance(dim, Sequence):
+        raise TypeError(f"{op.name}(): argument 'dim' must be int, not {type(dim).__name__}")
     precision.refuse_bool(op.name, x)
     precision.require_order(op.name, x)
     axes = axes_of(dim, len(x.spec.shape))

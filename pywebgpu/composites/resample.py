@@ -10,7 +10,7 @@ from pywebgpu.composites import arithmetic, joining, linear, pooling, precision,
 from pywebgpu.dtypes import DType
 from pywebgpu.errors import ShapeError
 from pywebgpu.ir.graph import Node, Spec
-from pywebgpu.ops import contraction, indexing, movement, pointwise, reduction
+from pywebgpu.ops import clamping, contraction, indexing, movement, pointwise, reduction
 
 # Padding
 
@@ -195,7 +195,7 @@ def weights_of(n: int, n_out: int, scale: float, dtype: DType, *, align_corners:
         position = pointwise.maximum(position, pointwise.full(0.0, spec))
     position = pointwise.minimum(position, pointwise.full(n - 1, spec))
     away = pointwise.abs_(pointwise.sub(position, pointwise.iota(spec=spec, axis=1)))
-    return pointwise.relu(pointwise.sub(pointwise.full(1.0, spec), away))
+    return clamping.relu(pointwise.sub(pointwise.full(1.0, spec), away))
 
 
 def weighed(x: Node, axis: int, weights: Node) -> Node:

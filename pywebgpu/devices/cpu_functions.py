@@ -16,7 +16,7 @@ import numpy as np
 from pywebgpu import dtypes
 from pywebgpu.dtypes import Kind
 from pywebgpu.ir.graph import Op, Reduction, Spec
-from pywebgpu.ops import contraction, indexing, movement, packing, pointwise, random, reduction, special
+from pywebgpu.ops import clamping, contraction, indexing, movement, packing, pointwise, random, reduction, special
 from pywebgpu.shapes import Shape
 
 if TYPE_CHECKING:
@@ -286,8 +286,8 @@ def _where(attrs: dict[str, Any], reads: Sequence[Spec], spec: Spec, room: Funct
 def _relu(attrs: dict[str, Any], reads: Sequence[Spec], spec: Spec, room: Function | None) -> Function | None:
     if spec.dtype is dtypes.bfloat16:
         return None
-    zero, maximum = np.zeros((), special.numpy_dtype(spec.dtype)), np.maximum
-    return (lambda a: maximum(a, zero)) if room is None else lambda a: maximum(a, zero, out=room())
+    zero, at_least = np.zeros((), special.numpy_dtype(spec.dtype)), special.at_least
+    return (lambda a: at_least(np, a, zero)) if room is None else lambda a: at_least(np, a, zero, room())
 
 
 def _rsqrt(attrs: dict[str, Any], reads: Sequence[Spec], spec: Spec, room: Function | None) -> Function | None:
@@ -376,7 +376,7 @@ _MAKERS: dict[Any, Callable[..., Function | None]] = {
     reduction.argmin: _argmin,
     contraction.matmul: _matmul,
     pointwise.where: _where,
-    pointwise.relu: _relu,
+    clamping.relu: _relu,
     pointwise.rsqrt: _rsqrt,
     pointwise.sigmoid: _sigmoid,
     pointwise.cast: _cast,

@@ -118,6 +118,7 @@ LATER = (
     "ops/fourier.py",
     "ops/divisors.py",
     "ops/gamma.py",
+    "ops/logarithms.py",
     "rare_names.py",
     "run.py",
     "signal/",

@@ -120,7 +120,7 @@ _TEXTS = (
 }""",
     """fn p_remainder(a: f32, b: f32) -> f32 {
   let r = p_fmod_f32(a, b);
-  return r + select(0.0, b, r != 0.0 && ((r < 0.0) != (b < 0.0)));
+  return select(r, r + b, r != 0.0 && ((r < 0.0) != (b < 0.0)));
 }""",
     "fn p_shl_i32(a: i32, b: i32) -> i32 { return select(a << (u32(b) & 31u), 0, b < 0 || b > 31); }",
     "fn p_shr_i32(a: i32, b: i32) -> i32 { return a >> min(u32(b), 31u); }",

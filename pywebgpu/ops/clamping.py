@@ -1,4 +1,4 @@
-"""Floats held between bounds. NaN stays and gets no gradient; a bound that is NaN wins.
+"""Numbers held between bounds, `relu` among them. NaN stays; a bound that is NaN wins.
 
 Apart from pointwise.py, since these are made of its comparisons, and nothing there is made of them.
 """
@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from pywebgpu.dtypes import DType, Kind
 from pywebgpu.ir.graph import Node, Pointwise
-from pywebgpu.ops import pointwise
+from pywebgpu.ops import pointwise, special
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -20,18 +21,48 @@ def _kept(g: Node, condition: Node) -> Node:
     return pointwise.where(condition, g, pointwise.scalar(0.0, g.spec.dtype))
 
 
+linear: Pointwise = Pointwise(
+    "linear",  # the identity, for straight pieces: in torch their gradient has one, which is 0
+    "{0}",
+    "positive",
+    vjp=(lambda g, out, x: pointwise.unmoved(g, out),),
+)
+
+
+def _relu_wgsl(dtype: DType) -> str:
+    return "p_max({0}, 0.0)" if dtype.kind is Kind.FLOAT else "max({0}, 0)"
+
+
+def _relu_vjp(g: Node, out: Node, x: Node) -> Node:
+    """By the result, which is what torch saves. NaN passes it on."""
+    zero = pointwise.scalar(0.0, g.spec.dtype)
+    return pointwise.unmoved(pointwise.where(pointwise.le(out, zero), zero, g), out)
+
+
+relu: Pointwise = Pointwise(
+    "relu",
+    wgsl=_relu_wgsl,
+    reference=lambda xp, a: special.at_least(xp, a, xp.zeros((), a.dtype)),
+    vjp=(_relu_vjp,),
+    edges=(0.0, float("nan")),
+    cost=3,
+)
+
 clamp_min: Pointwise = Pointwise(
     "clamp_min",
     wgsl="p_max({0}, {1})",
-    reference="maximum",
-    vjp=(lambda g, out, x, low: _kept(g, pointwise.ge(x, low)), lambda g, out, x, low: _kept(g, pointwise.lt(x, low))),
+    reference=special.at_least,
+    vjp=(
+        lambda g, out, x, low: _kept(g, pointwise.ge(x, low)),
+        lambda g, out, x, low: _kept(g, pointwise.lt(x, low)),
+    ),
     cost=3,
 )
 
 clamp_max: Pointwise = Pointwise(
     "clamp_max",
     wgsl="p_min({0}, {1})",
-    reference="minimum",
+    reference=special.at_most,
     vjp=(
         lambda g, out, x, high: _kept(g, pointwise.le(x, high)),
         lambda g, out, x, high: _kept(g, pointwise.gt(x, high)),
@@ -41,7 +72,7 @@ clamp_max: Pointwise = Pointwise(
 
 
 def _clamped(xp: ModuleType, x: NDArray[Any], low: NDArray[Any], high: NDArray[Any]) -> NDArray[Any]:
-    return xp.minimum(xp.maximum(x, low), high)
+    return special.at_most(xp, special.at_least(xp, x, low), high)
 
 
 _CLAMP = "p_min(p_max({0}, {1}), {2})"

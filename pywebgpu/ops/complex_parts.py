@@ -13,7 +13,7 @@ from pywebgpu import dtypes
 from pywebgpu.dtypes import DType
 from pywebgpu.errors import ShapeError
 from pywebgpu.ir.graph import Node, Pointwise, Reinterpretation, Spec
-from pywebgpu.ops import pointwise
+from pywebgpu.ops import clamping, pointwise
 from pywebgpu.shapes import Shape
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ _REAL = frozenset({
     pointwise.lt, pointwise.le, pointwise.gt, pointwise.ge, pointwise.maximum, pointwise.minimum,
     pointwise.floor_divide, pointwise.trunc_divide, pointwise.remainder, pointwise.fmod, pointwise.atan2,
     pointwise.hypot, pointwise.erf, pointwise.erfinv, pointwise.sign, pointwise.floor, pointwise.ceil, pointwise.trunc,
-    pointwise.round_, pointwise.relu,
+    pointwise.round_, clamping.relu,
 })  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from pywebgpu import dtypes
 from pywebgpu.dtypes import DType, Kind
-from pywebgpu.ir.graph import Generator, Node, Pointwise, Spec
+from pywebgpu.ir.graph import Generator, Node, Pointwise, Spec, thread_state
 from pywebgpu.ops import special
 
 
@@ -41,6 +41,13 @@ def _const(like: Node, value: float) -> Node:
 def _nothing(g: Node, *others: Node) -> Node:
     """The gradient of what has none."""
     return full(0.0, g.spec)
+
+
+def unmoved(value: Node, source: Node) -> Node:
+    """`value`; `source`, of its shape and dtype, has a gradient, which is 0."""
+    if not (source.requires and thread_state.grad):
+        return value
+    return where(scalar(False, dtypes.bool_), source, value)
 
 
 def _to_bool(*given: DType, **attrs: Any) -> DType:
@@ -129,7 +136,7 @@ remainder: Pointwise = Pointwise(
 fmod: Pointwise = Pointwise(
     "fmod",  # the sign of the dividend
     wgsl=lambda a, b: {"f32": "p_fmod_f32({0}, {1})", "i32": "p_fmod({0}, {1})", "u32": "p_rest({0}, {1})"}[b.compute],
-    reference="fmod",
+    reference=special.fmod,
     vjp=(lambda g, out, a, b: g, lambda g, out, a, b: neg(mul(g, trunc_divide(a, b)))),
     domain=(0.5, 3.0),
     cost=6,
@@ -435,14 +442,6 @@ floor: Pointwise = Pointwise("floor", "floor({0})", "floor", vjp=(_nothing,))
 ceil: Pointwise = Pointwise("ceil", "ceil({0})", "ceil", vjp=(_nothing,))
 trunc: Pointwise = Pointwise("trunc", "trunc({0})", "trunc", vjp=(_nothing,))
 round_: Pointwise = Pointwise("round", "round({0})", "rint", vjp=(_nothing,), edges=(0.5, 1.5, 2.5, -0.5))
-relu: Pointwise = Pointwise(
-    "relu",
-    wgsl=_by_kind("p_max({0}, 0.0)", "max({0}, 0)"),
-    reference=lambda xp, a: xp.maximum(a, xp.zeros((), a.dtype)),
-    vjp=(lambda g, out, a: where(le(out, _const(out, 0.0)), _const(g, 0.0), g),),  # NaN passes it on
-    edges=(0.0, float("nan")),
-    cost=3,
-)
 
 # Change of type
 

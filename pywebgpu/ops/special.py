@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from math import erf as _exact_erf
 from typing import TYPE_CHECKING, Any
 
@@ -114,7 +115,30 @@ def floor_divide(xp: ModuleType, a: NDArray[Any], b: NDArray[Any]) -> NDArray[An
 
 def remainder(xp: ModuleType, a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
     _refuse_zero(a, b)
-    return xp.remainder(a, b)
+    out = xp.remainder(a, b)
+    return xp.where(out == 0, xp.copysign(out, a), out) if out.dtype.kind == "f" else out  # A zero has a's sign.
+
+
+def fmod(xp: ModuleType, a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
+    _refuse_zero(a, b)
+    return xp.fmod(a, b)
+
+
+@cache
+def _first_of_equals(xp: ModuleType, dtype: str) -> bool:
+    """Whether of two equal numbers NumPy's maximum and minimum give the first: not of dtypes it has vectors for."""
+    zero = xp.zeros(1, dtype)
+    return bool(xp.signbit(xp.maximum(-zero, zero))[0])
+
+
+def at_least(xp: ModuleType, x: NDArray[Any], low: NDArray[Any], into: NDArray[Any] | None = None) -> NDArray[Any]:
+    """x, or `low` where that is larger: x itself where both are zeros, whose signs may differ."""
+    return xp.maximum(x, low, out=into) if _first_of_equals(xp, x.dtype.char) else xp.maximum(low, x, out=into)
+
+
+def at_most(xp: ModuleType, x: NDArray[Any], high: NDArray[Any]) -> NDArray[Any]:
+    """x, or `high` where that is smaller: x itself where both are zeros, whose signs may differ."""
+    return xp.minimum(x, high) if _first_of_equals(xp, x.dtype.char) else xp.minimum(high, x)
 
 
 def index(xp: ModuleType, x: NDArray[Any], size: int, wrap: bool = True) -> NDArray[Any]:

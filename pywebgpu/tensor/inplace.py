@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
-from pywebgpu.composites import arithmetic, reduce
+from pywebgpu.composites import arithmetic
 from pywebgpu.ir.graph import Node, thread_state
 from pywebgpu.ops import pointwise
 from pywebgpu.tensor import overlap, transfer
@@ -177,7 +177,7 @@ class InplaceMethods(ContractionMethods):
         else:
             node = arithmetic.stored(value, dtype)
         node = arithmetic.broadcast_to(node, _fits(node.spec.shape, old.spec.shape))
-        return reduce.unmoved(node, self._node) if node.requires and thread_state.grad else node
+        return pointwise.unmoved(node, self._node) if node.requires and thread_state.grad else node
 
 
 def _fits(small: tuple[int, ...], large: tuple[int, ...]) -> tuple[int, ...]:

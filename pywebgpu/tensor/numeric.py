@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Sequence
-from math import log, pi, prod
+from math import inf, log, pi, prod
 from typing import TYPE_CHECKING, Any, Unpack
 
 from pywebgpu import dtypes, return_types, shapes
@@ -12,7 +12,7 @@ from pywebgpu.composites import arithmetic, joining
 from pywebgpu.dtypes import DType
 from pywebgpu.errors import ShapeError
 from pywebgpu.ir.graph import Node, Pointwise
-from pywebgpu.ops import gamma
+from pywebgpu.ops import gamma, pointwise
 from pywebgpu.tensor import complex_numbers, create, functions, sorting
 from pywebgpu.tensor.apply import apply, aten
 from pywebgpu.tensor.tensor import Tensor
@@ -55,7 +55,7 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str | None = Non
     """The p-norm of every row of x1 minus every row of x2: (..., m, d), (..., n, d) -> (..., m, n)."""
     if x1.ndim < 2 or x2.ndim < 2 or x1.shape[-1] != x2.shape[-1]:
         raise RuntimeError(f"cdist: needs (..., m, d) and (..., n, d), got {list(x1.shape)} and {list(x2.shape)}")
-    return x1.unsqueeze(-2).sub(x2.unsqueeze(-3)).norm(p, -1)
+    return _length(x1.unsqueeze(-2).sub(x2.unsqueeze(-3)), p)
 
 
 @aten("pdist")
@@ -63,7 +63,18 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
     """The p-norm of every row minus every later row, as a vector."""
     n = input.shape[0]
     rows = create.triu_indices(n, n, 1, device=input.device)
-    return input.index_select(0, rows[0]).sub(input.index_select(0, rows[1])).norm(p, -1)
+    return _length(input.index_select(0, rows[0]).sub(input.index_select(0, rows[1])), p)
+
+
+def _length(apart: Tensor, p: float) -> Tensor:
+    """The p-norm of rows. For p = inf each of the largest has the whole gradient; 0 of rows without elements."""
+    if p != inf:
+        return apart.norm(p, -1)
+    size = apart.abs()
+    if not apart.shape[-1]:
+        return size.sum(-1)
+    far: Tensor = size.detach().amax(-1, keepdim=True)
+    return apply(pointwise.graft, far.squeeze(-1), size.where(size.detach() == far, 0).sum(-1))
 
 
 def cov(

@@ -136,7 +136,8 @@ class ReductionMethods(PointwiseMethods):
         if other is not None:
             return (self.maximum if name == "max" else self.minimum)(other)
         if dim is None:
-            return called(apply(reduce.amax if name == "max" else reduce.amin, self, name=name), f"aten::{name}.1")
+            of_all = apply(reduce.largest if name == "max" else reduce.smallest, self)
+            return called(of_all, f"aten::{name}.1")
         found = apply(reduce.max if name == "max" else reduce.min, self, dim, keepdim)
         return extreme(name, found)
 
@@ -293,6 +294,7 @@ def _spread(dim: Dims, unbiased: bool | None, correction: float | None) -> tuple
     return dim, correction
 
 
+@aliased
 def trapezoid(y: TensorBase, x: Tensor | None = None, *, dx: float = 1, dim: int = -1) -> Tensor:
     """The integral along `dim` of the straight lines between points y, which lie dx apart or at x."""
     return apply(scan.trapezoid, y, x, dx=dx, dim=dim)

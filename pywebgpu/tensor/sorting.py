@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, overload
 
 from pywebgpu import dtypes
-from pywebgpu.composites import masks, matrix, ordering
+from pywebgpu.composites import masks, matrix, ordering, reduce
 from pywebgpu.dtypes import Kind
 from pywebgpu.errors import ShapeError
 from pywebgpu.tensor.apply import apply, called
@@ -124,7 +124,7 @@ def _middle(x: ReshapingMethods, name: str, dim: int | None, keepdim: bool) -> T
     flat = x.reshape(-1)
     if not flat.shape[0]:
         return x.new_full((), float("nan"))
-    values: Tensor = apply(function, flat, 0)[0]
+    values: Tensor = apply(lambda node: reduce.shared(function(node, 0)[0], node), flat)
     return called(values, f"aten::{name}")
 
 

@@ -31,7 +31,7 @@ def unique(
 def _rows(x: Tensor, dim: int) -> Tensor:
     """An axis as rows: (n, everything else)."""
     axis = shapes.axis(dim, x.ndim)
-    return x.movedim(axis, 0).reshape(x.shape[axis], -1)
+    return x.movedim(axis, 0).reshape(x.shape[axis], prod(n for a, n in enumerate(x.shape) if a != axis))
 
 
 def _columns(found: Tensor, x: Tensor, dim: int) -> Tensor:

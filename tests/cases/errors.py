@@ -249,6 +249,18 @@ DTYPES = {
     "addr_fraction_of_integers": lambda torch: torch.addr(
         *(a(torch, *shape, dtype="int64") for shape in ((2, 3), (2,), (3,))), beta=1.5
     ),
+    "addr_fraction_of_bools": lambda torch: torch.addr(
+        *(a(torch, *shape, dtype="bool") for shape in ((2, 3), (2,), (3,))), beta=1.5
+    ),
+    "add_alpha_is_a_float": lambda torch: a(torch, 3, dtype="int64").add(a(torch, 3, dtype="int64"), alpha=1.0),
+    "sub_alpha_is_a_float": lambda torch: a(torch, 3, dtype="int32").sub(2, alpha=1.0),
+    "hinge_embedding_loss_of_bools": lambda torch: torch.nn.functional.hinge_embedding_loss(
+        a(torch, 3, dtype="bool"), a(torch, 3, dtype="bool")
+    ),
+    "poisson_nll_loss_to_bools": lambda torch: torch.nn.functional.poisson_nll_loss(
+        a(torch, 3), a(torch, 3, dtype="bool"), full=True
+    ),
+    "logspace_of_nan": lambda torch: torch.logspace(0, float("nan"), 3, dtype=torch.int64),
     "addr_alpha_is_true": lambda torch: torch.addr(a(torch, 2, 3), a(torch, 2), a(torch, 3), alpha=True),
     "nanmean_of_integers": lambda torch: a(torch, 3, dtype="int64").nanmean(),
     "soft_margin_loss_of_integers": lambda torch: torch.nn.functional.soft_margin_loss(
@@ -287,6 +299,7 @@ DTYPES = {
     "in_place_into_bool": lambda torch: torch.tensor([True]).add_(1),
     "int_power_negative": lambda torch: a(torch, 3, dtype="int64") ** -1,
     "int_floor_by_zero": lambda torch: a(torch, 3, dtype="int64") // torch.zeros(3, dtype=torch.int64),
+    "int_fmod_by_zero": lambda torch: a(torch, 3, dtype="int64").fmod(torch.zeros(3, dtype=torch.int64)),
     "int_remainder_by_zero": lambda torch: a(torch, 3, dtype="int64") % torch.zeros(3, dtype=torch.int64),
     "where_condition": lambda torch: torch.where(a(torch, 3), a(torch, 3), a(torch, 3)),
     "masked_fill_mask": lambda torch: a(torch, 3).masked_fill(a(torch, 3), 0),
@@ -327,7 +340,7 @@ DTYPES = {
     "missing_argument": lambda torch: torch.matmul(a(torch, 3)),
 }
 # A GPU divides whole numbers by 0 without a word, as PyTorch's does.
-CPU_ONLY = {"int_floor_by_zero", "int_remainder_by_zero"}
+CPU_ONLY = {"int_floor_by_zero", "int_fmod_by_zero", "int_remainder_by_zero"}
 VALUES = {
     "item_of_many": lambda torch: a(torch, 3).item(),
     "bool_of_many": lambda torch: bool(a(torch, 3)),
@@ -339,6 +352,11 @@ VALUES = {
     "max_of_nothing": lambda torch: torch.zeros(0).max(),
     "argmax_of_nothing": lambda torch: torch.zeros(0).argmax(),
     "amax_of_nothing": lambda torch: torch.zeros(2, 0).amax(1),
+    "norm_below_0_of_nothing": lambda torch: torch.zeros(2, 0).norm(-1, 1),
+    "nuclear_norm_of_a_vector": lambda torch: a(torch, 3).norm("nuc"),
+    "nuclear_norm_over_one_axis": lambda torch: a(torch, 2, 3).norm("nuc", 1),
+    "quantile_of_nothing": lambda torch: torch.quantile(torch.zeros(2, 0), 0.5, 0),
+    "argmax_over_axes": lambda torch: a(torch, 2, 3).argmax((0, 1)),
     "max_of_empty_rows": lambda torch: torch.zeros(2, 0).max(1),
     "index_of_float": lambda torch: [1, 2][a(torch, 1)[0]],
     "contains_string": lambda torch: "x" in a(torch, 3),

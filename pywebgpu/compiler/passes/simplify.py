@@ -5,14 +5,14 @@ numbers below them, so they never merge.
 """
 
 from collections.abc import Callable, Sequence
-from math import copysign, inf, prod
+from math import copysign, inf, nan, prod
 from typing import Any
 
 from pywebgpu import dtypes
 from pywebgpu.dtypes import Kind
 from pywebgpu.ir import key, walk
 from pywebgpu.ir.graph import Custom, Movement, Node, Op, Pointwise, Spec
-from pywebgpu.ops import contraction, indexing, movement, packing, pointwise, products, reduction
+from pywebgpu.ops import clamping, contraction, indexing, movement, packing, pointwise, products, reduction
 from pywebgpu.shapes import Shape
 
 Rule = Callable[[Node], Node]  # gives the node itself where it has nothing to say
@@ -223,11 +223,18 @@ def _add(node: Node) -> Node:
         return a
     if constant(a) == 0:
         return b
+    if _is(a, pointwise.neg) and a.inputs[0] is b:
+        return pointwise.sub(b, b)
     return pointwise.sub(a, b.inputs[0]) if _is(b, pointwise.neg) else node
 
 
 def _sub(node: Node) -> Node:
-    return node.inputs[0] if constant(node.inputs[1]) == 0 else node
+    a, b = node.inputs
+    if a is b and node.spec.dtype.kind is Kind.FLOAT and node.spec.dtype.part is None:
+        # Drivers take x - x for 0, and |x| * 0 too: that NaN and the infinities give NaN has to be said.
+        spoiled = pointwise.bitwise_or(pointwise.isnan(a), pointwise.isinf(a))
+        return pointwise.where(spoiled, pointwise.full(nan, node.spec), pointwise.full(0.0, node.spec))
+    return a if constant(b) == 0 else node
 
 
 def _mul(node: Node) -> Node:
@@ -302,6 +309,7 @@ _FOLD: dict[Op, Callable[..., float]] = {
 # By op, in the order in which they are tried. A movement that is not here has the rule for constants.
 RULES: dict[Op, tuple[Rule, ...]] = {
     pointwise.copy: (_input,),
+    clamping.linear: (_input,),
     pointwise.graft: (_input,),
     pointwise.overwrite: (_input,),
     pointwise.cast: (_cast,),
