@@ -249,9 +249,8 @@ def through_values(node: Node, grad: Node, grads: dict[Node, Node], value: Calla
         else:
             part = rule(grad, value(node), *inputs, **node.attrs)
         if part is not None:
-            _accumulate(
-                grads, source, part if part.spec.shape == source.spec.shape else _fitted(part, source.spec.shape)
-            )
+            fits = part.spec.shape == source.spec.shape
+            _accumulate(grads, source, part if fits else _fitted(part, source.spec.shape))
 
 
 def _accumulate(grads: dict[Node, Node], node: Node, part: Node) -> None:
@@ -483,10 +482,8 @@ def _check_fresh(node: Node, reads: tuple[int, ...]) -> None:
 
 def _let_go(node: Node) -> None:
     """Frees what a node saved that is not freed. One whose formulas read nothing keeps its inputs, as in torch."""
-    if type(node.op) is Custom:
-        if node.attrs["call"].release():
-            return
-    elif not _has_saved(node):
+    keeps = node.attrs["call"].release() if type(node.op) is Custom else not _has_saved(node)
+    if keeps:
         return
     node.freed = True
     if node.buffer is not None:
