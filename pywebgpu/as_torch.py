@@ -26,7 +26,8 @@ VERSION = "2.13.0"  # of PyTorch, which programs compare with
 NAMES = ("cuda", "mps")
 surface: Any = importlib.import_module("pywebgpu")
 
-
+# Asking what the program does would come too late: what it made before its first request would lie on the device, and
+# could not meet what it makes later, on the host. So its text is read, which may say more than will run, never less.
 ASKS = re.compile(r"""cuda\.is_available|\.cuda\(|["'](?:cuda|mps)\b|\baccelerator\.""")
 DOUBLES = re.compile(r"torch\.(?:float64|double|complex128|cdouble)\b|\.double\(|\bDoubleTensor\b")
 IMPORTS = re.compile(r"^\s*(?:from|import)\s+([\w.]+)", re.MULTILINE)

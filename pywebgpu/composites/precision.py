@@ -28,7 +28,7 @@ def require_floating(name: str, *inputs: Node) -> None:
     """Raises DTypeError when an input is not floating."""
     for x in inputs:
         if x.spec.dtype.kind is not Kind.FLOAT:
-            raise DTypeError(f'"{name}" not implemented for {x.spec.dtype.name!r}: it needs a floating dtype')
+            raise NotImplementedError(f'"{name}" not implemented for {x.spec.dtype.name!r}: it needs a floating dtype')
 
 
 def require_order(name: str, x: Node) -> None:

@@ -33,6 +33,11 @@ def pad(x: Node, pad: Sequence[int], mode: str = "constant", value: float | None
         raise ShapeError(
             f"Padding length must be divisible by 2 and at most twice the rank, got {list(pad)} for {rank}"
         )
+    if not 1 <= len(pad) // 2 <= 3 or rank - len(pad) // 2 not in (1, 2):
+        raise NotImplementedError(
+            f"Padding size {len(pad)} is not supported for {rank}D input tensor: by mode {mode!r}, the last 1, 2 or 3 "
+            f"axes behind channels grow"
+        )
     for number in range(len(pad) // 2):
         x = _pad_axis(x, rank - 1 - number, pad[2 * number], pad[2 * number + 1], mode)
     return x

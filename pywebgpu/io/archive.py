@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 Path = str | os.PathLike[str]
 ALIGNMENT = 64  # of storages, so that they can be mapped
 PROTOCOL = 2
-SPACES = (".nn", ".nn.functional", ".nn.parameter", ".optim", ".optim.lr_scheduler", "")
+SPACES = (".nn", ".nn.functional", ".nn.parameter", ".optim", ".optim.lr_scheduler", "", ".optim.swa_utils")
 KINDS = {dtype: name for name, dtype in STORAGES.items()}
 # What PyTorch keeps in another place than `SPACES` say.
 ELSEWHERE = {"NonDynamicallyQuantizableLinear": "torch.nn.modules.linear"}
@@ -56,6 +56,9 @@ class Held(NamedTuple):
 def save(obj: object, f: Path | BinaryIO) -> None:
     """Writes `obj` to a path, where the file appears whole or not at all, or to a file that is open."""
     if isinstance(f, str | os.PathLike):
+        folder = os.path.dirname(os.path.realpath(f))
+        if not os.path.isdir(folder):
+            raise RuntimeError(f"Parent directory {folder} does not exist.")
         with atomic.replaced(f, durable=True) as file:
             _write(obj, file)
     else:

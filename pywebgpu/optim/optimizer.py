@@ -10,12 +10,13 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from pywebgpu import dtypes
 from pywebgpu.autodiff import grad_mode
 from pywebgpu.ir.graph import thread_state
 from pywebgpu.optim import grouping, numbers
 from pywebgpu.runtime import executor
 from pywebgpu.step_capture.capture import capture_state
-from pywebgpu.tensor import grad_accumulator, methods, tensor
+from pywebgpu.tensor import create, grad_accumulator, methods, tensor
 
 Rate = float | tensor.Tensor
 Loss = tensor.Tensor | float | None
@@ -256,7 +257,10 @@ def _copied(value: Any, old: object) -> Any:
 
 
 def _plain(state: State) -> State:
-    return dict(state) if isinstance(state, numbers.Options) else state
+    """A state as files have it: its count of steps is a tensor of the host there."""
+    if not isinstance(state, dict) or not isinstance(state.get("step"), int):
+        return dict(state) if isinstance(state, numbers.Options) else state
+    return state | {"step": create.tensor(float(state["step"]), dtype=dtypes.float32, device="cpu")}
 
 
 def submit(params: Iterable[tensor.Tensor]) -> None:

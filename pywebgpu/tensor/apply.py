@@ -47,6 +47,9 @@ def apply(function: Callable[..., object], *args: object, **kwargs: object) -> o
             nodes.append(arg if type(arg) in _PLAIN else _unwrapped(arg, found))
     options = {name: _unwrapped(value, found) for name, value in kwargs.items()} if kwargs else kwargs
     if not found:
+        if args and not isinstance(args[0], list | tuple):
+            name = getattr(function, "__name__", "function")
+            raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(args[0]).__name__}")
         return function(*nodes, **options)
     device, make = found[0]._storage.device, found[0]._new
     for tensor in found[1:]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import index
 from typing import Any, SupportsIndex, overload
 
 
@@ -35,4 +36,4 @@ def as_tuple(args: Sequence[Any], named: dict[str, Any] | None = None) -> tuple[
         args = tuple(named.values())
     if len(args) == 1 and not hasattr(args[0], "__index__"):
         args = tuple(args[0])
-    return tuple([int(n) for n in args])
+    return tuple([index(n) for n in args])

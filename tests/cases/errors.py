@@ -163,6 +163,20 @@ SHAPES = {
     "batch_norm_legit_of_five": lambda torch: torch._native_batch_norm_legit(
         a(torch, 2, 3), None, None, a(torch, 3), a(torch, 3)
     ),
+    "reshape_to_text": lambda torch: a(torch, 6).reshape("a"),
+    "view_of_floats": lambda torch: a(torch, 6).view(2.0, 3.0),
+    "relu_of_a_number": lambda torch: torch.nn.functional.relu(3),
+    "softmax_of_ints": lambda torch: a(torch, 3, dtype="int64").softmax(0),
+    "nll_loss_of_ints": lambda torch: torch.nn.functional.nll_loss(a(torch, 2, 3, dtype="int64"), torch.tensor([0, 1])),
+    "pad_reflect_of_vector": lambda torch: torch.nn.functional.pad(a(torch, 3), (1, 1), mode="reflect"),
+    "pad_replicate_of_five_axes": lambda torch: torch.nn.functional.pad(a(torch, 1, 1, 1, 2, 2), (1, 1), "replicate"),
+    "ctc_loss_of_more_labels_than_there_are": lambda torch: torch.nn.functional.ctc_loss(
+        torch.ones(2, 1, 2), torch.tensor([[1, 1, 1]]), torch.tensor([2]), torch.tensor([9])
+    ),
+    "ctc_loss_of_fewer_labels_in_a_row": lambda torch: torch.nn.functional.ctc_loss(
+        torch.ones(4, 2, 3), torch.tensor([1, 2, 1]), torch.tensor([4, 4]), torch.tensor([1, 1])
+    ),
+    "save_into_a_folder_that_is_not_there": lambda torch: torch.save({}, "/no/such/folder/x.pt"),
     "heads_do_not_divide": lambda torch: torch.nn.MultiheadAttention(7, 2),
 }
 AXES = {

@@ -581,3 +581,23 @@ def test_one_around_another_needs_no_init_of_its_own() -> None:
     x.grad = pywebgpu.ones(2)
     Slow(pywebgpu.optim.SGD([x], 0.5)).step()
     assert x.tolist() == [0.25, 0.25]
+
+
+KEPT = ("SGD", "Adam", "AdamW", "RMSprop", "Adagrad", "Adadelta", "Adamax", "RAdam", "Rprop", "Adafactor", "Muon")
+
+
+def described(library: Any, name: str) -> Any:
+    """The states of a state dict, after two steps, by kind, shape and dtype."""
+    parameter = library.nn.Parameter(library.ones(2, 3))
+    optimizer = getattr(library.optim, name)([parameter], lr=0.1)
+    for _ in range(2):
+        parameter.grad = library.ones(2, 3)
+        optimizer.step()
+    found = optimizer.state_dict()
+    told = [(key, tuple(value.shape), str(value.dtype)) for key, value in found["state"].get(0, {}).items()]
+    return sorted(told), set(found["param_groups"][0])
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_a_state_dict_holds_what_pytorchs_does(name: str) -> None:
+    assert described(pywebgpu, name) == described(torch, name)

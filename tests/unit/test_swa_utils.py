@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -78,3 +79,12 @@ def test_wrong_arguments_raise_what_torch_raises() -> None:
             swa.AveragedModel(model, avg_fn=swa.get_swa_avg_fn(), multi_avg_fn=swa.get_swa_multi_avg_fn())
         with pytest.raises(ValueError, match="anneal_strategy"):
             swa.SWALR(library.optim.SGD(model.parameters()), 0.1, anneal_strategy="steps")
+
+
+def test_a_whole_average_goes_to_pytorch_and_back(tmp_path: Path) -> None:
+    for writer, reader in ((pywebgpu, torch), (torch, pywebgpu)):
+        average = writer.optim.swa_utils.AveragedModel(writer.nn.Linear(2, 1))
+        writer.save(average, tmp_path / "average.pt")
+        found = reader.load(tmp_path / "average.pt", weights_only=False, map_location="cpu")
+        assert type(found) is reader.optim.swa_utils.AveragedModel
+        assert found.module.weight.tolist() == average.module.weight.tolist()

@@ -157,8 +157,11 @@ def _listed(given: _T | _Sequence[int]) -> list[int]:
 
 
 def _padded(targets: _T, sizes: list[int], longest: int, blank: int, *, batched: bool) -> list[list[int]]:
+    is_row = targets.ndim == 1 and batched
+    if (sum(sizes) != targets.shape[0]) if is_row else (longest > targets.shape[-1]):
+        raise RuntimeError(f"Expected targets to hold {sizes} labels, but got targets of shape {list(targets.shape)}")
     values = targets.tolist()
-    if targets.ndim == 1 and batched:
+    if is_row:
         starts = [sum(sizes[:i]) for i in range(len(sizes))]
         rows = [values[start : start + size] for start, size in zip(starts, sizes, strict=True)]
     else:
