@@ -26,11 +26,16 @@ _opening = threading.RLock()
 
 
 class device:
-    """Names a device: `device("webgpu")`, `device("webgpu", 1)`, `device("cpu")`. Raises RuntimeError for others."""
+    """Names a device: `device("webgpu")`, `device("webgpu", 1)`, `device(1)`, `device("cpu")`. Raises RuntimeError for
+    others."""
 
     __slots__ = ("index", "type")
 
-    def __init__(self, type: str | device, index: int | None = None) -> None:
+    def __init__(self, type: str | int | device, index: int | None = None) -> None:
+        if isinstance(type, int):
+            if type < 0:
+                raise RuntimeError("Device index must not be negative")
+            type = f"{'cuda' if 'cuda' in adopted else 'webgpu'}:{type}"
         name, _, number = str(type).partition(":")
         if name not in _MODULES:
             known = f"Expected one of {', '.join(_MODULES)} device type at start of device string: {type}"
@@ -74,7 +79,7 @@ def named(name: str) -> device:
     return found
 
 
-def open_device(name: str | device | None = None) -> Device:
+def open_device(name: str | int | device | None = None) -> Device:
     """The opened device of a name; None is the default device. Opening happens once."""
     wanted = name if isinstance(name, device) else named(default_device()) if name is None else device(name)
     key = f"{wanted.type}:{wanted.index or 0}"
@@ -137,7 +142,7 @@ def leave() -> list[Device]:
     return list(left.values())
 
 
-async def open_device_async(name: str | device = "webgpu") -> Device:
+async def open_device_async(name: str | int | device = "webgpu") -> Device:
     """As open_device, also where Python cannot wait for the browser to open one."""
     wanted = device(name)
     key = f"{wanted.type}:{wanted.index or 0}"
@@ -186,7 +191,7 @@ def default_device() -> str:
     return _chosen[0]
 
 
-def set_default_device(name: str | device | None) -> None:
+def set_default_device(name: str | int | device | None) -> None:
     """Where new tensors of this thread live; None: where those of a thread live that said nothing."""
     _wanted.name = None if name is None else str(device(name))
 
@@ -198,7 +203,7 @@ def _close_all() -> None:
         opened.close()
 
 
-def close(name: str | device) -> None:
+def close(name: str | int | device) -> None:
     """Gives a device back. Using a tensor of it afterwards raises DeviceError."""
     wanted = device(name)
     found = _open.pop(f"{wanted.type}:{wanted.index or 0}", None)

@@ -270,7 +270,7 @@ def _destination(*args: Any, **kwargs: Any) -> tuple[Any, DType | None]:
             dtype = value
         elif isinstance(value, Tensor):
             device, dtype = value.device, value.dtype
-        elif isinstance(value, str | devices.device):
+        elif isinstance(value, str | int | devices.device) and not isinstance(value, bool):
             device = value
         elif value is not None and not isinstance(value, bool):
             raise TypeError(f"to() received an invalid argument of type {type(value).__name__}")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pywebgpu.step_capture.free_number import Number
     from pywebgpu.tensor.types import Made, Sized
 
-DeviceLike = str | devices.device | None
+DeviceLike = str | int | devices.device | None
 IGNORED = {"layout", "pin_memory", "memory_format", "names"}
 
 

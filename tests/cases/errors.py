@@ -177,6 +177,7 @@ SHAPES = {
         torch.ones(4, 2, 3), torch.tensor([1, 2, 1]), torch.tensor([4, 4]), torch.tensor([1, 1])
     ),
     "save_into_a_folder_that_is_not_there": lambda torch: torch.save({}, "/no/such/folder/x.pt"),
+    "device_of_a_negative_number": lambda torch: torch.device(-1),
     "heads_do_not_divide": lambda torch: torch.nn.MultiheadAttention(7, 2),
 }
 AXES = {

@@ -22,4 +22,4 @@ n: str = x.shape[0]  # wrong: assignment
 s: str = x.mean()  # wrong: assignment
 print(torch.float33)  # wrong: attr-defined
 torch.zeros(2, dtpe=torch.float32)  # wrong: call-arg
-torch.arange(10, device=3)  # wrong: arg-type
+torch.arange(10, device=3.5)  # wrong: arg-type

@@ -117,6 +117,8 @@ import torch
 x = torch.ones(2).to("cuda")
 assert torch.cuda.is_available() and x.is_cuda and str(x.device) == "cuda" and x.device.type == "cuda", x.device
 assert x.cuda().device == torch.device("cuda:0") == torch.ones(2, device="mps").to("cuda").device
+assert torch.ones(2, device=0).is_cuda and x.cpu().to(0).is_cuda and torch.nn.Linear(1, 1).to(0).weight.is_cuda
+assert torch.device(0) == torch.device("cuda", 0)
 assert torch.ones(2).device == torch.device("cpu") and x.cpu().device.type == "cpu"
 try:
     x + torch.ones(2)
