@@ -263,3 +263,20 @@ MASKS = {
 for name, mask in MASKS.items():
     attend = functional("scaled_dot_product_attention")  # The mask is its fourth argument.
     case(f"attention_mask_{name}", attend, *(randn(*shape) for shape in QKV), mask, grad=name != "nothing_seen")
+
+
+def heads_apart(torch, x, q, k, v, out, bias):
+    """As an image encoder pools: projections as wide as x that are apart, and results of another width."""
+    return torch.nn.functional.multi_head_attention_forward(
+        x[:1], x, x, 8, 2, None, bias, None, None, False, 0.0, out, None, use_separate_proj_weight=True,
+        q_proj_weight=q, k_proj_weight=k, v_proj_weight=v,
+    )[0]  # fmt: skip
+
+
+def heads_together(torch, x, weight, out, bias):
+    forward = torch.nn.functional.multi_head_attention_forward
+    return forward(x, x, x, 8, 2, weight, bias, None, None, False, 0.0, out, None, need_weights=False)[0]
+
+
+case("heads_apart", heads_apart, randn(5, 3, 8), *(randn(8, 8) for _ in range(3)), randn(6, 8), randn(24))
+case("heads_together", heads_together, randn(5, 3, 8), randn(24, 8), randn(8, 8), randn(24))

@@ -206,6 +206,7 @@ def multi_head_attention_forward(
         key.shape[-1] if use_separate_proj_weight else None, value.shape[-1] if use_separate_proj_weight else None,
         device=query.device, dtype=query.dtype,
     )  # fmt: skip
+    layer._qkv_same_embed_dim = not use_separate_proj_weight  # also where keys and values are as wide as queries
     layer._parameters |= {
         "in_proj_weight": None if use_separate_proj_weight else in_proj_weight, "in_proj_bias": in_proj_bias,
         "q_proj_weight": q_proj_weight, "k_proj_weight": k_proj_weight, "v_proj_weight": v_proj_weight,
