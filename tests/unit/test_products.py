@@ -16,7 +16,7 @@ from pywebgpu.kernels import wgsl
 from pywebgpu.kernels.kernel import Limits
 from pywebgpu.kernels.launch import Case, Launch, Problem
 from pywebgpu.kernels.target import Features, Target
-from pywebgpu.kernels.templates import matmul_blocks
+from pywebgpu.kernels.templates import matmul, matmul_blocks
 from pywebgpu.kernels.templates.matmul_blocks import Block
 from pywebgpu.nn import functional
 from pywebgpu.runtime import program_cache, state
@@ -261,6 +261,16 @@ def test_other_adapters_keep_the_rule_of_small_tiles(features: Features) -> None
     for m, n, k in ((4096, 4096, 4096), (31, 768, 3072)):
         (name,) = names(compiled(leaf(m, k) @ leaf(k, n), target=replace(H200, features=features)))
         assert not name.endswith(("_staged", "_part"))
+
+
+@pytest.mark.parametrize("family", ["llvmpipe", "warp", ""])
+def test_a_cpu_copies_nothing_to_workgroup_memory(family: str) -> None:
+    """There it is the same memory behind the same caches, and a barrier ends what runs of a workgroup."""
+    target = replace(H200, features=Features((), (0, 0), (), family, "cpu", "naga"))
+    for sizes in ((1, 2048, 64, 64), (1, 64, 64, 6144), (12, 512, 64, 512), (1, 4096, 4096, 4096), (1, 1, 1, 1)):
+        first = matmul.MatmulTemplate().launches(Problem(sizes, ("float32",), "nn"), target)[0]
+        assert not first.way
+        assert first.tile[2] == 0
 
 
 @pytest.mark.parametrize("cores", [0, 24, 132])
