@@ -11,6 +11,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import lru_cache
+from operator import index
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import ref
 
@@ -36,7 +37,13 @@ class Spec(NamedTuple):
     dtype: DType
 
 
-spec_of = lru_cache(4096)(Spec)  # One object for each, made in half the time, and told from others by identity.
+@lru_cache(4096)
+def spec_of(shape: Shape, dtype: DType) -> Spec:
+    """One object for each, made in half the time, and told from others by identity.
+
+    Sizes are Python's own integers: NumPy's are equal to them, and would be everybody's from then on.
+    """
+    return Spec(tuple([index(size) for size in shape]), dtype)
 
 
 class ThreadState(threading.local):

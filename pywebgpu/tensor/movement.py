@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
+from operator import index
 from typing import TYPE_CHECKING, Any, overload
 
 from pywebgpu import shapes
@@ -275,6 +276,7 @@ class MovementMethods(TensorBase):
             if given.ndim or given.dtype.kind is not Kind.INT:
                 raise ShapeError("start must be an 0-dim integral Tensor.")
             start = int(given.item())
+        start, length = index(start), index(length)
         at = shapes.axis(dim, self.ndim)
         n = self.shape[at]
         if length < 0:
@@ -339,6 +341,7 @@ class MovementMethods(TensorBase):
     @aten("unfold")
     def unfold(self, dimension: int, size: int, step: int) -> Tensor:
         """Windows of `size` elements, `step` apart, as a new last axis. A view."""
+        size, step = index(size), index(step)
         at = shapes.axis(dimension, self.ndim)
         if self.ndim == 0 and size in (0, 1) and step > 0:
             return self.reshape(1)[:size]

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import pywebgpu as torch
+from pywebgpu.ir import graph
 from pywebgpu.tensor import from_data
 
 ARRAY = np.linspace(0, 1, 3)
@@ -65,3 +66,15 @@ def test_the_host_rounds_as_numpy_does(monkeypatch: pytest.MonkeyPatch) -> None:
     torch.tensor(array, dtype=torch.float32)
     with np.errstate(over="ignore"):
         assert uploaded == [array.astype("float32").tobytes()]
+
+
+def test_sizes_of_numpy_are_those_of_python_from_then_on() -> None:
+    """A shape is one object for all who have it, and to kernels its sizes are Python's own."""
+    x, two = torch.arange(1931.0), np.int64(2)
+    found = [
+        x.narrow(0, two, np.int64(1901)), x.unfold(0, two, two), x.expand(np.int64(977), -1), torch.zeros(two, 983)
+    ]  # fmt: skip
+    again = [x.narrow(0, 2, 1901) * 2, x.unfold(0, 2, 2) * 2, x.expand(977, -1) * 2, torch.ones(2, 983) * 2]
+    for tensor in (*found, *again):
+        assert {type(size) for size in tensor._node.spec.shape} == {int}
+    assert {type(size) for size in graph.spec_of((np.int64(1907),), torch.float32).shape} == {int}
