@@ -96,6 +96,11 @@ def pytest_pyfunc_call(pyfuncitem: Any) -> object:
     run = functools.partial(pyfuncitem.obj, **{name: pyfuncitem.funcargs[name] for name in names})
     if sys.platform == "emscripten":
         importlib.import_module("pyodide.ffi").run_sync(run())
-    else:
+        return True
+    below = asyncio._get_running_loop()  # Playwright's own fixtures leave one, which stands still meanwhile.
+    asyncio._set_running_loop(None)
+    try:
         asyncio.run(run())
+    finally:
+        asyncio._set_running_loop(below)
     return True

@@ -40,6 +40,18 @@ def test_elsewhere(): ...
 @pytest.mark.skip(reason="not now")
 def test_skipped(): ...
 """
+BESIDE = """
+import sys
+import pytest
+
+if sys.platform != "emscripten":
+    from playwright.sync_api import sync_playwright
+
+    @pytest.fixture(scope="session", autouse=True)
+    def playwright():
+        with sync_playwright() as found:
+            yield found
+"""
 ENDS = """
 import os
 def test_ends(): os._exit(3)
@@ -99,6 +111,14 @@ def test_a_host_that_ends_fails_one_test_alone_in_node(repository: Path) -> None
     assert "2 failed, 1 passed" in said, said
     assert "node: its process ended with status 3" in said
     assert "node: no answer in 4 s (--pywebgpu-timeout)" in said
+
+
+def test_async_tests_run_beside_fixtures_of_playwright(repository: Path) -> None:
+    pytest.importorskip("playwright.sync_api")
+    (repository / "conftest.py").write_text(BESIDE, encoding="utf-8")
+    status, said = run(repository, "--pywebgpu-host", "cpu")
+    assert status == 0, said
+    assert "4 passed" in said
 
 
 def test_without_the_option_nothing_changes(repository: Path) -> None:
