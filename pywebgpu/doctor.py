@@ -138,7 +138,8 @@ def _page() -> dict[str, str]:
     import js
     import pyodide
 
-    where = "Node" if hasattr(js, "process") else "a page" if hasattr(js, "document") else "a worker"
+    # PyScript's workers have a document, too: the page's.
+    where = "Node" if hasattr(js, "process") else "a worker" if hasattr(js, "WorkerGlobalScope") else "a page"
     waits = "yes, through JSPI, but in functions that JavaScript calls, as event handlers are"
     if not hasattr(js.WebAssembly, "Suspending"):
         waits = "no, JSPI is missing: await torch.webgpu.init(), await x.item_async() and their like do all"

@@ -23,6 +23,7 @@ said = f"trained on {{model.weight.device.type}}"
 # The same where Python cannot wait: what it is told first, and the awaitable forms of all.
 AWAITED = f"""
 import pywebgpu as torch
+from pywebgpu import doctor
 
 try:
     torch.ones(3)
@@ -35,7 +36,8 @@ await torch.save_async(model.state_dict(), "saved.pt")
 back = torch.load("saved.pt", map_location="cpu")["weight"].tolist()
 assert back == await model.weight.tolist_async()
 assert sorted(await torch.randperm(5).tolist_async()) == [0, 1, 2, 3, 4]
-said = f"{{first}} | {{x!r}} | trained on {{model.weight.device.type}}"
+there = ": ".join(doctor.examine().page.values())
+said = f"{{first}} | {{x!r}} | {{there}} | trained on {{model.weight.device.type}}"
 """
 NUMPY = """
 import numpy

@@ -75,9 +75,10 @@ def test_without_jspi_a_host_says_what_to_await_and_trains(page: Page, address: 
     without_jspi(page)
     page.goto(f"{address}/{name}.html")
     expect(page.locator("#said")).to_contain_text("| trained on webgpu", timeout=STARTS)
-    first, shown, _ = page.locator("#said").inner_text().split(" | ")
+    first, shown, there, _ = page.locator("#said").inner_text().split(" | ")
     assert first == "device webgpu is not open, and Python cannot wait for it here: await torch.webgpu.init()"
     assert shown.startswith("tensor(<not read: await x.cpu_async()>, device='webgpu', size=(4, 2)")
+    assert f", in {'a worker' if 'worker' in name else 'a page'}: no, JSPI is missing" in there
     press(page, AWAITED[name])
 
 

@@ -64,6 +64,16 @@ def test_the_recipe_is_one_of_pyodide_build(folder: Path) -> None:
     assert recipe.package.name == recipe.test.imports[0] == "pywebgpu"
 
 
+def test_the_lock_file_is_as_pyodide_s_own_tool_writes_it(folder: Path) -> None:
+    lock = pytest.importorskip("pyodide_lock", reason="the extra pyodide needs Python 3.12")
+    utils = pytest.importorskip("pyodide_lock.utils")
+    found = lock.PyodideLockSpec.from_json(folder / "pyodide-lock.json")
+    (made,) = folder.glob("*.whl")
+    own = utils.add_wheels_to_spec(lock.PyodideLockSpec.from_json(distribution.LOCK), [made], base_path=folder)
+    assert own.packages.keys() == found.packages.keys()
+    assert own.packages["pywebgpu"] == found.packages["pywebgpu"]
+
+
 OTHERS = ("cp313-cp313-pyodide_2026_0_wasm32", "cp314-cp314-linux_x86_64", "cp314-cp314-pyodide_2025_0_wasm32")
 
 
