@@ -47,9 +47,9 @@ legacy_contiguous_format = contiguous_format
 
 # Parts that are imported when they are first asked for.
 _PARTS = {
-    "accelerator", "amp", "autograd", "backends", "cuda", "data", "display", "distributions", "fft", "func", "io",
-    "linalg", "masked", "memory", "nn", "optim", "profiler", "random", "signal", "sparse", "special", "utils",
-    "version", "webgpu",
+    "accelerator", "amp", "autograd", "backends", "cpu", "cuda", "data", "display", "distributions", "fft", "func",
+    "io", "linalg", "masked", "memory", "mps", "nn", "optim", "profiler", "random", "serialization", "signal",
+    "sparse", "special", "testing", "utils", "version", "webgpu",
 }  # fmt: skip
 _ELSEWHERE = {"save": "pywebgpu.io.state", "load": "pywebgpu.io.state", "compile": "pywebgpu.step_capture.function"}
 _ELSEWHERE |= dict.fromkeys(("get_printoptions", "printoptions", "set_printoptions"), "pywebgpu.tensor.show")

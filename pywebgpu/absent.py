@@ -9,30 +9,27 @@ from typing import Any
 NAMES: dict[str, tuple[tuple[str, str], ...]] = {
     "": (
         (
-            "it is a part of TorchScript and of PyTorch's own dispatch: graphs are made by recording",
-            "AVG AggregationType AliasDb AnyType Argument ArgumentSpec AwaitType BenchmarkConfig "
-            "BenchmarkExecutionStats Block BoolType BufferDict CallStack Capsule ClassType Code CompilationUnit "
-            "CompleteArgumentSpec ComplexType ConcreteModuleType ConcreteModuleTypeBuilder DeepCopyMemoTable "
-            "DeserializationStorageContext DeviceObjType DictType DisableTorchFunction "
+            "it is a part of TorchScript and of PyTorch's dispatch: programs run as Python; torch.explain has graphs",
+            "AVG AggregationType AliasDb AnyType Argument ArgumentSpec AwaitType Block BoolType BufferDict "
+            "CallStack Capsule ClassType Code CompilationUnit CompleteArgumentSpec ComplexType ConcreteModuleType "
+            "ConcreteModuleTypeBuilder DeepCopyMemoTable DeviceObjType DictType DisableTorchFunction "
             "DisableTorchFunctionSubclass DispatchKey DispatchKeySet EnumType ErrorReport ExcludeDispatchKeyGuard "
-            "ExecutionPlan FatalError FileCheck FloatType FunctionSchema Future FutureType Gradient Graph "
-            "GraphExecutorState IODescriptor InferredType IntType InterfaceType JITException ListType "
-            "LiteScriptModule LockingLogger LoggerBase ModuleDict Node NoneType NoopLogger NumberType "
-            "OperatorInfo OptionalType PRIVATE_OPS ParameterDict PyObjectType PyTorchFileReader PyTorchFileWriter "
-            "RRefType SUM ScriptClass ScriptClassFunction ScriptDict ScriptDictIterator ScriptDictKeyIterator "
-            "ScriptFunction ScriptList ScriptListIterator ScriptMethod ScriptModule ScriptModuleSerializer "
-            "ScriptObject ScriptObjectProperty SerializationStorageContext StaticModule StreamObjType StringType "
-            "SymBoolType SymIntType Tag TensorType ThroughputBenchmark TracingState TupleType Type UnionType Use "
-            "Value classproperty fork get_file_path import_ir_module import_ir_module_from_buffer "
-            "init_num_threads merge_type_from_type_comment parse_ir parse_schema parse_type_comment "
-            "prepare_multiprocessing_environment profiler_allow_cudagraph_cupti_lazy_reinit_cuda12 "
-            "thread_safe_generator unify_type_list wait",
+            "ExecutionPlan FatalError FileCheck FloatType FunctionSchema Gradient Graph GraphExecutorState "
+            "IODescriptor InferredType IntType InterfaceType JITException ListType LiteScriptModule LockingLogger "
+            "LoggerBase ModuleDict Node NoneType NoopLogger NumberType OperatorInfo OptionalType PRIVATE_OPS "
+            "ParameterDict PyObjectType RRefType SUM ScriptClass ScriptClassFunction ScriptDict "
+            "ScriptDictIterator ScriptDictKeyIterator ScriptFunction ScriptList ScriptListIterator ScriptMethod "
+            "ScriptModule ScriptObject ScriptObjectProperty StaticModule StreamObjType StringType SymBoolType "
+            "SymIntType Tag TensorType TracingState TupleType Type UnionType Use Value classproperty "
+            "import_ir_module import_ir_module_from_buffer init_num_threads merge_type_from_type_comment parse_ir "
+            "parse_schema parse_type_comment prepare_multiprocessing_environment "
+            "profiler_allow_cudagraph_cupti_lazy_reinit_cuda12 unify_type_list",
         ),
         (
             "memory is that of untyped_storage(): a tensor is lazy, and its values move",
-            "BFloat16Storage BoolStorage ByteStorage CharStorage ComplexDoubleStorage "
-            "ComplexFloatStorage DoubleStorage FloatStorage HalfStorage IntStorage "
-            "LongStorage ShortStorage Storage TypedStorage UntypedStorage",
+            "BFloat16Storage BoolStorage ByteStorage CharStorage ComplexDoubleStorage ComplexFloatStorage "
+            "DoubleStorage FloatStorage HalfStorage IntStorage LongStorage ShortStorage Storage StorageBase "
+            "TypedStorage UntypedStorage",
         ),
         (
             "models are not quantised here",
@@ -47,28 +44,6 @@ NAMES: dict[str, tuple[tuple[str, str], ...]] = {
             "quantized_gru quantized_gru_cell quantized_lstm quantized_lstm_cell quantized_max_pool1d "
             "quantized_max_pool2d quantized_max_pool3d quantized_rnn_relu_cell quantized_rnn_tanh_cell quint2x4 "
             "quint4x2 quint8",
-        ),
-        (
-            "it is not written yet: torch.autograd.Function can add it",
-            "StorageBase from_file jagged layout memory_format slice_inverse",
-        ),
-        (
-            "shapes are plain numbers here",
-            "SymBool SymFloat SymInt cond sym_constrain_range sym_constrain_range_for_size sym_float "
-            "sym_fresh_size sym_int sym_ite sym_max sym_min sym_not sym_sqrt sym_sum symeig while_loop",
-        ),
-        (
-            "use the module, or the function of torch.nn.functional",
-            "affine_grid_generator batch_norm_backward_elemt batch_norm_backward_reduce batch_norm_elemt "
-            "batch_norm_gather_stats batch_norm_gather_stats_with_counts batch_norm_stats batch_norm_update_stats "
-            "conv_tbc convolution embedding_renorm_ gru gru_cell lstm lstm_cell max_pool1d_with_indices "
-            "native_channel_shuffle native_norm norm_except_dim rnn_relu rnn_relu_cell rnn_tanh rnn_tanh_cell",
-        ),
-        (
-            "autocast is for devices cpu and webgpu",
-            "autocast_decrement_nesting autocast_increment_nesting get_autocast_ipu_dtype get_autocast_xla_dtype "
-            "is_autocast_ipu_enabled is_autocast_xla_enabled set_autocast_ipu_dtype set_autocast_ipu_enabled "
-            "set_autocast_xla_dtype set_autocast_xla_enabled",
         ),
         (
             "there is no such dtype here: torch.uint8, int8 to int64 and the floats are",
@@ -91,83 +66,85 @@ NAMES: dict[str, tuple[tuple[str, str], ...]] = {
             "mkldnn_adaptive_avg_pool2d mkldnn_convolution mkldnn_linear_backward_weights mkldnn_max_pool2d "
             "mkldnn_max_pool3d mkldnn_rnn_layer",
         ),
+        ("use concurrent.futures, or a thread of Python's", "Future FutureType fork wait"),
+        ("use torch.utils.benchmark.Timer", "BenchmarkConfig BenchmarkExecutionStats ThroughputBenchmark"),
         (
-            "use torch.linalg: solve, lstsq, qr, svd, eigh, cholesky",
-            "eig lobpcg lstsq matrix_rank solve",
+            "use torch.save and torch.load",
+            "DeserializationStorageContext PyTorchFileReader PyTorchFileWriter ScriptModuleSerializer "
+            "SerializationStorageContext get_file_path",
         ),
+        ("each thread may have a torch.Generator of its own", "thread_safe_generator"),
+        ("use torch.from_numpy(numpy.memmap(file))", "from_file"),
+        ("pad rows to one length, or use torch.nn.utils.rnn.pack_padded_sequence", "jagged"),
         (
-            "there is one process and one device",
-            "is_distributed",
+            "layouts are names here: compare with torch.strided, torch.channels_last and their like",
+            "layout memory_format",
         ),
-    ),
-    "nn": (
+        ("use slice_scatter, which writes into a copy", "slice_inverse"),
         (
-            "it is not written yet: docs/conformance.md counts what is",
-            "factory_kwargs",
+            "shapes are plain numbers here: use int, float, bool, min, max and the module math",
+            "SymBool SymFloat SymInt sym_constrain_range sym_constrain_range_for_size sym_float sym_fresh_size "
+            "sym_int sym_ite sym_max sym_min sym_not sym_sqrt sym_sum",
+        ),
+        ("use Python's own if and while: torch.compile guards what they looked at", "cond while_loop"),
+        ("PyTorch took it away: use torch.linalg.eigh, with UPLO for upper", "symeig"),
+        ("PyTorch took it away: use the function of this name in torch.linalg", "eig lstsq matrix_rank solve"),
+        ("use torch.linalg.eigh, which finds all eigenvalues", "lobpcg"),
+        (
+            "use torch.nn.functional.batch_norm",
+            "batch_norm_backward_elemt batch_norm_backward_reduce batch_norm_elemt batch_norm_gather_stats "
+            "batch_norm_gather_stats_with_counts batch_norm_stats batch_norm_update_stats",
+        ),
+        ("use torch.nn.LSTM, torch.nn.GRU or torch.nn.RNN, which hold the weights", "gru lstm rnn_relu rnn_tanh"),
+        ("use max_norm of torch.nn.functional.embedding", "embedding_renorm_"),
+        ("use torch.linalg.vector_norm", "native_norm"),
+        ("use torch.autocast as a with block", "autocast_decrement_nesting autocast_increment_nesting"),
+        (
+            "autocast is for devices cpu and webgpu: use torch.set_autocast_dtype and torch.set_autocast_enabled",
+            "get_autocast_ipu_dtype get_autocast_xla_dtype is_autocast_ipu_enabled is_autocast_xla_enabled "
+            "set_autocast_ipu_dtype set_autocast_ipu_enabled set_autocast_xla_dtype set_autocast_xla_enabled",
         ),
     ),
     "nn.functional": (
+        ("assign the result of the function without the underscore", "dropout_ feature_dropout"),
         (
-            "assign the result of the function without the underscore",
-            "dropout_ feature_dropout",
+            "it is a type of TorchScript's: use int, tuple[int, ...] or torch.dtype",
+            "BroadcastingList1 BroadcastingList2 BroadcastingList3 DType",
+        ),
+        ("it is a part of TorchScript: use Python's own if and assert", "assert_int_or_pair boolean_dispatch"),
+        (
+            "it is a text of PyTorch's documentation, which is at docs.pytorch.org",
+            "reproducibility_notes sparse_support_notes tf32_notes",
         ),
         (
-            "it is an internal of PyTorch's",
-            "BroadcastingList1 BroadcastingList2 BroadcastingList3 GRID_SAMPLE_INTERPOLATION_MODES "
-            "GRID_SAMPLE_PADDING_MODES Tensor assert_int_or_pair boolean_dispatch grouped_mm "
-            "handle_torch_function has_torch_function has_torch_function_unary has_torch_function_variadic "
-            "reproducibility_notes scaled_grouped_mm scaled_mm tf32_notes",
+            "there are no floats of 8 bits here: multiply by the scales, and use torch.matmul",
+            "ScalingType SwizzleType scaled_grouped_mm scaled_mm",
         ),
+        ("call torch.matmul on the rows of each group, or torch.bmm on groups of one size", "grouped_mm"),
         (
-            "it is a part of TorchScript and of PyTorch's own dispatch: graphs are made by recording",
-            "DType ScalingType SwizzleType",
-        ),
-        (
-            "use the module, or the function of torch.nn.functional",
-            "conv_tbc native_channel_shuffle",
-        ),
-        (
-            "sparse tensors are coordinates (torch.sparse_coo_tensor) or rows (torch.sparse_csr_tensor) here",
-            "sparse_support_notes",
-        ),
-    ),
-    "nn.init": (
-        (
-            "the name ends with an underscore: it fills a tensor in place",
-            "dirac eye sparse",
-        ),
-    ),
-    "nn.parameter": (
-        (
-            "sizes of inputs have to be given: use the module without Lazy",
-            "UninitializedBuffer UninitializedParameter UninitializedTensorMixin is_lazy",
+            "a function here calls no __torch_function__: write a function of your own around it",
+            "handle_torch_function",
         ),
     ),
     "nn.attention": (
         (
-            "the compiler picks the kernel of attention",
+            "the compiler picks the kernel of attention: call scaled_dot_product_attention",
             "activate_flash_attention_impl current_flash_attention_impl list_flash_attention_impls "
             "register_flash_attention_impl restore_flash_attention_impl",
         ),
     ),
-    "nn.parallel": (
-        (
-            "there is one process and one device",
-            "gather parallel_apply replicate scatter",
-        ),
-    ),
     "optim": (
         (
-            "it is not written yet: torch.autograd.Function can add it",
+            "use an optimizer's state_dict and load_state_dict, and torch.func.functional_call for other parameters",
             "swap_in_optimizer_params_and_state",
         ),
     ),
     "utils": (
         (
             "it is about PyTorch's own build",
-            "ThroughputBenchmark cmake_prefix_path generate_methods_for_privateuse1_backend get_cpp_backtrace "
-            "rename_privateuse1_backend set_module swap_tensors",
+            "cmake_prefix_path generate_methods_for_privateuse1_backend get_cpp_backtrace rename_privateuse1_backend",
         ),
+        ("use torch.utils.benchmark.Timer", "ThroughputBenchmark"),
     ),
     "utils.data": (
         (
@@ -175,84 +152,68 @@ NAMES: dict[str, tuple[tuple[str, str], ...]] = {
             "DFIterDataPipe DataChunk IterDataPipe MapDataPipe argument_validation functional_datapipe "
             "guaranteed_datapipes_determinism non_deterministic runtime_validation runtime_validation_disabled",
         ),
-        (
-            "there is one process and one device",
-            "DistributedSampler",
-        ),
     ),
     "autograd.graph": (
         (
             "there is one device and no stream of its own: gradients are added up in order",
-            "region_activation_memory_budget set_override_stale_capture_stream "
-            "set_warn_on_accumulate_grad_stream_mismatch",
+            "set_override_stale_capture_stream set_warn_on_accumulate_grad_stream_mismatch",
+        ),
+        (
+            "use torch.utils.checkpoint.checkpoint for parts whose values take too much memory",
+            "region_activation_memory_budget",
         ),
     ),
     "return_types": (
-        (
-            "results are tuples with _fields, which trees of values know",
-            "all_return_types pytree_register_structseq",
-        ),
+        ("results are tuples with _fields, which trees of values know", "all_return_types pytree_register_structseq"),
     ),
     "utils.checkpoint": (
+        ("it is inside of torch.utils.checkpoint.checkpoint: use that", "CheckpointFunction GraphExecGroup"),
         (
-            "use torch.utils.checkpoint.checkpoint",
-            "CheckpointError CheckpointFunction CheckpointPolicy GraphExecGroup SAC_IGNORED_OPS "
-            "SelectiveCheckpointContext check_backward_validity create_selective_checkpoint_contexts "
-            "detach_variable get_device_states noop_context_fn set_checkpoint_debug_enabled "
-            "set_checkpoint_early_stop set_device_states",
+            "a segment is computed again as a whole: checkpoint smaller parts of the model",
+            "CheckpointPolicy SAC_IGNORED_OPS SelectiveCheckpointContext create_selective_checkpoint_contexts",
         ),
         (
-            "it is a part of TorchScript and of PyTorch's own dispatch: graphs are made by recording",
-            "DefaultDeviceType",
+            "draws have one state for all devices: torch.get_rng_state and torch.set_rng_state",
+            "get_device_states set_device_states",
         ),
     ),
-    "linalg": (
-        (
-            "it is an internal of PyTorch's",
-            "common_notes",
-        ),
-    ),
-    "func": (
-        (
-            "use einsum, permute and reshape",
-            "rearrange",
-        ),
-    ),
+    "linalg": (("it is a text of PyTorch's documentation, which is at docs.pytorch.org", "common_notes"),),
+    "func": (("use einsum, permute and reshape", "rearrange"),),
     "autograd": (
+        ("use torch.autograd.Function, whose arguments are tensors", "NestedIOFunction"),
         (
-            "every function of tensors can be differentiated again",
-            "NestedIOFunction enforce_grad_layout_policy set_multithreading_enabled",
+            "gradients are contiguous, whatever lies how: use permute and contiguous where another layout is wanted",
+            "enforce_grad_layout_policy",
         ),
     ),
     "cuda": (
         (
-            "the device is webgpu: use torch.webgpu, torch.memory and torch.profiler",
-            "BFloat16Storage BoolStorage ByteStorage CUDAGraph CUDAPluggableAllocator "
-            "CharStorage ComplexDoubleStorage ComplexFloatStorage CudaError "
-            "DeferredCudaCallError DoubleStorage ExternalStream FloatStorage "
-            "GreenContext HalfStorage IntStorage LongStorage MemPool ShortStorage "
-            "StreamContext caching_allocator_alloc caching_allocator_delete "
-            "caching_allocator_disabled caching_allocator_enable "
-            "can_device_access_peer change_current_allocator check_error clock_rate "
-            "cudaStatus cudart current_blas_handle current_solver_handle "
-            "default_generators device_memory_used device_of get_allocator_backend "
-            "get_arch_list get_gencode_flags get_per_process_memory_fraction "
-            "get_stream_from_external get_sync_debug_mode graph graph_pool_handle "
-            "host_memory_stats host_memory_stats_as_nested_dict "
-            "is_current_stream_capturing is_tf32_supported list_gpu_processes "
-            "make_graphed_callables memory_snapshot memory_stats_as_nested_dict "
-            "memory_usage power_draw reset_accumulated_host_memory_stats "
-            "reset_accumulated_memory_stats reset_max_memory_cached "
-            "reset_peak_host_memory_stats set_per_process_memory_fraction set_stream "
-            "set_sync_debug_mode temperature use_mem_pool utilization",
+            "memory is that of untyped_storage(): a tensor is lazy, and its values move",
+            "BFloat16Storage BoolStorage ByteStorage CharStorage ComplexDoubleStorage ComplexFloatStorage "
+            "DoubleStorage FloatStorage HalfStorage IntStorage LongStorage ShortStorage",
         ),
-    ),
-    "random": (
         (
-            "it is a part of TorchScript and of PyTorch's own dispatch: graphs are made by recording",
-            "thread_safe_generator",
+            "torch.compile records a step once and runs it again",
+            "CUDAGraph graph graph_pool_handle make_graphed_callables",
         ),
+        (
+            "memory of a device is kept by this library: torch.memory.stats() tells of it",
+            "CUDAPluggableAllocator MemPool caching_allocator_alloc caching_allocator_delete "
+            "caching_allocator_disabled caching_allocator_enable change_current_allocator get_allocator_backend "
+            "get_per_process_memory_fraction memory_snapshot set_per_process_memory_fraction use_mem_pool",
+        ),
+        (
+            "WebGPU does not tell it: torch.profiler times kernels, and torch.memory.stats() counts bytes",
+            "clock_rate device_memory_used list_gpu_processes memory_usage power_draw temperature utilization",
+        ),
+        (
+            "it is CUDA's own, and the device is webgpu: use torch.webgpu and tensors",
+            "ExternalStream GreenContext check_error cudaStatus cudart current_blas_handle current_solver_handle "
+            "get_stream_from_external",
+        ),
+        ("one generator draws for all devices: torch.default_generator", "default_generators"),
     ),
+    "random": (("each thread may have a torch.Generator of its own", "thread_safe_generator"),),
     "masked": (
         (
             "its functions take tensors and masks (mask=): torch.masked.sum, mean, softmax and more",
@@ -265,17 +226,9 @@ NAMES: dict[str, tuple[tuple[str, str], ...]] = {
             "SparseSemiStructuredTensor SparseSemiStructuredTensorCUSPARSELT SparseSemiStructuredTensorCUTLASS "
             "as_sparse_gradcheck check_sparse_tensor_invariants to_sparse_semi_structured",
         ),
-        (
-            "use torch.linalg: solve, lstsq, qr, svd, eigh, cholesky",
-            "solve",
-        ),
+        ("use torch.linalg.solve with to_dense()", "solve"),
     ),
-    "profiler": (
-        (
-            "torch.profiler.profile writes Chrome's format",
-            "DeviceType ExecutionTraceObserver kineto_available",
-        ),
-    ),
+    "profiler": (("torch.profiler.profile writes Chrome's format", "DeviceType ExecutionTraceObserver"),),
     "compiler": (
         (
             "torch.compile captures steps by itself: see docs/guides/compile.md",
@@ -286,52 +239,67 @@ NAMES: dict[str, tuple[tuple[str, str], ...]] = {
         ),
     ),
     "accelerator": (
-        (
-            "use torch.webgpu and torch.memory",
-            "Graph current_device_idx current_stream device_index empty_host_cache get_device_capability "
-            "get_memory_info max_memory_reserved memory_reserved memory_stats reset_accumulated_memory_stats "
-            "reset_peak_memory_stats set_device_idx set_stream",
-        ),
+        ("torch.compile records a step once and runs it again", "Graph"),
+        ("WebGPU does not say how much memory there is: torch.memory.stats() counts what is used", "get_memory_info"),
     ),
     "Tensor": (
         (
-            "it is not written yet: torch.autograd.Function can add it",
-            "const_data_ptr grad_dtype index ipu map2_ "
-            "module_load mtia name reinforce resize resize_as "
-            "slice_inverse to_padded_tensor volatile xpu",
-        ),
-        (
             "sparse tensors are coordinates (torch.sparse_coo_tensor) or rows (torch.sparse_csr_tensor) here",
-            "ccol_indices resize_as_sparse_ row_indices smm sparse_mask sparse_resize_ "
-            "sparse_resize_and_clear_ sspaddmm to_sparse_bsc to_sparse_bsr to_sparse_csc",
+            "ccol_indices resize_as_sparse_ row_indices smm sparse_mask sparse_resize_ sparse_resize_and_clear_ "
+            "sspaddmm to_sparse_bsc to_sparse_bsr to_sparse_csc",
         ),
         (
             "models are not quantised here",
             "dequantize int_repr q_per_channel_axis q_per_channel_scales q_per_channel_zero_points q_scale "
             "q_zero_point qscheme",
         ),
+        ("memory is that of untyped_storage(): a tensor is lazy, and its values move", "storage storage_type"),
+        ("it is one of PyTorch's own kernels: use the function of torch.nn.functional", "to_mkldnn"),
+        ("use data_ptr(), which is the same number", "const_data_ptr"),
+        ("a gradient has the dtype of its tensor: use to() on either", "grad_dtype"),
+        ("index with brackets: x[i, j]", "index"),
+        ("the device is webgpu: use to(device)", "ipu mtia xpu"),
+        ("use an expression of tensors, or map_", "map2_"),
+        ("use copy_, or load_state_dict of a module", "module_load"),
+        ("PyTorch took it away: use requires_grad, names of a dict, or torch.distributions", "name reinforce"),
+        ("use reshape, or resize_ and resize_as_", "resize resize_as"),
+        ("use slice_scatter, which writes into a copy", "slice_inverse"),
+        ("rows have one length here: use torch.nn.utils.rnn.pad_sequence", "to_padded_tensor"),
+        ("PyTorch took it away: use the function of this name in torch.linalg", "eig lstsq solve"),
+        ("PyTorch took it away: use torch.linalg.eigh, with UPLO for upper", "symeig"),
+    ),
+    "mps": (
+        ("it is Metal's own, and the device is webgpu: an op is a function of tensors", "compile_shader load_metallib"),
         (
-            "use torch.linalg: solve, lstsq, qr, svd, eigh, cholesky",
-            "eig lstsq solve",
-        ),
-        (
-            "there is one process and one device",
-            "is_distributed",
-        ),
-        (
-            "memory is that of untyped_storage(): a tensor is lazy, and its values move",
-            "storage storage_type",
-        ),
-        (
-            "shapes are plain numbers here",
-            "symeig",
-        ),
-        (
-            "it is one of PyTorch's own kernels: use the function of torch.nn.functional",
-            "to_mkldnn",
+            "memory of a device is kept by this library: torch.memory.stats() tells of it",
+            "set_per_process_memory_fraction",
         ),
     ),
+    "serialization": (
+        (
+            "a typed storage is that of untyped_storage(), and Tensor.dtype says its type",
+            "StorageType normalize_storage_type storage_to_tensor_type",
+        ),
+        (
+            "Tensor.device says where it is, and map_location of torch.load where it goes",
+            "location_tag register_package validate_cuda_device validate_hpu_device",
+        ),
+        ("use tempfile.TemporaryDirectory", "mkdtemp"),
+        ("a file is written with its values: save shapes and dtypes alone", "skip_data"),
+    ),
+    "testing": (("it looks through texts of TorchScript: use Python's re", "FileCheck"),),
 }
+
+# What is here in a file of its own, since few programs use it: the module of PyTorch's, the file, its names.
+ELSEWHERE = (
+    ("nn", "nn.factory", "factory_kwargs"),
+    ("nn.functional", "layer_operators", "conv_tbc native_channel_shuffle"),
+    ("nn.functional", "tensor.tensor", "Tensor"),
+    ("nn.init", "nn.older_init", "constant dirac eye kaiming_normal kaiming_uniform normal orthogonal sparse"),
+    ("nn.init", "nn.older_init", "uniform xavier_normal xavier_uniform"),
+    ("nn.parameter", "nn.lazy_layers", "UninitializedBuffer UninitializedParameter UninitializedTensorMixin is_lazy"),
+    ("utils", "utils.swapping", "set_module swap_tensors"),
+)
 
 
 def find(path: str, name: str) -> object:
@@ -340,6 +308,11 @@ def find(path: str, name: str) -> object:
     known: object = stand_ins.ANSWERS.get(f"{path}.{name}")
     if known is not None:
         return known
+    for module, file, names in ELSEWHERE:
+        if module == path and name in names.split():
+            return getattr(import_module(f"pywebgpu.{file}"), name)
+    if name in stand_ins.INSIDE.get(path, "").split():
+        return stand_ins.module(f"{path}.{name}")
     whole = f"torch.{path}.{name}" if path else f"torch.{name}"
     for reason, names in NAMES.get(path, ()):
         if name in names.split():

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import warnings
+from collections.abc import Iterator
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from pywebgpu import devices, lazy, webgpu
+from pywebgpu import cuda, devices, dtypes, lazy, memory, webgpu
 
 if TYPE_CHECKING:
     from types import ModuleType
 
+    from pywebgpu.dtypes import DType
     from pywebgpu.tensor.factory_options import DeviceLike
 
 
@@ -54,6 +58,44 @@ def set_device_index(device: int | str | devices.device) -> None:
         raise RuntimeError(f"there is no accelerator {index}")
 
 
+@contextlib.contextmanager
+def device_index(device: int | None) -> Iterator[None]:
+    """Another adapter inside a `with` block: only index 0 exists, and None changes nothing."""
+    if device is not None:
+        set_device_index(device)
+    yield
+
+
+def current_device_idx() -> int:
+    """The older name of current_device_index."""
+    warnings.warn("Use `current_device_index` instead.", FutureWarning, stacklevel=2)
+    return current_device_index()
+
+
+def set_device_idx(device: int | str | devices.device) -> None:
+    """The older name of set_device_index."""
+    warnings.warn("Use `set_device_index` instead.", FutureWarning, stacklevel=2)
+    set_device_index(device)
+
+
+def current_stream(device: DeviceLike = None) -> cuda.Stream:
+    """The only queue that there is. Raises RuntimeError where there is no accelerator."""
+    if not is_available():
+        raise RuntimeError("Cannot access accelerator device when none is available.")
+    return cuda.Stream()
+
+
+def set_stream(stream: object) -> None:
+    """Nothing to choose: there is one."""
+    current_stream()
+
+
+def get_device_capability(device: DeviceLike = None) -> dict[str, set[DType]]:
+    """supported_dtypes: those that the device computes with."""
+    opened = devices.open_device(device)
+    return {"supported_dtypes": {one for one in dtypes.ALL if one.compute is not None or not opened.target.wgsl}}
+
+
 def synchronize(device: DeviceLike = None) -> None:
     """Runs all that is pending, and waits until it is done."""
     webgpu.synchronize(device)
@@ -61,6 +103,10 @@ def synchronize(device: DeviceLike = None) -> None:
 
 def empty_cache() -> None:
     """Nothing to do: memory goes back with its last tensor."""
+
+
+def empty_host_cache() -> None:
+    """Nothing to do: no memory of the host is kept for copies."""
 
 
 def memory_allocated(device: DeviceLike = None) -> int:
@@ -71,6 +117,37 @@ def memory_allocated(device: DeviceLike = None) -> int:
 def max_memory_allocated(device: DeviceLike = None) -> int:
     """The most bytes that tensors and Programs held at a time."""
     return devices.open_device(device).counters["peak_bytes"]
+
+
+def memory_reserved(device: DeviceLike = None) -> int:
+    """Bytes that were taken from the device in all."""
+    found = devices.open_device(device).counters
+    return found.get("device_bytes", found["live_bytes"])
+
+
+def max_memory_reserved(device: DeviceLike = None) -> int:
+    """The most bytes that were known to be taken: what is taken now, or the most that tensors and Programs held."""
+    return max(memory_reserved(device), max_memory_allocated(device))
+
+
+def memory_stats(device: DeviceLike = None) -> dict[str, int]:
+    """Counters of the device, and four of them by PyTorch's names."""
+    return {
+        **memory.stats(device),
+        "allocated_bytes.all.current": memory_allocated(device),
+        "allocated_bytes.all.peak": max_memory_allocated(device),
+        "reserved_bytes.all.current": memory_reserved(device),
+        "reserved_bytes.all.peak": max_memory_reserved(device),
+    }
+
+
+def reset_peak_memory_stats(device: DeviceLike = None) -> None:
+    """Peak bytes count from now."""
+    memory.reset_peak(device)
+
+
+def reset_accumulated_memory_stats(device: DeviceLike = None) -> None:
+    """Nothing to do: PyTorch's counters that only grow are not kept here."""
 
 
 __getattr__ = lazy.absent(__name__)

@@ -134,7 +134,26 @@ def reset_peak_memory_stats(device: object = None) -> None:
         memory.reset_peak(NAME)
 
 
-reset_max_memory_allocated = reset_peak_memory_stats
+reset_max_memory_allocated = reset_max_memory_cached = reset_peak_memory_stats
+
+
+def reset_accumulated_memory_stats(device: object = None) -> None:
+    """Nothing to do: PyTorch's counters that only grow are not kept here."""
+
+
+def host_memory_stats() -> dict[str, int]:
+    """{}: no memory of the host is pinned."""
+    return {}
+
+
+host_memory_stats_as_nested_dict = host_memory_stats
+
+
+def reset_peak_host_memory_stats() -> None:
+    """Nothing to do, as host_memory_stats."""
+
+
+reset_accumulated_host_memory_stats = reset_peak_host_memory_stats
 
 
 def memory_allocated(device: object = None) -> int:
@@ -166,6 +185,18 @@ def memory_stats(device: object = None) -> dict[str, int]:
     """Counters of the device, and two of them by PyTorch's names."""
     found = {"allocated_bytes.all.current": memory_allocated(), "allocated_bytes.all.peak": max_memory_allocated()}
     return {**memory.stats(NAME), **found} if NAME in devices.adopted else {}
+
+
+def memory_stats_as_nested_dict(device: object = None) -> dict[str, Any]:
+    """As memory_stats, with a dict for each part of a name."""
+    nested: dict[str, Any] = {}
+    for name, count in memory_stats().items():
+        *parts, last = name.split(".")
+        inner = nested
+        for part in parts:
+            inner = inner.setdefault(part, {})
+        inner[last] = count
+    return nested
 
 
 def memory_summary(device: object = None, abbreviated: bool = False) -> str:
@@ -230,6 +261,73 @@ default_stream = current_stream
 @contextlib.contextmanager
 def stream(stream: object) -> Iterator[None]:
     yield
+
+
+class StreamContext(contextlib.nullcontext[None]):
+    """A `with` block of a queue: there is one, so it changes nothing."""
+
+    def __init__(self, stream: object) -> None:
+        super().__init__()
+        self.stream = stream
+
+
+class device_of(contextlib.nullcontext[None]):
+    """A `with` block of a tensor's device: there is one, so it changes nothing."""
+
+    def __init__(self, obj: object) -> None:
+        super().__init__()
+
+
+def set_stream(stream: object) -> None:
+    """Nothing to choose: there is one queue."""
+    _require()
+
+
+def is_current_stream_capturing() -> bool:
+    """False: torch.compile records calls, not queues."""
+    return False
+
+
+def is_tf32_supported() -> bool:
+    """False: float32 is computed in float32."""
+    return False
+
+
+def can_device_access_peer(device: object, peer_device: object) -> bool:
+    """False: there is one device."""
+    _require()
+    return False
+
+
+def get_arch_list() -> list[str]:
+    """[]: nothing is compiled for a kind of CUDA's."""
+    return []
+
+
+def get_gencode_flags() -> str:
+    """The empty string, as get_arch_list."""
+    return ""
+
+
+def get_sync_debug_mode() -> int:
+    """0: no wait is reported."""
+    _require()
+    return 0
+
+
+def set_sync_debug_mode(debug_mode: int | str) -> None:
+    """Takes 0 or "default". Raises NotImplementedError for others."""
+    _require()
+    if debug_mode not in (0, "default"):
+        raise NotImplementedError("set_sync_debug_mode: waits are not reported; torch.profiler shows where time goes")
+
+
+class CudaError(RuntimeError):
+    """What a program catches of CUDA's runtime; errors of devices here are torch.errors.DeviceError."""
+
+
+class DeferredCudaCallError(Exception):
+    """What a program catches of calls that wait for CUDA; none do here."""
 
 
 globals().update(limits.legacy("cuda.", NAME))

@@ -6,6 +6,10 @@ _HOMES = {
     "pywebgpu.cuda": "AcceleratorError Event OutOfMemoryError Stream",
     "pywebgpu.distributions.sampling": "binomial poisson",
     "pywebgpu.func.batch": "vmap",
+    "pywebgpu.layer_operators": """
+        affine_grid_generator conv_tbc convolution gru_cell lstm_cell max_pool1d_with_indices native_channel_shuffle
+        norm_except_dim rnn_relu_cell rnn_tanh_cell
+    """,
     "pywebgpu.linalg": "cholesky_inverse cholesky_solve det inverse logdet matrix_exp pinverse slogdet",
     "pywebgpu.lu_factors": "geqrf lu lu_solve lu_unpack orgqr ormqr pca_lowrank svd_lowrank triangular_solve",
     "pywebgpu.operators": """

@@ -13,41 +13,41 @@ import types
 from collections.abc import Callable, Iterable
 from typing import Any, NoReturn
 
-from pywebgpu import backends
+from pywebgpu import backends, devices
 
 # Modules of the torch namespace: why they are not here, and what is near.
 REASONS = {
     "ao": "models are not quantised here",
     "compiler": "torch.compile captures steps by itself",
-    "contrib": "it is not part of this library",
-    "cpu": "device cpu is NumPy",
-    "distributed": "there is one process and its devices",
+    "contrib": "it is not part of this library: use tensors",
+    "cpu": "torch.cpu has what programs ask of it",
+    "distributed": "there is one process and its devices: leave out what joins processes, or ask is_available first",
     "export": "torch.export is a function here: docs/guides/export.md",
     "functional": "its functions stand in torch itself",
-    "futures": "nothing runs in other processes",
+    "futures": "nothing runs in other processes: use concurrent.futures",
     "fx": "graphs are made by recording: torch.explain shows them",
     "hub": "download the source and weights of a model, and torch.load them",
     "jit": "programs run as Python: use torch.compile, or torch.save_program for files",
     "library": "an operator is a function of tensors: torch.autograd.Function gives it a gradient",
-    "monitor": "use torch.profiler",
-    "mps": 'the device is "webgpu"',
-    "mtia": 'the device is "webgpu"',
+    "monitor": "use torch.profiler and torch.memory.stats()",
+    "mps": 'the device is "webgpu": use torch.webgpu and torch.profiler',
+    "mtia": 'the device is "webgpu": use torch.webgpu',
     "multiprocessing": "tensors are not shared between processes: threads may share them",
-    "nativert": "it runs PyTorch's own exports",
+    "nativert": "it runs PyTorch's own exports: use torch.save_program",
     "nested": "pad rows to one length",
-    "numa": "it is about PyTorch's own processes",
+    "numa": "it is about PyTorch's own processes: there is one here",
     "onnx": "use torch.save_program, or write safetensors",
-    "overrides": "Tensor may be subclassed",
-    "package": "save a state_dict",
+    "overrides": "a function here calls no __torch_function__: Tensor may be subclassed, with methods of its own",
+    "package": "save a state_dict by torch.save, and the program as files",
     "quantization": "models are not quantised here",
-    "quasirandom": "use torch.rand",
+    "quasirandom": "use torch.rand, or qmc.Sobol of scipy.stats",
     "serialization": "use torch.save and torch.load",
     "sparse": "sparse tensors are coordinates and values here (torch.sparse_coo_tensor)",
     "storage": "use Tensor.untyped_storage",
-    "testing": "use torch.allclose, or NumPy's tests",
+    "testing": "use torch.testing.assert_close and make_tensor",
     "torch_version": "use torch.__version__",
     "types": "use torch.Tensor, torch.dtype and torch.device",
-    "xpu": 'the device is "webgpu"',
+    "xpu": 'the device is "webgpu": use torch.webgpu',
 }
 # Submodules of what is here, whose names stand in the module above them.
 INSIDE = {
@@ -58,6 +58,7 @@ INSIDE = {
     "backends": "cpu cuda cudnn cusparselt kleidiai mha miopen mkl mkldnn mps nnpack openmp opt_einsum python_native "
     "quantized xeon xnnpack",
     "cuda": "amp comm gds graphs green_contexts jiterator memory nccl nvtx profiler random sparse streams tunable",
+    "cpu": "amp",
     "distributions": "bernoulli beta binomial categorical cauchy chi2 constraint_registry constraints "
     "continuous_bernoulli dirichlet distribution exp_family exponential fishersnedecor gamma generalized_pareto "
     "geometric gumbel half_cauchy half_normal independent inverse_gamma kl kumaraswamy laplace lkj_cholesky log_normal "
@@ -65,6 +66,7 @@ INSIDE = {
     "normal one_hot_categorical pareto poisson relaxed_bernoulli relaxed_categorical studentT transformed_distribution "
     "transforms uniform utils von_mises weibull wishart",
     "masked": "maskedtensor",
+    "mps": "event profiler",
     "nn": "attention backends common_types cpp functional grad init intrinsic modules parallel parameter qat "
     "quantizable quantized utils",
     "optim": "adadelta adagrad adam adamax adamw asgd lbfgs lr_scheduler nadam optimizer radam rmsprop rprop sgd "
@@ -129,7 +131,23 @@ ANSWERS: dict[str, Any] = {
     "compiler.reset": lambda: None,
     "multiprocessing.set_start_method": lambda method, force=False: None,
     "multiprocessing.set_sharing_strategy": lambda strategy: None,
+    "multiprocessing.get_sharing_strategy": lambda: "file_descriptor",
+    "multiprocessing.get_all_sharing_strategies": lambda: {"file_descriptor", "file_system"},
     "overrides.has_torch_function": lambda relevant_args: False,
+    # No function looks for __torch_function__.
+    "nn.functional.has_torch_function": lambda relevant_args: False,
+    "nn.functional.has_torch_function_unary": lambda relevant_arg: False,
+    "nn.functional.has_torch_function_variadic": lambda *relevant_args: False,
+    "nn.functional.GRID_SAMPLE_INTERPOLATION_MODES": {"bilinear": 0, "nearest": 1, "bicubic": 2},
+    "nn.functional.GRID_SAMPLE_PADDING_MODES": {"zeros": 0, "border": 1, "reflection": 2},
+    "types.Device": devices.device | str | int | None,
+    "types.Number": int | float | bool,
+    # Backward runs in the thread that calls it.
+    "autograd.set_multithreading_enabled": lambda mode: contextlib.nullcontext(),
+    "profiler.kineto_available": lambda: False,
+    ".is_distributed": lambda input: False,
+    "Tensor.is_distributed": lambda: False,
+    "Tensor.volatile": False,
 }  # fmt: skip
 
 

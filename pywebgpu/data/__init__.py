@@ -11,6 +11,7 @@ from pywebgpu.data.dataset import (
     TensorDataset,
     random_split,
 )
+from pywebgpu.data.distributed import DistributedSampler
 from pywebgpu.data.loader import DataLoader, get_worker_info
 from pywebgpu.data.sampler import (
     BatchSampler,
@@ -27,6 +28,7 @@ __all__ = [
     "ConcatDataset",
     "DataLoader",
     "Dataset",
+    "DistributedSampler",
     "IterableDataset",
     "RandomSampler",
     "Sampler",

@@ -1,6 +1,7 @@
 """Whole objects from files of torch.save: models and whatever else they hold, under PyTorch's names or a program's own.
 
-Reading one imports what it names and calls it, as Python's pickle does: for files that one trusts.
+Reading one imports what it names and calls it, as Python's pickle does: for files that one trusts. Where a program
+named what is safe (torch.serialization.add_safe_globals), that and what tensors need is called, and nothing else.
 """
 
 from __future__ import annotations
@@ -10,10 +11,11 @@ import importlib
 import io
 import os
 import pickle
+import pickletools
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from pywebgpu import dtypes
-from pywebgpu.io import archive, torchfile
+from pywebgpu.io import archive, pickled, torchfile
 from pywebgpu.io.pickled import TorchFileError
 from pywebgpu.tensor import size, tensor
 
@@ -28,6 +30,55 @@ def load(file: BinaryIO, place: Place) -> Any:
     file.seek(start)
     text, read = torchfile.opened(file, n_bytes)
     return _Unpickler(text, torchfile.Builder(read, place, torchfile.MAX_OVERLAP * n_bytes)).load()
+
+
+def load_allowed(file: BinaryIO, place: Place) -> object:
+    """As torchfile.load, but with what the program named as safe. Raises TorchFileError for anything else."""
+    start = file.tell()
+    n_bytes = file.seek(0, os.SEEK_END) - start
+    file.seek(start)
+    text, read = torchfile.opened(file, n_bytes)
+    others = sorted(names(text) - torchfile.NAMES.keys())
+    for path in others:
+        if not is_allowed(path):
+            raise pickled.refused(path[:160])
+    if not others:
+        file.seek(start)
+        return torchfile.load(file, place)
+    return _Allowed(text, torchfile.Builder(read, place, torchfile.MAX_OVERLAP * n_bytes)).load()
+
+
+def names(text: bytes) -> set[str]:
+    """What a pickle names, as module.name, read without making any of it."""
+    found: set[str] = set()
+    pushed: list[str | None] = []  # The texts on the stack; None for anything else that the memo gave.
+    memo: dict[int, str | None] = {}
+    last: str | None = None
+    for opcode, argument, _ in pickletools.genops(text):
+        name = opcode.name
+        if name == "GLOBAL":
+            found.add(str(argument).replace(" ", ".", 1))
+        elif name == "STACK_GLOBAL":
+            found.add(".".join(str(part) for part in pushed[-2:]))
+        elif name in ("MEMOIZE", "PUT", "BINPUT", "LONG_BINPUT"):
+            memo[len(memo) if argument is None else int(argument)] = last
+            continue
+        elif name.endswith("GET"):
+            pushed.append(memo.get(int(argument or 0)))
+        elif isinstance(argument, str):
+            pushed.append(argument)
+        last = argument if isinstance(argument, str) and "GLOBAL" not in name else None
+    return found
+
+
+def is_allowed(path: str) -> bool:
+    """Whether a program named it, or what is here under that name of PyTorch's."""
+    if path in torchfile.allowed:
+        return True
+    try:
+        return path.startswith("torch.") and _ours(path, path.rpartition(".")[2]) in torchfile.allowed.values()
+    except TorchFileError:
+        return False
 
 
 class _Unpickler(pickle.Unpickler):
@@ -59,6 +110,21 @@ class _Unpickler(pickle.Unpickler):
         if stand_in is not None:
             return stand_in.value if isinstance(stand_in.value, dtypes.DType) and not _is_storage(name) else stand_in
         return _ours(path, name)
+
+
+class _Allowed(_Unpickler):
+    """Finds what a program named as safe, and what tensors and containers are made of."""
+
+    def find_class(self, module: str, name: str) -> object:
+        path = f"{module}.{name}"
+        if path in torchfile.allowed:
+            return torchfile.allowed[path]
+        if path not in torchfile.NAMES and not is_allowed(path):
+            raise pickled.refused(path[:160])
+        if module.partition(".")[0] == "torch":
+            found: object = super().find_class(module, name)
+            return found
+        return torchfile.NAMES[path].call
 
 
 def _is_storage(name: str) -> bool:

@@ -62,6 +62,15 @@ def read(source: Source, names: Mapping[str, StandIn], persistent: Callable[[Any
         raise TorchFileError(f"the file is damaged: {type(error).__name__}: {error}") from None
 
 
+def refused(name: str) -> TorchFileError:
+    """What is raised of a name that no tensor needs."""
+    return TorchFileError(
+        f"the file holds a {name}; only tensors, containers, numbers and strings are read: save a state_dict() instead "
+        "of a whole object, name what is safe in torch.serialization.add_safe_globals, or say weights_only=False if "
+        "you trust it"
+    )
+
+
 def check_key(value: object) -> object:
     """The value, which may be a key: a number, text, a name, or a small tuple of these. Raises TorchFileError."""
     waiting: list[Any] = [value]
@@ -176,12 +185,9 @@ class _Machine:
     def name(self, module: object, name: object) -> None:
         found = self.names.get(f"{module}.{name}") if type(module) is type(name) is str else None
         if found is None:
-            raise TorchFileError(
-                f"the file holds a {str(module)[:80]}.{str(name)[:80]}; only tensors, containers, numbers and strings "
-                "are read: save a state_dict() instead of a whole object, or say weights_only=False if you trust it"
-                if type(module) is type(name) is str
-                else "the file holds a name that is no text"
-            )
+            if not type(module) is type(name) is str:
+                raise TorchFileError("the file holds a name that is no text")
+            raise refused(f"{str(module)[:80]}.{str(name)[:80]}")
         self.push(found)
 
     def reduce(self) -> None:

@@ -232,10 +232,12 @@ def _read(file: BinaryIO, place: Callable[[str], DeviceLike], weights_only: bool
     first = file.read(9)
     file.seek(-len(first), os.SEEK_CUR)
     if first[8:] != b"{" and first[:1] in (b"P", b"\x80"):
-        whole = not weights_only and first[:2] == b"PK"
-        reader = _optional("pywebgpu.io.objects" if whole else "pywebgpu.io.torchfile")
+        reader = _optional("pywebgpu.io.torchfile")
         if reader is None:
             raise safetensors.SafetensorError("it is a file of PyTorch, which cannot be read here")
+        if first[:2] == b"PK" and not (weights_only and not reader.allowed):
+            reader = _optional("pywebgpu.io.objects")
+            return (reader.load_allowed if weights_only else reader.load)(file, place)
         return reader.load(file, place)
     return decode(*safetensors.read(file, place("cpu")))
 

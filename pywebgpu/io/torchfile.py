@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 LEGACY_MAGIC = 0x1950A86A20F9469CFC6C
 LEGACY_PROTOCOL = 1001
 
+allowed: dict[str, object] = {}  # what a program named as safe to make of a file, by its name there
 MAX_OVERLAP = 16  # Views may overlap; a small file must not become tensors without end by views of one storage.
 STORAGES = {
     "ComplexDoubleStorage": "complex128",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pywebgpu import lazy as _lazy
 from pywebgpu.autodiff import grad_mode
@@ -209,49 +209,6 @@ def _polar(x: Tensor) -> Tensor:
     for _ in range(8):
         x = x * 1.5 - x @ (x.t() @ x) * 0.5
     return x
-
-
-# torch's old names
-
-
-def uniform(tensor: Tensor, a: float = 0.0, b: float = 1.0) -> Tensor:
-    """The older name of uniform_."""
-    return uniform_(tensor, a, b)
-
-
-def normal(tensor: Tensor, mean: float = 0.0, std: float = 1.0) -> Tensor:
-    """The older name of normal_."""
-    return normal_(tensor, mean, std)
-
-
-def constant(tensor: Tensor, val: float) -> Tensor:
-    """The older name of constant_."""
-    return constant_(tensor, val)
-
-
-def xavier_uniform(tensor: Tensor, gain: float = 1.0) -> Tensor:
-    """The older name of xavier_uniform_."""
-    return xavier_uniform_(tensor, gain)
-
-
-def xavier_normal(tensor: Tensor, gain: float = 1.0) -> Tensor:
-    """The older name of xavier_normal_."""
-    return xavier_normal_(tensor, gain)
-
-
-def kaiming_uniform(tensor: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-    """The older name of kaiming_uniform_."""
-    return kaiming_uniform_(tensor, *args, **kwargs)
-
-
-def kaiming_normal(tensor: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-    """The older name of kaiming_normal_."""
-    return kaiming_normal_(tensor, *args, **kwargs)
-
-
-def orthogonal(tensor: Tensor, gain: float = 1) -> Tensor:
-    """The older name of orthogonal_."""
-    return orthogonal_(tensor, gain)
 
 
 __getattr__ = _lazy.absent(__name__)

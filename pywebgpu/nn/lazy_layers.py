@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pywebgpu.tensor.factory_options import DeviceLike
 
 
-class _Uninitialized(Tensor):
+class UninitializedTensorMixin(Tensor):
     """A tensor without a shape."""
 
     __slots__ = ()
@@ -50,7 +50,7 @@ class _Uninitialized(Tensor):
         return memo[id(self)]  # type: ignore[no-any-return]
 
 
-class UninitializedParameter(_Uninitialized, Parameter):
+class UninitializedParameter(UninitializedTensorMixin, Parameter):
     """A parameter whose shape is not known yet. Any use but `materialize`, `to` and its like raises."""
 
     __slots__ = ()
@@ -62,7 +62,7 @@ class UninitializedParameter(_Uninitialized, Parameter):
     def __init__(self, requires_grad: bool = True, device: DeviceLike = None, dtype: DType | None = None) -> None: ...
 
 
-class UninitializedBuffer(_Uninitialized, Buffer):
+class UninitializedBuffer(UninitializedTensorMixin, Buffer):
     """A buffer whose shape is not known yet."""
 
     __slots__ = ()
@@ -72,6 +72,11 @@ class UninitializedBuffer(_Uninitialized, Buffer):
         return super().__new__(cls, create.zeros(0, device=device, dtype=dtype).requires_grad_(requires_grad))
 
     def __init__(self, requires_grad: bool = False, device: DeviceLike = None, dtype: DType | None = None) -> None: ...
+
+
+def is_lazy(param: object) -> bool:
+    """Whether it is a parameter or buffer that has no shape yet."""
+    return isinstance(param, UninitializedTensorMixin)
 
 
 class LazyModuleMixin(Module):
@@ -92,18 +97,22 @@ class LazyModuleMixin(Module):
     def has_uninitialized_params(self) -> bool:
         """Whether a parameter or buffer has no shape yet."""
         held = itertools.chain(self._parameters.values(), self._buffers.values())
-        return any(isinstance(one, _Uninitialized) for one in held)
+        return any(isinstance(one, UninitializedTensorMixin) for one in held)
 
     def _save_to_state_dict(self, destination: dict[str, Any], prefix: str, keep_vars: bool) -> None:
         super()._save_to_state_dict(destination, prefix, keep_vars)
         for name, value in self._saved_tensors():
-            if isinstance(value, _Uninitialized):
+            if isinstance(value, UninitializedTensorMixin):
                 destination[prefix + name] = value
 
     def _take_shapes(self, state_dict: dict[str, Any], prefix: str, *rest: object) -> None:
         for name, value in self._saved_tensors():
             saved = state_dict.get(prefix + name)
-            if isinstance(value, _Uninitialized) and saved is not None and not isinstance(saved, _Uninitialized):
+            if (
+                isinstance(value, UninitializedTensorMixin)
+                and saved is not None
+                and not isinstance(saved, UninitializedTensorMixin)
+            ):
                 with grad_mode.no_grad():
                     value.materialize(saved.shape)
 

@@ -1,10 +1,12 @@
 """nn.DataParallel over the one device that there is: the module itself, under the names that programs and files use."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from pywebgpu import lazy as _lazy
 from pywebgpu.nn.module import Module
 from pywebgpu.nn.norm import _BatchNorm
+from pywebgpu.tensor.functions import cat
 
 
 class DataParallel(Module):
@@ -22,6 +24,55 @@ class DataParallel(Module):
 def data_parallel(module: Module, inputs: Any, *rest: Any, module_kwargs: dict[str, Any] | None = None) -> Any:
     """module(*inputs)"""
     return module(*(inputs if isinstance(inputs, tuple) else (inputs,)), **module_kwargs or {})
+
+
+def scatter(inputs: object, target_gpus: Sequence[object], dim: int = 0) -> Sequence[object]:
+    """[inputs]: the whole for one device; of a nest, one nest. Raises NotImplementedError for several devices."""
+    _require_one(target_gpus)
+    return (inputs,) if hasattr(inputs, "chunk") else [inputs]
+
+
+def gather(outputs: Sequence[Any], target_device: object, dim: int = 0) -> object:
+    """Results of several calls as one: tensors joined along `dim`, and dicts and sequences of them likewise."""
+    first = outputs[0]
+    if first is None:
+        return None
+    if isinstance(first, dict):
+        if any(len(first) != len(one) for one in outputs):
+            raise ValueError("All dicts must have the same number of keys")
+        return type(first)((key, gather([one[key] for one in outputs], target_device, dim)) for key in first)
+    if hasattr(first, "dim"):
+        return cat([one.reshape(1) if one.dim() == 0 else one for one in outputs], 0 if first.dim() == 0 else dim)
+    parts = (gather(part, target_device, dim) for part in zip(*outputs, strict=True))
+    return type(first)(*parts) if hasattr(first, "_fields") else type(first)(parts)
+
+
+def replicate(network: Module, devices: Sequence[object], detach: bool = False) -> list[Module]:
+    """[network]. Raises NotImplementedError for several devices, and for a detached copy."""
+    _require_one(devices)
+    if detach:
+        raise NotImplementedError("replicate: use copy.deepcopy for a module that no gradient reaches")
+    return [network]
+
+
+def parallel_apply(
+    modules: Sequence[Module],
+    inputs: Sequence[object],
+    kwargs_tup: Sequence[dict[str, Any]] | None = None,
+    devices: object = None,
+) -> list[object]:
+    """Each module called with its inputs, one after the other."""
+    if len(modules) != len(inputs):
+        raise AssertionError(f"The number of modules {len(modules)} is not equal to the number of inputs {len(inputs)}")
+    found = []
+    for module, given, options in zip(modules, inputs, kwargs_tup or [{}] * len(modules), strict=True):
+        found.append(module(*(given if isinstance(given, list | tuple) else (given,)), **options))
+    return found
+
+
+def _require_one(found: Sequence[object]) -> None:
+    if len(found) != 1:
+        raise NotImplementedError(f"there is one device: {len(found)} were asked for; use the module itself")
 
 
 class DistributedDataParallel(Module):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
+from pywebgpu import devices
 from pywebgpu import lazy as _lazy
 from pywebgpu.autodiff import backward as reverse
 from pywebgpu.autodiff import grad_mode
@@ -22,8 +24,32 @@ if TYPE_CHECKING:
     from pywebgpu.nn.module import Module
     from pywebgpu.tensor.generator import State
 
+Contexts = tuple[AbstractContextManager[object], AbstractContextManager[object]]
 segment: Custom = Custom("CheckpointFunctionBackward")
 _tokens = itertools.count()  # One a recomputation: it is never merged with the first computation.
+
+
+class CheckpointError(RuntimeError):
+    """What a program catches where PyTorch finds that the second computation differs from the first."""
+
+
+class DefaultDeviceType:
+    """Kept and given back: draws have one state for all devices."""
+
+    _found: str | None = None
+
+    @staticmethod
+    def set_device_type(device: str = "cuda") -> None:
+        DefaultDeviceType._found = device
+
+    @staticmethod
+    def get_device_type() -> str:
+        return DefaultDeviceType._found or devices.named(devices.default_device()).type
+
+
+def noop_context_fn() -> Contexts:
+    """Two contexts that change nothing: checkpoint's own."""
+    return nullcontext(), nullcontext()
 
 
 def checkpoint(
@@ -34,18 +60,22 @@ def checkpoint(
     determinism_check: str = "default",
     debug: bool = False,
     early_stop: bool = True,
-    context_fn: object = None,
+    context_fn: Callable[[], Contexts] = noop_context_fn,
     **kwargs: Any,
 ) -> Any:
     """function(*args), whose intermediate values are not kept: backward computes them again, with the same draws.
 
     Gradients flow to the tensors among `args` and `kwargs`, and to all tensors that the function uses by itself.
+    context_fn: gives two contexts, one around the call and one around the second computation.
     """
-    if not thread_state.grad:
-        return function(*args, **kwargs)
-    state = generator.default().state if preserve_rng_state else None
-    call = _Segment(function, args, kwargs, state)
-    return call.outputs()
+    if use_reentrant and (context_fn is not noop_context_fn or debug):
+        raise ValueError("Passing `context_fn` or `debug` is only supported when use_reentrant=False.")
+    forward, again = context_fn()
+    with forward:
+        if not thread_state.grad:
+            return function(*args, **kwargs)
+        state = generator.default().state if preserve_rng_state else None
+        return _Segment(function, args, kwargs, state, again).outputs()
 
 
 def checkpoint_sequential(
@@ -78,9 +108,14 @@ class _Segment:
     """One checkpointed call: what it needs to run again, and the gradients that come of it."""
 
     def __init__(
-        self, function: Callable[..., object], args: tuple[Any, ...], kwargs: dict[str, Any], state: State | None
+        self,
+        function: Callable[..., object],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        state: State | None,
+        around: AbstractContextManager[object],
     ) -> None:
-        self.function, self.state = function, state
+        self.function, self.state, self.around = function, state, around
         self.names = tuple(kwargs)
         self.given = [*args, *kwargs.values()]
         self.nodes = [arg._node if isinstance(arg, TensorBase) else None for arg in self.given]
@@ -113,7 +148,7 @@ class _Segment:
         if self.released:
             raise RuntimeError(reverse.TWICE)
         create_graph = thread_state.grad
-        with grad_mode.enable_grad(), _replayed(self.state):
+        with grad_mode.enable_grad(), _replayed(self.state), self.around:
             result, copies = self._run(detached=not create_graph)
         found: list[Any] = []
         _gather(result, found)
@@ -199,6 +234,31 @@ def _replaced(value: object, made: dict[int, Any]) -> object:
     if isinstance(value, dict):
         return {key: _replaced(item, made) for key, item in value.items()}
     return value
+
+
+def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The tensors of a tuple without their history, as leaves that want a gradient where those did."""
+    if not isinstance(inputs, tuple):
+        raise RuntimeError(f"Only tuple of tensors is supported. Got Unsupported input type: {type(inputs).__name__}")
+    return tuple(x.detach().requires_grad_(x.requires_grad) if isinstance(x, Tensor) else x for x in inputs)
+
+
+def check_backward_validity(inputs: Iterable[object]) -> None:
+    """Warns where no tensor among them wants a gradient."""
+    if not any(one.requires_grad for one in inputs if isinstance(one, Tensor)):
+        warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", stacklevel=2)
+
+
+@contextmanager
+def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
+    """A `with` block that changes nothing: what no gradient needs is never computed again."""
+    yield
+
+
+@contextmanager
+def set_checkpoint_debug_enabled(enabled: bool | None) -> Iterator[None]:
+    """A `with` block that changes nothing: torch.explain shows what is computed."""
+    yield
 
 
 __getattr__ = _lazy.absent(__name__)

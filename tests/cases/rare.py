@@ -81,3 +81,34 @@ case("polygamma_1", lambda torch, x: torch.polygamma(1, x), uniform(9, low=0.3, 
 case("mvlgamma", call("mvlgamma", 2), uniform(3, 4, low=1.5, high=4))
 case("diff_between", lambda torch, x, a, b: torch.diff(x, 1, 0, a, b), randn(3, 4), randn(1, 4), randn(2, 4))
 case("tensordot_of_one", lambda torch, x, y: torch.tensordot(x, y, ([0, 1], [2, 0])), randn(1, 1, 2), randn(3, 1, 2))
+
+
+# What layers are made of, by the names of PyTorch's own library
+
+
+def operator(name: str, *args) -> Function:
+    return lambda torch, *tensors: getattr(torch, name)(*tensors, *args)
+
+
+case("conv_tbc", operator("conv_tbc", 1), randn(5, 2, 3), randn(2, 3, 4), randn(4))
+plain = operator("convolution", [2, 2], [1, 1], [1, 1], False, [0, 0], 2)
+case("convolution", plain, randn(1, 2, 5, 5), randn(4, 1, 3, 3), randn(4))
+transposed = operator("convolution", None, [2], [1], [1], True, [1], 1)
+case("convolution_transposed", transposed, randn(1, 2, 5), randn(2, 3, 3))
+case("affine_grid_generator", operator("affine_grid_generator", [1, 1, 2, 2], True), randn(1, 2, 3))
+case("native_channel_shuffle", operator("native_channel_shuffle", 2), randn(1, 4, 2, 1, grad=False))
+case("max_pool1d_with_indices", operator("max_pool1d_with_indices", 2), distinct(1, 2, 7))
+case("max_pool1d_with_indices_steps", operator("max_pool1d_with_indices", [3], [1], [1], [2], True), distinct(1, 2, 7))
+for dim in (0, 1, 2, -1):
+    case(f"norm_except_dim_{dim}", operator("norm_except_dim", 2, dim), randn(3, 4, 2))
+case("norm_except_dim_of_a_line", operator("norm_except_dim", 2, 0), randn(3))
+for name, gates in (("rnn_tanh_cell", 1), ("rnn_relu_cell", 1), ("gru_cell", 3)):
+    weights = randn(4 * gates, 3), randn(4 * gates, 4)
+    case(name, operator(name), randn(2, 3), randn(2, 4), *weights)
+    case(f"{name}_with_biases", operator(name), randn(2, 3), randn(2, 4), *weights, randn(4 * gates), randn(4 * gates))
+for biases in ((), (randn(16), randn(16))):
+    case(
+        f"lstm_cell_{len(biases)}_biases",
+        lambda torch, x, h, c, *weights: torch.lstm_cell(x, (h, c), *weights),
+        randn(2, 3), randn(2, 4), randn(2, 4), randn(16, 3), randn(16, 4), *biases,
+    )  # fmt: skip

@@ -1,5 +1,7 @@
 """Gradients of checkpointed parts and of user-written functions, in the ways that they meet each other."""
 
+import contextlib
+
 from tests.cases.case import Case, script
 
 CASES: list[Case] = []
@@ -256,3 +258,49 @@ def derivatives_of_functions(torch):
         functional.vjp(scaled, (x, y), torch.ones(2)),
         functional.jvp(scaled, (x, y), (y, x)),
     )
+
+
+@script(CASES)
+def contexts_of_both_computations(torch):
+    seen = []
+
+    @contextlib.contextmanager
+    def noted(name):
+        seen.append(name)
+        try:
+            yield
+        finally:  # PyTorch leaves the second computation by an error, once it has what it needs.
+            seen.append(f"after {name}")
+
+    x = square(torch)
+    y = checkpoint(torch, lambda a: a.sin() * a, x, context_fn=lambda: (noted("call"), noted("again")))
+    seen.append("backward")
+    y.sum().backward()
+    return seen, x.grad
+
+
+@script(CASES)
+def contexts_of_a_reentrant_call_are_refused(torch):
+    contexts = torch.utils.checkpoint.noop_context_fn
+    plain = torch.utils.checkpoint.checkpoint(torch.sin, square(torch), use_reentrant=True, context_fn=contexts)
+    try:
+        other = lambda: contexts()  # noqa: E731
+        torch.utils.checkpoint.checkpoint(torch.sin, square(torch), use_reentrant=True, context_fn=other)
+    except ValueError as error:
+        return plain, str(error)
+
+
+@script(CASES)
+def variables_without_their_history(torch):
+    x = square(torch)
+    y, z, n = torch.utils.checkpoint.detach_variable((x * 2, torch.ones(2), 3))
+    return y, y.is_leaf, z, n
+
+
+@script(CASES)
+def switches_of_checkpoints_may_be_set(torch):
+    module, x = torch.utils.checkpoint, square(torch)
+    with module.set_checkpoint_early_stop(False), module.set_checkpoint_debug_enabled(None):
+        y = checkpoint(torch, lambda a: a.exp() * a, x)
+    y.sum().backward()
+    return y, x.grad

@@ -375,3 +375,31 @@ def test_options_of_workers_change_nothing() -> None:
     )
     assert [batch.tolist() for batch in loader] == [[0], [1], [4], [9]]
     assert data.get_worker_info() is None
+
+
+@pytest.mark.parametrize("size", [0, 1, 3, 10, 11])
+@pytest.mark.parametrize("replicas", [1, 2, 4])
+@pytest.mark.parametrize("drop_last", [False, True])
+def test_processes_share_a_dataset_as_in_torch(size: int, replicas: int, drop_last: bool) -> None:
+    for rank in range(replicas):
+        given = {"num_replicas": replicas, "rank": rank, "shuffle": False, "drop_last": drop_last}
+        found, expected = (library.DistributedSampler(range(size), **given) for library in (data, torch.utils.data))
+        assert (list(found), len(found)) == (list(expected), len(expected))
+
+
+def test_an_epoch_gives_all_processes_one_order() -> None:
+    parts = [data.DistributedSampler(range(9), 3, rank, seed=2) for rank in range(3)]
+    first = [list(part) for part in parts]
+    assert sorted(index for part in first for index in part) == list(range(9))
+    assert first == [list(part) for part in parts]
+    for part in parts:
+        part.set_epoch(1)
+    assert [list(part) for part in parts] != first
+    assert len(list(data.DataLoader(table(9), batch_size=2, sampler=parts[0]))) == 2
+
+
+@pytest.mark.parametrize("rank", [2, -1, None])
+def test_a_process_that_is_not_there_raises_what_torch_raises(rank: int | None) -> None:
+    for library in (data, torch.utils.data):
+        with pytest.raises(ValueError, match=r"rank|process group"):
+            library.DistributedSampler(range(3), 2, rank)

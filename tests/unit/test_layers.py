@@ -14,8 +14,8 @@ PACKAGE = ROOT / "pywebgpu"
 # Lowest first. Two folders of one layer do not import each other; docs/architecture.md draws it.
 # PyTorch's modules, a file or a folder each.
 NAMES = (
-    *("accelerator", "backends", "cuda", "linalg", "masked", "memory"),
-    *("random", "sparse", "special", "version", "webgpu"),
+    *("accelerator", "backends", "cpu", "cuda", "linalg", "masked", "memory", "mps"),
+    *("random", "serialization", "sparse", "special", "testing", "version", "webgpu"),
 )
 LAYERS = (
     {
@@ -69,6 +69,7 @@ LAYERS = (
         "nn/utils/stateless",
         "func",
         "handlers",
+        "layer_operators",
         "operators",
         "profiler",
         "run",

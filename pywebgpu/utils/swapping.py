@@ -1,0 +1,32 @@
+"""What of torch.utils changes an object that stays the same one: a tensor's contents, the module that a class names."""
+
+import weakref
+
+from pywebgpu.tensor.base import TensorBase
+
+SLOTS = tuple(name for name in TensorBase.__slots__ if not name.startswith("__"))
+
+
+def swap_tensors(t1: TensorBase, t2: TensorBase) -> None:
+    """Gives each the contents of the other: class, values, gradient, history. Who holds t1 finds what t2 was.
+
+    Raises: RuntimeError where a weak reference to one of them is held outside of this library.
+    """
+    for name, one in (("t1", t1), ("t2", t2)):
+        own = one._accumulator is not None
+        if len(weakref.getweakrefs(one)) > own:
+            raise RuntimeError(f"Cannot swap {name} because it has weakref associated with it")
+    for slot in (*SLOTS, "__dict__", "__class__"):
+        one, other = getattr(t1, slot), getattr(t2, slot)
+        setattr(t1, slot, other)
+        setattr(t2, slot, one)
+    for tensor in (t1, t2):
+        if tensor._accumulator is not None:
+            tensor._accumulator.tensor = weakref.ref(tensor)
+
+
+def set_module(obj: object, mod: str) -> None:
+    """Has a class or function say that it is from another module, as it is printed."""
+    if not isinstance(mod, str):
+        raise TypeError("The mod argument should be a string")
+    obj.__module__ = mod
