@@ -167,7 +167,6 @@ FUNCTIONS: dict[str, Function] = {
     "div floor": lambda t, x, b: t.div(x, 2, rounding_mode="trunc"), "x+1": lambda t, x, b: x + 1,
     "1+x": lambda t, x, b: 1 + x, "x/2": lambda t, x, b: x / 2, "x-1": lambda t, x, b: x - 1,
     "2*x": lambda t, x, b: 2 * x, "x*x": lambda t, x, b: x * x,
-    "float_power": lambda t, x, b: t.float_power(x.double(), 2),
     "mse none": lambda t, x, b: t.nn.functional.mse_loss(x, x.detach(), reduction="none"),
     "mse sum": lambda t, x, b: t.nn.functional.mse_loss(x, x.detach(), reduction="sum"),
     "l1": lambda t, x, b: t.nn.functional.l1_loss(x, x.detach()),
@@ -226,8 +225,7 @@ FUNCTIONS: dict[str, Function] = {
     "sdpa": lambda t, x, b: t.nn.functional.scaled_dot_product_attention(x[None, None], x[None, None], x[None, None]),
     "max_unpool": lambda t, x, b:
         t.nn.functional.max_unpool2d(*t.nn.functional.max_pool2d(x[None, None], 2, return_indices=True), 2),
-    "float64": lambda t, x, b: x.double(), "to f16": lambda t, x, b: x.to(t.float16),
-    "type_as": lambda t, x, b: x.type_as(t.ones(1, dtype=t.float64)),
+    "to f16": lambda t, x, b: x.to(t.float16),
     "detach req": lambda t, x, b: x.detach().requires_grad_() * 1, "add_": lambda t, x, b: (x * 1).add_(1),
     "mul_": lambda t, x, b: (x * 1).mul_(2), "relu_": lambda t, x, b: (x * 1).relu_(),
     "setitem": lambda t, x, b: written(x * 1, 0, 1.0),
