@@ -46,7 +46,10 @@ async function start() {
     const { name, isFallback } = player.bridge.info;
     at("machine").textContent = `${name}${isFallback ? ", a software adapter: slow" : ""}. ${count()} parameters.`;
     at("train").onclick = () => (isTraining ? stop() : train());
-    at("forget").onclick = () => void player.optimizer.reset();
+    at("forget").onclick = () => {
+      player.optimizer.reset();
+      at("status").textContent = "The optimizer begins anew";
+    };
     at("write").onsubmit = (/** @type {Event} */ event) => {
       event.preventDefault();
       void write();
@@ -54,6 +57,7 @@ async function start() {
     show();
   } catch (error) {
     tell(error);
+    at("cards").hidden = true; // Nothing here can train or write.
   }
 }
 
@@ -68,7 +72,8 @@ const count = () => player.params.names.reduce((sum, name) => sum + player.param
 /** What goes wrong stands on the page. @param {unknown} error */
 function tell(error) {
   const isAbsent = error instanceof BridgeError && error.kind === "absent";
-  const message = error instanceof Error ? error.message : String(error);
+  const told = error instanceof Error ? error.message : String(error);
+  const message = told.charAt(0).toUpperCase() + told.slice(1);
   at("trouble").textContent = isAbsent ? `${message}. A recent Chrome, Edge, Firefox or Safari has WebGPU.` : message;
   at("trouble").hidden = false;
   at("status").textContent = "";
