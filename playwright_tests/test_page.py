@@ -6,6 +6,7 @@ from playwright.sync_api import Browser, Page, expect
 from playwright_tests.conftest import photograph
 from playwright_tests.load import Traffic
 from playwright_tests.steps import LOADED, SHIFTS, STEPPED, TINY, begin, press, state
+from playwright_tests.test_editor import finish, run
 from pywebgpu.hosts import site
 
 MISSING = {
@@ -38,9 +39,14 @@ TABS = {"train": "#samples", "gallery": ".piece", "editor": ".cm-content", "gpu"
 
 @pytest.mark.parametrize(("tab", "shown"), TABS.items())
 def test_page_fits_a_phone(page: Page, address: str, tab: str, shown: str) -> None:
+    """Each tab opens from its top, and nothing moves while it loads."""
+    page.add_init_script(SHIFTS)
     page.set_viewport_size({"width": 320, "height": 700})
     page.goto(f"{address}#{tab}")
     expect(page.locator(shown).first).to_be_visible()
+    expect(page.get_by_role("tab", name="My GPU")).to_be_in_viewport()
+    expect(page.locator("[role=status]:visible", has_text="Loading")).to_have_count(0, timeout=LOADED)
+    assert page.evaluate("shifted") < 0.05
     page.get_by_label("Your own").evaluate("radio => { radio.click() }")
     widths = page.evaluate("[document.documentElement.scrollWidth, document.documentElement.clientWidth]")
     assert widths[0] <= widths[1]
@@ -133,8 +139,16 @@ def test_second_visit_needs_no_network(browser: Browser, address: str) -> None:
     context = browser.new_context()
     page = context.new_page()
     begin(page, f"{address}{TINY}&steps=2")
-    page.wait_for_function("'kept' in document.documentElement.dataset", timeout=LOADED)
+    kept = "'kept' in document.documentElement.dataset"
+    page.wait_for_function(kept, timeout=LOADED)
+    page.goto(f"{address}#editor")
+    page.reload()
+    page.wait_for_function(kept, timeout=LOADED)
     context.set_offline(True)
+    page.reload()
+    finish(page, LOADED)
+    run(page, "import pywebgpu as torch\nprint('sum', torch.arange(4.0).sum().item())")
+    expect(page.locator("#output")).to_contain_text("sum 6.0", timeout=STEPPED)
     begin(page, f"{address}{TINY}&steps=3")
     press(page, "Start")
     state(page, "done", STEPPED)

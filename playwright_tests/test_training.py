@@ -197,6 +197,31 @@ def native_run(train: ModuleType, **settings: float) -> Any:
     return train.Run(train.Corpus(text, context=chosen.context, seed=chosen.seed), chosen, "cpu")
 
 
+def test_no_model_is_lost_unasked(page: Page, address: str) -> None:
+    """What still trains is kept before it goes; where nothing can be kept, the visitor is asked."""
+    page.goto(f"{address}{TINY}&steps=3000&start")
+    wait_for_step(page, 3)
+    press(page, "Reset")
+    kept = page.locator("#kept-runs li")
+    expect(kept).to_have_count(1, timeout=STEPPED)
+    expect(kept).not_to_contain_text(re.compile("^0 steps"))
+
+    asked: list[str] = []
+    page.on("dialog", lambda dialog: (asked.append(f"{dialog.type} {dialog.message}"), dialog.dismiss()))
+    page.add_init_script("StorageManager.prototype.getDirectory = async () => { throw new Error('closed') }")
+    page.goto(f"{address}{TINY}&steps=6")
+    state(page, "idle", LOADED)
+    press(page, "Start")
+    state(page, "done", STEPPED)
+    press(page, "Reset")
+    state(page, "done", STEPPED)
+    assert "which learnt for 6 steps" in asked.pop()
+    page.evaluate("location.reload()")
+    page.wait_for_timeout(500)
+    assert asked.pop().startswith("beforeunload")
+    state(page, "done", STEPPED)
+
+
 def test_own_text_is_learnt(page: Page, address: str, tmp_path: Path) -> None:
     """A first visitor has a model of a text of theirs within a minute, whatever they try first."""
     opened = time.monotonic()

@@ -40,6 +40,7 @@ async def main(port: Any) -> None:
     editor = Editor(port)
     builtins.input = editor.ask
     port.tell(json.dumps({"is": "ready"}))
+    port.loaded()
     while True:
         try:
             message = port.take()

@@ -6,6 +6,7 @@ import { EditorView, keymap } from "@codemirror/view";
 import { canSuspend } from "./environment.mjs";
 import { Files } from "./files.mjs";
 import { pieces, source } from "./gallery.mjs";
+import { keepLoaded } from "./keeping.mjs";
 import { button, element, share, startWorker } from "./page.mjs";
 import { programState, programView } from "./program_view.mjs";
 import { packed, unpacked } from "./sharing.mjs";
@@ -123,6 +124,7 @@ examples.addEventListener("change", () => {
   if (examples.value) location.hash = `gallery/${examples.value}`;
   examples.value = "";
 });
+examples.disabled = button("clear").disabled = button("share-program").disabled = false; // until now nobody listened
 begin();
 
 /** Starts a worker; the page can be interrupted only where memory may be shared. */
@@ -190,6 +192,7 @@ function hear(message) {
     show("Waiting for you; Stop ends it");
   }
   else if (message.is === "completions") completed(message);
+  else if (message.is === "loaded") void keepLoaded(message.addresses).catch(console.info);
   else if (message.is === "loading") show(`Loading ${message.what} …`);
   else if (message.is === "ready") {
     isReady = true;

@@ -47,7 +47,8 @@ async function facts() {
 /** A sample of its own in the list, which goes when a run begins. @param {About} about @param {string} how */
 function begin({ steps, loss }, how) {
   const [article, title, text] = ["article", "h3", "p"].map((tag) => document.createElement(tag));
-  title.textContent = `${how}: a model trained before, ${steps.toLocaleString("en")} steps, loss ${loss.toFixed(2)}. Start trains your own.`;
+  title.textContent = `${how}: a model trained before, ${steps.toLocaleString("en")} steps, loss ${loss.toFixed(2)}. `;
+  title.append(Object.assign(document.createElement("span"), { className: "invitation", textContent: "Start trains your own." }));
   article.append(title, text);
   element("samples", HTMLElement).replaceChildren(article);
   return text;

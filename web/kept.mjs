@@ -10,6 +10,10 @@ export class KeptRuns {
   #last = Promise.resolve();
   /** @type {string} the run at hand */
   #id = "";
+  /** Steps of it that are kept. */
+  step = 0;
+  /** Nothing could be kept. */
+  fails = false;
 
   /** @param {(about: About, checkpoint: ArrayBuffer) => void} goOn */
   constructor(goOn) {
@@ -20,12 +24,23 @@ export class KeptRuns {
   /** A run begins: what is kept from now on is of this one. */
   begin() {
     this.#id = Date.now().toString(36);
+    this.step = 0;
   }
 
   /** @param {Omit<About, "id" | "when">} about @param {Uint8Array<ArrayBuffer>} checkpoint */
   keep(about, checkpoint) {
     const whole = { ...about, id: this.#id, when: Date.now() };
-    this.#last = this.#last.then(() => keepRun(whole, checkpoint)).then(() => this.#show()).catch(console.info);
+    this.#last = this.#last.then(() => keepRun(whole, checkpoint)).then(() => this.#kept(whole)).catch((error) => {
+      this.fails = true;
+      console.info(error);
+    });
+  }
+
+  /** @param {About} about */
+  #kept({ id, step }) {
+    this.fails = false;
+    if (id === this.#id) this.step = step;
+    return this.#show();
   }
 
   async #show() {
@@ -45,7 +60,7 @@ export class KeptRuns {
     const go = Object.assign(document.createElement("button"), { type: "button", textContent: "Go on" });
     go.addEventListener("click", async () => {
       const checkpoint = await readRun(about.id);
-      this.#id = about.id;
+      [this.#id, this.step] = [about.id, about.step];
       this.goOn(about, checkpoint);
     });
     const drop = Object.assign(document.createElement("button"), { type: "button", textContent: "Delete" });

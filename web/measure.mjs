@@ -12,9 +12,10 @@ const CONTENT = `
     <button type="button" id="save-card" hidden>Save as a picture</button>
     <span id="measure-status" role="status"></span>
   </div>
-  <p class="hint">Models train for a second each, then matrices are multiplied and memory is copied: the workloads of pywebgpu bench, in this browser.</p>
+  <p class="hint" id="measure-hint">Models train for a second each, then matrices are multiplied and memory is copied: the workloads of pywebgpu bench, in this browser.</p>
   <canvas id="card" role="img" aria-label="No result yet"></canvas>`;
-const [WIDTH, HEIGHT, SCALE, LINE, ROWS] = [640, 336, 2, 30, 6]; // six rows, and as many more as there are
+// Six rows, and as many more as there are; on a phone its words stay legible.
+const [WIDTH, HEIGHT, SCALE, LINE, ROWS] = [innerWidth < 700 ? 400 : 640, 336, 2, 30, 6];
 /** @type {{ peers: string[] }} other libraries that this server has */
 const { peers } = JSON.parse(element("config", HTMLScriptElement).text);
 
@@ -129,6 +130,6 @@ function show() {
 show();
 void lack().then((missing) => {
   if (!missing) return;
-  button("measure").hidden = card.hidden = true;
+  button("measure").hidden = card.hidden = element("measure-hint", HTMLElement).hidden = true;
   say(`There is nothing to test: ${missing.title}.`);
 });

@@ -37,14 +37,20 @@ async function fresh(request) {
   }
 }
 
-/** Keeps the files of these addresses, and nothing of an earlier version. @param {string[]} addresses */
+/** Keeps the files of these addresses, each in one version. @param {string[]} addresses */
 async function keep(addresses) {
   const cache = await caches.open(CACHE);
   const wanted = new Set(addresses.map(withoutQuery));
-  for (const { url } of await cache.keys()) if (!wanted.has(url)) await cache.delete(url);
+  const newest = new Map(Array.from(wanted, (address) => [unversioned(address), address]));
+  for (const { url } of await cache.keys()) if ((newest.get(unversioned(url)) ?? url) !== url) await cache.delete(url);
   for (const address of wanted) {
     if (!(await cache.match(address, { ignoreVary: true }))) await cache.add(new Request(address, { cache: "force-cache" }));
   }
+}
+
+/** @param {string} address */
+function unversioned(address) {
+  return address.replace(/\/kept\/[^/]+|(?<=\/modules\/.+)@[\d.]+/, "");
 }
 
 /** @param {string} address */

@@ -1,6 +1,7 @@
 /** Runs that this browser keeps by itself: checkpoints in the origin's own file system, the newest first. */
 
 const FOLDER = "runs";
+const NOWHERE = "This browser keeps no files.";
 const MOST = 5; // the oldest goes first
 
 /**
@@ -21,7 +22,7 @@ export async function keptRuns() {
 /** @param {About} about @param {BufferSource & Uint8Array<ArrayBuffer>} checkpoint */
 export async function keepRun(about, checkpoint) {
   const folder = await open();
-  if (!folder) return;
+  if (!folder) throw new Error(NOWHERE);
   await write(folder, `${about.id}.safetensors`, checkpoint);
   await write(folder, `${about.id}.json`, JSON.stringify(about)); // last: what has it is whole
   for (const { id } of (await keptRuns()).slice(MOST)) await dropRun(id);
@@ -30,7 +31,7 @@ export async function keepRun(about, checkpoint) {
 /** @param {string} id @returns {Promise<ArrayBuffer>} */
 export async function readRun(id) {
   const file = await (await open())?.getFileHandle(`${id}.safetensors`);
-  if (!file) throw new Error("This browser keeps no files.");
+  if (!file) throw new Error(NOWHERE);
   return (await file.getFile()).arrayBuffer();
 }
 

@@ -26,6 +26,7 @@ export class TrainTab {
   #state = "loading";
   #isWanted = new URLSearchParams(location.search).has("start"); // Start was pressed before all was there
   #firstStep = 0;
+  #asked = 0; // when the first run was
   /** @type {Worker | null} */
   #worker = null;
   /** @type {{ device?: "cpu" }} */
@@ -90,6 +91,7 @@ export class TrainTab {
       if (this.#text.own === null) link.searchParams.set("text", this.#text.name);
       void share(link);
     });
+    addEventListener("beforeunload", (event) => this.#isUnkept && event.preventDefault());
     document.addEventListener("visibilitychange", () => document.hidden && this.#tell({ do: "keep" }));
     button("write").addEventListener("click", () => {
       this.#choose();
@@ -133,6 +135,8 @@ export class TrainTab {
   }
 
   async #start() {
+    if (!this.#mayGo()) return;
+    this.#asked = performance.now();
     this.#choose();
     this.#become("starting");
     const text = await this.#text.text();
@@ -157,14 +161,26 @@ export class TrainTab {
     this.#tell({ do: "choose", every: every.valueAsNumber, temperature: temperature.valueAsNumber, prompt: input("prompt").value });
   }
 
+  /** Steps were done that this browser does not keep. */
+  get #isUnkept() {
+    return this.#has && this.#shown.step > this.#kept.step;
+  }
+
+  /** Whether the model at hand may go: while it trains the worker has it kept first, unless nothing can be kept. */
+  #mayGo() {
+    const isSafe = !this.#isUnkept || (this.#state === "training" && !this.#kept.fails);
+    return isSafe || confirm(`This browser does not keep the model, which learnt for ${this.#shown.step} steps. Give it up?`);
+  }
+
   #reset() {
+    if (!this.#mayGo()) return;
     this.#complain("");
     this.#tell({ do: "reset" });
   }
 
   async #open() {
     const file = input("checkpoint").files?.[0];
-    if (!file) return;
+    if (!file || !this.#mayGo()) return;
     this.#complain("");
     const bytes = await file.arrayBuffer();
     input("checkpoint").value = ""; // so that the same file can be chosen again
@@ -272,7 +288,9 @@ export class TrainTab {
   #progress({ step, losses, validation, speed }) {
     if (step && !this.#firstStep) {
       this.#firstStep = performance.now();
-      this.#adapter["Page load to first step"] = `${(this.#firstStep / 1000).toFixed(1)} s`;
+      // Who reads first and starts later has not waited that long.
+      const [from, since] = this.#isWanted ? ["Page load", 0] : ["Start", this.#asked];
+      if (this.#asked) this.#adapter[`${from} to first step`] = `${((this.#firstStep - since) / 1000).toFixed(1)} s`;
     }
     if (losses.length) this.#plot.add(step, losses);
     for (const [at, loss] of validation) {
@@ -311,10 +329,15 @@ export class TrainTab {
 
   // What the user sees
 
+  /** There is a model, on the device. */
+  get #has() {
+    return ["training", "paused", "done"].includes(this.#state);
+  }
+
   /** @param {State} state @param {string} [status] */
   #become(state, status) {
     this.#state = state;
-    const has = state === "training" || state === "paused" || state === "done";
+    const has = this.#has;
     const isKept = has || state === "lost";
     const go = button("go");
     const isWanted = state === "loading" && this.#isWanted;
@@ -350,7 +373,7 @@ export class TrainTab {
     this.#shown = { step: 0, steps: 0, speed: 0, unseen: NaN };
     this.#sample = null;
     const empty = Object.assign(document.createElement("p"), { className: "empty" });
-    empty.textContent = "Samples appear here as it learns.";
+    empty.textContent = `The first sample comes after ${input("every").value} steps. “Write now” asks for one at once.`;
     element("samples", HTMLElement).replaceChildren(empty);
     this.#show();
   }

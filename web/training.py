@@ -88,7 +88,7 @@ class Session:
             case "further" if self.state == "done":
                 self._further()
             case "reset":
-                self._reset()
+                await self._leave()
             case "pause" if self.state == "training":
                 self._change("paused")
                 await self._keep(at_once=True)
@@ -109,7 +109,7 @@ class Session:
         """A new run. text: None for verse.  source: the model's, None for the demo's."""
         chosen = train.Settings(**settings)
         corpus = self._corpus(text, chosen)
-        self._reset()
+        await self._leave()
         self._model = model if source is None else own_model(source)
         await open_device(self.device)
         self._take(train.Run(corpus, chosen, self.device, self._model))
@@ -136,7 +136,7 @@ class Session:
         self._model = made_of
         self._take(run)
         self._change("paused" if run.step < settings.steps else "done")
-        await self._keep()
+        await self._keep(at_once=True)
 
     async def _recover(self) -> None:
         """The run of the copy, on a new device."""
@@ -172,6 +172,12 @@ class Session:
         self.run.settings = replace(self.run.settings, steps=2 * self.run.settings.steps)
         self._tell("steps", steps=self.run.settings.steps)
         self._change("training")
+
+    async def _leave(self) -> None:
+        """Gives up the run, which the page keeps as far as it came."""
+        if self.state == "training":
+            await self._keep(at_once=True)
+        self._reset()
 
     def _reset(self) -> None:
         self.run = self._writing = self._copy = None

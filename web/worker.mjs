@@ -119,7 +119,7 @@ async function fromSnapshot(config) {
   if (!address) return null;
   try {
     const packed = await load(address);
-    const open = packed.body?.pipeThrough(/** @type {ReadableWritablePair} */ (new DecompressionStream("gzip")));
+    const open = counted(packed)?.pipeThrough(/** @type {ReadableWritablePair} */ (new DecompressionStream("gzip")));
     const python = await startPython(config.pyodide, new Response(open).arrayBuffer());
     python.runPython(RESTORE);
     return python;
@@ -182,6 +182,24 @@ async function startPython(folder, snapshot) {
   } finally {
     self.fetch = fetch;
   }
+}
+
+/** What an answer brings; how much came of it is told now and then. @param {Response} answer */
+function counted({ body, headers }) {
+  const mega = (/** @type {number} */ count) => (count / 1e6).toFixed(1);
+  const whole = Number(headers.get("Content-Length"));
+  let [came, toldAt] = [0, 0];
+  const count = new TransformStream({
+    transform(/** @type {Uint8Array} */ chunk, next) {
+      came += chunk.byteLength;
+      next.enqueue(chunk);
+      if (performance.now() - toldAt < WINDOW) return;
+      toldAt = performance.now();
+      tell({ is: "loading", what: `Python, ${mega(came)}${whole ? ` of ${mega(whole)}` : ""} MB` });
+    },
+    flush: () => tell({ is: "loading", what: "Python" }),
+  });
+  return body?.pipeThrough(count);
 }
 
 /** @param {string} address @returns {Promise<Uint8Array>} */

@@ -32,7 +32,7 @@ DOWNLOAD = 300_000  # bytes that the Train tab may load besides Pyodide
 # Modules of the other tabs, of the first view, and of what is looked at when it is opened.
 LAZY = (
     *("editor", "files", "gallery", "interplay", "sharing", "terminal", "widgets"),
-    *("first", "inside", "program_view", "measure"),
+    *("first", "inside", "drift", "program_view", "measure", "peers"),
 )
 # What it loads, besides its archive, text and packages.
 PAGE = (
