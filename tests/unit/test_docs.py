@@ -14,6 +14,8 @@ WRITTEN = [
     path for path in sorted((ROOT / "docs").rglob("*.md")) if path.relative_to(ROOT / "docs").parts[0] not in MADE
 ]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *WRITTEN]
+# What a line says that it prints: an error's text, or numbers.
+SAID = re.compile(r"^ *print\((?:error\)  # (.+)|.*\)  # ([\d ]+))$", re.MULTILINE)
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
 HEADING_LINK = re.compile(r"\]\(([^)#:]*)#([^)]+)\)")
@@ -32,10 +34,20 @@ def blocks() -> list[tuple[Path, int, str]]:
 
 
 @pytest.mark.parametrize(("page", "line", "code"), blocks(), ids=lambda value: getattr(value, "name", None))
-def test_code_runs(page: Path, line: int, code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_code_runs(
+    page: Path,
+    line: int,
+    code: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """And prints what its comments say."""
     monkeypatch.chdir(tmp_path)  # A page may write a checkpoint.
     # Empty lines before it, so that a failure names the line of the page.
     exec(compile("\n" * line + code, str(page), "exec"), {"__name__": "__main__"})
+    printed = capsys.readouterr().out.splitlines()
+    assert [said for said in map("".join, SAID.findall(code)) if said not in printed] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
