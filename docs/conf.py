@@ -2,6 +2,7 @@
 
 import sys
 from pathlib import Path
+from typing import Any
 
 from sphinx.application import Sphinx
 
@@ -39,6 +40,7 @@ def setup(app: Sphinx) -> None:
     for part in (reference, names, tutorials, pictures, whole):
         part.write(made)
     app.connect("source-read", relink)
+    app.connect("html-page-context", level, priority=900)  # after the theme has made its contents
 
 
 def relink(app: Sphinx, page: str, source: list[str]) -> None:
@@ -46,3 +48,10 @@ def relink(app: Sphinx, page: str, source: list[str]) -> None:
     folder = (Path(app.srcdir) / page).parent
     if "made" not in folder.parts:
         source[0] = whole.relinked(source[0], folder, folder)
+
+
+def level(app: Sphinx, page: str, template: str, context: dict[str, Any], document: object) -> None:
+    """Captions of the contents are headings to a screen reader, which asks for their level."""
+    tree = context.get("furo_navigation_tree")
+    if tree:
+        context["furo_navigation_tree"] = tree.replace('role="heading"', 'role="heading" aria-level="2"')
