@@ -1,7 +1,7 @@
 /** The runs that this browser keeps, on the page: to go on with, or to delete. */
 
 import { element } from "./page.mjs";
-import { dropRun, keepRun, keptRuns, readRun } from "./runs.mjs";
+import { canKeep, dropRun, keepRun, keptRuns, readRun } from "./runs.mjs";
 
 /** @typedef {import("./runs.mjs").About} About */
 
@@ -19,6 +19,7 @@ export class KeptRuns {
   constructor(goOn) {
     this.goOn = goOn;
     void this.#show();
+    void canKeep().then((can) => (this.fails = !can));
   }
 
   /** A run begins: what is kept from now on is of this one. */

@@ -19,6 +19,9 @@ export async function keptRuns() {
   return found.filter(Boolean).sort((a, b) => b.when - a.when);
 }
 
+/** Whether there is such a storage. */
+export const canKeep = async () => Boolean(await open().catch(() => null));
+
 /** @param {About} about @param {BufferSource & Uint8Array<ArrayBuffer>} checkpoint */
 export async function keepRun(about, checkpoint) {
   const folder = await open();

@@ -166,9 +166,9 @@ export class TrainTab {
     return this.#has && this.#shown.step > this.#kept.step;
   }
 
-  /** Whether the model at hand may go: while it trains the worker has it kept first, unless nothing can be kept. */
+  /** Whether the model at hand may go: the worker has it kept first, unless nothing can be kept. */
   #mayGo() {
-    const isSafe = !this.#isUnkept || (this.#state === "training" && !this.#kept.fails);
+    const isSafe = !this.#isUnkept || !this.#kept.fails;
     return isSafe || confirm(`This browser does not keep the model, which learnt for ${this.#shown.step} steps. Give it up?`);
   }
 
