@@ -4,10 +4,12 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from math import prod
 from operator import index
+from typing import TypeVar
 
 from pywebgpu.errors import RangeError, ShapeError
 
 Shape = tuple[int, ...]
+T = TypeVar("T")
 
 
 @lru_cache(4096)
@@ -44,6 +46,13 @@ def strides(shape: Shape) -> Shape:
     return tuple(reversed(out))
 
 
+def plain(value: T) -> T | int:
+    """A whole number of NumPy's as Python's: attributes of nodes are told apart by value, and printed."""
+    if type(value).__module__ != "numpy" or hasattr(value, "__len__") or not hasattr(value, "__index__"):
+        return value
+    return index(value)
+
+
 def axis(dim: int, rank: int) -> int:
     """A possibly negative axis -> 0..rank-1. Raises RangeError with torch's text."""
     dim = index(dim)
@@ -55,6 +64,7 @@ def axis(dim: int, rank: int) -> int:
 
 def axes(dim: int | Sequence[int] | None, rank: int) -> Shape:
     """An axis, several, or None for all -> sorted distinct axes."""
+    dim = plain(dim)
     if dim is None or (not isinstance(dim, int) and len(dim) == 0):
         return tuple(range(rank))
     if isinstance(dim, int):

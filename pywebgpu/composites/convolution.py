@@ -6,6 +6,7 @@ See sliding_products.py for what is multiplied.
 from collections.abc import Sequence
 from math import prod
 
+from pywebgpu import shapes
 from pywebgpu.composites import activation, precision
 from pywebgpu.composites.composite_op import composite
 from pywebgpu.composites.sliding_products import overlapped, padded, sliding_product, spread, windows
@@ -19,6 +20,7 @@ Sizes = int | Sequence[int]
 
 def sizes(name: str, value: Sizes, rank: int) -> Shape:
     """One number for all axes, or one for each. Raises ShapeError when there are more or less."""
+    value = shapes.plain(value)
     if isinstance(value, int):
         return (value,) * rank
     found = tuple(int(n) for n in value)

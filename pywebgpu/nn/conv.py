@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from math import prod, sqrt
 from typing import TYPE_CHECKING
 
+from pywebgpu import shapes
 from pywebgpu.nn import functional, init
 from pywebgpu.nn.module import Module
 from pywebgpu.nn.parameter import Parameter
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 
 def sizes(value: Sizes, rank: int) -> tuple[int, ...]:
+    value = shapes.plain(value)
     return (value,) * rank if isinstance(value, int) else tuple(value)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pywebgpu import shapes
 from pywebgpu.nn import functional
 from pywebgpu.nn.module import Module
 from pywebgpu.tensor.tensor import Tensor
@@ -239,6 +240,7 @@ class AdaptiveMaxPool3d(_AdaptiveMax):
 
 
 def _single(value: Sizes) -> tuple[int, ...]:
+    value = shapes.plain(value)
     return (value,) if isinstance(value, int) else tuple(value)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from types import FunctionType
 from typing import TYPE_CHECKING, ParamSpec, TypeVar, overload
 
-from pywebgpu import dtypes
+from pywebgpu import dtypes, shapes
 from pywebgpu.composites import arithmetic
 from pywebgpu.ir.graph import Node, thread_state, used
 from pywebgpu.ops import movement
@@ -132,6 +132,8 @@ def _unwrapped(value: object, found: list[TensorBase]) -> object:
         return value._node
     if type(value) is complex:
         return arithmetic.parts().beside(value, found[0].dtype if found else dtypes.default())
-    if isinstance(value, list | tuple) and any(isinstance(item, TensorBase) for item in value):
-        return [_unwrapped(item, found) for item in value]
-    return value
+    if isinstance(value, list | tuple):
+        if any(isinstance(item, TensorBase) for item in value):
+            return [_unwrapped(item, found) for item in value]
+        return type(value)(map(shapes.plain, value)) if type(value) in (list, tuple) else value
+    return shapes.plain(value)

@@ -135,6 +135,7 @@ class MovementMethods(TensorBase):
         if dim is None:
             drop = {a for a, n in enumerate(self.shape) if n == 1}
         else:
+            dim = shapes.plain(dim)
             axes = (dim,) if isinstance(dim, int) else dim
             drop = {a for a in shapes.axes(axes, self.ndim) if self.shape[a] == 1} if len(axes) else set()
         made = self._view(movement.reshape, shape=tuple(n for a, n in enumerate(self.shape) if a not in drop))
@@ -195,6 +196,7 @@ class MovementMethods(TensorBase):
 
     def movedim(self, source: int | Sequence[int], destination: int | Sequence[int]) -> Tensor:
         """Some axes moved to other positions."""
+        source, destination = shapes.plain(source), shapes.plain(destination)
         come = [source] if isinstance(source, int) else list(source)
         go = [destination] if isinstance(destination, int) else list(destination)
         if len(come) != len(go):
@@ -304,7 +306,7 @@ class MovementMethods(TensorBase):
     def split(self, split_size: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
         """Parts of one size, or of the sizes in a list, along an axis."""
         at = shapes.axis(dim, self.ndim)
-        n = self.shape[at]
+        n, split_size = self.shape[at], shapes.plain(split_size)
         if isinstance(split_size, int):
             if split_size < 0 or (split_size == 0 and n):
                 raise ShapeError(f"split expects split_size be non-negative, but got split_size={split_size}")
@@ -391,6 +393,7 @@ class MovementMethods(TensorBase):
         """Elements moved along axes; what leaves at an end comes in at the other."""
         if dims is None:
             return self.reshape(-1).roll(shifts, 0).reshape(self.shape)
+        shifts, dims = shapes.plain(shifts), shapes.plain(dims)
         moves = [shifts] if isinstance(shifts, int) else list(shifts)
         axes = [dims] if isinstance(dims, int) else list(dims)
         if len(moves) != len(axes):

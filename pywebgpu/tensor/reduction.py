@@ -97,12 +97,12 @@ class ReductionMethods(PointwiseMethods):
     @aliased
     def amax(self, dim: Dims = (), keepdim: bool = False) -> Tensor:
         """The largest element over `dim`; equal ones share the gradient."""
-        return apply(reduce.amax, self, None if dim == () else dim, keepdim)
+        return apply(reduce.amax, self, None if type(dim) is tuple and not dim else dim, keepdim)
 
     @aliased
     def amin(self, dim: Dims = (), keepdim: bool = False) -> Tensor:
         """The smallest element over `dim`; equal ones share the gradient."""
-        return apply(reduce.amin, self, None if dim == () else dim, keepdim)
+        return apply(reduce.amin, self, None if type(dim) is tuple and not dim else dim, keepdim)
 
     @overload
     def max(self) -> Tensor: ...

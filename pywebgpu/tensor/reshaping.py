@@ -43,6 +43,7 @@ class ReshapingMethods(ConversionMethods):
         n = self.shape[at]
         if isinstance(indices_or_sections, TensorBase):
             indices_or_sections = indices_or_sections.tolist()
+        indices_or_sections = shapes.plain(indices_or_sections)
         if isinstance(indices_or_sections, int):
             count = indices_or_sections
             if count < 1:

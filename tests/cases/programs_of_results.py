@@ -2,6 +2,8 @@
 
 import copy
 
+import numpy as np
+
 from tests.cases.programs import program
 from tests.cases.programs_of_refusals import attempt
 
@@ -157,3 +159,29 @@ def modules_with_tensors_that_are_no_buffers_are_copied(torch, x, say):
     again = copy.deepcopy(module)
     say(again.mask, again.mask is module.mask, again.none, again.empty, len(again._forward_hooks))
     say(copy.copy(module).mask is module.mask)
+
+
+@program
+def whole_numbers_of_numpy_are_whole_numbers(torch, x, say):
+    f, a = torch.nn.functional, x(1, 4, 3, 4)
+    zero, one, two, three, four = np.arange(5)
+    say(
+        f.pad(a, (one, two)), f.max_pool2d(a, two, two), f.avg_pool2d(a, (two, two)), f.pixel_shuffle(a, two),
+        f.conv2d(a, torch.ones(2, 4, 2, 2), padding=one, stride=one), f.interpolate(a, size=(two, two)),
+        f.interpolate(a, scale_factor=two), f.unfold(a, two), f.fold(torch.ones(1, 4, 6), (three, four), two),
+        f.layer_norm(a, (four,)), f.group_norm(a, two), f.glu(a, one), f.one_hot(torch.tensor([1, 2]), four),
+        f.normalize(a, dim=one), f.cosine_similarity(a, a, dim=one),
+        f.cross_entropy(a.reshape(12, 4), torch.zeros(12, dtype=torch.int64), ignore_index=np.int64(-1)),
+    )  # fmt: skip
+    say(
+        a.roll(one, two), torch.roll(a, (one,), (two,)), a.sum(dim=two), a.mean((one, two)), a.amax(two),
+        a.var(dim=one), a.argmax(two), a.topk(two, dim=three)[0], a.softmax(three), a.cumsum(three), a.logsumexp(two), a.norm(two),
+        a.kthvalue(two, three)[0], a.quantile(0.5, dim=two), *a.chunk(two, one), *torch.tensor_split(a, two, one),
+        *a.unbind(one), a.permute(zero, two, three, one), a.movedim(one, two), a.squeeze(zero), a.unsqueeze(one),
+        a.flip(three), a.tril(one), a.diagonal(one), a.diff(n=one, dim=three), a.unflatten(one, (two, two)),
+        a.narrow(one, one, two), a.repeat(one, one, two, one), a.repeat_interleave(two, dim=one), a.view(two, -1),
+        a.expand(two, 4, 3, 4), a.select(one, two), a.flatten(one), torch.cat([a, a], dim=one), torch.stack([a], one),
+        a * two, a**two, a[:, one], torch.zeros(two, three), torch.full((two,), one), torch.eye(three),
+        torch.bincount(torch.tensor([1, 2]), minlength=four), torch.matrix_power(torch.eye(3), two),
+    )  # fmt: skip
+    say(*(tuple(w.shape) for w in torch.nn.Conv2d(four, two, three, padding=one).parameters()))

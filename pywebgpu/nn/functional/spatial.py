@@ -125,7 +125,7 @@ def fold(
 
 def _step(stride: _Sizes | None) -> _Sizes | None:
     """None and no numbers at all mean the kernel's size."""
-    return None if stride is None or stride == [] or stride == () else stride
+    return None if stride is None or (isinstance(stride, list | tuple) and not stride) else stride
 
 
 def _max_pool(rank: int) -> _Callable[..., _Pooled]:
