@@ -3,7 +3,7 @@
 import itertools
 from typing import Any
 
-from pywebgpu.tensor import tensor
+from pywebgpu.tensor import create, tensor
 
 Group = dict[str, Any]  # "params" and the options, by PyTorch's names.
 COUNTS = frozenset({"step", "mu_product", "eta", "mu"})  # numbers in a state, which torch keeps as tensors
@@ -52,7 +52,8 @@ def restored(parameter: tensor.Tensor, value: object, old: object, key: str = ""
     """A saved value with its tensors where and how `parameter` needs them."""
     if isinstance(value, tensor.Tensor):
         if key in COUNTS:
-            return value.clone()
+            on_host = value.device.type == "cpu"  # A page without NumPy keeps such values, and computes none.
+            return create.tensor(value.tolist(), dtype=value.dtype, device="cpu") if on_host else value.clone()
         if isinstance(old, tensor.Tensor) and old.shape == value.shape:
             return old.copy_(value)
         dtype = parameter.dtype if parameter.is_floating_point() else value.dtype
