@@ -175,8 +175,9 @@ def whole_numbers_of_numpy_are_whole_numbers(torch, x, say):
     )  # fmt: skip
     say(
         a.roll(one, two), torch.roll(a, (one,), (two,)), a.sum(dim=two), a.mean((one, two)), a.amax(two),
-        a.var(dim=one), a.argmax(two), a.topk(two, dim=three)[0], a.softmax(three), a.cumsum(three), a.logsumexp(two), a.norm(two),
-        a.kthvalue(two, three)[0], a.quantile(0.5, dim=two), *a.chunk(two, one), *torch.tensor_split(a, two, one),
+        a.var(dim=one), a.argmax(two), a.topk(two, dim=three)[0], a.softmax(three), a.cumsum(three),
+        a.logsumexp(two), a.norm(two), a.kthvalue(two, three)[0], a.quantile(0.5, dim=two), *a.chunk(two, one),
+        *torch.tensor_split(a, two, one),
         *a.unbind(one), a.permute(zero, two, three, one), a.movedim(one, two), a.squeeze(zero), a.unsqueeze(one),
         a.flip(three), a.tril(one), a.diagonal(one), a.diff(n=one, dim=three), a.unflatten(one, (two, two)),
         a.narrow(one, one, two), a.repeat(one, one, two, one), a.repeat_interleave(two, dim=one), a.view(two, -1),
