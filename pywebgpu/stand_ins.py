@@ -199,7 +199,7 @@ def module(path: str) -> types.ModuleType | None:
             raise
     above, _, last = path.rpartition(".")
     if above in ("backends", "cuda"):
-        found = getattr(importlib.import_module(f"pywebgpu.{above}"), last, None)
+        found = vars(importlib.import_module(f"pywebgpu.{above}")).get(last)
         if isinstance(found, types.ModuleType | backends.Backend):
             return found  # type: ignore[return-value]  # It stands for one.
     return _STAND_INS.setdefault(path, StandIn(path)) if _is_known(path) else None

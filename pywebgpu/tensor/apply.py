@@ -65,7 +65,9 @@ def apply(function: Callable[..., object], *args: object, **kwargs: object) -> o
                 break
         made = make(result, device)
         if result.requires and function.__class__ is FunctionType:
-            made._storage.node.function = function.__name__
+            node = made._storage.node
+            if not hasattr(node, "function"):  # Else the function knows it better.
+                node.function = function.__name__
         return made
     if isinstance(result, tuple | list):
         parts = [make(item, device) if isinstance(item, Node) else item for item in result]

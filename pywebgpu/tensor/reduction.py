@@ -51,8 +51,9 @@ class ReductionMethods(PointwiseMethods):
     def sum(self, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
         """The sum over `dim` (None: all axes); of whole numbers and bools in int64."""
         if used.autocast is not None:
-            return apply(reduce.sum, self, dim, keepdim, dtype=dtype)
-        made = self._new(reduce.sum(self._node, dim, keepdim, dtype=dtype), self._storage.device)
+            made = apply(reduce.sum, self, dim, keepdim, dtype=dtype)
+        else:
+            made = self._new(reduce.sum(self._node, dim, keepdim, dtype=dtype), self._storage.device)
         return made if dim is None else called(made, "aten::sum.1")
 
     @aliased

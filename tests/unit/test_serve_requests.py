@@ -52,12 +52,13 @@ def ask(port: int, request: str | bytes, *, wait: float = 10) -> tuple[int, byte
     """The status and the whole answer to bytes; status 0 where the connection ends without one."""
     text = request.replace("{port}", str(port)).encode("latin-1") if isinstance(request, str) else request
     with socket.create_connection(("127.0.0.1", port), timeout=wait) as connection:
-        with contextlib.suppress(ConnectionError):
-            connection.sendall(text)
-        connection.shutdown(socket.SHUT_WR)
         answer = b""
-        while part := connection.recv(1 << 16):
-            answer += part
+        with contextlib.suppress(ConnectionError):  # Who is told to come again may still have been sending.
+            connection.sendall(text)
+        with contextlib.suppress(ConnectionError):
+            connection.shutdown(socket.SHUT_WR)
+            while part := connection.recv(1 << 16):
+                answer += part
     return int(answer.split(b" ")[1]) if answer.startswith(b"HTTP/") else 0, answer
 
 
