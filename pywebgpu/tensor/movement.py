@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from operator import index
+from operator import index as whole
 from typing import TYPE_CHECKING, Any, overload
 
 from pywebgpu import shapes
@@ -278,7 +278,7 @@ class MovementMethods(TensorBase):
             if given.ndim or given.dtype.kind is not Kind.INT:
                 raise ShapeError("start must be an 0-dim integral Tensor.")
             start = int(given.item())
-        start, length = index(start), index(length)
+        start, length = whole(start), whole(length)
         at = shapes.axis(dim, self.ndim)
         n = self.shape[at]
         if length < 0:
@@ -295,7 +295,7 @@ class MovementMethods(TensorBase):
         """The elements at a position of an axis, without it."""
         if self.ndim == 0:
             raise RangeError("select() cannot be applied to a 0-dim tensor.")
-        at = shapes.axis(dim, self.ndim)
+        at, index = shapes.axis(dim, self.ndim), whole(index)
         n = self.shape[at]
         if not -n <= index < n:
             raise RangeError(
@@ -343,7 +343,7 @@ class MovementMethods(TensorBase):
     @aten("unfold")
     def unfold(self, dimension: int, size: int, step: int) -> Tensor:
         """Windows of `size` elements, `step` apart, as a new last axis. A view."""
-        size, step = index(size), index(step)
+        size, step = whole(size), whole(step)
         at = shapes.axis(dimension, self.ndim)
         if self.ndim == 0 and size in (0, 1) and step > 0:
             return self.reshape(1)[:size]
@@ -361,6 +361,7 @@ class MovementMethods(TensorBase):
         a, b = shapes.axis(dim1, self.ndim), shapes.axis(dim2, self.ndim)
         if a == b:
             raise ShapeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+        offset = whole(offset)
         rest = [axis for axis in range(self.ndim) if axis not in (a, b)]
         rows, columns = self.shape[a], self.shape[b]
         count = max(0, min(rows, columns - offset) if offset >= 0 else min(rows + offset, columns))

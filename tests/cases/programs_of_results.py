@@ -131,7 +131,7 @@ def elements_are_computed_in_python(torch, x, say):
 @program
 def rare_names_give_what_torch_gives(torch, x, say):
     a, kind = x(2, 3, 4), type("Kind", (torch.Tensor,), {})
-    say(a.dim_order(), a.permute(2, 0, 1).dim_order(), torch.get_device(a))
+    say(a.dim_order(), a.permute(2, 0, 1).dim_order())
     made = (a.requires_grad_() * 2).as_subclass(kind)
     say(type(made).__name__, made.requires_grad, isinstance(made, torch.Tensor))
     attempt(say, lambda: a.as_subclass(int))
