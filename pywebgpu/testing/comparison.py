@@ -6,7 +6,6 @@ A nest is taken apart before anything is compared, so what no comparison is for 
 from __future__ import annotations
 
 import cmath
-import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -188,8 +187,9 @@ def _pair(actual: object, expected: object, rules: Rules, place: Place) -> Pair:
 
 def _plain(value: object) -> object:
     """Of a number of NumPy's, that of Python."""
-    numpy = sys.modules.get("numpy")
-    return value.item() if numpy is not None and isinstance(value, numpy.generic) else value
+    item = getattr(value, "item", None)
+    is_one = type(value).__module__ == "numpy" and callable(item) and not hasattr(value, "__len__")
+    return item() if item is not None and is_one else value
 
 
 def _same(actual: object, expected: object, text: str, place: Place) -> None:
