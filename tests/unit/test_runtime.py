@@ -499,11 +499,10 @@ def test_a_shader_that_does_not_compile_is_shown() -> None:
     assert (x + 1).tolist() == [2.0] * 4
 
 
-@needs_webgpu
-def test_a_run_that_was_encoded_ahead_counts_only_if_it_fits(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A loop that reads each value finds its commands, beside other Programs, too; not after what nobody read."""
+@pytest.fixture
+def adopted(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Of each run on device webgpu, whether its commands were there."""
     reader = importlib.import_module("pywebgpu.devices.reader")
-    device: Any = devices.open_device("webgpu")
     found: list[bool] = []
     adopt = reader.Reader.adopt
 
@@ -513,6 +512,13 @@ def test_a_run_that_was_encoded_ahead_counts_only_if_it_fits(monkeypatch: pytest
         return commands
 
     monkeypatch.setattr(reader.Reader, "adopt", noted)
+    return found
+
+
+@needs_webgpu
+def test_a_run_that_was_encoded_ahead_counts_only_if_it_fits(adopted: list[bool]) -> None:
+    """A loop that reads each value finds its commands, beside other Programs, too; not after what nobody read."""
+    device: Any = devices.open_device("webgpu")
     weight, step = torch.ones(8, device="webgpu"), torch.compile(lambda x: (weight.mul_(2.0) * x).sum())
     total, free = 8.0, device.counters["device_bytes"]
     for at in range(24):
@@ -523,24 +529,14 @@ def test_a_run_that_was_encoded_ahead_counts_only_if_it_fits(monkeypatch: pytest
         loss = step(x)
         assert loss.item() == total * at
         free = device.counters["device_bytes"] if at == 12 else free
-    assert found.count(True) >= 8
-    assert not all(found)
+    assert adopted.count(True) >= 8
+    assert not all(adopted)
     assert device.counters["device_bytes"] <= free + 4096, "what does not fit is given back"
 
 
 @needs_webgpu
-def test_a_loop_that_reads_two_values_has_both_runs_encoded_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
-    reader = importlib.import_module("pywebgpu.devices.reader")
+def test_a_loop_that_reads_two_values_has_both_runs_encoded_ahead(adopted: list[bool]) -> None:
     device: Any = devices.open_device("webgpu")
-    found: list[bool] = []
-    adopt = reader.Reader.adopt
-
-    def noted(self: Any, *run: Any) -> Any:
-        commands = adopt(self, *run)
-        found.append(commands is not None)
-        return commands
-
-    monkeypatch.setattr(reader.Reader, "adopt", noted)
     weight = torch.ones(8, device="webgpu")
     double, count = torch.compile(lambda: weight.mul_(2.0).sum()), torch.compile(lambda: weight.add_(1.0).max())
     largest = 1.0
@@ -548,7 +544,7 @@ def test_a_loop_that_reads_two_values_has_both_runs_encoded_ahead(monkeypatch: p
         assert double().item() == 16 * largest
         assert count().item() == 2 * largest + 1
         largest = 2 * largest + 1
-    assert found.count(True) >= 20
+    assert adopted.count(True) >= 20
     waiting = device._staging.waiting_bytes
     program_cache.clear()
     del double, count
