@@ -82,6 +82,7 @@ export class Bridge {
     this.counters = {
       dispatches: 0,
       submits: 0,
+      writes: 0,
       buffers_created: 0,
       pipelines_created: 0,
       bind_groups_created: 0,
@@ -313,6 +314,7 @@ export class Bridge {
   #write(id, data, offset) {
     this.memory.write(id, data.byteLength, (chunk) => {
       this.reader.forget(chunk);
+      this.counters.writes++;
       this.gpu.queue.writeBuffer(chunk.buffer, offset, /** @type {Uint8Array<ArrayBuffer>} */ (data));
       if (!offset) this.memory.restore(id);
     });

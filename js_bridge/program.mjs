@@ -315,12 +315,13 @@ export class Loaded {
 
   /** Writes the host numbers that changed, and finds what the run binds: `chunks` holds what belongs to it. @param {Uint32Array} numbers */
   bind(numbers) {
-    const { gpu } = this.host;
+    const { gpu, counters } = this.host;
     const { blocks, steps } = this.wire;
     if (this.uniform && !same(this.#numbers, numbers)) {
       this.#numbers = numbers.slice();
       blocks.forEach((block, at) => block.forEach((number, place) => (this.words[this.starts[at] + place] = numbers[number])));
       gpu.queue.writeBuffer(this.uniform.buffer, 0, this.words);
+      counters.writes++;
     }
     if (steps.length) this.#bind();
     return this.#groups.slice();

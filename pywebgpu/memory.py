@@ -28,6 +28,8 @@ def stats(device: DeviceLike = None) -> dict[str, int]:
     live_bytes: of tensors.  scratch_bytes: of what passes inside Programs, which all of them share.  peak_bytes: the
     most that both were together.  waiting_bytes: free, kept to be used again.  device_bytes: all from the device.
     pool_reused, pool_created: how often a buffer was found there, and had to be made.
+    uploaded_bytes, downloaded_bytes: what crossed to a GPU's device and back.  writes: how often something was written
+    to it, data or numbers that changed.
     """
     return {**devices.open_device(device).counters, **state.default.counters}
 

@@ -119,7 +119,7 @@ class BridgedDevice:
         self.name = f"webgpu:{index}" if index else "webgpu"
         self.lock = threading.RLock()  # Pyodide has one thread.
         self.generation = self._numbers = 0
-        self._counters = {"ffi_calls": 0, "peak_bytes": 0}
+        self._counters = {"ffi_calls": 0, "peak_bytes": 0, "uploaded_bytes": 0, "downloaded_bytes": 0}
         self._timed: list[Timing] | None = None  # the runs since `time`, whose spans JavaScript has
         self._connect(bridge)
 
@@ -233,6 +233,7 @@ class BridgedDevice:
         check_room(spec, self)
         content = memoryview(transcode.stored(data, spec.dtype)).cast("B")
         buffer = self._new(spec.dtype.format.room(prod(spec.shape)))
+        self._counters["uploaded_bytes"] += content.nbytes
         if content.nbytes <= INLINE_BYTES:
             padded = content if content.nbytes else bytes(WORD)
             self._append((WRITE, buffer.handle, len(padded) // WORD), padded)
@@ -276,6 +277,7 @@ class BridgedDevice:
         count = prod(spec.shape)
         taken = self._taken()
         nbytes = spec.dtype.format.nbytes(count)
+        self._counters["downloaded_bytes"] += nbytes
         if nbytes == WORD:
             arriving = read(taken, buffer.handle, WORD)
             return arriving, lambda word: transcode.elements(int(word).to_bytes(WORD, "little"), spec.dtype, count)

@@ -71,6 +71,7 @@ class NativeDevice(Blocking):
         )
         self.counters |= {"live_bytes": 0, "live_buffers": 0, "peak_bytes": 0, "device_bytes": 0, "scratch_bytes": 0}
         self.counters |= {"waiting_bytes": 0, "pool_reused": 0, "pool_created": 0}
+        self.counters |= {"writes": 0, "uploaded_bytes": 0, "downloaded_bytes": 0}
         self.generation = 0
         self.lock = threading.RLock()
         self._freed, self._unloaded = Deferred(self.lock, self._free), Deferred(self.lock, self._unload)
@@ -160,6 +161,8 @@ class NativeDevice(Blocking):
                 except REFUSED as error:
                     self._refuse(error)
                 self.counters["ffi_calls"] += 1
+                self.counters["writes"] += 1
+                self.counters["uploaded_bytes"] += content.nbytes
         return buffer
 
     def zeros(self, spec: Spec) -> Buffer:
@@ -184,6 +187,7 @@ class NativeDevice(Blocking):
             raise DeviceLostError(f"{self.name}: {GONE}")
         count = prod(spec.shape)
         raw = self._read(buffer.handle, spec.dtype.format.nbytes(count))
+        self.counters["downloaded_bytes"] += len(raw)
         if spec.dtype is dtypes.int64:
             return np.frombuffer(raw, "int32").astype("int64").tobytes()
         return transcode.elements(raw, spec.dtype, count)
@@ -313,6 +317,7 @@ class NativeDevice(Blocking):
                     self._gpu.queue.write_buffer(loaded.uniform, 0, loaded.uniform_words(packed))
                     loaded.numbers = packed
                     self.counters["ffi_calls"] += 1
+                    self.counters["writes"] += 1
                 stamps = (
                     Stamps(self._gpu, len(program.steps), _period(self._gpu.queue), self.counters) if timed else None
                 )
