@@ -54,6 +54,7 @@ export class Pool {
     // The oldest on top: the same requests get the same chunks again, so bind groups made for them serve again.
     let at = stack.length;
     while (at > 0 && stack[at - 1].serial < chunk.serial) at--;
+    if (stack[at - 1] === chunk) throw new Error("pool: a buffer comes back twice");
     stack.splice(at, 0, chunk);
     this.waitingBytes += size;
     if (this.waitingBytes > this.budget) this.#shrink(this.budget);

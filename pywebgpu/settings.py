@@ -19,6 +19,7 @@ class Settings:
     audit: which calls of a compiled step are recorded as ordinary ones and compared with what a replay would do: "" for
         numbers 2, 3, 5, 9, 17 and so on, "1" for all, "0" for none.
     check_integers: all arithmetic of int64 is checked where it is stored in 32 bits, and not only sums and row numbers.
+    steps: captured steps that one compiled function keeps; the least recently used goes first.
     cache: the folder where compiled Programs are kept from process to process, "" for nowhere.
     node: the program Node, or a folder with its packages, that `pywebgpu node` uses; "" for the installation's own.
     tuning: False launches kernels by the templates' own rules, and not as was measured on adapters of this kind.
@@ -33,6 +34,7 @@ class Settings:
     pending: int = 50_000
     pool: int = 1024
     audit: str = ""
+    steps: int = 64
     cache: str = ""
     portable: bool = False
     check_integers: bool = False
@@ -60,6 +62,7 @@ def from_environment() -> Settings:
         pending=int(get("PYWEBGPU_PENDING", "50000")),
         pool=int(get("PYWEBGPU_POOL", "1024")),
         audit=get("PYWEBGPU_AUDIT", ""),
+        steps=int(get("PYWEBGPU_STEPS", "64")),
         cache=get("PYWEBGPU_CACHE", default_cache()),
         portable=get("PYWEBGPU_PORTABLE", "0") != "0",
         check_integers=get("PYWEBGPU_CHECK_INTEGERS", "0") != "0",

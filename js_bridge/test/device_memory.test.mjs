@@ -33,6 +33,7 @@ for (const { name, budget, steps } of table.pools) {
     for (const [what, ...rest] of steps) {
       if (what === "take") assert.equal(pool.take(rest[0]).serial, rest[1]);
       else if (what === "give") pool.give(made[rest[0]]);
+      else if (what === "refuse") assert.throws(() => pool.give(made[rest[0]]), /comes back/);
       else if (what === "clear") pool.clear();
       else if (what === "ended") assert.deepEqual(ended, rest[0]);
       else if (what === "waiting") assert.equal(pool.waitingBytes, rest[0]);

@@ -5,7 +5,7 @@ may be handed out as soon as the last submit that uses it was queued. js_bridge/
 tests/cases/device_memory.json holds both.
 """
 
-from bisect import insort
+from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -50,8 +50,12 @@ class Pool(Generic[B]):
         if self._closed:
             return
         size = size_class(nbytes)
+        assert id(buffer) in self._made, "pool: a buffer comes back that was not taken here, or has ended"
         # The oldest on top: the same requests get the same buffers again, so bind groups made for them serve again.
-        insort(self._waiting.setdefault(size, []), buffer, key=self._youth)
+        stack = self._waiting.setdefault(size, [])
+        at = bisect_left(stack, self._youth(buffer), key=self._youth)
+        assert at == len(stack) or stack[at] is not buffer, "pool: a buffer comes back twice"
+        stack.insert(at, buffer)
         self._waiting.move_to_end(size)
         self.waiting_bytes += size
         if self.waiting_bytes > self.budget:
@@ -66,7 +70,7 @@ class Pool(Generic[B]):
         self._shrink(0)
 
     def _youth(self, buffer: B) -> int:
-        return -self._made.get(id(buffer), 0)
+        return -self._made[id(buffer)]
 
     def _shrink(self, budget: int) -> None:
         """Ends the class first that nothing was given to for longest; in it the youngest, in the fewest bind groups."""

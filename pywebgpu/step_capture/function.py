@@ -22,7 +22,6 @@ from pywebgpu.step_capture.signature import Call
 from pywebgpu.step_capture.step import Step
 from pywebgpu.tensor.base import TensorBase
 
-STEPS = 64  # captured steps of one function; the least recently used goes first
 ALIKE = 8  # captured steps of one signature
 PATIENCE = 4  # captures in a row that cannot be kept, before a warning
 MISSES = 8  # captures in a row because a guard did not hold, before a warning
@@ -204,7 +203,7 @@ class Compiled:
         del variants.steps[ALIKE:]
         self._variants[call.key] = variants
         self._variants.move_to_end(call.key)
-        while sum(len(one.steps) for one in self._variants.values()) > STEPS:
+        while sum(len(one.steps) for one in self._variants.values()) > settings.steps:
             oldest = next(iter(self._variants))
             if self._variants[oldest].steps:
                 self._variants[oldest].steps.pop()

@@ -3,6 +3,7 @@
 import gc
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from pywebgpu import devices
 from pywebgpu.errors import CaptureError
 from pywebgpu.nn.utils import clip_grad_norm_
 from pywebgpu.optim import lr_scheduler
+from pywebgpu.step_capture import function
 from tests.unit.replays import audited
 
 STEPS = 200
@@ -449,6 +451,15 @@ def test_steps_are_forgotten_when_there_are_many(device: str) -> None:
     for n in range(80):
         assert step(x, n).item() == 1.0 + n
     assert sum(len(one.steps) for one in step._variants.values()) == 64
+
+
+def test_how_many_steps_are_kept_is_a_setting(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(function, "settings", replace(function.settings, steps=2, audit="0"))
+    step = torch.compile(lambda x: x * 2)
+    for size in (1, 2, 3, 1, 2, 3, 3):
+        assert step(torch.ones(size, device=device)).tolist() == [2.0] * size
+        assert sum(len(one.steps) for one in step._variants.values()) <= 2
+    assert (step.counters["captures"], step.counters["replays"]) == (6, 1)  # The one that is asked for next is gone.
 
 
 def test_what_the_function_never_names_does_not_matter(device: str) -> None:

@@ -53,6 +53,9 @@ def test_a_pool(row: dict[str, Any]) -> None:
                 assert made.pool.take(rest[0]) == rest[1]
             case "give":
                 made.pool.give(rest[0], made.sizes[rest[0]])
+            case "refuse":
+                with pytest.raises(AssertionError, match="comes back"):
+                    made.pool.give(rest[0], made.sizes[rest[0]])
             case "clear":
                 made.pool.clear()
             case "ended":
