@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from pywebgpu import dtypes, lazy, linalg
+from pywebgpu import dtypes, lazy, linalg, numbers
 from pywebgpu.dtypes import DType, Kind
 from pywebgpu.tensor.tensor import Tensor
 
@@ -28,13 +28,22 @@ def _inside(input: Tensor, mask: Mask) -> Tensor:
     return mask.to(dtypes.bool_).broadcast_to(input.shape)
 
 
-def _filled(input: Tensor, mask: Mask, value: float) -> Tensor:
-    """`input` with one number where the mask is False; an infinity is the end of a dtype of whole numbers."""
+def _filled(input: Tensor, mask: Mask, value: float, *, as_floats: bool = False) -> Tensor:
+    """`input` with one number where the mask is False; an infinity is the end of a dtype of whole numbers.
+
+    as_floats: what is made of it are floats, so where no int64 reaches its end, floats of the same values do.
+    """
     if mask is None:
         return input
     dtype = input.dtype
     if abs(value) == INF and dtype.kind is not Kind.FLOAT:
-        value = dtype.low if value < 0 else dtype.high
+        low, high = dtype.low, dtype.high
+        if dtype is dtypes.int64 and input._storage.device.target.wgsl:
+            if as_floats:
+                input = input.float()
+            else:
+                low, high = numbers.WORD
+        value = low if value < 0 else high
     return input.masked_fill(_inside(input, mask).logical_not(), value)
 
 
@@ -69,7 +78,7 @@ def _extreme(name: str, text: str, value: float) -> Callable[..., Tensor]:
     def function(
         input: Tensor, dim: Dims = None, *, keepdim: bool = False, dtype: DType | None = None, mask: Mask = None
     ) -> Tensor:
-        x = _filled(input, mask, value)
+        x = _filled(input, mask, value, as_floats=name == "logsumexp")
         axes = dim if name.startswith("arg") else _axes(dim, x.ndim)
         found: Tensor = getattr(x, name)(axes, keepdim=keepdim)
         return found.to(dtype or input.dtype)
@@ -79,7 +88,8 @@ def _extreme(name: str, text: str, value: float) -> Callable[..., Tensor]:
 
 def _along(name: str, text: str, value: float) -> Callable[..., Tensor]:
     def function(input: Tensor, dim: int, *, dtype: DType | None = None, mask: Mask = None) -> Tensor:
-        found: Tensor = getattr(_filled(input, mask, value), name)(dim, dtype=dtype or input.dtype)
+        x = _filled(input, mask, value, as_floats="softmax" in name)
+        found: Tensor = getattr(x, name)(dim, dtype=dtype or input.dtype)
         return found
 
     return _named(name, text, function)
@@ -95,7 +105,7 @@ cumsum, cumprod = _along("cumsum", "The running sum", 0), _along("cumprod", "The
 
 def softmin(input: Tensor, dim: int, *, dtype: DType | None = None, mask: Mask = None) -> Tensor:
     """The softmax of the negatives of the elements where `mask` is True."""
-    return _filled(input, mask, INF).neg().softmax(dim, dtype or input.dtype)
+    return _filled(input, mask, INF, as_floats=True).neg().softmax(dim, dtype or input.dtype)
 
 
 def mean(

@@ -62,6 +62,9 @@ def max_pool_with_indices(
         start = pointwise.mul(start, arithmetic.like(start, step[axis]))
         position = pointwise.add(pointwise.mul(inside, arithmetic.like(inside, apart[axis])), start)
         position = pointwise.sub(position, arithmetic.like(position, before[axis]))
+        if before[axis]:  # A window of the least numbers is one of ties with the padding: its first element is meant.
+            inside = pointwise.remainder(position, arithmetic.like(position, apart[axis]))
+            position = pointwise.where(pointwise.lt(position, arithmetic.like(position, 0)), inside, position)
         position = pointwise.mul(position, arithmetic.like(position, prod(space[axis + 1 :])))
         index = position if index is None else pointwise.add(index, position)
     assert index is not None

@@ -12,6 +12,7 @@ from functools import reduce
 from math import prod
 from typing import Any
 
+from pywebgpu import dtypes
 from pywebgpu.errors import CompileError
 from pywebgpu.formats import WIDE, Format
 from pywebgpu.ir.graph import HOST, Custom, Generator, Movement, Node, Pointwise, Reduction, Structural
@@ -20,6 +21,7 @@ from pywebgpu.kernels.blocks import Blocks
 from pywebgpu.kernels.intrinsics import rounded
 from pywebgpu.kernels.ir import U32, Expr, Var
 from pywebgpu.kernels.kernel import Kernel, Limits
+from pywebgpu.numbers import WORD
 from pywebgpu.ops import contraction, indexing, movement, pointwise
 from pywebgpu.symbolic import ZERO, Sym, constant, flatten, unflatten
 
@@ -270,7 +272,7 @@ class Builder(Blocks):
 
     def _guarded(self, node: Node, inner: Coords, bounds: Sequence[Any]) -> Expr:
         source = node.inputs[0]
-        fill = ir.constant(node.attrs.get("value", 0.0), ir.scalar(node.spec.dtype))
+        fill = _fill(node)
         if 0 in source.spec.shape or intervals.is_outside(bounds):
             return fill
         found = self.var(fill)
@@ -374,6 +376,14 @@ class Builder(Blocks):
         shared, grid = tuple(self._shared.values()), (width, height, 1)
         head = name, lanes, grid, part.bindings, shared, self._host_numbers
         return wgsl.kernel(ir.Function(*head, body, part.windowed))
+
+
+def _fill(node: Node) -> Expr:
+    """What a pad has around its source; the least int64 is the least of the numbers that one is stored as."""
+    value, dtype = node.attrs.get("value", 0.0), node.spec.dtype
+    if dtype is dtypes.int64 and value == dtype.low:
+        value = WORD[0]
+    return ir.constant(value, ir.scalar(dtype))
 
 
 def _bits_below(which: Sym, format_: Format) -> Expr:

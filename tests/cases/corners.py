@@ -80,6 +80,27 @@ for p in (1, 2, 3, 0.5, -1, inf, -inf):
     case(f"lp_pool1d_{p}", functional("lp_pool1d", p, 2), LINE)
     case(f"lp_pool1d_{p}_gradient", functional("lp_pool1d", p, 2), uniform(1, 6, low=0.5, high=2.0))
 
+# What stands for "less than any" of a dtype: around what is pooled, where ties with it are no choice; under a mask.
+for dtype in ("int64", "int32", "uint8", "float32", "float16"):
+    least = {"int64": -(2**31), "int32": -(2**31), "uint8": 0}.get(dtype, -inf)
+    for options in ({"stride": 2}, {"stride": 2, "dilation": 2}, {"ceil_mode": True, "stride": 3}):
+        fn = functional("max_pool2d", 3, padding=1, return_indices=True, **options)
+        name = f"max_pool2d_{dtype}_{'_'.join(options)}"
+        case(f"{name}_least", fn, given([[[least] * 5] * 6], dtype), grad=False)
+        case(name, fn, integers(2, 6, 5, low=0, dtype=dtype), grad=False)
+    if least != -inf:
+        fn = functional("max_pool3d", 2, padding=1, return_indices=True)
+        case(f"max_pool3d_{dtype}", fn, integers(1, 3, 4, 5, low=0, dtype=dtype))
+        rows = given([[5, -7, 9], [2, 4, 4], [1, 1, 2**31 - 2]] if dtype != "uint8" else [[5, 7, 255]] * 3, dtype)
+        mask = given([[False, True, True], [True, True, False], [False, False, True]], "bool")
+        for name in ("amax", "amin", "argmax", "argmin"):
+            fn = lambda torch, x, m, n=name: getattr(torch.masked, n)(x, 1, mask=m)  # noqa: E731
+            case(f"masked_{name}_{dtype}", fn, rows, mask)
+        none = given([[False, False, True]] * 3, "bool")
+        for name in ("softmax", "log_softmax", "softmin", "logsumexp"):
+            fn = lambda torch, x, m, n=name: getattr(torch.masked, n)(x, 0, dtype=torch.float32, mask=m)  # noqa: E731
+            case(f"masked_{name}_{dtype}", fn, rows, none)
+
 for dtype in (*WHOLE, "int8"):
     for equation in ("ij->ji", "ij->i", "ij->", "ii->i", "ii->"):
         name = equation.replace("->", "_to_")

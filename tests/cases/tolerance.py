@@ -60,6 +60,8 @@ ENGINES: dict[tuple[str, str, str], Tolerance] = {
     ("cov", "float32", "*"): Tolerance(1e-4, 1e-4),
     # A tangent near its pole: one ulp of the argument moves the result by 1.5e-5.
     ("function_in_a_graph", "float32", "*"): Tolerance(5e-5, 1e-6),
+    # Terms of 16, each rounded by up to 2^-4, cancel to 0.65: torch is off by 0.08 of float64, we by 0.04.
+    ("nn.functional.hinge_embedding_loss", "bfloat16", "*"): Tolerance(3e-2, 6e-2, of_largest=True),
     # torch rounds the saved result to bfloat16 before it takes its cube: 3 x 2^-8.
     ("rsqrt_bfloat16", "bfloat16", "*"): Tolerance(4e-2, 8e-3),
 }

@@ -53,7 +53,8 @@ def _module(info: Any, sample: Any, translator: Translator, dtype: torch.dtype, 
 
         def run() -> None:
             kind = translator.value(info.module_cls)
-            args, kwargs = translator.value((made.args, made.kwargs))
+            made_on_host = Translator("cpu")  # What a module is made of moves with it.
+            args, kwargs = made_on_host.value((made.args, made.kwargs))
             ours = kind(*args, **kwargs).to(device=translator.device, dtype=translator.value(dtype)).train(training)
             ours.load_state_dict(translator.value(state))
             values = operators.repeats(operators.plain(expected), operators.plain(again))

@@ -2,6 +2,7 @@
 
 import contextlib
 import itertools
+import random
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -36,6 +37,7 @@ def entries() -> dict[str, Any]:
 def samples(op: Any, dtype: torch.dtype, most: int, *, requires_grad: bool) -> list[Any]:
     """The first samples of an operator, the same at each call."""
     torch.manual_seed(0)
+    random.seed(0)  # Some take numbers from Python.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return list(itertools.islice(op.sample_inputs("cpu", dtype, requires_grad=requires_grad), most))

@@ -17,7 +17,7 @@ what PyTorch computes of them: values, gradients, and what is written in place.
 
 A sample has **passed**, or is **wrong** (another value, shape or dtype), or was **refused** by an error, or asks for
 what is **absent**. An entry passes when all of its samples do. Tolerances are those of `tests/cases/tolerance.py`.
-Samples that ask for float64 where WebGPU has none are counted apart: an entry of such alone is refused, no other is.
+Samples that ask for float64 or complex128, which WebGPU has not, are counted apart: an entry of such alone is refused.
 """
 
 

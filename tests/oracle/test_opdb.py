@@ -1,12 +1,15 @@
 """A part of PyTorch's own samples. `python -m tests opdb` runs all of them, and writes docs/conformance.md."""
 
+import itertools
 import json
+import time
 
 import pytest
 import torch
 
-from tests.opdb import report
-from tests.opdb.verdict import LACKING, PASSED, Verdict
+import pywebgpu
+from tests.opdb import report, verdict
+from tests.opdb.verdict import LACKING, PASSED, WRONG, Verdict
 
 pytest.importorskip("expecttest", reason="torch.testing's samples need expecttest, of the extra `test`")
 
@@ -40,6 +43,26 @@ def test_a_module_passes_pytorchs_samples(name: str, device: str) -> None:
 @pytest.mark.parametrize("name", passing("optimizers")[:2])
 def test_an_optimizer_passes_pytorchs_configurations(name: str, device: str) -> None:
     hold(list(modules.judge_optimizer(modules.optimizers()[name], device))[:MOST])
+
+
+@pytest.mark.parametrize(("found", "kind"), [(0.5, LACKING), (0.75, WRONG)])
+def test_float32_stands_for_a_float64_that_webgpu_has_not(found: float, kind: str, device: str) -> None:
+    ours, theirs = pywebgpu.tensor([found], device=device), torch.tensor([0.5], dtype=torch.float64)
+    seen = verdict.judged(lambda: verdict.same("value", ours, theirs))
+    assert seen.kind == (kind if device == "webgpu" else WRONG), seen
+
+
+def test_time_that_a_sample_waits_is_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    with verdict.limited(1):
+        time.sleep(1.5)
+    monkeypatch.setattr(verdict, "WAITED", 1)
+    with pytest.raises(TimeoutError), verdict.limited(1):
+        time.sleep(10)
+
+
+def test_time_that_a_sample_computes_is_counted() -> None:
+    with pytest.raises(TimeoutError), verdict.limited(1):
+        any(False for _ in itertools.repeat(0))
 
 
 def test_the_page_is_made_of_the_data() -> None:
