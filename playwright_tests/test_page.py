@@ -28,6 +28,7 @@ def test_page_says_what_is_missing(page: Page, address: str, what: str, troubles
     expect(page.locator("#trouble")).to_contain_text("it trains by NumPy")
     expect(page.get_by_role("button", name="Start")).to_be_hidden()
     expect(page.get_by_role("group")).to_have_count(0)
+    expect(page.locator("#size")).to_have_value("tiny")  # what a CPU can train
     page.get_by_role("tab", name="My GPU").click()
     expect(page.locator("#measure-status")).to_have_text(f"There is nothing to test: {title}.")
     expect(page.get_by_role("button", name="Test my GPU")).to_be_hidden()

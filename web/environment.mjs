@@ -43,10 +43,10 @@ export async function lack() {
 /** Whether Python can be suspended while it waits for the GPU (JavaScript Promise Integration); else it must await. */
 export const canSuspend = "Suspending" in WebAssembly && "promising" in WebAssembly;
 
-/** Whether the adapter is a CPU that plays the GPU. */
+/** Whether a CPU computes: there is no adapter, or one that plays the GPU. */
 export async function isSoftware() {
   const adapter = await navigator.gpu?.requestAdapter().catch(() => null);
-  return Boolean(adapter?.info.isFallbackAdapter) || /swiftshader|llvmpipe|lavapipe/i.test(
-    `${adapter?.info.architecture} ${adapter?.info.description} ${adapter?.info.device}`,
-  );
+  if (!adapter) return true;
+  const { isFallbackAdapter, architecture, description, device } = adapter.info;
+  return isFallbackAdapter || /swiftshader|llvmpipe|lavapipe/i.test(`${architecture} ${description} ${device}`);
 }

@@ -303,12 +303,13 @@ export class TrainTab {
 
   /** @param {{ heap: number, device: Record<string, number> }} memory */
   #memory({ heap, device }) {
+    const where = this.#device.device ? "Memory" : "GPU memory";
     describe(element("adapter", HTMLElement), {
       ...this.#adapter,
-      "GPU memory, tensors": `${size(device.live_bytes)}, at most ${size(device.peak_bytes)}`,
+      [`${where}, tensors`]: `${size(device.live_bytes)}, at most ${size(device.peak_bytes)}`,
       ...(device.device_bytes && { "GPU memory, in all": size(device.device_bytes) }),
       "Python's memory": size(heap),
-      "Work sent to the GPU": `${device.submits.toLocaleString("en")} times`,
+      ...(!this.#device.device && { "Work sent to the GPU": `${device.submits.toLocaleString("en")} times` }),
     });
   }
 
