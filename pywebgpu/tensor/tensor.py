@@ -11,6 +11,7 @@ from pywebgpu import devices, dtypes
 from pywebgpu.autodiff import grad_mode
 from pywebgpu.composites import arithmetic, elementwise, logic
 from pywebgpu.dtypes import Kind
+from pywebgpu.errors import CannotWaitError
 from pywebgpu.ir import graph
 from pywebgpu.ir.graph import Spec
 from pywebgpu.ops import pointwise as ops
@@ -252,9 +253,12 @@ class Tensor(GatherScatterMethods, SortingMethods, RandomMethods):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __format__(self, spec: str) -> str:
-        if self.ndim == 0:
+        if self.ndim > 0:
+            return object.__format__(self, spec)
+        try:
             return format(self.item(), spec)
-        return object.__format__(self, spec)
+        except CannotWaitError:  # Showing a value never raises: repr says how to read it.
+            return repr(self)
 
     # Copies
 
