@@ -20,11 +20,17 @@ class Lab:
         """Opens an empty notebook from the launcher."""
         self.page.goto(f"{self._address}/lab/index.html")
         self.page.locator(".jp-LauncherCard[data-category=Notebook]").first.click()
-        self.cells.first.wait_for()
+        self._wait()
 
     def open(self, name: str) -> None:
         self.page.goto(f"{self._address}/lab/index.html?path={name}")
+        self._wait()
+
+    def _wait(self) -> None:
+        """Until there is a kernel: JupyterLab drops a cell that is run before, and says nothing."""
         self.cells.first.wait_for()
+        kernel = self.page.locator(".jp-Notebook-ExecutionIndicator")
+        expect(kernel).to_have_attribute("data-status", "idle", timeout=STARTS)
 
     def run(self, source: str) -> int:
         """Writes the last cell, which is empty, and runs it; another comes behind it. Returns its number, from 1."""

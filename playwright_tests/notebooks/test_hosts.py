@@ -91,12 +91,13 @@ def test_the_console_of_pyodide_trains(page: Page, address: str) -> None:
     expect(page.locator(".terminal-output")).to_contain_text("('webgpu', 6.0)", timeout=STARTS)
 
 
-NUMPY = os.environ.get("PYWEBGPU_PYODIDE_NUMPY", "")
+WHEELS = os.environ.get("PYWEBGPU_PYODIDE_WHEELS", "")
 
 
-@pytest.mark.skipif(not NUMPY, reason="no index has NumPy for Pyodide: PYWEBGPU_PYODIDE_NUMPY names a wheel of it")
+@pytest.mark.skipif(not WHEELS, reason="PYWEBGPU_PYODIDE_WHEELS names no folder with wheels of Pyodide's: NumPy")
 def test_numpy_comes_after_a_training_step(page: Page, built: Path, tmp_path: Path, serve: Callable[..., str]) -> None:
-    places.write_numpy(tmp_path, built, Path(NUMPY))
+    (numpy,) = Path(WHEELS).glob("numpy-*.whl")
+    places.write_numpy(tmp_path, built, numpy)
     page.goto(f"{serve(tmp_path)}/numpy.html")
     expect(page.locator("#said")).to_have_text("with NumPy", timeout=STARTS)
 

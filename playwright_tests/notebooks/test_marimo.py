@@ -14,6 +14,7 @@ import pytest
 from playwright.sync_api import Page, Route, expect
 
 from playwright_tests.notebooks import places
+from playwright_tests.notebooks.conftest import NO_JSPI
 from tools import distribution, notebook_site
 
 ROOT = Path(__file__).parents[2]
@@ -53,9 +54,9 @@ def pure_yaml(folder: Path) -> Path:
     return pure
 
 
-def test_an_export_of_marimo_trains_draws_and_stops(
-    page: Page, mirror: Path, tmp_path: Path, serve: Callable[..., str]
-) -> None:
+def opened(page: Page, mirror: Path, address: str, name: str, folder: Path, before: str = "") -> None:
+    """Opens what marimo exports of a notebook that lies here. before: what its worker does before all else."""
+
     def answer(route: Route) -> None:
         file = mirror / route.request.url.split("?")[0].split("/")[-1]
         kind = KINDS.get(file.suffix, "application/octet-stream")
@@ -64,13 +65,33 @@ def test_an_export_of_marimo_trains_draws_and_stops(
         else:
             route.fallback()
 
-    notebook = ROOT / "playwright_tests" / "notebooks" / "exported.py"
+    notebook = ROOT / "playwright_tests" / "notebooks" / name
     command = [sys.executable, "-m", "marimo", "export", "html-wasm", str(notebook), "--mode", "run", "-o", "site"]
     environment = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}  # for uv
-    subprocess.run(command, check=True, capture_output=True, cwd=tmp_path, env=environment)
+    subprocess.run(command, check=True, capture_output=True, cwd=folder, env=environment)
+    for worker in (folder / "site" / "assets").glob("worker-*.js"):
+        worker.write_text(before + worker.read_text(encoding="utf-8"), encoding="utf-8")
     page.context.route(re.compile("^https://"), answer)
-    page.goto(f"{serve(tmp_path / 'site')}/index.html")
+    page.goto(f"{address}/site/index.html")
+
+
+def test_an_export_of_marimo_trains_draws_and_stops(
+    page: Page, mirror: Path, tmp_path: Path, serve: Callable[..., str]
+) -> None:
+    opened(page, mirror, serve(tmp_path), "exported.py", tmp_path)
     expect(page.get_by_role("img", name="loss over steps")).to_be_visible(timeout=STARTS)
     expect(page.get_by_text("trained", exact=True)).to_be_visible()
     page.frame_locator("iframe").get_by_role("button", name="Stop", exact=True).click(timeout=STARTS)
     expect(page.get_by_text("stopped True")).to_be_visible()
+
+
+def test_without_jspi_cells_of_marimo_await(
+    page: Page, mirror: Path, tmp_path: Path, serve: Callable[..., str]
+) -> None:
+    opened(page, mirror, serve(tmp_path), "exported_awaiting.py", tmp_path, NO_JSPI)
+    expect(page.get_by_text("trained", exact=True)).to_be_visible(timeout=STARTS)
+    expect(page.get_by_text("await torch.webgpu.init()")).to_be_visible()
+    expect(page.get_by_text("shown tensor(<not read: await x.cpu_async()>, device='webgpu', size=()")).to_be_visible()
+    expect(
+        page.get_by_text("tensor(<not read: await x.cpu_async()>, device='webgpu', size=(4, 2)").last
+    ).to_be_visible()
