@@ -23,7 +23,7 @@ class _Switch:
 
     def __enter__(self) -> Self:
         self._before.append(thread_state.grad)
-        thread_state.grad = self._mode
+        thread_state.grad = _records(self._mode)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
@@ -121,16 +121,21 @@ class set_grad_enabled(_Switch):
             raise TypeError(f"set_grad_enabled(): argument 'mode' must be bool, not {type(mode).__name__}")
         super().__init__(bool(mode))
         self._outside = thread_state.grad
-        thread_state.grad = bool(mode)
+        thread_state.grad = _records(bool(mode))
 
     def __enter__(self) -> Self:
         self._before.append(self._outside)
-        thread_state.grad = self._mode
+        thread_state.grad = _records(self._mode)
         return self
 
     def __call__(self, function: F) -> F:
         thread_state.grad = self._outside
         return super().__call__(function)
+
+
+def _records(mode: bool) -> bool:
+    """Whether ops are remembered by a mode: never inside inference_mode, whatever is switched on there."""
+    return mode and not thread_state.inference
 
 
 def is_grad_enabled() -> bool:

@@ -39,6 +39,7 @@ class FunctionCtx:
         self._dirty: list[Tensor] = []
         self._materialize = True
         self._released = False
+        self._again: Callable[[int, Node], Node] | None = None  # makes an output's node that nobody else kept
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
         """Keeps tensors; `saved_tensors` gives them back, and notices when one was overwritten."""
@@ -55,7 +56,7 @@ class FunctionCtx:
         """What save_for_backward kept. Raises RuntimeError when it was freed, or overwritten since."""
         if self._released:
             raise RuntimeError(backward.TWICE)
-        return tuple(None if saved is None else saved.tensor() for saved in self._saved)
+        return tuple(None if saved is None else saved.tensor(self._again) for saved in self._saved)
 
     def mark_non_differentiable(self, *tensors: Tensor) -> None:
         """No gradient flows to these outputs."""
@@ -73,23 +74,27 @@ class FunctionCtx:
 class _Saved:
     """A tensor as it was when it was saved. Of an output only the node is known, weakly: it holds the call."""
 
-    __slots__ = ("device", "held", "kept", "node", "output", "version")
+    __slots__ = ("device", "held", "index", "kept", "node", "output", "version")
 
     def __init__(self, tensor: Tensor) -> None:
         self.held: Tensor | None = tensor
         self.version, self.node = tensor._storage.version, tensor._node
         self.device = tensor._storage.device
         self.output: weakref.ref[Node] | None = None
+        self.index = 0  # of the output
         self.kept = None if used.packing is None else import_module("pywebgpu.autograd.graph").keep(tensor)
 
-    def become_output(self, node: Node) -> None:
-        self.held, self.output = None, weakref.ref(node)
+    def become_output(self, node: Node, index: int) -> None:
+        self.held, self.output, self.index = None, weakref.ref(node), index
 
-    def tensor(self) -> Tensor:
+    def tensor(self, again: Callable[[int, Node], Node] | None) -> Tensor:
         if self.kept is not None:
             return self.kept()  # type: ignore[no-any-return]
         if self.output is not None:
             node = self.output()
+            if node is None and again is not None:  # The program dropped this output, but its gradient may be asked.
+                node = again(self.index, self.node)
+                self.output = weakref.ref(node)
             return Tensor._new(self.node if node is None else node, self.device)
         assert self.held is not None
         if self.held._version != self.version:
@@ -153,6 +158,7 @@ class _Call:
         self.specs = [None if node is None else node.spec for node in sources]
         self.sources = [node for node in sources if node is not None]
         self.output_specs: list[Any] = []
+        self.nodes: list[weakref.ref[Node]] = []  # of the outputs, which hold the call
         self.device: Any = None
         self.hooks: FunctionHooks | None = None
 
@@ -176,13 +182,14 @@ class _Call:
             with grad_mode.no_grad():
                 value = tensor._node
             node = op(value, *self.sources, call=self, index=at, outputs=len(results))
+            self.nodes.append(weakref.ref(node))
             dirty = any(tensor is t for t in self.ctx._dirty)
             made: Any = tensor._assign(node) if dirty else Tensor._new(node, self.device)
             if not dirty and any(tensor._storage is t._storage for t in inputs):
                 made._of_several = True  # A view of what it read: a write to it would change that as well.
             for saved in self.ctx._saved:
                 if saved is not None and saved.held is tensor and not any(tensor is t for t in inputs):
-                    saved.become_output(node)
+                    saved.become_output(node, at)
                 elif saved is not None and saved.held is tensor and dirty:
                     saved.version = made._version
             finished.append(made)
@@ -199,10 +206,20 @@ class _Call:
         self.ctx._saved, self.ctx._released = [], True
 
     def backward(self, grads: Sequence[Node | None]) -> Sequence[Node | None]:
-        if self.hooks is None:
-            return self._backward(grads)
-        grads = self.hooks.arrive(grads)
-        return self.hooks.leave(self._backward(grads), grads)
+        if thread_state.grad:
+            self.ctx._again = self._output
+        try:
+            if self.hooks is None:
+                return self._backward(grads)
+            grads = self.hooks.arrive(grads)
+            return self.hooks.leave(self._backward(grads), grads)
+        finally:
+            self.ctx._again = None
+
+    def _output(self, index: int, value: Node) -> Node:
+        """The node of an output again: it has the sources of one that is still there, which the walk came through."""
+        alive = next(node for made in self.nodes if (node := made()) is not None)
+        return _ops[self.function](value, *alive.inputs[1:], call=self, index=index, outputs=len(self.output_specs))
 
     def _backward(self, grads: Sequence[Node | None]) -> list[Node | None]:
         name = f"{self.function.__name__}Backward"

@@ -71,6 +71,41 @@ def function_with_several_outputs(torch):
 
 
 @script(CASES)
+def function_whose_other_output_is_dropped(torch):
+    """The second derivative goes through a saved output that the program did not keep."""
+
+    class Both(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            a, b = x.exp(), x.sin()
+            ctx.save_for_backward(a, b)
+            return a, b
+
+        @staticmethod
+        def backward(ctx, g, h):
+            a, b = ctx.saved_tensors
+            return g * a * b + h * b
+
+    x = leaf(torch, 0.5, 1.0)
+    y = Both.apply(x)[0]
+    (g,) = torch.autograd.grad((y * y).sum(), x, create_graph=True)
+    return g, torch.autograd.grad((g * g).sum(), x)
+
+
+@script(CASES)
+def recording_is_off_in_inference_mode_whatever_is_switched_on(torch):
+    x, found = leaf(torch, 1.0, 2.0), []
+    with torch.inference_mode():
+        with torch.enable_grad():
+            found.append((x * 2).requires_grad)
+        with torch.set_grad_enabled(True):
+            found.append((x * 2).requires_grad)
+        with torch.inference_mode(False):
+            found.append((x * 2).requires_grad)
+    return found, (x * 2).requires_grad
+
+
+@script(CASES)
 def function_needs_input_grad(torch):
     seen = []
 
