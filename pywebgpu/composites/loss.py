@@ -203,6 +203,10 @@ def binary_cross_entropy_with_logits(
         )
     precision.require_floating("binary_cross_entropy_with_logits", x)
     dtype = arithmetic.result_type(x, target)
+    if target.spec.dtype.kind is not Kind.FLOAT:
+        raise DTypeError(
+            f"result type {dtype.name.title()} can't be cast to the desired output type {target.spec.dtype.name}"
+        )
     wide = precision.upcast(x)
     goal = arithmetic.cast(target, wide.spec.dtype)
     one = arithmetic.like(wide, 1)

@@ -93,6 +93,9 @@ class independent(Constraint):
             raise ValueError(f"Expected value.dim() >= {self.event_dim} but got {value.dim()}")
         return result.reshape((*result.shape[: result.dim() - count], -1)).all(-1)
 
+    def __repr__(self) -> str:
+        return f"IndependentConstraint({self.base_constraint!r}, {self.reinterpreted_batch_ndims})"
+
 
 class MixtureSameFamilyConstraint(Constraint):
     """The values of a mixture: those of its components, along one more axis."""
@@ -106,6 +109,9 @@ class MixtureSameFamilyConstraint(Constraint):
         found: Any = self.base_constraint.check(value.unsqueeze(axis))
         return found.reshape((*value.shape[:axis], -1)).all(-1)
 
+    def __repr__(self) -> str:
+        return f"MixtureSameFamilyConstraint({self.base_constraint!r})"
+
 
 class _Joined(Constraint):
     """A set for each of some parts along an axis."""
@@ -114,6 +120,8 @@ class _Joined(Constraint):
         self.cseq, self.dim, self.lengths = list(parts), dim, lengths
         self.is_discrete = any(part.is_discrete for part in parts)
         self.event_dim = max(part.event_dim for part in parts)
+        if lengths is None and dim + self.event_dim < 0:
+            self.event_dim += 1  # The axis of the stack lies within an event.
 
     def check(self, value: Tensor) -> Tensor:
         dim = self.dim % value.dim()
@@ -121,6 +129,9 @@ class _Joined(Constraint):
             return torch.stack([part.check(v) for part, v in zip(self.cseq, value.unbind(dim), strict=True)], dim)
         pieces = value.split(list(self.lengths), dim)
         return torch.cat([part.check(v) for part, v in zip(self.cseq, pieces, strict=True)], dim)
+
+    def __repr__(self) -> str:
+        return "Stack()" if self.lengths is None else "Cat()"
 
 
 def stack(cseq: Sequence[Constraint], dim: int = 0) -> Constraint:
@@ -170,6 +181,9 @@ class multinomial(Constraint):
     def check(self, value: Tensor) -> Tensor:
         return (value >= 0).all(dim=-1) & (value.sum(dim=-1) <= self.upper_bound)
 
+    def __repr__(self) -> str:
+        return "Multinomial()"
+
 
 def _sums_to_more(v: Tensor) -> Tensor:
     total: Any = v.sum(-1, keepdim=True)
@@ -186,11 +200,12 @@ def _is_corr(v: Tensor) -> Tensor:
 
 
 def _is_symmetric(v: Tensor) -> Tensor:
-    return ((v - v.mT).abs() <= 1e-6).flatten(-2).all(-1)
+    return torch.isclose(v, v.mT, atol=1e-6).flatten(-2).all(-1)
 
 
 def _is_definite(v: Tensor) -> Tensor:
-    return _is_symmetric(v) & (torch.linalg.eigvalsh(v) > 0).all(-1)
+    symmetric = _is_symmetric(v)
+    return torch.linalg.cholesky_ex(v).info.eq(0) if bool(symmetric.all()) else symmetric
 
 
 dependent = _Dependent()

@@ -78,6 +78,7 @@ class Gamma(ExponentialFamily):
         return (drawn / self.rate).clamp_min(torch.finfo(self.rate.dtype).tiny)
 
     def log_prob(self, value: Tensor) -> Tensor:
+        value = torch.as_tensor(value, dtype=self.rate.dtype, device=self.rate.device)
         self._validate_sample(value)
         a, rate = self.concentration, self.rate
         return torch.xlogy(a, rate) + torch.xlogy(a - 1, value) - rate * value - torch.lgamma(a)
@@ -346,6 +347,7 @@ class ContinuousBernoulli(ExponentialFamily):
     arg_constraints: ClassVar[Any] = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.unit_interval
     has_rsample = True
+    _mean_carrier_measure = 0
 
     def __init__(
         self,

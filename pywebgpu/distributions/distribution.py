@@ -203,7 +203,9 @@ class Distribution:
 class ExponentialFamily(Distribution):
     """Distributions of the exponential family, whose entropy follows from their log normalizer."""
 
-    _mean_carrier_measure: Any = 0
+    @property
+    def _mean_carrier_measure(self) -> Any:
+        raise NotImplementedError
 
     @property
     def _natural_params(self) -> tuple[Any, ...]:

@@ -18,7 +18,13 @@ if TYPE_CHECKING:
 torch: Any = import_module("pywebgpu")
 
 
-class ExpTransform(_Alike):
+class _Growing(_Alike):
+    """Of these, a larger number gives a larger one."""
+
+    sign = 1
+
+
+class ExpTransform(_Growing):
     """y = exp(x)"""
 
     codomain = constraints.positive
@@ -33,7 +39,7 @@ class ExpTransform(_Alike):
         return x
 
 
-class SigmoidTransform(_Alike):
+class SigmoidTransform(_Growing):
     """y = sigmoid(x)"""
 
     codomain = constraints.unit_interval
@@ -51,7 +57,7 @@ class SigmoidTransform(_Alike):
         return -torch.nn.functional.softplus(-x) - torch.nn.functional.softplus(x)
 
 
-class SoftplusTransform(_Alike):
+class SoftplusTransform(_Growing):
     """y = log(1 + exp(x))"""
 
     codomain = constraints.positive
@@ -66,7 +72,7 @@ class SoftplusTransform(_Alike):
         return -torch.nn.functional.softplus(-x)
 
 
-class TanhTransform(_Alike):
+class TanhTransform(_Growing):
     """y = tanh(x)"""
 
     codomain = constraints.interval(-1.0, 1.0)
@@ -187,6 +193,7 @@ class CumulativeDistributionTransform(Transform):
 
     bijective = True
     codomain = constraints.unit_interval
+    sign = 1
 
     def __init__(self, distribution: object, cache_size: int = 0) -> None:
         super().__init__(cache_size)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pywebgpu.distributions import continuous as c
 from pywebgpu.distributions import discrete as d
+from pywebgpu.distributions import kl_across
 from pywebgpu.distributions import location_scale as loc
 from pywebgpu.distributions import multivariate as m
 from pywebgpu.distributions import transformed as t
@@ -261,27 +262,11 @@ def _exponential_gamma(p: Distribution, q: Distribution) -> Tensor:
     return _gamma(c.Gamma(torch.ones_like(p.rate), p.rate, validate_args=False), q)
 
 
-@register_kl(c.Gamma, c.Exponential)
-def _gamma_exponential(p: Distribution, q: Distribution) -> Tensor:
-    return -p.entropy() - q.rate.log() + q.rate * p.concentration / p.rate
-
-
 @register_kl(c.Exponential, loc.Normal)
 def _exponential_normal(p: Distribution, q: Distribution) -> Tensor:
     variance, rate = q.scale.pow(2), p.rate
     lead = 0.5 * torch.log(rate.pow(2) * variance * 2 * math.pi)
     return lead - 1 + (rate.pow(-2) - q.loc / rate + q.loc.pow(2) / 2) / variance
-
-
-@register_kl(c.Gamma, loc.Normal)
-def _gamma_normal(p: Distribution, q: Distribution) -> Tensor:
-    second = p.variance + (p.mean - q.loc).pow(2)
-    return -p.entropy() + 0.5 * (2 * math.pi * q.scale.pow(2)).log() + second / (2 * q.scale.pow(2))
-
-
-@register_kl(c.Beta, loc.Normal)
-def _beta_normal(p: Distribution, q: Distribution) -> Tensor:
-    return _gamma_normal(p, q)
 
 
 @register_kl(c.Beta, c.ContinuousBernoulli)
@@ -312,4 +297,6 @@ for _kind in (loc.Gumbel, loc.Laplace, loc.Normal):
 for _positive in (c.Exponential, c.Gamma):
     _table |= dict.fromkeys([(_positive, other) for other in _BOUNDED], _infinite)
 _table |= dict.fromkeys([(t.Pareto, other) for other in _BOUNDED if other is not t.Pareto], _infinite)
-_table |= dict.fromkeys([(d.Poisson, d.Bernoulli), (d.Poisson, d.Binomial), (c.Beta, t.Pareto)], _infinite)
+_table |= dict.fromkeys([(d.Poisson, d.Bernoulli), (d.Poisson, d.Binomial)], _infinite)
+_table |= dict.fromkeys([(c.Beta, t.Pareto), (c.ContinuousBernoulli, t.Pareto)], _infinite)
+_table |= kl_across.FORMULAS

@@ -127,8 +127,8 @@ class Gumbel(_LocationScale):
         return torch.exp(-torch.exp(-self._z(value)))
 
     def icdf(self, value: Tensor) -> Tensor:
-        top = 1 - torch.finfo(self.loc.dtype).eps
-        return self.loc - self.scale * torch.log(-torch.log(value.clamp_max(top)))
+        finfo = torch.finfo(self.loc.dtype)
+        return self.loc - self.scale * torch.log(-torch.log(value.clamp(finfo.tiny, 1 - finfo.eps)))
 
     def entropy(self) -> Tensor:
         return self.scale.log() + (1 + euler_constant)
@@ -182,6 +182,9 @@ class HalfCauchy(_Half):
 
     def __init__(self, scale: object, validate_args: bool | None = None) -> None:
         self._whole(Cauchy(0, scale, validate_args=False), validate_args)
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        return super().log_prob(torch.as_tensor(value, dtype=self.scale.dtype, device=self.scale.device))
 
     mean = property(lambda self: torch.full_like(self.scale, math.inf))
     variance = property(lambda self: self.base_dist.variance)
@@ -241,7 +244,9 @@ class GeneralizedPareto(_LocationScale):
 
     @constraints.dependent_property
     def support(self) -> constraints.Constraint:
-        return constraints.greater_than_eq(self.loc)
+        ends = self.concentration < 0
+        safe = torch.where(ends, self.concentration, -1)
+        return constraints.interval(self.loc, torch.where(ends, self.loc - self.scale / safe, math.inf))
 
     mode = property(lambda self: self.loc)
 

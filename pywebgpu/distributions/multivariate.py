@@ -232,10 +232,17 @@ class Wishart(ExponentialFamily):
         scale_tril: Tensor | None = None,
         validate_args: bool | None = None,
     ) -> None:
-        given = [value for value in (covariance_matrix, scale_tril, precision_matrix) if value is not None]
+        named = {"covariance_matrix": covariance_matrix, "precision_matrix": precision_matrix, "scale_tril": scale_tril}
+        given = [(name, value) for name, value in named.items() if value is not None]
         if len(given) != 1:
             raise ValueError("Exactly one of covariance_matrix or precision_matrix or scale_tril may be specified.")
-        like = given[0]
+        ((name, like),) = given
+        validates = self._validate_args if validate_args is None else validate_args
+        if validates is not False and self._fails(self.arg_constraints[name], like):
+            raise ValueError(
+                f"Expected parameter {name} ({type(like).__name__} of shape {tuple(like.shape)}) of distribution "
+                f"Wishart to satisfy the constraint {self.arg_constraints[name]!r}, but found invalid values:\n{like}"
+            )
         degrees: Any = torch.as_tensor(df, dtype=like.dtype, device=like.device)
         shape = torch.broadcast_shapes(like.shape[:-2], degrees.shape)
         if scale_tril is None:
@@ -275,7 +282,7 @@ class Wishart(ExponentialFamily):
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         nu, p = self.df, self._event_shape[-1]
-        solved = torch.cholesky_solve(value, self.scale_tril.expand((*value.shape[:-2], p, p)))
+        solved = torch.cholesky_solve(value, self.scale_tril)
         normal = -nu * (p * math.log(2) / 2 + _half_log_det(self.scale_tril)) - torch.mvlgamma(nu / 2, p=p)
         trace = solved.diagonal(dim1=-2, dim2=-1).sum(-1)
         return normal + (nu - p - 1) / 2 * torch.linalg.slogdet(value).logabsdet - trace / 2

@@ -23,7 +23,11 @@ class Transform:
     bijective = False
     domain: Any = constraints.real
     codomain: Any = constraints.real
-    sign: Any = 1
+
+    @property
+    def sign(self) -> Any:
+        """Whether it grows (1) or falls (-1), where it is monotone."""
+        raise NotImplementedError
 
     def __init__(self, cache_size: int = 0) -> None:
         if cache_size not in (0, 1):
@@ -117,6 +121,9 @@ class _Inverse(Transform):
 
     __hash__ = object.__hash__
 
+    def __repr__(self) -> str:
+        return f"_InverseTransform({self._inv!r})"
+
 
 class ComposeTransform(Transform):
     """Several transforms, one after the other."""
@@ -187,10 +194,17 @@ class ComposeTransform(Transform):
             shape = part.inverse_shape(shape)
         return shape
 
+    def with_cache(self, cache_size: int = 1) -> Transform:
+        return self if self._cache_size == cache_size else ComposeTransform(self.parts, cache_size)
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ComposeTransform) and self.parts == other.parts
 
     __hash__ = object.__hash__
+
+    def __repr__(self) -> str:
+        inner = ",\n    ".join(repr(part) for part in self.parts)
+        return f"ComposeTransform(\n    {inner}\n)"
 
 
 identity_transform = ComposeTransform([])
@@ -209,6 +223,9 @@ class IndependentTransform(Transform):
     )
     bijective = property(lambda self: self.base_transform.bijective)
     sign = property(lambda self: self.base_transform.sign)
+
+    def __repr__(self) -> str:
+        return f"IndependentTransform({self.base_transform!r}, {self.reinterpreted_batch_ndims})"
 
     def _call(self, x: Tensor) -> Tensor:
         return self.base_transform(x)
@@ -244,10 +261,19 @@ class ReshapeTransform(Transform):
         return x.new_zeros(x.shape[: x.dim() - len(self.in_shape)])
 
     def forward_shape(self, shape: Sequence[int]) -> Sequence[int]:
-        return (*shape[: len(shape) - len(self.in_shape)], *self.out_shape)
+        return self._reshaped(shape, self.in_shape, self.out_shape)
 
     def inverse_shape(self, shape: Sequence[int]) -> Sequence[int]:
-        return (*shape[: len(shape) - len(self.out_shape)], *self.in_shape)
+        return self._reshaped(shape, self.out_shape, self.in_shape)
+
+    @staticmethod
+    def _reshaped(shape: Sequence[int], old: Sequence[int], new: Sequence[int]) -> Sequence[int]:
+        if len(shape) < len(old):
+            raise ValueError("Too few dimensions on input")
+        at = len(shape) - len(old)
+        if tuple(shape[at:]) != tuple(old):
+            raise ValueError(f"Shape mismatch: expected {shape[at:]} but got {old}")
+        return (*shape[:at], *new)
 
 
 class _Alike(Transform):

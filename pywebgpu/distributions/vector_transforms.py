@@ -16,6 +16,11 @@ if TYPE_CHECKING:
 torch: Any = import_module("pywebgpu")
 
 
+def _require(shape: Sequence[int], dims: int) -> None:
+    if len(shape) < dims:
+        raise ValueError("Too few dimensions on input")
+
+
 class SoftmaxTransform(_Alike):
     """Rows of numbers to probabilities: no bijection, for softmax forgets a shift."""
 
@@ -27,6 +32,12 @@ class SoftmaxTransform(_Alike):
 
     def _inverse(self, y: Tensor) -> Tensor:
         return y.log()
+
+    def forward_shape(self, shape: Sequence[int]) -> Sequence[int]:
+        _require(shape, 1)
+        return shape
+
+    inverse_shape = forward_shape
 
 
 class StickBreakingTransform(_Alike):
@@ -54,15 +65,18 @@ class StickBreakingTransform(_Alike):
         return (-x + torch.nn.functional.logsigmoid(x) + y[..., :-1].log()).sum(-1)
 
     def forward_shape(self, shape: Sequence[int]) -> Sequence[int]:
+        _require(shape, 1)
         return (*shape[:-1], shape[-1] + 1)
 
     def inverse_shape(self, shape: Sequence[int]) -> Sequence[int]:
+        _require(shape, 1)
         return (*shape[:-1], shape[-1] - 1)
 
 
 class LowerCholeskyTransform(_Alike):
     """Square matrices to lower triangular ones with a positive diagonal."""
 
+    bijective = False
     domain, codomain = constraints.independent(constraints.real, 2), constraints.lower_cholesky
 
     def _call(self, x: Tensor) -> Tensor:
@@ -78,6 +92,7 @@ class LowerCholeskyTransform(_Alike):
 class PositiveDefiniteTransform(_Alike):
     """Square matrices to positive definite ones."""
 
+    bijective = False
     domain, codomain = constraints.independent(constraints.real, 2), constraints.positive_definite
 
     def _call(self, x: Tensor) -> Tensor:
@@ -122,8 +137,14 @@ class CorrCholeskyTransform(_Alike):
         return half + tanh.sum(-1)
 
     def forward_shape(self, shape: Sequence[int]) -> Sequence[int]:
+        _require(shape, 1)
         n = round((1 + math.sqrt(1 + 8 * shape[-1])) / 2)
+        if n * (n - 1) // 2 != shape[-1]:
+            raise ValueError("Input is not a flattened lower-diagonal number")
         return (*shape[:-1], n, n)
 
     def inverse_shape(self, shape: Sequence[int]) -> Sequence[int]:
+        _require(shape, 2)
+        if shape[-2] != shape[-1]:
+            raise ValueError("Input is not square")
         return (*shape[:-2], shape[-1] * (shape[-1] - 1) // 2)
