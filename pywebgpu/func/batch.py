@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from pywebgpu.tensor.tensor import Tensor
 
 Call = Callable[..., Any]
+Part = tuple[list[Any], tree.Rebuild, list[bool]]  # leaves, their containers, which of them all samples have in common
 RANDOM = (
     "vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' "
     "randomness flags on vmap or perform the randomness operation out of vmap"
@@ -71,28 +72,22 @@ def vmap(
 
 
 def _axes(in_dims: object, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
-    """The mapped axis of each leaf of the arguments, or None; keyword arguments are mapped along their first."""
-    if not isinstance(in_dims, int | tuple | list | dict | None):
+    """The mapped axis of each leaf of the arguments, or None; no keyword argument is mapped."""
+    if not isinstance(in_dims, int | tuple | dict | None):
         raise ValueError(
             f"vmap: expected `in_dims` to be int or a (potentially nested) tuple matching the structure of inputs, "
             f"got: {type(in_dims)}."
         )
     if not args and not kwargs:
         raise ValueError("vmap: got no inputs. Maybe you forgot to add inputs, or you are trying to vmap over nothing")
-    given = tuple(in_dims) if isinstance(in_dims, list) else in_dims
     try:
-        found = tree.spread(given, args) + tree.spread(0, kwargs)
+        found = tree.spread(in_dims, args)
     except (ValueError, KeyError):
         raise ValueError(
             f"vmap: in_dims is not compatible with the structure of inputs. in_dims is {in_dims}, and there are "
             f"{len(args)} inputs"
         ) from None
-    leaves = tree.flatten((args, kwargs))[0]
-    count = len(tree.flatten(args)[0])
-    return [
-        None if not isinstance(leaf, TensorBase) and at >= count else axis
-        for at, (leaf, axis) in enumerate(zip(leaves, found, strict=True))
-    ]
+    return found + [None] * len(tree.flatten(kwargs)[0])
 
 
 def _front(leaf: object, axis: int | None) -> object:
@@ -128,9 +123,7 @@ def _size(leaves: list[Any], axes: list[Any]) -> int:
     return int(sizes[0])
 
 
-def _batch(
-    func: Call, leaves: list[Any], axes: list[Any], rebuild: tree.Rebuild, size: int, randomness: str
-) -> tuple[list[Any], tree.Rebuild]:
+def _batch(func: Call, leaves: list[Any], axes: list[Any], rebuild: tree.Rebuild, size: int, randomness: str) -> Part:
     """The leaves of the result, each with the batch in front."""
     try:
         return _recorded(func, leaves, axes, rebuild, size, randomness)
@@ -145,12 +138,13 @@ def _batch(
         found, back = tree.flatten(func(*one[0], **one[1]))
         results.append([_tensor(leaf) for leaf in found])
     assert back is not None
-    return [functions.stack(column) for column in zip(*results, strict=True)], back
+    stacked = [functions.stack(column) for column in zip(*results, strict=True)]
+    return stacked, back, [False] * len(stacked)
 
 
 def _recorded(
     func: Call, leaves: list[Any], axes: list[Any], rebuild: tree.Rebuild, size: int, randomness: str
-) -> tuple[list[Any], tree.Rebuild]:
+) -> Part:
     """The same by one call: what it records for a sample is made for all."""
     mapped = [at for at, axis in enumerate(axes) if axis is not None]
     given = {_stand_in(leaves[at]): leaves[at]._node for at in mapped}
@@ -174,7 +168,8 @@ def _recorded(
     made = batching.batched(roots, given, size, differs if randomness == "different" else _never)
     for at, (node, _) in zip(written, made[len(results) :], strict=True):
         leaves[at]._assign(node)
-    return [_made(result, *pair, size) for result, pair in zip(results, made, strict=False)], back
+    leaves = [_made(result, *pair, size) for result, pair in zip(results, made, strict=False)]
+    return leaves, back, [not is_batched for _, is_batched in made[: len(results)]]
 
 
 def _stand_in(leaf: Tensor) -> Node:
@@ -207,21 +202,26 @@ def _made(result: Tensor, node: Node, is_batched: bool, size: int) -> Tensor:
     return result._new(movement.alias(node), result._storage.device)
 
 
-def _joined(parts: list[tuple[list[Any], tree.Rebuild]], out_dims: object) -> object:
+def _joined(parts: list[Part], out_dims: object) -> object:
     """The results of all chunks as one, each with the batch where it is wanted."""
-    back = parts[0][1]
-    columns = zip(*[leaves for leaves, _ in parts], strict=True)
+    _, back, alike = parts[0]
+    columns = zip(*[leaves for leaves, _, _ in parts], strict=True)
     joined = [column[0] if len(column) == 1 else functions.cat(list(column)) for column in columns]
     whole: Any = back(joined)
+    if isinstance(out_dims, tuple) and len(out_dims) == 1 and isinstance(whole, TensorBase):
+        out_dims = out_dims[0]
     try:
         axes: list[Any] = tree.spread(out_dims, whole)
     except (ValueError, KeyError):
         raise ValueError(
             f"vmap: out_dims is not compatible with the structure of outputs. out_dims is {out_dims}"
         ) from None
-    if any(not isinstance(axis, int) for axis in axes):
-        raise ValueError(f"vmap: every output has the mapped axis here: out_dims is {out_dims}, and may hold ints only")
-    return back([leaf.movedim(0, axis) if axis else leaf for leaf, axis in zip(joined, axes, strict=True)])
+    if any(not isinstance(axis, int) and not (axis is None and same) for axis, same in zip(axes, alike, strict=True)):
+        raise ValueError(f"vmap: out_dims may be None only where samples have a result in common, got {out_dims}")
+    return back([
+        leaf[0] if axis is None else leaf.movedim(0, axis) if axis else leaf
+        for leaf, axis in zip(joined, axes, strict=True)
+    ])  # fmt: skip
 
 
 @contextmanager

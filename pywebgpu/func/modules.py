@@ -43,6 +43,11 @@ def _known(module: Module, given: Named, *, strict: bool) -> Named:
         raise RuntimeError(f"Unexpected key(s): {', '.join(unknown)}.")
     if strict and (missing := sorted(known - set(given))):
         raise RuntimeError(f"Missing key(s): {', '.join(missing)}.")
+    modules = {name for name, _ in module.named_modules(remove_duplicate=False)}
+    for name in given:
+        parent = name.rpartition(".")[0]
+        if parent not in modules:
+            raise AttributeError(f"{type(module).__name__} has no attribute `{parent}`")
     return {name: value for name, value in given.items() if name in known}
 
 

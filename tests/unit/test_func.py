@@ -92,6 +92,12 @@ CASES: dict[str, tuple[Function, tuple[np.ndarray, ...]]] = {
     "vmap_nested": (lambda t, a: t.vmap(lambda d: {"y": d["x"][0] + d["x"][1]})({"x": (a, a)}), (A,)),
     "vmap_chunks": (lambda t, a: t.vmap(t.sum, chunk_size=3)(a), (A,)),
     "vmap_constant": (lambda t, a: t.vmap(lambda x: t.ones(2))(a), (A,)),
+    "vmap_keywords": (lambda t, a: t.vmap(lambda x, y=None: x * y)(a, y=a), (A,)),
+    "vmap_of_one_in_a_tuple": (lambda t, a: t.vmap(lambda x: x.outer(x), out_dims=(2,))(a), (A,)),
+    "vmap_result_in_common": (
+        lambda t, a: t.vmap(lambda x: (x, t.ones(2)), out_dims=(0, None))(a), (A,)),
+    "hessian_of_eigenvalues": (
+        lambda t, a: t.func.hessian(lambda x: t.linalg.eigvalsh(x.T @ x).pow(2).sum())(a), (A,)),
     "vmap_inverse": (lambda t, a: t.vmap(t.linalg.inv)(a), (draw(4, 3, 3),)),
     "vmap_rows": (lambda t, a, i: t.vmap(lambda x, j: x[j])(a, i), (A, ROWS)),
     "vmap_common_rows": (lambda t, a, i: t.vmap(lambda x, j: x[j], in_dims=(None, 0))(a, i), (A, ROWS)),
@@ -198,3 +204,19 @@ def test_errors_are_of_torchs_type(call: Function, text: str) -> None:
             call(library, library.ones(2, 3, device="cpu"))
         raised.append(error.type)
     assert issubclass(raised[1], raised[0])
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda t: t.func.functional_call(t.nn.Linear(2, 2), {"other.weight": t.ones(2, 2)}, t.ones(1, 2)),
+        lambda t: t.vmap(lambda x: x, in_dims=[0])(t.ones(2)),
+        lambda t: t.vmap(lambda x: x, out_dims=None)(t.ones(2)),
+    ],
+)
+def test_wrong_use_is_refused_as_by_torch(wrong: Function) -> None:
+    pywebgpu.set_default_device("cpu")
+    with pytest.raises((AttributeError, ValueError)) as wanted:
+        wrong(torch)
+    with pytest.raises(wanted.type):
+        wrong(pywebgpu)
