@@ -151,6 +151,8 @@ class Cholesky(Function):
     def forward(ctx: FunctionCtx, A: Tensor, upper: bool) -> Tensor | tuple[Tensor, ...]:
         def compute(np: ModuleType, a: Array) -> Array:
             found: Array = np.linalg.cholesky(_of_lower(np, a.swapaxes(-1, -2).conj() if upper else a))
+            if np.isnan(found).any():
+                raise np.linalg.LinAlgError("the input is not positive-definite")
             return found
 
         found = one("linalg.cholesky", compute, A)

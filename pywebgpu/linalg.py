@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import wraps
 from importlib import import_module
 from math import ceil, inf, log2, prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from pywebgpu import dtypes, factorization, lazy, return_types, shapes
 from pywebgpu.composites import reduce
 from pywebgpu.dtypes import DType
 from pywebgpu.errors import ShapeError
-from pywebgpu.tensor import create, limits
+from pywebgpu.tensor import create, functions, limits
 from pywebgpu.tensor.apply import apply, aten
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.methods import aliased
 from pywebgpu.tensor.pointwise import where
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 if TYPE_CHECKING:
     from pywebgpu.tensor.tensor import Tensor
@@ -26,6 +30,19 @@ if TYPE_CHECKING:
 LinAlgError = factorization.LinAlgError
 
 
+def writable(function: Callable[P, R]) -> Callable[P, R]:
+    """Takes `out` as well: a tensor, or a tuple of them, that gets the result."""
+
+    @wraps(function)
+    def call(*args: P.args, **options: P.kwargs) -> R:
+        out = options.pop("out", None)
+        result = function(*args, **options)
+        return result if out is None else functions.into(out, result)
+
+    return call
+
+
+@writable
 @aliased
 def vector_norm(
     x: Tensor, ord: float | str = 2, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None
@@ -34,17 +51,19 @@ def vector_norm(
     return apply(reduce.norm, x, ord, dim, keepdim, dtype=dtype)
 
 
+@writable
 @aliased
 def norm(
     A: Tensor, ord: float | str | None = None, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None
 ) -> Tensor:
     """The norm of a vector, or of matrices where `dim` names two axes or is left out for a matrix."""
     axes = tuple(range(A.ndim)) if dim is None else ((dim,) if isinstance(dim, int) else tuple(dim))
-    if ord is None or len(axes) == 1:
+    if ord is None or (len(axes) == 1 and not isinstance(ord, str)):
         return vector_norm(A, 2 if ord is None else ord, dim, keepdim, dtype=dtype)
     return matrix_norm(A, ord, axes, keepdim, dtype=dtype)
 
 
+@writable
 @aliased
 def matrix_norm(
     A: Tensor,
@@ -59,6 +78,8 @@ def matrix_norm(
         raise ShapeError("linalg.matrix_norm: The input tensor A must have at least 2 dimensions.")
     if isinstance(dim, int) or len(dim) != 2:
         raise ShapeError(f"linalg.matrix_norm: dim must be a 2-tuple. Got {dim}")
+    if dim[0] % A.ndim == dim[1] % A.ndim:
+        raise ShapeError(f"linalg.matrix_norm: dims must be different. Got ({dim[0]}, {dim[1]})")
     if ord == "fro":
         return vector_norm(A, 2, tuple(dim), keepdim, dtype=dtype)
     if ord in (1, -1, float("inf"), float("-inf")):
@@ -79,18 +100,25 @@ def matrix_norm(
     return found
 
 
+@writable
 def matmul(input: Tensor, other: Tensor) -> Tensor:
     """The matrix product."""
     return input.matmul(other)
 
 
+@writable
 @aliased
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
     """Sums of products along one axis, of the conjugates of the first one's numbers."""
+    if x.dtype is not y.dtype:
+        raise ShapeError(f"linalg.vecdot: Expected x and y to have the same dtype, but found {x.dtype} and {y.dtype}")
+    if not (x.dtype.is_floating_point or x.dtype.is_complex):
+        raise ShapeError(f"linalg.vecdot: Expected a floating point or complex tensor as input. Got {x.dtype}")
     turned: Tensor = x.conj()
     return turned.mul(y).sum(dim)
 
 
+@writable
 @aliased
 def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
     """The vector product along an axis of size 3."""
@@ -103,11 +131,17 @@ def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
     return input.cross(other, dim)
 
 
+@writable
 def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
     """The product of several matrices, in the order that takes the fewest multiplications."""
     parts = list(tensors)
     if len(parts) < 2:
         raise RuntimeError("multi_dot(): expected at least 2 tensors")
+    for at, part in enumerate(parts):
+        is_end = at in (0, len(parts) - 1)
+        if part.ndim != 2 and not (is_end and part.ndim == 1):
+            ranks = "1D or 2D" if is_end else "2D"
+            raise ShapeError(f"multi_dot(): tensor {at} must be {ranks} but got {part.ndim}D")
     while len(parts) > 1:
         sizes = [part.shape[0] if part.ndim == 2 else 1 for part in parts]
         sizes.append(parts[-1].shape[1] if parts[-1].ndim == 2 else 1)
@@ -116,6 +150,7 @@ def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
     return parts[0]
 
 
+@writable
 def matrix_power(A: Tensor, n: int) -> Tensor:
     """The n-fold product of a square matrix with itself, or with its inverse."""
     if A.ndim < 2 or A.shape[-1] != A.shape[-2]:
@@ -143,6 +178,7 @@ def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> T
 # What needs a factorisation: computed on the host, see factorization.py
 
 
+@writable
 def cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
     """The lower triangular L of A = L L^H, or its conjugate transpose."""
     factorization.require("linalg.cholesky", A, square=True)
@@ -150,39 +186,32 @@ def cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
     return found.mH if upper else found
 
 
-def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -> tuple[Tensor, ...]:
-    """As cholesky, with a number of 0 for each matrix: one without a factor raises here."""
-    return return_types.of("linalg_cholesky_ex", (cholesky(A, upper=upper), _no_trouble(A)))
-
-
+@writable
 @aten("linalg_inv_ex")
 def inv(A: Tensor) -> Tensor:
     """The inverse of a square matrix."""
     factorization.require("linalg.inv", A, square=True)
-    return factorization.inverse(A)
+    try:
+        return factorization.inverse(A)
+    except LinAlgError:
+        raise LinAlgError("linalg.inv: The inversion could not be completed because A is singular.") from None
 
 
-def inv_ex(A: Tensor, *, check_errors: bool = False) -> tuple[Tensor, ...]:
-    """The inverse, and a number of 0 for each matrix: one without an inverse raises here."""
-    return return_types.of("linalg_inv_ex", (inv(A), _no_trouble(A)))
-
-
-def _no_trouble(A: Tensor) -> Tensor:
-    return create.zeros(A.shape[:-2], dtype=dtypes.int32, device=A.device)
-
-
+@writable
 def det(A: Tensor) -> Tensor:
     """The determinant."""
     factorization.require("linalg.det", A, square=True)
     return factorization.run(factorization.Det, A)
 
 
+@writable
 def slogdet(A: Tensor) -> tuple[Tensor, ...]:
     """Sign and logarithm of the size of the determinant."""
     factorization.require("linalg.slogdet", A, square=True)
     return return_types.of("linalg_slogdet", factorization.run_all(factorization.Slogdet, A))
 
 
+@writable
 def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
     """X of A X = B, or of X A = B. Shapes: A (..., n, n), B (..., n, k) or (..., n)."""
     factorization.require("linalg.solve", A, square=True)
@@ -202,11 +231,7 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
     return found.squeeze(-1) if is_vector else found
 
 
-def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False) -> tuple[Tensor, ...]:
-    """As solve, with a number of 0 for each matrix: one without a solution raises here."""
-    return return_types.of("linalg_solve_ex", (solve(A, B, left=left), _no_trouble(A)))
-
-
+@writable
 def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Tensor:
     """As solve, for a triangular A."""
     factorization.require("linalg.solve_triangular", A, square=True)
@@ -221,6 +246,7 @@ def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, un
     return factorization.run(factorization.SolveTriangular, a.mT, b.mT, not upper, unitriangular).mT
 
 
+@writable
 def qr(A: Tensor, mode: str = "reduced") -> tuple[Tensor, ...]:
     """Q and R; mode "complete" has a square Q, mode "r" no Q at all."""
     factorization.require("linalg.qr", A)
@@ -234,18 +260,21 @@ def qr(A: Tensor, mode: str = "reduced") -> tuple[Tensor, ...]:
     return return_types.of("linalg_qr", (Q, R))
 
 
+@writable
 def svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> tuple[Tensor, ...]:
     """U, S and V^H."""
     factorization.require("linalg.svd", A)
     return return_types.of("linalg_svd", factorization.run_all(factorization.SVD, A, full_matrices))
 
 
+@writable
 def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
     """The singular values, the largest first."""
     factorization.require("linalg.svdvals", A)
     return factorization.run(factorization.SingularValues, A)
 
 
+@writable
 def eigh(A: Tensor, UPLO: str = "L") -> tuple[Tensor, ...]:
     """Eigenvalues, ascending, and eigenvectors of a symmetric or Hermitian matrix."""
     factorization.require("linalg.eigh", A, square=True)
@@ -254,11 +283,13 @@ def eigh(A: Tensor, UPLO: str = "L") -> tuple[Tensor, ...]:
     return return_types.of("linalg_eigh", factorization.run_all(factorization.Eigh, A, UPLO.upper()))
 
 
+@writable
 def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
     """The eigenvalues of a symmetric matrix, ascending."""
     return eigh(A, UPLO)[0]
 
 
+@writable
 def pinv(
     A: Tensor,
     rcond: Tolerance = None,
@@ -281,6 +312,7 @@ def _bound(value: Tolerance, default: float) -> object:
     return value.detach().cpu().unsqueeze(-1).numpy() if isinstance(value, TensorBase) else value
 
 
+@writable
 def matrix_rank(
     A: Tensor, tol: Tolerance = None, hermitian: bool = False, *, atol: Tolerance = None, rtol: Tolerance = None
 ) -> Tensor:
@@ -336,20 +368,25 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
     return return_types.of("linalg_lstsq", (found, rest, rank, values))
 
 
+@writable
 def cond(A: Tensor, p: float | str | None = None) -> Tensor:
     """The condition number by a norm; None is the 2-norm."""
+    if A.ndim >= 2 and A.shape[-1] == A.shape[-2] == 0:
+        return create.zeros(A.shape[:-2], dtype=A.dtype.part or A.dtype, device=A.device)
     if p in (None, 2, -2):
         values = svdvals(A)
         return values[..., -1] / values[..., 0] if p == -2 else values[..., 0] / values[..., -1]
     return matrix_norm(A, p) * matrix_norm(inv(A), p)
 
 
+@writable
 def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
     """The inverse of tensordot with A, whose first `ind` axes are rows."""
     n = prod(A.shape[ind:])
     return inv(A.reshape(-1, n)).reshape(*A.shape[ind:], *A.shape[:ind])
 
 
+@writable
 def tensorsolve(A: Tensor, B: Tensor, dims: Sequence[int] | None = None) -> Tensor:
     """X of tensordot(A, X) = B."""
     if dims is not None:
@@ -367,12 +404,14 @@ def vander(x: Tensor, *, N: int | None = None) -> Tensor:
     return x.unsqueeze(-1).expand(*x.shape, count).pow(powers)
 
 
+@writable
 def eig(A: Tensor) -> tuple[Tensor, ...]:
     """Eigenvalues and eigenvectors of any square matrix: complex64, or complex128 of double precision."""
     factorization.require("linalg.eig", A, square=True)
     return return_types.of("linalg_eig", factorization.run_all(factorization.Eig, A))
 
 
+@writable
 def eigvals(A: Tensor) -> Tensor:
     """The eigenvalues of any square matrix, complex, in no order."""
     return eig(A)[0]
@@ -380,11 +419,12 @@ def eigvals(A: Tensor) -> Tensor:
 
 _FACTORS = {name: ("lu_factors", name) for name in ("lu_factor", "lu_factor_ex", "householder_product")}
 _FACTORS |= {"lu": ("lu_factors", "triangles"), "lu_solve": ("lu_factors", "solve_factored")}
+_FACTORS |= {name: ("checked_factors", name) for name in ("cholesky_ex", "inv_ex", "solve_ex")}
 _FACTORS |= {name: ("ldl_factors", name) for name in ("ldl_factor", "ldl_factor_ex", "ldl_solve")}
 
 
 def __getattr__(name: str) -> Any:
-    """Functions of LU and LDL factors and reflections, which few programs need; and why others are not here."""
+    """Functions of factors and reflections that few programs need; and why others are not here."""
     if name in _FACTORS:
         file, found = _FACTORS[name]
         return getattr(import_module(f"pywebgpu.{file}"), found)

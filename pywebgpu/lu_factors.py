@@ -5,11 +5,13 @@ Factors come from the host (see factorization.py); their gradients, and all else
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from pywebgpu import dtypes, factorization, return_types
 from pywebgpu.autograd.function import Function, FunctionCtx
 from pywebgpu.errors import ShapeError
+from pywebgpu.linalg import writable
 from pywebgpu.tensor import create, functions
 from pywebgpu.tensor.apply import aten
 
@@ -25,7 +27,8 @@ def _factor(np: ModuleType, a: Array, *, pivot: bool) -> tuple[Array, Array]:
     """Both triangles in one matrix, and with which row each was exchanged, counted from 1."""
     m, n = a.shape[-2:]
     k = min(m, n)
-    found, rows = a.reshape(-1, m, n).copy(), np.zeros((*a.shape[:-2], k)).reshape(-1, k)
+    rows = np.zeros((math.prod(a.shape[:-2]), k))
+    found = a.reshape(len(rows), m, n).copy()
     for x, row in zip(found, rows, strict=True):
         for i in range(k):
             sizes = np.abs(x[i:, i].real) + np.abs(x[i:, i].imag)  # LAPACK's, which decide for complex numbers
@@ -75,16 +78,23 @@ def _over(x: Tensor, U: Tensor) -> Tensor:
     return factorization.run(factorization.SolveTriangular, U, x.mH, True, False).mH
 
 
+@writable
 @aten("linalg_lu_factor_ex")
 def lu_factor(A: Tensor, *, pivot: bool = True) -> tuple[Tensor, ...]:
-    """L below the diagonal and U above in one matrix, and the exchanges of rows."""
-    factorization.require("linalg.lu_factor", A)
-    return return_types.of("linalg_lu_factor", factorization.run_all(_LU, A, pivot))
+    """L below the diagonal and U above in one matrix, and the exchanges of rows. A pivot of 0 is a RuntimeError."""
+    *found, info = lu_factor_ex(A, pivot=pivot)
+    if bool(info.any()):
+        raise RuntimeError(
+            "torch.linalg.lu_factor: a diagonal element of U is zero and using it on lu_solve would result in a "
+            "division by zero. To factor nonetheless, call linalg.lu or linalg.lu_factor_ex"
+        )
+    return return_types.of("linalg_lu_factor", tuple(found))
 
 
 def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -> tuple[Tensor, ...]:
     """As lu_factor, with the number of the first pivot that is 0, or 0."""
-    found, pivots = lu_factor(A, pivot=pivot)
+    factorization.require("linalg.lu_factor", A)
+    found, pivots = factorization.run_all(_LU, A, pivot)
     zero = found.detach().diagonal(0, -2, -1).eq(0)
     place = create.arange(1, zero.shape[-1] + 1, device=A.device)
     first = functions.where(zero, place, zero.shape[-1] + 1)
@@ -98,7 +108,7 @@ def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -
 @aten("linalg_lu")
 def triangles(A: Tensor, *, pivot: bool = True) -> tuple[Tensor, ...]:
     """linalg.lu: P, L and U of A = P L U."""
-    found, pivots = lu_factor(A, pivot=pivot)
+    found, pivots, _ = lu_factor_ex(A, pivot=pivot)
     P, L, U = lu_unpack(found, pivots)
     return return_types.of("linalg_lu", (P if pivot else A.new_empty(0), L, U))
 
@@ -121,8 +131,8 @@ def lu_unpack(
 
 def _permutation(pivots: Tensor, m: int, like: Tensor) -> Tensor:
     def compute(np: ModuleType, rows: Array) -> Array:
-        found = np.zeros((*rows.shape[:-1], m, m)).reshape(-1, m, m)
-        for x, row in zip(found, rows.reshape(-1, rows.shape[-1]).astype(int), strict=True):
+        found = np.zeros((math.prod(rows.shape[:-1]), m, m))
+        for x, row in zip(found, rows.reshape(len(found), rows.shape[-1]).astype(int), strict=True):
             order = list(range(m))
             for i, other in enumerate(row):
                 order[i], order[other - 1] = order[other - 1], order[i]

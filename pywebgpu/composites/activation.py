@@ -10,7 +10,7 @@ from pywebgpu.composites import arithmetic, elementwise, precision, random, scan
 from pywebgpu.composites.composite_op import composite
 from pywebgpu.dtypes import Kind
 from pywebgpu.errors import ShapeError
-from pywebgpu.ir.graph import Node
+from pywebgpu.ir.graph import Node, Pointwise
 from pywebgpu.ops import clamping, movement, pointwise
 from pywebgpu.ops.random import Seed
 from pywebgpu.shapes import axis as axis_of
@@ -146,7 +146,7 @@ def relu6(x: Node) -> Node:
 @precision.upcasting
 def hardsigmoid(x: Node) -> Node:
     """x / 6 + 1/2 held in [0, 1]; the gradient is 0 outside -3 < x < 3."""
-    inner = pointwise.add(_held(x, -3, 3), arithmetic.like(x, 3))
+    inner = pointwise.add(_held(x, -3, 3, clamping.inside), arithmetic.like(x, 3))
     return pointwise.div(inner, arithmetic.like(x, 6))
 
 
@@ -260,13 +260,9 @@ def _times(x: Node, factor: float) -> Node:
     return x if factor == 1 else pointwise.mul(x, arithmetic.chosen(x, factor))
 
 
-def _held(x: Node, low: float, high: float) -> Node:
+def _held(x: Node, low: float, high: float, op: Pointwise = clamping.hardtanh) -> Node:
     bounds = arithmetic.chosen(x, low), arithmetic.chosen(x, high)
-    return (
-        clamping.hardtanh(clamping.linear(x), *bounds)
-        if x.spec.dtype.kind is Kind.FLOAT
-        else elementwise.clamp(x, *bounds)
-    )
+    return op(clamping.linear(x), *bounds) if x.spec.dtype.kind is Kind.FLOAT else elementwise.clamp(x, *bounds)
 
 
 def _softplus(x: Node, beta: float, threshold: float) -> Node:

@@ -322,6 +322,8 @@ def _norm(x: Node, p: float, axes: Shape) -> Node:
 @composite
 def logsumexp(x: Node, dim: Dims, keepdim: bool = False) -> Node:
     """log(sum(exp(x))) over `dim`, shifted by the largest element."""
+    if isinstance(dim, Sequence) and not dim and x.spec.shape:
+        raise ShapeError(f"logsumexp(): Expected reduction dim to be specified for an input of shape {x.spec.shape}")
     axes = axes_of(dim, len(x.spec.shape))
     dtype = arithmetic.floating(x)
     x = precision.upcast(arithmetic.cast(x, dtype))

@@ -104,6 +104,7 @@ LATER = (
     "kernels/templates/attention_gradient.py",
     "ldl_factors.py",
     "lu_factors.py",
+    "checked_factors.py",
     "masked.py",
     "memory.py",
     "mps.py",

@@ -5,6 +5,7 @@ Apart from pointwise.py, since these are made of its comparisons, and nothing th
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pywebgpu.dtypes import DType, Kind
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
 
 def _kept(g: Node, condition: Node) -> Node:
     return pointwise.where(condition, g, pointwise.scalar(0.0, g.spec.dtype))
+
+
+def _dropped(g: Node, condition: Node) -> Node:
+    return pointwise.where(condition, pointwise.scalar(0.0, g.spec.dtype), g)
 
 
 linear: Pointwise = Pointwise(
@@ -90,12 +95,20 @@ clamp: Pointwise = Pointwise(
 )
 
 hardtanh: Pointwise = Pointwise(
-    "hardtanh",  # clamp, but that the gradient is 0 on the bounds too
+    "hardtanh",  # clamp, but that the gradient is 0 on the bounds too, and passes NaN
     wgsl=_CLAMP,
     reference=_clamped,
+    vjp=(
+        lambda g, out, x, low, high: _dropped(g, pointwise.bitwise_or(pointwise.le(x, low), pointwise.ge(x, high))),
+        *clamp.vjp[1:],
+    ),
+    cost=6,
+)
+inside: Pointwise = replace(
+    hardtanh,  # of which the gradient of NaN is 0: hardsigmoid's
+    name="inside",
     vjp=(
         lambda g, out, x, low, high: _kept(g, pointwise.bitwise_and(pointwise.gt(x, low), pointwise.lt(x, high))),
         *clamp.vjp[1:],
     ),
-    cost=6,
 )

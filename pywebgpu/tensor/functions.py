@@ -125,7 +125,7 @@ def into(out: Any, result: Any) -> Any:
     if isinstance(result, tuple):
         for target, part in zip(out, result, strict=True):
             into(target, part)
-        return out
+        return result._make(out) if hasattr(result, "_make") else out
     if thread_state.grad and (out.requires_grad or result.requires_grad):
         raise RuntimeError(
             "functions with out=... arguments don't support automatic differentiation, but one of the arguments "

@@ -95,6 +95,10 @@ case(
     "second_derivative_of_prelu", twice(lambda torch, x: torch.nn.functional.prelu(x, torch.tensor([0.25]))), grad=False
 )
 
+# NaN passes the gradient of some straight pieces, and not of others.
+for name in ("hardtanh", "relu6", "hardsigmoid", "relu", "hardshrink", "leaky_relu"):
+    case(f"gradient_at_nan_of_{name}", functional(name), given([nan, 0.5, -3.0, 3.0, 7.0]))
+
 # Nothing: no elements, no axes.
 for dtype in ("int64", "uint8", "bool", "float32"):
     for name in ("softmax", "log_softmax") if dtype == "bool" else ("softmax", "log_softmax", "softmin"):

@@ -370,6 +370,16 @@ VALUES = {
     "norm_below_0_of_nothing": lambda torch: torch.zeros(2, 0).norm(-1, 1),
     "nuclear_norm_of_a_vector": lambda torch: a(torch, 3).norm("nuc"),
     "nuclear_norm_over_one_axis": lambda torch: a(torch, 2, 3).norm("nuc", 1),
+    "logsumexp_over_no_axes": lambda torch: torch.logsumexp(a(torch, 2, 3), dim=()),
+    "frobenius_norm_over_one_axis": lambda torch: torch.linalg.norm(a(torch, 2, 3), "fro", 1),
+    "matrix_norm_over_one_axis_twice": lambda torch: torch.linalg.matrix_norm(a(torch, 2, 3), 1, (0, 0), keepdim=True),
+    "multi_dot_of_batches": lambda torch: torch.linalg.multi_dot([a(torch, 2, 3, 3), a(torch, 2, 3, 3)]),
+    "vecdot_of_ints": lambda torch: torch.linalg.vecdot(torch.arange(3), torch.arange(3)),
+    "cholesky_of_nan": lambda torch: torch.linalg.cholesky(torch.full((2, 2), float("nan"))),
+    "lu_factor_of_singular": lambda torch: torch.linalg.lu_factor(torch.ones(2, 2)),
+    "bce_logits_of_int_target": lambda torch: torch.nn.functional.binary_cross_entropy_with_logits(
+        a(torch, 2), torch.tensor([0, 1])
+    ),
     "quantile_of_nothing": lambda torch: torch.quantile(torch.zeros(2, 0), 0.5, 0),
     "argmax_over_axes": lambda torch: a(torch, 2, 3).argmax((0, 1)),
     "max_of_empty_rows": lambda torch: torch.zeros(2, 0).max(1),

@@ -92,3 +92,26 @@ case(
     "linalg.ldl_solve", lambda torch, x, b: torch.linalg.ldl_solve(*torch.linalg.ldl_factor(x), b),
     randn(2, 5, 5), randn(2, 5, 3), grad=False,
 )  # fmt: skip
+
+
+def mixed(torch):
+    """A batch of which one matrix has factors."""
+    return torch.stack([torch.ones(3, 3), 2 * torch.eye(3), -torch.eye(3)])
+
+
+for name, fn in {
+    "cholesky_ex": lambda torch: [part[1:2] if part.is_floating_point() else part for part in torch.linalg.cholesky_ex(
+        mixed(torch))],
+    "cholesky_ex_begun": lambda torch: torch.linalg.cholesky_ex(torch.tensor([[4.0, 2, 2], [2, 1, 3], [2, 3, 9]])),
+    "cholesky_ex_nan": lambda torch: torch.linalg.cholesky_ex(torch.full((2, 2), float("nan")))[1],
+    "inv_ex": lambda torch: [part[1:] if part.is_floating_point() else part for part in torch.linalg.inv_ex(
+        mixed(torch))],
+    "solve_ex": lambda torch: [part[1:] if part.is_floating_point() else part for part in torch.linalg.solve_ex(
+        mixed(torch), torch.ones(3, 3))],
+    "lu_of_nothing": lambda torch: torch.linalg.lu(torch.zeros(0, 0)),
+    "cond_of_nothing": lambda torch: torch.linalg.cond(torch.zeros(0, 0)),
+    "qr_out": lambda torch: [part.abs() for part in torch.linalg.qr(
+        torch.eye(3) * 2, out=(torch.empty(0), torch.empty(0)))],
+    "det_out": lambda torch: torch.linalg.det(torch.eye(3) * 2, out=torch.empty(())),
+}.items():  # fmt: skip
+    case(f"linalg.{name}", fn, grad=False)

@@ -64,6 +64,7 @@ LAYERS = (
         "factorization",
         "ldl_factors",
         "lu_factors",
+        "checked_factors",
         "fft",
         "nn/utils/parametrizations",
         "nn/utils/stateless",
