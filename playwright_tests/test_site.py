@@ -24,6 +24,7 @@ LINK = re.compile(r"^http://localhost:\d+/some/where/index\.html\?program=[\w-]+
 PROGRAM = "import pywebgpu as torch\nprint(torch.arange(4.0).sum().item())\n"
 DOCUMENT = f"""<!doctype html><title>A page</title><link rel="icon" href="data:,">
 <script type="module" src="_static/run.mjs"></script>
+<a class="sidebar-brand" href="index.html">pywebgpu</a>
 <div class="highlight-python"><pre>{PROGRAM}</pre></div><div class="highlight-python still"><pre>1 / 0</pre></div>
 <div class="highlight-python piece"><pre>{PROGRAM}</pre></div>
 <div class="highlight-python piece"><pre>1 / 0</pre></div>"""
@@ -70,6 +71,9 @@ def visitor(browser: Browser, site: str) -> Iterator[Page]:
 
 def test_a_program_of_the_documentation_runs_in_place(visitor: Page, site: str) -> None:
     visitor.goto(f"{site}docs/index.html")
+    expect(visitor.get_by_role("link", name="Train in this browser")).to_have_attribute(
+        "href", re.compile(r"/some/where/index\.html$")
+    )
     expect(visitor.get_by_role("link", name="Open in the editor").first).to_have_attribute("href", LINK)
     alone, pieces = (visitor.locator(f".highlight-python{kind}") for kind in (":not(.still, .piece)", ".piece"))
     buttons = alone.count() + bool(pieces.count())  # Pieces are run as a whole.

@@ -9,6 +9,8 @@ for (const block of document.querySelectorAll(ALONE)) offer(block, text(block));
 // A tutorial shows one program in pieces: it runs as a whole, below the last one.
 const pieces = [...document.querySelectorAll(PIECES)];
 if (pieces.length) offer(/** @type {Element} */ (pieces.at(-1)), pieces.map(text).join("\n\n"));
+const back = { className: "to-page", href: EDITOR.href, textContent: "Train in this browser" };
+document.querySelector(".sidebar-brand")?.after(Object.assign(document.createElement("a"), back));
 
 /** @param {Element} block */
 function text(block) {

@@ -24,8 +24,9 @@ def write(made: Path) -> None:
     folder.mkdir(exist_ok=True)
     programs = sorted(path for path in GALLERY.glob("*.py") if not path.stem.startswith("_"))
     pages = {path.stem: page(path) for path in programs}
-    listed = "\n".join(["```{toctree}", ":maxdepth: 1", "", *pages, "```", ""])
-    pages["index"] = f"{LEAD}\n{listed}"
+    listed = "\n".join(["```{toctree}", ":hidden:", "", *pages, "```", ""])
+    cards = "\n".join(card(path) for path in programs)
+    pages["index"] = f"{LEAD}\n::::{{container}} cards\n{cards}\n::::\n\n{listed}"
     for name, text in pages.items():
         target = folder / f"{name}.md"
         if not target.exists() or target.read_text(encoding="utf-8") != text:
@@ -37,13 +38,26 @@ def write(made: Path) -> None:
 def page(path: Path) -> str:
     """A title, what it does, a picture that the program made, and the program in pieces, with what they teach."""
     source = path.read_text(encoding="utf-8")
-    first, _, rest = (ast.get_docstring(ast.parse(source)) or path.stem).partition("\n")
-    title, colon, what = first.partition(": ")
-    lines = [f"# {title.rstrip('.')}", f"{what[:1].upper()}{what[1:]}" if colon else "", rest.strip()]
+    title, what, rest = described(source, path.stem)
+    lines = [f"# {title}", what, rest]
     if path.with_suffix(".svg").exists():
         lines.append(f"```{{image}} {path.stem}.svg\n:width: 320px\n:alt: What the program draws: {what or title}\n```")
     lines.append(f"The program is `demos/gallery/{path.name}`.")
     return "\n\n".join([*filter(None, lines), woven(path.with_suffix(".md").read_text(encoding="utf-8"), source)])
+
+
+def card(path: Path) -> str:
+    """A picture, the title and what it does, as one of the cards of the contents."""
+    title, what, _ = described(path.read_text(encoding="utf-8"), path.stem)
+    picture = f"```{{image}} {path.stem}.svg\n:target: {path.stem}.html\n:alt: {title}\n```"
+    return f":::{{container}} card\n{picture}\n[{title}]({path.stem}.md)\n\n{what}\n:::"
+
+
+def described(source: str, name: str) -> tuple[str, str, str]:
+    """The title of a program, what it does, and what else its docstring says."""
+    first, _, rest = (ast.get_docstring(ast.parse(source)) or name).partition("\n")
+    title, _, what = first.partition(": ")
+    return title.rstrip("."), f"{what[:1].upper()}{what[1:]}", rest.strip()
 
 
 def woven(text: str, source: str) -> str:
