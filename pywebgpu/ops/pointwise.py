@@ -225,12 +225,12 @@ def _share(a: Node, b: Node) -> Node:
 
 
 def _comparison(name: str, sign: str, ufunc: str) -> Pointwise:
-    """Compilers assume that nothing is NaN (x == x, min for a choice by <), so NaN is asked for by its bits."""
+    """Compilers assume that nothing is NaN: its bits are asked for. No &&, a branch: drivers write out all paths of many."""
     integer = f"{{0}} {sign} {{1}}"
     floating = {
-        "==": "!p_isnan({0}) && {0} == {1}",
-        "!=": "p_isnan({0}) || p_isnan({1}) || {0} != {1}",
-    }.get(sign, f"!p_isnan({{0}}) && !p_isnan({{1}}) && {integer}")
+        "==": "!p_isnan({0}) & ({0} == {1})",
+        "!=": "p_isnan({0}) | p_isnan({1}) | ({0} != {1})",
+    }.get(sign, f"!p_isnan({{0}}) & !p_isnan({{1}}) & ({integer})")
     wgsl = _by_kind(f"u32({floating})", f"u32({integer})")
     return Pointwise(name, wgsl, ufunc, vjp=(None, None), result=_to_bool if sign in ("==", "!=") else dtypes.of_order)
 
