@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import cast
 
 from pywebgpu import linalg
+from pywebgpu.errors import ShapeError
 from pywebgpu.nn import functional
 from pywebgpu.tensor.tensor import Tensor
 
@@ -83,6 +84,9 @@ def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:
 
 
 def _gates(x: Tensor, h: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Maybe, b_hh: Maybe) -> tuple[Tensor, Tensor]:
+    for name, part in (("input", x), ("hx", h), ("w_ih", w_ih), ("w_hh", w_hh)):
+        if part.ndim != 2:
+            raise ShapeError(f"{name}: needs 2 dimensions, got {[*part.shape]}")
     return functional.linear(x, w_ih, b_ih), functional.linear(h, w_hh, b_hh)
 
 
@@ -115,6 +119,8 @@ def lstm_cell(
 ) -> tuple[Tensor, Tensor]:
     """nn.LSTMCell's next h and c. Shapes: input (b, n), hx two of (b, h), w_ih (4h, n), w_hh (4h, h)."""
     h, c = hx
+    if c.shape != h.shape:
+        raise ShapeError(f"lstm_cell: needs hx of two equal shapes, got {[*h.shape]} and {[*c.shape]}")
     new, old = _gates(input, h, w_ih, w_hh, b_ih, b_hh)
     enter, forget, candidate, leave = (new + old).chunk(4, 1)
     c = forget.sigmoid() * c + enter.sigmoid() * candidate.tanh()

@@ -206,6 +206,8 @@ def _check_weight(
 
 
 def _check_sizes(name: str, x: Node, kernel: Shape, step: Shape, apart: Shape, before: Shape, after: Shape) -> None:
+    if any(k < 1 for k in kernel):
+        raise ShapeError(f"{name}: kernel size should be greater than zero, but got {kernel}")
     if any(s < 1 for s in step):
         raise ShapeError(f"{name}: non-positive stride is not supported, got {step}")
     if any(d < 1 for d in apart):

@@ -8,6 +8,7 @@ from pywebgpu.composites.loss import reduced
 from pywebgpu.errors import ShapeError
 from pywebgpu.ir.graph import Node
 from pywebgpu.ops import clamping, pointwise
+from pywebgpu.shapes import broadcast
 
 
 def mse_loss(x: Node, target: Node, weight: Node | None = None, *, reduction: str = "mean") -> Node:
@@ -73,6 +74,8 @@ def huber(apart: Node, delta: float) -> Node:
 def soft_margin_loss(x: Node, target: Node, *, reduction: str = "mean") -> Node:
     """log(1 + exp(-target x))"""
     product = arithmetic.mul(target, x)
+    if product.spec.shape != x.spec.shape:
+        raise ShapeError(f"soft_margin_loss: target {target.spec.shape} does not broadcast to input {x.spec.shape}")
     precision.require_floating("soft_margin_loss", product)
     losses = pointwise.log1p(pointwise.exp(pointwise.neg(precision.upcast(product))))
     return arithmetic.cast(reduced(losses, reduction), product.spec.dtype)
@@ -128,8 +131,9 @@ def margin_ranking_loss(a: Node, b: Node, target: Node, *, margin: float = 0.0, 
 def hinge_embedding_loss(x: Node, target: Node, *, margin: float = 1.0, reduction: str = "mean") -> Node:
     """x where target is 1, max(0, margin - x) where it is -1."""
     precision.refuse_bool("hinge_embedding_loss", x)
+    shape = broadcast(x.spec.shape, target.spec.shape)
+    x, goal = arithmetic.broadcast_to(x, shape), arithmetic.broadcast_to(target, shape)
     none = arithmetic.like(x, 0)
-    goal = arithmetic.broadcast_to(target, x.spec.shape)
     apart = normalize.at_least(pointwise.sub(arithmetic.like(x, margin), x), 0)
     is_one, is_minus = (arithmetic.binary(pointwise.eq, goal, v) for v in (1, -1))
     near, far = pointwise.where(is_minus, none, x), pointwise.where(is_one, none, apart)
@@ -150,6 +154,9 @@ def triplet_margin_loss(
     """max(0, |anchor - positive| - |anchor - negative| + margin); `swap` takes the nearer of both for the negative."""
     if margin <= 0:
         raise ValueError(f"margin must be greater than 0, got {margin}")
+    ranks = [len(one.spec.shape) for one in (anchor, positive, negative)]
+    if len({*ranks}) > 1:
+        raise ShapeError(f"triplet_margin_loss: anchor, positive and negative have different ranks: {ranks}")
     near = pairwise_distance(anchor, positive, p, eps)
     far = pairwise_distance(anchor, negative, p, eps)
     if swap:

@@ -92,6 +92,8 @@ def linear(x: Node, weight: Node, bias: Node | None = None) -> Node:
     Shapes: x (..., k), weight (n, k) or (k), bias (n) or () -> (..., n) or (...).
     Raises: ShapeError when k differs; DTypeError when dtypes differ.
     """
+    if len(weight.spec.shape) > 2:
+        raise ShapeError(f"linear: expects a weight with <= 2 dimensions, but it is {len(weight.spec.shape)}D")
     if len(weight.spec.shape) == 2 and x.spec.shape and x.spec.shape[-1] != weight.spec.shape[1]:
         m = prod(x.spec.shape[:-1])
         n, k = weight.spec.shape

@@ -225,7 +225,7 @@ def _share(a: Node, b: Node) -> Node:
 
 
 def _comparison(name: str, sign: str, ufunc: str) -> Pointwise:
-    """Compilers assume that nothing is NaN: its bits are asked for. No &&, a branch: drivers write out all paths of many."""
+    """Compilers assume that nothing is NaN, so its bits are asked for; no &&, a branch: drivers write out all paths."""
     integer = f"{{0}} {sign} {{1}}"
     floating = {
         "==": "!p_isnan({0}) & ({0} == {1})",

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, overload
 from pywebgpu import dtypes, shapes
 from pywebgpu.composites import arithmetic, joining, linear
 from pywebgpu.dtypes import DType
+from pywebgpu.errors import ShapeError
 from pywebgpu.ir.graph import thread_state
 from pywebgpu.step_capture.free_number import NUMBERS
 from pywebgpu.tensor import overlap, pointwise, reduction
@@ -318,6 +319,9 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Any, ...]:
 
 def cartesian_prod(*tensors: Tensor) -> Tensor:
     """All combinations of the elements of vectors, a row each."""
+    for one in tensors:
+        if one.ndim != 1:
+            raise ShapeError(f"cartesian_prod: Expect a 1D vector, but got shape {[*one.shape]}")
     if len(tensors) == 1:
         return tensors[0]
     return stack([grid.reshape(-1) for grid in meshgrid(*tensors)], 1)

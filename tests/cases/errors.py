@@ -102,6 +102,21 @@ SHAPES = {
     "diag_of_3d": lambda torch: torch.diag(a(torch, 2, 3, 4)),
     "trace_of_3d": lambda torch: torch.trace(a(torch, 2, 3, 4)),
     "tril_of_vector": lambda torch: a(torch, 3).tril(),
+    "linear_weights": lambda torch: torch.nn.functional.linear(a(torch, 3, 7), a(torch, 2, 4, 7)),
+    "multi_dot_first": lambda torch: torch.linalg.multi_dot([a(torch, 2, 3, 4), a(torch, 4, 5)]),
+    "multi_dot_middle": lambda torch: torch.linalg.multi_dot([a(torch, 3, 4), a(torch, 2, 4, 5), a(torch, 5, 2)]),
+    "cartesian_prod_number": lambda torch: torch.cartesian_prod(a(torch).squeeze(), a(torch, 3)),
+    "rnn_cell_series": lambda torch: torch.rnn_tanh_cell(*(a(torch, *s) for s in [(2, 2, 3), (2, 4), (4, 3), (4, 4)])),
+    "rnn_cell_weights": lambda torch: torch.rnn_relu_cell(*(a(torch, *s) for s in [(2, 3), (2, 4), (2, 4, 3), (4, 4)])),
+    "lstm_cell_states": lambda torch: torch.lstm_cell(
+        a(torch, 2, 3), [a(torch, 2, 4), a(torch, 4)], a(torch, 16, 3), a(torch, 16, 4)
+    ),
+    "conv_kernel_of_nothing": lambda torch: torch.nn.functional.conv1d(a(torch, 2, 3, 8), a(torch, 4, 3, 0)),
+    "batch_norm_means": lambda torch: torch.nn.functional.batch_norm(
+        a(torch, 4, 3), a(torch, 2, 3), a(torch, 3), training=True
+    ),
+    "soft_margin_grows": lambda torch: torch.nn.functional.soft_margin_loss(a(torch, 5), a(torch, 4, 5)),
+    "triplet_ranks": lambda torch: torch.nn.functional.triplet_margin_loss(a(torch, 4, 5), a(torch, 5), a(torch, 4, 5)),
     "linear_sizes": lambda torch: torch.nn.functional.linear(a(torch, 2, 3), a(torch, 4, 5)),
     "layer_norm_shape": lambda torch: torch.nn.functional.layer_norm(a(torch, 2, 3), (4,)),
     "complex_less": lambda torch: torch.tensor([1j]) < torch.tensor([2j]),

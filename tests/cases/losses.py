@@ -69,6 +69,12 @@ for reduction in REDUCTIONS:
     case(f"bce_logits_weights_{reduction}",
          lambda torch, x, t, w, o=options: torch.nn.functional.binary_cross_entropy_with_logits(
              x, t, weight=w, pos_weight=w * 2, **o), randn(4, 5), PROBABILITY, WEIGHT)  # fmt: skip
+case(
+    "hinge_embedding_loss_broadcast",
+    loss("hinge_embedding_loss"),
+    randn(5),
+    given([[1.0, -1.0, 1.0, 1.0, -1.0]] * 4, grad=False),
+)
 for name in ("cross_entropy", "nll_loss"):
     case(f"{name}_no_rows", loss(name), randn(0, 5), given([], "int64"))
 case(

@@ -7,6 +7,7 @@ from pywebgpu.composites import attention as _attention
 from pywebgpu.composites import embedding as _embedding
 from pywebgpu.composites import linear as _linear
 from pywebgpu.composites import normalize as _normalize
+from pywebgpu.errors import ShapeError as _ShapeError
 from pywebgpu.tensor import random as _random
 from pywebgpu.tensor import tensor as _tensor
 from pywebgpu.tensor.apply import apply as _apply
@@ -103,6 +104,9 @@ def batch_norm(
         if running_mean is None or running_var is None:
             raise ValueError("Expected running_mean and running_var to be given when training=False")
         return _apply(_normalize.batch_norm_fixed, input, running_mean, running_var, weight, bias, eps)
+    for name, running in (("running_mean", running_mean), ("running_var", running_var)):
+        if running is not None and input.ndim > 1 and running.shape != (input.shape[1],):
+            raise _ShapeError(f"batch_norm: {name} should be of shape ({input.shape[1]},), not {[*running.shape]}")
     out, mean, variance = _apply(_normalize.batch_norm, input, weight, bias, eps)
     _move(running_mean, mean, momentum, seen=input.numel())
     _move(running_var, variance, momentum, seen=input.numel())
