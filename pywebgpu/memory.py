@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from math import prod
 from typing import TYPE_CHECKING, Any, Self
 from weakref import WeakKeyDictionary
@@ -15,7 +16,7 @@ from pywebgpu.devices.base import Device
 from pywebgpu.dtypes import DType
 from pywebgpu.ir import origin
 from pywebgpu.ir.origin import Origin
-from pywebgpu.runtime import state
+from pywebgpu.runtime import executor, state
 from pywebgpu.runtime.storage import Storage
 
 if TYPE_CHECKING:
@@ -135,6 +136,55 @@ def live_tensors(device: DeviceLike = None) -> list[Live]:
             found[key] += 1
             nbytes[key] += dtype.format.nbytes(prod(shape)) if opened.target.wgsl else prod(shape) * dtype.itemsize
     return [Live(*key, count=found[key], nbytes=size) for key, size in nbytes.most_common()]
+
+
+@dataclass(frozen=True, slots=True)
+class Leaks:
+    """What calls of a function left behind: how live bytes and tensors grew, and which lines made what stayed."""
+
+    calls: int
+    nbytes: int
+    count: int
+    lines: tuple[Live, ...]
+
+    @property
+    def ok(self) -> bool:
+        return not self.lines and self.nbytes <= 0
+
+    def __str__(self) -> str:
+        verdict = "OK" if self.ok else "FAIL"
+        grown = f"{in_units(max(self.nbytes, 0))} and {max(self.count, 0)} tensors more"
+        lines = [f"leaks {verdict}: {grown} after {self.calls} calls"]
+        lines += [f"  {in_units(one.nbytes):>12}  {one.count} x {one.text}  {one.line}" for one in self.lines]
+        return "\n".join(lines)
+
+
+def leaks(function: Callable[[], object], *, calls: int = 6, device: DeviceLike = None) -> Leaks:
+    """Calls a function, a training step for example, and tells whether memory stays behind, and made by which lines.
+
+    Three calls are for what is made once. What grows in the first half of `calls` and in the second is a leak.
+    """
+    opened = devices.open_device(device)
+    for _ in range(3):
+        function()
+    seen = []
+    with track():
+        for _ in range(2):
+            for _ in range(-(-calls // 2)):
+                function()
+            executor.submit(opened)
+            gc.collect()
+            rows = {(one.line, one.text): one for one in live_tensors(device)}
+            counters = opened.counters
+            seen.append((rows, counters["live_bytes"], counters["live_buffers"]))
+    (before, bytes_before, buffers_before), (after, bytes_after, buffers_after) = seen
+    grown = []
+    for key, one in after.items():
+        old = before.get(key)
+        if old is not None and one.count > old.count:
+            grown.append(replace(one, count=one.count - old.count, nbytes=one.nbytes - old.nbytes))
+    found = (bytes_after - bytes_before, buffers_after - buffers_before)
+    return Leaks(-(-calls // 2), *found, tuple(sorted(grown, key=lambda one: -one.nbytes)))
 
 
 def in_units(nbytes: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -51,6 +52,19 @@ class Explanation:
         return "\n".join(
             describe(plan.program, level, [_purpose(step) for step in plan.steps]) for plan in self.programs
         )
+
+    def summary(self) -> str:
+        """How many ops there are, how many of them share a kernel, what kinds of kernels there are, and their memory.
+
+        An op that is computed in two kernels counts in both.
+        """
+        sizes = [sum(line.works for line in step.lines) for step in self.kernels]
+        shared = [size for size in sizes if size > 1]
+        kinds = Counter(step.op for step in self.kernels).most_common()
+        parts = f"{sum(shared)} share {len(shared)}, {len(sizes) - len(shared)} are alone"
+        names = ", ".join(f"{count} {kind}" for kind, count in kinds)
+        memory = f"{self.peak_bytes:,} bytes at most, {self.lower_bound:,} at least"
+        return f"{sum(sizes)} ops in {len(sizes)} kernels: {parts}\n{names}\n{memory}"
 
     def __str__(self) -> str:
         return self.text()

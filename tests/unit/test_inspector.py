@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,9 @@ import pytest
 
 import pywebgpu as torch
 from pywebgpu import nn
+from pywebgpu.compiler import fusion, inlining
 from pywebgpu.ir.graph import thread_state
+from pywebgpu.runtime import program_cache
 
 
 def settled(*shape: int, device: str = "null") -> Any:
@@ -54,6 +57,22 @@ def test_explaining_computes_nothing() -> None:
 def test_what_has_its_value_takes_no_kernel() -> None:
     found = torch.explain(settled(4))
     assert (found.kernels, found.peak_bytes, str(found)) == ((), 0, "")
+
+
+def test_a_summary_counts_what_shares_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = torch.explain(training())
+    first, kinds, memory = found.summary().split("\n")
+    ops, kernels, together, shared, alone = map(int, re.findall(r"\d+", first))
+    assert kernels == len(found.kernels) == shared + alone
+    assert ops == together + alone
+    assert "matmul" in kinds
+    assert memory.startswith(f"{found.peak_bytes:,} bytes")
+    monkeypatch.setattr(inlining, "settings", replace(inlining.settings, fuse=False))
+    monkeypatch.setattr(fusion, "settings", replace(fusion.settings, fuse=False))
+    program_cache.clear()
+    apart = [*map(int, re.findall(r"\d+", torch.explain(training()).summary().split("\n")[0]))]
+    assert apart[1] > kernels
+    assert (apart[2], apart[3]) < (together, shared)
 
 
 def test_a_call_is_explained_by_phase_module_and_line() -> None:

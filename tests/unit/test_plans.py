@@ -85,6 +85,29 @@ def test_live_tensors_are_named_by_their_line() -> None:
     del kept
 
 
+def test_a_list_that_keeps_tensors_is_a_leak_and_is_named() -> None:
+    kept: list[object] = []
+    x = torch.ones(5, 7, device="null", requires_grad=True)
+
+    def step() -> None:
+        x.grad = None
+        (x * 2).sum().backward()
+
+    def leaking() -> None:
+        step()
+        kept.append(x.detach() + 1)
+
+    sound, leaky = torch.memory.leaks(step, device="null"), torch.memory.leaks(leaking, device="null")
+    assert sound.ok, str(sound)
+    assert str(sound) == "leaks OK: 0 B and 0 tensors more after 3 calls"
+    assert not leaky.ok
+    assert (leaky.nbytes, leaky.count) == (3 * 5 * 7 * 4, 3)
+    (line,) = leaky.lines
+    assert (line.count, line.text, line.nbytes) == (3, "float32[5, 7]", 3 * 5 * 7 * 4)
+    assert Path(__file__).name in line.line
+    assert str(leaky).startswith("leaks FAIL: 420 B and 3 tensors more after 3 calls\n")
+
+
 def test_audits_hold_no_gradients_but_the_new_ones() -> None:
     with torch.device("null"):
         model = torch.nn.Linear(512, 512)
