@@ -1,5 +1,6 @@
 """Divisors and multiples of whole numbers."""
 
+from pywebgpu import dtypes
 from pywebgpu.composites import arithmetic, logic
 from pywebgpu.dtypes import Kind
 from pywebgpu.ir.graph import Node
@@ -20,5 +21,8 @@ def lcm(a: Node, b: Node) -> Node:
     zero, one = arithmetic.like(divisor, 0), arithmetic.like(divisor, 1)
     safe = pointwise.where(pointwise.eq(divisor, zero), one, divisor)
     part = arithmetic.div(arithmetic.cast(a, divisor.spec.dtype), safe, "trunc")
-    product = arithmetic.mul(part, b)
-    return product if divisor.spec.dtype.low == 0 else pointwise.abs_(product)
+    dtype = divisor.spec.dtype
+    if dtype.low == 0:
+        return arithmetic.mul(part, b)
+    wide = dtypes.int32 if dtype.itemsize < 4 else dtype  # The sign is taken of the whole product, as PyTorch does.
+    return arithmetic.cast(pointwise.abs_(arithmetic.mul(arithmetic.cast(part, wide), b)), dtype)

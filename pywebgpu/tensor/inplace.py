@@ -22,7 +22,7 @@ P = ParamSpec("P")
 S = TypeVar("S", bound=TensorBase)
 
 
-def _form(method: Callable[Concatenate[S, P], Tensor]) -> Callable[Concatenate[S, P], Tensor]:
+def form(method: Callable[Concatenate[S, P], Tensor]) -> Callable[Concatenate[S, P], Tensor]:
     """The form in place of a method."""
 
     @functools.wraps(method)
@@ -56,51 +56,51 @@ class InplaceMethods(ContractionMethods):
 
     __slots__ = ()
 
-    add_, sub_, mul_, div_ = _form(_of.add), _form(_of.sub), _form(_of.mul), _form(_of.div)
-    subtract_, multiply_, divide_, true_divide_ = sub_, mul_, div_, _form(_of.true_divide)
-    floor_divide_, remainder_, fmod_ = _form(_of.floor_divide), _form(_of.remainder), _form(_of.fmod)
-    pow_, float_power_ = _form(_of.pow), _form(_of.float_power)
-    atan2_ = arctan2_ = _form(_of.atan2)
+    add_, sub_, mul_, div_ = form(_of.add), form(_of.sub), form(_of.mul), form(_of.div)
+    subtract_, multiply_, divide_, true_divide_ = sub_, mul_, div_, form(_of.true_divide)
+    floor_divide_, remainder_, fmod_ = form(_of.floor_divide), form(_of.remainder), form(_of.fmod)
+    pow_, float_power_ = form(_of.pow), form(_of.float_power)
+    atan2_ = arctan2_ = form(_of.atan2)
     hypot_, copysign_, heaviside_, xlogy_ = (
-        _form(_of.hypot), _form(_of.copysign), _form(_of.heaviside), _form(_of.xlogy)
+        form(_of.hypot), form(_of.copysign), form(_of.heaviside), form(_of.xlogy)
     )  # fmt: skip
-    neg_ = negative_ = _form(_of.neg)
-    abs_ = absolute_ = _form(_of.abs)
-    square_, frac_, reciprocal_ = _form(_of.square), _form(_of.frac), _form(_of.reciprocal)
+    neg_ = negative_ = form(_of.neg)
+    abs_ = absolute_ = form(_of.abs)
+    square_, frac_, reciprocal_ = form(_of.square), form(_of.frac), form(_of.reciprocal)
     sqrt_, rsqrt_, exp_, expm1_, exp2_ = (
-        _form(_of.sqrt), _form(_of.rsqrt), _form(_of.exp), _form(_of.expm1), _form(_of.exp2)
+        form(_of.sqrt), form(_of.rsqrt), form(_of.exp), form(_of.expm1), form(_of.exp2)
     )  # fmt: skip
-    log_, log1p_, log2_, log10_ = _form(_of.log), _form(_of.log1p), _form(_of.log2), _form(_of.log10)
-    sin_, cos_, tan_ = _form(_of.sin), _form(_of.cos), _form(_of.tan)
-    asin_ = arcsin_ = _form(_of.asin)
-    acos_ = arccos_ = _form(_of.acos)
-    atan_ = arctan_ = _form(_of.atan)
-    sinh_, cosh_, tanh_ = _form(_of.sinh), _form(_of.cosh), _form(_of.tanh)
-    asinh_ = arcsinh_ = _form(_of.asinh)
-    acosh_ = arccosh_ = _form(_of.acosh)
-    atanh_ = arctanh_ = _form(_of.atanh)
-    sigmoid_, logit_, sinc_ = _form(_of.sigmoid), _form(_of.logit), _form(_of.sinc)
-    erf_, erfc_, erfinv_ = _form(_of.erf), _form(_of.erfc), _form(_of.erfinv)
-    deg2rad_, rad2deg_ = _form(_of.deg2rad), _form(_of.rad2deg)
-    floor_, ceil_, round_ = _form(_of.floor), _form(_of.ceil), _form(_of.round)
-    trunc_ = fix_ = _form(_of.trunc)
-    sign_, relu_ = _form(_of.sign), _form(_of.relu)
-    clamp_ = clip_ = _form(_of.clamp)
-    clamp_min_, clamp_max_, nan_to_num_ = _form(_of.clamp_min), _form(_of.clamp_max), _form(_of.nan_to_num)
-    ldexp_ = _form(_of.ldexp)
-    lerp_, addcmul_, addcdiv_ = _form(_of.lerp), _form(_of.addcmul), _form(_of.addcdiv)
+    log_, log1p_, log2_, log10_ = form(_of.log), form(_of.log1p), form(_of.log2), form(_of.log10)
+    sin_, cos_, tan_ = form(_of.sin), form(_of.cos), form(_of.tan)
+    asin_ = arcsin_ = form(_of.asin)
+    acos_ = arccos_ = form(_of.acos)
+    atan_ = arctan_ = form(_of.atan)
+    sinh_, cosh_, tanh_ = form(_of.sinh), form(_of.cosh), form(_of.tanh)
+    asinh_ = arcsinh_ = form(_of.asinh)
+    acosh_ = arccosh_ = form(_of.acosh)
+    atanh_ = arctanh_ = form(_of.atanh)
+    sigmoid_, logit_, sinc_ = form(_of.sigmoid), form(_of.logit), form(_of.sinc)
+    erf_, erfc_, erfinv_ = form(_of.erf), form(_of.erfc), form(_of.erfinv)
+    deg2rad_, rad2deg_ = form(_of.deg2rad), form(_of.rad2deg)
+    floor_, ceil_, round_ = form(_of.floor), form(_of.ceil), form(_of.round)
+    trunc_ = fix_ = form(_of.trunc)
+    sign_, relu_ = form(_of.sign), form(_of.relu)
+    clamp_ = clip_ = form(_of.clamp)
+    clamp_min_, clamp_max_, nan_to_num_ = form(_of.clamp_min), form(_of.clamp_max), form(_of.nan_to_num)
+    ldexp_ = form(_of.ldexp)
+    lerp_, addcmul_, addcdiv_ = form(_of.lerp), form(_of.addcmul), form(_of.addcdiv)
     eq_, ne_, lt_, le_, gt_, ge_ = (
-        _form(_of.eq), _form(_of.ne), _form(_of.lt), _form(_of.le), _form(_of.gt), _form(_of.ge)
+        form(_of.eq), form(_of.ne), form(_of.lt), form(_of.le), form(_of.gt), form(_of.ge)
     )  # fmt: skip
     not_equal_, less_, less_equal_, greater_, greater_equal_ = ne_, lt_, le_, gt_, ge_
-    logical_not_, logical_and_ = _form(_of.logical_not), _form(_of.logical_and)
-    logical_or_, logical_xor_ = _form(_of.logical_or), _form(_of.logical_xor)
-    bitwise_not_, bitwise_and_ = _form(_of.bitwise_not), _form(_of.bitwise_and)
-    bitwise_or_, bitwise_xor_ = _form(_of.bitwise_or), _form(_of.bitwise_xor)
-    bitwise_left_shift_, bitwise_right_shift_ = _form(_of.bitwise_left_shift), _form(_of.bitwise_right_shift)
-    cumsum_, cumprod_ = _form(_of.cumsum), _form(_of.cumprod)
-    addmm_, addmv_, addr_ = _form(_of.addmm), _form(_of.addmv), _form(_of.addr)
-    baddbmm_, addbmm_ = _form(_of.baddbmm), _form(_of.addbmm)
+    logical_not_, logical_and_ = form(_of.logical_not), form(_of.logical_and)
+    logical_or_, logical_xor_ = form(_of.logical_or), form(_of.logical_xor)
+    bitwise_not_, bitwise_and_ = form(_of.bitwise_not), form(_of.bitwise_and)
+    bitwise_or_, bitwise_xor_ = form(_of.bitwise_or), form(_of.bitwise_xor)
+    bitwise_left_shift_, bitwise_right_shift_ = form(_of.bitwise_left_shift), form(_of.bitwise_right_shift)
+    cumsum_, cumprod_ = form(_of.cumsum), form(_of.cumprod)
+    addmm_, addmv_, addr_ = form(_of.addmm), form(_of.addmv), form(_of.addr)
+    baddbmm_, addbmm_ = form(_of.baddbmm), form(_of.addbmm)
 
     # Values from elsewhere
 

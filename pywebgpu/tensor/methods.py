@@ -201,13 +201,12 @@ def aliased(method: Callable[P, R]) -> Callable[P, R]:
     return call
 
 
-def later(module: str, name: str, *, in_place: bool = False) -> Callable[..., Any]:
+def later(module: str, name: str) -> Callable[..., Any]:
     """A method that is a function of a module which few programs need."""
 
     def method(self: Any, *args: Any, **options: Any) -> object:
-        result = getattr(import_module(module), name)(self, *args, **options)
-        return self.copy_(result) if in_place else result
+        return getattr(import_module(module), name)(self, *args, **options)
 
-    method.__name__ = method.__qualname__ = f"{name}_" if in_place else name
+    method.__name__ = method.__qualname__ = name
     method.__doc__ = f"See torch.{name}."
     return method

@@ -20,6 +20,7 @@ from pywebgpu.tensor import from_data
 from pywebgpu.tensor import gradient as walk
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.gather_scatter import GatherScatterMethods
+from pywebgpu.tensor.inplace import form
 from pywebgpu.tensor.methods import later, operator, reflected
 from pywebgpu.tensor.random_inplace import RandomMethods
 from pywebgpu.tensor.reshaping import ReshapingMethods
@@ -126,12 +127,12 @@ class Tensor(GatherScatterMethods, SortingMethods, RandomMethods):
     prelu, hardshrink = (later("pywebgpu.nn.functional", name) for name in ("prelu", "hardshrink"))
     _repr_html_ = later("pywebgpu.display.values", "tensor_html")
     lgamma_, digamma_, renorm_, mvlgamma_ = (
-        later("pywebgpu.tensor.numeric", name, in_place=True) for name in ("lgamma", "digamma", "renorm", "mvlgamma")
+        form(later("pywebgpu.tensor.numeric", name)) for name in ("lgamma", "digamma", "renorm", "mvlgamma")
     )
     i0, igamma, igammac = (later("pywebgpu.special", name) for name in ("i0", "igamma", "igammac"))
-    i0_, igamma_, igammac_ = (later("pywebgpu.special", name, in_place=True) for name in ("i0", "igamma", "igammac"))
+    i0_, igamma_, igammac_ = (form(later("pywebgpu.special", name)) for name in ("i0", "igamma", "igammac"))
     polygamma = later("pywebgpu.special.gamma", "derivative_of_digamma")
-    polygamma_ = later("pywebgpu.special.gamma", "derivative_of_digamma", in_place=True)
+    polygamma_ = form(later("pywebgpu.special.gamma", "derivative_of_digamma"))
     lgamma, digamma, renorm, cov, corrcoef, mvlgamma = (
         later("pywebgpu.tensor.numeric", name)
         for name in ("lgamma", "digamma", "renorm", "cov", "corrcoef", "mvlgamma")
@@ -140,15 +141,15 @@ class Tensor(GatherScatterMethods, SortingMethods, RandomMethods):
         later("pywebgpu.lu_factors", name) for name in ("geqrf", "lu", "lu_solve", "orgqr", "ormqr", "triangular_solve")
     )
     gcd, lcm = (later("pywebgpu.tensor.bits", name) for name in ("gcd", "lcm"))
-    gcd_, lcm_ = (later("pywebgpu.tensor.bits", name, in_place=True) for name in ("gcd", "lcm"))
+    gcd_, lcm_ = (form(later("pywebgpu.tensor.bits", name)) for name in ("gcd", "lcm"))
     frexp, nextafter = (later("pywebgpu.tensor.bits", name) for name in ("frexp", "nextafter"))
     hash_tensor = later("pywebgpu.tensor.bits", "hash_tensor")
-    nextafter_ = later("pywebgpu.tensor.bits", "nextafter", in_place=True)
+    nextafter_ = form(later("pywebgpu.tensor.bits", "nextafter"))
     histogram, nonzero_static = (later("pywebgpu.tensor.numeric", name) for name in ("histogram", "nonzero_static"))
     angle, chalf, conj, conj_physical, isreal, sgn, vdot = (
         later(_COMPLEX, name) for name in ("angle", "chalf", "conj", "conj_physical", "isreal", "sgn", "vdot")
     )
-    conj_physical_, sgn_ = (later(_COMPLEX, name, in_place=True) for name in ("conj_physical", "sgn"))
+    conj_physical_, sgn_ = (form(later(_COMPLEX, name)) for name in ("conj_physical", "sgn"))
     real, imag = _part("real"), _part("imag")
     istft, stft = (later("pywebgpu.signal.frames", name) for name in ("istft", "stft"))
     as_strided_scatter, new_empty_strided, unsafe_chunk, unsafe_split, unsafe_split_with_sizes, narrow_copy = (

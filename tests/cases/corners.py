@@ -170,6 +170,18 @@ case(
 )
 case("sign_of_nan", lambda torch: torch.copysign(torch.ones(2), torch.tensor([nan, -nan])).signbit(), grad=False)
 
+# In place: what the gradient needs is the value before.
+for name, args in {"lgamma": (), "digamma": (), "i0": (), "sgn": (), "polygamma": (1,), "renorm": (2, 0, 1.0)}.items():
+    fn = lambda torch, x, n=name, a=args: resolve(torch.Tensor, f"{n}_")(x * 1, *a)  # noqa: E731
+    case(f"{name}_in_place", fn, uniform(2, 3, low=1.2, high=3.0))
+
+# The absolute value of a multiple is taken before a narrow dtype wraps it.
+for dtype in ("int8", "int16", "uint8", "int32"):
+    pair = [given(values, dtype) for values in ([100, 77, 96, 0, 6, 64], [3, 101, 101, 7, 4, 127])]
+    case(f"lcm_{dtype}", call("lcm"), *pair)
+    if dtype != "uint8":
+        case(f"lcm_negative_{dtype}", lambda torch, x, y: torch.lcm(-x, y), *pair)
+
 # Gradients: of equal positions, of a share, of how many there are.
 case("index_fill_twice", lambda torch, x, v: x.index_fill(0, torch.tensor([0, 0, 2]), v), randn(4), given(7.0))
 case(
