@@ -204,7 +204,7 @@ class ExponentialFamily(Distribution):
     """Distributions of the exponential family, whose entropy follows from their log normalizer."""
 
     @property
-    def _mean_carrier_measure(self) -> Any:
+    def _mean_carrier_measure(self) -> float:
         raise NotImplementedError
 
     @property

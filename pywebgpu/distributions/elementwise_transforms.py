@@ -111,7 +111,7 @@ class PowerTransform(Transform):
         (self.exponent,) = broadcast_all(exponent)
 
     @property
-    def sign(self) -> object:
+    def sign(self) -> Tensor | int:
         return self.exponent.sign()
 
     def _call(self, x: Tensor) -> Tensor:
@@ -156,7 +156,7 @@ class AffineTransform(Transform):
     codomain = domain
 
     @property
-    def sign(self) -> object:
+    def sign(self) -> Tensor | int:
         if torch.is_tensor(self.scale):
             return self.scale.sign()
         return (self.scale > 0) - (self.scale < 0)

@@ -93,7 +93,9 @@ class TransformedDistribution(Distribution):
         return total + sum_rightmost(self.base_dist.log_prob(y), dim - len(self.base_dist.event_shape))
 
     def _sign(self) -> Tensor:
-        return math.prod(transform.sign for transform in self.transforms)
+        signs: list[Any] = [transform.sign for transform in self.transforms]
+        found: Tensor = math.prod(signs)
+        return found
 
     def cdf(self, value: Tensor) -> Tensor:
         for transform in reversed(self.transforms):

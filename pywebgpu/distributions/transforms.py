@@ -25,7 +25,7 @@ class Transform:
     codomain: Any = constraints.real
 
     @property
-    def sign(self) -> Any:
+    def sign(self) -> Tensor | int:
         """Whether it grows (1) or falls (-1), where it is monotone."""
         raise NotImplementedError
 
