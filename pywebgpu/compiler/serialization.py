@@ -3,6 +3,7 @@
 wire.py is the other way; a page that trains reads no Program, and does without this file.
 """
 
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from pywebgpu.documents import Malformed
 from pywebgpu.errors import CompileError
 from pywebgpu.formats import WORD
 from pywebgpu.ir.graph import Spec
-from pywebgpu.kernels.kernel import Kernel
+from pywebgpu.kernels.kernel import Checks, Kernel
 
 DIGEST = 65  # bytes: as text, and a line's end
 
@@ -58,7 +59,8 @@ def load_sealed(file: Path) -> Program:
     digest, text = sealed[:DIGEST], sealed[DIGEST:]
     if digest != _digest(file, text):
         raise CompileError(f"{file} is not what was written there")
-    return from_json(text)
+    program = from_json(text)
+    return replace(program, kernels=tuple(replace(kernel, checks=Checks.BOUNDS) for kernel in program.kernels))
 
 
 def from_data(data: Any) -> Program:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
 from pywebgpu.compiler.program import Dispatch, Program, Slot
+from pywebgpu.devices import native_shader
 from pywebgpu.devices.base import GONE
 from pywebgpu.devices.pool import Chunk
 from pywebgpu.errors import CompileError, DeviceLostError
@@ -82,7 +83,7 @@ class Pipelines:
         # Naga knows the functions of subgroups, and not the line that enables them.
         code = kernel.wgsl.replace(SUBGROUP_LINE, "", 1)
         try:
-            module = self._gpu.create_shader_module(code=code, label=kernel.name)
+            module = native_shader.module(self._gpu, code, kernel.name, kernel.checks)
             compute = {"module": module, "entry_point": "main"}
             return self._gpu.create_compute_pipeline(layout="auto", compute=compute, label=kernel.name)
         except Exception as error:  # Whatever wgpu-py raises: it is about this shader, or the device is gone.

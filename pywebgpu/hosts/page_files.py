@@ -23,6 +23,7 @@ NATIVE = (
     "devices/native.py",
     "devices/native_pass.py",
     "devices/native_read.py",
+    "devices/native_shader.py",
     "devices/tunings.py",
     "devices/reader.py",
     "js_bridge/dawn.mjs",

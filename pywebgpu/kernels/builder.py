@@ -20,7 +20,7 @@ from pywebgpu.kernels import access, hoisting, intervals, intrinsics, ir, vector
 from pywebgpu.kernels.blocks import Blocks
 from pywebgpu.kernels.intrinsics import rounded
 from pywebgpu.kernels.ir import U32, Expr, Var
-from pywebgpu.kernels.kernel import Kernel, Limits
+from pywebgpu.kernels.kernel import Checks, Kernel, Limits
 from pywebgpu.numbers import WORD
 from pywebgpu.ops import contraction, indexing, movement, pointwise
 from pywebgpu.symbolic import ZERO, Sym, constant, flatten, unflatten
@@ -334,20 +334,21 @@ class Builder(Blocks):
 
     # The whole
 
-    def kernel(self, name: str, lanes: int, groups: int, *, vector: int = 1) -> Kernel:
+    def kernel(self, name: str, lanes: int, groups: int, *, vector: int = 1, inside: bool = False) -> Kernel:
         """The finished kernel: `groups` workgroups of `lanes` invocations, numbered by GROUP.
 
         vector: how many elements to load and store at a time, where neighbours are computed one after the other.
+        inside: its own indices follow from shapes alone. It needs no checks, unless an operand's follow from values.
         `parts` then has all that must run: the kernel, or one for each part of its workgroups, with what each binds.
         """
         owners, arrays = [owner for owner, _ in self.bound.values()], [array for _, array in self.bound.values()]
-        body = self._body
+        body, checks = self._body, Checks.NONE if inside and not self._numbered else Checks.BOUNDS
         if vector > 1:
             shared = {array for node, array in self.bound.values() if self.per_word(node) > 1}
             body, made = vectors.vectorize(body, arrays, vector, shared)
             arrays = [made.get(array, array) for array in arrays]
         for parts in windows.divisions(body, arrays, lanes, groups, self.limits):
-            kernels = [self._printed(name, lanes, part) for part in parts]
+            kernels = [self._printed(name, lanes, part, checks) for part in parts]
             if all(len(kernel.writes) + kernel.faults <= self.limits.bindings for kernel in kernels):
                 break
         else:
@@ -363,7 +364,7 @@ class Builder(Blocks):
         ]
         return kernels[0]
 
-    def _printed(self, name: str, lanes: int, part: windows.Part) -> Kernel:
+    def _printed(self, name: str, lanes: int, part: windows.Part, checks: Checks) -> Kernel:
         height = -(-part.groups // self.limits.workgroups)
         width = -(-part.groups // max(height, 1))
         group = ir.WORKGROUP[0] + ir.WORKGROUP[1] * width if height > 1 else ir.WORKGROUP[0]
@@ -375,7 +376,7 @@ class Builder(Blocks):
             body = hoisting.hoist(body)
         shared, grid = tuple(self._shared.values()), (width, height, 1)
         head = name, lanes, grid, part.bindings, shared, self._host_numbers
-        return wgsl.kernel(ir.Function(*head, body, part.windowed))
+        return wgsl.kernel(ir.Function(*head, body, part.windowed), checks)
 
 
 def _fill(node: Node) -> Expr:

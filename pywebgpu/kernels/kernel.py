@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pywebgpu.ir.graph import Spec
 
 Grid = tuple[int, int, int]
+
+
+class Checks(Enum):
+    """NONE: its loops end, and its indices follow from shapes alone.  BOUNDS: its loops end."""
+
+    NONE = 0
+    BOUNDS = 1
+    ALL = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +31,8 @@ class Limits:
     buffer_bytes: int = 256 << 20  # of the largest buffer, so of the largest value
     offset_alignment: int = 256  # bytes: where a binding may start
     shared_bytes: int = 16 << 10
-    unrolls: bool = False  # its driver gets loops of a known length as they are written, and writes them out itself
+    # Kernels whose loops of a known length the driver gets as they are, and writes out itself: see features.UNROLLING.
+    unrolls: tuple[str, ...] = ()
     emulated: bool = False  # a CPU plays a GPU, so workgroup memory and barriers cost more than they save
 
 
@@ -35,6 +45,7 @@ class Kernel:
     work: multiplications, of large products. Who brings a value back in the middle of a run asks what is left to do.
     problem: the name of its template and the Problem that its launch was chosen for; None where it comes from a file.
     needs: features that the device must have, by WebGPU's names. The text enables them.
+    checks: what a translator that can be told has to guard against: less than all where this library wrote the text.
     """
 
     name: str
@@ -46,6 +57,7 @@ class Kernel:
     needs: tuple[str, ...] = ()
     work: int = 0
     problem: Any = field(default=None, compare=False, repr=False)
+    checks: Checks = field(default=Checks.ALL, compare=False, repr=False)
 
 
 def too_large(spec: Spec, size: int, limits: Limits) -> str:

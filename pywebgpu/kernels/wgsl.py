@@ -4,7 +4,7 @@ from struct import pack, unpack
 
 from pywebgpu.kernels import ir, prelude
 from pywebgpu.kernels.ir import Call, Const, Load, Var
-from pywebgpu.kernels.kernel import Kernel
+from pywebgpu.kernels.kernel import Checks, Kernel
 from pywebgpu.kernels.target import F16, MATRICES, SUBGROUPS
 from pywebgpu.symbolic import Sym, text
 
@@ -13,7 +13,7 @@ UNIFORM = "diagnostic(off, chromium.subgroup_matrix_uniformity);\n"  # Where a m
 _SMALLEST = 1.1754943508222875e-38  # of the floats that translators do not round to 0
 
 
-def kernel(function: ir.Function) -> Kernel:
+def kernel(function: ir.Function, checks: Checks = Checks.BOUNDS) -> Kernel:
     """The text of a kernel, and how to launch it."""
     out = _Printer()
     out.block(function.body, "  ")
@@ -43,7 +43,7 @@ def kernel(function: ir.Function) -> Kernel:
             "\n".join([*out.lines, "}", ""]),
         )
     )
-    return Kernel(function.name, wgsl, function.grid, writes, out.numbers, faults, needs)
+    return Kernel(function.name, wgsl, function.grid, writes, out.numbers, faults, needs, checks=checks)
 
 
 def _windowed(one: ir.Windowed) -> str:

@@ -47,7 +47,7 @@ def main(name: str, results: str) -> None:
     attention.STORED = 0  # Adapters that are a CPU have kernels for it, too.
     device: Any = devices.open_device(name)
     given = device.target
-    limits = replace(given.limits, workgroup_size=256, shared_bytes=16 << 10, bindings=8, emulated=False, unrolls=False)
+    limits = replace(given.limits, workgroup_size=256, shared_bytes=16 << 10, bindings=8, emulated=False, unrolls=())
     found = {}
     for adapter, features in adapters(given.features).items():
         device.target = replace(given, limits=limits, features=features, tuning={})

@@ -49,7 +49,9 @@ def test_values_are_the_same_where_drivers_write_loops_out(
     if device == "cpu":
         pytest.skip("device cpu has no kernels")
     opened: Any = devices.open_device(device)
-    monkeypatch.setattr(opened, "target", replace(opened.target, limits=replace(opened.target.limits, unrolls=True)))
+    monkeypatch.setattr(
+        opened, "target", replace(opened.target, limits=replace(opened.target.limits, unrolls=("attention",)))
+    )
     call = CALLS[name]
     close(outcome(call, device, fused=True), outcome(call, "cpu", fused=False), call)
 

@@ -97,7 +97,7 @@ LATE = {"runtime/program_cache.py"}  # A page's archive leaves out what it impor
 # An optional package, and the units that may import it: as a file starts, and inside a function as well.
 OPTIONAL = {
     "wgpu": (
-        {"devices/native.py", "devices/native_pass.py", "devices/native_read.py", "devices/loaded.py"},
+        {f"devices/{name}.py" for name in ("native", "native_pass", "native_read", "native_shader", "loaded")},
         {"devices/native.py", "devices/adapters.py"},
     ),
     "numpy": (

@@ -15,7 +15,7 @@ from pywebgpu import devices
 from pywebgpu.compiler.passes import align_operands
 from pywebgpu.kernels import wgsl
 from pywebgpu.kernels.ir import Function
-from pywebgpu.kernels.kernel import Kernel
+from pywebgpu.kernels.kernel import Checks, Kernel
 from pywebgpu.kernels.launch import Case, Problem
 from pywebgpu.kernels.target import F16, MATRICES, SUBGROUPS, Features, Target
 from pywebgpu.kernels.templates import matmul_blocks
@@ -102,8 +102,8 @@ def test_blocks_of_matrices_multiply(block: Block, least: int, device: str, monk
     seen: list[str] = []
     printed = wgsl.kernel
 
-    def play(function: Function) -> Kernel:
-        made = printed(function)
+    def play(function: Function, checks: Checks) -> Kernel:
+        made = printed(function, checks)
         seen.extend([made.name] if made.needs else [])
         return played(made)
 

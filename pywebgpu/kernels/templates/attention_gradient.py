@@ -45,7 +45,7 @@ def write(work: Computation, launch: Launch, build: Builder) -> Kernel:
     if queries:
         with build.else_() if keys else build.scope():
             kernel.along_keys(build.let(GROUP - keys) if keys else GROUP)
-    return build.kernel("attention_backward", tile.threads, keys + queries, vector=call_.vector)
+    return build.kernel("attention_backward", tile.threads, keys + queries, vector=call_.vector, inside=True)
 
 
 class Gradients:

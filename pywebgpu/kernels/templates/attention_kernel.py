@@ -34,7 +34,9 @@ def write(work: Computation, launch: Launch, build: Builder) -> Kernel:
     tile = Tile.of(launch)
     Forward(call_, tile, launch.way == SHUFFLED, build).run(work)
     blocks = -(-call_.length // tile.rows)
-    return build.kernel("attention", tile.threads, call_.batches * call_.heads * blocks, vector=call_.vector)
+    return build.kernel(
+        "attention", tile.threads, call_.batches * call_.heads * blocks, vector=call_.vector, inside=True
+    )
 
 
 class Forward:

@@ -39,6 +39,7 @@ FOUR = Type("f32", 4)
 # Steps of a product, each of four elements, that a loop has written out. On an H200, gradients of 512 rows: all 16 take
 # 0.092 ms and the driver 0.74 s, 4 take 0.096 ms and 0.40 s, 2 take 0.100 ms, 1 takes 0.119 ms.
 STEPS = 4
+LOOPED = "attention"  # in Limits.unrolls
 APART = 2  # vectors between rows of weights; they hold what dropout keeps of a row: see attention_scores.py
 
 
@@ -282,7 +283,7 @@ def multiply(
     build: Builder,
 ) -> None:
     """results[i][j] += left's row i times right's row j."""
-    steps = 1 if build.limits.unrolls else STEPS
+    steps = 1 if LOOPED in build.limits.unrolls else STEPS
     whole = left.width // 4
     looped = whole // steps * steps if whole > steps else 0
 
@@ -318,7 +319,7 @@ def mix(
                         build.assign(result, call("fma", FOUR, call(str(FOUR), FOUR, weight[i]), one, result))
 
     count = lanes.tile.columns // 4
-    if build.limits.unrolls:
+    if LOOPED in build.limits.unrolls:
         with build.loop("four", 0, count) as four:
             mix_four(four, [four * 4 + i for i in range(4)])
         return

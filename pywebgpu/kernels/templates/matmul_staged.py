@@ -28,6 +28,7 @@ from pywebgpu.kernels.templates.matmul_operands import Side, four_of
 from pywebgpu.kernels.templates.matmul_results import Sums
 from pywebgpu.symbolic import ZERO, Sym
 
+PRODUCTS, SUMS = "products", "sums"  # in Limits.unrolls: those that sum nothing on their way, and the others
 PART = "part"  # the end of the name of a kernel whose results are parts of a product's
 
 
@@ -50,9 +51,10 @@ def write(work: Computation, launch: Launch, build: Builder) -> Kernel:
     for side in (left, right):
         side.prepare()
     sums = [Sums(*pair, block, build) for pair in ((left, right), (right, left)) if pair[0].level in summed]
+    looped = (SUMS if sums else PRODUCTS) in build.limits.unrolls
     results = [build.var(construct(four_of(kind)), f"r{at}") for at in range(block.high * block.wide // 4)]
     if depth:
-        multiply((left, right), sums, steps, place[0], lambda: _step(left, right, results, block, build), build)
+        multiply((left, right), sums, steps, place[0], lambda: _step(left, right, results, block, looped, build), build)
     for one in sums:
         one.put()
     if mine is not None:
@@ -63,7 +65,7 @@ def write(work: Computation, launch: Launch, build: Builder) -> Kernel:
         one.store(work)
     ways = [WAY, *["sum"] * len(summed), *[PART] * len(parts)]
     name = "_".join(["matmul", f"{block.rows}x{block.columns}", *ways])
-    return build.kernel(name, block.lanes, prod((*parts, batches)) * across * down, vector=4)
+    return build.kernel(name, block.lanes, prod((*parts, batches)) * across * down, vector=4, inside=True)
 
 
 def _own_place(own: Var, block: Block, build: Builder) -> tuple[Var, Var]:
@@ -135,8 +137,8 @@ def multiply(
         build.barrier()
 
 
-def _step(left: Side, right: Side, results: Sequence[Var], block: Block, build: Builder) -> None:
-    """Multiplies the tiles: of the steps of k those of the invocation's slice."""
+def _step(left: Side, right: Side, results: Sequence[Var], block: Block, looped: bool, build: Builder) -> None:
+    """Multiplies the tiles: of the steps of k those of the invocation's slice. looped: the driver writes them out."""
     planes = block.depth // block.steps // block.slices
     first = build.let(LANE // block.of_slice * planes, build.fresh("first_plane")) if block.slices > 1 else None
 
@@ -147,7 +149,7 @@ def _step(left: Side, right: Side, results: Sequence[Var], block: Block, build: 
             one = call(str(result.type), result.type, a[i // 4][i % 4])
             build.assign(result, call("fma", result.type, one, b[j], result))
 
-    if build.limits.unrolls:
+    if looped:
         with build.loop("plane", 0, planes) as plane, build.loop("step", 0, block.steps) as step:
             multiply_one(plane if first is None else first + plane, step)
         return
