@@ -9,7 +9,7 @@ import json
 import platform
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from importlib import metadata
 
 from pywebgpu import installation, version
@@ -17,6 +17,7 @@ from pywebgpu.devices import adapters, features
 from pywebgpu.devices.adapters import AdapterInfo
 from pywebgpu.errors import CannotWaitError
 from pywebgpu.installation import Found, InstallationError
+from pywebgpu.settings import Settings, default_cache, settings
 
 _SHOWN_LIMITS = (
     "max-storage-buffers-per-shader-stage",
@@ -55,6 +56,7 @@ class Report:
     reason: str
     node: dict[str, Used]  # the program and its packages; empty inside of a browser or of Node
     page: dict[str, str]  # what Pyodide is and can do here; empty elsewhere
+    settings: dict[str, object]  # those that environment variables set, by their names in settings.py
     advice: list[Advice]
 
 
@@ -79,6 +81,7 @@ def examine() -> Report:
         reason=reason,
         node=node,
         page=page,
+        settings=asdict(settings),
         advice=_advise_page(page) if inside else _advise(versions, found) + _advise_node(node),
     )
 
@@ -95,6 +98,11 @@ def as_text(report: Report) -> str:
     if report.node:
         lines += ["", "pywebgpu node"]
         lines += [f"    {name}: {used.path or 'none'}, because {used.reason}" for name, used in report.node.items()]
+    if report.settings:
+        usual = asdict(replace(Settings(), cache=default_cache()))
+        changed = [name for name, value in report.settings.items() if value != usual[name]]
+        lines += ["", "settings, by PYWEBGPU_ and the name" + (f"; changed: {', '.join(changed)}" if changed else "")]
+        lines += [f"    {name} = {value!r}" for name, value in report.settings.items()]
     for advice in report.advice:
         lines += ["", f"missing: {advice.missing} ({advice.purpose})", f"    {advice.install}"]
     return "\n".join(lines)

@@ -256,3 +256,15 @@ def test_a_captured_step_casts_as_the_call_did(program: Any, device: str) -> Non
         pytest.skip("device null computes no values")
     with audited("0"):
         assert same(program, device).counters["replays"] > 0
+
+
+def test_casts_bias_and_residual_belong_to_the_product() -> None:
+    x, residual = (torch.rand(16, 32, device="null") for _ in range(2))
+    layer = torch.nn.Linear(32, 32, device="null")
+    torch.webgpu.synchronize("null")
+    with torch.autocast("null", dtype=torch.float16):
+        out = layer(x) + residual
+    (kernel,) = torch.explain(out).kernels
+    assert kernel.op == "matmul"
+    assert {"matmul", "add", "cast"} <= set(kernel.work)
+    assert {line.spec.dtype.name for line in kernel.lines if line.op == "matmul"} == {"float16"}

@@ -88,3 +88,18 @@ def test_missing_packages_are_named_with_their_cure() -> None:
     found = {advice["missing"]: advice["install"] for advice in report["advice"]}
     assert found.keys() >= {"numpy", "wgpu"}
     assert all("pip install" in found[name] for name in ("numpy", "wgpu"))
+
+
+def test_every_setting_is_listed_and_a_variable_changes_its_own() -> None:
+    def listed(**variables: str) -> dict[str, object]:
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("PYWEBGPU_")}
+        environment = kept | {"PYTHONPATH": str(ROOT), "PYWEBGPU_CACHE": ""} | variables
+        command = [sys.executable, "-m", "pywebgpu", "doctor", "--json"]
+        done = subprocess.run(command, capture_output=True, text=True, env=environment, check=True)
+        found: dict[str, object] = json.loads(done.stdout)["settings"]
+        return found
+
+    usual, changed = listed(), listed(PYWEBGPU_FUSE="0", PYWEBGPU_POOL="64", PYWEBGPU_TRACEBACKS="full")
+    assert set(usual) == {one.name for one in dataclasses.fields(settings)}
+    differing = {name: value for name, value in changed.items() if value != usual[name]}
+    assert differing == {"fuse": False, "pool": 64, "short_tracebacks": False}
