@@ -9,7 +9,7 @@ from tests.hosts import attending
 from tests.hosts.host import HOSTS
 
 
-@pytest.mark.parametrize("host", ["native", "node"])
+@pytest.mark.parametrize("host", ["native", "node", "chromium"])
 def test_attention_has_the_values_of_the_composite(host: str) -> None:
     there = HOSTS[host]
     if there.missing():

@@ -1,6 +1,9 @@
 """What crosses between the host and the device is counted, alike on every host, and is no more than was asked for."""
 
+import pytest
+
 import pywebgpu as torch
+from pywebgpu import devices
 
 MIB = 1 << 20
 
@@ -34,6 +37,17 @@ def test_a_transfer_moves_its_bytes() -> None:
     torch.webgpu.synchronize("webgpu")
     assert traffic.since() == [0, 0, 0]
     assert y.shape == x.shape
+
+
+@pytest.mark.pywebgpu_host("native")
+def test_between_devices_a_value_goes_through_the_host() -> None:
+    there = devices._open.setdefault("webgpu:6", devices._backend("webgpu").open_device(6))
+    x = torch.ones(1000, device="webgpu")
+    torch.webgpu.synchronize("webgpu")
+    here, arrived = Traffic(), there.counters["uploaded_bytes"]
+    assert x.to("webgpu:6").sum().item() == 1000
+    assert here.since()[:2] == [0, 4000]
+    assert there.counters["uploaded_bytes"] - arrived == 4000
 
 
 def test_only_what_is_read_comes_back_in_the_order_asked_for() -> None:

@@ -103,6 +103,15 @@ def test_a_nan_reaches_what_sees_it(which: int, device: str) -> None:
     assert broken[3:] == [which > 0] * 3
 
 
+@pytest.mark.parametrize("shape", [(2, 1, 1, 9), (2, 1, 7, 9), (2, 4, 7, 9)])
+def test_a_mask_is_read_as_it_is_given(shape: tuple[int, ...]) -> None:
+    """Whatever the number of heads: no mask of them all is made."""
+    q, k, mask = leaf(2, 4, 7, 8), leaf(2, 4, 9, 8), leaf(*shape, dtype=torch.bool)
+    for program in programs(lambda: F.scaled_dot_product_attention(q, k, k, mask)):
+        made = [slot.spec.shape for at, slot in enumerate(program.slots) if at not in program.inputs]
+        assert all(prod(one) <= max(prod(q.shape), prod(k.shape)) for one in made)
+
+
 def test_a_mask_that_learns_has_its_gradient(device: str) -> None:
     def grad(on: str) -> Any:
         q, mask = numbers(1, 2, 5, 8).to(on), numbers(5, 5).to(on).requires_grad_()

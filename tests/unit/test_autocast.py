@@ -76,6 +76,13 @@ def test_a_block_inside_a_block_ends_where_it_began() -> None:
     assert (x @ x).dtype is torch.float32
 
 
+def test_switched_off_products_are_those_of_float32(device: str) -> None:
+    x = torch.rand(17, 33, device=device)
+    plain = (x @ x.T).tolist()
+    with torch.autocast(device, dtype=torch.bfloat16), torch.autocast(device, enabled=False):
+        assert (x @ x.T).tolist() == plain
+
+
 def test_a_block_may_be_entered_again_and_a_function_decorated() -> None:
     cast = torch.autocast("cuda")
 

@@ -52,11 +52,17 @@ def test_a_token_costs_the_same_however_many_there_were(device: str) -> None:
     tokens = torch.randint(0, VOCABULARY, (500,), device=device)
     follow = torch.compile(model.follow)
     found, counts, counters = [], [], devices.open_device(device).counters
+    torch.webgpu.synchronize(device)
+    crossed = [counters.get(name, 0) for name in ("uploaded_bytes", "downloaded_bytes")]
     with torch.no_grad():
         for at in range(len(tokens)):
             before = counters["dispatches"]
             found.append(follow(tokens[at : at + 1]).cpu())
             counts.append(counters["dispatches"] - before)
+        if device == "webgpu":
+            up, down = counters["uploaded_bytes"] - crossed[0], counters["downloaded_bytes"] - crossed[1]
+            assert down == 4 * VOCABULARY * len(tokens), "scores come back"
+            assert up <= 8, "and nothing goes there"
         wanted = model(tokens).numpy()
     np.testing.assert_allclose(torch.cat(found).numpy(), wanted, rtol=1e-4, atol=1e-5)
     assert len({counts[at] for at in (20, 100, 250, 499)}) == 1, counts

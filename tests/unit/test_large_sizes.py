@@ -28,6 +28,14 @@ def test_a_transform_of_4096_is_numpys(device: str) -> None:
     np.testing.assert_allclose(found, np.fft.fft(values), atol=2e-3)
 
 
+@pytest.mark.parametrize("n", [1024, 1000])
+def test_transforms_are_products_on_the_device(n: int) -> None:
+    x = torch.zeros(4, n, device="null")
+    torch.webgpu.synchronize("null")
+    kinds = [kernel.op for kernel in torch.explain(torch.fft.fft(x)).kernels]
+    assert kinds.count("matmul") == 2
+
+
 def test_gradients_of_a_norm_of_many_rows_are_pytorchs_and_the_same_each_time(device: str) -> None:
     x, g, weight = numbers(65_536, 8), numbers(65_536, 8, seed=1), numbers(8, seed=2)
     theirs = peer.from_numpy(weight).requires_grad_(), peer.zeros(8, requires_grad=True)

@@ -128,6 +128,18 @@ def test_the_product_reads_the_packed_bytes(name: str) -> None:
     assert {program.slots[slot].spec.dtype.name for slot in program.inputs} >= {str(arrays[0].dtype)}
 
 
+def test_weights_may_be_kept_in_halves(device: str) -> None:
+    """Half of the bytes, and products in float32 that read them as they lie."""
+    rng = np.random.default_rng(4)
+    x, w = rng.standard_normal((ROWS, K)).astype("float32"), rng.uniform(0.5, 1, (K, N)).astype("float32")
+    kept = torch.tensor(w, device=device).half()
+    assert kept.nbytes == w.nbytes / 2
+    found = (torch.tensor(x, device=device) @ kept.float()).numpy()
+    assert np.abs(found - x @ w).max() < 1e-3 * np.abs(x @ w).max()
+    left, right = leaf(ROWS, K), leaf(K, N, dtype=torch.float16)
+    assert len(only(lambda: left @ right.float()).steps) == 1
+
+
 def test_rows_that_fill_no_block_are_refused_where_they_are_parted() -> None:
     with pytest.raises(RuntimeError, match="shape"):
         blocks(torch.zeros(K - 1, N, dtype=torch.int8))

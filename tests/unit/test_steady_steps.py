@@ -16,7 +16,7 @@ import pytest
 import pywebgpu as torch
 from pywebgpu import devices, nn
 from pywebgpu.devices.pool import Pool
-from pywebgpu.runtime import executor
+from pywebgpu.runtime import executor, program_cache
 
 PACKAGE = str(Path(torch.__file__).parent)
 SETTLED = 70  # calls after which the next audit is far
@@ -112,6 +112,29 @@ def test_bind_groups_are_found_again_after_another_call_came_between(device: str
         other().item()
         step().item()
     assert (counters["bind_groups_created"], counters["buffers_created"]) == before
+
+
+def test_a_hundred_lengths_of_sequences_take_no_more_than_the_longest() -> None:
+    opened = devices.open_device("null")
+    model = nn.TransformerEncoderLayer(16, 2, 32, batch_first=True).to("null")
+    optimizer = torch.optim.SGD(model.parameters())
+
+    def train(length: int) -> None:
+        optimizer.zero_grad()
+        model(torch.zeros(2, length, 16, device="null")).square().mean().backward()
+        optimizer.step()
+        torch.webgpu.synchronize("null")
+
+    program_cache.clear()
+    gc.collect()
+    train(100)
+    gc.collect()
+    live, scratch = opened.counters["live_bytes"], opened.counters["scratch_bytes"]
+    for length in (*range(1, 100), 100):
+        train(length)
+    gc.collect()
+    assert opened.counters["live_bytes"] <= live
+    assert opened.counters["scratch_bytes"] <= 1.5 * scratch
 
 
 def test_losses_are_the_same_and_peaks_are_not_wherever_work_is_submitted(
