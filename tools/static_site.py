@@ -50,7 +50,8 @@ def page(into: Path) -> None:
     named = [name.decode() for name in re.findall(rb'"\./(modules/[^"]+)"', index)]
     python = [f"{config['pyodide'].removeprefix('./')}{name}" for name in PYODIDE]
     made = [f"kept/{config['version']}/{name}" for name in (*site.BRIDGE, *site.PLAYER)]  # what modules import
-    gallery = ["index.json", *(path.name for path in pages.folders.gallery.iterdir() if path.is_file())]
+    programs = [*pages.folders.gallery.iterdir(), *pages.folders.gallery.glob("examples/*.py")]
+    gallery = ["index.json", *(path.name for path in programs if path.is_file())]
     pieces = [f"gallery/{name}" for name in gallery]
     for address in [*own, *site.PLAIN, *named, *python, *made, *pieces, *config["kept"].values()]:
         content = pages.file(address)

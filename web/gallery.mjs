@@ -3,7 +3,7 @@
 import { canSuspend } from "./environment.mjs";
 import { element } from "./page.mjs";
 
-/** @typedef {{ name: string, title: string, about: string }} Piece */
+/** An example is offered in the editor alone. @typedef {{ name: string, title: string, about: string, isExample: boolean }} Piece */
 
 /** @type {Promise<Piece[]> | null} */
 let all = null;
@@ -29,7 +29,7 @@ async function load(address) {
 export async function showGallery() {
   const place = element("pieces", HTMLElement);
   try {
-    place.replaceChildren(...(canSuspend ? [] : [notice()]), ...(await pieces()).map(card));
+    place.replaceChildren(...(canSuspend ? [] : [notice()]), ...(await pieces()).filter(({ isExample }) => !isExample).map(card));
   } catch (error) {
     place.textContent = `The gallery cannot be loaded: ${error instanceof Error ? error.message : error}`;
   }

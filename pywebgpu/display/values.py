@@ -14,7 +14,8 @@ from pywebgpu.tensor import functions, show
 from pywebgpu.tensor.tensor import Tensor
 
 ROWS, COLUMNS = 24, 48  # of the map, at most
-CELL = 6  # pixels
+CELL, LARGE = 6, 16  # pixels; of a small map
+LINES = 12  # of text; more are folded
 # From the lowest to the highest: around 0, or from 0 on.
 SIGNED = ("#2166ac", "#4393c3", "#92c5de", "#d1e5f0", "#f7f7f7", "#fddbc7", "#f4a582", "#d6604d", "#b2182b")
 RISING = ("#f7fbff", "#deebf7", "#c6dbef", "#9ecae1", "#6baed6", "#4292c6", "#2171b5", "#08519c", "#08306b")
@@ -39,7 +40,10 @@ def tensor_html(tensor: Tensor) -> str:
         said = repr(tensor)
     except PywebgpuError as error:
         said = f"not read: {error}"
-    return html.card(head, *parts, html.text(said))
+    text = html.text(said)
+    if parts and said.count("\n") >= LINES:
+        text = f'<details><summary style="{html.SOFT}">values</summary>{text}</details>'
+    return html.card(head, *parts, text)
 
 
 def _parts(tensor: Tensor) -> list[str]:
@@ -108,10 +112,11 @@ def heat_map(values: list[list[float]]) -> str:
             paths.setdefault(painted[x], []).append(f"M{x} {y}h{end - x}v1h{x - end}z")
             x = end
     width, height = len(values[0]), len(values)
+    cell = max(CELL, min(LARGE, 96 // max(width, height)))
     drawn = "".join(f'<path fill="{color}" d="{"".join(path)}"/>' for color, path in paths.items())
     return (
-        f'<svg role="img" aria-label="map of values" viewBox="0 0 {width} {height}" width="{width * CELL}" '
-        f'height="{height * CELL}" shape-rendering="crispEdges" style="vertical-align:top">{drawn}</svg>'
+        f'<svg role="img" aria-label="map of values" viewBox="0 0 {width} {height}" width="{width * cell}" '
+        f'height="{height * cell}" shape-rendering="crispEdges" style="vertical-align:top">{drawn}</svg>'
     )
 
 

@@ -142,7 +142,9 @@ class Site:
         if address == "gallery/index.json":
             return _file(self._gallery(), address, pack=True)
         if address.startswith("gallery/"):
-            return self._read(self.folders.gallery, address.removeprefix("gallery/"), "no-cache", pack=True, also=".py")
+            name, folder = address.removeprefix("gallery/"), self.folders.gallery
+            found = self._read(folder, name, "no-cache", pack=True, also=".py")
+            return found or self._read(folder / "examples", name, "no-cache", pack=True, also=".py")
         if address.startswith("modules/"):
             return self._module(address.removeprefix("modules/"))
         if address.startswith("kept/"):
@@ -186,10 +188,12 @@ class Site:
 
     def _gallery(self) -> bytes:
         """The programs of the gallery: a title and a line for each, as its docstring has them."""
-        pieces = []
-        for path in sorted(self.folders.gallery.glob("*.py")):
+        pieces, folder = [], self.folders.gallery
+        for path in (*sorted(folder.glob("examples/*.py")), *sorted(folder.glob("*.py"))):
             title, _, about = (ast.get_docstring(ast.parse(path.read_bytes())) or "").partition(": ")
-            pieces.append({"name": path.stem, "title": title, "about": about[:1].upper() + about[1:]})
+            is_example = path.parent != folder
+            about = about[:1].upper() + about[1:]
+            pieces.append({"name": path.stem, "title": title, "about": about, "isExample": is_example})
         return json.dumps(pieces).encode()
 
     def _sources(self) -> Iterable[Path]:

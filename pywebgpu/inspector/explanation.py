@@ -71,12 +71,15 @@ class Explanation:
 
     def _repr_html_(self) -> str:
         """A table of the kernels, each with what it is for and its WGSL."""
-        total = f"{len(self.programs)} programs, {len(self.kernels)} dispatches, {self.peak_bytes:,} bytes at most"
+        programs, dispatches = len(self.programs), len(self.kernels)
+        total = f"{programs} program{'s' * (programs != 1)}, {dispatches} dispatch{'es' * (dispatches != 1)}"
+        total += f", {self.peak_bytes:,} bytes at most"
         rows = []
         for step in self.kernels:
-            grid = "" if step.kernel is None else " x ".join(map(str, step.kernel.grid))
+            grid = "" if step.kernel is None else "\u00a0x\u00a0".join(map(str, step.kernel.grid))
             name = escape(step.name)
-            code = f"<details><summary>{name}</summary><pre>{escape(step.wgsl)}</pre></details>" if step.wgsl else name
+            title = f'<summary style="white-space:nowrap">{name}</summary>'
+            code = f"<details>{title}<pre>{escape(step.wgsl)}</pre></details>" if step.wgsl else name
             cells = (code, escape(", ".join(step.work)), escape(grid), *map(escape, _place(step)))
             rows.append("".join(f'<td style="text-align:left;vertical-align:top">{cell}</td>' for cell in cells))
         heads = "".join(f'<th style="text-align:left">{name}</th>' for name in ("kernel", "ops", "grid", "for", "line"))

@@ -114,6 +114,14 @@ def test_a_map_colors_zero_alike_on_both_sides() -> None:
     assert values.ODD in found
 
 
+def test_a_long_text_is_folded_below_the_map_and_a_small_map_is_large(device: str) -> None:
+    long, short = (torch.rand(rows, 2, device=device)._repr_html_() for rows in (20, 3))
+    assert "<details><summary" in long
+    assert "<details" not in short
+    assert 'width="32" height="48"' in short
+    assert f'height="{20 * values.CELL}"' in long
+
+
 @pytest.mark.parametrize("error", [CannotWaitError("cannot wait"), DeviceLostError("gone")])
 def test_what_cannot_be_read_is_shown_without_its_values(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*args: object) -> None:

@@ -24,6 +24,14 @@ def test_it_runs(piece: Path, device: str, monkeypatch: pytest.MonkeyPatch, capf
     assert "step 3" in capfd.readouterr().err
 
 
+@pytest.mark.usefixtures("default_device")
+@pytest.mark.parametrize("name", ["kernels", "tensors"])
+def test_examples_of_the_editor_run(name: str, device: str, capfd: pytest.CaptureFixture[str]) -> None:
+    runpy.run_path(str(GALLERY / "examples" / f"{name}.py"), run_name="__main__")
+    said = {"kernels": "step 4: loss 0.", "tensors": "the gradient tensor([ 0., -3.]"}[name]
+    assert said in capfd.readouterr().out
+
+
 @pieces
 def test_it_is_short_and_says_what_it_is(piece: Path) -> None:
     text = piece.read_text(encoding="utf-8")
