@@ -278,5 +278,12 @@ def heads_together(torch, x, weight, out, bias):
     return forward(x, x, x, 8, 2, weight, bias, None, None, False, 0.0, out, None, need_weights=False)[0]
 
 
+def heads_given(torch, x, weight, out, k, v):
+    """Keys and values that were projected before, of another length."""
+    forward = torch.nn.functional.multi_head_attention_forward
+    return forward(x, x, x, 8, 2, weight, None, None, None, True, 0.0, out, None, static_k=k, static_v=v)
+
+
+case("heads_given", heads_given, randn(5, 3, 8), randn(24, 8), randn(8, 8), randn(6, 4, 4), randn(6, 4, 4))
 case("heads_apart", heads_apart, randn(5, 3, 8), *(randn(8, 8) for _ in range(3)), randn(6, 8), randn(24))
 case("heads_together", heads_together, randn(5, 3, 8), randn(24, 8), randn(8, 8), randn(24))

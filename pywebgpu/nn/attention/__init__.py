@@ -29,6 +29,8 @@ class MultiheadAttention(Module):
     the batch axis -> the output as query, and the weights (n, l, s), averaged over heads, or None.
     """
 
+    _static: tuple[Tensor | None, Tensor | None] = None, None  # keys and values in place of the projected ones
+
     def __init__(
         self,
         embed_dim: int,
@@ -99,11 +101,12 @@ class MultiheadAttention(Module):
         q, k, v = self._projected(query, key, value, batched=batched)  # (n, l, embed_dim)
         mask = self._mask(query, key_padding_mask, attn_mask, causal=is_causal and not need_weights)
         n, length = q.shape[:2]
+        k, v = (x if given is None else self._given(given, n) for x, given in zip((k, v), self._static, strict=True))
         if self.bias_k is not None:
             k, v = (cat([x, b.expand(n, 1, -1)], 1) for x, b in ((k, self.bias_k), (v, self.bias_v)))
         if self.add_zero_attn:
             k, v = (functional.pad(x, (0, 0, 0, 1)) for x in (k, v))
-        extra = k.shape[1] - (key.shape[-2] if self.batch_first or not batched else key.shape[0])
+        extra = (self.bias_k is not None) + self.add_zero_attn
         if mask is not None and extra:
             mask = functional.pad(mask, (0, extra))
         q, k, v = (x.reshape(n, x.shape[1], self.num_heads, self.head_dim).transpose(1, 2) for x in (q, k, v))
@@ -122,6 +125,14 @@ class MultiheadAttention(Module):
         if not batched:
             return out.squeeze(0), None if weights is None else weights.squeeze(0)
         return out if self.batch_first else out.transpose(0, 1), weights
+
+    def _given(self, x: Tensor, n: int) -> Tensor:
+        """Keys or values that were projected before, (n heads, s, head_dim), as (n, s, embed_dim)."""
+        if x.shape[0] != n * self.num_heads or x.shape[2] != self.head_dim:
+            raise AssertionError(
+                f"expecting static keys and values of {n * self.num_heads} times {self.head_dim}, but got {x.shape}"
+            )
+        return x.reshape(n, self.num_heads, -1, self.head_dim).transpose(1, 2).reshape(n, -1, self.embed_dim)
 
     def _check(
         self, query: Tensor, key: Tensor, value: Tensor, key_padding_mask: Tensor | None, attn_mask: Tensor | None

@@ -12,6 +12,7 @@ from pywebgpu.tensor import create as _create
 from pywebgpu.tensor import random as _random
 from pywebgpu.tensor import tensor as _tensor
 from pywebgpu.tensor.apply import apply as _apply
+from pywebgpu.tensor.apply import called as _called
 
 _T = _tensor.Tensor
 
@@ -100,7 +101,7 @@ def rrelu(
     if lower > upper:
         raise RuntimeError(f"Lower bound should be less than or equal to the upper bound, got {lower} and {upper}")
     if not training:
-        return leaky_relu(input, (lower + upper) / 2, inplace)
+        return _called(leaky_relu(input, (lower + upper) / 2, inplace), "aten::rrelu_with_noise")
     return _out(input, inplace, _activation.rrelu, lower, upper, _random.seed_node(input.device))
 
 

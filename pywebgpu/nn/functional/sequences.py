@@ -197,15 +197,12 @@ def multi_head_attention_forward(
     is_causal: bool = False,
 ) -> tuple[_T, _T | None]:
     """What nn.MultiheadAttention computes, with its parameters as arguments."""
-    if static_k is not None or static_v is not None:
-        raise NotImplementedError(
-            "multi_head_attention_forward: static_k and static_v are not here; give key and value"
-        )
     layer = _importlib.import_module("pywebgpu.nn.attention").MultiheadAttention(
         embed_dim_to_check, num_heads, dropout_p, out_proj_bias is not None, bias_k is not None, add_zero_attn,
         key.shape[-1] if use_separate_proj_weight else None, value.shape[-1] if use_separate_proj_weight else None,
         device=query.device, dtype=query.dtype,
     )  # fmt: skip
+    layer._static = static_k, static_v
     layer._qkv_same_embed_dim = not use_separate_proj_weight  # also where keys and values are as wide as queries
     layer._parameters |= {
         "in_proj_weight": None if use_separate_proj_weight else in_proj_weight, "in_proj_bias": in_proj_bias,
