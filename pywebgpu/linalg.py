@@ -13,7 +13,7 @@ from pywebgpu.composites import reduce
 from pywebgpu.dtypes import DType
 from pywebgpu.errors import ShapeError
 from pywebgpu.tensor import create, functions, limits
-from pywebgpu.tensor.apply import apply, aten
+from pywebgpu.tensor.apply import apply, aten, called
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.methods import aliased
 from pywebgpu.tensor.pointwise import where
@@ -147,7 +147,7 @@ def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
         sizes.append(parts[-1].shape[1] if parts[-1].ndim == 2 else 1)
         at = max(range(1, len(parts)), key=lambda i: sizes[i])  # The largest inner size goes first.
         parts[at - 1 : at + 1] = [parts[at - 1].matmul(parts[at])]
-    return parts[0]
+    return called(parts[0], "aten::view") if len(tensors) > 2 else parts[0]
 
 
 @writable
@@ -212,6 +212,7 @@ def slogdet(A: Tensor) -> tuple[Tensor, ...]:
 
 
 @writable
+@aten("linalg_solve_ex")
 def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
     """X of A X = B, or of X A = B. Shapes: A (..., n, n), B (..., n, k) or (..., n)."""
     factorization.require("linalg.solve", A, square=True)
@@ -380,6 +381,7 @@ def cond(A: Tensor, p: float | str | None = None) -> Tensor:
 
 
 @writable
+@aten("reshape_alias")
 def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
     """The inverse of tensordot with A, whose first `ind` axes are rows."""
     n = prod(A.shape[ind:])
@@ -396,6 +398,7 @@ def tensorsolve(A: Tensor, B: Tensor, dims: Sequence[int] | None = None) -> Tens
     return solve(A.reshape(B.numel(), prod(rest)), B.reshape(-1)).reshape(rest)
 
 
+@aten("cat")
 def vander(x: Tensor, *, N: int | None = None) -> Tensor:
     """Powers 0, 1, … of the elements of x as rows."""
     x = x.reshape(1) if x.ndim == 0 else x

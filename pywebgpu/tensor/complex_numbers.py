@@ -78,8 +78,8 @@ def conj(input: Tensor) -> Tensor:
 
 
 def conj_physical(input: Tensor) -> Tensor:
-    """As conj; of a real tensor a copy."""
-    return apply(complex_parts.conj if input.dtype.is_complex else pointwise.copy, input)
+    """As conj; a real tensor as it is."""
+    return apply(complex_parts.conj, input) if input.dtype.is_complex else input
 
 
 def angle(input: Tensor) -> Tensor:

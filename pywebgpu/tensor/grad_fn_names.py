@@ -13,7 +13,8 @@ OPS = {
     "take": "index", "scan": "cumsum", "group_norm": "native_group_norm", "class_entropy": "nll_loss",
     "picked_loss": "nll_loss", "squared_error": "mse_loss", "smooth_error": "smooth_l1_loss",
     "logsigmoid": "log_sigmoid", "largest": "max", "clamp": "clamp.1", "trunc_divide": "div.2", "modulus": "abs",
-    "batch_norm_fixed": "native_batch_norm",
+    "batch_norm_fixed": "native_batch_norm", "gru_steps": "stack", "rnn_tanh_steps": "stack",
+    "rnn_relu_steps": "stack", "lstm_steps": "mkldnn_rnn_layer",
 }  # fmt: skip
 # Functions that were called, where their last op is not what PyTorch names: those of other names there, then those of
 # the same.
@@ -54,6 +55,7 @@ UNNUMBERED = {
     "copy_": "CopyBackwards", "floor_divide": "NotImplemented", "heaviside": "NotImplemented",
     "write_slice": "CopySlices",
 }  # fmt: skip
+CELLS = {"lstm_steps": "mul", "gru_steps": "add", "rnn_tanh_steps": "tanh", "rnn_relu_steps": "relu"}
 TENSORS = {"lerp": 2, "masked_fill": 1}  # where they read a tensor or a number
 ATEN = "aten::"  # before what is PyTorch's name already
 
@@ -81,6 +83,10 @@ def _function(node: Node) -> str | None:
     called = getattr(node, "function", "")
     if called.startswith(ATEN):
         return called.removeprefix(ATEN)
+    if called == "cell":
+        return CELLS.get(value_of(node).op.name)
+    if called == "diag":
+        return "diag_embed" if len(node.spec.shape) == 2 else "diagonal"
     if called in TENSORS and len(node.inputs) == 3 and is_read(node.inputs[TENSORS[called]]):
         return f"{called}.1"
     if called == "cross_entropy" and node.op.name == "class_entropy" and _rank(node, 0) > 2:
@@ -144,7 +150,7 @@ def pattern(node: Node) -> str | None:
     if op in ("matmul", "linear"):
         if len(inputs) > 2:
             return "addmm" if len(shape) == 2 else "view"
-        return {1: "dot", 2: "mm"}.get(len(shape), "unsafe_view")
+        return {1: "squeeze.4" if op == "linear" else "dot", 2: "mm"}.get(len(shape), "unsafe_view")
     if op == "add" and (_op(node, 0), _op(node, 1)) == ("matmul", "expand"):
         return "addmm"
     if op == "where" and len(inputs) == 3:

@@ -14,7 +14,7 @@ from pywebgpu.errors import ShapeError
 from pywebgpu.ir.graph import Node, Pointwise
 from pywebgpu.ops import gamma, pointwise
 from pywebgpu.tensor import complex_numbers, create, functions, sorting
-from pywebgpu.tensor.apply import apply, aten
+from pywebgpu.tensor.apply import apply, aten, called
 from pywebgpu.tensor.tensor import Tensor
 
 _builtin_range = range  # PyTorch calls an argument by this name.
@@ -77,6 +77,7 @@ def _length(apart: Tensor, p: float) -> Tensor:
     return apply(pointwise.graft, far.squeeze(-1), size.where(size.detach() == far, 0).sum(-1))
 
 
+@aten("squeeze")
 def cov(
     input: Tensor, *, correction: int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None
 ) -> Tensor:
@@ -327,7 +328,7 @@ def _slope(x: Tensor, axis: int, step: float | Tensor, order: int) -> Tensor:
     if order == 2:  # A parabola through three points.
         first = first - (rise[..., 1:2] - first) * h[:1] / (h[:1] + h[1:2])
         last = last + (last - rise[..., -2:-1]) * h[-1:] / (h[-1:] + h[-2:-1])
-    return functions.cat([first, inside, last], -1).movedim(-1, axis)
+    return called(functions.cat([first, inside, last], -1).movedim(-1, axis), "aten::cat")
 
 
 def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:

@@ -14,6 +14,7 @@ from pywebgpu.errors import ShapeError
 from pywebgpu.ops import pointwise
 from pywebgpu.step_capture.capture import capture_state
 from pywebgpu.tensor import from_data
+from pywebgpu.tensor.apply import called
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.conversion import ConversionMethods
 from pywebgpu.tensor.history import History
@@ -140,8 +141,7 @@ class ReshapingMethods(ConversionMethods):
         """The matrix transposed and conjugated."""
         if self.ndim not in (0, 2):
             raise ShapeError(f"tensor.H is only supported on matrices (2-D tensors). Got {self.ndim}-D tensor.")
-        found: Tensor = self.t().conj()
-        return found
+        return called(self.t().conj(), "aten::transpose")
 
     @property
     def mH(self) -> Tensor:

@@ -293,4 +293,13 @@ FUNCTIONS: dict[str, Function] = {
     "solve": lambda t, x, b: t.linalg.solve(x, x), "det": lambda t, x, b: t.linalg.det(x),
     "svd": lambda t, x, b: t.linalg.svd(x)[1], "eigvalsh": lambda t, x, b: t.linalg.eigvalsh(x),
     "conv": lambda t, x, b: t.nn.functional.conv1d(x[None], x[:, :, None]),
+    "H": lambda t, x, b: x.H, "conj_physical": lambda t, x, b: t.conj_physical(x * 2),
+    "diag of a vector": lambda t, x, b: b.diag(),
+    "multi_dot": lambda t, x, b: t.linalg.multi_dot([x, x, x]), "cov": lambda t, x, b: t.cov(x),
+    "linear of a vector": lambda t, x, b: t.nn.functional.linear(b, x),
+    "solve a vector": lambda t, x, b: t.linalg.solve(x, b), "vander": lambda t, x, b: t.linalg.vander(b),
+    "rrelu": lambda t, x, b: t.nn.functional.rrelu(x), "tensorinv": lambda t, x, b: t.linalg.tensorinv(x, ind=1),
+    "gradient": lambda t, x, b: t.gradient(b)[0], "GRU": lambda t, x, b: t.nn.GRU(2, 2)(x[None])[0],
+    "RNN": lambda t, x, b: t.nn.RNN(2, 2)(x[None])[0], "LSTMCell": lambda t, x, b: t.nn.LSTMCell(2, 2)(x)[0],
+    "GRUCell": lambda t, x, b: t.nn.GRUCell(2, 2)(x), "RNNCell": lambda t, x, b: t.nn.RNNCell(2, 2)(x),
 }  # fmt: skip
