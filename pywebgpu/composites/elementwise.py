@@ -64,10 +64,10 @@ def round_(x: Node, decimals: int = 0) -> Node:
     """The nearest number with `decimals` digits, halves to even."""
     if decimals == 0 or x.spec.dtype.kind is not Kind.FLOAT:
         return whole(pointwise.round_, x)
+    dtype, x = x.spec.dtype, precision.upcast(x)
     scale = arithmetic.like(x, 10.0 ** abs(decimals))
-    if decimals > 0:
-        return pointwise.div(pointwise.round_(pointwise.mul(x, scale)), scale)
-    return pointwise.mul(pointwise.round_(pointwise.div(x, scale)), scale)
+    there, back = (pointwise.mul, pointwise.div) if decimals > 0 else (pointwise.div, pointwise.mul)
+    return arithmetic.cast(back(pointwise.round_(there(x, scale)), scale), dtype)
 
 
 def frac(x: Node) -> Node:

@@ -77,6 +77,10 @@ case("relu_at_zero", call("relu"), given([-1.0, 0.0, 1.0]))
 case("abs_at_zero", call("abs"), given([-1.0, 0.0, 1.0]))
 case("round_half_to_even", call("round"), given([-2.5, -1.5, -0.5, 0.5, 1.5, 2.5, 3.5]))
 case("round_decimals", call("round", decimals=2), uniform(6, low=-3, high=3))
+for dtype in ("float16", "bfloat16"):
+    for decimals in (1, 5, -1):
+        near = given([-0.54980469, 0.45019531, 0.349, 2.449, 14.9375], dtype)
+        case(f"round_decimals_{decimals}_{dtype}", call("round", decimals=decimals), near)
 case("sigmoid_far", call("sigmoid"), given([-1000.0, -90.0, 90.0, 1000.0]))
 case("tanh_far", call("tanh"), given([-1000.0, -20.0, 20.0, 1000.0]))
 case("tanh_near_1", lambda torch, x: torch.log(1 - torch.tanh(x) ** 2), given([-6.75, 5.25, 6.25, 7.625, 8.3125]),
