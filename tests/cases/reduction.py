@@ -1,5 +1,6 @@
 """Axes that fold: sums, extremes, statistics, norms, scans, and the row functions made of them."""
 
+import itertools
 import math
 
 from tests.cases.case import Case, Input, bools, call, distinct, given, integers, method, randn, spiked, uniform
@@ -27,6 +28,13 @@ SCANS = {"cumsum": randn, "cumprod": randn, "softmax": randn, "log_softmax": ran
 for name, draw in SEVERAL.items():
     for kind, options in DIMS.items():
         case(f"{name}_{kind}", call(name, **options), draw(3, 4, 5))
+SUBSETS = [axes for count in range(1, 5) for axes in itertools.combinations(range(4), count)]
+for name in ("sum", "mean", "amax", "amin"):
+    case(
+        f"{name}_of_every_subset",
+        lambda torch, x, name=name: [getattr(torch, name)(x, axes) for axes in SUBSETS],
+        distinct(2, 3, 4, 5),
+    )
 for name, draw in SINGLE.items():
     for kind in ("dim0", "dim1", "last", "middle_keep"):
         case(f"{name}_{kind}", call(name, **DIMS[kind]), draw(3, 4, 5))

@@ -41,6 +41,7 @@ def test_default_is_webgpu_only_on_hardware(
 
 def test_environment_overrides_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
     pretend(monkeypatch, GPU, device="null")
+    monkeypatch.setattr(adapters, "_survey", lambda: pytest.fail("no adapter is asked for"))
     assert adapters.choose_default() == ("null", "the environment variable PYWEBGPU_DEVICE says so")
 
 

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import pywebgpu as torch
 from pywebgpu import nn
 from pywebgpu.autograd import grad
 from pywebgpu.compiler import memory_plan
@@ -158,6 +159,18 @@ def test_a_training_step_stays_near_the_bound() -> None:
     found = grad(x.square().mean(), [part for layer in layers for part in layer])
     program = for_limits(Limits(), *found)
     assert program.peak_bytes <= 1.1 * program.lower_bound
+
+
+def test_checkpoints_change_no_bit_of_a_gradient(device: str) -> None:
+    def gradients(*, kept: bool) -> list[object]:
+        torch.manual_seed(1)
+        part = nn.Sequential(nn.Linear(8, 16), nn.GELU(), nn.Dropout(0.3), nn.Linear(16, 8)).to(device)
+        x = torch.rand(4, 8, device=device)
+        y = part(x) if kept else checkpoint.checkpoint(part, x, use_reentrant=False)
+        y.square().mean().backward()
+        return [p.grad.tolist() for p in part.parameters()]
+
+    assert gradients(kept=True) == gradients(kept=False)
 
 
 @pytest.mark.parametrize("layers", [8])

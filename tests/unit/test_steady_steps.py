@@ -163,6 +163,18 @@ def test_losses_are_the_same_and_peaks_are_not_wherever_work_is_submitted(
     assert some != most
 
 
+def test_a_thousand_ops_are_recorded_without_a_submit(device: str) -> None:
+    x = torch.ones(4, device=device)
+    torch.webgpu.synchronize(device)
+    counters = devices.open_device(device).counters
+    before = counters["submits"]
+    for _ in range(1000):
+        x = x + 1
+    assert counters["submits"] == before
+    assert x.tolist() == [1001.0] * 4
+    assert counters["submits"] <= before + 2
+
+
 def test_a_buffer_is_taken_from_a_full_pool_as_fast_as_from_an_empty_one() -> None:
     def taking(waiting: int) -> float:
         made: list[object] = []
