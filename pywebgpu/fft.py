@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol, Unpack
 
@@ -123,12 +124,16 @@ ihfft2, ihfftn = (_of_several(name, _REAL, inverse=True) for name in ("ihfft2", 
 
 def fftfreq(n: int, d: float = 1.0, **options: Unpack[Made]) -> Tensor:
     """The frequencies of fft of n numbers that are d apart: 0, 1, ..., then the negative ones, over n d."""
-    return ifftshift(_counted(-(n // 2), (n + 1) // 2, options).mul(1.0 / (n * d)))
+    return ifftshift(_counted(-(n // 2), (n + 1) // 2, options).mul(_step(n, d)))
 
 
 def rfftfreq(n: int, d: float = 1.0, **options: Unpack[Made]) -> Tensor:
     """The frequencies of rfft of n numbers that are d apart."""
-    return _counted(0, n // 2 + 1, options).mul(1.0 / (n * d))
+    return _counted(0, n // 2 + 1, options).mul(_step(n, d))
+
+
+def _step(n: int, d: float) -> float:
+    return 1.0 / (n * d) if n * d else math.inf
 
 
 def _counted(start: int, end: int, options: Made) -> Tensor:

@@ -278,7 +278,7 @@ def _made(indices: Tensor, values: Tensor, shape: Sequence[int], *, is_coalesced
 
 
 def sparse_coo_tensor(
-    indices: object,
+    indices: object = None,
     values: object = None,
     size: Sequence[int] | None = None,
     *,
@@ -291,7 +291,7 @@ def sparse_coo_tensor(
 ) -> SparseTensor:
     """A tensor of coordinates, one a column, and their values."""
     if values is None:  # An empty one, of a size.
-        size = Size(indices)  # type: ignore[arg-type]
+        size = Size(indices if size is None else size)  # type: ignore[arg-type]
         count = len(size)
         indices, values = create.zeros(count, 0, dtype=dtypes.int64, device=device), create.zeros(0, device=device)
     held = values if isinstance(values, Tensor) else create.tensor(values, device=device)
@@ -306,6 +306,11 @@ def sparse_coo_tensor(
         )
     if size is None:
         size = (*(int(n) + 1 for n in at.amax(1).tolist()), *held.shape[1:])
+    if len(size) != at.shape[0] + held.ndim - 1:
+        raise ShapeError(
+            f"'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = {len(size)}, sparse_dim = "
+            f"{at.shape[0]}, dense_dim = {held.ndim - 1}"
+        )
     made = _made(at.to(dtypes.int64), held, tuple(size), is_coalesced=bool(is_coalesced))
     return made.requires_grad_() if requires_grad else made
 

@@ -151,6 +151,12 @@ def nan_to_num(x: Node, nan: float | None = None, posinf: float | None = None, n
     dtype = x.spec.dtype
     if dtype.kind is not Kind.FLOAT:
         return pointwise.copy(x)
+    if dtype.part is not None:
+        parts = arithmetic.parts()
+        joined: Node = parts.complex_(
+            *(nan_to_num(part, nan, posinf, neginf) for part in (parts.real(x), parts.imag(x)))
+        )
+        return joined
     high, low = (dtype.high if posinf is None else posinf), (dtype.low if neginf is None else neginf)
     infinities = pointwise.isinf(x)
     above = pointwise.gt(x, arithmetic.like(x, 0.0))

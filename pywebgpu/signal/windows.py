@@ -141,6 +141,11 @@ def nuttall(M: int, *, sym: bool = True, **options: Unpack[Made]) -> Tensor:
 
 def kaiser_window(window_length: int, periodic: bool = True, beta: float = 12.0, **options: Unpack[Made]) -> Tensor:
     """As kaiser, under torch's older name."""
+    if window_length < 0:
+        raise RuntimeError(f"kaiser_window requires non-negative window_length, got window_length={window_length}")
+    dtype = options.get("dtype")
+    if dtype is not None and not dtype.is_floating_point:
+        raise RuntimeError(f"kaiser_window expects floating point dtypes, got: {dtype}")
     return kaiser(window_length, beta=beta, sym=not periodic, **options)
 
 

@@ -10,7 +10,7 @@ from itertools import pairwise, product
 from typing import TYPE_CHECKING, Any, overload
 
 from pywebgpu import dtypes, shapes
-from pywebgpu.composites import arithmetic, joining, linear
+from pywebgpu.composites import arithmetic, elementwise, joining, linear
 from pywebgpu.dtypes import DType
 from pywebgpu.errors import ShapeError
 from pywebgpu.ir.graph import thread_state
@@ -118,6 +118,8 @@ def _number_first(name: str, first: object, args: tuple[Any, ...], options: dict
             return apply(arithmetic.div, first, *args, **options)
         if not options:
             return getattr(args[0], REFLECTED[name])(first)
+    if name == "xlogy" and args and isinstance(args[0], TensorBase) and isinstance(first, NUMBERS):
+        return apply(elementwise.xlogy, first, *args)
     raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(first).__name__}")
 
 

@@ -234,6 +234,8 @@ def _one_if_short(length: int, window: Tensor, options: Made) -> Tensor:
 
 def _dtype(options: Made) -> DType:
     found: DType = options.get("dtype") or dtypes.default()
+    if not found.is_floating_point:
+        raise RuntimeError(f"a window expects floating point dtypes, got: {found}")
     return found
 
 

@@ -400,6 +400,10 @@ VALUES = {
     "bce_logits_of_int_target": lambda torch: torch.nn.functional.binary_cross_entropy_with_logits(
         a(torch, 2), torch.tensor([0, 1])
     ),
+    "sparse_size_of_other_rank": lambda torch: torch.sparse_coo_tensor([[0, 1], [2, 0]], [3.0, 4.0], (2,)),
+    "hann_window_of_ints": lambda torch: torch.hann_window(5, dtype=torch.int64),
+    "kaiser_window_of_ints": lambda torch: torch.kaiser_window(5, dtype=torch.int64),
+    "kaiser_window_below_0": lambda torch: torch.kaiser_window(-5),
     "quantile_of_nothing": lambda torch: torch.quantile(torch.zeros(2, 0), 0.5, 0),
     "argmax_over_axes": lambda torch: a(torch, 2, 3).argmax((0, 1)),
     "max_of_empty_rows": lambda torch: torch.zeros(2, 0).max(1),
