@@ -220,8 +220,9 @@ def binary_cross_entropy_with_logits(
 
 
 def multilabel_soft_margin_loss(x: Node, target: Node, weight: Node | None = None, *, reduction: str = "mean") -> Node:
-    """The mean over classes (the last axis) of binary_cross_entropy_with_logits."""
-    loss = binary_cross_entropy_with_logits(x, target, weight, reduction="none")
+    """The mean over classes (the last axis) of binary_cross_entropy_with_logits; targets may be whole numbers."""
+    goal = target if target.spec.dtype.kind is Kind.FLOAT else arithmetic.cast(target, x.spec.dtype)
+    loss = binary_cross_entropy_with_logits(x, goal, weight, reduction="none")
     return reduced(reduce.mean(loss, -1), reduction)
 
 

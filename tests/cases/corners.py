@@ -30,6 +30,10 @@ for dtype in WHOLE:
         case(f"cov_{dtype}", call("cov"), x)
     case(f"cosine_embedding_loss_{dtype}", functional("cosine_embedding_loss"), x, y, given([1, 0], dtype))
 
+for dtype in ("int64", "int32", "uint8", "float32"):
+    classes = given([[1, 0, 1], [0, 1, 1]], dtype, grad=False)
+    case(f"multilabel_soft_margin_loss_{dtype}", functional("multilabel_soft_margin_loss"), randn(2, 3), classes)
+
 # Broadcasting, and axes under NumPy's names.
 case("cosine_similarity_broadcast", call("cosine_similarity", dim=0), randn(3, 4), randn(1, 4))
 case("cosine_similarity_grown", call("cosine_similarity", dim=1), randn(3, 4), randn(4))
