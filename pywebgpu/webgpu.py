@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from pywebgpu import devices
 from pywebgpu.devices import adapters
-from pywebgpu.errors import DeviceLostError
+from pywebgpu.errors import DeviceError, DeviceLostError
 from pywebgpu.runtime import executor
 
 if TYPE_CHECKING:
@@ -48,6 +48,17 @@ def __getattr__(name: str) -> object:
     if name != "handler":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return import_module("pywebgpu.handlers").handler
+
+
+def gpu(device: DeviceLike = None) -> object:
+    """The GPUDevice that computes, wgpu-py's or the page's, for other work on the same GPU: `gpu().queue`.
+
+    Raises DeviceError for a device that has none, as "cpu".
+    """
+    opened = devices.open_device("webgpu" if device is None else device)
+    if not hasattr(opened, "gpu"):
+        raise DeviceError(f"webgpu.gpu(): device {opened.name} has no GPUDevice")
+    return opened.gpu
 
 
 async def synchronize_async(device: DeviceLike = None) -> None:

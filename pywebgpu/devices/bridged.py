@@ -146,6 +146,11 @@ class BridgedDevice:
     # Loss
 
     @property
+    def gpu(self) -> JsProxy:
+        """JavaScript's GPUDevice."""
+        return self._bridge.bridge.gpu
+
+    @property
     def is_gone(self) -> bool:
         """Whether it was lost, or closed."""
         return self._gone is not None

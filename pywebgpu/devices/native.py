@@ -106,6 +106,11 @@ class NativeDevice(Blocking):
     # Loss
 
     @property
+    def gpu(self) -> GPUDevice:
+        """wgpu-py's device."""
+        return self._gpu
+
+    @property
     def is_gone(self) -> bool:
         """Whether it was lost, closed, or left in another process."""
         return self._gone is not None
