@@ -28,7 +28,8 @@ from pywebgpu.kernels.templates.matmul_operands import Side, four_of
 from pywebgpu.kernels.templates.matmul_results import Sums
 from pywebgpu.symbolic import ZERO, Sym
 
-PRODUCTS, SUMS = "products", "sums"  # in Limits.unrolls: those that sum nothing on their way, and the others
+LARGE, PRODUCTS, SUMS = "large", "products", "sums"  # in Limits.unrolls: those that sum up an operand are of the last
+RESULTS = 12288  # of a workgroup, from which products are large
 PART = "part"  # the end of the name of a kernel whose results are parts of a product's
 
 
@@ -51,7 +52,8 @@ def write(work: Computation, launch: Launch, build: Builder) -> Kernel:
     for side in (left, right):
         side.prepare()
     sums = [Sums(*pair, block, build) for pair in ((left, right), (right, left)) if pair[0].level in summed]
-    looped = (SUMS if sums else PRODUCTS) in build.limits.unrolls
+    way = SUMS if sums else LARGE if block.rows * block.columns >= RESULTS else PRODUCTS
+    looped = way in build.limits.unrolls
     results = [build.var(construct(four_of(kind)), f"r{at}") for at in range(block.high * block.wide // 4)]
     if depth:
         multiply((left, right), sums, steps, place[0], lambda: _step(left, right, results, block, looped, build), build)
