@@ -1,5 +1,6 @@
 """How Sphinx makes the site of these pages: `make docs` runs it."""
 
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -41,6 +42,7 @@ def setup(app: Sphinx) -> None:
         part.write(made)
     app.connect("source-read", relink)
     app.connect("html-page-context", level, priority=900)  # after the theme has made its contents
+    app.connect("build-finished", open_to_all)
 
 
 def relink(app: Sphinx, page: str, source: list[str]) -> None:
@@ -55,3 +57,24 @@ def level(app: Sphinx, page: str, template: str, context: dict[str, Any], docume
     tree = context.get("furo_navigation_tree")
     if tree:
         context["furo_navigation_tree"] = tree.replace('role="heading"', 'role="heading" aria-level="2"')
+
+
+ARGUMENTS = re.compile(r'<dl>\n((?:<dd><em class="sig-param">.*</dd>\n)+)</dl>')  # of a long signature, a line each
+
+
+def open_to_all(app: Sphinx, error: Exception | None) -> None:
+    """Adds what a page lacks for those who hear it, or have only keys: names, a way to scroll, lists that are none."""
+    for page in Path(app.outdir).rglob("*.html") if error is None else ():
+        found = page.read_text(encoding="utf-8")
+        made = found.replace('<aside class="sidebar-drawer">', '<aside class="sidebar-drawer" aria-label="Pages">')
+        made = made.replace('<aside class="toc-drawer', '<aside aria-label="On this page" class="toc-drawer')
+        made = made.replace('<div class="highlight"><pre>', '<div class="highlight"><pre tabindex="0">')
+        made = made.replace('<th class="head"><p></p></th>', "<td></td>")
+        made = ARGUMENTS.sub(as_lines, made)
+        if made != found:
+            page.write_text(made, encoding="utf-8")
+
+
+def as_lines(arguments: re.Match[str]) -> str:
+    lines = arguments[1].replace("<dd>", "<div>").replace("</dd>", "</div>")
+    return f'<div class="arguments">\n{lines}</div>'

@@ -14,6 +14,7 @@ from types import ModuleType
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from playwright_tests.conftest import violations
 from playwright_tests.steps import LOADED, STEPPED
 from playwright_tests.test_export import served
 
@@ -102,3 +103,4 @@ def test_the_whole_site_works_below_any_path(visitor: Page, site: str) -> None:
     for name in ("docs/guides/errors.html", "docs/made/reference/nn.html", "docs/perceptron.html", "export/index.html"):
         visitor.goto(f"{site}{name}")
         assert visitor.title()
+        assert name.startswith("export") or violations(visitor) == [], name
