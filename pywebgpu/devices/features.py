@@ -28,7 +28,7 @@ FAMILIES = {
     "arm": "arm|mali|immortalis|valhall|bifrost",
 }
 EMULATED = ("swiftshader",)  # Their workgroups are coroutines of a CPU, and their pipelines take longest to make.
-# Kernels whose loops are left to drivers to write out. Through Naga, which then checks nothing, large blocks of products
+# Kernels whose loops are left to drivers to write out. Through Naga, where it checks nothing, large blocks of products
 # take 5 % less time so on an H200, smaller ones 10 to 36 % more, and attention 5 to 8.
 UNROLLING = {("nvidia", "tint"): ("large", "products", "sums", "attention"), ("nvidia", "naga"): ("large",)}
 # Multiprocessors (NVIDIA), compute units (AMD), GPU cores (Apple), as their makers' data sheets have them.
