@@ -17,7 +17,7 @@ from pywebgpu.devices.base import GONE
 from pywebgpu.devices.pool import Chunk
 from pywebgpu.errors import CompileError, DeviceLostError
 from pywebgpu.formats import WORD
-from pywebgpu.kernels.kernel import Kernel
+from pywebgpu.kernels.kernel import Checks, Kernel
 
 if TYPE_CHECKING:
     from wgpu import GPUBindGroup, GPUBuffer, GPUComputePipeline, GPUDevice
@@ -35,13 +35,16 @@ GROUPS = 32  # bind groups kept for a step
 Bound = tuple[list[Any], list[Any]]  # the bind groups of a run, and the buffers of its outputs
 
 
+Key = tuple[str, Checks]  # of a pipeline: its text, and what is checked. What is loaded may bind other buffers
+
+
 class Pipelines:
     """Pipelines by their text: equal kernels of all Programs share one, which goes with the last of them."""
 
     def __init__(self, gpu: GPUDevice, counters: dict[str, int], features: Collection[str]) -> None:
         self._gpu, self._counters, self._features = gpu, counters, features
-        self._found: WeakValueDictionary[str, Any] = WeakValueDictionary()
-        self._coming: dict[str, Future[Any]] = {}
+        self._found: WeakValueDictionary[Key, Any] = WeakValueDictionary()
+        self._coming: dict[Key, Future[Any]] = {}
         self._threads = ThreadPoolExecutor(os.cpu_count() or 1)  # Kept: new threads would take new memory each time.
 
     def __len__(self) -> int:
@@ -49,23 +52,25 @@ class Pipelines:
 
     def begin(self, kernel: Kernel) -> None:
         """Starts to compile, in a thread, what the next `get` asks for: drivers take up to a second for a long text."""
-        if kernel.wgsl not in self._coming and self._found.get(kernel.wgsl) is None:
-            self._coming[kernel.wgsl] = self._threads.submit(self._compile, kernel)
+        key = kernel.wgsl, kernel.checks
+        if key not in self._coming and self._found.get(key) is None:
+            self._coming[key] = self._threads.submit(self._compile, kernel)
 
     def get(self, kernels: Sequence[Kernel]) -> list[GPUComputePipeline]:
         """Those of some kernels; new ones compile side by side.
 
         Raises CompileError with the kernel's lines where the driver refuses it, or lacks a feature.
         """
-        found = {kernel.wgsl: self._found.get(kernel.wgsl) for kernel in kernels}
-        new = {kernel.wgsl: kernel for kernel in kernels if found[kernel.wgsl] is None}
+        wanted = {(kernel.wgsl, kernel.checks): kernel for kernel in kernels}
+        found = {key: self._found.get(key) for key in wanted}
+        new = {key: kernel for key, kernel in wanted.items() if found[key] is None}
         try:
             if len(new) == 1 and not self._coming:
-                made = {text: self._compile(kernel) for text, kernel in new.items()}
+                made = {key: self._compile(kernel) for key, kernel in new.items()}
             else:
                 for kernel in new.values():
                     self.begin(kernel)
-                made = {text: self._coming[text].result() for text in new}
+                made = {key: self._coming[key].result() for key in new}
         finally:
             for coming in self._coming.values():  # What was begun for a Program that came to nothing goes as well.
                 coming.cancel()
@@ -74,7 +79,7 @@ class Pipelines:
         self._counters["pipelines_created"] += len(made)
         self._counters["ffi_calls"] += 2 * len(made)
         found.update(made)
-        return [found[kernel.wgsl] for kernel in kernels]
+        return [found[kernel.wgsl, kernel.checks] for kernel in kernels]
 
     def _compile(self, kernel: Kernel) -> GPUComputePipeline:
         missing = [name for name in kernel.needs if name not in self._features]

@@ -10,7 +10,7 @@ import pytest
 
 import pywebgpu as torch
 from pywebgpu import devices
-from pywebgpu.compiler import serialization
+from pywebgpu.compiler import serialization, wire
 from pywebgpu.compiler.program import Program
 from pywebgpu.devices import native_shader
 from pywebgpu.kernels import wgsl
@@ -169,12 +169,22 @@ def test_the_driver_is_told(device: str, monkeypatch: pytest.MonkeyPatch) -> Non
         given.append(checks)
         return create(own, descriptor, checks)
 
+    programs: list[Program] = []
+    load = gpu.load
+    monkeypatch.setattr(gpu, "load", lambda program: programs.append(program) or load(program))
     monkeypatch.setattr(native_shader, "_create", spy)
     monkeypatch.setattr(gpu, "target", replace(gpu.target, tuning=Always(BLOCKS[-1].launch)))
     monkeypatch.setattr(state.default, "is_stored", False)
     program_cache.clear()
     x = torch.arange(97.0 * 53, device=device).reshape(97, 53)
+    torch.webgpu.synchronize()
+    programs.clear()
+    given.clear()
     (x @ x.t() * 0.8125).cos().numpy()
-    x.sin().numpy()
+    assert sorted(given) == sorted(kernel.checks.value for kernel in programs[0].kernels)
+    assert {*given} == {Checks.NONE.value, Checks.BOUNDS.value}
+    made, told = gpu.counters["pipelines_created"], len(given)
+    gpu.load(serialization.from_json(wire.to_json(programs[0])))  # Its text is the same, its pipelines are its own.
+    assert gpu.counters["pipelines_created"] == made + len(programs[0].kernels)
+    assert len(given) == told
     program_cache.clear()
-    assert set(given) == {Checks.NONE.value, Checks.BOUNDS.value}
