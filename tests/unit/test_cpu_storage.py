@@ -54,6 +54,10 @@ def test_positions_have_64_bits_also_where_numpy_counts_in_32(
 def test_a_matrix_without_factors_is_told_of_also_where_numpy_only_gives_nan(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(factorization, "_IN_PYODIDE", True)
     monkeypatch.setattr(np.linalg, "cholesky", lambda a: np.full(a.shape, np.nan))
-    with pytest.raises(torch.linalg.LinAlgError, match="not positive definite"):
-        torch.linalg.cholesky(-torch.eye(2, device="cpu"))
-    assert torch.linalg.cholesky(torch.full((2, 2), torch.nan, device="cpu")).isnan().all()
+    for given in (-torch.eye(2, device="cpu"), torch.full((2, 2), torch.nan, device="cpu")):
+        with pytest.raises(torch.linalg.LinAlgError, match="not positive-definite"):
+            torch.linalg.cholesky(given)
+    monkeypatch.setattr(np.linalg, "inv", lambda a: np.full(a.shape, np.nan))
+    with pytest.raises(torch.linalg.LinAlgError, match="singular"):
+        torch.linalg.inv(torch.zeros(2, 2, device="cpu"))
+    assert torch.linalg.inv(torch.full((2, 2), torch.nan, device="cpu")).isnan().all()

@@ -124,7 +124,7 @@ def test_what_was_begun_for_a_program_that_came_to_nothing_goes() -> None:
     broken = replace(wanted, wgsl="fn main() { nothing; }")
     for kernel in (broken, other, wanted):
         pipelines.begin(kernel)
-    begun = pipelines._coming[wanted.wgsl]
+    begun = pipelines._coming[wanted.wgsl, wanted.checks]
     assert pipelines.get([wanted]) == [begun.result()]  # Nobody asked for the broken one.
     assert not pipelines._coming
     pipelines.begin(broken)
