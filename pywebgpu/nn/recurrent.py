@@ -13,7 +13,7 @@ from pywebgpu.nn.module import Module
 from pywebgpu.nn.parameter import Parameter
 from pywebgpu.nn.utils import rnn
 from pywebgpu.tensor import create
-from pywebgpu.tensor.apply import apply
+from pywebgpu.tensor.apply import apply, called
 from pywebgpu.tensor.functions import stack
 from pywebgpu.tensor.movement import cat
 from pywebgpu.tensor.tensor import Tensor
@@ -176,7 +176,7 @@ class RNNBase(Module):
                     present=present,
                     is_host=x.device.type == "cpu",
                 )
-                outputs.append(out)
+                outputs.append(out if self.mode == "LSTM" else called(out, "aten::stack"))
                 for end, state in zip(ends, last, strict=True):
                     end.append(state)
             x = outputs[0] if len(outputs) == 1 else cat(outputs, -1)

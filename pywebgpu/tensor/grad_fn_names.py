@@ -13,8 +13,7 @@ OPS = {
     "take": "index", "scan": "cumsum", "group_norm": "native_group_norm", "class_entropy": "nll_loss",
     "picked_loss": "nll_loss", "squared_error": "mse_loss", "smooth_error": "smooth_l1_loss",
     "logsigmoid": "log_sigmoid", "largest": "max", "clamp": "clamp.1", "trunc_divide": "div.2", "modulus": "abs",
-    "batch_norm_fixed": "native_batch_norm", "gru_steps": "stack", "rnn_tanh_steps": "stack",
-    "rnn_relu_steps": "stack", "lstm_steps": "mkldnn_rnn_layer",
+    "batch_norm_fixed": "native_batch_norm", "lstm_steps": "mkldnn_rnn_layer",
 }  # fmt: skip
 # Functions that were called, where their last op is not what PyTorch names: those of other names there, then those of
 # the same.

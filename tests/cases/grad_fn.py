@@ -299,7 +299,7 @@ FUNCTIONS: dict[str, Function] = {
     "linear of a vector": lambda t, x, b: t.nn.functional.linear(b, x),
     "solve a vector": lambda t, x, b: t.linalg.solve(x, b), "vander": lambda t, x, b: t.linalg.vander(b),
     "rrelu": lambda t, x, b: t.nn.functional.rrelu(x), "tensorinv": lambda t, x, b: t.linalg.tensorinv(x, ind=1),
-    "gradient": lambda t, x, b: t.gradient(b)[0], "GRU": lambda t, x, b: t.nn.GRU(2, 2)(x[None])[0],
-    "RNN": lambda t, x, b: t.nn.RNN(2, 2)(x[None])[0], "LSTMCell": lambda t, x, b: t.nn.LSTMCell(2, 2)(x)[0],
+    "gradient": lambda t, x, b: t.gradient(b)[0], "GRU": lambda t, x, b: t.nn.GRU(2, 2)(t.stack((x, x)))[0],
+    "RNN": lambda t, x, b: t.nn.RNN(2, 2)(t.stack((x, x)))[0], "LSTMCell": lambda t, x, b: t.nn.LSTMCell(2, 2)(x)[0],
     "GRUCell": lambda t, x, b: t.nn.GRUCell(2, 2)(x), "RNNCell": lambda t, x, b: t.nn.RNNCell(2, 2)(x),
 }  # fmt: skip
