@@ -4,6 +4,7 @@ from playwright.sync_api import Locator, Page, expect
 
 STARTS = 120_000  # ms: Pyodide and IPython, on a busy machine
 RUNS = 60_000  # ms: a cell
+TAKEN = 5_000  # ms: until a cell is queued
 
 
 class Lab:
@@ -39,12 +40,19 @@ class Lab:
         self.page.keyboard.insert_text(source)
         self.page.keyboard.press("Shift+Enter")
         expect(self.cells).to_have_count(number + 1)
+        try:
+            expect(self._prompt(number)).not_to_have_text("[ ]:", timeout=TAKEN)
+        except AssertionError:  # Dropped: a kernel says that it is idle before it takes cells.
+            self.cells.nth(number - 1).locator(".cm-content").click()
+            self.page.keyboard.press("Shift+Enter")
         return number
+
+    def _prompt(self, number: int) -> Locator:
+        return self.cells.nth(number - 1).locator(".jp-InputPrompt")
 
     def shown(self, number: int, timeout: float = RUNS) -> Locator:
         """What the cell shows, once it ran."""
-        prompt = self.cells.nth(number - 1).locator(".jp-InputPrompt")
-        expect(prompt).to_have_text(f"[{number}]:", timeout=timeout)
+        expect(self._prompt(number)).to_have_text(f"[{number}]:", timeout=timeout)
         return self.cells.nth(number - 1).locator(".jp-OutputArea").first
 
     def run_all(self) -> None:
