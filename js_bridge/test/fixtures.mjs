@@ -1,5 +1,6 @@
 /** What the tests share: a device of Dawn's, on the software driver where Linux shows no GPU, and small Programs. */
 
+import assert from "node:assert/strict";
 import { after } from "node:test";
 
 import { Bridge } from "../bridge.mjs";
@@ -19,6 +20,17 @@ export const words = (values) => new Uint32Array(Float32Array.from(values).buffe
 
 /** @param {Uint8Array} found */
 export const asFloats = (found) => [...new Float32Array(found.buffer, found.byteOffset, found.byteLength / 4)];
+
+/** @param {Promise<any>} promise @param {string} kind @param {RegExp} message */
+export const rejects = (promise, kind, message) =>
+  assert.rejects(promise, (/** @type {any} */ error) => {
+    assert.equal(error.kind, kind);
+    assert.match(error.message, message);
+    return true;
+  });
+
+/** What kernels without host numbers are given. */
+export const none = new Uint32Array();
 
 /** @param {number} buffer @param {number} n */
 export const value = (buffer, n) => ({ buffer, dtype: "float32", shape: [n] });
