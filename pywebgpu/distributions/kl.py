@@ -269,11 +269,6 @@ def _exponential_normal(p: Distribution, q: Distribution) -> Tensor:
     return lead - 1 + (rate.pow(-2) - q.loc / rate + q.loc.pow(2) / 2) / variance
 
 
-@register_kl(c.Beta, c.ContinuousBernoulli)
-def _beta_continuous(p: Distribution, q: Distribution) -> Tensor:
-    return -p.entropy() - p.mean * q.logits - torch.log1p(-q.probs) - q._log_norm()
-
-
 @_both(m.Wishart)
 def _wishart(p: Distribution, q: Distribution) -> Tensor:
     a, b, n = p.df, q.df, p.event_shape[-1]

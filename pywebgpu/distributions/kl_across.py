@@ -31,6 +31,14 @@ def _exponential(p: Distribution, q: Distribution) -> Tensor:
     return -p.entropy() - q.rate.log() + q.rate * p.mean
 
 
+def _continuous(p: Distribution, q: Distribution) -> Tensor:
+    return -p.entropy() - p.mean * q.logits - torch.log1p(-q.probs) - q._log_norm()
+
+
+def _uniform(p: Distribution, q: Distribution) -> Tensor:
+    return -p.entropy() + (q.high - q.low).log()
+
+
 def _gamma(p: Distribution, q: Distribution, log_mean: Tensor) -> Tensor:
     """Of p, the mean of whose logarithm is `log_mean`."""
     lead = q.concentration.lgamma() - q.concentration * q.rate.log()
@@ -51,11 +59,11 @@ def _beta_gamma(p: Distribution, q: Distribution) -> Tensor:
 
 
 def _beta_uniform(p: Distribution, q: Distribution) -> Tensor:
-    return _finite(-p.entropy() + (q.high - q.low).log(), (q.low > 0) | (q.high < 1))
+    return _finite(_uniform(p, q), (q.low > 0) | (q.high < 1))
 
 
 def _continuous_uniform(p: Distribution, q: Distribution) -> Tensor:
-    return _finite(-p.entropy() + (q.high - q.low).log(), (q.low >= 0) | (q.high <= 1))
+    return _finite(_uniform(p, q), (q.low >= 0) | (q.high <= 1))
 
 
 def _gumbel(p: Distribution, q: Distribution, spread: Tensor) -> Tensor:
@@ -103,8 +111,7 @@ def _uniform_beta(p: Distribution, q: Distribution) -> Tensor:
 
 
 def _uniform_continuous(p: Distribution, q: Distribution) -> Tensor:
-    found = -p.entropy() - p.mean * q.logits - torch.log1p(-q.probs) - q._log_norm()
-    return _finite(found, (p.high >= 1) | (p.low <= 0))
+    return _finite(_continuous(p, q), (p.high >= 1) | (p.low <= 0))
 
 
 def _uniform_exponential(p: Distribution, q: Distribution) -> Tensor:
@@ -127,6 +134,7 @@ def _uniform_pareto(p: Distribution, q: Distribution) -> Tensor:
 
 FORMULAS: dict[tuple[type, type], Formula] = {
     (d.Bernoulli, d.Poisson): _bernoulli_poisson,
+    (c.Beta, c.ContinuousBernoulli): _continuous,
     (c.Beta, c.Exponential): _exponential,
     (c.Beta, c.Gamma): _beta_gamma,
     (c.Beta, loc.Normal): _normal,
