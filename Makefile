@@ -16,7 +16,7 @@ demo: .venv/.ready-demo  ## train a small GPT on text: make demo ARGS="--data FI
 web: .venv/.ready-native modules  ## serve the page where a GPT trains in the browser: make web ARGS="--port 8000"
 	@$(PYTHON) -m pywebgpu serve $(ARGS)
 
-test: .venv/.ready-test .venv/.ready-demo .venv/.ready-dev vulkan modules browser  ## run every test, on every host: make test ARGS="-k matmul"
+test: .venv/.ready-test .venv/.ready-demo .venv/.ready-dev .venv-pyodide/.ready vulkan modules browser  ## run every test, on every host: make test ARGS="-k matmul"
 	@$(PYTHON) -m tests all $(ARGS)
 
 check: .venv/.ready-test .venv/.ready-demo .venv/.ready-dev modules  ## before a commit: lint, and tests on device cpu: make check ARGS="-k matmul"
@@ -44,8 +44,8 @@ wheel: .venv/.ready-dev  ## build the one wheel of all hosts into dist/, and che
 	@$(PYTHON) -m build --wheel --outdir dist
 	@$(PYTHON) -m twine check --strict dist/*.whl
 
-pyodide: wheel modules  ## put the wheel into a distribution of Pyodide: dist/pyodide, for loadPackage("pywebgpu")
-	@$(PYTHON) tools/distribution.py dist/*.whl dist/pyodide
+pyodide: .venv/.ready-dev .venv-pyodide/.ready modules  ## build a distribution of Pyodide by pyodide-build: dist/pyodide, for loadPackage("pywebgpu")
+	@$(PYTHON) tools/distribution.py dist/pyodide
 
 lite: wheel modules .venv/.ready-lite  ## build a JupyterLite site with the notebooks, of plain files: dist/lite
 	@$(PYTHON) tools/notebook_site.py dist/*.whl dist/lite
@@ -61,6 +61,9 @@ notebooks: .venv/.ready-test .venv/.ready-dev .venv/.ready-lite vulkan modules b
 
 .venv/bin/python:
 	@tools/setup.sh venv
+
+.venv-pyodide/.ready: pyproject.toml tools/setup.sh
+	@tools/setup.sh pyodide
 
 vulkan modules browser:
 	@tools/setup.sh $@

@@ -22,7 +22,7 @@ from playwright_tests.conftest import ROOT, photograph
 from playwright_tests.steps import LOADED, STEPPED, begin, press, shown_loss, state, wait_for_step
 from playwright_tests.test_editor import finish, run
 from pywebgpu.hosts import chromium, site
-from tools import distribution
+from tools import lock_file
 
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 PYPLOT = f"""
@@ -135,7 +135,7 @@ def full(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     lock = json.loads((folder / "pyodide-lock.json").read_text(encoding="utf-8"))
     for file in Path(WHEELS).glob("*.whl"):
         name, version, _ = file.name.split("-", 2)
-        entry = lock["packages"].get(distribution.normal(name))
+        entry = lock["packages"].get(lock_file.normal(name))
         if entry:  # A wheel of Pyodide's own release has the digest already.
             digest = hashlib.sha256(file.read_bytes()).hexdigest()
             entry |= {"file_name": file.name, "sha256": digest, "version": version}

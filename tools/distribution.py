@@ -1,139 +1,147 @@
-"""Puts a wheel into a distribution of Pyodide: a folder with the wheel, a lock file that names it, and a recipe.
+"""Makes a distribution of Pyodide with pywebgpu in it, by pyodide-build: a folder with the wheel and a lock file.
 
-    python tools/distribution.py dist/pywebgpu-….whl dist/pyodide
+    python tools/distribution.py dist/pyodide
 
 `loadPyodide({ lockFileURL: ".../pyodide-lock.json" })` then knows the wheel by its name: `loadPackage("pywebgpu")`,
 `loadPackagesFromImports(source)`. Other packages of the lock file come from Pyodide's own address.
+
+pyodide-build wants a cross-build environment, which it would fetch from GitHub. A pure package needs no headers,
+libraries and compilers of it, so this makes one of npm's Pyodide: its versions, and how its Python was configured. What
+has C in it cannot be built with that.
 """
 
-import argparse
 import json
-import re
+import os
 import shutil
+import subprocess
 import sys
+import tarfile
+import tempfile
+import tomllib
 import zipfile
-from collections.abc import Sequence
-from email.parser import Parser
-from hashlib import sha256
 from pathlib import Path
 
-from packaging.requirements import Requirement
-
 ROOT = Path(__file__).parents[1]
-LOCK = ROOT / "node_modules" / "pyodide" / "pyodide-lock.json"
-CDN = "https://cdn.jsdelivr.net/pyodide/v{version}/full/"
-# What ipywidgets asks for on behalf of pages: files of a site, not of its Python.
-IN_A_BROWSER = {"jupyterlab-widgets", "widgetsnbextension"}
-RECIPE = """\
-package:
-  name: {name}
-  version: {version}
-  top-level:
-    - {imports}
-source:
-  url: {url}
-  sha256: {sha256}
-about:
-  home: {home}
-  PyPI: https://pypi.org/project/{name}
-  summary: {summary}
-  license: {license}
-test:
-  imports:
-    - {imports}
+if str(ROOT) not in sys.path:  # This file is run as it is.
+    sys.path.insert(0, str(ROOT))
+
+from tools import lock_file  # noqa: E402
+
+TOOLS = ROOT / ".venv-pyodide"  # tools/setup.sh pyodide makes it.
+RECIPES = Path("tools", "recipes")
+CONFIGURATION = "_sysconfigdata__emscripten_wasm32-emscripten"
+# What pyodide-build asks `make` for; the rest follows from it, or is for compilers.
+VARIABLES = """\
+export PYODIDE_VERSION = {version}
+export PYODIDE_ABI_VERSION = {abi_version}
+export PYODIDE_EMSCRIPTEN_VERSION = {emscripten}
+export PYVERSION = {python}
+export PYMAJOR = {major}
+export PYMINOR = {minor}
+export PYMICRO = {micro}
+export PLATFORM_TRIPLET = wasm32-emscripten
+export SYSCONFIG_NAME = {configuration}
+export CPYTHONINSTALL = $(PYODIDE_ROOT)/cpython
+export TARGETINSTALLDIR = $(CPYTHONINSTALL)
+export PYTHONINCLUDE = $(CPYTHONINSTALL)/include
+.output_vars:
+\t@env
 """
 
 
 class DistributionError(ValueError):
-    """The wheel cannot be part of it. The message says why."""
+    """There is no distribution. The message says why."""
 
 
-def make(wheel: Path, folder: Path, lock: Path = LOCK, others: Sequence[Path] = ()) -> None:
-    """Writes the folder. Raises DistributionError for a wheel that Pyodide cannot load.
-
-    others: wheels that lie beside it, instead of those that the lock file has of these packages, and further ones.
-    """
-    description = json.loads((lock.parent / "package.json").read_text(encoding="utf-8"))
-    found = json.loads(lock.read_text(encoding="utf-8"))
-    packages = found["packages"]
-    cdn = CDN.format(version=description["version"])
-    for one in packages.values():
-        if "://" not in one["file_name"]:
-            one["file_name"] = cdn + one["file_name"]
-    folder.mkdir(parents=True, exist_ok=True)
-    for file in (*sorted(others), wheel):
-        metadata, entry = describe(file, found["info"])
-        known = packages.get(str(entry["name"]), {})
-        if known.get("version") == entry["version"]:  # Pyodide builds some without what they cannot use.
-            entry |= {"depends": known["depends"], "imports": known["imports"]}
-        packages[str(entry["name"])] = entry
-        shutil.copy(file, folder / file.name)
-    for name, one in packages.items():
-        if missing := [needed for needed in map(normal, one["depends"]) if needed not in packages]:
-            raise DistributionError(f"{name} needs {', '.join(missing)}, which the lock file has not")
-    (folder / "pyodide-lock.json").write_text(json.dumps(found, sort_keys=True), encoding="utf-8")
-    (folder / "meta.yaml").write_text(recipe(metadata, entry), encoding="utf-8")
+def missing() -> str:
+    """Why pyodide-build cannot run here; "" where it can."""
+    if not (TOOLS / "bin" / "pyodide").is_file():
+        return "pyodide-build is not installed: tools/setup.sh pyodide does it, with Python 3.12 or newer"
+    return "" if lock_file.LOCK.is_file() else "npm's pyodide is not installed: tools/setup.sh modules does it"
 
 
-def describe(wheel: Path, info: dict[str, str]) -> tuple[dict[str, str], dict[str, object]]:
-    """What the wheel says of itself, and its entry of the lock file."""
-    with zipfile.ZipFile(wheel) as archive:
-        names = archive.namelist()
-        (file,) = (name for name in names if name.endswith(".dist-info/METADATA"))
-        message = Parser().parsestr(archive.read(file).decode())
-    check_tag(wheel.name, info)
-    version = info["python"]
-    here = {"sys_platform": "emscripten", "platform_system": "Emscripten", "platform_machine": "wasm32", "extra": ""}
-    here |= {"python_version": ".".join(version.split(".")[:2]), "python_full_version": version}
-    asked = map(Requirement, message.get_all("Requires-Dist", []))
-    depends = {normal(one.name) for one in asked if one.marker is None or one.marker.evaluate(here)} - IN_A_BROWSER
-    tops = {name.split("/")[0].removesuffix(".py") for name in names if ".dist-info/" not in name}
-    entry = {
-        "name": normal(message["Name"]), "version": message["Version"], "file_name": wheel.name, "install_dir": "site",
-        "sha256": sha256(wheel.read_bytes()).hexdigest(), "package_type": "package", "imports": sorted(tops),
-        "depends": sorted(depends), "unvendored_tests": False, "tool": {},
-    }  # fmt: skip
-    return dict(message.items()), entry
+def make(folder: Path) -> None:
+    """Builds the recipe, and writes the folder. Raises DistributionError where pyodide-build is missing, or fails."""
+    if reason := missing():
+        raise DistributionError(reason)
+    with tempfile.TemporaryDirectory() as temporary:
+        work = Path(temporary)
+        _write_environment(work / "environment.tar")
+        _run(work, "xbuildenv", "install", "--url", (work / "environment.tar").as_uri())
+        _copy_sources(work / "sources")
+        recipes, built = work / "sources" / RECIPES, work / "built"
+        options = ["--recipe-dir", recipes, "--build-dir", work / "build", "--install", "--install-dir", built]
+        _run(work, "build-recipes", "pywebgpu", *map(str, options))
+        entries = json.loads((built / "pyodide-lock.json").read_text(encoding="utf-8"))["packages"]
+        lock = lock_file.read()
+        lock["packages"] |= entries
+        folder.mkdir(parents=True, exist_ok=True)
+        for entry in entries.values():
+            shutil.copy(built / entry["file_name"], folder)
+        lock_file.write(lock, folder)
 
 
-def check_tag(name: str, info: dict[str, str]) -> None:
-    """Raises DistributionError for a wheel of another Python, or of another machine, than the lock file's."""
-    python, _, platform = name.removesuffix(".whl").split("-")[-3:]
-    own = f"cp{''.join(info['python'].split('.')[:2])}"
-    pythons = {"py3", own}
-    machine = f"{info['abi_version']}_{info['arch']}"
-    platforms = {"any", f"pyodide_{machine}", f"pyemscripten_{machine}"}
-    if pythons.isdisjoint(python.split(".")) or platforms.isdisjoint(platform.split(".")):
-        raise DistributionError(f"{name} is not for Pyodide's Python {info['python']} and ABI {info['abi_version']}")
-
-
-def recipe(metadata: dict[str, str], entry: dict[str, object]) -> str:
-    """A recipe of pyodide-build, for Pyodide's own distribution."""
-    name, version, file = entry["name"], entry["version"], entry["file_name"]
-    return RECIPE.format(
-        name=name, version=version, sha256=entry["sha256"], summary=metadata["Summary"], imports=name,
-        license=metadata.get("License-Expression", "MIT"), home=f"https://pypi.org/project/{name}",
-        url=f"https://files.pythonhosted.org/packages/py3/{str(name)[0]}/{name}/{file}",
+def _write_environment(archive: Path) -> None:
+    """A cross-build environment, as far as pure packages need one."""
+    package = lock_file.LOCK.parent
+    info = json.loads(lock_file.LOCK.read_text(encoding="utf-8"))["info"]
+    version = json.loads((package / "package.json").read_text(encoding="utf-8"))["version"]
+    major, minor, micro = info["python"].split(".")
+    root = archive.parent / "xbuildenv" / "pyodide-root"
+    configuration = root / "cpython" / "sysconfigdata"
+    configuration.mkdir(parents=True)
+    (root / "dist").mkdir()
+    shutil.copy(lock_file.LOCK, root / "dist")
+    with zipfile.ZipFile(package / "python_stdlib.zip") as library:
+        library.extract(f"{CONFIGURATION}.py", configuration)
+    variables = VARIABLES.format(
+        version=version, emscripten=info["platform"].removeprefix("emscripten_").replace("_", "."), major=major,
+        minor=minor, micro=micro, configuration=CONFIGURATION, python=info["python"], abi_version=info["abi_version"],
     )  # fmt: skip
+    (root / "Makefile.envs").write_text(variables, encoding="utf-8")
+    (root.parent / "requirements.txt").touch()  # No package of it has parts for another machine.
+    with tarfile.open(archive, "w") as made:
+        made.add(root.parent, "xbuildenv")
 
 
-def normal(name: str) -> str:
-    return re.sub(r"[-_.]+", "-", name).lower()
+def _copy_sources(folder: Path) -> None:
+    """The files that a wheel is made of, and the recipe: pyodide-build copies all that lies beside them."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    parts = project["tool"]["hatch"]["build"]["targets"]["wheel"]["only-include"]
+    for part in map(Path, (*parts, "pyproject.toml", "README.md", "LICENSE", RECIPES)):
+        (folder / part).parent.mkdir(parents=True, exist_ok=True)
+        if (ROOT / part).is_dir():
+            shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(ROOT / part, folder / part)
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("wheel", type=Path)
-    parser.add_argument("folder", type=Path)
-    options = parser.parse_args()
+def _run(work: Path, *command: str) -> None:
+    """Runs pyodide-build, which finds its own command on the path. What it builds with lies in its environment."""
+    environment = os.environ | {
+        "PATH": f"{TOOLS / 'bin'}{os.pathsep}{os.environ['PATH']}",
+        "PYODIDE_XBUILDENV_PATH": str(work / "environments"),
+        "SKIP_EMSCRIPTEN_VERSION_CHECK": "1",
+        "PIP_NO_INDEX": "1",
+        "PIP_FIND_LINKS": str(TOOLS / "wheels"),
+    }
+    environment.pop("PYTHONPATH", None)
+    program = str(TOOLS / "bin" / "pyodide")
+    done = subprocess.run([program, *command], cwd=work, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode:
+        logs = "".join(path.read_text(encoding="utf-8") for path in work.glob("sources/tools/recipes/*/build.log"))
+        raise DistributionError(f"pyodide {' '.join(command)} failed:\n{logs or done.stdout + done.stderr}")
+
+
+def main(arguments: list[str]) -> int:
     try:
-        make(options.wheel, options.folder)
+        make(Path(arguments[0]))
     except DistributionError as error:
         print(f"distribution: {error}", file=sys.stderr)
         return 2
-    print(options.folder / "pyodide-lock.json")
+    print(Path(arguments[0]) / "pyodide-lock.json")
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:] or ["dist/pyodide"]))

@@ -18,7 +18,7 @@ from tempfile import TemporaryDirectory
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
-from tools import distribution  # noqa: E402
+from tools import lock_file  # noqa: E402
 
 KERNEL = ("micropip", "ipython", "jedi")  # What it loads from Pyodide's packages.
 FURTHER = ("comm==0.2.3", "ipywidgets==8.1.8")  # What they lack: the kernel's messages, sliders and buttons.
@@ -44,16 +44,16 @@ def build(wheel: Path, output: Path, wheels: Path) -> None:
         subprocess.run(command, cwd=lite, check=True, stdout=subprocess.DEVNULL)
 
 
-def fill(lite: Path, wheel: Path, others: Iterable[Path], lock: Path = distribution.LOCK) -> None:
+def fill(lite: Path, wheel: Path, others: Iterable[Path], lock: Path = lock_file.LOCK) -> None:
     """What JupyterLite makes a site of: its settings, and the Pyodide beside `lock` with a lock file of ours."""
     pyodide = lite / "static" / "pyodide"
     shutil.copytree(lock.parent, pyodide, ignore=shutil.ignore_patterns("*.map", "*.html", "*.d.ts"))
-    distribution.make(wheel, pyodide, lock, list(others))
+    lock_file.add([*others, wheel], pyodide, lock)
     (lite / "jupyter-lite.json").write_text(json.dumps(SETTINGS), encoding="utf-8")
 
 
 def download(
-    folder: Path, lock: Path = distribution.LOCK, names: Sequence[str] = KERNEL, further: Sequence[str] = FURTHER
+    folder: Path, lock: Path = lock_file.LOCK, names: Sequence[str] = KERNEL, further: Sequence[str] = FURTHER
 ) -> list[Path]:
     """The wheels of these packages in the lock file's versions, and of further ones, from the index or the folder."""
     found = json.loads(lock.read_text(encoding="utf-8"))
@@ -76,7 +76,7 @@ def needed(names: Iterable[str], packages: dict[str, dict]) -> list[str]:
     found: dict[str, None] = {}
     waiting = list(names)
     while waiting:
-        name = distribution.normal(waiting.pop())
+        name = lock_file.normal(waiting.pop())
         if name not in found:
             found[name] = None
             waiting += packages[name]["depends"]

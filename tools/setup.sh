@@ -2,6 +2,7 @@
 # Sets up what a make target needs, inside .venv:
 #   setup.sh venv             a virtual environment on Python 3.11 or newer
 #   setup.sh packages EXTRA   pywebgpu from this folder with one set of packages of pyproject.toml
+#   setup.sh pyodide          pyodide-build in .venv-pyodide, on Python 3.12 or newer
 #   setup.sh modules          the packages of package.json: Pyodide, and what the pages are made of
 #   setup.sh peers            the libraries that `pywebgpu bench --peer` and the My GPU tab measure, each in its folder of tests/peers
 #   setup.sh hosts            older Pyodides, PyScript and others, for the tests of notebook hosts
@@ -26,12 +27,11 @@ debian_install() {
   as_root apt-get update -qq >/dev/null && as_root "${install[@]}" >/dev/null
 }
 
-recent() { "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; }
-
+# The first Python that runs and is as new as 3.$1: on the path, or one of pyenv's, which may not put them there.
 find_python() {
   local name
-  for name in python3 python3.13 python3.14 python3.12 python3.11; do
-    if command -v "$name" >/dev/null && recent "$name"; then
+  for name in python3 python3.13 python3.14 python3.12 python3.11 "${PYENV_ROOT:-$HOME/.pyenv}"/versions/3.*/bin/python; do
+    if command -v "$name" >/dev/null && "$name" -c "import sys; sys.exit(sys.version_info < (3, $1))" 2>/dev/null; then
       echo "$name"
       return 0
     fi
@@ -39,19 +39,19 @@ find_python() {
   return 1
 }
 
-make_venv() {
+make_venv() { # FOLDER MINOR
   local python
-  if ! python=$(find_python); then
-    say "Python 3.11 or newer is needed, for example: apt-get install python3 python3-venv"
-    exit 1
+  if ! python=$(find_python "$2"); then
+    say "$1 needs Python 3.$2 or newer. Debian's: apt-get install python3 python3-venv; any: pyenv install 3.13, uv python install 3.13"
+    return 1
   fi
   # Debian keeps the part that makes virtual environments in a package of its own.
   if ! "$python" -c 'import ensurepip, venv' 2>/dev/null; then
     local package
     package=$("$python" -c 'import sys; print("python%d.%d-venv" % sys.version_info[:2])')
-    debian_install "$package" || { say "$python cannot make virtual environments; run: apt-get install $package"; exit 1; }
+    debian_install "$package" || { say "$python cannot make virtual environments; run: apt-get install $package"; return 1; }
   fi
-  "$python" -m venv .venv
+  "$python" -m venv "$1"
 }
 
 pip() { .venv/bin/python -m pip --disable-pip-version-check --quiet "$@"; }
@@ -76,6 +76,17 @@ install_packages() {
   [ "$1" != test ] || install_small_torch
   pip install --editable ".[$1]"
   [ "$1" != test ] || install_micropip
+}
+
+# Where no Python is new enough, it says so, and all else goes on: only the distribution of Pyodide needs it.
+install_pyodide() {
+  make_venv .venv-pyodide 12 || return 0
+  say "installing pyodide-build into .venv-pyodide (once)"
+  local pip=(.venv-pyodide/bin/python -m pip --disable-pip-version-check --quiet)
+  "${pip[@]}" install "$(sed -n 's/^pyodide = \["\([^;"]*\).*/\1/p' pyproject.toml)"
+  # What the package is built with, so that a build asks no index.
+  "${pip[@]}" download --dest .venv-pyodide/wheels "$(sed -n 's/^requires = \["\(.*\)"\].*/\1/p' pyproject.toml)"
+  touch .venv-pyodide/.ready
 }
 
 install_vulkan() {
@@ -124,12 +135,13 @@ install_browser() {
 }
 
 case "${1:-}" in
-  venv) make_venv ;;
+  venv) make_venv .venv 11 ;;
   packages) install_packages "${2:?which set of packages}" ;;
+  pyodide) install_pyodide ;;
   modules) install_modules ;;
   peers) install_folders tests/peers/*/ ;;
   hosts) install_folders playwright_tests/notebooks/ ;;
   browser) install_browser ;;
   vulkan) install_vulkan ;;
-  *) sed -n '2,9p' "$0"; exit 2 ;;
+  *) sed -n '2,10p' "$0"; exit 2 ;;
 esac

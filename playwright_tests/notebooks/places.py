@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests import wheel
-from tools import distribution
+from tools import lock_file
 
 ROOT = Path(__file__).parents[2]
 MODULES = Path(__file__).parent / "node_modules"
@@ -123,7 +123,7 @@ def missing() -> str:
 def write_numpy(folder: Path, wheel: Path, numpy: Path) -> None:
     """A page whose Pyodide has NumPy: it trains before that is loaded, and shares arrays with it then."""
     shutil.copytree(PYODIDES["314"], folder / "numpy", ignore=shutil.ignore_patterns("*.map", "*.d.ts"))
-    distribution.make(wheel, folder / "numpy", others=[numpy])
+    lock_file.add([numpy, wheel], folder / "numpy")
     start = START.format(folder="./numpy", load="loadPackagesFromImports(program)", program=json.dumps(PROGRAM))
     script = f"""{start}
   const more = {json.dumps(NUMPY)};
@@ -138,7 +138,7 @@ def write(folder: Path, wheel: Path, others: Sequence[Path]) -> None:
     for version, package in PYODIDES.items():
         place = folder / version
         shutil.copytree(package, place, ignore=shutil.ignore_patterns("*.map", "*.d.ts"))
-        distribution.make(wheel, place, package / "pyodide-lock.json", others if version == "314" else ())
+        lock_file.add([*(others if version == "314" else ()), wheel], place, package / "pyodide-lock.json")
         for name, program in {"": PROGRAM, "awaited-": AWAITED}.items():
             (folder / f"{name}page-{version}.html").write_text(_plain(version, program), encoding="utf-8")
             (folder / f"{name}worker-{version}.html").write_text(_worker(version, name), encoding="utf-8")

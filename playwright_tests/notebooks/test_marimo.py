@@ -15,7 +15,7 @@ from playwright.sync_api import Page, Route, expect
 
 from playwright_tests.notebooks import places
 from playwright_tests.notebooks.conftest import NO_JSPI
-from tools import distribution, notebook_site
+from tools import lock_file, notebook_site
 
 ROOT = Path(__file__).parents[2]
 PYODIDE = places.MODULES / "pyodide-314.0.0"  # The one that marimo's pages load.
@@ -37,7 +37,7 @@ def mirror(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     lock = PYODIDE / "pyodide-lock.json"
     wheels = notebook_site.download(ROOT / "build" / "marimo", lock, NAMES, FURTHER)
     shutil.copytree(PYODIDE, folder)
-    distribution.make(built, folder, lock, [*wheels, pure_yaml(tmp_path_factory.mktemp("yaml"))])
+    lock_file.add([*wheels, pure_yaml(tmp_path_factory.mktemp("yaml")), built], folder, lock)
     return folder
 
 

@@ -1,77 +1,135 @@
-"""`make pyodide`: the wheel in a lock file of Pyodide, loaded by its name and by what a program imports."""
+"""`make pyodide`: pyodide-build makes the wheel and its entry in a lock file, by which Node and Chromium load it."""
 
+import functools
 import json
+import os
 import subprocess
+import threading
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
+from pywebgpu.hosts import chromium
 from tests import devices, wheel
-from tools import distribution
+from tools import distribution, lock_file
 
 ROOT = Path(__file__).parents[2]
-PROGRAM = """
-import { pathToFileURL } from "node:url";
+STEP = f"""
+{wheel.TRAINING}
+f"{{model.weight.device.type}} {{'site-packages' in torch.__file__}}"
+"""
+LOAD = """
+const step = STEP;
+const python = await loadPyodide({ lockFileURL: `${folder}/pyodide-lock.json`, packageBaseUrl: `${folder}/` });
+const packages = await load(python);
+const said = `${packages.map(({ name }) => name).join()} ${await python.runPythonAsync(step)}`;
+""".replace("STEP", json.dumps(STEP))
+IN_NODE = f"""
+import {{ pathToFileURL }} from "node:url";
 const [folder, modules, bridge] = process.argv.slice(2);
-const { offerWebGPU } = await import(pathToFileURL(`${bridge}/dawn.mjs`));
-await offerWebGPU(pathToFileURL(`${modules}/webgpu/index.js`).href);
-const { loadPyodide } = await import(pathToFileURL(`${modules}/pyodide/pyodide.mjs`));
-const lock = { lockFileURL: `${folder}/pyodide-lock.json`, packageBaseUrl: `${folder}/` };
-const step = `
-STEP
-f"{model.weight.device} {'site-packages' in torch.__file__}"`;
-for (const load of [(python) => python.loadPackage("pywebgpu"), (python) => python.loadPackagesFromImports(step)]) {
-  const python = await loadPyodide({ ...lock }); // It changes what it is given.
-  const found = await load(python);
-  console.log(found.map(({ name }) => name).join(), await python.runPythonAsync(step));
-}
+const {{ offerWebGPU }} = await import(pathToFileURL(`${{bridge}}/dawn.mjs`));
+await offerWebGPU(pathToFileURL(`${{modules}}/webgpu/index.js`).href);
+const {{ loadPyodide }} = await import(pathToFileURL(`${{modules}}/pyodide/pyodide.mjs`));
+const load = (python) => python.loadPackage("pywebgpu");
+{LOAD}
+console.log(said);
 process.exit(0);
-""".replace("STEP", wheel.TRAINING)
+"""
+IN_A_PAGE = f"""async () => {{
+const folder = `${{location.origin}}/distribution`;
+const {{ loadPyodide }} = await import("/pyodide/pyodide.mjs");
+const load = (python) => python.loadPackagesFromImports(step);
+{LOAD}
+return said;
+}}"""
+LOADED = "pywebgpu webgpu True"
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    if devices.why_no_node():
-        pytest.skip(devices.why_no_node())
-    place = tmp_path_factory.mktemp("distribution")
-    distribution.make(wheel.build(tmp_path_factory.mktemp("dist")), place)
-    return place
+    if reason := distribution.missing():
+        pytest.skip(reason)
+    made = tmp_path_factory.mktemp("distribution")
+    distribution.make(made)
+    return made
 
 
-def test_a_page_loads_it_by_name_and_by_imports_in_node(folder: Path, tmp_path: Path) -> None:
-    (tmp_path / "load.mjs").write_text(PROGRAM, encoding="utf-8")
+def test_node_loads_it_by_its_name(folder: Path, tmp_path: Path) -> None:
+    if reason := devices.why_no_node():
+        pytest.skip(reason)
+    (tmp_path / "load.mjs").write_text(IN_NODE, encoding="utf-8")
     arguments = [str(folder), str(ROOT / "node_modules"), str(ROOT / "js_bridge")]
     command = [*devices.node_command(), "--no-warnings", str(tmp_path / "load.mjs"), *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    lines = [line for line in done.stdout.splitlines() if line.startswith("pywebgpu")]
-    assert lines == ["pywebgpu webgpu True"] * 2, done.stdout + done.stderr
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.splitlines()[-1] == LOADED
+
+
+class Files(SimpleHTTPRequestHandler):
+    extensions_map = SimpleHTTPRequestHandler.extensions_map | {
+        ".mjs": "text/javascript",
+        ".wasm": "application/wasm",
+    }
+
+    def log_message(self, *words: object) -> None:
+        """Says nothing."""
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Files, directory=str(folder))) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://localhost:{server.server_port}"
+        server.shutdown()
+
+
+def test_a_page_loads_it_by_what_a_program_imports_in_chromium(folder: Path, tmp_path: Path) -> None:
+    if (reason := chromium.why_missing()) and not os.environ.get("CI"):
+        pytest.skip(reason)
+    (tmp_path / "pyodide").symlink_to(ROOT / "node_modules" / "pyodide")
+    (tmp_path / "distribution").symlink_to(folder)
+    (tmp_path / "index.html").write_text("<!doctype html>", encoding="utf-8")
+    with served(tmp_path) as address, chromium.launched(software=True) as browser:
+        page = browser.new_page()
+        page.goto(address)
+        assert page.evaluate(IN_A_PAGE) == LOADED
 
 
 def test_all_other_packages_stay(folder: Path) -> None:
-    before = json.loads(distribution.LOCK.read_text(encoding="utf-8"))["packages"]
-    after = json.loads((folder / "pyodide-lock.json").read_text(encoding="utf-8"))["packages"]
-    assert after.keys() == before.keys() | {"pywebgpu"}
-    assert after["numpy"]["file_name"].startswith("https://cdn.jsdelivr.net/pyodide/v")
-    assert after["numpy"] | {"file_name": ""} == before["numpy"] | {"file_name": ""}
-    assert after["pywebgpu"]["imports"] == ["pytest_pywebgpu", "pywebgpu"]
-    assert after["pywebgpu"]["depends"] == []
-    assert after["pywebgpu"]["sha256"] in (folder / "meta.yaml").read_text(encoding="utf-8")
+    before = json.loads(lock_file.LOCK.read_text(encoding="utf-8"))
+    after = json.loads((folder / "pyodide-lock.json").read_text(encoding="utf-8"))
+    assert after["info"] == before["info"]
+    assert after["packages"].keys() == before["packages"].keys() | {"pywebgpu"}
+    numpy = after["packages"]["numpy"]
+    assert numpy["file_name"].startswith("https://cdn.jsdelivr.net/pyodide/v")
+    assert numpy | {"file_name": ""} == before["packages"]["numpy"] | {"file_name": ""}
 
 
-def test_the_recipe_is_one_of_pyodide_build(folder: Path) -> None:
-    spec = pytest.importorskip("pyodide_build.recipe.spec", reason="the extra pyodide needs Python 3.12")
-    recipe = spec.MetaConfig.from_yaml(folder / "meta.yaml")
-    assert recipe.package.name == recipe.test.imports[0] == "pywebgpu"
-
-
-def test_the_lock_file_is_as_pyodide_s_own_tool_writes_it(folder: Path) -> None:
-    lock = pytest.importorskip("pyodide_lock", reason="the extra pyodide needs Python 3.12")
-    utils = pytest.importorskip("pyodide_lock.utils")
-    found = lock.PyodideLockSpec.from_json(folder / "pyodide-lock.json")
+def test_the_wheel_is_the_one_of_all_hosts(folder: Path, tmp_path: Path) -> None:
+    """pyodide-build packs it anew, so its bytes differ, and not what is in it."""
     (made,) = folder.glob("*.whl")
-    own = utils.add_wheels_to_spec(lock.PyodideLockSpec.from_json(distribution.LOCK), [made], base_path=folder)
-    assert own.packages.keys() == found.packages.keys()
-    assert own.packages["pywebgpu"] == found.packages["pywebgpu"]
+    ours = wheel.build(tmp_path)
+    assert made.name == ours.name
+    with zipfile.ZipFile(made) as packed, zipfile.ZipFile(ours) as expected:
+        names = [name for name in expected.namelist() if not name.endswith("RECORD")]
+        assert {*packed.namelist()} - {*names} == {name for name in packed.namelist() if name.endswith("RECORD")}
+        assert all(packed.read(name) == expected.read(name) for name in names)
+
+
+def test_lock_files_without_pyodide_build_have_the_entry_that_it_writes(folder: Path) -> None:
+    lock = json.loads((folder / "pyodide-lock.json").read_text(encoding="utf-8"))
+    (made,) = folder.glob("*.whl")
+    assert lock_file.describe(made, lock["info"]) == lock["packages"]["pywebgpu"]
+
+
+def test_without_pyodide_build_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(distribution, "TOOLS", tmp_path)
+    with pytest.raises(distribution.DistributionError, match=r"tools/setup\.sh pyodide"):
+        distribution.make(tmp_path)
 
 
 OTHERS = ("cp313-cp313-pyodide_2026_0_wasm32", "cp314-cp314-linux_x86_64", "cp314-cp314-pyodide_2025_0_wasm32")
@@ -80,7 +138,7 @@ OTHERS = ("cp313-cp313-pyodide_2026_0_wasm32", "cp314-cp314-linux_x86_64", "cp31
 @pytest.mark.parametrize("tag", OTHERS)
 def test_wheels_of_other_machines_are_refused(tag: str) -> None:
     info = {"python": "3.14.2", "abi_version": "2026_0", "arch": "wasm32"}
-    with pytest.raises(distribution.DistributionError, match="is not for Pyodide's Python"):
-        distribution.check_tag(f"a-1-{tag}.whl", info)
-    distribution.check_tag("a-1-py3-none-any.whl", info)
-    distribution.check_tag("a-1-cp314-cp314-pyemscripten_2026_0_wasm32.whl", info)
+    with pytest.raises(lock_file.LockError, match="is not for Pyodide's Python"):
+        lock_file.check_tag(f"a-1-{tag}.whl", info)
+    lock_file.check_tag("a-1-py3-none-any.whl", info)
+    lock_file.check_tag("a-1-cp314-cp314-pyemscripten_2026_0_wasm32.whl", info)
