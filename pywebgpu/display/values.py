@@ -9,7 +9,6 @@ from pywebgpu import dtypes
 from pywebgpu.autodiff import grad_mode
 from pywebgpu.display import html
 from pywebgpu.dtypes import Kind
-from pywebgpu.errors import PywebgpuError
 from pywebgpu.tensor import functions, show
 from pywebgpu.tensor.tensor import Tensor
 
@@ -34,11 +33,11 @@ def tensor_html(tensor: Tensor) -> str:
     try:
         with grad_mode.no_grad():
             parts = _parts(tensor.detach())
-    except PywebgpuError:
+    except Exception:  # Whatever it is, a cell that only shows a value must not fail.
         parts = []
     try:
         said = repr(tensor)
-    except PywebgpuError as error:
+    except Exception as error:
         said = f"not read: {error}"
     text = html.text(said)
     if parts and said.count("\n") >= LINES:
@@ -49,8 +48,10 @@ def tensor_html(tensor: Tensor) -> str:
 def _parts(tensor: Tensor) -> list[str]:
     if tensor.numel() < 2 or tensor.ndim == 0:
         return []
-    facts = _statistics(tensor)
-    return [f'<div style="{html.SOFT}">{html.escape(facts)}</div>', _map(tensor)]
+    is_complex = tensor.dtype.is_complex
+    magnitudes = tensor.abs() if is_complex else tensor
+    facts = ("of magnitudes: " if is_complex else "") + _statistics(magnitudes)
+    return [f'<div style="{html.SOFT}">{html.escape(facts)}</div>', _map(magnitudes)]
 
 
 def _statistics(tensor: Tensor) -> str:

@@ -17,7 +17,7 @@ from xml.etree import ElementTree
 import pytest
 
 import pywebgpu as torch
-from pywebgpu import display, nn
+from pywebgpu import display, dtypes, nn
 from pywebgpu.display import Live, chart, drawing, html, places, stoppable, stopping, values, widgets
 from pywebgpu.errors import CannotWaitError, DeviceLostError
 from pywebgpu.profiler import profile
@@ -76,6 +76,8 @@ SHOWN: dict[str, Callable[[], Any]] = {
     "doubles": lambda: torch.rand(3, dtype=torch.float64, device="cpu"),
     "halves": lambda: torch.rand(3).half(),
     "parameter": lambda: nn.Parameter(torch.ones(2)),
+    "complex": lambda: torch.fft.fft(torch.arange(4.0)),
+    "complex history": lambda: torch.fft.fft(torch.ones(2, 3, requires_grad=True)),
     "history": lambda: torch.ones(2, requires_grad=True) * 2,
     "module": Model,
     "layer": lambda: nn.Linear(2, 3),
@@ -104,6 +106,15 @@ def test_statistics_are_those_of_finite_values(device: str) -> None:
     assert values._statistics(x) == "min 1  max 6  mean 3  std 1.871  2 not finite"
     assert values._statistics(torch.tensor([2, 7, -1], device=device)) == "min -1  max 7"
     assert values._statistics(torch.tensor([True, False, True], device=device)) == "2 of 3 are True"
+    assert "of magnitudes: min 4  max 5  mean 4.5  std 0.5" in torch.tensor([3 + 4j, 4j], device=device)._repr_html_()
+
+
+DTYPES = [dtype for dtype in vars(dtypes).values() if isinstance(dtype, torch.dtype)]
+
+
+@pytest.mark.parametrize("dtype", dict.fromkeys(DTYPES), ids=str)
+def test_every_dtype_has_a_map(dtype: torch.dtype) -> None:
+    assert "map of values" in torch.zeros(2, 3, device="cpu").to(dtype)._repr_html_()
 
 
 def test_a_map_colors_zero_alike_on_both_sides() -> None:
