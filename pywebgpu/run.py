@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import importlib
 import os
-import runpy
 import sys
 from collections.abc import Sequence
 
@@ -13,7 +12,7 @@ from pywebgpu.hosts import script
 
 
 def main(arguments: Sequence[str]) -> int:
-    """The command. What the program raises is raised here, and its exit status is this one's."""
+    """The command. Prints what the program raises, as Python does, and returns its exit status."""
     parser = argparse.ArgumentParser(
         prog="pywebgpu run", description=__doc__, usage="%(prog)s [--device webgpu|cpu] (SCRIPT | -m MODULE) ..."
     )
@@ -28,17 +27,9 @@ def main(arguments: Sequence[str]) -> int:
         return 2
     if options.device:
         os.environ["PYWEBGPU_DEVICE"] = options.device
-    as_torch = importlib.import_module("pywebgpu.as_torch")  # After the device is known.
-    as_torch.install(options.device, _file(options.module) if options.module else rest[0])
-    if options.module is not None:
-        sys.argv = [options.module, *rest]
-        sys.path.insert(0, os.getcwd())
-        runpy.run_module(options.module, run_name="__main__", alter_sys=True)
-    else:
-        sys.argv = list(rest)
-        sys.path.insert(0, os.path.dirname(os.path.abspath(rest[0])))
-        runpy.run_path(rest[0], run_name="__main__")
-    return 0
+    torch_import = importlib.import_module("pywebgpu.torch_import")  # After the device is known.
+    torch_import.install(options.device, _file(options.module) if options.module else rest[0])
+    return script.guarded(["-m", options.module, *rest] if options.module else rest)
 
 
 def _file(module: str) -> str:

@@ -111,7 +111,11 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
-        "workloads", nargs="*", type=_workload, metavar="WORKLOAD", help="those below; all but distilgpt2 if none"
+        "workloads",
+        nargs="*",
+        type=workloads.checked,
+        metavar="WORKLOAD",
+        help="those below; the small if none",
     )
     parser.add_argument("--device", choices=("webgpu", "cpu", "null"), help="null compiles and counts without running")
     parser.add_argument("--host", choices=HOSTS, default="native", help="node, chromium: in Pyodide there")
@@ -130,12 +134,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--no-peers", action="store_true", help="leave PyTorch out")
     return parser
-
-
-def _workload(name: str) -> str:
-    if name not in (*workloads.WORKLOADS, *workloads.LARGE):
-        raise argparse.ArgumentTypeError(f"there is no workload {name!r}; there are {', '.join(workloads.WORKLOADS)}")
-    return name
 
 
 def _count(text: str) -> int:

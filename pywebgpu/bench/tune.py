@@ -16,7 +16,7 @@ from typing import Any
 
 from pywebgpu import devices
 from pywebgpu.bench import measure
-from pywebgpu.bench.workloads import LARGE, TOKENS, WORKLOADS, Step, Workload, named
+from pywebgpu.bench.workloads import TOKENS, WORKLOADS, Step, Workload, checked, named
 from pywebgpu.errors import CompileError, DeviceError
 from pywebgpu.hosts import chromium, node
 from pywebgpu.kernels import templates, tuning
@@ -39,9 +39,7 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(
         prog="pywebgpu tune", description="Measures how kernels are launched best on this adapter, and keeps that."
     )
-    parser.add_argument(
-        "workloads", nargs="*", choices=[*WORKLOADS, *LARGE, []], metavar="WORKLOAD", help="those of bench; the small"
-    )
+    parser.add_argument("workloads", nargs="*", type=checked, metavar="WORKLOAD", help="those of bench; the small")
     parser.add_argument("--tokens", type=int, default=TOKENS, help=f"of distilgpt2 ({TOKENS})")
     parser.add_argument("--rounds", type=int, default=ROUNDS, help=f"launches tried a kernel ({ROUNDS}); 0: all")
     parser.add_argument("--host", choices=HOSTS, default="native", help="node, chromium: in Pyodide there")

@@ -6,6 +6,7 @@ against each other. Each workload trains on one batch, which lies on the device 
 
 from __future__ import annotations
 
+import argparse
 import random
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
@@ -302,6 +303,13 @@ _OTHERS = (
 LARGE: dict[str, Callable[[int], Workload]] = {"distilgpt2": distilgpt2}
 LARGE |= {one.name: lambda tokens, one=one: one for one in _OTHERS}  # type: ignore[misc]
 TOKENS = 512  # of the large ones, where nobody says
+
+
+def checked(name: str) -> str:
+    """The name of a workload, as the type of a command's argument."""
+    if name not in (names := (*WORKLOADS, *LARGE)):
+        raise argparse.ArgumentTypeError(f"there is no workload {name!r}; there are {', '.join(names)}")
+    return name
 
 
 def named(name: str, tokens: int = TOKENS, precision: str = "float32") -> Workload:

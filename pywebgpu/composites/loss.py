@@ -319,7 +319,7 @@ def _check_weight(x: Node, axis: int, weight: Node | None) -> None:
 def _class_indices(x: Node, target: Node, axis: int) -> Node:
     """The target as int64, with size 1 at the class axis."""
     if target.spec.dtype.kind is not Kind.INT:
-        raise DTypeError(f"expected target of whole numbers (torch.int64), got {target.spec.dtype}")
+        raise DTypeError(f"expected target of whole numbers (torch.int64), got {target.spec.dtype}: target.long()")
     have, want = target.spec.shape, x.spec.shape[:axis] + x.spec.shape[axis + 1 :]
     if have != want:
         if have and want and have[0] != want[0]:
@@ -377,9 +377,10 @@ def _against_probabilities(
             raise ValueError(
                 f"Expected input batch_size ({x.spec.shape[0]}) to match target batch_size ({target.spec.shape[0]})."
             )
+        advice = "; class numbers are whole: target.long()" if len(target.spec.shape) < len(x.spec.shape) else ""
         raise ShapeError(
             f"cross_entropy: expected a target of probabilities with the shape of the input {list(x.spec.shape)}, got "
-            f"{list(target.spec.shape)}"
+            f"{list(target.spec.shape)} of {target.spec.dtype}{advice}"
         )
     goal = arithmetic.cast(target, x.spec.dtype)
     n_classes = x.spec.shape[axis]

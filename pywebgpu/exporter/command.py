@@ -43,6 +43,7 @@ def _called(file: Path, name: str, arguments: list[str]) -> dict[str, Any]:
     module = importlib.util.module_from_spec(spec)
     sys.path.insert(0, str(file.resolve().parent))
     sys.modules[file.stem] = module
+    sys.argv = [str(file), *arguments]  # As if it was run itself.
     spec.loader.exec_module(module)
     function = getattr(module, name, None)
     if not callable(function):

@@ -41,6 +41,7 @@ LATER = (
     "aten.py",
     "absent.py",
     "as_torch.py",
+    "torch_import.py",
     "factorization.py",
     "fft.py",
     "autodiff/batching.py",

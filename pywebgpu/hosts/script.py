@@ -32,6 +32,8 @@ class _Finder:
 def trouble(command: Sequence[str]) -> str:
     """Why there is no script to run; "" where there is one."""
     first = command[0] if command else "-c"
+    if first in ("-c", "-m") and len(command) == 1:
+        return f"argument {first}: expected one argument"
     if first.startswith("-") or Path(first).is_file():
         return ""
     what = "that is a folder; name a script in it" if Path(first).is_dir() else "No such file or directory"
@@ -42,7 +44,7 @@ def run(package: str, command: Sequence[str]) -> int:
     """Runs SCRIPT, -m MODULE or -c CODE with its arguments; returns what the process should exit with."""
     sys.meta_path.append(_Finder(package))
     sys.dont_write_bytecode = bool(os.environ.get("PYTHONDONTWRITEBYTECODE"))  # Pyodide writes none by itself.
-    status = _guarded(command)
+    status = guarded(command)
     try:
         atexit._run_exitfuncs()
         sys.stdout.flush()
@@ -52,7 +54,8 @@ def run(package: str, command: Sequence[str]) -> int:
     return status
 
 
-def _guarded(command: Sequence[str]) -> int:
+def guarded(command: Sequence[str]) -> int:
+    """As run, in a process that goes on."""
     try:
         _execute(*command)
     except SystemExit as error:
@@ -97,9 +100,8 @@ def _status(error: SystemExit) -> int:
 
 
 def _forget_runner(error: BaseException) -> None:
-    """Takes this file's own frames out of the traceback."""
+    """Takes the frames that led to the program out of the traceback; none is left where it could not be started."""
     inner = error.__traceback__
-    while inner is not None and inner.tb_frame.f_code.co_filename == __file__:
+    while inner is not None and inner.tb_frame.f_globals.get("__name__") in (__name__, "runpy"):
         inner = inner.tb_next
-    if inner is not None:
-        error.__traceback__ = inner
+    error.__traceback__ = inner

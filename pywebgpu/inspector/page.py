@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from os.path import basename
@@ -35,12 +37,18 @@ def visualize(what: Work | Mapping[str, Work], path: str | Path | None = None) -
 
     what: or two of it by their names, as {"before": step, "after": other}: the page says what differs. A function is
     called once, with each kernel timed where the device has a clock.
-    path: where to; "pywebgpu.html" in the current folder if None.
+    path: where to; a new file among the system's temporary ones if None.
     """
-    file = Page("pywebgpu.html" if path is None else path)
+    file = Page(_temporary() if path is None else path)
     named = what if isinstance(what, Mapping) else {"": what}
     file.write_text(as_html({name: explain(one, times=True).programs for name, one in named.items()}), encoding="utf-8")
     return file
+
+
+def _temporary() -> str:
+    handle, name = tempfile.mkstemp(prefix="pywebgpu-", suffix=".html")
+    os.close(handle)
+    return name
 
 
 def as_html(plans: Mapping[str, Sequence[Plan]]) -> str:

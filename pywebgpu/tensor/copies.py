@@ -26,12 +26,12 @@ def _copying(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-def _alias(input: Tensor) -> Tensor:
+def alias(input: Tensor) -> Tensor:
     """The same elements of the same memory."""
     return input.view_as(input)
 
 
-alias_copy, detach_copy = _copying("alias", _alias), _copying("detach", Tensor.detach)
+alias_copy, detach_copy = _copying("alias", alias), _copying("detach", Tensor.detach)
 as_strided_copy, diagonal_copy = _copying("as_strided", Tensor.as_strided), _copying("diagonal", Tensor.diagonal)
 expand_copy, narrow_copy = _copying("expand", Tensor.expand), _copying("narrow", Tensor.narrow)
 permute_copy, select_copy = _copying("permute", Tensor.permute), _copying("select", Tensor.select)
@@ -66,7 +66,7 @@ def as_subclass(self: Tensor, cls: type[_S]) -> _S:
     if not (isinstance(given, type) and issubclass(given, Tensor)):
         known = "Creating a Tensor subclass from a class that does not inherit from Tensor is not possible."
         raise TypeError(f"{known} Make sure your class inherits from Tensor.")
-    found: Any = _alias(self)
+    found: Any = alias(self)
     found.__class__ = cls
     return found  # type: ignore[no-any-return]
 

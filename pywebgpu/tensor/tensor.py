@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 from importlib import import_module
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from pywebgpu import devices, dtypes
@@ -308,6 +309,13 @@ class Tensor(GatherScatterMethods, SortingMethods, RandomMethods):
 
 
 TensorBase._kind = Tensor
+for _kind in Tensor.__mro__:
+    for _method in vars(_kind).values():
+        while isinstance(
+            _method, FunctionType
+        ):  # Python's own errors say this name, and not which part of Tensor it is.
+            _method.__qualname__ = _method.__name__
+            _method = getattr(_method, "__wrapped__", None)
 
 
 def _plain(value: complex) -> float:

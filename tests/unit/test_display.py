@@ -167,6 +167,16 @@ def test_the_page_of_visualize_shows_itself(tmp_path: Path) -> None:
     assert "<script" not in page._repr_html_()  # Escaped, inside of srcdoc.
 
 
+def test_a_page_without_a_path_is_no_file_of_the_working_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    page = torch.visualize(lambda: torch.ones(3, device="null") * 2)
+    assert page.read_text().startswith("<!doctype html>")
+    page.unlink()
+    assert not [*tmp_path.iterdir()]
+
+
 # Live
 
 

@@ -54,6 +54,7 @@ LAYERS = (
         "absent",
         "aten",
         "as_torch",
+        "torch_import",
         "bench",
         "cli",
         "display",

@@ -1,10 +1,14 @@
 """The torch namespace: light to import, complete in its parts, and its tensors survive copies and files."""
 
+import contextlib
 import copy
+import inspect
 import math
 import pickle
+import re
 import subprocess
 import sys
+import warnings
 
 import pytest
 
@@ -65,6 +69,41 @@ def test_pickled_tensor_is_the_same(dtype: str) -> None:
     assert again.tolist() == x.tolist()
     assert again.dtype is x.dtype
     assert again.device == x.device
+
+
+SPACES = ("", "Tensor", "nn.functional", "linalg", "fft", "special")
+
+
+@pytest.mark.parametrize("space", SPACES)
+def test_a_wrong_keyword_is_refused_by_a_public_name(space: str) -> None:
+    """Python's own error says the function's name: what users called, and no class or function behind it."""
+    owner = resolve(torch, space) if space else torch
+    x, shown = torch.ones(2, 2, device="cpu"), {}
+    for name in dir(owner):
+        function = getattr(owner, name)
+        if name.startswith("_") or not inspect.isfunction(function):
+            continue
+        with contextlib.suppress(Exception), warnings.catch_warnings(action="ignore"):
+            try:
+                function(x, no_such_option=1)
+            except TypeError as error:
+                if "()" in str(error):
+                    shown[name] = str(error).partition("(")[0]
+    assert len(shown) > 9
+    assert {name: said for name, said in shown.items() if not re.match(r"[a-z]\w*( |$)", said)} == {}
+
+
+ADVICE = {
+    "float class numbers": (lambda x: torch.nn.functional.cross_entropy(x, x[0]), "target.long()"),
+    "float labels of a likelihood": (lambda x: torch.nn.functional.nll_loss(x, x[0]), "target.long()"),
+}
+
+
+@pytest.mark.parametrize("name", ADVICE)
+def test_a_mistake_is_answered_with_the_way_out(name: str) -> None:
+    call, advice = ADVICE[name]
+    with pytest.raises(RuntimeError, match=re.escape(advice)):
+        call(torch.ones(2, 2, device="cpu"))
 
 
 def test_pickled_leaf_wants_a_gradient() -> None:

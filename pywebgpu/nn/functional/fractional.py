@@ -53,7 +53,7 @@ def _fractional(rank: int) -> _Callable[..., _Pooled]:
             return values.reshape(shape)
         return values.reshape(shape), places.gather(-1, at.unsqueeze(-1)).reshape(shape)
 
-    fractional_max_pool.__name__ = name
+    fractional_max_pool.__name__ = fractional_max_pool.__qualname__ = name
     fractional_max_pool.__doc__ = f"The largest element of each window of the last {rank} axes (arXiv 1412.6071)."
     return fractional_max_pool
 

@@ -142,7 +142,7 @@ def _max_pool(rank: int) -> _Callable[..., _Pooled]:
         found: _Pooled = _apply(function, input, kernel_size, _step(stride), padding, dilation, ceil_mode, rank=rank)
         return found
 
-    max_pool.__name__ = f"max_pool{rank}d"
+    max_pool.__name__ = max_pool.__qualname__ = f"max_pool{rank}d"
     max_pool.__doc__ = f"""The largest element of each window over the last {rank} axes; the first has the gradient.
 
     return_indices: also its position in the flattened axes, as int64.
@@ -157,7 +157,7 @@ def _with_indices(function: _Callable[..., _Pooled]) -> _Callable[..., tuple[_T,
     def with_indices(*args: _Any, **options: _Any) -> tuple[_T, _T]:
         return function(*args, **{**options, "return_indices": True})  # type: ignore[return-value]
 
-    with_indices.__name__ = f"{function.__name__}_with_indices"
+    with_indices.__name__ = with_indices.__qualname__ = f"{function.__name__}_with_indices"
     with_indices.__doc__ = f"{function.__name__} with return_indices."
     return with_indices
 
@@ -252,7 +252,7 @@ def _adaptive_max_pool(rank: int) -> _Callable[..., _Pooled]:
         found: _Pooled = _apply(function, input, output_size, rank=rank)
         return found
 
-    adaptive_max_pool.__name__ = f"adaptive_max_pool{rank}d"
+    adaptive_max_pool.__name__ = adaptive_max_pool.__qualname__ = f"adaptive_max_pool{rank}d"
     adaptive_max_pool.__doc__ = f"The largest elements of `output_size` windows which cover the last {rank} axes."
     return adaptive_max_pool
 
