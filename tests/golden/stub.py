@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pywebgpu
@@ -83,7 +83,8 @@ def _named(name: str, value: Any, imports: dict[str, set[str]], lines: list[str]
 
 def _function(name: str, function: Callable[..., Any], imports: dict[str, set[str]]) -> list[str]:
     method = inspect.unwrap(function)
-    overloads = typing.get_overloads(method)
+    written = SimpleNamespace(__module__=method.__module__, __qualname__=method.__code__.co_qualname)
+    overloads = typing.get_overloads(written)  # They are registered by the name in the source.
     lines = []
     for one in overloads or [method]:
         taken = _taken(name, inspect.signature(one))
