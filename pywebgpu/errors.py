@@ -92,7 +92,7 @@ REFUSALS = (
 
 def of_row(number: int, size: int) -> RangeError:
     """The error of a number that a kernel found to be no row of `size`."""
-    if number <= UNFIT:
+    if UNFIT - len(REFUSALS) < number <= UNFIT:
         return RangeError(REFUSALS[UNFIT - number])
     found = RangeError(f"index {number} is out of bounds for dimension with size {size}")
     found.row = number, size

@@ -18,7 +18,6 @@ class Settings:
     portable: kernels for any device with WebGPU, and not for the one that is there: for exports.
     audit: which calls of a compiled step are recorded as ordinary ones and compared with what a replay would do: "" for
         numbers 2, 3, 5, 9, 17 and so on, "1" for all, "0" for none.
-    check_integers: all arithmetic of int64 is checked where it is stored in 32 bits, and not only sums and row numbers.
     steps: captured steps that one compiled function keeps; the least recently used goes first.
     cache: the folder where compiled Programs are kept from process to process, "" for nowhere.
     node: the program Node, or a folder with its packages, that `pywebgpu node` uses; "" for the installation's own.
@@ -37,7 +36,6 @@ class Settings:
     steps: int = 64
     cache: str = ""
     portable: bool = False
-    check_integers: bool = False
     node: str = ""
     nans: str = "0"
     tuning: bool = True
@@ -65,7 +63,6 @@ def from_environment() -> Settings:
         steps=int(get("PYWEBGPU_STEPS", "64")),
         cache=get("PYWEBGPU_CACHE", default_cache()),
         portable=get("PYWEBGPU_PORTABLE", "0") != "0",
-        check_integers=get("PYWEBGPU_CHECK_INTEGERS", "0") != "0",
         node=get("PYWEBGPU_NODE", ""),
         nans=get("PYWEBGPU_NANS") or "0",
         tuning=get("PYWEBGPU_TUNING", "1") != "0",

@@ -51,11 +51,13 @@ def arange(start: Number, end: Number, step: Number, dtype: DType) -> Node:
 def _stepped(count: int, start: Number, step: Number, dtype: DType) -> Node:
     """start + i * step for i below count."""
     if dtype.kind is not Kind.FLOAT or dtype is dtypes.float64:
+        is_whole = not isinstance(start, float) and not isinstance(step, float)
+        ends = (start, start + step * (count - 1)) if count and is_whole else ()
         work = dtype if dtype.kind is Kind.FLOAT else dtypes.int64
+        if work is dtypes.int64 and ends != (0, count - 1) and type(start) is int is type(step) and _fit(*ends):
+            work = dtypes.int32  # What wraps on the way is right in the end, and needs no check.
         line = _line(count, start, step, work)
-        if count and work is dtypes.int64 and not isinstance(start, float) and not isinstance(step, float):
-            line = wide.noted(line, start, start + step * (count - 1))
-        return arithmetic.cast(line, dtype)
+        return arithmetic.cast(wide.noted(line, *ends), dtype)
     if abs(step) > dtypes.float32.high:
         return _leap(count, start, step, dtype)
     whole = float(start).is_integer() and float(step).is_integer()
@@ -69,6 +71,10 @@ def _stepped(count: int, start: Number, step: Number, dtype: DType) -> Node:
         _line(count, float(start) - first, float(step) - coarse, dtypes.float32),
     )
     return arithmetic.cast(out, dtype)
+
+
+def _fit(*values: Number) -> bool:
+    return all(numbers.WORD[0] <= value <= numbers.WORD[1] for value in values)
 
 
 def _leap(count: int, start: Number, step: Number, dtype: DType) -> Node:

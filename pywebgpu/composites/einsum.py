@@ -2,10 +2,11 @@
 
 from math import prod
 
-from pywebgpu.composites import arithmetic, linear, precision, reduce
+from pywebgpu.composites import arithmetic, linear, logic, precision, reduce
+from pywebgpu.dtypes import DType
 from pywebgpu.errors import ShapeError
 from pywebgpu.ir.graph import Node
-from pywebgpu.ops import movement, pointwise
+from pywebgpu.ops import movement
 
 Labels = tuple[str, ...]
 
@@ -25,10 +26,10 @@ def einsum(equation: str, *operands: Node) -> Node:
         later = {label for term in terms[position + 1 :] for label in term} | set(output)
         alone, x = _diagonals(labels, node)
         if joined is None:
-            held, joined = _summed(alone, x, later, alone=len(operands) == 1)
+            held, joined = _summed(alone, x, later) if len(operands) == 1 else _summed_rows(alone, x, later)
         else:
             others = set(held) | later
-            alone, x = _summed(alone, x, others)
+            alone, x = _summed_rows(alone, x, others)
             held, joined = _pair(held, joined, alone, x, later, sizes)
     assert joined is not None
     return _arranged(held, joined, output, sizes)
@@ -104,26 +105,41 @@ def _diagonals(labels: Labels, x: Node) -> tuple[Labels, Node]:
     return labels, x
 
 
-def _summed(labels: Labels, x: Node, needed: set[str], *, alone: bool = False) -> tuple[Labels, Node]:
-    """Without the labels that nobody else needs. A single operand is summed as by `sum`, whole numbers in int64."""
+def _summed(labels: Labels, x: Node, needed: set[str], *, dtype: DType | None = None) -> tuple[Labels, Node]:
+    """Without the labels that nobody else needs, summed as by `sum`: whole numbers in int64, without a dtype."""
     axes = tuple(axis for axis, label in enumerate(labels) if label not in needed)
     if axes:
-        x = reduce.sum(x, axes, dtype=None if alone else x.spec.dtype)
+        x = reduce.sum(x, axes, dtype=dtype)
     return tuple(label for label in labels if label in needed), x
+
+
+def _summed_rows(labels: Labels, x: Node, needed: set[str]) -> tuple[Labels, Node]:
+    """The same of one operand of several: an axis of size 1 is left out, and the dtype stays."""
+    units = {label for label, n in zip(labels, x.spec.shape, strict=True) if n == 1} - needed
+    kept = tuple(axis for axis, label in enumerate(labels) if label not in units)
+    x = movement.reshape(x, shape=tuple(x.spec.shape[axis] for axis in kept)) if units else x
+    return _summed(tuple(labels[axis] for axis in kept), x, needed)
 
 
 def _pair(
     left: Labels, a: Node, right: Labels, b: Node, needed: set[str], sizes: dict[str, int]
 ) -> tuple[Labels, Node]:
     """One product of two operands; labels of both that are not needed later are summed."""
+    for label in [label for label in left if label in right and label not in needed]:
+        if a.spec.shape[left.index(label)] != b.spec.shape[right.index(label)]:
+            # One of size 1 lacks the axis, and the other is summed by itself.
+            left, a = _summed_rows(left, a, {*left} - {label})
+            right, b = _summed_rows(right, b, {*right} - {label})
     shared = [label for label in left if label in right]
-    # An axis of size 1 on one side only cannot be summed over by a contraction: that side lacks the axis.
-    a_only_one = {label for label in shared if a.spec.shape[left.index(label)] != b.spec.shape[right.index(label)]}
     summed = [label for label in shared if label not in needed]
-    if not summed or a_only_one:
+    if summed and a.spec.dtype is not b.spec.dtype:
+        names = [logic.title(x.spec.dtype) for x in (a, b)]
+        raise RuntimeError(f"expected scalar type {names[0]} but found {names[1]}")
+    # A contraction does not broadcast.
+    if not summed or any(a.spec.shape[left.index(label)] != b.spec.shape[right.index(label)] for label in shared):
         labels = (*left, *(label for label in right if label not in left))
-        out = pointwise.mul(_grown(left, a, labels, sizes), _grown(right, b, labels, sizes))
-        return _summed(labels, out, needed)
+        out = arithmetic.mul(_grown(left, a, labels, sizes), _grown(right, b, labels, sizes))
+        return _summed(labels, out, needed, dtype=out.spec.dtype)
     batch = [label for label in shared if label in needed]
     rows = [label for label in left if label not in shared]
     columns = [label for label in right if label not in shared]

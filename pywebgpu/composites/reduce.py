@@ -392,7 +392,7 @@ def _row(name: str, x: Node, dim: int, dtype: DType | None) -> tuple[Node, int, 
 
 
 def _truth(x: Node, dim: Dims, keepdim: bool, *, op: Reduction, nothing: bool) -> Node:
-    axes = () if dim == () else axes_of(dim, len(x.spec.shape))  # No axes are all axes elsewhere alone.
+    axes = () if dim in ((), []) else axes_of(dim, len(x.spec.shape))  # No axes are all axes elsewhere alone.
     result = dtypes.uint8 if x.spec.dtype is dtypes.uint8 else dtypes.bool_
     x = arithmetic.cast(arithmetic.cast(x, dtypes.bool_), result)
     if axes and count(x, axes) == 0:

@@ -42,7 +42,8 @@ class _Coin(Distribution):
 
     def _counted(self, total_count: object, probs: object, logits: object, validate_args: bool | None) -> None:
         given = self._either(probs, logits, is_vector=False)
-        self.total_count, given = broadcast_all(total_count, given)
+        count, given = broadcast_all(total_count, given)
+        self.total_count = count.type_as(given)
         setattr(self, "probs" if logits is None else "logits", given)
         Distribution.__init__(self, given.shape, validate_args=validate_args)
 

@@ -44,7 +44,7 @@ def find(structure: Structure, target: Target, written: Written) -> Path | None:
     """Where the Program is, or would be. None where nothing is stored."""
     if not settings.cache or not target.wgsl or not state.default.is_stored:
         return None
-    words = f"{structure.text()}{target.digest}{written}{settings.fuse}{settings.check_integers}{_compiler(PACKAGE)}"
+    words = f"{structure.text()}{target.digest}{written}{settings.fuse}{_compiler(PACKAGE)}"
     return Path(settings.cache) / f"{hashlib.sha256(words.encode()).hexdigest()}.json"
 
 

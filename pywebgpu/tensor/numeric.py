@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from pywebgpu import dtypes, return_types, shapes
 from pywebgpu.composites import arithmetic, joining
-from pywebgpu.dtypes import DType
-from pywebgpu.errors import ShapeError
+from pywebgpu.dtypes import DType, Kind
+from pywebgpu.errors import DTypeError, ShapeError
 from pywebgpu.ir.graph import Node, Pointwise
 from pywebgpu.ops import gamma, pointwise
 from pywebgpu.tensor import complex_numbers, create, functions, sorting
@@ -170,11 +170,19 @@ def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
     return input.mul(functions.where(size > maxnorm, size.add(1e-7).reciprocal().mul(maxnorm), 1.0))
 
 
-def unravel_index(indices: Tensor, shape: Sequence[int]) -> tuple[Any, ...]:
-    """Places in a flattened tensor -> their coordinates, one tensor an axis."""
+def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Any, ...]:
+    """Places in a flattened tensor -> their coordinates, one tensor an axis.
+
+    Raises: TypeError for places that are no whole numbers, ValueError for a negative size.
+    """
+    if indices.dtype.kind is not Kind.INT:
+        raise DTypeError(f"expected 'indices' to be integer dtype, but got {indices.dtype!r}")
+    sizes = [shape] if isinstance(shape, int) else list(shape)
+    if any(n < 0 for n in sizes):
+        raise ValueError(f"'shape' cannot have negative values, but got {tuple(sizes)}")
     indices = indices.long()
     found: list[Any] = []
-    for n in reversed(list(shape)):
+    for n in reversed(sizes):
         found.insert(0, indices.remainder(n))
         indices = indices.floor_divide(n)
     return tuple(found)
@@ -388,7 +396,7 @@ def histogramdd(
     columns = [points.select(1, axis) for axis in _builtin_range(count)]
     ends = [None] * count if range is None else [range[2 * axis : 2 * axis + 2] for axis in _builtin_range(count)]
     edges = tuple(_edges(x, n, end) for x, n, end in zip(columns, given, ends, strict=True))
-    place, inside = columns[0].mul(0).long(), columns[0].eq(columns[0])
+    place, inside = columns[0].new_zeros(columns[0].shape, dtype=dtypes.int64), columns[0].eq(columns[0])
     for x, edge in zip(columns, edges, strict=True):
         n = edge.numel() - 1
         at = sorting.bucketize(x.contiguous(), edge, right=True).sub(1)

@@ -44,7 +44,8 @@ def of_tensors(
     total = matches.numel()
     wrong = total - int(matches.sum().item())
     if actual.dtype.kind in (Kind.INT, Kind.BOOL):
-        actual, expected = actual.to(dtypes.int64), expected.to(dtypes.int64)
+        actual, expected = (part.to("cpu", dtypes.int64) for part in (actual, expected))  # Differences take 33 bits.
+        matches = matches.cpu()
     absolute = (actual - expected).abs().masked_fill(matches, 0)
     relative = (absolute / expected.abs()).masked_fill(matches, 0)
     return (

@@ -9,37 +9,13 @@ import pywebgpu as torch
 from pywebgpu import devices
 from pywebgpu.errors import IntegerOverflowError
 from pywebgpu.runtime import executor
-from tests import integers
 from tests.unit.replays import audited
 
 TOP = 2**31 - 1
 Made = Callable[[Any], Any]  # makes a tensor of a list
 
-# What is checked always: a case that does not fit, and one that does though something on the way to it would not.
-SUMS: dict[str, tuple[Callable[[Made], Any], Callable[[Made], Any]]] = {
-    "sum": (lambda t: t([TOP, 1]).sum(), lambda t: t([TOP, 1, -5]).sum()),
-    "least sum": (lambda t: t([-TOP, -2]).sum(), lambda t: t([-TOP, -1]).sum()),
-    "sum of rows": (lambda t: t([[1, 2], [TOP, 1]]).sum(1), lambda t: t([[TOP, TOP], [-TOP, 0]]).sum(0)),
-    "long sum": (lambda t: t([22000]).expand(100_000).sum(), lambda t: t([TOP, -TOP, 3]).expand(40_000, 3).sum()),
-    "running sum": (lambda t: t([1, TOP, -5]).cumsum(0), lambda t: t([TOP, -TOP, TOP]).cumsum(0)),
-    "long running sum": (
-        lambda t: t([30_000]).expand(100_000).cumsum(0)[-1],
-        lambda t: t([2]).expand(9999).cumsum(0)[-1],
-    ),
-    "product": (lambda t: t([65536, 32768]).prod(), lambda t: t([65536, 65536, 0]).prod()),
-    "running product": (lambda t: t([65536, 65536, 0]).cumprod(0), lambda t: t([65536, 32767, 0, 9]).cumprod(0)),
-    "matrix product": (lambda t: t([[50_000]]) @ t([[50_000]]), lambda t: t([[40_000, 3]]) @ t([[50_000], [-7]])),
-    "updates": (
-        lambda t: t([TOP, 0]).index_add(0, t([0, 1]), t([1, 1])),
-        lambda t: t([TOP, 0]).index_add(0, t([0, 1]), t([-1, 1])),
-    ),
-    "row numbers": (
-        lambda t: t([5, 6, 7])[t([2**20]) * t([2**12]) + 1],
-        lambda t: t([5, 6, 7])[t([2**10]) * t([2]) - 2046],
-    ),
-}
-# What is checked with PYWEBGPU_CHECK_INTEGERS.
-ARITHMETIC: dict[str, tuple[Callable[[Made], Any], Callable[[Made], Any]]] = {
+# By the name that the error has: a case that does not fit, and one that does though something on the way may not.
+CASES: dict[str, tuple[Callable[[Made], Any], Callable[[Made], Any]]] = {
     "add": (lambda t: t([TOP]) + t([1]), lambda t: t([TOP]) + t([-1])),
     "sub": (lambda t: t([-TOP]) - t([2]), lambda t: t([-TOP]) - t([1])),
     "mul": (lambda t: t([65536]) * t([32768]), lambda t: t([65536]) * t([-32768])),
@@ -49,6 +25,13 @@ ARITHMETIC: dict[str, tuple[Callable[[Made], Any], Callable[[Made], Any]]] = {
     "shift": (lambda t: t([3]) << 30, lambda t: t([-2]) << 30),
     "div": (lambda t: t([-TOP - 1]) // -1, lambda t: t([-TOP - 1]) // 1),
     "cast": (lambda t: (t([1]) * 3e9).long(), lambda t: (t([1]) * 2e9).long()),
+    "sum": (lambda t: t([[1, 2], [TOP, 1]]).sum(1), lambda t: t([[TOP, TOP], [-TOP, 0]]).sum(0)),
+    "sum of many": (lambda t: t([22000]).expand(100_000).sum(), lambda t: t([TOP, -TOP, 3]).expand(40_000, 3).sum()),
+    "running sum of many": (
+        lambda t: t([30_000]).expand(100_000).cumsum(0)[-1],
+        lambda t: t([2]).expand(9999).cumsum(0)[-1],
+    ),
+    "matmul": (lambda t: t([[50_000]]) @ t([[50_000]]), lambda t: t([[40_000, 3]]) @ t([[50_000], [-7]])),
 }
 WIDE: dict[str, Callable[[Any, str], Any]] = {
     "add": lambda x, device: x + 10**10,
@@ -85,6 +68,10 @@ UNCHECKED: dict[str, Callable[[Any], Any]] = {
     "running count": lambda x: (x > 1).cumsum(0),
     "count": lambda x: torch.arange(9, device=x.device).sum(),
     "row numbers": lambda x: x[x.argmax(0), x.argmin(0)],
+    "positions": lambda x: torch.arange(3, 9, 2, device=x.device),
+    "small products": lambda x: x.argmax(1) * torch.arange(3, device=x.device) - x.to(torch.uint8).long().abs(),
+    "int32": lambda x: (x.int() * 3 + 1) << 2,
+    "bits": lambda x: ~(x > 1).sum() & 255,
 }
 
 
@@ -92,32 +79,45 @@ def maker(device: str) -> Made:
     return lambda data: torch.tensor(data, device=device)
 
 
-@pytest.mark.parametrize("name", SUMS)
-def test_a_sum_that_does_not_fit_raises_at_the_read(name: str, device: str) -> None:
-    wrong, right = SUMS[name]
-    found = right(maker(device))
-    exact = wrong(maker("cpu")) if name != "row numbers" else None
-    assert found.tolist() == right(maker("cpu")).tolist()
-    if device == "cpu":
-        assert exact is None or max(abs(n) for n in exact.flatten().tolist()) > TOP
-        return
+@pytest.mark.parametrize("name", CASES)
+def test_a_result_that_does_not_fit_raises_at_the_read(name: str, device: str) -> None:
+    wrong, right = CASES[name]
+    assert right(maker(device)).tolist() == right(maker("cpu")).tolist()
     large = wrong(maker(device))
-    with pytest.raises(IntegerOverflowError, match="webgpu stores int64 as int32"):
+    if device == "cpu":
+        assert max(abs(n) for n in large.flatten().tolist()) > TOP
+        return
+    said = "" if "many" in name else f"{name}: "
+    with pytest.raises(IntegerOverflowError, match=f"{said}a result does not fit, since webgpu stores int64 as int32"):
         large.tolist()
     assert (torch.ones(2, device=device) + 1).tolist() == [2.0, 2.0]
 
 
-@pytest.mark.parametrize("name", ARITHMETIC)
-def test_all_arithmetic_is_checked_on_demand(name: str, device: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    wrong, right = ARITHMETIC[name]
-    with integers.checked(monkeypatch):
-        assert right(maker(device)).tolist() == right(maker("cpu")).tolist()
-        large = wrong(maker(device))
-        if device == "cpu":
-            assert abs(large.item()) > TOP
-            return
-        with pytest.raises(OverflowError, match=f"{name}: a result does not fit"):
-            large.tolist()
+def test_a_row_number_that_does_not_fit_raises_at_the_read(device: str) -> None:
+    table = torch.tensor([5, 6, 7], device=device)
+    far, near = (torch.tensor([n], device=device) for n in (2**20, 2**10))
+    assert table[near * 2 - 2046].tolist() == [7]
+    with pytest.raises(OverflowError if device != "cpu" else IndexError):
+        table[far * 2**12 + 1].tolist()
+
+
+@pytest.mark.parametrize("number", [-(2**31), -2.1e9, float("nan")])
+def test_a_row_number_far_below_all_is_out_of_bounds(number: float, device: str) -> None:
+    index = torch.tensor([number, 0.0], device=device).long()
+    with pytest.raises((IndexError, OverflowError), match=r"out of bounds|does not fit"):
+        torch.arange(3, device=device)[index].tolist()
+
+
+def test_a_compiled_step_raises_in_the_run_that_does_not_fit(device: str) -> None:
+    step = torch.compile(lambda x: (x * x + 1, x.float().sum()))
+    for data in ([3, 4], [5, -6], [2**16, 1], [-7, 8]):
+        squares, total = step(torch.tensor(data, device=device))
+        if data[0] == 2**16 and device != "cpu":
+            with pytest.raises(OverflowError, match="mul: a result does not fit"):
+                squares.tolist()
+        else:
+            assert squares.tolist() == [n * n + 1 for n in data]
+        assert total.item() == sum(data)
 
 
 @pytest.mark.parametrize("name", WIDE)

@@ -1,8 +1,7 @@
 """Whole numbers that may leave the 32 bits in which int64 is stored: their ops become ones that check.
 
-Always: sums, products, running ones, products of matrices, updates that add up, and what rows are numbered with.
-With PYWEBGPU_CHECK_INTEGERS: all arithmetic of int64. What a result can be at most is found from the graph alone, since
-data and host numbers are no part of a Program; what cannot leave 32 bits is not checked.
+What a result can be at most is found from the graph alone, since data and host numbers are no part of a Program; what
+cannot leave 32 bits is not checked.
 """
 
 from collections.abc import Sequence
@@ -12,10 +11,9 @@ from pywebgpu import dtypes
 from pywebgpu.composites import bounds
 from pywebgpu.composites.bounds import Range
 from pywebgpu.dtypes import Kind
-from pywebgpu.ir.graph import Movement, Node, Pointwise, thread_state
+from pywebgpu.ir.graph import Node, Pointwise, thread_state
 from pywebgpu.numbers import WORD
 from pywebgpu.ops import checks, contraction, indexing, pointwise, products, reduction
-from pywebgpu.settings import settings
 
 FEW = 1 << 16  # elements whose sum one more sum checks
 MANY = 1 << 23  # elements whose sum three more check, exactly
@@ -26,8 +24,7 @@ _FOLDING = (reduction.sum_, products.prod_, contraction.matmul)
 
 def check_integers(roots: tuple[Node, ...], order: Sequence[Node]) -> tuple[Node, ...]:
     """The same values; where the true number of an int64 does not fit, the kernel leaves a note."""
-    asked = _asked(order)
-    if not asked:
+    if not any(_is_arithmetic(node) for node in order):
         return roots
     ranges: dict[int, Range] = {}
     new: dict[int, Node] = {}
@@ -36,7 +33,7 @@ def check_integers(roots: tuple[Node, ...], order: Sequence[Node]) -> tuple[Node
         fresh = node if inputs == node.inputs else Node(node.op, inputs, node.attrs, node.spec)
         if node.spec.dtype.kind is not Kind.FLOAT:
             ranges[id(node)] = _range(node, ranges)
-            if id(node) in asked and not _fits(node, ranges):
+            if _is_arithmetic(node) and not _fits(node, ranges):
                 fresh = _checked(fresh)
         if thread_state.origins is not None:
             thread_state.origins.carry(node, fresh)
@@ -44,23 +41,10 @@ def check_integers(roots: tuple[Node, ...], order: Sequence[Node]) -> tuple[Node
     return tuple([new[id(root)] for root in roots])
 
 
-def _asked(order: Sequence[Node]) -> set[int]:
-    """Ids of the nodes that are checked where they do not fit."""
-    numbering: set[int] = set()  # ids of what row numbers are made of
-    asked: set[int] = set()
-    for node in reversed(order):
-        if node.is_source:
-            continue
-        if node.op is pointwise.index or (id(node) in numbering and isinstance(node.op, Pointwise | Movement)):
-            numbering.update(id(source) for source in node.inputs)
-        if node.spec.dtype is dtypes.int64 and _is_arithmetic(node):
-            folds = node.op in _JOINING or node.op in _FOLDING
-            if folds or settings.check_integers or id(node) in numbering:
-                asked.add(id(node))
-    return asked
-
-
 def _is_arithmetic(node: Node) -> bool:
+    """Whether it computes an int64 that the dtypes of its inputs do not bound."""
+    if node.spec.dtype is not dtypes.int64 or node.is_source:
+        return False
     if node.op in _JOINING:
         return node.attrs["mode"] in checks.MODES
     if node.op is pointwise.cast:

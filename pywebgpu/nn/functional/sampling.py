@@ -93,12 +93,14 @@ def _held(x: _T, n: int, padding_mode: str, *, corners: bool) -> _T:
         flips = (away / span).floor().detach()
         rest = away - flips * span
         x = _functions.where(flips.remainder(2) == 0, rest, span - rest) + low
-    return _functions.where((x > 0) & (x < n - 1), x, x.detach().clamp(0, n - 1))  # No gradient at the ends.
+    end = _functions.where(x.detach() > 0, n - 1.0, 0.0)  # No gradient there; NaN is at the first.
+    return _functions.where((x > 0) & (x < n - 1), x, end)
 
 
 def _taps(x: _T, mode: str) -> list[tuple[_Any, _Any]]:
     if mode == "nearest":
-        return [(x.detach().round(), (x - x.detach()) * 0 + 1)]  # Its gradient is 0, and there is one.
+        finite = _functions.where(x.detach().isfinite(), x, 0)
+        return [(x.detach().round(), finite * 0 + 1)]  # Its gradient is 0, and there is one.
     low = x.detach().floor()
     t = x - low
     if mode == "bilinear":
@@ -116,7 +118,7 @@ def _row(positions: list[_T], sizes: list[int]) -> tuple[_T, _T]:
     for position, n in zip(positions, sizes, strict=True):
         here = (position >= 0) & (position <= n - 1)
         inside = here if inside is None else inside & here
-        line = position.clamp(0, n - 1).round().long()
+        line = _functions.where(here, position, 0).round().long()
         index = line if index is None else index * n + line
     return index, inside
 
