@@ -1,7 +1,8 @@
 """`pywebgpu bench --rooflines`: how near kernels come to what bounds them on this adapter, both measured in one run.
 
-What moves memory is held against a copy, what multiplies against the fastest product of large matrices. Times are the
-device's own, of the kernels alone; where it has no clock, those of queued steps.
+What moves memory is held against a copy, scans against a copy of as many elements, what multiplies against the fastest
+product of large matrices. Times are the device's own, of the kernels alone; where it has no clock, those of queued
+steps.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from pywebgpu.tensor.tensor import Tensor
 RUNS = 9
 WARM_UP = 3
 LARGE, SMALL = 1 << 26, 1 << 20  # elements of what moves memory, on a GPU and on a CPU that plays one
+SCANNED, SMALL_SCANNED = (10**4, 10**6, 10**7, 10**8, 3 * 10**8), (10**4, 10**6)  # elements of a row
 SIDE, SMALL_SIDE = 4096, 256  # of square matrices
 TOKENS, HEADS, DEPTH = (512, 1024, 4096), 12, 64
 
@@ -53,7 +55,7 @@ def run(device_name: str) -> list[Kernel]:
     torch = importlib.import_module("pywebgpu")
     busy = measure.products(torch, device.name) if device.target.features.kind != "cpu" else None
     found = []
-    for made in (*_moving(torch, device), *_multiplying(torch, device)):
+    for made in (*_moving(torch, device), *_scanning(torch, device), *_multiplying(torch, device)):
         name, step, nbytes, operations = made()
         found.append(Kernel(name, _time(step, device, busy), nbytes, operations))
     return found
@@ -64,9 +66,10 @@ def table(found: list[Kernel]) -> str:
     best = max(one.rate for one in found if one.name.startswith("float32"))
     lines = [f"{'kernel':44}{'ms':>10}{'rate':>16}{'share':>8}"]
     for one in found:
+        copy = one.rate if one.name.startswith("copy") else copy
         rate = f"{one.rate / 1e9:.1f} GB/s" if one.nbytes else f"{one.rate / 1e12:.2f} TFLOP/s"
         lines.append(f"{one.name:44}{one.ms:10.4f}{rate:>16}{one.rate / (copy if one.nbytes else best):8.2f}")
-    return "\n".join([*lines, "", "share: of the copy's bandwidth, or of the rate of the fastest product of float32."])
+    return "\n".join([*lines, "", "share: of the bandwidth of the copy above, or of the fastest product of float32."])
 
 
 def as_data(found: list[Kernel]) -> list[dict[str, Any]]:
@@ -151,6 +154,22 @@ def _moving(torch: ModuleType, device: Device) -> list[Callable[[], Made]]:
         return f"cross_entropy and its gradient, {many} x {classes}", compiled(step), 8 * many * classes, 0
 
     return [copy, pointwise, adamw, normed, normed_back, softmax, losses]
+
+
+def _scanning(torch: ModuleType, device: Device) -> list[Callable[[], Made]]:
+    """Running sums along one row, each after a copy of as many elements, as far as the device can hold them."""
+
+    def made(name: str, size: int) -> Callable[[], Made]:
+        def scan() -> Made:
+            x = torch.ones(size, device=device.name)
+            step = torch.compile((lambda: x.clone()) if name == "copy" else (lambda: x.cumsum(0)))
+            return f"{name}, {size} elements", step, 8 * size, 0
+
+        return scan
+
+    sizes = SMALL_SCANNED if device.target.features.kind == "cpu" else SCANNED
+    fitting = [size for size in sizes if 4 * size <= device.target.limits.buffer_bytes]
+    return [made(name, size) for size in fitting for name in ("copy", "cumsum")]
 
 
 def _multiplying(torch: ModuleType, device: Device) -> list[Callable[[], Made]]:

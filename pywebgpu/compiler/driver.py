@@ -9,7 +9,7 @@ from pywebgpu import dtypes
 from pywebgpu.compiler import memory_plan, packed_stores, suballocation
 from pywebgpu.compiler.fusion_group import FusionGroup
 from pywebgpu.compiler.kernel_table import KernelTable
-from pywebgpu.compiler.passes import PASSES, expand, scatters, simplify, split_products, split_sums
+from pywebgpu.compiler.passes import PASSES, expand, scatters, simplify, split_products, split_scans, split_sums
 from pywebgpu.compiler.program import Dispatch, HostCall, Program, Slot, Written
 from pywebgpu.compiler.schedule import Schedule, scheduled
 from pywebgpu.errors import CompileError
@@ -46,7 +46,14 @@ def cast_weights(roots: tuple[Node, ...], order: Sequence[Node], claims: Claims)
 
 
 # Passes that ask what the device is.
-FITS = scatters.lower_scatters, align_operands, split_products.split_products, split_sums.split_sums, cast_weights
+FITS = (
+    scatters.lower_scatters,
+    split_scans.split_scans,
+    align_operands,
+    split_products.split_products,
+    split_sums.split_sums,
+    cast_weights,
+)
 
 
 def compile_graph(

@@ -1,5 +1,6 @@
 """How two values of a reduction, a scan or a scatter become one."""
 
+from pywebgpu.dtypes import DType, Kind
 from pywebgpu.kernels import ir
 from pywebgpu.kernels.ir import Expr
 
@@ -18,3 +19,14 @@ def combine(rule: str, a: Expr, b: Expr) -> Expr:
         case "max" | "min":
             return ir.call(f"p_{rule}" if a.type == ir.F32 else rule, a.type, a, b)
     return ir.call(_CHECKED[rule], a.type, a, b) if rule in _CHECKED else ir.Call(ir.template(rule), a.type, a, b)
+
+
+def identity(rule: str, dtype: DType) -> float:
+    """What changes no value that it is combined with. rule: a mode, or the name of a Reduction."""
+    if rule in ("add", "sum", "prod"):
+        return int(rule == "prod")
+    is_low = rule in ("max", "argmax")
+    if dtype.kind is Kind.FLOAT:
+        return float("-inf" if is_low else "inf")
+    is_signed = ir.scalar(dtype) == ir.I32
+    return max(dtype.low, -(2**31)) if is_low else min(dtype.high, 2**31 - 1 if is_signed else 2**32 - 1)

@@ -174,6 +174,13 @@ case("logsumexp_infinite", call("logsumexp", dim=1), given([[-math.inf, -math.in
 case("cumsum_reversed", lambda torch, a: a.flip(0).cumsum(0).flip(0), randn(9))
 case("cumsum_in_place", lambda torch, a: a.clone().cumsum_(1), randn(3, 9))
 case("cummax", lambda torch, a: tuple(a.cummax(1)), distinct(3, 9))
+# Rows that one workgroup walks in several turns, and that several share.
+for size in (5000, 40_003):
+    case(f"cumsum_of_long_rows_{size}", call("cumsum", dim=1), randn(2, size))
+    case(f"cumprod_of_long_rows_{size}", lambda torch, a: a.sign().cumprod(0), randn(size), grad=False)
+    case(f"cummax_of_long_rows_{size}", lambda torch, a: tuple(a.cummax(0)), distinct(size))
+    case(f"cumsum_of_long_columns_{size}", call("cumsum", dim=0), integers(size, 2))
+    case(f"masked_of_long_rows_{size}", lambda torch, a: (a[a > 1], (a > 1).nonzero()), randn(size))
 case("cummin", lambda torch, a: tuple(a.cummin(1)), distinct(3, 9))
 case("diff", call("diff", dim=1), randn(3, 9))
 case("trapezoid", call("trapezoid", dim=1), randn(3, 9))

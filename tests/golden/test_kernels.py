@@ -71,6 +71,7 @@ KERNELS: dict[str, Subject] = {
     "product/linear_relu": linear_relu,
     "product/batched_transposed": lambda: leaf(4, 9, 5) @ leaf(4, 7, 5).transpose(1, 2),
     "single/scan": lambda: leaf(5, 300).cumsum(1),
+    "single/scan_blocks": lambda: leaf(4, 8192).cumsum(1),
 }
 
 

@@ -14,6 +14,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 import pywebgpu as torch
 from pywebgpu import devices
+from pywebgpu.compiler.passes import split_scans
 from pywebgpu.nn import functional
 
 # Bytes of a binding, and bindings: as WebGPU promises it, a value takes two of eight; and many of many.
@@ -66,6 +67,12 @@ def written_in_place() -> list[torch.Tensor]:
     return [x]
 
 
+def scan_of_long_rows() -> list[torch.Tensor]:
+    """Blocks of rows are made as small as windows."""
+    split_scans.SHORT, split_scans.SIZE, split_scans.ALONE = 256, 1024, 1024
+    return [numbers(2, 2500).cumsum(1), numbers(3001).cummax(0)[0], (numbers(5000) * 9).long().cumsum(0)]
+
+
 CASES: dict[str, Callable[[], list[torch.Tensor]]] = {
     "map": lambda: [numbers(1701).exp() + numbers(1701, seed=2)],
     "several_results": lambda: [torch.sort(numbers(2, 350))[0], *torch.max(numbers(40, 43), 1)],
@@ -80,6 +87,7 @@ CASES: dict[str, Callable[[], list[torch.Tensor]]] = {
     "joined": lambda: [torch.cat([numbers(20, 43), numbers(7, 43, seed=2)])],
     "padded": lambda: [functional.pad(numbers(37, 41), (3, 4, 1, 2))],
     "scan": lambda: [numbers(40, 43).cumsum(1)],
+    "scan_of_long_rows": scan_of_long_rows,
     "scatter": lambda: [numbers(40, 43).index_add(0, torch.tensor([1, 39, 3, 1]), numbers(4, 43, seed=2))],
     "random": lambda: [torch.rand(1701, generator=torch.Generator(device=torch.get_default_device()).manual_seed(5))],
     "convolution": lambda: [functional.conv2d(numbers(1, 3, 20, 20), numbers(4, 3, 3, 3, seed=2))],

@@ -123,6 +123,11 @@ SUBJECTS: dict[str, list[Subject]] = {
     ],
     "matmul": [matmul(7, 13, 5), matmul(33, 20, 70, 2), sums_on_the_way, half_products, matmul(20, 12, 330, 2)],
     "scan": [lambda device: data(device, 3, 77).cumsum(-1)],
+    "scan_blocks": [
+        lambda device: [data(device, 3, 5000).cumsum(-1), halves(device, 3, 5000).cummax(-1)[0]],
+        lambda device: [data(device, 40_007).sign().cumprod(-1), data(device, 40_007).cummin(-1)[1]],
+        lambda device: (data(device, 2, 20_000) * 9).long().flip(1).cumsum(-1),
+    ],
     "scatter": [added(20), added(20, 8)],
     "scatter_sorted": [added(4100)],
     "scatter_blocks": [added_in_place(4000, 36, 70, 20), added_in_place(9000, 33, 30, 2)],

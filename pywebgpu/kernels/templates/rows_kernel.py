@@ -11,10 +11,10 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import reduce
 from operator import add
 
-from pywebgpu.dtypes import DType, Kind
+from pywebgpu.dtypes import Kind
 from pywebgpu.ir.graph import WHICH, Node, Op, Reduction
 from pywebgpu.kernels.builder import Builder, element
-from pywebgpu.kernels.combine import combine
+from pywebgpu.kernels.combine import combine, identity
 from pywebgpu.kernels.intrinsics import rounded
 from pywebgpu.kernels.ir import (
     I32,
@@ -22,7 +22,6 @@ from pywebgpu.kernels.ir import (
     U32,
     Const,
     Expr,
-    Type,
     Var,
     call,
     constant,
@@ -180,7 +179,7 @@ class _Accumulator:
         self.name, self.dtype = op.name, self.source.spec.dtype
         self.positional = is_positional(nodes)
         self.combine = op.combine
-        start = self._identity(scalar(self.dtype))
+        start = constant(identity(self.name, self.dtype), scalar(self.dtype))
         self.value = build.var(start, build.fresh("acc"))
         floats = self.name == "sum" and self.dtype.kind is Kind.FLOAT
         self.part: Var | None = None
@@ -188,17 +187,6 @@ class _Accumulator:
             self.part = build.var(start, build.fresh("acc"))
         if self.positional:
             self.position = build.var(Const(U32, 0xFFFFFFFF), build.fresh("acc"))
-
-    def _identity(self, kind: Type) -> Expr:
-        match self.name:
-            case "sum":
-                return Const(kind, 0)
-            case "prod":
-                return Const(kind, 1)
-            case "max" | "argmax":
-                return _extreme(self.dtype, kind, low=True)
-            case _:
-                return _extreme(self.dtype, kind, low=False)
 
     def take(self, values: Sequence[Expr], columns: Sequence[Expr], build: Builder) -> None:
         """Values of some columns: those of a sum are added to one another first, so that errors stay small."""
@@ -285,12 +273,6 @@ class _Accumulator:
         while len(found) > 1:
             found = [build.let(combine(self.combine, *pair)) for pair in zip(found[::2], found[1::2], strict=True)]
         build.assign(self.value, found[0])
-
-
-def _extreme(dtype: DType, kind: Type, *, low: bool) -> Expr:
-    if dtype.kind is Kind.FLOAT:
-        return constant(float("-inf" if low else "inf"), kind)
-    return constant(max(dtype.low, -(2**31)) if low else min(dtype.high, 2**31 - 1 if kind == I32 else 2**32 - 1), kind)
 
 
 def _depths(nodes: Sequence[Node], build: Builder) -> dict[int, int]:

@@ -1,0 +1,75 @@
+"""Scans along long rows become three steps: what each block of a row comes to, the scan of that, and the blocks.
+
+So many workgroups share a row, and none goes round its loops more often than adapters stand. What the blocks come to
+is scanned the same way, whatever its length.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from pywebgpu import dtypes
+from pywebgpu.dtypes import Kind
+from pywebgpu.ir import walk
+from pywebgpu.ir.graph import Node, Reduction
+from pywebgpu.kernels.combine import identity
+from pywebgpu.kernels.templates import Claims
+from pywebgpu.ops import indexing, movement, pointwise, products, reduction
+
+SHORT = 2048  # elements of a row, up to which a workgroup that gives each lane a stretch of it is as fast
+SIZE = 4096  # elements of a block
+ALONE = 1 << 14  # of a row that one workgroup walks sooner than three dispatches run
+MANY, MANY_ON_CPU, LONG = 512, 8, 1 << 16  # rows that keep a device busy with a workgroup each, unless they are longer
+
+_FOLDS: dict[str, Reduction] = {
+    "add": reduction.sum_, "prod": products.prod_, "max": reduction.max_, "min": reduction.min_
+}  # fmt: skip
+
+
+def split_scans(roots: tuple[Node, ...], order: Sequence[Node], claims: Claims) -> tuple[Node, ...]:
+    """The same values but for the order of sums and products."""
+    if not any(_is_long(node) for node in order):
+        return roots
+    is_cpu = claims.target.limits.emulated or claims.target.features.kind == "cpu"
+
+    def rule(node: Node) -> Node:
+        return _split(node.inputs[0], node.attrs["mode"], is_cpu=is_cpu) if _is_long(node) else node
+
+    return walk.rebuild(roots, order, rule)
+
+
+def _is_long(node: Node) -> bool:
+    return node.op is indexing.scan and not node.is_source and node.spec.shape[-1] > SHORT
+
+
+def _split(x: Node, mode: str, *, is_cpu: bool) -> Node:
+    *lead, columns = x.spec.shape
+    if columns <= SHORT:
+        return indexing.scan(x, mode=mode)
+    is_busy = prod(lead) >= (MANY_ON_CPU if is_cpu else MANY)
+    if columns <= (LONG if is_busy else ALONE):
+        return indexing.scan_blocks(x, size=columns, mode=mode)
+    blocks = -(-columns // SIZE)
+    # Nobody asks what the last block comes to. Sums that fit are checked where their elements are.
+    plain = mode.removesuffix("_checked")
+    folds = _split(_folded(x, blocks - 1, plain), plain, is_cpu=is_cpu)
+    return indexing.scan_blocks(x, _shifted(folds, plain), size=SIZE, mode=mode)
+
+
+def _folded(x: Node, blocks: int, mode: str) -> Node:
+    """(..., columns) -> (..., blocks): what the first blocks come to."""
+    shape = (*x.spec.shape[:-1], blocks * SIZE)
+    first = movement.slice_(x, starts=(0,) * len(shape), sizes=shape, steps=(1,) * len(shape))
+    if mode in ("add", "prod") and x.spec.dtype.kind is Kind.FLOAT:
+        first = pointwise.cast(first, dtype=dtypes.float32)
+    cut = movement.reshape(first, shape=(*shape[:-1], blocks, SIZE))
+    return movement.reshape(_FOLDS[mode](cut, axes=(len(shape),)), shape=(*shape[:-1], blocks))
+
+
+def _shifted(folds: Node, mode: str) -> Node:
+    """(..., count) -> (..., count + 1): what comes before each block; before the first one nothing."""
+    *lead, count = folds.spec.shape
+    shape, starts = (*lead, count + 1), (*(0,) * len(lead), 1)
+    nothing = identity(mode, folds.spec.dtype)
+    return movement.pad(folds, shape=shape, starts=starts, steps=(1,) * len(shape), value=nothing)

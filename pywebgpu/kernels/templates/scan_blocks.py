@@ -1,0 +1,188 @@
+"""Running sums, products and extremes of long rows: a workgroup has a block of a row, and all lanes read side by side.
+
+A lane has VECTOR neighbours in each of some strips, which lie beside each other. What lanes come to is joined from the
+left in workgroup memory, for all strips at once; each lane then goes through its elements from what comes before them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import nullcontext
+from math import prod
+
+from pywebgpu.formats import WORD
+from pywebgpu.ir.graph import Node, Op
+from pywebgpu.kernels.builder import Builder
+from pywebgpu.kernels.combine import combine, identity
+from pywebgpu.kernels.ir import LANE, Array, Expr, Index, Var, constant, larger, scalar, select, smaller
+from pywebgpu.kernels.kernel import Kernel
+from pywebgpu.kernels.launch import Launch, Problem, threads
+from pywebgpu.kernels.target import Target
+from pywebgpu.kernels.template import Computation, Template
+from pywebgpu.ops import indexing
+from pywebgpu.symbolic import Sym, flatten, unflatten, variable
+
+VECTOR = 4  # neighbours that a lane has in a strip
+STRIPS = 4  # of a lane
+LANES_ON_CPU, STRIPS_ON_CPU = 32, 4  # A CPU waits for barriers rather than for memory.
+
+
+class ScanBlocksTemplate(Template):
+    """Problem: rows, columns, elements of a block. Launch: threads, a power of two; each: strips of one."""
+
+    name = "scan_blocks"
+    repeats = 8
+
+    def packs(self, work: Computation, node: Node, each: int) -> bool:
+        return bool(node.spec.shape[-1] % VECTOR == 0)
+
+    def claims(self, op: Op, target: Target) -> bool:
+        return op is indexing.scan_blocks
+
+    def problem(self, work: Computation, build: Builder) -> Problem:
+        shape = work.nodes[0].spec.shape
+        return Problem((prod(shape[:-1]), shape[-1], work.nodes[0].attrs["size"]))
+
+    def launches(self, problem: Problem, target: Target) -> Sequence[Launch]:
+        _, columns, size = problem.sizes
+        limits = target.limits
+        is_cpu = limits.emulated or target.features.kind == "cpu"
+        first = Launch(threads=LANES_ON_CPU, each=(STRIPS_ON_CPU,)) if is_cpu else Launch(threads=256, each=(STRIPS,))
+        lanes = [one for one in threads(256) if one <= limits.workgroup_size]
+        found = [first, *(Launch(threads=one, each=(strips,)) for one in lanes for strips in (4, 2, 8, 1))]
+        # Blocks end where a turn of the workgroup does; the end of a row is asked for.
+        ends = [one for one in found if size >= columns or size % (one.threads * one.each[0] * VECTOR) == 0]
+        room = limits.shared_bytes // (2 * WORD)
+        return [one for one in dict.fromkeys(ends) if one.threads in lanes and one.threads * one.each[0] <= room]
+
+    def write(self, work: Computation, launch: Launch, build: Builder) -> Kernel:
+        (node,) = work.nodes
+        *lead, columns = node.spec.shape
+        size = node.attrs["size"]
+        blocks, elements = -(-columns // size), launch.threads * launch.each[0] * VECTOR
+        turns = -(-min(size, columns) // elements)
+        build.gather(work.outputs)
+        *row, block = unflatten(variable("group", prod(lead) * blocks), (*lead, blocks))
+        carry = None
+        if turns > 1 or len(node.inputs) > 1:
+            before = build.value(node.inputs[1], (*row, block)) if len(node.inputs) > 1 else _nothing(node)
+            carry = build.var(before, "carry")
+        is_ragged = columns % size > 0 or min(size, columns) % elements > 0
+        with build.loop("turn", 0, turns) if turns > 1 else nullcontext():
+            first = block * size + variable("turn", turns) * elements if turns > 1 else block * size
+            strips = [
+                _Strip(node, tuple(row), first // VECTOR + at * launch.threads, at, is_ragged=is_ragged)
+                for at in range(launch.each[0])
+            ]
+            _turn(strips, carry, launch.threads, build, goes_on=turns > 1)
+        mode = node.attrs["mode"]
+        return build.kernel(f"scan_blocks_{mode}", launch.threads, prod(lead) * blocks, vector=VECTOR)
+
+
+class _Strip:
+    """The neighbours that a lane has in one strip. Behind the end of a row it reads elements that are there.
+
+    first: the number of the vector that the first lane has.  number: of the strip.
+    """
+
+    def __init__(self, node: Node, row: tuple[Sym, ...], first: Sym, number: int, *, is_ragged: bool) -> None:
+        self.node, self.row, self.number, self.is_ragged = node, row, number, is_ragged
+        self._first = first
+        self._groups: list[tuple[list[Expr], list[Sym]]] = []  # columns, and the condition under which they are there
+        self._values: list[list[Expr]] = []
+        self._folds: list[Expr] = []  # of all elements up to each
+
+    def load(self, lanes: int, build: Builder) -> None:
+        columns, width = self.node.spec.shape[-1], VECTOR
+        own = self._first + LANE.within(lanes)
+        if not self.is_ragged:
+            self._groups = [([], [own * VECTOR + at for at in range(VECTOR)])]
+        else:
+            width = 1 if columns % VECTOR else VECTOR
+            for part in range(VECTOR // width):
+                wanted = build.let(Index(own * (VECTOR // width) + part), f"wanted{self.number}_{part}")
+                inside = build.let(wanted < columns // width, f"inside{self.number}_{part}")
+                there = build.let(smaller(wanted, columns // width - 1), f"there{self.number}_{part}")
+                first = there.within(columns // width) * width
+                self._groups.append(([inside], [first + at for at in range(width)]))
+        source = self.node.inputs[0]
+        self._values = [[build.value(source, (*self.row, at)) for at in places] for _, places in self._groups]
+
+    def fold(self, build: Builder) -> Var:
+        """What the lane's elements come to."""
+        for (conditions, _), values in zip(self._groups, self._values, strict=True):
+            for value in values:
+                own = build.let(select(_nothing(self.node), value, conditions[0])) if conditions else value
+                joined = combine(_plain(self.node), self._folds[-1], own) if self._folds else own
+                self._folds.append(build.let(joined))
+        return build.var(self._folds[-1], f"fold{self.number}")
+
+    def store(self, carry: Expr | None, before: Expr, build: Builder) -> None:
+        """before: what comes before the lane's elements in this turn. What comes before the turn is joined last:
+        what is added to large sums is rounded as they are."""
+        node, mode, plain = self.node, self.node.attrs["mode"], _plain(self.node)
+        last = _joined(plain, carry, before)
+        folds = iter(self._folds)
+        for (conditions, places), values in zip(self._groups, self._values, strict=True):
+            with build.if_(*conditions):
+                results = []
+                for value in values:
+                    joined = _joined(plain, carry, combine(plain, before, next(folds)))
+                    # Where all before it fit, the last sum is a true one: here, and only here, the next is checked.
+                    results.append(build.let(joined if mode == plain else combine(mode, last, value)))
+                    last = joined
+                for at, result in zip(places, results, strict=True):
+                    build.store(node, flatten((*self.row, at), node.spec.shape), result)
+
+
+def _turn(strips: Sequence[_Strip], carry: Var | None, lanes: int, build: Builder, *, goes_on: bool) -> None:
+    """Scans the strips of all lanes, and adds what they come to to `carry`, which is what comes before them."""
+    for strip in strips:
+        strip.load(lanes, build)
+    folds = [strip.fold(build) for strip in strips]
+    node, mode = strips[0].node, _plain(strips[0].node)
+    arrays = [build.workgroup_array(f"folds{at}", one.type, 2 * lanes) for at, one in enumerate(folds)]
+    start = _join(folds, arrays, lanes, mode, build)
+    strips_before: Expr | None = None
+    for strip, array in zip(strips, arrays, strict=True):
+        left = array[larger(LANE, 1) + (start - 1) if start else larger(LANE, 1) - 1]
+        lanes_before = _joined(mode, strips_before, left)
+        none = _nothing(node) if strips_before is None else strips_before
+        strip.store(carry, build.let(select(none, lanes_before, LANE > 0)), build)
+        strips_before = build.let(_joined(mode, strips_before, array[start + lanes - 1]))
+    if goes_on:
+        assert carry is not None
+        assert strips_before is not None
+        build.assign(carry, combine(mode, carry, strips_before))
+        build.barrier()
+
+
+def _joined(mode: str, before: Expr | None, value: Expr) -> Expr:
+    return value if before is None else combine(mode, before, value)
+
+
+def _join(folds: Sequence[Var], arrays: Sequence[Array], lanes: int, mode: str, build: Builder) -> int:
+    """Joins each lane with all to its left. Where in the arrays the results begin: steps use halves in turn."""
+    start, step = 0, 1
+    for array, fold in zip(arrays, folds, strict=True):
+        build.assign(array[LANE], fold)
+    build.barrier()
+    while step < lanes:
+        with build.if_(step <= LANE):
+            for array, fold in zip(arrays, folds, strict=True):
+                left = array[LANE - step if start == 0 else LANE + (start - step)]
+                build.assign(fold, combine(mode, left, fold))
+        start, step = lanes - start, step * 2
+        for array, fold in zip(arrays, folds, strict=True):
+            build.assign(array[LANE + start if start else LANE], fold)
+        build.barrier()
+    return start
+
+
+def _plain(node: Node) -> str:
+    mode: str = node.attrs["mode"]
+    return mode.removesuffix("_checked")
+
+
+def _nothing(node: Node) -> Expr:
+    return constant(identity(_plain(node), node.spec.dtype), scalar(node.spec.dtype))
