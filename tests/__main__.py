@@ -17,6 +17,7 @@ loops       training loops as people write them, timed on device cpu next to PyT
 names       which public names of PyTorch are here, and why others are not
 soak        3,000 training steps in a host, with flat memory: [--host node] [--steps 3000]
 all         unit, lint, gpu, node and browser, each to its end; what both of them hold hosts to is held once
+interrupts  567 interrupts at random moments of a training loop, with no step lost: [--count 567] [--device webgpu]
 fuzz-steps  random compiled steps against eager ones and PyTorch: [--count 20000] [--device cpu] [--seed S] [--jobs N]
 fuzz-files  100,000 damaged files, each loaded or refused within a second and 256 MB: [--count 100000] [--seed 0]
 golden      the golden files; with --update, writes them anew
@@ -145,6 +146,10 @@ def threads(arguments: list[str]) -> bool:
     return pytest(["tests/unit/test_threads.py", "--steps=1000", "--device=cpu"], arguments)
 
 
+def interrupts(arguments: list[str]) -> bool:
+    return run([sys.executable, "-m", "tests.interrupts", *arguments])
+
+
 def fuzz_files(arguments: list[str]) -> bool:
     return run([sys.executable, "-m", "tests.fuzz.files", *arguments])
 
@@ -208,6 +213,7 @@ STAGES: dict[str, Stage] = {
     "soak": soak,
     "fuzz-steps": fuzz_steps,
     "threads": threads,
+    "interrupts": interrupts,
     "fuzz-files": fuzz_files,
     "all": everything,
     "golden": golden,

@@ -27,7 +27,9 @@ class _Switch:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        thread_state.grad = self._before.pop()
+        before = self._before
+        thread_state.grad = before[-1]  # Before any call, after which an interrupt may come.
+        before.pop()
 
     def __call__(self, function: F) -> F:
         @functools.wraps(function)
@@ -106,7 +108,9 @@ class inference_mode(_Switch):
         return super().__enter__()
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        thread_state.inference = self._outer.pop()
+        outer = self._outer
+        thread_state.inference = outer[-1]
+        outer.pop()
         super().__exit__(kind, error, at)
 
     def _again(self) -> "_Switch":

@@ -46,13 +46,13 @@ class Check:
         # Nothing is overwritten: what went wrong is computed again from what was there.
         self._homes: list[Buffer] = [s.home for s in executor.pending(device) if s.home is not None]
         for home in self._homes:
-            home.holders += 1
+            home.kept += 1
         self._counts = _Counts(device, nodes, infinity=infinity)
 
     def close(self) -> None:
         """After the submit, however it ended."""
         for home in self._homes:
-            home.holders -= 1
+            home.kept -= 1
 
     def first(self) -> Candidate | None:
         """The first value with a NaN."""

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 from typing import Any, Protocol
+from weakref import ref
 
 from pywebgpu.compiler.program import Loaded, Program
 from pywebgpu.devices.timing import Timing
 from pywebgpu.dtypes import DType
+from pywebgpu.ends import Ends
 from pywebgpu.errors import DeviceError
 from pywebgpu.ir.graph import Spec
 from pywebgpu.kernels.kernel import Kernel, too_large
@@ -67,10 +69,10 @@ class Device(Protocol):
     def run(
         self, loaded: Loaded, inputs: Sequence[Buffer], numbers: Sequence[float], outputs: Sequence[Buffer | None]
     ) -> list[Buffer]:
-        """Queues the Program. An output that is given is written in place; None gets a new buffer."""
+        """Queues the Program. An output that is given is written in place; None gets a new buffer.
 
-    def free(self, handle: Handle, nbytes: int) -> None:
-        """Takes a buffer's handle back."""
+        It is called where interrupts are held back: what it queued, the caller knows of.
+        """
 
     def time(self, on: bool) -> None:
         """Whether the runs from now on are timed, step by step where the device `has_clock`."""
@@ -122,19 +124,54 @@ class Blocking:
 
 
 class Buffer:
-    """A device's memory for one value. It goes back to its device with the last reference.
+    """A device's memory for one value. Its device takes it back in a call that follows the end of the last reference.
 
-    holders: storages whose value it is. A write in place is allowed only to a sole holder.
+    kept: how many besides storages need it to stay what it is.
     """
 
-    __slots__ = ("device", "handle", "holders", "nbytes")
+    __slots__ = ("__weakref__", "_holders", "device", "handle", "kept", "nbytes")
 
     def __init__(self, device: Device, handle: Handle, nbytes: int) -> None:
         self.device, self.handle, self.nbytes = device, handle, nbytes
-        self.holders = 0
+        self.kept = 0
+        self._holders: list[ref[Any]] = []
 
-    def __del__(self) -> None:
-        self.device.free(self.handle, self.nbytes)
+    def held_by(self, storage: object) -> None:
+        """It is the value of a storage, which needs not say when it ends."""
+        if self._holders:
+            self._holders = [holder for holder in self._holders if holder() is not None]
+        self._holders.append(ref(storage))
+
+    def left_by(self, storage: object) -> None:
+        """It is no longer the value of a storage."""
+        self._holders.remove(ref(storage))
+
+    @property
+    def may_be_written(self) -> bool:
+        """Whether it is the value of one storage, and nobody else needs it."""
+        return not self.kept and [holder() is not None for holder in self._holders].count(True) == 1
+
+
+class Counting:
+    """The counters of a device that takes back what its buffers left by `_take_back`."""
+
+    lock: Any
+    _counters: dict[str, int]
+
+    def __init__(self) -> None:
+        self._ends = Ends()
+
+    @property
+    def counters(self) -> dict[str, int]:
+        with self.lock:
+            self._take_back()
+        return self._counters
+
+    def _take_back(self) -> None:
+        """Counts buffers that ended, which left their bytes. The lock is held."""
+        for (nbytes,) in self._ends.take():
+            self._counters["live_bytes"] -= nbytes
+            self._counters["live_buffers"] -= 1
 
 
 def check_room(spec: Spec, device: Device) -> None:

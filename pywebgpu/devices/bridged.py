@@ -30,6 +30,7 @@ from pywebgpu.devices import js_modules, transcode
 from pywebgpu.devices.adapters import SOFTWARE, AdapterInfo
 from pywebgpu.devices.base import GONE, RECOVER, Buffer, check_room, check_supported
 from pywebgpu.devices.timing import Timing
+from pywebgpu.ends import Ends
 from pywebgpu.errors import (
     CannotWaitError,
     CompileError,
@@ -106,10 +107,7 @@ class Loaded:
         self.pack = struct.Struct(
             "<" + "".join({"f32": "f", "i32": "i", "u32": "I"}[str(d.compute)] for d in program.numbers)
         )
-        self._drop = device.dropped.append
-
-    def __del__(self) -> None:
-        self._drop(self.number)
+        device.dropped.watch(self, number)
 
 
 class BridgedDevice:
@@ -121,6 +119,7 @@ class BridgedDevice:
         self.generation = self._numbers = 0
         self._counters = {"ffi_calls": 0, "peak_bytes": 0, "uploaded_bytes": 0, "downloaded_bytes": 0}
         self._timed: list[Timing] | None = None  # the runs since `time`, whose spans JavaScript has
+        self._ends, self.dropped = Ends(), Ends()  # of buffers, and of Programs
         self._connect(bridge)
 
     def _connect(self, bridge: JsProxy) -> None:
@@ -138,7 +137,6 @@ class BridgedDevice:
         self._stale = self._numbers
         self._freed: list[int] = []
         self.has_clock = CLOCK in info["features"]
-        self.dropped: list[int] = []
         self._gone: tuple[type[DeviceError], str] | None = None  # why nothing can be done
         self._area = bytearray()
         self._attach(AREA_WORDS)
@@ -209,13 +207,24 @@ class BridgedDevice:
             self._area[WORD * middle : WORD * end] = payload
         self._used = end
 
+    def _take_back(self) -> None:
+        """Counts buffers that ended."""
+        for handle, nbytes in self._ends.take():
+            if handle > self._stale:
+                self._counters["live_bytes"] -= nbytes
+                self._counters["live_buffers"] -= 1
+                self._freed.append(handle)
+                self._freed_bytes += nbytes
+
     def _append_freed(self) -> None:
+        self._take_back()
         if self._freed:
             freed, self._freed = self._freed, []
             self._freed_bytes = 0
             self._append((FREE, len(freed), *freed))
-        while self.dropped:
-            self._append((DROP, self.dropped.pop()))
+        for (number,) in self.dropped.take():
+            if number > self._stale:
+                self._append((DROP, number))
 
     def _taken(self) -> int:
         """How many words the next call takes along."""
@@ -290,15 +299,8 @@ class BridgedDevice:
         arriving = read(taken, buffer.handle, nbytes, target)
         return arriving, lambda _: transcode.elements(target, spec.dtype, count)
 
-    def free(self, handle: int, nbytes: int) -> None:
-        if handle <= self._stale:
-            return
-        self._counters["live_bytes"] -= nbytes
-        self._counters["live_buffers"] -= 1
-        self._freed.append(handle)
-        self._freed_bytes += nbytes
-
     def _new(self, nbytes: int) -> Buffer:
+        self._take_back()
         self._numbers += 1
         counters = self._counters
         counters["live_bytes"] += nbytes
@@ -306,7 +308,9 @@ class BridgedDevice:
         self._count_peak()
         if self._freed_bytes > FREED_BYTES:
             self._append_freed()
-        return Buffer(self, self._numbers, nbytes)
+        buffer = Buffer(self, self._numbers, nbytes)
+        self._ends.watch(buffer, self._numbers, nbytes)
+        return buffer
 
     def _count_peak(self) -> None:
         counters = self._counters
@@ -394,6 +398,7 @@ class BridgedDevice:
     @property
     def counters(self) -> dict[str, int]:
         """What was done so far, always in the same dictionary. Asking crosses to JavaScript, which is not counted."""
+        self._take_back()
         self._counters.update(json.loads(self._bridge.counters()))
         return self._counters
 

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pywebgpu import dtypes
+from pywebgpu import dtypes, interrupts
 from pywebgpu.compiler.program import Program
-from pywebgpu.devices.base import Blocking, Buffer
+from pywebgpu.devices.base import Blocking, Buffer, Counting
 from pywebgpu.devices.cpu_calls import Calls
 from pywebgpu.devices.cpu_memory import Memory
 from pywebgpu.devices.timing import Timing
@@ -23,17 +23,16 @@ from pywebgpu.dtypes import DType
 from pywebgpu.ir.graph import Spec
 from pywebgpu.kernels.kernel import Limits
 from pywebgpu.kernels.target import Target
-from pywebgpu.locking import Deferred
 from pywebgpu.numbers import current
 from pywebgpu.ops import special
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from pywebgpu.devices.base import Bytes, Handle
+    from pywebgpu.devices.base import Bytes
 
 
-class CpuDevice(Blocking):
+class CpuDevice(Blocking, Counting):
     """Arrays in host memory. float64 and int64 are exact here."""
 
     target = Target(wgsl=False, limits=Limits())
@@ -41,15 +40,15 @@ class CpuDevice(Blocking):
     is_gone = False
 
     def __init__(self, index: int = 0) -> None:
+        super().__init__()
         self.name = f"cpu:{index}" if index else "cpu"
         self.lock = threading.RLock()  # Of what is counted: no array is written to once it is a buffer's.
-        self._freed = Deferred(self.lock, self._free)
         self._memory = Memory(np.empty)
         self.has_clock = True  # The processor's, around each NumPy call.
         self._timed: list[Timing] | None = None  # the runs since `time`
-        self.counters = {"dispatches": 0, "submits": 0, "buffers_created": 0, "pipelines_created": 0, "live_bytes": 0}
-        self.counters |= {"peak_bytes": 0, "live_buffers": 0, "ffi_calls": 0, "bind_groups_created": 0}
-        self.counters["scratch_bytes"] = 0
+        self._counters = {"dispatches": 0, "submits": 0, "buffers_created": 0, "pipelines_created": 0, "live_bytes": 0}
+        self._counters |= {"peak_bytes": 0, "live_buffers": 0, "ffi_calls": 0, "bind_groups_created": 0}
+        self._counters["scratch_bytes"] = 0
 
     def upload(self, data: Bytes, spec: Spec) -> Buffer:
         if spec.dtype is dtypes.bfloat16:
@@ -83,7 +82,7 @@ class CpuDevice(Blocking):
         for value, dtype, kind in zip(numbers, program.numbers, calls.kinds, strict=True):
             number = current(value, dtype, bits=64)
             leaves.append(number if kind is None else np.array(number, kind))
-        with np.errstate(all="ignore"):
+        with interrupts.allowed(), np.errstate(all="ignore"):
             results = calls.run(leaves) if self._timed is None else self._run_timed(program, calls, leaves)
         first = len(program.inputs)
         made: dict[int, NDArray[Any]] = {}
@@ -92,8 +91,8 @@ class CpuDevice(Blocking):
                 given = slot < first  # A result that is an input gets memory of its own.
                 made[slot] = np.array(value) if given else _owned(value)
         with self.lock:
-            self.counters["dispatches"] += len(program.steps)
-            self.counters["submits"] += 1
+            self._counters["dispatches"] += len(program.steps)
+            self._counters["submits"] += 1
             buffers = self._buffers(made.values())
         found = dict(zip(made, buffers, strict=True))
         return [found[slot] for slot in program.outputs]
@@ -116,13 +115,6 @@ class CpuDevice(Blocking):
         found, self._timed = self._timed or [], None if self._timed is None else []
         return found
 
-    def free(self, handle: Handle, nbytes: int) -> None:
-        self._freed(nbytes)
-
-    def _free(self, nbytes: int) -> None:
-        self.counters["live_bytes"] -= nbytes
-        self.counters["live_buffers"] -= 1
-
     def synchronize(self) -> None: ...
 
     def reopen(self) -> None: ...
@@ -130,13 +122,16 @@ class CpuDevice(Blocking):
     def close(self) -> None: ...
 
     def _new(self, array: NDArray[Any]) -> Buffer:
-        with self.lock:
+        with interrupts.held(), self.lock:
             return self._buffers([array])[0]
 
     def _buffers(self, arrays: Collection[NDArray[Any]]) -> list[Buffer]:
         """Buffers of arrays, counted. The lock is held."""
+        self._take_back()
         found = [Buffer(self, array, array.nbytes) for array in arrays]
-        counters = self.counters
+        for buffer in found:
+            self._ends.watch(buffer, buffer.nbytes)
+        counters = self._counters
         counters["live_bytes"] += sum([buffer.nbytes for buffer in found])
         counters["live_buffers"] += len(found)
         if counters["live_bytes"] > counters["peak_bytes"]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from pywebgpu.compiler.program import Loaded, Program
 from pywebgpu.devices import adapters
-from pywebgpu.devices.base import Blocking, Buffer
+from pywebgpu.devices.base import Blocking, Buffer, Counting
 from pywebgpu.devices.timing import Timing
 from pywebgpu.errors import DeviceError
 from pywebgpu.ir.graph import Spec
@@ -22,10 +22,10 @@ from pywebgpu.kernels.kernel import Limits
 from pywebgpu.kernels.target import Target
 
 if TYPE_CHECKING:
-    from pywebgpu.devices.base import Bytes, Handle
+    from pywebgpu.devices.base import Bytes
 
 
-class CpuStorageDevice(Blocking):
+class CpuStorageDevice(Blocking, Counting):
     """Elements as bytes, in Python's memory."""
 
     name = "cpu"
@@ -35,19 +35,23 @@ class CpuStorageDevice(Blocking):
     is_gone = False
 
     def __init__(self) -> None:
+        super().__init__()
         self.lock = threading.RLock()  # Where there is no NumPy there is one thread.
-        self.counters = {"dispatches": 0, "submits": 0, "buffers_created": 0, "pipelines_created": 0, "live_bytes": 0}
-        self.counters |= {"peak_bytes": 0, "live_buffers": 0, "ffi_calls": 0, "bind_groups_created": 0}
-        self.counters["scratch_bytes"] = 0
+        self._counters = {"dispatches": 0, "submits": 0, "buffers_created": 0, "pipelines_created": 0, "live_bytes": 0}
+        self._counters |= {"peak_bytes": 0, "live_buffers": 0, "ffi_calls": 0, "bind_groups_created": 0}
+        self._counters["scratch_bytes"] = 0
         self._computing: Any = None  # the device that computes, once there is NumPy
 
     def upload(self, data: Bytes, spec: Spec) -> Buffer:
         held = bytes(data)
-        counters = self.counters
+        self._take_back()
+        counters = self._counters
         counters["live_bytes"] += len(held)
         counters["live_buffers"] += 1
         counters["peak_bytes"] = max(counters["peak_bytes"], counters["live_bytes"])
-        return Buffer(self, held, len(held))
+        buffer = Buffer(self, held, len(held))
+        self._ends.watch(buffer, len(held))
+        return buffer
 
     def download(self, buffer: Buffer, spec: Spec) -> bytes:
         if isinstance(buffer.handle, bytes):
@@ -73,10 +77,6 @@ class CpuStorageDevice(Blocking):
                 buffer.handle = self._computing.upload(buffer.handle, program.slots[slot].spec).handle
         found: list[Buffer] = self._computing.run(actions, inputs, numbers, outputs)
         return found
-
-    def free(self, handle: Handle, nbytes: int) -> None:
-        self.counters["live_bytes"] -= nbytes
-        self.counters["live_buffers"] -= 1
 
     def time(self, on: bool) -> None: ...
 

@@ -22,7 +22,6 @@ from pywebgpu.kernels.kernel import Checks, Kernel
 if TYPE_CHECKING:
     from wgpu import GPUBindGroup, GPUBuffer, GPUComputePipeline, GPUDevice
 
-    from pywebgpu.devices.native import NativeDevice
     from pywebgpu.devices.reader import Ahead
 
 SUBGROUP_LINE = "enable subgroups;\n"
@@ -101,15 +100,16 @@ class Loaded:
 
     def __init__(
         self,
-        device: NativeDevice,
+        device: str,
         program: Program,
         pipelines: list[Any],
         chunks: dict[int, Chunk],
         fault: GPUBuffer,
+        counters: dict[str, int],
     ) -> None:
         self.program, self.pipelines, self.chunks = program, pipelines, chunks
         self.uniform: GPUBuffer | None = None
-        self.gpu, self._device, self._fault = fault._device, device, fault
+        self.gpu, self._device, self._fault, self._counters = fault._device, device, fault, counters
         steps = [step for step in program.steps if isinstance(step, Dispatch)]
         self.pipelines_of_steps = [pipelines[step.kernel] for step in steps]
         self.grids = [program.kernels[step.kernel].grid for step in steps]
@@ -123,7 +123,7 @@ class Loaded:
             self.words += [*block, *[block[0]] * (-len(block) % 4)]
         self.wanted: tuple[int, int] | None = None  # the output that was read after the last run, and its bytes
         self.past: deque[Bound] = deque(maxlen=3)  # what the last runs bound
-        self.ahead: Ahead | None = None  # the next run, as it will probably be
+        self.ahead: list[Ahead] = []  # the next run, as it will probably be
         self._cuts: dict[int, int] = {}  # by the output that is wanted, after how many steps a run is cut
         self._bound: dict[int, int] = {}  # the handle that each buffer of an input or output had in the last run
         self._groups: list[Any] = [None] * len(program.steps)  # of each step, for those handles
@@ -136,9 +136,6 @@ class Loaded:
         self.pack = struct.Struct(
             "<" + "".join({"f32": "f", "i32": "i", "u32": "I"}[str(d.compute)] for d in program.numbers)
         )
-
-    def __del__(self) -> None:
-        self._device.unload(self)
 
     def uniform_words(self, packed: bytes) -> bytes:
         """What the uniform holds, of the host numbers in their order."""
@@ -190,7 +187,7 @@ class Loaded:
         if key not in kept:
             assert isinstance(step, Dispatch)
             if any(handle._device is not self.gpu for handle in used):
-                raise DeviceLostError(f"{self._device.name}: {GONE}")
+                raise DeviceLostError(f"{self._device}: {GONE}")
             kept[key] = (self._group(step, handles), used)  # Held, so that no other handle takes over an id.
             if len(kept) > GROUPS:
                 kept.popitem(last=False)
@@ -206,8 +203,8 @@ class Loaded:
         if kernel.faults:
             resources.append({"buffer": self._fault})
         entries = [{"binding": at, "resource": resource} for at, resource in enumerate(resources)]
-        self._device.counters["bind_groups_created"] += 1
-        self._device.counters["ffi_calls"] += 2
+        self._counters["bind_groups_created"] += 1
+        self._counters["ffi_calls"] += 2
         layout = self.pipelines[step.kernel].get_bind_group_layout(0)
         return self.gpu.create_bind_group(layout=layout, entries=entries)
 

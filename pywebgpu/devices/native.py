@@ -19,17 +19,18 @@ import numpy as np
 import wgpu
 
 import pywebgpu.compiler.driver  # noqa: F401 - here already when the first step needs it
-from pywebgpu import dtypes
+from pywebgpu import dtypes, interrupts
 from pywebgpu.compiler.program import Program
 from pywebgpu.devices import adapters, native_pass, native_read, transcode, tunings
 from pywebgpu.devices import features as adapter_features
-from pywebgpu.devices.base import GONE, RECOVER, Blocking, Buffer, check_room, check_supported
+from pywebgpu.devices.base import GONE, RECOVER, Blocking, Buffer, Counting, check_room, check_supported
 from pywebgpu.devices.loaded import Loaded, Pipelines
 from pywebgpu.devices.pool import Chunk, Pool, Scratch
 from pywebgpu.devices.reader import FAULT_BYTES, Ahead, Reader
 from pywebgpu.devices.timing import Stamps, Timing, Waiting
 from pywebgpu.devices.transcode import of_numbers
 from pywebgpu.dtypes import DType
+from pywebgpu.ends import Ends
 from pywebgpu.errors import CompileError, DeviceError, DeviceLostError, PywebgpuError
 from pywebgpu.formats import WORD
 from pywebgpu.ir.graph import Spec
@@ -37,7 +38,6 @@ from pywebgpu.kernels import tuning
 from pywebgpu.kernels.kernel import Kernel
 from pywebgpu.kernels.launch import Tuning
 from pywebgpu.kernels.target import CLOCK
-from pywebgpu.locking import Deferred
 from pywebgpu.numbers import too_wide
 from pywebgpu.settings import settings
 
@@ -60,21 +60,22 @@ WANTED_LIMITS = (
 )
 
 
-class NativeDevice(Blocking):
+class NativeDevice(Blocking, Counting):
     """One wgpu device. Contexts are objects: several live side by side."""
 
     def __init__(self, index: int = 0) -> None:
+        super().__init__()
         self.name = f"webgpu:{index}" if index else "webgpu"
         self._index = index
-        self.counters = dict.fromkeys(
+        self._counters = dict.fromkeys(
             ("dispatches", "submits", "buffers_created", "pipelines_created", "bind_groups_created", "ffi_calls"), 0
         )
-        self.counters |= {"live_bytes": 0, "live_buffers": 0, "peak_bytes": 0, "device_bytes": 0, "scratch_bytes": 0}
-        self.counters |= {"waiting_bytes": 0, "pool_reused": 0, "pool_created": 0}
-        self.counters |= {"writes": 0, "uploaded_bytes": 0, "downloaded_bytes": 0}
+        self._counters |= {"live_bytes": 0, "live_buffers": 0, "peak_bytes": 0, "device_bytes": 0, "scratch_bytes": 0}
+        self._counters |= {"waiting_bytes": 0, "pool_reused": 0, "pool_created": 0}
+        self._counters |= {"writes": 0, "uploaded_bytes": 0, "downloaded_bytes": 0}
         self.generation = 0
         self.lock = threading.RLock()
-        self._freed, self._unloaded = Deferred(self.lock, self._free), Deferred(self.lock, self._unload)
+        self._unloaded = Ends()
         self._timed: list[Waiting] | None = None  # the runs since `time`
         self._connect()
 
@@ -96,12 +97,10 @@ class NativeDevice(Blocking):
         self._pool = Pool(lambda size: self._create(size, STORAGE), self._destroy, settings.pool << 20)
         self._scratch = Scratch(self._pool)
         self._staging = Pool(lambda size: self._create(size, STAGING), self._destroy, budget=64 << 20)
-        self._pipelines = Pipelines(self._gpu, self.counters, [adapter_features.NATIVE[name] for name in features])
+        self._pipelines = Pipelines(self._gpu, self._counters, [adapter_features.NATIVE[name] for name in features])
         self._fault = self._create(FAULT_BYTES, STORAGE)
         way = native_read.chosen(profile.kind)
-        self._reader = Reader(self._gpu, self._staging, self._fault, self.counters, way)
-        # Keeps a handle out of cyclic garbage: there wgpu's finaliser would end it before ours gives it to the pool.
-        self._held: dict[int, Any] = {}
+        self._reader = Reader(self._gpu, self._staging, self._fault, self._counters, way)
 
     # Loss
 
@@ -120,7 +119,7 @@ class NativeDevice(Blocking):
         with self.lock:
             self._gpu.destroy()
             for name in ("live_bytes", "live_buffers", "device_bytes", "scratch_bytes", "waiting_bytes"):
-                self.counters[name] = 0
+                self._counters[name] = 0
             self._connect()
             self.generation += 1
             self._timed = None if self._timed is None else []
@@ -157,7 +156,7 @@ class NativeDevice(Blocking):
         self._check_open()
         check_room(spec, self)
         content = memoryview(_stored(data, spec.dtype))
-        with self.lock:
+        with interrupts.held(), self.lock:
             buffer = self._new(spec.dtype.format.room(prod(spec.shape)))
             self._reader.forget(buffer.handle)
             if content.nbytes:
@@ -165,16 +164,16 @@ class NativeDevice(Blocking):
                     self._gpu.queue.write_buffer(buffer.handle, 0, content)
                 except REFUSED as error:
                     self._refuse(error)
-                self.counters["ffi_calls"] += 1
-                self.counters["writes"] += 1
-                self.counters["uploaded_bytes"] += content.nbytes
+                self._counters["ffi_calls"] += 1
+                self._counters["writes"] += 1
+                self._counters["uploaded_bytes"] += content.nbytes
         return buffer
 
     def zeros(self, spec: Spec) -> Buffer:
         check_supported(spec.dtype, self.name)
         self._check_open()
         check_room(spec, self)
-        with self.lock:
+        with interrupts.held(), self.lock:
             buffer = self._new(spec.dtype.format.room(prod(spec.shape)))
             self._reader.forget(buffer.handle)
             try:
@@ -183,7 +182,7 @@ class NativeDevice(Blocking):
                 self._gpu.queue.submit([encoder.finish()])
             except REFUSED as error:
                 self._refuse(error)
-            self.counters["ffi_calls"] += 4
+            self._counters["ffi_calls"] += 4
         return buffer
 
     def download(self, buffer: Buffer, spec: Spec) -> bytes:
@@ -192,7 +191,7 @@ class NativeDevice(Blocking):
             raise DeviceLostError(f"{self.name}: {GONE}")
         count = prod(spec.shape)
         raw = self._read(buffer.handle, spec.dtype.format.nbytes(count))
-        self.counters["downloaded_bytes"] += len(raw)
+        self._counters["downloaded_bytes"] += len(raw)
         if spec.dtype is dtypes.int64:
             return np.frombuffer(raw, "int32").astype("int64").tobytes()
         return transcode.elements(raw, spec.dtype, count)
@@ -200,63 +199,71 @@ class NativeDevice(Blocking):
     def _read(self, handle: Handle, nbytes: int) -> bytes:
         """A buffer's first bytes, once all that was queued has run. Raises for an index that was out of range."""
         try:
-            with self.lock:
-                self._check_open()
-                reader = self._reader
-                reading = reader.begin(handle, nbytes)
-                if reading is not None and reading.loaded is not None:
-                    self._encode_ahead(reading.loaded)
-            if reading is None:
-                return b""
-            if reading.arriving is not None:
-                reading.arriving.wait()  # Other threads go on meanwhile.
-            with self.lock:
-                return reader.finish(reading)
+            with interrupts.held():
+                with self.lock:
+                    self._check_open()
+                    reader = self._reader
+                    reading = reader.begin(handle, nbytes)
+                    if reading is None:
+                        return b""
+                    if reading.loaded is not None:
+                        self._encode_ahead(reading.loaded)
+                try:
+                    with interrupts.allowed():
+                        reading.wait()  # Other threads go on meanwhile.
+                except BaseException:
+                    reader.leave(reading)
+                    raise
+                with self.lock:
+                    return reader.finish(reading)
         except PywebgpuError:
             raise
         except REFUSED as error:
             self._refuse(error)
 
-    def free(self, handle: Handle, nbytes: int) -> None:
-        self._freed(handle, nbytes)
-
-    def _free(self, handle: Handle, nbytes: int) -> None:
-        if self._is_stale(handle):
-            return
-        self.counters["live_bytes"] -= nbytes
-        self.counters["live_buffers"] -= 1
-        self._held.pop(id(handle), None)
-        if self._gone is None:
-            self._pool.give(handle, nbytes)
-            self.counters["waiting_bytes"] = self._pool.waiting_bytes
+    def _take_back(self) -> None:
+        """What buffers and Programs that ended had goes back to the pools. The lock is held."""
+        for left in self._unloaded.take():
+            self._unload(*left)
+        for handle, nbytes in self._ends.take():
+            if self._is_stale(handle):
+                continue
+            self._counters["live_bytes"] -= nbytes
+            self._counters["live_buffers"] -= 1
+            if self._gone is None:
+                self._pool.give(handle, nbytes)
+                self._counters["waiting_bytes"] = self._pool.waiting_bytes
 
     def _new(self, nbytes: int) -> Buffer:
+        self._take_back()
         handle = self._pool.take(nbytes)
-        counters = self.counters
+        counters = self._counters
         counters["live_bytes"] += nbytes
         counters["live_buffers"] += 1
         self._count_peak()
-        self._held[id(handle)] = handle
-        return Buffer(self, handle, nbytes)
+        buffer = Buffer(self, handle, nbytes)
+        # It also keeps the handle out of cyclic garbage, where wgpu's finaliser would end it.
+        self._ends.watch(buffer, handle, nbytes)
+        return buffer
 
     def _count_peak(self) -> None:
-        counters, pool = self.counters, self._pool
+        counters, pool = self._counters, self._pool
         counters["waiting_bytes"], counters["pool_reused"] = pool.waiting_bytes, pool.reused
         counters["pool_created"] = pool.created
         counters["peak_bytes"] = max(counters["peak_bytes"], counters["live_bytes"] + counters["scratch_bytes"])
 
     def _create(self, size: int, usage: int) -> GPUBuffer:
-        self.counters["buffers_created"] += 1
-        self.counters["ffi_calls"] += 1
+        self._counters["buffers_created"] += 1
+        self._counters["ffi_calls"] += 1
         try:
             buffer = self._gpu.create_buffer(size=size, usage=usage)
         except REFUSED as error:
             self._refuse(DeviceError(f"{self.name}: cannot create a buffer of {size} bytes: {error}"))
-        self.counters["device_bytes"] += size
+        self._counters["device_bytes"] += size
         return buffer
 
     def _destroy(self, buffer: GPUBuffer) -> None:
-        self.counters["device_bytes"] -= buffer.size
+        self._counters["device_bytes"] -= buffer.size
         buffer.destroy()
 
     # Programs
@@ -269,31 +276,30 @@ class NativeDevice(Blocking):
     def load(self, program: Program) -> Loaded:
         with self.lock:
             self._check_open()
+            self._take_back()
             try:
                 pipelines = self._pipelines.get(program.kernels)
             except CompileError as error:
                 self._refuse(error)
             chunks = self._scratch.take({b: program.sizes[b] for b in program.scratch})
-            self.counters["scratch_bytes"] = self._scratch.nbytes
+            self._counters["scratch_bytes"] = self._scratch.nbytes
             self._count_peak()
-            loaded = Loaded(self, program, pipelines, chunks, self._fault)
+            loaded = Loaded(self.name, program, pipelines, chunks, self._fault, self._counters)
             if loaded.words:
                 loaded.uniform = self._create(WORD * len(loaded.words), UNIFORM)
+            self._unloaded.watch(loaded, self._gpu, [*chunks.values()], loaded.uniform, loaded.ahead)
             return loaded
 
-    def unload(self, loaded: Loaded) -> None:
-        """Takes back what a Program had, once nobody has it."""
-        self._unloaded(loaded.gpu, [*loaded.chunks.values()], loaded.uniform, loaded.ahead)
-
-    def _unload(self, gpu: GPUDevice, chunks: list[Chunk], uniform: GPUBuffer | None, ahead: Ahead | None) -> None:
+    def _unload(self, gpu: GPUDevice, chunks: list[Chunk], uniform: GPUBuffer | None, ahead: list[Ahead]) -> None:
+        """Takes back what a Program had that nobody has any more."""
         if self._gone is not None or gpu is not self._gpu:
             return
         self._scratch.give(chunks)
-        self.counters["scratch_bytes"] = self._scratch.nbytes
+        self._counters["scratch_bytes"] = self._scratch.nbytes
         if uniform is not None:
             self._destroy(uniform)
-        if ahead is not None:
-            self._reader.give_back(ahead.reading)
+        for run in ahead:
+            self._reader.give_back(run.reading)
 
     def run(
         self, loaded: Loaded, inputs: Sequence[Buffer], numbers: Sequence[float], outputs: Sequence[Buffer | None]
@@ -321,10 +327,10 @@ class NativeDevice(Blocking):
                 if packed != loaded.numbers and loaded.uniform is not None:
                     self._gpu.queue.write_buffer(loaded.uniform, 0, loaded.uniform_words(packed))
                     loaded.numbers = packed
-                    self.counters["ffi_calls"] += 1
-                    self.counters["writes"] += 1
+                    self._counters["ffi_calls"] += 1
+                    self._counters["writes"] += 1
                 stamps = (
-                    Stamps(self._gpu, len(program.steps), _period(self._gpu.queue), self.counters) if timed else None
+                    Stamps(self._gpu, len(program.steps), _period(self._gpu.queue), self._counters) if timed else None
                 )
                 if program.steps:
                     outputs = [made[slot].handle for slot in program.outputs]
@@ -370,7 +376,7 @@ class NativeDevice(Blocking):
             reader.submitted(native_read.submit(self._gpu.queue, commands[0]))
             self._gpu.queue.submit(commands[1:])
         loaded.past.append(([*groups], outputs))
-        counters = self.counters
+        counters = self._counters
         counters["dispatches"] += len(groups)
         counters["submits"] += len(commands)
         counters["ffi_calls"] += 3 * len(groups) + 5

@@ -10,22 +10,21 @@ from typing import TYPE_CHECKING
 
 import pywebgpu.compiler.driver  # noqa: F401 - here already when the first step needs it
 from pywebgpu.compiler.program import Program
-from pywebgpu.devices.base import Blocking, Buffer, check_supported
+from pywebgpu.devices.base import Blocking, Buffer, Counting, check_supported
 from pywebgpu.devices.pool import Pool, Scratch
 from pywebgpu.devices.timing import Timing
 from pywebgpu.errors import DeviceError
 from pywebgpu.ir.graph import Spec
 from pywebgpu.kernels.kernel import Limits
 from pywebgpu.kernels.target import Target
-from pywebgpu.locking import Deferred
 
 if TYPE_CHECKING:
-    from pywebgpu.devices.base import Bytes, Handle
+    from pywebgpu.devices.base import Bytes
 
 DESKTOP_BINDING = (2 << 30) - 4  # bytes that desktop adapters bind at once; WebGPU itself promises 128 MiB
 
 
-class NullDevice(Blocking):
+class NullDevice(Blocking, Counting):
     """Counts what a WebGPU device would do. `loaded` holds every Program that it was given."""
 
     name = "null"
@@ -33,20 +32,20 @@ class NullDevice(Blocking):
     is_gone = False
 
     def __init__(self, limits: Limits | None = None) -> None:
+        super().__init__()
         self.target = Target(
             wgsl=True, limits=limits or Limits(binding_bytes=DESKTOP_BINDING, buffer_bytes=DESKTOP_BINDING)
         )
         self.has_clock = False
         self.lock = threading.RLock()
-        self._freed = Deferred(self.lock, self._free)
         self._timed: list[Timing] | None = None
         self._scratch = Scratch(Pool(lambda size: None, lambda buffer: None))
         self.loaded: list[Program] = []
-        self.counters = dict.fromkeys(
+        self._counters = dict.fromkeys(
             ("dispatches", "submits", "buffers_created", "pipelines_created", "bind_groups_created"), 0
         )
-        self.counters |= {"live_bytes": 0, "live_buffers": 0, "peak_bytes": 0, "ffi_calls": 0}
-        self.counters["scratch_bytes"] = 0
+        self._counters |= {"live_bytes": 0, "live_buffers": 0, "peak_bytes": 0, "ffi_calls": 0}
+        self._counters["scratch_bytes"] = 0
 
     def upload(self, data: Bytes, spec: Spec) -> Buffer:
         check_supported(spec.dtype, self.name)
@@ -59,9 +58,9 @@ class NullDevice(Blocking):
     def load(self, program: Program) -> Program:
         with self.lock:
             self.loaded.append(program)
-            self.counters["pipelines_created"] += len(program.kernels)
+            self._counters["pipelines_created"] += len(program.kernels)
             self._scratch.take({buffer: program.sizes[buffer] for buffer in program.scratch})
-            self.counters["scratch_bytes"] = self._scratch.nbytes
+            self._counters["scratch_bytes"] = self._scratch.nbytes
             self._count_peak()
         return program
 
@@ -71,8 +70,8 @@ class NullDevice(Blocking):
         now = time.perf_counter()
         made: dict[int, Buffer] = {}
         with self.lock:
-            self.counters["dispatches"] += len(loaded.steps)
-            self.counters["submits"] += 1
+            self._counters["dispatches"] += len(loaded.steps)
+            self._counters["submits"] += 1
             for slot, given in zip(loaded.outputs, outputs, strict=True):
                 if slot not in made:
                     made[slot] = given or self._new(loaded.slots[slot].spec)
@@ -88,13 +87,6 @@ class NullDevice(Blocking):
         found, self._timed = self._timed or [], None if self._timed is None else []
         return found
 
-    def free(self, handle: Handle, nbytes: int) -> None:
-        self._freed(nbytes)
-
-    def _free(self, nbytes: int) -> None:
-        self.counters["live_bytes"] -= nbytes
-        self.counters["live_buffers"] -= 1
-
     def synchronize(self) -> None: ...
 
     def reopen(self) -> None: ...
@@ -102,15 +94,18 @@ class NullDevice(Blocking):
     def close(self) -> None: ...
 
     def _new(self, spec: Spec) -> Buffer:
+        self._take_back()
         nbytes = spec.dtype.format.room(prod(spec.shape))
-        counters = self.counters
+        counters = self._counters
         counters["live_bytes"] += nbytes
         counters["live_buffers"] += 1
         self._count_peak()
-        return Buffer(self, None, nbytes)
+        buffer = Buffer(self, None, nbytes)
+        self._ends.watch(buffer, nbytes)
+        return buffer
 
     def _count_peak(self) -> None:
-        counters = self.counters
+        counters = self._counters
         counters["peak_bytes"] = max(counters["peak_bytes"], counters["live_bytes"] + counters["scratch_bytes"])
 
 

@@ -61,6 +61,11 @@ class Pool(Generic[B]):
         if self.waiting_bytes > self.budget:
             self._shrink(self.budget)
 
+    def lose(self, buffer: B) -> None:
+        """Ends a buffer that was taken and must not be used again."""
+        self._made.pop(id(buffer), None)
+        self._destroy(buffer)
+
     def close(self) -> None:
         """Ends what waits; what comes back later belongs to a device that is gone."""
         self.clear()

@@ -50,6 +50,11 @@ class Reading:
         self.arriving = way(gpu, self.staging, self.total, self.submission)
         return self
 
+    def wait(self) -> None:
+        """Until the bytes are there."""
+        if self.arriving is not None:
+            self.arriving.wait()
+
 
 @dataclass(slots=True, eq=False)
 class Ahead:
@@ -102,28 +107,29 @@ class Reader:
         found: list[Reading] = []
         made = commands(lambda encoder: found.append(self._encode(encoder, outputs[at], nbytes)))
         self.may_fault = before
-        loaded.ahead = Ahead(groups, made, found[0])
+        loaded.ahead.append(Ahead(groups, made, found[0]))
 
     def adopt(self, loaded: Loaded, groups: list[Any], outputs: list[Any]) -> Any:
         """The commands of a run that were encoded ahead, in place of `foresee`; None where there are none."""
-        ahead = loaded.ahead
-        if ahead is None:
+        if not loaded.ahead:
             return None
+        ahead = loaded.ahead[0]
         self.forget()
         reading, wanted = ahead.reading, loaded.wanted
         is_read = wanted is not None and (outputs[wanted[0]], wanted[1]) == (reading.handle, reading.nbytes)
         if not is_read or ahead.groups != groups or reading.with_fault != self.may_fault:
             self.drop(loaded)
             return None
-        loaded.ahead, self._foreseen, self.may_fault = None, reading, False
+        self._foreseen, self.may_fault = reading, False
+        loaded.ahead.clear()
         self._last, reading.loaded = (ref(loaded), outputs), loaded
         return ahead.commands
 
     def drop(self, loaded: Loaded) -> None:
         """What was encoded ahead of a Program is not to be run."""
-        if loaded.ahead is not None:
-            self.give_back(loaded.ahead.reading)
-            loaded.ahead = None
+        for ahead in loaded.ahead:
+            self.give_back(ahead.reading)
+        loaded.ahead.clear()
 
     def give_back(self, reading: Reading) -> None:
         """Nobody waits for it, or it has arrived."""
@@ -159,6 +165,11 @@ class Reader:
             if loaded is not None and at is not None:
                 loaded.wanted = at, nbytes
         return reading.start(self._gpu, self._way)
+
+    def leave(self, reading: Reading) -> None:
+        """Nobody waits for it any more, though it may still be written."""
+        self.may_fault |= reading.with_fault
+        self._staging.lose(reading.staging)
 
     def finish(self, reading: Reading) -> bytes:
         """The bytes, once they arrived. Raises for an index that was out of range in a kernel since the last read."""

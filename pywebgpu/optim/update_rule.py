@@ -5,7 +5,7 @@ from math import log
 from types import ModuleType
 from typing import Any
 
-from pywebgpu import dtypes
+from pywebgpu import dtypes, interrupts
 from pywebgpu.autodiff import grad_mode
 from pywebgpu.optim import grouping, numbers, optimizer
 from pywebgpu.step_capture import capture
@@ -53,7 +53,7 @@ class UpdateRule(optimizer.Optimizer):
         if closure is not None:
             with grad_mode.enable_grad():
                 loss = closure()
-        with grad_mode.set_grad_enabled(bool(self.defaults.get("differentiable"))):
+        with interrupts.held(), grad_mode.set_grad_enabled(bool(self.defaults.get("differentiable"))):
             for number, group in enumerate(self.param_groups):
                 given = [parameter for parameter in group["params"] if parameter.grad is not None]
                 for params in self._bundles(number, given):

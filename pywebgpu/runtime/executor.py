@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from pywebgpu import devices
+from pywebgpu import devices, interrupts
 from pywebgpu.autodiff import backward
 from pywebgpu.composites import bounds
 from pywebgpu.devices.base import Buffer, Device
@@ -77,13 +77,6 @@ def held() -> Iterator[None]:
         yield
     finally:
         queues.is_held = False
-
-
-def release() -> None:
-    """Takes back the claims of storages that ended: what nobody else has may be written in place."""
-    runtime = state.default
-    with runtime.lock:
-        runtime.release.run()
 
 
 def flush() -> None:
@@ -151,9 +144,11 @@ def submit_now(device: Device, *, dry: bool = False, everyone: bool = False) -> 
     """Queues what live storages of the device wait for. None where nothing does. Raises what made the Program fail.
 
     dry: the Program is found or compiled and loaded, and does not run.
+    What a device has queued has happened: an interrupt is raised when its values have their buffers, or while it is
+    compiled or computed on the host, and then all of it waits as before.
     """
-    with state.default.lock:
-        state.default.release.run()
+    with interrupts.held(), state.default.lock:
+        state.default.local.queues[device].forget_ended()
         work, others = _collect(device, everyone=everyone)
         try:
             work = _sound(work)
@@ -175,6 +170,8 @@ def submit_now(device: Device, *, dry: bool = False, everyone: bool = False) -> 
                 for storage, node, _ in work:
                     if node.buffer is None:
                         storage.wait()
+                    else:
+                        storage.settle(node)
             raise
 
 
@@ -264,7 +261,7 @@ def _give_up(node: Node) -> None:
     if node not in failed:
         failed.add(node)
         for leaf in walk.leaves(walk.toposort([node]))[0]:
-            leaf.buffer.holders += 1
+            leaf.buffer.kept += 1
 
 
 def _with_saved(nodes: list[Node]) -> list[Node]:
@@ -316,13 +313,14 @@ def _run(device: Device, roots: list[Node], work: Work, kept: set[int], *, dry: 
     for storage, node, may_write in work:
         home, at = storage.home, position[id(node)]
         takers[at].append(storage)
-        if home is None or outputs[at] is not None or not may_write or home.holders != 1 or id(home) in kept:
+        if home is None or outputs[at] is not None or not may_write or not home.may_be_written or id(home) in kept:
             continue
         if home.nbytes == _bytes(device, node):
             outputs[at] = home
             if id(home) in leaf_of:
                 written.append((at, leaf_of[id(home)]))
-    program, loaded, structure = program_cache.load(device, order, roots, tuple(written))
+    with interrupts.allowed():
+        program, loaded, structure = program_cache.load(device, order, roots, tuple(written))
     done = Run(device, structure, program, loaded, data, numbers, takers)
     if dry:
         return done
@@ -335,7 +333,7 @@ def _run(device: Device, roots: list[Node], work: Work, kept: set[int], *, dry: 
         raise bounds.told(error, order) from None
     given: set[int] = set()
     for root, buffer in zip(roots, buffers, strict=True):
-        buffer.holders += id(buffer) in given  # Equal values share it for good, so no write in place may go there.
+        buffer.kept += id(buffer) in given  # Equal values share it for good, so no write in place may go there.
         given.add(id(buffer))
         if root.op.__class__ not in graph.NO_VIEWS:
             root.stale = walk.is_stale(root)  # A view of what was overwritten stays known as one.
@@ -351,7 +349,7 @@ def run_again(
     """Runs a Program once more and hands its results to the storages of `takers`."""
     if graph.thread_state.origins is not None:
         graph.thread_state.origins.again(run.device, run.program)
-    with state.default.lock:
+    with interrupts.held(), state.default.lock:
         buffers = run.device.run(run.loaded, inputs, numbers, outputs)
         for buffer, storages in zip(buffers, takers, strict=True):
             for storage in storages:
@@ -378,7 +376,7 @@ def _force(storage: Storage) -> Node:
         if node not in state.default.failed:
             storage.wait()
         submit(device)
-        with state.default.lock:
+        with interrupts.held(), state.default.lock:
             if node.buffer is None:
                 _run_alone(device, storage, node)
     return node

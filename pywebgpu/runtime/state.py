@@ -7,13 +7,15 @@ from collections import OrderedDict
 from typing import Any
 from weakref import WeakSet, ref
 
-from pywebgpu.devices.base import Buffer, Device
+from pywebgpu.devices.base import Device
 from pywebgpu.ir.graph import Node
-from pywebgpu.locking import Deferred
 
 
 class Queue:
-    """What one thread recorded for one device and did not submit: storages by id, and how many values since then."""
+    """What one thread recorded for one device and did not submit: storages by id, and how many values since then.
+
+    Of those that ended, `storages` has the dead references until `forget_ended`.
+    """
 
     __slots__ = ("_owner", "recorded", "stand_ins", "storages")
 
@@ -22,6 +24,16 @@ class Queue:
         self.stand_ins = stand_ins  # what stands for values that will never be there
         self.recorded = 0
         self.storages: dict[int, ref[Any]] = {}
+
+    def add(self, storage: object) -> None:
+        """At the end, also where one that ended had the same id: programs are found by the order of what they give."""
+        self.storages.pop(id(storage), None)
+        self.storages[id(storage)] = ref(storage)
+
+    def forget_ended(self) -> None:
+        """Only for the thread that records here: another storage may have the id of one that ended."""
+        for number in [number for number, storage in self.storages.items() if storage() is None]:
+            del self.storages[number]
 
     @property
     def is_left(self) -> bool:
@@ -68,10 +80,9 @@ class Runtime:
     programs: Programs that were loaded, with the device's form of each, the least recently used first.
     failed: nodes whose value could not be computed.
     is_stored: Programs may be read from disk and stored there.
-    release: takes back a storage's claim on its buffer.
     """
 
-    __slots__ = ("counters", "failed", "is_stored", "local", "lock", "programs", "queues", "release")
+    __slots__ = ("counters", "failed", "is_stored", "local", "lock", "programs", "queues")
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
@@ -80,12 +91,7 @@ class Runtime:
         self.programs: OrderedDict[Any, Any] = OrderedDict()
         self.failed: WeakSet[Node] = WeakSet()
         self.is_stored = True
-        self.release = Deferred(self.lock, _release)
         self.counters = {"program_hits": 0, "program_misses": 0, "stored_hits": 0, "stored_misses": 0}
-
-
-def _release(buffer: Buffer) -> None:
-    buffer.holders -= 1
 
 
 default = Runtime()  # Looked up at each use: a test may put another one here.

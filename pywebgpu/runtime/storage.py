@@ -5,6 +5,7 @@ Apart from the executor because whatever writes needs it, and only what reads or
 
 from __future__ import annotations
 
+import sys
 import weakref
 
 from pywebgpu import dtypes
@@ -47,7 +48,7 @@ class Storage:
             graph.thread_state.origins.made(self)
         if node.buffer is None:
             self.queue = queue = state.default.local.queues[device]
-            queue.storages[id(self)] = weakref.ref(self)
+            queue.add(self)
         else:
             self.queue = None
             self.settle(node)
@@ -135,7 +136,7 @@ class Storage:
             if self.queue is not None:
                 self.leave_queue()
             self.queue = queue
-            queue.storages[id(self)] = weakref.ref(self)
+            queue.add(self)
 
     def leave_queue(self) -> None:
         """Waits no longer, for now."""
@@ -156,8 +157,8 @@ class Storage:
         home, buffer = self.home, node.buffer
         if buffer is not home:
             if home is not None:
-                home.holders -= 1
-            buffer.holders += 1
+                home.left_by(self)
+            buffer.held_by(self)
             self.home = buffer
 
     def move_into(self, whole: Storage, location: graph.Attrs) -> None:
@@ -172,7 +173,7 @@ class Storage:
             self.location, self.whole = location, whole
             self._node = _UNASKED
             if self.home is not None:
-                state.default.release(self.home)
+                self.home.left_by(self)
                 self.home = None
         walk.let_go(held)
 
@@ -193,16 +194,13 @@ class Storage:
         self._version += 1
         self.take(node)
 
-    def __del__(self) -> None:
-        queue, home = self.queue, self.home
-        if queue is not None:
-            queue.storages.pop(id(self), None)
-        if home is not None:
-            state.default.release(home)
-        if self._node.inputs:
-            held = [self._node]
-            del self._node
-            walk.let_go(held)
+    if sys.platform == "emscripten":  # Elsewhere Python copes, and it loses interrupts that come in finalisers.
+
+        def __del__(self) -> None:
+            if self._node.inputs:
+                held = [self._node]
+                del self._node
+                walk.let_go(held)
 
 
 def whole_of(storage: Storage) -> Storage:

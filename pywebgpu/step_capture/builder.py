@@ -14,6 +14,7 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
+from pywebgpu import interrupts
 from pywebgpu.autodiff import grad_mode
 from pywebgpu.devices.base import Buffer, Device
 from pywebgpu.errors import CaptureError
@@ -132,7 +133,7 @@ class Builder:
 
     def record(self, function: Callable[..., object]) -> CapturedCall:
         executor.flush()
-        with garbage.kept, executor.held():
+        with interrupts.held(), garbage.kept, executor.held():
             result = self._call(function)
             around = self._surroundings(function)
             captured = CapturedCall(self.call, self.capture, around)
@@ -179,8 +180,9 @@ class Builder:
 
     def _watched(self, function: Callable[..., object], args: tuple[Any, ...], kwargs: dict[str, Any]) -> object:
         if self._watch is None:
-            return function(*args, **kwargs)
-        with self._watch:
+            with interrupts.allowed():
+                return function(*args, **kwargs)
+        with self._watch, interrupts.allowed():
             return function(*args, **kwargs)
 
     def _own(self, value: object) -> object:
@@ -330,7 +332,7 @@ class Builder:
         self._born = {id(storage): storage for ref in self.capture.storages if (storage := ref()) is not None}
         for storage in self._born.values():
             if storage.home is not None:  # It was uploaded: a constant of the step, which no run may overwrite.
-                storage.home.holders += 1
+                storage.home.kept += 1
 
     def _run(self, captured: CapturedCall) -> None:
         devices = executor.waiting()
@@ -338,7 +340,8 @@ class Builder:
             names = " and ".join(device.name for device in devices)
             raise CaptureError(f"a compiled step runs on one device, but it computed on {names}")
         self._hold_numbers(devices)
-        run = executor.submit_now(devices[0], dry=self._dry) if devices else None
+        with interrupts.allowed():
+            run = executor.submit_now(devices[0], dry=self._dry) if devices else None
         if run is None:
             self.reason = self.reason or "it computes nothing"
             return
@@ -391,7 +394,7 @@ class Builder:
             if before is node:
                 return given.get(id(storage), self._roles.get(id(storage), storage))
         buffer: Buffer = node.buffer
-        buffer.holders += 1
+        buffer.kept += 1
         return buffer
 
     def _refuse(self, storage: Storage) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from pywebgpu import interrupts
 from pywebgpu.devices.base import Buffer
 from pywebgpu.runtime import executor
 from pywebgpu.runtime.executor import Run
@@ -155,16 +156,16 @@ def free(step: Step, call: Call) -> frozenset[int]:
 
 def replay(step: Step, call: Call) -> tuple[str | None, Any, Any]:
     """Runs the step with new arguments: a reason where it cannot, what it returns, and what it shows."""
+    executor.submit(step.run.device)
     step.now.current[0] = call
     try:
-        return _replay(step, call)
+        with interrupts.held():  # A run that is queued has its numbers, gradients and results.
+            return _replay(step, call)
     finally:
         step.now.current[0] = NOTHING
 
 
 def _replay(step: Step, call: Call) -> tuple[str | None, Any, Any]:
-    executor.submit(step.run.device)
-    executor.release()
     restore = _nothing if step.host.is_deferred else step.capture.snapshot()
     try:
         found = _found(step, call)
@@ -228,7 +229,7 @@ def _memory(step: Step, call: Call) -> _Memory | str:
         home: Buffer | None = None
         for storage in storages:
             own = storage.home
-            if own is not None and own.holders == 1 and (id(own) not in read or at in leaf_of):
+            if own is not None and own.may_be_written and (id(own) not in read or at in leaf_of):
                 home = own
         if at in leaf_of and home is not inputs[leaf_of[at]]:
             return "a tensor that it writes in place shares its memory with another one"

@@ -8,6 +8,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from pywebgpu.autodiff import backward as walk
+from pywebgpu import interrupts
 from pywebgpu.autodiff import grad_mode
 from pywebgpu.composites import arithmetic
 from pywebgpu.errors import ShapeError
@@ -33,17 +34,17 @@ def backward(
     roots, seeds = _seeds(tensors, grad_tensors)
     keep = create_graph if retain_graph is None else retain_graph
     if inputs is None:
-        with thread_state.span("backward", "backward"):
+        with interrupts.held(), thread_state.span("backward", "backward"):
             walk.gradients(roots, seeds, accumulate=True, create_graph=create_graph, retain_graph=keep)
         return
     leaves = [inputs] if isinstance(inputs, TensorBase) else list(inputs)
     with grad_mode.enable_grad():
         nodes = [t._node for t in leaves]
-    with thread_state.span("backward", "backward"):
+    with interrupts.held(), thread_state.span("backward", "backward"):
         found = walk.gradients(roots, seeds, nodes, accumulate=False, create_graph=create_graph, retain_graph=keep)
-    for leaf, node in zip(leaves, found, strict=True):
-        if node is not None:
-            leaf._accumulate(node, create_graph)
+        for leaf, node in zip(leaves, found, strict=True):
+            if node is not None:
+                leaf._accumulate(node, create_graph)
 
 
 def grad(
@@ -72,7 +73,7 @@ def grad(
     keep = create_graph if retain_graph is None else retain_graph
     with grad_mode.enable_grad():  # Else a leaf shows its value alone, at which no walk ends.
         nodes = [_leaf(t)._node for t in wanted]
-    with thread_state.span("backward", "backward"):
+    with interrupts.held(), thread_state.span("backward", "backward"):
         found = walk.gradients(roots, seeds, nodes, accumulate=False, create_graph=create_graph, retain_graph=keep)
     results: list[Any] = []
     for at, (tensor, node) in enumerate(zip(wanted, found, strict=True)):

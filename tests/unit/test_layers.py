@@ -21,7 +21,8 @@ LAYERS = (
     {
         "errors",
         "installation",
-        "locking",
+        "ends",
+        "interrupts",
         "lazy",
         "rare_names",
         "return_types",
