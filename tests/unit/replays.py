@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pywebgpu as torch
-from pywebgpu.step_capture import function
+from pywebgpu.step_capture import audit, function
 
 Wrap = Callable[[Any], Any]
 Program = Callable[[Wrap, Callable[..., Any]], list[Any]]
@@ -20,13 +20,15 @@ def plain(value: Any) -> Any:
 
 @contextmanager
 def audited(setting: str) -> Iterator[None]:
-    """Compiled steps are audited so: "" on the schedule, "1" at each call, "0" never."""
-    before = function.settings
+    """Steps are audited: "" on the schedule, "1" at each call, "0" never, "first" at the second call alone."""
+    before, is_due = function.settings, audit.is_due
     function.settings = replace(before, audit=setting)
+    if setting == "first":
+        audit.is_due = lambda n_calls, setting: n_calls == 2
     try:
         yield
     finally:
-        function.settings = before
+        function.settings, audit.is_due = before, is_due
 
 
 # Programs that write to what outlives the call: no guard sees that at the first call, and audits do at the second.

@@ -9,6 +9,7 @@ import argparse
 import functools
 import gc
 import os
+import random
 import sys
 import time
 from collections.abc import Iterable
@@ -16,7 +17,8 @@ from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from typing import Any
 
-from tests.fuzz.programs import drawn, training, world
+from pywebgpu.errors import CaptureError
+from tests.fuzz.programs import drawn, interrupts, training, world
 from tests.fuzz.programs.program import GLOBALS, source
 from tests.unit.replays import audited
 
@@ -26,6 +28,7 @@ CANCELLED = (1e-4, -1e-4)  # the same where a variance is a difference of square
 LAST_BIT = 1e-7  # Kernels of a GPU round alike only where they are the same: a compiled step may fuse otherwise.
 CHUNK = 25  # programs that a process is handed at once
 REPORTED = 500  # programs between two lines that say how far it is
+INTERRUPTED = 10  # programs of which one is interrupted
 TRIES = 60  # smaller programs that are tried
 
 
@@ -38,6 +41,8 @@ def difference(one: drawn.Recipe, device: str, *, peer: bool = True) -> str | No
     try:
         with audited(one.audit):
             compiled = world.run(program, one.scope, pywebgpu, device, compiled=True, reading=one.reading)
+    except CaptureError as error:
+        return None if drawn.refuses(one) else f"compiled: {error}"
     except Exception as error:  # As a program's own errors are seen, this is one of the harness or of a capture.
         return f"compiled: {type(error).__name__}: {error}"
     found = world.compared(eager, compiled, world.EXACT, same_library=True)
@@ -47,6 +52,11 @@ def difference(one: drawn.Recipe, device: str, *, peer: bool = True) -> str | No
         return "compiled: recorded again without a reason"
     if compiled.counted("differences") and not drawn.writes(one):
         return f"audit: {compiled.reasons()}"
+    if one.seed % INTERRUPTED == 0 and not (drawn.writes(one) or drawn.refuses(one)):
+        with audited("0"):
+            found = interrupts.found(program, one.scope, device, random.Random(one.seed))
+        if found is not None:
+            return f"interrupt: {found}"
     text = source(program, one.scope)
     has_float64 = any(word in text for word in ("double", "float64"))  # which is cpu's alone
     is_alone = program.alone or (device != "cpu" and has_float64) or _normalizes_noise(text)
@@ -95,9 +105,9 @@ def _kind(found: str | None) -> str:
     return "" if found is None else found.partition(":")[0]
 
 
-def failure(seed: int, device: str, *, shrink: bool = True) -> str | None:
-    """The report of a program that fails."""
-    one = drawn.recipe(seed)
+def failure(seed: int, device: str, *, shrink: bool = True, wide: bool = True) -> str | None:
+    """The report of a program that fails. wide: all that can be drawn is."""
+    one = drawn.recipe(seed, wide=wide)
     found = _safely(one, device)
     if found is None:
         return None
@@ -109,13 +119,13 @@ def failure(seed: int, device: str, *, shrink: bool = True) -> str | None:
     return f"--- seed {seed} ({names}; read {small.reading}, PYWEBGPU_AUDIT={small.audit})\n{said}\n{source(drawn.program(small), small.scope)}"
 
 
-def chunk(seeds: Iterable[int], device: str, *, shrink: bool = True) -> list[str]:
+def chunk(seeds: Iterable[int], device: str, *, shrink: bool = True, wide: bool = True) -> list[str]:
     """The reports of the programs that fail."""
     prepare()
     reports = []
     for seed in seeds:
         set_aside()
-        reports.append(failure(seed, device, shrink=shrink))
+        reports.append(failure(seed, device, shrink=shrink, wide=wide))
     return [report for report in reports if report is not None]
 
 

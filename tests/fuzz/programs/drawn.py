@@ -10,13 +10,17 @@ import re
 import textwrap
 from dataclasses import dataclass, field, replace
 
-from tests.fuzz.programs import effects, modules, numbers, sources, state, training
+import pywebgpu
+from tests.fuzz.programs import composed, effects, modules, numbers, own, sources, state, training
 from tests.fuzz.programs.program import CLOSURE, GLOBALS, Program
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """setup: statements before the step. body: statements inside, which may set x. changes: between calls."""
+    """setup: statements before the step. body: statements inside, which may set x. changes: between calls.
+
+    writes: something may outlive the call. refuses: the step may be refused, as it needs a value on the host.
+    """
 
     name: str
     setup: str
@@ -27,6 +31,10 @@ class Part:
     alone: bool = False
     wrap: str = "{body}"
     outside: str = ""
+    writes: bool = False
+    refuses: bool = False
+    knows: str = ""  # a name of the step's own that the body has in it
+    argument: str = ""  # what the step is given by that name
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +52,17 @@ class Recipe:
 
 def writes(one: Recipe) -> bool:
     """Whether a step may write to what outlives the call: that is for audits to see."""
-    texts = (one.skeleton.body, *[text for _, text in one.changes], *[part.wrap for part in one.parts])
-    return any(part.name.startswith("effect") for part in one.parts) or any(
-        word in text for text in texts for word in ("held.append", ".k = k")
+    if any(re.search(r"\bh\d\.\w+ = ", part.wrap) for part in one.parts):
+        return True
+    texts = (one.skeleton.body, *[text for _, text in one.changes])
+    return any(part.writes or part.name.startswith("effect") for part in one.parts) or any(
+        "held.append" in text for text in texts
     )
+
+
+def refuses(one: Recipe) -> bool:
+    """Whether a step may need a value on the host."""
+    return any(part.refuses for part in one.parts)
 
 
 # How the statements of a part may stand in the program: what is put outside, and what stands inside.
@@ -82,12 +97,16 @@ WRAPS: tuple[tuple[str, str], ...] = (
 # Where the step's own names are known.
 KNOWING = (
     *[wrap for wrap in WRAPS if not wrap[0]],
-    ("def h$(x, k):\n{deep}\n    return x", "x = h$(x, k)"),
-    ("def h$(x, *, k=7.0):\n{deep}\n    return x", "x = h$(x, k=k)"),
-    ("class H$:\n    def f(self, x):\n        k = self.k\n{deeper}\n        return x\nh$ = H$()", "h$.k = k\nx = h$.f(x)"),
-    ("@dataclasses.dataclass\nclass H$:\n    k: typing.Any\n    def f(self, x):\n        k = self.k\n{deeper}\n        return x", "x = H$(k).f(x)"),
-    ("@compile\ndef h$(x, k):\n{deep}\n    return x", "x = h$(x, k)"),
-    ("def h$(k, x):\n{deep}\n    return x", "x = functools.partial(h$, k)(x)"),
+    ("def h$(x, {name}):\n{deep}\n    return x", "x = h$(x, {name})"),
+    ("def h$(x, *, {name}=7.0):\n{deep}\n    return x", "x = h$(x, {name}={name})"),
+    ("class H$:\n    def f(self, x):\n        {name} = self.{name}\n{deeper}\n        return x\nh$ = H$()", "h$.{name} = {name}\nx = h$.f(x)"),
+    ("@dataclasses.dataclass\nclass H$:\n    {name}: typing.Any\n    def f(self, x):\n        {name} = self.{name}\n{deeper}\n        return x", "x = H$({name}).f(x)"),
+    ("@compile\ndef h$(x, {name}):\n{deep}\n    return x", "x = h$(x, {name})"),
+    ("def h$({name}, x):\n{deep}\n    return x", "x = functools.partial(h$, {name})(x)"),
+    ("def h$({name}, x):\n{deep}\n    return x", "x = h$(*[{name}], **{{'x': x}})"),
+    ("def make$({name}):\n    def f(x):\n{deeper}\n        return x\n    return f", "x = make$({name})(x)"),
+    ("class H$(nn.Module):\n    def forward(self, x, {name}):\n{deeper}\n        return x\nh$ = H$()", "x = h$(x, {name})"),
+    ("def h$(x, {name}):\n{deep}\n    yield x", "x = next(h$(x, {name}))"),
 )  # fmt: skip
 # What may be done with a number, so that x keeps its shape and stays small.
 TAME = (
@@ -101,10 +120,11 @@ VALUES = ("0.5", "0.5", "0.5", "2.0", "-1.5", "3.0", "0.25", "0.0", "1.0", "2", 
 DRAWING = ("drawn",)
 
 
-def recipe(seed: int) -> Recipe:
+def recipe(seed: int, *, wide: bool = True) -> Recipe:
+    """wide: out of all tables, not only of what programs mostly have."""
     draw = random.Random(seed)
     skeleton = draw.choice((inference, plain, plain, training_step, training_step, gradient))(draw)
-    parts = tuple(wrapped(draw, part(draw, n), n) for n in range(1, 1 + draw.choice((1, 1, 2, 2, 3, 4))))
+    parts = tuple(wrapped(draw, part(draw, n, wide=wide), n) for n in range(1, 1 + draw.choice((1, 1, 2, 2, 3, 4))))
     scopes = [scope for scope in (GLOBALS, CLOSURE) if all(scope in one.scopes for one in parts)]
     calls = draw.randint(6, 12)
     texts = [text for one in (skeleton, *parts) for text in one.changes]
@@ -112,7 +132,7 @@ def recipe(seed: int) -> Recipe:
     changes = tuple(sorted((draw.randint(2, calls), draw.choice(texts)) for _ in range(count)))
     reading = draw.choice(("at once", "late", "late", "at the end"))
     made = Recipe(seed, skeleton, parts, changes, draw.choice(scopes), given(draw, calls), calls, reading, "")
-    return replace(made, audit=draw.choice(("", "", "1") if writes(made) else ("", "0", "0", "1")))
+    return replace(made, audit=draw.choice(("first", "first", "") if writes(made) else ("0", "0", "0", "0", "0", "1")))
 
 
 def given(draw: random.Random, calls: int) -> str:
@@ -136,8 +156,9 @@ def given(draw: random.Random, calls: int) -> str:
     return draw.choice((f"step({x}, 1.0)", f"step({x}, {numbers_})", f"step({x}, k={numbers_})", f"step({x}, n / 8)"))
 
 
-def part(draw: random.Random, n: int) -> Part:
-    made = draw.choice((a_number, a_number, a_number, an_effect, a_module, a_module, a_tensor, an_argument))(draw)
+def part(draw: random.Random, n: int, *, wide: bool) -> Part:
+    old = (a_number, a_number, a_number, an_effect, a_module, a_module, a_tensor, an_argument)
+    made = draw.choice((*old, *[*[a_composition] * 8, *[an_own_object] * 4] * wide))(draw)
     return numbered(made, n)
 
 
@@ -145,13 +166,20 @@ def numbered(one: Part, n: int) -> Part:
     change = lambda text: text.replace("$", str(n))  # noqa: E731
     named = {change(name): change(text) for name, text in one.modules.items()}
     return replace(
-        one, setup=change(one.setup), body=change(one.body), changes=tuple(map(change, one.changes)), modules=named
+        one,
+        setup=change(one.setup),
+        body=change(one.body),
+        changes=tuple(map(change, one.changes)),
+        modules=named,
+        knows=change(one.knows),
+        argument=change(one.argument),
     )
 
 
 def wrapped(draw: random.Random, one: Part, n: int) -> Part:
-    outside, inside = draw.choice(WRAPS if one.name != "argument" else KNOWING)
-    return replace(one, wrap=inside.replace("$", str(n)), outside=outside.replace("$", str(n)))
+    texts = draw.choice(KNOWING if one.knows else WRAPS)
+    outside, inside = (text.replace("$", str(n)).replace("{name}", one.knows) for text in texts)
+    return replace(one, wrap=inside, outside=outside)
 
 
 SOFT = "x = x / (1 + x.abs())"
@@ -165,7 +193,36 @@ def a_number(draw: random.Random) -> Part:
 
 
 def an_argument(draw: random.Random) -> Part:
-    return Part("argument", "", f"x = {numbers.USES[draw.choice(TAME)]}\n{SOFT}")
+    return Part("argument", "", f"x = {numbers.USES[draw.choice(TAME)]}\n{SOFT}", knows="k")
+
+
+def a_composition(draw: random.Random) -> Part:
+    one = composed.drawn(draw, pywebgpu)
+    use = "times" if one.is_tensor else draw.choice((*TAME, *["times"] * 20))
+    use = re.sub(r"(?<!['.])\bk\b(?!['=])", "number", numbers.USES[use])
+    body = "\n".join(filter(None, (f"number = {one.read}", one.edit, f"x = {use}", SOFT)))
+    knows = "a$" if one.argument else ""
+    setup = f"import importlib\n{one.setup}"
+    of_tensors = any(word in one.name for word in ("tensor", "parameter"))
+    return Part(
+        one.name,
+        setup,
+        body,
+        one.changes,
+        alone=True,
+        writes=bool(one.edit),
+        refuses=of_tensors,
+        knows=knows,
+        argument=one.argument,
+    )
+
+
+def an_own_object(draw: random.Random) -> Part:
+    one = draw.choice(own.ALL)
+    body = f"{one.statement}\n{SOFT}"
+    return Part(
+        f"own {one.name}", one.setup, body, one.sets, one.modules, alone=True, writes=one.writes, refuses=one.refuses
+    )
 
 
 def an_effect(draw: random.Random) -> Part:
@@ -255,13 +312,16 @@ def program(one: Recipe) -> Program:
     ]
     parts = "\n".join(filled(part.wrap, part.body) for part in one.parts) or "pass"
     body = filled(one.skeleton.body.replace("{parts}", "{body}"), parts)
-    text = "\n".join(filter(None, setup)) + "\n@compile\ndef step(x, k=1.0):\n" + textwrap.indent(body, "    ")
+    given_ = [part for part in one.parts if part.argument]
+    names = "".join(f", {part.knows}=None" for part in given_)
+    text = "\n".join(filter(None, setup)) + f"\n@compile\ndef step(x, k=1.0{names}):\n" + textwrap.indent(body, "    ")
+    call = one.call[:-1] + "".join(f", {part.knows}={part.argument}" for part in given_) + ")"
     changes: dict[int, str] = {}
     for at, change in one.changes:
         changes[at] = f"{changes[at]}\n{change}" if at in changes else change
     given = {name: source for part in one.parts for name, source in part.modules.items()}
     alone = "draws differ, or what may be saved" if any(part.alone for part in (one.skeleton, *one.parts)) else ""
-    return Program(f"seed {one.seed}", text, changes, one.call, given, (one.scope,), one.calls, alone)
+    return Program(f"seed {one.seed}", text, changes, call, given, (one.scope,), one.calls, alone)
 
 
 def filled(template: str, body: str) -> str:

@@ -55,6 +55,9 @@ class Eye:
         if id(value) in self.known:
             return Seen("again", self.known[id(value)][0])
         self.known[id(value)] = len(self.known), value
+        if isinstance(value, np.ndarray) and value.dtype.hasobject:
+            items = value.ravel().tolist()
+            return Seen(f"{kind} {value.shape}", None, {f"[{at}]": self._seen(v) for at, v in enumerate(items)})
         if isinstance(value, np.ndarray | np.generic):
             return Seen(f"{kind} {value.dtype} {value.shape}", value.tolist())
         return self._container(value, kind) or self._object(value, kind)

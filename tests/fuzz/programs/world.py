@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import builtins
 import contextlib
+import decimal
 import functools
 import gc
 import io
 import linecache
+import logging
 import os
 import random
 import shutil
+import signal
 import sys
 import tempfile
+import threading
 import types
 import warnings
 from collections.abc import Callable, Iterator
@@ -22,6 +27,7 @@ import numpy as np
 
 import pywebgpu
 from pywebgpu.errors import CaptureError, DTypeError
+from pywebgpu.nn import module as owner
 from tests.fuzz.programs.observed import Eye, Seen, difference
 from tests.fuzz.programs.program import PRELUDE, Program, source
 
@@ -67,14 +73,14 @@ def run(
         result.steps.append(torch.compile(function, **options))
         return result.steps[-1]
 
-    with _surroundings(torch, device if torch is pywebgpu else "cpu", program) as printed:
-        names = _module(program, scope, {"torch": torch, "compile": wrap, "NUDGE": nudge})
+    with surroundings(torch, device if torch is pywebgpu else "cpu", program) as printed:
+        names = module(program, scope, {"torch": torch, "compile": wrap, "NUDGE": nudge})
         eye = Eye(torch, _at_once if reading == AT_ONCE else _late, result.steps)
         kept = []
         for n in range(1, program.calls + 1):
             if n in program.changes:
-                _change(names, n)
-            out = _called(names, n)
+                change(names, n)
+            out = called(names, n)
             kept.append(out)
             if reading != AT_THE_END or n == program.calls:
                 result.calls.append(_look(eye, torch, out, names, printed))
@@ -85,7 +91,7 @@ def run(
     return result
 
 
-def _change(names: dict[str, Any], n: int) -> None:
+def change(names: dict[str, Any], n: int) -> None:
     """An error of a change is what the program is given as its last result."""
     try:
         names[f"change_{n}"]()
@@ -93,10 +99,10 @@ def _change(names: dict[str, Any], n: int) -> None:
         names["keep"](raised(error))
 
 
-def _called(names: dict[str, Any], n: int) -> Any:
+def called(names: dict[str, Any], n: int) -> Any:
     try:
         out = names["call"](n)
-    except Exception as error:  # Whatever it is, the other worlds must raise it too.
+    except (Exception, KeyboardInterrupt) as error:  # Whatever it is, the other worlds must raise it too.
         if isinstance(error, CaptureError):
             raise
         return raised(error)
@@ -113,7 +119,7 @@ class Raised:
     text: str
 
 
-def raised(error: Exception) -> Raised:
+def raised(error: BaseException) -> Raised:
     builtin = [one.__name__ for one in type(error).__mro__ if one.__module__ == "builtins"]
     kind = "RuntimeError" if isinstance(error, DTypeError) else builtin[0]  # which PyTorch raises of dtypes, mostly
     own = type(error).__name__ if type(error).__module__ == "program" else ""
@@ -147,7 +153,7 @@ def _settle(seen: Seen) -> None:
         _settle(part)
 
 
-def _module(program: Program, scope: str, given: dict[str, Any]) -> dict[str, Any]:
+def module(program: Program, scope: str, given: dict[str, Any]) -> dict[str, Any]:
     """The program's module, executed, with what it is given. Its lines can be shown in a traceback."""
     folder = f"/programs/{program.name}"
     for name, text in program.modules.items():
@@ -179,7 +185,7 @@ def _prelude() -> Any:
 
 
 @contextlib.contextmanager
-def _surroundings(torch: Any, device: str, program: Program) -> Iterator[io.StringIO]:
+def surroundings(torch: Any, device: str, program: Program) -> Iterator[io.StringIO]:
     """The world as it is when a program starts; what programs change of it is put back."""
     printed, put_back = io.StringIO(), _put_back(torch, program)
     random.seed(0)
@@ -200,6 +206,8 @@ def _put_back(torch: Any, program: Program) -> Callable[[], None]:
     uses_files = "tempfile" in program.setup
     if uses_files:
         tempfile.tempdir = tempfile.mkdtemp(prefix="program")
+    settings = _settings() if torch is pywebgpu else []
+    names = [(thing, dict(vars(thing))) for thing in _edited(torch)]
 
     def put_back() -> None:
         torch.set_default_device(device)
@@ -214,12 +222,86 @@ def _put_back(torch: Any, program: Program) -> Callable[[], None]:
         if os.environ != environment:
             os.environ.clear()
             os.environ.update(environment)
-        for name in ("program", "fuzz_new", *program.modules):
-            sys.modules.pop(name, None)
-        for name in [name for name in vars(torch.nn.functional) if name.startswith("user")]:
-            delattr(torch.nn.functional, name)
+        for name in [one for one in sys.modules if one.startswith(("program", "fuzz_new", *program.modules))]:
+            sys.modules.pop(name)
+        for put in settings:
+            put()
+        for thing, before in names:
+            _restore(thing, before)
 
     return put_back
+
+
+def _settings() -> list[Callable[[], object]]:
+    """What puts back what programs may set."""
+    torch, thread, cudnn = pywebgpu, threading.current_thread(), pywebgpu.backends.cudnn
+    matmul = torch.backends.cuda.matmul
+    return [
+        functools.partial(decimal.setcontext, decimal.getcontext().copy()),
+        functools.partial(np.seterr, **np.geterr()),
+        functools.partial(np.set_printoptions, precision=np.get_printoptions()["precision"]),
+        functools.partial(logging.disable, logging.root.manager.disable),
+        functools.partial(setattr, thread, "name", thread.name),
+        functools.partial(signal.signal, signal.SIGUSR1, signal.getsignal(signal.SIGUSR1)),
+        functools.partial(sys.argv.__setitem__, slice(None), sys.argv[:]),
+        functools.partial(sys.path.__setitem__, slice(None), sys.path[:]),
+        functools.partial(sys.set_int_max_str_digits, sys.get_int_max_str_digits()),
+        functools.partial(torch.set_float32_matmul_precision, torch.get_float32_matmul_precision()),
+        functools.partial(torch.use_deterministic_algorithms, torch.are_deterministic_algorithms_enabled()),
+        functools.partial(torch.set_num_threads, torch.get_num_threads()),
+        functools.partial(setattr, cudnn, "benchmark", cudnn.benchmark),
+        functools.partial(setattr, matmul, "allow_tf32", matmul.allow_tf32),
+        functools.partial(torch.distributions.Distribution.set_default_validate_args, True),
+        owner.everywhere.clear,
+    ]
+
+
+def _edited(torch: Any) -> tuple[Any, ...]:
+    """What programs may give other attributes."""
+    nn = torch.nn
+    classes = torch.Tensor, nn.Parameter, nn.Module, nn.Linear, nn.Tanh, torch.optim.SGD, torch.distributions.Normal
+    return builtins, torch, nn.functional, *classes
+
+
+def _restore(thing: Any, before: dict[str, Any]) -> None:
+    now = dict(vars(thing))
+    for name, value in before.items():
+        if now.get(name) is not value and not name.startswith("__doc"):
+            setattr(thing, name, value)
+    for name in now.keys() - before.keys():
+        if isinstance(thing, type) or name.startswith(
+            "user"
+        ):  # Modules import some of their names when they are asked.
+            delattr(thing, name)
+
+
+def trial(torch: Any, setup: str, read: str, change: str = "") -> tuple[object, object]:
+    """What an expression is after these statements, and what it is after a change as well: an error is one's value."""
+    with surroundings(torch, "cpu", Program("trial", "tempfile")):
+        names = _execute("program", "/programs/trial.py", setup, {"torch": torch, "compile": lambda f: f, "NUDGE": 0.0})
+        value = _evaluated(read, names)
+        if change:
+            exec(change, names)
+        return value, _evaluated(read, names) if change else value
+
+
+def trials(torch: Any, setup: str, reads: list[str]) -> list[object]:
+    """What expressions are after these statements: errors where the statements raise."""
+    with surroundings(torch, "cpu", Program("trial", "tempfile")):
+        try:
+            names = _execute(
+                "program", "/programs/trial.py", setup, {"torch": torch, "compile": lambda f: f, "NUDGE": 0.0}
+            )
+        except Exception as error:
+            return [error] * len(reads)
+        return [_evaluated(read, names) for read in reads]
+
+
+def _evaluated(read: str, names: dict[str, Any]) -> object:
+    try:
+        return eval(read, names)
+    except Exception as error:
+        return error
 
 
 def compared(one: Run, other: Run, tolerance: float, *, same_library: bool) -> str | None:
