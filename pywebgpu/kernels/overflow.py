@@ -26,7 +26,9 @@ TEXTS = (
   if (((a ^ b) & (a ^ r)) < 0) {{ {_note("sub")} }}
   return r;
 }}""",
+    # A product in float32 is off by less than the 4096 between its bound and 2^31, and takes a third of the time.
     """fn p_product_fits(a: i32, b: i32) -> bool {
+  if (abs(f32(a) * f32(b)) < 2147479552.0) { return true; }
   let x = u32(abs(a));
   let y = u32(abs(b));
   return p_mulhi(x, y) == 0u && x * y <= select(0x7fffffffu, 0x80000000u, (a < 0) != (b < 0));

@@ -36,6 +36,53 @@ def einsum_takes_numbers_of_axes(torch, x, say):
 
 
 @program
+def einsum_sums_one_operand_of_whole_numbers_as_sum_does(torch, x, say):
+    """And products of both as bmm does, which does not mix dtypes."""
+    for dtype in (torch.uint8, torch.int32):
+        a, b, c, one = (torch.full(shape, 7, dtype=dtype) for shape in ((3, 2, 9), (3, 2), (9,), (2, 1)))
+        for call in (
+            lambda a=a, b=b: torch.einsum("...ik,...j->...ij", a, b),
+            lambda a=a, b=b: torch.einsum("...ik,...j->ij", a, b),
+            lambda a=a, b=b: torch.einsum("...ik,...j->ij", a[0], b[0]), lambda a=a: torch.einsum("bik,bjk->bij", a, a),
+            lambda a=a, c=c: torch.einsum("ik,k,j->ij", a[0], c, c), lambda c=c: torch.einsum("i,j->", c, c),
+            lambda a=a, c=c, b=b: torch.einsum("ik,k,b->i", a[0], c, b[:, 0]),
+            lambda one=one, a=a: torch.einsum("ik,kj->ij", one, a[0].T),
+            lambda one=one: torch.einsum("ik,j->ij", one, one[:, 0]),
+            lambda one=one: torch.einsum("ik->i", one), lambda b=b: torch.einsum("b,bi->i", b[:, 0], b[:1]),
+        ):  # fmt: skip
+            attempt(say, call)
+
+
+@program
+def no_axes_are_none_for_any_and_all(torch, x, say):
+    a = torch.tensor([[0, 1], [0, 0]])
+    for reduce in (torch.any, torch.all):
+        say(reduce(a, dim=[]), reduce(a, dim=()), reduce(a, dim=[], keepdim=True), reduce(a, dim=[0, 1]), reduce(a))
+
+
+@program
+def places_are_whole_numbers(torch, x, say):
+    places = torch.tensor([5, 0, 3])
+    for call in (
+        lambda: torch.unravel_index(places, (2, 3)), lambda: torch.unravel_index(places.to(torch.uint8), 6),
+        lambda: torch.unravel_index(x(3), (2, 3)), lambda: torch.unravel_index(places > 1, (2, 3)),
+        lambda: torch.unravel_index(places, (2, -3)),
+    ):  # fmt: skip
+        attempt(say, call)
+
+
+@program
+def pictures_are_sampled_at_no_number(torch, x, say):
+    """What is nowhere reads 0, or the first pixel."""
+    nowhere, far = float("nan"), 1e30
+    places = torch.tensor([[[[nowhere, 0.0], [0.1, nowhere], [far, 0.1], [-0.3, 0.2]]]])
+    for mode in ("nearest", "bilinear"):
+        for padding in ("zeros", "border"):
+            sample = torch.nn.functional.grid_sample
+            say(sample(x(1, 1, 3, 4), places, mode=mode, padding_mode=padding, align_corners=False))
+
+
+@program
 def gradients_are_asked_for_without_gradient_mode(torch, x, say):
     a = x(3).requires_grad_()
     z = (a * a).sum()

@@ -41,6 +41,7 @@ COMPARED = {
     "nan_that_is_equal": lambda torch: (stepped(torch, NAN), stepped(torch, NAN), {"equal_nan": True}),
     "infinity": lambda torch: (stepped(torch, INF, 1.0), stepped(torch, 1.0, 1.0), {}),
     "integers": lambda torch: (stepped(torch, 1, 2), stepped(torch, 1, 4), {}),
+    "integers_far_apart": lambda torch: (stepped(torch, 2**31 - 1, 2), stepped(torch, -(2**31), 2), {}),
     "bytes": lambda torch: (stepped(torch, 1, 2, dtype=torch.uint8), stepped(torch, 3, 2, dtype=torch.uint8), {}),
     "bools": lambda torch: (stepped(torch, True, False), stepped(torch, True, True), {}),
     "halves": lambda torch: (ones(torch, 2).half(), stepped(torch, 1.0, 2.0).half(), {}),

@@ -61,6 +61,7 @@ def cases() -> dict[str, dict[str, Any]]:
         "Geometric": {"probs": unit(3)},
         "Binomial": {"total_count": five, "probs": unit(3)},
         "NegativeBinomial": {"total_count": five, "probs": unit(3) / 2},
+        "NegativeBinomial#": {"total_count": np.array([5, 3, 1]), "probs": unit(3) / 2},
         "Poisson": {"rate": np.float32([0.1, 5, 30])},
         "Categorical": {"probs": unit(3, 4)},
         "Categorical#": {"logits": real(3, 4)},
