@@ -7,7 +7,6 @@ is scanned the same way, whatever its length.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 
 from pywebgpu import dtypes
 from pywebgpu.dtypes import Kind
@@ -20,7 +19,6 @@ from pywebgpu.ops import indexing, movement, pointwise, products, reduction
 SHORT = 2048  # elements of a row, up to which a workgroup that gives each lane a stretch of it is as fast
 SIZE = 4096  # elements of a block
 ALONE = 1 << 14  # of a row that one workgroup walks sooner than three dispatches run
-MANY, MANY_ON_CPU, LONG = 512, 8, 1 << 16  # rows that keep a device busy with a workgroup each, unless they are longer
 
 _FOLDS: dict[str, Reduction] = {
     "add": reduction.sum_, "prod": products.prod_, "max": reduction.max_, "min": reduction.min_
@@ -31,29 +29,25 @@ def split_scans(roots: tuple[Node, ...], order: Sequence[Node], claims: Claims) 
     """The same values but for the order of sums and products."""
     if not any(_is_long(node) for node in order):
         return roots
-    is_cpu = claims.target.limits.emulated or claims.target.features.kind == "cpu"
-
-    def rule(node: Node) -> Node:
-        return _split(node.inputs[0], node.attrs["mode"], is_cpu=is_cpu) if _is_long(node) else node
-
-    return walk.rebuild(roots, order, rule)
+    return walk.rebuild(
+        roots, order, lambda node: _split(node.inputs[0], node.attrs["mode"]) if _is_long(node) else node
+    )
 
 
 def _is_long(node: Node) -> bool:
     return node.op is indexing.scan and not node.is_source and node.spec.shape[-1] > SHORT
 
 
-def _split(x: Node, mode: str, *, is_cpu: bool) -> Node:
-    *lead, columns = x.spec.shape
+def _split(x: Node, mode: str) -> Node:
+    columns = x.spec.shape[-1]
     if columns <= SHORT:
         return indexing.scan(x, mode=mode)
-    is_busy = prod(lead) >= (MANY_ON_CPU if is_cpu else MANY)
-    if columns <= (LONG if is_busy else ALONE):
+    if columns <= ALONE:
         return indexing.scan_blocks(x, size=columns, mode=mode)
     blocks = -(-columns // SIZE)
     # Nobody asks what the last block comes to. Sums that fit are checked where their elements are.
     plain = mode.removesuffix("_checked")
-    folds = _split(_folded(x, blocks - 1, plain), plain, is_cpu=is_cpu)
+    folds = _split(_folded(x, blocks - 1, plain), plain)
     return indexing.scan_blocks(x, _shifted(folds, plain), size=SIZE, mode=mode)
 
 

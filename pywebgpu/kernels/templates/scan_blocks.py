@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import nullcontext
+from functools import reduce
 from math import prod
 
 from pywebgpu.formats import WORD
@@ -63,10 +64,8 @@ class ScanBlocksTemplate(Template):
         turns = -(-min(size, columns) // elements)
         build.gather(work.outputs)
         *row, block = unflatten(variable("group", prod(lead) * blocks), (*lead, blocks))
-        carry = None
-        if turns > 1 or len(node.inputs) > 1:
-            before = build.value(node.inputs[1], (*row, block)) if len(node.inputs) > 1 else _nothing(node)
-            carry = build.var(before, "carry")
+        before = [build.value(starts, (*row, block)) for starts in node.inputs[1:]]
+        carry = [build.var(_nothing(node), "carry")] if turns > 1 else []
         is_ragged = columns % size > 0 or min(size, columns) % elements > 0
         with build.loop("turn", 0, turns) if turns > 1 else nullcontext():
             first = block * size + variable("turn", turns) * elements if turns > 1 else block * size
@@ -74,7 +73,10 @@ class ScanBlocksTemplate(Template):
                 _Strip(node, tuple(row), first // VECTOR + at * launch.threads, at, is_ragged=is_ragged)
                 for at in range(launch.each[0])
             ]
-            _turn(strips, carry, launch.threads, build, goes_on=turns > 1)
+            came_to = _turn(strips, [*before, *carry], launch.threads, build)
+            for own in carry:
+                build.assign(own, combine(_plain(node), own, came_to))
+                build.barrier()
         mode = node.attrs["mode"]
         return build.kernel(f"scan_blocks_{mode}", launch.threads, prod(lead) * blocks, vector=VECTOR)
 
@@ -117,17 +119,19 @@ class _Strip:
                 self._folds.append(build.let(joined))
         return build.var(self._folds[-1], f"fold{self.number}")
 
-    def store(self, carry: Expr | None, before: Expr, build: Builder) -> None:
-        """before: what comes before the lane's elements in this turn. What comes before the turn is joined last:
-        what is added to large sums is rounded as they are."""
+    def store(self, before: Sequence[Expr], build: Builder) -> None:
+        """before: what comes before the lane's elements: of earlier blocks, of earlier turns and in this turn.
+
+        What is added to a large sum is rounded as that is, so each is joined with all that is behind it.
+        """
         node, mode, plain = self.node, self.node.attrs["mode"], _plain(self.node)
-        last = _joined(plain, carry, before)
+        last = _joined(plain, before)
         folds = iter(self._folds)
         for (conditions, places), values in zip(self._groups, self._values, strict=True):
             with build.if_(*conditions):
                 results = []
                 for value in values:
-                    joined = _joined(plain, carry, combine(plain, before, next(folds)))
+                    joined = _joined(plain, [*before, next(folds)])
                     # Where all before it fit, the last sum is a true one: here, and only here, the next is checked.
                     results.append(build.let(joined if mode == plain else combine(mode, last, value)))
                     last = joined
@@ -135,30 +139,26 @@ class _Strip:
                     build.store(node, flatten((*self.row, at), node.spec.shape), result)
 
 
-def _turn(strips: Sequence[_Strip], carry: Var | None, lanes: int, build: Builder, *, goes_on: bool) -> None:
-    """Scans the strips of all lanes, and adds what they come to to `carry`, which is what comes before them."""
+def _turn(strips: Sequence[_Strip], before: Sequence[Expr], lanes: int, build: Builder) -> Expr:
+    """Scans the strips of all lanes: what they come to. before: what comes before them."""
     for strip in strips:
         strip.load(lanes, build)
     folds = [strip.fold(build) for strip in strips]
     node, mode = strips[0].node, _plain(strips[0].node)
     arrays = [build.workgroup_array(f"folds{at}", one.type, 2 * lanes) for at, one in enumerate(folds)]
     start = _join(folds, arrays, lanes, mode, build)
-    strips_before: Expr | None = None
-    for strip, array in zip(strips, arrays, strict=True):
-        left = array[larger(LANE, 1) + (start - 1) if start else larger(LANE, 1) - 1]
-        lanes_before = _joined(mode, strips_before, left)
-        none = _nothing(node) if strips_before is None else strips_before
-        strip.store(carry, build.let(select(none, lanes_before, LANE > 0)), build)
-        strips_before = build.let(_joined(mode, strips_before, array[start + lanes - 1]))
-    if goes_on:
-        assert carry is not None
-        assert strips_before is not None
-        build.assign(carry, combine(mode, carry, strips_before))
-        build.barrier()
+    found: Expr = _nothing(node)
+    for at, (strip, array) in enumerate(zip(strips, arrays, strict=True)):
+        left, whole = array[larger(LANE, 1) + (start - 1) if start else larger(LANE, 1) - 1], array[start + lanes - 1]
+        own = build.let(select(found, combine(mode, found, left) if at else left, LANE > 0))
+        strip.store([*before, own], build)
+        found = build.let(combine(mode, found, whole) if at else whole)
+    return found
 
 
-def _joined(mode: str, before: Expr | None, value: Expr) -> Expr:
-    return value if before is None else combine(mode, before, value)
+def _joined(mode: str, parts: Sequence[Expr]) -> Expr:
+    """Parts, from the left, each joined with all that is behind it."""
+    return reduce(lambda behind, part: combine(mode, part, behind), reversed(parts[:-1]), parts[-1])
 
 
 def _join(folds: Sequence[Var], arrays: Sequence[Array], lanes: int, mode: str, build: Builder) -> int:
