@@ -63,7 +63,7 @@ def _deliver(frame: FrameType | None = None) -> None:
     state.depth = 0
 
 
-class held:  # noqa: N801 - used as a function is
+class held:
     """An interrupt that comes inside the block is raised at its end. Blocks may stand inside one another."""
 
     __slots__ = ("_depth", "_installed")
@@ -109,7 +109,7 @@ class held:  # noqa: N801 - used as a function is
             before(_NUMBER, None)
 
 
-class allowed:  # noqa: N801 - used as a function is
+class allowed:
     """Inside a block of `held`, a part that may be interrupted; not where that block is a part of another one."""
 
     __slots__ = ("_is_open",)

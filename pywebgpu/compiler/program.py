@@ -54,6 +54,10 @@ class Slot:
         return (self.format or self.spec.dtype.format).nbytes(prod(self.spec.shape))
 
 
+class Words(Spec):
+    """Of a value whose shape is not known, as inside a Program that came from a file: how much memory it takes."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Program:
     """inputs, outputs and steps name slots; `sizes[buffer]` is a physical buffer's bytes.

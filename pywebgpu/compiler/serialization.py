@@ -10,7 +10,7 @@ from typing import Any
 
 from pywebgpu import atomic, documents, dtypes
 from pywebgpu.compiler import validate, wire
-from pywebgpu.compiler.program import Dispatch, Program, Slot
+from pywebgpu.compiler.program import Dispatch, Program, Slot, Words
 from pywebgpu.documents import Malformed
 from pywebgpu.errors import CompileError
 from pywebgpu.formats import WORD
@@ -94,8 +94,8 @@ def _digest(file: Path, text: bytes) -> bytes:
     return sha256(f"{file.name}\n".encode() + text).hexdigest().encode() + b"\n"
 
 
-def _words(nbytes: int) -> Spec:
-    return Spec((nbytes // WORD,), dtypes.uint32)
+def _words(nbytes: int) -> Words:
+    return Words((nbytes // WORD,), dtypes.uint32)
 
 
 def _kernel(data: dict[str, Any]) -> Kernel:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from pywebgpu.compiler import wire
 from pywebgpu.compiler.driver import compile_graph
 from pywebgpu.compiler.program import Dispatch, Program
 from pywebgpu.devices.base import Device
@@ -131,9 +132,12 @@ class Plans(Watcher[Storage, Program, Device]):
         if self._last is None or self._last.program is not program or target is not device.target:
             with thread_state.span("compile", "compile for the profiler"):
                 compile_graph(tuple(roots), target, written)
-        assert self._last is not None, "compiling tells of the plan"
-        # The plan's own Program: slots of one that came from a file are not those of the graph.
-        self._found[id(program)] = program, self._last
+        plan = self._last
+        assert plan is not None, "compiling tells of the plan"
+        # A Program that came from a file numbers its slots in another way; a plan speaks of its own Program's.
+        if plan.program is not program and target is device.target and target.wgsl:
+            plan = plan if _steps_of(plan.program) == _steps_of(program) else bare(program)
+        self._found[id(program)] = program, plan
 
     def again(self, device: Device, program: Program) -> None:
         self._found.setdefault(id(program), (program, bare(program)))
@@ -144,6 +148,12 @@ class Plans(Watcher[Storage, Program, Device]):
         assert self._last is not None, "compiling tells of the plan"
         self._found[id(self._last.program)] = self._last.program, self._last
         return self._last
+
+
+def _steps_of(program: Program) -> list[tuple[object, list[int]]]:
+    """The dispatches of a Program: each kernel, and what it binds. Kernels are numbered as they were begun."""
+    data = wire.as_data(program)
+    return [(data["kernels"][kernel], bound) for kernel, *bound in data["steps"]]
 
 
 def bare(program: Program) -> Plan:

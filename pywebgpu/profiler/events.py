@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from pywebgpu.compiler.program import Program
+from pywebgpu.compiler.program import Program, Words
 from pywebgpu.devices.timing import Timing
 from pywebgpu.inspector.plans import Plans, Step, bare
 from pywebgpu.ir.origin import Origin, Span
@@ -67,19 +67,20 @@ def of_device(device: str, timings: Sequence[Timing], plans: Plans) -> list[Even
             name = f"program of {len(timing.program.steps)} steps"
             events.append(Event(name, "program", device, first / 1e3, (last - first) / 1e3, UNKNOWN, "program"))
             continue
-        steps = (plans.of(timing.program) or bare(timing.program)).steps
-        for (first, last), step in zip(timing.spans, steps, strict=True):
+        plan = plans.of(timing.program) or bare(timing.program)
+        for (first, last), step in zip(timing.spans, plan.steps, strict=True):
             start, took = (first + shift) / 1e3, max(0, last - first) / 1e3
-            details = _details(step, timing.program) | {"run": number}
+            details = _details(step, plan.program) | {"run": number}
             events.append(Event(step.name, "kernel", device, start, took, step.origin, step.op, details))
     return events
 
 
 def _details(step: Step, program: Program) -> dict[str, Any]:
-    slots = (*step.reads, *step.writes)
+    """program: that of the plan, whose slots the step names."""
+    slots = [program.slots[slot] for slot in (*step.reads, *step.writes)]
     found: dict[str, Any] = {
         "ops": ", ".join(step.work),
-        "shapes": [list(program.slots[slot].spec.shape) for slot in slots],
-        "bytes": sum(program.slots[slot].nbytes for slot in slots),
+        "shapes": [list(slot.spec.shape) for slot in slots if not isinstance(slot.spec, Words)],
+        "bytes": sum(slot.nbytes for slot in slots),
     }
     return found if step.kernel is None else found | {"grid": list(step.kernel.grid)}

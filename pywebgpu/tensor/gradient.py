@@ -7,8 +7,8 @@ from importlib import import_module
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from pywebgpu.autodiff import backward as walk
 from pywebgpu import interrupts
+from pywebgpu.autodiff import backward as walk
 from pywebgpu.autodiff import grad_mode
 from pywebgpu.composites import arithmetic
 from pywebgpu.errors import ShapeError

@@ -6,11 +6,18 @@ import os
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from pywebgpu.runtime import disk_cache
+import pywebgpu as torch
+from pywebgpu.devices.timing import Timing
+from pywebgpu.inspector.plans import Plans
+from pywebgpu.ir import origin
+from pywebgpu.profiler import events
+from pywebgpu.runtime import disk_cache, program_cache, state
+from pywebgpu.settings import settings
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "pywebgpu"
@@ -164,3 +171,44 @@ def file_of(module: str) -> str:
 def test_a_folder_that_cannot_be_written_is_no_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     assert run(tmp_path / "file")[0] == 0
+
+
+def kernels_of_a_step() -> list[tuple[object, ...]]:
+    """What the profiler says of each kernel of a training step, in a process that ran the step before."""
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(*(torch.nn.Linear(4, 4) for _ in range(3))).to("null")
+    optimizer = torch.optim.AdamW(model.parameters())
+
+    def step() -> None:
+        optimizer.zero_grad()
+        model(torch.ones(2, 4, device="null")).softmax(-1).square().sum().backward()
+        optimizer.step()
+
+    step()
+    step()
+    plans = Plans()
+    origin.watch(plans)
+    try:
+        step()
+    finally:
+        origin.unwatch(plans)
+    program, _, _ = next(reversed(state.default.programs.values()))
+    spans = [(at, at + 1) for at in range(len(program.steps))]
+    timing = Timing(program, 0.0, 1.0, spans)
+    return [(event.name, *event.details.items()) for event in events.of_device("null", [timing], plans)]
+
+
+def test_the_profiler_says_of_a_stored_program_what_it_said_of_it_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A Program that came from a file numbers its slots in another way."""
+    for module in (program_cache, disk_cache):
+        monkeypatch.setattr(module, "settings", replace(settings, cache=str(tmp_path)))
+    found, hits = [], []
+    for _ in range(2):
+        monkeypatch.setattr(state, "default", state.Runtime())
+        found.append(kernels_of_a_step())
+        hits.append(state.default.counters["stored_hits"])
+    assert hits[0] == 0 < hits[1]
+    assert found[0] == found[1]
+    assert len(found[0]) > 5

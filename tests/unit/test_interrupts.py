@@ -42,18 +42,21 @@ def interrupt() -> None:
 
 
 def test_what_comes_inside_is_raised_at_the_end(noted: list[str]) -> None:
-    with pytest.raises(KeyboardInterrupt):
+    def block() -> None:
         with interrupts.held():
             with interrupts.held():
                 interrupt()
                 interrupt()
             noted.append("inner")
         noted.append("unreachable")
+
+    with pytest.raises(KeyboardInterrupt):
+        block()
     assert noted == ["inner", "handled"]
 
 
 def test_a_part_may_be_interrupted(noted: list[str]) -> None:
-    with pytest.raises(KeyboardInterrupt):
+    def block() -> None:
         with interrupts.held():
             try:
                 with interrupts.allowed():
@@ -61,35 +64,47 @@ def test_a_part_may_be_interrupted(noted: list[str]) -> None:
             finally:
                 interrupt()
                 noted.append("restored")
+
+    with pytest.raises(KeyboardInterrupt):
+        block()
     assert noted == ["handled", "restored", "handled"]
 
 
 def test_what_waited_comes_where_a_part_may_be_interrupted(noted: list[str]) -> None:
-    with pytest.raises(KeyboardInterrupt):
+    def block() -> None:
         with interrupts.held():
             interrupt()
             with interrupts.allowed():
                 noted.append("unreachable")
+
+    with pytest.raises(KeyboardInterrupt):
+        block()
     assert noted == ["handled"]
 
 
 def test_a_block_inside_that_part_holds_again(noted: list[str]) -> None:
-    with pytest.raises(KeyboardInterrupt):
+    def block() -> None:
         with interrupts.held(), interrupts.allowed():
             with interrupts.held():
                 interrupt()
                 noted.append("inner")
             noted.append("unreachable")
+
+    with pytest.raises(KeyboardInterrupt):
+        block()
     assert noted == ["inner", "handled"]
 
 
 def test_a_block_of_another_one_is_not_opened(noted: list[str]) -> None:
-    with pytest.raises(KeyboardInterrupt):
+    def block() -> None:
         with interrupts.held():
             with interrupts.held(), interrupts.allowed():
                 interrupt()
                 noted.append("inner")
             noted.append("outer")
+
+    with pytest.raises(KeyboardInterrupt):
+        block()
     assert noted == ["inner", "outer", "handled"]
 
 
