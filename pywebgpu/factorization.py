@@ -99,6 +99,29 @@ def eye_like(A: Tensor) -> Tensor:
     return create.eye(n, dtype=A.dtype, device=A.device)
 
 
+def leading(np: ModuleType, a: Array, rcond: float) -> tuple[Array, Array]:
+    """Projections onto the columns that a QR with pivots takes first, and how many they are: as long as the triangle's
+    least singular value is not below rcond times its largest."""
+    rows, columns = a.shape[-2:]
+    onto, ranks = np.zeros((*a.shape[:-2], rows, rows), a.dtype), np.zeros(a.shape[:-2])
+    for at in np.ndindex(*a.shape[:-2]):
+        rest, q, chosen = a[at].copy(), np.zeros((rows, 0), a.dtype), []
+        for _ in range(min(rows, columns)):
+            lengths = (abs(rest) ** 2).sum(0)
+            column = int(lengths.argmax())
+            if not lengths[column] > 0:
+                break
+            chosen.append(column)
+            more = np.hstack([q, rest[:, [column]] / lengths[column] ** 0.5])
+            sizes = np.linalg.svd(more.conj().T @ a[at][:, chosen], compute_uv=False)
+            if len(chosen) > 1 and sizes[0] * rcond > sizes[-1]:
+                break
+            q = more
+            rest = a[at] - q @ (q.conj().T @ a[at])
+        onto[at], ranks[at] = q @ q.conj().T, q.shape[1]
+    return onto, ranks
+
+
 class Solve(Function):
     """X of A X = B, for batches of matrices of equal shape."""
 

@@ -12,6 +12,7 @@ from pywebgpu.composites.logic import title
 from pywebgpu.errors import ShapeError
 from pywebgpu.tensor import create, functions
 from pywebgpu.tensor.apply import apply, called
+from pywebgpu.tensor.methods import named_by_numpy
 
 if TYPE_CHECKING:
     from pywebgpu.ir.graph import Node
@@ -46,7 +47,7 @@ def _of_one(name: str, rule: Rule, says: str, *, inverse: bool = False) -> OfOne
 
     transform.__name__ = transform.__qualname__ = name
     transform.__doc__ = f"{says} Along one axis, which is first cut or padded to n."
-    return transform
+    return named_by_numpy(transform)
 
 
 def _of_several(name: str, rule: Rule, *, inverse: bool = False) -> OfSeveral:
@@ -68,7 +69,7 @@ def _of_several(name: str, rule: Rule, *, inverse: bool = False) -> OfSeveral:
     transform.__name__ = transform.__qualname__ = name
     which = "the last two axes" if is_plane else "all axes"
     transform.__doc__ = f"As {name[:-1]} along {which}, or those of `dim`, which are first cut or padded to `s`."
-    return transform
+    return named_by_numpy(transform)
 
 
 def _transform(
@@ -140,11 +141,13 @@ def _counted(start: int, end: int, options: Made) -> Tensor:
     return create.arange(float(start), float(end), **options)
 
 
+@named_by_numpy
 def fftshift(input: Tensor, dim: Dims = None) -> Tensor:
     """Frequency 0 in the middle of each axis, or of those of `dim`."""
     return apply(fourier.rolled, input, tuple(_several(input, None, dim)[1]), back=False)
 
 
+@named_by_numpy
 def ifftshift(input: Tensor, dim: Dims = None) -> Tensor:
     """The inverse of fftshift."""
     return apply(fourier.rolled, input, tuple(_several(input, None, dim)[1]), back=True)

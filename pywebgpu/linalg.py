@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import wraps
+from functools import partial, wraps
 from importlib import import_module
+from inspect import signature
 from math import ceil, inf, log2, prod
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
@@ -15,7 +16,7 @@ from pywebgpu.errors import ShapeError
 from pywebgpu.tensor import create, functions, limits
 from pywebgpu.tensor.apply import apply, aten, called
 from pywebgpu.tensor.base import TensorBase
-from pywebgpu.tensor.methods import aliased
+from pywebgpu.tensor.methods import named_by_numpy
 from pywebgpu.tensor.pointwise import where
 
 P = ParamSpec("P")
@@ -31,7 +32,9 @@ LinAlgError = factorization.LinAlgError
 
 
 def writable(function: Callable[P, R]) -> Callable[P, R]:
-    """Takes `out` as well: a tensor, or a tuple of them, that gets the result."""
+    """Takes `out` as well: a tensor, or a tuple of them, that gets the result; and NumPy's names of arguments."""
+    first = next(iter(signature(function).parameters))
+    function = named_by_numpy(function, first)
 
     @wraps(function)
     def call(*args: P.args, **options: P.kwargs) -> R:
@@ -43,7 +46,6 @@ def writable(function: Callable[P, R]) -> Callable[P, R]:
 
 
 @writable
-@aliased
 def vector_norm(
     x: Tensor, ord: float | str = 2, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None
 ) -> Tensor:
@@ -52,7 +54,6 @@ def vector_norm(
 
 
 @writable
-@aliased
 def norm(
     A: Tensor, ord: float | str | None = None, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None
 ) -> Tensor:
@@ -64,7 +65,6 @@ def norm(
 
 
 @writable
-@aliased
 def matrix_norm(
     A: Tensor,
     ord: float | str | None = "fro",
@@ -107,7 +107,6 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
 
 
 @writable
-@aliased
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
     """Sums of products along one axis, of the conjugates of the first one's numbers."""
     if x.dtype is not y.dtype:
@@ -119,7 +118,6 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
 
 
 @writable
-@aliased
 def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
     """The vector product along an axis of size 3."""
     if input.ndim != other.ndim:
@@ -350,7 +348,11 @@ def matrix_exp(A: Tensor) -> Tensor:
 
 @aten("linalg_lstsq")
 def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None) -> tuple[Tensor, ...]:
-    """X that makes |A X - B| least, by the pseudoinverse."""
+    """X that makes |A X - B| least, by the pseudoinverse.
+
+    rcond: what is smaller than this share of the largest counts as 0: of singular values, or of the diagonal of a QR
+    with pivots, which is what `gelsy`, the default, looks at. `gels` knows none.
+    """
     driver = driver or "gelsy"
     if driver not in ("gels", "gelsy", "gelsd", "gelss"):
         raise RuntimeError(
@@ -358,12 +360,18 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
         )
     is_vector = B.ndim == 1 or (A.ndim - 1 == B.ndim and tuple(B.shape) == tuple(A.shape[:-1]))
     right = B.unsqueeze(-1) if is_vector else B
-    found = pinv(A, rcond) @ right
+    if rcond is not None and (driver == "gels" or rcond < 0 or (driver == "gelsd" and rcond >= 1)):
+        rcond = None
+    if rcond is not None and driver == "gelsy":
+        onto, rank = factorization.host("linalg.lstsq", partial(factorization.leading, rcond=rcond), A)
+        found = pinv(onto @ A) @ (onto @ right)
+    else:
+        found, rank = pinv(A, rcond) @ right, matrix_rank(A, rtol=rcond)
     none = create.zeros(0, dtype=A.dtype.part or A.dtype, device=A.device)
     values = svdvals(A.detach()) if driver in ("gelsd", "gelss") else none
-    rank = none.long() if driver == "gels" else matrix_rank(A, rtol=rcond)
+    rank = none.long() if driver == "gels" else rank.long()
     rest = none
-    if A.shape[-2] > A.shape[-1] and driver != "gelsy":
+    if A.shape[-2] > A.shape[-1] and driver != "gelsy" and (rank == A.shape[-1]).all():
         rest = (A @ found - right).abs().square().sum(-2)
     found = found.squeeze(-1) if is_vector else found
     return return_types.of("linalg_lstsq", (found, rest, rank, values))
@@ -377,7 +385,13 @@ def cond(A: Tensor, p: float | str | None = None) -> Tensor:
     if p in (None, 2, -2):
         values = svdvals(A)
         return values[..., -1] / values[..., 0] if p == -2 else values[..., 0] / values[..., -1]
-    return matrix_norm(A, p) * matrix_norm(inv(A), p)
+    if p == "nuc":
+        factorization.require("linalg.cond", A, square=True)
+        values = svdvals(A)
+        return values.sum(-1) * values.reciprocal().sum(-1)
+    inverse, info = import_module("pywebgpu.checked_factors").inv_ex(A)
+    inverse = inverse.masked_fill((info != 0).unsqueeze(-1).unsqueeze(-1), inf)
+    return (matrix_norm(A, p) * matrix_norm(inverse, p)).nan_to_num(inf, inf, -inf)
 
 
 @writable

@@ -112,7 +112,7 @@ def mean(
     input: Tensor, dim: Dims = None, *, keepdim: bool = False, dtype: DType | None = None, mask: Mask = None
 ) -> Tensor:
     """The mean of the elements where `mask` is True; NaN of none."""
-    if not (dtype or input.dtype).is_floating_point:
+    if (dtype or input.dtype).kind is not Kind.FLOAT:
         raise ValueError(
             "mean(): Could not infer output dtype. Input dtype must be either a floating point or complex dtype. "
             f"Got: {dtype or input.dtype}"
@@ -178,14 +178,14 @@ def var(
     if unbiased is not None and correction is not None:
         raise AssertionError("Only one of unbiased and correction may be given")
     less = (1.0 if unbiased is None else float(unbiased)) if correction is None else float(correction)
-    wanted = dtype or (input.dtype if input.dtype.is_floating_point else dtypes.float32)
-    wide = wanted if wanted.is_floating_point else dtypes.float32
+    wanted = dtype or (input.dtype if input.dtype.kind is Kind.FLOAT else dtypes.float32)
+    wide = wanted if wanted.kind is Kind.FLOAT else dtypes.float32
     axes = _axes(dim, input.ndim)
     count = _inside(input, mask).sum(axes, True)
     apart = input - sum(input, axes, keepdim=True, dtype=wanted, mask=mask) / count
-    total = sum(apart * apart, axes, keepdim=keepdim, dtype=wide, mask=mask)
+    total = sum(apart * apart.conj(), axes, keepdim=keepdim, dtype=wide, mask=mask)
     count = count.reshape(total.shape)
-    return (total / ((count.to(wide) - less).clamp_min(0) if less else count)).to(wanted)
+    return (total / ((count.to(wide.part or wide) - less).clamp_min(0) if less else count)).to(wanted)
 
 
 def std(input: Tensor, dim: Dims = None, unbiased: bool | None = None, **options: Any) -> Tensor:

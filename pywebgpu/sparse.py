@@ -235,6 +235,8 @@ class SparseTensor(Tensor):
         result: Tensor = self + -given
         return result
 
+    sub = __sub__  # type: ignore[assignment]
+
     def sum(self, dim: Axes = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
         return sum(self, dim, dtype)
 
@@ -242,6 +244,27 @@ class SparseTensor(Tensor):
         raise NotImplementedError(
             "a sparse tensor is not written in place here: make a new one of its indices and values"
         )
+
+    def _become(self, made: Tensor) -> SparseTensor:
+        """Is what another is, in place."""
+        if not isinstance(made, SparseTensor):
+            raise NotImplementedError("a sparse tensor cannot become this in place: the result is dense")
+        self.__dict__.pop("_dense", None)
+        self.__dict__.update({name: value for name, value in made.__dict__.items() if name != "_dense"})
+        return self
+
+    def zero_(self) -> SparseTensor:
+        """Has no values any more."""
+        return self._become(_made(self._indices()[:, :0], self._values()[:0], self.shape, is_coalesced=True))
+
+    def copy_(self, src: Operand, non_blocking: bool = False) -> SparseTensor:
+        """The coordinates and values of another sparse tensor."""
+        given: Any = src
+        return self._become(given.to(self.dtype) if isinstance(given, SparseTensor) else given)
+
+    def resize_as_(self, other: TensorBase) -> SparseTensor:
+        """Has the shape of another; its coordinates stay."""
+        return self._become(_made(self._indices(), self._values(), other.shape))
 
     def __repr__(self) -> str:
         values = self._values()
@@ -265,8 +288,18 @@ def _on_values(name: str) -> Callable[[SparseTensor], SparseTensor]:
     return method
 
 
+def _in_place(name: str) -> Callable[..., SparseTensor]:
+    def method(self: SparseTensor, *args: Any, **options: Any) -> SparseTensor:
+        return self._become(getattr(self, name)(*args, **options))
+
+    method.__name__, method.__doc__ = f"{name}_", f"{name}, of this tensor itself."
+    return method
+
+
 for _name in ZERO_STAYS.split():
     setattr(SparseTensor, _name, _on_values(_name))
+for _name in (*ZERO_STAYS.split(), "add", "sub", "mul", "div"):
+    setattr(SparseTensor, f"{_name}_", _in_place(_name))
 
 
 def _made(indices: Tensor, values: Tensor, shape: Sequence[int], *, is_coalesced: bool = False) -> SparseTensor:

@@ -173,6 +173,10 @@ class StandIn(types.ModuleType):
             raise AttributeError(f"module 'torch.{self._path}' has no attribute {name!r}")
         path = f"{self._path}.{name}"
         found = ANSWERS.get(path)
+        if found is None and name in INSIDE.get(self._path, "").split():
+            own = f"{self._path.rpartition('.')[0]}.{name}"  # nn.modules.conv is nn.conv here.
+            is_own = _is_here(own) and own != "nn.utils"
+            found = importlib.import_module(f"pywebgpu.{own}") if is_own else module(path)
         if found is None:
             found = _elsewhere(self._path, name)
         if found is None:
@@ -210,7 +214,11 @@ def _is_known(path: str) -> bool:
     above, _, last = path.rpartition(".")
     if path.partition(".")[0] in REASONS or last in INSIDE.get(above, "").split():
         return True
-    return "." in above and above not in INSIDE and _is_known(above)
+    if "." not in above or above in INSIDE or not _is_known(above):
+        return False
+    if _is_here(above):  # What it has of that name is no module: a class, a function.
+        return last not in dir(importlib.import_module(f"pywebgpu.{above}"))
+    return isinstance(_elsewhere(above, last), types.ModuleType | None)
 
 
 _STAND_INS: dict[str, StandIn] = {}

@@ -86,6 +86,18 @@ class enable_grad(_Switch):
         super().__init__(True)
 
 
+class keeping_history(_Switch):
+    """For a value that goes on to have the history of what it was: it is recorded in inference_mode too."""
+
+    def __init__(self) -> None:
+        super().__init__(True)
+
+    def __enter__(self) -> Self:
+        self._before.append(thread_state.grad)
+        thread_state.grad = True
+        return self
+
+
 class inference_mode(_Switch):
     """As no_grad; tensors made inside say so in `is_inference`. Usable with and without parentheses, as in torch."""
 

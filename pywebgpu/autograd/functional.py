@@ -12,9 +12,9 @@ from pywebgpu.ops import pointwise
 from pywebgpu.tensor import gradient
 from pywebgpu.tensor.apply import apply
 from pywebgpu.tensor.base import TensorBase
+from pywebgpu.tensor.tensor import Tensor
 
 if TYPE_CHECKING:
-    from pywebgpu.tensor.tensor import Tensor
     from pywebgpu.tensor.types import Tensors
 
 Call = Callable[..., Any]
@@ -95,7 +95,7 @@ def hessian(
         value = func(*points)
         if isinstance(value, TensorBase) and prod(value.shape) != 1:
             raise RuntimeError("The Tensor returned by the function given to hessian should contain a single element")
-        return value
+        return value.reshape(()) if isinstance(value, Tensor) else value
 
     def first(*points: Any) -> object:
         found = jacobian(single, points, create_graph=True)

@@ -3,10 +3,10 @@
 Where a branch is not taken its argument is replaced by 0 first, so that a branch that overflows gives no NaN gradient.
 """
 
-from math import pi, sqrt
+from math import copysign, inf, isinf, pi, sqrt
 
 from pywebgpu import dtypes, numbers
-from pywebgpu.composites import arithmetic, elementwise, precision, random, scan
+from pywebgpu.composites import arithmetic, elementwise, precision, random, reduce, scan
 from pywebgpu.composites.composite_op import composite
 from pywebgpu.dtypes import Kind
 from pywebgpu.errors import ShapeError
@@ -267,6 +267,11 @@ def _held(x: Node, low: float, high: float, op: Pointwise = clamping.hardtanh) -
 
 def _softplus(x: Node, beta: float, threshold: float) -> Node:
     scaled = _times(x, beta)
+    if beta == 0:  # log(2) / 0, whose derivative is 1/2 by the formula of all others.
+        slope = pointwise.mul(x, arithmetic.like(x, 0.5))
+        return x if threshold < 0 else pointwise.graft(pointwise.full(copysign(inf, beta), x.spec), slope)
+    if isinf(beta):
+        scaled = reduce.stop_gradient(scaled)  # A step: what is not x itself has no slope.
     linear = pointwise.gt(scaled, arithmetic.chosen(x, threshold))
     curve = pointwise.log1p(pointwise.exp(pointwise.where(linear, arithmetic.like(x, 0), scaled)))
     return pointwise.where(linear, x, _times(curve, 1 / beta))

@@ -99,12 +99,6 @@ def exp2(x: Node) -> Node:
     return arithmetic.cast(pointwise.exp(pointwise.mul(x, arithmetic.like(x, natural_log(2.0)))), dtype)
 
 
-def erfc(x: Node) -> Node:
-    dtype, (x,) = arithmetic.real(x)
-    arithmetic.require_field(pointwise.erf, dtype)
-    return arithmetic.cast(pointwise.sub(arithmetic.like(x, 1.0), pointwise.erf(x)), dtype)
-
-
 def logarithms() -> ModuleType:
     """ops/logarithms.py, which few programs need."""
     return import_module("pywebgpu.ops.logarithms")
@@ -114,7 +108,7 @@ def logit(x: Node, eps: float | None = None) -> Node:
     """log(x / (1 - x)), with x held in [eps, 1 - eps]."""
     dtype, (x,) = arithmetic.real(x)
     if eps is not None:
-        x = clamp(x, eps, 1 - eps)
+        x = clamp(clamp(x, None, 1 - eps), eps, None)  # The lower end counts where it is above the upper one.
     return arithmetic.cast(logarithms().logit(x), dtype)
 
 

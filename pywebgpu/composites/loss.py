@@ -134,9 +134,10 @@ def multi_margin_loss(
         raise ValueError(f"{reduction} is not a valid value for reduction")
     if weight is not None and len(weight.spec.shape) != 1:
         raise ValueError("weight must be one-dimensional")
+    samples = target.spec.shape
     if len(x.spec.shape) < 2:  # One sample.
         x = movement.reshape(x, shape=(prod(x.spec.shape),))
-        if prod(target.spec.shape) == 1:
+        if prod(samples) == 1:
             target = movement.reshape(target, shape=())
     axis = _class_axis(x)
     if axis and target.spec.shape != x.spec.shape[:1]:
@@ -158,8 +159,8 @@ def multi_margin_loss(
     here = pointwise.iota(spec=Spec(x.spec.shape, dtypes.int64), axis=axis)
     mine = pointwise.eq(here, arithmetic.broadcast_to(classes, x.spec.shape))
     loss = _row_sum(pointwise.where(mine, arithmetic.like(x, 0), over), axis)
-    loss = pointwise.div(loss, arithmetic.like(loss, x.spec.shape[axis]))
-    return reduced(reduce.drop(loss, (axis,), keepdim=False), reduction)
+    loss = reduce.drop(pointwise.div(loss, arithmetic.like(loss, x.spec.shape[axis])), (axis,), keepdim=False)
+    return reduced(movement.reshape(loss, shape=samples) if samples == (1,) else loss, reduction)
 
 
 # Probabilities

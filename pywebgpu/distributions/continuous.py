@@ -177,10 +177,8 @@ class Beta(ExponentialFamily):
 
     def rsample(self, sample_shape: Sizes = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
-        one, other = (
-            sampling.standard_gamma(value.expand(shape)) for value in (self.concentration1, self.concentration0)
-        )
-        return clamp_probs(one / (one + other))
+        one, other = (sampling.log_gamma(value.expand(shape)) for value in (self.concentration1, self.concentration0))
+        return clamp_probs(torch.sigmoid(one - other))
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)

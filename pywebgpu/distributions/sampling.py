@@ -37,6 +37,11 @@ def _rounds(like: Tensor, kind: str = "rand") -> Tensor:
 
 def standard_gamma(concentration: Tensor) -> Tensor:
     """Gamma samples of rate 1, with their gradient. Source: Marsaglia, Tsang 2000."""
+    return log_gamma(concentration).exp().clamp_min(torch.finfo(concentration.dtype).tiny)
+
+
+def log_gamma(concentration: Tensor) -> Tensor:
+    """Their logarithms, which say more: of a small concentration most are too small for any float."""
     return _gamma().apply(concentration)
 
 
@@ -45,7 +50,7 @@ def _gamma() -> type[Any]:
     global _function
     if _function is None:
 
-        class StandardGamma(torch.autograd.Function):  # type: ignore[misc]
+        class LogGamma(torch.autograd.Function):  # type: ignore[misc]
             @staticmethod
             def forward(ctx: FunctionCtx, a: Tensor) -> Tensor:
                 shape = torch.where(a < 1, a + 1, a)
@@ -55,15 +60,15 @@ def _gamma() -> type[Any]:
                 accepted = (v > 0) & (u.log() < 0.5 * x * x + d - d * v + d * v.clamp_min(1e-30).log())
                 drawn = d * _first(accepted, torch.where(v > 0, v, torch.ones_like(v)))
                 boost = torch.rand_like(a).clamp_min(torch.finfo(a.dtype).tiny).log() / a
-                z = torch.where(a < 1, drawn * boost.exp(), drawn).clamp_min(torch.finfo(a.dtype).tiny)
+                z = drawn.log() + torch.where(a < 1, boost, torch.zeros_like(boost))
                 ctx.save_for_backward(a, z)
                 return z
 
             @staticmethod
             def backward(ctx: FunctionCtx, grad: Tensor) -> Tensor:
-                return grad * gamma_derivative(*ctx.saved_tensors)
+                return grad * log_gamma_derivative(*ctx.saved_tensors)
 
-        _function = StandardGamma
+        _function = LogGamma
     return _function
 
 
@@ -71,11 +76,16 @@ _function: Any = None
 
 
 def gamma_derivative(a: Tensor, z: Tensor) -> Tensor:
-    """dz/da where the distribution function stays: minus its derivative to a, over the density.
+    """dz/da where the distribution function stays."""
+    return z * log_gamma_derivative(a, z.log())
+
+
+def log_gamma_derivative(a: Tensor, log_z: Tensor) -> Tensor:
+    """d(log z)/da where the distribution function stays: minus its derivative to a, over the density and z.
 
     Both are integrals of t = z e^v over v: below z where z < a, else above; what lies beyond e^-20 is left out.
     """
-    q, n = 20 / a, 64
+    q, n, z = 20 / a, 64, log_z.exp()
     below = q / 3 + torch.sqrt(q * q / 9 + 2 * q)
     above = torch.minimum(torch.sqrt(40 / z), 2 + torch.log1p(40 / z))
     is_below = z < a
@@ -85,8 +95,8 @@ def gamma_derivative(a: Tensor, z: Tensor) -> Tensor:
     v = nodes.reshape((n, *(1,) * a.dim())) ** 2 * end  # denser near 0, where the integrand is large
     weight = 2 * nodes.reshape((n, *(1,) * a.dim())) * end / n
     density = torch.exp(sign * (a * v) - z * torch.expm1(sign * v))
-    inner = density * (z.log() + sign * v - torch.digamma(a)) * weight
-    return sign * z * inner.sum(0)
+    inner = density * (log_z + sign * v - torch.digamma(a)) * weight
+    return sign * inner.sum(0)
 
 
 def poisson(input: Tensor, generator: object = None) -> Tensor:

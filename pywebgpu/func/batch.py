@@ -57,7 +57,7 @@ def vmap(
         moved: list[Any] = [_front(leaf, axis) for leaf, axis in zip(leaves, axes, strict=True)]
         size = _size(moved, axes)
         step = size if chunk_size is None else chunk_size
-        parts = []
+        parts, begun = [], generator.default().state
         for start in range(0, max(size, 1), max(step, 1)):
             some = [
                 leaf if axis is None else leaf[start : start + step] for leaf, axis in zip(moved, axes, strict=True)
@@ -65,6 +65,8 @@ def vmap(
             count = min(step, size - start)
             if size <= step:
                 some = moved
+            elif start and randomness == "same":
+                generator.default().restore(begun)
             parts.append(_batch(func, some, axes, rebuild, count, randomness))
         return _joined(parts, out_dims)
 

@@ -27,10 +27,16 @@ class _Points:
     """Some arguments of a call, as tensors that gradients go to; the others are as they were."""
 
     def __init__(self, args: Sequence[object], argnums: Arguments) -> None:
-        numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+        if not isinstance(argnums, int | tuple):
+            raise RuntimeError(f"argnums must be int or Tuple[int, ...], got: {type(argnums)}")
+        numbers = (argnums,) if isinstance(argnums, int) else argnums
+        if not numbers:
+            raise RuntimeError("argnums must be non-empty")
         if any(not -len(args) <= number < len(args) for number in numbers):
             raise RuntimeError(f"Got argnum={argnums}, but only {len(args)} positional inputs")
         self.numbers = [number % len(args) for number in numbers]
+        if len(set(self.numbers)) < len(numbers):
+            raise RuntimeError(f"argnums elements must be unique, got {tuple(self.numbers)}")
         chosen = [args[number] for number in self.numbers]
         leaves, back = tree.flatten(chosen)
         if any(not isinstance(leaf, Tensor) for leaf in leaves):

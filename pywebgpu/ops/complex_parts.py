@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from pywebgpu import dtypes
-from pywebgpu.dtypes import DType
+from pywebgpu.dtypes import DType, Kind
 from pywebgpu.errors import ShapeError
 from pywebgpu.ir.graph import Node, Pointwise, Reinterpretation, Spec
 from pywebgpu.ops import clamping, pointwise
@@ -44,8 +44,8 @@ def number(value: complex, dtype: DType) -> Node:
 
 def beside(value: complex, dtype: DType) -> Node:
     """The same beside a tensor of some dtype."""
-    double = dtypes.float64 in (dtype, dtype.part)
-    return number(value, dtypes.complex128 if double else dtypes.to_complex(dtypes.default()))
+    own = dtype if dtype.kind is Kind.FLOAT else dtypes.default()  # It never decides how many bits a part has.
+    return number(value, dtypes.to_complex(own))
 
 
 def part(dtype: DType) -> DType:

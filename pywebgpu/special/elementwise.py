@@ -13,6 +13,7 @@ from pywebgpu.step_capture.free_number import NUMBERS
 from pywebgpu.tensor import functions
 from pywebgpu.tensor.apply import called
 from pywebgpu.tensor.base import TensorBase
+from pywebgpu.tensor.methods import named_by_numpy
 
 if TYPE_CHECKING:
     from pywebgpu.tensor.tensor import Tensor
@@ -28,8 +29,8 @@ def unary(name: str, text: str, value: Smooth, derivative: Smooth | None = None)
         return finished(smooth(x, value, derivative, name).to(dtype), out)
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = text
-    return function
+    function.__doc__, function.__module__ = text, value.__module__
+    return named_by_numpy(function)
 
 
 def tensor_of(name: str, value: Any) -> Any:

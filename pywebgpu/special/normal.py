@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import exp, pi, sqrt
 from typing import TYPE_CHECKING
 
+from pywebgpu.composites import error_functions
 from pywebgpu.special.elementwise import between, finished, polynomial, real, unary
-from pywebgpu.tensor.apply import aten
+from pywebgpu.tensor.apply import apply, aten
 from pywebgpu.tensor.functions import where
 
 if TYPE_CHECKING:
@@ -14,11 +16,6 @@ if TYPE_CHECKING:
     from pywebgpu.tensor.types import Operand
 
 INF, NAN = float("inf"), float("nan")
-# Of y = 4 / (4 + x) in [0, 1].
-ERFCX = (
-    0.27399916, 0.24413732, 0.19330224, 0.13521358, 0.082712235, 0.043500744, 0.019097605, 0.0065998709, 0.0015240553,
-    5.6396689e-05, -0.00011152777, -3.1683533e-05,
-)  # fmt: skip
 # Of (p - 1/2)^2 up to where p is e^-2; then of 1 / sqrt(-2 log p).
 NDTRI = (
     2.7124557, 0.24438895, 0.047736039, 0.011624507, 0.0031432767, 0.00088522362, 0.0002636168, 0.00010548697,
@@ -32,10 +29,7 @@ EDGE = exp(-2)
 
 
 def _erfcx(x: Tensor) -> Tensor:
-    y = 4 / (4 + x.abs())
-    found = polynomial(between(y, 0, 1), ERFCX) * y
-    below = 2 * x.clamp_max(0).square().exp() - found
-    return where(x == x, where(x < 0, below, found), x)
+    return apply(error_functions.erfcx, x.detach())
 
 
 def _ndtr(x: Tensor) -> Tensor:
@@ -68,16 +62,14 @@ def _entr(x: Tensor) -> Tensor:
     return where(x > 0, -x * where(x > 0, x, 1.0).log(), where(x == 0, 0.0, where(x < 0, -INF, x)))
 
 
-erfcx = unary("erfcx", "exp(x^2) erfc(x)", _erfcx, lambda x: 2 * x * _erfcx(x) - 2 / sqrt(pi))
+erfcx: Callable[..., Tensor] = unary("erfcx", "exp(x^2) erfc(x)", _erfcx, lambda x: 2 * x * erfcx(x) - 2 / sqrt(pi))
 ndtr = unary(
     "ndtr",
     "The share of a normal distribution below x.",
     _ndtr,
     lambda x: (-0.5 * x.square()).exp() / sqrt(2 * pi),
 )
-log_ndtr = unary(
-    "log_ndtr", "log(ndtr(x)), also far below 0.", _log_ndtr, lambda x: sqrt(2 / pi) / _erfcx(x / -sqrt(2))
-)
+log_ndtr = unary("log_ndtr", "log(ndtr(x)), also far below 0.", _log_ndtr, lambda x: sqrt(2 / pi) / erfcx(x / -sqrt(2)))
 ndtri = unary(
     "ndtri",
     "Below which x a share p of a normal distribution lies.",

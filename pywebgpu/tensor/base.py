@@ -149,9 +149,11 @@ class TensorBase:
                 raise RuntimeError(view.OF_SEVERAL.format("its base or another view of its base has been"))
             node = view.through(node, path)
         else:
-            with grad_mode.enable_grad():  # It is kept for later, when a gradient may be asked for.
+            with grad_mode.keeping_history():  # It is kept for later, when a gradient may be asked for.
                 node = view.through(node, path)
         self._cached = (storage.version, node)
+        if self._accumulator is not None and self._accumulator.retain:
+            self._find_accumulator()  # It is the new value's gradient that is kept.
         return node
 
     def _read_outside(self) -> Node:
@@ -213,7 +215,10 @@ class TensorBase:
 
     @property
     def requires_grad(self) -> bool:
-        return self._flag or self._node.requires
+        own, base = self._history, self._base
+        if self._flag or self._node.requires or base is None:
+            return self._flag or self._node.requires
+        return base._flag if own is None else own.unrecorded and base.requires_grad  # A view is asked as its base is.
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
@@ -317,7 +322,7 @@ class TensorBase:
         self._history = _leaf_or_cut(self)
         if before.requires and not self._flag:
             now = self._history.node(self._storage)
-            with grad_mode.enable_grad():
+            with grad_mode.keeping_history():
                 if now.spec == before.spec and self._storage.device is device:
                     now = pointwise.graft(now, before)
                 else:
@@ -388,23 +393,21 @@ class TensorBase:
 
     def _check_writable(self, node: Node | None = None) -> None:
         """Raises RuntimeError where autograd forbids a write in place: of `node`, or one that only moves."""
-        if (own := self._history) is None or not thread_state.grad:
+        if not thread_state.grad:
             return
-        if own.accumulator is not None:
+        own, base = self._history, self._base  # A base may have asked for gradients after the view was taken.
+        if (base is not None and base._flag) if own is None else own.accumulator is not None:
             what = "a leaf Variable" if self._flag else "a view of a leaf Variable"
             raise RuntimeError(f"{what} that requires grad is being used in an in-place operation.")
-        if own.unrecorded and node is not None:
-            raise RuntimeError(
-                "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Take the "
-                "view in grad mode, or write to it inside no_grad."
-            )
+        if own is not None and own.unrecorded and node is not None:
+            raise RuntimeError(view.UNRECORDED)
 
     def _assign(self, node: Node) -> Self:
         """Gives this tensor, and so its storage, a new value. `node` has its shape and dtype."""
         own, storage = self._history, self._storage
         if used.inference and self._inference and not thread_state.inference:
             raise RuntimeError(history.INFERENCE_WRITTEN)
-        if own is not None and thread_state.grad:
+        if own is not None or self._base is not None:
             self._check_writable(node)
         if self._of_several and thread_state.grad and (node.requires or self._node.requires):
             raise RuntimeError(view.OF_SEVERAL.format("is being"))

@@ -15,7 +15,7 @@ from pywebgpu.devices.base import check_supported
 from pywebgpu.dtypes import DType
 from pywebgpu.ir.graph import Spec
 from pywebgpu.ops import pointwise
-from pywebgpu.tensor import history, transfer
+from pywebgpu.tensor import from_data, history, transfer
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.inplace import InplaceMethods
 from pywebgpu.tensor.overlap import shows_same
@@ -258,6 +258,13 @@ class ConversionMethods(InplaceMethods):
     def __array__(self, dtype: DTypeLike | None = None, copy: builtins.bool | None = None) -> NDArray[Any]:
         found = self.numpy()
         return found if dtype is None else found.astype(dtype)
+
+    def __array_wrap__(
+        self, array: NDArray[Any], context: object = None, return_scalar: builtins.bool = False
+    ) -> Tensor:
+        """A tensor of what NumPy computed of this one; of bools, as PyTorch has it, one of bytes."""
+        held = array.astype("uint8") if array.dtype == "bool" else array
+        return self._new(from_data.from_array(held, None, self._storage.device), self._storage.device)
 
     # After the model of this tensor
 

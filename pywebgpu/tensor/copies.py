@@ -22,6 +22,7 @@ def _copying(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
         return copies if out is None else functions.into(out, copies)
 
     function.__name__ = function.__qualname__ = f"{name}_copy"
+    function.__module__ = __name__
     function.__doc__ = f"As {name}, with memory of its own."
     return function
 
@@ -44,7 +45,9 @@ view_as_real_copy = _copying("view_as_real", complex_numbers.view_as_real)
 view_as_complex_copy = _copying("view_as_complex", complex_numbers.view_as_complex)
 
 
-def _unsafe(method: Callable[..., tuple[Tensor, ...]]) -> Callable[..., tuple[Tensor, ...]]:
+def _unsafe(name: str) -> Callable[..., tuple[Tensor, ...]]:
+    method: Callable[..., tuple[Tensor, ...]] = getattr(Tensor, name)
+
     @functools.wraps(method)
     def function(input: Tensor, *args: Any, **options: Any) -> tuple[Tensor, ...]:
         found = method(input, *args, **options)
@@ -52,12 +55,11 @@ def _unsafe(method: Callable[..., tuple[Tensor, ...]]) -> Callable[..., tuple[Te
             view._of_several = False  # Its writes are recorded for its own history.
         return found
 
+    function.__module__, function.__qualname__ = __name__, f"unsafe_{name}"
     return function
 
 
-unsafe_chunk, unsafe_split, unsafe_split_with_sizes = (
-    _unsafe(Tensor.chunk), _unsafe(Tensor.split), _unsafe(Tensor.split_with_sizes)
-)  # fmt: skip
+unsafe_chunk, unsafe_split, unsafe_split_with_sizes = map(_unsafe, ("chunk", "split", "split_with_sizes"))
 
 
 def as_subclass(self: Tensor, cls: type[_S]) -> _S:

@@ -13,6 +13,7 @@ from pywebgpu.errors import ShapeError
 from pywebgpu.ir.graph import Node
 from pywebgpu.shapes import Shape
 from pywebgpu.step_capture.free_number import NUMBERS
+from pywebgpu.tensor import functions
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.tensor import Tensor
 
@@ -22,24 +23,31 @@ if TYPE_CHECKING:
 
 DeviceLike = str | int | devices.device | None
 IGNORED = {"layout", "pin_memory", "memory_format", "names"}
+RANGES = {"arange", "linspace", "logspace", "range"}  # They fill an `out` of as many elements in any shape.
 
 
 class FactoryOptions:
     """What all functions here take by keyword: dtype, device, requires_grad, out; some more are accepted and unused."""
 
-    __slots__ = ("device", "dtype", "out", "requires_grad")
+    __slots__ = ("device", "dtype", "name", "out", "requires_grad")
 
     def __init__(self, name: str, options: Made, dtype: DType | None = None, device: Device | None = None):
         given = options.pop("dtype", None)
+        self.name, self.out = name, options.pop("out", None)
+        if self.out is not None:
+            dtype, device = self.out.dtype, self.out._storage.device
         self.dtype: DType = dtypes.PYTHONS.get(given) or given or dtype or dtypes.default()
         wanted = options.pop("device", None)
         self.requires_grad: bool = options.pop("requires_grad", False)
-        self.out: Any = options.pop("out", None)
         if not isinstance(self.dtype, DType):
             raise TypeError(f"{name}(): argument 'dtype' must be torch.dtype, not {type(self.dtype).__name__}")
         for unknown in set(options) - IGNORED:
             raise TypeError(f"{name}() got an unexpected keyword argument '{unknown}'")
         self.device: Device = device if device is not None and wanted is None else devices.open_device(wanted)
+        if self.out is not None and (self.dtype, self.device) != (dtype, device):
+            kinds = (self.dtype.title, self.out.dtype.title), (self.device.name, self.out.device)
+            what, pair = ("dtype", kinds[0]) if self.dtype is not dtype else ("device", kinds[1])
+            raise RuntimeError(f"{what} {pair[0]} does not match {what} of out parameter ({pair[1]})")
         if self.device.target.wgsl:
             check_supported(self.dtype, self.device.name)
 
@@ -47,11 +55,9 @@ class FactoryOptions:
         """The tensor of a node, as the options want it."""
         result: Tensor = Tensor._new(node, self.device)
         if self.out is not None:
-            if tuple(self.out.shape) != node.spec.shape:
-                self.out.data = result.to(self.out.dtype)
-            else:
-                self.out.copy_(result)
-            result = self.out
+            if self.name in RANGES and self.out.numel() == result.numel():
+                result = result.view(self.out.shape)
+            result = functions.into(self.out, result)
         return result.requires_grad_() if self.requires_grad else result
 
 

@@ -22,6 +22,7 @@ from pywebgpu.shapes import Shape
 from pywebgpu.step_capture.capture import capture_state
 from pywebgpu.step_capture.free_number import FREE, FreeFloat, fixed
 from pywebgpu.tensor.base import TensorBase
+from pywebgpu.tensor.size import Size
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -123,6 +124,11 @@ _told: list[str] = []  # the device for which it was said
 
 def is_array(data: object) -> TypeGuard[Array]:
     return hasattr(data, "__array_interface__") and not isinstance(data, TensorBase)
+
+
+def is_data(data: object) -> bool:
+    """Whether a legacy constructor takes this as elements: a torch.Size is the size of the new tensor."""
+    return is_array(data) or not (hasattr(data, "__index__") or isinstance(data, Size))
 
 
 def is_sequence(data: object) -> TypeGuard[Sequence[Any]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import string
+import warnings
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from itertools import pairwise, product
@@ -18,7 +19,7 @@ from pywebgpu.step_capture.free_number import NUMBERS
 from pywebgpu.tensor import overlap, pointwise, reduction
 from pywebgpu.tensor.apply import apply, aten
 from pywebgpu.tensor.base import TensorBase
-from pywebgpu.tensor.methods import aliased
+from pywebgpu.tensor.methods import ALIASES, OPERANDS, aliased, named_by_numpy
 from pywebgpu.tensor.size import Size
 from pywebgpu.tensor.tensor import Tensor
 
@@ -62,26 +63,41 @@ REFLECTED = {
 
 def generated() -> dict[str, Any]:
     """name -> function, for every public method that torch also has as a function."""
-    names = [name for name in dir(Tensor) if not name.startswith("_") and name not in METHODS]
-    return {name: _function(name, getattr(Tensor, name)) for name in names if callable(getattr(Tensor, name))}
+    methods = {name: getattr(Tensor, name) for name in dir(Tensor) if not name.startswith("_")}
+    for name, method in methods.items():
+        if "." not in getattr(method, "__qualname__", "."):  # Made by a function: now it is found by its name.
+            method.__module__, method.__qualname__ = Tensor.__module__, f"Tensor.{name}"
+    return {
+        name: _function(name, method) for name, method in methods.items() if name not in METHODS and callable(method)
+    }
+
+
+_NUMPYS = ALIASES | OPERANDS
 
 
 def _function(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(method)
-    def function(input: object, *args: Any, out: Any = None, **options: Any) -> Any:
+    def function(*args: Any, out: Any = None, **options: Any) -> Any:
+        if options:
+            options = {_NUMPYS.get(key, key): value for key, value in options.items()}
+            if not args and "input" in options:
+                args = (options.pop("input"),)
         if out is not None:
-            _check_out(name, out, (input, *args))
-        if isinstance(input, TensorBase):
-            result = method(input, *args, **options)
+            _check_out(name, out, args)
+        if args and isinstance(args[0], TensorBase):
+            result = method(*args, **options)
+        elif args:
+            result = _number_first(name, args[0], args[1:], options)
         else:
-            result = _number_first(name, input, args, options)
+            raise TypeError(f'{name}() missing 1 required positional arguments: "input"')
         return result if out is None else into(out, result)
 
+    function.__module__, function.__qualname__ = "pywebgpu", name  # Where it is found by its name.
     return function
 
 
 # What reads its inputs while it writes, and what computes in one dtype only.
-_APART = {"gather", "take", "index_select", "masked_select", "kthvalue", "bernoulli", "cat"}
+_APART = {"gather", "take", "index_select", "masked_select", "kthvalue", "bernoulli", "cat", "stack"}
 _SAME_DTYPE = {"gather", "aminmax"}
 
 
@@ -95,13 +111,10 @@ def _check_out(name: str, out: Any, inputs: Sequence[object]) -> None:
                 "location. Please clone() the tensor before performing the operation."
             )
         tensors = [item for item in inputs if isinstance(item, TensorBase)]
-        if name in _APART and any(item._storage is target._storage for item in tensors):
-            raise RuntimeError(
-                f"unsupported operation: {name}: some elements of the input tensor and the written-to tensor refer to "
-                f"a single memory location. Please clone() the tensor before performing the operation."
-            )
-        if all(item.ndim <= len(shape) for item in tensors):  # Else it reads more than it writes.
-            for item in tensors:
+        for item in tensors:
+            if name in _APART:
+                overlap.check_apart(target, item)
+            elif item.ndim <= len(shape):  # Else it reads more than it writes.
                 overlap.check(target, item)
         if name == "multinomial" and target.dtype is not dtypes.int64:
             raise RuntimeError(f"multinomial expects Long tensor out, got: {target.dtype}")
@@ -136,10 +149,24 @@ def into(out: Any, result: Any) -> Any:
         )
     if not can_cast(result.dtype, out.dtype):
         raise RuntimeError(f"result type {result.dtype} can't be cast to the desired output type {out.dtype}")
+    return written(out, result)
+
+
+def written(out: Any, result: Any) -> Any:
+    """`out`, which takes the shape of a result, and its values."""
     if tuple(out.shape) != tuple(result.shape):
-        out.data = result.to(out.dtype)
-        return out
+        if out.numel():
+            warnings.warn(RESIZED.format(list(out.shape), list(result.shape)), UserWarning, stacklevel=3)
+        out.resize_(result.shape)
     return out._assign(arithmetic.cast(result._node, out.dtype))
+
+
+RESIZED = (
+    "An output with one or more elements was resized since it had shape {}, which does not match the required output "
+    "shape {}. This behavior is deprecated, and in a future PyTorch release outputs will not be resized unless they "
+    "have zero elements. You can explicitly reuse an out tensor t by resizing it, inplace, to zero elements with "
+    "t.resize_(0)."
+)
 
 
 # Dtypes
@@ -187,6 +214,8 @@ def cat(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None) -
 @aliased
 def stack(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None) -> Tensor:
     """Joins tensors along a new axis."""
+    if out is not None:
+        _check_out("stack", out, list(tensors))
     result = apply(joining.stack, _listed("stack", tensors), dim)
     return result if out is None else into(out, result)
 
@@ -297,7 +326,7 @@ def broadcast_shapes(*sizes: Any) -> Size:
 def broadcast_tensors(*tensors: Any) -> tuple[Any, ...]:
     """Views of the tensors in their common shape."""
     shape = broadcast_shapes(*(t.shape for t in tensors))
-    return tuple(t.expand(shape) for t in tensors)
+    return tuple(t if t.shape == shape else t.expand(shape) for t in tensors)
 
 
 def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Any, ...]:
@@ -395,10 +424,13 @@ def chain_matmul(*matrices: Tensor) -> Tensor:
 def where(condition: TensorBase) -> tuple[Tensor, ...]: ...
 @overload
 def where(condition: TensorBase, input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor: ...
+@named_by_numpy
 def where(
     condition: TensorBase, input: Operand | None = None, other: Operand | None = None, *, out: Tensor | None = None
 ) -> object:
     """`input` where the condition holds, else `other`; alone, the positions where it holds."""
+    if out is not None:
+        _check_out("where", out, [condition, input, other])
     result: Any = pointwise.where(condition, input, other)  # type: ignore[arg-type]
     return result if out is None else into(out, result)
 
@@ -421,7 +453,7 @@ row_stack = vstack
 
 def public(module: ModuleType) -> dict[str, Any]:
     """The functions that a module defines for users."""
-    hidden = {"generated", "public", "into", "frombytes", "filled", "seed_node"}
+    hidden = {"generated", "public", "into", "written", "frombytes", "filled", "seed_node"}
     return {
         name: value
         for name, value in vars(module).items()

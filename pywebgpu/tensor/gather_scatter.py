@@ -16,7 +16,7 @@ from pywebgpu.ir.graph import Node, Spec, thread_state
 from pywebgpu.ops import indexing as ops
 from pywebgpu.ops import pointwise
 from pywebgpu.shapes import broadcast
-from pywebgpu.tensor import index
+from pywebgpu.tensor import index, overlap
 from pywebgpu.tensor.apply import apply, aten, called
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.methods import aliased, named, node_of, operand
@@ -49,12 +49,20 @@ def _operand(self: TensorBase, value: object) -> object:
 
 
 def _form(
-    method: Callable[Concatenate[S, P], Tensor], *, reads_itself: bool = False
+    method: Callable[Concatenate[S, P], Tensor],
+    *,
+    reads_itself: bool = False,
+    check: Callable[[TensorBase, object], None] = overlap.check_apart,
 ) -> Callable[Concatenate[S, P], Tensor]:
-    """The form in place of a method. reads_itself: its gradient needs the value before the write, so that is copied."""
+    """The form in place of a method.
+
+    reads_itself: its gradient needs the value before the write, so that is copied. check: of each argument.
+    """
 
     @functools.wraps(method)
     def written(self: S, /, *args: P.args, **options: P.kwargs) -> Tensor:
+        for arg in (*args, *options.values()):
+            check(self, arg)
         before: Any = self
         if reads_itself and thread_state.grad:
             before = self._new(pointwise.copy(self._node), self._storage.device)
@@ -154,7 +162,7 @@ class GatherScatterMethods(index.Subscripts, ReshapingMethods):
 
     masked_fill = _method(masks.masked_fill)
     masked_scatter = _method(masks.masked_scatter)
-    masked_fill_, masked_scatter_ = _form(masked_fill), _form(masked_scatter)
+    masked_fill_, masked_scatter_ = (_form(method, check=overlap.check) for method in (masked_fill, masked_scatter))
 
     @aten("masked_select")
     def masked_select(self, mask: Tensor) -> Tensor:

@@ -61,7 +61,7 @@ class History:
             if version == storage.version:
                 node = kept.node
             else:
-                with grad_mode.enable_grad():
+                with grad_mode.keeping_history():
                     node = pointwise.graft(node, kept.node)
         self.cached = (storage.version, node)
         return node
@@ -137,7 +137,7 @@ def after_write(before: Node, after: Node) -> Node:
     if not before.requires or after.requires:
         return after
     keeps = pointwise.overwrite if thread_state.grad else pointwise.graft
-    with grad_mode.enable_grad():
+    with grad_mode.keeping_history():
         return keeps(after, before)
 
 

@@ -121,6 +121,8 @@ class Subscripts(TensorBase):
 
     def index_put_(self, indices: Sequence[Tensor | None], values: Operand, accumulate: bool = False) -> Self:
         """index_put, written into this tensor."""
+        for read in (*indices, values):
+            overlap.check_apart(self, read)
         return self._assign(self.index_put(indices, values, accumulate)._node)
 
 

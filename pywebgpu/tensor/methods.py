@@ -22,6 +22,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 ALIASES = {"axis": "dim", "keepdims": "keepdim", "axis0": "dim0", "axis1": "dim1"}  # NumPy's names; torch takes both
+OPERANDS = {"x": "input", "a": "input", "x1": "input", "x2": "other"}  # Those of a function's tensors.
 
 
 class NoOperandError(TypeError):
@@ -197,6 +198,19 @@ def aliased(method: Callable[P, R]) -> Callable[P, R]:
         if options:
             options = {ALIASES.get(name, name): value for name, value in options.items()}
         return method(*args, **options)
+
+    return call
+
+
+def named_by_numpy(function: Callable[P, R], first: str = "input") -> Callable[P, R]:
+    """As aliased, for a function of a tensor: takes NumPy's names of tensors as well. first: what it calls its own."""
+    names = ALIASES | OPERANDS | dict.fromkeys(("x", "a", "x1"), first)
+
+    @functools.wraps(function)
+    def call(*args: Any, **options: Any) -> R:
+        if options:
+            options = {names.get(name, name): value for name, value in options.items()}
+        return function(*args, **options)
 
     return call
 

@@ -117,6 +117,8 @@ class MovementMethods(TensorBase):
             raise ShapeError("flatten() has invalid args: start_dim cannot come after end_dim")
         if self.ndim == 0:
             return self.reshape(1)
+        if start == end:
+            return self  # type: ignore[return-value]  # Tensors are of that class.
         return self.reshape(*self.shape[:start], prod(self.shape[start : end + 1]), *self.shape[end + 1 :])
 
     def ravel(self) -> Tensor:

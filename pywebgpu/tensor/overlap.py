@@ -37,6 +37,14 @@ def check(written: TensorBase, read: object) -> None:
         raise RuntimeError(OVERLAP)
 
 
+def check_apart(written: TensorBase, read: object) -> None:
+    """As check, for what reads at other positions than it writes: it may not read its own elements either."""
+    if isinstance(read, TensorBase) and read._storage is written._storage:
+        if _stretch(written) is not None and shows_same(written, read):
+            raise RuntimeError(OVERLAP)
+        check(written, read)
+
+
 def _stretch(tensor: TensorBase) -> tuple[int, int, list[tuple[int, int]]] | None:
     """Begin and end of the memory that a tensor fills, and how: None where it has gaps, or shows an element twice."""
     shape: Shape = tensor.shape

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, overload
 
 from pywebgpu import dtypes
-from pywebgpu.composites import arithmetic, elementwise, logic
+from pywebgpu.composites import arithmetic, elementwise, error_functions, logic
 from pywebgpu.ir.graph import Node, Pointwise, used
 from pywebgpu.ops import pointwise as ops
 from pywebgpu.tensor.apply import apply, called
@@ -123,7 +123,7 @@ class PointwiseMethods(TensorBase):
     acosh = arccosh = _real(ops.acosh)
     atanh = arctanh = _real(ops.atanh)
     sigmoid = expit = _real(ops.sigmoid)
-    erf, erfinv, erfc = _real(ops.erf), _real(ops.erfinv), unary(elementwise.erfc)
+    erf, erfinv, erfc = _real(ops.erf), _real(ops.erfinv), unary(error_functions.erfc)
     sinc = unary(elementwise.sinc)
     deg2rad, rad2deg = unary(elementwise.deg2rad), unary(elementwise.rad2deg)
 

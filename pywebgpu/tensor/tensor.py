@@ -62,7 +62,7 @@ class Tensor(GatherScatterMethods, SortingMethods, RandomMethods):
             made: Tensor = data[0].detach().to(device=opened.name, dtype=dtypes.default())
         elif len(data) == 1 and isinstance(data[0], bool | float | complex | str):
             raise TypeError(f"new(): data must be a sequence (got {type(data[0]).__name__})")
-        elif len(data) == 1 and (from_data.is_array(data[0]) or not hasattr(data[0], "__index__")):
+        elif len(data) == 1 and from_data.is_data(data[0]):
             made = Tensor._new(from_data.from_data(data[0], dtypes.default(), opened), opened)
         else:
             made = Tensor._new(ops.full(0, Spec(as_tuple(data or (0,)), dtypes.default())), opened)
@@ -88,7 +88,7 @@ class Tensor(GatherScatterMethods, SortingMethods, RandomMethods):
 
     def new(self, *data: Any) -> Tensor:
         """A tensor of data or of a size, with this one's dtype and device."""
-        if len(data) == 1 and not hasattr(data[0], "__index__"):
+        if len(data) == 1 and (isinstance(data[0], Tensor) or from_data.is_data(data[0])):
             return self.new_tensor(data[0])
         return self.new_zeros(as_tuple(data or (0,)))
 

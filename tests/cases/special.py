@@ -25,6 +25,10 @@ UNARY = {
 for name, has_gradient in UNARY.items():
     where = given([-6.0, -1.0, -0.3, 0.5, 2.0, 8.5, 12.0]) if has_gradient else ANYWHERE
     case(name, special(name), where, grad=has_gradient)
+FAR = [-5.0, -0.7, 0.0, 0.3, 0.9, 1.1, 1.9, 2.1, 3.5, 6.6, 8.5]
+for name in ("erfc", "erfcx", "ndtr", "log_ndtr"):
+    CASES.append(Case(f"{name}_double", special(name), (given(FAR, "float64"),), devices=("cpu",)))
+case("erfc_far", special("erfc"), given(FAR))
 case("ndtri", special("ndtri"), given([1e-6, 0.02, 0.1353, 0.4, 0.5, 0.8, 0.97, 0.9999]))
 case("ndtri_edges", special("ndtri"), given([0.0, 1.0, -0.1, 1.1, NAN], grad=False))
 case("xlog1py", special("xlog1py"), given([0.0, 2.0, -1.5, 0.0]), given([-0.5, 0.5, 3.0, 2.0]))

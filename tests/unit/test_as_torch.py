@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from pywebgpu import run
+from pywebgpu import run, stand_ins
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = """
@@ -212,3 +212,16 @@ def test_what_a_program_makes_before_it_asks_for_a_device_is_where_it_expects_it
     command = [sys.executable, "-m", "pywebgpu", "run", "--device", "null", "program.py"]
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert done.stdout == f"{expected}\n", done.stderr
+
+
+@pytest.mark.parametrize("name", ["nn.utils.prune.L1Unstructured", "nn.functional.relu", "nn.modules.linear.Linear"])
+def test_a_class_or_a_function_is_imported_as_no_module(name: str) -> None:
+    """Else importing it, as mock.patch tries, would put a module in its place."""
+    assert stand_ins.module(name) is None
+
+
+def test_tensors_that_outlive_their_modules_end_silently() -> None:
+    program = "import sys, pywebgpu as t\nsys.kept = t.ones(3, device='cpu') * 2\nprint(sys.kept.sum().item())"
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("6.0\n", "")

@@ -160,6 +160,16 @@ def test_gradients_flow_through_draws(name: str, device: str, default_device: No
     assert any(leaf.grad is not None and leaf.grad.abs().sum() > 0 for leaf in leaves)
 
 
+def test_shares_of_small_concentrations_lie_at_the_ends(device: str, default_device: None) -> None:
+    if device == "null":
+        pytest.skip("device null computes no values")
+    pywebgpu.manual_seed(0)
+    shares = ours.Beta(0.01, 0.01).sample((DRAWS,)), ours.Dirichlet(pywebgpu.full((2,), 0.01)).sample((DRAWS,))[:, 0]
+    for share in shares:  # Between 0.1 and 0.9 lie 2.2 % of them.
+        assert 0.01 < ((share - 0.5).abs() < 0.4).float().mean().item() < 0.035
+        assert 0.45 < share.mean().item() < 0.55
+
+
 def test_gradient_of_a_gamma_draw_is_torchs(device: str, default_device: None) -> None:
     a = torch.tensor(np.logspace(-1, 2.5, 40).astype("float32"))
     torch.manual_seed(0)

@@ -73,8 +73,7 @@ class _SpectralNorm(Module):
         matrix = reparametrized.as_matrix(weight, self.dim)
         if self.training:
             self._iterate(matrix.detach(), self.n_power_iterations)
-        scaled: Tensor = weight / self._u.clone().dot(matrix.mv(self._v.clone()))
-        return scaled
+        return reparametrized.over_largest(weight, matrix, self._u, self._v)
 
     def right_inverse(self, value: Tensor) -> Tensor:
         return value
@@ -101,7 +100,7 @@ class _Orthogonal(Module):
 
     def forward(self, weight: Tensor) -> Tensor:
         is_wide = weight.shape[-2] < weight.shape[-1]
-        x = weight.mT if is_wide else weight
+        x = weight.mT if is_wide else weight  # Whether conjugated or not makes no difference to what maps give.
         found = self._reflected(x) if self.orthogonal_map == "householder" else self._rotated(x)
         if self.has_base:
             found = self.base @ found
@@ -112,7 +111,7 @@ class _Orthogonal(Module):
         (n, k), x = x.shape[-2:], x.tril()
         if n != k:
             x = movement.cat([x, x.new_zeros(*x.shape[:-1], n - k)], -1)
-        skew = x - x.mT
+        skew = x - x.mH
         if self.orthogonal_map == "matrix_exp":
             found: Tensor = skew.matrix_exp()
         else:
@@ -169,11 +168,14 @@ def orthogonal(
     if weight.dim() < 2:
         raise ValueError(f"Expected a matrix or batch of matrices. Got a tensor of {weight.dim()} dimensions.")
     if orthogonal_map is None:
-        orthogonal_map = "matrix_exp" if weight.shape[-2] == weight.shape[-1] else "householder"
+        is_square = weight.shape[-2] == weight.shape[-1]
+        orthogonal_map = "matrix_exp" if is_square or weight.is_complex() else "householder"
     if orthogonal_map not in MAPS:
         raise ValueError(
             f'orthogonal_map has to be one of "matrix_exp", "cayley", "householder". Got: {orthogonal_map}'
         )
+    if orthogonal_map == "householder" and weight.is_complex():
+        raise ValueError("The householder parametrization does not support complex tensors.")
     one = _Orthogonal(weight, orthogonal_map, use_trivialization=use_trivialization)
     return parametrize.register_parametrization(module, name, one, unsafe=True)
 
@@ -188,13 +190,13 @@ def _required(module: Module, name: str) -> Tensor:
 def _is_orthogonal(q: Tensor) -> bool:
     n, k = q.shape[-2:]
     one = create.eye(k, dtype=q.dtype, device=q.device)
-    return bool(((q.mT @ q - one).abs() <= 10 * n * limits.finfo(q.dtype).eps + 1e-5 * one).all())
+    return bool(((q.mH @ q - one).abs() <= 10 * n * limits.finfo(q.dtype).eps + 1e-5 * one.abs()).all())
 
 
 def _orthogonal_factor(x: Tensor) -> Tensor:
     """Q of x = QR whose R has no negative number on its diagonal."""
     q, r = linalg.qr(x)
-    found: Tensor = q * r.diagonal(dim1=-2, dim2=-1).sign().unsqueeze(-2)
+    found: Tensor = q * r.diagonal(dim1=-2, dim2=-1).sgn().unsqueeze(-2)
     return found
 
 

@@ -39,8 +39,7 @@ class SpectralNorm(Computed):
 
     def compute_weight(self, module: ModuleTree) -> Tensor:
         weight, u, v = self._parts(module)
-        found: Tensor = weight / u.clone().dot(as_matrix(weight, self.dim).mv(v.clone()))
-        return found
+        return over_largest(weight, as_matrix(weight, self.dim), u, v)
 
     def __call__(self, module: Module, inputs: object) -> None:
         """The hook before each forward pass."""
@@ -60,7 +59,13 @@ def iterate(
     for _ in range(n_power_iterations):
         for is_u in (True, False) if u_first else (False, True):
             one = u if is_u else v
-            one.copy_(functional.normalize(matrix.mv(v) if is_u else matrix.t().mv(u), dim=0, eps=eps))
+            one.copy_(functional.normalize(matrix.mv(v) if is_u else matrix.mH.mv(u), dim=0, eps=eps))
+
+
+def over_largest(weight: Tensor, matrix: Tensor, u: Tensor, v: Tensor) -> Tensor:
+    """A weight over its largest singular value, whose vectors are u and v."""
+    found: Tensor = weight / u.clone().conj().dot(matrix.mv(v.clone()))
+    return found
 
 
 def as_matrix(weight: Tensor, dim: int) -> Tensor:

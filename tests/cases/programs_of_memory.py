@@ -1,0 +1,146 @@
+"""Short programs about memory: what `out=` fills, what is the tensor itself, strides of results; see programs.py."""
+
+from tests.cases.programs import program
+
+
+@program
+def an_out_of_another_shape_is_resized(torch, x, say):
+    small, large = torch.empty(0), torch.zeros(4, 3)
+    view = large[1:]
+    say(torch.add(x(3), 1, out=small) is small, small, torch.mul(x(2, 2), 2, out=view), view.shape, large)
+    whole = torch.zeros(6)
+    alias = whole.view(2, 3)
+    torch.neg(x(2), out=whole)
+    say(whole, alias.shape, alias)
+    torch.cat([x(2), x(2)], out=whole)
+    say(whole, alias)
+
+
+@program
+def an_out_that_is_resized_keeps_its_memory(torch, x, say):
+    whole = torch.zeros(6)
+    alias, pointer = whole.view(2, 3), whole.data_ptr()
+    torch.add(x(4), 1, out=whole)
+    say(whole.data_ptr() == pointer, alias, whole._version > 0)
+    whole.fill_(9)
+    say(alias)
+    part = torch.zeros(8)
+    middle = part[2:4]
+    torch.arange(3.0, out=middle)
+    say(part, middle)
+
+
+@program
+def ranges_are_written_into_a_part(torch, x, say):
+    for make in (
+        lambda out: torch.arange(3.0, out=out),
+        lambda out: torch.linspace(0.0, 1.0, 3, out=out),
+        lambda out: torch.logspace(0.0, 1.0, 3, out=out),
+        lambda out: torch.range(1.0, 3.0, out=out),
+    ):
+        whole = torch.zeros(5)
+        part = whole.narrow(0, 1, 3)
+        say(make(part) is part, whole)
+        square = torch.zeros(2, 3)
+        make(square[1])
+        say(square)
+        matrix = torch.zeros(3, 1)
+        make(matrix)
+        say(matrix.shape, matrix)
+        matrix = torch.zeros(2, 3)
+        make(matrix.t()[:, 1])
+        say(matrix)
+
+
+@program
+def what_changes_nothing_is_the_tensor_itself(torch, x, say):
+    v, m, scalar = x(3), x(2, 3), x(1)[0]
+    say(
+        v.flatten() is v,
+        torch.flatten(v, 0) is v,
+        m.flatten() is m,
+        m.flatten(1) is m,
+        m.flatten(0, 0) is m,
+        scalar.flatten().shape,
+        v.ravel() is v,
+        torch.ravel(v) is v,
+        m.contiguous() is m,
+        m.to(torch.float32) is m,
+        m.float() is m,
+        m.type(torch.float32) is m,
+        m.type_as(m) is m,
+        m.expand_as(m) is m,
+        m.reshape(2, 3) is m,
+        m.view(2, 3) is m,
+        m.sum_to_size(2, 3) is m,
+        torch.atleast_1d(v) is v,
+        torch.atleast_2d(m) is m,
+        torch.atleast_3d(m[None]).shape,
+        m.resolve_conj() is m,
+        m.resolve_neg() is m,
+        torch.real(m) is m,
+        m.real is m,
+        torch.conj(m) is m,
+        m.conj() is m,
+        m.squeeze() is m,
+        m.cpu() is m if m.device.type == "cpu" else True,
+        torch.nn.functional.dropout(m, 0.5, training=False) is m,
+        torch.nn.functional.dropout2d(x(1, 2, 2, 2), 0.5, training=False).shape,
+        torch.nn.functional.alpha_dropout(m, 0.5, training=False) is m,
+        torch.nn.functional.feature_alpha_dropout(m, 0.5, training=False) is m,
+        torch.nn.Flatten(0)(v) is v,
+        torch.nn.Identity()(v) is v,
+        torch.einsum("ij", m) is m,
+        torch.cartesian_prod(v) is v,
+        torch.broadcast_tensors(m)[0] is m,
+        torch.as_tensor(m) is m,
+        torch.asarray(m) is m,
+        torch.movedim(m, 0, 0) is m,
+        m.repeat(1, 1) is m,
+        m.tile(1, 1) is m,
+        m.chunk(1)[0] is m,
+        m.unflatten(0, (2,)) is m,
+        torch.constant_pad_nd(m, (0, 0)) is m,
+        torch.nn.functional.pad(m, (0, 0)) is m,
+    )  # fmt: skip
+
+
+@program
+def writes_of_what_overlaps(torch, x, say):
+    i = torch.tensor([0, 1])
+    for name, call in {
+        "scatter_": lambda a: a[:3].scatter_(0, i, a[1:4]),
+        "scatter_add_": lambda a: a[:3].scatter_add_(0, i, a[1:4]),
+        "gather": lambda a: torch.gather(a[:3], 0, i, out=a[1:3]),
+        "index_add_": lambda a: a[:3].index_add_(0, i, a[1:3]),
+        "index_copy_": lambda a: a[:3].index_copy_(0, i, a[1:3]),
+        "masked_fill_": lambda a: a[:3].masked_fill_(a[:3] > 0.3, 1.0),
+        "put_": lambda a: a[:3].put_(i, a[1:3]),
+        "index_put_": lambda a: a[:3].index_put_((i,), a[1:3]),
+        "take": lambda a: torch.take(a, i, out=a[1:3]),
+        "index_select": lambda a: torch.index_select(a, 0, i, out=a[:2]),
+        "masked_select": lambda a: torch.masked_select(a, a > 0.5, out=a[:2]),
+        "addcmul_": lambda a: a[:3].addcmul_(a[1:4], a[:3]),
+        "lerp_": lambda a: a[:3].lerp_(a[1:4], 0.5),
+        "copy_": lambda a: a[:3].copy_(a[1:4]),
+        "maximum": lambda a: torch.maximum(a[:3], a[1:4], out=a[2:5]),
+        "where": lambda a: torch.where(a[:3] > 0.2, a[:3], a[1:4], out=a[2:5]),
+        "stack": lambda a: torch.stack([a[:2], a[2:4]], out=a[2:6].view(2, 2)),
+        "cat": lambda a: torch.cat([a[:2], a[1:3]], out=a[2:6]),
+        "cat apart": lambda a: torch.cat([a[:2], a[1:3]], out=a[3:7]),
+    }.items():
+        a = x(7).clone()
+        try:
+            call(a)
+        except RuntimeError:
+            say(name, "refused")
+        else:
+            say(name, a)
+
+
+@program
+def cat_into_another_part_of_its_memory(torch, x, say):
+    w = x(10, 2)
+    say(torch.cat([w[:2], w[4:6]], out=w[6:10]), w)
+    say(torch.stack([w[0], w[1]], out=w[4:6]), w)
+    torch.cat([w[:2], w[5:7]], out=w[6:10])
