@@ -10,7 +10,7 @@ from math import ceil, prod
 from typing import Any, overload
 
 from pywebgpu import dtypes, linalg
-from pywebgpu.autograd.function import Function
+from pywebgpu.autograd.function import Function, FunctionCtx
 from pywebgpu.nn import functional
 from pywebgpu.nn.functional import filters
 from pywebgpu.tensor import create, functions, random
@@ -309,7 +309,8 @@ def segment_reduce(
     number = group.reshape(*group.shape, *rest).expand(data.shape)
     if reduce in ("max", "min"):
         found = made.scatter_reduce(at, number, data.detach(), how).narrow(at, 0, count)
-        return _Extreme.apply(data, found, number, at)  # type: ignore[no-any-return]
+        made = _Extreme.apply(*(part.movedim(at, 0) for part in (data, found, number)))
+        return made.movedim(0, at)  # type: ignore[no-any-return]
     found = made.scatter_reduce(at, number, data, how).narrow(at, 0, count)
     if reduce != "mean":
         return found
@@ -322,24 +323,22 @@ class _Extreme(Function):
     """The gradient of the largest or smallest of each segment: all rows that are it, or NaN beside it, share it."""
 
     @staticmethod
-    def forward(ctx: Any, data: Tensor, found: Tensor, group: Tensor, axis: int) -> Tensor:
-        is_it = (data == _with_dropped(found, axis).gather(axis, group)).logical_or(data.isnan())
+    def forward(ctx: FunctionCtx, data: Tensor, found: Tensor, group: Tensor) -> Tensor:
+        is_it = (data == _with_dropped(found).gather(0, group)).logical_or(data.isnan())
         ctx.save_for_backward(is_it.to(data.dtype), group)
-        ctx.axis = axis
-        return found
+        return found.clone()
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
+    def backward(ctx: FunctionCtx, grad: Tensor) -> tuple[Tensor | None, ...]:
         shares, group = ctx.saved_tensors
-        grad = _with_dropped(grad, ctx.axis)
-        count = grad.new_zeros(grad.shape).scatter_add(ctx.axis, group, shares)
-        return (grad / count.clamp_min(1)).gather(ctx.axis, group) * shares, None, None, None
+        grad = _with_dropped(grad)
+        count = grad.new_zeros(grad.shape).scatter_add(0, group, shares)
+        return (grad / count.clamp_min(1)).gather(0, group) * shares, None, None
 
 
-def _with_dropped(rows: Tensor, axis: int) -> Tensor:
+def _with_dropped(rows: Tensor) -> Tensor:
     """The same with a row of zeros for the group that is dropped."""
-    shape = [1 if at == axis else n for at, n in enumerate(rows.shape)]
-    return functions.cat([rows, rows.new_zeros(shape)], axis)
+    return functions.cat([rows, rows.new_zeros(1, *rows.shape[1:])])
 
 
 _segment_reduce = segment_reduce

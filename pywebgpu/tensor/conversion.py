@@ -15,7 +15,7 @@ from pywebgpu.devices.base import check_supported
 from pywebgpu.dtypes import DType
 from pywebgpu.ir.graph import Spec
 from pywebgpu.ops import pointwise
-from pywebgpu.tensor import from_data, history, transfer
+from pywebgpu.tensor import from_data, history, layout, transfer
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.inplace import InplaceMethods
 from pywebgpu.tensor.overlap import shows_same
@@ -42,7 +42,7 @@ LEGACY = {
 
 def _caster(dtype: DType) -> Callable[[ConversionMethods], Tensor]:
     def method(self: ConversionMethods, *, memory_format: object = None) -> Tensor:
-        return self.to(dtype)
+        return self.to(dtype) if memory_format is None else self.to(dtype, memory_format=memory_format)
 
     method.__name__ = method.__qualname__ = dtype.name
     method.__doc__ = f"The elements as {dtype.name}."
@@ -57,6 +57,9 @@ class ConversionMethods(InplaceMethods):
     def to(self, *args: Any, **options: Any) -> Tensor:
         """to(dtype), to(device), to(device, dtype), to(other); with copy=True always a copy."""
         device, dtype, copy = _target(*args, **options)
+        if "memory_format" in options:
+            plain = self.to(*args, **{name: value for name, value in options.items() if name != "memory_format"})
+            return plain._formatted(options["memory_format"])
         moved: ConversionMethods = self
         if dtype is not None and dtype is not self.dtype:
             if self._storage.device.target.wgsl and device is None:
@@ -70,6 +73,13 @@ class ConversionMethods(InplaceMethods):
                 check_supported(dtype, moved._storage.device.name)
             moved = self._new(pointwise.cast(moved._node, dtype=dtype), moved._storage.device)
         return self.clone() if copy and moved is self else moved  # type: ignore[return-value]
+
+    def _formatted(self, memory_format: object) -> Tensor:
+        """The tensor itself where it counts as one of a memory format, else a copy."""
+        order = layout.order_of(memory_format, self.shape)
+        if order is None or layout.suggests(self.shape, self.stride(), order):
+            return self  # type: ignore[return-value]
+        return self.clone(memory_format=memory_format)
 
     float, double, half = _caster(dtypes.float32), _caster(dtypes.float64), _caster(dtypes.float16)
     bfloat16, bool = _caster(dtypes.bfloat16), _caster(dtypes.bool_)

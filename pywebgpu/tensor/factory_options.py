@@ -22,18 +22,19 @@ if TYPE_CHECKING:
     from pywebgpu.tensor.types import Made, Sized
 
 DeviceLike = str | int | devices.device | None
-IGNORED = {"layout", "pin_memory", "memory_format", "names"}
+IGNORED = {"layout", "pin_memory", "names"}
 RANGES = {"arange", "linspace", "logspace", "range"}  # They fill an `out` of as many elements in any shape.
 
 
 class FactoryOptions:
     """What all functions here take by keyword: dtype, device, requires_grad, out; some more are accepted and unused."""
 
-    __slots__ = ("device", "dtype", "name", "out", "requires_grad")
+    __slots__ = ("device", "dtype", "memory_format", "name", "out", "requires_grad")
 
     def __init__(self, name: str, options: Made, dtype: DType | None = None, device: Device | None = None):
         given = options.pop("dtype", None)
         self.name, self.out = name, options.pop("out", None)
+        self.memory_format: object = options.pop("memory_format", None)
         if self.out is not None:
             dtype, device = self.out.dtype, self.out._storage.device
         self.dtype: DType = dtypes.PYTHONS.get(given) or given or dtype or dtypes.default()
@@ -54,6 +55,8 @@ class FactoryOptions:
     def tensor(self, node: Node) -> Tensor:
         """The tensor of a node, as the options want it."""
         result: Tensor = Tensor._new(node, self.device)
+        if self.memory_format is not None:
+            result = result._formatted(self.memory_format)
         if self.out is not None:
             if self.name in RANGES and self.out.numel() == result.numel():
                 result = result.view(self.out.shape)

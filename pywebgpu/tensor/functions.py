@@ -152,7 +152,7 @@ def into(out: Any, result: Any) -> Any:
     return written(out, result)
 
 
-def written(out: Any, result: Any) -> Any:
+def written(out: Tensor, result: Tensor) -> Tensor:
     """`out`, which takes the shape of a result, and its values."""
     if tuple(out.shape) != tuple(result.shape):
         if out.numel():

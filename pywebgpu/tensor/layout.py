@@ -28,6 +28,47 @@ def through(shape: Shape, path: Sequence[tuple[Movement, Attrs]]) -> tuple[Shape
     return steps, offset
 
 
+# PyTorch's formats in which channels are the last axis of memory: the axes from the largest step to the smallest.
+FORMATS = {"torch.channels_last": (0, 2, 3, 1), "torch.channels_last_3d": (0, 2, 3, 4, 1)}
+
+
+def order_of(memory_format: object, shape: Shape) -> tuple[int, ...] | None:
+    """The axes in the order of their steps; None of a format that is row-major, or keeps what is there.
+
+    Raises RuntimeError for a tensor of another rank than the format is of.
+    """
+    order = FORMATS.get(str(memory_format))
+    if order is not None and len(order) != len(shape):
+        name = str(memory_format).removeprefix("torch.")
+        raise RuntimeError(f"required rank {len(order)} tensor to use {name} format")
+    return order
+
+
+def is_dense(shape: Shape, steps: Shape, order: Sequence[int]) -> bool:
+    """Whether memory holds the elements without gaps, the axes in this order."""
+    if 0 in shape:
+        return True
+    expected = 1
+    for axis in reversed(order):
+        if shape[axis] != 1:
+            if steps[axis] != expected:
+                return False
+            expected *= shape[axis]
+    return True
+
+
+def suggests(shape: Shape, steps: Shape, order: Sequence[int]) -> bool:
+    """Whether a tensor counts as one of a format: its steps grow in that order, and in no other as well."""
+    least = 0
+    if not steps[1] or 0 in shape:
+        return False
+    for axis in reversed(order):
+        if steps[axis] < least or (axis == 0 and least == steps[1]):
+            return False
+        least = steps[axis] * max(shape[axis], 1)
+    return True
+
+
 @lru_cache(4096)  # A loop asks the same in each of its rounds.
 def is_view(shape: Shape, path: tuple[tuple[Any, ...], ...], new: Shape) -> bool:
     """Whether a reshape to `new` moves no memory. path: its ops, each with the names and values of its attributes."""

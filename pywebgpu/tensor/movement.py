@@ -64,10 +64,9 @@ class MovementMethods(TensorBase):
         return strides_of(self)[1]
 
     def is_contiguous(self, memory_format: object = None) -> bool:
-        """Whether elements lie in the order of its axes."""
-        expected = shapes.strides(self.shape)
-        have = strides_of(self)[0]
-        return 0 in self.shape or all(n == 1 or a == b for n, a, b in zip(self.shape, have, expected, strict=True))
+        """Whether elements lie in the order of its axes, or in that of a memory format."""
+        order = layout.FORMATS.get(str(memory_format), range(self.ndim))
+        return len(order) == self.ndim and layout.is_dense(self.shape, strides_of(self)[0], order)
 
     # Reshapes
 
@@ -103,12 +102,23 @@ class MovementMethods(TensorBase):
         return self.reshape(other.shape)
 
     def contiguous(self, memory_format: object = None) -> Tensor:
-        """The tensor itself: what a device reads is in order."""
-        return self if self.is_contiguous() else self.clone()  # type: ignore[return-value]
+        """The tensor itself where its elements lie in order, or in that of a memory format; else such a copy."""
+        layout.order_of(memory_format, self.shape)
+        if self.is_contiguous(memory_format):
+            return self  # type: ignore[return-value]  # Tensors are of that class.
+        if str(memory_format) == "torch.preserve_format":
+            raise RuntimeError("preserve memory format is unsupported by the contiguous operator")
+        return self.clone(memory_format=memory_format)
 
     def clone(self, *, memory_format: object = None) -> Tensor:
-        """A copy with its own memory; the gradient flows back."""
-        return self._new(pointwise.copy(self._node), self._storage.device)
+        """A copy with its own memory, in the order of its axes or of a memory format; the gradient flows back."""
+        order = None if memory_format is None else layout.order_of(memory_format, self.shape)
+        if order is None:
+            return self._new(pointwise.copy(self._node), self._storage.device)
+        copied = self._new(pointwise.copy(movement.permute(self._node, order=order)), self._storage.device)
+        made = copied._view(movement.permute, order=tuple([order.index(axis) for axis in range(len(order))]))
+        made._base = None  # Nobody has the tensor of another order.
+        return called(made, "aten::clone")
 
     def flatten(self, start_dim: int = 0, end_dim: int = -1) -> Tensor:
         """Some axes as one; all of them if none are named."""

@@ -378,7 +378,7 @@ def softplus_of_no_slope(torch, x, say):
     say(torch.nn.Softplus(beta=0)(x(2)), torch.nn.Softplus(beta=0, threshold=-1)(x(2)))
     for name, call in {
         "elu": lambda: F.elu(a, 0.0), "celu": lambda: F.celu(a, 0.0), "leaky": lambda: F.leaky_relu(a, 0.0),
-        "celu_": lambda: F.celu(a, inf), "hardtanh": lambda: F.hardtanh(a, 0.0, 0.0),
+        "hardtanh": lambda: F.hardtanh(a, 0.0, 0.0),
         "shrink": lambda: F.softshrink(a, 0.0),
         "hardshrink": lambda: F.hardshrink(a, 0.0), "threshold": lambda: F.threshold(a, 0.0, nan),
         "hardtanh nan": lambda: F.hardtanh(a, 1.0, -1.0), "elu nan": lambda: F.elu(a, nan),

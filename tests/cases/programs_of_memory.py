@@ -1,6 +1,7 @@
 """Short programs about memory: what `out=` fills, what is the tensor itself, strides of results; see programs.py."""
 
 from tests.cases.programs import program
+from tests.cases.programs_of_values import attempts
 
 
 @program
@@ -144,3 +145,55 @@ def cat_into_another_part_of_its_memory(torch, x, say):
     say(torch.cat([w[:2], w[4:6]], out=w[6:10]), w)
     say(torch.stack([w[0], w[1]], out=w[4:6]), w)
     torch.cat([w[:2], w[5:7]], out=w[6:10])
+
+
+# Memory formats
+
+
+@program
+def formats_that_are_there_already(torch, x, say):
+    last = torch.channels_last
+    permuted = x(2, 4, 5, 3).permute(0, 3, 1, 2)
+    say(permuted.contiguous(memory_format=last) is permuted, permuted.is_contiguous(memory_format=last))
+    say(permuted.to(memory_format=last) is permuted)
+    plain = x(2, 3, 4, 5)
+    say(plain.contiguous(memory_format=last) is plain, plain.to(memory_format=last) is plain)
+    say(plain.to(memory_format=torch.preserve_format) is plain, plain.is_contiguous(memory_format=last))
+    one = x(2, 1, 4, 5)
+    say(one.is_contiguous(memory_format=last), one.is_contiguous(), one.contiguous(memory_format=last) is one)
+    say(one.to(memory_format=last).stride(), one.contiguous(memory_format=last).stride())
+    volume = x(1, 2, 2, 2, 2).to(memory_format=torch.channels_last_3d)
+    say(volume.stride(), volume.is_contiguous(memory_format=torch.channels_last_3d))
+    empty = torch.empty(2, 3, 4, 5, memory_format=last)
+    say(empty.stride(), torch.empty_like(plain, memory_format=last).stride())
+    attempts(
+        say,
+        lambda: x(2, 3).contiguous(memory_format=last),
+        lambda: x(2, 3).to(memory_format=last),
+        lambda: x(2, 3).is_contiguous(memory_format=last),
+        lambda: plain.contiguous(memory_format=torch.preserve_format),
+        lambda: torch.empty(2, 3, memory_format=last),
+    )
+    leaf = x(1, 2, 2, 2).clone().requires_grad_()
+    (leaf.contiguous(memory_format=last) * x(1, 2, 2, 2)).sum().backward()
+    say(leaf.grad, plain.clone(memory_format=last).stride(), plain.half().to(memory_format=last).stride())
+    image = plain.contiguous(memory_format=last)
+    conv = torch.nn.Conv2d(3, 2, 3)
+    say(bool((conv(image) - conv(plain)).abs().max() < 1e-5), image._base is None, image.grad_fn)
+    say(image[:, 1:].stride(), image.is_contiguous(), image.detach().stride(), image.contiguous().stride())
+    say(image.permute(0, 2, 3, 1).is_contiguous(), image.requires_grad_().is_leaf)
+
+
+@program
+def channels_last_memory_is_in_that_order(torch, x, say):
+    image = x(1, 2, 2, 2).contiguous(memory_format=torch.channels_last)
+    say(image, image.permute(0, 2, 3, 1).reshape(-1))
+    shown = image.permute(0, 2, 3, 1).view(-1)
+    shown.zero_()
+    say(image)
+    image = x(1, 2, 2, 2).contiguous(memory_format=torch.channels_last)
+    copy = image.view(1, 2, 2, 2).reshape(-1) if image.is_contiguous() else image.reshape(-1)
+    copy.zero_()
+    say(image, image.as_strided((8,), (1,)))
+    same = x(1, 2, 2, 2).contiguous(memory_format=torch.channels_last)
+    attempts(say, lambda: same.view(8), lambda: same.view(1, 2, 4), lambda: same.flatten(2).stride())
