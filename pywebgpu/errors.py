@@ -119,6 +119,10 @@ class DeviceError(PywebgpuError, RuntimeError):
     """The device refused the work."""
 
 
+class HostMemoryError(DeviceError, MemoryError):
+    """Device cpu has no memory for a value."""
+
+
 class DeviceLostError(DeviceError):
     """The device is gone; what it held is gone too."""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Sequence
 from math import prod
 from typing import Any, Protocol
@@ -13,7 +15,7 @@ from pywebgpu.dtypes import DType
 from pywebgpu.ends import Ends
 from pywebgpu.errors import DeviceError
 from pywebgpu.ir.graph import Spec
-from pywebgpu.kernels.kernel import Kernel, too_large
+from pywebgpu.kernels.kernel import Kernel, Limits, too_large
 from pywebgpu.kernels.target import Target
 from pywebgpu.numbers import unsupported
 
@@ -174,9 +176,19 @@ class Counting:
             self._counters["live_buffers"] -= 1
 
 
+def host_target() -> Target:
+    """Device cpu's, whose values may be as large as this machine's memory."""
+    largest = sys.maxsize
+    if sys.platform != "emscripten" and hasattr(os, "sysconf"):
+        largest = min(largest, os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    return Target(wgsl=False, limits=Limits(buffer_bytes=largest))
+
+
 def check_room(spec: Spec, device: Device) -> None:
-    """Raises DeviceError for a value that no buffer of the device can hold."""
-    trouble = too_large(spec, spec.dtype.format.room(prod(spec.shape)), device.target.limits)
+    """Raises DeviceError for a value that the device cannot hold."""
+    count, limits = prod(spec.shape), device.target.limits
+    size = spec.dtype.format.room(count) if device.target.wgsl else count * spec.dtype.itemsize
+    trouble = too_large(spec, size, limits)
     if trouble:
         raise DeviceError(f"{device.name}: {trouble}")
 

@@ -15,14 +15,13 @@ import numpy as np
 
 from pywebgpu import dtypes, interrupts
 from pywebgpu.compiler.program import Program
-from pywebgpu.devices.base import Blocking, Buffer, Counting
+from pywebgpu.devices.base import Blocking, Buffer, Counting, host_target
 from pywebgpu.devices.cpu_calls import Calls
 from pywebgpu.devices.cpu_memory import Memory
 from pywebgpu.devices.timing import Timing
 from pywebgpu.dtypes import DType
+from pywebgpu.errors import HostMemoryError
 from pywebgpu.ir.graph import Spec
-from pywebgpu.kernels.kernel import Limits
-from pywebgpu.kernels.target import Target
 from pywebgpu.numbers import current
 from pywebgpu.ops import special
 
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
 class CpuDevice(Blocking, Counting):
     """Arrays in host memory. float64 and int64 are exact here."""
 
-    target = Target(wgsl=False, limits=Limits())
+    target = host_target()
     generation = 0
     is_gone = False
 
@@ -82,8 +81,11 @@ class CpuDevice(Blocking, Counting):
         for value, dtype, kind in zip(numbers, program.numbers, calls.kinds, strict=True):
             number = current(value, dtype, bits=64)
             leaves.append(number if kind is None else np.array(number, kind))
-        with interrupts.allowed(), np.errstate(all="ignore"):
-            results = calls.run(leaves) if self._timed is None else self._run_timed(program, calls, leaves)
+        try:
+            with interrupts.allowed(), np.errstate(all="ignore"):
+                results = calls.run(leaves) if self._timed is None else self._run_timed(program, calls, leaves)
+        except MemoryError as error:
+            raise HostMemoryError(f"{self.name}: {error or 'out of memory'}; use smaller tensors") from None
         first = len(program.inputs)
         made: dict[int, NDArray[Any]] = {}
         for slot, value in zip(program.outputs, results, strict=True):

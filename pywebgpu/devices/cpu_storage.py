@@ -14,12 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 from pywebgpu.compiler.program import Loaded, Program
 from pywebgpu.devices import adapters
-from pywebgpu.devices.base import Blocking, Buffer, Counting
+from pywebgpu.devices.base import Blocking, Buffer, Counting, host_target
 from pywebgpu.devices.timing import Timing
 from pywebgpu.errors import DeviceError
 from pywebgpu.ir.graph import Spec
-from pywebgpu.kernels.kernel import Limits
-from pywebgpu.kernels.target import Target
 
 if TYPE_CHECKING:
     from pywebgpu.devices.base import Bytes
@@ -29,7 +27,7 @@ class CpuStorageDevice(Blocking, Counting):
     """Elements as bytes, in Python's memory."""
 
     name = "cpu"
-    target = Target(wgsl=False, limits=Limits())
+    target = host_target()
     has_clock = False
     generation = 0
     is_gone = False

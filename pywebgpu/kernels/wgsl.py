@@ -2,14 +2,16 @@
 
 from struct import pack, unpack
 
+from pywebgpu.errors import CompileError
 from pywebgpu.kernels import ir, prelude
 from pywebgpu.kernels.ir import Call, Const, Load, Var
 from pywebgpu.kernels.kernel import Checks, Kernel
 from pywebgpu.kernels.target import F16, MATRICES, SUBGROUPS
-from pywebgpu.symbolic import Sym, text
+from pywebgpu.symbolic import Sym, largest, text
 
 ENABLES = {F16: "f16", SUBGROUPS: "subgroups", MATRICES: "chromium_experimental_subgroup_matrix"}  # as NEEDED has them
 UNIFORM = "diagnostic(off, chromium.subgroup_matrix_uniformity);\n"  # Where a matrix lies, is the same for a subgroup.
+_LARGEST = (1 << 32) - 1  # of the numbers that are sizes and positions
 _SMALLEST = 1.1754943508222875e-38  # of the floats that translators do not round to 0
 
 
@@ -140,8 +142,15 @@ class _Printer:
             return f"{e.array.name}[{self.text(e.index)}]"
         else:
             assert isinstance(e, ir.Index)
+            _check(largest(e.at))
             out, own = text(e.at, "u"), _bound(e.at)
         return f"({out})" if own < level else out
+
+
+def _check(number: float) -> None:
+    """Raises CompileError for a number that wraps: a size, or the position of an element."""
+    if number > _LARGEST:
+        raise CompileError(f"it counts elements up to {number}, and a kernel counts to {_LARGEST}; use smaller tensors")
 
 
 def _bound(at: Sym) -> int:
@@ -154,6 +163,7 @@ def _bound(at: Sym) -> int:
 def literal(e: Const) -> str:
     value = e.value
     if e.type == ir.U32:
+        _check(value)
         return f"{value}u"
     if e.type != ir.F32:
         return f"{value}" if value > -(2**31) else "(-2147483647 - 1)"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from pywebgpu import devices, dtypes
 from pywebgpu.composites import creation
-from pywebgpu.devices.base import check_supported
+from pywebgpu.devices.base import check_room, check_supported
 from pywebgpu.dtypes import DType
 from pywebgpu.ir.graph import Spec
 from pywebgpu.ops import pointwise
@@ -286,6 +286,7 @@ class ConversionMethods(InplaceMethods):
         spec = Spec(as_tuple((size,)), dtype or self.dtype)
         if opened.target.wgsl:
             check_supported(spec.dtype, opened.name)
+        check_room(spec, opened)
         made = self._new(creation.full(fill_value, spec.shape, spec.dtype), opened)
         return made.requires_grad_() if options.get("requires_grad") else made
 

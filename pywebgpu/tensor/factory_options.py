@@ -7,7 +7,7 @@ from operator import index
 from typing import TYPE_CHECKING, Any
 
 from pywebgpu import devices, dtypes
-from pywebgpu.devices.base import Device, check_supported
+from pywebgpu.devices.base import Device, check_room, check_supported
 from pywebgpu.dtypes import DType
 from pywebgpu.errors import ShapeError
 from pywebgpu.ir.graph import Node
@@ -53,7 +53,8 @@ class FactoryOptions:
             check_supported(self.dtype, self.device.name)
 
     def tensor(self, node: Node) -> Tensor:
-        """The tensor of a node, as the options want it."""
+        """The tensor of a node, as the options want it. Raises DeviceError for what the device could not hold."""
+        check_room(node.spec, self.device)
         result: Tensor = Tensor._new(node, self.device)
         if self.memory_format is not None:
             result = result._formatted(self.memory_format)

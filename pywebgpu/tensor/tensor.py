@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, SupportsIndex
 from pywebgpu import devices, dtypes
 from pywebgpu.autodiff import grad_mode
 from pywebgpu.composites import arithmetic, elementwise, logic
+from pywebgpu.devices.base import check_room
 from pywebgpu.dtypes import Kind
 from pywebgpu.errors import CannotWaitError
 from pywebgpu.ir import graph
@@ -65,7 +66,9 @@ class Tensor(GatherScatterMethods, SortingMethods, RandomMethods):
         elif len(data) == 1 and from_data.is_data(data[0]):
             made = Tensor._new(from_data.from_data(data[0], dtypes.default(), opened), opened)
         else:
-            made = Tensor._new(ops.full(0, Spec(as_tuple(data or (0,)), dtypes.default())), opened)
+            spec = Spec(as_tuple(data or (0,)), dtypes.default())
+            check_room(spec, opened)
+            made = Tensor._new(ops.full(0, spec), opened)
         self._storage, self._path, self._cached, self._history = made._storage, made._path, None, made._history
         self._base, self._accumulator, self._flag, self._grad = None, None, False, None
 

@@ -7,6 +7,9 @@ import pytest
 import torch as peer
 
 import pywebgpu as torch
+from pywebgpu import symbolic
+from pywebgpu.errors import CompileError
+from pywebgpu.kernels import ir, wgsl
 from pywebgpu.nn import functional
 
 KEYS = (1, 31, 512, 513, 2048, 8192)
@@ -14,6 +17,57 @@ KEYS = (1, 31, 512, 513, 2048, 8192)
 
 def numbers(*shape: int, seed: int = 0) -> Any:
     return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+# What no device holds, or counts: PyTorch raises RuntimeError as well, where it makes the tensor.
+HUGE = {
+    "zeros": lambda: torch.zeros(1 << 20, 1 << 20).sum(),
+    "an element of zeros": lambda: torch.zeros(1 << 20, 1 << 20)[0, 0],
+    "full": lambda: torch.full((1 << 40, 1 << 40), 2.0),
+    "bools": lambda: torch.ones(1 << 42, dtype=torch.bool).any(),
+    "empty": lambda: torch.empty(1 << 42),
+    "eye": lambda: torch.eye(1 << 21),
+    "a range": lambda: torch.arange(1 << 42, dtype=torch.float32).sum(),
+    "steps": lambda: torch.linspace(0, 1, 1 << 42),
+    "random numbers": lambda: torch.rand(1 << 42),
+    "like a view": lambda: torch.ones_like(torch.ones(1).expand(1 << 42)),
+    "by the class": lambda: torch.Tensor(1 << 20, 1 << 20),
+    "of another": lambda: torch.ones(1).new_zeros(1 << 42),
+    "a broadcast": lambda: (torch.rand(1 << 21, 1) + torch.rand(1, 1 << 21)).tolist(),
+    "its sum": lambda: (torch.rand(1 << 21, 1) + torch.rand(1, 1 << 21)).sum().item(),
+    "a product": lambda: (torch.rand(1 << 21, 1) @ torch.rand(1, 1 << 21)).tolist(),
+    "copies": lambda: torch.rand(4).repeat(1 << 40).tolist(),
+}
+# Views of any size cost nothing.
+LARGE = {
+    "an element": (lambda: torch.tensor([3.0]).expand(1 << 20, 1 << 20)[5, 7], 3.0),
+    "a slice": (lambda: torch.arange(4.0).expand(1 << 40, 4)[1 << 39, 1:3].sum(), 3.0),
+    "how many": (lambda: torch.ones(1).expand(1 << 20, 1 << 20).numel(), 1 << 40),
+}
+
+
+@pytest.mark.parametrize("name", HUGE)
+@pytest.mark.usefixtures("default_device")
+def test_what_no_device_holds_is_refused(name: str, device: str) -> None:
+    with pytest.raises(RuntimeError, match=r"smaller tensors"):
+        HUGE[name]()
+
+
+@pytest.mark.parametrize("name", LARGE)
+@pytest.mark.usefixtures("default_device")
+def test_a_view_may_be_larger_than_any_memory(name: str, device: str) -> None:
+    call, expected = LARGE[name]
+    found = call()
+    assert (found.item() if isinstance(found, torch.Tensor) else found) == expected
+
+
+def test_a_kernel_that_cannot_count_so_far_is_refused() -> None:
+    position = symbolic.variable("row", 1 << 17) * (1 << 17) + symbolic.variable("column", 1 << 17)
+    for index in (position, position // (1 << 20)):  # The quotient is small, and what is divided wraps.
+        with pytest.raises(CompileError, match=r"counts elements up to 17179869183, .*; use smaller tensors"):
+            wgsl._Printer().text(ir.Index(index))
+    with pytest.raises(CompileError, match=r"counts elements up to 4294967296, "):
+        wgsl.literal(ir.Const(ir.U32, 1 << 32))
 
 
 def test_a_sum_of_a_million_is_right(device: str) -> None:
