@@ -70,10 +70,20 @@ def are_deterministic_algorithms_enabled() -> bool:
 
 
 def set_num_threads(count: int) -> None:
-    """Nothing: NumPy and the GPU have their own threads."""
+    """Nothing: NumPy and the GPU have their own threads. Raises RuntimeError for what is no number of threads."""
+    _check_threads("set_num_threads", count)
 
 
-set_num_interop_threads = set_num_threads
+def set_num_interop_threads(count: int) -> None:
+    """As set_num_threads."""
+    _check_threads("set_num_interop_threads", count)
+
+
+def _check_threads(name: str, count: object) -> None:
+    if not isinstance(count, int) or isinstance(count, bool):
+        raise RuntimeError(f"{name} expects an int, but got {type(count).__name__}")
+    if count <= 0:
+        raise RuntimeError(f"{name} expects a positive integer")
 
 
 def get_num_threads() -> int:

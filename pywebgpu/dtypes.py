@@ -68,6 +68,9 @@ class DType:
         return self.part is not None
 
 
+# A dtype is one value: dataclasses.asdict of a program's own dataclass keeps it as it is.
+delattr(DType, "__dataclass_fields__")
+
 _TITLES = {
     "float64": "Double", "float32": "Float", "float16": "Half", "bfloat16": "BFloat16", "int64": "Long", "int32": "Int",
     "int16": "Short", "int8": "Char", "uint8": "Byte", "bool": "Bool", "complex32": "ComplexHalf",

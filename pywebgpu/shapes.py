@@ -88,7 +88,10 @@ def resolve(shape: Sequence[int], numel: int) -> Shape:
         raise ShapeError("only one dimension can be inferred")
     if holes == 1:
         if known == 0:
-            raise ShapeError(f"cannot reshape tensor of 0 elements into shape {list(sizes)}: -1 is ambiguous")
+            raise ShapeError(
+                f"cannot reshape tensor of 0 elements into shape {list(sizes)} because the unspecified dimension size "
+                "-1 can be any value and is ambiguous"
+            )
         if numel % known == 0:
             return tuple(numel // known if n == -1 else n for n in sizes)
     if holes or known != numel:

@@ -37,6 +37,9 @@ def einsum(equation: str, *operands: Node) -> Node:
 
 def _parse(equation: str, operands: tuple[Node, ...]) -> tuple[list[Labels], Labels]:
     """The labels of each axis; axes under "..." are named "0", "1" and so on from the right."""
+    for term in ",".join(equation.split("->", 1)).split(","):
+        if "." in term.replace("...", "", 1):
+            raise ShapeError(f"einsum(): found '.' in {term!r} that is not part of any ellipsis")
     text = equation.replace(" ", "")
     left, arrow, right = text.partition("->")
     parts = left.split(",")

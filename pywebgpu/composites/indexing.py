@@ -123,6 +123,8 @@ def index_select(x: Node, dim: int, index: Node) -> Node:
     if len(index.spec.shape) > 1:
         raise RangeError("index_select(): Index is supposed to be a vector")
     if not x.spec.shape:
+        if (count := prod(index.spec.shape)) != 1:
+            raise ShapeError(f"index_select(): Index to scalar can have only 1 value, got {count} value(s)")
         return shaped(index_select(shaped(x, (1,)), 0, index), ())
     positions = bounds.checked(shaped(index, (prod(index.spec.shape),)), x.spec.shape[axis], axis, wrap=False,
                             text="index out of range in self: {index} is not in 0 ... {size} - 1")  # fmt: skip
@@ -172,7 +174,10 @@ def _onto_rows(name: str, x: Node, dim: int, index: Node, source: Node, how: str
         raise RangeError(f"{name}(): Index is supposed to be a vector, but got dim: {len(index.spec.shape)}")
     if not x.spec.shape:
         if source.spec.shape:
-            raise ShapeError(f"{name}(): source must have self's shape [], got {list(source.spec.shape)}")
+            raise ShapeError(
+                "source tensor shape must match self tensor shape, excluding the specified dimension. "
+                f"Got self.shape = [] source.shape = {list(source.spec.shape)}"
+            )
         line, one = shaped(x, (1,)), shaped(source, (1,))
         return shaped(_onto_rows(name, line, 0, index, one, how, include_self=include_self), ())
     require_dtype(name, x, source)

@@ -39,7 +39,7 @@ Traits = tuple[bool, tuple[object, ...], Path]
 Selected = Callable[["TensorBase"], object]
 
 _OWN = frozenset({Composite, Pointwise, Reduction, Structural})  # ops whose nodes nobody else has: see view.is_shared
-_made = object.__new__
+_made, _size = object.__new__, tuple.__new__
 _accumulating = threading.RLock()  # Threads may share leaves, and each adds to their gradients.
 
 
@@ -185,7 +185,7 @@ class TensorBase:
 
     @property
     def shape(self) -> Size:
-        return Size(self._spec_node().spec.shape)
+        return _size(Size, self._spec_node().spec.shape)
 
     def _spec_node(self) -> Node:
         """Any node with this tensor's spec: the cached one, or the current one."""

@@ -99,6 +99,8 @@ def frombuffer(
     """A vector of `count` elements (-1: all) that lie in a buffer from byte `offset` on. The bytes are copied."""
     view = memoryview(buffer).cast("B")
     rest = view.nbytes - offset
+    if view.nbytes == 0 or count == 0:
+        raise ValueError(f"both buffer length ({view.nbytes}) and count ({count}) must not be 0")
     if not 0 <= offset < max(view.nbytes, 1):
         raise ValueError(
             f"offset must be non-negative and no greater than buffer length ({view.nbytes}) , but got {offset}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from operator import index
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from pywebgpu.tensor.types import Made, Sized
 
 DeviceLike = str | int | devices.device | None
+LARGE = 2**15  # Axes below it, as many as there are in practice, have fewer elements than anyone can count.
+MOST = 2**60 - 1  # elements, whose bytes are counted in 64 bits
 IGNORED = {"layout", "pin_memory", "names"}
 RANGES = {"arange", "linspace", "logspace", "range"}  # They fill an `out` of as many elements in any shape.
 
@@ -81,9 +84,17 @@ def sizes(args: Sequence[Any], name: str = "size") -> Shape:
     except TypeError:
         kinds = ", ".join(type(n).__name__ for n in raw)
         raise TypeError(f"{name}(): argument 'size' must be tuple of ints, but found ({kinds})") from None
-    if any(n < 0 for n in out):
-        raise ShapeError(f"Trying to create tensor with negative dimension {min(out)}: {list(out)}")
+    if any(not 0 <= n < LARGE for n in out):
+        _check_sizes(out)
     return out
+
+
+def _check_sizes(shape: Shape) -> None:
+    if min(shape) < 0:
+        raise ShapeError(f"Trying to create tensor with negative dimension {min(shape)}: {list(shape)}")
+    if prod(max(n, 1) for n in shape) > MOST:
+        what = "Stride calculation" if 0 in shape else "Storage size calculation"
+        raise ShapeError(f"{what} overflowed with sizes={list(shape)}")
 
 
 def size(name: str, args: Sequence[Any], options: Sized) -> Shape:

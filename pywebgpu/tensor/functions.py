@@ -334,8 +334,12 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Any, ...]:
     given = list(tensors[0]) if len(tensors) == 1 and not isinstance(tensors[0], TensorBase) else list(tensors)
     if indexing not in ("ij", "xy"):
         raise RuntimeError(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
+    if not given:
+        raise RuntimeError("meshgrid expects a non-empty TensorList")
     if any(t.ndim > 1 for t in given):
         raise RuntimeError("torch.meshgrid: Expected 0D or 1D tensor in the tensor list")
+    if any(t.dtype is not given[0].dtype for t in given):
+        raise RuntimeError("meshgrid expects all tensors to have the same dtype")
     swap = indexing == "xy" and len(given) >= 2
     if swap:
         given[0], given[1] = given[1], given[0]
@@ -414,6 +418,11 @@ def tensordot(
 
 def chain_matmul(*matrices: Tensor) -> Tensor:
     """a @ b @ c @ ..., from the left."""
+    if not matrices:
+        raise RuntimeError("chain_matmul(): Expected one or more matrices")
+    for matrix in matrices:
+        if matrix.ndim != 2:
+            raise ShapeError(f"Tensor dimension is {matrix.ndim}, expected 2 instead.")
     return functools.reduce(lambda a, b: a.matmul(b), matrices)
 
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, Self, Ty
 
 from pywebgpu import dtypes
 from pywebgpu.composites import indexing, masks, matrix, scattering
-from pywebgpu.dtypes import Kind
 from pywebgpu.errors import DTypeError, ShapeError
 from pywebgpu.ir.graph import Node, Spec, thread_state
 from pywebgpu.ops import indexing as ops
@@ -247,7 +246,7 @@ class GatherScatterMethods(index.Subscripts, ReshapingMethods):
         """Each row `repeats` times in a row; a tensor of repeats without output_size has their sum read."""
         if not isinstance(repeats, TensorBase):
             return apply(matrix.repeat_interleave, self, repeats, dim)
-        _require_repeats(repeats)
+        require_repeats(repeats)
         size = prod(self.shape) if dim is None else self.shape[dim] if self.ndim else 1
         total = output_size
         if total is None:
@@ -264,8 +263,8 @@ def _steps(shape: tuple[int, ...]) -> list[int]:
     return [prod(shape[axis + 1 :]) for axis in range(len(shape))]
 
 
-def _require_repeats(repeats: Tensor) -> None:
+def require_repeats(repeats: Tensor) -> None:
     if repeats.dtype not in (dtypes.int32, dtypes.int64):
         raise DTypeError(f"repeats has to be Long or Int tensor, got {repeats.dtype}")
-    if repeats.dtype.kind is Kind.INT and repeats.numel() and repeats.min().item() < 0:
+    if repeats.numel() and repeats.min().item() < 0:
         raise ShapeError("repeats can not be negative")

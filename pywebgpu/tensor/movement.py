@@ -138,8 +138,23 @@ class MovementMethods(TensorBase):
     @aliased
     def unflatten(self, dim: int, sizes: Sequence[int]) -> Tensor:
         """An axis as several."""
+        if not hasattr(dim, "__index__"):
+            raise TypeError(f"unflatten(): argument 'dim' (position 1) must be int, not {type(dim).__name__}")
+        if not self.ndim:
+            raise RangeError(f"Dimension specified as {dim} but tensor has no dimensions")
+        if not len(sizes):
+            raise ShapeError("unflatten: sizes must be non-empty")
         at = shapes.axis(dim, self.ndim)
-        return self.reshape(*self.shape[:at], *shapes.resolve(sizes, self.shape[at]), *self.shape[at + 1 :])
+        try:
+            parts = shapes.resolve(sizes, self.shape[at])
+        except ShapeError as error:
+            if not str(error).startswith("shape '"):
+                raise
+            raise ShapeError(
+                f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {at} ({self.shape[at]}) "
+                "in the input tensor"
+            ) from None
+        return self.reshape(*self.shape[:at], *parts, *self.shape[at + 1 :])
 
     @aliased
     def squeeze(self, dim: int | Sequence[int] | None = None) -> Tensor:
@@ -387,6 +402,8 @@ class MovementMethods(TensorBase):
     @aten("flip")
     def flip(self, *dims: Any, **named: Any) -> Tensor:
         """The order along some axes reversed."""
+        if not dims and not named:
+            raise TypeError('flip() missing 1 required positional arguments: "dims"')
         axes = as_tuple(dims, named)
         found = shapes.axes(axes, self.ndim) if axes else ()
         return self._new(pointwise.copy(movement.flip(self._node, axes=found)), self._storage.device)
@@ -409,6 +426,10 @@ class MovementMethods(TensorBase):
         shifts, dims = shapes.plain(shifts), shapes.plain(dims)
         moves = [shifts] if isinstance(shifts, int) else list(shifts)
         axes = [dims] if isinstance(dims, int) else list(dims)
+        if not moves:
+            raise ShapeError("`shifts` required")
+        if not axes and len(moves) == 1:
+            return self.roll(moves[0])
         if len(moves) != len(axes):
             raise ShapeError(f"shifts and dimensions must align. shifts: {len(moves)}, dims:{len(axes)}")
         out: Tensor | None = None

@@ -151,6 +151,10 @@ def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float = 1, d
 
 def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     """Powers of the elements of a vector, a row each, the highest first unless `increasing`."""
+    if x.ndim != 1:
+        raise ShapeError("x must be a one-dimensional tensor.")
+    if N is not None and N < 0:
+        raise ShapeError("N must be non-negative.")
     count = x.shape[0] if N is None else N
     powers = x.unsqueeze(-1).expand(*x.shape, count).clone()
     columns = create.arange(count, device=x.device)
@@ -178,8 +182,11 @@ def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Any, ...
     if indices.dtype.kind is not Kind.INT:
         raise DTypeError(f"expected 'indices' to be integer dtype, but got {indices.dtype!r}")
     sizes = [shape] if isinstance(shape, int) else list(shape)
-    if any(n < 0 for n in sizes):
-        raise ValueError(f"'shape' cannot have negative values, but got {tuple(sizes)}")
+    for size in sizes:
+        if not hasattr(size, "__index__"):
+            raise TypeError(f"expected 'shape' sequence to only contain ints, but got {type(size)}")
+        if size < 0:
+            raise ValueError(f"'shape' cannot have negative values, but got {tuple(sizes)}")
     indices = indices.long()
     found: list[Any] = []
     for n in reversed(sizes):

@@ -15,7 +15,7 @@ from pywebgpu.ops import pointwise
 from pywebgpu.step_capture.capture import capture_state
 from pywebgpu.tensor import from_data
 from pywebgpu.tensor.apply import called
-from pywebgpu.tensor.base import TensorBase
+from pywebgpu.tensor.base import TensorBase, strides_of
 from pywebgpu.tensor.conversion import ConversionMethods
 from pywebgpu.tensor.history import History
 from pywebgpu.tensor.methods import aliased
@@ -56,15 +56,29 @@ class ReshapingMethods(ConversionMethods):
 
     def hsplit(self, indices_or_sections: Tensor | Sizes) -> tuple[Tensor, ...]:
         """Parts along the second axis; of a vector along its only one."""
-        return self.tensor_split(indices_or_sections, 0 if self.ndim == 1 else 1)
+        return self._evenly("hsplit", indices_or_sections, 0 if self.ndim == 1 else 1, 1)
 
     def vsplit(self, indices_or_sections: Tensor | Sizes) -> tuple[Tensor, ...]:
         """Parts along the first axis."""
-        return self.tensor_split(indices_or_sections, 0)
+        return self._evenly("vsplit", indices_or_sections, 0, 2)
 
     def dsplit(self, indices_or_sections: Tensor | Sizes) -> tuple[Tensor, ...]:
         """Parts along the third axis."""
-        return self.tensor_split(indices_or_sections, 2)
+        return self._evenly("dsplit", indices_or_sections, 2, 3)
+
+    def _evenly(self, name: str, sections: Tensor | Sizes, dim: int, rank: int) -> tuple[Tensor, ...]:
+        if self.ndim < rank:
+            raise ShapeError(
+                f"torch.{name} requires a tensor with at least {rank} dimension, but got a tensor with {self.ndim} "
+                "dimensions!"
+            )
+        sections = shapes.plain(sections)
+        if isinstance(sections, int) and (sections == 0 or self.shape[dim] % sections):
+            raise ShapeError(
+                f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension "
+                f"{self.shape[dim]} is not divisible by the split_size {sections}!"
+            )
+        return self.tensor_split(sections, dim)
 
     # Copies in another order
 
@@ -106,13 +120,8 @@ class ReshapingMethods(ConversionMethods):
     def _reread(self, dtype: DType) -> Tensor:
         """The bits read as elements of another size, on the host: the last axis becomes longer, or shorter."""
         have, want = self.dtype.itemsize, dtype.itemsize
-        if have != want and not self.ndim:
-            raise RuntimeError(f"self.dim() cannot be 0 to view {self.dtype} as {dtype} (different element sizes)")
-        if have != want and self.shape[-1] * have % want:
-            raise RuntimeError(
-                f"self.size(-1) must be divisible by {want // have} to view {self.dtype} as {dtype} (different element "
-                f"sizes), but got {self.shape[-1]}"
-            )
+        if have != want:
+            _check_sizes(self, dtype)
         shape = self.shape if have == want else (*self.shape[:-1], self.shape[-1] * have // want)
         device = self._storage.device
         return self._new(from_data.from_bytes(self._bytes(), dtype, shape, device), device)
@@ -180,6 +189,11 @@ class ReshapingMethods(ConversionMethods):
     def set_(self, source: Tensor) -> Self:
         """Shares the storage of `source` from now on."""
         self._check_writable()
+        if source.dtype is not self.dtype:
+            raise RuntimeError(
+                f"Could not set tensor of type {source.dtype.title.lower()} to a tensor of type "
+                f"{self.dtype.title.lower()}"
+            )
         self.data = source
         return self
 
@@ -205,3 +219,19 @@ class ReshapingMethods(ConversionMethods):
     def t_(self) -> Self:
         """Exchanges the axes of a matrix."""
         return self._become(self.t())
+
+
+def _check_sizes(x: TensorBase, dtype: DType) -> None:
+    """Raises RuntimeError where elements of another size would not begin and end with those of `x`."""
+    what = f"to view {x.dtype.title} as {dtype.title} (different element sizes)"
+    steps, start = strides_of(x)
+    if not steps:
+        raise RuntimeError(f"self.dim() cannot be 0 {what}")
+    if steps[-1] != 1 and x.shape[-1] != 1:
+        raise RuntimeError(f"self.stride(-1) must be 1 {what}, but got {steps[-1]}")
+    ratio = dtype.itemsize // x.dtype.itemsize
+    numbers = [("size(-1)", x.shape[-1]), ("storage_offset()", start)]
+    numbers += [(f"stride({axis})", step) for axis, step in enumerate(steps[:-1])]
+    for name, number in numbers:
+        if ratio and number % ratio:
+            raise RuntimeError(f"self.{name} must be divisible by {ratio} {what}, but got {number}")

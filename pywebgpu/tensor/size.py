@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from operator import index
-from typing import Any, SupportsIndex, overload
+from typing import Any, Self, SupportsIndex, overload
 
 
 class Size(tuple[int, ...]):
     """A shape that prints and counts as torch.Size does."""
 
     __slots__ = ()
+
+    def __new__(cls, sizes: Iterable[int] = ()) -> Self:
+        made = tuple.__new__(cls, sizes)
+        for position, n in enumerate(made):
+            if type(n) is not int and (not hasattr(n, "__index__") or hasattr(n, "requires_grad")):
+                raise TypeError(f"torch.Size() takes an iterable of 'int' (item {position} is '{type(n).__name__}')")
+        return made
 
     def __repr__(self) -> str:
         return f"torch.Size({list(self)})"
@@ -27,7 +34,12 @@ class Size(tuple[int, ...]):
     def __getitem__(self, at: slice) -> Size: ...
     def __getitem__(self, at: SupportsIndex | slice) -> int | Size:
         found = tuple.__getitem__(self, at)
-        return Size(found) if isinstance(found, tuple) else found
+        return of(found) if isinstance(found, tuple) else found
+
+
+def of(shape: Iterable[int]) -> Size:
+    """The Size of a shape that is known to be one."""
+    return tuple.__new__(Size, shape)
 
 
 def as_tuple(args: Sequence[Any], named: dict[str, Any] | None = None) -> tuple[int, ...]:

@@ -9,6 +9,7 @@ from pywebgpu import dtypes
 from pywebgpu.composites import masks, matrix, ordering, reduce
 from pywebgpu.dtypes import Kind
 from pywebgpu.errors import ShapeError
+from pywebgpu.tensor import gather_scatter
 from pywebgpu.tensor.apply import apply, called
 from pywebgpu.tensor.methods import aliased
 from pywebgpu.tensor.reduction import extreme
@@ -170,7 +171,8 @@ def repeat_interleave(
     """Each row `repeats` times in a row; of repeats alone, each index that often. Reads the sum of repeats."""
     if repeats is not None:
         return input.repeat_interleave(repeats, dim, output_size=output_size)
-    if input.numel() and input.min().item() < 0:
-        raise ShapeError("repeats can not be negative")
+    if input.ndim != 1:
+        raise ShapeError("repeat_interleave only accept 1D vector as repeat")
+    gather_scatter.require_repeats(input)
     total = int(input.sum().item()) if output_size is None else output_size
     return apply(matrix.spread, input, total)

@@ -60,6 +60,11 @@ class Tensor(GatherScatterMethods, SortingMethods, RandomMethods):
         """Tensor([1, 2]) holds the data, Tensor(2, 3) has that size; in the default dtype."""
         opened = devices.open_device(device)
         if len(data) == 1 and isinstance(data[0], Tensor):
+            if device is not None:
+                raise RuntimeError(
+                    "Legacy tensor constructor of the form torch.Tensor(tensor, device=device) is not supported. Use "
+                    "torch.tensor(...) or torch.as_tensor(...) instead."
+                )
             made: Tensor = data[0].detach().to(device=opened.name, dtype=dtypes.default())
         elif len(data) == 1 and isinstance(data[0], bool | float | complex | str):
             raise TypeError(f"new(): data must be a sequence (got {type(data[0]).__name__})")
@@ -200,7 +205,7 @@ class Tensor(GatherScatterMethods, SortingMethods, RandomMethods):
 
     def __bool__(self) -> bool:
         if self.numel() != 1:
-            kind = "no value" if self.numel() == 0 else "more than one value"
+            kind = "no values" if self.numel() == 0 else "more than one value"
             raise RuntimeError(f"Boolean value of Tensor with {kind} is ambiguous")
         return bool(self.item() != 0)
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tests.cases.case import Case
 
-RAISING = ("errors", "misuse")  # areas whose cases must raise
+RAISING = ("errors", "misuse", "refused")  # areas whose cases must raise
 
 
 def _found() -> dict[str, list[Case]]:

@@ -3,11 +3,14 @@
 import importlib as _importlib
 from collections.abc import Sequence as _Sequence
 
+from pywebgpu import dtypes as _dtypes
+from pywebgpu.composites import bounds as _bounds
 from pywebgpu.nn.functional import rows as _rows
 from pywebgpu.tensor import create as _create
 from pywebgpu.tensor import functions as _functions
 from pywebgpu.tensor import sorting as _sorting
 from pywebgpu.tensor import tensor as _tensor
+from pywebgpu.tensor.apply import apply as _apply
 from pywebgpu.tensor.apply import aten as _aten
 
 _T = _tensor.Tensor
@@ -37,6 +40,17 @@ def embedding_bag(
         raise ValueError(
             f"embedding_bag: If per_sample_weights is given, it must have input's shape {list(input.shape)}"
         )
+    for name, numbers in (("indices", input), ("offsets", offsets)):
+        if numbers is not None and numbers.dtype not in (_dtypes.int32, _dtypes.int64):
+            raise RuntimeError(
+                f"Expected tensor for argument #1 '{name}' to have one of the following scalar types: Long, Int; "
+                f"but got torch.{numbers.dtype.title}Tensor instead (while checking arguments for embedding_bag)"
+            )
+    rows = weight.shape[0]
+    if padding_idx is not None and not -rows <= padding_idx < rows:
+        raise RuntimeError(
+            f"padding_idx must be within the number of embeddings, -{rows} through {rows - 1}, but got {padding_idx}"
+        )
     where = input.device
     if input.ndim == 2:
         if offsets is not None:
@@ -46,8 +60,10 @@ def embedding_bag(
     elif input.ndim == 1:
         if offsets is None or offsets.ndim != 1:
             raise ValueError("offsets has to be a 1D Tensor where input is 1D")
+        if include_last_offset and not offsets.shape[0]:
+            raise RuntimeError("include_last_offset: number of offset should be at least 1")
         n_bags = offsets.shape[0] - (1 if include_last_offset else 0)
-        starts = offsets[:n_bags].long()
+        starts = _checked_offsets(offsets, input.shape[0])[:n_bags]
         bag = _sorting.searchsorted(starts, _create.arange(input.shape[0], device=where), right=True) - 1
     else:
         raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.ndim}")
@@ -55,7 +71,7 @@ def embedding_bag(
     found: _T = _rows.embedding(numbers, weight, None, max_norm, norm_type, scale_grad_by_freq)
     kept = numbers == numbers
     if padding_idx is not None:
-        kept = numbers != padding_idx % weight.shape[0]
+        kept = numbers != padding_idx % rows
     if per_sample_weights is not None:
         found = found * per_sample_weights.reshape(-1, 1)
     if mode == "max":
@@ -69,6 +85,13 @@ def embedding_bag(
         counts = weight.new_zeros(n_bags).index_add(0, bag, counted)
         total = total / counts.clamp(min=1).unsqueeze(1)
     return total
+
+
+def _checked_offsets(offsets: _T, length: int) -> _T:
+    """Offsets of which none lies behind the input."""
+    text = f"offsets[-1] can not be greater than input's length {length} but got offsets[-1] of {{index}}"
+    found: _T = _apply(lambda numbers: _bounds.checked(numbers, length + 1, wrap=False, text=text), offsets)
+    return found
 
 
 @_aten("multilabel_margin_loss")
