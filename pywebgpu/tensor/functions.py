@@ -63,13 +63,8 @@ REFLECTED = {
 
 def generated() -> dict[str, Any]:
     """name -> function, for every public method that torch also has as a function."""
-    methods = {name: getattr(Tensor, name) for name in dir(Tensor) if not name.startswith("_")}
-    for name, method in methods.items():
-        if "." not in getattr(method, "__qualname__", "."):  # Made by a function: now it is found by its name.
-            method.__module__, method.__qualname__ = Tensor.__module__, f"Tensor.{name}"
-    return {
-        name: _function(name, method) for name, method in methods.items() if name not in METHODS and callable(method)
-    }
+    names = [name for name in dir(Tensor) if not name.startswith("_") and name not in METHODS]
+    return {name: _function(name, getattr(Tensor, name)) for name in names if callable(getattr(Tensor, name))}
 
 
 _NUMPYS = ALIASES | OPERANDS

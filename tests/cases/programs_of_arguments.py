@@ -161,7 +161,6 @@ def functions_are_pickled(torch, x, say):
         "nn.functional.scaled_dot_product_attention", "matmul", "bmm", "stack", "rand", "randn",
         "mean", "nn.functional.silu", "nn.functional.gelu", "logsumexp", "linalg.svd", "masked_select", "lerp",
         "special.erf", "nn.functional.conv2d", "nn.functional.dropout", "exp", "sin",
-        "Tensor.add", "Tensor.tanh", "Tensor.view", "Tensor.sum", "Tensor.mul_",
     ):  # fmt: skip
         found = torch
         for part in name.split("."):
