@@ -2,13 +2,13 @@
 
 SHELL := bash
 .DEFAULT_GOAL := help
-.PHONY: help demo web test check lint bench peers docs wheel pyodide lite notebooks vulkan modules browser site
+.PHONY: help demo web test test-all check lint bench peers docs wheel pyodide lite notebooks vulkan modules browser site
 
 PYTHON := .venv/bin/python
 ARGS ?=
 
 help:  ## show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: .venv/.ready-demo  ## train a small GPT on text: make demo ARGS="--data FILE --resume"
 	@$(PYTHON) demos/chargpt/main.py $(ARGS)
@@ -16,8 +16,13 @@ demo: .venv/.ready-demo  ## train a small GPT on text: make demo ARGS="--data FI
 web: .venv/.ready-native modules  ## serve the page where a GPT trains in the browser: make web ARGS="--port 8000"
 	@$(PYTHON) -m pywebgpu serve $(ARGS)
 
-test: .venv/.ready-test .venv/.ready-demo .venv/.ready-dev .venv-pyodide/.ready vulkan modules browser  ## run every test, on every host: make test ARGS="-k matmul"
+TESTED := .venv/.ready-test .venv/.ready-demo .venv/.ready-dev .venv-pyodide/.ready vulkan modules browser
+
+test: $(TESTED)  ## run the tests, on every host: make test ARGS="-k matmul"
 	@$(PYTHON) -m tests all $(ARGS)
+
+test-all: $(TESTED)  ## before a release: every run of every test, in hours
+	@$(PYTHON) -m tests all --whole $(ARGS)
 
 check: .venv/.ready-test .venv/.ready-demo .venv/.ready-dev modules  ## before a commit: lint, and tests on device cpu: make check ARGS="-k matmul"
 	@$(PYTHON) -m tests check $(ARGS)

@@ -11,12 +11,21 @@ from playwright.sync_api import Browser, Page
 
 from pywebgpu.hosts import chromium, prepared, site
 from pywebgpu.settings import settings
+from tests import sampling
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "test-results"
 WIDTHS = {1280: 900, 390: 844}  # and heights, of what people look at
 
 _failed = pytest.StashKey[bool]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    sampling.add_option(parser)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    sampling.take_sample(config, items)
 
 
 @pytest.fixture(scope="session")

@@ -1,9 +1,9 @@
 """`python -m tests [WHAT] [pytest arguments]`: the one command that tests this project.
 
 unit        what runs without a word: unit, golden, oracle and fuzz tests on device cpu
-check       before a commit: lint, then unit, golden and oracle tests on device cpu, the longest of them by samples
+check       before a commit: lint, then unit, golden and oracle tests on device cpu
 lint        ruff, mypy, codespell, and tsc for the JavaScript
-gpu         oracle, fuzz and unit tests with a device, on webgpu: a GPU, or a software Vulkan driver
+gpu         oracle, fuzz and unit tests with a device, on webgpu: a GPU, or software Vulkan drivers
 node        the bridge, the Node host, and cases of every table there
 notebooks   JupyterLite and other hosts of notebooks and pages in Chromium; `make notebooks` installs them
 browser     the pages in a headless Chromium on its software adapter, and cases of every table there
@@ -16,12 +16,15 @@ scripts     twelve programs as people write them, under PyTorch and here: [--dev
 loops       training loops as people write them, timed on device cpu next to PyTorch: [NAME ...]
 names       which public names of PyTorch are here, and why others are not
 soak        3,000 training steps in a host, with flat memory: [--host node] [--steps 3000]
-all         unit, lint, gpu, node and browser, each to its end; what both of them hold hosts to is held once
+all         unit, lint, gpu, node and browser, each to its end; what both of them hold hosts to is held once: [--whole]
 interrupts  567 interrupts at random moments of a training loop, with no step lost: [--count 567] [--device webgpu]
 fuzz-steps  random compiled steps against eager ones and PyTorch: [--count 20000] [--device cpu] [--seed S] [--jobs N]
 fuzz-files  100,000 damaged files, each loaded or refused within a second and 256 MB: [--count 100000] [--seed 0]
 golden      the golden files; with --update, writes them anew
 bench       the workloads of `python -m pywebgpu bench`
+
+The stages take the runs that stand for the others (the marks one_in and long, tests/README.md); --whole takes all, and
+so does -k, which picks tests by name.
 """
 
 import os
@@ -29,14 +32,15 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 
 from pywebgpu.hosts.chromium import why_missing as why_no_chromium
-from tests.devices import node_command, prepare_environment, why_no_node, why_no_webgpu
+from tests.devices import SOFTWARE, node_command, prepare_environment, why_no_node, why_no_webgpu
 
 ROOT = Path(__file__).parent.parent
+WHOLE = "--whole"
 
 SPELLED = ["README.md", "CONTRIBUTING.md", "GLOSSARY.md", "CHANGELOG.md", "demos", "js_bridge", "pywebgpu", "tools"]
 SPELLED += [*sorted(str(path) for path in (ROOT / "docs").glob("*.md")), "docs/guides", "docs/inside", "docs/start"]
@@ -50,12 +54,18 @@ def unit(arguments: list[str]) -> bool:
 
 
 def gpu(arguments: list[str]) -> bool:
+    """On a GPU all in one run. Where CPUs play it, the tables by the driver that compiles fastest."""
     missing = why_no_webgpu()
     if missing and not os.environ.get("CI"):
         print(f"not tested on device webgpu: {missing}")
         return True
-    where = ["tests/oracle", "tests/fuzz", "tests/unit", "--only-on-devices", "--sample", "--device=webgpu"]
-    return pytest(where, arguments)
+    options = ["--only-on-devices", "--device=webgpu", *arguments]
+    if len(SOFTWARE) < 2:
+        return pytest(["tests/oracle", "tests/fuzz", "tests/unit"], options)
+    needs_lavapipe = ["tests/oracle/test_windows.py", "tests/oracle/test_half.py", "tests/oracle/test_amp.py"]
+    tables = ["tests/oracle", "tests/fuzz", *[f"--ignore={path}" for path in needs_lavapipe]]
+    passed = pytest(tables, options, driver="swiftshader")
+    return pytest(["tests/unit", *needs_lavapipe], options, driver="lavapipe") and passed
 
 
 def browser(arguments: list[str]) -> bool:
@@ -102,16 +112,17 @@ def hosts(arguments: list[str], *chosen: str) -> bool:
 
 
 def inside(arguments: list[str], names: str = "native,node,chromium") -> bool:
-    """Tests that run in the hosts themselves, by our own plugin; arguments pick tests, and none of these."""
+    """Tests that run in the hosts themselves, by our own plugin; arguments that pick tests pick none of these."""
     missing = {"native": why_no_webgpu(), "node": why_no_node(), "chromium": why_no_node() or why_no_chromium()}
     asked = [name for name in names.split(",") if os.environ.get("CI") or not missing[name]]
     command = [sys.executable, "-m", "pytest", "-q", "tests/in_hosts", "--pywebgpu-host", ",".join(asked)]
-    return bool(arguments) or not asked or run(command)
+    return picks(arguments) or not asked or run(command)
 
 
 def tables(name: str, arguments: list[str]) -> bool:
-    """The tables of cases in hosts; arguments pick tests, and none of these."""
-    return bool(arguments) or conformance(["--hosts", name])
+    """The tables of cases in hosts; arguments that pick tests pick none of these."""
+    # Node and Chromium have the same translator and adapter, so that a case on one of them stands for both.
+    return picks(arguments) or conformance(["--hosts", name, "--all" if WHOLE in arguments else "--shared"])
 
 
 def conformance(arguments: list[str]) -> bool:
@@ -156,7 +167,7 @@ def fuzz_files(arguments: list[str]) -> bool:
 
 def check(arguments: list[str]) -> bool:
     clean = lint([])
-    return pytest(["tests/unit", "tests/golden", "tests/oracle", "--sample", "--device=cpu"], arguments) and clean
+    return pytest(["tests/unit", "tests/golden", "tests/oracle", "--device=cpu"], arguments) and clean
 
 
 def lint(arguments: list[str]) -> bool:
@@ -182,16 +193,19 @@ def bench(arguments: list[str]) -> bool:
 
 def everything(arguments: list[str]) -> bool:
     """Each stage runs to its end, also after another one failed: one run shows all that is wrong."""
+    print(f"this machine: {gauge():.0f} ms for a product of 1,024 x 1,024 matrices by NumPy on one thread", flush=True)
     stages: dict[str, Stage] = {"unit": unit, "lint": lambda _: lint([]), "gpu": gpu}
     stages |= {"bridge": lambda _: bridge(), "hosts": hosts, "inside": inside, "pages": pages}
     stages["tables"] = lambda arguments: tables("node,chromium", arguments)
     results = {}
+    start_of_all = time.monotonic()
     for name, stage in stages.items():
         start = time.monotonic()
         passed = stage(arguments)
         results[name] = f"{'passed' if passed else 'FAILED'} in {time.monotonic() - start:.0f} s"
     for name, result in results.items():
         print(f"{name:7} {result}")
+    print(f"all     {time.monotonic() - start_of_all:.0f} s; the product took {gauge():.0f} ms at the end")
     return not any(result.startswith("FAILED") for result in results.values())
 
 
@@ -221,20 +235,40 @@ STAGES: dict[str, Stage] = {
 }
 
 
-def pytest(where: list[str], arguments: list[str]) -> bool:
-    status = call([sys.executable, "-m", "pytest", "-q", "-n", "auto", *where, *arguments])
+def gauge() -> float:
+    """Milliseconds of a product by NumPy on one thread: by it the times of two machines can be compared."""
+    program = (
+        "import numpy, timeit; a = numpy.ones((1024, 1024), 'float32'); "
+        "print(1e3 * min(timeit.repeat(lambda: a @ a, number=1, repeat=20)))"
+    )
+    return float(subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout)
+
+
+def pytest(where: list[str], arguments: list[str], *, driver: str = "") -> bool:
+    """Runs tests in a process a core. `driver`: the software driver of devices.SOFTWARE that plays the GPU."""
+    options = [argument for argument in arguments if argument != WHOLE]
+    if WHOLE not in arguments:
+        options.append("--sample")
+    environment = {"VK_DRIVER_FILES": SOFTWARE[driver]} if driver else {}
+    status = call([sys.executable, "-m", "pytest", "-q", "-n", "auto", *where, *options], environment)
     # 5 is "no test ran", which is right where the caller's own -k picked tests of another stage.
-    return status == 0 or (status == 5 and bool(arguments))
+    return status == 0 or (status == 5 and picks(arguments))
+
+
+def picks(arguments: list[str]) -> bool:
+    """Whether arguments pick tests."""
+    return bool(set(arguments) - {WHOLE})
 
 
 def run(command: list[str]) -> bool:
     return call(command) == 0
 
 
-def call(command: list[str]) -> int:
+def call(command: list[str], environment: Mapping[str, str] = {}) -> int:
     name = "python" if command[0] == sys.executable else Path(command[0]).name
-    print("$", " ".join([name, *command[1:]]), flush=True)
-    return subprocess.run(command, cwd=ROOT, check=False).returncode
+    settings = [f"{key}={value}" for key, value in environment.items()]
+    print("$", " ".join([*settings, name, *command[1:]]), flush=True)
+    return subprocess.run(command, cwd=ROOT, env=os.environ | environment, check=False).returncode
 
 
 def main(arguments: list[str]) -> int:

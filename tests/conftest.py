@@ -2,14 +2,13 @@
 
 import gc
 import os
-from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
 
 import pytest
 
-from tests import devices
+from tests import devices, sampling
 
 os.environ.setdefault("PYWEBGPU_TRACEBACKS", "full")  # Before pywebgpu is imported: who works on it wants its frames.
 GOLDEN = Path(__file__).parent / "golden"
@@ -21,7 +20,7 @@ _STARTED = count()
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--device", default="cpu", help="devices to test, with commas between: cpu, webgpu, null")
     parser.addoption("--only-on-devices", action="store_true", help="only tests that have an argument `device`")
-    parser.addoption("--sample", action="store_true", help="of a test with the mark one_in(n), one run in n")
+    sampling.add_option(parser)
     parser.addoption("--steps", default="50", help="steps that each thread takes in test_threads.py")
     parser.addoption("--update-golden", action="store_true", help="write the golden files anew; then read their diff")
 
@@ -49,15 +48,13 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    kept = items
     if config.getoption("--only-on-devices"):
-        kept = [item for item in kept if device_of(item) in asked_devices(config)]
-    if config.getoption("--sample"):
-        kept = sampled(kept)
-    config.hook.pytest_deselected(items=list(set(items) - set(kept)))
-    items[:] = kept
+        kept = [item for item in items if sampling.device_of(item) in asked_devices(config)]
+        config.hook.pytest_deselected(items=list(set(items) - set(kept)))
+        items[:] = kept
+    sampling.take_sample(config, items)
     for item in items:
-        if device_of(item) == "webgpu" and devices.why_no_webgpu():
+        if sampling.device_of(item) == "webgpu" and devices.why_no_webgpu():
             item.add_marker(pytest.mark.skip(reason=devices.why_no_webgpu()))
 
 
@@ -69,25 +66,6 @@ def pytest_runtest_logstart() -> None:
     if next(_STARTED) % FREEZE_EVERY == 0:
         gc.collect()
         gc.freeze()
-
-
-def sampled(items: list[pytest.Item]) -> list[pytest.Item]:
-    """Of a test with the mark `one_in(n)`, one run in n and the first."""
-    seen: Counter[str] = Counter()
-    kept = []
-    for item in items:
-        mark = item.get_closest_marker("one_in")
-        test = item.nodeid.split("[")[0]
-        if mark is None or seen[test] % mark.args[0] == 0:
-            kept.append(item)
-        seen[test] += 1
-    return kept
-
-
-def device_of(item: pytest.Item) -> str | None:
-    callspec = getattr(item, "callspec", None)
-    device: str | None = callspec.params.get("device") if callspec else None
-    return device
 
 
 @pytest.fixture

@@ -5,10 +5,16 @@ import glob
 import os
 import sys
 import tempfile
+from pathlib import Path
 
-# Where Debian keeps the drivers that play a GPU on the CPU: lavapipe, then the SwiftShader inside Chromium.
-_SOFTWARE_DRIVERS = ("/usr/share/vulkan/icd.d/lvp_icd*.json", "/usr/lib/chromium/vk_swiftshader_icd.json")
+# Where Debian keeps the drivers that play a GPU on the CPU. lavapipe has 16-bit floats and lets bindings start
+# anywhere; SwiftShader, which is inside Chromium, compiles a kernel in a fifth of the time.
+_SOFTWARE_DRIVERS = {
+    "lavapipe": "/usr/share/vulkan/icd.d/lvp_icd*.json",
+    "swiftshader": "/usr/lib/chromium/vk_swiftshader_icd.json",
+}
 _GPU_NODES = ("/dev/dri/renderD*", "/dev/nvidia[0-9]*", "/dev/dxg")
+_SHADERS = Path(__file__).parents[1] / ".cache" / "shaders"  # what Mesa compiled in earlier runs
 
 
 def prepare_environment() -> None:
@@ -19,12 +25,27 @@ def prepare_environment() -> None:
     if sys.platform != "linux":
         return
     os.environ.setdefault("XDG_RUNTIME_DIR", tempfile.gettempdir())
+    os.environ.setdefault("MESA_SHADER_CACHE_DIR", str(_SHADERS))
+    if SOFTWARE:
+        os.environ.setdefault("VK_DRIVER_FILES", next(iter(SOFTWARE.values())))
+
+
+def _software_drivers() -> dict[str, str]:
+    """The drivers that tests may choose from, by name: none where there is a GPU, or where the user chose one."""
     chosen_by_user = {"VK_DRIVER_FILES", "VK_ICD_FILENAMES"} & os.environ.keys()
-    if chosen_by_user or any(glob.glob(pattern) for pattern in _GPU_NODES):
-        return
-    drivers = [path for pattern in _SOFTWARE_DRIVERS for path in sorted(glob.glob(pattern))]
-    if drivers:
-        os.environ["VK_DRIVER_FILES"] = drivers[0]
+    if sys.platform != "linux" or chosen_by_user or any(glob.glob(pattern) for pattern in _GPU_NODES):
+        return {}
+    files = {name: sorted(glob.glob(pattern)) for name, pattern in _SOFTWARE_DRIVERS.items()}
+    return {name: paths[0] for name, paths in files.items() if paths}
+
+
+SOFTWARE = _software_drivers()
+
+
+def is_software() -> bool:
+    """Whether a CPU plays the GPU of this run."""
+    driver = os.environ.get("VK_DRIVER_FILES", "") + os.environ.get("VK_ICD_FILENAMES", "")
+    return "lvp_icd" in driver or "swiftshader" in driver
 
 
 @functools.cache

@@ -1,6 +1,6 @@
 """Holds the hosts against PyTorch: the same cases in each of them, and one table of what passed.
 
-    python -m tests conformance [--hosts cpu,native,node,chromium] [--all] [AREA...] [-k PATTERN]
+    python -m tests conformance [--hosts cpu,native,node,chromium] [--all] [--shared] [AREA...] [-k PATTERN]
 
 Inputs are drawn and references computed here. Hosts with NumPy run the cases in this process; to the others cases go
 by name, inputs and results as bytes, and everything is compared here.
@@ -77,8 +77,14 @@ def choose(areas: Sequence[str], pattern: str, *, all_cases: bool) -> Tables:
     return tables
 
 
-def conformance(hosts: Sequence[Host], tables: Tables) -> dict[str, dict[str, Count]]:
-    """What each host makes of the cases, by host and area."""
+def share(tables: Tables, index: int, count: int) -> Tables:
+    """The part of the cases that one of `count` hosts takes."""
+    return {area: dict(list(table.items())[index::count]) for area, table in tables.items()}
+
+
+def conformance(hosts: Sequence[Host], tables: Tables, *, shared: bool = False) -> dict[str, dict[str, Count]]:
+    """What each host makes of the cases, by host and area. shared: each case is run by one of the hosts."""
+    of_host = {host.name: share(tables, index, len(hosts)) if shared else tables for index, host in enumerate(hosts)}
     with Recorder() as recorder:
         expected = {
             area: {name: reference(area, case) for name, case in table.items()} for area, table in tables.items()
@@ -87,11 +93,11 @@ def conformance(hosts: Sequence[Host], tables: Tables) -> dict[str, dict[str, Co
     apart = [host for host in hosts if host.name not in ("cpu", "native")]
     # Python in a page or in Node has one core: the hosts take theirs side by side.
     with ThreadPoolExecutor(max(len(apart), 1)) as threads:
-        waiting = {host.name: threads.submit(there, host, tables, recorder.draws) for host in apart}
+        waiting = {host.name: threads.submit(there, host, of_host[host.name], recorder.draws) for host in apart}
         for host in hosts:
             get = waiting[host.name].result() if host.name in waiting else here(host)
             counts = {area: Count() for area in tables}
-            for area, table in tables.items():
+            for area, table in of_host[host.name].items():
                 for name, case in table.items():
                     judge(counts[area], case, get(area, case), expected[area][name], host)
             found[host.name] = counts
@@ -242,6 +248,7 @@ def main(arguments: Sequence[str]) -> bool:
     parser.add_argument("areas", nargs="*", metavar="AREA", help=f"all if none; there are {', '.join(AREAS)}")
     parser.add_argument("--hosts", default=",".join(HOSTS), help="with commas between; default: %(default)s")
     parser.add_argument("--all", action="store_true", help=f"every case, and not one in {EVERY}")
+    parser.add_argument("--shared", action="store_true", help="each case on one of the hosts, in turns")
     parser.add_argument("-k", default="", metavar="PATTERN", help="only cases whose name holds it, and all of those")
     options = parser.parse_args(arguments)
     asked = options.hosts.split(",")
@@ -255,7 +262,7 @@ def main(arguments: Sequence[str]) -> bool:
     passed = not (missing and os.environ.get("CI"))
     if hosts:
         tables = choose(options.areas or AREAS, f"*{options.k}*", all_cases=options.all or bool(options.k))
-        found = conformance(hosts, tables)
+        found = conformance(hosts, tables, shared=options.shared)
         for host, counts in found.items():
             for failure in total(counts).failed:
                 print(f"FAILED {host}: {failure[:300]}")

@@ -46,6 +46,7 @@ def losses(device: str, half: str | None) -> list[float]:
     return found
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("half", UNITS)
 def test_the_curve_of_losses_is_float32s(half: str, device: str) -> None:
     if device == "null":
@@ -53,6 +54,7 @@ def test_the_curve_of_losses_is_float32s(half: str, device: str) -> None:
     assert losses(device, half) == pytest.approx(losses(device, None), rel=1e-2)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("half", UNITS)
 def test_gradients_are_as_near_to_float32s_as_torchs(half: str, device: str) -> None:
     """Held to what rounding does: our distance from float32's gradients is no more than twice PyTorch's, and a unit."""

@@ -63,6 +63,7 @@ def tensors(value: Any) -> Iterator[Any]:
 
 @pytest.mark.usefixtures("_in_halves")
 @pytest.mark.filterwarnings("ignore")
+@pytest.mark.one_in(webgpu=5)
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("case", modules.CASES, ids=lambda case: case.name)
 def test_a_module_in_halves_is_torchs(case: Case, way: str, device: str) -> None:

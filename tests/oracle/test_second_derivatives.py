@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from tests.cases import contraction, functional, indexing, losses, movement, pointwise, reduction
 from tests.cases.case import FLOATING, Case
 from tests.oracle import oracle
@@ -41,6 +43,7 @@ def size(shape: tuple[int, ...]) -> int:
     return product
 
 
+@pytest.mark.one_in(webgpu=8)
 @oracle.parametrize(second_order())
 def test_second_derivatives_match_torch(case: Case, device: str) -> None:
     oracle.agree(case, device, order=2)

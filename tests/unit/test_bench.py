@@ -63,6 +63,7 @@ def test_mixed_precision_is_measured(precision: str, capsys: pytest.CaptureFixtu
         assert other["loss_last"] == pytest.approx(one["loss_last"], rel=0.02)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", ["resnet18", "resnet18-224", "mobilenet", "mobilenet-224", "vit", "lstm"])
 def test_networks_on_pictures_compile(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     (one,) = run(capsys, name, "--device", "null", "--steps", "1", "--compiled", "--no-peers")

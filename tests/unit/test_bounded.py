@@ -26,6 +26,7 @@ def resident() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
 
 
+@pytest.mark.long("compiles hundreds of kernels")
 def test_shapes_that_never_come_again_cost_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(program_cache, "PROGRAMS", PROGRAMS)
     program_cache.clear()

@@ -31,7 +31,7 @@ def few_to_collect(imported: None) -> None:
     command.set_aside()
 
 
-@pytest.mark.one_in(100)
+@pytest.mark.one_in(20, webgpu=5)
 @pytest.mark.parametrize(("program", "scope"), RUNS)
 def test_a_compiled_program_does_what_python_does(program: Program, scope: str, device: str) -> None:
     """Globals: audits as they are due, and what is seen is read at once. Closures: guards stand alone, without audits,
@@ -58,7 +58,7 @@ def test_a_compiled_program_does_what_python_does(program: Program, scope: str, 
 
 
 @RECAPTURED
-@pytest.mark.one_in(100)
+@pytest.mark.one_in(7, webgpu=2)
 @pytest.mark.usefixtures("default_device")
 @pytest.mark.parametrize("kind", sequences.STEPS)
 @pytest.mark.parametrize("rule", sequences.OPTIMIZERS)
@@ -78,7 +78,7 @@ def test_every_sequence_of_zeroed_gradients_leaves_what_python_leaves(rule: str,
 
 
 @RECAPTURED
-@pytest.mark.one_in(100)
+@pytest.mark.one_in(7, webgpu=2)
 @pytest.mark.usefixtures("default_device")
 @pytest.mark.parametrize("kind", sequences.STEPS)
 @pytest.mark.parametrize("rule", sequences.OPTIMIZERS)

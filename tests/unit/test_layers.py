@@ -1,6 +1,7 @@
 """The import contract: imports go down the layers, and what a host brings is imported at the border only."""
 
 import ast
+import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
@@ -136,9 +137,19 @@ class Import:
     typing: bool
 
 
-def imports(file: Path) -> Iterator[Import]:
+@functools.cache
+def parsed(file: Path) -> ast.Module:
+    return ast.parse(file.read_text(encoding="utf-8"))
+
+
+@functools.cache
+def imports(file: Path) -> list[Import]:
     """Every import of a file. `from a import b` is a.b where that is a module, otherwise a."""
-    waiting: list[tuple[ast.AST, bool, bool]] = [(ast.parse(file.read_text(encoding="utf-8")), False, False)]
+    return list(_imports(file))
+
+
+def _imports(file: Path) -> Iterator[Import]:
+    waiting: list[tuple[ast.AST, bool, bool]] = [(parsed(file), False, False)]
     while waiting:
         node, late, typing = waiting.pop()
         if isinstance(node, ast.ImportFrom):
@@ -173,37 +184,43 @@ def is_folder(unit: str) -> bool:
     return (PACKAGE / unit).is_dir()
 
 
-@pytest.mark.parametrize("file", FILES, ids=relative)
-def test_imports_go_down(file: Path) -> None:
+def test_imports_go_down() -> None:
+    files = [file for file in FILES if unit_of(file) != "__init__"]  # The surface imports from every layer.
+    faults = [f"{relative(file)}:{item.line}: {why}" for file in files for item, why in faulty_imports(file)]
+    assert faults == []
+
+
+def faulty_imports(file: Path) -> Iterator[tuple[Import, str]]:
+    """The imports of a file that go up, sideways, or are made inside a function."""
     unit = unit_of(file)
-    if unit == "__init__":  # The surface imports from every layer.
-        return
     assert unit in LEVEL, f"name {unit} in LAYERS, and in docs/architecture.md"
-    for found in imports(file):
-        if not found.module.startswith("pywebgpu"):
-            continue
-        place = f"{relative(file)}:{found.line}"
-        assert found.module != "pywebgpu", f"{place}: imports the surface; import the module that holds the name"
-        other = unit_of(ROOT.joinpath(*found.module.split(".")).with_suffix(".py"))
-        assert other in LEVEL, f"{place}: name {other} in LAYERS, and in docs/architecture.md"
-        assert LEVEL[other] <= LEVEL[unit], f"{place}: {unit} (layer {LEVEL[unit]}) imports {other} ({LEVEL[other]})"
-        sideways = other != unit and LEVEL[other] == LEVEL[unit] and is_folder(unit) and is_folder(other)
-        assert not sideways, f"{place}: {unit} and {other} are folders of one layer"
-        allowed = NARROWED.get(unit, LEVEL.keys()) | WIDENED.get(relative(file), set())
-        assert other in allowed, f"{place}: {unit} may not import {other}"
-        assert not found.late or relative(file) in LATE, (
-            f"{place}: only an optional package is imported inside a function"
-        )
+    for item in imports(file):
+        if item.module == "pywebgpu":
+            yield item, "imports the surface; import the module that holds the name"
+        elif item.module.startswith("pywebgpu"):
+            other = unit_of(ROOT.joinpath(*item.module.split(".")).with_suffix(".py"))
+            assert other in LEVEL, f"{relative(file)}: name {other} in LAYERS, and in docs/architecture.md"
+            if LEVEL[other] > LEVEL[unit]:
+                yield item, f"{unit} (layer {LEVEL[unit]}) imports {other} ({LEVEL[other]})"
+            if other != unit and LEVEL[other] == LEVEL[unit] and is_folder(unit) and is_folder(other):
+                yield item, f"{unit} and {other} are folders of one layer"
+            if other not in NARROWED.get(unit, LEVEL.keys()) | WIDENED.get(relative(file), set()):
+                yield item, f"{unit} may not import {other}"
+            if item.late and relative(file) not in LATE:
+                yield item, "only an optional package is imported inside a function"
 
 
-@pytest.mark.parametrize("file", FILES, ids=relative)
-def test_optional_packages_stay_at_the_border(file: Path) -> None:
-    for found in imports(file):
-        package = found.module.split(".")[0]
-        if package in OPTIONAL and not found.typing:
-            early, late = OPTIONAL[package]
-            allowed = (early | late) if found.late else early
-            assert {unit_of(file), relative(file)} & allowed, f"{relative(file)}:{found.line}: imports {package}"
+def test_optional_packages_stay_at_the_border() -> None:
+    faults = []
+    for file in FILES:
+        for item in imports(file):
+            package = item.module.split(".")[0]
+            if package in OPTIONAL and not item.typing:
+                early, late = OPTIONAL[package]
+                allowed = (early | late) if item.late else early
+                if not {unit_of(file), relative(file)} & allowed:
+                    faults.append(f"{relative(file)}:{item.line}: imports {package}")
+    assert faults == []
 
 
 def test_no_import_cycles() -> None:
@@ -218,18 +235,19 @@ def test_no_import_cycles() -> None:
         pytest.fail(" -> ".join(error.args[1]))
 
 
-@pytest.mark.parametrize("file", FILES, ids=relative)
-def test_lists_of_names_stand_in_packages_only(file: Path) -> None:
-    tree = ast.parse(file.read_text(encoding="utf-8"))
-    targets = [target for node in tree.body if isinstance(node, ast.Assign) for target in node.targets]
-    has_list = any(isinstance(target, ast.Name) and target.id == "__all__" for target in targets)
-    assert not has_list or file.name == "__init__.py", f"{relative(file)}: __all__ belongs in a package's __init__.py"
+def test_lists_of_names_stand_in_packages_only() -> None:
+    faults = []
+    for file in FILES:
+        targets = [target for node in parsed(file).body if isinstance(node, ast.Assign) for target in node.targets]
+        has_list = any(isinstance(target, ast.Name) and target.id == "__all__" for target in targets)
+        if has_list and file.name != "__init__.py":
+            faults.append(f"{relative(file)}: __all__ belongs in a package's __init__.py")
+    assert faults == []
 
 
-@pytest.mark.parametrize("file", FILES, ids=relative)
-def test_file_can_be_read_in_one_sitting(file: Path) -> None:
-    lines = len(file.read_text(encoding="utf-8").splitlines())
-    assert lines <= MAX_LINES, f"{relative(file)}: {lines} lines; split it by topic"
+def test_files_can_be_read_in_one_sitting() -> None:
+    lines = {relative(file): len(file.read_text(encoding="utf-8").splitlines()) for file in FILES}
+    assert {name: count for name, count in lines.items() if count > MAX_LINES} == {}, "split them by topic"
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)

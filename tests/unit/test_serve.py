@@ -185,6 +185,7 @@ def test_rest_of_the_library_comes_when_it_is_imported(
     assert asked == ["rest.xz"]
 
 
+@pytest.mark.long("parses every file four times")
 def test_archive_without_comments_and_types_is_the_same_program() -> None:
     for file in (ROOT / "pywebgpu").rglob("*.py"):
         source = file.read_text(encoding="utf-8")

@@ -119,7 +119,7 @@ def test_bind_groups_are_found_again_after_another_call_came_between(device: str
     assert (counters["bind_groups_created"], counters["buffers_created"]) == before
 
 
-def test_a_hundred_lengths_of_sequences_take_no_more_than_the_longest() -> None:
+def test_lengths_of_sequences_take_no_more_than_the_longest() -> None:
     opened = devices.open_device("null")
     model = nn.TransformerEncoderLayer(16, 2, 32, batch_first=True).to("null")
     optimizer = torch.optim.SGD(model.parameters())
@@ -135,7 +135,7 @@ def test_a_hundred_lengths_of_sequences_take_no_more_than_the_longest() -> None:
     train(100)
     gc.collect()
     live, scratch = opened.counters["live_bytes"], opened.counters["scratch_bytes"]
-    for length in (*range(1, 100), 100):
+    for length in (*range(1, 100, 9), 100):
         train(length)
     gc.collect()
     assert opened.counters["live_bytes"] <= live

@@ -115,6 +115,7 @@ print(json.dumps([len(found.tuning), found.digest]))
 
 
 @pytest.mark.skipif(bool(why_no_webgpu()), reason=why_no_webgpu())
+@pytest.mark.long("measures kernels of a whole step")
 def test_what_was_measured_is_used_by_later_processes(tmp_path: Path) -> None:
     def run(*command: str, **changes: str) -> Any:
         environment = os.environ | {"PYWEBGPU_CACHE": str(tmp_path)} | changes
