@@ -25,7 +25,9 @@ def prepare_environment() -> None:
     if sys.platform != "linux":
         return
     os.environ.setdefault("XDG_RUNTIME_DIR", tempfile.gettempdir())
-    os.environ.setdefault("MESA_SHADER_CACHE_DIR", str(_SHADERS))
+    if "MESA_SHADER_CACHE_DIR" not in os.environ:
+        _SHADERS.mkdir(parents=True, exist_ok=True)  # Mesa makes the last folder of the path alone.
+        os.environ["MESA_SHADER_CACHE_DIR"] = str(_SHADERS)
     if SOFTWARE:
         os.environ.setdefault("VK_DRIVER_FILES", next(iter(SOFTWARE.values())))
 
