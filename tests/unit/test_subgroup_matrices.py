@@ -92,6 +92,7 @@ def _sums(x: Any, y: Any, layout: str) -> list[Any]:
     return [x.sum(-1) * 2] * (layout[0] == "t") + [y.sum(-2)] * (layout[1] == "n")
 
 
+@pytest.mark.one_in(webgpu=3)
 @pytest.mark.parametrize(
     ("block", "least"), [*((block, align_operands.LARGE) for block in PLAYABLE), (PLAYABLE[1], 1)], ids=str
 )

@@ -213,6 +213,7 @@ def test_every_launch_keeps_to_the_limits(
                     check(program, target.limits)
 
 
+@pytest.mark.one_in(webgpu=3)
 @pytest.mark.parametrize(("template", "subject"), CASES, ids=IDS)
 def test_launches_give_the_values_of_device_cpu(
     template: Template, subject: Subject, device: str, monkeypatch: pytest.MonkeyPatch
