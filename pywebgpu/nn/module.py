@@ -54,6 +54,7 @@ class Module(StateDict):
     def _call(self, *args: Any, **kwargs: Any) -> object:
         if capture_state.capture is not None:
             capture_state.capture.modules[id(self)] = self
+            capture_state.capture.around["the hooks of every module"] = everywhere
         if _are_hooked(self.__dict__):
             return import_module("pywebgpu.nn.hooks").call(self, args, kwargs)
         return self._forward(args, kwargs)

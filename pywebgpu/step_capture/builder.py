@@ -34,6 +34,7 @@ from pywebgpu.step_capture.surroundings import Surroundings
 from pywebgpu.step_capture.watch import Watch
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.history import History
+from pywebgpu.tensor.tensor import Tensor
 
 PACKAGE = str(Path(__file__).parents[1])
 
@@ -107,7 +108,7 @@ class Builder:
         watched: bool = True,
     ) -> None:
         self.call, self.free, self._dry = call, free, dry
-        self.capture = Capture(free=not ordinary, guarded=guarded)
+        self.capture = Capture(free=not ordinary, guarded=guarded, dry=dry)
         self.current = [call]  # the present call, where what the capture reads finds its numbers
         self.reason = ""
         self.is_open = self.has_moved = False
@@ -135,6 +136,8 @@ class Builder:
         executor.flush()
         with interrupts.held(), garbage.kept, executor.held():
             result = self._call(function)
+            if self.capture.left:
+                return CapturedCall(self.call, self.capture, None, self.capture.left, result=result)
             around = self._surroundings(function)
             captured = CapturedCall(self.call, self.capture, around)
             self._finish(captured, result)
@@ -145,8 +148,11 @@ class Builder:
             return None if self._known is None else self._known.surroundings
         if self._known is not None:  # This call may have run other code than the captured one: guards are for both.
             self._watch.codes |= self._known.surroundings.codes
+            self._watch.library |= self._known.surroundings.library
         modules = [(type(module).__name__, module) for module in self.capture.modules.values()]
         given = [(type(value).__name__, value) for value in self.call.kept]
+        given += [(kind.__name__, kind) for kind in (Tensor, *self.call.kinds)]
+        given += self.capture.around.items()
         return survey.survey([(names.title(function), function), *given, *modules], self._watch, self.capture)
 
     # The call
@@ -168,7 +174,7 @@ class Builder:
                 if Call(args, kwargs).key != call.key:
                     capture.reason = "it changes what it is given (a list, a dict, requires_grad)"
                     signature.give_back((call.args, call.kwargs), (args, kwargs))
-                return signature.rebuilt(result, self._own)
+                return result if capture.left else signature.rebuilt(result, self._own)
         except CaptureError as error:
             raise CaptureError(f"{_users_line(error)}{error}") from None
         finally:

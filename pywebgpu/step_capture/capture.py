@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from pywebgpu.errors import CaptureError
 from pywebgpu.step_capture import free_number
 from pywebgpu.step_capture.free_number import FREE, FreeNumber, fixed, plain
 from pywebgpu.step_capture.host_program import BITS, MOST, Bound, Builder, HostProgram, is_same
@@ -65,10 +66,12 @@ class Capture:
     free: the numbers that it reads are free. Where not, they are plain, nothing is written as instructions, and
     `reads` and `writes` hold, with the number of the cell, what the instructions would read and write, in their order.
     guarded: those that the program's code is handed are plain, and a replay needs them to be what they are now.
+    dry: the Program is made ready and does not run.
     """
 
-    def __init__(self, *, free: bool = True, guarded: bool = False) -> None:
-        self.is_free, self.is_guarded = free, guarded
+    def __init__(self, *, free: bool = True, guarded: bool = False, dry: bool = False) -> None:
+        self.is_free, self.is_guarded, self.is_dry = free, guarded, dry
+        self.left = ""  # why the rest of the call ran as ordinary code
         self.has_handed = False  # the program's code was handed a free number
         self.is_open = True  # until the call is over
         self.cells: list[Cell] = []
@@ -98,6 +101,7 @@ class Capture:
         self.guards: list[Callable[[], str | None]] = []  # what else has to hold: None, or why it does not
         self.always: list[Callable[[], str | None]] = []  # guards of what `capture_state.changes` does not count
         self.uploads: dict[int, tuple[Any, bytes]] = {}  # by id: buffers that were filled by the host, and a digest
+        self.around: dict[str, Any] = {}  # by title: state of this package that decided what it did
         self.reason = ""  # why the step cannot run again
 
     @contextmanager
@@ -108,11 +112,25 @@ class Capture:
         try:
             yield
         finally:
-            try:
-                for ending in self.endings:
-                    ending()
-            finally:
-                capture_state.capture, self.is_open = None, False
+            if not self.left:
+                self._end()
+
+    def _end(self) -> None:
+        try:
+            for ending in self.endings:
+                ending()
+        finally:
+            capture_state.capture, self.is_open = None, False
+
+    def leave(self, reason: str) -> None:
+        """The rest of the call is ordinary code, which may read values: such a call is recorded each time.
+
+        Raises: CaptureError where nothing may run.
+        """
+        if self.is_dry:
+            raise CaptureError(f"{reason}, so it cannot be made ready without running")
+        self.left = reason
+        self._end()
 
     def is_current(self) -> bool:
         """Whether what happens here and now belongs to the capture."""
@@ -315,6 +333,12 @@ class Capture:
                 put_back()
 
         return restore
+
+
+def leave(reason: str) -> None:
+    """Called by what waits for values: no step can be made of a call that does."""
+    if capture_state.capture is not None:
+        capture_state.capture.leave(reason)
 
 
 def _restore(home: MutableMapping[str, Any], was: dict[str, Any]) -> None:

@@ -169,7 +169,7 @@ class Compiled:
         now.n_calls += 1
         now.n_audits += 1
         written = now.surroundings.changed()
-        found = audit.difference(one, captured, begun)
+        found = None if captured.capture.left else audit.difference(one, captured, begun)
         if captured.is_open:
             found = "a gradient may now be asked of what it returns"
         unseen = f"it changes what outlives the call: {written}" if written is not None else _unseen(captured)
@@ -253,6 +253,8 @@ class Compiled:
 
 def _unseen(captured: CapturedCall) -> str:
     """Why guards cannot speak for all that a call did."""
+    if captured.capture.left:
+        return captured.capture.left
     return "; ".join(captured.around.reasons[:3]) if captured.around is not None else ""
 
 

@@ -1,22 +1,27 @@
 """What a call is given and what it returns, taken apart into tensors, numbers and the rest.
 
 Two calls with equal keys may run the same captured step: tensors count by shape, dtype, device, history and views,
-floats count by being there, anything else by value or, where it has none, by identity.
+floats count by being there, anything else by type and bits or, where its value is not known, by identity. Of an object
+that is no plain value the attributes count, too; its class is looked at by survey.py, as what counts by identity is.
 """
 
 from __future__ import annotations
 
 import copy
+import functools
+import types
 from collections import deque
 from collections.abc import Callable, Collection, Hashable
 from dataclasses import dataclass, fields, is_dataclass
+from enum import Enum
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from pywebgpu import devices, dtypes
 from pywebgpu.ir.graph import Spec, thread_state
 from pywebgpu.ops import movement
 from pywebgpu.runtime.storage import whole_of
-from pywebgpu.step_capture.free_number import plain
+from pywebgpu.step_capture import surroundings
+from pywebgpu.step_capture.free_number import FREE, plain
 from pywebgpu.tensor import create
 from pywebgpu.tensor.base import TensorBase
 
@@ -24,6 +29,11 @@ if TYPE_CHECKING:
     from pywebgpu.tensor.types import Array
 
 PLAIN = (bool, int, str, bytes, complex, range, type(None))
+VALUES = frozenset({bool, int, str, bytes, type(None), type(...), type(NotImplemented)})  # equal ones are the same
+BASES = (int, str, bytes, float, complex)  # of classes whose objects are values with attributes
+HEAP = 1 << 9  # the flag of classes that a program, or a module, made at run time
+OWN = frozenset(TensorBase.__slots__)
+SUBCLASSES = frozenset({"matrix", "memmap", "recarray"})  # of NumPy's arrays, which have attributes of their own
 MUTABLE = (set, bytearray, deque)  # besides the containers whose items are looked at
 Map = Callable[[Any], Any]
 
@@ -42,15 +52,17 @@ class Call:
     """The arguments of one call. `key` decides which captured step fits; `kept` holds what it knows by identity.
 
     has_history: a gradient may flow out of the call through an argument.
+    kinds: the classes of what counts by its content, as far as they are not Python's own.
     """
 
-    __slots__ = ("args", "has_history", "kept", "key", "kwargs", "numbers", "tensors")
+    __slots__ = ("args", "has_history", "kept", "key", "kinds", "kwargs", "numbers", "tensors")
 
     def __init__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self.args, self.kwargs = args, kwargs
         self.tensors: list[TensorBase] = []
         self.numbers: list[float] = []
         self.kept: list[Any] = []
+        self.kinds: list[type] = []
         self.has_history = False
         state = thread_state
         modes = (state.grad, state.inference, state.autocast, dtypes.default(), devices.default_device())
@@ -61,26 +73,56 @@ class Call:
         """No call. It is made while files are imported, when the default device may not be known yet."""
         found = cls.__new__(cls)
         found.args, found.kwargs, found.key, found.has_history = (), {}, None, False
-        found.tensors, found.numbers, found.kept = [], [], []
+        found.tensors, found.numbers, found.kept, found.kinds = [], [], [], []
         return found
 
-    def _describe(self, value: object) -> Hashable:
+    def _describe(self, value: Any) -> Hashable:
+        kind = type(value)
         if isinstance(value, TensorBase):
             return self._tensor(value)
-        if isinstance(value, float):
+        if kind in VALUES:
+            return kind, value
+        if is_number(value):
             self.numbers.append(value)
-            return "number"
-        if isinstance(value, PLAIN):
-            return type(value), value
-        if isinstance(value, list | tuple):
-            return type(value), tuple([self._describe(item) for item in value])
+            return "number" if kind is float or kind in FREE else (kind, "number")
+        if kind is list or kind is tuple:
+            return kind, tuple([self._describe(item) for item in value])
         if is_container(value):
             keys, items = items_of(value)
-            return type(value), tuple(keys), tuple([self._describe(item) for item in items])
+            names = tuple([self._constant(key) for key in keys])
+            inside = tuple([self._describe(item) for item in items])
+            return kind, names, inside, None if kind is dict else self._attributes(value, keys)
+        return self._constant(value)
+
+    def _constant(self, value: Any) -> Hashable:
+        """What a step takes for granted: exact types by their bits, other objects by identity."""
+        kind = type(value)
+        if kind in VALUES:
+            return kind, value
+        if kind is float or kind is complex or kind is range or kind is slice:
+            return kind, _bits(value)
+        if kind is tuple or kind is list or kind is dict:
+            keys = tuple([self._constant(key) for key in value]) if kind is dict else ()
+            return kind, keys, tuple([self._constant(item) for item in items_of(value)[1]])
         if is_array(value):  # Others may write to it.
-            return type(value), value.dtype.str, value.shape, value.tobytes()
+            return kind, *of_array(value)
+        if isinstance(value, BASES) and not isinstance(value, Enum):
+            base = next(base for base in BASES if isinstance(value, base))
+            return kind, base.__repr__(value), self._attributes(value, ())
         self.kept.append(value)
         return "object", id(value)
+
+    def _attributes(self, value: object, fields: Collection[Any]) -> Hashable:
+        """What an object has besides its items; its class is looked at as well."""
+        kind = type(value)
+        self.kinds.append(kind)
+        own = surroundings.attribute(value, "__dict__")
+        found = {} if own is surroundings.MISSING else {name: one for name, one in own.items() if name not in fields}  # type: ignore[attr-defined]
+        for name in slots(kind):
+            one = surroundings.attribute(value, name)
+            if name not in fields and one is not surroundings.MISSING:
+                found[name] = one
+        return tuple([(name, self._constant(one)) for name, one in found.items()])
 
     def _tensor(self, value: TensorBase) -> Hashable:
         self.has_history |= not value._flag and value._node.requires
@@ -89,9 +131,15 @@ class Call:
                 return "again", at
             if whole_of(other._storage) is whole_of(value._storage):
                 self.tensors.append(value)
-                return "shared", at, _facts(value)
+                return "shared", at, self._facts(value)
         self.tensors.append(value)
-        return _facts(value)
+        return self._facts(value)
+
+    def _facts(self, value: TensorBase) -> Hashable:
+        found = _facts(value)
+        if value.__dict__ or type(value) is not value._kind:
+            return found, self._attributes(value, OWN)
+        return found
 
     def outline(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments with what is known of each tensor in its place; nothing of a caller's is held by it."""
@@ -109,7 +157,7 @@ class Call:
     def mapped(self, numbers: list[float]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments with other numbers instead of the floats."""
         left = iter(numbers)
-        change = lambda value: next(left) if isinstance(value, float) else value  # noqa: E731
+        change = lambda value: next(left) if is_number(value) else value  # noqa: E731
         args = rebuilt(self.args, change)
         return args, rebuilt(self.kwargs, change)
 
@@ -158,7 +206,7 @@ def rebuilt(value: object, change: Map) -> Any:
     if all(item is other for item, other in zip(items, old, strict=True)):
         return value
     if isinstance(value, tuple):
-        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+        return _tuple(value, items)
     made = copy.copy(value)
     _put(made, keys, items)
     return made
@@ -178,7 +226,7 @@ def _copied(value: object, change: Map, known: Collection[int], made: dict[int, 
         keys, old = items_of(value)
         items = [_copied(item, change, known, made) for item in old]
         if isinstance(value, tuple):
-            made[id(value)] = type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+            made[id(value)] = _tuple(value, items)
         else:
             made[id(value)] = copy.copy(value)
             _put(made[id(value)], keys, items)
@@ -204,9 +252,51 @@ def give_back(value: object, changed: object) -> None:
         _put(value, keys, kept)
 
 
+def is_number(value: object) -> bool:
+    """A float that a step may read anew in each run: Python's own, or one of NumPy's."""
+    kind = type(value)
+    return kind is float or kind in FREE or (isinstance(value, float) and kind.__module__ == "numpy")
+
+
 def is_array(value: object) -> TypeGuard[Array]:
-    """NumPy's arrays and numbers. The class is asked: an object may have an answer to any name."""
-    return hasattr(type(value), "__array_interface__") and hasattr(type(value), "tobytes")
+    """NumPy's own arrays and numbers, without objects in them."""
+    kind = type(value)
+    is_of_numpy = kind.__module__ == "numpy" and (kind.__name__ == "ndarray" or hasattr(kind, "__array_interface__"))
+    return is_of_numpy and kind.__name__ not in SUBCLASSES and not value.dtype.hasobject  # type: ignore[attr-defined]
+
+
+def of_array(array: Any) -> tuple[Any, ...]:
+    """What there is to know of an array."""
+    return array.dtype, array.shape, array.strides, array.tobytes()
+
+
+def slots(kind: type) -> list[str]:
+    """The names of the slots that a class and its bases gave to objects, but for the interpreter's own."""
+    return _slots_of(kind) if kind.__flags__ & HEAP else []
+
+
+@functools.lru_cache(1024)
+def _slots_of(kind: type) -> list[str]:
+    bases = [base for base in kind.__mro__ if base.__flags__ & HEAP]
+    return [name for base in bases for name, one in vars(base).items() if isinstance(one, types.MemberDescriptorType)]
+
+
+def _tuple(value: tuple[Any, ...], items: list[Any]) -> tuple[Any, ...]:
+    """A tuple of the same class, with the same attributes."""
+    try:
+        made = tuple.__new__(type(value), items)
+    except TypeError:  # A class of the interpreter's that counts its fields.
+        return type(value)(items)
+    if getattr(value, "__dict__", None):
+        made.__dict__.update(value.__dict__)
+    return made
+
+
+def _bits(value: Any) -> Hashable:
+    """What tells a value from one that is equal and another: the sign of a zero, the type of a bound."""
+    if isinstance(value, range | slice):
+        return tuple([(type(one), one) for one in (value.start, value.stop, value.step)])
+    return value.hex() if type(value) is float else repr(value) if type(value) is complex else value
 
 
 def is_container(value: object) -> bool:

@@ -16,6 +16,7 @@ from typing import Any
 
 MISSING = object()
 ATOMS = (bool, int, float, complex, str, bytes, range, slice, type(None), type(...), type(NotImplemented))
+EXACT = frozenset(ATOMS)
 
 
 @dataclass(slots=True, eq=False)
@@ -59,13 +60,15 @@ def is_same(old: Any, new: Any) -> bool:
     """Whether Python cannot tell two values apart, though they are two: the same plain value."""
     if type(old) is not type(new):
         return False
-    if isinstance(old, float):
+    if type(old) is float:
         return bool(old.hex() == new.hex())
-    if isinstance(old, complex):
+    if type(old) is complex:
         return repr(old) == repr(new)
-    if isinstance(old, ATOMS):
+    if type(old) in (range, slice):
+        return all(map(is_same, (old.start, old.stop, old.step), (new.start, new.stop, new.step)))
+    if type(old) in EXACT:
         return bool(old == new)
-    if isinstance(old, tuple):
+    if type(old) is tuple:
         return len(old) == len(new) and all(a is b or is_same(a, b) for a, b in zip(old, new, strict=True))
     if isinstance(old, types.MethodType):  # Python makes a new one whenever it is asked for.
         return old.__func__ is new.__func__ and old.__self__ is new.__self__
@@ -100,6 +103,7 @@ class Surroundings:
 
     reasons: why they cannot speak for all that the call could see.
     tensors, containers: ids of those among what was met. codes: by id, the code that ran, with its globals.
+    library: code of the standard library that ran and looks into what it is given.
     """
 
     entries: list[Entry]
@@ -107,6 +111,7 @@ class Surroundings:
     tensors: set[int]
     containers: frozenset[int]
     codes: dict[int, Any]
+    library: set[types.CodeType] = field(default_factory=set)
     _fast: Callable[[], bool] | None = None
 
     def changed(self) -> str | None:
@@ -123,7 +128,8 @@ class Surroundings:
 
 def _comparison(entries: list[Entry]) -> Callable[[], bool]:
     """All entries against what they were at once, by identity, with next to nothing of Python's per entry."""
-    mappings = [entry.look.mapping for entry in entries if isinstance(entry.look, Mapping)]
+    mappings = [entry.look.mapping for entry in entries if type(entry.look) is Mapping]
+    classes = [entry.look.mapping.values() for entry in entries if isinstance(entry.look, OwnClass)]
     sequences = [entry.look.sequence for entry in entries if isinstance(entry.look, Sequence)]
     lookups = [entry.look for entry in entries if isinstance(entry.look, Lookup)]
     attributes = [(entry, entry.look) for entry in entries if isinstance(entry.look, Attributes)]
@@ -153,6 +159,7 @@ def _comparison(entries: list[Entry]) -> Callable[[], bool]:
         lambda: chain.from_iterable([entry.look()[1] for entry in others]),
     ]
     was = [[*read()] for read in reads]
+    functions = [*chain.from_iterable(classes)]
 
     def is_unchanged() -> bool:
         try:
@@ -160,8 +167,10 @@ def _comparison(entries: list[Entry]) -> Callable[[], bool]:
                 return False
             if [*chain.from_iterable(named)] != titles:  # Texts alone may be compared by value, which is faster.
                 return False
+            if [*chain.from_iterable(classes)] != functions:  # Functions are equal where they are the same.
+                return False
             return all(all(map(is_, read(), values)) for read, values in zip(reads, was, strict=True))
-        except (RuntimeError, AttributeError, ValueError):  # Another thread is changing one of them, or one is gone.
+        except Exception:  # Another thread is changing one of them, one is gone, or it is patched with a tensor.
             return False
 
     return is_unchanged
@@ -174,6 +183,12 @@ class Mapping:
     def __call__(self) -> tuple[list[Any], list[Any]]:
         values = dict.values(self.mapping) if isinstance(self.mapping, dict) else self.mapping.values()
         return [*self.mapping], [*values]
+
+
+class OwnClass(Mapping):
+    """The attributes of a class of this package: hundreds of functions, which are compared in one go."""
+
+    __slots__ = ()
 
 
 @dataclass(slots=True)

@@ -2,18 +2,21 @@
 
 From the functions that ran, their globals, closures and defaults, and from the objects that were passed, it goes on
 through attributes that the code names, classes, modules with their children, and containers by content. What it meets
-becomes a guard. What has a state that nobody can look at (an iterator, a file, a random generator) is a reason why the
-call cannot be replayed.
+is understood whole and becomes a guard: exact types by their value, any other object by its class, its attributes, its
+slots, and the dictionaries of its class's bases. What has a state that nobody can look at (an iterator, a file, a
+random generator) is a reason why the call cannot be replayed. Code names attributes in its bytecode, in patterns of
+`match`, and through objects that read them (`attrgetter`); where it makes names up, all attributes count.
 """
 
 from __future__ import annotations
 
 import abc
 import functools
+import operator
 import sys
 import types
 import weakref
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
@@ -21,13 +24,14 @@ from pywebgpu.step_capture import signature, watch
 from pywebgpu.step_capture.capture import Capture
 from pywebgpu.step_capture.free_number import FREE, plain
 from pywebgpu.step_capture.surroundings import (
-    ATOMS,
+    EXACT,
     MISSING,
     Attributes,
     Entry,
     Facts,
     Lookup,
     Mapping,
+    OwnClass,
     Sequence,
     Surroundings,
     attribute,
@@ -43,6 +47,9 @@ LIBRARIES = sys.stdlib_module_names | {"builtins", "numpy"}
 # Attributes and methods of modules that the package itself reads.
 OWN = frozenset({"training", "_parameters", "_buffers", "_modules", "forward", "_call", "__call__", "_forward"})
 BASES = frozenset({"Module", "StateDict", "ModuleTree", "object"})  # of every module
+# What reads attributes whose names nobody sees.
+READERS = (getattr, hasattr, vars, dir, object.__getattribute__, type.__getattribute__, super.__getattribute__)
+READING = frozenset(map(id, (*READERS, operator.attrgetter, operator.methodcaller, str.format, str.format_map)))
 # Of optimizers, which a capture looks after by itself: rates, counts and states are new in each run.
 MANAGED = frozenset({"param_groups", "state", "defaults", "_seen", "_opt_called", "_hooks"})
 # Of modules, for saving alone.
@@ -58,7 +65,8 @@ STATELESS = (
 )  # fmt: skip
 # Classes made in C whose objects never change, by module.
 CONSTANT = {
-    "builtins": {"object", "super"},
+    "builtins": {"object", "super", "bool", "int", "float", "complex", "str", "bytes", "range", "slice", "tuple"},
+    "_collections": {"_tuplegetter"},
     "re": {"Pattern", "Match"},
     "decimal": {"Decimal", "Context"},
     "datetime": {"date", "datetime", "time", "timedelta", "timezone", "tzinfo"},
@@ -71,17 +79,27 @@ CONSTANT = {
 
 def survey(roots: list[tuple[str, Any]], watched: Watch, capture: Capture) -> Surroundings:
     """What the code that ran can see from the roots and from its own globals."""
-    return _Walk(watched, capture).run(roots)
+    codes = [code for code, _ in watched.codes.values()]
+    names = frozenset().union(*(watch.names_of(code) for code in codes), *(code.co_names for code in watched.library))
+    is_dynamic = not names.isdisjoint(watch.DYNAMIC)
+    while True:
+        walk = _Walk(watched, capture, names, is_dynamic=is_dynamic)
+        found = walk.run(roots)
+        if walk.more <= names and walk.is_dynamic == is_dynamic:
+            return found
+        names, is_dynamic = names | walk.more, walk.is_dynamic
 
 
 class _Walk:
-    def __init__(self, watched: Watch, capture: Capture) -> None:
+    """One walk, for code that reads attributes of these names. more: names that objects on the way read."""
+
+    def __init__(self, watched: Watch, capture: Capture, names: frozenset[str], *, is_dynamic: bool) -> None:
         self.capture = capture
-        self.codes = watched.codes
-        self.names = frozenset(name for code, _ in watched.codes.values() for name in code.co_names)
+        self.codes, self.library = watched.codes, watched.library
+        self.names, self.is_dynamic = names, is_dynamic
+        self.more: set[str] = set()
         constants = [one for code, _ in watched.codes.values() for one in code.co_consts]
         self.texts = {text for text in constants if isinstance(text, str) and text.isidentifier()}
-        self.is_dynamic = not self.names.isdisjoint(watch.DYNAMIC)
         self.reasons = list(watched.reasons)
         saves = self.is_dynamic or not self.names.isdisjoint({"state_dict", "load_state_dict"})
         self.ignored = frozenset() if saves else STATE_DICT
@@ -98,7 +116,7 @@ class _Walk:
             self._globals(code, names)
         while self.waiting and self.size <= MOST:
             title, value = self.waiting.popleft()
-            if not isinstance(value, ATOMS) and id(value) not in self.met:
+            if type(value) not in EXACT and id(value) not in self.met:
                 self.met[id(value)] = value
                 self._meet(title, value)
         if self.size > MOST:
@@ -108,7 +126,7 @@ class _Walk:
         containers = frozenset(
             at for at, one in self.met.items() if signature.is_container(one) or type(one) in signature.MUTABLE
         )
-        return Surroundings(self.entries, self.reasons, self.tensors, containers, self.codes)
+        return Surroundings(self.entries, self.reasons, self.tensors, containers, self.codes, self.library)
 
     def _refuse(self, reason: str) -> None:
         if reason not in self.reasons:
@@ -143,7 +161,8 @@ class _Walk:
             wanted, imported = watch.globals_of(code)
             entry = self._note("", Lookup(names.get, sorted(wanted), names))
             self.waiting.extend(zip(entry.keys, entry.values, strict=True))
-            self.waiting.extend((name, sys.modules[name]) for name in imported if name in sys.modules)
+            if imported:
+                self._go_on(self._note("sys.modules", Lookup(sys.modules.get, sorted(imported), sys.modules)))
 
     # What is met
 
@@ -170,14 +189,16 @@ class _Walk:
             self._refuse(f"{title} keeps what it returned before, which cannot be looked at")
             self.waiting.append((title, value.__wrapped__))
         elif isinstance(value, STATELESS):
+            self.is_dynamic |= id(value) in READING
             self.waiting.append((title, getattr(value, "__self__", None)))
         else:
             self._object(title, value)
 
     def _tensor(self, title: str, tensor: TensorBase) -> None:
         self.tensors.add(id(tensor))
-        if tensor.__dict__:
-            self._names_of(title, tensor.__dict__)
+        self._names_of(title, tensor.__dict__)
+        self._slots_of(title, tensor, ignored=signature.OWN)
+        self.waiting.append((type(tensor).__name__, type(tensor)))
         if tensor._accumulator is not None:
             hooks = [*tensor._accumulator.hooks.values(), *tensor._accumulator.after.values()]
             self.waiting.extend((f"a hook of {title}", hook) for hook in hooks)
@@ -192,15 +213,26 @@ class _Walk:
             self.found.add(id(code))
             self._attributes(title, function, ["__code__", "__defaults__", "__kwdefaults__"])
             self.waiting.extend(cells)
-            if function.__dict__:
-                self._names_of(title, function.__dict__)
         else:  # It may be around a function that ran, as a decorator of the package's or of a library's is.
             held = [*map(_content, cells), ("", getattr(function, "__wrapped__", None))]
             self.waiting.extend((title, one) for _, one in held if callable(one) and not isinstance(one, type))
             if watch.origin(code.co_filename)[0] is LIBRARY:
                 self.waiting.extend(cells)
+            if watch.origin(code.co_filename)[0] is INTERNAL:
+                self._state_of(function)
+        if watch.origin(code.co_filename)[0] is USER or function.__dict__:
+            self._names_of(title, function.__dict__)
+
+    def _state_of(self, function: types.FunctionType) -> None:
+        """What a function of the package keeps in its module: switches and tables."""
+        names = [
+            name for name in function.__code__.co_names if type(function.__globals__.get(name)) in (list, dict, set)
+        ]
+        if names:
+            self._go_on(self._note(function.__module__, Lookup(function.__globals__.get, names, function.__globals__)))
 
     def _class(self, kind: type) -> None:
+        self.is_dynamic |= id(kind) in READING
         if isinstance(kind, abc.ABCMeta):  # Which other classes it stands for.
             self._note(kind.__name__, Facts("its registered classes", abc.get_cache_token))
         for base in kind.__mro__:
@@ -214,9 +246,17 @@ class _Walk:
                 own = base.__dict__
                 entry = self._note(base.__name__, Mapping(own), lambda name, own=own: self._counts(own, name))  # type: ignore[misc]
                 self._go_on(entry)
-            elif where is INTERNAL and not issubclass(base, TensorBase):
-                names = [name for name in base.__dict__ if name in OWN or name in self.names]
-                self._go_on(self._note(base.__name__, Lookup(base.__dict__.get, names)))
+                if "__match_args__" in own and "__match_args__" in self.names:
+                    self.more.update(own["__match_args__"])
+            elif where is INTERNAL:
+                own = base.__dict__
+                entry = self._note(base.__name__, OwnClass(own), lambda name, own=own: self._counts(own, name))  # type: ignore[misc]
+                if not issubclass(base, TensorBase):
+                    named = zip(entry.keys, entry.values, strict=True)
+                    self.waiting.extend((path(base.__name__, name), one) for name, one in named if self._is_read(name))
+
+    def _is_read(self, name: str) -> bool:
+        return name in OWN or name in self.names
 
     def _counts(self, own: types.MappingProxyType[str, Any], name: str) -> bool:
         """Functions of a class may be called by Python itself, or by the package."""
@@ -257,6 +297,8 @@ class _Walk:
                 self._go_on(self._note(title, Mapping(value)))
         else:
             self._go_on(self._note(title, Sequence(value)))
+        if isinstance(value, defaultdict):
+            self._attributes(title, value, ["default_factory"])
         if _origin_of(type(value)) is USER:
             self._parts_of(title, value)
 
@@ -275,10 +317,10 @@ class _Walk:
         entry.keys, entry.values = look()
 
     def _array(self, title: str, array: Any) -> None:
-        if array.nbytes > BYTES or array.dtype.hasobject:
+        if array.nbytes > BYTES:
             self._refuse(f"{title} is an array of {array.nbytes} bytes, and more than {BYTES} are not looked at")
         else:
-            self._note(title, Facts("data", lambda: (array.dtype.str, array.shape, array.tobytes())))
+            self._note(title, Facts("data", lambda: signature.of_array(array)))
 
     def _object(self, title: str, value: object) -> None:
         kind = type(value)
@@ -286,10 +328,20 @@ class _Walk:
             self._object_of_the_package(title, value)
         elif isinstance(value, weakref.ref):
             self._refuse(f"{title} is a weak reference, which a guard would keep from ending")
+        elif isinstance(value, weakref.finalize):
+            self._refuse(f"{title} is a finalizer, which ends with its object")
         elif any(map(_is_opaque, kind.__mro__)):
             self._refuse(f"{title} is a {kind.__name__}, whose state cannot be looked at")
         else:
+            if isinstance(value, operator.attrgetter | operator.methodcaller):
+                self._read_by(value)
             self._parts_of(title, value)
+
+    def _read_by(self, reader: Any) -> None:
+        """The names of attributes that an object reads of what it is given."""
+        _, given = reader.__reduce__()[:2]
+        self.more.update(part for text in given if isinstance(text, str) for part in text.split("."))
+        self.waiting.extend(("", one) for one in given)
 
     def _parts_of(self, title: str, value: object) -> None:
         """An object of a program's own class: its class, its attributes, its slots."""
@@ -301,28 +353,44 @@ class _Walk:
             is_read_here = any(_origin_of(base) is not USER and base.__name__ not in BASES for base in kind.__mro__)
             ignored = {one for one in MANAGED if "param_groups" in names and not self._sees(one)}
             self._names_of(title, names, are_all_wanted=is_read_here, ignored=ignored)
-        slots = [name for base in kind.__mro__ for name in _slots(base) if self._sees(name)]
-        if slots:
-            self._attributes(title, value, slots)
+        self._slots_of(title, value)
+
+    def _slots_of(self, title: str, value: object, ignored: Collection[str] = ()) -> None:
+        names = [name for name in signature.slots(type(value)) if self._sees(name) and name not in ignored]
+        if names:
+            self._attributes(title, value, names)
 
     def _object_of_the_package(self, title: str, value: Any) -> None:
         kind = type(value)
         if hasattr(value, "_parameters") and hasattr(value, "_modules"):
             self._parts_of(title, value)
             return
+        if kind.__name__ == "Compiled":
+            self.waiting.append((title, value.function))
+            return
+        if _is_frozen(kind) and not hasattr(value, "__dict__"):
+            return
         own = getattr(value, "__dict__", {})
-        told = [name for name in sorted(self.names) if name in own or callable(getattr(kind, name, None))]
-        if told:  # `optimizer.step = ...`, `schedule.last_epoch`
-            self._go_on(self._note(title, Lookup(own.get, told)))
-            self.waiting.append((kind.__name__, kind))
+        if "param_groups" in own:
+            read = own.keys() - MANAGED
+        elif "get_last_lr" in self._methods(kind):  # A capture reads the rates of schedules anew.
+            read = own.keys() & self.names
+        else:
+            read = own.keys()
+        if any(home is own for home in self.capture.homes):  # Each run does again what changes it.
+            read = set()
+        names = {*read, *self.names & self._methods(kind)} - self.capture.reads_anew(own)
+        self._go_on(self._note(title, Lookup(own.get, sorted(names))))  # `optimizer.step = ...`, `schedule.last_epoch`
+        self.waiting.append((kind.__name__, kind))
         if "param_groups" in own:
             self._note(title, Lookup(own.get, ["param_groups", "state"]))  # Their contents guard themselves.
             hooks = [hook for hooks in value._hooks.values() for hook in hooks.values()]
             self.waiting.extend((f"a hook of {title}", hook) for hook in hooks)
-        elif kind.__name__ == "Compiled":
-            self.waiting.append((title, value.function))
         elif kind.__module__.startswith("pywebgpu.data"):
             self._refuse(f"{title} is a {kind.__name__}, whose state cannot be looked at")
+
+    def _methods(self, kind: type) -> set[str]:
+        return {name for base in kind.__mro__ for name, one in vars(base).items() if callable(one)}
 
     def _attributes(self, title: str, thing: object, names: list[str]) -> None:
         entry = self._note(title, Attributes(thing, names))
@@ -368,8 +436,12 @@ def _is_opaque(kind: type) -> bool:
         return False
     if kind.__module__ in ("typing", "types", "abc", "_abc", "enum"):
         return False
-    return any(isinstance(one, types.MethodDescriptorType | types.WrapperDescriptorType) for one in vars(kind).values())
+    methods = [
+        one for one in vars(kind).values() if isinstance(one, types.MethodDescriptorType | types.WrapperDescriptorType)
+    ]
+    return any(one.__objclass__ is kind for one in methods)  # Enums take over those of their base.
 
 
-def _slots(kind: type) -> list[str]:
-    return [name for name, one in vars(kind).items() if isinstance(one, types.MemberDescriptorType)]
+def _is_frozen(kind: type) -> bool:
+    params = getattr(kind, "__dataclass_params__", None)
+    return params is not None and params.frozen

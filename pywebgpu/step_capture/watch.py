@@ -1,15 +1,19 @@
 """What a call runs: code of which functions, and what of it no guard can speak for.
 
-Python's profile hook reports each function that starts and each C function that is called. Code of this package is not
-reported on: it notes by itself what it reads. Code of the standard library and of NumPy is taken to be a function of
-its arguments where it is listed here; any other C function, and any other library that reads the world (clocks, random
-states, files, the environment), makes the step one that is recorded at each call.
+Python's profile hook reports each function that starts and each C function that is called. Of what code of this package
+calls only files are reported on: it notes by itself what else it reads. Code of the standard library and of NumPy is
+taken to be a function of its arguments where it is listed here; any other C function, and any other library that reads
+the world (clocks, random states, files, the environment), makes the step one that is recorded at each call.
 """
 
 from __future__ import annotations
 
+import datetime
+import decimal
 import dis
 import functools
+import json
+import math
 import os
 import sys
 from collections.abc import Callable
@@ -96,10 +100,48 @@ VALUES = (
     bool, int, float, complex, str, bytes, bytearray, memoryview, tuple, list, dict, set, frozenset, range, slice, type,
 )  # fmt: skip
 # Names by which code reaches attributes or variables whose names do not stand in it.
-DYNAMIC = frozenset({"getattr", "hasattr", "vars", "__dict__", "dir", "attrgetter", "__getattribute__", "__slots__"})
+DYNAMIC = frozenset(
+    [
+        "getattr",
+        "hasattr",
+        "vars",
+        "__dict__",
+        "dir",
+        "attrgetter",
+        "methodcaller",
+        "__getattribute__",
+        "__slots__",
+        "format",
+        "format_map",
+        "Formatter",
+        "__reduce_ex__",
+    ]
+)
+# Modules of the standard library that read attributes of what the program gives them, or tell types apart.
+LOOKING = frozenset(
+    [
+        "ast",
+        "copy",
+        "copyreg",
+        "dataclasses",
+        "decimal",
+        "fractions",
+        "inspect",
+        "json",
+        "numbers",
+        "pprint",
+        "reprlib",
+        "statistics",
+        "string",
+        "typing",
+    ]
+)
 # Code that calls one of these can tell a number that stands for several values from Python's own, or refuses it.
 TELLING = frozenset({"__class__", "dumps", "Decimal", "timedelta", "ldexp"})
 TELLING_BUILTINS = frozenset({"type", "sum"} if CORRECTED else {"type"})
+TELLERS = frozenset(map(id, (type, json.dumps, decimal.Decimal, datetime.timedelta, math.ldexp, *((sum,) * CORRECTED))))
+FILES = frozenset({"_io", "io", "posix", "nt", "mmap", "_socket", "_ssl"})
+CLASSES = frozenset({"__subclasses__"})  # methods that tell what a program did elsewhere
 # What devices are made of: called by this package alone, or when memory goes back.
 BACKENDS = frozenset({"wgpu", "cffi", "pycparser", "rendercanvas", "pyodide", "_pyodide"})
 
@@ -145,6 +187,16 @@ def globals_of(code: CodeType) -> tuple[frozenset[str], frozenset[str]]:
     return frozenset(looked_up), frozenset(name for op, name in found if op == "IMPORT_NAME")
 
 
+@functools.lru_cache(1024)
+def names_of(code: CodeType) -> frozenset[str]:
+    """The names of attributes that code may read: those in its bytecode, and in patterns of `match`."""
+    if not any(one.opname == "MATCH_CLASS" for one in dis.get_instructions(code)):
+        return frozenset(code.co_names)
+    patterns = [one for one in code.co_consts if isinstance(one, tuple)]
+    named = {name for pattern in patterns for name in pattern if isinstance(name, str)}
+    return frozenset({*code.co_names, *named, "__match_args__"})
+
+
 def _is_generated(frame: FrameType) -> bool:
     """Whether code without a file was made for a class: for a named tuple, or for a dataclass of this package."""
     module = str(frame.f_globals.get("__name__"))
@@ -171,6 +223,7 @@ class Watch:
     """Use as a context manager around a call.
 
     codes: by id, the user's code that ran, with the globals that it saw.
+    library: code of the standard library that the user's code called and that looks into what it is given.
     reasons: why guards cannot speak for all that the call did; empty where they can.
     """
 
@@ -178,6 +231,7 @@ class Watch:
         """is_paused: what runs now is run again in each replay. tells: called before code runs that can tell a number
         which stands for several values from Python's own."""
         self.codes: dict[int, tuple[CodeType, dict[str, Any]]] = {}
+        self.library: set[CodeType] = set()
         self.reasons: list[str] = []
         self._is_paused, self._tells = is_paused, tells
         self._before: Any = None
@@ -200,7 +254,7 @@ class Watch:
 
     def _hook(self, frame: FrameType, event: str, arg: object) -> None:
         if event == "c_call":
-            if origin(frame.f_code.co_filename)[0] is INTERNAL or _is_pure(arg) or _is_internal(frame):
+            if _is_pure(arg) or (_is_internal(frame) and not _is_of_files(arg)):
                 return
             if not (self._is_paused() or _is_importing(frame)):
                 self._note(f"it calls {_title(arg)}")
@@ -212,12 +266,19 @@ class Watch:
             if kind is USER:
                 if not (self._is_paused() or _is_generated(frame) or _is_importing(frame)):
                     self.codes[id(code)] = code, frame.f_globals
-                    if tells_numbers_apart(code):
+                    if tells_numbers_apart(code) or _names_telling(code, frame.f_globals):
                         self._tells()
-            elif not (
-                _is_pure_module(module) or _is_internal(frame.f_back) or self._is_paused() or _is_importing(frame)
-            ):
-                self._note(f"it runs {module}.{name_of(code)}")
+            elif not (_is_internal(frame.f_back) or self._is_paused() or _is_importing(frame)):
+                if not _is_pure_module(module):
+                    self._note(f"it runs {module}.{name_of(code)}")
+                elif module.partition(".")[0] in LOOKING:
+                    self._look(code)
+
+    def _look(self, code: CodeType) -> None:
+        if code not in self.library:
+            self.library.add(code)
+            if tells_numbers_apart(code):
+                self._tells()
 
     def _note(self, what: str) -> None:
         reason = f"{what}, which may say or do something else the next time"
@@ -235,7 +296,20 @@ def _is_internal(frame: FrameType | None) -> bool:
     return False
 
 
+def _names_telling(code: CodeType, names: dict[str, Any]) -> bool:
+    """Whether code names, by whatever name, what tells a free number from Python's own or refuses it."""
+    return any(id(names.get(name)) in TELLERS for name in code.co_names)
+
+
+def _is_of_files(function: object) -> bool:
+    """Whether a C function reads or writes the world outside of the process: this package does it for the program."""
+    module = getattr(function, "__module__", None) or type(getattr(function, "__self__", None)).__module__
+    return module in FILES or (module == "builtins" and getattr(function, "__name__", "") == "open")
+
+
 def _is_pure(function: object) -> bool:
+    if getattr(function, "__name__", "") in CLASSES:
+        return False
     owner = getattr(function, "__self__", None)
     module = getattr(function, "__module__", None)
     if module is None:

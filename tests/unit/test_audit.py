@@ -153,6 +153,7 @@ class Blind:
 
     reasons: tuple[str, ...] = ()
     tensors: frozenset[int] = frozenset()
+    library: frozenset[Any] = frozenset()
     codes: dict[int, Any] = {}  # noqa: RUF012
 
     def changed(self) -> None:
