@@ -1,7 +1,8 @@
 """Audits: a call that a step would replay is recorded as an ordinary one, and both are compared.
 
 Guards know what they look at; an audit finds what nobody thought of. Calls number 2, 3, 5, 9, 17, ... of a step are
-audited: what Python records is what is computed, and Python runs once.
+audited, those from a line that did not call it before, and those after a change of what it takes for granted: what
+Python records is what is computed, and Python runs once.
 """
 
 from __future__ import annotations
@@ -13,10 +14,12 @@ from typing import Any
 
 from pywebgpu.devices.base import Buffer
 from pywebgpu.step_capture import bindings
-from pywebgpu.step_capture.builder import CapturedCall
+from pywebgpu.step_capture.builder import CapturedCall, Replays
 from pywebgpu.step_capture.host_program import Bound, Changed, is_same
 from pywebgpu.step_capture.signature import Call
 from pywebgpu.step_capture.step import NOTHING, Step
+
+LINES = 64  # from which a step is called, and which it knows
 
 
 def is_due(n_calls: int, setting: str) -> bool:
@@ -24,6 +27,18 @@ def is_due(n_calls: int, setting: str) -> bool:
     if setting:
         return setting != "0"
     return n_calls >= 2 and (n_calls - 1) & (n_calls - 2) == 0
+
+
+def is_new(now: Replays, line: tuple[int, int], setting: str) -> bool:
+    """Whether a call is audited because of where it comes from, or of what changed since the last one."""
+    if setting:
+        return False
+    is_due = now.is_changed or line not in now.lines
+    now.is_changed = False
+    if len(now.lines) == LINES:
+        now.lines.clear()
+    now.lines.add(line)
+    return is_due
 
 
 def begin(step: Step, call: Call) -> list[Any]:

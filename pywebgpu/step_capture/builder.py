@@ -44,7 +44,8 @@ class Replays:
     """What changes from run to run of a step: the present call, and what guards have seen.
 
     n_calls: of all kinds, the captured one too. n_audits: of those.
-    checked: the number of changes up to which all guards held.
+    checked: the number of changes up to which all guards held. n_changes: how often there were some.
+    is_changed: an audit has to look at the last of them. lines: where the program called it.
     """
 
     current: list[Call]
@@ -52,6 +53,14 @@ class Replays:
     n_calls: int = 1
     n_audits: int = 0
     checked: int = -1
+    n_changes: int = 0
+    is_changed: bool = False
+    lines: set[tuple[int, int]] = field(default_factory=set)
+
+    def note_change(self) -> None:
+        """What the step takes for granted changed, and it fits all the same. Many changes call for few audits."""
+        self.n_changes += 1
+        self.is_changed |= self.n_changes & (self.n_changes - 1) == 0
 
 
 @dataclass(slots=True, eq=False)

@@ -6,6 +6,7 @@ A replay gives what running Python again would give, or the call is recorded aga
 from __future__ import annotations
 
 import functools
+import sys
 import threading
 import warnings
 from collections import Counter, OrderedDict
@@ -33,12 +34,14 @@ class _Variants:
     """The steps of one signature, the latest first.
 
     each_call: why calls are recorded each time, where they are.
+    last: the one that was captured or ran last.
     told: code ran that can tell a number which stands for several values from Python's own; None before any ran.
     """
 
     steps: list[Step] = field(default_factory=list)
     each_call: str = ""
     told: bool | None = None
+    last: Step | None = None
     n_differences: int = 0
 
 
@@ -59,7 +62,7 @@ class Compiled:
         self.captures: dict[str, TensorBase] = {}
         self._variants: OrderedDict[Any, _Variants] = OrderedDict()
         self._open: set[Any] = set()
-        self._lost = self._missed = 0
+        self._lost = self._missed = self._unlike = 0
         self._lock = threading.RLock()
 
     def __get__(self, owner: object, kind: object = None) -> Any:
@@ -81,16 +84,25 @@ class Compiled:
         if call.has_history or call.key in self._open:
             return self.function(*args, **kwargs)
         with self._lock:
+            caller = sys._getframe(1)
+            line = id(caller.f_code), caller.f_lasti
             variants = self._variants.get(call.key)
             if variants is None:
-                return self._capture(call, _Variants(), [])
+                self._meet(call)
+                return self._capture(call, _Variants(), [], line=line)
             self._variants.move_to_end(call.key)
-            return self._run(call, variants)
+            return self._run(call, variants, line)
 
-    def _run(self, call: Call, variants: _Variants) -> object:
+    def _meet(self, call: Call) -> None:
+        """Arguments of a new kind. What has new ones each time is not captured for ever without a word."""
+        self._unlike += 1
+        if self._unlike > 1 and self._variants:
+            self._say(f"captured for other arguments: {signature.difference(next(reversed(self._variants)), call.key)}")
+
+    def _run(self, call: Call, variants: _Variants, line: tuple[int, int]) -> object:
         if variants.each_call:
             return self._given(Builder(call, ordinary=True, watched=False).record(self.function))
-        reasons = []
+        reasons: list[str] = []
         others: list[set[int]] = []
         for one in variants.steps:
             reason = step.unfit(one, call)
@@ -100,17 +112,21 @@ class Compiled:
                     others.append({*numbers, *step.free(one, call)})
                     reason = _words(one, call, numbers)
             if reason is None:
-                if audit.is_due(one.now.n_calls + 1, settings.audit):
+                if reasons and one is not variants.last:  # Another step was the right one before.
+                    one.now.note_change()
+                variants.last = one
+                is_new = audit.is_new(one.now, line, settings.audit)
+                if is_new or audit.is_due(one.now.n_calls + 1, settings.audit):
                     return self._audit(call, variants, one)
                 reason, result, taps = step.replay(one, call)
                 if reason is None:
                     one.now.n_calls += 1
                     self.counters["replays"] += 1
-                    self._missed = 0
+                    self._missed = self._unlike = 0
                     self.captures = taps
                     return result
             reasons.append(reason)
-        return self._capture(call, variants, reasons, frozenset(min(others, key=len, default=())))
+        return self._capture(call, variants, reasons, frozenset(min(others, key=len, default=())), line=line)
 
     # Recording
 
@@ -126,9 +142,10 @@ class Compiled:
         reasons: list[str],
         free: frozenset[int] | None = frozenset(),
         *,
+        line: tuple[int, int] = (0, 0),
         dry: bool = False,
     ) -> object:
-        """free: the float arguments that each run reads anew; None for all."""
+        """free: the float arguments that each run reads anew; None for all. line: where the program calls it."""
         telling = bool(variants.told) or names.tells_numbers_apart(self.function, call.kept)
         guarded = telling or (variants.told is None and not dry)
         free = frozenset(range(len(call.numbers))) if free is None else free
@@ -147,6 +164,7 @@ class Compiled:
         self.counters["captures"] += not dry
         if captured.is_open:
             self._open.add(call.key)
+            self._say("recorded at each call: a gradient may still be asked of what it returns")
             return self._given(captured)
         unseen = _unseen(captured)
         reason = unseen or captured.reason
@@ -157,7 +175,9 @@ class Compiled:
             self._lose(reason)
         else:
             self._lost = 0
-            self._keep(call, variants, step.made(captured, builder.current, builder.free, dry=dry))
+            variants.last = step.made(captured, builder.current, builder.free, dry=dry)
+            variants.last.now.lines.add(line)
+            self._keep(call, variants, variants.last)
         return self._given(captured)
 
     def _audit(self, call: Call, variants: _Variants, one: Step) -> object:

@@ -178,6 +178,20 @@ def _views(value: TensorBase) -> Hashable:
     return tuple(found)
 
 
+def difference(old: Any, new: Any) -> str:
+    """In what two keys differ, in words."""
+    if not (isinstance(old, tuple) and isinstance(new, tuple) and len(old) == len(new)):
+        return f"{_short(old)} became {_short(new)}"
+    if old[:1] == new[:1] == ("object",):
+        return "an object, which is known by its identity, is another one"
+    return next(difference(a, b) for a, b in zip(old, new, strict=True) if a != b)
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) < 80 else f"{text[:77]}..."
+
+
 def example(value: object) -> object:
     """A tensor of zeros for what is known of one."""
     if not isinstance(value, Outline):

@@ -117,6 +117,7 @@ def _are_shown(captured: CapturedCall) -> bool:
 def changed(step: Step) -> str | None:
     """What the step takes for granted and is no longer so, or None."""
     now, changes = step.now, capture_state.changes
+    n_looks = now.surroundings.n_looks
     reason = now.surroundings.changed()
     if reason is not None:
         return reason
@@ -124,7 +125,9 @@ def changed(step: Step) -> str | None:
         reason = guard()
         if reason is not None:
             return reason
-    now.checked = changes
+    if changes != now.checked or n_looks != now.surroundings.n_looks:
+        now.checked = changes
+        now.note_change()
     return None
 
 

@@ -154,6 +154,7 @@ class Blind:
     reasons: tuple[str, ...] = ()
     tensors: frozenset[int] = frozenset()
     library: frozenset[Any] = frozenset()
+    n_looks = 0
     codes: dict[int, Any] = {}  # noqa: RUF012
 
     def changed(self) -> None:
