@@ -185,6 +185,8 @@ class _Walk:
             self._container(title, value)
         elif signature.is_array(value):
             self._array(title, value)
+        elif isinstance(value, functools.cached_property):
+            self._attributes(title, value, ["func", "attrname"])  # And a lock.
         elif isinstance(value, functools._lru_cache_wrapper):
             self._refuse(f"{title} keeps what it returned before, which cannot be looked at")
             self.waiting.append((title, value.__wrapped__))

@@ -1036,4 +1036,234 @@ def step(x):
     ),
 )
 
-ALL = (*ARGUMENTS, *NAMES, *PACKAGE, *FILES, *SIGNATURES, *OTHERS)
+# Common programs, which are replayed from the second call on, whatever else stands around them
+
+TRAINER = """
+class Model(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.layers = nn.ModuleList([nn.Linear(3, width), nn.Linear(width, 3)])
+        self.norm, self.drop = nn.LayerNorm(3), nn.Dropout(0.0)
+        self.register_buffer('offset', torch.zeros(3))
+    def forward(self, x):
+        for layer in self.layers: x = F.gelu(layer(x))
+        return self.norm(self.drop(x)) + self.offset
+torch.manual_seed(0)
+"""
+COMMON = (
+    Case(
+        "a_trainer_with_a_config",
+        TRAINER
+        + """
+@dataclass
+class Config:
+    lr: float = 0.1
+    betas: tuple = (0.9, 0.99)
+    clip: float = 1.0
+class Trainer:
+    def __init__(self, config):
+        self.config, self.model, self.history, self.epoch = config, Model(4), [], 0
+        self.optimizer = optim.AdamW(self.model.parameters(), lr=config.lr, betas=config.betas)
+        self.schedule = optim.lr_scheduler.CosineAnnealingLR(self.optimizer, 10)
+    def step(self, x):
+        self.optimizer.zero_grad()
+        loss = F.mse_loss(self.model(x), torch.zeros(3))
+        loss.backward()
+        nn.utils.clip_grad_norm_(self.model.parameters(), self.config.clip)
+        self.optimizer.step()
+        self.schedule.step()
+        return loss.detach()
+trainer = Trainer(Config())
+step = trainer.step
+def call():
+    trainer.epoch += 1
+    trainer.history.append(float(step(x)))
+    return trainer.history[-1]
+""",
+        "pass",
+        "call()",
+        replays=2,
+    ),
+    Case(
+        "a_schedule_outside",
+        TRAINER
+        + """
+m = Model(4)
+o = optim.SGD(m.parameters(), lr=0.1, momentum=0.9)
+s = optim.lr_scheduler.StepLR(o, 2)
+def step(x):
+    o.zero_grad()
+    loss = m(x).square().sum()
+    loss.backward()
+    o.step()
+    return loss.detach()
+def call():
+    out = step(x)
+    s.step()
+    return out
+""",
+        "pass",
+        "call()",
+        replays=2,
+    ),
+    Case(
+        "batches_that_are_named_tuples",
+        TRAINER
+        + """
+class Batch(typing.NamedTuple):
+    x: torch.Tensor
+    y: torch.Tensor
+m = Model(4)
+def step(batch):
+    with torch.no_grad(): return F.l1_loss(m(batch.x), batch.y)
+""",
+        "pass",
+        "step(Batch(x * 2, x.abs()))",
+        replays=2,
+    ),
+    Case(
+        "batches_that_are_dicts_and_dataclasses",
+        TRAINER
+        + """
+@dataclass
+class Batch:
+    x: torch.Tensor
+    size: int = 3
+    extra: dict = field(default_factory=dict)
+m = Model(4)
+@torch.no_grad()
+def step(batch, more): return m(batch.x) * batch.size + more['y']
+""",
+        "pass",
+        "step(Batch(x * 2), {'y': x})",
+        replays=2,
+    ),
+    Case(
+        "a_scaler_with_autocast",
+        TRAINER
+        + """
+m = Model(4)
+o = optim.Adam(m.parameters(), lr=0.1)
+s = torch.amp.GradScaler('cpu', init_scale=4.0)
+def step(x):
+    o.zero_grad(set_to_none=True)
+    with torch.autocast('cpu', dtype=torch.bfloat16): loss = m(x).float().square().mean()
+    s.scale(loss).backward()
+    s.unscale_(o)
+    nn.utils.clip_grad_norm_(m.parameters(), 1.0)
+    s.step(o); s.update()
+    return loss.detach()
+""",
+        "pass",
+        replays=1,
+    ),
+    Case(
+        "a_loss_object_and_an_enum",
+        TRAINER
+        + """
+class Mode(enum.Enum):
+    TRAIN = 'train'
+    EVAL = 'eval'
+class Kind(enum.IntEnum):
+    A = 1
+m, criterion = Model(4), nn.SmoothL1Loss(beta=0.5)
+def step(x, mode, kind=Kind.A):
+    if mode is Mode.TRAIN: return criterion(m(x), x * kind).detach()
+    return m(x).detach()
+""",
+        "pass",
+        "step(x, Mode.TRAIN)",
+        replays=2,
+    ),
+    Case(
+        "an_average_by_hand",
+        TRAINER
+        + """
+import copy
+m = Model(4)
+ema = copy.deepcopy(m)
+o = optim.RMSprop(m.parameters(), lr=0.01)
+def update(decay=0.9):
+    with torch.no_grad():
+        for a, b in zip(ema.parameters(), m.parameters()): a.lerp_(b, 1 - decay)
+def step(x):
+    o.zero_grad()
+    loss = m(x).square().sum()
+    loss.backward()
+    o.step()
+    update()
+    return loss.detach(), next(ema.parameters()).detach().clone()
+""",
+        "pass",
+        replays=1,
+    ),
+    Case(
+        "a_distribution_that_is_drawn_from",
+        """
+dist = torch.distributions.Normal(torch.zeros(3), torch.ones(3))
+torch.manual_seed(0)
+def step(x): return dist.log_prob(x) + dist.sample()
+""",
+        "pass",
+        replays=2,
+    ),
+    Case(
+        "a_namespace_of_options",
+        TRAINER
+        + """
+import argparse
+args = argparse.Namespace(scale=2.0, depth=2, names=['a', 'b'])
+m = Model(4)
+def step(x, args):
+    for _ in range(args.depth): x = m(x) * args.scale
+    return x.detach()
+""",
+        "args.unread = 1",
+        "step(x, args)",
+        replays=2,
+    ),
+    Case(
+        "a_partial_and_a_cached_property",
+        TRAINER
+        + """
+class Task:
+    def __init__(self): self.m = Model(4)
+    @functools.cached_property
+    def loss(self): return functools.partial(F.mse_loss, reduction='sum')
+    @property
+    def scale(self): return 2.0
+task = Task()
+task.loss
+def step(x): return task.loss(task.m(x), x).detach() * task.scale
+""",
+        "pass",
+        replays=2,
+    ),
+    Case(
+        "losses_in_a_dict_and_a_rate_that_changes",
+        TRAINER
+        + """
+m = Model(4)
+weights = {'mse': 1.0, 'l1': 0.5}
+losses = {'mse': F.mse_loss, 'l1': F.l1_loss}
+o = optim.Adam(m.parameters())
+n = 0
+def step(x, rate):
+    for group in o.param_groups: group['lr'] = rate
+    o.zero_grad()
+    loss = sum(weights[name] * losses[name](m(x), x) for name in losses)
+    loss.backward()
+    o.step()
+    return {'loss': loss.detach(), 'rate': rate}
+def call():
+    global n
+    n += 1
+    return list(step(x, 0.1 / n).values())
+""",
+        "pass",
+        "call()",
+        replays=1,
+    ),
+)
+
+ALL = (*ARGUMENTS, *NAMES, *PACKAGE, *FILES, *SIGNATURES, *OTHERS, *COMMON)
