@@ -76,7 +76,7 @@ class Call:
         found.tensors, found.numbers, found.kept, found.kinds = [], [], [], []
         return found
 
-    def _describe(self, value: Any) -> Hashable:
+    def _describe(self, value: object) -> Hashable:
         kind = type(value)
         if isinstance(value, TensorBase):
             return self._tensor(value)
@@ -85,7 +85,7 @@ class Call:
         if is_number(value):
             self.numbers.append(value)
             return "number" if kind is float or kind in FREE else (kind, "number")
-        if kind is list or kind is tuple:
+        if isinstance(value, list | tuple) and (kind is list or kind is tuple):
             return kind, tuple([self._describe(item) for item in value])
         if is_container(value):
             keys, items = items_of(value)
@@ -94,7 +94,7 @@ class Call:
             return kind, names, inside, None if kind is dict else self._attributes(value, keys)
         return self._constant(value)
 
-    def _constant(self, value: Any) -> Hashable:
+    def _constant(self, value: object) -> Hashable:
         """What a step takes for granted: exact types by their bits, other objects by identity."""
         kind = type(value)
         if kind in VALUES:
@@ -102,8 +102,9 @@ class Call:
         if kind is float or kind is complex or kind is range or kind is slice:
             return kind, _bits(value)
         if kind is tuple or kind is list or kind is dict:
-            keys = tuple([self._constant(key) for key in value]) if kind is dict else ()
-            return kind, keys, tuple([self._constant(item) for item in items_of(value)[1]])
+            keys, items = items_of(value)
+            names = tuple([self._constant(key) for key in keys]) if kind is dict else ()
+            return kind, names, tuple([self._constant(item) for item in items])
         if is_array(value):  # Others may write to it.
             return kind, *of_array(value)
         if isinstance(value, BASES) and not isinstance(value, Enum):
@@ -178,7 +179,7 @@ def _views(value: TensorBase) -> Hashable:
     return tuple(found)
 
 
-def difference(old: Any, new: Any) -> str:
+def difference(old: object, new: object) -> str:
     """In what two keys differ, in words."""
     if not (isinstance(old, tuple) and isinstance(new, tuple) and len(old) == len(new)):
         return f"{_short(old)} became {_short(new)}"
@@ -266,7 +267,7 @@ def give_back(value: object, changed: object) -> None:
         _put(value, keys, kept)
 
 
-def is_number(value: object) -> bool:
+def is_number(value: object) -> TypeGuard[float]:
     """A float that a step may read anew in each run: Python's own, or one of NumPy's."""
     kind = type(value)
     return kind is float or kind in FREE or (isinstance(value, float) and kind.__module__ == "numpy")
@@ -279,9 +280,9 @@ def is_array(value: object) -> TypeGuard[Array]:
     return is_of_numpy and kind.__name__ not in SUBCLASSES and not value.dtype.hasobject  # type: ignore[attr-defined]
 
 
-def of_array(array: Any) -> tuple[Any, ...]:
+def of_array(array: Array) -> tuple[Any, ...]:
     """What there is to know of an array."""
-    return array.dtype, array.shape, array.strides, array.tobytes()
+    return array.dtype, array.shape, array.strides, array.tobytes()  # type: ignore[attr-defined]
 
 
 def slots(kind: type) -> list[str]:
@@ -306,7 +307,7 @@ def _tuple(value: tuple[Any, ...], items: list[Any]) -> tuple[Any, ...]:
     return made
 
 
-def _bits(value: Any) -> Hashable:
+def _bits(value: object) -> Hashable:
     """What tells a value from one that is equal and another: the sign of a zero, the type of a bound."""
     if isinstance(value, range | slice):
         return tuple([(type(one), one) for one in (value.start, value.stop, value.step)])

@@ -339,9 +339,9 @@ class _Walk:
                 self._read_by(value)
             self._parts_of(title, value)
 
-    def _read_by(self, reader: Any) -> None:
+    def _read_by(self, reader: operator.attrgetter[object] | operator.methodcaller) -> None:
         """The names of attributes that an object reads of what it is given."""
-        _, given = reader.__reduce__()[:2]
+        given: tuple[object, ...] = tuple(reader.__reduce__()[1])
         self.more.update(part for text in given if isinstance(text, str) for part in text.split("."))
         self.waiting.extend(("", one) for one in given)
 
