@@ -147,8 +147,10 @@ def leading_part(x: Node, size: Shape) -> Node:
     """The first `size` elements of each axis."""
     if x.spec.shape == size:
         return x
-    rank = len(size)
-    return movement.slice_(x, starts=(0,) * rank, sizes=size, steps=(1,) * rank)
+    own, line = (shape or (1,) for shape in (x.spec.shape, size))  # Of no axes is as of one with one element.
+    rank = len(line)
+    part = movement.slice_(indexing.shaped(x, own), starts=(0,) * rank, sizes=line, steps=(1,) * rank)
+    return indexing.shaped(part, size)
 
 
 def _require_rank(x: Node, other: Node, what: str) -> None:

@@ -206,6 +206,19 @@ case("scatter", lambda torch, a, i, v: a.scatter(1, i, v), randn(2, 4), PERMUTED
 case("scatter_in_place", lambda torch, a, i, v: a.clone().scatter_(0, i, v), randn(4, 3),
      given([[2, 0, 1], [1, 2, 0]], "int64"), randn(2, 3))  # fmt: skip
 case("scatter_one_hot", lambda torch, i: torch.zeros(5, 4).scatter_(1, i[:, None], 1.0), integers(5, low=0, high=4))
+# No axes are as one axis of one element, in each of the three.
+for name, own, numbers, updates in (
+    ("all", (), 0, ()), ("long_source", (), 0, (3,)), ("listed", (), [0], (3,)),
+    ("of_one", (3,), 1, (3,)), ("one_source", (3,), [1], ()),
+):  # fmt: skip
+    on = given(numbers, "int64")
+    inputs = randn(*own), randn(*updates), on
+    for word in ("scatter", "scatter_add"):
+        case(f"{word}_of_no_axes_{name}", lambda torch, a, v, i, word=word: getattr(a, word)(0, i, v),
+             *inputs, grad=False)  # fmt: skip
+    for reduce in ("mean", "amax"):
+        case(f"scatter_reduce_{reduce}_of_no_axes_{name}",
+             lambda torch, a, v, i, r=reduce: a.scatter_reduce(0, i, v, r), *inputs, grad=False)  # fmt: skip
 case("scatter_add_many", lambda torch, i, v: torch.zeros(7).scatter_add_(0, i, v), integers(300, low=0, high=7),
      randn(300), tolerance="reduction")  # fmt: skip
 case("scatter_add_int64", lambda torch, i, v: torch.zeros(4, dtype=torch.int64).scatter_add_(0, i, v),
