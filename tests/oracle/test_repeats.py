@@ -8,8 +8,8 @@ from tests.oracle import oracle
 
 NAMES = {
     "sum_all_1000", "sum_rows_of_1000", "sum_columns_of_1000", "var_rows_of_1000", "softmax_rows_of_1000",
-    "norm_default",
-    "cumsum_rows_of_1000", "cumsum_of_long_rows_40003", "logsumexp_rows_of_1000", "several_folds", "mm_33_300_17", "mm_128_3_130", "bmm_65_63_66",
+    "norm_default", "cumsum_rows_of_1000", "cumsum_of_long_rows_40003", "logsumexp_rows_of_1000", "several_folds",
+    "mm_33_300_17", "mm_128_3_130", "bmm_65_63_66",
     "scatter_add_many", "index_add_many", "get_repeated_gradient", "embedding_rows", "sort_1000",
     "embedding_many_repeats", "embedding_tied", "index_add_repeated_rows", "index_add_sorted_in_parts",
     "conv2d_wide", "layer_norm_rows", "attention_long", "cross_entropy_many_classes",
