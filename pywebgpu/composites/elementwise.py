@@ -96,7 +96,10 @@ def log10(x: Node) -> Node:
 
 def exp2(x: Node) -> Node:
     dtype, (x,) = arithmetic.real(x)
-    return arithmetic.cast(pointwise.exp(pointwise.mul(x, arithmetic.like(x, natural_log(2.0)))), dtype)
+    if x.spec.dtype.part is not None:
+        return arithmetic.cast(pointwise.exp(pointwise.mul(x, arithmetic.like(x, natural_log(2.0)))), dtype)
+    # A product with log(2) is rounded, and powers of two would be off.
+    return arithmetic.cast(pointwise.pow_(arithmetic.like(x, 2.0), x), dtype)
 
 
 def logarithms() -> ModuleType:
