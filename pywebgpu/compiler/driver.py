@@ -23,6 +23,7 @@ from pywebgpu.kernels.access import is_free, is_view
 from pywebgpu.kernels.kernel import Kernel, Limits, too_large
 from pywebgpu.kernels.target import Target
 from pywebgpu.kernels.templates import Claims
+from pywebgpu.kernels.wgsl import LARGEST
 from pywebgpu.ops import pointwise
 from pywebgpu.settings import settings
 
@@ -79,6 +80,7 @@ def _device_program(
     data, numbers = leaves(order)
     claims = Claims(target)
     roots, order = _rewritten(roots, order, claims, kept)
+    _check_counts(order)
     placed, schedule = _grouped(roots, order, claims, [(i, data[j]) for i, j in written], kept)
     slots = _Slots.of(data, schedule, placed)
     kernels, steps, served = _dispatches(schedule, slots, numbers, target, placed, begin)
@@ -293,6 +295,15 @@ def _stored(roots: tuple[Node, ...], claims: Claims) -> tuple[Node, ...]:
         seen.add(id(root))
         found.append(pointwise.copy(root) if shared else root)
     return tuple(found)
+
+
+def _check_counts(order: Sequence[Node]) -> None:
+    """Raises CompileError for a value of more elements than a kernel counts, though none of them may be stored."""
+    for node in order:
+        if not is_view(node) and prod(node.spec.shape) > LARGEST:
+            raise CompileError(
+                f"{node.op.name}: {list(node.spec.shape)} has more elements than {LARGEST}; use smaller tensors"
+            )
 
 
 def _bytes(node: Node, format_: Format, limits: Limits) -> int:

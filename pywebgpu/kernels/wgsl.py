@@ -11,7 +11,7 @@ from pywebgpu.symbolic import Sym, largest, text
 
 ENABLES = {F16: "f16", SUBGROUPS: "subgroups", MATRICES: "chromium_experimental_subgroup_matrix"}  # as NEEDED has them
 UNIFORM = "diagnostic(off, chromium.subgroup_matrix_uniformity);\n"  # Where a matrix lies, is the same for a subgroup.
-_LARGEST = (1 << 32) - 1  # of the numbers that are sizes and positions
+LARGEST = (1 << 32) - 1  # of the numbers that are sizes and positions
 _SMALLEST = 1.1754943508222875e-38  # of the floats that translators do not round to 0
 
 
@@ -149,8 +149,8 @@ class _Printer:
 
 def _check(number: float) -> None:
     """Raises CompileError for a number that wraps: a size, or the position of an element."""
-    if number > _LARGEST:
-        raise CompileError(f"it counts elements up to {number}, and a kernel counts to {_LARGEST}; use smaller tensors")
+    if number > LARGEST:
+        raise CompileError(f"it counts elements up to {number}, and a kernel counts to {LARGEST}; use smaller tensors")
 
 
 def _bound(at: Sym) -> int:
