@@ -73,6 +73,8 @@ def jacobian(
     strategy: str = "reverse-mode",
 ) -> Any:
     """d(output)/d(input): shape of the output, then of the input; nested tuples where there are several of either."""
+    if strict and vectorize:
+        raise RuntimeError("jacobian: `strict=True` and `vectorized=True` are not supported together.")
     with grad_mode.enable_grad():
         points, single = _points(inputs, create_graph)
         outputs, single_output = _called(func, points)
@@ -93,6 +95,8 @@ def hessian(
 
     def single(*points: Any) -> object:
         value = func(*points)
+        if isinstance(value, tuple):
+            raise RuntimeError("The function given to hessian should return a single Tensor")
         if isinstance(value, TensorBase) and prod(value.shape) != 1:
             raise RuntimeError("The Tensor returned by the function given to hessian should contain a single element")
         return value.reshape(()) if isinstance(value, Tensor) else value
@@ -101,7 +105,7 @@ def hessian(
         found = jacobian(single, points, create_graph=True)
         return found[0] if isinstance(inputs, TensorBase) else found
 
-    return jacobian(first, inputs, create_graph, strict)
+    return jacobian(first, inputs, create_graph, strict, vectorize)
 
 
 def _rows(output: Tensor, points: list[Any], create_graph: bool, strict: bool) -> list[Any]:

@@ -103,6 +103,12 @@ def cosine_embedding_loss(a: Node, b: Node, target: Node, *, margin: float = 0.0
             f"cosine_embedding_loss: needs (n, d), (n, d) and (n,), got {a.spec.shape}, {b.spec.shape} and "
             f"{target.spec.shape}"
         )
+    kept = len(target.spec.shape)
+    if len(a.spec.shape) != kept + 1:
+        raise ShapeError(
+            f"{kept}D target tensor expects {kept + 1}D input tensors, but found inputs with sizes "
+            f"{list(a.spec.shape)} and {list(b.spec.shape)}."
+        )
     rows = -1
     dot = reduce.sum(arithmetic.mul(a, b), rows)
     squares = [_moved(reduce.sum(pointwise.mul(v, v), rows), 1e-12) for v in (a, b)]

@@ -6,7 +6,7 @@ from pywebgpu import dtypes, shapes
 from pywebgpu.composites import arithmetic, bounds, indexing
 from pywebgpu.composites.composite_op import composite
 from pywebgpu.dtypes import Kind
-from pywebgpu.errors import ShapeError
+from pywebgpu.errors import DTypeError, ShapeError
 from pywebgpu.ir.graph import Node, Spec
 from pywebgpu.ops import indexing as ops
 from pywebgpu.ops import movement, pointwise
@@ -39,6 +39,8 @@ def take_along(x: Node, index: Node, dim: int, *, wrap: bool = True) -> Node:
 
 def take_along_dim(x: Node, index: Node, dim: int | None = None) -> Node:
     """As gather, after x and index broadcast together outside `dim`; None flattens both."""
+    if index.spec.dtype is not dtypes.int64:
+        raise DTypeError(f"torch.take_along_dim(): dtype of indices should be Long but got {index.spec.dtype.title}")
     if dim is None:
         x, index = indexing.shaped(x, (prod(x.spec.shape),)), indexing.shaped(index, (prod(index.spec.shape),))
         return gather(x, 0, index)

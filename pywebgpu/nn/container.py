@@ -54,6 +54,8 @@ class _Numbered(Module):
 
     def insert(self, position: int, module: Module) -> Self | None:
         """Adds a module before the one at `position`."""
+        if not isinstance(module, Module):
+            raise AssertionError(f"module should be of type: {Module}")
         modules = list(self)
         if not -len(modules) <= position <= len(modules):
             raise IndexError(f"Index out of range: {position}")

@@ -85,15 +85,26 @@ def _function(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
             result = _number_first(name, args[0], args[1:], options)
         else:
             raise TypeError(f'{name}() missing 1 required positional arguments: "input"')
-        return result if out is None else into(out, result)
+        if out is None:
+            return result
+        if name in _SAME_DTYPE:
+            _check_dtypes(name, out, result)
+        return into(out, result)
 
     function.__module__, function.__qualname__ = "pywebgpu", name  # Where it is found by its name.
     return function
 
 
-# What reads its inputs while it writes, and what computes in one dtype only.
+# What reads its inputs while it writes; whose `out` is of the result's dtype, where others cast; and, of these, whose
+# flags may be bytes.
 _APART = {"gather", "take", "index_select", "masked_select", "kthvalue", "bernoulli", "cat", "stack"}
-_SAME_DTYPE = {"gather", "aminmax"}
+_SAME_DTYPE = {
+    "addbmm", "addmm", "addmv", "addr", "all", "amax", "amin", "aminmax", "any", "argmax", "argmin", "baddbmm", "bmm",
+    "cummax", "cummin", "diag", "dot", "gather", "histc", "index_select", "kthvalue", "masked_select", "max", "median",
+    "min", "mm", "mode", "multinomial", "mv", "nanmedian", "nonzero", "norm", "sort", "take", "topk", "tril", "triu",
+    "vdot",
+}  # fmt: skip
+_FLAGS = {"all", "any"}
 
 
 def _check_out(name: str, out: Any, inputs: Sequence[object]) -> None:
@@ -111,11 +122,16 @@ def _check_out(name: str, out: Any, inputs: Sequence[object]) -> None:
                 overlap.check_apart(target, item)
             elif item.ndim <= len(shape):  # Else it reads more than it writes.
                 overlap.check(target, item)
-        if name == "multinomial" and target.dtype is not dtypes.int64:
-            raise RuntimeError(f"multinomial expects Long tensor out, got: {target.dtype}")
-        if name in _SAME_DTYPE and tensors and target.dtype is not tensors[0].dtype:
+
+
+def _check_dtypes(name: str, out: Any, result: Any) -> None:
+    parts = result if isinstance(result, tuple) else (result,)
+    for target, part in zip(out if isinstance(out, tuple | list) else (out,), parts, strict=True):
+        is_flag = name in _FLAGS and target.dtype is dtypes.uint8
+        if part.dtype is not target.dtype and not is_flag:
             raise RuntimeError(
-                f"{name}(): Expected out tensor to have dtype {tensors[0].dtype}, but got {target.dtype}"
+                f"{name}(): Expected out tensor to have scalar type {part.dtype.title} but got scalar type "
+                f"{target.dtype.title}"
             )
 
 
@@ -315,7 +331,10 @@ def _three(t: Tensor) -> Tensor:
 
 def broadcast_shapes(*sizes: Any) -> Size:
     """The shape that all shapes broadcast to."""
-    return Size(shapes.broadcast_all(tuple(s) if not isinstance(s, int) else (s,) for s in sizes))
+    listed = [tuple(s) if not isinstance(s, int) else (s,) for s in sizes]
+    if any(n < 0 for shape in listed for n in shape):
+        raise ValueError(f"Attempting to broadcast a dimension with negative length: {listed}")
+    return Size(shapes.broadcast_all(listed))
 
 
 def broadcast_tensors(*tensors: Any) -> tuple[Any, ...]:

@@ -38,6 +38,8 @@ def backward(
             walk.gradients(roots, seeds, accumulate=True, create_graph=create_graph, retain_graph=keep)
         return
     leaves = [inputs] if isinstance(inputs, TensorBase) else list(inputs)
+    if not leaves:
+        raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     with grad_mode.enable_grad():
         nodes = [t._node for t in leaves]
     with interrupts.held(), thread_state.span("backward", "backward"):
@@ -63,6 +65,8 @@ def grad(
     Raises RuntimeError when an input has no gradient or was not used (see allow_unused).
     """
     wanted = [inputs] if isinstance(inputs, TensorBase) else list(inputs)
+    if not wanted:
+        raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
     if is_grads_batched:
         walked = import_module("pywebgpu.func.batch").gradients
         return walked(grad, outputs, wanted, grad_outputs, create_graph, bool(allow_unused or materialize_grads))  # type: ignore[no-any-return]

@@ -64,7 +64,58 @@ CREATION = {
     "frombuffer_of_nothing": lambda torch: torch.frombuffer(bytearray(), dtype=torch.float32),
     "frombuffer_of_none_of_it": lambda torch: torch.frombuffer(bytearray(8), dtype=torch.float32, count=0),
 }
-for table in (MOVEMENT, NUMBERS, CREATION):
+# function: its arguments; results that are not float32 come second. `out` is of another dtype than the result.
+EXACT = {
+    "nonzero": (), "argmax": (), "argmin": (), "addmm": ("m", "m"), "mm": ("m",), "mv": ("v",), "take": ("i",),
+    "index_select": (0, "i"), "masked_select": ("b",), "tril": (), "triu": (), "diag": (), "all": (), "any": (),
+    "amax": (), "amin": (), "norm": (), "histc": (), "gather": (0, "ii"), "multinomial": (1,),
+}  # fmt: skip
+EXACT_PAIRS = {
+    "sort": (), "topk": (1,), "max": (0,), "min": (0,), "kthvalue": (1,), "median": (0,), "nanmedian": (0,),
+    "cummax": (0,), "cummin": (0,), "mode": (0,), "aminmax": (),
+}  # fmt: skip
+
+
+def into_another_dtype(torch, name, args):
+    known = {"m": a(torch, 2, 2), "v": a(torch, 2), "i": long(torch, 0), "b": a(torch, 2, 2) > 1}
+    known["ii"] = long(torch, 0).reshape(1, 1)
+    args = [known.get(arg, arg) for arg in args]
+    count = 2 if name in EXACT_PAIRS else 1
+    outs = tuple(torch.empty(0, dtype=torch.complex64) for _ in range(count))
+    getattr(torch, name)(a(torch, 2, 2), *args, out=outs if count == 2 else outs[0])
+
+
+OUT = {
+    f"{name}_into_another_dtype": lambda torch, name=name, args=args: into_another_dtype(torch, name, args)
+    for name, args in (EXACT | EXACT_PAIRS).items()
+}
+LAYERS = {
+    "broadcast_shapes_below_0": lambda torch: torch.broadcast_shapes((-1, 2)),
+    "take_along_dim_by_int32": lambda torch: torch.take_along_dim(
+        a(torch, 2, 2), torch.zeros(1, 1, dtype=torch.int32), 0
+    ),
+    "cosine_embedding_loss_of_vectors": lambda torch: torch.nn.functional.cosine_embedding_loss(
+        a(torch, 4), a(torch, 4), torch.ones(1)
+    ),
+    "cosine_embedding_loss_of_one_target": lambda torch: torch.nn.functional.cosine_embedding_loss(
+        a(torch, 3, 4), a(torch, 3, 4), torch.tensor(1.0)
+    ),
+    "unflatten_layer_of_floats": lambda torch: torch.nn.Unflatten(1, (2, 5.0)),
+    "unflatten_layer_of_a_number": lambda torch: torch.nn.Unflatten(1, 2),
+    "sequential_insert_of_a_list": lambda torch: torch.nn.Sequential(torch.nn.ReLU()).insert(0, [1]),
+    "grad_of_no_inputs": lambda torch: torch.autograd.grad(a(torch, 2, grad=True).sum(), []),
+    "backward_of_no_inputs": lambda torch: a(torch, 2, grad=True).sum().backward(inputs=[]),
+    "ctc_loss_of_float_lengths": lambda torch: torch.nn.functional.ctc_loss(
+        a(torch, 5, 1, 3), torch.ones(1, 2, dtype=torch.int64), torch.tensor([5.0]), torch.tensor([2])
+    ),
+    "hessian_of_several_results": lambda torch: torch.autograd.functional.hessian(
+        lambda x: (x.sum(), x.sum()), a(torch, 2)
+    ),
+    "jacobian_strict_and_vectorized": lambda torch: torch.autograd.functional.jacobian(
+        lambda x: x, a(torch, 2), strict=True, vectorize=True
+    ),
+}
+for table in (MOVEMENT, NUMBERS, CREATION, OUT, LAYERS):
     for name, fn in table.items():
         is_wide = name.startswith("view_of")
         CASES.append(Case(name, fn, grad=False, devices=("cpu",) if is_wide else ("cpu", "webgpu")))

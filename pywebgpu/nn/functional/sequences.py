@@ -136,6 +136,9 @@ def ctc_loss(
     batched = log_probs.ndim == 3
     x = log_probs if batched else log_probs.unsqueeze(1)
     steps, n, where = x.shape[0], x.shape[1], x.device
+    for name, given in (("input_lengths", input_lengths), ("target_lengths", target_lengths)):
+        if isinstance(given, _T) and given.dtype.kind is not _dtypes.Kind.INT:
+            raise RuntimeError(f"{name} must be integral")
     lengths, sizes = ([int(v) for v in _listed(given)] for given in (input_lengths, target_lengths))
     if len(lengths) != n or len(sizes) != n:
         raise RuntimeError(f"input_lengths and target_lengths must be of size {n}")
