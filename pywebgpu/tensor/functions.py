@@ -124,9 +124,11 @@ def _check_out(name: str, out: Any, inputs: Sequence[object]) -> None:
                 overlap.check(target, item)
 
 
-def _check_dtypes(name: str, out: Any, result: Any) -> None:
-    parts = result if isinstance(result, tuple) else (result,)
-    for target, part in zip(out if isinstance(out, tuple | list) else (out,), parts, strict=True):
+def _check_dtypes(
+    name: str, out: TensorBase | Sequence[TensorBase], result: TensorBase | tuple[TensorBase, ...]
+) -> None:
+    parts = (result,) if isinstance(result, TensorBase) else result
+    for target, part in zip((out,) if isinstance(out, TensorBase) else out, parts, strict=True):
         is_flag = name in _FLAGS and target.dtype is dtypes.uint8
         if part.dtype is not target.dtype and not is_flag:
             raise RuntimeError(
