@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 import errno
 import io
+import re
 import socket
 import sys
 import threading
 import time
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -26,9 +27,11 @@ if TYPE_CHECKING:
 PORT = 8765
 NAMES = ("localhost", "127.0.0.1", "[::1]")  # of this machine: any other name may be an attacker's (DNS rebinding)
 LONGEST = 2048  # characters of an address
-SECONDS = 30.0  # for a request to arrive, the wait for it included, and for an answer to be taken
-CONNECTIONS = 64  # at a time; a browser opens six
-BUSY = b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Length: 0\r\nRetry-After: 1\r\n\r\n"
+ARRIVAL = 10.0  # seconds for a request to arrive, the wait for it included
+SECONDS = 30.0  # for an answer to be taken
+REQUESTS = 64  # that are answered at a time; a browser sends six
+WAITING = 64  # connections without a whole request; where there are more, the one that waits longest ends
+RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})", re.ASCII | re.IGNORECASE)  # one; several are answered by the whole
 HEADERS = {
     # Memory shared with a worker, by which Python is interrupted, exists on isolated pages only.
     "Cross-Origin-Opener-Policy": "same-origin",
@@ -82,31 +85,49 @@ def address(server: Server) -> str:
 
 
 class Server(ThreadingHTTPServer):
-    """A thread a connection, of which there are at most CONNECTIONS; one more is told to come again."""
+    """A thread a connection, of which at most REQUESTS are answered and WAITING wait for a request."""
 
     daemon_threads = True
-    request_queue_size = CONNECTIONS
+    request_queue_size = 128
 
     def __init__(self, *rest: Any) -> None:
         super().__init__(*rest)
-        self._free = threading.Semaphore(CONNECTIONS)
+        self._free = threading.Semaphore(REQUESTS)
+        self._waiting: dict[socket.socket, None] = {}  # the connection that waits longest is the first
+        self._lock = threading.Lock()
         names, port = {*NAMES, str(self.server_address[0])}, self.server_address[1]
         self.names = {f"{name}:{port}" for name in names} | (names if port == 80 else set())  # a request's Host
 
-    def process_request(self, request: socket.socket, client_address: object) -> None:  # type: ignore[override]
-        if self._free.acquire(blocking=False):
-            super().process_request(request, client_address)
-            return
-        with suppress(OSError):
-            request.settimeout(0)
-            request.sendall(BUSY)
-        self.close_request(request)
-
-    def process_request_thread(self, request: socket.socket, client_address: object) -> None:  # type: ignore[override]
+    @contextmanager
+    def answering(self, connection: socket.socket) -> Iterator[bool]:
+        """While a whole request is answered, its connection does not wait. False where REQUESTS others are answered."""
+        is_free = self._free.acquire(blocking=False)
+        with self._lock:
+            self._waiting.pop(connection, None)
         try:
-            super().process_request_thread(request, client_address)
+            yield is_free
         finally:
-            self._free.release()
+            if is_free:
+                self._free.release()
+            self._wait(connection)
+
+    def _wait(self, connection: socket.socket) -> None:
+        with self._lock:
+            self._waiting[connection] = None
+            if len(self._waiting) > WAITING:
+                longest = next(iter(self._waiting))
+                del self._waiting[longest]
+                with suppress(OSError):  # Its thread reads the end, after a request that has just arrived.
+                    longest.shutdown(socket.SHUT_RD)
+
+    def process_request(self, request: socket.socket, client_address: object) -> None:  # type: ignore[override]
+        self._wait(request)
+        super().process_request(request, client_address)
+
+    def close_request(self, request: socket.socket) -> None:  # type: ignore[override]
+        with self._lock:
+            self._waiting.pop(request, None)
+        super().close_request(request)
 
     def shutdown_request(self, request: socket.socket) -> None:  # type: ignore[override]
         """Takes what still arrives for a moment: an end with unread bytes would take the answer from the client."""
@@ -143,7 +164,7 @@ class _Requests(io.RawIOBase):
 
 
 class Handler(BaseHTTPRequestHandler):
-    """GET and HEAD; connections stay open."""
+    """GET, also of a range, HEAD and OPTIONS; connections stay open."""
 
     protocol_version = "HTTP/1.1"
     default_request_version = "HTTP/1.0"  # of a first line without one: its answer has a status, too
@@ -161,7 +182,7 @@ class Handler(BaseHTTPRequestHandler):
         self.rfile = io.BufferedReader(self._requests)
 
     def handle_one_request(self) -> None:
-        self._requests.end = time.monotonic() + SECONDS
+        self._requests.end = time.monotonic() + ARRIVAL
         super().handle_one_request()
 
     def parse_request(self) -> bool:
@@ -179,7 +200,7 @@ class Handler(BaseHTTPRequestHandler):
             return HTTPStatus.BAD_REQUEST, f"Needs one Host, got {len(hosts)}"
         if hosts[0].strip().lower() not in self.server.names:
             return HTTPStatus.MISDIRECTED_REQUEST, f"This server is {', '.join(sorted(self.server.names))}"
-        if not self.path.startswith("/"):
+        if not self.path.startswith("/") and (self.command, self.path) != ("OPTIONS", "*"):
             return HTTPStatus.BAD_REQUEST, "An address starts with a slash"
         if len(self.path) > LONGEST:
             return HTTPStatus.REQUEST_URI_TOO_LONG, f"An address has at most {LONGEST} characters"
@@ -197,6 +218,18 @@ class Handler(BaseHTTPRequestHandler):
         super().end_headers()
 
     def do_GET(self) -> None:
+        with self.server.answering(self.connection) as is_free:
+            if not is_free:
+                self.close_connection = True
+                self._answer(HTTPStatus.SERVICE_UNAVAILABLE, b"", {"Retry-After": "1"})
+            elif self.command == "OPTIONS":
+                self._answer(HTTPStatus.NO_CONTENT, None, {"Allow": "GET, HEAD, OPTIONS"})
+            else:
+                self._get()
+
+    do_HEAD = do_OPTIONS = do_GET
+
+    def _get(self) -> None:
         try:
             found = self.pages.file(unquote(urlsplit(self.path).path).lstrip("/"))
         except (site.SiteError, ValueError) as error:  # A ValueError of urlsplit.
@@ -209,19 +242,40 @@ class Handler(BaseHTTPRequestHandler):
         else:
             self._send(found)
 
-    do_HEAD = do_GET
-
     def _send(self, found: site.File) -> None:
-        headers = {"Cache-Control": found.cache, "ETag": found.tag, "Vary": "Accept-Encoding"}
-        if self.headers.get("If-None-Match") == found.tag:
-            self._answer(HTTPStatus.NOT_MODIFIED, None, headers)
-            return
-        body = found.body
-        if found.packed and "gzip" in self.headers.get("Accept-Encoding", ""):
-            body, headers["Content-Encoding"] = found.packed, "gzip"
         is_text = found.kind.startswith(site.TEXTS)
-        headers["Content-Type"] = f"{found.kind}; charset=utf-8" if is_text else found.kind
-        self._answer(HTTPStatus.OK, body, headers)
+        headers = {
+            "Accept-Ranges": "bytes",
+            "Cache-Control": found.cache,
+            "Content-Type": f"{found.kind}; charset=utf-8" if is_text else found.kind,
+            "ETag": found.tag,
+            "Vary": "Accept-Encoding",
+        }
+        packed_tag = found.tag.removesuffix('"') + '-gzip"'  # What is packed has other bytes: no range continues it.
+        length, part = len(found.body), self._range(found)
+        if self.headers.get("If-None-Match") in (found.tag, packed_tag):
+            self._answer(HTTPStatus.NOT_MODIFIED, None, headers)
+        elif part:
+            headers["Content-Range"] = f"bytes {part.start}-{part.stop - 1}/{length}"
+            self._answer(HTTPStatus.PARTIAL_CONTENT, found.body[part.start : part.stop], headers)
+        elif part is not None:
+            self._answer(HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE, b"", {"Content-Range": f"bytes */{length}"})
+        elif found.packed and "gzip" in self.headers.get("Accept-Encoding", ""):
+            self._answer(HTTPStatus.OK, found.packed, headers | {"Content-Encoding": "gzip", "ETag": packed_tag})
+        else:
+            self._answer(HTTPStatus.OK, found.body, headers)
+
+    def _range(self, found: site.File) -> range | None:
+        """The bytes that are asked for, none where the file is shorter; None where the whole is the answer."""
+        asked = RANGE.fullmatch(self.headers.get("Range", "").strip())
+        if asked is None or self.command != "GET" or self.headers.get("If-Range", found.tag) != found.tag:
+            return None
+        first, last, length = *asked.groups(), len(found.body)
+        if not first:
+            return range(max(0, length - int(last)), length) if last else None
+        if last and int(last) < int(first):
+            return None
+        return range(int(first), min(int(last) + 1, length) if last else length)
 
     def _answer(self, status: HTTPStatus, body: bytes | None, headers: dict[str, str]) -> None:
         self.send_response(status)
