@@ -125,9 +125,9 @@ def changed(step: Step) -> str | None:
         reason = guard()
         if reason is not None:
             return reason
-    if changes != now.checked or n_looks != now.surroundings.n_looks:
-        now.checked = changes
+    if n_looks != now.surroundings.n_looks:
         now.note_change()
+    now.checked = changes
     return None
 
 

@@ -104,7 +104,7 @@ class Surroundings:
     reasons: why they cannot speak for all that the call could see.
     tensors, containers: ids of those among what was met. codes: by id, the code that ran, with its globals.
     library: code of the standard library that ran and looks into what it is given.
-    n_looks: how often they had to be looked at one by one.
+    n_looks: how often something had changed, and they were looked at one by one.
     """
 
     entries: list[Entry]
@@ -118,9 +118,10 @@ class Surroundings:
 
     def changed(self) -> str | None:
         """What is no longer as it was, or None."""
-        if self._fast is not None and self._fast():
-            return None
-        self.n_looks += 1
+        if self._fast is not None:
+            if self._fast():
+                return None
+            self.n_looks += 1
         for entry in self.entries:
             reason = entry.changed()
             if reason is not None:

@@ -237,6 +237,7 @@ class _Walk:
         self.is_dynamic |= id(kind) in READING
         if isinstance(kind, abc.ABCMeta):  # Which other classes it stands for.
             self._note(kind.__name__, Facts("its registered classes", abc.get_cache_token))
+        names = None if self.is_dynamic else self.names
         for base in kind.__mro__:
             if id(base) in self.met and base is not kind:
                 continue
@@ -246,24 +247,19 @@ class _Walk:
                 self._attributes(base.__name__, base, ["__mro__"])
                 self.waiting.append((type(base).__name__, type(base)))
                 own = base.__dict__
-                entry = self._note(base.__name__, Mapping(own), lambda name, own=own: self._counts(own, name))  # type: ignore[misc]
+                entry = self._note(base.__name__, Mapping(own), functools.partial(_counts, own, names))
                 self._go_on(entry)
                 if "__match_args__" in own and "__match_args__" in self.names:
                     self.more.update(own["__match_args__"])
             elif where is INTERNAL:
                 own = base.__dict__
-                entry = self._note(base.__name__, OwnClass(own), lambda name, own=own: self._counts(own, name))  # type: ignore[misc]
+                entry = self._note(base.__name__, OwnClass(own), functools.partial(_counts, own, names))
                 if not issubclass(base, TensorBase):
                     named = zip(entry.keys, entry.values, strict=True)
                     self.waiting.extend((path(base.__name__, name), one) for name, one in named if self._is_read(name))
 
     def _is_read(self, name: str) -> bool:
         return name in OWN or name in self.names
-
-    def _counts(self, own: types.MappingProxyType[str, Any], name: str) -> bool:
-        """Functions of a class may be called by Python itself, or by the package."""
-        value = own.get(name)
-        return self._sees(name) or callable(value) or hasattr(type(value), "__get__")
 
     def _module(self, title: str, module: types.ModuleType) -> None:
         if module.__name__ in ("random", "numpy.random", "secrets"):
@@ -374,7 +370,7 @@ class _Walk:
             return
         own = getattr(value, "__dict__", {})
         if "param_groups" in own:
-            read = own.keys() - MANAGED
+            read = own.keys() - (MANAGED - self.names)
         elif "get_last_lr" in self._methods(kind):  # A capture reads the rates of schedules anew.
             read = own.keys() & self.names
         else:
@@ -406,16 +402,26 @@ class _Walk:
     ) -> None:
         """The attributes of an object, of which those count that code can name."""
         self.met[id(names)] = names
-        wanted = None if self.is_dynamic or are_all_wanted else self._may_read
+        wanted = None if self.is_dynamic or are_all_wanted else functools.partial(_may_read, self.names)
         self._go_on(self._note(title, Mapping(names), wanted), ignored)
-
-    def _may_read(self, name: str) -> bool:
-        return name in self.names or name in OWN or name.endswith("hooks")
 
     def _go_on(self, entry: Entry, ignored: Collection[str] = ()) -> None:
         for key, value in zip(entry.keys, entry.values, strict=True):
             if (entry.wanted is None or entry.wanted(key)) and key not in self.ignored and key not in ignored:
                 self.waiting.append((path(entry.title, key), value))
+
+
+# What an entry asks of names: it holds nothing of the walk, which has met everything.
+
+
+def _counts(own: types.MappingProxyType[str, Any], names: frozenset[str] | None, name: str) -> bool:
+    """Functions of a class may be called by Python itself, or by the package. names: those that are read; None: all."""
+    value = own.get(name)
+    return names is None or name in names or callable(value) or hasattr(type(value), "__get__")
+
+
+def _may_read(names: frozenset[str], name: str) -> bool:
+    return name in names or name in OWN or name.endswith("hooks")
 
 
 def _content(named: tuple[str, types.CellType]) -> tuple[str, Any]:
