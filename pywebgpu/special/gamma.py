@@ -20,7 +20,27 @@ if TYPE_CHECKING:
 
 TERMS = 9  # of a sum that an integral and Bernoulli's numbers (over factorials of even numbers) complete
 BERNOULLI = 1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 47900160
-POINTS = 24  # of Gauss's rule
+POINTS = 32  # of Gauss's rule, and of series
+NEAR, SERIES_UP_TO = 1.5, 6.0  # the x up to which series of so many terms are exact
+LARGE = 12.0  # the `a` from which Stirling's formula is exact
+EULER = 0.5772156649015329
+ZETA_LESS_1 = (
+    0.6449340668482266,
+    0.2020569031595943,
+    0.08232323371113821,
+    0.03692775514336994,
+    0.017343061984449137,
+    0.008349277381922829,
+    0.0040773561979443405,
+    0.0020083928260822143,
+    0.0009945751278180857,
+    0.0004941886041194647,
+    0.00024608655330804827,
+    0.00012271334757848917,
+    6.124813505870481e-05,
+    3.058823630702049e-05,
+    1.5282259408651864e-05,
+)  # at 2, 3 …: zeta(n) - 1
 
 
 def _zeta_above(s: Tensor, q: Tensor) -> Tensor:
@@ -120,38 +140,81 @@ def _gauss() -> tuple[list[float], list[float]]:
 
 
 def _incomplete(a: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
-    """The shares of gamma(a) below and above x > 0. The integral of a small a is that of a + 3, which is smooth."""
-    small = a < 5
-    high = where(small, a + 3, a)
-    peak = high - 1
-    width = peak.sqrt()
-    above = x > peak
-    end = where(
-        above,
-        (peak + 12 * width).maximum(x + 6 * width + 12),
-        (peak - 7.5 * width).minimum(x - 5 * width).clamp_min(0),
+    """The shares of gamma(a) below and above x > 0.
+
+    The smaller of both is computed, the other is what it leaves of 1. Up to x = 1.5 each has a series of its own:
+    there the share above may be small too, where a is.
+    """
+    bounded = a.clamp_max(LARGE)
+    log_gamma = _lgamma1p(bounded)
+    density = _density(a, x, bounded * x.log() - x - log_gamma)
+    above, near = x > a, (x <= NEAR).logical_and(a < LARGE)
+    integral = (density * a * _integral(a, x, above)).clamp(0, 1)
+    low = where(x <= SERIES_UP_TO, density * _series(a, x.clamp_max(SERIES_UP_TO)), integral).clamp_max(1)
+    upper = where(near, _series_above(bounded, x.clamp_max(NEAR), log_gamma), where(above, integral, 1 - low))
+    return where(near.logical_or(above.logical_not()), low, 1 - integral), upper
+
+
+def _density(a: Tensor, x: Tensor, exponent: Tensor) -> Tensor:
+    """x^a e^-x / gamma(a + 1), for a large `a` by Stirling's formula, whose parts do not cancel.
+
+    exponent: its logarithm, where `a` is small.
+    """
+    high = a.clamp_min(LARGE)
+    inverse = 1 / high
+    correction = inverse * (
+        1 / 12 - inverse.square() * (1 / 360 - inverse.square() * (1 / 1260 - inverse.square() / 1680))
     )
-    span = end - x
+    far = high * _log1p_minus((x - high) / high, x / high) - correction
+    return where(a < LARGE, exponent.exp(), far.exp() * (2 * pi * high).rsqrt())
+
+
+def _lgamma1p(a: Tensor) -> Tensor:
+    """The logarithm of gamma(1 + a), whose error shrinks with a."""
+    near = a.clamp_max(0.25)
+    series = near * 0
+    for order, excess in reversed(list(enumerate(ZETA_LESS_1, 2))):
+        series = excess / order - near * series
+    return where(a == near, near * (1 - EULER + near * series) - near.log1p(), numeric.lgamma(1 + a))
+
+
+def _series(a: Tensor, x: Tensor) -> Tensor:
+    """The share below x over the density: 1 + x / (a + 1) + x^2 / ((a + 1) (a + 2)) …"""
+    terms = create.arange(1, POINTS + 1, dtype=x.dtype, device=x.device)
+    return 1 + (x.unsqueeze(-1) / (a.unsqueeze(-1) + terms)).cumprod(-1).sum(-1)
+
+
+def _series_above(a: Tensor, x: Tensor, log_gamma: Tensor) -> Tensor:
+    """The share above a small x: 1 - x^a / gamma(a + 1) (1 - a x / (a + 1) + a x^2 / (2 (a + 2)) …)."""
+    terms = create.arange(1, POINTS + 1, dtype=x.dtype, device=x.device)
+    series = ((-x.unsqueeze(-1) / terms).cumprod(-1) / (a.unsqueeze(-1) + terms)).sum(-1)
+    exponent = a * x.log() - log_gamma
+    return (-exponent.expm1() - exponent.exp() * a * series).clamp(0, 1)
+
+
+def _integral(a: Tensor, x: Tensor, above: Tensor) -> Tensor:
+    """The share above or below x over a times the density: of (1 + v)^(a - 1) e^(-x v) from v = 0 away from the peak.
+
+    It goes as far as the integrand is e^-40 at most. Points of v = end s^2 are dense where x is near.
+    """
+    power = (a - 1).clamp_min(1e-30)
+    slope = where(above, x - (a - 1).clamp_min(0), a - 1 - x).clamp_min(1e-30)
+    ratio = 40 / power
+    bend = (2 * ratio).sqrt()
+    end = where(above, (bend + ratio).minimum(40 / slope), -bend.minimum(40 / slope).clamp_max(1)).unsqueeze(-1)
     points, weights = (create.tensor(part, dtype=x.dtype, device=x.device) for part in _gauss())
-    u = ((x - peak).unsqueeze(-1) + span.unsqueeze(-1) * points) / peak.unsqueeze(-1)
-    total = (weights * (peak.unsqueeze(-1) * _log1p_minus(u.clamp_min(-1 + 1e-7))).exp()).sum(-1)
-    inverse = 1 / peak
-    correction = inverse * (1 / 12 - inverse.square() * (1 / 360 - inverse.square() / 1260))
-    area = (total * span.abs() * (-correction).exp() * (2 * pi * peak).rsqrt()).clamp(0, 1)
-    lower, upper = where(above, 1 - area, area), where(above, area, 1 - area)
-    low = a.clamp_max(5)
-    term = (low * x.log() - x - numeric.lgamma(low + 1)).exp()
-    steps = where(small, term + term * x / (low + 1) + term * x / (low + 1) * x / (low + 2), 0.0)
-    return (lower + steps).clamp_max(1), (upper - steps).clamp_min(0)
+    v = end * points.square()
+    exponent = (a - 1).unsqueeze(-1) * _log1p_minus(v, 1 + v) + (a - 1 - x).unsqueeze(-1) * v
+    return (2 * weights * points * exponent.exp()).sum(-1) * end.squeeze(-1).abs()
 
 
-def _log1p_minus(u: Tensor) -> Tensor:
-    """log(1 + u) - u, which is near -u^2 / 2 where u is small."""
+def _log1p_minus(u: Tensor, ratio: Tensor) -> Tensor:
+    """log(1 + u) - u, which is near -u^2 / 2 where u is small. ratio: 1 + u, which is exact near 0."""
     near = u.clamp(-0.1, 0.1)
-    series = near * 0 + 1 / 9
-    for order in range(8, 1, -1):
+    series = near * 0 + 1 / 16
+    for order in range(15, 1, -1):
         series = 1 / order - near * series
-    return where(u == near, -near.square() * series, u.log1p() - u)
+    return where(u == near, -near.square() * series, ratio.clamp_min(1e-37).log() - u)
 
 
 def _gamma_share(a: Tensor, x: Tensor, *, upper: bool) -> Tensor:

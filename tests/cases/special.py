@@ -44,8 +44,15 @@ case("polygamma_below_0", lambda torch, x: [torch.polygamma(n, x) for n in (1, 2
 case("zeta", special("zeta"), given([1.5, 2.0, 3.5, 8.0, 1.0, 0.5], grad=False), uniform(6, low=0.1, high=12))
 AT = given([0.0, 0.02, 0.4, 1.0, 2.5, 6.0, 30.0, 200.0, INF], grad=False)
 SHAPES = given([[0.01], [0.5], [1.0], [4.9], [5.1], [30.0], [190.0]], grad=False)
-for name in ("gammainc", "gammaincc"):
+for name, upper in (("gammainc", False), ("gammaincc", True)):
     case(name, special(name), SHAPES, AT)
+    # By their logarithms, since a share may be small.
+    case(
+        f"{name}_small_shares",
+        lambda torch, a, x, name=name: resolve(torch.special, name)(a, x).log(),
+        given([1e-4, 0.01, 0.1, 0.5, 4.9, 5.1, 30.0], grad=False),
+        given([2.6, 3.2, 3.3, 12.0, 20.0, 22.0, 70.0] if upper else [1e-4, 1e-3, 0.1, 0.02, 0.3, 0.1, 8.0], grad=False),
+    )
 for kind in "tuvw":
     for shift in ("", "shifted_"):
         case(f"{shift}chebyshev_{kind}", special(f"{shift}chebyshev_polynomial_{kind}", 5), uniform(7, grad=False))
