@@ -145,3 +145,14 @@ case("two_layers", lambda torch, x, a, b: (x @ a).tanh() @ b, randn(8, 20), rand
 case("product_sum", lambda torch, a, b: (a @ b).sum(-1), randn(5, 33), randn(33, 7), terms=300)
 case("same_operand_twice", lambda torch, a: a @ a + a.t() @ a, randn(6, 6), terms=36)
 case("shared_left_operand", lambda torch, x, a, b: (x @ a, x @ b), randn(5, 9), randn(9, 3), randn(9, 4), terms=9)
+
+# Sums that no invocation takes alone: a batch of parts, with zeros behind them where they do not divide.
+for size in (50_000, 70_001):
+    for dtype in ("float32", "float16", "int64"):
+        case(
+            f"bmm_of_long_k_{size}_{dtype}",
+            call("bmm"),
+            integers(2, 3, size, dtype=dtype),
+            integers(2, size, 2, dtype=dtype),
+            grad=False,
+        )

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from math import prod
 
 from pywebgpu import dtypes
+from pywebgpu.compiler.passes import split_products
 from pywebgpu.composites import ordering, wide
 from pywebgpu.ir import walk
 from pywebgpu.ir.graph import Node, Op, Reduction, Spec
@@ -86,7 +87,7 @@ def _passing(order: Sequence[Node]) -> set[Passing]:
     """What products bring to their kernels row by row, each row along k: a sum of such rows is made on the way."""
     found: set[Passing] = set()
     for node in order:
-        if node.op is contraction.matmul and node.buffer is None:
+        if node.op is contraction.matmul and node.buffer is None and not split_products.is_endless(node):
             for operand, rows in zip(node.inputs, node.spec.shape[1:], strict=True):
                 source = walk.base(operand)
                 found.add((*_known(source), node.spec.shape[0] * rows, node.inputs[1].spec.shape[1]))

@@ -3,11 +3,16 @@
 So more workgroups run side by side. The parts are added in their order by whoever reads the product, together with
 what it does else; the numbers are the same in every run. How many there are is the launch of the product's template:
 its rule for large GPUs, or a tuning.
+
+Other products whose sum is very long become a batch of shorter ones, which are added up as any axis is: llvmpipe ends
+the loops of an invocation after 65,535 rounds, and one core of a GPU would have all of a sum.
 """
 
 from collections.abc import Sequence
 from functools import reduce
 
+from pywebgpu import dtypes
+from pywebgpu.dtypes import Kind
 from pywebgpu.ir import walk
 from pywebgpu.ir.graph import Node
 from pywebgpu.kernels.launch import Problem
@@ -17,18 +22,26 @@ from pywebgpu.kernels.templates.matmul_kernel import problem_of
 from pywebgpu.ops import contraction, movement, pointwise, reduction
 
 LONG = 4096  # steps of k from which parts are worth more than a sum of an operand on the way
+LONGEST = 1 << 15  # steps of k that an invocation takes one after another
 
 
 def split_products(roots: tuple[Node, ...], order: Sequence[Node], claims: Claims) -> tuple[Node, ...]:
     """The same values but for the order of sums."""
     spans = _spans(order, claims)
-    if not spans:
+    if not spans and not any(is_endless(node) for node in order):
         return roots
 
     def rule(node: Node, fresh: Node) -> Node:
-        return _split(node, *fresh.inputs, span=spans[id(node)]) if id(node) in spans else fresh
+        if id(node) in spans:
+            return _split(node, *fresh.inputs, span=spans[id(node)])
+        return _batched(node, *fresh.inputs) if is_endless(node) else fresh
 
     return walk.replace(roots, order, rule)
+
+
+def is_endless(node: Node) -> bool:
+    """Whether a product has more steps than an invocation takes."""
+    return node.op is contraction.matmul and not node.is_source and node.inputs[0].spec.shape[-1] > LONGEST
 
 
 def _spans(order: Sequence[Node], claims: Claims) -> dict[int, int]:
@@ -69,3 +82,29 @@ def _split(node: Node, a: Node, b: Node, *, span: int) -> Node:
     parts = [movement.reshape(movement.slice_(partial, starts=at, **cut), shape=tuple(shape)) for at in starts]
     total = reduce(pointwise.add, parts)
     return total if node.spec == total.spec else pointwise.cast(total, dtype=node.spec.dtype)
+
+
+def _batched(node: Node, a: Node, b: Node) -> Node:
+    """(batches, m, k) x (batches, k, n): with k cut into equal parts; where it does not divide, zeros are behind it."""
+    batches, m, k = a.spec.shape
+    n = b.spec.shape[2]
+    least = -(-k // LONGEST)
+    count = next((count for count in range(least, 2 * least) if k % count == 0), least)
+    span = -(-k // count)
+    a, b = _lengthened(a, 2, count * span), _lengthened(b, 1, count * span)
+    a = movement.permute(movement.reshape(a, shape=(batches, m, count, span)), order=(0, 2, 1, 3))
+    a, b = movement.reshape(a, shape=(batches * count, m, span)), movement.reshape(b, shape=(batches * count, span, n))
+    parts = movement.reshape(contraction.matmul(_wide(a), _wide(b)), shape=(batches, count, m, n))
+    total = movement.reshape(reduction.sum_(parts, axes=(1,)), shape=(batches, m, n))
+    return total if node.spec == total.spec else pointwise.cast(total, dtype=node.spec.dtype)
+
+
+def _lengthened(x: Node, axis: int, size: int) -> Node:
+    shape = tuple(size if at == axis else n for at, n in enumerate(x.spec.shape))
+    return x if shape == x.spec.shape else movement.pad(x, shape=shape, starts=(0, 0, 0), steps=(1, 1, 1))
+
+
+def _wide(x: Node) -> Node:
+    """Sums of parts are float32 until all of them are added."""
+    is_wide = x.spec.dtype is dtypes.float32 or x.spec.dtype.kind is not Kind.FLOAT
+    return x if is_wide else pointwise.cast(x, dtype=dtypes.float32)
