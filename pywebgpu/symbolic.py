@@ -297,12 +297,6 @@ def text(e: Sym, suffix: str = "") -> str:
     return out
 
 
-@lru_cache(65536)
-def largest(e: Sym) -> int:
-    """The largest number on the way to its value that must not wrap: its own, and what is divided."""
-    return max([e.high, *(largest(atom.of) for atom, _ in e.terms if isinstance(atom, Quotient | Remainder))])
-
-
 def _term(atom: Atom, factor: int, suffix: str) -> str:
     match atom:
         case Var(name=name):

@@ -7,7 +7,7 @@ from pywebgpu.kernels import ir, prelude
 from pywebgpu.kernels.ir import Call, Const, Load, Var
 from pywebgpu.kernels.kernel import Checks, Kernel
 from pywebgpu.kernels.target import F16, MATRICES, SUBGROUPS
-from pywebgpu.symbolic import Sym, largest, text
+from pywebgpu.symbolic import Sym, text
 
 ENABLES = {F16: "f16", SUBGROUPS: "subgroups", MATRICES: "chromium_experimental_subgroup_matrix"}  # as NEEDED has them
 UNIFORM = "diagnostic(off, chromium.subgroup_matrix_uniformity);\n"  # Where a matrix lies, is the same for a subgroup.
@@ -142,13 +142,12 @@ class _Printer:
             return f"{e.array.name}[{self.text(e.index)}]"
         else:
             assert isinstance(e, ir.Index)
-            _check(largest(e.at))
             out, own = text(e.at, "u"), _bound(e.at)
         return f"({out})" if own < level else out
 
 
 def _check(number: float) -> None:
-    """Raises CompileError for a number that wraps: a size, or the position of an element."""
+    """Raises CompileError for a size that wraps."""
     if number > LARGEST:
         raise CompileError(f"it counts elements up to {number}, and a kernel counts to {LARGEST}; use smaller tensors")
 

@@ -71,6 +71,7 @@ def test_a_summary_counts_what_shares_kernels(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(fusion, "settings", replace(fusion.settings, fuse=False))
     program_cache.clear()
     apart = [*map(int, re.findall(r"\d+", torch.explain(training()).summary().split("\n")[0]))]
+    program_cache.clear()  # The next test's Program is a fused one.
     assert apart[1] > kernels
     assert (apart[2], apart[3]) < (together, shared)
 
