@@ -186,7 +186,9 @@ class _Call:
             dirty = any(tensor is t for t in self.ctx._dirty)
             made: Any = tensor._assign(node) if dirty else Tensor._new(node, self.device)
             if not dirty and any(tensor._storage is t._storage for t in inputs):
-                made._of_several = True  # A view of what it read: a write to it would change that as well.
+                made._of_several = (
+                    made._storage.counted
+                )  # A view of what it read: a write to it would change that as well.
             for saved in self.ctx._saved:
                 if saved is not None and saved.held is tensor and not any(tensor is t for t in inputs):
                     saved.become_output(node, at)

@@ -13,6 +13,8 @@ from pywebgpu.ir.graph import Node, Spec, thread_state
 from pywebgpu.ops import extremes, movement, pointwise, reduction
 from pywebgpu.shapes import Shape
 
+MOST_WINDOWS = 1 << 16  # of unequal size along an axis: each is a part of the graph
+
 
 @composite
 def max_pool(
@@ -212,6 +214,11 @@ def _outputs(name: str, x: Node, output_size: int | Sequence[int | None], rank: 
 
 
 def _bounds(length: int, size: int) -> list[tuple[int, int]]:
+    """Raises ShapeError for more windows than can be cut one after another."""
+    if size > MOST_WINDOWS:
+        raise ShapeError(
+            f"adaptive pooling: {size} windows of an axis are more than {MOST_WINDOWS}; use smaller tensors"
+        )
     return [(i * length // size, -(-(i + 1) * length // size)) for i in range(size)]
 
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, NamedTuple, NoReturn
 from pywebgpu import atomic, devices, dtypes
 from pywebgpu.io.torchfile import STORAGES
 from pywebgpu.tensor import size, tensor
-from pywebgpu.tensor.base import strides_of
+from pywebgpu.tensor.layout import strides_of
 
 if TYPE_CHECKING:
     from pywebgpu.runtime.storage import Storage

@@ -29,17 +29,18 @@ class Storage:
       write of its own ends that.
     """
 
-    __slots__ = ("__weakref__", "_node", "_version", "device", "home", "location", "queue", "whole")
+    __slots__ = ("__weakref__", "_node", "_version", "counted", "device", "home", "location", "queue", "whole")
 
     whole: Storage | None
     location: graph.Attrs
+    counted: int  # writes that PyTorch counts: those through `x.data` are none to x
     queue: Queue | None  # where it waits for its value
     _node: Node  # of a part: its node when it was last asked for
     _version: int  # of a part: how far it is ahead of that of the flat storage
 
     def __init__(self, node: Node, device: Device) -> None:
         self._node, self.device = node, device
-        self._version = 0
+        self._version = self.counted = 0
         self.home: Buffer | None = None
         self.whole = None
         if ever.captured and capture_state.capture is not None:
@@ -57,7 +58,8 @@ class Storage:
     def empty(cls, spec: graph.Spec, device: Device) -> Storage:
         """One whose first value a run will give."""
         made = cls.__new__(cls)
-        made._node, made.device, made._version = Node(graph.DATA, (), graph.NO_ATTRS, spec), device, 0
+        made._node, made.device = Node(graph.DATA, (), graph.NO_ATTRS, spec), device
+        made._version = made.counted = 0
         made.home = made.whole = made.queue = None
         return made
 
@@ -65,7 +67,8 @@ class Storage:
     def part_of(cls, whole: Storage, location: graph.Attrs) -> Storage:
         """A new part of a flat storage."""
         made = cls.__new__(cls)
-        made.device, made._version, made.home, made.queue = whole.device, 0, None, None
+        made.device, made.home, made.queue = whole.device, None, None
+        made._version = made.counted = 0
         made.whole, made.location, made._node = whole, location, _UNASKED
         return made
 
@@ -192,6 +195,7 @@ class Storage:
             self.leave(before)
         self._node = node = graph.data(before.spec, buffer)
         self._version += 1
+        self.counted += 1
         self.take(node)
 
     if sys.platform == "emscripten":  # Elsewhere Python copes, and it loses interrupts that come in finalisers.

@@ -23,7 +23,6 @@ from pywebgpu.ir.graph import Composite, Movement, Node, Pointwise, Reduction, S
 from pywebgpu.ops import pointwise
 from pywebgpu.runtime import executor
 from pywebgpu.runtime.storage import Storage
-from pywebgpu.shapes import Shape
 from pywebgpu.step_capture.capture import capture_state, changed, ever
 from pywebgpu.tensor import grad_accumulator, history, layout, view
 from pywebgpu.tensor.grad_accumulator import GradAccumulator, Hook, RemovableHandle
@@ -60,7 +59,8 @@ class TensorBase:
     _flag: bool  # a leaf that wants a gradient
     _grad: Any  # a tensor, or None
     _inference = False  # made in inference mode
-    _of_several = False  # a view that an op of several views made, or a view of one
+    _of_several: int | None = None  # of a view that an op of several views made, or a view of one: writes until then
+    _uncounted = False  # x.data, or a view of it: x does not count what is written through it
     _selected: Selected | None = None  # where a copy came from which is a view in torch: writes go there, too
     _takes_free_numbers = True
     _kind: ClassVar[type[Tensor]]  # the class of results: Tensor, also for subclasses
@@ -111,8 +111,10 @@ class TensorBase:
         made._accumulator, made._flag, made._grad = None, False, None
         if used.inference and self._inference:
             made._inference = True
-        if self._of_several:
-            made._of_several = True
+        if self._of_several is not None:
+            made._of_several = self._storage.counted
+        if self._uncounted:
+            made._uncounted = True
         if (own.requires or self._flag) and not thread_state.grad:
             made._history, made._cached = History(made._path, unrecorded=True), None
         return made
@@ -144,14 +146,16 @@ class TensorBase:
                 capture_state.capture.settle(storage)
         else:
             node, path = own.node(storage), self._path[len(own.path) :]
+        refused = self._of_several not in (None, storage.counted) and node.requires
         if thread_state.grad or not node.requires:
-            if self._of_several and cached is not None and cached[0] != storage.version and node.requires:
+            if refused:
                 raise RuntimeError(view.OF_SEVERAL.format("its base or another view of its base has been"))
             node = view.through(node, path)
         else:
             with grad_mode.keeping_history():  # It is kept for later, when a gradient may be asked for.
                 node = view.through(node, path)
-        self._cached = (storage.version, node)
+        if not refused:
+            self._cached = (storage.version, node)
         if self._accumulator is not None and self._accumulator.retain:
             self._find_accumulator()  # It is the new value's gradient that is kept.
         return node
@@ -297,6 +301,8 @@ class TensorBase:
         made = self._of(self._storage, self._path)
         if self._history is history.of_inference:
             made._history = history.of_inference
+        if self._uncounted:
+            made._uncounted = True
         base = self if self._base is None else self._base
         if base._selected is not None:
             made._base = base
@@ -304,7 +310,9 @@ class TensorBase:
 
     @property
     def data(self) -> Tensor:
-        return self.detach()
+        made = self.detach()
+        made._uncounted = True
+        return made
 
     @data.setter
     def data(self, other: TensorBase) -> None:
@@ -409,7 +417,7 @@ class TensorBase:
             raise RuntimeError(history.INFERENCE_WRITTEN)
         if own is not None or self._base is not None:
             self._check_writable(node)
-        if self._of_several and thread_state.grad and (node.requires or self._node.requires):
+        if self._of_several is not None and thread_state.grad and (node.requires or self._node.requires):
             raise RuntimeError(view.OF_SEVERAL.format("is being"))
         if used.wide and thread_state.wide:
             wide.refuse(node, storage.device)
@@ -426,6 +434,8 @@ class TensorBase:
             before = storage.node
             after = view.written(before, self._path, node)
             storage.write(history.after_write(before, after) if before.requires else after)
+        if not self._uncounted:
+            storage.counted += 1
         executor.record(storage)
         for shown in (self, self._base):
             if shown is None:
@@ -456,7 +466,7 @@ class TensorBase:
         if node.spec == (shape, own):
             return self._assign(node)
         if node.spec.shape != shape:
-            if len(node.spec.shape) > self.ndim or _broadcast_fails(node.spec.shape, self.shape):
+            if len(node.spec.shape) > self.ndim or layout.broadcast_fails(node.spec.shape, self.shape):
                 raise ShapeError(
                     f"output with shape {list(self.shape)} doesn't match the broadcast shape {list(node.spec.shape)}"
                 )
@@ -488,13 +498,3 @@ def _leaf_or_cut(tensor: TensorBase) -> History:
     """The history of a tensor that has come to other memory, or to another view of it: a leaf stays one."""
     outer = History(tensor._path)
     return History(tensor._path, accumulator=tensor._find_accumulator(), outer=outer) if tensor._flag else outer
-
-
-def _broadcast_fails(small: Shape, large: Shape) -> bool:
-    padded = (1,) * (len(large) - len(small)) + small
-    return any(m not in (1, n) for m, n in zip(padded, large, strict=True))
-
-
-def strides_of(tensor: TensorBase) -> tuple[Shape, int]:
-    """Strides and offset that torch would report: of the storage's row-major layout, through the views."""
-    return layout.through(tensor._storage.node.spec.shape, tensor._path)

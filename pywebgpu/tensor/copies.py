@@ -52,7 +52,7 @@ def _unsafe(name: str) -> Callable[..., tuple[Tensor, ...]]:
     def function(input: Tensor, *args: Any, **options: Any) -> tuple[Tensor, ...]:
         found = method(input, *args, **options)
         for view in found:
-            view._of_several = False  # Its writes are recorded for its own history.
+            view._of_several = None  # Its writes are recorded for its own history.
         return found
 
     function.__module__, function.__qualname__ = __name__, f"unsafe_{name}"

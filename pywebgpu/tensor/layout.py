@@ -4,11 +4,25 @@ here."""
 from collections.abc import Sequence
 from functools import lru_cache
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pywebgpu.ir.graph import Attrs, Movement, Reinterpretation
 from pywebgpu.ops import movement, reduction
 from pywebgpu.shapes import Shape, strides
+
+if TYPE_CHECKING:
+    from pywebgpu.tensor.base import TensorBase
+
+
+def strides_of(tensor: "TensorBase") -> tuple[Shape, int]:
+    """Strides and offset that torch would report: of the storage's row-major layout, through the views."""
+    return through(tensor._storage.node.spec.shape, tensor._path)
+
+
+def broadcast_fails(small: Shape, large: Shape) -> bool:
+    """Whether a value of the one shape does not broadcast to the other, which has as many axes or more."""
+    padded = (1,) * (len(large) - len(small)) + small
+    return any(m not in (1, n) for m, n in zip(padded, large, strict=True))
 
 
 def through(shape: Shape, path: Sequence[tuple[Movement, Attrs]]) -> tuple[Shape, int]:

@@ -14,7 +14,8 @@ from pywebgpu.errors import RangeError, ShapeError
 from pywebgpu.ops import movement, pointwise, reduction
 from pywebgpu.tensor import layout
 from pywebgpu.tensor.apply import apply, aten, called
-from pywebgpu.tensor.base import TensorBase, strides_of
+from pywebgpu.tensor.base import TensorBase
+from pywebgpu.tensor.layout import strides_of
 from pywebgpu.tensor.methods import aliased
 from pywebgpu.tensor.size import as_tuple
 
@@ -443,7 +444,9 @@ class MovementMethods(TensorBase):
 
 def _of_several(views: Sequence[Tensor]) -> tuple[Tensor, ...]:
     for view in views:
-        view._of_several = True  # No write to one is recorded: what the others show would need another history.
+        view._of_several = (
+            view._storage.counted
+        )  # No write to one is recorded: what the others show would need another history.
     return tuple(views)
 
 

@@ -4,7 +4,8 @@ torch refuses such writes, because what it reads would depend on how far it came
 """
 
 from pywebgpu.shapes import Shape
-from pywebgpu.tensor.base import TensorBase, strides_of
+from pywebgpu.tensor.base import TensorBase
+from pywebgpu.tensor.layout import strides_of
 
 OVERLAP = (
     "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "

@@ -15,9 +15,10 @@ from pywebgpu.ops import pointwise
 from pywebgpu.step_capture.capture import capture_state
 from pywebgpu.tensor import from_data
 from pywebgpu.tensor.apply import called
-from pywebgpu.tensor.base import TensorBase, strides_of
+from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.conversion import ConversionMethods
 from pywebgpu.tensor.history import History
+from pywebgpu.tensor.layout import strides_of
 from pywebgpu.tensor.methods import aliased
 from pywebgpu.tensor.movement import cat
 from pywebgpu.tensor.size import as_tuple

@@ -78,6 +78,15 @@ def one_of_several_views_is_not_written(torch, x, say):
         view = parts(base)[0]
         base.mul_(2)
         attempt(say, lambda view=view: view.sum())
+        for write in (
+            lambda b, v: b.diagonal().data.mul_(3), lambda b, v: b.data[0].mul_(3), lambda b, v: v.data.mul_(3),
+            lambda b, v: b.detach().mul_(3), lambda b, v: b.diagonal().detach().mul_(3),
+        ):  # fmt: skip
+            for base in (a * 1, x(4, 4).requires_grad_()):
+                view = parts(base)[0]
+                write(base, view)
+                attempt(say, lambda view=view: view.detach() * 2)
+                attempt(say, lambda view=view: view * 2)
 
 
 @program

@@ -35,6 +35,8 @@ HUGE = {
     "a broadcast": lambda: (torch.rand(1 << 21, 1) + torch.rand(1, 1 << 21)).tolist(),
     "its sum": lambda: (torch.rand(1 << 21, 1) + torch.rand(1, 1 << 21)).sum().item(),
     "a product": lambda: (torch.rand(1 << 21, 1) @ torch.rand(1, 1 << 21)).tolist(),
+    "adaptive maxima": lambda: torch.nn.AdaptiveMaxPool1d(0x3FFFFFFF)(torch.empty(2, 2, 2)),
+    "adaptive means": lambda: functional.adaptive_avg_pool2d(torch.empty(2, 2, 2), (2, 0x3FFFFFFF)),
     "copies": lambda: torch.rand(4).repeat(1 << 40).tolist(),
 }
 # Views of any size cost nothing.
