@@ -11,6 +11,7 @@ from pywebgpu.composites import arithmetic, bounds, creation, indexing, ordering
 from pywebgpu.dtypes import DType, Kind
 from pywebgpu.errors import REFUSALS, DTypeError, ShapeError
 from pywebgpu.ir.graph import Node, Spec
+from pywebgpu.numbers import WORD
 from pywebgpu.ops import pointwise, random
 from pywebgpu.ops.random import Seed
 from pywebgpu.shapes import Shape
@@ -92,13 +93,14 @@ def integers(seed: Seed, shape: Shape, low: int, high: int, dtype: DType) -> Nod
     if count < 2**32:
         word = words(seed, shape)
         drawn = pointwise.remainder(word, arithmetic.number(count, dtypes.uint32))
-        drawn = pointwise.cast(drawn, dtype=dtypes.int64)
+        is_word = WORD[0] <= low and high - 1 <= WORD[1]  # What wraps on the way is right in the end.
+        drawn = pointwise.cast(drawn, dtype=dtypes.int32 if is_word else dtypes.int64)
     else:
         drawn = _long_words(seed, shape)
         if count < 2**63:
             drawn = pointwise.remainder(drawn, creation.full(count, shape, dtypes.int64))
     if low:
-        drawn = pointwise.add(drawn, creation.full(low, shape, dtypes.int64))
+        drawn = pointwise.add(drawn, creation.full(low, shape, drawn.spec.dtype))
     return arithmetic.cast(wide.noted(drawn, low, high - 1), dtype)
 
 
