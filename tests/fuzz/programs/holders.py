@@ -51,7 +51,7 @@ ATTRIBUTE_CHANGES = (
     "A$.__bool__ = lambda self: False", "A$.__call__ = lambda self: {v}", "A$.__iter__ = lambda self: iter([{v}])", "A$.__contains__ = lambda self, one: True",
     "A$.__format__ = lambda self, kind: str({v})", "A$.__copy__ = lambda self: types.SimpleNamespace(k={v})", "A$.__enter__ = lambda self: {v}",
     "A$.__str__ = lambda self: 'another'", "A$.__dir__ = lambda self: ['a']", "A$.__round__ = lambda self: 7", "A$.__bases__ = (C$,)", "A$.twice = {v}",
-    "A$.__getitem__ = lambda self, at: {v}", "{a}.other = {v}", "vars({a}).clear()", "{a}.__dict__ = {{'k': {v}}}", "A$.get.__code__ = (lambda self: 7.0).__code__",
+    "A$.__getitem__ = lambda self, at: [{v}, 1.0][at]", "{a}.other = {v}", "vars({a}).clear()", "{a}.__dict__ = {{'k': {v}}}", "A$.get.__code__ = (lambda self: 7.0).__code__",
     "A$.__init__ = lambda self, k: None", "{a}.get = lambda: {v}", "{a}.twice = {v}",
 )  # fmt: skip
 _BODY = """

@@ -109,7 +109,7 @@ HOMES = (
     Home("weak_reference", "_b$", before="_b$ = None", read="weakref.ref(_b$)()"),
     Home("weak_reference_outside", "_k$", "_k$ = {v}; _b$ = weakref.ref(_k$)", read="_b$()"),
     Home("weak_values", "_k$", "_k$ = {v}; _b$ = weakref.WeakValueDictionary(c=_k$)", read="_b$['c']"),
-    Home("finalizer", "_b$.peek()[2][0]", "_b$ = weakref.finalize(F, len, {v})"),
+    Home("finalizer", "_b$.peek()[2][0]", "_b$ = weakref.finalize(F, type, {v})"),
     Home("user_dict", "_b$['c']", before="_b$ = collections.UserDict()"),
     Home("user_list", "_b$[0]", before="_b$ = collections.UserList([None])"),
     Home("chain_map", "_b$.maps[1]['c']", before="_b$ = collections.ChainMap({}, {'c': None})", read="_b$['c']"),
