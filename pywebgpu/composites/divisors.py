@@ -12,8 +12,8 @@ def gcd(a: Node, b: Node) -> Node:
     dtype = arithmetic.result_type(a, b)
     if dtype.kind is not Kind.INT:
         raise NotImplementedError(f'"gcd_cpu" not implemented for {logic.title(dtype)!r}')
-    found = arithmetic.binary(divisors.gcd, a, b, dtype)
-    return pointwise.abs_(found) if dtype is dtypes.int64 else found  # That of 0 and the least number may not fit.
+    divisor = arithmetic.binary(divisors.gcd, a, b, dtype)
+    return pointwise.abs_(divisor) if dtype is dtypes.int64 else divisor  # That of 0 and the least number may not fit.
 
 
 def lcm(a: Node, b: Node) -> Node:

@@ -28,12 +28,12 @@ def erfc(x: Node) -> Node:
 
 def erfcx(x: Node) -> Node:
     """exp(x^2) erfc(x) of real numbers, without a gradient."""
-    found = _of_positive(pointwise.abs_(x))
+    value = _of_positive(pointwise.abs_(x))
     below = pointwise.lt(x, arithmetic.like(x, 0.0))
     least = pointwise.where(below, x, arithmetic.like(x, 0.0))
-    mirrored = pointwise.sub(_times(pointwise.exp(pointwise.mul(least, least)), 2.0), found)
-    found = pointwise.where(below, mirrored, found)
-    return pointwise.where(pointwise.eq(x, x), found, x)
+    mirrored = pointwise.sub(_times(pointwise.exp(pointwise.mul(least, least)), 2.0), value)
+    value = pointwise.where(below, mirrored, value)
+    return pointwise.where(pointwise.eq(x, x), value, x)
 
 
 def _of_positive(x: Node) -> Node:

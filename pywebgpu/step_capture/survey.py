@@ -84,9 +84,9 @@ def survey(roots: list[tuple[str, Any]], watched: Watch, capture: Capture) -> Su
     is_dynamic = not names.isdisjoint(watch.DYNAMIC)
     while True:
         walk = _Walk(watched, capture, names, is_dynamic=is_dynamic)
-        found = walk.run(roots)
+        surroundings = walk.run(roots)
         if walk.more <= names and walk.is_dynamic == is_dynamic:
-            return found
+            return surroundings
         names, is_dynamic = names | walk.more, walk.is_dynamic
 
 

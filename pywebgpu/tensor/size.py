@@ -13,11 +13,11 @@ class Size(tuple[int, ...]):
     __slots__ = ()
 
     def __new__(cls, sizes: Iterable[int] = ()) -> Self:
-        made = tuple.__new__(cls, sizes)
-        for position, n in enumerate(made):
+        size = tuple.__new__(cls, sizes)
+        for position, n in enumerate(size):
             if type(n) is not int and (not hasattr(n, "__index__") or hasattr(n, "requires_grad")):
                 raise TypeError(f"torch.Size() takes an iterable of 'int' (item {position} is '{type(n).__name__}')")
-        return made
+        return size
 
     def __repr__(self) -> str:
         return f"torch.Size({list(self)})"
