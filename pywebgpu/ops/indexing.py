@@ -229,17 +229,18 @@ def _scan_vjp(g: Node, out: Node, x: Node, mode: str) -> Node:
 scan: Structural = Structural("scan", infer=lambda x, mode: x, reference=_scan, vjp=(_scan_vjp,))
 
 
-def _scan_blocks(xp: ModuleType, x: NDArray[Any], *before: NDArray[Any], size: int, mode: str) -> NDArray[Any]:
+def _scan_blocks(xp: ModuleType, x: NDArray[Any], *totals: NDArray[Any], size: int, mode: str) -> NDArray[Any]:
     ufunc = {"add": xp.add, "prod": xp.multiply, "max": xp.maximum, "min": xp.minimum}[mode.removesuffix("_checked")]
     parts = [_scan(xp, x[..., start : start + size], mode) for start in range(0, x.shape[-1], size)]
-    for starts in before:
-        parts = [ufunc(starts[..., at : at + 1], part).astype(x.dtype) for at, part in enumerate(parts)]
+    for found in totals:
+        before = ufunc.accumulate(found, axis=-1)
+        parts[1:] = [ufunc(before[..., at : at + 1], part).astype(x.dtype) for at, part in enumerate(parts[1:])]
     return xp.concatenate(parts, axis=-1)
 
 
 scan_blocks: Structural = Structural(
-    "scan_blocks",  # a scan by blocks of `size` elements, given what comes before each (..., blocks): of long rows
-    infer=lambda x, *before, size, mode: x,
+    "scan_blocks",  # a scan by blocks of `size` elements, given what all but the last come to: of long rows
+    infer=lambda x, *totals, size, mode: x,
     reference=_scan_blocks,
     vjp=(None, None),
 )

@@ -1,7 +1,6 @@
-"""Scans along long rows become three steps: what each block of a row comes to, the scan of that, and the blocks.
+"""Scans along long rows become two steps: what each block of a row comes to, and the blocks, which add that up.
 
-So many workgroups share a row, and none goes round its loops more often than adapters stand. What the blocks come to
-is scanned the same way, whatever its length.
+So many workgroups share a row, and none goes round its loops more often than adapters stand.
 """
 
 from __future__ import annotations
@@ -12,13 +11,13 @@ from pywebgpu import dtypes
 from pywebgpu.dtypes import Kind
 from pywebgpu.ir import walk
 from pywebgpu.ir.graph import Node, Reduction
-from pywebgpu.kernels.combine import identity
 from pywebgpu.kernels.templates import Claims
 from pywebgpu.ops import indexing, movement, pointwise, products, reduction
 
 SHORT = 2048  # elements of a row, up to which a workgroup that gives each lane a stretch of it is as fast
-SIZE = 4096  # elements of a block
-ALONE = 1 << 14  # of a row that one workgroup walks sooner than three dispatches run
+SIZE = 4096  # elements of a block, at least
+MOST = 4096  # blocks of a row: each workgroup reads what all before its own come to
+ALONE = 1 << 14  # elements of a row that one workgroup walks sooner than two dispatches run
 
 _FOLDS: dict[str, Reduction] = {
     "add": reduction.sum_, "prod": products.prod_, "max": reduction.max_, "min": reduction.min_
@@ -40,30 +39,21 @@ def _is_long(node: Node) -> bool:
 
 def _split(x: Node, mode: str) -> Node:
     columns = x.spec.shape[-1]
-    if columns <= SHORT:
-        return indexing.scan(x, mode=mode)
     if columns <= ALONE:
         return indexing.scan_blocks(x, size=columns, mode=mode)
-    blocks = -(-columns // SIZE)
+    size = SIZE
+    while -(-columns // size) > MOST:
+        size *= 2
     # Nobody asks what the last block comes to. Sums that fit are checked where their elements are.
-    plain = mode.removesuffix("_checked")
-    folds = _split(_folded(x, blocks - 1, plain), plain)
-    return indexing.scan_blocks(x, _shifted(folds, plain), size=SIZE, mode=mode)
+    totals = _folded(x, -(-columns // size) - 1, size, mode.removesuffix("_checked"))
+    return indexing.scan_blocks(x, totals, size=size, mode=mode)
 
 
-def _folded(x: Node, blocks: int, mode: str) -> Node:
+def _folded(x: Node, blocks: int, size: int, mode: str) -> Node:
     """(..., columns) -> (..., blocks): what the first blocks come to."""
-    shape = (*x.spec.shape[:-1], blocks * SIZE)
+    shape = (*x.spec.shape[:-1], blocks * size)
     first = movement.slice_(x, starts=(0,) * len(shape), sizes=shape, steps=(1,) * len(shape))
     if mode in ("add", "prod") and x.spec.dtype.kind is Kind.FLOAT:
         first = pointwise.cast(first, dtype=dtypes.float32)
-    cut = movement.reshape(first, shape=(*shape[:-1], blocks, SIZE))
+    cut = movement.reshape(first, shape=(*shape[:-1], blocks, size))
     return movement.reshape(_FOLDS[mode](cut, axes=(len(shape),)), shape=(*shape[:-1], blocks))
-
-
-def _shifted(folds: Node, mode: str) -> Node:
-    """(..., count) -> (..., count + 1): what comes before each block; before the first one nothing."""
-    *lead, count = folds.spec.shape
-    shape, starts = (*lead, count + 1), (*(0,) * len(lead), 1)
-    nothing = identity(mode, folds.spec.dtype)
-    return movement.pad(folds, shape=shape, starts=starts, steps=(1,) * len(shape), value=nothing)

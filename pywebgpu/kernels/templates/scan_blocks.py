@@ -2,6 +2,7 @@
 
 A lane has VECTOR neighbours in each of some strips, which lie beside each other. What lanes come to is joined from the
 left in workgroup memory, for all strips at once; each lane then goes through its elements from what comes before them.
+What the blocks before its own come to, a workgroup adds up itself: so a scan is two dispatches, whatever the length.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from pywebgpu.symbolic import Sym, flatten, unflatten, variable
 VECTOR = 4  # neighbours that a lane has in a strip
 STRIPS = 4  # of a lane
 LANES_ON_CPU, STRIPS_ON_CPU = 32, 4  # A CPU waits for barriers rather than for memory.
+UNROLLED = 8  # totals of blocks that a lane loads side by side
 
 
 class ScanBlocksTemplate(Template):
@@ -54,7 +56,7 @@ class ScanBlocksTemplate(Template):
         # Blocks end where a turn of the workgroup does; the end of a row is asked for.
         ends = [one for one in found if size >= columns or size % (one.threads * one.each[0] * VECTOR) == 0]
         room = limits.shared_bytes // (2 * WORD)
-        return [one for one in dict.fromkeys(ends) if one.threads in lanes and one.threads * one.each[0] <= room]
+        return [one for one in dict.fromkeys(ends) if one.threads in lanes and one.threads * (one.each[0] + 1) <= room]
 
     def write(self, work: Computation, launch: Launch, build: Builder) -> Kernel:
         (node,) = work.nodes
@@ -64,8 +66,13 @@ class ScanBlocksTemplate(Template):
         turns = -(-min(size, columns) // elements)
         build.gather(work.outputs)
         *row, block = unflatten(variable("group", prod(lead) * blocks), (*lead, blocks))
-        before = [build.value(starts, (*row, block)) for starts in node.inputs[1:]]
-        carry = [build.var(_nothing(node), "carry")] if turns > 1 else []
+        earlier = [_earlier(node, tuple(row), block, launch.threads, build)] if len(node.inputs) > 1 else []
+        carry = []
+        if turns > 1:
+            carry = [
+                build.var(_folded(earlier, launch.threads, _plain(node), build) if earlier else _nothing(node), "carry")
+            ]
+            earlier = []
         is_ragged = columns % size > 0 or min(size, columns) % elements > 0
         with build.loop("turn", 0, turns) if turns > 1 else nullcontext():
             first = block * size + variable("turn", turns) * elements if turns > 1 else block * size
@@ -73,7 +80,7 @@ class ScanBlocksTemplate(Template):
                 _Strip(node, tuple(row), first // VECTOR + at * launch.threads, at, is_ragged=is_ragged)
                 for at in range(launch.each[0])
             ]
-            came_to = _turn(strips, [*before, *carry], launch.threads, build)
+            came_to = _turn(strips, earlier, carry, launch.threads, build)
             for own in carry:
                 build.assign(own, combine(_plain(node), own, came_to))
                 build.barrier()
@@ -139,16 +146,48 @@ class _Strip:
                     build.store(node, flatten((*self.row, at), node.spec.shape), result)
 
 
-def _turn(strips: Sequence[_Strip], before: Sequence[Expr], lanes: int, build: Builder) -> Expr:
-    """Scans the strips of all lanes: what they come to. before: what comes before them."""
+def _earlier(node: Node, row: tuple[Sym, ...], block: Sym, lanes: int, build: Builder) -> Var:
+    """What a lane's share of the blocks before this one comes to: lanes have neighbours, so the order is theirs."""
+    totals, mode = node.inputs[1], _plain(node)
+    count = totals.spec.shape[-1]
+    share = -(-count // lanes)
+    width = min(share, UNROLLED)
+    found = build.var(_nothing(node), "earlier")
+    end = build.let(smaller(LANE * share + share, Index(block)), "end_of_share")
+    with build.loop("at", LANE * share, end, width) as at:
+        places = [at, *[build.let(smaller(at + step, count - 1)) for step in range(1, width)]]
+        values = [build.value(totals, (*row, place.within(count))) for place in places]
+        own = [
+            build.let(select(_nothing(node), one, at + step < end)) if step else one for step, one in enumerate(values)
+        ]
+        # Some are joined first, so that errors stay small.
+        build.assign(found, combine(mode, found, reduce(lambda left, right: combine(mode, left, right), own)))
+    return found
+
+
+def _folded(folds: Sequence[Var], lanes: int, mode: str, build: Builder) -> Expr:
+    """What the fold that all lanes have comes to."""
+    arrays = [build.workgroup_array("folds0", folds[0].type, 2 * lanes)]
+    start = _join(folds, arrays, lanes, mode, build)
+    found = build.let(arrays[0][start + lanes - 1])
+    build.barrier()  # The first turn writes there.
+    return found
+
+
+def _turn(strips: Sequence[_Strip], earlier: Sequence[Var], before: Sequence[Expr], lanes: int, build: Builder) -> Expr:
+    """Scans the strips of all lanes: what they come to.
+
+    earlier: of a lane's share of earlier blocks.  before: what else comes before the strips.
+    """
     for strip in strips:
         strip.load(lanes, build)
-    folds = [strip.fold(build) for strip in strips]
+    folds = [*earlier, *[strip.fold(build) for strip in strips]]
     node, mode = strips[0].node, _plain(strips[0].node)
     arrays = [build.workgroup_array(f"folds{at}", one.type, 2 * lanes) for at, one in enumerate(folds)]
     start = _join(folds, arrays, lanes, mode, build)
+    before = [*[build.let(array[start + lanes - 1]) for array in arrays[: len(earlier)]], *before]
     found: Expr = _nothing(node)
-    for at, (strip, array) in enumerate(zip(strips, arrays, strict=True)):
+    for at, (strip, array) in enumerate(zip(strips, arrays[len(earlier) :], strict=True)):
         left, whole = array[larger(LANE, 1) + (start - 1) if start else larger(LANE, 1) - 1], array[start + lanes - 1]
         own = build.let(select(found, combine(mode, found, left) if at else left, LANE > 0))
         strip.store([*before, own], build)
