@@ -182,6 +182,10 @@ for size in (5000, 40_003):
     case(f"cumsum_of_long_columns_{size}", call("cumsum", dim=0), integers(size, 2))
     case(f"masked_of_long_rows_{size}", lambda torch, a: (a[a > 1], (a > 1).nonzero()), randn(size))
 case("cummin", lambda torch, a: tuple(a.cummin(1)), distinct(3, 9))
+# Sums that are cut in parts with a rest behind them, and along axes that are joined for that.
+for name in ("sum", "amax", "prod"):
+    case(f"{name}_of_a_prime", lambda torch, a, name=name: getattr(a.sign(), name)(0), randn(65_537, 2), grad=False)
+case("sum_of_axes_apart", call("sum", dim=(0, 2, 3)), integers(16, 2, 101, 103, dtype="float32"))
 case("diff", call("diff", dim=1), randn(3, 9))
 case("trapezoid", call("trapezoid", dim=1), randn(3, 9))
 case("quantile", call("quantile", 0.3, dim=1), distinct(3, 9))

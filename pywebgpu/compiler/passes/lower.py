@@ -9,6 +9,7 @@ from pywebgpu.composites import ordering, wide
 from pywebgpu.ir import walk
 from pywebgpu.ir.graph import Node, Op, Reduction, Spec
 from pywebgpu.ops import contraction, indexing, movement, pointwise, reduction
+from pywebgpu.shapes import Shape
 
 BLOCK = 256  # elements of a row that one workgroup orders
 JOINED = 6  # parts that one kernel joins
@@ -16,6 +17,9 @@ LONG = 8192  # elements of a reduction from which it is worth a second pass
 FEW = 64  # results below which one pass would leave most of a device idle
 MORE = 4  # times both, as the channels of a batch of pictures have them
 PARTS = 256  # partial results of a long reduction
+LONGEST = 1 << 20  # elements of a reduction that no one walks alone: adapters may end loops after 65,535 rounds
+UNEVEN = 1 << 16  # elements from which parts are worth a rest beside them, which is folded by itself
+VECTOR = 4  # elements that are loaded at a time where parts begin at a multiple
 TALL, WIDE, SHARES = 4096, 4096, 16  # the same of columns: elements, results at most, and partial results of each
 
 # What is read below views, by its op and those of its inputs; its rows, and how much of k each has.
@@ -106,7 +110,7 @@ def _is_long(node: Node) -> bool:
         return False
     length, count = prod(node.inputs[0].spec.shape[axis] for axis in node.attrs["axes"]), prod(node.spec.shape)
     few = length >= LONG and (count < FEW or (length >= MORE * LONG and count < MORE * FEW))
-    return few or (length >= TALL and _are_columns(node))
+    return few or length > LONGEST or (length >= TALL and _are_columns(node))
 
 
 def _are_columns(node: Node) -> bool:
@@ -116,21 +120,62 @@ def _are_columns(node: Node) -> bool:
 
 
 def _split(node: Node, passing: set[Passing]) -> Node:
-    """(n,) -> (parts, n / parts) -> (parts,) -> (): the longest folded axis is cut where it divides evenly."""
+    """(n,) -> (parts, n / parts) -> (parts,) -> (): the longest folded axis is cut, evenly where that goes."""
     op, x, axes = node.op, node.inputs[0], node.attrs["axes"]
     assert isinstance(op, Reduction)
     source, shape = walk.base(x), x.spec.shape
     length = prod(shape[axis] for axis in axes)
     if op is reduction.sum_ and (*_known(source), prod(node.spec.shape), length) in passing:
         return node
+    most = SHARES if _are_columns(node) and length <= LONGEST else PARTS
     axis = max(axes, key=lambda a: shape[a])
-    n = shape[axis]
-    most = SHARES if _are_columns(node) else PARTS
-    parts = next((p for p in range(most, 1, -1) if n % p == 0), 1)
-    if parts < 8:
+    parts = _parts(shape[axis], most)
+    if not parts:
+        x, axis = _with_joined_axes(x, axes)
+        parts = _parts(x.spec.shape[axis], most)
+    if parts:
+        return op(_folded(op, x, axes, axis, parts), axes=(axis,))
+    span = x.spec.shape[axis] // (most * VECTOR) * VECTOR
+    if not span or length < UNEVEN:
         return node
-    cut = movement.reshape(x, shape=(*shape[:axis], parts, n // parts, *shape[axis + 1 :]))
-    inner = tuple(a + (a > axis) for a in axes if a != axis)
-    first = op(cut, axes=tuple(sorted((*inner, axis + 1))))
-    merged = movement.reshape(first, shape=tuple(parts if a == axis else m for a, m in enumerate(node.spec.shape)))
-    return op(merged, axes=(axis,))
+    body, rest = _cut(x, axis, most * span)
+    folds = indexing.cat(_folded(op, body, axes, axis, most), op(rest, axes=axes), axis=axis)
+    return op(folds, axes=(axis,))
+
+
+def _parts(n: int, most: int) -> int:
+    """Into how many equal parts an axis is cut; 0 where they are not worth it."""
+    return next((parts for parts in range(most, 7, -1) if n % parts == 0), 0)
+
+
+def _with_joined_axes(x: Node, axes: Shape) -> tuple[Node, int]:
+    """With the longest run of neighbours among the axes in the first of them, the others 1; and which that is."""
+    shape = x.spec.shape
+    starts = [axis for axis in axes if axis - 1 not in axes]
+    ends = [axis + 1 for axis in axes if axis + 1 not in axes]
+    first, end = max(zip(starts, ends, strict=True), key=lambda run: prod(shape[run[0] : run[1]]))
+    joined = (*shape[:first], prod(shape[first:end]), *(1,) * (end - first - 1), *shape[end:])
+    return movement.reshape(x, shape=joined), first
+
+
+def _folded(op: Reduction, x: Node, axes: Shape, axis: int, parts: int) -> Node:
+    """What is folded of each part of an axis, and of the other axes: (n,) -> (parts,)."""
+    shape = x.spec.shape
+    cut = movement.reshape(x, shape=(*shape[:axis], parts, shape[axis] // parts, *shape[axis + 1 :]))
+    inner = [a + (a > axis) for a in axes if a != axis]
+    folded = op(cut, axes=tuple(sorted((*inner, axis + 1))))
+    return movement.reshape(
+        folded, shape=tuple(parts if a == axis else 1 if a in axes else n for a, n in enumerate(shape))
+    )
+
+
+def _cut(x: Node, axis: int, at: int) -> tuple[Node, Node]:
+    """Both sides of a cut through an axis."""
+    shape = x.spec.shape
+
+    def part(start: int, end: int) -> Node:
+        starts = tuple(start if a == axis else 0 for a in range(len(shape)))
+        sizes = tuple(end - start if a == axis else n for a, n in enumerate(shape))
+        return movement.slice_(x, starts=starts, sizes=sizes, steps=(1,) * len(shape))
+
+    return part(0, at), part(at, shape[axis])

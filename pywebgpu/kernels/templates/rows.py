@@ -17,7 +17,7 @@ from pywebgpu.kernels.template import REPEAT_COST, Computation, Domain, Template
 from pywebgpu.kernels.templates import rows_kernel
 from pywebgpu.kernels.templates.rows_blocks import each_of
 from pywebgpu.kernels.templates.rows_kernel import EXTREMES, folds, is_positional, together
-from pywebgpu.kernels.templates.rows_walk import BLOCK, FULL, HELD, HELD_ALONE, OUTER, SHUFFLED, is_along
+from pywebgpu.kernels.templates.rows_walk import BLOCK, FULL, HELD, HELD_ALONE, ONE_BY_ONE, OUTER, SHUFFLED, is_along
 from pywebgpu.ops import reduction
 from pywebgpu.symbolic import Sym, variable
 
@@ -200,7 +200,8 @@ def _rule(rows: int, columns: int, along: bool, limits: Limits) -> Launch:
     """For devices that nobody has measured."""
     limit = _power_below(limits.workgroup_size)  # A tree halves its lanes.
     if limits.emulated:
-        lanes = min(_power(FEW // max(rows, 1)), _power(columns // SHARE), WIDTH, limit)
+        wanted = max(_power(FEW // max(rows, 1)), _power(columns // ONE_BY_ONE))
+        lanes = min(wanted, _power(columns // SHARE), WIDTH, limit)
         size = max(min(_power(rows * lanes // FEW), WIDTH, limit), 4, lanes)
     elif along:
         lanes = min(_power(-(-columns // HELD)), limit)

@@ -22,6 +22,7 @@ HELD = 16  # columns of one invocation that it keeps in registers from pass to p
 HELD_ALONE = 32  # and where a subgroup has a row for itself and waits for no other
 WRITTEN = 128  # columns times nodes that are written out side by side,
 WRITTEN_ONCE = 640  # and where they are a whole row's, which is then read once for all passes
+ONE_BY_ONE = 1 << 13  # columns that one invocation visits alone where no load is waited for: adapters may end loops
 
 
 class Place(NamedTuple):
@@ -90,7 +91,7 @@ class Rows:
 
     def plan(self, nodes: int, each: int, build: Builder) -> None:
         """Decides how columns are visited. nodes: of the kernel.  each: elements of a word of what it stores."""
-        if build.limits.emulated:
+        if build.limits.emulated and self.columns <= ONE_BY_ONE * self.lanes:
             return  # No load is waited for there, and a longer text takes longer to compile.
         vector = 4 if self.along and self.columns % 4 == 0 and self.columns > 2 * self.lanes else 1
         if vector % each:
