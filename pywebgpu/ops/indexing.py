@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from pywebgpu import dtypes
+from pywebgpu.dtypes import Kind
 from pywebgpu.errors import ShapeError
 from pywebgpu.ir.graph import Fused, Node, Spec, Structural, host, spec_of, thread_state
 from pywebgpu.ops import movement, pointwise, products, special
@@ -274,11 +275,47 @@ argsort: Structural = Structural(
     vjp=(None,),
 )
 
+
+def _scatter_sorted(
+    xp: ModuleType,
+    base: NDArray[Any],
+    numbers: NDArray[Any],
+    order: NDArray[Any],
+    source: NDArray[Any],
+    *folds: NDArray[Any],
+    mode: str,
+    size: int = 0,
+) -> NDArray[Any]:
+    return _scatter(xp, base, numbers, source[order], mode)
+
+
 scatter_sorted: Structural = Structural(
+    # folds: of fold_sorted, which runs longer than a few blocks of `size` read instead of their updates.
     "scatter_sorted",  # scatter, given the row numbers in order and where each stood: what many updates become
-    infer=lambda base, numbers, order, source, mode: base,
-    reference=lambda xp, base, numbers, order, source, mode: _scatter(xp, base, numbers, source[order], mode),
-    vjp=(None, None, None, None),
+    infer=lambda base, numbers, order, source, *folds, mode, size=0: base,
+    reference=_scatter_sorted,
+    vjp=(None, None, None, None, None),
+)
+
+
+def _folds_of(numbers: Spec, order: Spec, source: Spec, size: int, mode: str) -> Spec:
+    dtype = dtypes.float32 if source.dtype.kind is Kind.FLOAT else source.dtype  # Sums of halves are not rounded.
+    return Spec((numbers.shape[0] // size, source.shape[1]), dtype)
+
+
+def _fold_sorted(
+    xp: ModuleType, numbers: NDArray[Any], order: NDArray[Any], source: NDArray[Any], size: int, mode: str
+) -> NDArray[Any]:
+    count = numbers.shape[0] // size
+    blocks = source[order][: count * size].reshape(count, size, source.shape[1])
+    return xp.stack([_scatter(xp, block[:1], xp.zeros(size - 1, "int64"), block[1:], mode)[0] for block in blocks])
+
+
+fold_sorted: Structural = Structural(
+    "fold_sorted",  # what each block of `size` updates comes to, in the order of their rows, where all are of one row
+    infer=_folds_of,
+    reference=_fold_sorted,
+    vjp=(None, None, None),
 )
 
 # What argsort becomes on devices that run WGSL: blocks in order, then runs of twice the width, again and again.

@@ -223,6 +223,13 @@ case("scatter_add_many", lambda torch, i, v: torch.zeros(7).scatter_add_(0, i, v
      randn(300), tolerance="reduction")  # fmt: skip
 case("scatter_add_int64", lambda torch, i, v: torch.zeros(4, dtype=torch.int64).scatter_add_(0, i, v),
      integers(65, low=0, high=4), integers(65))  # fmt: skip
+# So many of one row that blocks of them are folded first; the rows of the first begin and end inside of blocks.
+for name, numbers in (("all", given([2] * 9000, "int64")), ("few", integers(9001, low=0, high=3))):
+    case(f"index_add_of_many_{name}", lambda torch, i, v: torch.zeros(4, 2).index_add(0, i, v), numbers,
+         integers(9000 + (name == "few"), 2, dtype="float32"), grad=False)  # fmt: skip
+    case(f"scatter_reduce_of_many_{name}", lambda torch, i, v: torch.zeros(4).scatter_reduce(0, i, v, "amax"), numbers,
+         distinct(9000 + (name == "few")), grad=False)  # fmt: skip
+    case(f"bincount_of_many_{name}", lambda torch, i: torch.bincount(i, minlength=5), numbers)
 case("index_add_alpha", lambda torch, a, i, v: a.index_add(0, i, v, alpha=-0.5), randn(4, 3), ROWS, randn(3, 3))
 case("index_add_in_place", lambda torch, a, i, v: a.clone().index_add_(0, i, v), randn(4, 3), ROWS, randn(3, 3))
 case("index_add_many", lambda torch, i, v: torch.zeros(5, 3).index_add_(0, i, v), integers(257, low=0, high=5),

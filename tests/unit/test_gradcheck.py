@@ -68,7 +68,7 @@ STRUCTURALS: dict[str, list[tuple[Callable[..., Any], tuple[tuple[int, ...], ...
 # No gradient flows, or the lowering alone makes them, after gradients were taken.
 NOT_DIFFERENTIATED = {
     "argsort", "sort_block", "sort_merge", "scatter_sorted", "scatter_blocks", "scatter_carried", "offset_slice",
-    "partial_matmul", "sum_rows", "scatter_few", "scan_blocks",
+    "partial_matmul", "sum_rows", "scatter_few", "scan_blocks", "fold_sorted",
 }  # fmt: skip
 
 

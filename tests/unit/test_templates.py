@@ -129,7 +129,13 @@ SUBJECTS: dict[str, list[Subject]] = {
         lambda device: (data(device, 2, 20_000) * 9).long().flip(1).cumsum(-1),
     ],
     "scatter": [added(20), added(20, 8)],
-    "scatter_sorted": [added(4100)],
+    "scatter_sorted": [added(4100), added(9000, 2)],
+    "fold_sorted": [
+        added(9000),
+        lambda device: halves(device, 3, 2).index_add(
+            0, torch.arange(9000).to(device) // 3000, halves(device, 9000, 2)
+        ),
+    ],
     "scatter_blocks": [added_in_place(4000, 36, 70, 20), added_in_place(9000, 33, 30, 2)],
     "scatter_carried": [added_in_place(4000, 36, 70, 3), added_in_place(4000, 1028, 33, 2)],
     "scatter_few": [],  # GPUs have it: see below.

@@ -23,6 +23,8 @@ from pywebgpu.ops import indexing, movement, pointwise, scattering
 MANY = 4096  # updates from which putting them in order first costs less than comparing each with each row
 WORK = 1 << 23  # comparisons of updates with elements, from which a few small kernels cost less than one with all
 WIDE = 32  # columns from which a workgroup for each few updates is busy
+LONGEST = 1 << 13  # updates of a row that one invocation takes one after another,
+CARRIED = 1 << 22  # and those whose blocks one workgroup does: adapters may end loops after 65,535 rounds
 OTHERS = 6  # bindings of a kernel beside the value: numbers, order, updates of two operands, carries, faults
 COUNTED = 1024  # numbers that are put in order by counting, at once: more take a CPU longer than the passes that merge,
 COUNTED_BY_GPU = 4096  # and a GPU as well
@@ -63,7 +65,7 @@ def _is_in_place(node: Node, limits: Limits) -> bool:
     large = prod(base.spec.shape) * updates >= WORK and columns >= WIDE
     bound = OTHERS + windows.count(WORD * prod(base.spec.shape), limits)
     known = node.attrs["mode"] in MODES and node.spec.dtype.format.per_word == 1
-    return large and known and bound <= limits.bindings
+    return large and known and bound <= limits.bindings and updates <= CARRIED
 
 
 def _in_place(node: Node, target: Target, *, is_checked: bool) -> Node:
@@ -92,7 +94,13 @@ def _sorted(node: Node) -> Node:
     count = index.spec.shape[0]
     column = movement.reshape(keys, shape=(count, 1))
     numbers = movement.reshape(indexing.take(column, order), shape=(count,))
-    return indexing.scatter_sorted(base, numbers, order, source, mode=node.attrs["mode"])
+    mode = node.attrs["mode"]
+    if count <= LONGEST:
+        return indexing.scatter_sorted(base, numbers, order, source, mode=mode)
+    # A row takes updates up to a block, blocks, and updates behind them: together the fewest with blocks of this size.
+    size = 1 << ((count // 2 - 1).bit_length() + 1) // 2
+    folds = indexing.fold_sorted(numbers, order, source, size=size, mode=mode)
+    return indexing.scatter_sorted(base, numbers, order, source, folds, mode=mode, size=size)
 
 
 def _joined(roots: tuple[Node, ...], nodes: Sequence[Node], limits: Limits) -> tuple[Node, ...]:

@@ -26,6 +26,7 @@ ALL: tuple[Template, ...] = (
     scan_blocks.ScanBlocksTemplate(),
     scatter.ScatterTemplate(),
     scatter.ScatterSortedTemplate(),
+    scatter.FoldSortedTemplate(),
     scatter_rows.ScatterBlocksTemplate(),
     scatter_rows.ScatterCarriedTemplate(),
     scatter_few.ScatterFewTemplate(),

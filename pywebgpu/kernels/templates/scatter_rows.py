@@ -212,7 +212,7 @@ class _Run:
             build.assign(end, self._end())
             build.assign(share, (end - own.group + (self.launch.split - 1)) // self.launch.split)
             at = build.var(own.group + 1 + own.slice * share, "at")
-            stop = build.let(smaller(at + share, end + 1), "stop")
+            stop = build.let(smaller(smaller(at + share, end + 1), self.blocks), "stop")
             is_first = own.slice.eq(0)
             begun = self._carried(select(at * 2, own.group * 2 + 1, is_first), "out")
             for total, value in zip(sums, begun, strict=True):

@@ -158,7 +158,7 @@ fn main(@builtin(workgroup_id) w: vec3u, @builtin(local_invocation_index) lane: 
     end = low;
     share = (end - block + 3u) / 4u;
     var at = block + 1u + slice * share;
-    let stop = min(at + share, end + 1u);
+    let stop = min(min(at + share, end + 1u), 13u);
     let out = min(select(at * 2u, block * 2u + 1u, slice == 0u), 25u);
     let q0 = b2[out * 16u + column];
     let v43 = q0.x;
