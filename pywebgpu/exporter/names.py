@@ -89,6 +89,8 @@ def shown(shape: Shape, path: Path) -> View | None:
     base = 0
     if path and path[0][0] is packing.piece:  # Of a flat value, so it is one as a row-major value.
         shape, base, path = path[0][1]["shape"], path[0][1]["start"], path[1:]
+    if layout.is_whole(path[:1]):
+        path = path[1:]  # Buffers hold values row by row.
     steps, offset = layout.through(shape, path)
     now = shape
     for depth, (op, attrs) in enumerate(path):

@@ -21,6 +21,7 @@ from pywebgpu import atomic, devices, dtypes
 from pywebgpu.io.torchfile import STORAGES
 from pywebgpu.tensor import size, tensor
 from pywebgpu.tensor.layout import strides_of
+from pywebgpu.tensor.memory_format import all_of, in_memory
 
 if TYPE_CHECKING:
     from pywebgpu.runtime.storage import Storage
@@ -98,12 +99,12 @@ class _Pickler(PURE):  # type: ignore[misc]
 
     def __init__(self, file: BinaryIO) -> None:
         super().__init__(file, PROTOCOL)
-        self.storages: dict[str, tuple[Storage, dtypes.DType]] = {}
+        self.storages: dict[str, tuple[tensor.Tensor, dtypes.DType]] = {}
         self._keys: dict[int, str] = {}
 
     def bytes_of(self, key: str) -> bytes:
         """All that a storage holds."""
-        return tensor.Tensor._of(self.storages[key][0], ()).tobytes()
+        return in_memory(self.storages[key][0]).tobytes()
 
     def persistent_id(self, obj: object) -> object:
         if type(obj) is not Held:
@@ -139,10 +140,10 @@ class _Pickler(PURE):  # type: ignore[misc]
             plain: Any = value.detach()
             return Name("torch._utils", "_rebuild_parameter"), (plain, value.requires_grad, OrderedDict())
         storage, (strides, offset) = value._storage, strides_of(value)
-        key = self._keys.setdefault(id(storage), self._key(storage))
-        if self.storages.setdefault(key, (storage, value.dtype))[1] is not value.dtype:
+        key, whole = self._keys.setdefault(id(storage), self._key(storage)), all_of(value)
+        if self.storages.setdefault(key, (whole, value.dtype))[1] is not value.dtype:
             raise RuntimeError("Cannot save multiple tensors or storages that view the same data as different types")
-        held = Held(key, value.dtype, tensor.Tensor._of(storage, ()).nbytes // value.dtype.itemsize)
+        held = Held(key, value.dtype, whole.nbytes // value.dtype.itemsize)
         wants = value.requires_grad and value.is_leaf
         arguments: tuple[Any, ...] = held, offset, tuple(value.shape), tuple(strides), wants, OrderedDict()
         if value.dtype.name in KINDS:

@@ -155,9 +155,11 @@ class Module(StateDict):
     def to(self, *args: Any, **kwargs: Any) -> Self:
         """Moves all tensors: to(device), to(dtype), to(device, dtype) or to(tensor); only floating ones change dtype.
 
+        memory_format: that of what has 4 or 5 axes.
         Raises: TypeError for a dtype that is not floating.
         """
         device, dtype = _destination(*args, **kwargs)
+        memory_format = kwargs.get("memory_format")
         if dtype is not None and dtype.kind is not Kind.FLOAT:
             raise TypeError(f"nn.Module.to only accepts floating point dtypes, but got desired dtype={dtype}")
 
@@ -166,6 +168,8 @@ class Module(StateDict):
                 device=tensor.device if device is None else device,
                 dtype=dtype if dtype is not None and tensor.dtype.kind is Kind.FLOAT else tensor.dtype,
             )
+            if memory_format is not None and tensor.ndim in (4, 5):
+                return found.to(memory_format=memory_format)
             return found
 
         return self._apply(moved)

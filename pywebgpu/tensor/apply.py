@@ -11,7 +11,7 @@ from pywebgpu import dtypes, shapes
 from pywebgpu.composites import arithmetic
 from pywebgpu.ir.graph import Node, thread_state, used
 from pywebgpu.ops import movement
-from pywebgpu.tensor import transfer
+from pywebgpu.tensor import memory_format, transfer
 from pywebgpu.tensor.base import TensorBase
 
 if TYPE_CHECKING:
@@ -52,7 +52,10 @@ def apply(function: Callable[..., object], *args: object, **kwargs: object) -> o
             raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(args[0]).__name__}")
         return function(*nodes, **options)
     device, make = found[0]._storage.device, found[0]._new
-    for tensor in found[1:]:
+    is_permuted = False
+    for tensor in found:
+        if tensor._path and memory_format.is_permuted(tensor._path):
+            is_permuted = True
         if tensor._storage.device is not device:
             target = next((x._storage.device for x in found if not is_on_host(x)), device)
             args = tuple([_on(target, arg) for arg in args])
@@ -64,6 +67,8 @@ def apply(function: Callable[..., object], *args: object, **kwargs: object) -> o
                 result = movement.alias(result)  # Another tensor needs a node of its own: hooks hang on nodes.
                 break
         made = make(result, device)
+        if is_permuted:
+            memory_format.of_call(function, (made,), found)
         if result.requires and function.__class__ is FunctionType:
             node = made._storage.node
             if not hasattr(node, "function"):  # Else the function knows it better.
@@ -71,6 +76,8 @@ def apply(function: Callable[..., object], *args: object, **kwargs: object) -> o
         return made
     if isinstance(result, tuple | list):
         parts = [make(item, device) if isinstance(item, Node) else item for item in result]
+        if is_permuted:
+            memory_format.of_call(function, parts, found)
         if parts and isinstance(parts[0], TensorBase) and function.__class__ is FunctionType:
             called(parts[0], function.__name__)
         return tuple(parts)

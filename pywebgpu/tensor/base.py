@@ -487,7 +487,7 @@ class TensorBase:
 
     def _readable(self) -> Storage:
         """A storage whose value has the elements of this tensor, in their order."""
-        if not self._path:
+        if not self._path or layout.is_whole(self._path):
             return self._storage
         with grad_mode.no_grad():
             dense: Storage = self._new(pointwise.copy(self._node), self._storage.device)._storage

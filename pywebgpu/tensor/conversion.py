@@ -18,6 +18,7 @@ from pywebgpu.ops import pointwise
 from pywebgpu.tensor import from_data, history, layout, transfer
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.inplace import InplaceMethods
+from pywebgpu.tensor.memory_format import same, suggested
 from pywebgpu.tensor.overlap import shows_same
 from pywebgpu.tensor.size import as_tuple
 
@@ -72,12 +73,14 @@ class ConversionMethods(InplaceMethods):
             if moved._storage.device.target.wgsl:
                 check_supported(dtype, moved._storage.device.name)
             moved = self._new(pointwise.cast(moved._node, dtype=dtype), moved._storage.device)
-        return self.clone() if copy and moved is self else moved  # type: ignore[return-value]
+        if moved is self:
+            return self.clone() if copy else moved  # type: ignore[return-value]
+        return same(moved, self) if self._path else moved  # type: ignore[return-value]
 
     def _formatted(self, memory_format: object) -> Tensor:
         """The tensor itself where it counts as one of a memory format, else a copy."""
         order = layout.order_of(memory_format, self.shape)
-        if order is None or layout.suggests(self.shape, self.stride(), order):
+        if str(memory_format) == "torch.preserve_format" or order == suggested(self):
             return self  # type: ignore[return-value]
         return self.clone(memory_format=memory_format)
 

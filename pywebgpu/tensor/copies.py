@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from pywebgpu.errors import RangeError, ShapeError
 from pywebgpu.tensor import complex_numbers, create, functions
 from pywebgpu.tensor.apply import aten, called
+from pywebgpu.tensor.memory_format import all_of, in_memory
 from pywebgpu.tensor.tensor import Tensor
 
 _S = TypeVar("_S", bound=Tensor)
@@ -96,14 +97,14 @@ def strided(self: Tensor, size: Sequence[int], stride: Sequence[int], storage_of
     begin = self.storage_offset()
     offset = begin if storage_offset is None else storage_offset
     own = self.is_contiguous() and begin <= offset and offset + span <= begin + self.numel()
-    whole: Any = self if own else self._of(self._storage, ()) if self._base is None else self._base
-    flat, start = whole.reshape(-1), offset - begin if own else offset
+    whole = all_of(self) if self._base is None else self._base
+    flat, start = (self.reshape(-1), offset - begin) if own else (in_memory(whole), offset)
     if min((offset, *steps)) < 0 or start + span > flat.numel():
         raise RangeError(
             f"setStorage: sizes {list(size)}, strides {list(steps)}, storage offset {offset} are out of bounds for "
             f"storage of {flat.numel()} elements"
         )
-    found = flat[start : start + span]
+    found: Any = flat[start : start + span]
     axes.sort(reverse=True)  # The largest steps first: windows of windows.
     for step, axis in axes:
         span -= (size[axis] - 1) * step

@@ -16,6 +16,7 @@ from pywebgpu.shapes import Shape
 from pywebgpu.step_capture.free_number import NUMBERS
 from pywebgpu.tensor import functions
 from pywebgpu.tensor.base import TensorBase
+from pywebgpu.tensor.memory_format import formatted
 from pywebgpu.tensor.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -32,12 +33,13 @@ RANGES = {"arange", "linspace", "logspace", "range"}  # They fill an `out` of as
 class FactoryOptions:
     """What all functions here take by keyword: dtype, device, requires_grad, out; some more are accepted and unused."""
 
-    __slots__ = ("device", "dtype", "memory_format", "name", "out", "requires_grad")
+    __slots__ = ("device", "dtype", "memory_format", "name", "out", "requires_grad", "source")
 
     def __init__(self, name: str, options: Made, dtype: DType | None = None, device: Device | None = None):
         given = options.pop("dtype", None)
         self.name, self.out = name, options.pop("out", None)
         self.memory_format: object = options.pop("memory_format", None)
+        self.source: TensorBase | None = None  # what the result is like
         if self.out is not None:
             dtype, device = self.out.dtype, self.out._storage.device
         self.dtype: DType = dtypes.PYTHONS.get(given) or given or dtype or dtypes.default()
@@ -59,8 +61,10 @@ class FactoryOptions:
         """The tensor of a node, as the options want it. Raises DeviceError for what the device could not hold."""
         check_room(node.spec, self.device)
         result: Tensor = Tensor._new(node, self.device)
-        if self.memory_format is not None:
-            result = result._formatted(self.memory_format)
+        if self.source is not None:
+            result = formatted(result, self.source, self.memory_format)
+        elif self.memory_format is not None:
+            result = formatted(result, result, self.memory_format)
         if self.out is not None:
             if self.name in RANGES and self.out.numel() == result.numel():
                 result = result.view(self.out.shape)
@@ -71,7 +75,9 @@ class FactoryOptions:
 def like(name: str, other: Tensor, options: Made) -> FactoryOptions:
     if not isinstance(other, TensorBase):
         raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(other).__name__}")
-    return FactoryOptions(name, options, other.dtype, other._storage.device)
+    factory = FactoryOptions(name, options, other.dtype, other._storage.device)
+    factory.source = other
+    return factory
 
 
 def sizes(args: Sequence[Any], name: str = "size") -> Shape:

@@ -15,6 +15,7 @@ from pywebgpu.ops import packing
 from pywebgpu.runtime.storage import Storage
 from pywebgpu.shapes import Shape
 from pywebgpu.step_capture.capture import capture_state
+from pywebgpu.tensor import layout
 from pywebgpu.tensor.tensor import Tensor
 
 LARGEST = 64 << 20  # bytes of a flat tensor where no kernel binds it; a larger tensor stays alone
@@ -35,7 +36,7 @@ def _spec(storage: Storage) -> Spec:
 
 def may_move(tensor: Tensor) -> bool:
     """Whether the tensor's storage may become a part: it is all of it, has elements, and no history goes through it."""
-    if tensor._path:
+    if tensor._path and not layout.is_whole(tensor._path):
         return False
     storage = tensor._storage
     return storage.whole is not None or not (storage.node.requires or 0 in storage.node.spec.shape)
@@ -97,7 +98,7 @@ def gather(tensors: Sequence[Tensor], *, clean: bool = False, move: bool = True)
             capture_state.capture.see(tensor)
             capture_state.capture.settle(tensor._storage)
     storages = [tensor._storage for tensor in tensors]
-    found = None if clean or any(tensor._path for tensor in tensors) else _whole(storages)
+    found = None if clean or _has_views(tensors) else _whole(storages)
     if found is not None:
         return Tensor._of(found, ())
     nodes = [tensor._node if tensor._path else tensor._storage.node for tensor in tensors]
@@ -115,7 +116,12 @@ def gather(tensors: Sequence[Tensor], *, clean: bool = False, move: bool = True)
 
 def are_gathered(tensors: Sequence[Tensor]) -> bool:
     """Whether these are all the parts of a flat tensor, in this order."""
-    return not any(tensor._path for tensor in tensors) and _whole([tensor._storage for tensor in tensors]) is not None
+    return not _has_views(tensors) and _whole([tensor._storage for tensor in tensors]) is not None
+
+
+def _has_views(tensors: Sequence[Tensor]) -> bool:
+    """Whether any shows its storage other than it is."""
+    return any(tensor._path and not layout.is_whole(tensor._path) for tensor in tensors)
 
 
 def _whole(storages: list[Storage]) -> Storage | None:

@@ -1,12 +1,17 @@
 """Strides as torch reports them, and which reshapes are views. Only for telling: nothing is computed by strides
-here."""
+here.
+
+A value lies in memory row by row. Where PyTorch's would lie in another order, as a result in channels_last, the first
+of the views that lead to it is `laid_out`: it moves nothing, and says the strides.
+"""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from pywebgpu.ir.graph import Attrs, Movement, Reinterpretation
+from pywebgpu.ir.graph import Attrs, Movement, Node, Reinterpretation
 from pywebgpu.ops import movement, reduction
 from pywebgpu.shapes import Shape, strides
 
@@ -14,9 +19,31 @@ if TYPE_CHECKING:
     from pywebgpu.tensor.base import TensorBase
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Layout(Movement):
+    """The same value, told to have other strides: of chains of views alone, since it makes no node."""
+
+    def __call__(self, x: Node, **attrs: Any) -> Node:
+        return x
+
+
+laid_out: Layout = Layout(
+    "laid_out",
+    infer=lambda x, strides: x,
+    index=lambda at, x, strides: (at, ()),
+    reference=lambda xp, a, strides: a,
+    vjp=lambda g, out, x, strides: g,
+)
+
+
 def strides_of(tensor: "TensorBase") -> tuple[Shape, int]:
     """Strides and offset that torch would report: of the storage's row-major layout, through the views."""
     return through(tensor._storage.node.spec.shape, tensor._path)
+
+
+def is_whole(path: Sequence[tuple[Movement, Attrs]]) -> bool:
+    """Whether a chain of views shows a value as it is."""
+    return not path or (len(path) == 1 and path[0][0] is laid_out)
 
 
 def broadcast_fails(small: Shape, large: Shape) -> bool:
@@ -44,6 +71,7 @@ def through(shape: Shape, path: Sequence[tuple[Movement, Attrs]]) -> tuple[Shape
 
 # PyTorch's formats in which channels are the last axis of memory: the axes from the largest step to the smallest.
 FORMATS = {"torch.channels_last": (0, 2, 3, 1), "torch.channels_last_3d": (0, 2, 3, 4, 1)}
+FORMATS_OF_RANK = {len(order): order for order in FORMATS.values()}
 
 
 def order_of(memory_format: object, shape: Shape) -> tuple[int, ...] | None:
@@ -71,6 +99,11 @@ def is_dense(shape: Shape, steps: Shape, order: Sequence[int]) -> bool:
     return True
 
 
+def by_stride(shape: Shape, steps: Shape) -> list[int]:
+    """The axes, the one with the largest stride first, and of equal ones the longer."""
+    return sorted(range(len(shape)), key=lambda axis: (-steps[axis], -shape[axis]))
+
+
 def suggests(shape: Shape, steps: Shape, order: Sequence[int]) -> bool:
     """Whether a tensor counts as one of a format: its steps grow in that order, and in no other as well."""
     least = 0
@@ -96,6 +129,8 @@ def is_view(shape: Shape, path: tuple[tuple[Any, ...], ...], new: Shape) -> bool
 def _step(op: Movement, attrs: Attrs, shape: Shape, steps: Shape, offset: int) -> tuple[Shape, int]:
     if isinstance(op, Reinterpretation):
         return op.strides(steps, offset)
+    if op is laid_out:
+        return attrs["strides"], offset
     if op is movement.permute:
         return tuple(steps[axis] for axis in attrs["order"]), offset
     if op is movement.slice_:

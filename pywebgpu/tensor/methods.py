@@ -13,6 +13,7 @@ from pywebgpu.step_capture.free_number import NUMBERS
 from pywebgpu.tensor import from_data, transfer
 from pywebgpu.tensor.apply import apply, is_on_host, two_devices
 from pywebgpu.tensor.base import TensorBase
+from pywebgpu.tensor.memory_format import kept
 
 if TYPE_CHECKING:
     from pywebgpu.tensor.tensor import Tensor
@@ -40,7 +41,8 @@ def unary(function: Callable[[Node], Node]) -> Unary:
         if used.autocast is not None:
             return apply(function, self)
         node = function(self._node)
-        return self._new(node.called(graph_name) if graph_name else node, self._storage.device)
+        made = self._new(node.called(graph_name) if graph_name else node, self._storage.device)
+        return kept(made, self) if self._path else made
 
     graph_name = _graph_name(function)
 
@@ -56,7 +58,8 @@ def binary(function: Callable[[Any, Any], Node]) -> Binary:
         except OnHostError:
             return method(beside(self, other), other)
         node = function(self._node, found)
-        return self._new(node.called(graph_name) if graph_name else node, self._storage.device)
+        made = self._new(node.called(graph_name) if graph_name else node, self._storage.device)
+        return kept(made, self, other) if self._path or getattr(other, "_path", ()) else made
 
     graph_name = _graph_name(function)
     return named(method, function)
@@ -74,7 +77,8 @@ def pair(function: Callable[[Any, Any], Node]) -> Binary:
         except OnHostError:
             return method(beside(self, other), other)
         node = function(self._node, found)
-        return self._new(node.called(graph_name) if graph_name else node, self._storage.device)
+        made = self._new(node.called(graph_name) if graph_name else node, self._storage.device)
+        return kept(made, self, other) if self._path or getattr(other, "_path", ()) else made
 
     graph_name = _graph_name(function)
     return named(method, function)
@@ -87,9 +91,11 @@ def operator(function: Callable[[Any, Any], Node]) -> Binary:
         device = self._storage.device
         if used.autocast is None:  # What nearly every call comes to.
             if type(other) is float:
-                return self._new(function(self._node, other), device)
+                made = self._new(function(self._node, other), device)
+                return kept(made, self, other) if self._path else made
             if isinstance(other, TensorBase) and other._storage.device is device:
-                return self._new(function(self._node, other._node), device)
+                made = self._new(function(self._node, other._node), device)
+                return kept(made, self, other) if self._path or other._path else made
         try:
             found = operand(self, other)
         except NoOperandError:
@@ -98,7 +104,8 @@ def operator(function: Callable[[Any, Any], Node]) -> Binary:
             return method(beside(self, other), other)
         if used.autocast is not None:
             return apply(function, self, found)
-        return self._new(function(self._node, found), self._storage.device)
+        made = self._new(function(self._node, found), self._storage.device)
+        return kept(made, self, other) if self._path else made
 
     return named(method, function)
 
@@ -108,14 +115,16 @@ def reflected(function: Callable[[Any, Any], Node]) -> Binary:
 
     def method(self: TensorBase, other: Operand) -> Tensor:
         if type(other) is float and used.autocast is None:
-            return self._new(function(other, self._node), self._storage.device)
+            made = self._new(function(other, self._node), self._storage.device)
+            return kept(made, other, self) if self._path else made
         try:
             found = operand(self, other)
         except NoOperandError:
             return NotImplemented  # type: ignore[no-any-return]
         if used.autocast is not None:
             return apply(function, found, self)
-        return self._new(function(found, self._node), self._storage.device)
+        made = self._new(function(found, self._node), self._storage.device)
+        return kept(made, other, self) if self._path else made
 
     return named(method, function)
 

@@ -16,6 +16,7 @@ from pywebgpu.tensor import layout
 from pywebgpu.tensor.apply import apply, aten, called
 from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.layout import strides_of
+from pywebgpu.tensor.memory_format import formatted
 from pywebgpu.tensor.methods import aliased
 from pywebgpu.tensor.size import as_tuple
 
@@ -109,17 +110,12 @@ class MovementMethods(TensorBase):
             return self  # type: ignore[return-value]  # Tensors are of that class.
         if str(memory_format) == "torch.preserve_format":
             raise RuntimeError("preserve memory format is unsupported by the contiguous operator")
-        return self.clone(memory_format=memory_format)
+        return self.clone(memory_format="torch.contiguous_format" if memory_format is None else memory_format)
 
     def clone(self, *, memory_format: object = None) -> Tensor:
-        """A copy with its own memory, in the order of its axes or of a memory format; the gradient flows back."""
-        order = None if memory_format is None else layout.order_of(memory_format, self.shape)
-        if order is None:
-            return self._new(pointwise.copy(self._node), self._storage.device)
-        copied = self._new(pointwise.copy(movement.permute(self._node, order=order)), self._storage.device)
-        made = copied._view(movement.permute, order=tuple([order.index(axis) for axis in range(len(order))]))
-        made._base = None  # Nobody has the tensor of another order.
-        return called(made, "aten::clone")
+        """A copy with its own memory, in the order of its own or of a memory format; the gradient flows back."""
+        made = self._new(pointwise.copy(self._node), self._storage.device)
+        return formatted(made, self, memory_format)
 
     def flatten(self, start_dim: int = 0, end_dim: int = -1) -> Tensor:
         """Some axes as one; all of them if none are named."""
@@ -407,7 +403,7 @@ class MovementMethods(TensorBase):
             raise TypeError('flip() missing 1 required positional arguments: "dims"')
         axes = as_tuple(dims, named)
         found = shapes.axes(axes, self.ndim) if axes else ()
-        return self._new(pointwise.copy(movement.flip(self._node, axes=found)), self._storage.device)
+        return formatted(self._new(pointwise.copy(movement.flip(self._node, axes=found)), self._storage.device), self)
 
     def fliplr(self) -> Tensor:
         """The order of columns reversed."""

@@ -19,6 +19,7 @@ from pywebgpu.tensor.base import TensorBase
 from pywebgpu.tensor.conversion import ConversionMethods
 from pywebgpu.tensor.history import History
 from pywebgpu.tensor.layout import strides_of
+from pywebgpu.tensor.memory_format import all_of, in_memory
 from pywebgpu.tensor.methods import aliased
 from pywebgpu.tensor.movement import cat
 from pywebgpu.tensor.size import as_tuple
@@ -179,8 +180,8 @@ class ReshapingMethods(ConversionMethods):
         start, count = self.storage_offset(), prod(shape)
         if start + count > prod(whole):
             rest = self.new_zeros(start + count - prod(whole))
-            self.data = cat([self._of(self._storage, ()).reshape(-1), rest])
-        flat = self._of(self._storage, ()).reshape(-1)
+            self.data = cat([in_memory(all_of(self)), rest])
+        flat = in_memory(all_of(self))
         return self._show(flat._sliced(0, start, count).view(shape))
 
     def resize_as_(self, other: TensorBase) -> Self:

@@ -95,13 +95,13 @@ def _element(whole: Node, path: Path, value: Node) -> Node | None:
         return None
     steps = []
     for op, attrs in path:
-        if op not in (movement.slice_, movement.reshape, movement.permute):
+        if op not in (movement.slice_, movement.reshape, movement.permute, layout.laid_out):
             return None
         before, shape = shape, op.infer(shape, **attrs)
         steps.append((op, attrs, before, shape))
     at = 0
     for op, attrs, before, after in reversed(steps):
-        if op is movement.reshape:
+        if op in (movement.reshape, layout.laid_out):
             continue
         position = _position(at, after)
         if op is movement.permute:
@@ -164,6 +164,8 @@ def is_shared(node: Node) -> bool:
 
 def _back(op: Movement, attrs: Attrs, before: Node, value: Node) -> Node:
     """The value of `before` after its view op(before) became `value`."""
+    if op is layout.laid_out:
+        return value
     if op is movement.reshape:
         return movement.reshape(value, shape=before.spec.shape)
     if isinstance(op, Reinterpretation):

@@ -16,6 +16,7 @@ from tests.cases import (
     programs_of_refusals,
     programs_of_results,
     programs_of_saved_values,
+    programs_of_strides,
     programs_of_values,
     programs_of_writes,
 )
@@ -30,6 +31,7 @@ TABLES = (
     programs_of_refusals,
     programs_of_results,
     programs_of_saved_values,
+    programs_of_strides,
     programs_of_values,
     programs_of_writes,
 )

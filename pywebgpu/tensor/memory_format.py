@@ -1,0 +1,241 @@
+"""Strides of results: those that PyTorch would give them where an operand does not lie row by row.
+
+Nothing moves for it. What lies in another order than PyTorch's is told to have PyTorch's strides (see
+layout.laid_out), so that stride(), is_contiguous(), view() and as_strided() say what they say there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache, partial
+from math import prod
+from typing import TYPE_CHECKING
+
+from pywebgpu.ir.graph import Composite, Custom, Generator, Leaf, Movement, Node, Pointwise, Structural
+from pywebgpu.ops import movement, reduction
+from pywebgpu.shapes import Shape, strides
+from pywebgpu.tensor import layout
+from pywebgpu.tensor.base import TensorBase
+from pywebgpu.tensor.layout import strides_of
+from pywebgpu.tensor.view import Path
+
+if TYPE_CHECKING:
+    from pywebgpu.tensor.tensor import Tensor
+
+Operand = tuple[Shape, Shape]  # shape and strides
+NUMBER: Operand = ((), ())
+
+# Functions of nodes whose result is in channels_last where a tensor of theirs is, and the ranks of which that is true.
+FORMATTED = dict.fromkeys(
+    (
+        "batch_norm", "batch_norm_fixed", "group_norm", "interpolate", "pad", "max_pool", "max_pool_with_indices",
+        "adaptive_max_pool", "adaptive_max_pool_with_indices", "pixel_shuffle", "pixel_unshuffle", "channel_shuffle",
+    ),
+    (4, 5),
+) | dict.fromkeys(("conv", "conv_transpose", "avg_pool", "adaptive_avg_pool", "lp_pool"), (4,))  # fmt: skip
+LIKE_FIRST = frozenset(("sort", "argsort", "diff", "normalize", "local_response_norm", "glu"))
+# Functions whose result is row-major in any case.
+ROW_MAJOR = frozenset(("logsigmoid", "rrelu", "linear", "cross_entropy", "embedding", "scaled_dot_product_attention"))
+
+
+def kept(made: TensorBase, *operands: object) -> Tensor:
+    """A result that was computed element by element, in memory as PyTorch's would be. operands: in the call's order."""
+    for value in operands:
+        if isinstance(value, TensorBase) and value._path:
+            break
+    else:
+        return made  # type: ignore[return-value]  # Tensors are of that class.
+    known = tuple([
+        (tuple(value.shape), strides_of(value)[0]) if isinstance(value, TensorBase) else NUMBER
+        for value in operands
+        if value is not None
+    ])  # fmt: skip
+    return laid_out(made, elementwise(tuple(made.shape), known))
+
+
+def laid_out(made: TensorBase, steps: Shape | None) -> Tensor:
+    """A new tensor, told to have these strides. A view, and what has none to tell, is left as it is."""
+    node = made._storage.node
+    if steps is not None and not made._path and steps != strides(node.spec.shape):
+        made._path, made._cached = ((layout.laid_out, {"strides": steps}),), (made._storage.version, node)
+    return made  # type: ignore[return-value]  # Tensors are of that class.
+
+
+def of_order(shape: Shape, order: Sequence[int]) -> Shape:
+    """The strides of dense memory with the axes in an order, the one with the largest first."""
+    steps, step = [0] * len(shape), 1
+    for axis in reversed(order):
+        steps[axis], step = step, step * max(shape[axis], 1)
+    return tuple(steps)
+
+
+@lru_cache(4096)
+def elementwise(shape: Shape, operands: tuple[Operand, ...]) -> Shape | None:
+    """The strides of a result of an elementwise op; None where it is row-major.
+
+    Those of operands that all have one layout without gaps. Else the axes are sorted by their strides, those of the
+    first operand in which they differ.
+    """
+    if len(shape) < 2 or 0 in shape:
+        return None
+    if all(own == shape for own, _ in operands):
+        if all(layout.is_dense(shape, steps, range(len(shape))) for _, steps in operands):
+            return None
+        order = layout.FORMATS_OF_RANK.get(len(shape))
+        if order and all(layout.is_dense(shape, steps, order) for _, steps in operands):
+            return of_order(shape, order)
+        first = operands[0][1]
+        has_gaps = not layout.is_dense(shape, first, layout.by_stride(shape, first))
+        if not has_gaps and all(steps == first for _, steps in operands):
+            return first
+    axes = _sorted(shape, [_broadcast(shape, operand) for operand in operands])
+    return None if axes == [*range(len(shape))] else of_order(shape, axes)
+
+
+def _broadcast(shape: Shape, operand: Operand) -> Shape:
+    """Strides of an operand over all axes of the result."""
+    missing = len(shape) - len(operand[0])
+    steps = [0 if own == 1 != n else step for n, own, step in zip(shape[missing:], *operand, strict=True)]
+    return (0,) * missing + tuple(steps)
+
+
+def _sorted(shape: Shape, operands: list[Shape]) -> list[int]:
+    """The axes by their strides, the largest first; axes that no operand tells apart stay as they are."""
+    order = list(range(len(shape) - 1, -1, -1))  # The smallest first.
+    for last in range(1, len(order)):
+        moved = last
+        for at in range(last - 1, -1, -1):
+            is_larger = _compared(shape, operands, order[at], order[moved])
+            if is_larger > 0:
+                order[at], order[moved] = order[moved], order[at]
+                moved = at
+            elif is_larger < 0:
+                break
+    return order[::-1]
+
+
+def _compared(shape: Shape, operands: list[Shape], one: int, other: int) -> int:
+    """1 where the first axis has the larger steps, -1 where the other has, 0 where no operand says it."""
+    for steps in operands:
+        if not (steps[one] and steps[other]):
+            continue
+        if steps[one] != steps[other]:
+            return 1 if steps[one] > steps[other] else -1
+        if shape[one] > shape[other]:
+            return 1
+    return 0
+
+
+def all_of(tensor: TensorBase) -> Tensor:
+    """All of the storage that a tensor shows, without a history."""
+    path = tensor._path[:1]
+    return tensor._of(tensor._storage, path if layout.is_whole(path) else ())
+
+
+def in_memory(whole: TensorBase) -> Tensor:
+    """All elements of a storage in the order of its memory, as a view. whole: a tensor that shows it as it is."""
+    made: Tensor = whole  # type: ignore[assignment]  # Tensors are of that class.
+    if not made._path:
+        return made.reshape(-1)
+    return made.permute(layout.by_stride(made.shape, strides_of(made)[0])).reshape(-1)
+
+
+def same(made: TensorBase, source: TensorBase) -> Tensor:
+    """A new tensor in memory as PyTorch's preserve_format lays it out beside `source`."""
+    return laid_out(made, elementwise(tuple(made.shape), ((tuple(source.shape), strides_of(source)[0]),)))
+
+
+def formatted(made: TensorBase, source: TensorBase, memory_format: object = None) -> Tensor:
+    """A new tensor in the order of a memory format: of None and preserve_format, in that of `source`.
+
+    Raises RuntimeError for a tensor of another rank than the format is of.
+    """
+    if memory_format is None or str(memory_format) == "torch.preserve_format":
+        return same(made, source) if source._path else made  # type: ignore[return-value]
+    order = layout.order_of(memory_format, made.shape)
+    return laid_out(made, None if order is None else of_order(tuple(made.shape), order))
+
+
+def suggested(source: TensorBase) -> tuple[int, ...] | None:
+    """The order of the axes of the format that a tensor counts as one of; None of row-major ones."""
+    order = layout.FORMATS_OF_RANK.get(source.ndim)
+    return order if order and layout.suggests(source.shape, strides_of(source)[0], order) else None
+
+
+def of_call(function: Callable[..., object], results: Iterable[object], tensors: Sequence[TensorBase]) -> None:
+    """Lays out what a function of nodes gave: as its first tensor is, or as an elementwise op's result."""
+    while isinstance(function, partial):
+        function = function.func
+    name = getattr(function, "__name__", "")
+    if name in ROW_MAJOR:
+        return
+    order = _format_of(name, tensors)
+    first = strides_of(tensors[0])[0] if name in LIKE_FIRST else ()
+    for made in results:
+        if not isinstance(made, TensorBase) or made._path or made.ndim < 2:
+            continue
+        shape = tuple(made.shape)
+        if order is not None:
+            laid_out(made, of_order(shape, order) if len(order) == made.ndim else None)
+        elif len(first) == made.ndim:
+            laid_out(made, elementwise(shape, ((shape, first),)))
+        elif _by_element(made._storage.node, tensors):
+            kept(made, *tensors)
+
+
+def _format_of(name: str, tensors: Sequence[TensorBase]) -> tuple[int, ...] | None:
+    """The order of the axes of what one of the functions above gives of tensors; None of a row-major result."""
+    if name == "cat":
+        orders = {suggested(tensor) for tensor in tensors}
+        return orders.pop() if len(orders) == 1 else None
+    if tensors[0].ndim not in FORMATTED.get(name, ()):
+        return None
+    found = suggested(tensors[0])
+    return suggested(tensors[1]) if found is None and name.startswith("conv") else found
+
+
+def is_permuted(path: Path) -> bool:
+    """Whether a chain of views may show a value other than row by row."""
+    return any(op is not movement.reshape for op, _ in path)
+
+
+def _by_element(result: Node, tensors: Sequence[TensorBase]) -> bool:
+    """Whether a value was made of those of tensors element by element."""
+    if type(result.op) is Composite and not _is_pointwise(result.op):
+        return False
+    return _reaches(result, {tensor._node for tensor in tensors})
+
+
+def _reaches(result: Node, inputs: set[Node]) -> bool:
+    """Whether nothing but ops by element lies between a value and the inputs."""
+    stack, seen = [result], {*inputs}
+    count = prod(result.spec.shape)
+    while stack:
+        node = stack.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        match node.op:
+            case Composite() as op:
+                if not _is_pointwise(op):
+                    return False
+            case Pointwise() | Custom() | Leaf() | Generator():
+                pass
+            case Structural() if node.op.by_element and not node.op.gathers:
+                pass
+            case Movement() if node.op in _GROWING and (
+                node.op is not movement.reshape or prod(node.spec.shape) < count
+            ):
+                pass
+            case _:
+                return False
+        stack.extend(node.inputs)
+    return True
+
+
+_GROWING = frozenset((reduction.expand, movement.reshape, movement.alias))
+
+
+@lru_cache(1024)
+def _is_pointwise(op: Composite) -> bool:
+    return _reaches(op.output, {*op.inputs})
